@@ -1,0 +1,120 @@
+/** The only files that pick and wire: compose, and what it leaves to two others for size. */
+const WIRING = '(compose|deployment|embedded)\\.ts'
+
+/** Who may import whom (ARCHITECTURE.md, Layout). Type-only imports count as imports. */
+const LAYERS = [
+  {
+    name: 'shared-imports-nothing-of-ours',
+    from: '^shared/',
+    to: '^(functions|agent|infra|tests)/',
+    comment: 'shared is the contract: it knows neither side.',
+  },
+  {
+    name: 'functions-import-only-shared',
+    from: '^functions/',
+    to: '^(agent|infra|tests)/',
+    comment: 'The functions reach the agent by the channel, never by its code.',
+  },
+  {
+    name: 'agent-imports-only-shared',
+    from: '^agent/',
+    to: '^(functions|infra|tests)/',
+    comment: 'The agent knows nothing of who calls it.',
+  },
+  {
+    name: 'core-imports-ports-and-shared',
+    from: '^agent/core/',
+    to: '^agent/(?!core/|ports/)',
+    comment: 'The rules know no Linux, no Kubernetes and no server.',
+  },
+  {
+    name: 'ports-import-ports-and-shared',
+    from: '^agent/ports/',
+    to: '^agent/(?!ports/)',
+    comment: 'Ports are interfaces: they know no side of theirs.',
+  },
+  {
+    name: 'drivers-import-ports-lib-and-shared',
+    from: '^agent/drivers/',
+    to: '^agent/(?!drivers/|ports/|lib/)',
+    comment: 'A driver knows its port and the system, not the rules.',
+  },
+  {
+    name: 'lib-imports-lib-and-shared',
+    from: '^agent/lib/',
+    to: '^agent/(?!lib/)',
+    comment: 'lib speaks to the system and knows nothing of boxes.',
+  },
+  {
+    name: 'handlers-import-core-and-shared',
+    from: '^agent/handlers/',
+    to: '^agent/(?!handlers/|core/|ports/)',
+    comment: 'A handler turns an operation into a call of the core.',
+  },
+  {
+    name: 'server-gets-handlers-injected',
+    from: '^agent/server/',
+    to: '^agent/(handlers|drivers|holder)/',
+    typesAllowed: true,
+    comment: 'The server serves what it is given: of handlers it knows the types.',
+  },
+  {
+    name: 'holder-imports-lib-and-shared',
+    from: '^agent/holder/',
+    to: '^agent/(?!holder/|lib/)',
+    comment: 'The holder outlives the agent and stays small.',
+  },
+  {
+    name: 'only-compose-wires',
+    from: `^agent/(?!${WIRING}|drivers/)`,
+    to: '^agent/drivers/',
+    comment: 'compose is the only place that picks and wires drivers.',
+  },
+  {
+    name: 'nothing-imports-its-wiring',
+    from: '^agent/[^/]+/',
+    to: '^agent/[^/]+\\.ts$',
+    comment: 'What is wired does not know its wiring, nor the settings of the whole.',
+  },
+]
+
+export default {
+  forbidden: [
+    ...LAYERS.map(({ name, from, to, comment, typesAllowed }) => ({
+      name,
+      severity: 'error',
+      comment,
+      from: { path: from },
+      to: { path: to, ...(typesAllowed ? { dependencyTypesNot: ['type-only'] } : {}) },
+    })),
+    {
+      name: 'no-import-cycle',
+      severity: 'error',
+      comment: 'Two files that need each other are one file, or miss a third.',
+      from: {},
+      to: { circular: true },
+    },
+    {
+      name: 'no-unresolved-import',
+      severity: 'error',
+      comment: 'An import that is not resolved is not checked either. (What only has types is left to tsc.)',
+      from: {},
+      to: { couldNotResolve: true, dependencyTypesNot: ['type-only'] },
+    },
+    {
+      name: 'no-development-package-in-product',
+      severity: 'error',
+      comment: 'What runs in production is a dependency.',
+      from: { path: '^(shared|functions|agent)/' },
+      to: { dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown'], dependencyTypesNot: ['type-only'] },
+    },
+  ],
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    exclude: { path: '^(\\.build|\\.serverless|dist|coverage|tests/fixtures)/' },
+    moduleSystems: ['es6'],
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: 'tsconfig.json' },
+    enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['node', 'import', 'default'] },
+  },
+}

@@ -1,0 +1,176 @@
+import { cpus } from 'node:os'
+import { join } from 'node:path'
+import * as z from 'zod'
+import { FRONT_SETTINGS } from '../shared/settings-names.ts'
+
+/** Everything the agent can be told, complete: no setting is optional later. Sizes in bytes, times in milliseconds. */
+export interface AgentSettings {
+  dataDir: string
+  host: string
+  port: number
+  logLevel: 'debug' | 'info' | 'warn' | 'error'
+  region: string
+  defaultBase: string
+  /** Bases to have ready before the agent says it is. */
+  bases: string[]
+  runRoot: string
+  channelTls: { ca: string; cert: string; key: string } | null
+  pool: { initialBytes: number; stepBytes: number; hostReserveBytes: number }
+  network: { subnet: string; egress: boolean; allowPrivate: boolean; dns: string[]; spareSlots: number }
+  limits: AgentLimits
+}
+
+/** The bounds in force, all told by `GET /v1/config`. */
+export interface AgentLimits {
+  /** Requests a second of one token, and how many may come at once. */
+  rateLimitPerSecond: number
+  rateLimitBurst: number
+  pidsPerBox: number
+  boxesMax: number
+  startsAtOnce: number
+  execOutputBytes: number
+  execRecordsPerBox: number
+  execRecordBytesPerBox: number
+  execsAtOnce: number
+  /** Ended commands whose streams something they left running still holds. */
+  lingeringExecs: number
+  startDeadlineMs: number
+  stopSlackMs: number
+  idempotencyKeepMs: number
+  operationKeepMs: number
+  tokenKeepMs: number
+  drainMs: number
+}
+
+/**
+ * Reads the agent's settings from the environment, once.
+ * @throws Error naming the variable, its value and what was expected
+ */
+export function readAgentSettings(environment: Record<string, string | undefined> = process.env): AgentSettings {
+  const given = Object.entries(environment).filter(([key, value]) => key.startsWith('BOXYARD_') && value !== '')
+  const parsed = environmentSchema.safeParse(Object.fromEntries(given.filter(([key]) => !FRONT_ONLY.has(key))))
+  if (!parsed.success) throw new Error(describeFault(parsed.error, environment))
+  const env = parsed.data
+  return {
+    dataDir: env.BOXYARD_DATA_DIR,
+    host: env.BOXYARD_AGENT_HOST,
+    port: env.BOXYARD_AGENT_PORT,
+    logLevel: env.BOXYARD_LOG_LEVEL,
+    region: env.BOXYARD_REGION,
+    defaultBase: env.BOXYARD_BASE,
+    bases: [...new Set([env.BOXYARD_BASE, ...env.BOXYARD_BASES])],
+    runRoot: env.BOXYARD_RUN_DIR,
+    channelTls: channelTlsOf(env),
+    pool: {
+      initialBytes: Math.round(env.BOXYARD_POOL_GB * GIB),
+      stepBytes: Math.round(env.BOXYARD_POOL_STEP_GB * GIB),
+      hostReserveBytes: Math.round(env.BOXYARD_HOST_RESERVE_GB * GIB),
+    },
+    network: {
+      subnet: env.BOXYARD_SUBNET,
+      egress: env.BOXYARD_EGRESS,
+      allowPrivate: env.BOXYARD_ALLOW_PRIVATE,
+      dns: env.BOXYARD_DNS,
+      spareSlots: env.BOXYARD_SPARE_SLOTS,
+    },
+    limits: {
+      rateLimitPerSecond: env.BOXYARD_RATE_LIMIT,
+      rateLimitBurst: env.BOXYARD_RATE_BURST,
+      pidsPerBox: env.BOXYARD_PIDS_PER_BOX,
+      boxesMax: env.BOXYARD_BOXES_MAX,
+      startsAtOnce: env.BOXYARD_STARTS_AT_ONCE,
+      ...FIXED_LIMITS,
+    },
+  }
+}
+
+function channelTlsOf(env: z.infer<typeof environmentSchema>): AgentSettings['channelTls'] {
+  const { BOXYARD_CHANNEL_CA: ca, BOXYARD_CHANNEL_CERT: cert, BOXYARD_CHANNEL_KEY: key } = env
+  if (ca === undefined && cert === undefined && key === undefined) return null
+  if (ca === undefined || cert === undefined || key === undefined) {
+    throw new Error('BOXYARD_CHANNEL_CA, BOXYARD_CHANNEL_CERT and BOXYARD_CHANNEL_KEY must be given together.')
+  }
+  return { ca, cert, key }
+}
+
+function describeFault(error: z.ZodError, environment: Record<string, string | undefined>): string {
+  const issue = error.issues[0]
+  if (issue?.code === 'unrecognized_keys') return `${issue.keys.join(', ')}: no such setting.`
+  const name = String(issue?.path[0] ?? '')
+  return `${name}=${JSON.stringify(environment[name] ?? '')}: ${issue?.message ?? 'not valid'}.`
+}
+
+const GIB = 1024 ** 3
+const DAY_MS = 86_400_000
+
+const FIXED_LIMITS = {
+  execOutputBytes: 1024 ** 2,
+  execRecordsPerBox: 1000,
+  execRecordBytesPerBox: 32 * 1024 ** 2,
+  execsAtOnce: 512,
+  lingeringExecs: 256,
+  startDeadlineMs: 60_000,
+  stopSlackMs: 30_000,
+  idempotencyKeepMs: DAY_MS,
+  operationKeepMs: DAY_MS,
+  tokenKeepMs: 30 * DAY_MS,
+  drainMs: 30_000,
+} as const
+
+const flag = (fallback: boolean) =>
+  z
+    .enum(['true', 'false'], { error: 'expected true or false' })
+    .default(fallback ? 'true' : 'false')
+    .transform((text) => text === 'true')
+const number = (fallback: number, min: number, max: number) =>
+  z
+    .string()
+    .regex(/^\d+(\.\d+)?$/, `expected a number from ${min} to ${max}`)
+    .default(String(fallback))
+    .transform(Number)
+    .refine((value) => value >= min && value <= max, `expected a number from ${min} to ${max}`)
+const whole = (fallback: number, min: number, max: number) =>
+  number(fallback, min, max).refine(Number.isInteger, 'expected a whole number')
+const list = z
+  .string()
+  .default('')
+  .transform((text) => text.split(',').filter((item) => item !== ''))
+const name = z.string().regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, 'expected a name of a-z, 0-9 and single hyphens')
+const absolute = z.string().regex(/^\//, 'expected an absolute path')
+
+const environmentSchema = z.strictObject({
+  BOXYARD_DATA_DIR: absolute.default('/var/lib/boxyard').transform((path) => join(path)),
+  BOXYARD_RUN_DIR: absolute.default('/run/boxyard'),
+  BOXYARD_LOG: z.string().optional(),
+  BOXYARD_EDGE_PORT: z.string().optional(),
+  BOXYARD_AGENT_HOST: z.string().default('127.0.0.1'),
+  BOXYARD_AGENT_PORT: whole(8090, 0, 65_535),
+  BOXYARD_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
+  BOXYARD_REGION: name.default('local'),
+  BOXYARD_BASE: name.default('debian'),
+  BOXYARD_BASES: list,
+  BOXYARD_CHANNEL_CA: absolute.optional(),
+  BOXYARD_CHANNEL_CERT: absolute.optional(),
+  BOXYARD_CHANNEL_KEY: absolute.optional(),
+  BOXYARD_POOL_GB: number(8, 0.25, 1_048_576),
+  BOXYARD_POOL_STEP_GB: number(4, 0, 1024),
+  BOXYARD_HOST_RESERVE_GB: number(2, 0, 1_048_576),
+  BOXYARD_SUBNET: z
+    .string()
+    .regex(/^\d{1,3}\.\d{1,3}\.0\.0\/16$/, 'expected an IPv4 network such as 10.213.0.0/16')
+    .default('10.213.0.0/16'),
+  BOXYARD_EGRESS: flag(true),
+  BOXYARD_ALLOW_PRIVATE: flag(false),
+  BOXYARD_DNS: list,
+  BOXYARD_SPARE_SLOTS: whole(8, 0, 1024),
+  BOXYARD_RATE_LIMIT: whole(200, 1, 1_000_000),
+  BOXYARD_RATE_BURST: whole(400, 1, 1_000_000),
+  BOXYARD_PIDS_PER_BOX: whole(1024, 16, 4_000_000),
+  BOXYARD_BOXES_MAX: whole(1000, 1, 1000),
+  BOXYARD_STARTS_AT_ONCE: whole(Math.max(4, cpus().length * 2), 1, 256),
+})
+
+// Both are started from one environment: what the front alone reads is no fault here.
+const FRONT_ONLY: ReadonlySet<string> = new Set(
+  FRONT_SETTINGS.filter((name) => !Object.hasOwn(environmentSchema.shape, name)),
+)

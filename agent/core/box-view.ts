@@ -1,0 +1,33 @@
+import type { Box } from '../../shared/schemas/boxes.ts'
+import type { BoxRecord } from '../ports/store.ts'
+
+/** The Box of the API; `environment` is shown to those who may write, and empty for others. */
+export function viewBox(record: BoxRecord, shown: { node: string; withEnvironment: boolean }): Box {
+  const { observed } = record
+  return {
+    id: record.id,
+    name: record.name,
+    project: record.project,
+    status: observed.status,
+    state: { reason: observed.reason, message: observed.message, since: timestamp(observed.since) },
+    created_at: timestamp(record.createdAt),
+    updated_at: timestamp(record.updatedAt),
+    base: record.base,
+    fork_of: record.forkOf,
+    node: shown.node,
+    config: record.config,
+    data_mounts: [],
+    environment: shown.withEnvironment ? record.environment : {},
+    port: record.port,
+    published_domains: [],
+    tags: record.tags,
+    termination_grace_period_seconds: record.gracePeriodSeconds,
+    url: null,
+    url_settings: record.urlSettings,
+  }
+}
+
+/** RFC 3339, UTC, milliseconds. */
+export function timestamp(ms: number): string {
+  return new Date(ms).toISOString()
+}

@@ -1,0 +1,68 @@
+import type { BoxObserved, BoxRecord } from '../ports/store.ts'
+
+/** What the world shows of a box: whether its init runs, and in which boot we are. */
+export interface BoxWorld {
+  isRunning: boolean
+  bootId: string
+  /** How its init ended, if that was seen; null if it was not. */
+  exit: { outOfMemory: boolean } | null
+}
+
+/** The next thing to do for a box. `settle` writes the outcome; with `power`, it also changes what is wanted. */
+export type BoxStep =
+  | { kind: 'start' }
+  | { kind: 'stop'; graceMs: number }
+  | { kind: 'reap'; outcome: Outcome }
+  | { kind: 'settle'; outcome: Outcome }
+  | { kind: 'none' }
+
+/** How a box comes to rest: what is observed, and whether that overrules the wish to run. */
+export interface Outcome {
+  status: BoxObserved['status']
+  reason: BoxObserved['reason']
+  message: string | null
+  power: 'running' | 'stopped'
+}
+
+/** Decides the next step of a box from what is wanted, what was recorded and what the world shows. Pure. */
+export function planBox(record: BoxRecord, world: BoxWorld): BoxStep {
+  return record.desired.power === 'running' ? planRunning(record, world) : planStopped(record, world)
+}
+
+function planRunning({ desired, observed }: BoxRecord, world: BoxWorld): BoxStep {
+  const isSettled = observed.generation === desired.generation
+  if (world.isRunning) {
+    if (isSettled && observed.status === 'running') return { kind: 'none' }
+    return { kind: 'settle', outcome: READY }
+  }
+  // It ran as wanted and its init is gone: after a reboot it comes back, else it has ended by itself.
+  const hasEnded = isSettled && observed.status === 'running' && observed.bootId === world.bootId
+  if (hasEnded) return { kind: 'reap', outcome: world.exit?.outOfMemory ? OUT_OF_MEMORY : EXITED }
+  return { kind: 'start' }
+}
+
+function planStopped(record: BoxRecord, world: BoxWorld): BoxStep {
+  const { desired, observed } = record
+  if (world.isRunning) return { kind: 'stop', graceMs: record.gracePeriodSeconds * 1000 }
+  if (observed.generation === desired.generation && observed.status === 'stopped') return { kind: 'none' }
+  return { kind: 'reap', outcome: STOPPED }
+}
+
+/** It runs. */
+export const READY: Outcome = { status: 'running', reason: 'ready', message: null, power: 'running' }
+
+/** It was stopped because somebody asked. */
+export const STOPPED: Outcome = { status: 'stopped', reason: 'stopped_by_request', message: null, power: 'stopped' }
+
+const EXITED: Outcome = {
+  status: 'stopped',
+  reason: 'exited',
+  message: 'The first process of the box ended.',
+  power: 'stopped',
+}
+const OUT_OF_MEMORY: Outcome = {
+  status: 'stopped',
+  reason: 'out_of_memory',
+  message: 'The first process of the box was killed because the box ran out of memory.',
+  power: 'stopped',
+}

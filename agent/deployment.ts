@@ -1,0 +1,77 @@
+import { randomBytes } from 'node:crypto'
+import { existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Logger } from '../shared/log.ts'
+import type { Closers } from './closers.ts'
+import type { AgentSettings } from './config.ts'
+import { createTokens, type Tokens } from './core/tokens.ts'
+import { openSqliteStore } from './drivers/store-sqlite.ts'
+import { lockDataDirectory } from './lib/data-lock.ts'
+import { writeDurably } from './lib/durable-file.ts'
+import { type KeyFiles, openKeyFiles } from './lib/key-files.ts'
+import type { Clock } from './ports/clock.ts'
+import type { Store } from './ports/store.ts'
+
+/** What a data directory holds besides the pool: identity, keys, state. */
+export interface Deployment {
+  /** 8 of `a-z 0-9`: the mark of everything of this deployment on its host. */
+  instanceId: string
+  runDir: string
+  keys: KeyFiles
+  store: Store
+  tokens: Tokens
+}
+
+export interface DeploymentDeps {
+  settings: AgentSettings
+  closers: Closers
+  clock: Clock
+  logger: Logger
+  /** For what a person waits for, whatever the level of the log: progress and readiness. */
+  notices: Logger
+  /** Stands between the core and each port; a test breaks things there. The identity in the product. */
+  decorate<T extends object>(port: 'store' | 'filesystem' | 'network' | 'runtime', driver: T): T
+}
+
+/** Opens a data directory, making it if need be; with `exclusive`, as its only agent. */
+export function openDeployment(deps: DeploymentDeps, options: { exclusive: boolean }): Deployment {
+  const { settings, closers, clock } = deps
+  const { dataDir } = settings
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+  if (options.exclusive) closers.add('data directory lock', lockDataDirectory(dataDir))
+  const instanceId = readInstanceId(join(dataDir, 'instance'))
+  const keys = openKeyFiles(dataDir, { now: () => clock.now(), isExclusive: options.exclusive })
+  const database = openSqliteStore(join(dataDir, 'boxyard.db'), { hasBallast: options.exclusive })
+  const store = deps.decorate('store', database)
+  closers.add('store', () => store.close())
+  const tokens = createTokens({ store, clock, signingKeys: () => keys.tokens() })
+  return { instanceId, runDir: join(settings.runRoot, instanceId), keys, store, tokens }
+}
+
+/** Writes the first admin token, without expiry, to `<data dir>/admin.token` (0600), unless there is one. */
+export async function ensureAdminToken(dataDir: string, tokens: Tokens): Promise<void> {
+  const path = join(dataDir, 'admin.token')
+  if (existsSync(path)) return
+  const { token } = await tokens.issue({
+    name: 'admin',
+    projects: '*',
+    permissions: ['read', 'write', 'exec', 'admin'],
+    expiresAt: null,
+    createdBy: null,
+  })
+  writeDurably(path, `${token}\n`)
+}
+
+function readInstanceId(path: string): string {
+  if (!existsSync(path)) writeDurably(path, `${newInstanceId()}\n`)
+  const id = readFileSync(path, 'utf8').trim()
+  if (INSTANCE_ID.test(id)) return id
+  throw new Error(`${path}: expected 8 of a-z and 0-9.`)
+}
+
+function newInstanceId(): string {
+  return [...randomBytes(8)].map((byte) => ALPHABET.charAt(byte % ALPHABET.length)).join('')
+}
+
+const INSTANCE_ID = /^[a-z0-9]{8}$/
+const ALPHABET = '0123456789abcdefghijklmnopqrstuv'

@@ -1,0 +1,109 @@
+/** Instances of the service on one host, numbered from 0. */
+export const INSTANCES_MAX = 12
+/** Slots of one instance, numbered from 0. */
+export const SLOTS_MAX = 1024
+/** Host ids in a slot's range. */
+export const IDS_PER_SLOT = 65_536
+/** What a box sends everything to; no interface has this address. */
+export const GATEWAY = '169.254.1.1'
+
+/** A range of whole numbers; `end` is not in it. */
+export interface IdRange {
+  start: number
+  end: number
+}
+
+/** What follows from a slot's place: instance `k` (0–11) and number `s` (0–1023). */
+export interface SlotPlan {
+  index: number
+  idBase: number
+  address: string
+  /** The host's side of the pair of interfaces; the box's is `eth0`. */
+  interfaceName: string
+  hostMac: Buffer
+  boxMac: Buffer
+}
+
+/** Plans slot `s` of instance `k` in `subnet`, an IPv4 network with prefix length 16. */
+export function planSlot(subnet: string, k: number, s: number): SlotPlan {
+  return {
+    index: s,
+    idBase: idBase(k, s),
+    address: slotAddress(subnet, k, s),
+    interfaceName: `${interfacePrefix(k)}${s}`,
+    hostMac: Buffer.from([0x02, 0x62, 0x78, k, s >> 8, s & 255]),
+    boxMac: Buffer.from([0x06, 0x62, 0x78, k, s >> 8, s & 255]),
+  }
+}
+
+/** The start of the names of an instance's interfaces on the host. */
+export function interfacePrefix(k: number): string {
+  return `bx${k}-`
+}
+
+/** The slot that an interface of instance `k` belongs to; null for any other interface. */
+export function slotOfInterface(k: number, name: string): number | null {
+  const prefix = interfacePrefix(k)
+  const digits = name.startsWith(prefix) ? name.slice(prefix.length) : ''
+  const slot = /^(0|[1-9]\d{0,3})$/.test(digits) ? Number(digits) : SLOTS_MAX
+  return slot < SLOTS_MAX ? slot : null
+}
+
+/** The slot of instance `k` whose host ids begin at `base`; null if it is none of them. */
+export function slotOfIdBase(k: number, base: number): number | null {
+  const slot = (base - idBase(k, 0)) / IDS_PER_SLOT
+  return Number.isInteger(slot) && slot >= 0 && slot < SLOTS_MAX ? slot : null
+}
+
+/** The first and last address of an instance's slots. */
+export function instanceAddresses(subnet: string, k: number): { first: string; last: string } {
+  return { first: slotAddress(subnet, k, 0), last: slotAddress(subnet, k, SLOTS_MAX - 1) }
+}
+
+/** The host ids of all slots of an instance. */
+export function instanceIds(k: number): IdRange {
+  return { start: idBase(k, 0), end: idBase(k + 1, 0) }
+}
+
+/** The host ids that /etc/subuid or /etc/subgid, given as text, lends to others; lines it cannot read are left out. */
+export function parseSubordinateIds(text: string): IdRange[] {
+  return text.split('\n').flatMap((line) => {
+    const match = /^[^:#]+:(\d+):(\d+)\s*$/.exec(line)
+    const start = Number(match?.[1])
+    const count = Number(match?.[2])
+    return match && count > 0 ? [{ start, end: start + count }] : []
+  })
+}
+
+/** Whether `range` shares an id with one of `others`. */
+export function isOverlapping(range: IdRange, others: readonly IdRange[]): boolean {
+  return others.some((other) => range.start < other.end && other.start < range.end)
+}
+
+/** Whether the text of a /proc/PID/uid_map is that of a process in the slot whose ids begin at `base`. */
+export function isMappedTo(uidMap: string, base: number): boolean {
+  const [inside, outside, count] = uidMap.trim().split(/\s+/).map(Number)
+  return inside === 0 && outside === base && count === IDS_PER_SLOT
+}
+
+/** Whether `subnet` is the written form of an IPv4 network with prefix length 16. */
+export function isSlotSubnet(subnet: string): boolean {
+  const match = /^(\d{1,3})\.(\d{1,3})\.0\.0\/16$/.exec(subnet)
+  return (
+    match !== null && [match[1], match[2]].every((octet) => String(Number(octet)) === octet && Number(octet) <= 255)
+  )
+}
+
+function idBase(k: number, s: number): number {
+  return ID_BASE + (k * SLOTS_MAX + s) * IDS_PER_SLOT
+}
+
+// No address ends in .0 or .255: some programs take those for a network or a broadcast address.
+function slotAddress(subnet: string, k: number, s: number): string {
+  const [first, second] = subnet.split('.')
+  const n = k * SLOTS_MAX + s
+  return `${first}.${second}.${Math.floor(n / HOSTS_PER_OCTET)}.${(n % HOSTS_PER_OCTET) + 1}`
+}
+
+const ID_BASE = 0x4000_0000
+const HOSTS_PER_OCTET = 254

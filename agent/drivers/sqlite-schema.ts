@@ -1,0 +1,33 @@
+/**
+ * The schema, one script a version: version n is reached by running the scripts after it was n-1. A script that has
+ * landed never changes. A start copies the database, migrates forward in one transaction and refuses a newer one.
+ */
+export const MIGRATIONS: readonly string[] = [
+  `
+  CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
+  CREATE TABLE boxes (
+    id TEXT PRIMARY KEY, project TEXT NOT NULL, name TEXT NOT NULL, version INTEGER NOT NULL,
+    status TEXT NOT NULL, record TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE UNIQUE INDEX boxes_by_name ON boxes (project, name);
+  CREATE INDEX boxes_by_status ON boxes (status);
+  CREATE TABLE tombstones (id TEXT PRIMARY KEY, root TEXT NOT NULL, created_at INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+  CREATE TABLE tokens (
+    id TEXT PRIMARY KEY, created_by TEXT, ends_at INTEGER, revoked_at INTEGER, record TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX tokens_by_creator ON tokens (created_by);
+  CREATE TABLE operations (id TEXT PRIMARY KEY, created_at INTEGER NOT NULL, record TEXT NOT NULL) STRICT, WITHOUT ROWID;
+  CREATE TABLE execs (
+    id TEXT PRIMARY KEY, box_id TEXT NOT NULL, status TEXT NOT NULL, record TEXT NOT NULL,
+    bytes INTEGER NOT NULL, stdout BLOB, stderr BLOB
+  ) STRICT;
+  CREATE INDEX execs_by_box ON execs (box_id, id, status, bytes);
+  CREATE INDEX execs_running ON execs (status) WHERE status = 'running';
+  CREATE TABLE bases (name TEXT PRIMARY KEY, record TEXT NOT NULL) STRICT, WITHOUT ROWID;
+  CREATE TABLE idempotency (
+    token TEXT NOT NULL, key TEXT NOT NULL, fingerprint TEXT NOT NULL, created_at INTEGER NOT NULL, answer TEXT,
+    PRIMARY KEY (token, key)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX idempotency_by_time ON idempotency (created_at);
+  `,
+]

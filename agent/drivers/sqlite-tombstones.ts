@@ -1,0 +1,24 @@
+import type { Tombstone, TombstoneStore } from '../ports/store.ts'
+import type { Database } from './sqlite-database.ts'
+
+/** Tombstones in SQLite. */
+export function createTombstoneStore(database: Database): TombstoneStore {
+  return {
+    insert: async (tombstone) => insertTombstone(database, tombstone),
+    all: async () =>
+      database.all('SELECT * FROM tombstones ORDER BY id').map((row) => ({
+        id: String(row.id),
+        root: String(row.root),
+        createdAt: Number(row.created_at),
+      })),
+    remove: async (id) => {
+      database.freeing(() => database.run('DELETE FROM tombstones WHERE id = ?', id))
+    },
+  }
+}
+
+/** Writes a tombstone inside whatever transaction is open. */
+export function insertTombstone(database: Database, tombstone: Tombstone): void {
+  const sql = 'INSERT OR REPLACE INTO tombstones (id, root, created_at) VALUES (?, ?, ?)'
+  database.run(sql, tombstone.id, tombstone.root, tombstone.createdAt)
+}

@@ -1,0 +1,43 @@
+import { randomBytes } from 'node:crypto'
+import { closeSync, fsyncSync, openSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+
+/**
+ * Writes a whole file of mode 0600 such that, whatever happens, it holds the old text or the new one, durably. Writers
+ * do not disturb each other: the last one wins.
+ */
+export function writeDurably(path: string, text: string): void {
+  const draft = `${path}.${randomBytes(8).toString('hex')}.new`
+  try {
+    writeFileSync(draft, text, { flag: 'wx', mode: 0o600 })
+    moveDurably(draft, path)
+  } catch (error) {
+    rmSync(draft, { force: true })
+    throw error
+  }
+}
+
+/** Gives the file `draft`, complete, the name `path` in the same directory, in place of what has it; durable on return. */
+export function moveDurably(draft: string, path: string): void {
+  syncPath(draft)
+  renameSync(draft, path)
+  syncPath(dirname(path))
+}
+
+/** Removes what writers that were killed left in `directory`; none may be at work there. */
+export function removeDrafts(directory: string): void {
+  for (const name of readdirSync(directory)) {
+    if (DRAFT.test(name)) rmSync(join(directory, name), { force: true })
+  }
+}
+
+function syncPath(path: string): void {
+  const fd = openSync(path, 'r')
+  try {
+    fsyncSync(fd)
+  } finally {
+    closeSync(fd)
+  }
+}
+
+const DRAFT = /\.new$/

@@ -1,0 +1,164 @@
+import { constants } from 'node:fs'
+import { checked, isErrno, lazyNative } from './syscalls-libc.ts'
+import { AT } from './syscalls-mounts.ts'
+
+export interface OpenRequest {
+  /** Sum of `O` bits; O_CLOEXEC is added. */
+  flags: number
+  /** Permission bits of a file that is made (`O.CREAT`, `O.TMPFILE`). */
+  mode?: number
+  /** Sum of `RESOLVE` bits. */
+  resolve?: number
+}
+
+/**
+ * openat2(2): opens `path` below `directoryFd` (or `AT.FDCWD`); with `RESOLVE.IN_ROOT` no link leads out of it.
+ * EAGAIN, a rename meanwhile, is tried again up to 100 times.
+ */
+export function openBelow(directoryFd: number, path: string, request: OpenRequest): number {
+  const how = Buffer.alloc(OPEN_HOW_SIZE)
+  how.writeBigUInt64LE(BigInt((request.flags | O.CLOEXEC) >>> 0), 0)
+  how.writeBigUInt64LE(BigInt(request.mode ?? 0), 8)
+  how.writeBigUInt64LE(BigInt(request.resolve ?? 0), 16)
+  const open = (): number => checked(openat2()(SYS_OPENAT2, directoryFd, path, how, OPEN_HOW_SIZE), 'openat2', path)
+  return retried(open, 'EINTR', 'EAGAIN')
+}
+
+/** Makes the directory `name` in `directoryFd`. */
+export function makeDirectoryAt(directoryFd: number, name: string, mode: number): void {
+  checked(mkdirat()(directoryFd, name, mode), 'mkdirat', name)
+}
+
+/** Removes `name` from `directoryFd`: a file, or with `AT.REMOVEDIR` an empty directory. */
+export function removeAt(directoryFd: number, name: string, flags = 0): void {
+  checked(unlinkat()(directoryFd, name, flags), 'unlinkat', name)
+}
+
+export interface RenameRequest {
+  fromFd: number
+  fromName: string
+  toFd: number
+  toName: string
+  /** Sum of `RENAME` bits. */
+  flags?: number
+}
+
+/** renameat2(2), optionally without replacing, or exchanging the two. */
+export function renameBetween(request: RenameRequest): void {
+  const { fromFd, fromName, toFd, toName, flags = 0 } = request
+  checked(renameat2()(fromFd, fromName, toFd, toName, flags), 'renameat2', toName)
+}
+
+/** A file as its filesystem knows it, good for `openHandle` on any mount of that filesystem. */
+export interface FileHandle {
+  bytes: Buffer
+  mountId: number
+}
+
+/** The handle of `path` below `directoryFd`, or of the descriptor itself with the path ''. */
+export function fileHandle(directoryFd: number, path: string): FileHandle {
+  const bytes = Buffer.alloc(HANDLE_HEADER_BYTES + HANDLE_MAX_BYTES)
+  bytes.writeUInt32LE(HANDLE_MAX_BYTES, 0)
+  const mountId = Buffer.alloc(4)
+  checked(
+    nameToHandleAt()(directoryFd, path, bytes, mountId, path === '' ? AT.EMPTY_PATH : 0),
+    'name_to_handle_at',
+    path,
+  )
+  const size = bytes.readUInt32LE(0)
+  return { bytes: bytes.subarray(0, HANDLE_HEADER_BYTES + size), mountId: mountId.readInt32LE(0) }
+}
+
+/** Opens a handle on the mount that `mountFd` lies on: the same file, with that mount's ids. ESTALE if it is gone. */
+export function openHandle(mountFd: number, handle: FileHandle, flags: number): number {
+  return checked(openByHandleAt()(mountFd, handle.bytes, flags | O.CLOEXEC), 'open_by_handle_at')
+}
+
+/** Reads into `buffer` from the descriptor's position; 0 at the end. Retries what a signal interrupts. */
+export function readFd(fd: number, buffer: Buffer): number {
+  return retried(() => checked(read()(fd, buffer, buffer.length), 'read'), 'EINTR')
+}
+
+/** Writes all of `buffer` at the descriptor's position. */
+export function writeFd(fd: number, buffer: Buffer): void {
+  for (let done = 0; done < buffer.length; ) {
+    const rest = buffer.subarray(done)
+    done += retried(() => checked(write()(fd, rest, rest.length), 'write'), 'EINTR')
+  }
+}
+
+function retried(call: () => number, ...codes: string[]): number {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return call()
+    } catch (error) {
+      if (attempt >= MAX_ATTEMPTS || !isErrno(error, ...codes)) throw error
+    }
+  }
+}
+
+/** Flags of open(2) on this machine. */
+export const O = {
+  RDONLY: 0,
+  WRONLY: 1,
+  RDWR: 2,
+  CREAT: 0o100,
+  EXCL: 0o200,
+  NOCTTY: 0o400,
+  TRUNC: 0o1000,
+  APPEND: 0o2000,
+  NONBLOCK: 0o4000,
+  DIRECTORY: constants.O_DIRECTORY,
+  NOFOLLOW: constants.O_NOFOLLOW,
+  CLOEXEC: 0o2000000,
+  PATH: 0o10000000,
+  TMPFILE: 0o20000000 | constants.O_DIRECTORY,
+} as const
+
+/** How openat2(2) may resolve a path. */
+export const RESOLVE = { NO_XDEV: 1, NO_MAGICLINKS: 2, NO_SYMLINKS: 4, BENEATH: 8, IN_ROOT: 16 } as const
+
+/** Flags of renameat2(2). */
+export const RENAME = { NOREPLACE: 1, EXCHANGE: 2 } as const
+
+const MAX_ATTEMPTS = 100
+const SYS_OPENAT2 = 437
+const OPEN_HOW_SIZE = 24
+const HANDLE_HEADER_BYTES = 8
+const HANDLE_MAX_BYTES = 128
+
+const openat2 = lazyNative<(call: number, fd: number, path: string, how: Buffer, size: number) => number>(
+  null,
+  'syscall',
+  { result: 'long', args: ['long', 'int', 'str', 'void *', 'ulong'] },
+)
+const mkdirat = lazyNative<(fd: number, name: string, mode: number) => number>(null, 'mkdirat', {
+  result: 'int',
+  args: ['int', 'str', 'uint'],
+})
+const unlinkat = lazyNative<(fd: number, name: string, flags: number) => number>(null, 'unlinkat', {
+  result: 'int',
+  args: ['int', 'str', 'int'],
+})
+const renameat2 = lazyNative<(fromFd: number, fromName: string, toFd: number, toName: string, flags: number) => number>(
+  null,
+  'renameat2',
+  { result: 'int', args: ['int', 'str', 'int', 'str', 'uint'] },
+)
+const nameToHandleAt = lazyNative<(fd: number, path: string, handle: Buffer, mountId: Buffer, flags: number) => number>(
+  null,
+  'name_to_handle_at',
+  { result: 'int', args: ['int', 'str', 'void *', 'void *', 'int'] },
+)
+const openByHandleAt = lazyNative<(fd: number, handle: Buffer, flags: number) => number>(null, 'open_by_handle_at', {
+  result: 'int',
+  args: ['int', 'void *', 'int'],
+})
+const read = lazyNative<(fd: number, buffer: Buffer, size: number) => number>(null, 'read', {
+  result: 'long',
+  args: ['int', 'void *', 'ulong'],
+})
+const write = lazyNative<(fd: number, buffer: Buffer, size: number) => number>(null, 'write', {
+  result: 'long',
+  args: ['int', 'void *', 'ulong'],
+})

@@ -1,0 +1,11 @@
+import type { PoolCapacity } from './cow-filesystem.ts'
+
+/** Figures of the host, measured at the call. */
+export interface HostFacts {
+  load(): {
+    cpu: { cores: number; load_avg_1: number; load_avg_5: number; load_avg_15: number }
+    memory: { total_bytes: number; used_bytes: number; available_bytes: number }
+  }
+  /** The filesystem that holds `path`. */
+  storage(path: string): Promise<PoolCapacity>
+}

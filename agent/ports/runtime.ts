@@ -1,0 +1,92 @@
+import type { Readable, Writable } from 'node:stream'
+
+/** What a box is started from; complete, all defaults applied. */
+export interface BoxSpec {
+  id: string
+  project: string
+  name: string
+  /** Host path of the writable root tree, ids as on disk (0 is root). */
+  rootPath: string
+  hostname: string
+  /** 32 lower-case hex digits. */
+  machineId: string
+  /** Cores, may be fractional. */
+  cpus: number
+  ramMb: number
+  /** Most processes and threads. */
+  pidsMax: number
+  /** Environment of every process of the box. */
+  environment: Record<string, string>
+}
+
+/** A box as the runtime sees it; `pid` is its init on the host. */
+export interface RuntimeBox {
+  id: string
+  isRunning: boolean
+  pid: number | null
+}
+
+/** Why a box's init ended without being asked to. */
+export interface BoxExit {
+  id: string
+  outOfMemory: boolean
+}
+
+export interface ExecRequest {
+  /** Program and arguments, at least one; a program without `/` is looked up on the PATH of the environment. */
+  command: readonly string[]
+  /** Absolute directory in the box; null is the home of the user. */
+  cwd: string | null
+  /** The whole environment of the process. */
+  environment: Record<string, string>
+  /** A name or number, optionally `:group`, of the box's own /etc/passwd and /etc/group; null is root. */
+  user: string | null
+}
+
+/** How a command ended. A program that is missing is 127, one that cannot be run 126, as in a shell. */
+export interface ExecExit {
+  /** Null if a signal ended it. */
+  exitCode: number | null
+  /** Such as `SIGKILL`; null if it exited. */
+  signal: string | null
+  /** True if the box's memory limit killed it. */
+  outOfMemory: boolean
+}
+
+/** A command that runs in a box. The streams must be read to their end, or destroyed. */
+export interface RunningExec {
+  /** The directory it was started in. */
+  cwd: string
+  /** The process in the box's own pid namespace, as soon as it is known. */
+  process: Promise<number | null>
+  stdin: Writable
+  stdout: Readable
+  stderr: Readable
+  /** Settles once the process is gone, never rejects; streams may still hold data. */
+  exited: Promise<ExecExit>
+  /** Signals every process the command started that has not left it by its own service manager. */
+  signal(name: NodeJS.Signals): Promise<void>
+}
+
+/** Runs boxes. Every method is idempotent and named by the box's id; what it starts outlives this process. */
+export interface Runtime {
+  /** As `GET /version` tells it: `crun`. */
+  readonly kind: string
+  /** Makes the host ready, and takes up the boxes that run since before this process. */
+  open(): Promise<void>
+  /** Starts a box whose parts may half exist from a start that was cut off; resolves when its init runs. */
+  start(spec: BoxSpec): Promise<RuntimeBox>
+  /** Everything that carries this instance's mark, found in the world, not in memory. */
+  list(): Promise<RuntimeBox[]>
+  /**
+   * SIGTERM to every process but init, waits until they are gone or `graceMs` is over or `signal` aborts, then SIGKILL to all
+   * and removes every part: cgroups, mounts, namespaces, state. Success if there is nothing.
+   */
+  stop(id: string, options: { graceMs: number; signal?: AbortSignal }): Promise<void>
+  /** Starts a command in a running box. Throws `box_not_running`, or `invalid_request` for an unknown user. */
+  exec(id: string, request: ExecRequest): Promise<RunningExec>
+  /** Calls `listener` when a box's init ends and nobody asked; at most one listener. */
+  onExit(listener: (exit: BoxExit) => void): void
+  /** Leaves boxes running and lets go of them. */
+  close(): Promise<void>
+}

@@ -1,0 +1,232 @@
+import type { Problem } from '../../shared/errors.ts'
+import type { BoxConfig, BoxReason, BoxStatus } from '../../shared/schemas/boxes.ts'
+import type { ExecStatus } from '../../shared/schemas/exec.ts'
+import type { Permission } from '../../shared/schemas/system.ts'
+
+/** A box as it is stored: what the user wants, what was seen, and a version that each write raises. Times in ms since the epoch. */
+export interface BoxRecord {
+  id: string
+  project: string
+  name: string
+  /** Raised by one at every write; the ETag. */
+  version: number
+  createdAt: number
+  updatedAt: number
+  /** The name of the base it was made from, and the subvolume its root is a copy of. */
+  base: string | null
+  source: string
+  forkOf: string | null
+  /** The subvolume that is its root now. */
+  root: string
+  desired: { power: 'running' | 'stopped'; generation: number }
+  observed: BoxObserved
+  config: BoxConfig
+  environment: Record<string, string>
+  tags: Record<string, string>
+  port: number | null
+  gracePeriodSeconds: number
+  urlSettings: { auth: 'token' | 'public'; wake: boolean; idle_stop_seconds: number | null }
+  /** Who made it: a create repeated after a crash finds its own box by the key. */
+  createdBy: { token: string; idempotencyKey: string | null }
+}
+
+/** What was last seen of a box. `generation` is the desired generation this is the outcome of. */
+export interface BoxObserved {
+  status: BoxStatus
+  reason: BoxReason
+  message: string | null
+  since: number
+  generation: number
+  hasRoot: boolean
+  /** The boot in which it was last seen running. */
+  bootId: string | null
+}
+
+/** A page of a list ordered by project and name. `project` null is every project; `after` is the last key of the page before. */
+export interface BoxQuery {
+  projects: readonly string[] | '*'
+  prefix: string
+  status: BoxStatus | null
+  /** A value of null matches any value. */
+  tags: readonly (readonly [key: string, value: string | null])[]
+  after: { project: string; name: string } | null
+  limit: number
+}
+
+/** A promise to destroy what is left of a deleted box, written in the commit that deletes its record. */
+export interface Tombstone {
+  id: string
+  /** The subvolume to destroy. */
+  root: string
+  createdAt: number
+}
+
+export interface TokenRecord {
+  id: string
+  name: string
+  projects: '*' | string[]
+  permissions: Permission[]
+  expiresAt: number | null
+  createdAt: number
+  createdBy: string | null
+  revokedAt: number | null
+}
+
+/** What a mutation that outlived its wait waits for: that `box` reaches `generation`. */
+export interface OperationRecord {
+  id: string
+  kind: string
+  boxId: string
+  project: string
+  name: string
+  generation: number
+  createdAt: number
+  /** Its end, once somebody was told of it. */
+  outcome: OperationOutcome | null
+}
+
+/** `error` is null or a problem as clients get it. */
+export interface OperationOutcome {
+  status: 'running' | 'done' | 'failed'
+  error: Problem | null
+  endedAt: number | null
+}
+
+export interface ExecRecord {
+  id: string
+  boxId: string
+  project: string
+  box: string
+  command: string[]
+  status: ExecStatus
+  exitCode: number | null
+  signal: string | null
+  startedAt: number
+  endedAt: number | null
+  user: string
+  cwd: string
+  process: number | null
+  /** Bytes written in all, and the end of them that is kept. */
+  stdoutBytes: number
+  stderrBytes: number
+}
+
+/** The kept ends of a command's output. */
+export interface ExecOutput {
+  stdout: Uint8Array
+  stderr: Uint8Array
+}
+
+export interface BaseRecord {
+  id: string
+  name: string
+  subvolume: string
+  createdAt: number
+  source: string
+}
+
+/** A stored answer, or null while the first request still runs. */
+export interface IdempotencyEntry {
+  fingerprint: string
+  answer: StoredAnswer | null
+}
+
+export interface StoredAnswer {
+  status: number
+  headers: Record<string, string>
+  body: string
+  /** What is read instead of `body`; its form is the server's. */
+  read?: unknown
+}
+
+/**
+ * Durable state. Every method that writes is committed, and survives a power cut, when it resolves. On a full disk it
+ * throws ServiceError `storage_full`, but for removing boxes and tombstones, which goes on.
+ */
+export interface Store {
+  /** As `GET /v1/config` tells it: `sqlite`. */
+  readonly kind: string
+  readonly boxes: BoxStore
+  readonly tombstones: TombstoneStore
+  readonly tokens: TokenStore
+  readonly operations: OperationStore
+  readonly execs: ExecStore
+  readonly bases: BaseStore
+  readonly idempotency: IdempotencyStore
+  readonly meta: MetaStore
+  close(): Promise<void>
+}
+
+export interface BoxStore {
+  /** False if the project has a box of that name. */
+  insert(record: BoxRecord): Promise<boolean>
+  get(project: string, name: string): Promise<BoxRecord | null>
+  byId(id: string): Promise<BoxRecord | null>
+  /** Compare-and-set: false if the stored version is not `record.version - 1`, or the box is gone. */
+  replace(record: BoxRecord): Promise<boolean>
+  /** Removes the record with what belongs to it and writes `tombstone`, in one commit; false if the version is another. */
+  remove(id: string, version: number, tombstone: Tombstone): Promise<boolean>
+  list(query: BoxQuery): Promise<{ records: BoxRecord[]; hasMore: boolean }>
+  all(): Promise<BoxRecord[]>
+  countByStatus(): Promise<Record<BoxStatus, number>>
+}
+
+export interface TombstoneStore {
+  insert(tombstone: Tombstone): Promise<void>
+  all(): Promise<Tombstone[]>
+  remove(id: string): Promise<void>
+}
+
+export interface TokenStore {
+  insert(record: TokenRecord): Promise<void>
+  get(id: string): Promise<TokenRecord | null>
+  /** Newest last; `createdBy` null is all. */
+  list(query: { createdBy: string | null; after: string | null; limit: number }): Promise<{
+    records: TokenRecord[]
+    hasMore: boolean
+  }>
+  /** Revokes a token and all that were minted with it, and with those; keeps the first time of each. */
+  revoke(id: string, revokedAt: number): Promise<void>
+  /** Forgets tokens that ended before `endedBefore`. */
+  prune(endedBefore: number): Promise<void>
+}
+
+export interface OperationStore {
+  insert(record: OperationRecord): Promise<void>
+  get(id: string): Promise<OperationRecord | null>
+  /** Writes the end; the first one counts. */
+  finish(id: string, outcome: OperationOutcome): Promise<void>
+  prune(createdBefore: number): Promise<void>
+}
+
+export interface ExecStore {
+  /** Writes nothing if the box is gone; so does `finish`. */
+  insert(record: ExecRecord): Promise<void>
+  /** Writes the end of a command and the kept output, then drops the box's oldest ended records over `keep`. */
+  finish(record: ExecRecord, output: ExecOutput, keep: { records: number; bytes: number }): Promise<void>
+  get(boxId: string, id: string): Promise<{ record: ExecRecord; output: ExecOutput } | null>
+  /** Commands that ran when the last process of ours ended without a word are `lost`. */
+  loseRunning(endedAt: number): Promise<number>
+}
+
+export interface BaseStore {
+  /** Records a finished base and drops the tombstone that stood for its building, in one commit. */
+  insert(record: BaseRecord, tombstoneId: string): Promise<void>
+  get(name: string): Promise<BaseRecord | null>
+  all(): Promise<BaseRecord[]>
+}
+
+export interface IdempotencyStore {
+  /** Reserves the key for this process: null if it was free, else what stands there. */
+  begin(request: { token: string; key: string; fingerprint: string; now: number }): Promise<IdempotencyEntry | null>
+  finish(token: string, key: string, answer: StoredAnswer): Promise<void>
+  /** Frees a key whose request came to nothing; one that has an answer keeps it. */
+  drop(token: string, key: string): Promise<void>
+  /** Frees keys that a process before this one left unfinished, and those made before `createdBefore`. */
+  prune(createdBefore: number, options: { unfinished: boolean }): Promise<void>
+}
+
+export interface MetaStore {
+  get(key: string): Promise<string | null>
+  set(key: string, value: string): Promise<void>
+}

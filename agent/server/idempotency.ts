@@ -1,0 +1,68 @@
+import { createHash } from 'node:crypto'
+import { ServiceError } from '../../shared/errors.ts'
+import type { HttpResponse } from '../../shared/messages.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { IdempotencyStore, StoredAnswer } from '../ports/store.ts'
+
+/** One request that carries an Idempotency-Key, as what a repeat is known by. */
+export interface KeyedRequest {
+  tokenId: string
+  key: string
+  method: string
+  target: string
+  body: Uint8Array
+}
+
+/** An answer with what a repeat of the request is to get; null: nothing is remembered. */
+export interface RememberedResponse {
+  response: HttpResponse
+  replay: StoredAnswer | null
+}
+
+/**
+ * Runs `work` once for each key of a token: a repeat gets the stored answer (api.md §1, Idempotency).
+ * @throws ServiceError `idempotency_key_reused`, `idempotency_in_progress`, and what `work` throws
+ */
+export async function runOnce(
+  request: KeyedRequest,
+  deps: { store: IdempotencyStore; clock: Clock; read(what: unknown): Promise<string> },
+  work: () => Promise<RememberedResponse>,
+): Promise<HttpResponse> {
+  const { tokenId: token, key } = request
+  const fingerprint = fingerprintOf(request)
+  const entry = await deps.store.begin({ token, key, fingerprint, now: deps.clock.now() })
+  if (!entry) return runFirst(request, deps.store, work)
+  if (entry.fingerprint !== fingerprint) {
+    throw new ServiceError('idempotency_key_reused', 'This Idempotency-Key was used for another request.')
+  }
+  if (!entry.answer) {
+    throw new ServiceError('idempotency_in_progress', 'The first request with this Idempotency-Key still runs.', {
+      headers: { 'Retry-After': '1' },
+    })
+  }
+  const { status, headers, read } = entry.answer
+  const body = read === undefined ? entry.answer.body : await deps.read(read)
+  return { status, headers: { ...headers, 'idempotent-replayed': 'true' }, body: body === '' ? null : body }
+}
+
+async function runFirst(
+  { tokenId, key }: KeyedRequest,
+  store: IdempotencyStore,
+  work: () => Promise<RememberedResponse>,
+): Promise<HttpResponse> {
+  let isRemembered = false
+  try {
+    const { response, replay } = await work()
+    if (replay) {
+      await store.finish(tokenId, key, replay)
+      isRemembered = true
+    }
+    return response
+  } finally {
+    if (!isRemembered) await store.drop(tokenId, key)
+  }
+}
+
+function fingerprintOf({ method, target, body }: KeyedRequest): string {
+  return createHash('sha256').update(`${method}\n${target}\n`).update(body).digest('base64url')
+}

@@ -1,0 +1,28 @@
+import { newId } from '../../shared/ids.ts'
+import { givenRequestId, type HttpRequest } from '../../shared/messages.ts'
+import type { Operation } from '../../shared/routes.ts'
+import type { Caller } from '../core/caller.ts'
+
+/** What is known of a request so far, for its audit line. */
+export interface RequestFacts {
+  requestId: string
+  method: string
+  target: string
+  operation: Operation | null
+  caller: Caller | null
+  clientAddress: string
+  startedAt: number
+}
+
+/** The facts of a request that nothing is known of yet. */
+export function newFacts(request: HttpRequest, now: number): RequestFacts {
+  return {
+    requestId: givenRequestId(request.headers) ?? newId('req', now),
+    method: request.method,
+    target: request.target,
+    operation: null,
+    caller: null,
+    clientAddress: '',
+    startedAt: now,
+  }
+}

@@ -1,0 +1,33 @@
+import type { Logger } from '../shared/log.ts'
+import type { Closers } from './closers.ts'
+import type { AgentLimits } from './config.ts'
+import type { Clock } from './ports/clock.ts'
+import type { Store } from './ports/store.ts'
+
+interface UpkeepDeps {
+  store: Store
+  clock: Clock
+  closers: Closers
+  logger: Logger
+  limits: AgentLimits
+}
+
+/** Forgets histories past their bounds: now, and every hour until the end. */
+export async function scheduleUpkeep(deps: UpkeepDeps): Promise<void> {
+  const { closers, logger } = deps
+  await forgetOld(deps, { unfinished: true })
+  const timer = setInterval(() => {
+    forgetOld(deps, { unfinished: false }).catch((error: unknown) => logger.error('upkeep failed', { error }))
+  }, HOUR_MS)
+  timer.unref()
+  closers.add('upkeep', () => clearInterval(timer))
+}
+
+async function forgetOld({ store, clock, limits }: UpkeepDeps, options: { unfinished: boolean }): Promise<void> {
+  const now = clock.now()
+  await store.idempotency.prune(now - limits.idempotencyKeepMs, options)
+  await store.operations.prune(now - limits.operationKeepMs)
+  await store.tokens.prune(now - limits.tokenKeepMs)
+}
+
+const HOUR_MS = 3_600_000

@@ -1,0 +1,35 @@
+import type { ServiceError } from '../shared/errors.ts'
+import type { Logger } from '../shared/log.ts'
+import type { HttpRequest } from '../shared/messages.ts'
+import type { Operation } from '../shared/routes.ts'
+import type { TokenClaims } from '../shared/tokens.ts'
+
+/** What is known of a request that the front refused. */
+export interface RefusedRequest {
+  request: HttpRequest
+  requestId: string
+  operation: Operation | null
+  claims: TokenClaims | null
+  durationMs: number
+}
+
+/** One line, as the agent's own, for each token and each mutation that was refused before the agent heard of it. */
+export function auditRefusal(refused: RefusedRequest, error: ServiceError, audit: Logger): void {
+  const { request, requestId, operation, claims, durationMs } = refused
+  const isDenied = error.status === 401 || error.status === 403
+  const isMutation = operation !== null && operation.method !== 'GET'
+  if (error.status >= 500 || !(isDenied || isMutation)) return
+  audit.info('audit', {
+    audit: true,
+    operation: operation?.id ?? null,
+    method: request.method,
+    target: request.target,
+    actor: claims?.jti ?? null,
+    actor_name: claims?.sub ?? null,
+    client_address: request.clientAddress,
+    request_id: requestId,
+    duration_ms: durationMs,
+    status: error.status,
+    code: error.code,
+  })
+}

@@ -1,0 +1,138 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { LogLevel } from '../shared/log.ts'
+import { AGENT_SETTINGS, FRONT_SETTINGS } from '../shared/settings-names.ts'
+
+/** A secret's text, or the absolute path of the file that holds it. */
+export type SecretSource = { text: string } | { file: string }
+
+/** Client side of mutual TLS on the channel, as PEM. */
+export interface ChannelTls {
+  ca: string
+  cert: string
+  key: string
+}
+
+/** Everything the front can be told, complete. */
+export interface FrontSettings {
+  host: string
+  port: number
+  /** Origin of the agent, without a path. */
+  agentUrl: string
+  /** How long the agent may take to answer; below the 30 s of API Gateway. */
+  agentTimeoutMs: number
+  /** How long requests in flight may take to end once the front is told to stop. */
+  drainMs: number
+  logLevel: LogLevel
+  channelKeys: SecretSource
+  tokenKeys: SecretSource
+  channelTls: ChannelTls | null
+}
+
+/**
+ * Reads the front's settings, once.
+ * @throws Error naming the variable, its value unless it is secret, and what was expected
+ */
+export function readFrontSettings(environment: Record<string, string | undefined> = process.env): FrontSettings {
+  const given = Object.entries(environment).filter(([name, value]) => name.startsWith('BOXYARD_') && value !== '')
+  const unknown = given.map(([name]) => name).filter((name) => !KNOWN.has(name))
+  if (unknown.length > 0) throw new Error(`${unknown.join(', ')}: no such setting.`)
+  const env = createReader(Object.fromEntries(given) as Record<string, string>)
+  const channelTls = readTls(env)
+  return {
+    host: env.text('BOXYARD_HOST') ?? '127.0.0.1',
+    port: env.whole('BOXYARD_PORT', { fallback: 8080, min: 0, max: 65_535 }),
+    agentUrl: agentUrlOf(env, channelTls !== null),
+    agentTimeoutMs: env.whole('BOXYARD_AGENT_TIMEOUT_SECONDS', { fallback: 29, min: 1, max: 3600 }) * 1000,
+    drainMs: env.whole('BOXYARD_DRAIN_SECONDS', { fallback: 30, min: 0, max: 3600 }) * 1000,
+    logLevel: env.oneOf('BOXYARD_LOG_LEVEL', ['info', 'debug', 'warn', 'error']),
+    channelKeys: secretOf(env, { name: 'BOXYARD_CHANNEL_KEYS', file: 'channel.json' }),
+    tokenKeys: secretOf(env, { name: 'BOXYARD_TOKEN_KEYS', file: 'token-public.json' }),
+    channelTls,
+  }
+}
+
+type Setting = (typeof FRONT_SETTINGS)[number]
+
+interface Reader {
+  text(name: Setting): string | undefined
+  path(name: Setting): string | undefined
+  whole(name: Setting, bounds: { fallback: number; min: number; max: number }): number
+  /** The first choice is the default. */
+  oneOf<const T extends string>(name: Setting, choices: readonly [T, ...T[]]): T
+}
+
+/** By hand, since a validator's schemas would cost every start of a function some milliseconds. */
+function createReader(env: Readonly<Record<string, string>>): Reader {
+  const refuse = (name: Setting, expectation: string): never => {
+    throw new Error(`${name}=${JSON.stringify(env[name])}: expected ${expectation}.`)
+  }
+  return {
+    text: (name) => env[name],
+    path: (name) => {
+      const value = env[name]
+      return value === undefined || value.startsWith('/') ? value : refuse(name, 'an absolute path')
+    },
+    whole: (name, { fallback, min, max }) => {
+      const text = env[name] ?? String(fallback)
+      const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
+      return value >= min && value <= max ? value : refuse(name, `a whole number from ${min} to ${max}`)
+    },
+    oneOf: (name, choices) => {
+      const value = env[name] ?? choices[0]
+      return choices.find((choice) => choice === value) ?? refuse(name, `one of ${choices.join(', ')}`)
+    },
+  }
+}
+
+/** The agent writes its key files below the data directory at its first start. */
+function secretOf(
+  env: Reader,
+  { name, file }: { name: 'BOXYARD_CHANNEL_KEYS' | 'BOXYARD_TOKEN_KEYS'; file: string },
+): SecretSource {
+  const text = env.text(name)
+  const path = env.path(`${name}_FILE`)
+  if (text !== undefined && path !== undefined) throw new Error(`${name} and ${name}_FILE: only one may be given.`)
+  return text === undefined
+    ? { file: path ?? join(env.path('BOXYARD_DATA_DIR') ?? '/var/lib/boxyard', 'keys', file) }
+    : { text }
+}
+
+function agentUrlOf(env: Reader, isSecure: boolean): string {
+  const port = env.whole('BOXYARD_AGENT_PORT', { fallback: 8090, min: 0, max: 65_535 })
+  const text = env.text('BOXYARD_AGENT_URL') ?? `${isSecure ? 'https' : 'http'}://127.0.0.1:${port}`
+  const url = URL.canParse(text) ? new URL(text) : null
+  const scheme = isSecure ? 'https:' : 'http:'
+  if (url?.protocol !== scheme || url.pathname !== '/' || url.search !== '' || url.username !== '') {
+    const reason = isSecure ? ', since BOXYARD_CHANNEL_CA is given' : ''
+    throw new Error(`BOXYARD_AGENT_URL=${JSON.stringify(text)}: expected ${scheme}//host:port${reason}.`)
+  }
+  return url.origin
+}
+
+function readTls(env: Reader): ChannelTls | null {
+  const ca = env.text('BOXYARD_CHANNEL_CA')
+  const cert = env.text('BOXYARD_CHANNEL_CERT')
+  const key = env.text('BOXYARD_CHANNEL_KEY')
+  if (ca === undefined && cert === undefined && key === undefined) return null
+  if (ca === undefined || cert === undefined || key === undefined) {
+    throw new Error('BOXYARD_CHANNEL_CA, BOXYARD_CHANNEL_CERT and BOXYARD_CHANNEL_KEY must be given together.')
+  }
+  return {
+    ca: readPem('BOXYARD_CHANNEL_CA', ca),
+    cert: readPem('BOXYARD_CHANNEL_CERT', cert),
+    key: readPem('BOXYARD_CHANNEL_KEY', key),
+  }
+}
+
+/** A function has no files but its bundle, so the PEM itself may be given as well. */
+function readPem(name: string, value: string): string {
+  if (value.startsWith('-----BEGIN ')) return value
+  try {
+    return readFileSync(value, 'utf8')
+  } catch (cause) {
+    throw new Error(`${name}: expected PEM, or the path of a readable PEM file.`, { cause })
+  }
+}
+
+const KNOWN: ReadonlySet<string> = new Set([...FRONT_SETTINGS, ...AGENT_SETTINGS])

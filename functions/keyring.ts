@@ -1,0 +1,83 @@
+import { readFileSync } from 'node:fs'
+import { type ChannelKeySet, parseChannelKeys, parseTokenKeys, type TokenKeySet } from '../shared/keys.ts'
+import type { Logger } from '../shared/log.ts'
+import type { SecretSource } from './config.ts'
+
+/** The keys of the front, which follow their files; a set that has changed is another object. */
+export interface Keyring {
+  channel(): ChannelKeySet
+  tokens(): TokenKeySet
+  /** Reads one set's file again, at most once a second. A bad file changes nothing. */
+  refresh(which: 'channel' | 'tokens'): void
+}
+
+export interface KeyringOptions {
+  channelKeys: SecretSource
+  tokenKeys: SecretSource
+  logger: Logger
+  /** Milliseconds since the epoch. */
+  now(): number
+}
+
+/**
+ * Reads the keys of the channel and of the tokens.
+ * @throws Error naming the file that is missing or not well-formed
+ */
+export function createKeyring(options: KeyringOptions): Keyring {
+  const channel = createSecret(options.channelKeys, parseChannelKeys, options)
+  const tokens = createSecret(options.tokenKeys, parseTokenKeys, options)
+  return {
+    channel: channel.value,
+    tokens: tokens.value,
+    refresh: (which) => (which === 'channel' ? channel : tokens).refresh(),
+  }
+}
+
+interface Secret<T> {
+  value(): T
+  refresh(): void
+}
+
+function createSecret<T>(source: SecretSource, parse: (text: string) => T, options: KeyringOptions): Secret<T> {
+  let text = read(source)
+  let value = parseNamed(source, { text, parse })
+  let refreshedAt = Number.NEGATIVE_INFINITY
+  return {
+    value: () => value,
+    refresh: () => {
+      const now = options.now()
+      if (Math.abs(now - refreshedAt) < REFRESH_MS) return
+      refreshedAt = now
+      try {
+        const next = read(source)
+        if (next === text) return
+        value = parseNamed(source, { text: next, parse })
+        text = next
+      } catch (error) {
+        options.logger.error('The keys cannot be read again', { error })
+      }
+    },
+  }
+}
+
+function read(source: SecretSource): string {
+  if ('text' in source) return source.text
+  try {
+    return readFileSync(source.file, 'utf8')
+  } catch (cause) {
+    const code = typeof cause === 'object' && cause !== null && 'code' in cause ? String(cause.code) : 'unknown'
+    const remedy = code === 'ENOENT' ? ' The agent makes it at its first start: start the agent, then the front.' : ''
+    throw new Error(`The key file ${source.file} cannot be read (${code}).${remedy}`, { cause })
+  }
+}
+
+function parseNamed<T>(source: SecretSource, { text, parse }: { text: string; parse: (text: string) => T }): T {
+  try {
+    return parse(text)
+  } catch (cause) {
+    const name = 'file' in source ? source.file : 'A key set given in the environment'
+    throw new Error(`${name} ${cause instanceof Error ? cause.message : 'is not well-formed'}.`, { cause })
+  }
+}
+
+const REFRESH_MS = 1_000

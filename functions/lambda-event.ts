@@ -1,0 +1,88 @@
+import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2 } from 'aws-lambda'
+import { ServiceError } from '../shared/errors.ts'
+import type { HeaderMap, HttpRequest, HttpResponse } from '../shared/messages.ts'
+
+/** The request that an API Gateway HTTP API event (payload 2.0) carries. */
+export function fromLambdaEvent(event: APIGatewayProxyEventV2): HttpRequest {
+  const { http } = event.requestContext
+  const query = event.rawQueryString ? `?${visibleAscii(event.rawQueryString)}` : ''
+  const body = event.body ? Buffer.from(event.body, event.isBase64Encoded ? 'base64' : 'utf8') : EMPTY
+  return {
+    method: http.method,
+    target: visibleAscii(event.rawPath.replaceAll('?', '%3F').replaceAll('#', '%23')) + query,
+    headers: headersOf(event),
+    clientAddress: http.sourceIp,
+    signal: NEVER.signal,
+    readBody: (maxBytes) => {
+      if (body.length <= maxBytes) return Promise.resolve(body)
+      return Promise.reject(new ServiceError('body_too_large', `The body may be at most ${maxBytes} bytes.`))
+    },
+  }
+}
+
+/**
+ * The result that API Gateway turns into `response`; text goes as it is, all else as base64. `method` HEAD has no body.
+ * @throws ServiceError `agent_protocol` for a body that a function cannot return
+ */
+export async function toLambdaResult(
+  response: HttpResponse,
+  method: string,
+): Promise<APIGatewayProxyStructuredResultV2> {
+  const body = await wholeBody(response.body)
+  const headers: Record<string, string> = {}
+  for (const [name, value] of Object.entries(response.headers)) {
+    if (name !== 'set-cookie') headers[name] = typeof value === 'string' ? value : value.join(', ')
+  }
+  const cookies = response.headers['set-cookie']
+  const isText = TEXT.test(headers['content-type'] ?? '')
+  if (method === 'HEAD') headers['content-length'] = String(body.length)
+  return {
+    statusCode: response.status,
+    headers,
+    ...(cookies === undefined ? {} : { cookies: typeof cookies === 'string' ? [cookies] : [...cookies] }),
+    ...(method === 'HEAD' || body.length === 0
+      ? {}
+      : { body: body.toString(isText ? 'utf8' : 'base64'), isBase64Encoded: !isText }),
+  }
+}
+
+function headersOf(event: APIGatewayProxyEventV2): HeaderMap {
+  const headers: Record<string, string> = {}
+  for (const [name, value] of Object.entries(event.headers)) {
+    if (value !== undefined) headers[name.toLowerCase()] = value
+  }
+  if (event.cookies && event.cookies.length > 0) headers.cookie = event.cookies.join('; ')
+  return headers
+}
+
+/** API Gateway hands on some of a path decoded; on the wire to the agent it is visible ASCII again. */
+function visibleAscii(text: string): string {
+  return text.toWellFormed().replace(/[^\x21-\x7e]+/gu, encodeURIComponent)
+}
+
+async function wholeBody(body: HttpResponse['body']): Promise<Buffer> {
+  if (body === null) return EMPTY
+  if (typeof body === 'string') return Buffer.from(body)
+  if (body instanceof Uint8Array) return Buffer.from(body.buffer, body.byteOffset, body.length)
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of body) {
+    size += chunk.length
+    if (size > RESULT_MAX_BYTES) throw tooLarge()
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}
+
+function tooLarge(): ServiceError {
+  return new ServiceError('agent_protocol', 'The answer is too large for this address.', {
+    cause: new Error(`the agent's answer exceeds ${RESULT_MAX_BYTES} bytes`),
+  })
+}
+
+const EMPTY = Buffer.alloc(0)
+const NEVER = new AbortController()
+const TEXT = /^(application\/([a-z.+-]+\+)?json|text\/)/i
+
+/** A function may return 6 MiB of JSON; quoting and base64 take their part. */
+const RESULT_MAX_BYTES = 4 * 1024 * 1024

@@ -1,0 +1,43 @@
+import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2 } from 'aws-lambda'
+import { newId } from '../shared/ids.ts'
+import { createJsonLogger } from '../shared/log.ts'
+import { problemResponse } from '../shared/messages.ts'
+import { createApp } from './app.ts'
+import { createAuthenticator } from './auth.ts'
+import { readFrontSettings } from './config.ts'
+import { createForward } from './forward.ts'
+import { createKeyring } from './keyring.ts'
+import { fromLambdaEvent, toLambdaResult } from './lambda-event.ts'
+import { createNodeTransport } from './node-transport.ts'
+
+const settings = readFrontSettings()
+const now = Date.now
+const write = (line: string): void => void process.stderr.write(`${line}\n`)
+const logger = createJsonLogger({ level: settings.logLevel, now, write })
+const keyring = createKeyring({ ...settings, logger, now })
+const app = createApp({
+  authenticate: createAuthenticator({ keyring, now }),
+  forward: createForward({
+    transport: createNodeTransport({ agentUrl: settings.agentUrl, tls: settings.channelTls }),
+    keyring,
+    timeoutMs: settings.agentTimeoutMs,
+    logger,
+    now,
+  }),
+  logger,
+  audit: createJsonLogger({ level: 'info', now, write }),
+  now,
+})
+
+/** The function behind API Gateway's HTTP API: one for every route. */
+export async function handler(event: APIGatewayProxyEventV2): Promise<APIGatewayProxyStructuredResultV2> {
+  const request = fromLambdaEvent(event)
+  const response = await app(request)
+  try {
+    return await toLambdaResult(response, request.method)
+  } catch (error) {
+    const requestId = String(response.headers['x-request-id'] ?? newId('req', now()))
+    logger.error('A request failed', { request_id: requestId, error })
+    return toLambdaResult(problemResponse(error, requestId), request.method)
+  }
+}

@@ -1,0 +1,98 @@
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { SERVER_OPTIONS, serve } from '../shared/http.ts'
+import { createJsonLogger, type Logger, type LogLevel } from '../shared/log.ts'
+import { createApp } from './app.ts'
+import { createAuthenticator } from './auth.ts'
+import { type FrontSettings, readFrontSettings } from './config.ts'
+import { createForward } from './forward.ts'
+import { createKeyring } from './keyring.ts'
+import { createPoolTransport } from './pool-transport.ts'
+
+/** A front that listens. */
+export interface StandaloneFront {
+  /** The port in use, also where 0 was asked for. */
+  port: number
+  /** Takes no new connection, lets requests in flight end for at most the drain time, then closes. */
+  close(): Promise<void>
+}
+
+/** Where a front writes: `audit` takes the audit lines, whatever the level of `logger` is. */
+export interface FrontLoggers {
+  logger: Logger
+  audit: Logger
+}
+
+/**
+ * Starts the front on its own address and resolves once it listens.
+ * @throws Error if its keys cannot be read or its port is taken
+ */
+export async function startStandalone(settings: FrontSettings, loggers: FrontLoggers): Promise<StandaloneFront> {
+  const { logger } = loggers
+  const now = Date.now
+  const keyring = createKeyring({ ...settings, logger, now })
+  const transport = createPoolTransport({ agentUrl: settings.agentUrl, tls: settings.channelTls })
+  const forward = createForward({ transport, keyring, timeoutMs: settings.agentTimeoutMs, logger, now })
+  const app = createApp({ authenticate: createAuthenticator({ keyring, now }), forward, ...loggers, now })
+  const server = createServer(SERVER_OPTIONS)
+  const serving = serve(server, { handler: app, logger, now })
+  await listen(server, settings)
+  const { port } = server.address() as AddressInfo
+  return {
+    port,
+    close: async () => {
+      await serving.drain(AbortSignal.timeout(settings.drainMs))
+      await transport.close()
+      logger.info('The front has closed', { cut_off: serving.inFlight() })
+    },
+  }
+}
+
+function listen(server: Server, { host, port }: FrontSettings): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen({ host, port, backlog: 1024 }, () => {
+      server.off('error', reject)
+      resolve()
+    })
+  })
+}
+
+async function main(): Promise<void> {
+  const settings = readFrontSettings()
+  const logger = stderrLogger(settings.logLevel)
+  const front = await startStandalone(settings, { logger, audit: stderrLogger('info') })
+  let isStopping = false
+  const stop = (signal: NodeJS.Signals): void => {
+    if (isStopping) process.exit(1)
+    isStopping = true
+    logger.info('The front stops', { signal })
+    front.close().then(
+      () => process.exit(0),
+      (error: unknown) => {
+        logger.error('The front did not close well', { error })
+        process.exit(1)
+      },
+    )
+  }
+  process.on('SIGTERM', stop)
+  process.on('SIGINT', stop)
+  // Whoever started the front waits for this line, whatever the log level.
+  stderrLogger('info').info('The front is ready', { ready: true, url: urlOf(settings.host, front.port) })
+}
+
+function stderrLogger(level: LogLevel): Logger {
+  return createJsonLogger({ level, now: Date.now, write: (line) => process.stderr.write(`${line}\n`) })
+}
+
+function urlOf(host: string, port: number): string {
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+}
+
+if (import.meta.main) {
+  main().catch((error: unknown) => {
+    const reason = error instanceof Error ? error.message : String(error)
+    stderrLogger('error').error(`The front cannot start: ${reason}`, { error })
+    process.exitCode = 1
+  })
+}

@@ -1,0 +1,78 @@
+import type { HeaderMap } from '../shared/messages.ts'
+
+/** A request to the agent, signed. */
+export interface AgentRequest {
+  method: string
+  target: string
+  headers: Record<string, string>
+  body: Uint8Array
+  /** Aborts the request when its client has left; null where leaving cancels nothing. */
+  signal: AbortSignal | null
+  timeoutMs: number
+}
+
+/** What the agent answered; a small body comes whole, so that no stream is made for it. */
+export interface AgentAnswer {
+  status: number
+  headers: HeaderMap
+  body: Uint8Array | AsyncIterable<Uint8Array>
+}
+
+/** Carries requests to the agent over kept-alive connections. */
+export interface AgentTransport {
+  /** @throws TransportFailure, and nothing else */
+  send(request: AgentRequest): Promise<AgentAnswer>
+  /** Ends idle connections at once, the others with their answers. */
+  close(): Promise<void>
+}
+
+/** Why there is no answer. */
+export type FailureReason = 'unreachable' | 'timeout' | 'aborted' | 'malformed'
+
+/** A failed exchange; `wasSent` is false only if it is certain that the agent has seen nothing of it. */
+export class TransportFailure extends Error {
+  override readonly name = 'TransportFailure'
+  readonly reason: FailureReason
+  readonly wasSent: boolean
+
+  constructor(reason: FailureReason, options: { wasSent: boolean; cause: unknown }) {
+    super(`no answer from the agent: ${reason}`, { cause: options.cause })
+    this.reason = reason
+    this.wasSent = options.wasSent
+  }
+}
+
+/** The failure that a client library's error stands for. */
+export function failureOf(error: unknown, request: AgentRequest): TransportFailure {
+  if (error instanceof TransportFailure) return error
+  const code = typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : ''
+  if (request.signal?.aborted) return new TransportFailure('aborted', { wasSent: true, cause: error })
+  if (NOT_SENT.has(code)) return new TransportFailure('unreachable', { wasSent: false, cause: error })
+  if (TIMEOUTS.has(code)) return new TransportFailure('timeout', { wasSent: true, cause: error })
+  if (MALFORMED.test(code)) return new TransportFailure('malformed', { wasSent: true, cause: error })
+  return new TransportFailure('unreachable', { wasSent: true, cause: error })
+}
+
+/** Answers up to this many bytes are read whole. */
+export const WHOLE_BODY_MAX_BYTES = 1024 * 1024
+
+/** How long a connection to the agent may take to open. */
+export const CONNECT_TIMEOUT_MS = 3_000
+
+/** Below the agent's own, so that it is never the agent that closes an idle connection first. */
+export const KEEP_ALIVE_MS = 30_000
+
+/** Most connections to the agent; long waits each hold one. */
+export const CONNECTIONS_MAX = 512
+
+const NOT_SENT = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'EHOSTDOWN',
+  'UND_ERR_CONNECT_TIMEOUT',
+])
+const TIMEOUTS = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT', 'ETIMEDOUT'])
+const MALFORMED = /^HPE_/

@@ -1,0 +1,89 @@
+import { readFile } from 'node:fs/promises'
+import type { Plugin } from 'esbuild'
+import ts from 'typescript'
+
+/**
+ * An `import` of a Node.js module evaluates every lazy getter on it: that of `node:http` loads the whole of fetch,
+ * 13 ms of a function's start. The module object itself does not.
+ */
+export const builtinsAsTheyAre: Plugin = {
+  name: 'builtins-as-they-are',
+  setup: ({ onResolve, onLoad }) => {
+    onResolve({ filter: /^node:/ }, ({ path }) => ({ path, namespace: 'builtin' }))
+    onLoad({ filter: /.*/, namespace: 'builtin' }, ({ path }) => ({
+      contents: `module.exports = process.getBuiltinModule(${JSON.stringify(path)})`,
+    }))
+  },
+}
+
+/** A function checks requests and never writes a schema down; zod ties its JSON Schema writer to every schema. */
+export const withoutJsonSchema: Plugin = {
+  name: 'without-json-schema',
+  setup: ({ onLoad }) => {
+    onLoad({ filter: /\/zod\/v4\/core\/(json-schema-processors|to-json-schema)\.js$/ }, async ({ path }) => {
+      const source = await readFile(path, 'utf8')
+      const names = Array.from(source.matchAll(/^export (?:const|function) (\w+)/gm), ([, name]) => name)
+      return { contents: names.map((name) => `export const ${name} = undefined`).join('\n') }
+    })
+  },
+}
+
+/**
+ * Nor does it check answers or describe anything, and a request needs the schemas of one operation: those of answers and
+ * all descriptions are left out, and the rest are made when first used. It is worth a third of a function's start.
+ */
+export const lightSchemas: Plugin = {
+  name: 'light-schemas',
+  setup: ({ onResolve, onLoad }) => {
+    onLoad({ filter: /\/shared\/(routes|schemas\/[a-z-]+)\.ts$/ }, async ({ path }) => ({
+      contents: `import { lazySchema } from 'lazy-schema'\n${lighten(await readFile(path, 'utf8'))}`,
+      loader: 'ts',
+    }))
+    onResolve({ filter: /^lazy-schema$/ }, ({ path }) => ({ path, namespace: 'lazy-schema' }))
+    onLoad({ filter: /.*/, namespace: 'lazy-schema' }, () => ({ contents: LAZY_SCHEMA }))
+  },
+}
+
+function lighten(text: string): string {
+  const source = ts.createSourceFile('module.ts', text, ts.ScriptTarget.Latest, true)
+  const print = (node: ts.Node): string => {
+    if (isProperty(node, ['response'])) return `${node.name.getText()}: null`
+    if (isDescribed(node)) return print(node.expression.expression)
+    let result = ''
+    let copied = node.getFullStart()
+    ts.forEachChild(node, (child) => {
+      result += text.slice(copied, child.getFullStart())
+      // Marked as pure, since a bundler may leave out only what has no effect.
+      result += isSchema(child) ? ` /* @__PURE__ */ lazySchema(() => ${print(child)})` : print(child)
+      copied = child.end
+    })
+    return result + text.slice(copied, node.end)
+  }
+  return print(source)
+}
+
+/** `schema.meta({…})` */
+function isDescribed(node: ts.Node): node is ts.CallExpression & { expression: ts.PropertyAccessExpression } {
+  if (!ts.isCallExpression(node) || node.arguments.length !== 1) return false
+  return ts.isPropertyAccessExpression(node.expression) && node.expression.name.text === 'meta'
+}
+
+/** A call that makes a constant of a module of schemas, or in the table what an operation takes. */
+function isSchema(node: ts.Node): boolean {
+  if (!ts.isCallExpression(node)) return false
+  const { parent } = node
+  if (!ts.isVariableDeclaration(parent)) return isProperty(parent, ['params', 'query', 'body'])
+  const name = parent.name.getText()
+  return ts.isSourceFile(parent.parent.parent.parent) && name !== name.toUpperCase()
+}
+
+function isProperty(node: ts.Node, names: readonly string[]): node is ts.PropertyAssignment {
+  return ts.isPropertyAssignment(node) && names.includes(node.name.getText())
+}
+
+/** Stands for the schema that `make` gives and makes it at the first look; zod looks at schemas only through properties. */
+const LAZY_SCHEMA = `export const lazySchema = (make) => {
+  let made
+  const schema = () => (made ??= make())
+  return new Proxy({}, { get: (_, name) => schema()[name], has: (_, name) => name in schema() })
+}`

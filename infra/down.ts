@@ -1,0 +1,26 @@
+import { existsSync, realpathSync } from 'node:fs'
+import { runAgentCommand } from './agent-command.ts'
+import { findInstance } from './instance-lock.ts'
+import { readUpSettings } from './up-settings.ts'
+
+/** `npm run down`: stops the boxes of a data directory whose service is stopped, and says what it leaves. */
+async function main(): Promise<number> {
+  const { dataDir } = readUpSettings(process.env)
+  if (!existsSync(dataDir)) {
+    process.stdout.write(`Nothing to take down: ${dataDir} does not exist.\n`)
+    return 0
+  }
+  const pid = await findInstance(realpathSync(dataDir))
+  if (pid !== null) {
+    process.stderr.write(
+      `Boxyard still runs on ${dataDir}. Stop it first (Ctrl-C where it runs, or: kill ${pid}), then run this again.\n`,
+    )
+    return 1
+  }
+  return await runAgentCommand(['down'])
+}
+
+process.exitCode = await main().catch((error: unknown) => {
+  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
+  return 1
+})

@@ -1,0 +1,91 @@
+/** The rules of this repository that no plugin has: single owners, sizes and shapes (ARCHITECTURE.md, Layout). */
+export const boxyardRules = {
+  'one-spawner': banImport(/^(node:)?child_process$/, 'Only agent/lib/run.ts starts processes.'),
+  'one-ffi': banImport(/^koffi$/, 'Only agent/lib/syscalls*.ts call native code.'),
+  'one-sql': banImport(/^node:sqlite$/, 'Only the SQLite store speaks SQL.'),
+  'one-websocket': banImport(
+    /^ws$/,
+    'WebSockets belong to server/streams.ts, functions/standalone.ts and lib/kube-exec.ts.',
+  ),
+  'one-aws-sdk': banImport(/^@aws-sdk\//, 'Only drivers/backups-s3.ts speaks to S3.'),
+  'one-environment': ban(
+    'MemberExpression[object.name="process"][property.name="env"], ImportSpecifier[parent.source.value=/^(node:)?process$/][imported.name="env"]',
+    'Only the config.ts files read the environment.',
+  ),
+  'one-clock': ban(
+    'MemberExpression[object.name="Date"][property.name="now"], NewExpression[callee.name="Date"][arguments.length=0], CallExpression[callee.name="Date"]',
+    'Take the time from the Clock; only compose.ts and the entries know the real one.',
+  ),
+  'nothing-at-import': ban('Program > ExpressionStatement', 'Nothing happens when a module is imported.'),
+  'no-barrel': ban(
+    'ExportAllDeclaration, ExportNamedDeclaration[source]',
+    'Import a thing from the file that defines it; nothing is exported a second time.',
+  ),
+  'no-default-export': ban('ExportDefaultDeclaration, ExportSpecifier[exported.name="default"]', 'Exports have names.'),
+  'no-skipped-test': ban(
+    'MemberExpression[object.name=/^(describe|it|test)$/][property.name=/^(skip|only|todo|failing|skipIf)$/], CallExpression[callee.name=/^(xit|xtest|xdescribe|fit|fdescribe)$/]',
+    'A test runs, or is not there.',
+  ),
+  'zod-namespace': ban(
+    'ImportDeclaration[source.value=/^zod(\\u002F.*)?$/] > :matches(ImportSpecifier, ImportDefaultSpecifier)',
+    "Write `import * as z from 'zod'`: the named import pulls every locale into a bundle.",
+  ),
+  'file-name': { meta: { type: 'suggestion', schema: [] }, create: checkFileName },
+  'function-size': { meta: { type: 'suggestion', schema: [{ type: 'integer' }] }, create: checkFunctionSize },
+}
+
+function ban(selector, message) {
+  return {
+    meta: { type: 'problem', schema: [] },
+    create: (context) => ({ [selector]: (node) => context.report({ node, message }) }),
+  }
+}
+
+/** Types may be imported from anywhere: they are gone when the program runs. */
+function banImport(source, message) {
+  const check = (context) => (node) => {
+    const isTypeOnly =
+      node.importKind === 'type' ||
+      (node.specifiers?.length > 0 && node.specifiers.every((specifier) => specifier.importKind === 'type'))
+    if (!isTypeOnly && source.test(node.source?.value)) context.report({ node, message })
+  }
+  return {
+    meta: { type: 'problem', schema: [] },
+    create: (context) => ({
+      ImportDeclaration: check(context),
+      ImportExpression: check(context),
+      'CallExpression[callee.name="require"], CallExpression[callee.property.name="getBuiltinModule"]': (node) => {
+        if (source.test(node.arguments[0]?.value)) context.report({ node, message })
+      },
+    }),
+  }
+}
+
+/** As max-lines-per-function, but a `describe` block is a chapter of tests, not a function. */
+function checkFunctionSize(context) {
+  const check = (node) => {
+    const { parent, loc } = node
+    const lines = loc.end.line - loc.start.line + 1
+    const callee = parent.type === 'CallExpression' ? context.sourceCode.getText(parent.callee) : ''
+    if (lines <= context.options[0] || callee.startsWith('describe')) return
+    context.report({ node, message: `A function of ${lines} lines; at most ${context.options[0]}.` })
+  }
+  return { FunctionDeclaration: check, FunctionExpression: check, ArrowFunctionExpression: check }
+}
+
+function checkFileName(context) {
+  const name = context.filename.split('/').at(-1)
+  return {
+    Program: (node) => {
+      if (!/^[a-z0-9]+(-[a-z0-9]+)*(\.(test|d))?\.ts$/.test(name)) {
+        context.report({ node, message: 'Files are named in kebab-case.' })
+      }
+      if (
+        /^(utils?|helpers?|types|common|misc|.*manager)\.ts$/.test(name) &&
+        !context.filename.endsWith('schemas/common.ts')
+      ) {
+        context.report({ node, message: 'Name the file for the one thing inside.' })
+      }
+    },
+  }
+}

@@ -1,0 +1,70 @@
+import tseslint from 'typescript-eslint'
+import { boxyardRules } from './rules.mjs'
+
+// The rules of ARCHITECTURE.md that need no types: sizes, single owners, names. eslint.config.mjs and
+// tests/architecture both use them.
+
+/** Files in which something happens when they are loaded. */
+const ENTRIES = [
+  'agent/**/main.ts',
+  'agent/lib/*-worker.ts',
+  'functions/rest.ts',
+  'functions/standalone.ts',
+  'infra/*.ts',
+  'tests/**',
+]
+
+/** What has one owner: the rule, and the files where it does not hold. */
+const OWNERS = {
+  'one-spawner': ['agent/lib/run.ts', 'infra/**', 'tests/**'],
+  'one-ffi': ['agent/lib/syscalls*.ts'],
+  'one-sql': ['agent/drivers/store-sqlite*.ts', 'agent/drivers/sqlite-*.ts', 'tests/**'],
+  'one-websocket': ['agent/server/streams.ts', 'agent/lib/kube-exec.ts', 'functions/standalone.ts', 'tests/**'],
+  'one-aws-sdk': ['agent/drivers/backups-s3.ts'],
+  'one-environment': ['agent/config.ts', 'functions/config.ts', 'infra/**', 'tests/**'],
+  'one-clock': [
+    'agent/compose.ts',
+    'agent/**/main.ts',
+    'functions/rest.ts',
+    'functions/standalone.ts',
+    'infra/**',
+    'tests/**',
+  ],
+  'nothing-at-import': ENTRIES,
+}
+
+/** Pure tables, which may be longer than other files. */
+const TABLES = ['agent/drivers/seccomp-profile.ts', 'shared/examples.ts', 'shared/routes.ts']
+
+/** These mirror system calls, whose parameters the kernel chose; and a table of tests may be as wide as it needs. */
+const WIDE = ['agent/lib/syscalls*.ts', 'tests/**']
+
+/** Functions that hold a chapter of tests, for several services to pass. */
+const SUITES = ['tests/**/*-suite.ts']
+
+export default [
+  { ignores: ['.build/', '.serverless/', 'dist/', 'coverage/', 'tests/fixtures/'] },
+  {
+    files: ['**/*.ts'],
+    languageOptions: { parser: tseslint.parser },
+    plugins: { boxyard: { rules: boxyardRules } },
+    rules: {
+      'boxyard/file-name': 'error',
+      'boxyard/function-size': ['error', 70],
+      'boxyard/no-barrel': 'error',
+      'boxyard/no-default-export': 'error',
+      'boxyard/no-skipped-test': 'error',
+      'boxyard/zod-namespace': 'error',
+      'max-lines': ['error', 300],
+      'max-params': ['error', 3],
+    },
+  },
+  ...Object.entries(OWNERS).map(([rule, ignores]) => ({
+    files: ['**/*.ts'],
+    ignores,
+    rules: { [`boxyard/${rule}`]: 'error' },
+  })),
+  { files: TABLES, rules: { 'max-lines': 'off' } },
+  { files: SUITES, rules: { 'boxyard/function-size': 'off' } },
+  { files: WIDE, rules: { 'max-params': 'off' } },
+]

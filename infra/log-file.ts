@@ -1,0 +1,43 @@
+import { closeSync, existsSync, mkdirSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'
+import { dirname } from 'node:path'
+
+export interface LogFile {
+  /** Appends one line. A host disk that is full loses the line, not the service. */
+  write(line: string): void
+  close(): void
+}
+
+/** A log that starts empty and is bounded: `path` and five older ones, `path.1` … `path.5`, each at most `maxBytes`. */
+export function openLogFile(path: string, maxBytes = 32 * 1024 * 1024): LogFile {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  let descriptor = openNext(path)
+  let sizeBytes = 0
+  return {
+    write: (line) => {
+      const bytes = Buffer.from(`${line}\n`)
+      try {
+        if (sizeBytes + bytes.length > maxBytes) {
+          closeSync(descriptor)
+          descriptor = openNext(path)
+          sizeBytes = 0
+        }
+        writeSync(descriptor, bytes)
+        sizeBytes += bytes.length
+      } catch {
+        // Nowhere is left to say it.
+      }
+    },
+    close: () => closeSync(descriptor),
+  }
+}
+
+function openNext(path: string): number {
+  rmSync(`${path}.${KEPT}`, { force: true })
+  for (let i = KEPT - 1; i >= 0; i--) {
+    const older = i === 0 ? path : `${path}.${i}`
+    if (existsSync(older)) renameSync(older, `${path}.${i + 1}`)
+  }
+  return openSync(path, 'a', 0o600)
+}
+
+const KEPT = 5

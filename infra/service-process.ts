@@ -1,0 +1,96 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { LogLine } from './log-lines.ts'
+import { type LoggingChild, startLoggingChild } from './logging-child.ts'
+
+export interface ServiceProcessOptions {
+  /** How a person calls it, such as `agent`. */
+  name: string
+  command: readonly string[]
+  /** What its unexpected end means to the user, said with the line about it. */
+  lossNote: string
+  /** Most milliseconds a polite stop may take before it is killed. */
+  stopDeadlineMs: number
+  /** Takes a line meant for a person. */
+  say(text: string): void
+  /** Takes every line the process prints. */
+  log(line: string): void
+}
+
+/** A process of ours that is kept running: started again, with growing pauses, when it ends and nobody asked. */
+export interface ServiceProcess {
+  /** Resolves once it says that it is ready, with that line; rejects with its own reason if it ends before. */
+  start(): Promise<LogLine>
+  /** SIGTERM, then SIGKILL when the deadline is over; resolves when it is gone, also if it never ran. */
+  stop(): Promise<void>
+  /** SIGKILL, now. */
+  kill(): void
+}
+
+export function createServiceProcess(options: ServiceProcessOptions): ServiceProcess {
+  const { name, say } = options
+  const stopping = new AbortController()
+  let current: LoggingChild | null = null
+  let pauseMs = FIRST_PAUSE_MS
+
+  const launch = async (): Promise<LogLine> => {
+    stopping.signal.throwIfAborted()
+    const child = startLoggingChild({
+      command: options.command,
+      onLine: (line, { isProgress, message }) => {
+        options.log(line)
+        if (isProgress) say(message)
+      },
+    })
+    current = child
+    const line = await child.ready
+    const readyAt = performance.now()
+    void child.exited.then((how) => {
+      if (performance.now() - readyAt > STEADY_MS) pauseMs = FIRST_PAUSE_MS
+      return stopping.signal.aborted ? undefined : keepRunning(how)
+    })
+    return line
+  }
+  const keepRunning = async (how: string): Promise<void> => {
+    say(`The ${name} ended unexpectedly (${how}). ${options.lossNote} Starting it again.`)
+    while (!stopping.signal.aborted) {
+      await sleep(pauseMs, undefined, { signal: stopping.signal }).catch(() => undefined)
+      pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)
+      try {
+        await launch()
+        say(`The ${name} is back.`)
+        return
+      } catch (error) {
+        if (!stopping.signal.aborted) say(`The ${name} did not start: ${messageOf(error)}`)
+      }
+    }
+  }
+  return {
+    start: launch,
+    stop: async () => {
+      stopping.abort()
+      if (current !== null) await stopChild(current, options.stopDeadlineMs)
+    },
+    kill: () => {
+      stopping.abort()
+      current?.process.kill('SIGKILL')
+    },
+  }
+}
+
+/** SIGTERM, then SIGKILL when `deadlineMs` is over; resolves with how it ended. */
+export async function stopChild(child: LoggingChild, deadlineMs: number): Promise<string> {
+  child.process.kill('SIGTERM')
+  const forced = setTimeout(() => child.process.kill('SIGKILL'), deadlineMs)
+  const how = await child.exited
+  clearTimeout(forced)
+  return how
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
+
+const FIRST_PAUSE_MS = 250
+const LONGEST_PAUSE_MS = 30_000
+/** A process that ran this long has recovered: its next end is a new fault. */
+const STEADY_MS = 60_000

@@ -1,0 +1,117 @@
+#!/usr/bin/env bash
+# Installs what the machine lacks: Debian packages and, by the lock file, Node.js packages.
+# usage: infra/setup.sh host|test|tools
+#   host   what the service needs to run      test   that and what its tests need
+#   tools  what checks and builds need: Node.js packages only, no root
+# Says what it installs, one line each, and nothing if there is nothing to do.
+set -euo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+stamp=$root/node_modules/.boxyard-setup
+log=$root/.build/setup.log
+
+host_packages=(
+  btrfs-progs busybox-static catatonit crun debian-archive-keyring iproute2 libnftables1 mmdebstrap mount nftables
+  util-linux
+)
+test_packages=("${host_packages[@]}" git openssl procps)
+
+main() {
+  local purpose=${1:-}
+  case $purpose in
+    host)
+      need_root
+      need_packages "${host_packages[@]}"
+      need_modules runtime
+      ;;
+    test)
+      need_root
+      need_packages "${test_packages[@]}"
+      need_modules all
+      ;;
+    tools) need_modules all ;;
+    *) fail "usage: infra/setup.sh host|test|tools" ;;
+  esac
+}
+
+need_root() {
+  [[ $(id -u) == 0 ]] || fail "This needs root, because boxes need namespaces, mounts and networks. Run it again as root."
+}
+
+need_packages() {
+  local missing=()
+  command -v dpkg-query >/dev/null || fail "This is not a Debian machine. Install these by hand: $*"
+  # dpkg-query names the packages it knows nothing of on stderr and fails; what it does not list is missing.
+  local installed
+  installed=" $(dpkg-query -W -f='${db:Status-Status}:${Package}\n' "$@" 2>/dev/null | sed -n 's/^installed://p' | tr '\n' ' ')" || true
+  for package in "$@"; do [[ $installed == *" $package "* ]] || missing+=("$package"); done
+  [[ ${#missing[@]} == 0 ]] && return
+  echo "Installing Debian packages: ${missing[*]}"
+  export DEBIAN_FRONTEND=noninteractive
+  locked logged apt-get -q -o DPkg::Lock::Timeout=300 update
+  locked logged apt-get -q -y -o DPkg::Lock::Timeout=300 install --no-install-recommends "${missing[@]}"
+}
+
+# The stamp tells which lock file node_modules was made from, and whether with the development packages.
+need_modules() {
+  is_stamped "$1" || locked install_modules "$1"
+}
+
+install_modules() {
+  is_stamped "$1" && return
+  command -v npm >/dev/null || fail "npm is missing. Install Node.js 20 or newer with npm, for example: apt-get install npm"
+  case $(uname -m) in
+    x86_64 | aarch64) ;;
+    *) fail "No Node.js for $(uname -m) here; x86_64 and aarch64 are supported." ;;
+  esac
+  cd "$root"
+  if [[ $1 == runtime ]]; then
+    echo "Installing Node.js packages (some 10 s)"
+    logged npm ci --omit=dev --ignore-scripts --no-audit --no-fund --loglevel=error
+  elif is_stamped runtime; then
+    # Adds to what is there, so that a service that runs from this checkout keeps its files.
+    echo "Installing Node.js packages for development (some 30 s)"
+    logged npm install --no-save --include=dev --ignore-scripts --no-audit --no-fund --loglevel=error
+  else
+    echo "Installing Node.js packages, development included (some 30 s)"
+    logged npm ci --include=dev --ignore-scripts --no-audit --no-fund --loglevel=error
+  fi
+  echo "$(lock_hash) $1" >"$stamp"
+}
+
+# `all` serves where `runtime` is asked for.
+is_stamped() {
+  local made=
+  [[ -r $stamp ]] && read -r made <"$stamp"
+  local hash
+  hash=$(lock_hash)
+  [[ $made == "$hash all" || $made == "$hash $1" ]]
+}
+
+lock_hash() {
+  sha256sum <"$root/package-lock.json" | cut -d ' ' -f 1
+}
+
+# One set-up of a checkout at a time.
+locked() {
+  mkdir -p "$root/.build"
+  (
+    flock 9
+    "$@"
+  ) 9>"$root/.build/setup.lock"
+}
+
+# Runs a command whose output matters only if it fails.
+logged() {
+  mkdir -p "$root/.build"
+  "$@" >"$log" 2>&1 9>&- </dev/null && return
+  tail -n 30 "$log" >&2
+  fail "\"$*\" failed; see above, all of it is in .build/setup.log."
+}
+
+fail() {
+  echo "$1" >&2
+  exit 1
+}
+
+main "$@"

@@ -1,0 +1,4 @@
+import { runAgentCommand } from './agent-command.ts'
+
+// `npm run token -- --name ci --projects '*' --permissions read,write,exec --expires 3600`: the token goes to stdout.
+process.exitCode = await runAgentCommand(['token', ...process.argv.slice(2)])

@@ -1,0 +1,32 @@
+import { join } from 'node:path'
+
+/** What the supervisor itself must know; the agent and the front read and check all settings. */
+export interface UpSettings {
+  dataDir: string
+  host: string
+  port: number
+  agentHost: string
+  agentPort: number
+  logsToStderr: boolean
+}
+
+/** Throws an Error that names variable, value and expectation. */
+export function readUpSettings(environment: Record<string, string | undefined>): UpSettings {
+  const text = (name: string, fallback: string): string => environment[name] || fallback
+  const port = (name: string, fallback: number): number => {
+    const value = text(name, String(fallback))
+    if (/^\d{1,5}$/.test(value) && Number(value) <= 65_535) return Number(value)
+    throw new Error(`${name}=${JSON.stringify(value)}: expected a port from 0 to 65535.`)
+  }
+  const dataDir = text('BOXYARD_DATA_DIR', '/var/lib/boxyard')
+  if (!dataDir.startsWith('/'))
+    throw new Error(`BOXYARD_DATA_DIR=${JSON.stringify(dataDir)}: expected an absolute path.`)
+  return {
+    dataDir: join(dataDir),
+    host: text('BOXYARD_HOST', '127.0.0.1'),
+    port: port('BOXYARD_PORT', 8080),
+    agentHost: text('BOXYARD_AGENT_HOST', '127.0.0.1'),
+    agentPort: port('BOXYARD_AGENT_PORT', 8090),
+    logsToStderr: text('BOXYARD_LOG', 'file') === 'stderr',
+  }
+}

@@ -1,0 +1,110 @@
+import { mkdirSync, realpathSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { agentCommand, frontCommand } from './commands.ts'
+import { type InstanceLock, lockInstance } from './instance-lock.ts'
+import { openLogFile } from './log-file.ts'
+import { createServiceProcess, type ServiceProcess } from './service-process.ts'
+import { readUpSettings, type UpSettings } from './up-settings.ts'
+
+/** `npm run up`: runs the agent and the standalone front in the foreground until a signal comes; boxes stay when it ends. */
+async function main(): Promise<void> {
+  const settings = readUpSettings(process.env)
+  const lock = await lockDataDir(settings)
+  await assertPortFree('BOXYARD_AGENT_PORT', settings.agentHost, settings.agentPort)
+  await assertPortFree('BOXYARD_PORT', settings.host, settings.port)
+  const agent = createServiceProcess({
+    name: 'agent',
+    command: agentCommand(),
+    lossNote: 'Boxes run on.',
+    stopDeadlineMs: 45_000,
+    say,
+    log: openLog(settings, 'agent'),
+  })
+  const front = createServiceProcess({
+    name: 'front',
+    command: frontCommand(),
+    lossNote: 'Boxes run on.',
+    stopDeadlineMs: 45_000,
+    say,
+    log: openLog(settings, 'front'),
+  })
+  const ending = endOnSignal([front, agent], lock)
+  try {
+    await agent.start()
+    const url = (await front.start()).url ?? `http://${settings.host}:${settings.port}`
+    if (!ending.hasBegun()) say(`Boxyard is ready at ${url} (admin token in ${join(settings.dataDir, 'admin.token')})`)
+  } catch (error) {
+    if (ending.hasBegun()) return
+    fail(error)
+    await ending.begin()
+  }
+}
+
+async function lockDataDir(settings: UpSettings): Promise<InstanceLock> {
+  mkdirSync(settings.dataDir, { recursive: true, mode: 0o700 })
+  const lock = await lockInstance(realpathSync(settings.dataDir))
+  if ('release' in lock) return lock
+  throw new Error(
+    `Boxyard already runs on ${settings.dataDir} (process ${lock.heldBy}). Stop that one, or set BOXYARD_DATA_DIR and the ports for another.`,
+  )
+}
+
+function assertPortFree(variable: string, host: string, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const server = createServer()
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      const what = error.code === 'EADDRINUSE' ? 'is in use' : `cannot be listened on (${error.code})`
+      reject(new Error(`Port ${port} of ${host} ${what}. Stop what listens there, or set ${variable} to another port.`))
+    })
+    server.listen({ host, port, exclusive: true }, () => server.close(() => resolve()))
+  })
+}
+
+function openLog(settings: UpSettings, name: string): (line: string) => void {
+  if (settings.logsToStderr) return (line) => process.stderr.write(`${line}\n`)
+  const file = openLogFile(join(settings.dataDir, 'log', `${name}.log`))
+  return (line) => file.write(line)
+}
+
+interface Ending {
+  hasBegun(): boolean
+  begin(): Promise<void>
+}
+
+/** The first signal ends the processes politely and in order, a later one at once. */
+function endOnSignal(services: readonly ServiceProcess[], lock: InstanceLock): Ending {
+  let begunAt: number | null = null
+  const begin = async (): Promise<void> => {
+    begunAt ??= performance.now()
+    for (const service of services) await service.stop()
+    lock.release()
+    process.exit()
+  }
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
+    process.on(signal, () => {
+      if (begunAt === null) {
+        say('Stopping; boxes run on.')
+        void begin()
+      } else if (performance.now() - begunAt > SAME_SIGNAL_MS) {
+        for (const service of services) service.kill()
+        process.exit(1)
+      }
+    })
+  }
+  return { hasBegun: () => begunAt !== null, begin }
+}
+
+function say(text: string): void {
+  process.stdout.write(`${text}\n`)
+}
+
+function fail(error: unknown): void {
+  process.stderr.write(`Boxyard did not start: ${error instanceof Error ? error.message : String(error)}\n`)
+  process.exitCode = 1
+}
+
+// A terminal sends Ctrl-C to npm and to us, and npm passes it on: that is one signal, not two.
+const SAME_SIGNAL_MS = 500
+
+await main().catch(fail)

@@ -1,0 +1,29 @@
+/** The type prefixes of identifiers (api.md §1). */
+export type IdPrefix = 'box' | 'vol' | 'snp' | 'bak' | 'bas' | 'exe' | 'ses' | 'opr' | 'evt' | 'tok' | 'req'
+
+/**
+ * A new identifier: prefix, `_`, 26 lower-case Crockford base32 characters: 48 bits of milliseconds,
+ * then 80 random bits, so that identifiers sort by time (api.md §1; the layout of ULID).
+ */
+export function newId(prefix: IdPrefix, nowMs: number): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16))
+  return `${prefix}_${encodeTime(nowMs)}${encodeRandom(bytes)}`
+}
+
+function encodeTime(nowMs: number): string {
+  let rest = nowMs
+  let text = ''
+  for (let i = 0; i < 10; i++) {
+    text = ALPHABET.charAt(rest % 32) + text
+    rest = Math.floor(rest / 32)
+  }
+  return text
+}
+
+function encodeRandom(bytes: Uint8Array): string {
+  let text = ''
+  for (let i = 0; i < 16; i++) text += ALPHABET.charAt((bytes[i] ?? 0) & 31)
+  return text
+}
+
+const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'

@@ -1,0 +1,119 @@
+import { generateKeyPairSync, randomBytes } from 'node:crypto'
+import type { ChannelKey } from './channel.ts'
+
+/** The contents of `keys/channel.json`: the first key signs, all verify. */
+export interface ChannelKeySet {
+  agent_id: string
+  keys: readonly ChannelKey[]
+}
+
+/** An Ed25519 JWK (RFC 8037); with `d` it is private. */
+export interface TokenKey {
+  kty: 'OKP'
+  crv: 'Ed25519'
+  alg: 'EdDSA'
+  use: 'sig'
+  kid: string
+  x: string
+  d?: string
+}
+
+/** A JWKS: `keys/token-private.json` with private keys, `keys/token-public.json` without. The first signs. */
+export interface TokenKeySet {
+  keys: readonly TokenKey[]
+}
+
+/** The channel's first key set, for a new agent. */
+export function createChannelKeys(): ChannelKeySet {
+  return { agent_id: randomName(12), keys: [newChannelKey()] }
+}
+
+/** A set in which a new key signs and the one that signed before still verifies; older ones are dropped. */
+export function rotateChannelKeys(set: ChannelKeySet): ChannelKeySet {
+  return { ...set, keys: [newChannelKey(), ...set.keys.slice(0, 1)] }
+}
+
+/** A new private set for signing tokens. */
+export function createTokenKeys(): TokenKeySet {
+  return { keys: [newTokenKey()] }
+}
+
+/** A private set in which a new key signs; the old ones verify until they are dropped. */
+export function rotateTokenKeys(set: TokenKeySet): TokenKeySet {
+  return { keys: [newTokenKey(), ...set.keys] }
+}
+
+/** The set with its signing key alone: every token signed by another is invalid from now on. */
+export function dropOldKeys<T extends { readonly keys: readonly unknown[] }>(set: T): T {
+  return { ...set, keys: set.keys.slice(0, 1) }
+}
+
+/** The public half of a set, for the functions. */
+export function publicTokenKeys(set: TokenKeySet): TokenKeySet {
+  return { keys: set.keys.map(({ d: _private, ...key }) => key) }
+}
+
+/**
+ * Reads the text of a channel key file.
+ * @throws Error that names what is wrong and never shows the text
+ */
+export function parseChannelKeys(text: string): ChannelKeySet {
+  const value = parseObject(text)
+  if (typeof value.agent_id !== 'string' || value.agent_id === '') throw new Error('has no "agent_id"')
+  const keys = parseKeys<ChannelKey>(value.keys, ({ id, secret }) => {
+    if (typeof id !== 'string' || !KEY_ID.test(id) || typeof secret !== 'string') return false
+    return Buffer.from(secret, 'base64url').length >= MIN_SECRET_BYTES
+  })
+  return { agent_id: value.agent_id, keys }
+}
+
+/**
+ * Reads the text of a token key file, private or public.
+ * @throws Error that names what is wrong and never shows the text
+ */
+export function parseTokenKeys(text: string): TokenKeySet {
+  const keys = parseKeys<TokenKey>(
+    parseObject(text).keys,
+    ({ kty, crv, kid, x, d }) =>
+      kty === 'OKP' &&
+      crv === 'Ed25519' &&
+      [kid, x].every((field) => typeof field === 'string' && field !== '') &&
+      (d === undefined || typeof d === 'string'),
+  )
+  return { keys }
+}
+
+function parseKeys<T extends object>(value: unknown, isKey: (key: Record<string, unknown>) => boolean): T[] {
+  if (!Array.isArray(value) || value.length === 0) throw new Error('has no "keys"')
+  const isGood = (key: unknown): boolean => typeof key === 'object' && key !== null && isKey({ ...key })
+  const bad = value.findIndex((key: unknown) => !isGood(key))
+  if (bad >= 0) throw new Error(`has a key that is not well-formed, at index ${bad}`)
+  return value as T[]
+}
+
+function parseObject(text: string): Record<string, unknown> {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    throw new Error('is not JSON')
+  }
+  if (typeof value !== 'object' || value === null) throw new Error('is not a JSON object')
+  return value as Record<string, unknown>
+}
+
+function newChannelKey(): ChannelKey {
+  return { id: `k-${randomName(8)}`, secret: randomBytes(MIN_SECRET_BYTES).toString('base64url') }
+}
+
+function newTokenKey(): TokenKey {
+  const { x = '', d = '' } = generateKeyPairSync('ed25519').privateKey.export({ format: 'jwk' })
+  return { kty: 'OKP', crv: 'Ed25519', alg: 'EdDSA', use: 'sig', kid: randomName(8), x, d }
+}
+
+function randomName(bytes: number): string {
+  return randomBytes(bytes).toString('hex')
+}
+
+const MIN_SECRET_BYTES = 32
+const KEY_ID = /^[a-z0-9-]{1,32}$/

@@ -1,0 +1,60 @@
+import { ServiceError } from './errors.ts'
+import { OPERATIONS, type Operation } from './routes.ts'
+
+/** The operation a request names, with its path parameters decoded but not yet validated. */
+export interface Match {
+  operation: Operation
+  params: Record<string, string>
+}
+
+/**
+ * Finds the operation of `method` and the raw path. HEAD counts as GET.
+ * @throws ServiceError `route_not_found`, or `method_not_allowed` with an `Allow` header
+ */
+export function matchOperation(method: string, pathname: string): Match {
+  const segments = pathname.split('/').slice(1)
+  const wanted = method === 'HEAD' ? 'GET' : method
+  const allowed: string[] = []
+  for (const route of ROUTES_BY_LENGTH.get(segments.length) ?? []) {
+    if (!route.segments.every((segment, i) => segment.isParam || segment.text === segments[i])) continue
+    if (route.operation.method === wanted) return { operation: route.operation, params: paramsOf(route, segments) }
+    allowed.push(route.operation.method)
+  }
+  if (allowed.length === 0) throw new ServiceError('route_not_found', 'There is no such route.')
+  const allow = (allowed.includes('GET') ? [...allowed, 'HEAD'] : allowed).sort().join(', ')
+  throw new ServiceError('method_not_allowed', `This route takes ${allow}.`, { headers: { Allow: allow } })
+}
+
+interface Route {
+  operation: Operation
+  segments: { isParam: boolean; text: string }[]
+}
+
+function paramsOf(route: Route, segments: readonly string[]): Record<string, string> {
+  const params: Record<string, string> = {}
+  route.segments.forEach((segment, i) => {
+    if (segment.isParam) params[segment.text] = decodeSegment(segments[i] ?? '')
+  })
+  return params
+}
+
+function decodeSegment(segment: string): string {
+  try {
+    return decodeURIComponent(segment)
+  } catch (cause) {
+    throw new ServiceError('route_not_found', 'The path is not valid percent-encoding.', { cause })
+  }
+}
+
+function routeOf(operation: Operation): Route {
+  const segments = operation.path
+    .split('/')
+    .slice(1)
+    .map((text) => (text.startsWith('{') ? { isParam: true, text: text.slice(1, -1) } : { isParam: false, text }))
+  return { operation, segments }
+}
+
+const ROUTES_BY_LENGTH: ReadonlyMap<number, Route[]> = Map.groupBy(
+  OPERATIONS.map(routeOf),
+  (route) => route.segments.length,
+)

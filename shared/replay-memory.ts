@@ -1,0 +1,42 @@
+/** What a nonce is to a memory: `full` means it could not be kept, so the caller must refuse. */
+export type Remembered = 'new' | 'known' | 'full'
+
+export interface ReplayMemory {
+  /** Keeps `nonce` until `sentAt` is more than the lifetime ago; both times are milliseconds since the epoch. */
+  remember(nonce: string, at: { sentAt: number; now: number }): Remembered
+  /** How many are kept now. */
+  size(): number
+}
+
+/** A bounded memory of nonces in buckets of one second of sending, dropped whole once that second is too old. */
+export function createReplayMemory(options: { lifetimeMs: number; capacity: number }): ReplayMemory {
+  const buckets = new Map<number, Set<string>>()
+  let size = 0
+  let prunedAt = Number.NEGATIVE_INFINITY
+  const prune = (now: number): void => {
+    for (const [second, nonces] of buckets) {
+      if ((second + 1) * 1000 + options.lifetimeMs >= now) continue
+      buckets.delete(second)
+      size -= nonces.size
+    }
+    prunedAt = now
+  }
+  return {
+    remember: (nonce, { sentAt, now }) => {
+      if (Math.abs(now - prunedAt) >= 1000) prune(now)
+      const second = Math.floor(sentAt / 1000)
+      const bucket = buckets.get(second) ?? new Set()
+      if (bucket.has(nonce)) return 'known'
+      if (size >= options.capacity) return 'full'
+      buckets.set(second, bucket.add(ownCopy(nonce)))
+      size++
+      return 'new'
+    },
+    size: () => size,
+  }
+}
+
+/** A slice of a longer string keeps the whole of it in memory. */
+function ownCopy(text: string): string {
+  return Buffer.from(text, 'latin1').toString('latin1')
+}

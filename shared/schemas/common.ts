@@ -1,0 +1,89 @@
+import * as z from 'zod'
+
+/** Project, box, volume, snapshot, base and service names (api.md §1, Names). */
+export const nameSchema = z
+  .string()
+  .regex(
+    /^(?=.{1,63}$)[a-z0-9]+(-[a-z0-9]+)*$/,
+    'must be 1–63 of a–z, 0–9 and single hyphens, with a letter or digit at both ends',
+  )
+  .meta({ id: 'Name', description: 'A name, unique in its project.', examples: ['web'] })
+
+/** A project in a path that lists: a name, or `-` for every project the token may read. */
+export const projectOrAllSchema = z
+  .union([nameSchema, z.literal('-')], { error: 'must be a project name, or "-" for every project' })
+  .meta({ description: 'A project name, or `-` for every project the token may read.' })
+
+/** RFC 3339, UTC, milliseconds. */
+export const timestampSchema = z
+  .string()
+  .meta({ id: 'Timestamp', description: 'RFC 3339, UTC, milliseconds.', format: 'date-time' })
+
+/** An identifier: type prefix, `_`, 26 base32 characters that sort by time. */
+export const idSchema = z
+  .string()
+  .regex(/^[a-z]{3}_[0-9a-z]{26}$/, 'must be an identifier such as box_01jd…')
+  .meta({ id: 'Id', description: 'A type prefix, `_`, then 26 base32 characters that sort by time.' })
+
+/** Environment of a box or a command; `BOX_*` and `BOXYARD_*` are refused by the core as `environment_reserved`. */
+export const environmentSchema = z
+  .record(
+    z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,254}$/, 'names match [A-Za-z_][A-Za-z0-9_]*, at most 255 characters'),
+    withoutNul(z.string().max(32_768)),
+  )
+  .refine((map) => Object.keys(map).length <= 512, 'at most 512 variables')
+  .meta({ id: 'Environment', description: 'Variables by name. `BOX_*` and `BOXYARD_*` are reserved.' })
+
+/** Tags of a resource. */
+export const tagsSchema = z
+  .record(
+    z.string().regex(/^[A-Za-z0-9_.-]{1,63}$/, 'keys are 1–63 of A–Z a–z 0–9 _ . -'),
+    withoutNul(z.string()).refine((value) => new TextEncoder().encode(value).length <= 256, 'at most 256 bytes'),
+  )
+  .refine((map) => Object.keys(map).length <= 64, 'at most 64 tags')
+  .meta({ id: 'Tags', description: 'Tags by key.' })
+
+/** A whole number in a query string, within bounds. */
+export function integerQuery(min: number, max: number) {
+  return z
+    .string()
+    .regex(/^\d{1,15}$/, `must be a whole number from ${min} to ${max}`)
+    .transform(Number)
+    .refine((value) => value >= min && value <= max, `must be a whole number from ${min} to ${max}`)
+    .meta({ override: { type: 'integer', minimum: min, maximum: max } })
+}
+
+/** `?wait_seconds=`: 0–25, `fallback` if left out; 25 keeps clear of API Gateway's 30 s (api.md §1, Waiting). */
+export function waitSeconds(fallback: number, description: string) {
+  const override = { type: 'integer' as const, minimum: 0, maximum: 25, default: fallback }
+  return integerQuery(0, 25).default(fallback).meta({ description, override })
+}
+
+/** How long a mutation waits for its effect before it answers. */
+export const waitQuery = z.strictObject({
+  wait_seconds: waitSeconds(20, 'Seconds to wait for the effect before answering.'),
+})
+
+/** A query that takes nothing. */
+export const noQuery = z.strictObject({})
+
+/** A path that takes nothing. */
+export const noParams = z.strictObject({})
+
+/** Paging of every list (api.md §1, Lists). */
+export const pageQuery = z.strictObject({
+  max_results: integerQuery(1, 1000)
+    .default(100)
+    .meta({ override: { type: 'integer', minimum: 1, maximum: 1000, default: 100 } }),
+  continuation_token: z.string().max(1024).optional().meta({ description: 'From the page before.' }),
+})
+
+/** The fields every list answers beside its array. */
+export const pageFields = {
+  has_more: z.boolean(),
+  next_continuation_token: z.string().nullable(),
+}
+
+function withoutNul(text: z.ZodString) {
+  return text.regex(/^[^\0]*$/, 'must not hold a NUL character')
+}

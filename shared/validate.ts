@@ -1,0 +1,90 @@
+import type * as z from 'zod'
+import { type FieldFault, ServiceError } from './errors.ts'
+import type { Operation } from './routes.ts'
+
+/** What a client sent, before validation; `body` is parsed JSON, or undefined if there was none. */
+export interface RawInput {
+  params: Record<string, string>
+  query: URLSearchParams
+  body: unknown
+}
+
+/** What a client sent, as the operation's schemas give it. */
+export interface Input {
+  params: Record<string, string>
+  query: Record<string, unknown>
+  body: unknown
+}
+
+/**
+ * Checks path, query and body against the operation.
+ * @throws ServiceError `invalid_request` with a pointer to each fault: into the body as it is, `/path/…`, `/query/…`
+ */
+export function validateRequest(operation: Operation, raw: RawInput): Input {
+  const faults: FieldFault[] = []
+  const params = parse(operation.params, raw.params, { prefix: '/path', faults })
+  const query = parse(operation.query, queryRecord(raw.query), { prefix: '/query', faults })
+  const body = parseBody(operation, raw.body, faults)
+  if (faults.length > 0) throw invalidRequest(faults)
+  return { params: params as Record<string, string>, query: query as Record<string, unknown>, body }
+}
+
+/** The error that tells of `faults`, in one sentence and as a list. */
+export function invalidRequest(faults: FieldFault[]): ServiceError {
+  const first = faults[0]
+  const more = faults.length > 1 ? ` (and ${faults.length - 1} more)` : ''
+  const detail = first ? `${first.pointer || 'The body'}: ${first.detail}${more}.` : 'The request is not valid.'
+  return new ServiceError('invalid_request', detail, { errors: faults.slice(0, MAX_FAULTS) })
+}
+
+function parseBody(operation: Operation, body: unknown, faults: FieldFault[]): unknown {
+  if (operation.body) {
+    if (body !== undefined) return parse(operation.body, body, { prefix: '', faults })
+    faults.push({ pointer: '', detail: 'a JSON body is needed' })
+  } else if (body !== undefined && !isEmptyObject(body)) {
+    faults.push({ pointer: '', detail: 'this operation takes no body' })
+  }
+  return undefined
+}
+
+function parse(
+  schema: z.ZodType,
+  value: unknown,
+  { prefix, faults }: { prefix: string; faults: FieldFault[] },
+): unknown {
+  const result = schema.safeParse(value)
+  if (result.success) return result.data
+  for (const issue of result.error.issues) faults.push(...faultsOf(issue, prefix))
+  return undefined
+}
+
+function faultsOf(issue: z.core.$ZodIssue, prefix: string): FieldFault[] {
+  const pointer = prefix + issue.path.map((key) => `/${escapePointer(String(key))}`).join('')
+  if (issue.code === 'unrecognized_keys') {
+    return issue.keys.map((key) => ({ pointer: `${pointer}/${escapePointer(key)}`, detail: 'is not a known field' }))
+  }
+  if (issue.code === 'invalid_key') {
+    return [{ pointer, detail: issue.issues[0]?.message ?? issue.message }]
+  }
+  return [{ pointer, detail: issue.message }]
+}
+
+function queryRecord(query: URLSearchParams): Record<string, string | string[]> {
+  const record = Object.create(null) as Record<string, string | string[]>
+  for (const key of new Set(query.keys())) {
+    const values = query.getAll(key)
+    record[key] = values.length === 1 ? (values[0] ?? '') : values
+  }
+  return { ...record }
+}
+
+function escapePointer(key: string): string {
+  return key.slice(0, MAX_KEY).replaceAll('~', '~0').replaceAll('/', '~1')
+}
+
+function isEmptyObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length === 0
+}
+
+const MAX_FAULTS = 50
+const MAX_KEY = 200

@@ -1,0 +1,107 @@
+import { join, relative } from 'node:path'
+import { describe, expect, test } from '@jest/globals'
+import { ROOT, runTool } from '../helpers/tool.ts'
+import { withTree } from '../helpers/tree.ts'
+
+interface LintedFile {
+  filePath: string
+  messages: { ruleId: string | null; message: string }[]
+}
+
+/** What the rules of infra/lint say of the tree at `root`: `rule: file`, in order. */
+function lint(root: string): string[] {
+  const args = ['--config', join(ROOT, 'infra/lint/shape.config.mjs'), '--format', 'json', '.']
+  const files = JSON.parse(runTool(root, ['eslint/bin/eslint.js', ...args]).stdout) as LintedFile[]
+  return files
+    .flatMap(({ filePath, messages }) =>
+      messages.map(({ ruleId, message }) => `${ruleId ?? message}: ${relative(root, filePath)}`),
+    )
+    .sort()
+}
+
+async function ruleNames(): Promise<string[]> {
+  const module = (await import(join(ROOT, 'infra/lint/rules.mjs'))) as { boxyardRules: Record<string, unknown> }
+  return [...Object.keys(module.boxyardRules).map((name) => `boxyard/${name}`), 'max-lines', 'max-params']
+}
+
+describe('sizes, names and single owners', () => {
+  test('every file of this repository keeps to them', () => {
+    expect(lint(ROOT)).toEqual([])
+  })
+
+  test('each rule refuses what it is there for', async () => {
+    expect(await withTree(VIOLATIONS, lint)).toEqual(EXPECTED.toSorted())
+    const proven = new Set(EXPECTED.map((line) => line.slice(0, line.indexOf(':'))))
+    expect([...proven].sort()).toEqual((await ruleNames()).sort())
+  })
+
+  test('an owner may do what is its own', async () => {
+    expect(await withTree(OWNERS, lint)).toEqual([])
+  })
+})
+
+const longFunction = ['export function long(): void {', ...Array.from({ length: 70 }, () => '  //'), '}'].join('\n')
+
+const VIOLATIONS = {
+  'agent/core/UpperCase.ts': 'export const a = 1',
+  'agent/core/utils.ts': 'export const a = 1',
+  'agent/core/long-file.ts': `${'// line\n'.repeat(300)}export const a = 1`,
+  'agent/core/long-function.ts': longFunction,
+  'agent/core/parameters.ts': 'export const f = (a: number, b: number, c: number, d: number) => a + b + c + d',
+  'agent/core/spawns.ts': "import { spawn } from 'node:child_process'\nexport const a = spawn",
+  'agent/core/spawns-later.ts': "export const a = () => import('child_process')",
+  'agent/core/spawns-hidden.ts': "export const a = () => process.getBuiltinModule('node:child_process')",
+  'agent/drivers/native.ts': "import koffi from 'koffi'\nexport const a = koffi",
+  'agent/core/sql.ts': "import { DatabaseSync } from 'node:sqlite'\nexport const a = DatabaseSync",
+  'agent/core/socket.ts': "import { WebSocket } from 'ws'\nexport const a = WebSocket",
+  'agent/core/aws.ts': "import { S3Client } from '@aws-sdk/client-s3'\nexport const a = S3Client",
+  'shared/environment.ts': "export const a = () => process.env['HOME']",
+  'shared/environment-import.ts': "import { env } from 'node:process'\nexport const a = env",
+  'agent/core/clock.ts': 'export const a = () => Date.now()',
+  'agent/core/date.ts': 'export const a = () => new Date()',
+  'agent/core/starts.ts': "console.log('here')",
+  'agent/core/barrel.ts': "export * from './date.ts'",
+  'agent/core/barrel-named.ts': "export { a } from './date.ts'",
+  'agent/core/default.ts': 'export default 1',
+  'shared/zod-named.ts': "import { z } from 'zod'\nexport const a = z",
+  'tests/unit/skipped.test.ts': "test.skip('a', () => undefined)\ndescribe.only('b', () => undefined)",
+}
+
+const EXPECTED = [
+  'boxyard/file-name: agent/core/UpperCase.ts',
+  'boxyard/file-name: agent/core/utils.ts',
+  'max-lines: agent/core/long-file.ts',
+  'boxyard/function-size: agent/core/long-function.ts',
+  'max-params: agent/core/parameters.ts',
+  'boxyard/one-spawner: agent/core/spawns.ts',
+  'boxyard/one-spawner: agent/core/spawns-later.ts',
+  'boxyard/one-spawner: agent/core/spawns-hidden.ts',
+  'boxyard/one-ffi: agent/drivers/native.ts',
+  'boxyard/one-sql: agent/core/sql.ts',
+  'boxyard/one-websocket: agent/core/socket.ts',
+  'boxyard/one-aws-sdk: agent/core/aws.ts',
+  'boxyard/one-environment: shared/environment.ts',
+  'boxyard/one-environment: shared/environment-import.ts',
+  'boxyard/one-clock: agent/core/clock.ts',
+  'boxyard/one-clock: agent/core/date.ts',
+  'boxyard/nothing-at-import: agent/core/starts.ts',
+  'boxyard/no-barrel: agent/core/barrel.ts',
+  'boxyard/no-barrel: agent/core/barrel-named.ts',
+  'boxyard/no-default-export: agent/core/default.ts',
+  'boxyard/zod-namespace: shared/zod-named.ts',
+  'boxyard/no-skipped-test: tests/unit/skipped.test.ts',
+  'boxyard/no-skipped-test: tests/unit/skipped.test.ts',
+]
+
+const OWNERS = {
+  'agent/lib/run.ts': "import { spawn } from 'node:child_process'\nexport const a = spawn",
+  'agent/core/type-only.ts': "import type { ChildProcess } from 'node:child_process'\nexport type A = ChildProcess",
+  'agent/lib/syscalls-files.ts': "import koffi from 'koffi'\nexport const a = koffi",
+  'agent/drivers/store-sqlite.ts': "import { DatabaseSync } from 'node:sqlite'\nexport const a = DatabaseSync",
+  'agent/config.ts': 'export const a = () => process.env',
+  'agent/compose.ts': 'export const a = () => Date.now()',
+  'agent/core/given-time.ts': 'export const a = (now: number) => new Date(now)',
+  'agent/main.ts': 'await Promise.resolve()',
+  'shared/zod-namespace.ts': "import * as z from 'zod'\nexport const a = z",
+  'tests/unit/chapters.test.ts': `describe('a', () => {\n${'  //\n'.repeat(100)}})`,
+}

@@ -1,0 +1,42 @@
+import type { Client } from '../helpers/client.ts'
+import type { TestService } from '../helpers/service.ts'
+import type { DockerPeer } from './docker-peer.ts'
+
+/** What a section measures: a service of its own, and docker where it is installed. */
+export interface BenchContext {
+  service: TestService
+  client: Client
+  docker: DockerPeer | null
+}
+
+const BOXES = '/v1/projects/bench/boxes'
+
+/** Creates a box that must come up running. */
+export async function createBox(client: Client, name: string): Promise<void> {
+  const { status, body, text } = await client.post(BOXES, { name })
+  if (status !== 201 || body.status !== 'running') throw new Error(`create ${name}: ${status} ${text}`)
+}
+
+/** Runs `echo` in a box and reads its output. */
+export async function execEcho(client: Client, name: string): Promise<void> {
+  const { body, text } = await client.post(`${BOXES}/${name}/exec`, { command: ['echo', 'hi'] })
+  if (body.stdout !== 'hi\n') throw new Error(`exec in ${name}: ${text}`)
+}
+
+/** Stops or resumes a box, or fails. */
+export async function changePower(client: Client, name: string, action: 'stop' | 'resume'): Promise<void> {
+  const { status, body, text } = await client.post(`${BOXES}/${name}/${action}`)
+  const wanted = action === 'stop' ? 'stopped' : 'running'
+  if (status !== 200 || body.status !== wanted) throw new Error(`${action} ${name}: ${status} ${text}`)
+}
+
+/** Deletes a box, or fails. */
+export async function deleteBox(client: Client, name: string): Promise<void> {
+  const { status, text } = await client.delete(`${BOXES}/${name}`)
+  if (status !== 204) throw new Error(`delete ${name}: ${status} ${text}`)
+}
+
+/** The path of a box of the bench. */
+export function boxPath(name: string): string {
+  return `${BOXES}/${name}`
+}

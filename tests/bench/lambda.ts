@@ -1,0 +1,44 @@
+import { execFile } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { buildFunction } from '../../infra/build.ts'
+import { createChannelKeys, createTokenKeys, publicTokenKeys } from '../../shared/keys.ts'
+import { percentile, report, summary } from './figures.ts'
+
+/** The function's bundle: its size, and how long a fresh Node.js takes to be ready for the first event. */
+export async function benchLambda(): Promise<void> {
+  const directory = mkdtempSync(join(tmpdir(), 'boxyard-lambda-'))
+  try {
+    const bytes = await buildFunction(join(directory, 'dist'))
+    report('Lambda bundle', `${(bytes / 1000).toFixed(1)} KB`, '130 KB', bytes <= 130_000)
+    const script = join(directory, 'init.mjs')
+    writeFileSync(script, INIT)
+    const values: number[] = []
+    for (let i = 0; i < RUNS; i++) values.push(await timeInit(script))
+    const median = percentile(values, 0.5)
+    report('Lambda init', summary(values), '20 ms', median <= 20)
+  } finally {
+    rmSync(directory, { recursive: true })
+  }
+}
+
+async function timeInit(script: string): Promise<number> {
+  const env = {
+    BOXYARD_AGENT_URL: 'http://127.0.0.1:8090',
+    BOXYARD_CHANNEL_KEYS: JSON.stringify(CHANNEL_KEYS),
+    BOXYARD_TOKEN_KEYS: JSON.stringify(TOKEN_KEYS),
+  }
+  const { stdout } = await promisify(execFile)(process.execPath, [script], { env })
+  return Number(stdout)
+}
+
+const RUNS = 30
+const CHANNEL_KEYS = createChannelKeys()
+const TOKEN_KEYS = publicTokenKeys(createTokenKeys())
+const INIT = `const start = performance.now()
+await import('./dist/rest.mjs')
+const end = performance.now()
+process.stdout.write(String(end - start))
+`

@@ -1,0 +1,42 @@
+import { createClient } from '../helpers/client.ts'
+import { startService } from '../helpers/service.ts'
+import { benchConcurrency } from './concurrency.ts'
+import { startDockerPeer } from './docker-peer.ts'
+import { benchLambda } from './lambda.ts'
+import { benchLifeCycle } from './life-cycle.ts'
+import { benchReads } from './reads.ts'
+import { benchScale } from './scale.ts'
+import { benchSecondUp } from './second-up.ts'
+
+/** `npm run bench [section…]`: every figure of the issue beside its target, and beside docker where it is installed. */
+const SECTIONS = { life: benchLifeCycle, burst: benchConcurrency, reads: benchReads, scale: benchScale }
+
+async function main(names: readonly string[]): Promise<void> {
+  const wants = (name: string): boolean => names.length === 0 || names.includes(name)
+  if (wants('lambda')) await benchLambda()
+  if (wants('up')) await benchSecondUp()
+  const sections = Object.entries(SECTIONS).filter(([name]) => wants(name))
+  if (sections.length === 0) return
+  const docker = await startDockerPeer()
+  if (!docker) process.stdout.write('docker is not installed: no peer to compare with.\n')
+  const service = await startService({
+    settings: {
+      BOXYARD_RATE_LIMIT: '1000000',
+      BOXYARD_RATE_BURST: '1000000',
+      BOXYARD_SPARE_SLOTS: '8',
+      BOXYARD_POOL_GB: '4',
+    },
+  })
+  const client = createClient(
+    () => service.url,
+    () => service.adminToken,
+  )
+  try {
+    for (const [, section] of sections) await section({ service, client, docker })
+  } finally {
+    await service.close()
+    await docker?.close()
+  }
+}
+
+await main(process.argv.slice(2))

@@ -1,0 +1,38 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { request } from 'undici'
+import { makeCertificate } from '../helpers/certificates.ts'
+import { createClient } from '../helpers/client.ts'
+import { startService, type TestService } from '../helpers/service.ts'
+
+const directory = mkdtempSync(join(tmpdir(), 'boxyard-tls-'))
+let service: TestService
+const client = createClient(
+  () => service.url,
+  () => service.adminToken,
+)
+
+beforeAll(async () => {
+  makeCertificate(directory, 'authority')
+  makeCertificate(directory, 'member', 'authority')
+  service = await startService({
+    settings: {
+      BOXYARD_CHANNEL_CA: join(directory, 'authority.crt'),
+      BOXYARD_CHANNEL_CERT: join(directory, 'member.crt'),
+      BOXYARD_CHANNEL_KEY: join(directory, 'member.key'),
+    },
+  })
+}, 60_000)
+
+afterAll(async () => {
+  await service.close()
+  rmSync(directory, { recursive: true })
+}, 60_000)
+
+test('a deployment with mutual TLS on its channel works, and its agent speaks to nobody without a certificate', async () => {
+  expect((await client.get('/v1/me')).status).toBe(200)
+  await expect(request(service.agentUrl.replace('http:', 'https:'))).rejects.toThrow()
+  await expect(request(service.agentUrl)).rejects.toThrow()
+})

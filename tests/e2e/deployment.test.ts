@@ -1,0 +1,265 @@
+import { readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { request } from 'undici'
+import { AGENT_RUN_HEADER, createSigner, SIGNATURE_HEADER } from '../../shared/channel.ts'
+import { parseChannelKeys } from '../../shared/keys.ts'
+import { createClient } from '../helpers/client.ts'
+import { startService, type TestService } from '../helpers/service.ts'
+import { pidsOf } from '../helpers/world.ts'
+
+let service: TestService
+let other: TestService
+const client = createClient(
+  () => service.url,
+  () => service.adminToken,
+)
+const otherClient = createClient(
+  () => other.url,
+  () => other.adminToken,
+)
+const boxes = '/v1/projects/deploy/boxes'
+
+beforeAll(async () => {
+  service = await startService({ settings: { BOXYARD_POOL_GB: '0.25', BOXYARD_POOL_STEP_GB: '0.25' } })
+  other = await startService({ settings: { BOXYARD_RATE_LIMIT: '5', BOXYARD_RATE_BURST: '20' } })
+}, 90_000)
+
+afterAll(async () => {
+  await service.close()
+  await other.close()
+}, 90_000)
+
+describe('two services on one host', () => {
+  test('hold boxes of one name side by side, and know nothing of each other', async () => {
+    const [mine, theirs] = await Promise.all([
+      client.post(boxes, { name: 'twin' }),
+      otherClient.post(boxes, { name: 'twin' }),
+    ])
+    expect([mine.status, theirs.status]).toEqual([201, 201])
+    expect(mine.body.id).not.toBe(theirs.body.id)
+    const foreign = await otherClient.get(`${boxes}/twin`, { token: service.adminToken })
+    expect([foreign.status, foreign.body.code]).toEqual([401, 'token_invalid'])
+    expect((await otherClient.delete(`${boxes}/twin`)).status).toBe(204)
+    expect((await client.shell('deploy', 'twin', 'echo here')).body.stdout).toBe('here\n')
+  })
+
+  test('a data directory has one agent', async () => {
+    await expect(service.runAgentMode('down')).rejects.toThrow(/Another agent runs/)
+  })
+
+  test('a client over its rate is told when to come back', async () => {
+    const answers = await Promise.all(Array.from({ length: 60 }, () => otherClient.get('/v1/me')))
+    const refused = answers.filter(({ status }) => status === 429)
+    expect(refused.length).toBeGreaterThan(20)
+    expect(refused[0]?.body).toMatchObject({ code: 'rate_limited', retryable: true })
+    expect(Number(refused[0]?.headers['retry-after'])).toBeGreaterThan(0)
+  })
+})
+
+describe('boxes of a project', () => {
+  test('find each other by name, and no other project', async () => {
+    await client.post(boxes, { name: 'server' })
+    await client.post('/v1/projects/elsewhere/boxes', { name: 'stranger' })
+    await client.shell('deploy', 'server', 'mkdir -p /www; echo page > /www/index.html; httpd -p 80 -h /www')
+    const fetched = await client.shell('deploy', 'twin', fetchFrom('server'))
+    expect(fetched.body.stdout).toContain('page\n')
+    const address = (await client.shell('deploy', 'server', "ip -4 -o addr show eth0 | awk '{print $4}' | cut -d/ -f1"))
+      .body
+    expect(address.stdout).toMatch(/^10\.213\./)
+    const ip = String(address.stdout).trim()
+    expect((await client.shell('deploy', 'twin', fetchFrom(ip))).body.stdout).toContain('page\n')
+    expect((await client.shell('elsewhere', 'stranger', fetchFrom(ip))).body.stdout).toBe('')
+    expect((await client.shell('elsewhere', 'stranger', 'cat /etc/hosts')).body.stdout).not.toContain('server')
+  })
+
+  test("do not reach the host's own ports", async () => {
+    const port = new URL(service.agentUrl).port
+    const gateway = await client.shell(
+      'deploy',
+      'twin',
+      `for a in 169.254.1.1 127.0.0.1 ${await hostAddress()}; do nc -w 1 $a ${port} </dev/null && echo reached; done; true`,
+    )
+    expect(gateway.body.stdout).toBe('')
+  })
+})
+
+describe('the agent', () => {
+  test('leaves boxes running, with the same processes, when it is stopped or killed', async () => {
+    const { body: box } = await client.get(`${boxes}/server`)
+    const before = pidsOf(service, box.id)
+    await service.restart()
+    expect(pidsOf(service, box.id)).toEqual(before)
+    await service.killAgent()
+    expect((await client.get('/healthz')).body).toMatchObject({ status: 'unavailable' })
+    const away = await client.get(`${boxes}/server`)
+    expect([away.status, away.body.code]).toEqual([503, 'agent_unavailable'])
+    await service.startAgent()
+    expect(pidsOf(service, box.id)).toEqual(before)
+    expect((await client.shell('deploy', 'twin', fetchFrom('server'))).body.stdout).toContain('page\n')
+  })
+
+  test('sees the end of a box whose init dies, and says so', async () => {
+    const { body: box } = await client.post(boxes, { name: 'brief' })
+    const [init] = pidsOf(service, box.id)
+    process.kill(init ?? 0, 'SIGKILL')
+    const ended = await until(async () => {
+      const { body } = await client.get(`${boxes}/brief`)
+      return body.status === 'stopped' ? body : null
+    })
+    expect(ended.state.reason).toBe('exited')
+    expect((await client.post(`${boxes}/brief/resume`)).body.status).toBe('running')
+    await client.delete(`${boxes}/brief`)
+  })
+
+  test('records a command it lost as lost', async () => {
+    const exec = await client.post(`${boxes}/server/exec?wait_seconds=0`, { command: ['sleep', '600'] })
+    await service.killAgent()
+    await service.startAgent()
+    const { body } = await client.get(`${boxes}/server/exec/${exec.body.id}`)
+    expect(body).toMatchObject({ status: 'lost', exit_code: null, signal: null })
+    const left = await client.shell('deploy', 'server', "ps | grep -c '[s]leep 600'")
+    expect(left.body.stdout).toBe('0\n')
+  })
+
+  test('does not begin a command of an Idempotency-Key again after a crash', async () => {
+    const headers = { 'idempotency-key': 'crash-exec' }
+    const body = { shell: 'echo run >> /root/runs; sleep 5' }
+    const first = client.post(`${boxes}/server/exec`, body, { headers })
+    await sleep(300)
+    await service.killAgent()
+    expect((await first).status).toBe(503)
+    await service.startAgent()
+    const again = await client.post(`${boxes}/server/exec`, body, { headers })
+    expect(again.headers['idempotent-replayed']).toBe('true')
+    expect(again.body.status).toBe('lost')
+    expect((await client.shell('deploy', 'server', 'cat /root/runs')).body.stdout).toBe('run\n')
+  })
+
+  test('mints tokens for its operator by the rules of the API, where there is a deployment', async () => {
+    await expect(service.runAgentMode('token', '--name', 'Bad Name')).rejects.toThrow(/--name/)
+    await expect(service.runAgentMode('token', '--projects', '')).rejects.toThrow(/--projects/)
+    await expect(service.runAgentMode('token', '--expires', '0')).rejects.toThrow(/--expires/)
+  })
+
+  test('an answered idempotent create is the same box after a crash', async () => {
+    const headers = { 'idempotency-key': 'crash-1' }
+    const first = await client.post(boxes, { name: 'sure' }, { headers })
+    await service.killAgent()
+    await service.startAgent()
+    const again = await client.post(boxes, { name: 'sure' }, { headers })
+    expect([again.status, again.body.id]).toEqual([201, first.body.id])
+    await client.delete(`${boxes}/sure`)
+  })
+})
+
+describe('the channel', () => {
+  const target = '/v1/me'
+  const sign = (options: { now?: number; key?: 'wrong' } = {}): string => {
+    const set = parseChannelKeys(readFileSync(join(service.dataDir, 'keys/channel.json'), 'utf8'))
+    const keys = options.key
+      ? set.keys.map((key) => ({ ...key, secret: Buffer.alloc(32).toString('base64url') }))
+      : set.keys
+    const signer = createSigner({ keys: () => keys, agentId: () => set.agent_id, now: () => options.now ?? Date.now() })
+    return signer({ method: 'GET', target, headers: headersOf() }, new Uint8Array(0))
+  }
+  const run: Record<string, string> = {}
+  const headersOf = () => ({ authorization: `Bearer ${service.adminToken}`, 'x-request-id': 'channel-test', ...run })
+  const send = async (signature: string | null, more: { target?: string; headers?: Record<string, string> } = {}) => {
+    const headers = {
+      ...headersOf(),
+      ...more.headers,
+      ...(signature === null ? {} : { [SIGNATURE_HEADER]: signature }),
+    }
+    const answer = await request(`${service.agentUrl}${more.target ?? target}`, { headers })
+    return { status: answer.statusCode, body: (await answer.body.json()) as { code?: string } }
+  }
+
+  /** An agent that has just begun tells its run to whoever holds a key, and then wants it signed. */
+  beforeAll(async () => {
+    const headers = { ...headersOf(), [SIGNATURE_HEADER]: sign() }
+    const answer = await request(`${service.agentUrl}${target}`, { headers })
+    await answer.body.dump()
+    const told = answer.headers[AGENT_RUN_HEADER]
+    if (typeof told === 'string') run[AGENT_RUN_HEADER] = told
+  })
+
+  test('a signed request is answered once; replayed, altered, stale and unsigned ones are refused, with an audit line', async () => {
+    const good = sign()
+    expect((await send(good)).status).toBe(200)
+    const refused = [
+      await send(good),
+      await send(null),
+      await send(sign({ key: 'wrong' })),
+      await send(sign({ now: Date.now() - 31_000 })),
+      await send(sign({ now: Date.now() + 31_000 })),
+      await send(sign(), { target: '/v1/tokens' }),
+      await send(sign(), { headers: { 'if-match': '"7"' } }),
+    ]
+    for (const answer of refused) expect([answer.status, answer.body.code]).toEqual([502, 'agent_protocol'])
+    await sleep(100)
+    const reasons = service.logs
+      .filter((line) => line.includes('channel request refused'))
+      .map((line) => JSON.parse(line).reason)
+    expect(reasons.slice(-7)).toEqual(['replayed', 'unsigned', 'signature', 'stale', 'stale', 'signature', 'signature'])
+  })
+
+  test('a stolen channel key without a token does nothing', async () => {
+    const set = parseChannelKeys(readFileSync(join(service.dataDir, 'keys/channel.json'), 'utf8'))
+    const signer = createSigner({ keys: () => set.keys, agentId: () => set.agent_id, now: Date.now })
+    const signature = signer({ method: 'GET', target, headers: run }, new Uint8Array(0))
+    const headers = { ...run, [SIGNATURE_HEADER]: signature }
+    const answer = await request(`${service.agentUrl}${target}`, { headers })
+    expect(answer.statusCode).toBe(401)
+    await answer.body.dump()
+  })
+
+  test('keys are rotated under way: new ones sign, old ones verify until they are dropped', async () => {
+    const old = service.adminToken
+    await service.runAgentMode('keys', 'rotate', 'channel')
+    await service.runAgentMode('keys', 'rotate', 'token')
+    await sleep(1100)
+    expect((await client.get('/v1/me')).status).toBe(200)
+    const minted = await client.post('/v1/tokens', { name: 'new', projects: '*', permissions: ['read'] })
+    expect((await client.get('/v1/me', { token: minted.body.token })).status).toBe(200)
+    const fresh = (await service.runAgentMode('token', '--name', 'second')).trim().split('\n').at(-1) ?? ''
+    expect((await client.get('/v1/me', { token: fresh })).body.name).toBe('second')
+    await service.runAgentMode('keys', 'drop-old', 'token')
+    await sleep(1100)
+    const dropped = await client.get('/v1/me', { token: old })
+    expect([dropped.status, dropped.body.code]).toEqual([401, 'token_invalid'])
+    expect((await client.get('/v1/me', { token: fresh })).status).toBe(200)
+  }, 60_000)
+})
+
+describe('secrets', () => {
+  test('are in files of mode 0600, and in no log line', async () => {
+    for (const name of ['admin.token', 'boxyard.db', 'keys/channel.json', 'keys/token-private.json']) {
+      expect([name, statSync(join(service.dataDir, name)).mode & 0o777]).toEqual([name, 0o600])
+    }
+    const logs = service.logs.join('\n')
+    expect(logs).not.toContain(service.adminToken)
+    expect(logs).not.toMatch(/eyJ[A-Za-z0-9_-]{8,}\./)
+  })
+})
+
+/** The wget of a static busybox crashes for want of glibc's name service libraries; its nc does not. */
+function fetchFrom(host: string): string {
+  return `printf 'GET / HTTP/1.0\\r\\n\\r\\n' | nc -w 2 ${host} 80`
+}
+
+async function until<T>(read: () => Promise<T | null>): Promise<T> {
+  for (let attempt = 0; attempt < 100; attempt++) {
+    const value = await read()
+    if (value !== null) return value
+    await sleep(50)
+  }
+  throw new Error('It did not come to pass.')
+}
+
+async function hostAddress(): Promise<string> {
+  const { networkInterfaces } = await import('node:os')
+  const all = Object.values(networkInterfaces()).flatMap((list) => list ?? [])
+  return all.find(({ family, internal }) => family === 'IPv4' && !internal)?.address ?? '10.213.0.1'
+}

@@ -1,0 +1,28 @@
+import { afterAll, beforeAll, describe } from '@jest/globals'
+import { createClient } from '../helpers/client.ts'
+import { startService, type TestService } from '../helpers/service.ts'
+import { defineBoxesSuite } from './boxes-suite.ts'
+import { defineExecSuite } from './exec-suite.ts'
+import { defineInputSuite } from './input-suite.ts'
+import { defineTokensSuite } from './tokens-suite.ts'
+
+let service: TestService
+const client = createClient(
+  () => service.url,
+  () => service.adminToken,
+)
+
+beforeAll(async () => {
+  service = await startService()
+}, 60_000)
+
+afterAll(async () => {
+  await service.close()
+}, 60_000)
+
+describe('through the standalone front', () => {
+  defineBoxesSuite(client)
+  defineExecSuite(client)
+  defineInputSuite(client)
+  defineTokensSuite(client)
+})

@@ -1,0 +1,227 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { freePort } from '../helpers/service.ts'
+import { ROOT } from '../helpers/tool.ts'
+
+/** `npm run SCRIPT` as a user runs it, with what it printed so far. */
+interface Script {
+  process: ChildProcess
+  output(): string
+  exited: Promise<number | null>
+}
+
+const dataDir = mkdtempSync(join(tmpdir(), 'boxyard-up-'))
+const running: Script[] = []
+let settings: Record<string, string>
+
+function runScript(script: string, more: Record<string, string> = {}): Script {
+  const child = spawn('npm', ['run', '--silent', ...script.split(' ')], {
+    cwd: ROOT,
+    env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...settings, ...more },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (data: Buffer) => (output += data.toString()))
+  const exited = new Promise<number | null>((resolve) => child.once('close', resolve))
+  const started = { process: child, output: () => output, exited }
+  running.push(started)
+  return started
+}
+
+async function startUp(): Promise<Script> {
+  const up = runScript('up')
+  await until(() => /Boxyard is ready/.test(up.output()) || up.process.exitCode !== null)
+  expect(up.output()).toContain('Boxyard is ready')
+  return up
+}
+
+function request(path: string, body?: unknown): Promise<Response> {
+  return fetch(`http://127.0.0.1:${settings['BOXYARD_PORT']}${path}`, {
+    method: body === undefined ? 'GET' : 'POST',
+    headers: {
+      authorization: `Bearer ${readFileSync(join(dataDir, 'admin.token'), 'utf8').trim()}`,
+      'content-type': 'application/json',
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  })
+}
+
+async function boxProcess(): Promise<string> {
+  const exec = await request('/v1/projects/up/boxes/one/exec', { shell: 'cat /run/mark || echo none' })
+  return ((await exec.json()) as { stdout: string }).stdout.trim()
+}
+
+beforeAll(async () => {
+  settings = {
+    BOXYARD_DATA_DIR: dataDir,
+    BOXYARD_PORT: String(await freePort()),
+    BOXYARD_AGENT_PORT: String(await freePort()),
+    BOXYARD_BASE: 'busybox',
+    BOXYARD_POOL_GB: '1',
+  }
+})
+
+afterAll(async () => {
+  for (const { process } of running) if (process.exitCode === null) process.kill('SIGTERM')
+  await Promise.all(running.map(({ exited }) => exited))
+  const down = runScript('down')
+  const code = await down.exited
+  rmSync(dataDir, { recursive: true, force: true })
+  expect([code, down.output()]).toEqual([0, expect.any(String)])
+})
+
+describe('npm run up', () => {
+  let up: Script
+
+  test('prints progress, then one line with address and token file', async () => {
+    up = await startUp()
+    expect(up.output().trim().split('\n').at(-1)).toBe(
+      `Boxyard is ready at http://127.0.0.1:${settings['BOXYARD_PORT']} (admin token in ${dataDir}/admin.token)`,
+    )
+    expect(statSync(join(dataDir, 'admin.token')).mode & 0o777).toBe(0o600)
+    expect(await (await request('/healthz')).json()).toMatchObject({
+      status: expect.any(String),
+      errors: expect.any(Array),
+    })
+  })
+
+  test('keeps logs in the data directory', () => {
+    expect(readdirSync(join(dataDir, 'log')).sort()).toEqual(['agent.log', 'front.log'])
+  })
+
+  test('runs boxes that stay when the agent is killed, and brings the agent back', async () => {
+    expect((await request('/v1/projects/up/boxes', { name: 'one' })).status).toBe(201)
+    await request('/v1/projects/up/boxes/one/exec', { shell: 'echo still here > /run/mark' })
+    process.kill(agentPid(up), 'SIGKILL')
+    await until(() => up.output().includes('The agent is back.'))
+    expect(up.output()).toContain('The agent ended unexpectedly (SIGKILL). Boxes run on. Starting it again.')
+    expect(await boxProcess()).toBe('still here')
+  })
+
+  test('a second one on the same data directory says who has it', async () => {
+    const second = runScript('up')
+    expect(await second.exited).toBe(1)
+    expect(second.output()).toMatch(
+      /^Boxyard did not start: Boxyard already runs on .* \(process \d+\)\. Stop that one/,
+    )
+  })
+
+  test('one whose port is taken says which setting to change', async () => {
+    const taken = createServer().listen(0, '127.0.0.1')
+    await new Promise((resolve) => taken.once('listening', resolve))
+    const { port } = taken.address() as { port: number }
+    try {
+      const second = runScript('up', { BOXYARD_DATA_DIR: join(dataDir, 'other'), BOXYARD_AGENT_PORT: String(port) })
+      expect(await second.exited).toBe(1)
+      expect(second.output()).toContain(
+        `Port ${port} of 127.0.0.1 is in use. Stop what listens there, or set BOXYARD_AGENT_PORT`,
+      )
+    } finally {
+      await new Promise((resolve) => taken.close(resolve))
+    }
+  })
+
+  test('a setting that is wrong is named with its value', async () => {
+    const second = runScript('up', { BOXYARD_DATA_DIR: join(dataDir, 'other'), BOXYARD_PORT: 'http' })
+    expect(await second.exited).toBe(1)
+    expect(second.output()).toContain('BOXYARD_PORT="http": expected a port from 0 to 65535.')
+  })
+
+  test('down refuses while it runs', async () => {
+    const down = runScript('down')
+    expect(await down.exited).toBe(1)
+    expect(down.output()).toMatch(/still runs on .*Stop it first/)
+  })
+
+  test('token prints a token that works', async () => {
+    const token = runScript('token -- --name ci --projects up --permissions read --expires 3600')
+    expect(await token.exited).toBe(0)
+    const answer = await fetch(`http://127.0.0.1:${settings['BOXYARD_PORT']}/v1/me`, {
+      headers: { authorization: `Bearer ${token.output().trim()}` },
+    })
+    expect(await answer.json()).toMatchObject({ name: 'ci', projects: ['up'], permissions: ['read'] })
+  })
+
+  test('ends on a signal, leaves boxes running, and takes them up again', async () => {
+    up.process.kill('SIGTERM')
+    expect(await up.exited).toBe(0)
+    expect(up.output()).toMatch(/Stopping; boxes run on\.\n$/)
+    const startedAt = performance.now()
+    up = await startUp()
+    expect(performance.now() - startedAt).toBeLessThan(10_000)
+    expect(await boxProcess()).toBe('still here')
+  })
+
+  test('leaves no process when it is killed itself', async () => {
+    const agent = agentPid(up)
+    const front = found(childrenOf(supervisorPid(up)).find((pid) => pid !== agent))
+    process.kill(supervisorPid(up), 'SIGKILL')
+    await up.exited
+    await until(() => !isAlive(agent) && !isAlive(front))
+  })
+
+  test('ends when npm is killed', async () => {
+    up = await startUp()
+    const supervisor = supervisorPid(up)
+    up.process.kill('SIGKILL')
+    await until(() => !isAlive(supervisor))
+  })
+
+  test('down stops the boxes and says what it leaves', async () => {
+    const down = runScript('down')
+    expect([await down.exited, down.output()]).toEqual([0, expect.stringMatching(/Stopped 1 box[^]*Left in /)])
+  })
+})
+
+function supervisorPid({ process: npm }: Script): number {
+  const find = (pid: number): number | undefined =>
+    commandOf(pid).includes('infra/up.ts') && !commandOf(pid).includes('with-node')
+      ? pid
+      : childrenOf(pid)
+          .map(find)
+          .find((found) => found !== undefined)
+  return found(find(npm.pid ?? 0))
+}
+
+function agentPid(up: Script): number {
+  return found(childrenOf(supervisorPid(up)).find((pid) => commandOf(pid).includes('agent/main.ts')))
+}
+
+/** A signal to process 0 would reach this process and all of its group. */
+function found(pid: number | undefined): number {
+  if (pid === undefined || pid <= 1) throw new Error('There is no such process.')
+  return pid
+}
+
+function childrenOf(pid: number): number[] {
+  return read(`/proc/${pid}/task/${pid}/children`).split(' ').filter(Boolean).map(Number)
+}
+
+function commandOf(pid: number): string {
+  return read(`/proc/${pid}/cmdline`).replaceAll('\0', ' ')
+}
+
+function isAlive(pid: number): boolean {
+  return commandOf(pid) !== ''
+}
+
+function read(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return ''
+  }
+}
+
+async function until(isSo: () => boolean): Promise<void> {
+  const deadline = performance.now() + 25_000
+  while (!isSo()) {
+    if (performance.now() > deadline) throw new Error('It did not come to pass within 25 s.')
+    await sleep(20)
+  }
+}

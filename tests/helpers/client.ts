@@ -1,0 +1,68 @@
+import { request } from 'undici'
+
+/** An answer of the API with its JSON parsed. */
+export interface Answer {
+  status: number
+  headers: Record<string, string | string[] | undefined>
+  // Tests read whatever the contract says is there.
+  // biome-ignore lint/suspicious/noExplicitAny: the shape is what is under test
+  body: any
+  text: string
+}
+
+export interface CallOptions {
+  /** Sent as JSON. */
+  body?: unknown
+  /** Sent as it is, as application/json. */
+  raw?: string | Uint8Array
+  headers?: Record<string, string>
+  /** Another token than the client's own; null sends none. */
+  token?: string | null
+}
+
+/** A client of one deployment, with one token. */
+export interface Client {
+  call(method: string, path: string, options?: CallOptions): Promise<Answer>
+  get(path: string, options?: CallOptions): Promise<Answer>
+  post(path: string, body?: unknown, options?: CallOptions): Promise<Answer>
+  delete(path: string, options?: CallOptions): Promise<Answer>
+  /** Runs a command line in a box of a project; the Exec. */
+  shell(project: string, box: string, line: string, more?: Record<string, unknown>): Promise<Answer>
+}
+
+/** A client of the front at `url`. */
+export function createClient(url: () => string, token: () => string): Client {
+  const call: Client['call'] = async (method, path, options = {}) => {
+    const bearer = options.token === undefined ? token() : options.token
+    const payload = options.raw ?? (options.body === undefined ? undefined : JSON.stringify(options.body))
+    const answer = await request(`${url()}${path}`, {
+      method: method as 'GET',
+      headers: {
+        ...(bearer === null ? {} : { authorization: `Bearer ${bearer}` }),
+        ...(payload === undefined ? {} : { 'content-type': 'application/json' }),
+        ...options.headers,
+      },
+      ...(payload === undefined ? {} : { body: payload }),
+      headersTimeout: 60_000,
+      bodyTimeout: 60_000,
+    })
+    const text = await answer.body.text()
+    return { status: answer.statusCode, headers: answer.headers, text, body: parse(text) }
+  }
+  return {
+    call,
+    get: (path, options) => call('GET', path, options),
+    post: (path, body, options) => call('POST', path, body === undefined ? options : { body, ...options }),
+    delete: (path, options) => call('DELETE', path, options),
+    shell: (project, box, line, more = {}) =>
+      call('POST', `/v1/projects/${project}/boxes/${box}/exec`, { body: { shell: line, ...more } }),
+  }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
+  }
+}

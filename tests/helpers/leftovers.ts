@@ -1,0 +1,125 @@
+import { execFileSync } from 'node:child_process'
+import { lstatSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+/** Everything on this machine that carries a mark of ours, one line each, such as `link bx3-0`. */
+export type Traces = ReadonlySet<string>
+
+/**
+ * Looks for mounts (of this mount namespace), loop devices, links, tables, cgroups, run files, processes, temporary
+ * directories and a /dev/null that is not as it was.
+ */
+export function findTraces(): Traces {
+  return new Set([
+    ...mounts(),
+    ...loopDevices(),
+    ...links(),
+    ...tables(),
+    ...cgroups(),
+    ...runFiles(),
+    ...devices(),
+    ...processes(),
+    ...temporaryDirectories(),
+  ])
+}
+
+/** What is there now and was not `before`, once nothing goes away any more or `patienceMs` is over. */
+export async function findLeftovers(before: Traces, patienceMs = 5_000): Promise<string[]> {
+  const deadline = performance.now() + patienceMs
+  for (;;) {
+    const left = [...findTraces()].filter((trace) => !before.has(trace))
+    if (left.length === 0 || performance.now() > deadline) return left.sort()
+    await sleep(100)
+  }
+}
+
+function mounts(): string[] {
+  return readFileSync('/proc/self/mountinfo', 'utf8')
+    .split('\n')
+    .filter((line) => /boxyard|pool\.img|\/dev\/loop/.test(line))
+    .map((line) => `mount ${line.split(' ')[4]}`)
+}
+
+function loopDevices(): string[] {
+  const names = readdirSync('/sys/block').filter((name) => name.startsWith('loop'))
+  return names.flatMap((name) => {
+    const backing = readText(`/sys/block/${name}/loop/backing_file`).trim()
+    return /pool|boxyard/.test(backing) ? [`loop device ${name} of ${backing}`] : []
+  })
+}
+
+function links(): string[] {
+  const names = readdirSync('/sys/class/net').filter((name) => /^bx\d/.test(name))
+  return names.map((name) => `link ${name}`)
+}
+
+function tables(): string[] {
+  const listed = execFileSync('nft', ['list', 'tables'], { encoding: 'utf8' })
+  return [...listed.matchAll(/table (\w+ boxyard_\w+)/g)].map(([, name]) => `table ${name}`)
+}
+
+function cgroups(): string[] {
+  const roots = ['/sys/fs/cgroup', ...children('/sys/fs/cgroup')]
+  const below = (path: string): string[] => [path, ...children(path).flatMap(below)]
+  return roots
+    .map((root) => join(root, 'boxyard'))
+    .flatMap((path) => children(path).flatMap(below))
+    .map((path) => `cgroup ${path}`)
+}
+
+function runFiles(): string[] {
+  const below = (path: string): string[] => [path, ...entries(path).flatMap(below)]
+  return entries('/run/boxyard')
+    .flatMap(below)
+    .filter((path) => !STAYING.includes(path))
+    .map((path) => `run file ${path}`)
+}
+
+function devices(): string[] {
+  const { mode, uid, gid } = statSync('/dev/null')
+  const state = `${uid}:${gid} ${(mode & 0o7777).toString(8)}`
+  return state === '0:0 666' ? [] : [`device /dev/null now ${state}`]
+}
+
+function processes(): string[] {
+  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name) && name !== String(process.pid))
+  return pids.flatMap((pid) => {
+    const command = readText(`/proc/${pid}/cmdline`).replaceAll('\0', ' ').trim()
+    const isOurs = OUR_PROGRAMS.test(command) || /:\/boxyard\//.test(readText(`/proc/${pid}/cgroup`))
+    return isOurs ? [`process ${pid} ${command.slice(0, 120)}`] : []
+  })
+}
+
+function temporaryDirectories(): string[] {
+  const names = readdirSync(tmpdir()).filter((name) => name.startsWith('boxyard-'))
+  return names.map((name) => `temporary ${join(tmpdir(), name)}`)
+}
+
+function children(path: string): string[] {
+  return entries(path).filter((entry) => lstatSync(entry, { throwIfNoEntry: false })?.isDirectory())
+}
+
+/** None for what is no directory, or went away meanwhile. */
+function entries(path: string): string[] {
+  try {
+    return readdirSync(path).map((name) => join(path, name))
+  } catch {
+    return []
+  }
+}
+
+/** Empty for what went away meanwhile. */
+function readText(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return ''
+  }
+}
+
+/** Shared by all instances of a host, present and future. */
+const STAYING = ['/run/boxyard/hosts', '/run/boxyard/hosts/.lock', '/run/boxyard/init']
+const OUR_PROGRAMS =
+  /agent\/(holder\/)?main\.ts|functions\/standalone\.ts|infra\/up\.ts|\bcrun\b.* (run|exec|create) |^catatonit /

@@ -1,0 +1,28 @@
+import { existsSync, statSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+import { MS, mountFilesystem } from '../../agent/lib/syscalls-mounts.ts'
+import { ROOT } from './tool.ts'
+
+/**
+ * A file of this repository by a path that users of boxes may pass through as well: its own, or, where a directory above it is
+ * closed to them (as /root is), one below /mnt, where the repository is mounted in the tests' own mount namespace.
+ */
+export function passable(path: string): string {
+  if (isOpenToAll(ROOT)) return path
+  if (!existsSync(join(ELSEWHERE, 'package.json'))) {
+    mountFilesystem({ source: ROOT, target: ELSEWHERE, type: null, flags: MS.BIND })
+  }
+  return join(ELSEWHERE, relative(ROOT, path))
+}
+
+/** The Node.js that runs the tests, passable. */
+export function passableNode(): string {
+  return passable(process.execPath)
+}
+
+function isOpenToAll(path: string): boolean {
+  if ((statSync(path).mode & 0o001) === 0) return false
+  return path === '/' || isOpenToAll(dirname(path))
+}
+
+const ELSEWHERE = '/mnt'

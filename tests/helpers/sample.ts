@@ -1,0 +1,20 @@
+/** `count` of `items`, in order, drawn by TEST_SEED or by the time; the seed is printed, so that a draw can be repeated. */
+export function pickSample<T>(items: readonly T[], count: number): T[] {
+  const seed = Number(process.env['TEST_SEED'] ?? Date.now() % 1_000_000)
+  process.stderr.write(`TEST_SEED=${seed}\n`)
+  const random = createRandom(seed)
+  const chosen = new Set<number>()
+  while (chosen.size < Math.min(count, items.length)) chosen.add(Math.floor(random() * items.length))
+  return items.filter((_, index) => chosen.has(index))
+}
+
+/** Numbers from 0 to 1 that follow from the seed (mulberry32). */
+export function createRandom(seed: number): () => number {
+  let state = seed
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let t = Math.imul(state ^ (state >>> 15), 1 | state)
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
+    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296
+  }
+}

@@ -1,0 +1,183 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import type { AddressInfo } from 'node:net'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { agentCommand, frontCommand } from '../../infra/commands.ts'
+import { type LoggingChild, startLoggingChild } from '../../infra/logging-child.ts'
+import { stopChild } from '../../infra/service-process.ts'
+
+export interface ServiceOptions {
+  /** `BOXYARD_*` settings beside those of a small service with base busybox. */
+  settings?: Record<string, string>
+  /** False starts the agent alone. Default true. */
+  front?: boolean
+  /** Stands in for agent/main.ts. */
+  agentScript?: string
+}
+
+/** An agent and a standalone front of their own, with real boxes, as a user runs them. */
+export interface TestService {
+  readonly url: string
+  readonly agentUrl: string
+  readonly adminToken: string
+  readonly dataDir: string
+  /** The environment that both were started from. */
+  readonly environment: NodeJS.ProcessEnv
+  /** Changes when the agent is started again. */
+  readonly agentPid: number
+  /** The last log lines of both, oldest first. */
+  readonly logs: readonly string[]
+  /** A request with the admin token. */
+  request(path: string, init?: RequestInit): Promise<Response>
+  /** Signals the agent (default SIGKILL) and waits until it is gone; boxes run on. */
+  killAgent(signal?: NodeJS.Signals): Promise<void>
+  /** Starts the agent that was killed, on the same port, with `settings` changed. */
+  startAgent(settings?: Record<string, string>): Promise<void>
+  /** Stops both politely and starts both again, on the same ports. */
+  restart(): Promise<void>
+  /** Runs a mode of the agent, such as `down`, to its end; throws unless it exits with 0. */
+  runAgentMode(...args: string[]): Promise<string>
+  /** Ends all, takes the boxes down and removes every trace; throws if a step fails. */
+  close(): Promise<void>
+}
+
+/** Starts a service in a temporary data directory and waits until it is ready. Close it, also after a failure. */
+export async function startService(options: ServiceOptions = {}): Promise<TestService> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'boxyard-service-'))
+  const environment: NodeJS.ProcessEnv = {
+    PATH: process.env['PATH'],
+    ...DEFAULTS,
+    BOXYARD_DATA_DIR: dataDir,
+    BOXYARD_PORT: String(await freePort()),
+    BOXYARD_AGENT_PORT: String(await freePort()),
+    ...options.settings,
+  }
+  const processes = createProcesses(environment, {
+    hasFront: options.front !== false,
+    agentScript: options.agentScript,
+  })
+  const service = {
+    url: `http://127.0.0.1:${environment['BOXYARD_PORT']}`,
+    agentUrl: `http://127.0.0.1:${environment['BOXYARD_AGENT_PORT']}`,
+    dataDir,
+    environment,
+    logs: processes.logs,
+    get adminToken() {
+      return readFileSync(join(dataDir, 'admin.token'), 'utf8').trim()
+    },
+    get agentPid() {
+      return processes.agentPid()
+    },
+    request: (path: string, init: RequestInit = {}) => {
+      const headers = new Headers(init.headers)
+      if (!headers.has('authorization')) headers.set('authorization', `Bearer ${service.adminToken}`)
+      return fetch(`${service.url}${path}`, { ...init, headers })
+    },
+    killAgent: processes.killAgent,
+    startAgent: async (settings: Record<string, string> = {}) => {
+      Object.assign(environment, settings)
+      await processes.startAgent()
+    },
+    restart: async () => {
+      await processes.stop()
+      await processes.start()
+    },
+    runAgentMode: (...args: string[]) => runToEnd(agentCommand(args), environment),
+    close: async () => {
+      try {
+        await processes.stop()
+        await runToEnd(agentCommand(['down']), environment)
+      } finally {
+        rmSync(dataDir, { recursive: true, force: true })
+      }
+    },
+  }
+  try {
+    await processes.start()
+  } catch (error) {
+    await service.close().catch(() => undefined)
+    throw new Error(`The service did not start.\n${service.logs.join('\n')}`, { cause: error })
+  }
+  return service
+}
+
+interface Processes {
+  logs: readonly string[]
+  start(): Promise<void>
+  stop(): Promise<void>
+  startAgent(): Promise<void>
+  killAgent(signal?: NodeJS.Signals): Promise<void>
+  agentPid(): number
+}
+
+function createProcesses(
+  env: NodeJS.ProcessEnv,
+  { hasFront, agentScript }: { hasFront: boolean; agentScript: string | undefined },
+): Processes {
+  const logs: string[] = []
+  let agent: LoggingChild | null = null
+  let front: LoggingChild | null = null
+  const launch = (command: readonly string[]): LoggingChild =>
+    startLoggingChild({
+      command,
+      env,
+      onLine: (line) => {
+        logs.push(line)
+        if (logs.length > KEPT_LINES) logs.shift()
+      },
+    })
+  const startAgent = async (): Promise<void> => {
+    agent = launch(agentCommand([], agentScript))
+    await agent.ready
+  }
+  return {
+    logs,
+    startAgent,
+    start: async () => {
+      await startAgent()
+      if (!hasFront) return
+      front = launch(frontCommand())
+      await front.ready
+    },
+    stop: async () => {
+      if (front !== null) await stopChild(front, STOP_DEADLINE_MS)
+      if (agent !== null) await stopChild(agent, STOP_DEADLINE_MS)
+      front = agent = null
+    },
+    killAgent: async (signal = 'SIGKILL') => {
+      agent?.process.kill(signal)
+      await agent?.exited
+    },
+    agentPid: () => agent?.process.pid ?? 0,
+  }
+}
+
+/** What the command printed, without its log. */
+async function runToEnd(command: readonly string[], env: NodeJS.ProcessEnv): Promise<string> {
+  const lines: string[] = []
+  const child = startLoggingChild({ command, env, onLine: (line) => lines.push(line) })
+  const how = await child.exited
+  if (how !== 'exit code 0') throw new Error(`"${command.slice(-1).join(' ')}" ended with ${how}:\n${lines.join('\n')}`)
+  return lines.filter((line) => !line.startsWith('{')).join('\n')
+}
+
+/** A port of loopback that was free a moment ago. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await new Promise((resolve) => server.once('listening', resolve))
+  const { port } = server.address() as AddressInfo
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}
+
+const DEFAULTS = {
+  BOXYARD_BASE: 'busybox',
+  BOXYARD_POOL_GB: '1',
+  BOXYARD_POOL_STEP_GB: '0.5',
+  BOXYARD_SPARE_SLOTS: '2',
+  BOXYARD_RATE_LIMIT: '100000',
+  BOXYARD_RATE_BURST: '100000',
+}
+const KEPT_LINES = 500
+const STOP_DEADLINE_MS = 45_000

@@ -1,0 +1,17 @@
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+
+/** The repository's own directory. */
+export const ROOT = join(import.meta.dirname, '../..')
+
+/** Runs a Node.js program of node_modules in the directory `cwd` to its end. */
+export function runTool(cwd: string, [program = '', ...args]: readonly string[]): { exitCode: number; stdout: string } {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [join(ROOT, 'node_modules', program), ...args], {
+    cwd,
+    encoding: 'utf8',
+    maxBuffer: 64 * 1024 * 1024,
+    env: { PATH: process.env['PATH'] },
+  })
+  if (status === null) throw new Error(`${program} was ended by a signal: ${stderr}`)
+  return { exitCode: status, stdout: stdout || stderr }
+}

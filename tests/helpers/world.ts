@@ -1,0 +1,96 @@
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import type { TestService } from './service.ts'
+
+/** What this host really holds of a service, read past the service itself. */
+export interface World {
+  /** Ids of boxes with a cgroup that has processes. */
+  running: string[]
+  /** Ids the runtime keeps state of. */
+  states: string[]
+  /** Roots of boxes in the pool. */
+  roots: string[]
+}
+
+/** Reads cgroups, runtime state and pool; the pool is looked at through the agent's own mount namespace. */
+export function readWorld(service: TestService): World {
+  const instance = readFileSync(join(service.dataDir, 'instance'), 'utf8').trim()
+  const runDir = join('/run/boxyard', instance)
+  const pool = join(`/proc/${service.agentPid}/root`, runDir, 'pool')
+  return {
+    running: inhabitedCgroups(instance),
+    states: list(join(runDir, 'boxes'))
+      .map((name) => name.replace(/\.json$/, ''))
+      .filter(isBox)
+      .sort(),
+    roots: list(pool)
+      .filter((name) => name.startsWith('sub_'))
+      .map((name) => name.slice(4))
+      .sort(),
+  }
+}
+
+/** Lets all that a stopped agent wrote down be of the boot before this one, as after a reboot. */
+export function ageByOneBoot(service: TestService): void {
+  const instance = readFileSync(join(service.dataDir, 'instance'), 'utf8').trim()
+  const notes = join('/run/boxyard', instance, 'boxes')
+  for (const name of list(notes)) {
+    const path = join(notes, name)
+    writeFileSync(path, readText(path).replace(/"bootId":"[^"]*"/, '"bootId":"before"'))
+  }
+  const database = new DatabaseSync(join(service.dataDir, 'boxyard.db'))
+  database.exec(`UPDATE boxes SET record = json_set(record, '$.observed.bootId', 'before')
+    WHERE json_extract(record, '$.observed.bootId') IS NOT NULL`)
+  database.close()
+}
+
+/** The pids of a box on the host, its init first. */
+export function pidsOf(service: TestService, boxId: string): number[] {
+  const instance = readFileSync(join(service.dataDir, 'instance'), 'utf8').trim()
+  const found = cgroupPaths(instance).flatMap((path) => tree(join(path, boxId)))
+  return [...new Set(found)].sort((a, b) => a - b)
+}
+
+function inhabitedCgroups(instance: string): string[] {
+  const ids = cgroupPaths(instance).flatMap((path) =>
+    list(path).filter((id) => isBox(id) && tree(join(path, id)).length > 0),
+  )
+  return [...new Set(ids)].sort()
+}
+
+function cgroupPaths(instance: string): string[] {
+  const root = '/sys/fs/cgroup'
+  const candidates = [
+    join(root, 'boxyard', instance),
+    ...list(root).map((name) => join(root, name, 'boxyard', instance)),
+  ]
+  return candidates.filter((path) => existsSync(path))
+}
+
+function tree(path: string): number[] {
+  const own = readText(join(path, 'cgroup.procs')).split('\n').filter(Boolean).map(Number)
+  const below = list(path).filter((name) => existsSync(join(path, name, 'cgroup.procs')))
+  return [...own, ...below.flatMap((name) => tree(join(path, name)))]
+}
+
+/** What vanishes while it is read holds nothing. */
+function readText(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return ''
+  }
+}
+
+function list(path: string): string[] {
+  try {
+    return readdirSync(path)
+  } catch {
+    return []
+  }
+}
+
+function isBox(name: string): boolean {
+  return /^box_[0-9a-z]{26}$/.test(name)
+}
