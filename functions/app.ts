@@ -13,7 +13,7 @@ import {
   readJson,
   splitTarget,
 } from '../shared/messages.ts'
-import type { Operation } from '../shared/routes.ts'
+import type { Operation } from '../shared/operation.ts'
 import { authorize, type TokenClaims } from '../shared/tokens.ts'
 import { validateRequest } from '../shared/validate.ts'
 import { auditRefusal } from './audit.ts'

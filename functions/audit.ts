@@ -1,7 +1,7 @@
 import type { ServiceError } from '../shared/errors.ts'
 import type { Logger } from '../shared/log.ts'
 import type { HttpRequest } from '../shared/messages.ts'
-import type { Operation } from '../shared/routes.ts'
+import type { Operation } from '../shared/operation.ts'
 import type { TokenClaims } from '../shared/tokens.ts'
 
 /** What is known of a request that the front refused. */

@@ -12,7 +12,7 @@ import { ERROR_STATUSES, isErrorCode, ServiceError } from '../shared/errors.ts'
 import type { ChannelKeySet } from '../shared/keys.ts'
 import type { Logger } from '../shared/log.ts'
 import { type HttpRequest, type HttpResponse, headerOf } from '../shared/messages.ts'
-import type { Operation } from '../shared/routes.ts'
+import type { Operation } from '../shared/operation.ts'
 import type { Keyring } from './keyring.ts'
 import { type AgentAnswer, type AgentTransport, type FailureReason, TransportFailure } from './transport.ts'
 

@@ -35,7 +35,7 @@ export const withoutJsonSchema: Plugin = {
 export const lightSchemas: Plugin = {
   name: 'light-schemas',
   setup: ({ onResolve, onLoad }) => {
-    onLoad({ filter: /\/shared\/(routes|schemas\/[a-z-]+)\.ts$/ }, async ({ path }) => ({
+    onLoad({ filter: /\/shared\/(routes|schemas)\/[a-z-]+\.ts$/ }, async ({ path }) => ({
       contents: `import { lazySchema } from 'lazy-schema'\n${lighten(await readFile(path, 'utf8'))}`,
       loader: 'ts',
     }))

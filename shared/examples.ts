@@ -27,10 +27,29 @@ const box = {
   url: null,
   url_settings: { auth: 'token', wake: false, idle_stop_seconds: null },
 }
+const mounted = { ...box, data_mounts: [{ name: 'db', path: '/var/lib/db', read_only: false }] }
 const stoppedBox = {
   ...box,
   status: 'stopped',
   state: { reason: 'stopped_by_request', message: null, since: '2026-11-20T09:00:00.000Z' },
+}
+const volume = {
+  id: 'vol_01jd3m7a1b2c3d4e5f6g7h8j9k',
+  name: 'db',
+  project: 'demo',
+  size_gb: 10,
+  used_bytes: 4194304,
+  created_at: '2026-11-20T08:14:00.000Z',
+  updated_at: '2026-11-20T08:15:30.140Z',
+  attachments: [{ box: 'web', path: '/var/lib/db', read_only: false }],
+  from: null,
+  tags: {},
+}
+const quota = {
+  project: 'demo',
+  allowed: { boxes: 20, cpus: null, ram_mb: 16384, storage_gb: 200 },
+  used: { boxes: 3, cpus: 3, ram_mb: 1536, storage_gb: 40 },
+  updated_at: '2026-11-20T08:00:00.000Z',
 }
 const exec = {
   id: 'exe_01jd3m9c5w8y2z4a6b7d9e0f1g',
@@ -47,6 +66,9 @@ const exec = {
   cwd: '/root',
   detached: false,
   process: 7,
+}
+const execWithOutput = {
+  ...exec,
   stdout: 'hello\n',
   stderr: '',
   encoding: 'utf-8',
@@ -154,6 +176,36 @@ export const EXAMPLES: Record<OperationId, Example> = {
   deleteBox: {},
   stopBox: { response: stoppedBox },
   resumeBox: { response: box },
-  createExec: { body: { shell: 'echo hello' }, response: exec },
-  getExec: { response: exec },
+  updateBox: { body: { config: { cpus: 2, ram_mb: 1024 }, port: 8080 }, response: box },
+  createExec: { body: { shell: 'echo hello' }, response: execWithOutput },
+  listExecs: { response: { execs: [exec], has_more: false, next_continuation_token: null } },
+  getExec: { response: execWithOutput },
+  getExecOutput: {
+    response: {
+      stream: 'stdout',
+      offset: 0,
+      next_offset: 6,
+      data: 'hello\n',
+      encoding: 'utf-8',
+      truncated: false,
+      end: true,
+      status: 'exited',
+    },
+  },
+  signalExec: {
+    body: { signal: 'SIGTERM' },
+    response: { ...exec, status: 'running', exit_code: null, ended_at: null },
+  },
+  createVolume: {
+    body: { name: 'db', size_gb: 10 },
+    response: { ...volume, used_bytes: 16384, attachments: [] },
+  },
+  listVolumes: { response: { volumes: [volume], has_more: false, next_continuation_token: null } },
+  getVolume: { response: volume },
+  updateVolume: { body: { size_gb: 20 }, response: { ...volume, size_gb: 20 } },
+  deleteVolume: {},
+  attachVolume: { body: { box: 'web', path: '/var/lib/db' }, response: mounted },
+  detachVolume: { body: { box: 'web' }, response: box },
+  getQuota: { response: quota },
+  updateQuota: { body: { allowed: { boxes: 20, ram_mb: 16384, storage_gb: 200 } }, response: quota },
 }

@@ -1,5 +1,6 @@
 import { ServiceError } from './errors.ts'
-import { OPERATIONS, type Operation } from './routes.ts'
+import type { Operation } from './operation.ts'
+import { OPERATIONS } from './routes.ts'
 
 /** The operation a request names, with its path parameters decoded but not yet validated. */
 export interface Match {

@@ -2,7 +2,8 @@ import * as z from 'zod'
 import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiPathsObject } from 'zod-openapi'
 import { ERROR_STATUSES, type ErrorCode } from './errors.ts'
 import { EXAMPLES } from './examples.ts'
-import { OPERATIONS, type Operation, type OperationId } from './routes.ts'
+import type { Operation } from './operation.ts'
+import { OPERATIONS, type OperationId } from './routes.ts'
 
 /** The OpenAPI 3.1 document, made from the operation table alone. */
 export function buildOpenApiDocument(): Record<string, unknown> {
@@ -112,6 +113,8 @@ function descriptionOf(operation: Operation): string {
 function tagOf(operation: Operation): string {
   if (operation.path.includes('/exec')) return 'exec'
   if (operation.path.includes('/boxes')) return 'boxes'
+  if (operation.path.includes('/data')) return 'data'
+  if (operation.path.endsWith('/quota')) return 'quota'
   return operation.path.startsWith('/v1/tokens') || operation.path === '/v1/me' ? 'tokens' : 'system'
 }
 
@@ -155,4 +158,6 @@ const TAGS: Record<string, string> = {
   tokens: 'Access tokens',
   boxes: 'Boxes and their life cycle',
   exec: 'Commands in boxes',
+  data: 'Data volumes',
+  quota: 'What a project may use',
 }

@@ -1,6 +1,6 @@
 import type * as z from 'zod'
 import { type FieldFault, ServiceError } from './errors.ts'
-import type { Operation } from './routes.ts'
+import type { Operation } from './operation.ts'
 
 /** What a client sent, before validation; `body` is parsed JSON, or undefined if there was none. */
 export interface RawInput {

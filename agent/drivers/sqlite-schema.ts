@@ -30,4 +30,26 @@ export const MIGRATIONS: readonly string[] = [
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX idempotency_by_time ON idempotency (created_at);
   `,
+  `
+  UPDATE boxes SET record = json_set(record, '$.mounts', json('[]'));
+  UPDATE execs SET record = json_set(record, '$.detached', json('false'));
+  ALTER TABLE boxes ADD COLUMN power TEXT AS (record ->> '$.desired.power');
+  ALTER TABLE boxes ADD COLUMN cpus REAL AS (record ->> '$.config.cpus');
+  ALTER TABLE boxes ADD COLUMN ram_mb INTEGER AS (record ->> '$.config.ram_mb');
+  ALTER TABLE boxes ADD COLUMN storage_gb REAL AS (record ->> '$.config.storage_gb');
+  CREATE INDEX boxes_by_use ON boxes (project, power, cpus, ram_mb, storage_gb);
+  CREATE TABLE volumes (
+    id TEXT PRIMARY KEY, project TEXT NOT NULL, name TEXT NOT NULL, version INTEGER NOT NULL, record TEXT NOT NULL,
+    size_gb REAL AS (record ->> '$.sizeGb')
+  ) STRICT, WITHOUT ROWID;
+  CREATE UNIQUE INDEX volumes_by_name ON volumes (project, name);
+  CREATE INDEX volumes_by_use ON volumes (project, size_gb);
+  CREATE TABLE attachments (
+    box_id TEXT NOT NULL, volume_id TEXT NOT NULL, path TEXT NOT NULL, read_only INTEGER NOT NULL,
+    PRIMARY KEY (box_id, volume_id)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX attachments_by_volume ON attachments (volume_id);
+  CREATE UNIQUE INDEX attachments_one_writer ON attachments (volume_id) WHERE read_only = 0;
+  CREATE TABLE quotas (project TEXT PRIMARY KEY, record TEXT NOT NULL) STRICT, WITHOUT ROWID;
+  `,
 ]

@@ -17,6 +17,23 @@ export interface BoxSpec {
   pidsMax: number
   /** Environment of every process of the box. */
   environment: Record<string, string>
+  /** What is mounted before anything but init runs, those nearer to `/` first. */
+  mounts: readonly BoxMount[]
+}
+
+/** A tree of the host in a box; ids as on disk (0 is root), as the box's own root. */
+export interface BoxMount {
+  /** Host path of the tree: what the mount is known by. */
+  source: string
+  /** Absolute path in the box; missing directories are made. */
+  path: string
+  readOnly: boolean
+}
+
+/** What bounds a box. */
+export interface BoxLimits {
+  cpus: number
+  ramMb: number
 }
 
 /** A box as the runtime sees it; `pid` is its init on the host. */
@@ -83,6 +100,20 @@ export interface Runtime {
    * and removes every part: cgroups, mounts, namespaces, state. Success if there is nothing.
    */
   stop(id: string, options: { graceMs: number; signal?: AbortSignal }): Promise<void>
+  /**
+   * Mounts a tree into a running box; one that is there the same way is a success. Throws `box_not_running`, `path_invalid`
+   * where the path leads to no directory of the box's disk or another mount, `storage_full` where a directory cannot be made.
+   */
+  attach(id: string, mount: BoxMount): Promise<void>
+  /**
+   * Takes the tree `source` out of a running box, wherever the box has moved it; absent it is a success. Throws
+   * `volume_busy`, naming processes of the box that use it, with nothing changed, or `box_not_running`.
+   */
+  detach(id: string, source: string): Promise<void>
+  /** The trees that `attach` or `start` mounted into a running box, with their paths as they are now. */
+  mounts(id: string): Promise<BoxMount[]>
+  /** Changes the limits of a running box at once. Throws `below_use` with figures and nothing changed, or `box_not_running`. */
+  resize(id: string, limits: BoxLimits): Promise<void>
   /** Starts a command in a running box. Throws `box_not_running`, or `invalid_request` for an unknown user. */
   exec(id: string, request: ExecRequest): Promise<RunningExec>
   /** Calls `listener` when a box's init ends and nobody asked; at most one listener. */

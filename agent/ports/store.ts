@@ -2,6 +2,7 @@ import type { Problem } from '../../shared/errors.ts'
 import type { BoxConfig, BoxReason, BoxStatus } from '../../shared/schemas/boxes.ts'
 import type { ExecStatus } from '../../shared/schemas/exec.ts'
 import type { Permission } from '../../shared/schemas/system.ts'
+import type { QuotaStore, VolumeStore } from './storage-store.ts'
 
 /** A box as it is stored: what the user wants, what was seen, and a version that each write raises. Times in ms since the epoch. */
 export interface BoxRecord {
@@ -26,8 +27,21 @@ export interface BoxRecord {
   port: number | null
   gracePeriodSeconds: number
   urlSettings: { auth: 'token' | 'public'; wake: boolean; idle_stop_seconds: number | null }
+  /** Its data volumes, in the order in which they were attached. */
+  mounts: MountRecord[]
   /** Who made it: a create repeated after a crash finds its own box by the key. */
   createdBy: { token: string; idempotencyKey: string | null }
+}
+
+/** A data volume that a box has, or is to have once it runs. */
+export interface MountRecord {
+  volumeId: string
+  name: string
+  /** The subvolume that holds its data. */
+  subvolume: string
+  /** Absolute and normalised. */
+  path: string
+  readOnly: boolean
 }
 
 /** What was last seen of a box. `generation` is the desired generation this is the outcome of. */
@@ -53,7 +67,10 @@ export interface BoxQuery {
   limit: number
 }
 
-/** A promise to destroy what is left of a deleted box, written in the commit that deletes its record. */
+/**
+ * A promise to destroy what is left of a deleted box or volume, written in the commit that deletes its record; or what
+ * was begun of one that has no record yet, dropped in the commit that writes it.
+ */
 export interface Tombstone {
   id: string
   /** The subvolume to destroy. */
@@ -147,6 +164,8 @@ export interface Store {
   /** As `GET /v1/config` tells it: `sqlite`. */
   readonly kind: string
   readonly boxes: BoxStore
+  readonly volumes: VolumeStore
+  readonly quotas: QuotaStore
   readonly tombstones: TombstoneStore
   readonly tokens: TokenStore
   readonly operations: OperationStore
@@ -158,18 +177,29 @@ export interface Store {
 }
 
 export interface BoxStore {
-  /** False if the project has a box of that name. */
-  insert(record: BoxRecord): Promise<boolean>
+  /**
+   * Records a box with its mounts and drops the tombstone that stood for its root, in one commit. `name_taken` if the
+   * project has a box of that name; else as `replaceMounts`.
+   */
+  insert(record: BoxRecord): Promise<'stored' | 'name_taken' | MountConflict>
   get(project: string, name: string): Promise<BoxRecord | null>
   byId(id: string): Promise<BoxRecord | null>
-  /** Compare-and-set: false if the stored version is not `record.version - 1`, or the box is gone. */
+  /** Compare-and-set: false if the stored version is not `record.version - 1`, or the box is gone. Mounts stay as stored. */
   replace(record: BoxRecord): Promise<boolean>
+  /**
+   * As `replace`, with the mounts of `record`; raises the version of each volume that came or went, in the same commit.
+   * `changed`: the version was another.
+   */
+  replaceMounts(record: BoxRecord): Promise<'stored' | 'changed' | MountConflict>
   /** Removes the record with what belongs to it and writes `tombstone`, in one commit; false if the version is another. */
   remove(id: string, version: number, tombstone: Tombstone): Promise<boolean>
   list(query: BoxQuery): Promise<{ records: BoxRecord[]; hasMore: boolean }>
   all(): Promise<BoxRecord[]>
   countByStatus(): Promise<Record<BoxStatus, number>>
 }
+
+/** Why mounts were not stored: a volume is gone, or has another box that writes to it. */
+export type MountConflict = 'volume_gone' | 'volume_in_use'
 
 export interface TombstoneStore {
   insert(tombstone: Tombstone): Promise<void>

@@ -1,6 +1,6 @@
 import { newId } from '../../shared/ids.ts'
 import { givenRequestId, type HttpRequest } from '../../shared/messages.ts'
-import type { Operation } from '../../shared/routes.ts'
+import type { Operation } from '../../shared/operation.ts'
 import type { Caller } from '../core/caller.ts'
 
 /** What is known of a request so far, for its audit line. */

@@ -1,10 +1,15 @@
 import * as z from 'zod'
 import {
   environmentSchema,
+  gibSchema,
   idSchema,
+  mountPathSchema,
   nameSchema,
   pageFields,
   pageQuery,
+  prefixQuery,
+  readOnlyFields,
+  tagQuery,
   tagsSchema,
   timestampSchema,
 } from './common.ts'
@@ -30,17 +35,13 @@ export const boxReasonSchema = z
   ])
   .meta({ id: 'BoxReason' })
 
-/** Cores, memory and storage as a client asks for them; what is left out gets the deployment's default. */
+/** Cores, memory and storage as a client asks for them; null is the default of the deployment, or of the forked box. */
 export const boxConfigInputSchema = z
   .strictObject({
-    cpus: z.number().min(0.05, 'must be at least 0.05').max(1024),
-    ram_mb: z.int().min(16, 'must be at least 16').max(16_777_216),
-    region: z.string().min(1).max(63).meta({ description: "The deployment's own region." }),
-    storage_gb: z
-      .number()
-      .positive('must be greater than 0')
-      .max(1_048_576)
-      .meta({ description: 'GiB the box may write beyond what it inherited.' }),
+    cpus: z.number().min(0.05, 'must be at least 0.05').max(1024).nullable(),
+    ram_mb: z.int().min(16, 'must be at least 16').max(16_777_216).nullable(),
+    region: z.string().min(1).max(63).nullable().meta({ description: "The deployment's own region." }),
+    storage_gb: gibSchema.nullable().meta({ description: 'GiB the box may write beyond what it inherited.' }),
   })
   .partial()
   .meta({ id: 'BoxConfigInput' })
@@ -55,7 +56,19 @@ export const createBoxBodySchema = z
   .strictObject({
     name: nameSchema,
     base: nameSchema.optional().meta({ description: 'The default base of `GET /v1/config` if left out.' }),
+    fork: z
+      .string()
+      .regex(/^[a-z0-9-]{1,63}(@[a-z0-9-]{1,63})?$/, 'must be a box, or box@snapshot')
+      .optional()
+      .meta({
+        description: 'A box of the project, whose disk is cloned as it is now, or `box@snapshot`; not with `base`.',
+      }),
     config: boxConfigInputSchema.optional(),
+    data_mounts: z
+      .array(z.strictObject({ name: nameSchema, path: mountPathSchema, read_only: z.boolean().optional() }))
+      .max(64)
+      .optional()
+      .meta({ description: 'Data volumes of the project to attach before the box runs.' }),
     environment: environmentSchema.optional(),
     tags: tagsSchema.optional(),
   })
@@ -63,11 +76,53 @@ export const createBoxBodySchema = z
 
 const dataMountSchema = z.looseObject({ name: z.string(), path: z.string(), read_only: z.boolean() })
 
+const authSchema = z.enum(['token', 'public'])
+
 const urlSettingsSchema = z.looseObject({
-  auth: z.enum(['token', 'public']),
+  auth: authSchema,
   wake: z.boolean(),
   idle_stop_seconds: z.int().nullable(),
 })
+
+const seconds = z.int().min(0).max(2_147_483_647)
+
+/**
+ * `PUT B`: a field left out stays, null clears it to its default. `config` and `url_settings` merge by field, maps are
+ * replaced whole. Read-only fields may be repeated as they are (api.md §1, Unknown body fields).
+ */
+export const updateBoxBodySchema = z
+  .strictObject({
+    config: boxConfigInputSchema.nullable(),
+    environment: environmentSchema.nullable(),
+    port: z.int().min(0).max(65_535).nullable().meta({ description: '0 and null unset it.' }),
+    tags: tagsSchema.nullable(),
+    termination_grace_period_seconds: seconds.nullable(),
+    url_settings: z
+      .strictObject({
+        auth: authSchema.nullable(),
+        wake: z.boolean().nullable(),
+        idle_stop_seconds: seconds.nullable(),
+      })
+      .partial()
+      .nullable(),
+    ...readOnlyFields([
+      'id',
+      'name',
+      'project',
+      'status',
+      'state',
+      'created_at',
+      'updated_at',
+      'base',
+      'fork_of',
+      'node',
+      'data_mounts',
+      'published_domains',
+      'url',
+    ]),
+  })
+  .partial()
+  .meta({ id: 'UpdateBox' })
 
 /** A box (api.md §2): all fields are always present. */
 export const boxSchema = z
@@ -99,13 +154,9 @@ export const boxListSchema = z.looseObject({ boxes: z.array(boxSchema), ...pageF
 
 /** The query of `GET P/boxes`; `tag` holds `key` or `key=value`, comma separated or repeated, all must match. */
 export const boxListQuery = pageQuery.extend({
-  prefix: z.string().max(63).optional().meta({ description: 'Names that start with this.' }),
+  prefix: prefixQuery,
   status: boxStatusSchema.optional(),
-  tag: z
-    .union([z.string().max(4096), z.array(z.string().max(4096)).max(64)])
-    .refine((tag) => countTags(tag) <= 64, 'at most 64 tags')
-    .optional()
-    .meta({ description: '`key` or `key=value`, comma separated or repeated; all must match.' }),
+  tag: tagQuery,
 })
 
 /** The path of one box. */
@@ -116,8 +167,5 @@ export type BoxStatus = z.infer<typeof boxStatusSchema>
 export type BoxReason = z.infer<typeof boxReasonSchema>
 export type BoxConfig = z.infer<typeof boxConfigSchema>
 export type CreateBoxBody = z.infer<typeof createBoxBodySchema>
+export type UpdateBoxBody = z.infer<typeof updateBoxBodySchema>
 export type BoxListQuery = z.infer<typeof boxListQuery>
-
-function countTags(tag: string | string[]): number {
-  return [tag].flat().flatMap((list) => list.split(',').filter((item) => item !== '')).length
-}

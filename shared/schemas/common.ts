@@ -84,6 +84,36 @@ export const pageFields = {
   next_continuation_token: z.string().nullable(),
 }
 
+/** The `tag` of a list: `key` or `key=value`, comma separated or repeated; all must match. */
+export const tagQuery = z
+  .union([z.string().max(4096), z.array(z.string().max(4096)).max(64)])
+  .refine((tag) => countTags(tag) <= 64, 'at most 64 tags')
+  .optional()
+  .meta({ description: '`key` or `key=value`, comma separated or repeated; all must match.' })
+
+/** The start of the names to list. */
+export const prefixQuery = z.string().max(63).optional().meta({ description: 'Names that start with this.' })
+
+/** A size in GiB, may be fractional. */
+export const gibSchema = z.number().positive('must be greater than 0').max(1_048_576)
+
+/** Where a data volume is mounted; the core refuses `/`, `..` and what is below /proc, /sys and /dev as `path_invalid`. */
+export const mountPathSchema = z
+  .string()
+  .max(4095)
+  .regex(/^\/[^\0]*$/, 'must be an absolute path')
+  .meta({ description: 'Absolute and normalised; not `/`, nor below `/proc`, `/sys`, `/dev`.' })
+
+/** Fields of a resource that an update may repeat as they are, which the core checks. */
+export function readOnlyFields<const K extends string>(names: readonly K[]): Record<K, z.ZodUnknown> {
+  const field = z.unknown().meta({ description: 'Read-only: may be repeated as it is.' })
+  return Object.fromEntries(names.map((name) => [name, field])) as Record<K, z.ZodUnknown>
+}
+
+function countTags(tag: string | string[]): number {
+  return [tag].flat().flatMap((list) => list.split(',').filter((item) => item !== '')).length
+}
+
 function withoutNul(text: z.ZodString) {
   return text.regex(/^[^\0]*$/, 'must not hold a NUL character')
 }

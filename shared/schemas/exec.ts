@@ -1,5 +1,31 @@
 import * as z from 'zod'
-import { environmentSchema, idSchema, nameSchema, timestampSchema, waitSeconds } from './common.ts'
+import {
+  environmentSchema,
+  idSchema,
+  integerQuery,
+  nameSchema,
+  pageFields,
+  pageQuery,
+  timestampSchema,
+  waitSeconds,
+} from './common.ts'
+
+/** What may be sent to a command. */
+const SIGNALS = [
+  ...([
+    'SIGHUP',
+    'SIGINT',
+    'SIGQUIT',
+    'SIGKILL',
+    'SIGUSR1',
+    'SIGUSR2',
+    'SIGALRM',
+    'SIGTERM',
+    'SIGCONT',
+    'SIGSTOP',
+  ] as const),
+  ...(['SIGTSTP', 'SIGTTIN', 'SIGTTOU', 'SIGWINCH', 'SIGABRT', 'SIGCHLD', 'SIGPIPE'] as const),
+] as const
 
 const argument = z
   .string()
@@ -24,6 +50,12 @@ export const execBodySchema = z
       .optional()
       .meta({ description: 'A name or number of the box, optionally `:group`; root if left out.' }),
     stdin: z.string().optional().meta({ description: 'Text, or base64 with `encoding: "base64"`.' }),
+    no_hup: z
+      .boolean()
+      .optional()
+      .meta({
+        description: 'Goes on when the service restarts, and keeps its exit code; answers once it has started.',
+      }),
     timeout_seconds: z
       .number()
       .min(0.001)
@@ -45,19 +77,9 @@ export const execStatusSchema = z
   .enum(['running', 'exited', 'killed', 'timed_out', 'out_of_memory', 'lost'])
   .meta({ id: 'ExecStatus' })
 
-const outputSchema = z.looseObject({
-  stdout: z.string().meta({ description: 'The last 1 MiB.' }),
-  stderr: z.string().meta({ description: 'The last 1 MiB.' }),
-  encoding: z.enum(['utf-8', 'base64']),
-  truncated: z.boolean().meta({ description: 'Whether earlier output of a stream is left out.' }),
-  next_offset: z
-    .looseObject({ stdout: z.int(), stderr: z.int() })
-    .meta({ description: 'Bytes each stream has written in all.' }),
-})
-
-/** A command and its output so far (api.md §2, Exec). */
-export const execSchema = outputSchema
-  .extend({
+/** A command without its output, as lists tell it (api.md §2, Exec). */
+export const execRecordSchema = z
+  .looseObject({
     id: idSchema,
     box: nameSchema,
     project: nameSchema,
@@ -70,10 +92,66 @@ export const execSchema = outputSchema
     tty: z.boolean(),
     user: z.string(),
     cwd: z.string(),
-    detached: z.boolean(),
+    detached: z.boolean().meta({ description: 'Whether it was started with `no_hup`.' }),
     process: z.int().nullable().meta({ description: 'The pid in the box.' }),
   })
+  .meta({ id: 'ExecRecord' })
+
+/** A command and its output so far. */
+export const execSchema = execRecordSchema
+  .extend({
+    stdout: z.string().meta({ description: 'The last 1 MiB.' }),
+    stderr: z.string().meta({ description: 'The last 1 MiB.' }),
+    encoding: z.enum(['utf-8', 'base64']),
+    truncated: z.boolean().meta({ description: 'Whether earlier output of a stream is left out.' }),
+    next_offset: z
+      .looseObject({ stdout: z.int(), stderr: z.int() })
+      .meta({ description: 'Bytes each stream has written in all.' }),
+  })
   .meta({ id: 'Exec' })
+
+/** `GET B/exec`: newest last, without output. */
+export const execListSchema = z
+  .looseObject({ execs: z.array(execRecordSchema), ...pageFields })
+  .meta({ id: 'ExecList' })
+
+/** The query of `GET B/exec`. */
+export const execListQuery = pageQuery.extend({ status: execStatusSchema.optional() })
+
+/** The query of `POST B/exec`. */
+export const execQuery = z.strictObject({
+  wait_seconds: integerQuery(0, 25)
+    .optional()
+    .meta({ description: 'Seconds to wait for the end; 20 if left out, 0 with `no_hup`.' }),
+})
+
+/** The query of `GET B/exec/{id}/output`. */
+export const execOutputQuery = z.strictObject({
+  stream: z.enum(['stdout', 'stderr']).default('stdout'),
+  offset: integerQuery(0, 999_999_999_999_999).default(0).meta({ description: 'Bytes of the stream to leave out.' }),
+  max_bytes: integerQuery(1, 1_048_576).default(1_048_576).meta({ description: 'The most to answer.' }),
+  encoding: z.enum(['utf-8', 'base64']).default('utf-8').meta({ description: 'Of data.' }),
+  wait_seconds: waitSeconds(0, 'Seconds to wait for output beyond the offset, or the end.'),
+})
+
+/** A piece of a stream. */
+export const execOutputSchema = z
+  .looseObject({
+    stream: z.enum(['stdout', 'stderr']),
+    offset: z
+      .int()
+      .meta({ description: 'Of the first byte of data: later than asked for where that is no longer kept.' }),
+    next_offset: z.int().meta({ description: 'Where to go on.' }),
+    data: z.string(),
+    encoding: z.enum(['utf-8', 'base64']),
+    truncated: z.boolean().meta({ description: 'Whether bytes from the asked offset on are no longer kept.' }),
+    end: z.boolean().meta({ description: 'Whether nothing comes after next_offset any more.' }),
+    status: execStatusSchema,
+  })
+  .meta({ id: 'ExecOutput' })
+
+/** `POST B/exec/{id}/signal`. */
+export const execSignalBodySchema = z.strictObject({ signal: z.enum(SIGNALS) }).meta({ id: 'ExecSignal' })
 
 /** The path of one exec. */
 export const execParams = z.strictObject({ project: nameSchema, name: nameSchema, exec: idSchema })
@@ -84,6 +162,10 @@ export const execGetQuery = z.strictObject({
   wait_seconds: waitSeconds(0, 'Seconds to wait for the command to end.'),
 })
 
+export type ExecListQuery = z.infer<typeof execListQuery>
+export type ExecOutputQuery = z.infer<typeof execOutputQuery>
+export type ExecOutputView = z.infer<typeof execOutputSchema>
+export type ExecRecordView = z.infer<typeof execRecordSchema>
 export type ExecBody = z.infer<typeof execBodySchema>
 export type Exec = z.infer<typeof execSchema>
 export type ExecStatus = z.infer<typeof execStatusSchema>

@@ -1,0 +1,111 @@
+import * as z from 'zod'
+import {
+  gibSchema,
+  idSchema,
+  mountPathSchema,
+  nameSchema,
+  pageFields,
+  pageQuery,
+  prefixQuery,
+  readOnlyFields,
+  tagQuery,
+  tagsSchema,
+  timestampSchema,
+} from './common.ts'
+
+const attachmentSchema = z.looseObject({ box: nameSchema, path: z.string(), read_only: z.boolean() })
+
+/** A data volume (api.md §2): all fields are always present. */
+export const volumeSchema = z
+  .looseObject({
+    id: idSchema,
+    name: nameSchema,
+    project: nameSchema,
+    size_gb: z.number().meta({ description: 'GiB it may hold, compressed.' }),
+    used_bytes: z.int().meta({ description: 'Measured at the call.' }),
+    created_at: timestampSchema,
+    updated_at: timestampSchema,
+    attachments: z.array(attachmentSchema),
+    from: z.string().nullable(),
+    tags: tagsSchema,
+  })
+  .meta({ id: 'Volume' })
+
+/** `POST P/data`. */
+export const createVolumeBodySchema = z
+  .strictObject({
+    name: nameSchema,
+    size_gb: gibSchema.optional().meta({ description: 'The default of `GET /v1/config` if left out.' }),
+    tags: tagsSchema.optional(),
+  })
+  .meta({ id: 'CreateVolume' })
+
+/** `PUT D`: a field left out stays, null clears it to its default; read-only fields may be repeated as they are. */
+export const updateVolumeBodySchema = z
+  .strictObject({
+    size_gb: gibSchema.nullable(),
+    tags: tagsSchema.nullable(),
+    ...readOnlyFields(['id', 'name', 'project', 'used_bytes', 'created_at', 'updated_at', 'attachments', 'from']),
+  })
+  .partial()
+  .meta({ id: 'UpdateVolume' })
+
+/** `GET P/data`. */
+export const volumeListSchema = z
+  .looseObject({ volumes: z.array(volumeSchema), ...pageFields })
+  .meta({ id: 'VolumeList' })
+
+/** The query of `GET P/data`. */
+export const volumeListQuery = pageQuery.extend({ prefix: prefixQuery, tag: tagQuery })
+
+/** `POST D/attach`. */
+export const attachBodySchema = z
+  .strictObject({ box: nameSchema, path: mountPathSchema, read_only: z.boolean().optional() })
+  .meta({ id: 'Attach' })
+
+/** `POST D/detach`. */
+export const detachBodySchema = z.strictObject({ box: nameSchema }).meta({ id: 'Detach' })
+
+/** The path of one data volume. */
+export const volumeParams = z.strictObject({ project: nameSchema, name: nameSchema })
+
+const amounts = z.looseObject({ boxes: z.number(), cpus: z.number(), ram_mb: z.number(), storage_gb: z.number() })
+
+const allowed = z.number().min(0).max(1_000_000_000).nullable()
+
+/** What a project may use and uses. Processors and memory are those of boxes that run or are wanted to. */
+export const quotaSchema = z
+  .looseObject({
+    project: nameSchema,
+    allowed: z
+      .looseObject({
+        boxes: z.number().nullable(),
+        cpus: z.number().nullable(),
+        ram_mb: z.number().nullable(),
+        storage_gb: z.number().nullable(),
+      })
+      .meta({ description: 'Null: unlimited.' }),
+    used: amounts,
+    updated_at: timestampSchema.nullable(),
+  })
+  .meta({ id: 'Quota' })
+
+/** `PUT /v1/projects/{project}/quota`: a field left out stays, null is unlimited; read-only fields may be repeated. */
+export const updateQuotaBodySchema = z
+  .strictObject({
+    allowed: z
+      .strictObject({ boxes: allowed, cpus: allowed, ram_mb: allowed, storage_gb: allowed })
+      .partial()
+      .nullable(),
+    ...readOnlyFields(['project', 'used', 'updated_at']),
+  })
+  .partial()
+  .meta({ id: 'UpdateQuota' })
+
+export type Volume = z.infer<typeof volumeSchema>
+export type CreateVolumeBody = z.infer<typeof createVolumeBodySchema>
+export type UpdateVolumeBody = z.infer<typeof updateVolumeBodySchema>
+export type VolumeListQuery = z.infer<typeof volumeListQuery>
+export type AttachBody = z.infer<typeof attachBodySchema>
+export type Quota = z.infer<typeof quotaSchema>
+export type UpdateQuotaBody = z.infer<typeof updateQuotaBodySchema>
