@@ -11,22 +11,28 @@ import { operations } from '../shared/routes.ts'
 import type { Health } from '../shared/schemas/system.ts'
 import { createTokenVerifier } from '../shared/tokens.ts'
 import type { AgentSettings } from './config.ts'
+import { createAdmission } from './core/admission.ts'
+import { createAttachments } from './core/attachments.ts'
 import { ensureBases } from './core/bases.ts'
 import { createBoxes } from './core/boxes.ts'
 import { createExecs, type Execs } from './core/execs.ts'
 import { reportHealth } from './core/health.ts'
 import { createOperations } from './core/operations.ts'
+import { createQuotas } from './core/quotas.ts'
 import { createRateLimit } from './core/rate-limit.ts'
 import { Reconciler } from './core/reconciler.ts'
 import { findUnknownSubvolumes } from './core/unknown-subvolumes.ts'
+import { createVolumes } from './core/volumes.ts'
 import { type Deployment, type DeploymentDeps, ensureAdminToken, openDeployment } from './deployment.ts'
 import { createLinuxHost, readBootId } from './drivers/host-linux.ts'
 import { type EmbeddedDrivers, openEmbeddedDrivers } from './embedded.ts'
 import { createBoxHandlers } from './handlers/boxes.ts'
 import type { Handlers } from './handlers/call.ts'
 import { createExecHandlers } from './handlers/exec.ts'
+import { createQuotaHandlers } from './handlers/quotas.ts'
 import { createSystemHandlers } from './handlers/system.ts'
 import { createTokenHandlers } from './handlers/tokens.ts'
+import { createVolumeHandlers } from './handlers/volumes.ts'
 import type { Clock } from './ports/clock.ts'
 import { createDispatch } from './server/dispatch.ts'
 import { scheduleUpkeep } from './upkeep.ts'
@@ -139,9 +145,14 @@ function createHandlers(parts: Parts): Handlers {
     base: settings.defaultBase,
     config: { cpus: 1, ram_mb: 512, region: settings.region, storage_gb: 10 },
     gracePeriodSeconds: 10,
+    volumeSizeGb: 10,
   }
   const { filesystem, runtime } = drivers
-  const boxes = createBoxes({ store, filesystem, reconciler, clock, defaults, limits: settings.limits })
+  const admission = createAdmission({ store, host: createLinuxHost(), limits: settings.limits })
+  const shared = { store, filesystem, runtime, reconciler, clock, admission, defaults }
+  const boxes = createBoxes(shared)
+  const volumes = createVolumes(shared)
+  const attachments = createAttachments({ ...shared, boxes })
   const underWay = createOperations({ store, reconciler, clock })
   return {
     ...createSystemHandlers({
@@ -155,6 +166,8 @@ function createHandlers(parts: Parts): Handlers {
     ...createTokenHandlers({ tokens, operations: underWay }),
     ...createBoxHandlers({ boxes, operations: underWay, node: settings.region }),
     ...createExecHandlers({ boxes, execs }),
+    ...createVolumeHandlers({ volumes, attachments, node: settings.region }),
+    ...createQuotaHandlers({ quotas: createQuotas({ store, clock }) }),
   }
 }
 
@@ -186,6 +199,8 @@ function toldLimits(settings: AgentSettings): Record<string, number> {
     requests_per_second: limits.rateLimitPerSecond,
     requests_burst: limits.rateLimitBurst,
     boxes_max: limits.boxesMax,
+    memory_overcommit: limits.memoryOvercommit,
+    memory_reserve_bytes: limits.memoryReserveBytes,
     pids_per_box: limits.pidsPerBox,
     exec_output_bytes: limits.execOutputBytes,
     exec_records_per_box: limits.execRecordsPerBox,

@@ -27,6 +27,9 @@ export interface AgentLimits {
   rateLimitBurst: number
   pidsPerBox: number
   boxesMax: number
+  /** How many times the host's memory may be promised to boxes that run, and what must be left of it for one to start. */
+  memoryOvercommit: number
+  memoryReserveBytes: number
   startsAtOnce: number
   execOutputBytes: number
   execRecordsPerBox: number
@@ -78,6 +81,8 @@ export function readAgentSettings(environment: Record<string, string | undefined
       rateLimitBurst: env.BOXYARD_RATE_BURST,
       pidsPerBox: env.BOXYARD_PIDS_PER_BOX,
       boxesMax: env.BOXYARD_BOXES_MAX,
+      memoryOvercommit: env.BOXYARD_MEMORY_OVERCOMMIT,
+      memoryReserveBytes: env.BOXYARD_MEMORY_RESERVE_MB * 1024 ** 2,
       startsAtOnce: env.BOXYARD_STARTS_AT_ONCE,
       ...FIXED_LIMITS,
     },
@@ -167,6 +172,8 @@ const environmentSchema = z.strictObject({
   BOXYARD_RATE_BURST: whole(400, 1, 1_000_000),
   BOXYARD_PIDS_PER_BOX: whole(1024, 16, 4_000_000),
   BOXYARD_BOXES_MAX: whole(1000, 1, 1000),
+  BOXYARD_MEMORY_OVERCOMMIT: number(16, 0.01, 1000),
+  BOXYARD_MEMORY_RESERVE_MB: whole(256, 0, 16_777_216),
   BOXYARD_STARTS_AT_ONCE: whole(Math.max(4, cpus().length * 2), 1, 256),
 })
 

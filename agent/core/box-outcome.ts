@@ -17,8 +17,6 @@ export function settleRecord(record: BoxRecord, outcome: Outcome, at: { now: num
       message,
       since: at.now,
       generation: record.desired.generation,
-      // What has run had a root, also where the process that made it did not live to say so.
-      hasRoot: record.observed.hasRoot || status === 'running',
       bootId: status === 'running' ? at.bootId : null,
     },
   }

@@ -1,20 +1,24 @@
 import { createHash } from 'node:crypto'
 import { ServiceError } from '../../shared/errors.ts'
 import type { CowFilesystem } from '../ports/cow-filesystem.ts'
-import type { BoxSpec } from '../ports/runtime.ts'
-import type { BoxRecord } from '../ports/store.ts'
+import type { BoxMount, BoxSpec } from '../ports/runtime.ts'
+import type { BoxRecord, MountRecord } from '../ports/store.ts'
+import type { Graves } from './tombstones.ts'
 
 /**
- * Makes the root of a box that has none yet. A snapshot is atomic: a root that exists is whole, though the process
- * before us may have ended before it said so. A root that was there once is never made anew: the box would look well
- * and its data be gone.
- * @throws ServiceError `storage_full`, or `internal` for a root that is lost
+ * Makes sure that a box may start: it has its root, and no deleted box that has not ended yet has one of its volumes. A
+ * root that was there once is never made anew: the box would look well and its data be gone.
+ * @throws ServiceError `internal` for a root that is lost, `volume_in_use` after `waitMs`
  */
-export async function ensureRoot(filesystem: CowFilesystem, record: BoxRecord): Promise<void> {
-  if (await filesystem.exists(record.root)) return
-  if (record.observed.hasRoot) throw new ServiceError('internal', "The box's root is missing from the pool.")
-  const quotaBytes = Math.ceil(record.config.storage_gb * GIB)
-  await filesystem.snapshot({ source: record.source, name: record.root, isReadOnly: false, quotaBytes })
+export async function checkStart(
+  { filesystem, graves, waitMs }: { filesystem: CowFilesystem; graves: Graves; waitMs: number },
+  record: BoxRecord,
+): Promise<void> {
+  if (!(await filesystem.exists(record.root)))
+    throw new ServiceError('internal', "The box's root is missing from the pool.")
+  const trees = record.mounts.map(({ subvolume }) => filesystem.path(subvolume))
+  if (await graves.untilFree(trees, waitMs)) return
+  throw new ServiceError('volume_in_use', 'A deleted box that has not ended yet still has a data volume of this one.')
 }
 
 /** What the runtime starts a box from. */
@@ -31,7 +35,21 @@ export function boxSpecOf(record: BoxRecord, filesystem: CowFilesystem, pidsMax:
     ramMb: record.config.ram_mb,
     pidsMax,
     environment: { BOX_ID: id, BOX_NAME: name, BOX_PROJECT: project, ...record.environment },
+    mounts: record.mounts.map((mount) => boxMountOf(mount, filesystem)).toSorted(byDepth),
   }
 }
 
-const GIB = 1024 ** 3
+/** A data volume as the runtime mounts it. */
+export function boxMountOf({ subvolume, path, readOnly }: MountRecord, filesystem: CowFilesystem): BoxMount {
+  return { source: filesystem.path(subvolume), path, readOnly }
+}
+
+/** Bytes of a size in GiB. */
+export function bytesOf(gib: number): number {
+  return Math.ceil(gib * 1024 ** 3)
+}
+
+// One below another's path comes after it.
+function byDepth(a: BoxMount, b: BoxMount): number {
+  return a.path.split('/').length - b.path.split('/').length
+}

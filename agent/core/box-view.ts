@@ -16,7 +16,7 @@ export function viewBox(record: BoxRecord, shown: { node: string; withEnvironmen
     fork_of: record.forkOf,
     node: shown.node,
     config: record.config,
-    data_mounts: [],
+    data_mounts: record.mounts.map(({ name, path, readOnly }) => ({ name, path, read_only: readOnly })),
     environment: shown.withEnvironment ? record.environment : {},
     port: record.port,
     published_domains: [],

@@ -1,30 +1,16 @@
 import { ServiceError } from '../../shared/errors.ts'
-import { newId } from '../../shared/ids.ts'
-import type { BoxConfig, BoxListQuery, CreateBoxBody } from '../../shared/schemas/boxes.ts'
-import type { Clock } from '../ports/clock.ts'
-import type { CowFilesystem } from '../ports/cow-filesystem.ts'
+import type { BoxListQuery, CreateBoxBody, UpdateBoxBody } from '../../shared/schemas/boxes.ts'
+import type { Runtime } from '../ports/runtime.ts'
 import type { BoxRecord, Store } from '../ports/store.ts'
+import { type CreateDeps, createRecord, type NewBox, wishOf } from './box-create.ts'
 import { pendingRecord } from './box-outcome.ts'
+import { resizeTree, updatedRecord } from './box-update.ts'
 import type { Caller } from './caller.ts'
-import { checkEnvironment } from './environment.ts'
-import { decodeCursor, encodeCursor } from './paging.ts'
+import { decodeCursor, encodeCursor, parseTags } from './paging.ts'
 import { checkIfMatch } from './preconditions.ts'
-import type { Reconciler } from './reconciler.ts'
 
-export interface BoxesDeps {
-  store: Store
-  filesystem: CowFilesystem
-  reconciler: Reconciler
-  clock: Clock
-  defaults: BoxDefaults
-  limits: { boxesMax: number }
-}
-
-/** What a box gets where its creator says nothing. */
-export interface BoxDefaults {
-  base: string
-  config: BoxConfig
-  gracePeriodSeconds: number
+export interface BoxesDeps extends CreateDeps {
+  runtime: Runtime
 }
 
 /** A box by its path. */
@@ -52,6 +38,8 @@ export interface Boxes {
   /** @throws ServiceError `box_not_found` */
   get(ref: BoxRef): Promise<BoxRecord>
   list(caller: Caller, project: string, query: BoxListQuery): Promise<{ records: BoxRecord[]; next: string | null }>
+  /** Acts on a running box at once. `check` sees the record that is changed. */
+  update(ref: BoxRef, body: UpdateBoxBody, how: Mutation & { check(record: BoxRecord): void }): Promise<BoxRecord>
   stop(ref: BoxRef, how: Mutation): Promise<Mutated>
   resume(ref: BoxRef, how: Mutation): Promise<Mutated>
   /** Resolves once the record is gone for good; processes and space follow. */
@@ -60,7 +48,7 @@ export interface Boxes {
 
 /** Writes what is wanted, durably, and lets the reconciler bring it about. */
 export function createBoxes(deps: BoxesDeps): Boxes {
-  const { store, reconciler, clock } = deps
+  const { store, reconciler, clock, filesystem, admission } = deps
   const get = async ({ project, name }: BoxRef): Promise<BoxRecord> => {
     const record = await store.boxes.get(project, name)
     if (record) return record
@@ -70,10 +58,7 @@ export function createBoxes(deps: BoxesDeps): Boxes {
     const { generation } = record.desired
     const settled = await reconciler.settled(record.id, generation, waitMs)
     if (!settled) throw new ServiceError('box_not_found', `The box "${record.name}" was deleted meanwhile.`)
-    return {
-      record: settled,
-      isSettled: isSettledAt(settled, generation),
-    }
+    return { record: settled, isSettled: isSettledAt(settled, generation) }
   }
   const setPower = async (ref: BoxRef, power: 'running' | 'stopped', how: Mutation): Promise<Mutated> => {
     for (;;) {
@@ -82,7 +67,9 @@ export function createBoxes(deps: BoxesDeps): Boxes {
       if (record.desired.power === power) return settle(record, how.waitMs)
       const wanted = { ...record, desired: { power, generation: record.desired.generation + 1 } }
       const changed = pendingRecord(wanted, power === 'running' ? 'starting' : 'stopping', clock.now())
-      if (!(await store.boxes.replace(changed))) continue
+      const { boxes: _boxes, storageGb: _storage, ...wish } = wishOf(record)
+      const write = (): Promise<boolean> => store.boxes.replace(changed)
+      if (!(await (power === 'running' ? admission.admit(wish, write) : write()))) continue
       reconciler.wake(changed.id)
       return settle(changed, how.waitMs)
     }
@@ -93,14 +80,14 @@ export function createBoxes(deps: BoxesDeps): Boxes {
       const asked = { caller, ...wanted, idempotencyKey: how.idempotencyKey }
       const earlier = await ownEarlierBox(store, asked)
       if (earlier) return settle(earlier, how.waitMs)
-      const record = await newRecord(deps, asked)
-      if (!(await store.boxes.insert(record))) throw nameTaken(record)
+      const record = await createRecord(deps, asked)
       reconciler.wake(record.id)
       const settled = await reconciler.settled(record.id, 1, how.waitMs)
       // Its record was durable: whatever became of it since, it was created.
       return settled ? { record: settled, isSettled: isSettledAt(settled, 1) } : { record, isSettled: false }
     },
     list: (caller, project, query) => listBoxes(store, project === '-' ? caller.projects : [project], query),
+    update: async (ref, body, how) => updateBox(deps, (await get(ref)).id, { body, how }),
     stop: (ref, how) => setPower(ref, 'stopped', how),
     resume: (ref, how) => setPower(ref, 'running', how),
     remove: async (ref, how) => {
@@ -109,88 +96,70 @@ export function createBoxes(deps: BoxesDeps): Boxes {
         checkIfMatch(how.ifMatch, record.version)
         const tombstone = { id: record.id, root: record.root, createdAt: clock.now() }
         if (!(await store.boxes.remove(record.id, record.version, tombstone))) continue
-        reconciler.bury(tombstone)
+        reconciler.bury(
+          tombstone,
+          record.mounts.map(({ subvolume }) => filesystem.path(subvolume)),
+        )
         return
       }
     },
   }
 }
 
-interface NewBox {
-  caller: Caller
-  project: string
-  body: CreateBoxBody
-  idempotencyKey: string | null
+interface Update {
+  body: UpdateBoxBody
+  how: Parameters<Boxes['update']>[2]
 }
 
-async function newRecord(deps: BoxesDeps, { caller, project, body, idempotencyKey }: NewBox): Promise<BoxRecord> {
-  const { defaults, store, clock } = deps
-  const environment = body.environment ?? {}
-  checkEnvironment(environment)
-  checkRegion(body.config?.region, defaults.config.region)
-  const baseName = body.base ?? defaults.base
-  const base = await store.bases.get(baseName)
-  if (!base) throw new ServiceError('base_not_found', `No base named "${baseName}".`)
-  await checkRoom(deps)
-  const now = clock.now()
-  const id = newId('box', now)
+// The world first: what cannot be done leaves the record as it was. Cut off in between, the record is brought about again.
+async function updateBox(deps: BoxesDeps, id: string, { body, how }: Update): Promise<BoxRecord> {
+  const { store, reconciler, clock, admission, defaults } = deps
+  const change = async (isRunning: boolean): Promise<BoxRecord> => {
+    for (;;) {
+      const record = await store.boxes.byId(id)
+      if (!record) throw new ServiceError('box_not_found', 'The box was deleted meanwhile.')
+      checkIfMatch(how.ifMatch, record.version)
+      how.check(record)
+      const updated = updatedRecord(record, body, defaults)
+      if (updated === record) return record
+      const next = { ...updated, version: record.version + 1, updatedAt: clock.now() }
+      const write = async (): Promise<boolean> => {
+        await applyConfig(deps, { record, next, isRunning })
+        return store.boxes.replace(next)
+      }
+      if (await admission.admit(growthOf(record, next), write)) return next
+    }
+  }
+  const turn = async (isRunning: boolean): Promise<BoxRecord> => {
+    try {
+      return await change(isRunning)
+    } catch (error) {
+      if (isRunning) reconciler.verify(id)
+      throw error
+    }
+  }
+  return reconciler.exclusive(id, turn, how.waitMs)
+}
+
+async function applyConfig(
+  { runtime, filesystem }: BoxesDeps,
+  { record, next, isRunning }: { record: BoxRecord; next: BoxRecord; isRunning: boolean },
+): Promise<void> {
+  const { cpus, ram_mb: ramMb, storage_gb: storageGb } = next.config
+  const isResized = cpus !== record.config.cpus || ramMb !== record.config.ram_mb
+  if (isRunning && isResized) await runtime.resize(record.id, { cpus, ramMb })
+  if (storageGb !== record.config.storage_gb)
+    await resizeTree(filesystem, { name: record.root, what: 'The box' }, storageGb)
+}
+
+function growthOf(record: BoxRecord, next: BoxRecord) {
+  const [before, after] = [wishOf(record), wishOf(next)]
+  const isWanted = next.desired.power === 'running'
   return {
-    id,
-    project,
-    name: body.name,
-    version: 1,
-    createdAt: now,
-    updatedAt: now,
-    base: base.name,
-    source: base.subvolume,
-    forkOf: null,
-    root: `sub_${id}`,
-    desired: { power: 'running', generation: 1 },
-    observed: {
-      status: 'pending',
-      reason: 'creating',
-      message: null,
-      since: now,
-      generation: 0,
-      hasRoot: false,
-      bootId: null,
-    },
-    config: completeConfig(body.config, defaults.config),
-    environment,
-    tags: body.tags ?? {},
-    port: null,
-    gracePeriodSeconds: defaults.gracePeriodSeconds,
-    urlSettings: { auth: 'token', wake: false, idle_stop_seconds: null },
-    createdBy: { token: caller.tokenId, idempotencyKey },
-  }
-}
-
-function completeConfig(asked: CreateBoxBody['config'], defaults: BoxConfig): BoxConfig {
-  return {
-    cpus: asked?.cpus ?? defaults.cpus,
-    ram_mb: asked?.ram_mb ?? defaults.ram_mb,
-    region: defaults.region,
-    storage_gb: asked?.storage_gb ?? defaults.storage_gb,
-  }
-}
-
-function checkRegion(region: string | undefined, own: string): void {
-  if (region === undefined || region === own) return
-  const fault = { pointer: '/config/region', detail: `must be "${own}", the region of this deployment` }
-  throw new ServiceError('invalid_request', `${fault.pointer}: ${fault.detail}.`, { errors: [fault] })
-}
-
-// Known before the record is durable, these leave no record behind (api.md §2, Box).
-async function checkRoom({ store, filesystem, limits }: BoxesDeps): Promise<void> {
-  const { availableBytes } = await filesystem.capacity()
-  const counts = await store.boxes.countByStatus()
-  const total = counts.pending + counts.running + counts.stopped + counts.unknown
-  if (total >= limits.boxesMax) {
-    throw new ServiceError('quota_exceeded', `This deployment holds ${total} of at most ${limits.boxesMax} boxes.`)
-  }
-  if (availableBytes < ROOM_BYTES) {
-    const mib = Math.floor(availableBytes / 1024 ** 2)
-    throw new ServiceError('storage_full', `The storage pool has ${mib} MiB left; delete boxes to make room.`)
+    project: record.project,
+    cpus: isWanted ? after.cpus - before.cpus : 0,
+    ramMb: isWanted ? after.ramMb - before.ramMb : 0,
+    storageGb: after.storageGb - before.storageGb,
   }
 }
 
@@ -209,10 +178,6 @@ async function ownEarlierBox(
   return isOwn ? record : null
 }
 
-function nameTaken({ project, name }: BoxRef): ServiceError {
-  return new ServiceError('name_taken', `Project "${project}" has a box named "${name}" already.`)
-}
-
 async function listBoxes(store: Store, projects: '*' | readonly string[], query: BoxListQuery) {
   const after = decodeCursor(query.continuation_token, 2)
   const { records, hasMore } = await store.boxes.list({
@@ -226,16 +191,3 @@ async function listBoxes(store: Store, projects: '*' | readonly string[], query:
   const last = records.at(-1)
   return { records, next: hasMore && last ? encodeCursor([last.project, last.name]) : null }
 }
-
-function parseTags(tag: string | string[] | undefined): [string, string | null][] {
-  return [tag ?? []]
-    .flat()
-    .flatMap((list) => list.split(','))
-    .filter((item) => item !== '')
-    .map((item) => {
-      const at = item.indexOf('=')
-      return at < 0 ? [item, null] : [item.slice(0, at), item.slice(at + 1)]
-    })
-}
-
-const ROOM_BYTES = 64 * 1024 ** 2

@@ -1,9 +1,16 @@
+import { ServiceError } from '../../shared/errors.ts'
+
 /** Runs work by key: one run of a key at a time, and one more if it was asked for meanwhile. */
 export interface KeyedQueue {
   /** Asks for a run of `key`. */
   add(key: string): void
   /** Asks for a run of `key` after `delayMs`, unless one is asked for before; ends with the queue. */
   addLater(key: string, delayMs: number): void
+  /**
+   * Runs `turn` alone among all runs of `key`, before those that are asked for; its outcome is this one's.
+   * @throws ServiceError `box_busy` if it could not begin before `isOver` resolved, `draining` once the queue is closed
+   */
+  exclusive<T>(key: string, turn: () => Promise<T>, isOver: Promise<void>): Promise<T>
   /** Takes no more work, and resolves when what runs has ended. */
   close(): Promise<void>
 }
@@ -14,30 +21,42 @@ export interface KeyedQueueDeps {
   onError(key: string, error: unknown): void
 }
 
-/** An unbounded set of keys: what it holds is bounded by the resources that exist. */
+/** An unbounded set of keys: what it holds is bounded by the resources that exist, and by the requests under way. */
 export function createKeyedQueue({ work, onError }: KeyedQueueDeps): KeyedQueue {
   const running = new Map<string, Promise<void>>()
-  const again = new Set<string>()
+  const wanted = new Set<string>()
+  const turns = new Map<string, Set<() => Promise<void>>>()
   const timers = new Map<string, NodeJS.Timeout>()
   let isClosed = false
 
+  const nextTurn = (key: string): (() => Promise<void>) | null => {
+    const waiting = turns.get(key)
+    const [first] = waiting ?? []
+    if (first === undefined) {
+      turns.delete(key)
+      return null
+    }
+    waiting?.delete(first)
+    return first
+  }
   const runKey = async (key: string): Promise<void> => {
-    do {
-      again.delete(key)
-      try {
-        await work(key)
-      } catch (error) {
-        onError(key, error)
-      }
-    } while (again.has(key) && !isClosed)
+    for (;;) {
+      const turn = nextTurn(key)
+      if (turn !== null) await turn()
+      else if (!wanted.delete(key) || isClosed) break
+      else await work(key).catch((error: unknown) => onError(key, error))
+    }
     running.delete(key)
+  }
+  const start = (key: string): void => {
+    if (!running.has(key)) running.set(key, runKey(key))
   }
   const add = (key: string): void => {
     if (isClosed) return
     clearTimeout(timers.get(key))
     timers.delete(key)
-    if (running.has(key)) again.add(key)
-    else running.set(key, runKey(key))
+    wanted.add(key)
+    start(key)
   }
   return {
     add,
@@ -47,6 +66,22 @@ export function createKeyedQueue({ work, onError }: KeyedQueueDeps): KeyedQueue 
       timer.unref()
       timers.set(key, timer)
     },
+    exclusive: (key, turn, isOver) =>
+      new Promise((resolve, reject) => {
+        if (isClosed) {
+          reject(new ServiceError('draining', 'The service is stopping; try again.'))
+          return
+        }
+        const waiting = turns.get(key) ?? new Set()
+        const run = (): Promise<void> => turn().then(resolve, reject)
+        turns.set(key, waiting.add(run))
+        void isOver.then(() => {
+          // One that has begun is no longer there.
+          if (waiting.delete(run))
+            reject(new ServiceError('box_busy', 'Another step of the box is under way; try again.'))
+        })
+        start(key)
+      }),
     close: async () => {
       isClosed = true
       for (const timer of timers.values()) clearTimeout(timer)

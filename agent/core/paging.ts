@@ -20,3 +20,15 @@ export function decodeCursor(token: string | undefined, length: number): string[
   const fault = { pointer: '/query/continuation_token', detail: 'is not a token of a page before' }
   throw new ServiceError('invalid_request', `${fault.pointer}: ${fault.detail}.`, { errors: [fault] })
 }
+
+/** The tags a list asks for, from `key` and `key=value`, comma separated or repeated; a value of null is any. */
+export function parseTags(tag: string | string[] | undefined): [string, string | null][] {
+  return [tag ?? []]
+    .flat()
+    .flatMap((list) => list.split(','))
+    .filter((item) => item !== '')
+    .map((item) => {
+      const at = item.indexOf('=')
+      return at < 0 ? [item, null] : [item.slice(0, at), item.slice(at + 1)]
+    })
+}

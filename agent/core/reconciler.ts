@@ -4,7 +4,8 @@ import type { CowFilesystem } from '../ports/cow-filesystem.ts'
 import type { BoxExit, Runtime } from '../ports/runtime.ts'
 import type { BoxRecord, Store, Tombstone } from '../ports/store.ts'
 import { failedStart, pendingRecord, settleRecord, unknownOutcome } from './box-outcome.ts'
-import { boxSpecOf, ensureRoot } from './box-start.ts'
+import { boxSpecOf, checkStart } from './box-start.ts'
+import { restoreQuotas, verifyBox } from './box-verify.ts'
 import { withDeadline } from './deadline.ts'
 import { createKeyedQueue, type KeyedQueue } from './keyed-queue.ts'
 import { createLimiter, type Limiter } from './limiter.ts'
@@ -33,6 +34,8 @@ export class Reconciler {
   readonly #exits = new Map<string, BoxExit>()
   readonly #stops = new Map<string, AbortController>()
   readonly #failures = new Map<string, number>()
+  /** Running boxes whose mounts and limits may differ from their records. */
+  readonly #unverified = new Set<string>()
   readonly #waiters: Waiters = createWaiters()
   readonly #graves: Graves
   readonly #starts: Limiter
@@ -51,13 +54,24 @@ export class Reconciler {
   /** Takes up every box and tombstone as the last process left them; call once, after the runtime is open. */
   async recover(): Promise<void> {
     const { runtime, store } = this.#deps
-    for (const box of await runtime.list()) if (box.isRunning) this.#running.add(box.id)
+    for (const box of await runtime.list()) {
+      if (!box.isRunning) continue
+      this.#running.add(box.id)
+      this.#unverified.add(box.id)
+    }
     runtime.onExit((exit) => {
       this.#running.delete(exit.id)
       this.#exits.set(exit.id, exit)
       this.#queue.add(exit.id)
     })
-    for (const tombstone of await store.tombstones.all()) this.bury(tombstone)
+    for (const tombstone of await store.tombstones.all()) {
+      const mounts = this.#running.has(tombstone.id) ? await runtime.mounts(tombstone.id) : []
+      this.bury(
+        tombstone,
+        mounts.map(({ source }) => source),
+      )
+    }
+    await restoreQuotas(this.#deps, (boxId) => this.#running.has(boxId))
     for (const record of await store.boxes.all()) this.#queue.add(record.id)
     for (const boxId of this.#running) this.#queue.add(boxId)
   }
@@ -68,9 +82,31 @@ export class Reconciler {
     this.#queue.add(boxId)
   }
 
-  /** A box was deleted: destroys what it leaves. */
-  bury(tombstone: Tombstone): void {
-    this.#graves.add(tombstone)
+  /**
+   * Runs `work` while no other step of the box is under way, or begins; it learns whether the box runs.
+   * @throws ServiceError `box_busy` if that is not possible within `waitMs`
+   */
+  exclusive<T>(boxId: string, work: (isRunning: boolean) => Promise<T>, waitMs: number): Promise<T> {
+    const timer = new AbortController()
+    const isOver = this.#deps.clock.sleep(waitMs, timer.signal)
+    const turn = (): Promise<T> => work(this.#running.has(boxId))
+    return this.#queue.exclusive(boxId, turn, isOver).finally(() => timer.abort())
+  }
+
+  /** A running box may no longer be what its record says: brings it there, as often as it takes. */
+  verify(boxId: string): void {
+    this.#unverified.add(boxId)
+    this.#queue.add(boxId)
+  }
+
+  /** Resolves once no deleted box has any of these host paths mounted, true, or after `timeoutMs`, false. */
+  untilFree(trees: readonly string[], timeoutMs: number): Promise<boolean> {
+    return this.#graves.untilFree(trees, timeoutMs)
+  }
+
+  /** A box or volume was deleted: destroys what it leaves. `trees` are host paths that its processes may have mounted. */
+  bury(tombstone: Tombstone, trees: readonly string[] = []): void {
+    this.#graves.add(tombstone, trees)
     this.#waiters.notify(tombstone.id)
     this.wake(tombstone.id)
   }
@@ -106,6 +142,8 @@ export class Reconciler {
       const step = record ? planBox(record, this.#observe(boxId)) : null
       if (!record) await this.#destroy(boxId)
       if (!record || !step || step.kind === 'none') {
+        if (record && this.#unverified.has(boxId) && this.#running.has(boxId)) await verifyBox(this.#deps, record)
+        this.#unverified.delete(boxId)
         this.#failures.delete(boxId)
         return
       }
@@ -191,7 +229,7 @@ export class Reconciler {
       this.#waiters.notify(record.id)
     }
     this.#exits.delete(record.id)
-    await ensureRoot(filesystem, current)
+    await checkStart({ filesystem, graves: this.#graves, waitMs: limits.stopSlackMs }, current)
     await withDeadline(runtime.start(boxSpecOf(current, filesystem, limits.pidsPerBox)), {
       ms: limits.startDeadlineMs,
       what: 'The box did not start',
@@ -202,7 +240,8 @@ export class Reconciler {
       },
     })
     this.#noteStarted(record.id)
-    await this.#settle({ ...current, observed: { ...current.observed, hasRoot: true } }, READY)
+    this.#unverified.delete(record.id)
+    await this.#settle(current, READY)
   }
 
   // The news of its end may have come before that of its start.

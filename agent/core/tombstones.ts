@@ -5,13 +5,17 @@ import type { Runtime } from '../ports/runtime.ts'
 import type { Store, Tombstone } from '../ports/store.ts'
 import { withDeadline } from './deadline.ts'
 import { createLimiter } from './limiter.ts'
+import { createWaiters } from './waiters.ts'
 
-/** Destroys what deleted boxes leave: processes first, then the subvolume, then the tombstone itself. */
+/** Destroys what deleted boxes and volumes leave: processes first, then the subvolume, then the tombstone itself. */
 export interface Graves {
-  add(tombstone: Tombstone): void
+  /** `trees` are the host paths that processes of a deleted box may still have mounted. */
+  add(tombstone: Tombstone, trees: readonly string[]): void
   has(id: string): boolean
   /** Destroys the remains of `id`, and stops what runs under that id without a record. Rejects if it must be tried again. */
   destroy(id: string): Promise<void>
+  /** Resolves once no deleted box has any of `trees` mounted any more, true, or after `timeoutMs`, false. */
+  untilFree(trees: readonly string[], timeoutMs: number): Promise<boolean>
   /** Those that failed at least once, and why. */
   stuck(): { id: string; error: string }[]
 }
@@ -28,22 +32,43 @@ export interface GravesDeps {
 export function createGraves({ store, runtime, filesystem, clock, logger }: GravesDeps): Graves {
   const graves = new Map<string, Tombstone>()
   const failures = new Map<string, string>()
+  const held = new Map<string, readonly string[]>()
+  const waiters = createWaiters()
   const limiter = createLimiter(DESTROYS_AT_ONCE)
 
+  const isFree = (trees: readonly string[]): boolean =>
+    ![...held.values()].some((mounted) => mounted.some((tree) => trees.includes(tree)))
+  const untilFree = async (trees: readonly string[], timeoutMs: number): Promise<boolean> => {
+    if (isFree(trees)) return true
+    const timer = new AbortController()
+    const timeout = clock.sleep(timeoutMs, timer.signal)
+    const wish = { read: async () => isFree(trees), isDone: (free: boolean) => free, timeout }
+    return waiters.until(FREED, wish).finally(() => timer.abort())
+  }
   const destroy = async (id: string): Promise<void> => {
     const tombstone = graves.get(id)
     if (!tombstone) logger.warn('what runs without a record is stopped; its root stays', { box: id })
     await runtime.stop(id, { graceMs: 0 })
+    if (held.delete(id)) waiters.notify(FREED)
     if (!tombstone) return
+    const tree = filesystem.path(tombstone.root)
+    if (!isFree([tree])) throw new Error(`a deleted box still has ${tombstone.root} mounted`)
     await filesystem.destroy(tombstone.root)
     await store.tombstones.remove(id)
     graves.delete(id)
   }
   return {
-    add: (tombstone) => void graves.set(tombstone.id, tombstone),
+    add: (tombstone, trees) => {
+      graves.set(tombstone.id, tombstone)
+      if (trees.length > 0) held.set(tombstone.id, trees)
+    },
     has: (id) => graves.has(id),
-    destroy: (id) =>
-      limiter.run(async () => {
+    untilFree,
+    destroy: async (id) => {
+      const tombstone = graves.get(id)
+      // Outside of the limit: those it waits for need a place there.
+      if (tombstone) await untilFree([filesystem.path(tombstone.root)], DESTROY_MS)
+      await limiter.run(async () => {
         try {
           const options = { ms: DESTROY_MS, what: 'The remains were not destroyed', clock, onLate: () => undefined }
           await withDeadline(destroy(id), options)
@@ -52,10 +77,12 @@ export function createGraves({ store, runtime, filesystem, clock, logger }: Grav
           failures.set(id, error instanceof Error ? error.message : String(error))
           throw error
         }
-      }),
+      })
+    },
     stuck: () => [...failures].map(([id, error]) => ({ id, error })),
   }
 }
 
 const DESTROYS_AT_ONCE = 4
 const DESTROY_MS = 60_000
+const FREED = 'freed'

@@ -6,6 +6,7 @@ import type { Store } from '../ports/store.ts'
 export async function findUnknownSubvolumes(store: Store, filesystem: CowFilesystem): Promise<HealthFault[]> {
   const known = new Set([
     ...(await store.boxes.all()).map(({ root }) => root),
+    ...(await store.volumes.all()).map(({ subvolume }) => subvolume),
     ...(await store.bases.all()).map(({ subvolume }) => subvolume),
     ...(await store.tombstones.all()).map(({ root }) => root),
   ])

@@ -26,6 +26,13 @@ export function isStorageFull(error: unknown): boolean {
   return error instanceof ServiceError && error.code === 'storage_full'
 }
 
+/** Whether `error` says that a volume has another box that writes to it. */
+export function isOneWriterConflict(error: unknown): boolean {
+  const cause = error instanceof ServiceError ? error.cause : error
+  if (typeof cause !== 'object' || cause === null || !('message' in cause)) return false
+  return String(cause.message).endsWith('failed: attachments.volume_id')
+}
+
 function resultCodeOf(error: unknown): number | null {
   // By its shape: an error from another realm (a test's sandbox) is no instance of this one's Error.
   if (typeof error !== 'object' || error === null || !('code' in error) || !('errcode' in error)) return null

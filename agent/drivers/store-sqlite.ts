@@ -13,8 +13,10 @@ import { openBallast } from './sqlite-ballast.ts'
 import { createBoxStore } from './sqlite-boxes.ts'
 import { type Database, openDatabase } from './sqlite-database.ts'
 import { createExecStore } from './sqlite-execs.ts'
+import { createQuotaStore } from './sqlite-quotas.ts'
 import { createTokenStore } from './sqlite-tokens.ts'
 import { createTombstoneStore } from './sqlite-tombstones.ts'
+import { createVolumeStore } from './sqlite-volumes.ts'
 
 export interface SqliteStoreOptions {
   /** Keeps room beside the file, in `ballast`, so that deleting works on a full disk; for one process at a time. */
@@ -28,6 +30,8 @@ export function openSqliteStore(path: string, { hasBallast = false }: SqliteStor
   return {
     kind: 'sqlite',
     boxes: createBoxStore(database),
+    volumes: createVolumeStore(database),
+    quotas: createQuotaStore(database),
     tombstones: createTombstoneStore(database),
     tokens: createTokenStore(database),
     operations: createOperationStore(database),

@@ -2,10 +2,14 @@ import { viewBox } from '../core/box-view.ts'
 import type { Boxes, BoxRef, Mutated, Mutation } from '../core/boxes.ts'
 import type { Caller } from '../core/caller.ts'
 import type { Operations } from '../core/operations.ts'
+import { checkReadOnly } from '../core/read-only-fields.ts'
 import type { BoxRecord } from '../ports/store.ts'
 import type { Handlers, Reply } from './call.ts'
 
-type BoxHandlers = Pick<Handlers, 'createBox' | 'listBoxes' | 'getBox' | 'deleteBox' | 'stopBox' | 'resumeBox'>
+type BoxHandlers = Pick<
+  Handlers,
+  'createBox' | 'listBoxes' | 'getBox' | 'updateBox' | 'deleteBox' | 'stopBox' | 'resumeBox'
+>
 
 /** Boxes and their life cycle over HTTP; `node` is the name of this host. */
 export function createBoxHandlers(deps: { boxes: Boxes; operations: Operations; node: string }): BoxHandlers {
@@ -36,6 +40,11 @@ export function createBoxHandlers(deps: { boxes: Boxes; operations: Operations; 
       const record = await boxes.get(params)
       return { body: view(record, caller), version: record.version }
     },
+    updateBox: async ({ params, query, body, caller, ...given }) => {
+      const check = (record: BoxRecord): void => checkReadOnly(view(record, caller), body, READ_ONLY)
+      const record = await boxes.update(params, body, { ...mutationOf(query, given), check })
+      return { body: view(record, caller), version: record.version }
+    },
     deleteBox: async ({ params, query, ...given }) => {
       await boxes.remove(params, mutationOf(query, given))
       return { body: null }
@@ -64,3 +73,8 @@ function mutationOf(
 function pathOf({ project, name }: BoxRef): string {
   return `/v1/projects/${project}/boxes/${name}`
 }
+
+const READ_ONLY = [
+  ...['id', 'name', 'project', 'status', 'state', 'created_at', 'updated_at', 'base', 'fork_of', 'node'],
+  ...['data_mounts', 'published_domains', 'url'],
+]

@@ -1,6 +1,6 @@
 import { buildOpenApiDocument } from '../../shared/openapi.ts'
 import type { Health } from '../../shared/schemas/system.ts'
-import type { BoxDefaults } from '../core/boxes.ts'
+import type { BoxDefaults } from '../core/box-create.ts'
 import type { Store } from '../ports/store.ts'
 import type { Handlers } from './call.ts'
 
@@ -8,7 +8,7 @@ export interface SystemDeps {
   store: Store
   version: { version: string; commit: string | null }
   drivers: { runtime: string; filesystem: string; store: string }
-  defaults: BoxDefaults
+  defaults: BoxDefaults & { volumeSizeGb: number }
   /** Every limit in force, by name with its unit. */
   limits: Record<string, number>
   health(): Promise<Health>
@@ -46,8 +46,9 @@ export function createSystemHandlers(deps: SystemDeps): SystemHandlers {
             base: defaults.base,
             config: defaults.config,
             termination_grace_period_seconds: defaults.gracePeriodSeconds,
+            volume_size_gb: defaults.volumeSizeGb,
           },
-          features: ['boxes', 'exec', 'tokens'],
+          features: ['boxes', 'exec', 'tokens', 'forks', 'data', 'quotas'],
           limits: deps.limits,
         },
       }

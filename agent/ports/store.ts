@@ -13,9 +13,8 @@ export interface BoxRecord {
   version: number
   createdAt: number
   updatedAt: number
-  /** The name of the base it was made from, and the subvolume its root is a copy of. */
+  /** The name of the base it was made from. */
   base: string | null
-  source: string
   forkOf: string | null
   /** The subvolume that is its root now. */
   root: string
@@ -51,7 +50,6 @@ export interface BoxObserved {
   message: string | null
   since: number
   generation: number
-  hasRoot: boolean
   /** The boot in which it was last seen running. */
   bootId: string | null
 }

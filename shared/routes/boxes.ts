@@ -25,7 +25,7 @@ export const boxOperations = {
     status: 201,
     errors: [
       ...(['name_taken', 'base_and_fork', 'base_not_found', 'box_not_found', 'snapshot_not_found'] as const),
-      ...(['environment_reserved', 'quota_exceeded', 'storage_full'] as const),
+      ...(['environment_reserved', 'quota_exceeded', 'runtime_unavailable', 'storage_full'] as const),
       ...(['volume_not_found', 'volume_in_use', 'mount_path_taken', 'path_invalid'] as const),
     ],
   }),
@@ -59,8 +59,7 @@ export const boxOperations = {
     query: waitQuery,
     body: updateBoxBodySchema,
     response: boxSchema,
-    laterStatus: 202,
-    errors: ['box_not_found', 'below_use', 'environment_reserved', 'quota_exceeded', 'storage_full'],
+    errors: ['box_not_found', 'below_use', 'environment_reserved', 'quota_exceeded', 'runtime_unavailable', 'box_busy'],
   }),
   deleteBox: define({
     id: 'deleteBox',

@@ -50,12 +50,9 @@ export const execBodySchema = z
       .optional()
       .meta({ description: 'A name or number of the box, optionally `:group`; root if left out.' }),
     stdin: z.string().optional().meta({ description: 'Text, or base64 with `encoding: "base64"`.' }),
-    no_hup: z
-      .boolean()
-      .optional()
-      .meta({
-        description: 'Goes on when the service restarts, and keeps its exit code; answers once it has started.',
-      }),
+    no_hup: z.boolean().optional().meta({
+      description: 'Goes on when the service restarts, and keeps its exit code; answers once it has started.',
+    }),
     timeout_seconds: z
       .number()
       .min(0.001)

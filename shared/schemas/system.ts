@@ -88,6 +88,7 @@ export const configSchema = z
       base: z.string(),
       config: boxConfigSchema,
       termination_grace_period_seconds: z.int(),
+      volume_size_gb: z.number(),
     }),
     features: z.array(z.string()),
     limits: z.record(z.string(), z.number()),

@@ -12,7 +12,6 @@ export function boxRecord(overrides: Partial<BoxRecord> = {}): BoxRecord {
     createdAt: 1000,
     updatedAt: 1000,
     base: 'busybox',
-    source: 'bas_busybox',
     forkOf: null,
     root: `sub_${id}`,
     desired: { power: 'running', generation: 1 },
@@ -22,7 +21,6 @@ export function boxRecord(overrides: Partial<BoxRecord> = {}): BoxRecord {
       message: null,
       since: 1000,
       generation: 0,
-      hasRoot: false,
       bootId: null,
     },
     config: { cpus: 1, ram_mb: 64, region: 'local', storage_gb: 1 },
@@ -31,6 +29,7 @@ export function boxRecord(overrides: Partial<BoxRecord> = {}): BoxRecord {
     port: null,
     gracePeriodSeconds: 10,
     urlSettings: { auth: 'token', wake: false, idle_stop_seconds: null },
+    mounts: [],
     createdBy: { token: 'tok_a', idempotencyKey: null },
     ...overrides,
   }

@@ -77,7 +77,7 @@ test('the configuration of a box gives it every namespace, those of its network 
     files: {},
     seccompFilter: 'x',
   }
-  const config = buildBoxConfig({ ...spec, pidsMax: 9, environment: {} }, { ...parts, cgroupVersion: 1 })
+  const config = buildBoxConfig({ ...spec, pidsMax: 9, environment: {}, mounts: [] }, { ...parts, cgroupVersion: 1 })
   expect(config.linux.namespaces.map(({ type }) => type).sort()).toEqual([
     'cgroup',
     'ipc',

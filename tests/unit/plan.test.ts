@@ -15,7 +15,7 @@ function world(isRunning: boolean, exit: BoxWorld['exit'] = null): BoxWorld {
 }
 
 describe('planBox', () => {
-  const ran = { status: 'running', reason: 'ready', generation: 1, hasRoot: true, bootId: BOOT } as const
+  const ran = { status: 'running', reason: 'ready', generation: 1, bootId: BOOT } as const
   const rows: [title: string, record: BoxRecord, world: BoxWorld, step: string, reason: string | null][] = [
     ['a new box is started', given('running', 1, {}), world(false), 'start', null],
     ['a start cut off before it was recorded is recorded', given('running', 1, {}), world(true), 'settle', 'ready'],
@@ -46,7 +46,7 @@ describe('planBox', () => {
     ],
     [
       'a stopped box is left alone',
-      given('stopped', 2, { status: 'stopped', generation: 2, hasRoot: true }),
+      given('stopped', 2, { status: 'stopped', generation: 2 }),
       world(false),
       'none',
       null,

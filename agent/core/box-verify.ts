@@ -1,0 +1,66 @@
+import { ServiceError } from '../../shared/errors.ts'
+import type { Logger } from '../../shared/log.ts'
+import type { CowFilesystem } from '../ports/cow-filesystem.ts'
+import type { BoxMount, Runtime } from '../ports/runtime.ts'
+import type { BoxRecord, Store } from '../ports/store.ts'
+import { boxMountOf, bytesOf } from './box-start.ts'
+
+export interface VerifyDeps {
+  runtime: Runtime
+  filesystem: CowFilesystem
+  logger: Logger
+}
+
+/**
+ * Brings the mounts and limits of a running box to what its record says: a step that changed one of them may have been
+ * cut off. Rejects if it must be tried again.
+ */
+export async function verifyBox(deps: VerifyDeps, record: BoxRecord): Promise<void> {
+  const { runtime, filesystem, logger } = deps
+  await filesystem.setQuota(record.root, bytesOf(record.config.storage_gb))
+  await verifyMounts(deps, record)
+  try {
+    await runtime.resize(record.id, { cpus: record.config.cpus, ramMb: record.config.ram_mb })
+  } catch (error) {
+    // It has taken more meanwhile than it should have: it keeps that until it is started anew.
+    if (!(error instanceof ServiceError) || error.code !== 'below_use') throw error
+    logger.warn('limits of a running box are below its use', { box: record.id, error })
+  }
+}
+
+/** Sets the quotas of volumes and of boxes that do not run to what their records say, as `verifyBox` does of those that do. */
+export async function restoreQuotas(
+  { store, filesystem, logger }: Pick<VerifyDeps, 'filesystem' | 'logger'> & { store: Store },
+  isRunning: (boxId: string) => boolean,
+): Promise<void> {
+  const boxes = (await store.boxes.all()).filter(({ id }) => !isRunning(id))
+  const sizes = [
+    ...boxes.map(({ root, config }) => [root, config.storage_gb] as const),
+    ...(await store.volumes.all()).map(({ subvolume, sizeGb }) => [subvolume, sizeGb] as const),
+  ]
+  const restore = ([name, gib]: readonly [string, number]): Promise<void> =>
+    // One that is missing is told of where it is used.
+    filesystem.setQuota(name, bytesOf(gib)).catch((error: unknown) => {
+      logger.error('the quota of a subvolume could not be set', { subvolume: name, error })
+    })
+  await Promise.all(sizes.map(restore))
+}
+
+async function verifyMounts({ runtime, filesystem, logger }: VerifyDeps, record: BoxRecord): Promise<void> {
+  const wanted = record.mounts.map((mount) => boxMountOf(mount, filesystem))
+  const there = await runtime.mounts(record.id)
+  for (const mount of there) {
+    if (!wanted.some((each) => isSame(each, mount))) {
+      logger.warn('a volume that the record does not know is taken out of a box', { box: record.id, path: mount.path })
+      await runtime.detach(record.id, mount.source)
+    }
+  }
+  for (const mount of wanted) {
+    if (!there.some((each) => isSame(each, mount))) await runtime.attach(record.id, mount)
+  }
+}
+
+// Its path may be another by now: a box may rename a directory above it.
+function isSame(a: BoxMount, b: BoxMount): boolean {
+  return a.source === b.source && a.readOnly === b.readOnly
+}

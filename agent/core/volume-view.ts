@@ -1,0 +1,19 @@
+import type { Volume } from '../../shared/schemas/storage.ts'
+import { timestamp } from './box-view.ts'
+import type { VolumeState } from './volumes.ts'
+
+/** The data volume of the API. */
+export function viewVolume({ record, usedBytes, attachments }: VolumeState): Volume {
+  return {
+    id: record.id,
+    name: record.name,
+    project: record.project,
+    size_gb: record.sizeGb,
+    used_bytes: usedBytes,
+    created_at: timestamp(record.createdAt),
+    updated_at: timestamp(record.updatedAt),
+    attachments: attachments.map(({ box, path, readOnly }) => ({ box, path, read_only: readOnly })),
+    from: null,
+    tags: record.tags,
+  }
+}

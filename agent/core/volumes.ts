@@ -1,0 +1,206 @@
+import { ServiceError } from '../../shared/errors.ts'
+import { newId } from '../../shared/ids.ts'
+import type { CreateVolumeBody, UpdateVolumeBody, VolumeListQuery } from '../../shared/schemas/storage.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { CowFilesystem } from '../ports/cow-filesystem.ts'
+import type { Attachment, VolumeRecord } from '../ports/storage-store.ts'
+import type { Store } from '../ports/store.ts'
+import type { Admission } from './admission.ts'
+import { bytesOf } from './box-start.ts'
+import { resizeTree } from './box-update.ts'
+import type { Caller } from './caller.ts'
+import { decodeCursor, encodeCursor, parseTags } from './paging.ts'
+import { checkIfMatch } from './preconditions.ts'
+import type { Reconciler } from './reconciler.ts'
+
+export interface VolumesDeps {
+  store: Store
+  filesystem: CowFilesystem
+  reconciler: Reconciler
+  clock: Clock
+  admission: Admission
+  defaults: { volumeSizeGb: number }
+}
+
+/** A volume by its path. */
+export interface VolumeRef {
+  project: string
+  name: string
+}
+
+/** A volume with what is not in its record. */
+export interface VolumeState {
+  record: VolumeRecord
+  usedBytes: number
+  attachments: readonly Attachment[]
+}
+
+/** Under which condition a volume is changed, and by which request. */
+export interface VolumeMutation {
+  ifMatch: string | null
+  idempotencyKey: string | null
+}
+
+/** The data volumes of the API. */
+export interface Volumes {
+  create(caller: Caller, wanted: { project: string; body: CreateVolumeBody }, how: VolumeMutation): Promise<VolumeState>
+  /** @throws ServiceError `volume_not_found` */
+  get(ref: VolumeRef): Promise<VolumeState>
+  list(caller: Caller, project: string, query: VolumeListQuery): Promise<{ states: VolumeState[]; next: string | null }>
+  /** `check` sees the volume that is changed. @throws ServiceError `below_use` */
+  update(
+    ref: VolumeRef,
+    body: UpdateVolumeBody,
+    how: VolumeMutation & { check(state: VolumeState): void },
+  ): Promise<VolumeState>
+  /** Resolves once the record is gone for good; space follows. @throws ServiceError `volume_in_use` */
+  remove(ref: VolumeRef, how: VolumeMutation): Promise<void>
+}
+
+/** Volumes are subvolumes of their own, with a quota that is their size. */
+export function createVolumes(deps: VolumesDeps): Volumes {
+  const { store, reconciler, clock } = deps
+  const get = (ref: VolumeRef): Promise<VolumeState> => readVolume(deps, ref)
+  return {
+    get,
+    create: async (caller, wanted, how) => {
+      const earlier = await store.volumes.get(wanted.project, wanted.body.name)
+      if (earlier && isOwn(earlier, caller, how)) return stateOf(deps, earlier)
+      return createVolume(deps, caller, { ...wanted, idempotencyKey: how.idempotencyKey })
+    },
+    list: async (caller, project, query) => {
+      const after = decodeCursor(query.continuation_token, 2)
+      const { records, hasMore } = await store.volumes.list({
+        projects: project === '-' ? caller.projects : [project],
+        prefix: query.prefix ?? '',
+        tags: parseTags(query.tag),
+        after: after ? { project: after[0] ?? '', name: after[1] ?? '' } : null,
+        limit: query.max_results,
+      })
+      const attachments = await store.volumes.attachments(records.map(({ id }) => id))
+      const last = records.at(-1)
+      return {
+        states: await Promise.all(records.map((record) => stateOf(deps, record, attachments))),
+        next: hasMore && last ? encodeCursor([last.project, last.name]) : null,
+      }
+    },
+    update: async (ref, body, how) => {
+      for (;;) {
+        const state = await get(ref)
+        checkIfMatch(how.ifMatch, state.record.version)
+        how.check(state)
+        const changed = await updateVolume(deps, state.record, body)
+        if (changed) return { ...state, record: changed }
+      }
+    },
+    remove: async (ref, how) => {
+      for (;;) {
+        const { record, attachments } = await get(ref)
+        checkIfMatch(how.ifMatch, record.version)
+        const tombstone = { id: record.id, root: record.subvolume, createdAt: clock.now() }
+        const outcome = await store.volumes.remove(record.id, record.version, tombstone)
+        if (outcome === 'attached') throw inUse(record, attachments)
+        if (outcome === 'changed') continue
+        reconciler.bury(tombstone)
+        return
+      }
+    },
+  }
+}
+
+async function readVolume(deps: VolumesDeps, ref: VolumeRef): Promise<VolumeState> {
+  const record = await deps.store.volumes.get(ref.project, ref.name)
+  if (!record) throw volumeNotFound(ref)
+  return stateOf(deps, record)
+}
+
+/** The error that tells of a volume that is not there. */
+export function volumeNotFound({ project, name }: VolumeRef): ServiceError {
+  return new ServiceError('volume_not_found', `No data volume named "${name}" in project "${project}".`)
+}
+
+async function stateOf(
+  { store, filesystem }: VolumesDeps,
+  record: VolumeRecord,
+  known?: readonly Attachment[],
+): Promise<VolumeState> {
+  const attachments = known ?? (await store.volumes.attachments([record.id]))
+  return {
+    record,
+    usedBytes: await filesystem.usedBytes(record.subvolume),
+    attachments: attachments.filter(({ volumeId }) => volumeId === record.id),
+  }
+}
+
+function isOwn({ createdBy }: VolumeRecord, caller: Caller, { idempotencyKey }: VolumeMutation): boolean {
+  const { token } = createdBy
+  return idempotencyKey !== null && token === caller.tokenId && createdBy.idempotencyKey === idempotencyKey
+}
+
+interface NewVolume {
+  project: string
+  body: CreateVolumeBody
+  idempotencyKey: string | null
+}
+
+// The tombstone stands for a subvolume that has no record yet, and goes in the commit that writes one.
+async function createVolume(deps: VolumesDeps, caller: Caller, asked: NewVolume): Promise<VolumeState> {
+  const { store, filesystem, clock, admission, reconciler } = deps
+  const { project, body, idempotencyKey } = asked
+  const now = clock.now()
+  const id = newId('vol', now)
+  const record: VolumeRecord = {
+    id,
+    project,
+    name: body.name,
+    version: 1,
+    createdAt: now,
+    updatedAt: now,
+    subvolume: id,
+    sizeGb: body.size_gb ?? deps.defaults.volumeSizeGb,
+    tags: body.tags ?? {},
+    createdBy: { token: caller.tokenId, idempotencyKey },
+  }
+  const wish = { project, storageGb: record.sizeGb }
+  if (await store.volumes.get(project, body.name)) throw nameTaken(record)
+  await admission.check(wish)
+  const tombstone = { id, root: id, createdAt: now }
+  await store.tombstones.insert(tombstone)
+  try {
+    await filesystem.create(id)
+    await filesystem.setQuota(id, bytesOf(record.sizeGb))
+    if (!(await admission.admit(wish, () => store.volumes.insert(record)))) throw nameTaken(record)
+  } catch (error) {
+    reconciler.bury(tombstone)
+    throw error
+  }
+  return stateOf(deps, record, [])
+}
+
+/** Null: the record was another meanwhile. */
+async function updateVolume(
+  { store, filesystem, clock, admission, defaults }: VolumesDeps,
+  record: VolumeRecord,
+  body: UpdateVolumeBody,
+): Promise<VolumeRecord | null> {
+  const sizeGb = body.size_gb === null ? defaults.volumeSizeGb : (body.size_gb ?? record.sizeGb)
+  const tags = body.tags === null ? {} : (body.tags ?? record.tags)
+  const next = { ...record, sizeGb, tags, version: record.version + 1, updatedAt: clock.now() }
+  const growth = sizeGb - record.sizeGb
+  if (growth === 0 && JSON.stringify(tags) === JSON.stringify(record.tags)) return record
+  // Of a step that is cut off the quota may be the new one: it is set again with the next update, and at each start.
+  const write = async (): Promise<boolean> => {
+    if (growth !== 0) await resizeTree(filesystem, { name: record.subvolume, what: 'The data volume' }, sizeGb)
+    return store.volumes.replace(next)
+  }
+  return (await admission.admit({ project: record.project, storageGb: growth }, write)) ? next : null
+}
+
+function inUse({ name }: VolumeRecord, attachments: readonly Attachment[]): ServiceError {
+  const boxes = attachments.map(({ box }) => `"${box}"`).join(', ')
+  return new ServiceError('volume_in_use', `The data volume "${name}" is attached to ${boxes}: detach it first.`)
+}
+
+function nameTaken({ project, name }: VolumeRef): ServiceError {
+  return new ServiceError('name_taken', `Project "${project}" has a data volume named "${name}" already.`)
+}

@@ -1,0 +1,57 @@
+import type { Attachments } from '../core/attachments.ts'
+import { viewBox } from '../core/box-view.ts'
+import type { Caller } from '../core/caller.ts'
+import { checkReadOnly } from '../core/read-only-fields.ts'
+import { viewVolume } from '../core/volume-view.ts'
+import type { VolumeState, Volumes } from '../core/volumes.ts'
+import type { BoxRecord } from '../ports/store.ts'
+import type { Handlers, Reply } from './call.ts'
+
+type VolumeHandlers = Pick<
+  Handlers,
+  'createVolume' | 'listVolumes' | 'getVolume' | 'updateVolume' | 'deleteVolume' | 'attachVolume' | 'detachVolume'
+>
+
+/** Data volumes over HTTP; `node` is the name of this host. */
+export function createVolumeHandlers(deps: {
+  volumes: Volumes
+  attachments: Attachments
+  node: string
+}): VolumeHandlers {
+  const { volumes, attachments, node } = deps
+  const reply = (state: VolumeState): Reply => ({ body: viewVolume(state), version: state.record.version })
+  const replyBox = (record: BoxRecord, caller: Caller): Reply => {
+    const body = viewBox(record, { node, withEnvironment: caller.permissions.includes('write') })
+    return { body, version: record.version, replayBody: { ...body, environment: {} } }
+  }
+  return {
+    createVolume: async ({ params, body, caller, ifMatch, idempotencyKey }) => {
+      const state = await volumes.create(caller, { project: params.project, body }, { ifMatch, idempotencyKey })
+      const { project, name } = state.record
+      return { ...reply(state), headers: { location: `/v1/projects/${project}/data/${name}` } }
+    },
+    listVolumes: async ({ params, query, caller }) => {
+      const { states, next } = await volumes.list(caller, params.project, query)
+      return { body: { volumes: states.map(viewVolume), has_more: next !== null, next_continuation_token: next } }
+    },
+    getVolume: async ({ params }) => reply(await volumes.get(params)),
+    updateVolume: async ({ params, body, ifMatch, idempotencyKey }) => {
+      const check = (state: VolumeState): void => checkReadOnly(viewVolume(state), body, READ_ONLY)
+      return reply(await volumes.update(params, body, { ifMatch, idempotencyKey, check }))
+    },
+    deleteVolume: async ({ params, ifMatch, idempotencyKey }) => {
+      await volumes.remove(params, { ifMatch, idempotencyKey })
+      return { body: null }
+    },
+    attachVolume: async ({ params, query, body, caller, ifMatch }) => {
+      const how = { waitMs: query.wait_seconds * 1000, ifMatch }
+      return replyBox(await attachments.attach(params, body, how), caller)
+    },
+    detachVolume: async ({ params, query, body, caller, ifMatch }) => {
+      const how = { waitMs: query.wait_seconds * 1000, ifMatch }
+      return replyBox(await attachments.detach(params, body.box, how), caller)
+    },
+  }
+}
+
+const READ_ONLY = ['id', 'name', 'project', 'used_bytes', 'created_at', 'updated_at', 'attachments', 'from']
