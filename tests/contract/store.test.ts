@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
+import { MIGRATIONS } from '../../agent/drivers/sqlite-schema.ts'
 import { openSqliteStore } from '../../agent/drivers/store-sqlite.ts'
 import type { BoxQuery, BoxRecord, ExecRecord, Store } from '../../agent/ports/store.ts'
 import { newId } from '../../shared/ids.ts'
@@ -31,9 +32,9 @@ function box(name: string, overrides: Partial<BoxRecord> = {}): BoxRecord {
 
 describe('boxes', () => {
   test('a name is taken once in a project, and free in another', async () => {
-    expect(await store.boxes.insert(box('web'))).toBe(true)
-    expect(await store.boxes.insert(box('web'))).toBe(false)
-    expect(await store.boxes.insert(box('web', { project: 'other' }))).toBe(true)
+    expect(await store.boxes.insert(box('web'))).toBe('stored')
+    expect(await store.boxes.insert(box('web'))).toBe('name_taken')
+    expect(await store.boxes.insert(box('web', { project: 'other' }))).toBe('stored')
   })
 
   test('a write to a version that is no longer current changes nothing', async () => {
@@ -53,7 +54,7 @@ describe('boxes', () => {
     expect(await store.boxes.remove(record.id, 1, tombstone)).toBe(true)
     expect(await store.tombstones.all()).toEqual([tombstone])
     expect(await store.boxes.get('demo', 'web')).toBeNull()
-    expect(await store.boxes.insert(box('web'))).toBe(true)
+    expect(await store.boxes.insert(box('web'))).toBe('stored')
   })
 
   test('lists are ordered by project and name, paged without gaps, and filtered', async () => {
@@ -202,7 +203,7 @@ describe('the database file', () => {
     newer.close()
     expect(() => openSqliteStore(path)).toThrow(/schema version 999/)
     const again = new DatabaseSync(path)
-    again.exec('PRAGMA user_version = 1')
+    again.exec(`PRAGMA user_version = ${MIGRATIONS.length}`)
     again.close()
     store = openSqliteStore(path)
   })
