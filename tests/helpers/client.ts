@@ -25,6 +25,7 @@ export interface Client {
   call(method: string, path: string, options?: CallOptions): Promise<Answer>
   get(path: string, options?: CallOptions): Promise<Answer>
   post(path: string, body?: unknown, options?: CallOptions): Promise<Answer>
+  put(path: string, body?: unknown, options?: CallOptions): Promise<Answer>
   delete(path: string, options?: CallOptions): Promise<Answer>
   /** Runs a command line in a box of a project; the Exec. */
   shell(project: string, box: string, line: string, more?: Record<string, unknown>): Promise<Answer>
@@ -53,6 +54,7 @@ export function createClient(url: () => string, token: () => string): Client {
     call,
     get: (path, options) => call('GET', path, options),
     post: (path, body, options) => call('POST', path, body === undefined ? options : { body, ...options }),
+    put: (path, body, options) => call('PUT', path, body === undefined ? options : { body, ...options }),
     delete: (path, options) => call('DELETE', path, options),
     shell: (project, box, line, more = {}) =>
       call('POST', `/v1/projects/${project}/boxes/${box}/exec`, { body: { shell: line, ...more } }),
