@@ -6,8 +6,11 @@ import { createClient } from '../helpers/client.ts'
 import { freePort, startService, type TestService } from '../helpers/service.ts'
 import { defineBoxesSuite } from './boxes-suite.ts'
 import { defineExecSuite } from './exec-suite.ts'
+import { defineForksSuite } from './forks-suite.ts'
 import { defineInputSuite } from './input-suite.ts'
 import { defineTokensSuite } from './tokens-suite.ts'
+import { defineUpdatesSuite } from './updates-suite.ts'
+import { defineVolumesSuite } from './volumes-suite.ts'
 
 let service: TestService
 let offline: Offline
@@ -31,6 +34,9 @@ describe('through serverless-offline', () => {
   defineExecSuite(client)
   defineInputSuite(client)
   defineTokensSuite(client)
+  defineForksSuite(client)
+  defineVolumesSuite(client)
+  defineUpdatesSuite(client)
 })
 
 interface Offline {

@@ -3,8 +3,11 @@ import { createClient } from '../helpers/client.ts'
 import { startService, type TestService } from '../helpers/service.ts'
 import { defineBoxesSuite } from './boxes-suite.ts'
 import { defineExecSuite } from './exec-suite.ts'
+import { defineForksSuite } from './forks-suite.ts'
 import { defineInputSuite } from './input-suite.ts'
 import { defineTokensSuite } from './tokens-suite.ts'
+import { defineUpdatesSuite } from './updates-suite.ts'
+import { defineVolumesSuite } from './volumes-suite.ts'
 
 let service: TestService
 const client = createClient(
@@ -25,4 +28,7 @@ describe('through the standalone front', () => {
   defineExecSuite(client)
   defineInputSuite(client)
   defineTokensSuite(client)
+  defineForksSuite(client)
+  defineVolumesSuite(client)
+  defineUpdatesSuite(client)
 })
