@@ -34,7 +34,7 @@ describe('what the front refuses itself', () => {
 
   test('a wrong method is told the right ones', async () => {
     const answer = await app(makeRequest('PATCH', BOX, { headers: bearer() }))
-    expect(answer.headers.allow).toBe('DELETE, GET, HEAD')
+    expect(answer.headers.allow).toBe('DELETE, GET, HEAD, PUT')
   })
 
   test('a body that is too long for its route', async () => {
