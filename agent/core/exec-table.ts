@@ -1,23 +1,30 @@
 import type { Logger } from '../../shared/log.ts'
 import type { LiveExec } from './live-exec.ts'
 
-/** The commands this process holds: those that run, and those whose streams are still held by what they left running. */
+/** The commands this process follows: those that run, and those whose streams are still held by what they left running. */
 export interface ExecTable {
   /** How many run. */
   count(): number
-  get(id: string): LiveExec | undefined
-  add(id: string, exec: LiveExec): void
-  /** Ends those that run, and lets go of all streams. */
+  /** A command of the box. */
+  get(boxId: string, id: string): LiveExec | undefined
+  add(exec: LiveExec): void
+  /** Leaves those that run, and lets go of all streams. */
   close(): Promise<void>
 }
 
 /** A table in which at most `lingering` ended commands keep their streams: the one that ended first makes room. */
 export function createExecTable(options: { lingering: number; logger: Logger }): ExecTable {
+  const { logger } = options
   const live = new Map<string, LiveExec>()
   const lingering = new Set<LiveExec>()
 
-  const retire = (id: string, exec: LiveExec): void => {
+  const retire = (exec: LiveExec): void => {
+    const { id } = exec
     live.delete(id)
+    // Those who waited for the end read first.
+    setImmediate(() => {
+      exec.dispose().catch((error: unknown) => logger.warn('what is left of a command stays', { exec: id, error }))
+    })
     lingering.add(exec)
     void exec.released.then(() => lingering.delete(exec))
     const oldest = lingering.size > options.lingering ? lingering.values().next().value : undefined
@@ -25,19 +32,23 @@ export function createExecTable(options: { lingering: number; logger: Logger }):
   }
   return {
     count: () => live.size,
-    get: (id) => live.get(id),
-    add: (id, exec) => {
+    get: (boxId, id) => {
+      const exec = live.get(id)
+      return exec?.boxId === boxId ? exec : undefined
+    },
+    add: (exec) => {
+      const { id } = exec
       live.set(id, exec)
       exec.ended.then(
-        () => retire(id, exec),
+        () => retire(exec),
         (error: unknown) => {
-          options.logger.error('the end of a command could not be written', { exec: id, error })
-          retire(id, exec)
+          logger.error('the end of a command could not be written', { exec: id, error })
+          retire(exec)
         },
       )
     },
     close: async () => {
-      await Promise.allSettled([...live.values()].map((exec) => exec.end()))
+      await Promise.allSettled([...live.values()].map((exec) => exec.leave()))
       for (const exec of lingering) exec.release()
     },
   }

@@ -1,9 +1,11 @@
-import type { Exec } from '../../shared/schemas/exec.ts'
-import type { ExecOutput, ExecRecord } from '../ports/store.ts'
+import type { Exec, ExecOutputView, ExecRecordView } from '../../shared/schemas/exec.ts'
+import type { ExecRecord } from '../ports/store.ts'
 import { timestamp } from './box-view.ts'
+import type { ExecPiece, OutputTails } from './exec-reads.ts'
+import { encodeOutput, type TextEncoding, wholeCharacters } from './exec-text.ts'
 
-/** The Exec of the API with the kept end of its output, as text or base64. */
-export function viewExec(record: ExecRecord, output: ExecOutput, encoding: 'utf-8' | 'base64'): Exec {
+/** The record of a command, as lists tell it. */
+export function viewExecRecord(record: ExecRecord): ExecRecordView {
   return {
     id: record.id,
     box: record.box,
@@ -17,25 +19,40 @@ export function viewExec(record: ExecRecord, output: ExecOutput, encoding: 'utf-
     tty: false,
     user: record.user,
     cwd: record.cwd,
-    detached: false,
+    detached: record.detached,
     process: record.process,
-    stdout: encode(output.stdout, record.stdoutBytes, encoding),
-    stderr: encode(output.stderr, record.stderrBytes, encoding),
+  }
+}
+
+/** The Exec of the API with the kept end of its output, as text or base64. */
+export function viewExec(record: ExecRecord, output: OutputTails, encoding: TextEncoding): Exec {
+  return {
+    ...viewExecRecord(record),
+    stdout: encodeTail(output.stdout, record.stdoutBytes, encoding),
+    stderr: encodeTail(output.stderr, record.stderrBytes, encoding),
     encoding,
     truncated: output.stdout.length < record.stdoutBytes || output.stderr.length < record.stderrBytes,
     next_offset: { stdout: record.stdoutBytes, stderr: record.stderrBytes },
   }
 }
 
-// What is no UTF-8 becomes U+FFFD; a cut through a character at the front of a tail is no fault of the command's.
-function encode(bytes: Uint8Array, totalBytes: number, encoding: 'utf-8' | 'base64'): string {
-  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  if (encoding === 'base64') return buffer.toString('base64')
-  return buffer.subarray(buffer.length < totalBytes ? continuationBytes(buffer) : 0).toString('utf8')
+/** A piece of a stream as the API tells it. */
+export function viewOutput(piece: ExecPiece, stream: 'stdout' | 'stderr', encoding: TextEncoding): ExecOutputView {
+  return {
+    stream,
+    offset: piece.offset,
+    next_offset: piece.offset + piece.bytes.length,
+    data: encodeOutput(piece.bytes, encoding),
+    encoding,
+    truncated: piece.isTruncated,
+    end: piece.isEnd,
+    status: piece.record.status,
+  }
 }
 
-function continuationBytes(buffer: Buffer): number {
-  let count = 0
-  while (count < 3 && ((buffer[count] ?? 0) & 0xc0) === 0x80) count += 1
-  return count
+// A cut through a character at the front of a tail is no fault of the command's.
+function encodeTail(bytes: Uint8Array, totalBytes: number, encoding: TextEncoding): string {
+  if (encoding === 'base64') return encodeOutput(bytes, encoding)
+  const { skip } = wholeCharacters(bytes, { isCutBefore: bytes.length < totalBytes, isLast: true })
+  return encodeOutput(bytes.subarray(skip), encoding)
 }

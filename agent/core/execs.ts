@@ -1,15 +1,24 @@
 import { ServiceError } from '../../shared/errors.ts'
-import { newId } from '../../shared/ids.ts'
-import type { ExecBody } from '../../shared/schemas/exec.ts'
-import type { RunningExec, Runtime } from '../ports/runtime.ts'
+import type { ExecBody, ExecListQuery } from '../../shared/schemas/exec.ts'
 import type { BoxRecord, ExecRecord } from '../ports/store.ts'
 import { checkEnvironment } from './environment.ts'
+import {
+  type ExecPiece,
+  endedExec,
+  type OutputTails,
+  type OutputWish,
+  type ReadableExec,
+  readTails,
+  readWaiting,
+} from './exec-reads.ts'
+import { type ExecStartDeps, launchExec } from './exec-start.ts'
 import { createExecTable } from './exec-table.ts'
-import { type ExecState, type LiveExec, type LiveExecDeps, startExec } from './live-exec.ts'
+import { discardHeld, followHeld } from './held-exec.ts'
+import type { LiveExec } from './live-exec.ts'
+import { decodeCursor, encodeCursor } from './paging.ts'
 
-export interface ExecsDeps extends LiveExecDeps {
-  runtime: Runtime
-  limits: LiveExecDeps['limits'] & { execsAtOnce: number; lingeringExecs: number }
+export interface ExecsDeps extends ExecStartDeps {
+  limits: ExecStartDeps['limits'] & { execOutputBytes: number; execsAtOnce: number; lingeringExecs: number }
 }
 
 export interface RunOptions {
@@ -18,112 +27,119 @@ export interface RunOptions {
   onRecorded(id: string): Promise<void>
 }
 
-/** The commands of the API. */
+/** A command as far as it has come, with the last of its output. */
+export interface ExecState {
+  record: ExecRecord
+  output: OutputTails
+}
+
+/** The commands of the API. All but `recover` and `close` throw `exec_not_found` for a command the box does not have. */
 export interface Execs {
+  /** Takes up, before anything else is asked, what commands of processes before this one have come to. */
+  recover(): Promise<void>
   /**
    * Starts a command and waits for its end, at most `waitMs` (ms); it goes on if nobody waits.
    * @throws ServiceError `box_not_running`, `environment_reserved`, `invalid_request` (no such user)
    */
   run(box: BoxRecord, body: ExecBody, how: RunOptions): Promise<ExecState>
-  /** @throws ServiceError `exec_not_found` */
   get(box: BoxRecord, id: string, waitMs: number): Promise<ExecState>
-  /** Ends every command this process holds, and resolves when their records say so, or after `graceMs`. */
+  /** Oldest first; `next` is the token of the next page. */
+  list(box: BoxRecord, query: ExecListQuery): Promise<{ records: ExecRecord[]; next: string | null }>
+  /** @throws ServiceError `range_not_satisfiable` */
+  output(box: BoxRecord, id: string, wish: OutputWish): Promise<ExecPiece>
+  /** Signals all that a command started; one that has ended is left as it is. */
+  signal(box: BoxRecord, id: string, name: NodeJS.Signals): Promise<ExecRecord>
+  /** Ends the commands of this process, and resolves when their records say so, or after `graceMs`. Held ones go on. */
   close(graceMs: number): Promise<void>
 }
 
 /** Commands by id while they run; their records outlive them in the store. */
 export function createExecs(deps: ExecsDeps): Execs {
-  const { store, clock, limits } = deps
+  const { clock, limits } = deps
   const table = createExecTable({ lingering: limits.lingeringExecs, logger: deps.logger })
   let starting = 0
 
-  const waitFor = async (exec: LiveExec, waitMs: number): Promise<ExecState> => {
+  const find = async (box: BoxRecord, id: string): Promise<ReadableExec> => {
+    const live = table.get(box.id, id)
+    if (live) return readable(live)
+    return stored(deps, box, id)
+  }
+  const stateAfter = async (live: LiveExec, waitMs: number): Promise<ExecState> => {
     const timer = new AbortController()
-    const ended = await Promise.race([exec.ended, clock.sleep(waitMs, timer.signal)]).finally(() => timer.abort())
-    return ended ?? exec.state()
+    await Promise.race([live.ended, clock.sleep(waitMs, timer.signal)]).finally(() => timer.abort())
+    return stateOf(readable(live), limits.execOutputBytes)
   }
   return {
+    recover: () => recover(deps, (live) => table.add(live)),
     run: async (box, body, { waitMs, onRecorded }) => {
       checkEnvironment(body.env ?? {})
       if (box.observed.status !== 'running') throw notRunning(box)
       if (table.count() + starting >= limits.execsAtOnce) throw tooMany(limits.execsAtOnce)
       starting += 1
-      const exec = await launch(deps, box, body).finally(() => {
+      const live = await launchExec(deps, box, body).finally(() => {
         starting -= 1
       })
-      table.add(exec.id, exec)
-      await onRecorded(exec.id)
-      return waitFor(exec, waitMs)
+      table.add(live)
+      await onRecorded(live.id)
+      return stateAfter(live, waitMs)
     },
     get: async (box, id, waitMs) => {
-      const exec = table.get(id)
-      if (exec?.state().record.boxId === box.id) return waitFor(exec, waitMs)
-      const stored = await store.execs.get(box.id, id)
-      if (!stored) throw new ServiceError('exec_not_found', `No exec "${id}" in box "${box.name}".`)
-      return stored
+      const live = table.get(box.id, id)
+      if (live) return stateAfter(live, waitMs)
+      return stateOf(await stored(deps, box, id), limits.execOutputBytes)
+    },
+    list: async (box, query) => {
+      const [after = null] = decodeCursor(query.continuation_token, 1) ?? []
+      const wish = { boxId: box.id, status: query.status ?? null, after, limit: query.max_results }
+      const { records, hasMore } = await deps.store.execs.list(wish)
+      const last = records.at(-1)
+      const next = hasMore && last !== undefined ? encodeCursor([last.id]) : null
+      const now = records.map((record) => table.get(box.id, record.id)?.record() ?? record)
+      return { records: now.filter(({ status }) => query.status === undefined || status === query.status), next }
+    },
+    output: (box, id, wish) => readWaiting(() => find(box, id), wish, clock),
+    signal: async (box, id, name) => {
+      const live = table.get(box.id, id)
+      if (!live) return (await stored(deps, box, id)).record
+      await live.signal(name)
+      return live.record()
     },
     close: (graceMs) => Promise.race([table.close(), clock.sleep(graceMs)]),
   }
 }
 
-async function launch(deps: ExecsDeps, box: BoxRecord, body: ExecBody): Promise<LiveExec> {
-  const { store, runtime } = deps
-  const stdin = stdinOf(body)
-  const record = newRecord(box, body, deps.clock.now())
-  const running = await runtime.exec(box.id, {
-    command: record.command,
-    cwd: body.cwd ?? null,
-    environment: { ...DEFAULT_ENVIRONMENT, ...ownEnvironment(box), ...body.env },
-    user: body.user ?? null,
-  })
-  const stored = { ...record, cwd: running.cwd }
-  try {
-    await store.execs.insert(stored)
-  } catch (error) {
-    await abandon(running)
-    throw error
+// What is held is taken up; what a process before this one had of its own ended with it, without a word.
+async function recover(deps: ExecsDeps, add: (live: LiveExec) => void): Promise<void> {
+  const { store, outputs, runtime, clock, logger } = deps
+  const held = new Map((await runtime.held()).map((each) => [each.execId, each]))
+  const lost: string[] = []
+  for (const record of await store.execs.running()) {
+    const each = held.get(record.id)
+    held.delete(record.id)
+    if (each) add(followHeld({ record, held: each, deps }))
+    else lost.push(record.id)
   }
-  const exec = startExec({ record: stored, running, stdin, deps })
-  if (body.timeout_seconds !== undefined) exec.killAfter(body.timeout_seconds * 1000)
-  return exec
+  if (lost.length > 0) logger.warn('commands of the last process are lost', { execs: lost.length })
+  await store.execs.lose(lost, clock.now())
+  const known = await store.execs.withFiles()
+  await outputs.sweep([...known, ...held.values()])
+  const recorded = new Set(known.map(({ execId }) => execId))
+  // Their ends were recorded, or their starts never were.
+  for (const each of held.values()) void (recorded.has(each.execId) ? each.forget() : discardHeld(each, deps))
 }
 
-function newRecord(box: BoxRecord, body: ExecBody, now: number): ExecRecord {
-  return {
-    id: newId('exe', now),
-    boxId: box.id,
-    project: box.project,
-    box: box.name,
-    command: body.command ?? ['/bin/sh', '-c', body.shell ?? ''],
-    status: 'running',
-    exitCode: null,
-    signal: null,
-    startedAt: now,
-    endedAt: null,
-    user: body.user ?? 'root',
-    cwd: body.cwd ?? '',
-    process: null,
-    stdoutBytes: 0,
-    stderrBytes: 0,
-  }
+async function stored(deps: ExecsDeps, box: BoxRecord, id: string): Promise<ReadableExec> {
+  const found = await deps.store.execs.get(box.id, id)
+  if (!found) throw new ServiceError('exec_not_found', `No exec "${id}" in box "${box.name}".`)
+  return endedExec(deps.outputs, found)
 }
 
-function ownEnvironment(box: BoxRecord): Record<string, string> {
-  return { BOX_ID: box.id, BOX_NAME: box.name, BOX_PROJECT: box.project, ...box.environment }
+function readable(live: LiveExec): ReadableExec {
+  return { record: live.record(), read: live.read, onChange: live.onChange }
 }
 
-function stdinOf(body: ExecBody): Buffer {
-  const text = body.stdin ?? ''
-  if (body.encoding !== 'base64') return Buffer.from(text, 'utf8')
-  if (BASE64.test(text)) return Buffer.from(text, 'base64')
-  const fault = { pointer: '/stdin', detail: 'must be base64, as encoding says' }
-  throw new ServiceError('invalid_request', `${fault.pointer}: ${fault.detail}.`, { errors: [fault] })
-}
-
-// Nothing is known of it: what runs is ended, and nobody waits for it.
-async function abandon(running: RunningExec): Promise<void> {
-  for (const stream of [running.stdin, running.stdout, running.stderr]) stream.on('error', () => undefined).destroy()
-  await running.signal('SIGKILL').catch(() => undefined)
+function stateOf(exec: ReadableExec, maxBytes: number): ExecState {
+  return { record: exec.record, output: readTails(exec, maxBytes) }
 }
 
 function tooMany(most: number): ServiceError {
@@ -135,6 +151,3 @@ function notRunning(box: BoxRecord): ServiceError {
   const detail = `The box "${box.name}" is ${box.observed.status} (${box.observed.reason}); resume it first.`
   return new ServiceError('box_not_running', detail)
 }
-
-const DEFAULT_ENVIRONMENT = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' }
-const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/

@@ -85,6 +85,35 @@ export interface RunningExec {
   signal(name: NodeJS.Signals): Promise<void>
 }
 
+/** A command that goes on, and whose end is known, when this process is gone. */
+export interface HoldRequest extends ExecRequest {
+  stdin: Uint8Array
+  /** After this many ms it is killed with all it started, whether this process lives or not; null: never. */
+  timeoutMs: number | null
+}
+
+/** How a held command ended; `endedAt` in ms since the epoch. */
+export interface HeldEnd extends ExecExit {
+  timedOut: boolean
+  endedAt: number
+}
+
+/** A command that was given away by `hold`, by this process or one before. */
+export interface HeldExec {
+  readonly boxId: string
+  readonly execId: string
+  /** The process in the box's own pid namespace; null if it could not be told. */
+  readonly process: number | null
+  /** How it ended, once its output is in its files durably; null if nobody knows. Never rejects. */
+  ended: Promise<HeldEnd | null>
+  /** Calls `listener` when there is new output in its files; returns what stops it. */
+  onOutput(listener: () => void): () => void
+  /** As that of a RunningExec. */
+  signal(name: NodeJS.Signals): Promise<void>
+  /** Drops the note of its end: it is recorded elsewhere, and the next process is not to be told of it. */
+  forget(): Promise<void>
+}
+
 /** Runs boxes. Every method is idempotent and named by the box's id; what it starts outlives this process. */
 export interface Runtime {
   /** As `GET /version` tells it: `crun`. */
@@ -116,6 +145,13 @@ export interface Runtime {
   resize(id: string, limits: BoxLimits): Promise<void>
   /** Starts a command in a running box. Throws `box_not_running`, or `invalid_request` for an unknown user. */
   exec(id: string, request: ExecRequest): Promise<RunningExec>
+  /**
+   * Starts a command that does not belong to this process, and whose output goes to the files of `execId`. Resolves when it
+   * runs, with the directory it was started in. Throws as `exec`, or `runtime_unavailable` if nobody can hold it.
+   */
+  hold(id: string, execId: string, request: HoldRequest): Promise<{ held: HeldExec; cwd: string }>
+  /** All held commands that run, or have ended and were not forgotten, those of processes before this one included. */
+  held(): Promise<HeldExec[]>
   /** Calls `listener` when a box's init ends and nobody asked; at most one listener. */
   onExit(listener: (exit: BoxExit) => void): void
   /** Leaves boxes running and lets go of them. */

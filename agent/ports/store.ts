@@ -120,16 +120,32 @@ export interface ExecRecord {
   endedAt: number | null
   user: string
   cwd: string
+  /** Whether it does not end with the agent. */
+  detached: boolean
   process: number | null
-  /** Bytes written in all, and the end of them that is kept. */
+  /** Bytes written in all, whatever of them is kept. */
   stdoutBytes: number
   stderrBytes: number
 }
 
-/** The kept ends of a command's output. */
+/** The kept ends of an ended command's output; null is one that is too large for its record and kept in a file. */
 export interface ExecOutput {
-  stdout: Uint8Array
-  stderr: Uint8Array
+  stdout: Uint8Array | null
+  stderr: Uint8Array | null
+}
+
+/** What is kept of a box's ended commands: the newest records, and the sum of the bytes of their output. */
+export interface ExecBounds {
+  records: number
+  bytes: number
+}
+
+/** A page of a box's commands ordered by id; `after` is the last id of the page before, `status` null is any. */
+export interface ExecQuery {
+  boxId: string
+  status: ExecStatus | null
+  after: string | null
+  limit: number
 }
 
 export interface BaseRecord {
@@ -228,13 +244,22 @@ export interface OperationStore {
 }
 
 export interface ExecStore {
-  /** Writes nothing if the box is gone; so does `finish`. */
+  /** Writes nothing if the box is gone. */
   insert(record: ExecRecord): Promise<void>
-  /** Writes the end of a command and the kept output, then drops the box's oldest ended records over `keep`. */
-  finish(record: ExecRecord, output: ExecOutput, keep: { records: number; bytes: number }): Promise<void>
+  /**
+   * Writes the end of a command and its kept output, of which `fileBytes` are in files, then drops what the box has over
+   * `keep`: records, and output without its record, those that began first before others and never this one. Returns the ids
+   * of the commands whose output is not kept any more: this one's if its box is gone.
+   */
+  finish(end: { record: ExecRecord; output: ExecOutput; fileBytes: number }, keep: ExecBounds): Promise<string[]>
   get(boxId: string, id: string): Promise<{ record: ExecRecord; output: ExecOutput } | null>
-  /** Commands that ran when the last process of ours ended without a word are `lost`. */
-  loseRunning(endedAt: number): Promise<number>
+  list(query: ExecQuery): Promise<{ records: ExecRecord[]; hasMore: boolean }>
+  /** Those that have not ended, of all boxes. */
+  running(): Promise<ExecRecord[]>
+  /** Commands of `ids` that have not ended are `lost`, without their output. */
+  lose(ids: readonly string[], endedAt: number): Promise<void>
+  /** All that have not ended, or have output in files. */
+  withFiles(): Promise<{ boxId: string; execId: string }[]>
 }
 
 export interface BaseStore {

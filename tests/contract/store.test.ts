@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { MIGRATIONS } from '../../agent/drivers/sqlite-schema.ts'
 import { openSqliteStore } from '../../agent/drivers/store-sqlite.ts'
-import type { BoxQuery, BoxRecord, ExecRecord, Store } from '../../agent/ports/store.ts'
+import type { BoxQuery, BoxRecord, Store } from '../../agent/ports/store.ts'
 import { newId } from '../../shared/ids.ts'
 import { boxRecord } from '../helpers/box-records.ts'
 
@@ -96,76 +96,6 @@ describe('boxes', () => {
     expect(await found([['key-1', '1']])).toEqual(['all', 'some'])
     expect(await found([...wanted, ['key-1', '2']])).toEqual([])
     expect(await found([['key-1\0', null]])).toEqual([])
-  })
-})
-
-describe('execs', () => {
-  const exec = (boxId: string): ExecRecord => ({
-    id: newId('exe', Date.now()),
-    boxId,
-    project: 'demo',
-    box: 'web',
-    command: ['true'],
-    status: 'running',
-    exitCode: null,
-    signal: null,
-    startedAt: 1,
-    endedAt: null,
-    user: 'root',
-    cwd: '/',
-    process: null,
-    stdoutBytes: 0,
-    stderrBytes: 0,
-  })
-  const output = (bytes: number) => ({ stdout: new Uint8Array(bytes), stderr: new Uint8Array(0) })
-  const run = async (boxId: string, bytes: number): Promise<string> => {
-    const record = exec(boxId)
-    await store.execs.insert(record)
-    await store.execs.finish({ ...record, status: 'exited' }, output(bytes), { records: 10, bytes: 250_000 })
-    return record.id
-  }
-  const kept = async (boxId: string, ids: string[]): Promise<boolean[]> =>
-    Promise.all(ids.map(async (id) => (await store.execs.get(boxId, id)) !== null))
-
-  beforeEach(async () => {
-    for (const id of ['box_a', 'box_b']) await store.boxes.insert(box(id.replace('_', '-'), { id }))
-  })
-
-  test('what still ran when the process ended is lost, and nothing else', async () => {
-    const [first, second] = [exec('box_a'), exec('box_a')]
-    await store.execs.insert(first)
-    await store.execs.insert(second)
-    await store.execs.finish({ ...second, status: 'exited', exitCode: 3 }, output(4), { records: 10, bytes: 100 })
-    expect(await store.execs.loseRunning(9)).toBe(1)
-    expect((await store.execs.get('box_a', first.id))?.record.status).toBe('lost')
-    expect((await store.execs.get('box_a', second.id))?.record.exitCode).toBe(3)
-    expect(await store.execs.get('box_b', second.id)).toBeNull()
-  })
-
-  test('the oldest output of a box gives way to the newest', async () => {
-    const ids: string[] = []
-    for (let i = 0; i < 5; i++) ids.push(await run('box_a', 100_000))
-    expect(await kept('box_a', ids)).toEqual([false, false, false, true, true])
-    const larger = await run('box_a', 300_000)
-    expect(await kept('box_a', [...ids, larger])).toEqual([false, false, false, false, false, true])
-  })
-
-  test('each box keeps its newest commands, however those of others fall between', async () => {
-    const ids: string[] = []
-    for (let i = 0; i < 40; i++) {
-      await run('box_b', 1)
-      ids.push(await run('box_a', 1))
-    }
-    expect(await kept('box_a', ids)).toEqual(ids.map((_, index) => index >= 30))
-  })
-
-  test('a command that starts or ends after its box is deleted leaves nothing', async () => {
-    const before = exec('box_a')
-    await store.execs.insert(before)
-    await store.boxes.remove('box_a', 1, { id: 'box_a', root: 'sub_box_a', createdAt: 5 })
-    await store.execs.finish({ ...before, status: 'exited' }, output(1), { records: 10, bytes: 100 })
-    const after = await run('box_a', 1)
-    expect(await kept('box_a', [before.id, after])).toEqual([false, false])
   })
 })
 

@@ -1,0 +1,48 @@
+/** How output is told in JSON. */
+export type TextEncoding = 'utf-8' | 'base64'
+
+/** Bytes as text, where what is no UTF-8 becomes U+FFFD, or as base64. */
+export function encodeOutput(bytes: Uint8Array, encoding: TextEncoding): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString(
+    encoding === 'base64' ? 'base64' : 'utf8',
+  )
+}
+
+/**
+ * The part of `bytes` that is not cut within a character: at the front if bytes before were dropped, and at the end unless it
+ * is the last of the stream. A pure function.
+ */
+export function wholeCharacters(
+  bytes: Uint8Array,
+  { isCutBefore, isLast }: { isCutBefore: boolean; isLast: boolean },
+): { skip: number; length: number } {
+  const skip = isCutBefore ? continuationBytes(bytes) : 0
+  const end = isLast ? bytes.length : bytes.length - unfinishedBytes(bytes)
+  return { skip, length: Math.max(0, end - skip) }
+}
+
+function continuationBytes(bytes: Uint8Array): number {
+  let count = 0
+  while (count < 3 && isContinuation(bytes[count])) count += 1
+  return count
+}
+
+// Bytes at the end that begin a character and do not finish it.
+function unfinishedBytes(bytes: Uint8Array): number {
+  for (let back = 1; back <= Math.min(3, bytes.length); back++) {
+    const byte = bytes[bytes.length - back]
+    if (!isContinuation(byte)) return lengthOfCharacter(byte) > back ? back : 0
+  }
+  return 0
+}
+
+function isContinuation(byte: number | undefined): boolean {
+  return byte !== undefined && (byte & 0xc0) === 0x80
+}
+
+// 1 also for bytes that begin none.
+function lengthOfCharacter(first: number | undefined): number {
+  if (first === undefined || first < 0xc2 || first > 0xf4) return 1
+  if (first < 0xe0) return 2
+  return first < 0xf0 ? 3 : 4
+}
