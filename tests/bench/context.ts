@@ -23,6 +23,19 @@ export async function execEcho(client: Client, name: string): Promise<void> {
   if (body.stdout !== 'hi\n') throw new Error(`exec in ${name}: ${text}`)
 }
 
+/** Forks a box; the fork must come up running. */
+export async function forkBox(client: Client, name: string, source: string): Promise<void> {
+  const { status, body, text } = await client.post(BOXES, { name, fork: source })
+  if (status !== 201 || body.status !== 'running') throw new Error(`fork ${name}: ${status} ${text}`)
+}
+
+/** Runs a command line in a box, which must succeed; its output. */
+export async function shellIn(client: Client, name: string, line: string): Promise<string> {
+  const { body, text } = await client.post(`${BOXES}/${name}/exec`, { shell: line })
+  if (body.exit_code !== 0) throw new Error(`${line} in ${name}: ${text}`)
+  return body.stdout
+}
+
 /** Stops or resumes a box, or fails. */
 export async function changePower(client: Client, name: string, action: 'stop' | 'resume'): Promise<void> {
   const { status, body, text } = await client.post(`${BOXES}/${name}/${action}`)

@@ -7,10 +7,15 @@ import { Pool } from 'undici'
 
 /** The docker API on this host, with a daemon, image and data of its own. */
 export interface DockerPeer {
-  createAndStart(name: string): Promise<void>
+  createAndStart(name: string, image?: string): Promise<void>
   /** Runs `echo` and waits for its output and exit code. */
   exec(name: string): Promise<void>
+  /** Runs a command line, which must succeed. */
+  shell(name: string, line: string): Promise<void>
+  /** Makes an image `repository:tag` of a running container. */
+  commit(name: string, image: string): Promise<void>
   remove(name: string): Promise<void>
+  removeImage(image: string): Promise<void>
   close(): Promise<void>
 }
 
@@ -33,21 +38,28 @@ export async function startDockerPeer(): Promise<DockerPeer | null> {
   }
   await waitForApi(() => call('GET', '/_ping'))
   importBusybox(directory, socketPath)
+  const exec = async (name: string, command: readonly string[]): Promise<void> => {
+    const made = JSON.parse(
+      await call('POST', `/containers/${name}/exec`, { AttachStdout: true, AttachStderr: true, Cmd: command }),
+    ) as { Id: string }
+    await call('POST', `/exec/${made.Id}/start`, { Detach: false, Tty: false })
+    const { ExitCode } = JSON.parse(await call('GET', `/exec/${made.Id}/json`)) as { ExitCode: number }
+    if (ExitCode !== 0) throw new Error(`docker exec ended with ${ExitCode}`)
+  }
   return {
-    createAndStart: async (name) => {
-      const body = { Image: 'bench:1', Cmd: ['sleep', '1000000'], HostConfig: { NetworkMode: 'none' } }
+    createAndStart: async (name, image = 'bench:1') => {
+      const body = { Image: image, Cmd: ['sleep', '1000000'], HostConfig: { NetworkMode: 'none' } }
       await call('POST', `/containers/create?name=${name}`, body)
       await call('POST', `/containers/${name}/start`)
     },
-    exec: async (name) => {
-      const made = JSON.parse(
-        await call('POST', `/containers/${name}/exec`, { AttachStdout: true, AttachStderr: true, Cmd: ['echo', 'hi'] }),
-      ) as { Id: string }
-      await call('POST', `/exec/${made.Id}/start`, { Detach: false, Tty: false })
-      const { ExitCode } = JSON.parse(await call('GET', `/exec/${made.Id}/json`)) as { ExitCode: number }
-      if (ExitCode !== 0) throw new Error(`docker exec ended with ${ExitCode}`)
+    exec: (name) => exec(name, ['echo', 'hi']),
+    shell: (name, line) => exec(name, ['sh', '-c', line]),
+    commit: async (name, image) => {
+      const [repository, tag] = image.split(':')
+      await call('POST', `/commit?container=${name}&repo=${repository}&tag=${tag}`)
     },
     remove: async (name) => void (await call('DELETE', `/containers/${name}?force=true`)),
+    removeImage: async (image) => void (await call('DELETE', `/images/${image}?force=true`)),
     close: async () => {
       await api.close()
       await stopDaemon(daemon)
@@ -71,7 +83,7 @@ function importBusybox(directory: string, socketPath: string): void {
     root="$1/root"
     mkdir -p "$root/bin" "$root/etc" "$root/tmp"
     cp /bin/busybox "$root/bin/busybox"
-    for applet in sh sleep echo; do ln -s busybox "$root/bin/$applet"; done
+    for applet in sh sleep echo mkdir head split; do ln -s busybox "$root/bin/$applet"; done
     tar -C "$root" -c . | docker --host "unix://$2" import - bench:1 >/dev/null`
   execFileSync('bash', ['-c', script, 'import', directory, socketPath], { stdio: 'pipe' })
 }

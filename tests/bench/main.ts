@@ -2,14 +2,27 @@ import { createClient } from '../helpers/client.ts'
 import { startService } from '../helpers/service.ts'
 import { benchConcurrency } from './concurrency.ts'
 import { startDockerPeer } from './docker-peer.ts'
+import { benchFork } from './fork.ts'
+import { benchForkBurst } from './fork-burst.ts'
 import { benchLambda } from './lambda.ts'
 import { benchLifeCycle } from './life-cycle.ts'
+import { benchMounts } from './mounts.ts'
 import { benchReads } from './reads.ts'
 import { benchScale } from './scale.ts'
 import { benchSecondUp } from './second-up.ts'
+import { benchUpdate } from './update.ts'
 
-/** `npm run bench [section…]`: every figure of the issue beside its target, and beside docker where it is installed. */
-const SECTIONS = { life: benchLifeCycle, burst: benchConcurrency, reads: benchReads, scale: benchScale }
+/** `npm run bench [section…]`: every figure that is promised, beside its target, and beside docker where it is installed. */
+const SECTIONS = {
+  life: benchLifeCycle,
+  burst: benchConcurrency,
+  reads: benchReads,
+  mounts: benchMounts,
+  update: benchUpdate,
+  forkburst: benchForkBurst,
+  scale: benchScale,
+  fork: benchFork,
+}
 
 async function main(names: readonly string[]): Promise<void> {
   const wants = (name: string): boolean => names.length === 0 || names.includes(name)
@@ -24,7 +37,7 @@ async function main(names: readonly string[]): Promise<void> {
       BOXYARD_RATE_LIMIT: '1000000',
       BOXYARD_RATE_BURST: '1000000',
       BOXYARD_SPARE_SLOTS: '8',
-      BOXYARD_POOL_GB: '4',
+      BOXYARD_POOL_GB: wants('fork') ? '8' : '4',
     },
   })
   const client = createClient(

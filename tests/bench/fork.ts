@@ -1,0 +1,62 @@
+import { type BenchContext, boxPath, createBox, deleteBox, forkBox, shellIn } from './context.ts'
+import type { DockerPeer } from './docker-peer.ts'
+import { percentile, report, summary, timeEach, timeOnce } from './figures.ts'
+
+/** Forks of a running box with a 5 GB root, in turn with those of a small one; docker commits and runs the same files. */
+export async function benchFork({ client, docker }: BenchContext): Promise<void> {
+  await createBox(client, 'small')
+  await createBox(client, 'large')
+  for (const line of FILL_LINES) await shellIn(client, 'large', line)
+  for (const source of ['small', 'large']) await shellIn(client, source, 'sync')
+  const times: Record<string, number[]> = { small: [], large: [] }
+  for (let i = 0; i < ROUNDS; i++) {
+    for (const source of ['small', 'large']) {
+      // The source lives: there is always something that is not written out yet.
+      await shellIn(client, source, `echo ${i} > /root/tick`)
+      times[source]?.push(await timeOnce(() => forkBox(client, `${source}-${i}`, source)))
+    }
+  }
+  await checkFork(client, `large-${ROUNDS - 1}`)
+  const [small = [], large = []] = [times['small'], times['large']]
+  const ratio = percentile(large, 0.5) / percentile(small, 0.5)
+  report('fork of a 3 MB root → running', summary(small), 'told', true)
+  report('fork of a 5 GB root → running', summary(large), '50 ms', percentile(large, 0.5) <= 50)
+  report('fork: 5 GB root against 3 MB', `${ratio.toFixed(2)}×`, '≤ 1.3×', ratio <= 1.3)
+  for (const source of ['small', 'large']) {
+    for (let i = 0; i < ROUNDS; i++) await deleteBox(client, `${source}-${i}`)
+    await deleteBox(client, source)
+  }
+  if (docker) await compareCommit(docker, percentile(large, 0.5))
+}
+
+async function checkFork(client: BenchContext['client'], name: string): Promise<void> {
+  const found = await shellIn(client, name, `find /data -type f | wc -l; cat /root/tick`)
+  if (found !== `${FILES}\n${ROUNDS - 1}\n`)
+    throw new Error(`${boxPath(name)} has not the files of its source: ${found}`)
+}
+
+async function compareCommit(docker: DockerPeer, oursMs: number): Promise<void> {
+  await docker.createAndStart('large')
+  for (const line of FILL_LINES) await docker.shell('large', line)
+  const theirs = await timeEach(DOCKER_ROUNDS, async (i) => {
+    await docker.commit('large', `fork:${i}`)
+    await docker.createAndStart(`fork-${i}`, `fork:${i}`)
+  })
+  const times = percentile(theirs, 0.5) / oursMs
+  report('docker: commit → run of 5 GB', `${summary(theirs)} = ${times.toFixed(0)}×`, 'told', true)
+  for (let i = 0; i < DOCKER_ROUNDS; i++) {
+    await docker.remove(`fork-${i}`)
+    await docker.removeImage(`fork:${i}`)
+  }
+  await docker.remove('large')
+}
+
+const ROUNDS = 30
+const DOCKER_ROUNDS = 3
+const DIRECTORIES = 59
+const FILES = DIRECTORIES * 1000
+// A thousand files of 87,000 bytes each, which nothing compresses: a piece that is quick enough for one command.
+const FILL_LINES = Array.from(
+  { length: DIRECTORIES },
+  (_, i) => `mkdir -p /data/${i} && cd /data/${i} && head -c 87000000 /dev/urandom | split -b 87000 -a 3`,
+)
