@@ -1,5 +1,6 @@
 import fs from 'node:fs'
 import { isErrno } from '../lib/syscalls-libc.ts'
+import { setMemoryLimit } from './box-memory.ts'
 import { signalMembers } from './box-signals.ts'
 
 /** Mount points of the hierarchies that bound and hold boxes; with version 2 they are one. */
@@ -17,6 +18,10 @@ export interface BoxCgroups {
   readonly version: 1 | 2
   /** Makes the box's cgroups with their limits for memory and processes. */
   create(boxId: string, limits: { ramMb: number; pidsMax: number }): void
+  /**
+   * Bounds the box's memory from now on. Throws `below_use`, and changes nothing, if it uses more that cannot be reclaimed.
+   */
+  setMemory(boxId: string, ramMb: number): Promise<void>
   /** Bounds the box's processor time from now on. */
   setCpus(boxId: string, cpus: number): void
   /** Files into which a single-threaded process writes `0` to enter the box, or one of its commands' cgroups. */
@@ -84,6 +89,7 @@ export function createBoxCgroups(layout: CgroupLayout, instanceId: string): BoxC
       for (const root of roots) fs.mkdirSync(home(root, boxId), { recursive: true })
       limitBox({ memory: home(layout.memory, boxId), pids: home(layout.pids, boxId) }, limits, isFirst)
     },
+    setMemory: (boxId, ramMb) => setMemoryLimit(home(layout.memory, boxId), ramMb, layout.version),
     setCpus: (boxId, cpus) => limitCpus(home(layout.cpu, boxId), cpus, isFirst),
     entrances: (boxId, exec) => {
       const leaf = exec === undefined ? home(layout.execs, boxId) : execHome(boxId, exec)

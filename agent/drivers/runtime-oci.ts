@@ -2,17 +2,28 @@ import fs from 'node:fs'
 import { ServiceError } from '../../shared/errors.ts'
 import type { Logger } from '../../shared/log.ts'
 import { createGate, createKeyedLock } from '../lib/locks.ts'
-import type { Network, NetworkSlot } from '../ports/network.ts'
-import type { BoxExit, BoxSpec, ExecRequest, RunningExec, Runtime, RuntimeBox } from '../ports/runtime.ts'
+import type { Network } from '../ports/network.ts'
+import type {
+  BoxExit,
+  BoxLimits,
+  BoxMount,
+  BoxSpec,
+  ExecRequest,
+  RunningExec,
+  Runtime,
+  RuntimeBox,
+} from '../ports/runtime.ts'
 import { collectBox, endCommands, killBox } from './box-end.ts'
-import { readStartTicks } from './box-handle.ts'
-import { prepareMountPoints, stageRoot, unstageRoot } from './box-root.ts'
+import { type BoxHandle, readStartTicks } from './box-handle.ts'
+import { failedStart, runInit, workHome } from './box-init.ts'
+import { createBoxMounts } from './box-mounts.ts'
+import { unstageRoot } from './box-root.ts'
 import { findBoxUser, findHome } from './box-users.ts'
-import { CRUN_COMMAND, type CrunOutcome } from './crun.ts'
+import { CRUN_COMMAND } from './crun.ts'
 import { readBootId } from './host-linux.ts'
 import { dissolve, startExec } from './oci-exec.ts'
 import { type OciHost, openOciHost } from './oci-host.ts'
-import { type BoxParts, buildBoxConfig, buildExecConfig } from './oci-spec.ts'
+import { buildExecConfig } from './oci-spec.ts'
 
 export interface OciRuntimeOptions {
   /** 8 characters of `[a-z0-9]`: the mark of everything of this instance. */
@@ -36,9 +47,13 @@ export function createOciRuntime(options: OciRuntimeOptions): Runtime {
     start: (spec) => runtime.start(spec),
     list: () => Promise.resolve(runtime.list()),
     stop: (id, end) => runtime.stop(id, end),
+    attach: (id, mount) => runtime.attach(id, mount),
+    detach: (id, source) => runtime.detach(id, source),
+    mounts: async (id) => runtime.mounts(id),
+    resize: (id, limits) => runtime.resize(id, limits),
     exec: async (id, request) => runtime.exec(id, request),
     onExit: (listener) => runtime.onExit(listener),
-    close: () => Promise.resolve(runtime.close()),
+    close: () => runtime.close(),
   }
 }
 
@@ -46,6 +61,7 @@ class OciRuntime {
   readonly #options: Required<OciRuntimeOptions>
   readonly #lock = createKeyedLock()
   readonly #gate = createGate(STARTS_AT_ONCE)
+  readonly #mounts = createBoxMounts()
   readonly #unwatch = new Map<string, () => void>()
   /** The host id of each box's id 0: by it what is left of the box's processes is known. */
   readonly #idBases = new Map<string, number>()
@@ -60,6 +76,8 @@ class OciRuntime {
   async open(): Promise<void> {
     this.#host = await openOciHost(this.#options)
     for (const id of this.#host.handles.list()) await this.#tryAdopt(this.#host, id)
+    // Nothing waits for it; if it fails the first mount tries again, and tells of it.
+    this.#mounts.open().catch(() => undefined)
   }
 
   /** A box that runs is left as it is; parts of one that does not are removed first. */
@@ -97,10 +115,30 @@ class OciRuntime {
     })
   }
 
+  attach(id: string, mount: BoxMount): Promise<void> {
+    return this.#whileRunning(id, (_, box) => this.#mounts.attach(box, mount))
+  }
+
+  detach(id: string, source: string): Promise<void> {
+    return this.#whileRunning(id, ({ cgroups }, box) => this.#mounts.detach(box, source, () => cgroups.processes(id)))
+  }
+
+  mounts(id: string): BoxMount[] {
+    const box = this.#opened().handles.readRunning(id)
+    return box === null ? [] : this.#mounts.list(box)
+  }
+
+  resize(id: string, { cpus, ramMb }: BoxLimits): Promise<void> {
+    return this.#whileRunning(id, async ({ cgroups }) => {
+      // The one that may be refused comes first.
+      await cgroups.setMemory(id, ramMb)
+      cgroups.setCpus(id, cpus)
+    })
+  }
+
   exec(id: string, request: ExecRequest): Promise<RunningExec> {
     const host = this.#opened()
-    const handle = host.handles.readRunning(id)
-    if (handle === null) throw new ServiceError('box_not_running', 'The box is not running.')
+    const handle = requireRunning(host, id)
     const user = findBoxUser(handle.rootPath, request.user)
     const task = {
       boxId: id,
@@ -118,10 +156,17 @@ class OciRuntime {
     this.#listener = listener
   }
 
-  close(): void {
+  async close(): Promise<void> {
     this.#unwatch.clear()
     this.#host?.close()
     this.#host = undefined
+    await this.#mounts.close()
+  }
+
+  /** No start or stop of the box comes in between. */
+  #whileRunning(id: string, act: (host: OciHost, box: BoxHandle) => Promise<void>): Promise<void> {
+    const host = this.#opened()
+    return this.#lock.run(id, async () => act(host, requireRunning(host, id)))
   }
 
   async #startParts(host: OciHost, spec: BoxSpec): Promise<RuntimeBox> {
@@ -131,52 +176,18 @@ class OciRuntime {
     cgroups.create(id, spec)
     const slot = await this.#options.network.join({ boxId: id, project, name })
     this.#idBases.set(id, slot.idBase)
-    const pid = await this.#gate.run(() => this.#runInit(host, spec, slot))
+    const pid = await this.#gate.run(() => runInit(host, spec, { slot, init: this.#options.initPath }))
     const crunStatus = crun.status(id)
     crun.remember(id, crunStatus, buildExecConfig(host.seccompFilter))
     cgroups.setCpus(id, spec.cpus)
     const startTicks = readStartTicks(pid)
-    if (startTicks === null) throw failedStart({ message: 'init ended at once', wasKilled: false, pid: null })
+    if (startTicks === null) throw failedStart('init ended at once')
     const { index: slotIndex, idBase } = slot
+    // Before there is a note: a box is not taken up without its data.
+    for (const mount of spec.mounts) await this.#mounts.attach({ pid, startTicks, idBase, rootPath }, mount)
     handles.write(id, { bootId: readBootId(), pid, startTicks, slotIndex, idBase, project, name, rootPath, crunStatus })
     this.#watchExit(host, id, pid)
     return { id, isRunning: true, pid }
-  }
-
-  async #runInit(host: OciHost, spec: BoxSpec, slot: NetworkSlot): Promise<number> {
-    const { cgroups, crun, watcher } = host
-    const home = workHome(host, spec.id)
-    fs.mkdirSync(home, { mode: 0o711 })
-    stageRoot(spec.rootPath, `${home}/root`, slot.userNamespace)
-    const config = buildBoxConfig(spec, this.#parts(host, spec, slot))
-    const outcome = await crun.start(spec.id, config, cgroups.entrances(spec.id))
-    watcher.collectStrays(CRUN_COMMAND)
-    // The box has a copy of its own; each mount that stayed would make the next start slower.
-    unstageRoot(`${home}/root`)
-    if (outcome.pid === null || outcome.message !== '') throw failedStart(outcome)
-    return outcome.pid
-  }
-
-  #parts(host: OciHost, spec: BoxSpec, slot: NetworkSlot): BoxParts {
-    const home = workHome(host, spec.id)
-    const texts = { hostname: `${spec.hostname}\n`, 'machine-id': `${spec.machineId}\n` }
-    for (const [name, text] of Object.entries(texts)) fs.writeFileSync(`${home}/${name}`, text, { mode: 0o644 })
-    const files: Record<string, string> = {
-      hosts: slot.hostsFile,
-      'resolv.conf': slot.resolvFile,
-      hostname: `${home}/hostname`,
-      'machine-id': `${home}/machine-id`,
-    }
-    const mountable = prepareMountPoints(spec.rootPath, Object.keys(files))
-    return {
-      stagedRoot: `${home}/root`,
-      userNamespace: slot.userNamespace,
-      networkNamespace: slot.networkNamespace,
-      init: this.#options.initPath,
-      files: Object.fromEntries(mountable.map((name) => [`/etc/${name}`, files[name] ?? ''])),
-      seccompFilter: host.seccompFilter,
-      cgroupVersion: host.cgroups.version,
-    }
   }
 
   // In this order, so that at any moment what is left is found again: processes first, the note last.
@@ -255,14 +266,10 @@ class OciRuntime {
   }
 }
 
-function workHome({ workDir }: OciHost, boxId: string): string {
-  return `${workDir}/boxes/${boxId}`
-}
-
-function failedStart(outcome: CrunOutcome): ServiceError {
-  return new ServiceError('internal', 'The box could not be started; the cause is logged under the request id.', {
-    cause: new Error(outcome.wasKilled ? 'crun was killed' : `crun: ${outcome.message}`),
-  })
+function requireRunning({ handles }: OciHost, id: string): BoxHandle {
+  const handle = handles.readRunning(id)
+  if (handle === null) throw new ServiceError('box_not_running', 'The box is not running.')
+  return handle
 }
 
 // Ids of a box's user namespace.

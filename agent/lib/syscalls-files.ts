@@ -13,14 +13,16 @@ export interface OpenRequest {
 
 /**
  * openat2(2): opens `path` below `directoryFd` (or `AT.FDCWD`); with `RESOLVE.IN_ROOT` no link leads out of it.
- * EAGAIN, a rename meanwhile, is tried again up to 100 times.
+ * EAGAIN, a rename meanwhile, is tried again up to 100 times. A path that may be no text is given as bytes that end with a
+ * zero.
  */
-export function openBelow(directoryFd: number, path: string, request: OpenRequest): number {
+export function openBelow(directoryFd: number, path: string | Buffer, request: OpenRequest): number {
   const how = Buffer.alloc(OPEN_HOW_SIZE)
   how.writeBigUInt64LE(BigInt((request.flags | O.CLOEXEC) >>> 0), 0)
   how.writeBigUInt64LE(BigInt(request.mode ?? 0), 8)
   how.writeBigUInt64LE(BigInt(request.resolve ?? 0), 16)
-  const open = (): number => checked(openat2()(SYS_OPENAT2, directoryFd, path, how, OPEN_HOW_SIZE), 'openat2', path)
+  const open = (): number =>
+    checked(openat2()(SYS_OPENAT2, directoryFd, path, how, OPEN_HOW_SIZE), 'openat2', String(path))
   return retried(open, 'EINTR', 'EAGAIN')
 }
 
@@ -47,6 +49,24 @@ export interface RenameRequest {
 export function renameBetween(request: RenameRequest): void {
   const { fromFd, fromName, toFd, toName, flags = 0 } = request
   checked(renameat2()(fromFd, fromName, toFd, toName, flags), 'renameat2', toName)
+}
+
+/** Where a file lies. */
+export interface MountPlace {
+  /** The id of its mount, as the first number of a line of `mountinfo`. */
+  mountId: number
+  /** Whether it is what is mounted there, and not something below. */
+  isMountRoot: boolean
+}
+
+/** The place of what `fd` is open on. */
+export function mountPlace(fd: number): MountPlace {
+  const facts = Buffer.alloc(STATX_BYTES)
+  checked(statx()(fd, '', AT.EMPTY_PATH, STATX_MNT_ID, facts), 'statx')
+  return {
+    mountId: Number(facts.readBigUInt64LE(STATX_MOUNT_OFFSET)),
+    isMountRoot: (facts.readBigUInt64LE(STATX_ATTRIBUTES_OFFSET) & STATX_ATTR_MOUNT_ROOT) !== 0n,
+  }
 }
 
 /** A file as its filesystem knows it, good for `openHandle` on any mount of that filesystem. */
@@ -126,8 +146,13 @@ const SYS_OPENAT2 = 437
 const OPEN_HOW_SIZE = 24
 const HANDLE_HEADER_BYTES = 8
 const HANDLE_MAX_BYTES = 128
+const STATX_BYTES = 256
+const STATX_MNT_ID = 0x1000
+const STATX_ATTRIBUTES_OFFSET = 8
+const STATX_ATTR_MOUNT_ROOT = 0x2000n
+const STATX_MOUNT_OFFSET = 144
 
-const openat2 = lazyNative<(call: number, fd: number, path: string, how: Buffer, size: number) => number>(
+const openat2 = lazyNative<(call: number, fd: number, path: string | Buffer, how: Buffer, size: number) => number>(
   null,
   'syscall',
   { result: 'long', args: ['long', 'int', 'str', 'void *', 'ulong'] },
@@ -144,6 +169,11 @@ const renameat2 = lazyNative<(fromFd: number, fromName: string, toFd: number, to
   null,
   'renameat2',
   { result: 'int', args: ['int', 'str', 'int', 'str', 'uint'] },
+)
+const statx = lazyNative<(fd: number, path: string, flags: number, mask: number, facts: Buffer) => number>(
+  null,
+  'statx',
+  { result: 'int', args: ['int', 'str', 'int', 'uint', 'void *'] },
 )
 const nameToHandleAt = lazyNative<(fd: number, path: string, handle: Buffer, mountId: Buffer, flags: number) => number>(
   null,

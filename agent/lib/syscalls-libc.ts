@@ -31,10 +31,17 @@ export function lazyNative<T extends (...args: never[]) => unknown>(
   signature: { result: NativeType; args: NativeType[] },
 ): () => NativeFunction<T> {
   let bound: NativeFunction<T> | undefined
-  return () => {
+  const bind = (): NativeFunction<T> => {
     bound ??= koffi.load(library).func(name, signature.result, signature.args) as unknown as NativeFunction<T>
     return bound
   }
+  if (library === null) libcBinders.push(bind)
+  return bind
+}
+
+/** Binds the functions of libc that this thread has declared, so that none is looked up where that might read files. */
+export function bindLibc(): void {
+  for (const bind of libcBinders) bind()
 }
 
 /** The value, or a SyscallError from errno if it is negative; call it right after the native call. */
@@ -84,6 +91,7 @@ export function addressOf(buffer: Buffer): bigint {
   return koffi.address(buffer)
 }
 
+const libcBinders: (() => unknown)[] = []
 const ERROR_NAMES = new Map(
   Object.entries(os.constants.errno)
     .filter(([name]) => name !== 'EWOULDBLOCK' && name !== 'ENOTSUP')

@@ -23,9 +23,12 @@ export async function mountFilesystemAsync(request: MountRequest): Promise<void>
   await checkedAsync('mount', (done) => mount().async(source, target, type, flags, data ?? null, done))
 }
 
-/** umount2(2); `UMOUNT.DETACH` takes a busy mount out of sight. EINVAL: nothing is mounted there. */
-export function unmount(target: string, flags = 0): void {
-  checked(umount2()(target, flags), 'umount2', target)
+/**
+ * umount2(2); `UMOUNT.DETACH` takes a busy mount out of sight. EINVAL: nothing is mounted there. A path that may be no text
+ * is given as bytes that end with a zero.
+ */
+export function unmount(target: string | Buffer, flags = 0): void {
+  checked(umount2()(target, flags), 'umount2', String(target))
 }
 
 /** As `unmount`, on a pool thread: what is dirty is written out first. */
@@ -47,21 +50,30 @@ export function attachMountAt(mountFd: number, path: string): void {
   checked(moveMount()(SYS_MOVE_MOUNT, mountFd, '', AT.FDCWD, path, MOVE_MOUNT_F_EMPTY_PATH), 'move_mount', path)
 }
 
+/** Attaches the detached mount `mountFd` at the directory that `directoryFd` is open on: no path is walked. */
+export function attachMountTo(mountFd: number, directoryFd: number): void {
+  const flags = MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH
+  checked(moveMount()(SYS_MOVE_MOUNT, mountFd, '', directoryFd, '', flags), 'move_mount')
+}
+
 export interface MountAttributes {
   /** Sum of `MOUNT_ATTR` bits to set. */
   set?: number
   clear?: number
   /** User namespace whose id maps the mount takes (idmapped mount). */
   userNamespaceFd?: number
+  /** Neither gets nor passes on what is mounted in other namespaces. */
+  isPrivate?: boolean
   recursive?: boolean
 }
 
 /** mount_setattr(2) on a detached mount: flags, and ids mapped by a user namespace. */
 export function setMountAttributes(mountFd: number, attributes: MountAttributes): void {
-  const { set = 0, clear = 0, userNamespaceFd, recursive = false } = attributes
+  const { set = 0, clear = 0, userNamespaceFd, isPrivate = false, recursive = false } = attributes
   const argument = Buffer.alloc(MOUNT_ATTR_SIZE)
   argument.writeBigUInt64LE(BigInt(userNamespaceFd === undefined ? set : set | MOUNT_ATTR.IDMAP), 0)
   argument.writeBigUInt64LE(BigInt(clear), 8)
+  argument.writeBigUInt64LE(BigInt(isPrivate ? MS.PRIVATE : 0), 16)
   argument.writeBigUInt64LE(BigInt(userNamespaceFd ?? 0), 24)
   const flags = AT.EMPTY_PATH | (recursive ? AT.RECURSIVE : 0)
   const result = mountSetattr()(SYS_MOUNT_SETATTR, mountFd, '', flags, argument, MOUNT_ATTR_SIZE)
@@ -107,6 +119,7 @@ const SYS_MOUNT_SETATTR = 442
 const OPEN_TREE_CLONE = 1
 const OPEN_TREE_CLOEXEC = 0o2000000
 const MOVE_MOUNT_F_EMPTY_PATH = 4
+const MOVE_MOUNT_T_EMPTY_PATH = 0x40
 const MOUNT_ATTR_SIZE = 32
 
 type Text = string | null
@@ -119,7 +132,7 @@ const mount = lazyNative<(source: Text, target: string, type: Text, flags: numbe
     args: ['str', 'str', 'str', 'ulong', 'str'],
   },
 )
-const umount2 = lazyNative<(target: string, flags: number) => number>(null, 'umount2', {
+const umount2 = lazyNative<(target: string | Buffer, flags: number) => number>(null, 'umount2', {
   result: 'int',
   args: ['str', 'int'],
 })

@@ -163,5 +163,6 @@ const DEFAULTS = {
   ramMb: 256,
   pidsMax: 256,
   environment: {},
+  mounts: [],
 }
 const APPLETS = execFileSync('/bin/busybox', ['--list'], { encoding: 'utf8' }).trim().split('\n')
