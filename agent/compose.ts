@@ -57,8 +57,6 @@ export async function startAgent(deps: DeploymentDeps & { version: Version }, si
   const deployment = openDeployment(deps, { exclusive: true })
   const { store, tokens } = deployment
   await ensureAdminToken(settings.dataDir, tokens)
-  const lost = await store.execs.loseRunning(clock.now())
-  if (lost > 0) logger.warn('commands of the last process are lost', { execs: lost })
   const drivers = await openEmbeddedDrivers(deps, deployment)
   const { limits } = settings
   const reconciler = new Reconciler({ ...drivers, store, clock, logger, bootId: readBootId(), limits })
@@ -67,7 +65,7 @@ export async function startAgent(deps: DeploymentDeps & { version: Version }, si
   await reconciler.recover()
   await ensureBases(settings.bases, { ...drivers, store, clock, notices: deps.notices }, signal)
   await scheduleUpkeep({ store, clock, closers, logger, limits })
-  const execs = createExecs({ store, runtime: drivers.runtime, clock, logger, limits })
+  const execs = createExecs({ ...drivers, store, clock, logger, limits })
   const health = (): Promise<Health> =>
     reportHealth({
       ...drivers,
@@ -203,6 +201,7 @@ function toldLimits(settings: AgentSettings): Record<string, number> {
     memory_reserve_bytes: limits.memoryReserveBytes,
     pids_per_box: limits.pidsPerBox,
     exec_output_bytes: limits.execOutputBytes,
+    exec_kept_bytes: limits.execKeptBytes,
     exec_records_per_box: limits.execRecordsPerBox,
     exec_record_bytes_per_box: limits.execRecordBytesPerBox,
     execs_at_once: limits.execsAtOnce,

@@ -31,7 +31,9 @@ export interface AgentLimits {
   memoryOvercommit: number
   memoryReserveBytes: number
   startsAtOnce: number
+  /** Of a stream: told with its command, and kept. */
   execOutputBytes: number
+  execKeptBytes: number
   execRecordsPerBox: number
   execRecordBytesPerBox: number
   execsAtOnce: number
@@ -110,8 +112,9 @@ const DAY_MS = 86_400_000
 
 const FIXED_LIMITS = {
   execOutputBytes: 1024 ** 2,
+  execKeptBytes: 8 * 1024 ** 2,
   execRecordsPerBox: 1000,
-  execRecordBytesPerBox: 32 * 1024 ** 2,
+  execRecordBytesPerBox: 64 * 1024 ** 2,
   execsAtOnce: 512,
   lingeringExecs: 256,
   startDeadlineMs: 60_000,

@@ -1,11 +1,14 @@
 import { chmodSync, mkdirSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Deployment, DeploymentDeps } from './deployment.ts'
 import { createHostBaseBuilder } from './drivers/base-host.ts'
 import { openBtrfsPool } from './drivers/cow-btrfs.ts'
+import { createExecOutputs } from './drivers/exec-outputs.ts'
 import { createNftNetwork } from './drivers/network-nft.ts'
 import { createOciRuntime } from './drivers/runtime-oci.ts'
 import type { BaseBuilder } from './ports/base-builder.ts'
 import type { CowFilesystem } from './ports/cow-filesystem.ts'
+import type { ExecOutputs } from './ports/exec-outputs.ts'
 import type { Network } from './ports/network.ts'
 import type { Runtime } from './ports/runtime.ts'
 
@@ -15,6 +18,7 @@ export interface EmbeddedDrivers {
   network: Network
   runtime: Runtime
   builder: BaseBuilder
+  outputs: ExecOutputs
 }
 
 /**
@@ -47,5 +51,6 @@ export async function openEmbeddedDrivers(deps: DeploymentDeps, deployment: Depl
   const runtime = decorate('runtime', createOciRuntime({ instanceId, runDir, network: slots, logger }))
   await runtime.open()
   closers.add('runtime', () => runtime.close())
-  return { filesystem, network: slots, runtime, builder: createHostBaseBuilder() }
+  const outputs = createExecOutputs({ directory: join(dataDir, 'execs'), keptBytes: settings.limits.execKeptBytes })
+  return { filesystem, network: slots, runtime, builder: createHostBaseBuilder(), outputs }
 }

@@ -10,13 +10,14 @@ import { withDeadline } from './deadline.ts'
 import { createKeyedQueue, type KeyedQueue } from './keyed-queue.ts'
 import { createLimiter, type Limiter } from './limiter.ts'
 import { type BoxStep, type BoxWorld, type Outcome, planBox, READY, STOPPED } from './plan.ts'
-import { createGraves, type Graves } from './tombstones.ts'
+import { createGraves, type Graves, type GravesDeps } from './tombstones.ts'
 import { createWaiters, type Waiters } from './waiters.ts'
 
 export interface ReconcilerDeps {
   store: Store
   runtime: Runtime
   filesystem: CowFilesystem
+  outputs: GravesDeps['outputs']
   clock: Clock
   logger: Logger
   /** Of the running kernel. */

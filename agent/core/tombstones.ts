@@ -1,6 +1,7 @@
 import type { Logger } from '../../shared/log.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { CowFilesystem } from '../ports/cow-filesystem.ts'
+import type { ExecOutputs } from '../ports/exec-outputs.ts'
 import type { Runtime } from '../ports/runtime.ts'
 import type { Store, Tombstone } from '../ports/store.ts'
 import { withDeadline } from './deadline.ts'
@@ -24,12 +25,13 @@ export interface GravesDeps {
   store: Store
   runtime: Runtime
   filesystem: CowFilesystem
+  outputs: Pick<ExecOutputs, 'removeBox'>
   clock: Clock
   logger: Logger
 }
 
 /** What it holds is bounded by the tombstones stored. */
-export function createGraves({ store, runtime, filesystem, clock, logger }: GravesDeps): Graves {
+export function createGraves({ store, runtime, filesystem, outputs, clock, logger }: GravesDeps): Graves {
   const graves = new Map<string, Tombstone>()
   const failures = new Map<string, string>()
   const held = new Map<string, readonly string[]>()
@@ -53,6 +55,7 @@ export function createGraves({ store, runtime, filesystem, clock, logger }: Grav
     if (!tombstone) return
     const tree = filesystem.path(tombstone.root)
     if (!isFree([tree])) throw new Error(`a deleted box still has ${tombstone.root} mounted`)
+    await outputs.removeBox(id)
     await filesystem.destroy(tombstone.root)
     await store.tombstones.remove(id)
     graves.delete(id)

@@ -101,6 +101,6 @@ describe('a step that fails', () => {
     await client.delete(`${boxes}/stuck`)
     await client.delete(`${boxes}/wedged`)
     for (let attempt = 0; attempt < 100 && readWorld(service).roots.length > 0; attempt++) await sleep(50)
-    expect(readWorld(service)).toEqual({ running: [], states: [], roots: [] })
+    expect(readWorld(service)).toEqual({ running: [], states: [], roots: [], volumes: [] })
   }, 60_000)
 })

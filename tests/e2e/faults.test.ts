@@ -3,12 +3,19 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { type Answer, type Client, createClient } from '../helpers/client.ts'
 import { pickSample } from '../helpers/sample.ts'
 import { startService, type TestService } from '../helpers/service.ts'
-import { ageByOneBoot, pidsOf, readWorld } from '../helpers/world.ts'
+import { ageByOneBoot, limitsOf, mountsOf, pidsOf, readWorld } from '../helpers/world.ts'
 
 /** Steps at which the agent is killed, by what it was doing; each is a call from the core or the runtime to a port. */
-const STEPS: Record<'create' | 'stop' | 'resume' | 'delete', string[]> = {
+const STEPS = {
   create: around(
-    ['store.boxes.insert', 'filesystem.snapshot', 'runtime.start', 'network.join', 'store.boxes.replace'],
+    [
+      'store.tombstones.insert',
+      'store.boxes.insert',
+      'filesystem.snapshot',
+      'runtime.start',
+      'network.join',
+      'store.boxes.replace',
+    ],
     [
       ...[1, 3, 6, 10, 15, 25].map((ms) => `runtime.start:during-${ms}:1`),
       ...[0, 2].map((ms) => `filesystem.snapshot:during-${ms}:1`),
@@ -34,9 +41,27 @@ const STEPS: Record<'create' | 'stop' | 'resume' | 'delete', string[]> = {
     ['store.boxes.remove', 'runtime.stop', 'network.leave', 'filesystem.destroy', 'store.tombstones.remove'],
     [...[1, 3, 6].map((ms) => `runtime.stop:during-${ms}:1`)],
   ),
-}
-const ALL = Object.entries(STEPS).flatMap(([action, steps]) => steps.map((step) => [action, step] as const))
-const CHOSEN = process.env['TEST_FAULTS'] === 'all' ? ALL : pickSample(ALL, 10)
+  fork: around(
+    ['store.tombstones.insert', 'filesystem.snapshot', 'store.boxes.insert', 'runtime.start'],
+    [
+      ...[0, 1].map((ms) => `filesystem.snapshot:during-${ms}:1`),
+      ...[2, 8].map((ms) => `runtime.start:during-${ms}:1`),
+    ],
+  ),
+  attach: around(['store.boxes.replaceMounts', 'runtime.attach'], ['runtime.attach:during-0:1']),
+  detach: around(['runtime.detach', 'store.boxes.replaceMounts'], ['runtime.detach:during-0:1']),
+  update: around(['runtime.resize', 'filesystem.setQuota', 'store.boxes.replace'], []),
+  resumeMounted: around(['runtime.start'], [...[4, 10, 14].map((ms) => `runtime.start:during-${ms}:1`)]),
+  createVolume: around(
+    ['store.tombstones.insert', 'filesystem.create', 'filesystem.setQuota', 'store.volumes.insert'],
+    [],
+  ),
+  updateVolume: around(['filesystem.setQuota', 'store.volumes.replace'], []),
+  deleteVolume: around(['store.volumes.remove', 'filesystem.destroy', 'store.tombstones.remove'], []),
+} satisfies Record<string, string[]>
+type Action = keyof typeof STEPS
+const ALL = Object.entries(STEPS).flatMap(([action, steps]) => steps.map((step) => [action as Action, step] as const))
+const CHOSEN = process.env['TEST_FAULTS'] === 'all' ? ALL : pickSample(ALL, 16)
 
 let service: TestService
 const client: Client = createClient(
@@ -44,6 +69,9 @@ const client: Client = createClient(
   () => service.adminToken,
 )
 const boxes = '/v1/projects/faults/boxes'
+const data = '/v1/projects/faults/data'
+const SMALL = { ram_mb: 64, cpus: 0.5, storage_gb: 1 }
+const LARGE = { ram_mb: 128, cpus: 1, storage_gb: 2 }
 
 beforeAll(async () => {
   service = await startService({ agentScript: 'tests/fixtures/faulty-agent.ts' })
@@ -60,10 +88,11 @@ describe('kill -9 of the agent', () => {
     async (action, step) => {
       const witness = (await client.get(`${boxes}/witness`)).body
       const witnessPids = pidsOf(service, witness.id)
-      if (action !== 'create') await client.post(boxes, { name: 'victim' })
-      if (action === 'resume') await client.post(`${boxes}/victim/stop`)
+      await prepare(action)
       await service.killAgent('SIGTERM')
       await service.startAgent({ TEST_FAULT: step })
+      // What the start itself looks after is over by then, mostly; what is hit of it instead must heal as well.
+      await sleep(100)
       process.kill(service.agentPid, 'SIGUSR2')
 
       const answer = await act(action)
@@ -71,12 +100,12 @@ describe('kill -9 of the agent', () => {
       if (!step.includes('during')) expect(isAlive(service.agentPid)).toBe(false)
       await service.killAgent()
       await service.startAgent({ TEST_FAULT: '' })
-      const after = await settledBox('victim')
 
-      holdAnswer(action, answer, after)
+      await holdAnswer(action, answer, await settledBox('victim'))
       expect(pidsOf(service, witness.id)).toEqual(witnessPids)
       await expectAgreement()
-      if (after) expect((await client.delete(`${boxes}/victim`)).status).toBe(204)
+      for (const name of ['victim', 'heir']) await client.delete(`${boxes}/${name}`)
+      await client.delete(`${data}/vol`)
       await expectAgreement()
     },
     60_000,
@@ -112,15 +141,35 @@ describe('kill -9 of the agent', () => {
   }, 60_000)
 })
 
-async function act(action: string): Promise<Answer | null> {
+/** The world in which an action is begun. */
+async function prepare(action: Action): Promise<void> {
+  const isVolume = ['attach', 'detach', 'resumeMounted', 'updateVolume', 'deleteVolume'].includes(action)
+  if (isVolume) await client.post(data, { name: 'vol', size_gb: 1 })
+  if (action === 'create' || action.endsWith('Volume')) return
+  await client.post(boxes, { name: 'victim', config: SMALL })
+  await client.shell('faults', 'victim', 'echo data > /root/data')
+  if (action === 'detach' || action === 'resumeMounted') await act('attach')
+  if (action.startsWith('resume')) await client.post(`${boxes}/victim/stop`)
+}
+
+async function act(action: Action): Promise<Answer> {
   const path = `${boxes}/victim`
-  const call = {
-    create: () => client.post(boxes, { name: 'victim' }),
+  const attached = { box: 'victim', path: '/mnt/vol' }
+  const call: Record<Action, () => Promise<Answer>> = {
+    create: () => client.post(boxes, { name: 'victim', config: SMALL }),
     stop: () => client.post(`${path}/stop`),
     resume: () => client.post(`${path}/resume`),
     delete: () => client.delete(path),
-  }[action]
-  const answer = (await call?.()) ?? null
+    fork: () => client.post(boxes, { name: 'heir', fork: 'victim' }),
+    attach: () => client.post(`${data}/vol/attach`, attached),
+    detach: () => client.post(`${data}/vol/detach`, { box: 'victim' }),
+    update: () => client.put(path, { config: LARGE }),
+    resumeMounted: () => client.post(`${path}/resume`),
+    createVolume: () => client.post(data, { name: 'vol', size_gb: 1 }),
+    updateVolume: () => client.put(`${data}/vol`, { size_gb: 2 }),
+    deleteVolume: () => client.delete(`${data}/vol`),
+  }
+  const answer = await call[action]()
   // What goes on after the answer is to be hit as well.
   await sleep(100)
   return answer
@@ -135,11 +184,21 @@ function isAlive(pid: number): boolean {
 }
 
 /** An answered 2xx holds; what was refused may have happened or not, but is whole. */
-function holdAnswer(action: string, answer: Answer | null, box: { status: string } | null): void {
-  const isDone = answer !== null && answer.status < 300
-  if (!isDone) return
-  const expected = { create: 'running', stop: 'stopped', resume: 'running' }[action] ?? null
-  expect(box?.status ?? null).toBe(expected)
+async function holdAnswer(action: Action, answer: Answer, box: { status: string } | null): Promise<void> {
+  if (answer.status >= 300) return
+  const status = { create: 'running', stop: 'stopped', delete: null }[String(action)]
+  expect(box?.status ?? null).toBe(status === undefined ? (action.endsWith('Volume') ? null : 'running') : status)
+  const volume = (await client.get(`${data}/vol`)).body
+  if (action === 'attach' || action === 'resumeMounted') expect(volume.attachments).toHaveLength(1)
+  if (action === 'detach') expect(volume.attachments).toEqual([])
+  if (action === 'update') expect((await client.get(`${boxes}/victim`)).body.config).toMatchObject(LARGE)
+  if (action === 'createVolume' || action === 'updateVolume')
+    expect(volume.size_gb).toBe(action === 'createVolume' ? 1 : 2)
+  if (action === 'deleteVolume') expect(volume.code).toBe('volume_not_found')
+  if (action === 'fork') {
+    expect((await settledBox('heir'))?.status).toBe('running')
+    expect((await client.shell('faults', 'heir', 'cat /root/data')).body.stdout).toBe('data\n')
+  }
 }
 
 async function settledBox(name: string): Promise<{ id: string; status: string } | null> {
@@ -152,19 +211,47 @@ async function settledBox(name: string): Promise<{ id: string; status: string } 
   throw new Error(`${name} stays pending`)
 }
 
-/** The records, the processes, the runtime's state and the pool tell of the same boxes. */
+/** The records, the processes with their mounts and limits, the runtime's state and the pool tell of the same. */
 async function expectAgreement(): Promise<void> {
   let last: unknown
   for (let attempt = 0; attempt < 100; attempt++) {
-    const records: { id: string; status: string }[] = (await client.get(boxes)).body.boxes
-    const running = records.filter(({ status }) => status === 'running').map(({ id }) => id)
-    const world = readWorld(service)
-    const expected = { running: running.sort(), states: [...running].sort(), roots: records.map(({ id }) => id).sort() }
+    const records: BoxView[] = (await client.get(boxes)).body.boxes
+    const volumes: { id: string; name: string }[] = (await client.get(data)).body.volumes
+    const running = records.filter(({ status }) => status === 'running')
+    const ids = running.map(({ id }) => id).sort()
+    const world = { ...readWorld(service), boxes: running.map(({ id }) => seenBox(id)) }
+    const expected = {
+      running: ids,
+      states: ids,
+      roots: records.map(({ id }) => id).sort(),
+      volumes: volumes.map(({ id }) => id).sort(),
+      boxes: running.map((record) => recordedBox(record, volumes)),
+    }
     if (JSON.stringify(world) === JSON.stringify(expected)) return
     last = { world, expected }
     await sleep(50)
   }
   throw new Error(`record and world differ: ${JSON.stringify(last)}`)
+}
+
+interface BoxView {
+  id: string
+  status: string
+  config: { cpus: number; ram_mb: number }
+  data_mounts: { name: string; path: string; read_only: boolean }[]
+}
+
+function seenBox(id: string): unknown {
+  return { ...limitsOf(service, id), mounts: mountsOf(service, id) }
+}
+
+function recordedBox({ config, data_mounts: mounts }: BoxView, volumes: { id: string; name: string }[]): unknown {
+  const idOf = (name: string): string | undefined => volumes.find((volume) => volume.name === name)?.id
+  return {
+    ramMb: config.ram_mb,
+    cpus: config.cpus,
+    mounts: mounts.map(({ name, path, read_only: readOnly }) => ({ volume: idOf(name), path, readOnly })),
+  }
 }
 
 function around(calls: readonly string[], more: readonly string[]): string[] {

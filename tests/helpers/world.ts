@@ -11,6 +11,8 @@ export interface World {
   states: string[]
   /** Roots of boxes in the pool. */
   roots: string[]
+  /** Data volumes in the pool. */
+  volumes: string[]
 }
 
 /** Reads cgroups, runtime state and pool; the pool is looked at through the agent's own mount namespace. */
@@ -28,7 +30,41 @@ export function readWorld(service: TestService): World {
       .filter((name) => name.startsWith('sub_'))
       .map((name) => name.slice(4))
       .sort(),
+    volumes: list(pool)
+      .filter((name) => name.startsWith('vol_'))
+      .sort(),
   }
+}
+
+/** A data volume as the processes of a box see it. */
+export interface SeenMount {
+  volume: string
+  path: string
+  readOnly: boolean
+}
+
+/** The data volumes in the mount namespace of a box, by their paths. */
+export function mountsOf(service: TestService, boxId: string): SeenMount[] {
+  const [init] = pidsOf(service, boxId)
+  return readText(`/proc/${init}/mountinfo`)
+    .split('\n')
+    .flatMap((line) => {
+      const [, , , root = '', path = '', options = ''] = line.split(' ')
+      return root.startsWith('/vol_') ? [{ volume: root.slice(1), path, readOnly: /^ro\b/.test(options) }] : []
+    })
+    .sort((a, b) => (a.path < b.path ? -1 : 1))
+}
+
+/** What the kernel grants a box: memory in MiB, processors in cores. */
+export function limitsOf(service: TestService, boxId: string): { ramMb: number; cpus: number } {
+  const instance = readFileSync(join(service.dataDir, 'instance'), 'utf8').trim()
+  const read = (file: string): string =>
+    cgroupPaths(instance)
+      .map((path) => readText(join(path, boxId, file)).trim())
+      .find((text) => text !== '') ?? ''
+  const [quota, period] = read('cpu.max') === '' ? [read('cpu.cfs_quota_us'), '100000'] : read('cpu.max').split(' ')
+  const bytes = Number(read('memory.limit_in_bytes') || read('memory.max'))
+  return { ramMb: bytes / 1024 ** 2, cpus: Number(quota) / Number(period) }
 }
 
 /** Lets all that a stopped agent wrote down be of the boot before this one, as after a reboot. */
