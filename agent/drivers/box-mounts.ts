@@ -33,7 +33,10 @@ export function createBoxMounts(): BoxMounts {
     open: () => mounter.open(),
     attach: (box, mount) => attach(mounter, box, mount),
     detach: (box, source, processes) => detach(mounter, box, { source, processes }),
-    list: (box) => readTable(box).data.map(({ source, path, readOnly }) => ({ source, path, readOnly })),
+    list: (box) => {
+      const { data } = readTable(box)
+      return runs(box) ? data.map(({ source, path, readOnly }) => ({ source, path, readOnly })) : []
+    },
     close: () => mounter.close(),
   }
 }
@@ -68,7 +71,7 @@ async function checkSame(
   box: MountedBox,
   { present, mount }: { present: DataMount; mount: BoxMount },
 ): Promise<void> {
-  const outcome = await mounter.run({ act: 'locate', namespaceFd: openNamespace(box, 'mnt'), path: mount.path })
+  const outcome = await mounter.run({ act: 'locate', namespaceFd: openNamespaces(box, 'mnt')[0], path: mount.path })
   const isThere = outcome.end === 'taken' && outcome.mountId === present.id
   if (!isThere) throw pathInvalid(`The volume is mounted at ${present.path} in the box.`)
   if (present.readOnly !== mount.readOnly)
@@ -80,47 +83,48 @@ async function mountTree(
   box: MountedBox,
   { mount, mountIds }: { mount: BoxMount; mountIds: readonly number[] },
 ): Promise<NamespaceOutcome> {
-  const namespaceFd = openNamespace(box, 'mnt')
+  const [namespaceFd, userNamespaceFd] = openNamespaces(box, 'mnt', 'user')
   let treeFd: number
   try {
-    treeFd = cloneTree(box, mount)
+    treeFd = cloneTree(mount, userNamespaceFd)
   } catch (error) {
     closeFd(namespaceFd)
     throw error
+  } finally {
+    closeFd(userNamespaceFd)
   }
   try {
     return await mounter.run({ act: 'attach', namespaceFd, treeFd, path: mount.path, owner: box.idBase, mountIds })
   } catch (error) {
-    if (isErrno(error, 'ENOSPC', 'EDQUOT'))
-      throw new ServiceError('storage_full', 'The box has no space left for the directory to mount on.', {
-        cause: error,
-      })
-    if (isErrno(error, 'EROFS'))
-      throw pathInvalid('A directory is missing, and the volume it would be in is read-only.')
-    if (isErrno(error, ...PATH_FAULTS))
-      throw pathInvalid(
-        'The path leads through a file, a broken or circular link, or a directory that does not stay.',
-        error,
-      )
+    throw explainFailure(error)
+  }
+}
+
+function cloneTree({ source, readOnly }: BoxMount, userNamespaceFd: number): number {
+  const treeFd = cloneMount(AT.FDCWD, source)
+  try {
+    const set = MOUNT_ATTR.NOSUID | MOUNT_ATTR.NODEV | (readOnly ? MOUNT_ATTR.RDONLY : 0)
+    setMountAttributes(treeFd, { set, userNamespaceFd, isPrivate: true })
+    return treeFd
+  } catch (error) {
+    closeFd(treeFd)
     throw error
   }
 }
 
-function cloneTree(box: MountedBox, { source, readOnly }: BoxMount): number {
-  const userNamespaceFd = openNamespace(box, 'user')
-  try {
-    const treeFd = cloneMount(AT.FDCWD, source)
-    try {
-      const set = MOUNT_ATTR.NOSUID | MOUNT_ATTR.NODEV | (readOnly ? MOUNT_ATTR.RDONLY : 0)
-      setMountAttributes(treeFd, { set, userNamespaceFd, isPrivate: true })
-      return treeFd
-    } catch (error) {
-      closeFd(treeFd)
-      throw error
-    }
-  } finally {
-    closeFd(userNamespaceFd)
-  }
+function explainFailure(error: unknown): unknown {
+  if (isErrno(error, 'ENOSPC', 'EDQUOT'))
+    return new ServiceError('storage_full', 'The box has no space left for the directory to mount on.', {
+      cause: error,
+    })
+  if (isErrno(error, 'EROFS'))
+    return pathInvalid('A directory is missing, and the volume it would be in is read-only.', error)
+  if (isErrno(error, ...PATH_FAULTS))
+    return pathInvalid(
+      'The path leads through a file, a broken or circular link, or a directory that does not stay.',
+      error,
+    )
+  return error
 }
 
 async function detach(
@@ -132,7 +136,7 @@ async function detach(
     const found = readTable(box).data.find((each) => each.source === source)
     if (found === undefined) return
     const task = { act: 'unmount', path: found.rawPath, mountId: found.id } as const
-    const { end } = await mounter.run({ ...task, namespaceFd: openNamespace(box, 'mnt') })
+    const { end } = await mounter.run({ ...task, namespaceFd: openNamespaces(box, 'mnt')[0] })
     if (end === 'unmounted') return
     if (end === 'moved') moves++
     else {
@@ -181,10 +185,9 @@ function readTable(box: MountedBox): MountTable {
   return { all, data, mountIds: ofDisk.map(({ id }) => id) }
 }
 
-function readMountInfo(box: MountedBox): Buffer {
+function readMountInfo({ pid }: MountedBox): Buffer {
   try {
-    const bytes = fs.readFileSync(`/proc/${box.pid}/mountinfo`)
-    return runs(box) ? bytes : Buffer.alloc(0)
+    return fs.readFileSync(`/proc/${pid}/mountinfo`)
   } catch (error) {
     // A process that has ended, and is not collected yet, has no namespace any more.
     if (isErrno(error, 'ENOENT', 'ESRCH', 'EINVAL')) return Buffer.alloc(0)
@@ -192,17 +195,20 @@ function readMountInfo(box: MountedBox): Buffer {
   }
 }
 
-function openNamespace(box: MountedBox, kind: 'mnt' | 'user'): number {
-  let fd: number
+// Only after they are open is it certain whose they are: the number of a process that ends is given away.
+function openNamespaces<const T extends readonly ('mnt' | 'user')[]>(
+  box: MountedBox,
+  ...kinds: T
+): { [K in keyof T]: number } {
+  const fds: number[] = []
   try {
-    fd = fs.openSync(`/proc/${box.pid}/ns/${kind}`, 'r')
-  } catch (error) {
+    for (const kind of kinds) fds.push(fs.openSync(`/proc/${box.pid}/ns/${kind}`, 'r'))
     if (!runs(box)) throw notRunning()
-    throw error
+    return fds as { [K in keyof T]: number }
+  } catch (error) {
+    fds.forEach(closeFd)
+    throw runs(box) ? error : notRunning()
   }
-  if (runs(box)) return fd
-  closeFd(fd)
-  throw notRunning()
 }
 
 function runs({ pid, startTicks }: MountedBox): boolean {
