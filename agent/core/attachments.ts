@@ -5,7 +5,7 @@ import type { CowFilesystem } from '../ports/cow-filesystem.ts'
 import type { Runtime } from '../ports/runtime.ts'
 import type { VolumeRecord } from '../ports/storage-store.ts'
 import type { BoxRecord, MountRecord, Store } from '../ports/store.ts'
-import { boxMountOf } from './box-start.ts'
+import { boxMountOf, unlessEnded } from './box-start.ts'
 import type { Boxes } from './boxes.ts'
 import { checkMountPath, checkPathIsFree } from './mount-paths.ts'
 import { checkIfMatch } from './preconditions.ts'
@@ -95,7 +95,7 @@ async function attach(deps: AttachmentsDeps, boxId: string, { mount, isRunning, 
   try {
     const tree = boxMountOf(mount, filesystem)
     if (!mount.readOnly && !(await reconciler.untilFree([tree.source], waitMs))) throw stillHeld(mount)
-    await runtime.attach(record.id, tree)
+    await unlessEnded(runtime.attach(record.id, tree))
   } catch (error) {
     await undo(deps, boxId, mount)
     throw error
@@ -105,7 +105,7 @@ async function attach(deps: AttachmentsDeps, boxId: string, { mount, isRunning, 
 
 async function undo(deps: AttachmentsDeps, boxId: string, { volumeId, subvolume }: MountRecord): Promise<void> {
   try {
-    await deps.runtime.detach(boxId, deps.filesystem.path(subvolume))
+    await unlessEnded(deps.runtime.detach(boxId, deps.filesystem.path(subvolume)))
     await changeMounts(deps, boxId, ({ mounts }) => without(mounts, volumeId))
   } catch (cause) {
     deps.reconciler.verify(boxId)
@@ -122,7 +122,7 @@ async function detach(
   const { runtime, filesystem, reconciler } = deps
   const record = await readBox(deps, boxId)
   if (!record.mounts.some(({ volumeId }) => volumeId === volume.id)) throw notAttached(volume, record)
-  if (isRunning) await runtime.detach(boxId, filesystem.path(volume.subvolume))
+  if (isRunning) await unlessEnded(runtime.detach(boxId, filesystem.path(volume.subvolume)))
   try {
     return await changeMounts(deps, boxId, (now) => without(now.mounts, volume.id))
   } catch (error) {

@@ -44,6 +44,15 @@ export function boxMountOf({ subvolume, path, readOnly }: MountRecord, filesyste
   return { source: filesystem.path(subvolume), path, readOnly }
 }
 
+/** The outcome of a change to a running box; one that has ended meanwhile gets it with its next start. */
+export async function unlessEnded(change: Promise<void>): Promise<void> {
+  try {
+    await change
+  } catch (error) {
+    if (!(error instanceof ServiceError) || error.code !== 'box_not_running') throw error
+  }
+}
+
 /** Bytes of a size in GiB. */
 export function bytesOf(gib: number): number {
   return Math.ceil(gib * 1024 ** 3)

@@ -3,7 +3,7 @@ import type { Logger } from '../../shared/log.ts'
 import type { CowFilesystem } from '../ports/cow-filesystem.ts'
 import type { BoxMount, Runtime } from '../ports/runtime.ts'
 import type { BoxRecord, Store } from '../ports/store.ts'
-import { boxMountOf, bytesOf } from './box-start.ts'
+import { boxMountOf, bytesOf, unlessEnded } from './box-start.ts'
 
 export interface VerifyDeps {
   runtime: Runtime
@@ -18,9 +18,10 @@ export interface VerifyDeps {
 export async function verifyBox(deps: VerifyDeps, record: BoxRecord): Promise<void> {
   const { runtime, filesystem, logger } = deps
   await filesystem.setQuota(record.root, bytesOf(record.config.storage_gb))
-  await verifyMounts(deps, record)
+  await unlessEnded(verifyMounts(deps, record))
   try {
-    await runtime.resize(record.id, { cpus: record.config.cpus, ramMb: record.config.ram_mb })
+    const { cpus, ram_mb: ramMb } = record.config
+    await unlessEnded(runtime.resize(record.id, { cpus, ramMb }))
   } catch (error) {
     // It has taken more meanwhile than it should have: it keeps that until it is started anew.
     if (!(error instanceof ServiceError) || error.code !== 'below_use') throw error

@@ -4,6 +4,7 @@ import type { Runtime } from '../ports/runtime.ts'
 import type { BoxRecord, Store } from '../ports/store.ts'
 import { type CreateDeps, createRecord, type NewBox, wishOf } from './box-create.ts'
 import { pendingRecord } from './box-outcome.ts'
+import { unlessEnded } from './box-start.ts'
 import { resizeTree, updatedRecord } from './box-update.ts'
 import type { Caller } from './caller.ts'
 import { decodeCursor, encodeCursor, parseTags } from './paging.ts'
@@ -147,7 +148,7 @@ async function applyConfig(
 ): Promise<void> {
   const { cpus, ram_mb: ramMb, storage_gb: storageGb } = next.config
   const isResized = cpus !== record.config.cpus || ramMb !== record.config.ram_mb
-  if (isRunning && isResized) await runtime.resize(record.id, { cpus, ramMb })
+  if (isRunning && isResized) await unlessEnded(runtime.resize(record.id, { cpus, ramMb }))
   if (storageGb !== record.config.storage_gb)
     await resizeTree(filesystem, { name: record.root, what: 'The box' }, storageGb)
 }
