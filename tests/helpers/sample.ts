@@ -1,11 +1,16 @@
 /** `count` of `items`, in order, drawn by TEST_SEED or by the time; the seed is printed, so that a draw can be repeated. */
 export function pickSample<T>(items: readonly T[], count: number): T[] {
-  const seed = Number(process.env['TEST_SEED'] ?? Date.now() % 1_000_000)
-  process.stderr.write(`TEST_SEED=${seed}\n`)
-  const random = createRandom(seed)
+  const random = createRandom(readSeed())
   const chosen = new Set<number>()
   while (chosen.size < Math.min(count, items.length)) chosen.add(Math.floor(random() * items.length))
   return items.filter((_, index) => chosen.has(index))
+}
+
+/** TEST_SEED, or one by the time; printed. */
+export function readSeed(): number {
+  const seed = Number(process.env['TEST_SEED'] ?? Date.now() % 1_000_000)
+  process.stderr.write(`TEST_SEED=${seed}\n`)
+  return seed
 }
 
 /** Numbers from 0 to 1 that follow from the seed (mulberry32). */
