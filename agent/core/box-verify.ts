@@ -1,11 +1,14 @@
 import { ServiceError } from '../../shared/errors.ts'
 import type { Logger } from '../../shared/log.ts'
+import type { Clock } from '../ports/clock.ts'
 import type { CowFilesystem } from '../ports/cow-filesystem.ts'
 import type { BoxMount, Runtime } from '../ports/runtime.ts'
 import type { BoxRecord, Store } from '../ports/store.ts'
 import { boxMountOf, bytesOf, unlessEnded } from './box-start.ts'
 
 export interface VerifyDeps {
+  store: Store
+  clock: Clock
   runtime: Runtime
   filesystem: CowFilesystem
   logger: Logger
@@ -31,7 +34,7 @@ export async function verifyBox(deps: VerifyDeps, record: BoxRecord): Promise<vo
 
 /** Sets the quotas of volumes and of boxes that do not run to what their records say, as `verifyBox` does of those that do. */
 export async function restoreQuotas(
-  { store, filesystem, logger }: Pick<VerifyDeps, 'filesystem' | 'logger'> & { store: Store },
+  { store, filesystem, logger }: Pick<VerifyDeps, 'store' | 'filesystem' | 'logger'>,
   isRunning: (boxId: string) => boolean,
 ): Promise<void> {
   const boxes = (await store.boxes.all()).filter(({ id }) => !isRunning(id))
@@ -47,7 +50,8 @@ export async function restoreQuotas(
   await Promise.all(sizes.map(restore))
 }
 
-async function verifyMounts({ runtime, filesystem, logger }: VerifyDeps, record: BoxRecord): Promise<void> {
+async function verifyMounts(deps: VerifyDeps, record: BoxRecord): Promise<void> {
+  const { runtime, filesystem, logger } = deps
   const wanted = record.mounts.map((mount) => boxMountOf(mount, filesystem))
   const there = await runtime.mounts(record.id)
   for (const mount of there) {
@@ -56,9 +60,27 @@ async function verifyMounts({ runtime, filesystem, logger }: VerifyDeps, record:
       await runtime.detach(record.id, mount.source)
     }
   }
-  for (const mount of wanted) {
-    if (!there.some((each) => isSame(each, mount))) await runtime.attach(record.id, mount)
+  for (const [place, mount] of wanted.entries()) {
+    if (there.some((each) => isSame(each, mount))) continue
+    try {
+      await runtime.attach(record.id, mount)
+    } catch (error) {
+      if (!(error instanceof ServiceError) || error.code !== 'path_invalid') throw error
+      return dropMount(deps, record, { volumeId: record.mounts[place]?.volumeId, error })
+    }
   }
+}
+
+// What was mounted once stays so while the box runs: this was asked for, cannot be, and nobody was told that it is.
+async function dropMount(
+  { store, clock, logger }: VerifyDeps,
+  record: BoxRecord,
+  { volumeId, error }: { volumeId: string | undefined; error: ServiceError },
+): Promise<void> {
+  logger.warn('an attachment that was cut off cannot be made', { box: record.id, volume: volumeId, error })
+  const mounts = record.mounts.filter((mount) => mount.volumeId !== volumeId)
+  await store.boxes.replaceMounts({ ...record, mounts, version: record.version + 1, updatedAt: clock.now() })
+  throw new Error('The mounts of the box have changed: they are looked at again.')
 }
 
 // Its path may be another by now: a box may rename a directory above it.

@@ -111,10 +111,30 @@ describe('kill -9 of the agent', () => {
     60_000,
   )
 
+  test('an attach that was cut off and cannot be is undone', async () => {
+    await client.post(data, { name: 'vol', size_gb: 1 })
+    await client.shell('faults', 'witness', 'echo > /file')
+    await service.killAgent('SIGTERM')
+    await service.startAgent({ TEST_FAULT: 'store.boxes.replaceMounts:after:1' })
+    process.kill(service.agentPid, 'SIGUSR2')
+    await client.post(`${data}/vol/attach`, { box: 'witness', path: '/file' })
+    await service.killAgent()
+    await service.startAgent({ TEST_FAULT: '' })
+    for (let attempt = 0; attempt < 100; attempt++) {
+      if ((await client.get(`${data}/vol`)).body.attachments.length === 0) break
+      await sleep(50)
+    }
+    expect((await client.get(`${data}/vol`)).body.attachments).toEqual([])
+    expect((await client.delete(`${data}/vol`)).status).toBe(204)
+    await expectAgreement()
+  }, 60_000)
+
   test('a reboot brings back the boxes that should run, and only those', async () => {
     await client.post(boxes, { name: 'off' })
     await client.post(`${boxes}/off/stop`)
-    await client.shell('faults', 'witness', 'echo kept > /root/boot; sync')
+    await client.post(data, { name: 'vol', size_gb: 1 })
+    await client.post(`${data}/vol/attach`, { box: 'witness', path: '/mnt/deep/vol' })
+    await client.shell('faults', 'witness', 'echo kept > /root/boot; echo data > /mnt/deep/vol/boot; sync')
     const { body: witness } = await client.get(`${boxes}/witness`)
     await service.killAgent()
     for (const pid of pidsOf(service, witness.id)) process.kill(pid, 'SIGKILL')
@@ -122,9 +142,12 @@ describe('kill -9 of the agent', () => {
     await service.startAgent()
     expect((await settledBox('witness'))?.status).toBe('running')
     expect((await settledBox('off'))?.status).toBe('stopped')
-    expect((await client.shell('faults', 'witness', 'cat /root/boot')).body.stdout).toBe('kept\n')
+    const both = await client.shell('faults', 'witness', 'cat /root/boot /mnt/deep/vol/boot')
+    expect(both.body.stdout).toBe('kept\ndata\n')
     await expectAgreement()
     await client.delete(`${boxes}/off`)
+    await client.post(`${data}/vol/detach`, { box: 'witness' })
+    expect((await client.delete(`${data}/vol`)).status).toBe(204)
   }, 60_000)
 
   test('down stops the boxes, and up brings back those that should run, and only those', async () => {
