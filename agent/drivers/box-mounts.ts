@@ -114,7 +114,7 @@ function cloneTree({ source, readOnly }: BoxMount, userNamespaceFd: number): num
 
 function explainFailure(error: unknown): unknown {
   if (isErrno(error, 'ENOSPC', 'EDQUOT'))
-    return new ServiceError('storage_full', 'The box has no space left for the directory to mount on.', {
+    return new ServiceError('storage_full', 'There is no space left in the box for the directory to mount on.', {
       cause: error,
     })
   if (isErrno(error, 'EROFS'))
@@ -171,7 +171,8 @@ interface MountTable {
   mountIds: number[]
 }
 
-// A box can make no mount: what is of its root's filesystem, and not its root, is what was attached.
+// A box can make no mount: what is of its root's filesystem, and not its root, is what was attached, or a file that each
+// box starts with, if the host keeps that on the same disk.
 function readTable(box: MountedBox): MountTable {
   const all = parseMountInfo(readMountInfo(box))
   const root = all.find(({ path }) => path === '/')
@@ -180,9 +181,13 @@ function readTable(box: MountedBox): MountTable {
   const ofDisk = all.filter(({ device }) => device === root.device)
   const data = ofDisk.flatMap((line) => {
     const source = line === root ? null : hostPath(line.root)
-    return source === null ? [] : [{ ...line, source }]
+    return source === null || isFile(source) ? [] : [{ ...line, source }]
   })
   return { all, data, mountIds: ofDisk.map(({ id }) => id) }
+}
+
+function isFile(path: string): boolean {
+  return fs.statSync(path, { throwIfNoEntry: false })?.isFile() ?? false
 }
 
 function readMountInfo({ pid }: MountedBox): Buffer {

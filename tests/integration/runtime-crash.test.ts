@@ -2,8 +2,9 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from '@jest/globals'
+import type { BoxSpec } from '../../agent/ports/runtime.ts'
 import type { StarterTask } from '../fixtures/oci-starter.ts'
-import { execute, leftoversOf, type OciLabOptions, openOciLab, untilTrue } from '../helpers/oci-lab.ts'
+import { execute, leftoversOf, type OciLab, type OciLabOptions, openOciLab, untilTrue } from '../helpers/oci-lab.ts'
 
 test.each([0, 2, 4, 6, 8, 10, 12, 15, 18, 22, 30, 60])(
   'an agent killed %i ms into a start leaves a box that is whole, or parts that are replaced',
@@ -12,9 +13,10 @@ test.each([0, 2, 4, 6, 8, 10, 12, 15, 18, 22, 30, 60])(
     const lab = await openOciLab(options)
     try {
       const [found] = await lab.runtime.list()
-      const spec = lab.spec('box_struck')
+      const spec = struckSpec(lab)
       const { pid } = await lab.runtime.start(spec)
       if (found?.isRunning === true) expect(pid).toBe(found.pid)
+      expect(await lab.runtime.mounts(spec.id)).toEqual(spec.mounts)
       expect((await execute(lab.runtime, spec.id, ['hostname'])).stdout).toBe('box-struck\n')
       await lab.runtime.stop(spec.id, { graceMs: 0 })
       expect(await lab.runtime.list()).toEqual([])
@@ -25,9 +27,16 @@ test.each([0, 2, 4, 6, 8, 10, 12, 15, 18, 22, 30, 60])(
   },
 )
 
+function struckSpec(lab: OciLab): BoxSpec {
+  const mounts = ['one', 'two'].map((name) => {
+    return { source: lab.makeRoot(`volume_${name}`), path: `/data/${name}`, readOnly: name === 'two' }
+  })
+  return lab.spec('box_struck', { mounts })
+}
+
 async function killDuringStart(delayMs: number): Promise<OciLabOptions> {
   const prepared = await openOciLab()
-  const spec = prepared.spec('box_struck')
+  const spec = struckSpec(prepared)
   const options = await prepared.letGo()
   const { logger: _, ...network } = options.settings
   const task: StarterTask = { network, runDir: `${options.home}/run`, instanceId: options.settings.instanceId, spec }
