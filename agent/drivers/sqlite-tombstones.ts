@@ -1,4 +1,4 @@
-import type { Tombstone, TombstoneStore } from '../ports/store.ts'
+import type { Tombstone, TombstoneStore } from '../ports/tombstone.ts'
 import type { Database } from './sqlite-database.ts'
 
 /** Tombstones in SQLite. */

@@ -1,4 +1,4 @@
-import type { Tombstone } from './store.ts'
+import type { Tombstone } from './tombstone.ts'
 
 /** A data volume as it is stored. Times in ms since the epoch. */
 export interface VolumeRecord {

@@ -3,6 +3,7 @@ import type { BoxConfig, BoxReason, BoxStatus } from '../../shared/schemas/boxes
 import type { ExecStatus } from '../../shared/schemas/exec.ts'
 import type { Permission } from '../../shared/schemas/system.ts'
 import type { QuotaStore, VolumeStore } from './storage-store.ts'
+import type { Tombstone, TombstoneStore } from './tombstone.ts'
 
 /** A box as it is stored: what the user wants, what was seen, and a version that each write raises. Times in ms since the epoch. */
 export interface BoxRecord {
@@ -63,17 +64,6 @@ export interface BoxQuery {
   tags: readonly (readonly [key: string, value: string | null])[]
   after: { project: string; name: string } | null
   limit: number
-}
-
-/**
- * A promise to destroy what is left of a deleted box or volume, written in the commit that deletes its record; or what
- * was begun of one that has no record yet, dropped in the commit that writes it.
- */
-export interface Tombstone {
-  id: string
-  /** The subvolume to destroy. */
-  root: string
-  createdAt: number
 }
 
 export interface TokenRecord {
@@ -214,12 +204,6 @@ export interface BoxStore {
 
 /** Why mounts were not stored: a volume is gone, or has another box that writes to it. */
 export type MountConflict = 'volume_gone' | 'volume_in_use'
-
-export interface TombstoneStore {
-  insert(tombstone: Tombstone): Promise<void>
-  all(): Promise<Tombstone[]>
-  remove(id: string): Promise<void>
-}
 
 export interface TokenStore {
   insert(record: TokenRecord): Promise<void>
