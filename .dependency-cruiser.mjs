@@ -59,16 +59,16 @@ const LAYERS = [
     comment: 'The server serves what it is given: of handlers it knows the types.',
   },
   {
-    name: 'holder-imports-lib-and-shared',
+    name: 'holder-imports-drivers-ports-lib-and-shared',
     from: '^agent/holder/',
-    to: '^agent/(?!holder/|lib/)',
-    comment: 'The holder outlives the agent and stays small.',
+    to: '^agent/(?!holder/|drivers/|ports/|lib/)',
+    comment: 'The holder starts commands as the drivers do, and knows no rules: it outlives the agent and stays small.',
   },
   {
     name: 'only-compose-wires',
-    from: `^agent/(?!${WIRING}|drivers/)`,
+    from: `^agent/(?!${WIRING}|drivers/|holder/)`,
     to: '^agent/drivers/',
-    comment: 'compose is the only place that picks and wires drivers.',
+    comment: 'compose is the only place that picks and wires drivers; the holder is a process of its own.',
   },
   {
     name: 'nothing-imports-its-wiring',

@@ -66,6 +66,7 @@ export async function startAgent(deps: DeploymentDeps & { version: Version }, si
   await ensureBases(settings.bases, { ...drivers, store, clock, notices: deps.notices }, signal)
   await scheduleUpkeep({ store, clock, closers, logger, limits })
   const execs = createExecs({ ...drivers, store, clock, logger, limits })
+  await execs.recover()
   const health = (): Promise<Health> =>
     reportHealth({
       ...drivers,

@@ -48,9 +48,15 @@ export async function openEmbeddedDrivers(deps: DeploymentDeps, deployment: Depl
   )
   await slots.open()
   closers.add('network', () => slots.close({ release: false }))
-  const runtime = decorate('runtime', createOciRuntime({ instanceId, runDir, network: slots, logger }))
+  const execFiles = { directory: join(dataDir, 'execs'), keptBytes: settings.limits.execKeptBytes }
+  const runtime = decorate('runtime', createOciRuntime({ instanceId, runDir, network: slots, logger, execFiles }))
   await runtime.open()
   closers.add('runtime', () => runtime.close())
-  const outputs = createExecOutputs({ directory: join(dataDir, 'execs'), keptBytes: settings.limits.execKeptBytes })
-  return { filesystem, network: slots, runtime, builder: createHostBaseBuilder(), outputs }
+  return {
+    filesystem,
+    network: slots,
+    runtime,
+    builder: createHostBaseBuilder(),
+    outputs: createExecOutputs(execFiles),
+  }
 }

@@ -9,19 +9,22 @@ import type {
   BoxMount,
   BoxSpec,
   ExecRequest,
+  HeldExec,
+  HoldRequest,
   RunningExec,
   Runtime,
   RuntimeBox,
 } from '../ports/runtime.ts'
+import { type BoxCommands, createBoxCommands, endCommand } from './box-commands.ts'
 import { collectBox, endCommands, killBox } from './box-end.ts'
 import { type BoxHandle, readStartTicks } from './box-handle.ts'
 import { failedStart, runInit, workHome } from './box-init.ts'
 import { createBoxMounts } from './box-mounts.ts'
 import { unstageRoot } from './box-root.ts'
-import { findBoxUser, findHome } from './box-users.ts'
 import { CRUN_COMMAND } from './crun.ts'
+import { createHeldExecs, type HeldExecs } from './held-execs.ts'
+import { type ExecFiles, heldCgroup } from './holder-protocol.ts'
 import { readBootId } from './host-linux.ts'
-import { dissolve, startExec } from './oci-exec.ts'
 import { type OciHost, openOciHost } from './oci-host.ts'
 import { buildExecConfig } from './oci-spec.ts'
 
@@ -36,11 +39,14 @@ export interface OciRuntimeOptions {
   crunPath?: string
   /** A static reaper that waits when called with `-P`; default `/usr/bin/catatonit`. */
   initPath?: string
+  /** Of held commands; default `<runDir>/execs`, 8 MiB. */
+  execFiles?: ExecFiles
 }
 
 /** The runtime of one host: crun, user namespaces and idmapped roots. Needs root, a private mount namespace, and `network` open. */
 export function createOciRuntime(options: OciRuntimeOptions): Runtime {
-  const runtime = new OciRuntime({ crunPath: '/usr/bin/crun', initPath: '/usr/bin/catatonit', ...options })
+  const execFiles = { directory: `${options.runDir}/execs`, keptBytes: 8 * 1024 ** 2 }
+  const runtime = new OciRuntime({ crunPath: '/usr/bin/crun', initPath: '/usr/bin/catatonit', execFiles, ...options })
   return {
     kind: 'crun',
     open: () => runtime.open(),
@@ -52,6 +58,8 @@ export function createOciRuntime(options: OciRuntimeOptions): Runtime {
     mounts: async (id) => runtime.mounts(id),
     resize: (id, limits) => runtime.resize(id, limits),
     exec: async (id, request) => runtime.exec(id, request),
+    hold: async (id, execId, request) => runtime.hold(id, execId, request),
+    held: async () => runtime.held(),
     onExit: (listener) => runtime.onExit(listener),
     close: () => runtime.close(),
   }
@@ -65,16 +73,25 @@ class OciRuntime {
   readonly #unwatch = new Map<string, () => void>()
   /** The host id of each box's id 0: by it what is left of the box's processes is known. */
   readonly #idBases = new Map<string, number>()
-  #execs = 0
+  readonly #held: HeldExecs
   #host: OciHost | undefined
+  #commands: BoxCommands | undefined
   #listener: (exit: BoxExit) => void = () => undefined
 
   constructor(options: Required<OciRuntimeOptions>) {
     this.#options = options
+    const { instanceId, runDir, crunPath, execFiles, logger } = options
+    this.#held = createHeldExecs({
+      holder: { instanceId, runDir, crunPath, execFiles },
+      logger,
+      endLost: ({ boxId, execId }) => endCommand({ ...this.#opened(), logger }, boxId, heldCgroup(execId)),
+    })
   }
 
   async open(): Promise<void> {
     this.#host = await openOciHost(this.#options)
+    await this.#held.open()
+    this.#commands = createBoxCommands(this.#host, { held: this.#held, logger: this.#options.logger })
     for (const id of this.#host.handles.list()) await this.#tryAdopt(this.#host, id)
     // Nothing waits for it; if it fails the first mount tries again, and tells of it.
     this.#mounts.open().catch(() => undefined)
@@ -137,19 +154,17 @@ class OciRuntime {
   }
 
   exec(id: string, request: ExecRequest): Promise<RunningExec> {
-    const host = this.#opened()
-    const handle = requireRunning(host, id)
-    const user = findBoxUser(handle.rootPath, request.user)
-    const task = {
-      boxId: id,
-      idBase: handle.idBase,
-      user,
-      request,
-      cwd: request.cwd ?? findHome(handle.rootPath, user),
-      isRunning: () => host.handles.readRunning(id) !== null,
-    }
-    const nextName = (): string => `exec-${process.pid}-${this.#execs++}`
-    return startExec({ ...host, logger: this.#options.logger, nextName }, task)
+    const handle = requireRunning(this.#opened(), id)
+    return this.#openedCommands().exec({ id, handle }, request)
+  }
+
+  hold(id: string, execId: string, request: HoldRequest): Promise<{ held: HeldExec; cwd: string }> {
+    const handle = requireRunning(this.#opened(), id)
+    return this.#openedCommands().hold({ id, handle }, execId, request)
+  }
+
+  held(): HeldExec[] {
+    return this.#held.list()
   }
 
   onExit(listener: (exit: BoxExit) => void): void {
@@ -157,6 +172,7 @@ class OciRuntime {
   }
 
   async close(): Promise<void> {
+    await this.#held.close(({ boxId }) => this.#host?.handles.readRunning(boxId) === null)
     this.#unwatch.clear()
     this.#host?.close()
     this.#host = undefined
@@ -228,12 +244,7 @@ class OciRuntime {
     this.#idBases.set(id, idBase)
     host.crun.remember(id, crunStatus, buildExecConfig(host.seccompFilter))
     // Their streams led to the process before this one: nobody reads them, and nobody waits for their end.
-    for (const exec of host.cgroups.execs(id)) {
-      // If they are children of ours, the box could not end before they are collected.
-      for (const each of host.cgroups.execProcesses(id, exec)) host.watcher.collect(each)
-      host.cgroups.killExec(id, exec)
-      await dissolve({ ...host, logger: this.#options.logger }, id, exec)
-    }
+    await this.#openedCommands().endOrphaned(id)
     try {
       await this.#options.network.adopt({ boxId: id, project, name }, slotIndex, pid)
     } catch (error) {
@@ -263,6 +274,11 @@ class OciRuntime {
   #opened(): OciHost {
     if (this.#host === undefined) throw new ServiceError('runtime_unavailable', 'The runtime is not open.')
     return this.#host
+  }
+
+  #openedCommands(): BoxCommands {
+    if (this.#commands === undefined) throw new ServiceError('runtime_unavailable', 'The runtime is not open.')
+    return this.#commands
   }
 }
 

@@ -1,0 +1,113 @@
+import { connect, type Socket } from 'node:net'
+import { isErrorCode, ServiceError } from '../../shared/errors.ts'
+import { readJsonLines, writeJsonLine } from '../lib/json-lines.ts'
+import type { HeldEnd } from '../ports/runtime.ts'
+import {
+  type HeldCommand,
+  type HeldTask,
+  type HolderMessage,
+  type HolderRequest,
+  LINE_BYTES,
+} from './holder-protocol.ts'
+
+/** A connection to a holder. */
+export interface HolderLink {
+  /** What it held when the connection was made. */
+  readonly held: readonly HeldCommand[]
+  /** Resolves with the process in the box once the command runs; what is refused is a ServiceError. */
+  start(task: HeldTask): Promise<number | null>
+  signal(execId: string, signal: NodeJS.Signals): Promise<void>
+  /** Says that this process goes; resolves when the holder has let go, after `deadlineMs` at most. */
+  leave(deadlineMs: number): Promise<void>
+}
+
+/** What a holder tells by itself; `onClose` comes last, once, unless this side left. */
+export interface HolderListener {
+  onOutput(execIds: readonly string[]): void
+  onEnded(execId: string, end: HeldEnd | null): void
+  onClose(): void
+}
+
+/** Connects to the holder that listens at `path`; null if there is none. */
+export async function connectHolder(path: string, listener: HolderListener): Promise<HolderLink | null> {
+  const socket = await tryConnect(path)
+  if (socket === null) return null
+  const pending = new Map<number, { resolve(process: number | null): void; reject(error: unknown): void }>()
+  const first = Promise.withResolvers<HeldCommand[] | null>()
+  let nextId = 1
+  let isLeaving = false
+  const ask = (request: (id: number) => HolderRequest): Promise<number | null> =>
+    new Promise((resolve, reject) => {
+      const id = nextId++
+      pending.set(id, { resolve, reject })
+      if (socket.destroyed) settleAll()
+      else writeJsonLine(socket, request(id))
+    })
+  const settleAll = (): void => {
+    for (const { reject } of pending.values()) reject(gone())
+    pending.clear()
+  }
+  const answered = (id: number) => {
+    const waiting = pending.get(id)
+    pending.delete(id)
+    return waiting
+  }
+  const take = (message: HolderMessage): void => {
+    if (message.type === 'held') first.resolve(message.commands)
+    else if (message.type === 'done') answered(message.id)?.resolve(message.process)
+    else if (message.type === 'failed') answered(message.id)?.reject(failureOf(message))
+    else if (message.type === 'output') listener.onOutput(message.execIds)
+    else if (message.type === 'ended') listener.onEnded(message.execId, message.end)
+  }
+  // The socket is one that only we can make and enter: what is said there needs no distrust.
+  readJsonLines(socket, LINE_BYTES, (value) => take(value as HolderMessage))
+  const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()))
+  void closed.then(() => {
+    settleAll()
+    first.resolve(null)
+  })
+  const held = await first.promise
+  if (held === null) return null
+  void closed.then(() => {
+    if (!isLeaving) listener.onClose()
+  })
+  return {
+    held,
+    start: (task) => ask((id) => ({ type: 'start', id, task })),
+    signal: async (execId, signal) => void (await ask((id) => ({ type: 'signal', id, execId, signal }))),
+    leave: async (deadlineMs) => {
+      isLeaving = true
+      writeJsonLine(socket, { type: 'leave' } satisfies HolderRequest)
+      const timer = setTimeout(() => socket.destroy(), deadlineMs)
+      await closed
+      clearTimeout(timer)
+    },
+  }
+}
+
+function tryConnect(path: string): Promise<Socket | null> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(path)
+    const fail = (error: NodeJS.ErrnoException): void => {
+      if (error.code === 'ENOENT' || error.code === 'ECONNREFUSED' || error.code === 'ECONNRESET') resolve(null)
+      else reject(error)
+    }
+    socket.once('error', fail)
+    socket.once('connect', () => {
+      // What breaks later is told by the close that follows.
+      socket.off('error', fail).on('error', () => undefined)
+      resolve(socket)
+    })
+  })
+}
+
+function failureOf({ code, detail }: { code: string | null; detail: string }): Error {
+  if (isErrorCode(code)) return new ServiceError(code, detail)
+  return new ServiceError('internal', 'The command could not be started; the cause is logged under the request id.', {
+    cause: new Error(detail),
+  })
+}
+
+function gone(): ServiceError {
+  return new ServiceError('runtime_unavailable', 'What holds commands ended meanwhile; what it held is lost.')
+}

@@ -1,0 +1,97 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import type { OutputPlace } from '../ports/exec-outputs.ts'
+import type { ExecRequest, HeldEnd } from '../ports/runtime.ts'
+import { execFile } from './exec-files.ts'
+import type { BoxUser, OciConfig } from './oci-spec.ts'
+
+/**
+ * Lines of JSON between agent and holder. A holder outlives the agent that started it, and may meet one of another version:
+ * each version has a socket of its own, `holder-<version>.sock`. An agent starts commands only in the holder of its version,
+ * beside which others run until they hold nothing. All messages but `start` are the same in every version, for ever.
+ */
+export const HOLDER_VERSION = 1
+
+/** What a holder is told at its start, as its only argument; no secrets. */
+export interface HolderOptions {
+  instanceId: string
+  runDir: string
+  crunPath: string
+  execFiles: ExecFiles
+}
+
+/** Where the output of commands is, and how many bytes of a stream are kept. */
+export interface ExecFiles {
+  directory: string
+  keptBytes: number
+}
+
+/** A command to start. */
+export interface HeldTask extends OutputPlace {
+  idBase: number
+  user: BoxUser
+  request: ExecRequest
+  cwd: string
+  /** What crun noted of the box, and what else it reads of it. */
+  crunStatus: string
+  config: OciConfig
+  /** Base64. */
+  stdin: string
+  timeoutMs: number | null
+}
+
+/** What the agent asks; `id` comes back in the answer. `leave` has none: the agent goes. */
+export type HolderRequest =
+  | { type: 'start'; id: number; task: HeldTask }
+  | { type: 'signal'; id: number; execId: string; signal: NodeJS.Signals }
+  | { type: 'leave' }
+
+/** What the holder says: first `held`, what runs or starts now. `code` is a ServiceError's, or null. */
+export type HolderMessage =
+  | { type: 'held'; commands: HeldCommand[] }
+  | { type: 'done'; id: number; process: number | null }
+  | { type: 'failed'; id: number; code: string | null; detail: string }
+  | { type: 'output'; execIds: string[] }
+  | { type: 'ended'; execId: string; end: HeldEnd | null }
+
+export interface HeldCommand extends OutputPlace {
+  process: number | null
+}
+
+/** The note of how a held command ended, written before anybody is told. */
+export interface ExitNote extends OutputPlace {
+  process: number | null
+  end: HeldEnd
+}
+
+/** The files of a holder below `runDir`; with a version that of another. */
+export function holderPaths(runDir: string, version = HOLDER_VERSION): { socket: string; lock: string; work: string } {
+  const name = `holder-${version}`
+  return { socket: `${runDir}/${name}.sock`, lock: `${runDir}/${name}.lock`, work: name }
+}
+
+/** Versions of the holders that have, or had, a socket in `runDir`. */
+export function listHolders(runDir: string): number[] {
+  return readdirSync(runDir).flatMap((name) => {
+    const version = /^holder-(\d+)\.sock$/.exec(name)?.[1]
+    return version === undefined ? [] : [Number(version)]
+  })
+}
+
+/** The name of a held command's cgroup. */
+export function heldCgroup(execId: string): string {
+  return `held-${execId}`
+}
+
+/** The note of a command's end; null if there is none. */
+export function readExitNote(directory: string, place: OutputPlace): ExitNote | null {
+  try {
+    // Ours alone can write there, and it is written whole or not at all.
+    return JSON.parse(readFileSync(execFile(directory, place, 'exit'), 'utf8')) as ExitNote
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
+    throw error
+  }
+}
+
+/** The longest line: a request of 6 MiB with all its text escaped, and the environment of its box. */
+export const LINE_BYTES = 64 * 1024 ** 2

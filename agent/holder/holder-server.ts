@@ -1,0 +1,123 @@
+import { rmSync } from 'node:fs'
+import { createServer, type Server, type Socket } from 'node:net'
+import { ServiceError } from '../../shared/errors.ts'
+import { type HolderMessage, type HolderRequest, LINE_BYTES } from '../drivers/holder-protocol.ts'
+import { readJsonLines, writeJsonLine } from '../lib/json-lines.ts'
+import type { HeldCommands, HeldListener } from './held-commands.ts'
+
+export interface HolderServerOptions {
+  /** Of the socket, which only our user may enter. */
+  path: string
+  createCommands(listener: HeldListener): HeldCommands
+  /** Called once nothing is held and no agent is there: this process is of no use any more. */
+  end(): void
+}
+
+/** Serves agents; resolves once it listens. */
+export async function serveHolder({ path, createCommands, end }: HolderServerOptions): Promise<void> {
+  const agents = new Set<Socket>()
+  const leaving = new Set<Socket>()
+  const tell = (message: HolderMessage): void => {
+    for (const agent of agents) writeJsonLine(agent, message)
+  }
+  const notices = createNotices(tell, () => [...agents].some((agent) => agent.writableNeedDrain))
+  let timer: NodeJS.Timeout | undefined
+  const endIfIdle = (): void => {
+    if (agents.size > 0 || !commands.isIdle()) return
+    // One that leaves waits for this; one that is gone comes back perhaps.
+    if (leaving.size > 0) end()
+    clearTimeout(timer)
+    timer = setTimeout(() => {
+      if (agents.size === 0 && commands.isIdle()) end()
+    }, ALONE_MS)
+  }
+  const commands = createCommands({
+    onOutput: notices.add,
+    onEnded: (execId, held) => tell({ type: 'ended', execId, end: held }),
+    onIdle: endIfIdle,
+  })
+  const serve = (agent: Socket): void => {
+    agents.add(agent)
+    writeJsonLine(agent, { type: 'held', commands: commands.list() } satisfies HolderMessage)
+    agent.on('error', () => undefined)
+    agent.on('drain', notices.flush)
+    agent.on('close', () => {
+      agents.delete(agent)
+      leaving.delete(agent)
+      endIfIdle()
+    })
+    // The socket is one that only we can enter: what is said there needs no distrust.
+    readJsonLines(agent, LINE_BYTES, (value) => {
+      const request = value as HolderRequest
+      if (request.type !== 'leave') {
+        void answer(commands, request).then((message) => writeJsonLine(agent, message))
+        return
+      }
+      agents.delete(agent)
+      leaving.add(agent)
+      if (commands.list().length > 0) agent.end()
+      endIfIdle()
+    })
+  }
+  const server = createServer(serve)
+  rmSync(path, { force: true })
+  await listenPrivately(server, path)
+  endIfIdle()
+}
+
+async function answer(
+  commands: HeldCommands,
+  request: Exclude<HolderRequest, { type: 'leave' }>,
+): Promise<HolderMessage> {
+  const { id } = request
+  try {
+    if (request.type === 'start') return { type: 'done', id, process: await commands.start(request.task) }
+    await commands.signal(request.execId, request.signal)
+    return { type: 'done', id, process: null }
+  } catch (error) {
+    if (error instanceof ServiceError) return { type: 'failed', id, code: error.code, detail: error.message }
+    return { type: 'failed', id, code: null, detail: error instanceof Error ? error.message : String(error) }
+  }
+}
+
+interface Notices {
+  add(execId: string): void
+  flush(): void
+}
+
+/** Notices of new output, a few a second for each command however much there is; none while an agent does not read. */
+function createNotices(tell: (message: HolderMessage) => void, isBehind: () => boolean): Notices {
+  const changed = new Set<string>()
+  let timer: NodeJS.Timeout | null = null
+  const flush = (): void => {
+    if (changed.size === 0 || isBehind()) return
+    tell({ type: 'output', execIds: [...changed] })
+    changed.clear()
+  }
+  return {
+    flush,
+    add: (execId) => {
+      changed.add(execId)
+      timer ??= setTimeout(() => {
+        timer = null
+        flush()
+      }, NOTICE_MS)
+    },
+  }
+}
+
+// The name appears with the rights it is to have.
+async function listenPrivately(server: Server, path: string): Promise<void> {
+  const before = process.umask(0o177)
+  try {
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject)
+      server.listen(path, resolve)
+    })
+  } finally {
+    process.umask(before)
+  }
+}
+
+const ALONE_MS = 2_000
+const NOTICE_MS = 5

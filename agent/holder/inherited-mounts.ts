@@ -1,0 +1,21 @@
+import { readFileSync } from 'node:fs'
+import { parseMountInfo } from '../drivers/mount-info.ts'
+import { isErrno } from '../lib/syscalls-libc.ts'
+import { UMOUNT, unmount } from '../lib/syscalls-mounts.ts'
+
+/**
+ * Takes the mounts below `runDir` out of this process' own mount namespace, a copy of the agent's: the pool and the namespaces
+ * of boxes must not stay mounted because a holder lives.
+ */
+export function dropInheritedMounts(runDir: string): void {
+  const mounts = parseMountInfo(readFileSync('/proc/self/mountinfo'))
+  for (const { path } of mounts.toReversed()) {
+    if (!path.startsWith(`${runDir}/`)) continue
+    try {
+      unmount(path, UMOUNT.DETACH)
+    } catch (error) {
+      // It went with the one it was mounted on.
+      if (!isErrno(error, 'EINVAL', 'ENOENT')) throw error
+    }
+  }
+}
