@@ -47,14 +47,15 @@ async function attach(mounter: Mounter, box: MountedBox, mount: BoxMount): Promi
   const present = data.find(({ source }) => source === mount.source)
   if (present !== undefined) return checkSame(mounter, box, { present, mount })
   const outcome = await mountTree(mounter, box, { mount, mountIds })
-  if (outcome.end === 'taken') throw pathInvalid('Something is mounted at the path already, or it leads to the root.')
-  if (outcome.end === 'foreign') throw pathInvalid("The path leads to no directory of the box's disk.")
+  if (outcome.end === 'taken')
+    throw pathInvalid(mount.path, 'something is mounted there already, or it leads to the root.')
+  if (outcome.end === 'foreign') throw pathInvalid(mount.path, "it leads to no directory of the box's disk.")
   if (!runs(box)) throw notRunning()
-  if (data.length > 0) await checkHidesNone(mounter, box, mount.source)
+  if (data.length > 0) await checkHidesNone(mounter, box, mount)
 }
 
 // A link may have led above what is mounted already, which then could be neither seen nor detached.
-async function checkHidesNone(mounter: Mounter, box: MountedBox, source: string): Promise<void> {
+async function checkHidesNone(mounter: Mounter, box: MountedBox, { source, path }: BoxMount): Promise<void> {
   const { data } = readTable(box)
   const added = data.find((each) => each.source === source)
   const hidden = data.find(({ rawPath, parentId }) => {
@@ -62,7 +63,7 @@ async function checkHidesNone(mounter: Mounter, box: MountedBox, source: string)
   })
   if (hidden === undefined) return
   await detach(mounter, box, { source, processes: () => [] })
-  throw pathInvalid(`It would hide the volume that is mounted at ${hidden.path} in the box.`)
+  throw pathInvalid(path, `a volume there would hide that which is mounted at ${hidden.path} in the box.`)
 }
 
 // It may be there by another name of the same directory.
@@ -73,9 +74,9 @@ async function checkSame(
 ): Promise<void> {
   const outcome = await mounter.run({ act: 'locate', namespaceFd: openNamespaces(box, 'mnt')[0], path: mount.path })
   const isThere = outcome.end === 'taken' && outcome.mountId === present.id
-  if (!isThere) throw pathInvalid(`The volume is mounted at ${present.path} in the box.`)
+  if (!isThere) throw pathInvalid(mount.path, `the volume is mounted at ${present.path} in the box.`)
   if (present.readOnly !== mount.readOnly)
-    throw pathInvalid(`The volume is mounted there ${present.readOnly ? 'read-only' : 'read-write'}.`)
+    throw pathInvalid(mount.path, `the volume is mounted there ${present.readOnly ? 'read-only' : 'read-write'}.`)
 }
 
 async function mountTree(
@@ -96,7 +97,7 @@ async function mountTree(
   try {
     return await mounter.run({ act: 'attach', namespaceFd, treeFd, path: mount.path, owner: box.idBase, mountIds })
   } catch (error) {
-    throw explainFailure(error)
+    throw explainFailure(mount.path, error)
   }
 }
 
@@ -112,16 +113,17 @@ function cloneTree({ source, readOnly }: BoxMount, userNamespaceFd: number): num
   }
 }
 
-function explainFailure(error: unknown): unknown {
+function explainFailure(path: string, error: unknown): unknown {
   if (isErrno(error, 'ENOSPC', 'EDQUOT'))
-    return new ServiceError('storage_full', 'There is no space left in the box for the directory to mount on.', {
+    return new ServiceError('storage_full', `There is no space left in the box for the directory ${path}.`, {
       cause: error,
     })
   if (isErrno(error, 'EROFS'))
-    return pathInvalid('A directory is missing, and the volume it would be in is read-only.', error)
+    return pathInvalid(path, 'a directory is missing, and the volume it would be in is read-only.', error)
   if (isErrno(error, ...PATH_FAULTS))
     return pathInvalid(
-      'The path leads through a file, a broken or circular link, or a directory that does not stay.',
+      path,
+      'it leads through a file, a broken or circular link, or a directory that does not stay.',
       error,
     )
   return error
@@ -223,11 +225,11 @@ function runs({ pid, startTicks }: MountedBox): boolean {
 function checkPath(path: string): void {
   const names = path.split('/').slice(1)
   const isPlain = path.startsWith('/') && names.every((name) => name !== '.' && name !== '..') && !path.includes('\0')
-  if (!isPlain) throw pathInvalid('The path must be absolute, without `.` and `..`.')
+  if (!isPlain) throw pathInvalid(path, 'it must be absolute, without `.` and `..`.')
 }
 
-function pathInvalid(detail: string, cause?: unknown): ServiceError {
-  return new ServiceError('path_invalid', detail, { cause })
+function pathInvalid(path: string, why: string, cause?: unknown): ServiceError {
+  return new ServiceError('path_invalid', `${path}: ${why}`, { cause })
 }
 
 function notRunning(): ServiceError {
