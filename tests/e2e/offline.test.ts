@@ -5,6 +5,7 @@ import { stopChild } from '../../infra/service-process.ts'
 import { createClient } from '../helpers/client.ts'
 import { freePort, startService, type TestService } from '../helpers/service.ts'
 import { defineBoxesSuite } from './boxes-suite.ts'
+import { defineExecRecordsSuite } from './exec-records-suite.ts'
 import { defineExecSuite } from './exec-suite.ts'
 import { defineForksSuite } from './forks-suite.ts'
 import { defineInputSuite } from './input-suite.ts'
@@ -32,6 +33,7 @@ afterAll(async () => {
 describe('through serverless-offline', () => {
   defineBoxesSuite(client)
   defineExecSuite(client)
+  defineExecRecordsSuite(client)
   defineInputSuite(client)
   defineTokensSuite(client)
   defineForksSuite(client)

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe } from '@jest/globals'
 import { createClient } from '../helpers/client.ts'
 import { startService, type TestService } from '../helpers/service.ts'
 import { defineBoxesSuite } from './boxes-suite.ts'
+import { defineExecRecordsSuite } from './exec-records-suite.ts'
 import { defineExecSuite } from './exec-suite.ts'
 import { defineForksSuite } from './forks-suite.ts'
 import { defineInputSuite } from './input-suite.ts'
@@ -26,6 +27,7 @@ afterAll(async () => {
 describe('through the standalone front', () => {
   defineBoxesSuite(client)
   defineExecSuite(client)
+  defineExecRecordsSuite(client)
   defineInputSuite(client)
   defineTokensSuite(client)
   defineForksSuite(client)
