@@ -83,7 +83,7 @@ function importBusybox(directory: string, socketPath: string): void {
     root="$1/root"
     mkdir -p "$root/bin" "$root/etc" "$root/tmp"
     cp /bin/busybox "$root/bin/busybox"
-    for applet in sh sleep echo mkdir head split; do ln -s busybox "$root/bin/$applet"; done
+    for applet in sh sleep echo mkdir head cp; do ln -s busybox "$root/bin/$applet"; done
     tar -C "$root" -c . | docker --host "unix://$2" import - bench:1 >/dev/null`
   execFileSync('bash', ['-c', script, 'import', directory, socketPath], { stdio: 'pipe' })
 }

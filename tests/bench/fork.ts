@@ -55,8 +55,9 @@ const ROUNDS = 30
 const DOCKER_ROUNDS = 3
 const DIRECTORIES = 59
 const FILES = DIRECTORIES * 1000
-// A thousand files of 87,000 bytes each, which nothing compresses: a piece that is quick enough for one command.
-const FILL_LINES = Array.from(
-  { length: DIRECTORIES },
-  (_, i) => `mkdir -p /data/${i} && cd /data/${i} && head -c 87000000 /dev/urandom | split -b 87000 -a 3`,
+// A thousand files of 87,000 bytes that nothing compresses, then copies of them that share no block with them.
+const FILL_LINES = Array.from({ length: DIRECTORIES }, (_, i) =>
+  i === 0
+    ? 'mkdir -p /data/0 && cd /data/0 && n=0; while [ $n -lt 1000 ]; do head -c 87000 /dev/urandom > $n; n=$((n+1)); done'
+    : `cp -r /data/0 /data/${i}`,
 )
