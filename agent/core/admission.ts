@@ -1,8 +1,8 @@
 import { ServiceError } from '../../shared/errors.ts'
+import { createLimiter } from '../../shared/locks.ts'
 import type { HostFacts } from '../ports/host-facts.ts'
 import type { QuotaRecord, Usage } from '../ports/storage-store.ts'
 import type { Store } from '../ports/store.ts'
-import { createLimiter } from './limiter.ts'
 
 export interface AdmissionDeps {
   store: Store

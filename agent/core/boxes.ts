@@ -1,4 +1,5 @@
 import { ServiceError } from '../../shared/errors.ts'
+import { createKeyedLock } from '../../shared/locks.ts'
 import type { BoxListQuery, CreateBoxBody, UpdateBoxBody } from '../../shared/schemas/boxes.ts'
 import type { Runtime } from '../ports/runtime.ts'
 import type { BoxRecord, Store } from '../ports/store.ts'
@@ -50,6 +51,7 @@ export interface Boxes {
 /** Writes what is wanted, durably, and lets the reconciler bring it about. */
 export function createBoxes(deps: BoxesDeps): Boxes {
   const { store, reconciler, clock, filesystem, admission } = deps
+  const names = createKeyedLock()
   const get = async ({ project, name }: BoxRef): Promise<BoxRecord> => {
     const record = await store.boxes.get(project, name)
     if (record) return record
@@ -81,7 +83,8 @@ export function createBoxes(deps: BoxesDeps): Boxes {
       const asked = { caller, ...wanted, idempotencyKey: how.idempotencyKey }
       const earlier = await ownEarlierBox(store, asked)
       if (earlier) return settle(earlier, how.waitMs)
-      const record = await createRecord(deps, asked)
+      // Of many at once for one name only the first makes a root.
+      const record = await names.run(`${asked.project}/${asked.body.name}`, () => createRecord(deps, asked))
       reconciler.wake(record.id)
       const settled = await reconciler.settled(record.id, 1, how.waitMs)
       // Its record was durable: whatever became of it since, it was created.

@@ -1,3 +1,4 @@
+import { createLimiter } from '../../shared/locks.ts'
 import type { Logger } from '../../shared/log.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { CowFilesystem } from '../ports/cow-filesystem.ts'
@@ -6,7 +7,6 @@ import type { Runtime } from '../ports/runtime.ts'
 import type { Store } from '../ports/store.ts'
 import type { Tombstone } from '../ports/tombstone.ts'
 import { withDeadline } from './deadline.ts'
-import { createLimiter } from './limiter.ts'
 import { createWaiters } from './waiters.ts'
 
 /** Destroys what deleted boxes and volumes leave: processes first, then the subvolume, then the tombstone itself. */

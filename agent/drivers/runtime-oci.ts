@@ -1,7 +1,7 @@
 import fs from 'node:fs'
 import { ServiceError } from '../../shared/errors.ts'
+import { createKeyedLock, createLimiter } from '../../shared/locks.ts'
 import type { Logger } from '../../shared/log.ts'
-import { createGate, createKeyedLock } from '../lib/locks.ts'
 import type { Network } from '../ports/network.ts'
 import type {
   BoxExit,
@@ -68,7 +68,7 @@ export function createOciRuntime(options: OciRuntimeOptions): Runtime {
 class OciRuntime {
   readonly #options: Required<OciRuntimeOptions>
   readonly #lock = createKeyedLock()
-  readonly #gate = createGate(STARTS_AT_ONCE)
+  readonly #gate = createLimiter(STARTS_AT_ONCE)
   readonly #mounts = createBoxMounts()
   readonly #unwatch = new Map<string, () => void>()
   /** The host id of each box's id 0: by it what is left of the box's processes is known. */

@@ -4,7 +4,7 @@ import { resolveUser } from '../../agent/drivers/box-users.ts'
 import { explainFailedStart } from '../../agent/drivers/oci-exec.ts'
 import { buildBoxConfig, buildExecProcess } from '../../agent/drivers/oci-spec.ts'
 import { buildSeccompProfile } from '../../agent/drivers/seccomp-profile.ts'
-import { createGate, createKeyedLock } from '../../agent/lib/locks.ts'
+import { createKeyedLock, createLimiter } from '../../shared/locks.ts'
 
 describe('the user of a command', () => {
   const passwd = ['root:x:0:0:root:/root:/bin/sh', 'app:x:1000:1001::/home/app:', 'odd:x:70000:0::/:', '7:x:8:8::rel:']
@@ -171,7 +171,7 @@ describe('locks', () => {
   })
 
   test('a gate lets no more through than it should', async () => {
-    const gate = createGate(2)
+    const gate = createLimiter(2)
     let [inside, most] = [0, 0]
     const work = async (): Promise<void> => {
       most = Math.max(most, ++inside)
