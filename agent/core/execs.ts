@@ -1,5 +1,5 @@
 import { ServiceError } from '../../shared/errors.ts'
-import type { ExecBody, ExecListQuery } from '../../shared/schemas/exec.ts'
+import type { ExecBody, ExecListQuery, ExecOutputQuery } from '../../shared/schemas/exec.ts'
 import type { BoxRecord, ExecRecord } from '../ports/store.ts'
 import { checkEnvironment } from './environment.ts'
 import {
@@ -46,7 +46,7 @@ export interface Execs {
   /** Oldest first; `next` is the token of the next page. */
   list(box: BoxRecord, query: ExecListQuery): Promise<{ records: ExecRecord[]; next: string | null }>
   /** @throws ServiceError `range_not_satisfiable` */
-  output(box: BoxRecord, id: string, wish: OutputWish): Promise<ExecPiece>
+  output(box: BoxRecord, id: string, query: ExecOutputQuery): Promise<ExecPiece>
   /** Signals all that a command started; one that has ended is left as it is. */
   signal(box: BoxRecord, id: string, name: NodeJS.Signals): Promise<ExecRecord>
   /** Ends the commands of this process, and resolves when their records say so, or after `graceMs`. Held ones go on. */
@@ -97,7 +97,7 @@ export function createExecs(deps: ExecsDeps): Execs {
       const now = records.map((record) => table.get(box.id, record.id)?.record() ?? record)
       return { records: now.filter(({ status }) => query.status === undefined || status === query.status), next }
     },
-    output: (box, id, wish) => readWaiting(() => find(box, id), wish, clock),
+    output: (box, id, query) => readWaiting(() => find(box, id), outputWish(query), clock),
     signal: async (box, id, name) => {
       const live = table.get(box.id, id)
       if (!live) return (await stored(deps, box, id)).record
@@ -136,6 +136,10 @@ async function stored(deps: ExecsDeps, box: BoxRecord, id: string): Promise<Read
 
 function readable(live: LiveExec): ReadableExec {
   return { record: live.record(), read: live.read, onChange: live.onChange }
+}
+
+function outputWish({ stream, offset, max_bytes: maxBytes, encoding, wait_seconds }: ExecOutputQuery): OutputWish {
+  return { stream, offset, maxBytes, isText: encoding === 'utf-8', waitMs: wait_seconds * 1000 }
 }
 
 function stateOf(exec: ReadableExec, maxBytes: number): ExecState {

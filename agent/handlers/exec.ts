@@ -37,10 +37,8 @@ export function createExecHandlers(deps: { boxes: Boxes; execs: Execs }): ExecHa
       return { body: viewExec(record, output, query.encoding) }
     },
     getExecOutput: async ({ params, query }) => {
-      const { stream, offset, max_bytes: maxBytes, encoding } = query
-      const wish = { stream, offset, maxBytes, isText: encoding === 'utf-8', waitMs: query.wait_seconds * 1000 }
-      const piece = await execs.output(await boxes.get(params), params.exec, wish)
-      return { body: viewOutput(piece, stream, encoding) }
+      const piece = await execs.output(await boxes.get(params), params.exec, query)
+      return { body: viewOutput(piece, query.stream, query.encoding) }
     },
     signalExec: async ({ params, body }) => {
       const record = await execs.signal(await boxes.get(params), params.exec, body.signal)

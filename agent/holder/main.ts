@@ -1,4 +1,5 @@
 import { closeSync, openSync } from 'node:fs'
+import { flushCompileCache } from 'node:module'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createJsonLogger } from '../../shared/log.ts'
 import { openCommandHost } from '../drivers/command-host.ts'
@@ -26,6 +27,7 @@ async function main(): Promise<void> {
     end: () => process.exit(0),
   })
   process.stdout.write('ready\n')
+  flushCompileCache()
 }
 
 // One that has just decided to end lets go at once.
