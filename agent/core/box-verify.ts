@@ -32,22 +32,40 @@ export async function verifyBox(deps: VerifyDeps, record: BoxRecord): Promise<vo
   }
 }
 
-/** Sets the quotas of volumes and of boxes that do not run to what their records say, as `verifyBox` does of those that do. */
-export async function restoreQuotas(
-  { store, filesystem, logger }: Pick<VerifyDeps, 'store' | 'filesystem' | 'logger'>,
-  isRunning: (boxId: string) => boolean,
+/**
+ * Brings volumes and boxes to what their records say, before anybody is served: a command that comes first must find the
+ * data in its place. Returns the ids of the `running` boxes of which that must be tried again.
+ */
+export async function restoreBoxes(deps: VerifyDeps, running: ReadonlySet<string>): Promise<string[]> {
+  const { store, logger } = deps
+  const boxes = await store.boxes.all()
+  const volumes = (await store.volumes.all()).map(({ subvolume, sizeGb }) => ({ name: subvolume, sizeGb }))
+  const stopped = boxes.filter(({ id }) => !running.has(id))
+  const roots = stopped.map(({ root, config }) => ({ name: root, sizeGb: config.storage_gb }))
+  await Promise.all([...volumes, ...roots].map((tree) => restoreQuota(deps, tree)))
+  const failed: string[] = []
+  const verify = async (record: BoxRecord): Promise<void> => {
+    try {
+      await verifyBox(deps, record)
+    } catch (error) {
+      logger.error('a running box is not what its record says', { box: record.id, error })
+      failed.push(record.id)
+    }
+  }
+  await Promise.all(boxes.filter(({ id }) => running.has(id)).map(verify))
+  return failed
+}
+
+async function restoreQuota(
+  { filesystem, logger }: VerifyDeps,
+  { name, sizeGb }: { name: string; sizeGb: number },
 ): Promise<void> {
-  const boxes = (await store.boxes.all()).filter(({ id }) => !isRunning(id))
-  const sizes = [
-    ...boxes.map(({ root, config }) => [root, config.storage_gb] as const),
-    ...(await store.volumes.all()).map(({ subvolume, sizeGb }) => [subvolume, sizeGb] as const),
-  ]
-  const restore = ([name, gib]: readonly [string, number]): Promise<void> =>
+  try {
+    await filesystem.setQuota(name, bytesOf(sizeGb))
+  } catch (error) {
     // One that is missing is told of where it is used.
-    filesystem.setQuota(name, bytesOf(gib)).catch((error: unknown) => {
-      logger.error('the quota of a subvolume could not be set', { subvolume: name, error })
-    })
-  await Promise.all(sizes.map(restore))
+    logger.error('the quota of a subvolume could not be set', { subvolume: name, error })
+  }
 }
 
 async function verifyMounts(deps: VerifyDeps, record: BoxRecord): Promise<void> {

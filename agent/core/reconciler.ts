@@ -7,7 +7,7 @@ import type { BoxRecord, Store } from '../ports/store.ts'
 import type { Tombstone } from '../ports/tombstone.ts'
 import { failedStart, pendingRecord, settleRecord, unknownOutcome } from './box-outcome.ts'
 import { boxSpecOf, checkStart } from './box-start.ts'
-import { restoreQuotas, verifyBox } from './box-verify.ts'
+import { restoreBoxes, verifyBox } from './box-verify.ts'
 import { withDeadline } from './deadline.ts'
 import { createKeyedQueue, type KeyedQueue } from './keyed-queue.ts'
 import { type BoxStep, type BoxWorld, type Outcome, planBox, READY, STOPPED } from './plan.ts'
@@ -56,11 +56,7 @@ export class Reconciler {
   /** Takes up every box and tombstone as the last process left them; call once, after the runtime is open. */
   async recover(): Promise<void> {
     const { runtime, store } = this.#deps
-    for (const box of await runtime.list()) {
-      if (!box.isRunning) continue
-      this.#running.add(box.id)
-      this.#unverified.add(box.id)
-    }
+    for (const box of await runtime.list()) if (box.isRunning) this.#running.add(box.id)
     runtime.onExit((exit) => {
       this.#running.delete(exit.id)
       this.#exits.set(exit.id, exit)
@@ -73,7 +69,7 @@ export class Reconciler {
         mounts.map(({ source }) => source),
       )
     }
-    await restoreQuotas(this.#deps, (boxId) => this.#running.has(boxId))
+    for (const boxId of await restoreBoxes(this.#deps, this.#running)) this.#unverified.add(boxId)
     for (const record of await store.boxes.all()) this.#queue.add(record.id)
     for (const boxId of this.#running) this.#queue.add(boxId)
   }
