@@ -1,5 +1,6 @@
 import type { Logger } from '../../shared/log.ts'
 import type { ExecRequest, HeldExec, HoldRequest, RunningExec } from '../ports/runtime.ts'
+import { IDS_PER_BOX } from './box-end.ts'
 import type { BoxHandle } from './box-handle.ts'
 import { findBoxUser, findHome } from './box-users.ts'
 import type { HeldExecs } from './held-execs.ts'
@@ -47,8 +48,8 @@ export function createBoxCommands(host: OciHost, parts: { held: HeldExecs; logge
   }
 }
 
-/** Ends a command whose streams nobody reads any more, and for whose end nobody waits. */
-export async function endCommand(
+// One whose streams nobody reads any more, and for whose end nobody waits.
+async function endCommand(
   { cgroups, watcher, logger }: Pick<OciHost, 'cgroups' | 'watcher'> & { logger: Logger },
   boxId: string,
   name: string,
@@ -57,6 +58,17 @@ export async function endCommand(
   for (const pid of cgroups.execProcesses(boxId, name)) watcher.collect(pid)
   cgroups.killExec(boxId, name)
   await dissolve({ cgroups, logger }, boxId, name)
+}
+
+/** Ends a command that no holder holds any more; `idBase` is that of its box, if it is known. */
+export async function endLost(
+  host: Parameters<typeof endCommand>[0],
+  { boxId, execId }: HeldExec,
+  idBase: number | undefined,
+): Promise<void> {
+  await endCommand(host, boxId, heldCgroup(execId))
+  // What had ended and was not collected is a child of ours now, perhaps.
+  if (idBase !== undefined) host.watcher.collectOwned({ first: idBase, count: IDS_PER_BOX })
 }
 
 function placeOf({ handle }: NamedBox, request: ExecRequest): { idBase: number; user: BoxUser; cwd: string } {

@@ -66,6 +66,9 @@ export async function collectBox(watcher: ExitWatcher, users: UserRange): Promis
   }
 }
 
+/** Ids of a box's user namespace. */
+export const IDS_PER_BOX = 65_536
+
 const MIN_PAUSE_MS = 0.5
 const MAX_PAUSE_MS = 20
 const KILL_DEADLINE_MS = 10_000

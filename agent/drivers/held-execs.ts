@@ -4,6 +4,7 @@ import type { Logger } from '../../shared/log.ts'
 import type { HeldEnd, HeldExec } from '../ports/runtime.ts'
 import { execFile } from './exec-files.ts'
 import { connectHolder, type HolderLink, type HolderListener } from './holder-link.ts'
+import { killHolder } from './holder-process.ts'
 import {
   type HeldCommand,
   type HeldTask,
@@ -23,6 +24,8 @@ export interface HeldExecs {
   start(task: HeldTask): Promise<HeldExec>
   /** Those that run, and those that ended and are not forgotten. */
   list(): HeldExec[]
+  /** Resolves once the holders of a box's commands answer, or are no more. */
+  check(boxId: string): Promise<void>
   /** Leaves what runs; waits for the end of what `isEnding`. */
   close(isEnding: (held: HeldExec) => boolean): Promise<void>
 }
@@ -83,6 +86,12 @@ class HeldTable implements HeldExecs {
     return [...this.#entries.values()]
   }
 
+  async check(boxId: string): Promise<void> {
+    const links = new Set<HolderLink>()
+    for (const each of this.#entries.values()) if (each.boxId === boxId && each.link !== null) links.add(each.link)
+    await Promise.allSettled([...links].map((link) => link.check()))
+  }
+
   async close(isEnding: (held: HeldExec) => boolean): Promise<void> {
     const running = [...this.#entries.values()].filter(({ isEnded }) => !isEnded)
     const ends = Promise.all(running.filter(isEnding).map(({ ended }) => ended))
@@ -95,14 +104,18 @@ class HeldTable implements HeldExecs {
   async #connect(version: number): Promise<HolderLink | null> {
     const before = this.#links.get(version)
     if (before !== undefined) return before
+    const { runDir } = this.#deps.holder
     const listener: HolderListener = {
+      onSilence: () => {
+        if (killHolder(runDir, version)) this.#deps.logger.error('a holder did not answer, and was killed', { version })
+      },
       onOutput: (execIds) => {
         for (const id of execIds) for (const listener of this.#entries.get(id)?.listeners ?? []) listener()
       },
       onEnded: (execId, end) => this.#entries.get(execId)?.settle(end),
       onClose: () => void this.#reconnect(version),
     }
-    const link = await connectHolder(holderPaths(this.#deps.holder.runDir, version).socket, listener)
+    const link = await connectHolder(holderPaths(runDir, version).socket, listener)
     if (link === null) return null
     this.#links.set(version, link)
     for (const command of link.held) {

@@ -17,12 +17,16 @@ export interface HolderLink {
   /** Resolves with the process in the box once the command runs; what is refused is a ServiceError. */
   start(task: HeldTask): Promise<number | null>
   signal(execId: string, signal: NodeJS.Signals): Promise<void>
+  /** Resolves once it answers. */
+  check(): Promise<void>
   /** Says that this process goes; resolves when the holder has let go, after `deadlineMs` at most. */
   leave(deadlineMs: number): Promise<void>
 }
 
 /** What a holder tells by itself; `onClose` comes last, once, unless this side left. */
 export interface HolderListener {
+  /** It does not answer, and would not come to its end by itself; what waits for it is refused once it has. */
+  onSilence(): void
   onOutput(execIds: readonly string[]): void
   onEnded(execId: string, end: HeldEnd | null): void
   onClose(): void
@@ -36,13 +40,14 @@ export async function connectHolder(path: string, listener: HolderListener): Pro
   const first = Promise.withResolvers<HeldCommand[] | null>()
   let nextId = 1
   let isLeaving = false
-  const ask = (request: (id: number) => HolderRequest): Promise<number | null> =>
-    new Promise((resolve, reject) => {
-      const id = nextId++
-      pending.set(id, { resolve, reject })
-      if (socket.destroyed) settleAll()
-      else writeJsonLine(socket, request(id))
-    })
+  const ask = async (deadlineMs: number, request: (id: number) => HolderRequest): Promise<number | null> => {
+    const { promise, resolve, reject } = Promise.withResolvers<number | null>()
+    const id = nextId++
+    pending.set(id, { resolve, reject })
+    if (socket.destroyed) settleAll()
+    else writeJsonLine(socket, request(id))
+    return before(deadlineMs, promise, listener.onSilence)
+  }
   const settleAll = (): void => {
     for (const { reject } of pending.values()) reject(gone())
     pending.clear()
@@ -66,15 +71,20 @@ export async function connectHolder(path: string, listener: HolderListener): Pro
     settleAll()
     first.resolve(null)
   })
-  const held = await first.promise
+  const held = await before(ANSWER_MS, first.promise, listener.onSilence)
   if (held === null) return null
   void closed.then(() => {
     if (!isLeaving) listener.onClose()
   })
+  const signal: HolderLink['signal'] = async (execId, name) => {
+    await ask(ANSWER_MS, (id) => ({ type: 'signal', id, execId, signal: name }))
+  }
   return {
     held,
-    start: (task) => ask((id) => ({ type: 'start', id, task })),
-    signal: async (execId, signal) => void (await ask((id) => ({ type: 'signal', id, execId, signal }))),
+    start: (task) => ask(START_MS, (id) => ({ type: 'start', id, task })),
+    signal,
+    // A signal to nobody.
+    check: () => signal('', 'SIGCONT'),
     leave: async (deadlineMs) => {
       isLeaving = true
       writeJsonLine(socket, { type: 'leave' } satisfies HolderRequest)
@@ -101,6 +111,11 @@ function tryConnect(path: string): Promise<Socket | null> {
   })
 }
 
+async function before<T>(deadlineMs: number, promise: Promise<T>, onSilence: () => void): Promise<T> {
+  const timer = setTimeout(onSilence, deadlineMs)
+  return promise.finally(() => clearTimeout(timer))
+}
+
 function failureOf({ code, detail }: { code: string | null; detail: string }): Error {
   if (isErrorCode(code)) return new ServiceError(code, detail)
   return new ServiceError('internal', 'The command could not be started; the cause is logged under the request id.', {
@@ -111,3 +126,7 @@ function failureOf({ code, detail }: { code: string | null; detail: string }): E
 function gone(): ServiceError {
   return new ServiceError('runtime_unavailable', 'What holds commands ended meanwhile; what it held is lost.')
 }
+
+const ANSWER_MS = 5_000
+// More than crun may take.
+const START_MS = 40_000

@@ -15,15 +15,15 @@ import type {
   Runtime,
   RuntimeBox,
 } from '../ports/runtime.ts'
-import { type BoxCommands, createBoxCommands, endCommand } from './box-commands.ts'
-import { collectBox, endCommands, killBox } from './box-end.ts'
+import { type BoxCommands, createBoxCommands, endLost } from './box-commands.ts'
+import { collectBox, endCommands, IDS_PER_BOX, killBox } from './box-end.ts'
 import { type BoxHandle, readStartTicks } from './box-handle.ts'
 import { failedStart, runInit, workHome } from './box-init.ts'
 import { createBoxMounts } from './box-mounts.ts'
 import { unstageRoot } from './box-root.ts'
 import { CRUN_COMMAND } from './crun.ts'
 import { createHeldExecs, type HeldExecs } from './held-execs.ts'
-import { type ExecFiles, heldCgroup } from './holder-protocol.ts'
+import type { ExecFiles } from './holder-protocol.ts'
 import { readBootId } from './host-linux.ts'
 import { type OciHost, openOciHost } from './oci-host.ts'
 import { buildExecConfig } from './oci-spec.ts'
@@ -84,7 +84,7 @@ class OciRuntime {
     this.#held = createHeldExecs({
       holder: { instanceId, runDir, crunPath, execFiles },
       logger,
-      endLost: ({ boxId, execId }) => endCommand({ ...this.#opened(), logger }, boxId, heldCgroup(execId)),
+      endLost: (held) => endLost({ ...this.#opened(), logger }, held, this.#idBases.get(held.boxId)),
     })
   }
 
@@ -213,7 +213,9 @@ class OciRuntime {
     const idBase = this.#idBases.get(id)
     // Of a start that another agent did not finish nothing more is known than its processes, of which we may be the heirs.
     if (idBase === undefined) for (const pid of cgroups.processes(id)) watcher.collect(pid)
-    await killBox(cgroups, id)
+    // Init does not end before its holder has collected what it held.
+    const [, end] = await Promise.allSettled([this.#held.check(id), killBox(cgroups, id)])
+    if (end.status === 'rejected') throw end.reason
     await crun.settled(id)
     if (idBase !== undefined) await collectBox(watcher, { first: idBase, count: IDS_PER_BOX })
     watcher.collectStrays(CRUN_COMMAND)
@@ -288,7 +290,5 @@ function requireRunning({ handles }: OciHost, id: string): BoxHandle {
   return handle
 }
 
-// Ids of a box's user namespace.
-const IDS_PER_BOX = 65_536
 // More starts at once make none of them faster: each is some 10 ms of processor time.
 const STARTS_AT_ONCE = 4

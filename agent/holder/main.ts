@@ -3,6 +3,7 @@ import { flushCompileCache } from 'node:module'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createJsonLogger } from '../../shared/log.ts'
 import { openCommandHost } from '../drivers/command-host.ts'
+import { noteHolder } from '../drivers/holder-process.ts'
 import { type HolderOptions, holderPaths } from '../drivers/holder-protocol.ts'
 import { lockFile } from '../lib/syscalls.ts'
 import { createHeldCommands } from './held-commands.ts'
@@ -34,7 +35,10 @@ async function main(): Promise<void> {
 async function lockOut(path: string): Promise<void> {
   const fd = openSync(path, 'a', 0o600)
   for (let attempt = 0; attempt < LOCK_ATTEMPTS; attempt++) {
-    if (lockFile(fd, 'exclusive')) return
+    if (lockFile(fd, 'exclusive')) {
+      noteHolder(fd)
+      return
+    }
     await sleep(LOCK_PAUSE_MS)
   }
   closeSync(fd)

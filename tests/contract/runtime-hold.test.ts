@@ -190,7 +190,7 @@ describe('a held command', () => {
     await lab.reopen()
     expect((await lab.runtime.held()).map(({ execId }) => execId)).toEqual([other.execId])
     expect(execCgroups(lab, BOX)).toEqual([])
-    await untilTrue(async () => (await execute(lab.runtime, BOX, 'pidof sleep')).exitCode === 1)
+    await untilTrue(async () => (await execute(lab.runtime, BOX, 'ps | grep "sleep 60[0]"')).exitCode === 1)
     await (await again(other)).forget()
     expect(held.execId).not.toBe(other.execId)
   })

@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { createClient } from '../helpers/client.ts'
 import { untilTrue } from '../helpers/oci-lab.ts'
@@ -47,14 +48,23 @@ function holders(): number[] {
   })
 }
 
+/** Names of the cgroups that held commands of this service have now. */
+function heldCgroups(): string[] {
+  const root = existsSync('/sys/fs/cgroup/freezer') ? '/sys/fs/cgroup/freezer' : '/sys/fs/cgroup'
+  const instance = readFileSync(join(service.dataDir, 'instance'), 'utf8').trim()
+  const names = readdirSync(`${root}/boxyard/${instance}`, { recursive: true, encoding: 'utf8' })
+  return names.map((name) => basename(name)).filter((name) => name.startsWith('held-'))
+}
+
 /** Resolves once a held command's end is noted, whoever is there to be told. */
 async function untilNoted(path: string): Promise<void> {
   const execs = join(service.dataDir, 'execs')
   await untilTrue(() => readdirSync(execs).some((id) => existsSync(join(execs, id, `${idOf(path)}.exit`))))
 }
 
+/** One that ended and that the host's init has still to collect shows no arguments. */
 async function untilNoSleep(): Promise<void> {
-  await untilTrue(async () => (await client.shell('held', 'it', 'pidof sleep')).body.exit_code === 1)
+  await untilTrue(async () => (await client.shell('held', 'it', 'ps | grep "sleep 60[0]"')).body.exit_code === 1)
 }
 
 describe.each(['SIGTERM', 'SIGKILL'] as const)('when the agent ends by %s', (signal) => {
@@ -150,6 +160,25 @@ describe('the holder', () => {
     expect(await end(ended)).toMatchObject({ status: 'exited', exit_code: 5 })
     await untilNoSleep()
   })
+
+  test.each([0, 2, 4, 6, 8, 10, 15, 25])(
+    'an agent killed %i ms into a start leaves no command without a record',
+    async (ms) => {
+      const asked = client.post(`${box}/exec`, { shell: 'sleep 600', no_hup: true }).catch(() => null)
+      await sleep(ms)
+      await service.killAgent()
+      const answer = await asked
+      await service.startAgent()
+      const running: { id: string }[] = (await client.get(`${box}/exec?status=running`)).body.execs
+      if (answer?.status === 202) expect(running.map(({ id }) => id)).toEqual([answer.body.id])
+      await untilTrue(() => heldCgroups().length === running.length)
+      for (const { id } of running) {
+        expect(heldCgroups()).toContain(`held-${id}`)
+        await client.post(`${box}/exec/${id}/signal`, { signal: 'SIGKILL' })
+        expect((await end(`${box}/exec/${id}`)).status).toBe('killed')
+      }
+    },
+  )
 
   test('a command that ended with its box, which was stopped by the next agent, was killed', async () => {
     await client.post(boxes, { name: 'stopped' })

@@ -1,0 +1,25 @@
+import { ftruncateSync, readFileSync, writeSync } from 'node:fs'
+import { readStartTicks } from './box-handle.ts'
+import { holderPaths } from './holder-protocol.ts'
+
+/** Notes this process, the holder, in its lock file, open as `fd`. */
+export function noteHolder(fd: number): void {
+  ftruncateSync(fd)
+  writeSync(fd, `${process.pid} ${readStartTicks(process.pid)}`)
+}
+
+/** Kills the holder of a version, which does not answer; false if there is none. */
+export function killHolder(runDir: string, version: number): boolean {
+  const [pid = 0, startTicks = 0] = readNote(holderPaths(runDir, version).lock).split(' ').map(Number)
+  if (pid === 0 || readStartTicks(pid) !== startTicks) return false
+  process.kill(pid, 'SIGKILL')
+  return true
+}
+
+function readNote(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return ''
+  }
+}

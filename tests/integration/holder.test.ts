@@ -1,0 +1,199 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { createServer, type Server, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
+import { createExecs } from '../../agent/core/execs.ts'
+import { createExecOutputs } from '../../agent/drivers/exec-outputs.ts'
+import { createHeldExecs, type HeldExecs } from '../../agent/drivers/held-execs.ts'
+import { openSqliteStore } from '../../agent/drivers/store-sqlite.ts'
+import { readJsonLines, writeJsonLine } from '../../agent/lib/json-lines.ts'
+import type { HeldExec } from '../../agent/ports/runtime.ts'
+import type { ExecRecord, Store } from '../../agent/ports/store.ts'
+import { newId } from '../../shared/ids.ts'
+import { boxRecord } from '../helpers/box-records.ts'
+import { execCgroups, execute, leftoversOf, type OciLab, openOciLab, untilTrue } from '../helpers/oci-lab.ts'
+import { silentLogger } from '../helpers/silent-logger.ts'
+
+const BOX = 'box_held'
+const KEPT_BYTES = 8 * 1024 ** 2
+
+describe('with a box', () => {
+  let lab: OciLab
+  let store: Store
+
+  beforeEach(async () => {
+    lab = await openOciLab()
+    await lab.runtime.start(lab.spec(BOX))
+    store = openSqliteStore(`${lab.home}/boxyard.db`)
+    await store.boxes.insert(boxRecord({ id: BOX }))
+  })
+
+  afterEach(async () => {
+    await store.close()
+    await lab.close()
+    await untilTrue(() => leftoversOf(lab).length === 0)
+  })
+
+  const hold = async (shell: string, id = newId('exe', Date.now())): Promise<HeldExec> => {
+    const request = { command: ['/bin/sh', '-c', shell], cwd: '/', environment: {}, user: null }
+    return (await lab.runtime.hold(BOX, id, { ...request, stdin: Buffer.alloc(0), timeoutMs: null })).held
+  }
+  const record = async ({ execId }: HeldExec): Promise<ExecRecord> => {
+    const made: ExecRecord = {
+      ...{ id: execId, boxId: BOX, project: 'demo', box: 'web', command: ['x'], status: 'running', exitCode: null },
+      ...{ signal: null, startedAt: 1, endedAt: null, user: 'root', cwd: '/', detached: true, process: 2 },
+      ...{ stdoutBytes: 0, stderrBytes: 0 },
+    }
+    await store.execs.insert(made)
+    return made
+  }
+  const files = (): string[] => readdirSync(`${lab.home}/run/execs/${BOX}`).sort()
+  const recover = async () => {
+    const outputs = createExecOutputs({ directory: `${lab.home}/run/execs`, keptBytes: KEPT_BYTES })
+    const limits = {
+      ...{ execOutputBytes: 1000, execsAtOnce: 10, lingeringExecs: 10 },
+      ...{ execRecordsPerBox: 10, execRecordBytesPerBox: 10 * KEPT_BYTES },
+    }
+    const clock = {
+      now: () => 5,
+      sleep: (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms).unref()),
+    }
+    const execs = createExecs({ store, outputs, runtime: lab.runtime, clock, logger: silentLogger, limits })
+    await execs.recover()
+    return execs
+  }
+  const holder = (): number =>
+    Number(execFileSync('pgrep', ['-f', `holder/main.ts.*${lab.instanceId}`], { encoding: 'utf8' }))
+
+  test('a command whose record was never written is ended, and nothing of it is kept', async () => {
+    const held = await hold('echo x; sleep 600')
+    await lab.reopen()
+    await recover()
+    await untilTrue(() => execCgroups(lab, BOX).length === 0 && files().length === 0)
+    expect(await lab.runtime.held()).toEqual([])
+    expect(held.process).not.toBeNull()
+  })
+
+  test('a command whose end was recorded, and not forgotten, keeps its output', async () => {
+    const held = await hold('head -c 200000 /dev/zero; exit 3')
+    const running = await record(held)
+    await held.ended
+    const output = { stdout: null, stderr: new Uint8Array(0) }
+    const ended = { ...running, status: 'exited' as const, exitCode: 3, stdoutBytes: 200_000 }
+    await store.execs.finish({ record: ended, output, fileBytes: 200_000 }, { records: 10, bytes: KEPT_BYTES })
+    await lab.reopen()
+    const execs = await recover()
+    await untilTrue(() => !files().includes(`${held.execId}.exit`))
+    expect(files()).toContain(`${held.execId}.stdout`)
+    const query = { stream: 'stdout', offset: 0, max_bytes: 1000, encoding: 'base64', wait_seconds: 0 } as const
+    expect((await execs.output(boxRecord({ id: BOX }), held.execId, query)).bytes).toHaveLength(1000)
+  })
+
+  test('files that no record knows are removed, and small output moves into its record', async () => {
+    const [small, gone] = [await hold('echo small; exit 4'), await hold('echo gone')]
+    await record(small)
+    await Promise.all([small.ended, gone.ended])
+    mkdirSync(`${lab.home}/run/execs/box_unknown`)
+    await lab.reopen()
+    const execs = await recover()
+    await untilTrue(() => files().length === 0)
+    expect(existsSync(`${lab.home}/run/execs/box_unknown`)).toBe(false)
+    const found = await execs.get(boxRecord({ id: BOX }), small.execId, 0)
+    expect(found.record).toMatchObject({ status: 'exited', exitCode: 4, stdoutBytes: 6 })
+    expect(Buffer.from(found.output.stdout).toString()).toBe('small\n')
+  })
+
+  test('a holder that does not answer does not keep a box from its end', async () => {
+    const held = await hold('sleep 600')
+    const pid = holder()
+    process.kill(pid, 'SIGSTOP')
+    await lab.runtime.stop(BOX, { graceMs: 0 })
+    expect(await held.ended).toBeNull()
+    await lab.runtime.start(lab.spec(BOX))
+    const next = await hold('exit 6')
+    expect(await next.ended).toMatchObject({ exitCode: 6 })
+    expect(holder()).not.toBe(pid)
+    expect((await execute(lab.runtime, BOX, 'echo well')).stdout).toBe('well\n')
+  })
+
+  test('a holder that does not answer does not keep the next agent from its start', async () => {
+    await hold('sleep 600')
+    await lab.runtime.close()
+    process.kill(holder(), 'SIGSTOP')
+    await lab.reopen()
+    expect(await lab.runtime.held()).toEqual([])
+    expect(execCgroups(lab, BOX)).toEqual([])
+  })
+})
+
+describe('a holder of another version', () => {
+  let directory: string
+  let server: Server
+  let agent: Socket
+  let held: HeldExecs
+  let agents: number
+  const asked: Record<string, unknown>[] = []
+
+  beforeEach(async () => {
+    directory = mkdtempSync(join(tmpdir(), 'boxyard-holder-'))
+    asked.length = 0
+    agents = 0
+    server = createServer((socket) => {
+      agent = socket.on('error', () => undefined)
+      agents += 1
+      writeJsonLine(socket, { type: 'held', commands: [{ boxId: BOX, execId: 'exe_old', process: 7 }], more: 1 })
+      readJsonLines(socket, 1000, (value) => {
+        const request = value as { id: number; type: string }
+        asked.push(request)
+        if (request.type === 'leave') socket.end()
+        else writeJsonLine(socket, { type: 'done', id: request.id, process: null })
+      })
+    })
+    await new Promise<void>((resolve) => server.listen(join(directory, 'holder-999.sock'), resolve))
+    const execFiles = { directory: join(directory, 'execs'), keptBytes: KEPT_BYTES }
+    held = createHeldExecs({
+      holder: { instanceId: 'other', runDir: directory, crunPath: '/usr/bin/crun', execFiles },
+      logger: silentLogger,
+      endLost: async () => undefined,
+    })
+    await held.open()
+  })
+
+  afterEach(async () => {
+    await held.close(() => false)
+    server.close()
+    rmSync(directory, { recursive: true, force: true })
+  })
+
+  test('is told of signals and tells of ends, and what it says beyond is passed over', async () => {
+    const [old] = held.list()
+    expect(old).toMatchObject({ boxId: BOX, execId: 'exe_old', process: 7 })
+    await old?.signal('SIGTERM')
+    expect(asked).toMatchObject([{ type: 'signal', execId: 'exe_old', signal: 'SIGTERM' }])
+    const output = new Promise<void>((resolve) => old?.onOutput(resolve))
+    writeJsonLine(agent, { type: 'weather', is: 'fine' })
+    writeJsonLine(agent, { type: 'output', execIds: ['exe_old'] })
+    await output
+    const end = { exitCode: 3, signal: null, outOfMemory: false, timedOut: false, endedAt: 9 }
+    writeJsonLine(agent, { type: 'ended', execId: 'exe_old', end })
+    expect(await old?.ended).toEqual(end)
+  })
+
+  test('that ends without a word leaves its commands lost', async () => {
+    server.close()
+    agent.destroy()
+    expect(await held.list()[0]?.ended).toBeNull()
+  })
+
+  test('that speaks nonsense is asked again what it holds', async () => {
+    agent.write('nonsense\n')
+    await untilTrue(() => agents === 2)
+    await untilTrue(async () => {
+      await held.list()[0]?.signal('SIGTERM')
+      return asked.length > 0
+    })
+    expect(asked).toMatchObject([{ type: 'signal', execId: 'exe_old' }])
+  })
+})
