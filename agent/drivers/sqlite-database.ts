@@ -151,4 +151,4 @@ function copyBeside(sqlite: DatabaseSync, copy: string): void {
 
 const BUSY_TIMEOUT_MS = 5000
 // More than there are statements in the drivers.
-const STATEMENTS_KEPT = 64
+const STATEMENTS_KEPT = 128

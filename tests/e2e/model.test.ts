@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { createClient } from '../helpers/client.ts'
-import { applyOperation, createModel, forgetDirectories, type Model, Unpredictable } from '../helpers/model.ts'
+import { applyOperation, createModel, forgetDirectories, Unpredictable } from '../helpers/model.ts'
 import { createDraw, type Operation } from '../helpers/model-operations.ts'
 import { eventually, isPredicted, type ModelledService, modelService } from '../helpers/model-service.ts'
+import type { Model } from '../helpers/model-state.ts'
 import { createRandom, readSeed } from '../helpers/sample.ts'
 import { startService, type TestService } from '../helpers/service.ts'
 

@@ -1,11 +1,4 @@
-import type { Model } from './model.ts'
-
-/** A data volume in a box, as the API tells it. */
-export interface Mount {
-  name: string
-  path: string
-  read_only: boolean
-}
+import type { Model, Mount } from './model-state.ts'
 
 export interface CreateBox {
   kind: 'createBox'

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Answer, Client } from './client.ts'
-import { attachmentsOf, type Model, type ModelBox, type Prediction, readFile } from './model.ts'
-import { FILE_PATHS, type Mount, type Operation } from './model-operations.ts'
+import { attachmentsOf, type Prediction, readFile } from './model.ts'
+import { FILE_PATHS, type Operation } from './model-operations.ts'
+import type { Model, ModelBox, Mount } from './model-state.ts'
 import type { TestService } from './service.ts'
 import { limitsOf, mountsOf, readWorld } from './world.ts'
 
