@@ -45,8 +45,8 @@ export interface SeenMount {
 
 /** The data volumes in the mount namespace of a box, by their paths. */
 export function mountsOf(service: TestService, boxId: string): SeenMount[] {
-  const [init] = pidsOf(service, boxId)
-  return readText(`/proc/${init}/mountinfo`)
+  // Its other processes may have lower numbers, and are not all in its namespaces yet.
+  return readText(`/proc/${initOf(service, boxId)}/mountinfo`)
     .split('\n')
     .flatMap((line) => {
       const [, , , root = '', path = '', options = ''] = line.split(' ')
@@ -81,11 +81,17 @@ export function ageByOneBoot(service: TestService): void {
   database.close()
 }
 
-/** The pids of a box on the host, its init first. */
+/** The pids of a box on the host. */
 export function pidsOf(service: TestService, boxId: string): number[] {
   const instance = readFileSync(join(service.dataDir, 'instance'), 'utf8').trim()
   const found = cgroupPaths(instance).flatMap((path) => tree(join(path, boxId)))
   return [...new Set(found)].sort((a, b) => a - b)
+}
+
+function initOf(service: TestService, boxId: string): number | null {
+  const instance = readFileSync(join(service.dataDir, 'instance'), 'utf8').trim()
+  const note = readText(join('/run/boxyard', instance, 'boxes', `${boxId}.json`))
+  return note === '' ? null : (JSON.parse(note) as { pid: number }).pid
 }
 
 function inhabitedCgroups(instance: string): string[] {
