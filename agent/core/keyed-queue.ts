@@ -7,7 +7,8 @@ export interface KeyedQueue {
   /** Asks for a run of `key` after `delayMs`, unless one is asked for before; ends with the queue. */
   addLater(key: string, delayMs: number): void
   /**
-   * Runs `turn` alone among all runs of `key`, before those that are asked for; its outcome is this one's.
+   * Runs `turn` alone among all runs of `key`, before one that is asked for, which then comes before another turn. Its outcome
+   * is this one's.
    * @throws ServiceError `box_busy` if it could not begin before `isOver` resolved, `draining` once the queue is closed
    */
   exclusive<T>(key: string, turn: () => Promise<T>, isOver: Promise<void>): Promise<T>
@@ -25,26 +26,21 @@ export interface KeyedQueueDeps {
 export function createKeyedQueue({ work, onError }: KeyedQueueDeps): KeyedQueue {
   const running = new Map<string, Promise<void>>()
   const wanted = new Set<string>()
-  const turns = new Map<string, Set<() => Promise<void>>>()
+  const turns = new Map<string, Set<Turn>>()
   const timers = new Map<string, NodeJS.Timeout>()
   let isClosed = false
 
-  const nextTurn = (key: string): (() => Promise<void>) | null => {
-    const waiting = turns.get(key)
-    const [first] = waiting ?? []
-    if (first === undefined) {
-      turns.delete(key)
-      return null
-    }
-    waiting?.delete(first)
-    return first
-  }
   const runKey = async (key: string): Promise<void> => {
-    for (;;) {
-      const turn = nextTurn(key)
+    for (let hasHadTurn = false; ; ) {
+      const isDue = wanted.has(key) && !isClosed
+      const turn: Turn | null = hasHadTurn && isDue ? null : takeFirst(turns, key)
+      hasHadTurn = turn !== null
       if (turn !== null) await turn()
-      else if (!wanted.delete(key) || isClosed) break
-      else await work(key).catch((error: unknown) => onError(key, error))
+      else if (!isDue) break
+      else {
+        wanted.delete(key)
+        await work(key).catch((error: unknown) => onError(key, error))
+      }
     }
     running.delete(key)
   }
@@ -89,4 +85,17 @@ export function createKeyedQueue({ work, onError }: KeyedQueueDeps): KeyedQueue 
       await Promise.all(running.values())
     },
   }
+}
+
+type Turn = () => Promise<void>
+
+function takeFirst(turns: Map<string, Set<Turn>>, key: string): Turn | null {
+  const waiting = turns.get(key)
+  const [first] = waiting ?? []
+  if (first === undefined) {
+    turns.delete(key)
+    return null
+  }
+  waiting?.delete(first)
+  return first
 }
