@@ -196,8 +196,7 @@ function readMountInfo({ pid }: MountedBox): Buffer {
   try {
     return fs.readFileSync(`/proc/${pid}/mountinfo`)
   } catch (error) {
-    // A process that has ended, and is not collected yet, has no namespace any more.
-    if (isErrno(error, 'ENOENT', 'ESRCH', 'EINVAL')) return Buffer.alloc(0)
+    if (isErrno(error, ...GONE)) return Buffer.alloc(0)
     throw error
   }
 }
@@ -214,7 +213,8 @@ function openNamespaces<const T extends readonly ('mnt' | 'user')[]>(
     return fds as { [K in keyof T]: number }
   } catch (error) {
     fds.forEach(closeFd)
-    throw runs(box) ? error : notRunning()
+    // One that has ended, and is not collected yet, has no namespace any more.
+    throw runs(box) && !isErrno(error, ...GONE) ? error : notRunning()
   }
 }
 
@@ -236,6 +236,8 @@ function notRunning(): ServiceError {
   return new ServiceError('box_not_running', 'The box is not running.')
 }
 
+// Of a process that has ended: it has no mount namespace any more, or no number.
+const GONE = ['ENOENT', 'ESRCH', 'EINVAL'] as const
 // A box may rename directories without end, and what used the mount may just have left.
 const MOVES_MAX = 50
 const BUSIES_MAX = 3

@@ -1,5 +1,8 @@
-import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { readStartTicks } from '../../agent/drivers/box-handle.ts'
+import { createBoxMounts } from '../../agent/drivers/box-mounts.ts'
 import type { RunningExec } from '../../agent/ports/runtime.ts'
 import { execute, leftoversOf, untilTrue } from '../helpers/oci-lab.ts'
 import { initOf, mountTable, openVolumeLab, type VolumeLab } from '../helpers/volume-lab.ts'
@@ -248,6 +251,32 @@ describe('data mounts of a running box', () => {
     await expect(runtime.attach('box_none', mount)).rejects.toMatchObject({ code: 'box_not_running' })
     await expect(runtime.detach('box_none', source)).rejects.toMatchObject({ code: 'box_not_running' })
     expect(await runtime.mounts('box_none')).toEqual([])
+  })
+
+  test('a box whose init is about to end does not run any more', async () => {
+    // It lingers without its namespaces until a process is collected whose parent, outside, is stopped.
+    const outer = spawn('unshare', ['--pid', '--fork', 'sleep', '60'], { stdio: 'ignore' })
+    const children = (pid: number | undefined): number[] =>
+      readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number)
+    await untilTrue(() => children(outer.pid).length === 1)
+    const [init = 0] = children(outer.pid)
+    const inner = spawn('nsenter', ['--target', String(init), '--pid', 'sleep', '60'], { stdio: 'ignore' })
+    const boxMounts = createBoxMounts()
+    try {
+      await untilTrue(() => children(inner.pid).length === 1)
+      inner.kill('SIGSTOP')
+      const box = { pid: init, startTicks: readStartTicks(init) ?? 0, idBase: 0, rootPath }
+      process.kill(init, 'SIGKILL')
+      await untilTrue(() => !existsSync(`/proc/${init}/ns/mnt`))
+      expect(readStartTicks(init)).toBe(box.startTicks)
+      const attached = boxMounts.attach(box, { source, path: '/data', readOnly: false })
+      await expect(attached).rejects.toMatchObject({ code: 'box_not_running' })
+      expect(boxMounts.list(box)).toEqual([])
+    } finally {
+      inner.kill('SIGKILL')
+      outer.kill('SIGKILL')
+      await boxMounts.close()
+    }
   })
 
   test('a tree that is not there is an error and mounts nothing', async () => {
