@@ -27,7 +27,7 @@ export function createQuotas({ store, clock }: { store: Store; clock: Clock }): 
   return {
     get,
     update: async (project, body) => {
-      checkReadOnly(await get(project), body, ['project', 'used', 'updated_at'])
+      checkReadOnly(await get(project), body, ['project', 'updated_at'])
       const { boxes, cpus, ram_mb: ramMb, storage_gb: storageGb } = body.allowed ?? {}
       const kept = body.allowed === null ? UNLIMITED : ((await store.quotas.get(project)) ?? UNLIMITED)
       const record = {

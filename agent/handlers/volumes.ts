@@ -54,4 +54,4 @@ export function createVolumeHandlers(deps: {
   }
 }
 
-const READ_ONLY = ['id', 'name', 'project', 'used_bytes', 'created_at', 'updated_at', 'attachments', 'from']
+const READ_ONLY = ['id', 'name', 'project', 'created_at', 'updated_at', 'attachments', 'from']

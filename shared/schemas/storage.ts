@@ -13,6 +13,9 @@ import {
   timestampSchema,
 } from './common.ts'
 
+// Not compared: it may be another since the client read it.
+const MEASURED = { description: 'Read-only: may be repeated as it was read.' }
+
 const attachmentSchema = z.looseObject({ box: nameSchema, path: z.string(), read_only: z.boolean() })
 
 /** A data volume (api.md §2): all fields are always present. */
@@ -45,7 +48,8 @@ export const updateVolumeBodySchema = z
   .strictObject({
     size_gb: gibSchema.nullable(),
     tags: tagsSchema.nullable(),
-    ...readOnlyFields(['id', 'name', 'project', 'used_bytes', 'created_at', 'updated_at', 'attachments', 'from']),
+    used_bytes: z.int().meta(MEASURED),
+    ...readOnlyFields(['id', 'name', 'project', 'created_at', 'updated_at', 'attachments', 'from']),
   })
   .partial()
   .meta({ id: 'UpdateVolume' })
@@ -97,7 +101,8 @@ export const updateQuotaBodySchema = z
       .strictObject({ boxes: allowed, cpus: allowed, ram_mb: allowed, storage_gb: allowed })
       .partial()
       .nullable(),
-    ...readOnlyFields(['project', 'used', 'updated_at']),
+    used: amounts.meta(MEASURED),
+    ...readOnlyFields(['project', 'updated_at']),
   })
   .partial()
   .meta({ id: 'UpdateQuota' })

@@ -229,7 +229,10 @@ export function defineUpdatesSuite(client: Client): void {
 
     test('counts processors and memory of boxes that run, and is asked again when one is to', async () => {
       await client.post(`${bounded}/one/stop`)
-      expect((await client.get(quota)).body.used).toMatchObject({ boxes: 2, cpus: 0.5, ram_mb: 64 })
+      const now = (await client.get(quota)).body
+      expect(now.used).toMatchObject({ boxes: 2, cpus: 0.5, ram_mb: 64 })
+      const before = { ...now, used: { ...now.used, cpus: 1 } }
+      expect((await client.put(quota, before)).body).toMatchObject({ used: now.used, allowed: now.allowed })
       await set({ cpus: 0.5 })
       expect(told(await client.post(`${bounded}/one/resume`))).toEqual([403, 'quota_exceeded'])
       expect((await client.get(`${bounded}/one`)).body.status).toBe('stopped')
