@@ -54,8 +54,8 @@ export function createAttachments(deps: AttachmentsDeps): Attachments {
     attach: async (ref, body, { waitMs, ifMatch }) => {
       checkMountPath(body.path)
       const { volume, boxId } = await find(ref, body.box, ifMatch)
-      const mount = mountOf(volume, body)
-      return reconciler.exclusive(boxId, (isRunning) => attach(deps, boxId, { mount, isRunning, waitMs }), waitMs)
+      const wish = { mount: mountOf(volume, body), deadline: clock.now() + waitMs }
+      return reconciler.exclusive(boxId, (isRunning) => attach(deps, boxId, { ...wish, isRunning }), waitMs)
     },
     detach: async (ref, box, { waitMs, ifMatch }) => {
       const { volume, boxId } = await find(ref, box, ifMatch)
@@ -78,26 +78,37 @@ export function createAttachments(deps: AttachmentsDeps): Attachments {
 interface Attach {
   mount: MountRecord
   isRunning: boolean
-  waitMs: number
+  /** Until when to wait for what others still hold. */
+  deadline: number
 }
 
 // The record first: it alone decides which box writes. What then cannot be mounted is taken out of it again.
-async function attach(deps: AttachmentsDeps, boxId: string, { mount, isRunning, waitMs }: Attach): Promise<BoxRecord> {
-  const { runtime, filesystem, reconciler } = deps
+async function attach(
+  deps: AttachmentsDeps,
+  boxId: string,
+  { mount, isRunning, deadline }: Attach,
+): Promise<BoxRecord> {
+  const { runtime, filesystem, reconciler, clock } = deps
+  let isNew = false
   const record = await changeMounts(deps, boxId, (now) => {
     const present = now.mounts.find(({ volumeId }) => volumeId === mount.volumeId)
+    isNew = present === undefined
     if (present) return unchanged(now, present, mount)
     checkPathIsFree(mount.path, now.mounts)
     if (now.mounts.length >= MOUNTS_MAX) throw tooMany(now)
     return [...now.mounts, mount]
   })
   if (!isRunning) return record
+  const tree = boxMountOf(mount, filesystem)
+  // What is there stays, also where the box has moved it by renaming a directory above.
+  if (!isNew && (await runtime.mounts(boxId)).some(({ source }) => source === tree.source)) return record
   try {
-    const tree = boxMountOf(mount, filesystem)
-    if (!mount.readOnly && !(await reconciler.untilFree([tree.source], waitMs))) throw stillHeld(mount)
-    await unlessEnded(runtime.attach(record.id, tree))
+    const restMs = Math.max(deadline - clock.now(), 0)
+    if (!mount.readOnly && !(await reconciler.untilFree([tree.source], restMs))) throw stillHeld(mount)
+    await unlessEnded(runtime.attach(boxId, tree))
   } catch (error) {
-    await undo(deps, boxId, mount)
+    if (isNew) await undo(deps, boxId, mount)
+    else reconciler.verify(boxId)
     throw error
   }
   return record
