@@ -5,7 +5,7 @@ import type { Runtime } from '../ports/runtime.ts'
 import type { BoxRecord, Store } from '../ports/store.ts'
 import { type CreateDeps, createRecord, type NewBox, wishOf } from './box-create.ts'
 import { pendingRecord } from './box-outcome.ts'
-import { unlessEnded } from './box-start.ts'
+import { bytesOf, unlessEnded } from './box-start.ts'
 import { resizeTree, updatedRecord } from './box-update.ts'
 import type { Caller } from './caller.ts'
 import { decodeCursor, encodeCursor, parseTags } from './paging.ts'
@@ -127,11 +127,11 @@ async function updateBox(deps: BoxesDeps, id: string, { body, how }: Update): Pr
       const updated = updatedRecord(record, body, defaults)
       if (updated === record) return record
       const next = { ...updated, version: record.version + 1, updatedAt: clock.now() }
-      const write = async (): Promise<boolean> => {
-        await applyConfig(deps, { record, next, isRunning })
-        return store.boxes.replace(next)
-      }
-      if (await admission.admit(growthOf(record, next), write)) return next
+      const growth = growthOf(record, next)
+      await admission.check(growth)
+      // Not in the turn of admission: one box that does not answer would hold up all others.
+      await applyConfig(deps, { record, next, isRunning })
+      if (await admission.admit(growth, () => store.boxes.replace(next))) return next
     }
   }
   const turn = async (isRunning: boolean): Promise<BoxRecord> => {
@@ -139,10 +139,17 @@ async function updateBox(deps: BoxesDeps, id: string, { body, how }: Update): Pr
       return await change(isRunning)
     } catch (error) {
       if (isRunning) reconciler.verify(id)
+      else await restoreRoot(deps, id)
       throw error
     }
   }
   return reconciler.exclusive(id, turn, how.waitMs)
+}
+
+async function restoreRoot({ store, filesystem }: BoxesDeps, id: string): Promise<void> {
+  const record = await store.boxes.byId(id)
+  // Where this fails as well, the next start of the service does it.
+  if (record) await filesystem.setQuota(record.root, bytesOf(record.config.storage_gb)).catch(() => undefined)
 }
 
 async function applyConfig(

@@ -82,12 +82,19 @@ export class Reconciler {
 
   /**
    * Runs `work` while no other step of the box is under way, or begins; it learns whether the box runs.
-   * @throws ServiceError `box_busy` if that is not possible within `waitMs`
+   * @throws ServiceError `box_busy` if that is not possible within `waitMs`, `internal` if it takes longer than any step may
    */
   exclusive<T>(boxId: string, work: (isRunning: boolean) => Promise<T>, waitMs: number): Promise<T> {
     const timer = new AbortController()
-    const isOver = this.#deps.clock.sleep(waitMs, timer.signal)
-    const turn = (): Promise<T> => work(this.#running.has(boxId))
+    const { clock, limits } = this.#deps
+    const isOver = clock.sleep(waitMs, timer.signal)
+    const turn = (): Promise<T> =>
+      withDeadline(work(this.#running.has(boxId)), {
+        ms: limits.startDeadlineMs,
+        what: 'The change of the box did not end',
+        clock,
+        onLate: () => this.verify(boxId),
+      })
     return this.#queue.exclusive(boxId, turn, isOver).finally(() => timer.abort())
   }
 

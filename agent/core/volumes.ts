@@ -1,5 +1,6 @@
 import { ServiceError } from '../../shared/errors.ts'
 import { newId } from '../../shared/ids.ts'
+import { createKeyedLock } from '../../shared/locks.ts'
 import type { CreateVolumeBody, UpdateVolumeBody, VolumeListQuery } from '../../shared/schemas/storage.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { CowFilesystem } from '../ports/cow-filesystem.ts'
@@ -60,7 +61,8 @@ export interface Volumes {
 /** Volumes are subvolumes of their own, with a quota that is their size. */
 export function createVolumes(deps: VolumesDeps): Volumes {
   const { store, reconciler, clock } = deps
-  const get = (ref: VolumeRef): Promise<VolumeState> => readVolume(deps, ref)
+  const updates = createKeyedLock()
+  const get = async (ref: VolumeRef): Promise<VolumeState> => stateOf(deps, await findRecord(store, ref))
   return {
     get,
     create: async (caller, wanted, how) => {
@@ -84,22 +86,24 @@ export function createVolumes(deps: VolumesDeps): Volumes {
         next: hasMore && last ? encodeCursor([last.project, last.name]) : null,
       }
     },
-    update: async (ref, body, how) => {
-      for (;;) {
-        const state = await get(ref)
-        checkIfMatch(how.ifMatch, state.record.version)
-        how.check(state)
-        const changed = await updateVolume(deps, state.record, body)
-        if (changed) return { ...state, record: changed }
-      }
-    },
+    // One at a time: what bounds the subvolume in the end is what is recorded.
+    update: (ref, body, how) =>
+      updates.run(`${ref.project}/${ref.name}`, async () => {
+        for (;;) {
+          const state = await get(ref)
+          checkIfMatch(how.ifMatch, state.record.version)
+          how.check(state)
+          const changed = await updateVolume(deps, state.record, body)
+          if (changed) return { ...state, record: changed }
+        }
+      }),
     remove: async (ref, how) => {
       for (;;) {
-        const { record, attachments } = await get(ref)
+        const record = await findRecord(store, ref)
         checkIfMatch(how.ifMatch, record.version)
         const tombstone = { id: record.id, root: record.subvolume, createdAt: clock.now() }
         const outcome = await store.volumes.remove(record.id, record.version, tombstone)
-        if (outcome === 'attached') throw inUse(record, attachments)
+        if (outcome === 'attached') throw inUse(record, await store.volumes.attachments([record.id]))
         if (outcome === 'changed') continue
         reconciler.bury(tombstone)
         return
@@ -108,10 +112,10 @@ export function createVolumes(deps: VolumesDeps): Volumes {
   }
 }
 
-async function readVolume(deps: VolumesDeps, ref: VolumeRef): Promise<VolumeState> {
-  const record = await deps.store.volumes.get(ref.project, ref.name)
+async function findRecord(store: Store, ref: VolumeRef): Promise<VolumeRecord> {
+  const record = await store.volumes.get(ref.project, ref.name)
   if (!record) throw volumeNotFound(ref)
-  return stateOf(deps, record)
+  return record
 }
 
 /** The error that tells of a volume that is not there. */
@@ -188,12 +192,22 @@ async function updateVolume(
   const next = { ...record, sizeGb, tags, version: record.version + 1, updatedAt: clock.now() }
   const growth = sizeGb - record.sizeGb
   if (growth === 0 && JSON.stringify(tags) === JSON.stringify(record.tags)) return record
-  // Of a step that is cut off the quota may be the new one: it is set again with the next update, and at each start.
-  const write = async (): Promise<boolean> => {
+  const wish = { project: record.project, storageGb: growth }
+  await admission.check(wish)
+  let isStored = false
+  try {
     if (growth !== 0) await resizeTree(filesystem, { name: record.subvolume, what: 'The data volume' }, sizeGb)
-    return store.volumes.replace(next)
+    isStored = await admission.admit(wish, () => store.volumes.replace(next))
+    return isStored ? next : null
+  } catch (error) {
+    // It may have been deleted meanwhile.
+    await findRecord(store, record)
+    throw error
+  } finally {
+    // Where this fails as well, or is cut off, the next start of the service does it.
+    const restored = isStored || growth === 0 ? null : filesystem.setQuota(record.subvolume, bytesOf(record.sizeGb))
+    await restored?.catch(() => undefined)
   }
-  return (await admission.admit({ project: record.project, storageGb: growth }, write)) ? next : null
 }
 
 function inUse({ name }: VolumeRecord, attachments: readonly Attachment[]): ServiceError {
