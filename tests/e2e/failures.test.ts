@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { createClient } from '../helpers/client.ts'
 import { startService, type TestService } from '../helpers/service.ts'
-import { pidsOf, readWorld } from '../helpers/world.ts'
+import { limitsOf, pidsOf, readWorld } from '../helpers/world.ts'
 
 let service: TestService
 const client = createClient(
@@ -39,15 +39,54 @@ describe('a step that fails', () => {
     expect((await client.delete(`${boxes}/unlucky`)).status).toBe(204)
   })
 
-  test('a snapshot that fails does the same', async () => {
-    await breakAt('filesystem.snapshot:throw:1')
-    expect((await client.post(boxes, { name: 'rootless' })).body.state.reason).toBe('failed')
-    expect((await client.post(`${boxes}/rootless/resume`)).body.status).toBe('running')
-    await client.delete(`${boxes}/rootless`)
+  test.each(['filesystem.snapshot:throw:1', 'filesystem.snapshot:reject:1', 'store.boxes.insert:throw:1'])(
+    'a create that fails at %s leaves no box, no root, and the name free',
+    async (fault) => {
+      await breakAt(fault)
+      const refused = await client.post(boxes, { name: 'rootless' })
+      expect([refused.status, refused.body.code]).toEqual([500, 'internal'])
+      expect((await client.get(`${boxes}/rootless`)).status).toBe(404)
+      for (let attempt = 0; attempt < 100 && readWorld(service).roots.length > 0; attempt++) await sleep(20)
+      expect(readWorld(service).roots).toEqual([])
+      expect((await client.post(boxes, { name: 'rootless' })).body.status).toBe('running')
+      await client.delete(`${boxes}/rootless`)
+    },
+  )
+
+  test('an attach whose mount fails leaves the volume free, one whose record fails does too', async () => {
+    const data = '/v1/projects/failures/data'
+    await breakAt('')
+    await client.post(data, { name: 'vol', size_gb: 0.1 })
+    await client.post(boxes, { name: 'taker' })
+    for (const fault of ['runtime.attach:throw:1', 'runtime.attach:reject:1', 'store.boxes.replaceMounts:throw:1']) {
+      await breakAt(fault)
+      expect((await client.post(`${data}/vol/attach`, { box: 'taker', path: '/vol' })).status).toBe(500)
+      expect((await client.get(`${data}/vol`)).body.attachments).toEqual([])
+      expect((await client.shell('failures', 'taker', 'grep -c /vol_ /proc/self/mountinfo')).body.stdout).toBe('0\n')
+    }
+  })
+
+  test('a detach or update that fails at its last write is as if it had not been asked for', async () => {
+    const data = '/v1/projects/failures/data'
+    await breakAt('')
+    await client.post(`${data}/vol/attach`, { box: 'taker', path: '/vol' })
+    await client.shell('failures', 'taker', 'echo kept > /vol/file')
+    await breakAt('store.boxes.replaceMounts:throw:1')
+    expect((await client.post(`${data}/vol/detach`, { box: 'taker' })).status).toBe(500)
+    expect((await client.get(`${data}/vol`)).body.attachments).toHaveLength(1)
+    await eventually(async () => (await client.shell('failures', 'taker', 'cat /vol/file')).body.stdout === 'kept\n')
+    await breakAt('store.boxes.replace:throw:1')
+    const { body: box } = await client.get(`${boxes}/taker`)
+    expect((await client.put(`${boxes}/taker`, { config: { ram_mb: 1024, cpus: 2 } })).status).toBe(500)
+    expect((await client.get(`${boxes}/taker`)).body).toEqual(box)
+    await eventually(async () => limitsOf(service, box.id).ramMb === box.config.ram_mb)
+    expect(limitsOf(service, box.id).cpus).toBe(box.config.cpus)
+    await client.delete(`${boxes}/taker`)
+    expect((await client.delete(`${data}/vol`)).status).toBe(204)
   })
 
   test('an operation that ended badly says so', async () => {
-    await breakAt('runtime.start:throw:1')
+    await breakAt('runtime.start:reject:1')
     const created = await client.post(`${boxes}?wait_seconds=0`, { name: 'later' })
     const operation = await client.get(`${String(created.headers['operation-location'])}?wait_seconds=20`)
     expect(operation.body).toMatchObject({ kind: 'box.create', status: 'failed', error: { code: 'internal' } })
@@ -104,3 +143,11 @@ describe('a step that fails', () => {
     expect(readWorld(service)).toEqual({ running: [], states: [], roots: [], volumes: [] })
   }, 60_000)
 })
+
+async function eventually(isTrue: () => Promise<boolean>): Promise<void> {
+  for (let attempt = 0; attempt < 100; attempt++) {
+    if (await isTrue()) return
+    await sleep(20)
+  }
+  throw new Error('it did not come true')
+}
