@@ -201,7 +201,7 @@ export class Reconciler {
     } catch (error) {
       logger.error('box step failed', { box: record.id, error })
       try {
-        await this.#clear(record.id)
+        await this.#end(record.id, { graceMs: 0 })
       } catch (cause) {
         if (record.observed.status !== 'unknown') await this.#settle(record, unknownOutcome(record))
         throw cause
@@ -213,13 +213,17 @@ export class Reconciler {
     }
   }
 
-  #clear(boxId: string): Promise<void> {
+  #end(boxId: string, how: { graceMs: number; signal?: AbortSignal }): Promise<void> {
     const { runtime, clock, limits } = this.#deps
-    return withDeadline(runtime.stop(boxId, { graceMs: 0 }), {
-      ms: limits.stopSlackMs,
-      what: 'The box was not cleared away',
+    return withDeadline(runtime.stop(boxId, how), {
+      ms: how.graceMs + limits.stopSlackMs,
+      what: 'The box did not end',
       clock,
-      onLate: () => this.#queue.add(boxId),
+      // There is no news of an end that was asked for.
+      onLate: () => {
+        this.#running.delete(boxId)
+        this.#queue.add(boxId)
+      },
     })
   }
 
@@ -255,16 +259,10 @@ export class Reconciler {
   }
 
   async #stop(record: BoxRecord, graceMs: number): Promise<void> {
-    const { runtime, clock, limits } = this.#deps
     const controller = new AbortController()
     this.#stops.set(record.id, controller)
     try {
-      await withDeadline(runtime.stop(record.id, { graceMs, signal: controller.signal }), {
-        ms: graceMs + limits.stopSlackMs,
-        what: 'The box did not stop',
-        clock,
-        onLate: () => this.#queue.add(record.id),
-      })
+      await this.#end(record.id, { graceMs, signal: controller.signal })
       this.#running.delete(record.id)
       this.#exits.delete(record.id)
     } finally {
@@ -274,7 +272,7 @@ export class Reconciler {
   }
 
   async #reap(record: BoxRecord, outcome: Outcome): Promise<void> {
-    await this.#clear(record.id)
+    await this.#end(record.id, { graceMs: 0 })
     this.#exits.delete(record.id)
     await this.#settle(record, outcome)
   }

@@ -36,6 +36,7 @@ let quotas: Map<string, number>
 /** Runs once, as soon as a quota is set. */
 let meanwhile: () => Promise<unknown>
 let resize: () => Promise<void>
+let stop: () => Promise<void>
 
 beforeEach(async () => {
   directory = mkdtempSync(join(tmpdir(), 'boxyard-changes-'))
@@ -43,6 +44,7 @@ beforeEach(async () => {
   quotas = new Map()
   meanwhile = async () => undefined
   resize = async () => undefined
+  stop = async () => undefined
   const clock = { now: () => Date.now(), sleep: (ms: number, signal?: AbortSignal) => pause(ms, signal) }
   const host = { load: () => ({ memory: { total_bytes: 64 * GIB, available_bytes: 64 * GIB } }) }
   const filesystem = faultyFilesystem()
@@ -115,7 +117,7 @@ function runtimeOf(): Runtime {
       running.push(id)
       return { id, isRunning: true, pid: 1 }
     },
-    stop: async () => undefined,
+    stop: () => stop(),
     mounts: async () => [],
     resize: () => resize(),
   }
@@ -132,7 +134,7 @@ async function makeBox(name: string, power: 'running' | 'stopped'): Promise<BoxR
   const id = newId('box', Date.now())
   const observed = { status: 'stopped', reason: 'stopped_by_request', message: null, since: 1, bootId: null } as const
   const stopped = boxRecord({
-    ...{ id, name, root: `sub_${id}` },
+    ...{ id, name, root: `sub_${id}`, gracePeriodSeconds: 0 },
     desired: { power: 'stopped', generation: 1 },
     observed: { ...observed, generation: 1 },
   })
@@ -214,5 +216,20 @@ describe('a box', () => {
     await refused
     const stopped = await boxes.stop({ project: 'demo', name: 'wedged' }, how)
     expect(stopped.record.observed.status).toBe('stopped')
+  })
+
+  test('that ends after it was wanted again, by a stop that took too long, is not told to run', async () => {
+    const ref = { project: 'demo', name: 'web' }
+    const { id } = await makeBox('web', 'running')
+    const { promise, resolve: release } = Promise.withResolvers<void>()
+    stop = () => promise
+    const how = { ...HOW, waitMs: 5000 }
+    expect((await boxes.stop(ref, how)).record.observed.status).toBe('unknown')
+    expect((await boxes.resume(ref, how)).record.observed.status).toBe('running')
+    stop = async () => undefined
+    release()
+    const settled = async (): Promise<string | undefined> => (await store.boxes.byId(id))?.observed.status
+    for (let attempt = 0; attempt < 100 && (await settled()) !== 'stopped'; attempt++) await pause(10)
+    expect(await settled()).toBe('stopped')
   })
 })
