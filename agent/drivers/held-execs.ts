@@ -1,5 +1,6 @@
 import { mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { ServiceError } from '../../shared/errors.ts'
+import { createLimiter } from '../../shared/locks.ts'
 import type { Logger } from '../../shared/log.ts'
 import type { HeldEnd, HeldExec } from '../ports/runtime.ts'
 import { execFile } from './exec-files.ts'
@@ -54,6 +55,7 @@ class HeldTable implements HeldExecs {
   readonly #deps: HeldExecsDeps
   readonly #entries = new Map<string, Entry>()
   readonly #links = new Map<number, HolderLink>()
+  readonly #largeStarts = createLimiter(LARGE_AT_ONCE)
   #starting: Promise<HolderLink> | null = null
   #isClosed = false
 
@@ -70,7 +72,11 @@ class HeldTable implements HeldExecs {
     this.#readNotes()
   }
 
-  async start(task: HeldTask): Promise<HeldExec> {
+  start(task: HeldTask): Promise<HeldExec> {
+    return isLarge(task) ? this.#largeStarts.run(() => this.#start(task)) : this.#start(task)
+  }
+
+  async #start(task: HeldTask): Promise<HeldExec> {
     const link = this.#links.get(HOLDER_VERSION) ?? (await this.#startHolder())
     const entry = this.#add(task, { version: HOLDER_VERSION, link })
     try {
@@ -216,9 +222,17 @@ class HeldTable implements HeldExecs {
   }
 }
 
+// What it is told is in the holder's memory, as text, until the command runs.
+function isLarge({ stdin, request: { command, environment } }: HeldTask): boolean {
+  const texts = [stdin, ...command, ...Object.values(environment)]
+  return texts.reduce((sum, { length }) => sum + length, 0) > LARGE_CHARACTERS
+}
+
 function after(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms).unref())
 }
 
+const LARGE_CHARACTERS = 64 * 1024
+const LARGE_AT_ONCE = 4
 const END_MS = 5_000
 const LEAVE_MS = 2_000

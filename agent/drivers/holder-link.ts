@@ -40,13 +40,13 @@ export async function connectHolder(path: string, listener: HolderListener): Pro
   const first = Promise.withResolvers<HeldCommand[] | null>()
   let nextId = 1
   let isLeaving = false
-  const ask = async (deadlineMs: number, request: (id: number) => HolderRequest): Promise<number | null> => {
+  const ask = async (request: (id: number) => HolderRequest, late: Late): Promise<number | null> => {
     const { promise, resolve, reject } = Promise.withResolvers<number | null>()
     const id = nextId++
     pending.set(id, { resolve, reject })
     if (socket.destroyed) settleAll()
     else writeJsonLine(socket, request(id))
-    return before(deadlineMs, promise, listener.onSilence)
+    return before(promise, late)
   }
   const settleAll = (): void => {
     for (const { reject } of pending.values()) reject(gone())
@@ -71,20 +71,24 @@ export async function connectHolder(path: string, listener: HolderListener): Pro
     settleAll()
     first.resolve(null)
   })
-  const held = await before(ANSWER_MS, first.promise, listener.onSilence)
+  const silence: Late = { deadlineMs: ANSWER_MS, onLate: listener.onSilence }
+  const held = await before(first.promise, silence)
   if (held === null) return null
   void closed.then(() => {
     if (!isLeaving) listener.onClose()
   })
   const signal: HolderLink['signal'] = async (execId, name) => {
-    await ask(ANSWER_MS, (id) => ({ type: 'signal', id, execId, signal: name }))
+    await ask((id) => ({ type: 'signal', id, execId, signal: name }), silence)
   }
+  // A signal to nobody.
+  const check = (): Promise<void> => signal('', 'SIGCONT')
+  // A box can make a start of its own slow; that is no silence, and must not cost the commands of others.
+  const slowStart: Late = { deadlineMs: START_MS, onLate: () => void check().catch(() => undefined) }
   return {
     held,
-    start: (task) => ask(START_MS, (id) => ({ type: 'start', id, task })),
+    start: (task) => ask((id) => ({ type: 'start', id, task }), slowStart),
     signal,
-    // A signal to nobody.
-    check: () => signal('', 'SIGCONT'),
+    check,
     leave: async (deadlineMs) => {
       isLeaving = true
       writeJsonLine(socket, { type: 'leave' } satisfies HolderRequest)
@@ -111,12 +115,19 @@ function tryConnect(path: string): Promise<Socket | null> {
   })
 }
 
-async function before<T>(deadlineMs: number, promise: Promise<T>, onSilence: () => void): Promise<T> {
-  const timer = setTimeout(onSilence, deadlineMs)
+/** What happens if there is no answer by then. */
+interface Late {
+  deadlineMs: number
+  onLate(): void
+}
+
+async function before<T>(promise: Promise<T>, { deadlineMs, onLate }: Late): Promise<T> {
+  const timer = setTimeout(onLate, deadlineMs)
   return promise.finally(() => clearTimeout(timer))
 }
 
 function failureOf({ code, detail }: { code: string | null; detail: string }): Error {
+  if (code === 'rate_limited') return new ServiceError(code, detail, { headers: { 'Retry-After': '1' } })
   if (isErrorCode(code)) return new ServiceError(code, detail)
   return new ServiceError('internal', 'The command could not be started; the cause is logged under the request id.', {
     cause: new Error(detail),

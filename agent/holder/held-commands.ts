@@ -7,9 +7,11 @@ import { type ExecTask, startExec } from '../drivers/oci-exec.ts'
 import { collectOutput, type OutputCollector } from '../lib/output-collector.ts'
 import { OutputRing } from '../lib/output-ring.ts'
 import { isErrno } from '../lib/syscalls-libc.ts'
+import type { OutputPlace } from '../ports/exec-outputs.ts'
 import type { HeldEnd, RunningExec } from '../ports/runtime.ts'
 import { createBoxNotes } from './box-notes.ts'
 import { createExitNotes } from './exit-notes.ts'
+import { createUnreadInput } from './unread-input.ts'
 
 /** The commands a holder is the parent of. */
 export interface HeldCommands {
@@ -46,26 +48,29 @@ export function createHeldCommands({ host, files, logger, listener, now }: HeldC
   const lingering = createLingering(listener)
   const boxes = createBoxNotes(host.crun)
   const exits = createExitNotes({ directory: files.directory, logger, onIdle: listener.onIdle })
+  const unread = createUnreadInput()
 
-  const drop = ({ boxId, execId }: HeldTask, end: HeldEnd | null): void => {
+  const drop = ({ boxId, execId }: OutputPlace, end: HeldEnd | null): void => {
     commands.delete(execId)
     boxes.release(boxId)
     listener.onEnded(execId, end)
   }
-  const follow = async (task: HeldTask, running: RunningExec, rings: Rings): Promise<void> => {
-    const { boxId, execId } = task
+  // For as long as the command runs: it must hold nothing of the task, which may be large.
+  const follow = async (started: Started, running: RunningExec, rings: Rings): Promise<void> => {
+    const { boxId, execId } = started
     const collector = collectOutput(running, rings)
     collector.onOutput(() => listener.onOutput(execId))
-    const end = { ...(await untilEnd(task, running)), endedAt: now() }
+    const end = { ...(await untilEnd(started.timeoutMs, running)), endedAt: now() }
     await collector.settle()
     await syncRings(rings, logger)
     exits.write({ boxId, execId, process: commands.get(execId)?.process ?? null, end })
-    drop(task, end)
+    drop(started, end)
     lingering.add(collector)
   }
   return {
     start: async (task) => {
-      const { boxId, execId } = task
+      const { boxId, execId, timeoutMs } = task
+      const input = unread.take(task.stdin)
       const held: Held = { boxId, execId, process: null, running: null, early: null }
       commands.set(execId, held)
       boxes.hold(task)
@@ -76,9 +81,11 @@ export function createHeldCommands({ host, files, logger, listener, now }: HeldC
         held.running = await startExec({ ...host, logger, nextName }, execTaskOf(host, task))
         held.process = await held.running.process
         if (held.early !== null) await held.running.signal(held.early)
-        void follow(task, held.running, rings)
+        input.feed(held.running.stdin)
+        void follow({ boxId, execId, timeoutMs }, held.running, rings)
         return held.process
       } catch (error) {
+        input.drop()
         if (rings !== null) closeRings(rings)
         drop(task, null)
         listener.onIdle()
@@ -100,6 +107,8 @@ interface Held extends HeldCommand {
   /** A signal that came before it ran. */
   early: NodeJS.Signals | null
 }
+
+type Started = Pick<HeldTask, 'boxId' | 'execId' | 'timeoutMs'>
 
 interface Rings {
   stdout: OutputRing
@@ -160,9 +169,8 @@ function execTaskOf({ handles }: CommandHost, task: HeldTask): ExecTask {
   return { boxId, idBase, user, request, cwd, isRunning: () => handles.readRunning(boxId) !== null }
 }
 
-async function untilEnd({ stdin, timeoutMs }: HeldTask, running: RunningExec): Promise<Omit<HeldEnd, 'endedAt'>> {
+async function untilEnd(timeoutMs: number | null, running: RunningExec): Promise<Omit<HeldEnd, 'endedAt'>> {
   let timedOut = false
-  running.stdin.on('error', () => undefined).end(Buffer.from(stdin, 'base64'))
   const kill = (): void => {
     timedOut = true
     // It throws where the cgroup is gone, and with it all that could be killed.

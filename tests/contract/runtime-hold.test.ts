@@ -66,6 +66,25 @@ describe('a held command', () => {
     expect(await lab.runtime.held()).toEqual([])
   })
 
+  test('input that nobody reads is bounded, and is room again once its command ended', async () => {
+    const stdin = Buffer.alloc(6_000_000, 'x')
+    const helds: HeldExec[] = []
+    for (let count = 0; count < 11; count++) helds.push(await hold('sleep 600', { stdin }))
+    await expect(hold('sleep 600', { stdin })).rejects.toMatchObject({
+      code: 'rate_limited',
+      headers: { 'Retry-After': '1' },
+    })
+    // What is read takes no room.
+    const small = await hold('cat', { stdin: Buffer.from('small') })
+    expect(await small.ended).toMatchObject({ exitCode: 0 })
+    for (const held of helds) await held.signal('SIGKILL')
+    for (const held of helds) expect(await held.ended).toMatchObject({ signal: 'SIGKILL' })
+    const whole = await hold('wc -c', { stdin })
+    expect(await whole.ended).toMatchObject({ exitCode: 0 })
+    expect(printed(whole).trim()).toBe('6000000')
+    for (const each of await lab.runtime.held()) await each.forget()
+  })
+
   test('one that cannot be started ends as in a shell, and a user or box that is not there is told', async () => {
     const missing = await hold('', { command: ['no-such-program'] })
     expect(await missing.ended).toMatchObject({ exitCode: 127, signal: null })
