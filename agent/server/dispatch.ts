@@ -152,7 +152,8 @@ async function remembered(work: () => Promise<RememberedResponse>, requestId: st
   } catch (error) {
     const known = asServiceError(error)
     const problem = problemOf(known, requestId)
-    if (known.status !== 400) throw error
+    // What a path leads to is up to the box.
+    if (known.status !== 400 || known.code === 'path_invalid') throw error
     const headers = { 'content-type': 'application/problem+json' }
     const replay: StoredAnswer = { status: known.status, headers, body: JSON.stringify(problem) }
     return { response: problemResponse(known, requestId), replay }

@@ -212,6 +212,16 @@ export function defineVolumesSuite(client: Client): void {
       expect((await client.get(`${data}/vol`)).body.attachments).toEqual([])
     })
 
+    test('a path that was refused is looked at again, also for the same Idempotency-Key', async () => {
+      await shell('odd', 'echo x > /soon')
+      const again = () =>
+        client.post(`${data}/vol/attach`, { box: 'odd', path: '/soon' }, { headers: { 'idempotency-key': 'soon' } })
+      expect(told(await again())).toEqual([400, 'path_invalid'])
+      await shell('odd', 'rm /soon')
+      expect((await again()).status).toBe(200)
+      await detach('vol', 'odd')
+    })
+
     test('a relative path, and fields that are none, are not valid', async () => {
       expect(told(await attach('vol', 'odd', 'relative'))).toEqual([400, 'invalid_request'])
       expect(told(await attach('vol', 'odd', '/a', { mode: 'rw' }))).toEqual([400, 'invalid_request'])
