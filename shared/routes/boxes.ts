@@ -10,6 +10,8 @@ import {
 } from '../schemas/boxes.ts'
 import { nameSchema, projectOrAllSchema, waitQuery } from '../schemas/common.ts'
 
+const BOX = '/v1/projects/{project}/boxes/{name}'
+
 /** Boxes and their life cycle. */
 export const boxOperations = {
   createBox: define({
@@ -42,7 +44,7 @@ export const boxOperations = {
   getBox: define({
     id: 'getBox',
     method: 'GET',
-    path: '/v1/projects/{project}/boxes/{name}',
+    path: BOX,
     summary: 'Get a box',
     permission: 'read',
     params: boxParams,
@@ -52,7 +54,7 @@ export const boxOperations = {
   updateBox: define({
     id: 'updateBox',
     method: 'PUT',
-    path: '/v1/projects/{project}/boxes/{name}',
+    path: BOX,
     summary: 'Change a box; what is left out stays as it is',
     permission: 'write',
     params: boxParams,
@@ -64,7 +66,7 @@ export const boxOperations = {
   deleteBox: define({
     id: 'deleteBox',
     method: 'DELETE',
-    path: '/v1/projects/{project}/boxes/{name}',
+    path: BOX,
     summary: 'Delete a box, whatever its state',
     permission: 'write',
     params: boxParams,
@@ -76,7 +78,7 @@ export const boxOperations = {
   stopBox: define({
     id: 'stopBox',
     method: 'POST',
-    path: '/v1/projects/{project}/boxes/{name}/stop',
+    path: `${BOX}/stop`,
     summary: 'Stop a box: SIGTERM, the grace period, SIGKILL',
     permission: 'write',
     params: boxParams,
@@ -88,7 +90,7 @@ export const boxOperations = {
   resumeBox: define({
     id: 'resumeBox',
     method: 'POST',
-    path: '/v1/projects/{project}/boxes/{name}/resume',
+    path: `${BOX}/resume`,
     summary: 'Start a stopped box',
     permission: 'write',
     params: boxParams,

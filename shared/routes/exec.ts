@@ -14,12 +14,14 @@ import {
   execSignalBodySchema,
 } from '../schemas/exec.ts'
 
+const BOX = '/v1/projects/{project}/boxes/{name}'
+
 /** Commands in boxes. */
 export const execOperations = {
   createExec: define({
     id: 'createExec',
     method: 'POST',
-    path: '/v1/projects/{project}/boxes/{name}/exec',
+    path: `${BOX}/exec`,
     summary: 'Run a command to its end, or to the end of the wait',
     permission: 'exec',
     params: boxParams,
@@ -33,7 +35,7 @@ export const execOperations = {
   listExecs: define({
     id: 'listExecs',
     method: 'GET',
-    path: '/v1/projects/{project}/boxes/{name}/exec',
+    path: `${BOX}/exec`,
     summary: 'List the commands of a box, oldest first, without their output',
     permission: 'exec',
     params: boxParams,
@@ -44,7 +46,7 @@ export const execOperations = {
   getExec: define({
     id: 'getExec',
     method: 'GET',
-    path: '/v1/projects/{project}/boxes/{name}/exec/{exec}',
+    path: `${BOX}/exec/{exec}`,
     summary: 'What became of a command, with its output',
     permission: 'exec',
     params: execParams,
@@ -55,7 +57,7 @@ export const execOperations = {
   getExecOutput: define({
     id: 'getExecOutput',
     method: 'GET',
-    path: '/v1/projects/{project}/boxes/{name}/exec/{exec}/output',
+    path: `${BOX}/exec/{exec}/output`,
     summary: 'Read a stream of a command from an offset on',
     permission: 'exec',
     params: execParams,
@@ -66,7 +68,7 @@ export const execOperations = {
   signalExec: define({
     id: 'signalExec',
     method: 'POST',
-    path: '/v1/projects/{project}/boxes/{name}/exec/{exec}/signal',
+    path: `${BOX}/exec/{exec}/signal`,
     summary: 'Signal a command and all it started; one that has ended is answered as it ended',
     permission: 'exec',
     params: execParams,

@@ -15,6 +15,8 @@ import {
   volumeSchema,
 } from '../schemas/storage.ts'
 
+const VOLUME = '/v1/projects/{project}/data/{name}'
+
 /** Data volumes, and what a project may use. */
 export const storageOperations = {
   createVolume: define({
@@ -43,7 +45,7 @@ export const storageOperations = {
   getVolume: define({
     id: 'getVolume',
     method: 'GET',
-    path: '/v1/projects/{project}/data/{name}',
+    path: VOLUME,
     summary: 'Get a data volume',
     permission: 'read',
     params: volumeParams,
@@ -53,7 +55,7 @@ export const storageOperations = {
   updateVolume: define({
     id: 'updateVolume',
     method: 'PUT',
-    path: '/v1/projects/{project}/data/{name}',
+    path: VOLUME,
     summary: 'Grow, shrink or tag a data volume',
     permission: 'write',
     params: volumeParams,
@@ -65,7 +67,7 @@ export const storageOperations = {
   deleteVolume: define({
     id: 'deleteVolume',
     method: 'DELETE',
-    path: '/v1/projects/{project}/data/{name}',
+    path: VOLUME,
     summary: 'Delete a data volume that no box has',
     permission: 'write',
     params: volumeParams,
@@ -77,7 +79,7 @@ export const storageOperations = {
   attachVolume: define({
     id: 'attachVolume',
     method: 'POST',
-    path: '/v1/projects/{project}/data/{name}/attach',
+    path: `${VOLUME}/attach`,
     summary: 'Attach a data volume to a box, which goes on running',
     permission: 'write',
     params: volumeParams,
@@ -92,7 +94,7 @@ export const storageOperations = {
   detachVolume: define({
     id: 'detachVolume',
     method: 'POST',
-    path: '/v1/projects/{project}/data/{name}/detach',
+    path: `${VOLUME}/detach`,
     summary: 'Detach a data volume from a box, which goes on running',
     permission: 'write',
     params: volumeParams,
