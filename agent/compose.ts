@@ -34,6 +34,7 @@ import { createSystemHandlers } from './handlers/system.ts'
 import { createTokenHandlers } from './handlers/tokens.ts'
 import { createVolumeHandlers } from './handlers/volumes.ts'
 import type { Clock } from './ports/clock.ts'
+import { createBodyBudget } from './server/body-budget.ts'
 import { createDispatch } from './server/dispatch.ts'
 import { scheduleUpkeep } from './upkeep.ts'
 
@@ -129,6 +130,7 @@ function createApp(parts: Parts): HttpHandler {
       burst: settings.limits.rateLimitBurst,
       clock,
     }),
+    bodies: createBodyBudget(settings.limits.largeBodyBytesAtOnce),
     idempotency: store.idempotency,
     handlers: createHandlers(parts),
     isDraining: () => state.isDraining,
@@ -198,6 +200,7 @@ function toldLimits(settings: AgentSettings): Record<string, number> {
     requests_per_second: limits.rateLimitPerSecond,
     requests_burst: limits.rateLimitBurst,
     boxes_max: limits.boxesMax,
+    volumes_max: limits.volumesMax,
     memory_overcommit: limits.memoryOvercommit,
     memory_reserve_bytes: limits.memoryReserveBytes,
     pids_per_box: limits.pidsPerBox,
@@ -206,6 +209,7 @@ function toldLimits(settings: AgentSettings): Record<string, number> {
     exec_records_per_box: limits.execRecordsPerBox,
     exec_record_bytes_per_box: limits.execRecordBytesPerBox,
     execs_at_once: limits.execsAtOnce,
+    large_body_bytes_at_once: limits.largeBodyBytesAtOnce,
     exec_body_bytes: operations.createExec.maxBodyBytes,
     max_results: 1000,
     wait_seconds: 25,

@@ -27,6 +27,7 @@ export interface AgentLimits {
   rateLimitBurst: number
   pidsPerBox: number
   boxesMax: number
+  volumesMax: number
   /** How many times the host's memory may be promised to boxes that run, and what must be left of it for one to start. */
   memoryOvercommit: number
   memoryReserveBytes: number
@@ -37,6 +38,8 @@ export interface AgentLimits {
   execRecordsPerBox: number
   execRecordBytesPerBox: number
   execsAtOnce: number
+  /** Of requests that are not answered yet, those of up to 64 KiB not counted. */
+  largeBodyBytesAtOnce: number
   /** Ended commands whose streams something they left running still holds. */
   lingeringExecs: number
   startDeadlineMs: number
@@ -83,6 +86,7 @@ export function readAgentSettings(environment: Record<string, string | undefined
       rateLimitBurst: env.BOXYARD_RATE_BURST,
       pidsPerBox: env.BOXYARD_PIDS_PER_BOX,
       boxesMax: env.BOXYARD_BOXES_MAX,
+      volumesMax: env.BOXYARD_VOLUMES_MAX,
       memoryOvercommit: env.BOXYARD_MEMORY_OVERCOMMIT,
       memoryReserveBytes: env.BOXYARD_MEMORY_RESERVE_MB * 1024 ** 2,
       startsAtOnce: env.BOXYARD_STARTS_AT_ONCE,
@@ -116,6 +120,7 @@ const FIXED_LIMITS = {
   execRecordsPerBox: 1000,
   execRecordBytesPerBox: 64 * 1024 ** 2,
   execsAtOnce: 512,
+  largeBodyBytesAtOnce: 64 * 1024 ** 2,
   lingeringExecs: 256,
   startDeadlineMs: 60_000,
   stopSlackMs: 30_000,
@@ -175,6 +180,7 @@ const environmentSchema = z.strictObject({
   BOXYARD_RATE_BURST: whole(400, 1, 1_000_000),
   BOXYARD_PIDS_PER_BOX: whole(1024, 16, 4_000_000),
   BOXYARD_BOXES_MAX: whole(1000, 1, 1000),
+  BOXYARD_VOLUMES_MAX: whole(10_000, 0, 1_000_000),
   BOXYARD_MEMORY_OVERCOMMIT: number(16, 0.01, 1000),
   BOXYARD_MEMORY_RESERVE_MB: whole(256, 0, 16_777_216),
   BOXYARD_STARTS_AT_ONCE: whole(Math.max(4, cpus().length * 2), 1, 256),

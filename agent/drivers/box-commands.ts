@@ -36,8 +36,8 @@ export function createBoxCommands(host: OciHost, parts: { held: HeldExecs; logge
       const place = placeOf(box, request)
       const config = buildExecConfig(host.seccompFilter)
       const { crunStatus } = box.handle
-      const task = { ...place, boxId: box.id, execId, request, crunStatus, config, timeoutMs }
-      const started = await held.start({ ...task, stdin: Buffer.from(stdin).toString('base64') })
+      const task = { ...place, boxId: box.id, execId, request, crunStatus, config, stdin, timeoutMs }
+      const started = await held.start(task)
       return { held: started, cwd: place.cwd }
     },
     endOrphaned: async (boxId) => {

@@ -22,7 +22,7 @@ export interface HeldExecs {
   /** Finds the holders that run, and what those that do not have noted. */
   open(): Promise<void>
   /** Starts a command, and a holder if none of this version runs. */
-  start(task: HeldTask): Promise<HeldExec>
+  start(task: NewTask): Promise<HeldExec>
   /** Those that run, and those that ended and are not forgotten. */
   list(): HeldExec[]
   /** Resolves once the holders of a box's commands answer, or are no more. */
@@ -30,6 +30,9 @@ export interface HeldExecs {
   /** Leaves what runs; waits for the end of what `isEnding`. */
   close(isEnding: (held: HeldExec) => boolean): Promise<void>
 }
+
+/** A task whose input is encoded when it is sent. */
+type NewTask = Omit<HeldTask, 'stdin'> & { stdin: Uint8Array }
 
 export interface HeldExecsDeps {
   holder: HolderOptions
@@ -72,15 +75,16 @@ class HeldTable implements HeldExecs {
     this.#readNotes()
   }
 
-  start(task: HeldTask): Promise<HeldExec> {
+  start(task: NewTask): Promise<HeldExec> {
     return isLarge(task) ? this.#largeStarts.run(() => this.#start(task)) : this.#start(task)
   }
 
-  async #start(task: HeldTask): Promise<HeldExec> {
+  async #start(task: NewTask): Promise<HeldExec> {
     const link = this.#links.get(HOLDER_VERSION) ?? (await this.#startHolder())
     const entry = this.#add(task, { version: HOLDER_VERSION, link })
     try {
-      entry.process = await link.start(task)
+      const stdin = Buffer.from(task.stdin).toString('base64')
+      entry.process = await link.start({ ...task, stdin })
       return entry
     } catch (error) {
       this.#entries.delete(task.execId)
@@ -187,10 +191,7 @@ class HeldTable implements HeldExecs {
     }
   }
 
-  #add(
-    { boxId, execId, ...rest }: HeldCommand | HeldTask,
-    holder: { version: number; link: HolderLink | null },
-  ): Entry {
+  #add({ boxId, execId, ...rest }: HeldCommand | NewTask, holder: { version: number; link: HolderLink | null }): Entry {
     const { promise: ended, resolve } = Promise.withResolvers<HeldEnd | null>()
     const listeners = new Set<() => void>()
     const entry: Entry = {
@@ -223,9 +224,9 @@ class HeldTable implements HeldExecs {
 }
 
 // What it is told is in the holder's memory, as text, until the command runs.
-function isLarge({ stdin, request: { command, environment } }: HeldTask): boolean {
-  const texts = [stdin, ...command, ...Object.values(environment)]
-  return texts.reduce((sum, { length }) => sum + length, 0) > LARGE_CHARACTERS
+function isLarge({ stdin, request: { command, environment } }: NewTask): boolean {
+  const parts = [stdin, ...command, ...Object.values(environment)]
+  return parts.reduce((sum, { length }) => sum + length, 0) > LARGE_CHARACTERS
 }
 
 function after(ms: number): Promise<void> {

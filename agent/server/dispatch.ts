@@ -23,6 +23,7 @@ import type { Handlers, ReplayRead, Reply } from '../handlers/call.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { IdempotencyStore, StoredAnswer } from '../ports/store.ts'
 import { auditDenial, auditMutation } from './audit.ts'
+import type { BodyBudget } from './body-budget.ts'
 import { type RememberedResponse, runOnce } from './idempotency.ts'
 import { newFacts, type RequestFacts } from './request-facts.ts'
 
@@ -32,6 +33,7 @@ export interface DispatchDeps {
   /** @throws ServiceError for a token that was revoked */
   checkAlive(tokenId: string): Promise<void>
   rateLimit: RateLimit
+  bodies: BodyBudget
   idempotency: IdempotencyStore
   handlers: Handlers
   isDraining(): boolean
@@ -61,13 +63,32 @@ export function createDispatch(deps: DispatchDeps): HttpHandler {
 type Context = DispatchDeps & { accepted: Acceptance; facts: RequestFacts }
 
 async function answer(request: HttpRequest, context: Context): Promise<HttpResponse> {
-  const { accepted, facts, logger, rateLimit, isDraining } = context
+  const { accepted, facts, bodies } = context
   facts.requestId = givenRequestId(accepted.headers) ?? facts.requestId
   facts.clientAddress = accepted.headers['x-boxyard-client-address'] ?? ''
   const { pathname, query } = splitTarget(request.target)
   const { operation, params } = matchOperation(request.method, pathname)
   facts.operation = operation
-  const body = await request.readBody(operation.maxBodyBytes)
+  const giveBack = bodies.hold(Math.min(bodyBytes(request), operation.maxBodyBytes))
+  try {
+    const body = await request.readBody(operation.maxBodyBytes)
+    return await answerRead({ request, operation, params, query, body }, context)
+  } finally {
+    giveBack()
+  }
+}
+
+interface ReadRequest {
+  request: HttpRequest
+  operation: Operation
+  params: Record<string, string>
+  query: URLSearchParams
+  body: Uint8Array
+}
+
+async function answerRead(read: ReadRequest, context: Context): Promise<HttpResponse> {
+  const { request, operation, params, query, body } = read
+  const { accepted, facts, logger, rateLimit, isDraining } = context
   if (!accepted.matchesBody(body)) throw refuse(bodyRefusal(accepted), facts, logger)
   facts.caller = await identify(operation, params, context)
   rateLimit(facts.caller?.tokenId ?? `anonymous:${facts.clientAddress}`)
@@ -93,8 +114,14 @@ async function answer(request: HttpRequest, context: Context): Promise<HttpRespo
   if (key === null || !facts.caller) return (await work()).response
   const keyed = { tokenId: facts.caller.tokenId, key, method: operation.method, target: request.target, body }
   const { idempotency: store, clock } = context
-  const read = (what: unknown): Promise<string> => readAgain(what as ReplayRead, call, context)
-  return runOnce(keyed, { store, clock, read }, () => remembered(work, facts.requestId))
+  const replay = (what: unknown): Promise<string> => readAgain(what as ReplayRead, call, context)
+  return runOnce(keyed, { store, clock, read: replay }, () => remembered(work, facts.requestId))
+}
+
+// One that does not tell its length may be as long as any.
+function bodyBytes({ headers }: HttpRequest): number {
+  const isUntold = headers['content-length'] === undefined && headers['transfer-encoding'] !== undefined
+  return isUntold ? Number.POSITIVE_INFINITY : Number(headers['content-length'] ?? 0)
 }
 
 async function identify(
