@@ -21,7 +21,7 @@ import { createOperations } from './core/operations.ts'
 import { createQuotas } from './core/quotas.ts'
 import { createRateLimit } from './core/rate-limit.ts'
 import { Reconciler } from './core/reconciler.ts'
-import { findUnknownSubvolumes } from './core/unknown-subvolumes.ts'
+import { findSubvolumeFaults } from './core/subvolume-faults.ts'
 import { createVolumes } from './core/volumes.ts'
 import { type Deployment, type DeploymentDeps, ensureAdminToken, openDeployment } from './deployment.ts'
 import { createLinuxHost, readBootId } from './drivers/host-linux.ts'
@@ -62,7 +62,7 @@ export async function startAgent(deps: DeploymentDeps & { version: Version }, si
   const { limits } = settings
   const reconciler = new Reconciler({ ...drivers, store, clock, logger, bootId: readBootId(), limits })
   closers.add('reconciler', () => reconciler.close())
-  const standingFaults = await findUnknownSubvolumes(store, drivers.filesystem)
+  const standingFaults = await findSubvolumeFaults(store, drivers.filesystem)
   await reconciler.recover()
   await ensureBases(settings.bases, { ...drivers, store, clock, notices: deps.notices }, signal)
   await scheduleUpkeep({ store, clock, closers, logger, limits })

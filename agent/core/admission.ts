@@ -12,6 +12,7 @@ export interface AdmissionDeps {
 
 export interface AdmissionLimits {
   boxesMax: number
+  volumesMax: number
   /** How many times the host's memory all boxes that run may have been promised together. */
   memoryOvercommit: number
   /** Bytes of memory that must be available for a box to start. */
@@ -37,10 +38,9 @@ export interface Admission {
 export function createAdmission(deps: AdmissionDeps): Admission {
   const turns = createLimiter(1)
   const check = async (wish: Wish): Promise<void> => {
-    const amounts = ASPECTS.map(({ key }) => [key, wish[key] ?? 0] as const).filter(([, amount]) => amount > 0)
-    if (amounts.length === 0) return
+    if (!ASKED.some((key) => (wish[key] ?? 0) > 0)) return
     checkQuota(wish, await deps.store.quotas.get(wish.project), await deps.store.quotas.usage(wish.project))
-    if ((wish.boxes ?? 0) === 0 && (wish.ramMb ?? 0) === 0) return
+    if (!ASKED_OF_HOST.some((key) => (wish[key] ?? 0) > 0)) return
     checkHost(deps, wish, await deps.store.quotas.usage(null))
   }
   return {
@@ -63,9 +63,10 @@ function checkQuota(wish: Wish, quota: QuotaRecord | null, used: Usage): void {
 }
 
 function checkHost({ host, limits }: AdmissionDeps, wish: Wish, used: Usage): void {
-  if (used.boxes + (wish.boxes ?? 0) > limits.boxesMax) {
-    const detail = `This deployment holds ${used.boxes} of at most ${limits.boxesMax} boxes.`
-    throw new ServiceError('quota_exceeded', detail)
+  for (const [what, most] of [['boxes', limits.boxesMax] as const, ['volumes', limits.volumesMax] as const]) {
+    const asked = wish[what] ?? 0
+    if (asked === 0 || used[what] + asked <= most) continue
+    throw new ServiceError('quota_exceeded', `This deployment holds ${used[what]} of at most ${most} ${what}.`)
   }
   const asked = wish.ramMb ?? 0
   if (asked === 0) return
@@ -95,6 +96,8 @@ const ASPECTS = [
   { key: 'ramMb', unit: 'MiB of memory' },
   { key: 'storageGb', unit: 'GiB of storage' },
 ] as const
+const ASKED = ['boxes', 'volumes', 'cpus', 'ramMb', 'storageGb'] as const
+const ASKED_OF_HOST = ['boxes', 'volumes', 'ramMb'] as const
 const MIB = 1024 ** 2
 // Fractions are added as floating point numbers.
 const ROUNDING = 1e-9

@@ -32,7 +32,8 @@ export interface VolumeRef {
 /** A volume with what is not in its record. */
 export interface VolumeState {
   record: VolumeRecord
-  usedBytes: number
+  /** Null where the data is missing from the pool. */
+  usedBytes: number | null
   attachments: readonly Attachment[]
 }
 
@@ -131,8 +132,18 @@ async function stateOf(
   const attachments = known ?? (await store.volumes.attachments([record.id]))
   return {
     record,
-    usedBytes: await filesystem.usedBytes(record.subvolume),
+    usedBytes: await usedBytesOf(filesystem, record.subvolume),
     attachments: attachments.filter(({ volumeId }) => volumeId === record.id),
+  }
+}
+
+// Of data that is lost nothing can be measured: it must not hide the other volumes of a list.
+async function usedBytesOf(filesystem: CowFilesystem, subvolume: string): Promise<number | null> {
+  try {
+    return await filesystem.usedBytes(subvolume)
+  } catch (error) {
+    if (await filesystem.exists(subvolume)) throw error
+    return null
   }
 }
 
@@ -165,7 +176,7 @@ async function createVolume(deps: VolumesDeps, caller: Caller, asked: NewVolume)
     tags: body.tags ?? {},
     createdBy: { token: caller.tokenId, idempotencyKey },
   }
-  const wish = { project, storageGb: record.sizeGb }
+  const wish = { project, volumes: 1, storageGb: record.sizeGb }
   if (await store.volumes.get(project, body.name)) throw nameTaken(record)
   await admission.check(wish)
   const tombstone = { id, root: id, createdAt: now }

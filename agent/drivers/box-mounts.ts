@@ -178,6 +178,7 @@ interface MountTable {
 function readTable(box: MountedBox): MountTable {
   const all = parseMountInfo(readMountInfo(box))
   const root = all.find(({ path }) => path === '/')
+  if (root === undefined && all.length > 0) throw new Error('the box has no root that could be seen')
   if (root === undefined) return { all: [], data: [], mountIds: [] }
   const { hostPath } = createTreePaths(box.rootPath, root.root)
   const ofDisk = all.filter(({ device }) => device === root.device)

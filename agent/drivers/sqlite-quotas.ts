@@ -18,6 +18,7 @@ export function createQuotaStore(database: Database): QuotaStore {
       const volumes = database.get(VOLUMES, project)
       return {
         boxes: Number(boxes?.boxes),
+        volumes: Number(volumes?.volumes),
         cpus: Number(boxes?.cpus),
         ramMb: Number(boxes?.ram_mb),
         storageGb: Number(boxes?.storage_gb) + Number(volumes?.storage_gb),
@@ -30,4 +31,6 @@ const BOXES = `
   SELECT count(*) AS boxes, total(storage_gb) AS storage_gb,
     total(CASE power WHEN 'running' THEN cpus END) AS cpus, total(CASE power WHEN 'running' THEN ram_mb END) AS ram_mb
   FROM boxes INDEXED BY boxes_by_use WHERE ?1 IS NULL OR project = ?1`
-const VOLUMES = 'SELECT total(size_gb) AS storage_gb FROM volumes WHERE ?1 IS NULL OR project = ?1'
+const VOLUMES = `
+  SELECT count(*) AS volumes, total(size_gb) AS storage_gb FROM volumes INDEXED BY volumes_by_use
+  WHERE ?1 IS NULL OR project = ?1`

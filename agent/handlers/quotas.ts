@@ -1,10 +1,11 @@
-import type { Quotas } from '../core/quotas.ts'
-import type { Handlers } from './call.ts'
+import type { Quotas, VersionedQuota } from '../core/quotas.ts'
+import type { Handlers, Reply } from './call.ts'
 
 /** Quotas over HTTP. */
 export function createQuotaHandlers({ quotas }: { quotas: Quotas }): Pick<Handlers, 'getQuota' | 'updateQuota'> {
+  const reply = ({ quota, version }: VersionedQuota): Reply => ({ body: quota, version })
   return {
-    getQuota: async ({ params }) => ({ body: await quotas.get(params.project) }),
-    updateQuota: async ({ params, body }) => ({ body: await quotas.update(params.project, body) }),
+    getQuota: async ({ params }) => reply(await quotas.get(params.project)),
+    updateQuota: async ({ params, body, ifMatch }) => reply(await quotas.update(params.project, body, ifMatch)),
   }
 }

@@ -52,6 +52,8 @@ export interface VolumeStore {
 
 /** Bounds of a project; null is unlimited. */
 export interface QuotaRecord {
+  /** Raised by one at every write; the ETag. */
+  version: number
   boxes: number | null
   cpus: number | null
   ramMb: number | null
@@ -62,6 +64,7 @@ export interface QuotaRecord {
 /** What the records of a project, or of all, add up to. */
 export interface Usage {
   boxes: number
+  volumes: number
   /** Of boxes that are wanted to run. */
   cpus: number
   ramMb: number

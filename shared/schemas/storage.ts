@@ -25,7 +25,7 @@ export const volumeSchema = z
     name: nameSchema,
     project: nameSchema,
     size_gb: z.number().meta({ description: 'GiB it may hold, compressed.' }),
-    used_bytes: z.int().meta({ description: 'Measured at the call.' }),
+    used_bytes: z.int().nullable().meta({ description: 'Measured at the call; null where the data is missing.' }),
     created_at: timestampSchema,
     updated_at: timestampSchema,
     attachments: z.array(attachmentSchema),
@@ -48,7 +48,7 @@ export const updateVolumeBodySchema = z
   .strictObject({
     size_gb: gibSchema.nullable(),
     tags: tagsSchema.nullable(),
-    used_bytes: z.int().meta(MEASURED),
+    used_bytes: z.int().nullable().meta(MEASURED),
     ...readOnlyFields(['id', 'name', 'project', 'created_at', 'updated_at', 'attachments', 'from']),
   })
   .partial()

@@ -152,7 +152,7 @@ describe('attachments', () => {
 describe('quotas', () => {
   test('are unlimited until they are set, and kept by project', async () => {
     expect(await store.quotas.get('demo')).toBeNull()
-    const record = { boxes: 2, cpus: null, ramMb: 512, storageGb: 1.5, updatedAt: 1 }
+    const record = { version: 1, boxes: 2, cpus: null, ramMb: 512, storageGb: 1.5, updatedAt: 1 }
     await store.quotas.set('demo', { ...record, boxes: 9 })
     await store.quotas.set('demo', record)
     expect(await store.quotas.get('demo')).toEqual(record)
@@ -165,9 +165,9 @@ describe('quotas', () => {
     await storedBox('stopped', { config, desired: { power: 'stopped', generation: 2 } })
     await storedBox('elsewhere', { config, project: 'other' })
     await storedVolume('data', { sizeGb: 4 })
-    expect(await store.quotas.usage('demo')).toEqual({ boxes: 2, cpus: 0.5, ramMb: 100, storageGb: 6.5 })
-    expect(await store.quotas.usage(null)).toEqual({ boxes: 3, cpus: 1, ramMb: 200, storageGb: 7.75 })
-    expect(await store.quotas.usage('empty')).toEqual({ boxes: 0, cpus: 0, ramMb: 0, storageGb: 0 })
+    expect(await store.quotas.usage('demo')).toEqual({ boxes: 2, volumes: 1, cpus: 0.5, ramMb: 100, storageGb: 6.5 })
+    expect(await store.quotas.usage(null)).toEqual({ boxes: 3, volumes: 1, cpus: 1, ramMb: 200, storageGb: 7.75 })
+    expect(await store.quotas.usage('empty')).toEqual({ boxes: 0, volumes: 0, cpus: 0, ramMb: 0, storageGb: 0 })
   })
 })
 

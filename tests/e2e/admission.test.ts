@@ -42,3 +42,15 @@ test('no box starts while the host has less memory than it keeps for itself', as
   expect(refused.body.detail).toMatch(/short of memory: \d+ MiB are available, 16777216 MiB must be/)
   expect((await client.get(boxes)).body.boxes).toEqual([])
 }, 60_000)
+
+test('a deployment holds no more volumes than it may, whatever their size', async () => {
+  service = await startService({ settings: { BOXYARD_VOLUMES_MAX: '2' } })
+  const create = (name: string) => client.post('/v1/projects/many/data', { name, size_gb: 0.000001 })
+  const answers = await Promise.all(['a', 'b', 'c', 'd'].map(create))
+  expect(answers.map(({ status }) => status).sort()).toEqual([201, 201, 403, 403])
+  const refused = answers.find(({ status }) => status === 403)
+  expect(refused?.body).toMatchObject({
+    code: 'quota_exceeded',
+    detail: 'This deployment holds 2 of at most 2 volumes.',
+  })
+}, 60_000)

@@ -201,12 +201,15 @@ export function defineUpdatesSuite(client: Client): void {
     })
 
     test('refuses what goes beyond it, with figures, and nothing is left of it', async () => {
+      const { etag } = (await client.get(quota)).headers
       expect((await set({ boxes: 2, ram_mb: 200, cpus: 1, storage_gb: 3 })).body.allowed).toEqual({
         boxes: 2,
         cpus: 1,
         ram_mb: 200,
         storage_gb: 3,
       })
+      const stale = { body: { allowed: { boxes: 9 } }, headers: { 'if-match': String(etag) } }
+      expect(told(await client.call('PUT', quota, stale))).toEqual([412, 'precondition_failed'])
       const create = (config: unknown): Promise<Answer> => client.post(bounded, { name: 'two', config })
       const small = { cpus: 0.5, ram_mb: 64, storage_gb: 1 }
       const refused = await create({ ...small, ram_mb: 137 })

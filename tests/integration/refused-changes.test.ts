@@ -52,7 +52,7 @@ beforeEach(async () => {
   admission = createAdmission({
     store,
     host: host as never,
-    limits: { boxesMax: 10, memoryOvercommit: 1, memoryReserveBytes: 0 },
+    limits: { boxesMax: 10, volumesMax: 1000, memoryOvercommit: 1, memoryReserveBytes: 0 },
   })
   reconciler = new Reconciler({
     ...{ store, runtime, filesystem, clock, logger: silentLogger, bootId: 'boot' },
