@@ -23,8 +23,11 @@ export function createExecStore(database: Database): ExecStore {
       return { record: recordOf(row), output: { stdout: bytesOf(row.stdout), stderr: bytesOf(row.stderr) } }
     },
     list: async ({ boxId, status, after, limit }) => {
-      const rows = database.all(LIST, boxId, after ?? '', status, limit + 1)
-      return { records: rows.slice(0, limit).map(recordOf), hasMore: rows.length > limit }
+      const rows = database.all(LIST, boxId, after ?? '', status, limit, PAGE_CHARACTERS)
+      const records = rows.map(recordOf)
+      const last = records.at(-1)
+      const hasMore = last !== undefined && database.get(NEXT, boxId, last.id, status) !== null
+      return { records, hasMore }
     },
     running: async () =>
       database.all("SELECT record FROM execs WHERE status = 'running' ORDER BY id").map((row) => recordOf(row)),
@@ -71,7 +74,13 @@ function bytesOf(value: Row[string] | undefined): Uint8Array | null {
 }
 
 // One text whatever is asked, so that no request makes another statement.
-const LIST = `SELECT record FROM execs WHERE box_id = ?1 AND id > ?2 AND (?3 IS NULL OR status = ?3) ORDER BY id LIMIT ?4`
+const WANTED = 'FROM execs WHERE box_id = ?1 AND id > ?2 AND (?3 IS NULL OR status = ?3) ORDER BY id LIMIT'
+// As many as fit into a page, and one at least, however long their commands are.
+const LIST = `SELECT record FROM (
+  SELECT record, sum(length(record)) OVER (ORDER BY id ROWS UNBOUNDED PRECEDING) - length(record) AS before
+  FROM (SELECT id, record ${WANTED} ?4)) WHERE before < ?5`
+const NEXT = `SELECT 1 ${WANTED} 1`
+const PAGE_CHARACTERS = 4 * 1024 ** 2
 const LOSE = `UPDATE execs SET status = 'lost', stdout = x'', stderr = x'',
   record = json_set(record, '$.status', 'lost', '$.endedAt', ?) WHERE id = ? AND status = 'running'`
 const OLDEST = `SELECT id, bytes FROM execs WHERE box_id = ? AND status <> 'running' AND id <> ? AND bytes > ?`

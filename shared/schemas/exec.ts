@@ -32,10 +32,21 @@ const argument = z
   .max(131_071)
   .regex(/^[^\0]*$/, 'must not hold a NUL character')
 
+// Records keep it, and lists tell it.
+const COMMAND_CHARACTERS = 262_144
+
 /** `POST B/exec`: exactly one of `command` and `shell`. */
 export const execBodySchema = z
   .strictObject({
-    command: z.array(argument).min(1).max(4096).optional().meta({ description: 'Program and arguments.' }),
+    command: z
+      .array(argument)
+      .min(1)
+      .max(4096)
+      .refine((command) => command.reduce((sum, { length }) => sum + length, 0) <= COMMAND_CHARACTERS, {
+        error: `must be at most ${COMMAND_CHARACTERS} characters in all`,
+      })
+      .optional()
+      .meta({ description: 'Program and arguments, at most 262,144 characters in all; more goes into stdin.' }),
     shell: argument.min(1).optional().meta({ description: 'A command line for `/bin/sh -c`.' }),
     cwd: z
       .string()

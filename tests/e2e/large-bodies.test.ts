@@ -39,3 +39,10 @@ test.each([
   },
   60_000,
 )
+
+test('a command too long to be kept in lists is refused', async () => {
+  const command = ['true', ...Array.from({ length: 3 }, () => 'x'.repeat(100_000))]
+  const answer = await client.post(`${box}/exec`, { command })
+  expect(answer).toMatchObject({ status: 400, body: { errors: [{ pointer: '/command' }] } })
+  expect((await client.post(`${box}/exec`, { command: command.slice(0, 3) })).body.exit_code).toBe(0)
+})
