@@ -161,7 +161,8 @@ function killGroup(path: string, isFirst: boolean): void {
   try {
     signalMembers(() => readProcesses(path), 'SIGKILL')
   } finally {
-    fs.writeFileSync(`${path}/freezer.state`, 'THAWED')
+    // Whoever followed the command may have removed the cgroup meanwhile, if nothing was in it.
+    freeze(path, false, true)
   }
 }
 
