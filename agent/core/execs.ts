@@ -13,7 +13,7 @@ import {
 } from './exec-reads.ts'
 import { type ExecStartDeps, launchExec } from './exec-start.ts'
 import { createExecTable } from './exec-table.ts'
-import { discardHeld, followHeld } from './held-exec.ts'
+import { discardHeld, followHeld, recordLost } from './held-exec.ts'
 import type { LiveExec } from './live-exec.ts'
 import { decodeCursor, encodeCursor } from './paging.ts'
 
@@ -112,15 +112,20 @@ export function createExecs(deps: ExecsDeps): Execs {
 async function recover(deps: ExecsDeps, add: (live: LiveExec) => void): Promise<void> {
   const { store, outputs, runtime, clock, logger } = deps
   const held = new Map((await runtime.held()).map((each) => [each.execId, each]))
-  const lost: string[] = []
+  const lost: ExecRecord[] = []
   for (const record of await store.execs.running()) {
     const each = held.get(record.id)
     held.delete(record.id)
     if (each) add(followHeld({ record, held: each, deps }))
-    else lost.push(record.id)
+    else lost.push(record)
   }
   if (lost.length > 0) logger.warn('commands of the last process are lost', { execs: lost.length })
-  await store.execs.lose(lost, clock.now())
+  for (const record of lost) if (record.detached) await recordLost(record, deps)
+  const others = lost.filter(({ detached }) => !detached)
+  await store.execs.lose(
+    others.map(({ id }) => id),
+    clock.now(),
+  )
   const known = await store.execs.withFiles()
   await outputs.sweep([...known, ...held.values()])
   const recorded = new Set(known.map(({ execId }) => execId))

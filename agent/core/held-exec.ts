@@ -49,6 +49,15 @@ export function followHeld({
   }
 }
 
+/** Records that nobody knows how a held command ended; what it wrote until then is kept. */
+export async function recordLost(record: ExecRecord, deps: LiveExecDeps): Promise<void> {
+  const { outputs, clock } = deps
+  const place = { boxId: record.boxId, execId: record.id }
+  const ended: ExecRecord = { ...record, status: 'lost', endedAt: clock.now() }
+  const { inRecord } = await recordEnd(deps, ended, outputs.follow(place))
+  await outputs.remove(place, inRecord)
+}
+
 /** Ends a command that nobody recorded, and all that is kept of it. */
 export async function discardHeld(held: HeldExec, { outputs, logger }: LiveExecDeps): Promise<void> {
   try {

@@ -139,6 +139,24 @@ describe('the holder', () => {
     for (const path of paths) expect((await end(path)).status).toBe('killed')
   })
 
+  test('killed while no agent is there, leaves what its commands wrote', async () => {
+    const path = await hold('echo seen; echo bad >&2; sleep 600')
+    await begunText(path)
+    const pids = holders()
+    await service.killAgent()
+    for (const pid of pids) process.kill(pid, 'SIGKILL')
+    await service.startAgent()
+    const lost = {
+      status: 'lost',
+      exit_code: null,
+      stdout: 'seen\n',
+      stderr: 'bad\n',
+      next_offset: { stdout: 5, stderr: 4 },
+    }
+    expect((await client.get(path)).body).toMatchObject(lost)
+    await untilNoSleep()
+  })
+
   test('killed, takes its commands along, which are lost; what had ended is not', async () => {
     const [running, ended] = [await hold('echo seen; sleep 600'), await hold('exit 5')]
     await end(ended)
