@@ -2,6 +2,7 @@ import fs from 'node:fs'
 import { isErrno } from '../lib/syscalls-libc.ts'
 import { setMemoryLimit } from './box-memory.ts'
 import { signalMembers } from './box-signals.ts'
+import { createOomKills } from './oom-kills.ts'
 
 /** Mount points of the hierarchies that bound and hold boxes; with version 2 they are one. */
 export interface CgroupLayout {
@@ -42,6 +43,8 @@ export interface BoxCgroups {
   kill(boxId: string): void
   /** How many processes of the box the kernel has ended for want of memory. */
   oomKills(boxId: string): number
+  /** Whether a process of the box that SIGKILL ended just now may have ended so, where `since` was the number before. */
+  isOutOfMemory(boxId: string, since: number): boolean
   /** Removes the box's cgroups; false if a process is left in one. Absent ones are a success. */
   remove(boxId: string): boolean
   /** Ids of boxes that have a cgroup in any hierarchy. */
@@ -80,6 +83,11 @@ export function createBoxCgroups(layout: CgroupLayout, instanceId: string): BoxC
     const own = readProcesses(home(layout.pids, boxId))
     return isFirst ? own : [...own, ...execs(boxId).flatMap((exec) => readProcesses(execHome(boxId, exec)))]
   }
+  const readOomKills = (boxId: string): number => {
+    const text = readText(`${home(layout.memory, boxId)}/${isFirst ? 'memory.oom_control' : 'memory.events'}`)
+    return Number(/^oom_kill (\d+)$/m.exec(text)?.[1] ?? 0)
+  }
+  const oom = createOomKills(readOomKills, () => performance.now())
   for (const root of roots) fs.mkdirSync(`${root}/boxyard/${instanceId}`, { recursive: true })
   if (!isFirst) delegateControllers(layout.memory, instanceId)
   fs.writeFileSync(`${layout.pids}/boxyard/pids.max`, String(readProcessLimit()))
@@ -108,13 +116,13 @@ export function createBoxCgroups(layout: CgroupLayout, instanceId: string): BoxC
       for (const exec of execs(boxId)) killExec(boxId, exec)
       signalMembers(() => processes(boxId), 'SIGKILL')
     },
-    oomKills: (boxId) => {
-      const text = readText(`${home(layout.memory, boxId)}/${isFirst ? 'memory.oom_control' : 'memory.events'}`)
-      return Number(/^oom_kill (\d+)$/m.exec(text)?.[1] ?? 0)
-    },
+    oomKills: oom.count,
+    isOutOfMemory: oom.isRecent,
     remove: (boxId) => {
       const isGone = execs(boxId).every((exec) => removeDirectory(execHome(boxId, exec)))
-      return roots.map((root) => removeDirectory(home(root, boxId))).every(Boolean) && isGone
+      if (!(roots.map((root) => removeDirectory(home(root, boxId))).every(Boolean) && isGone)) return false
+      oom.forget(boxId)
+      return true
     },
     list: () => [...new Set(roots.flatMap((root) => childDirectories(`${root}/boxyard/${instanceId}`)))],
     close: () => {

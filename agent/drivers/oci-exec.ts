@@ -37,7 +37,7 @@ export interface ExecTask {
 /**
  * Starts a command in a cgroup of its own. A program that cannot be started ends with 127 or 126 and a line on stderr.
  * Exit and signal are told apart as the kernel does: the command is this process's child. `outOfMemory` says that it ended
- * by SIGKILL (or a shell's 137) that was not sent here, while the kernel ended a process of the box for want of memory.
+ * by SIGKILL (or a shell's 137) that was not sent here, when the kernel ended a process of the box for want of memory.
  */
 export async function startExec(deps: ExecDeps, task: ExecTask): Promise<RunningExec> {
   const { crun, cgroups } = deps
@@ -123,7 +123,7 @@ async function failedExec(deps: ExecDeps, task: ExecTask, start: FailedStart): P
     stdout.destroy()
     throw new ServiceError('box_not_running', 'The box is not running.')
   }
-  const outOfMemory = outcome.wasKilled && cgroups.oomKills(task.boxId) > start.oomKillsBefore
+  const outOfMemory = outcome.wasKilled && cgroups.isOutOfMemory(task.boxId, start.oomKillsBefore)
   const { exitCode, line } = explainFailedStart(outcome.message, task.request.command[0] ?? '', task.cwd)
   const exit: ExecExit = outcome.wasKilled
     ? { exitCode: null, signal: 'SIGKILL', outOfMemory }
@@ -164,7 +164,9 @@ function watchExec({ cgroups, watcher, logger }: ExecDeps, task: ExecTask, start
   const exited = new Promise<ExecExit>((resolve) => {
     watcher.watch(pid, (status) => {
       isOver = true
-      const isOutOfMemory = !isKilledHere && isKill(status) && cgroups.oomKills(boxId) > oomKillsBefore
+      // Asked at every end, so that what ended a part of this one is not taken for the end of another, later.
+      const isRecent = cgroups.isOutOfMemory(boxId, oomKillsBefore)
+      const isOutOfMemory = isRecent && !isKilledHere && isKill(status)
       void dissolve({ cgroups, logger }, boxId, name)
       resolve(exitOf(status, isOutOfMemory))
     })

@@ -1,0 +1,33 @@
+/** When processes of boxes were ended by the kernel for want of memory, as far as its counters tell. */
+export interface OomKills {
+  /** How many of a box have been, in all. */
+  count(boxId: string): number
+  /** Whether a kill seen now may be one of those: there are more than `since`, and the last was first seen in the last 2 s. */
+  isRecent(boxId: string, since: number): boolean
+  forget(boxId: string): void
+}
+
+/** `read` tells the kernel's counter of a box; `now` is in ms. Nobody tells of a kill: it is seen when somebody looks. */
+export function createOomKills(read: (boxId: string) => number, now: () => number): OomKills {
+  const seen = new Map<string, { count: number; roseAt: number }>()
+  const look = (boxId: string): { count: number; roseAt: number } => {
+    const count = read(boxId)
+    const before = seen.get(boxId)
+    if (before?.count === count) return before
+    const state = { count, roseAt: now() }
+    if (count > 0) seen.set(boxId, state)
+    else seen.delete(boxId)
+    return state
+  }
+  return {
+    count: (boxId) => look(boxId).count,
+    isRecent: (boxId, since) => {
+      const { count, roseAt } = look(boxId)
+      return count > since && now() - roseAt < RECENT_MS
+    },
+    forget: (boxId) => void seen.delete(boxId),
+  }
+}
+
+// A process that takes long to die of it is one of many that do.
+const RECENT_MS = 2_000
