@@ -26,8 +26,8 @@ export async function takeDown(deps: DeploymentDeps, print: (text: string) => vo
   await network.close({ release: true })
   await closers.run(CLOSE_MS)
   removeRunDirectory(deployment.runDir)
-  print(`Stopped ${running.length} boxes; they start again with the service.`)
-  print(`Left in ${settings.dataDir}: ${records.size} boxes with their data, keys and tokens.`)
+  print(`Stopped ${counted(running.length, 'box')}; what ran starts again with the service.`)
+  print(`Left in ${settings.dataDir}: ${counted(records.size, 'box')} with all data, keys and tokens.`)
   return 0
 }
 
@@ -36,6 +36,10 @@ function removeRunDirectory(runDir: string): void {
   const mounts = readFileSync('/proc/self/mountinfo', 'utf8')
   const isMounted = mounts.split('\n').some((line) => line.split(' ')[4]?.startsWith(`${runDir}/`))
   if (!isMounted) rmSync(runDir, { recursive: true, force: true })
+}
+
+function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? '' : 'es'}`
 }
 
 const CLOSE_MS = 30_000

@@ -45,6 +45,8 @@ export interface BoxCgroups {
   oomKills(boxId: string): number
   /** Whether a process of the box that SIGKILL ended just now may have ended so, where `since` was the number before. */
   isOutOfMemory(boxId: string, since: number): boolean
+  /** Has `isOutOfMemory` tell the right time of each kill, until what is returned is called. */
+  watchMemory(boxId: string): () => void
   /** Removes the box's cgroups; false if a process is left in one. Absent ones are a success. */
   remove(boxId: string): boolean
   /** Ids of boxes that have a cgroup in any hierarchy. */
@@ -118,6 +120,7 @@ export function createBoxCgroups(layout: CgroupLayout, instanceId: string): BoxC
     },
     oomKills: oom.count,
     isOutOfMemory: oom.isRecent,
+    watchMemory: oom.watch,
     remove: (boxId) => {
       const isGone = execs(boxId).every((exec) => removeDirectory(execHome(boxId, exec)))
       if (!(roots.map((root) => removeDirectory(home(root, boxId))).every(Boolean) && isGone)) return false

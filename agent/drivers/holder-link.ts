@@ -138,6 +138,6 @@ function gone(): ServiceError {
   return new ServiceError('runtime_unavailable', 'What holds commands ended meanwhile; what it held is lost.')
 }
 
-const ANSWER_MS = 5_000
+const ANSWER_MS = 15_000
 // More than crun may take.
 const START_MS = 40_000

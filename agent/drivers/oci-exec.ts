@@ -161,12 +161,14 @@ function watchExec({ cgroups, watcher, logger }: ExecDeps, task: ExecTask, start
   let isOver = false
   let isKilledHere = false
   const innerPid = readInnerPid(pid)
+  const unwatchMemory = cgroups.watchMemory(boxId)
   const exited = new Promise<ExecExit>((resolve) => {
     watcher.watch(pid, (status) => {
       isOver = true
       // Asked at every end, so that what ended a part of this one is not taken for the end of another, later.
       const isRecent = cgroups.isOutOfMemory(boxId, oomKillsBefore)
       const isOutOfMemory = isRecent && !isKilledHere && isKill(status)
+      unwatchMemory()
       void dissolve({ cgroups, logger }, boxId, name)
       resolve(exitOf(status, isOutOfMemory))
     })

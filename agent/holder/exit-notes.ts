@@ -7,16 +7,12 @@ import { isErrno } from '../lib/syscalls-libc.ts'
 
 /** Notes of how commands ended, which the next agent reads. */
 export interface ExitNotes {
-  /** Durable on return, unless the disk takes nothing: then it is tried again until it does. */
-  write(note: ExitNote): void
-  /** Whether all are written. */
-  isIdle(): boolean
+  /** Resolves once the note is durable: while the disk takes nothing it is tried again. */
+  write(note: ExitNote): Promise<void>
 }
 
 /** Notes beside the output in `directory`. */
-export function createExitNotes(deps: { directory: string; logger: Logger; onIdle(): void }): ExitNotes {
-  const { directory, logger, onIdle } = deps
-  let waiting = 0
+export function createExitNotes({ directory, logger }: { directory: string; logger: Logger }): ExitNotes {
   const tryWrite = (note: ExitNote): boolean => {
     try {
       writeDurably(execFile(directory, note, 'exit'), JSON.stringify(note))
@@ -28,18 +24,10 @@ export function createExitNotes(deps: { directory: string; logger: Logger; onIdl
       return false
     }
   }
-  const insist = async (note: ExitNote): Promise<void> => {
-    waiting += 1
-    do await sleep(RETRY_MS)
-    while (!tryWrite(note))
-    waiting -= 1
-    onIdle()
-  }
   return {
-    write: (note) => {
-      if (!tryWrite(note)) void insist(note)
+    write: async (note) => {
+      while (!tryWrite(note)) await sleep(RETRY_MS)
     },
-    isIdle: () => waiting === 0,
   }
 }
 

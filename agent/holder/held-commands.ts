@@ -47,7 +47,7 @@ export function createHeldCommands({ host, files, logger, listener, now }: HeldC
   const commands = new Map<string, Held>()
   const lingering = createLingering(listener)
   const boxes = createBoxNotes(host.crun)
-  const exits = createExitNotes({ directory: files.directory, logger, onIdle: listener.onIdle })
+  const exits = createExitNotes({ directory: files.directory, logger })
   const unread = createUnreadInput()
 
   const drop = ({ boxId, execId }: OutputPlace, end: HeldEnd | null): void => {
@@ -63,7 +63,8 @@ export function createHeldCommands({ host, files, logger, listener, now }: HeldC
     const end = { ...(await untilEnd(started.timeoutMs, running)), endedAt: now() }
     await collector.settle()
     await syncRings(rings, logger)
-    exits.write({ boxId, execId, process: commands.get(execId)?.process ?? null, end })
+    // It is held until then: whoever asks before is told that it runs, not that it is lost.
+    await exits.write({ boxId, execId, process: commands.get(execId)?.process ?? null, end })
     drop(started, end)
     lingering.add(collector)
   }
@@ -98,7 +99,7 @@ export function createHeldCommands({ host, files, logger, listener, now }: HeldC
       else if (held !== undefined) held.early = signal
     },
     list: () => [...commands.values()].map(({ boxId, execId, process }) => ({ boxId, execId, process })),
-    isIdle: () => commands.size === 0 && lingering.count() === 0 && exits.isIdle(),
+    isIdle: () => commands.size === 0 && lingering.count() === 0,
   }
 }
 

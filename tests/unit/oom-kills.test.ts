@@ -1,4 +1,4 @@
-import { beforeEach, expect, test } from '@jest/globals'
+import { beforeEach, expect, jest, test } from '@jest/globals'
 import { createOomKills, type OomKills } from '../../agent/drivers/oom-kills.ts'
 
 let now = 0
@@ -48,4 +48,18 @@ test('a box that starts anew counts from nothing', () => {
   oom.forget('box_a')
   kills = 0
   expect(oom.isRecent('box_a', since)).toBe(false)
+})
+
+test('of a box that is watched a kill is seen within a second, though nothing of it ends then', () => {
+  jest.useFakeTimers()
+  const unwatch = [oom.watch('box_a'), oom.watch('box_a')]
+  const since = oom.count('box_a')
+  kills = 1
+  unwatch[0]?.()
+  jest.advanceTimersByTime(1_000)
+  now = 3_000
+  expect(oom.isRecent('box_a', since)).toBe(false)
+  unwatch[1]?.()
+  expect(jest.getTimerCount()).toBe(0)
+  jest.useRealTimers()
 })
