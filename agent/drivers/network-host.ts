@@ -91,12 +91,19 @@ export function slotInterfaces(k: number): number[] {
   return readdirSync('/sys/class/net').flatMap((name) => slotOfInterface(k, name) ?? [])
 }
 
-/** The host id that stands for id 0 in each process of a user namespace of its own, one for each process. */
+/** The host id that stands for id 0 in each process of a user namespace of its own, one for each that has not ended. */
 export function processIdBases(): number[] {
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .map((pid) => Number(readText(`/proc/${pid}/uid_map`).trim().split(/\s+/)[1] ?? 0))
-    .filter((base) => base > 0)
+  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name))
+  return pids.flatMap((pid) => {
+    const base = Number(readText(`/proc/${pid}/uid_map`).trim().split(/\s+/)[1] ?? 0)
+    return base > 0 && !hasEnded(pid) ? [base] : []
+  })
+}
+
+// Whoever should collect it may never do so. A first thread that ended alone is no end.
+function hasEnded(pid: string): boolean {
+  if (!/\) [ZX] /.test(readText(`/proc/${pid}/stat`))) return false
+  return (/^Threads:\t(\d+)/m.exec(readText(`/proc/${pid}/status`))?.[1] ?? '1') === '1'
 }
 
 function swapped(hex: string): number {
