@@ -1,20 +1,11 @@
+import type { BoxQuery } from '../ports/store.ts'
 import type { Database, Row } from './sqlite-database.ts'
 
-/** What a list of boxes or volumes asks for; `status` only of boxes. */
-export interface ListQuery {
-  projects: readonly string[] | '*'
-  prefix: string
-  status: string | null
-  tags: readonly (readonly [key: string, value: string | null])[]
-  after: { project: string; name: string } | null
-  limit: number
-}
-
-/** A page of `table` ordered by project and name: rows with their `record`, and whether there are more. */
+/** A page of `table` ordered by project and name: rows with their `record`, and whether there are more. Volumes have no status. */
 export function listPage(
   database: Database,
   table: 'boxes' | 'volumes',
-  query: ListQuery,
+  query: BoxQuery,
 ): { rows: Row[]; hasMore: boolean } {
   const { projects, prefix, status, after, limit } = query
   const sorted = projects === '*' ? null : projects.toSorted()
