@@ -39,7 +39,8 @@ export function createAdmission(deps: AdmissionDeps): Admission {
   const turns = createLimiter(1)
   const check = async (wish: Wish): Promise<void> => {
     if (!ASKED.some((key) => (wish[key] ?? 0) > 0)) return
-    checkQuota(wish, await deps.store.quotas.get(wish.project), await deps.store.quotas.usage(wish.project))
+    const quota = await deps.store.quotas.get(wish.project)
+    if (quota) checkQuota(wish, quota, await deps.store.quotas.usage(wish.project))
     if (!ASKED_OF_HOST.some((key) => (wish[key] ?? 0) > 0)) return
     checkHost(deps, wish, await deps.store.quotas.usage(null))
   }
@@ -53,9 +54,9 @@ export function createAdmission(deps: AdmissionDeps): Admission {
   }
 }
 
-function checkQuota(wish: Wish, quota: QuotaRecord | null, used: Usage): void {
+function checkQuota(wish: Wish, quota: QuotaRecord, used: Usage): void {
   for (const { key, unit } of ASPECTS) {
-    const [allowed, asked] = [quota?.[key] ?? null, wish[key] ?? 0]
+    const [allowed, asked] = [quota[key], wish[key] ?? 0]
     if (allowed === null || asked <= 0 || used[key] + asked <= allowed * (1 + ROUNDING)) continue
     const figures = `${amount(used[key])} of ${amount(allowed)} ${unit} are in use, ${amount(asked)} more were asked for`
     throw new ServiceError('quota_exceeded', `The quota of project "${wish.project}" is exceeded: ${figures}.`)

@@ -3,6 +3,7 @@ import { ServiceError } from '../../shared/errors.ts'
 import type { CowFilesystem } from '../ports/cow-filesystem.ts'
 import type { BoxMount, BoxSpec } from '../ports/runtime.ts'
 import type { BoxRecord, MountRecord } from '../ports/store.ts'
+import { environmentOf } from './environment.ts'
 import type { Graves } from './tombstones.ts'
 
 /**
@@ -34,7 +35,7 @@ export function boxSpecOf(record: BoxRecord, filesystem: CowFilesystem, pidsMax:
     cpus: record.config.cpus,
     ramMb: record.config.ram_mb,
     pidsMax,
-    environment: { BOX_ID: id, BOX_NAME: name, BOX_PROJECT: project, ...record.environment },
+    environment: environmentOf(record),
     mounts: record.mounts.map((mount) => boxMountOf(mount, filesystem)).toSorted(byDepth),
   }
 }

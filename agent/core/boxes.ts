@@ -2,13 +2,15 @@ import { ServiceError } from '../../shared/errors.ts'
 import { createKeyedLock } from '../../shared/locks.ts'
 import type { BoxListQuery, CreateBoxBody, UpdateBoxBody } from '../../shared/schemas/boxes.ts'
 import type { Runtime } from '../ports/runtime.ts'
+import type { NamedQuery } from '../ports/storage-store.ts'
 import type { BoxRecord, Store } from '../ports/store.ts'
-import { type CreateDeps, createRecord, type NewBox, wishOf } from './box-create.ts'
+import { type CreateDeps, createRecord, wishOf } from './box-create.ts'
 import { pendingRecord } from './box-outcome.ts'
 import { bytesOf, unlessEnded } from './box-start.ts'
 import { resizeTree, updatedRecord } from './box-update.ts'
 import type { Caller } from './caller.ts'
-import { decodeCursor, encodeCursor, parseTags } from './paging.ts'
+import { findOwnCreate } from './own-create.ts'
+import { namedPage, nextNamedPage } from './paging.ts'
 import { checkIfMatch } from './preconditions.ts'
 
 export interface BoxesDeps extends CreateDeps {
@@ -81,7 +83,8 @@ export function createBoxes(deps: BoxesDeps): Boxes {
     get,
     create: async (caller, wanted, how) => {
       const asked = { caller, ...wanted, idempotencyKey: how.idempotencyKey }
-      const earlier = await ownEarlierBox(store, asked)
+      const find = (): Promise<BoxRecord | null> => store.boxes.get(asked.project, asked.body.name)
+      const earlier = await findOwnCreate(find, caller, how.idempotencyKey)
       if (earlier) return settle(earlier, how.waitMs)
       // Of many at once for one name only the first makes a root.
       const record = await names.run(`${asked.project}/${asked.body.name}`, () => createRecord(deps, asked))
@@ -90,7 +93,7 @@ export function createBoxes(deps: BoxesDeps): Boxes {
       // Its record was durable: whatever became of it since, it was created.
       return settled ? { record: settled, isSettled: isSettledAt(settled, 1) } : { record, isSettled: false }
     },
-    list: (caller, project, query) => listBoxes(store, project === '-' ? caller.projects : [project], query),
+    list: async (caller, project, query) => listBoxes(store, namedPage(caller, project, query), query.status),
     update: async (ref, body, how) => updateBox(deps, (await get(ref)).id, { body, how }),
     stop: (ref, how) => setPower(ref, 'stopped', how),
     resume: (ref, how) => setPower(ref, 'running', how),
@@ -178,27 +181,7 @@ function isSettledAt({ observed }: BoxRecord, generation: number): boolean {
   return observed.generation >= generation && observed.status !== 'pending'
 }
 
-// The same create, sent again after an answer that a crash of ours swallowed.
-async function ownEarlierBox(
-  store: Store,
-  { caller, project, body, idempotencyKey }: NewBox,
-): Promise<BoxRecord | null> {
-  if (idempotencyKey === null) return null
-  const record = await store.boxes.get(project, body.name)
-  const isOwn = record?.createdBy.token === caller.tokenId && record.createdBy.idempotencyKey === idempotencyKey
-  return isOwn ? record : null
-}
-
-async function listBoxes(store: Store, projects: '*' | readonly string[], query: BoxListQuery) {
-  const after = decodeCursor(query.continuation_token, 2)
-  const { records, hasMore } = await store.boxes.list({
-    projects,
-    prefix: query.prefix ?? '',
-    status: query.status ?? null,
-    tags: parseTags(query.tag),
-    after: after ? { project: after[0] ?? '', name: after[1] ?? '' } : null,
-    limit: query.max_results,
-  })
-  const last = records.at(-1)
-  return { records, next: hasMore && last ? encodeCursor([last.project, last.name]) : null }
+async function listBoxes(store: Store, page: NamedQuery, status: BoxListQuery['status']) {
+  const found = await store.boxes.list({ ...page, status: status ?? null })
+  return { records: found.records, next: nextNamedPage(found) }
 }

@@ -1,4 +1,10 @@
 import { ServiceError } from '../../shared/errors.ts'
+import type { BoxRecord } from '../ports/store.ts'
+
+/** What every process of a box finds in its environment: what the box is, and what its owner gave it. */
+export function environmentOf({ id, name, project, environment }: BoxRecord): Record<string, string> {
+  return { BOX_ID: id, BOX_NAME: name, BOX_PROJECT: project, ...environment }
+}
 
 /**
  * Refuses names that are ours.

@@ -1,8 +1,9 @@
-import { ServiceError } from '../../shared/errors.ts'
 import { newId } from '../../shared/ids.ts'
 import type { ExecBody } from '../../shared/schemas/exec.ts'
+import { invalidRequest } from '../../shared/validate.ts'
 import type { ExecRequest, RunningExec, Runtime } from '../ports/runtime.ts'
 import type { BoxRecord, ExecRecord } from '../ports/store.ts'
+import { environmentOf } from './environment.ts'
 import { discardHeld, followHeld } from './held-exec.ts'
 import { followRunning, type LiveExec, type LiveExecDeps } from './live-exec.ts'
 
@@ -16,7 +17,7 @@ export function launchExec(deps: ExecStartDeps, box: BoxRecord, body: ExecBody):
   const request: ExecRequest = {
     command: record.command,
     cwd: body.cwd ?? null,
-    environment: { ...DEFAULT_ENVIRONMENT, ...ownEnvironment(box), ...body.env },
+    environment: { ...DEFAULT_ENVIRONMENT, ...environmentOf(box), ...body.env },
     user: body.user ?? null,
   }
   const timeoutMs = body.timeout_seconds === undefined ? null : body.timeout_seconds * 1000
@@ -77,16 +78,11 @@ function newRecord(box: BoxRecord, body: ExecBody, now: number): ExecRecord {
   }
 }
 
-function ownEnvironment(box: BoxRecord): Record<string, string> {
-  return { BOX_ID: box.id, BOX_NAME: box.name, BOX_PROJECT: box.project, ...box.environment }
-}
-
 function stdinOf(body: ExecBody): Buffer {
   const text = body.stdin ?? ''
   if (body.encoding !== 'base64') return Buffer.from(text, 'utf8')
   if (BASE64.test(text)) return Buffer.from(text, 'base64')
-  const fault = { pointer: '/stdin', detail: 'must be base64, as encoding says' }
-  throw new ServiceError('invalid_request', `${fault.pointer}: ${fault.detail}.`, { errors: [fault] })
+  throw invalidRequest([{ pointer: '/stdin', detail: 'must be base64, as encoding says' }])
 }
 
 // Nothing is known of it: what runs is ended, and nobody waits for it.

@@ -1,4 +1,6 @@
-import { ServiceError } from '../../shared/errors.ts'
+import { invalidRequest } from '../../shared/validate.ts'
+import type { NamedQuery } from '../ports/storage-store.ts'
+import type { Caller } from './caller.ts'
 
 /** An opaque continuation token for `key`. */
 export function encodeCursor(key: readonly string[]): string {
@@ -17,12 +19,45 @@ export function decodeCursor(token: string | undefined, length: number): string[
   } catch {
     // Told below, as what it is to the client.
   }
-  const fault = { pointer: '/query/continuation_token', detail: 'is not a token of a page before' }
-  throw new ServiceError('invalid_request', `${fault.pointer}: ${fault.detail}.`, { errors: [fault] })
+  throw invalidRequest([{ pointer: '/query/continuation_token', detail: 'is not a token of a page before' }])
 }
 
-/** The tags a list asks for, from `key` and `key=value`, comma separated or repeated; a value of null is any. */
-export function parseTags(tag: string | string[] | undefined): [string, string | null][] {
+/** What a client asks of a list that is ordered by project and name. */
+export interface NamedListQuery {
+  prefix?: string | undefined
+  tag?: string | string[] | undefined
+  continuation_token?: string | undefined
+  max_results: number
+}
+
+/**
+ * The page of resources that `query` asks for; project `-` is every one the caller may read.
+ * @throws ServiceError `invalid_request`
+ */
+export function namedPage(caller: Caller, project: string, query: NamedListQuery): NamedQuery {
+  const after = decodeCursor(query.continuation_token, 2)
+  return {
+    projects: project === '-' ? caller.projects : [project],
+    prefix: query.prefix ?? '',
+    tags: parseTags(query.tag),
+    after: after ? { project: after[0] ?? '', name: after[1] ?? '' } : null,
+    limit: query.max_results,
+  }
+}
+
+/** The token of the page after `records`, or null for none. */
+export function nextNamedPage({ records, hasMore }: { records: readonly NamedResource[]; hasMore: boolean }) {
+  const last = records.at(-1)
+  return hasMore && last ? encodeCursor([last.project, last.name]) : null
+}
+
+interface NamedResource {
+  project: string
+  name: string
+}
+
+// The tags a list asks for, from `key` and `key=value`, comma separated or repeated; a value of null is any.
+function parseTags(tag: string | string[] | undefined): [string, string | null][] {
   return [tag ?? []]
     .flat()
     .flatMap((list) => list.split(','))

@@ -10,7 +10,8 @@ import type { Admission } from './admission.ts'
 import { bytesOf } from './box-start.ts'
 import { resizeTree } from './box-update.ts'
 import type { Caller } from './caller.ts'
-import { decodeCursor, encodeCursor, parseTags } from './paging.ts'
+import { findOwnCreate } from './own-create.ts'
+import { namedPage, nextNamedPage } from './paging.ts'
 import { checkIfMatch } from './preconditions.ts'
 import type { Reconciler } from './reconciler.ts'
 
@@ -67,24 +68,18 @@ export function createVolumes(deps: VolumesDeps): Volumes {
   return {
     get,
     create: async (caller, wanted, how) => {
-      const earlier = await store.volumes.get(wanted.project, wanted.body.name)
-      if (earlier && isOwn(earlier, caller, how)) return stateOf(deps, earlier)
+      const find = (): Promise<VolumeRecord | null> => store.volumes.get(wanted.project, wanted.body.name)
+      const earlier = await findOwnCreate(find, caller, how.idempotencyKey)
+      if (earlier) return stateOf(deps, earlier)
       return createVolume(deps, caller, { ...wanted, idempotencyKey: how.idempotencyKey })
     },
     list: async (caller, project, query) => {
-      const after = decodeCursor(query.continuation_token, 2)
-      const { records, hasMore } = await store.volumes.list({
-        projects: project === '-' ? caller.projects : [project],
-        prefix: query.prefix ?? '',
-        tags: parseTags(query.tag),
-        after: after ? { project: after[0] ?? '', name: after[1] ?? '' } : null,
-        limit: query.max_results,
-      })
+      const page = await store.volumes.list(namedPage(caller, project, query))
+      const { records } = page
       const attachments = await store.volumes.attachments(records.map(({ id }) => id))
-      const last = records.at(-1)
       return {
         states: await Promise.all(records.map((record) => stateOf(deps, record, attachments))),
-        next: hasMore && last ? encodeCursor([last.project, last.name]) : null,
+        next: nextNamedPage(page),
       }
     },
     // One at a time: what bounds the subvolume in the end is what is recorded.
@@ -145,11 +140,6 @@ async function usedBytesOf(filesystem: CowFilesystem, subvolume: string): Promis
     if (await filesystem.exists(subvolume)) throw error
     return null
   }
-}
-
-function isOwn({ createdBy }: VolumeRecord, caller: Caller, { idempotencyKey }: VolumeMutation): boolean {
-  const { token } = createdBy
-  return idempotencyKey !== null && token === caller.tokenId && createdBy.idempotencyKey === idempotencyKey
 }
 
 interface NewVolume {

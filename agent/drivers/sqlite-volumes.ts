@@ -1,4 +1,4 @@
-import type { Attachment, VolumeQuery, VolumeRecord, VolumeStore } from '../ports/storage-store.ts'
+import type { Attachment, NamedQuery, VolumeRecord, VolumeStore } from '../ports/storage-store.ts'
 import type { Database, Row } from './sqlite-database.ts'
 import { listPage } from './sqlite-lists.ts'
 import { insertTombstone } from './sqlite-tombstones.ts'
@@ -49,7 +49,7 @@ export function touchVolumes(database: Database, volumeIds: readonly string[], n
   if (volumeIds.length > 0) database.run(sql, JSON.stringify(volumeIds), now)
 }
 
-function list(database: Database, query: VolumeQuery): { records: VolumeRecord[]; hasMore: boolean } {
+function list(database: Database, query: NamedQuery): { records: VolumeRecord[]; hasMore: boolean } {
   const { rows, hasMore } = listPage(database, 'volumes', { ...query, status: null })
   return { records: rows.map(recordOf), hasMore }
 }

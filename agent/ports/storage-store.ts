@@ -27,10 +27,11 @@ export interface Attachment {
   readOnly: boolean
 }
 
-/** A page of a list ordered by project and name, as `BoxQuery`. */
-export interface VolumeQuery {
+/** A page of a list ordered by project and name. `projects` `*` is every one; `after` is the last key of the page before. */
+export interface NamedQuery {
   projects: readonly string[] | '*'
   prefix: string
+  /** A value of null matches any value. */
   tags: readonly (readonly [key: string, value: string | null])[]
   after: { project: string; name: string } | null
   limit: number
@@ -44,7 +45,7 @@ export interface VolumeStore {
   replace(record: VolumeRecord): Promise<boolean>
   /** Removes the record and writes `tombstone`, in one commit, unless its version is another or a box has it. */
   remove(id: string, version: number, tombstone: Tombstone): Promise<'removed' | 'changed' | 'attached'>
-  list(query: VolumeQuery): Promise<{ records: VolumeRecord[]; hasMore: boolean }>
+  list(query: NamedQuery): Promise<{ records: VolumeRecord[]; hasMore: boolean }>
   all(): Promise<VolumeRecord[]>
   /** The boxes that have any of these volumes, by the name of the box. */
   attachments(volumeIds: readonly string[]): Promise<Attachment[]>

@@ -2,7 +2,7 @@ import type { Problem } from '../../shared/errors.ts'
 import type { BoxConfig, BoxReason, BoxStatus } from '../../shared/schemas/boxes.ts'
 import type { ExecStatus } from '../../shared/schemas/exec.ts'
 import type { Permission } from '../../shared/schemas/system.ts'
-import type { QuotaStore, VolumeStore } from './storage-store.ts'
+import type { NamedQuery, QuotaStore, VolumeStore } from './storage-store.ts'
 import type { Tombstone, TombstoneStore } from './tombstone.ts'
 
 /** A box as it is stored: what the user wants, what was seen, and a version that each write raises. Times in ms since the epoch. */
@@ -55,15 +55,9 @@ export interface BoxObserved {
   bootId: string | null
 }
 
-/** A page of a list ordered by project and name. `project` null is every project; `after` is the last key of the page before. */
-export interface BoxQuery {
-  projects: readonly string[] | '*'
-  prefix: string
+/** A page of boxes; `status` null is any. */
+export interface BoxQuery extends NamedQuery {
   status: BoxStatus | null
-  /** A value of null matches any value. */
-  tags: readonly (readonly [key: string, value: string | null])[]
-  after: { project: string; name: string } | null
-  limit: number
 }
 
 export interface TokenRecord {

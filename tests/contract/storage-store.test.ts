@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { MIGRATIONS } from '../../agent/drivers/sqlite-schema.ts'
 import { openSqliteStore } from '../../agent/drivers/store-sqlite.ts'
-import type { VolumeQuery, VolumeRecord } from '../../agent/ports/storage-store.ts'
+import type { NamedQuery, VolumeRecord } from '../../agent/ports/storage-store.ts'
 import type { BoxRecord, MountRecord, Store } from '../../agent/ports/store.ts'
 import { newId } from '../../shared/ids.ts'
 import { boxRecord } from '../helpers/box-records.ts'
@@ -23,7 +23,7 @@ afterEach(async () => {
   rmSync(directory, { recursive: true, force: true })
 })
 
-const ALL: VolumeQuery = { projects: '*', prefix: '', tags: [], after: null, limit: 100 }
+const ALL: NamedQuery = { projects: '*', prefix: '', tags: [], after: null, limit: 100 }
 
 function volume(name: string, overrides: Partial<VolumeRecord> = {}): VolumeRecord {
   const id = newId('vol', Date.now())
@@ -89,7 +89,7 @@ describe('volumes', () => {
   test('lists are ordered, paged and filtered as those of boxes', async () => {
     for (const name of ['b', 'a', 'ab']) await storedVolume(name, { tags: { name } })
     await storedVolume('a', { project: 'another' })
-    const names = async (query: Partial<VolumeQuery>): Promise<string[]> =>
+    const names = async (query: Partial<NamedQuery>): Promise<string[]> =>
       (await store.volumes.list({ ...ALL, ...query })).records.map((record) => `${record.project}/${record.name}`)
     expect(await names({})).toEqual(['another/a', 'demo/a', 'demo/ab', 'demo/b'])
     expect(await names({ projects: ['demo'], prefix: 'a' })).toEqual(['demo/a', 'demo/ab'])

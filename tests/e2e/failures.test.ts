@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { createClient } from '../helpers/client.ts'
+import { untilTrue } from '../helpers/oci-lab.ts'
 import { startService, type TestService } from '../helpers/service.ts'
 import { limitsOf, pidsOf, readWorld } from '../helpers/world.ts'
 
@@ -74,12 +75,12 @@ describe('a step that fails', () => {
     await breakAt('store.boxes.replaceMounts:throw:1')
     expect((await client.post(`${data}/vol/detach`, { box: 'taker' })).status).toBe(500)
     expect((await client.get(`${data}/vol`)).body.attachments).toHaveLength(1)
-    await eventually(async () => (await client.shell('failures', 'taker', 'cat /vol/file')).body.stdout === 'kept\n')
+    await untilTrue(async () => (await client.shell('failures', 'taker', 'cat /vol/file')).body.stdout === 'kept\n')
     await breakAt('store.boxes.replace:throw:1')
     const { body: box } = await client.get(`${boxes}/taker`)
     expect((await client.put(`${boxes}/taker`, { config: { ram_mb: 1024, cpus: 2 } })).status).toBe(500)
     expect((await client.get(`${boxes}/taker`)).body).toEqual(box)
-    await eventually(async () => limitsOf(service, box.id).ramMb === box.config.ram_mb)
+    await untilTrue(async () => limitsOf(service, box.id).ramMb === box.config.ram_mb)
     expect(limitsOf(service, box.id).cpus).toBe(box.config.cpus)
     await client.delete(`${boxes}/taker`)
     expect((await client.delete(`${data}/vol`)).status).toBe(204)
@@ -143,11 +144,3 @@ describe('a step that fails', () => {
     expect(readWorld(service)).toEqual({ running: [], states: [], roots: [], volumes: [] })
   }, 60_000)
 })
-
-async function eventually(isTrue: () => Promise<boolean>): Promise<void> {
-  for (let attempt = 0; attempt < 100; attempt++) {
-    if (await isTrue()) return
-    await sleep(20)
-  }
-  throw new Error('it did not come true')
-}

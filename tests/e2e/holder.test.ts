@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { createClient } from '../helpers/client.ts'
 import { untilTrue } from '../helpers/oci-lab.ts'
 import { startService, type TestService } from '../helpers/service.ts'
+import { instanceOf } from '../helpers/world.ts'
 
 let service: TestService
 const client = createClient(
@@ -51,14 +52,10 @@ function holders(): number[] {
 /** Names of the cgroups that held commands of this service have now. */
 function heldCgroups(): string[] {
   const root = existsSync('/sys/fs/cgroup/freezer') ? '/sys/fs/cgroup/freezer' : '/sys/fs/cgroup'
-  const own = `${root}/boxyard/${instanceOf()}`
+  const own = `${root}/boxyard/${instanceOf(service)}`
   return entriesOf(own)
     .flatMap((name) => entriesOf(`${own}/${name}`))
     .filter((name) => name.startsWith('held-'))
-}
-
-function instanceOf(): string {
-  return readFileSync(join(service.dataDir, 'instance'), 'utf8').trim()
 }
 
 /** None of what is gone by now. */
@@ -227,8 +224,8 @@ describe('the holder', () => {
     await service.killAgent('SIGTERM')
     const [holder = 0] = holders()
     const mounts = readFileSync(`/proc/${holder}/mountinfo`, 'utf8')
-    expect(mounts).not.toContain(`/run/boxyard/${instanceOf()}/pool`)
-    expect(mounts).not.toContain(`/run/boxyard/${instanceOf()}/work `)
+    expect(mounts).not.toContain(`/run/boxyard/${instanceOf(service)}/pool`)
+    expect(mounts).not.toContain(`/run/boxyard/${instanceOf(service)}/work `)
     await service.startAgent()
     expect((await client.post(boxes, { name: 'fresh' })).body.status).toBe('running')
     await client.delete(`${boxes}/fresh`)

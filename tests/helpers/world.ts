@@ -17,7 +17,7 @@ export interface World {
 
 /** Reads cgroups, runtime state and pool; the pool is looked at through the agent's own mount namespace. */
 export function readWorld(service: TestService): World {
-  const instance = readFileSync(join(service.dataDir, 'instance'), 'utf8').trim()
+  const instance = instanceOf(service)
   const runDir = join('/run/boxyard', instance)
   const pool = join(`/proc/${service.agentPid}/root`, runDir, 'pool')
   return {
@@ -57,7 +57,7 @@ export function mountsOf(service: TestService, boxId: string): SeenMount[] {
 
 /** What the kernel grants a box: memory in MiB, processors in cores. */
 export function limitsOf(service: TestService, boxId: string): { ramMb: number; cpus: number } {
-  const instance = readFileSync(join(service.dataDir, 'instance'), 'utf8').trim()
+  const instance = instanceOf(service)
   const read = (file: string): string =>
     cgroupPaths(instance)
       .map((path) => readText(join(path, boxId, file)).trim())
@@ -69,7 +69,7 @@ export function limitsOf(service: TestService, boxId: string): { ramMb: number; 
 
 /** Lets all that a stopped agent wrote down be of the boot before this one, as after a reboot. */
 export function ageByOneBoot(service: TestService): void {
-  const instance = readFileSync(join(service.dataDir, 'instance'), 'utf8').trim()
+  const instance = instanceOf(service)
   const notes = join('/run/boxyard', instance, 'boxes')
   for (const name of list(notes)) {
     const path = join(notes, name)
@@ -81,15 +81,20 @@ export function ageByOneBoot(service: TestService): void {
   database.close()
 }
 
+/** The mark of everything of a service on this host. */
+export function instanceOf(service: TestService): string {
+  return readFileSync(join(service.dataDir, 'instance'), 'utf8').trim()
+}
+
 /** The pids of a box on the host. */
 export function pidsOf(service: TestService, boxId: string): number[] {
-  const instance = readFileSync(join(service.dataDir, 'instance'), 'utf8').trim()
+  const instance = instanceOf(service)
   const found = cgroupPaths(instance).flatMap((path) => tree(join(path, boxId)))
   return [...new Set(found)].sort((a, b) => a - b)
 }
 
 function initOf(service: TestService, boxId: string): number | null {
-  const instance = readFileSync(join(service.dataDir, 'instance'), 'utf8').trim()
+  const instance = instanceOf(service)
   const note = readText(join('/run/boxyard', instance, 'boxes', `${boxId}.json`))
   return note === '' ? null : (JSON.parse(note) as { pid: number }).pid
 }
