@@ -165,7 +165,9 @@ describe('data mounts of a running box', () => {
       expect(await mounts()).toHaveLength(1)
       await finish(shell)
     }
-    const tool = await begin('/data/busybox sleep 600 & sleep 0')
+    const tool = await begin(
+      '/data/busybox sleep 600 & until read -r it </proc/$!/comm && [ "$it" = busybox ]; do :; done',
+    )
     await expect(detach()).rejects.toMatchObject({
       code: 'volume_busy',
       message: expect.stringMatching(/: \d+ \(busybox\)\.$/),
