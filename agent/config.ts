@@ -1,4 +1,4 @@
-import { cpus } from 'node:os'
+import { cpus, hostname } from 'node:os'
 import { join } from 'node:path'
 import * as z from 'zod'
 import { FRONT_SETTINGS } from '../shared/settings-names.ts'
@@ -13,11 +13,29 @@ export interface AgentSettings {
   defaultBase: string
   /** Bases to have ready before the agent says it is. */
   bases: string[]
+  /** Origins of registries that images may come from wherever they are, and for `http:` without encryption. */
+  baseRegistries: string[]
   runRoot: string
+  runtime: 'embedded' | 'kubernetes'
+  kubernetes: { kubeconfig: string; namespace: string; node: string; image: string; warmPool: number }
   channelTls: { ca: string; cert: string; key: string } | null
+  /** Where tickets are good; `url` is what clients are told, null: what is listened on. */
+  data: { host: string; port: number; url: string | null; tls: { cert: string; key: string } | null }
+  /** Where backups are kept: `s3`, or else the folder. */
+  backups: { directory: string; s3: S3Settings | null }
   pool: { initialBytes: number; stepBytes: number; hostReserveBytes: number }
   network: { subnet: string; egress: boolean; allowPrivate: boolean; dns: string[]; spareSlots: number }
   limits: AgentLimits
+}
+
+/** An S3 bucket for backups. */
+export interface S3Settings {
+  endpoint: string
+  bucket: string
+  region: string
+  /** Before the names of all objects; may be empty. */
+  prefix: string
+  keyFile: string
 }
 
 /** The bounds in force, all told by `GET /v1/config`. */
@@ -38,6 +56,8 @@ export interface AgentLimits {
   execRecordsPerBox: number
   execRecordBytesPerBox: number
   execsAtOnce: number
+  /** WebSockets of all addresses. */
+  streamsAtOnce: number
   /** Of requests that are not answered yet, those of up to 64 KiB not counted. */
   largeBodyBytesAtOnce: number
   /** Ended commands whose streams something they left running still holds. */
@@ -67,8 +87,19 @@ export function readAgentSettings(environment: Record<string, string | undefined
     region: env.BOXYARD_REGION,
     defaultBase: env.BOXYARD_BASE,
     bases: [...new Set([env.BOXYARD_BASE, ...env.BOXYARD_BASES])],
+    baseRegistries: env.BOXYARD_BASE_REGISTRIES,
     runRoot: env.BOXYARD_RUN_DIR,
+    runtime: env.BOXYARD_RUNTIME,
+    kubernetes: {
+      kubeconfig: env.BOXYARD_KUBECONFIG,
+      namespace: env.BOXYARD_NAMESPACE,
+      node: env.BOXYARD_NODE,
+      image: env.BOXYARD_POD_IMAGE,
+      warmPool: env.BOXYARD_WARM_POOL,
+    },
     channelTls: channelTlsOf(env),
+    data: dataOf(env),
+    backups: backupsOf(env),
     pool: {
       initialBytes: Math.round(env.BOXYARD_POOL_GB * GIB),
       stepBytes: Math.round(env.BOXYARD_POOL_STEP_GB * GIB),
@@ -104,6 +135,29 @@ function channelTlsOf(env: z.infer<typeof environmentSchema>): AgentSettings['ch
   return { ca, cert, key }
 }
 
+function dataOf(env: z.infer<typeof environmentSchema>): AgentSettings['data'] {
+  const { BOXYARD_DATA_CERT: cert, BOXYARD_DATA_KEY: key } = env
+  if ((cert === undefined) !== (key === undefined)) {
+    throw new Error('BOXYARD_DATA_CERT and BOXYARD_DATA_KEY must be given together.')
+  }
+  const tls = cert === undefined || key === undefined ? null : { cert, key }
+  return { host: env.BOXYARD_DATA_HOST, port: env.BOXYARD_DATA_PORT, url: env.BOXYARD_DATA_URL ?? null, tls }
+}
+
+function backupsOf(env: z.infer<typeof environmentSchema>): AgentSettings['backups'] {
+  const { BOXYARD_BACKUP_S3_ENDPOINT: endpoint, BOXYARD_BACKUP_S3_BUCKET: bucket } = env
+  const { BOXYARD_BACKUP_S3_KEY_FILE: keyFile, BOXYARD_BACKUP_DIR: given } = env
+  const directory = given ?? join(env.BOXYARD_DATA_DIR, 'backups')
+  if (endpoint === undefined && bucket === undefined && keyFile === undefined) return { directory, s3: null }
+  if (endpoint === undefined || bucket === undefined || keyFile === undefined || given !== undefined) {
+    throw new Error(
+      'BOXYARD_BACKUP_S3_ENDPOINT, BOXYARD_BACKUP_S3_BUCKET and BOXYARD_BACKUP_S3_KEY_FILE must be given together, without BOXYARD_BACKUP_DIR.',
+    )
+  }
+  const { BOXYARD_BACKUP_S3_REGION: region, BOXYARD_BACKUP_S3_PREFIX: prefix } = env
+  return { directory, s3: { endpoint, bucket, region, prefix, keyFile } }
+}
+
 function describeFault(error: z.ZodError, environment: Record<string, string | undefined>): string {
   const issue = error.issues[0]
   if (issue?.code === 'unrecognized_keys') return `${issue.keys.join(', ')}: no such setting.`
@@ -120,6 +174,7 @@ const FIXED_LIMITS = {
   execRecordsPerBox: 1000,
   execRecordBytesPerBox: 64 * 1024 ** 2,
   execsAtOnce: 512,
+  streamsAtOnce: 1024,
   largeBodyBytesAtOnce: 64 * 1024 ** 2,
   lingeringExecs: 256,
   startDeadlineMs: 60_000,
@@ -149,6 +204,18 @@ const list = z
   .default('')
   .transform((text) => text.split(',').filter((item) => item !== ''))
 const name = z.string().regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, 'expected a name of a-z, 0-9 and single hyphens')
+const ORIGIN = /^https?:\/\/[^/?#@\s]+\/?$/
+const origin = z
+  .string()
+  .refine((url) => ORIGIN.test(url) && URL.canParse(url), 'expected an origin such as https://data.example.org')
+  .transform((url) => (URL.canParse(url) ? new URL(url).origin : url))
+const registries = list
+  .transform((items) => items.map((item) => (/^https?:/.test(item) ? item : `https://${item}`)))
+  .refine(
+    (items) => items.every((item) => ORIGIN.test(item) && URL.canParse(item)),
+    'expected registries such as registry.example.org:5000 or http://127.0.0.1:5000',
+  )
+  .transform((items) => items.map((item) => (URL.canParse(item) ? new URL(item).origin : item)))
 const absolute = z.string().regex(/^\//, 'expected an absolute path')
 
 const environmentSchema = z.strictObject({
@@ -158,13 +225,40 @@ const environmentSchema = z.strictObject({
   BOXYARD_EDGE_PORT: z.string().optional(),
   BOXYARD_AGENT_HOST: z.string().default('127.0.0.1'),
   BOXYARD_AGENT_PORT: whole(8090, 0, 65_535),
+  BOXYARD_DATA_HOST: z.string().default('127.0.0.1'),
+  BOXYARD_DATA_PORT: whole(8091, 0, 65_535),
+  BOXYARD_DATA_URL: origin.optional(),
+  BOXYARD_DATA_CERT: absolute.optional(),
+  BOXYARD_DATA_KEY: absolute.optional(),
+  BOXYARD_BACKUP_DIR: absolute.optional(),
+  BOXYARD_BACKUP_S3_ENDPOINT: origin.optional(),
+  BOXYARD_BACKUP_S3_BUCKET: z
+    .string()
+    .regex(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, 'expected the name of a bucket')
+    .optional(),
+  BOXYARD_BACKUP_S3_REGION: z.string().default('us-east-1'),
+  BOXYARD_BACKUP_S3_PREFIX: z
+    .string()
+    .regex(
+      /^([A-Za-z0-9_-][A-Za-z0-9._-]*(\/[A-Za-z0-9_-][A-Za-z0-9._-]*)*)?$/,
+      'expected a prefix such as boxyard/main',
+    )
+    .default(''),
+  BOXYARD_BACKUP_S3_KEY_FILE: absolute.optional(),
   BOXYARD_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
   BOXYARD_REGION: name.default('local'),
   BOXYARD_BASE: name.default('debian'),
   BOXYARD_BASES: list,
+  BOXYARD_BASE_REGISTRIES: registries,
   BOXYARD_CHANNEL_CA: absolute.optional(),
   BOXYARD_CHANNEL_CERT: absolute.optional(),
   BOXYARD_CHANNEL_KEY: absolute.optional(),
+  BOXYARD_RUNTIME: z.enum(['embedded', 'kubernetes'], { error: 'expected embedded or kubernetes' }).default('embedded'),
+  BOXYARD_KUBECONFIG: absolute.default('/etc/boxyard/kubeconfig'),
+  BOXYARD_NAMESPACE: name.default('boxyard'),
+  BOXYARD_NODE: z.string().default(hostname()),
+  BOXYARD_POD_IMAGE: z.string().default('registry.k8s.io/pause:3.10'),
+  BOXYARD_WARM_POOL: whole(0, 0, 1000),
   BOXYARD_POOL_GB: number(8, 0.25, 1_048_576),
   BOXYARD_POOL_STEP_GB: number(4, 0, 1024),
   BOXYARD_HOST_RESERVE_GB: number(2, 0, 1_048_576),

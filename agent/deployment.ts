@@ -30,7 +30,10 @@ export interface DeploymentDeps {
   /** For what a person waits for, whatever the level of the log: progress and readiness. */
   notices: Logger
   /** Stands between the core and each port; a test breaks things there. The identity in the product. */
-  decorate<T extends object>(port: 'store' | 'filesystem' | 'network' | 'runtime', driver: T): T
+  decorate<T extends object>(
+    port: 'store' | 'filesystem' | 'network' | 'runtime' | 'files' | 'backupStore' | 'registry',
+    driver: T,
+  ): T
 }
 
 /** Opens a data directory, making it if need be; with `exclusive`, as its only agent. */

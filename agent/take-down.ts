@@ -1,7 +1,7 @@
 import { readFileSync, rmSync } from 'node:fs'
 import { pendingRecord } from './core/box-outcome.ts'
 import { type DeploymentDeps, openDeployment } from './deployment.ts'
-import { openEmbeddedDrivers } from './embedded.ts'
+import { openBoxWorld } from './host-drivers.ts'
 
 /**
  * Stops every box, as a shutdown of the host would, and takes away what this deployment holds of the host: mounts,
@@ -11,7 +11,7 @@ export async function takeDown(deps: DeploymentDeps, print: (text: string) => vo
   const { closers, clock, settings } = deps
   const deployment = openDeployment(deps, { exclusive: true })
   const { store } = deployment
-  const { runtime, network } = await openEmbeddedDrivers(deps, deployment)
+  const { runtime, network } = await openBoxWorld(deps, deployment)
   const running = (await runtime.list()).filter((box) => box.isRunning)
   const records = new Map((await store.boxes.all()).map((record) => [record.id, record]))
   await Promise.all(

@@ -1,33 +1,25 @@
-import { asServiceError, type ServiceError } from '../shared/errors.ts'
+import type { ServiceError } from '../shared/errors.ts'
+import { upgradeRequired } from '../shared/handshake.ts'
 import { newId } from '../shared/ids.ts'
-import type { Logger } from '../shared/log.ts'
-import { matchOperation } from '../shared/match.ts'
 import {
   givenRequestId,
   type HttpHandler,
   type HttpRequest,
   type HttpResponse,
   headerOf,
+  isJsonType,
   jsonResponse,
   problemResponse,
   readJson,
-  splitTarget,
 } from '../shared/messages.ts'
 import type { Operation } from '../shared/operation.ts'
-import { authorize, type TokenClaims } from '../shared/tokens.ts'
 import { validateRequest } from '../shared/validate.ts'
-import { auditRefusal } from './audit.ts'
-import type { Authenticator } from './auth.ts'
-import type { Forward } from './forward.ts'
+import type { Forward, ForwardBytes } from './forward.ts'
+import { noteRefusal, type Progress, type Reception, type ReceptionOptions, receive } from './reception.ts'
 
-export interface AppOptions {
-  authenticate: Authenticator
+export interface AppOptions extends ReceptionOptions {
   forward: Forward
-  logger: Logger
-  /** Takes the audit lines, whatever the level of `logger` is. */
-  audit: Logger
-  /** Milliseconds since the epoch. */
-  now(): number
+  forwardBytes: ForwardBytes
 }
 
 /** The app of every host: match, authenticate, authorize, validate, forward; each fault is answered in one shape. */
@@ -45,48 +37,32 @@ export function createApp(options: AppOptions): HttpHandler {
   }
 }
 
-/** How far a request has come, for its log lines. */
-interface Progress {
-  startedAt: number
-  operation: Operation | null
-  claims: TokenClaims | null
-}
-
-interface Context extends AppOptions {
-  requestId: string
-  progress: Progress
-}
+type Context = AppOptions & Reception
 
 async function handle(request: HttpRequest, context: Context): Promise<HttpResponse> {
-  const { authenticate, forward, requestId, progress } = context
-  const { pathname, query } = splitTarget(request.target)
-  const { operation, params } = matchOperation(request.method, pathname)
-  progress.operation = operation
-  if (operation.permission !== null) {
-    progress.claims = await authenticate(request.headers)
-    authorize(operation, params, progress.claims)
+  const { forward, forwardBytes, requestId } = context
+  const { headers } = request
+  const { operation, params, query } = await receive(request, context)
+  if (operation.transport === 'websocket') throw upgradeRequired()
+  const type = headerOf(headers, 'content-type')
+  if (operation.bytesIn !== null && !isJsonType(type)) {
+    validateRequest(operation, { params, query, body: undefined, isBytes: true })
+    return forwardBytes({ request, operation, requestId })
   }
-  const body = await request.readBody(operation.maxBodyBytes)
-  const value = readJson(body, headerOf(request.headers, 'content-type'))
+  const body = await request.readBody(maxBodyBytes(operation, context.progress))
+  const value = readJson(body, type)
   validateRequest(operation, { params, query, body: value })
   return forward({ request, operation, requestId, body })
 }
 
+/** Whoever has shown no token, but a ticket perhaps, does not make the front hold much. */
+function maxBodyBytes(operation: Operation, { claims }: Progress): number {
+  return claims === null ? Math.min(operation.maxBodyBytes, UNPROVEN_MAX_BYTES) : operation.maxBodyBytes
+}
+
 async function refuse(error: unknown, request: HttpRequest, context: Context): Promise<HttpResponse> {
-  const { logger, requestId, progress } = context
-  const known = asServiceError(error)
-  const durationMs = context.now() - progress.startedAt
-  auditRefusal({ ...progress, request, requestId, durationMs }, known, context.audit)
-  const facts = {
-    request_id: requestId,
-    operation: progress.operation?.id ?? null,
-    token_id: progress.claims?.jti ?? null,
-    code: known.code,
-    cause: known.cause,
-  }
-  if (request.signal.aborted) logger.debug('A client left', facts)
-  else if (known.status >= 500) logger.error('A request failed', facts)
-  else logger.info('A request was refused', facts)
+  const { requestId, progress } = context
+  const known = noteRefusal(error, request, context)
   const isOutage = known.code === 'agent_unavailable' || known.code === 'agent_timeout'
   if (progress.operation?.id === 'getHealth' && isOutage) return unavailableReport(known, request, context)
   return problemResponse(known, requestId)
@@ -102,3 +78,5 @@ async function unavailableReport(error: ServiceError, request: HttpRequest, cont
   const report = { status: 'unavailable', api: { api_version: 'v1' }, errors: hasToken ? [fault] : [] }
   return jsonResponse(503, report, { 'x-request-id': context.requestId, 'cache-control': 'no-store' })
 }
+
+const UNPROVEN_MAX_BYTES = 1024 * 1024

@@ -1,12 +1,13 @@
 import type { ServiceError } from '../shared/errors.ts'
 import type { Logger } from '../shared/log.ts'
 import type { HttpRequest } from '../shared/messages.ts'
-import type { Operation } from '../shared/operation.ts'
+import { isMutation, type Operation } from '../shared/operation.ts'
+import { loggedTarget } from '../shared/ticket-target.ts'
 import type { TokenClaims } from '../shared/tokens.ts'
 
 /** What is known of a request that the front refused. */
 export interface RefusedRequest {
-  request: HttpRequest
+  request: Pick<HttpRequest, 'method' | 'target' | 'clientAddress'>
   requestId: string
   operation: Operation | null
   claims: TokenClaims | null
@@ -17,13 +18,13 @@ export interface RefusedRequest {
 export function auditRefusal(refused: RefusedRequest, error: ServiceError, audit: Logger): void {
   const { request, requestId, operation, claims, durationMs } = refused
   const isDenied = error.status === 401 || error.status === 403
-  const isMutation = operation !== null && operation.method !== 'GET'
-  if (error.status >= 500 || !(isDenied || isMutation)) return
+  const isOfMutation = operation !== null && isMutation(operation)
+  if (error.status >= 500 || !(isDenied || isOfMutation)) return
   audit.info('audit', {
     audit: true,
     operation: operation?.id ?? null,
     method: request.method,
-    target: request.target,
+    target: loggedTarget(request.target, operation),
     actor: claims?.jti ?? null,
     actor_name: claims?.sub ?? null,
     client_address: request.clientAddress,

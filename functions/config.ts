@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { LogLevel } from '../shared/log.ts'
-import { AGENT_SETTINGS, FRONT_SETTINGS } from '../shared/settings-names.ts'
+import { FRONT_SETTINGS } from '../shared/settings-names.ts'
 
 /** A secret's text, or the absolute path of the file that holds it. */
 export type SecretSource = { text: string } | { file: string }
@@ -30,12 +30,16 @@ export interface FrontSettings {
 }
 
 /**
- * Reads the front's settings, once.
+ * Reads the front's settings, once; `others` are names that mean something to others started from the same environment.
  * @throws Error naming the variable, its value unless it is secret, and what was expected
  */
-export function readFrontSettings(environment: Record<string, string | undefined> = process.env): FrontSettings {
+export function readFrontSettings(
+  environment: Record<string, string | undefined> = process.env,
+  others: readonly string[] = [],
+): FrontSettings {
+  const known = new Set<string>([...FRONT_SETTINGS, ...others])
   const given = Object.entries(environment).filter(([name, value]) => name.startsWith('BOXYARD_') && value !== '')
-  const unknown = given.map(([name]) => name).filter((name) => !KNOWN.has(name))
+  const unknown = given.map(([name]) => name).filter((name) => !known.has(name))
   if (unknown.length > 0) throw new Error(`${unknown.join(', ')}: no such setting.`)
   const env = createReader(Object.fromEntries(given) as Record<string, string>)
   const channelTls = readTls(env)
@@ -134,5 +138,3 @@ function readPem(name: string, value: string): string {
     throw new Error(`${name}: expected PEM, or the path of a readable PEM file.`, { cause })
   }
 }
-
-const KNOWN: ReadonlySet<string> = new Set([...FRONT_SETTINGS, ...AGENT_SETTINGS])

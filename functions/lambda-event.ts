@@ -1,4 +1,5 @@
 import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2 } from 'aws-lambda'
+import { cancelStream, isStream } from '../shared/body-stream.ts'
 import { ServiceError } from '../shared/errors.ts'
 import type { HeaderMap, HttpRequest, HttpResponse } from '../shared/messages.ts'
 
@@ -17,6 +18,9 @@ export function fromLambdaEvent(event: APIGatewayProxyEventV2): HttpRequest {
       if (body.length <= maxBytes) return Promise.resolve(body)
       return Promise.reject(new ServiceError('body_too_large', `The body may be at most ${maxBytes} bytes.`))
     },
+    openBody: async function* () {
+      yield body
+    },
   }
 }
 
@@ -28,21 +32,21 @@ export async function toLambdaResult(
   response: HttpResponse,
   method: string,
 ): Promise<APIGatewayProxyStructuredResultV2> {
-  const body = await wholeBody(response.body)
+  const isHead = method === 'HEAD'
+  const body = isHead ? EMPTY : await wholeBody(response.body)
   const headers: Record<string, string> = {}
   for (const [name, value] of Object.entries(response.headers)) {
     if (name !== 'set-cookie') headers[name] = typeof value === 'string' ? value : value.join(', ')
   }
   const cookies = response.headers['set-cookie']
   const isText = TEXT.test(headers['content-type'] ?? '')
-  if (method === 'HEAD') headers['content-length'] = String(body.length)
+  const length = isHead ? await lengthOf(response.body) : null
+  if (length !== null) headers['content-length'] = String(length)
   return {
     statusCode: response.status,
     headers,
     ...(cookies === undefined ? {} : { cookies: typeof cookies === 'string' ? [cookies] : [...cookies] }),
-    ...(method === 'HEAD' || body.length === 0
-      ? {}
-      : { body: body.toString(isText ? 'utf8' : 'base64'), isBase64Encoded: !isText }),
+    ...(body.length === 0 ? {} : { body: body.toString(isText ? 'utf8' : 'base64'), isBase64Encoded: !isText }),
   }
 }
 
@@ -74,6 +78,13 @@ async function wholeBody(body: HttpResponse['body']): Promise<Buffer> {
   return Buffer.concat(chunks)
 }
 
+/** The length of a body that is not sent, and closed if it is a stream; null: its headers tell, if anything does. */
+async function lengthOf(body: HttpResponse['body']): Promise<number | null> {
+  if (!isStream(body)) return body === null ? 0 : Buffer.byteLength(body)
+  await cancelStream(body)
+  return null
+}
+
 function tooLarge(): ServiceError {
   return new ServiceError('agent_protocol', 'The answer is too large for this address.', {
     cause: new Error(`the agent's answer exceeds ${RESULT_MAX_BYTES} bytes`),
@@ -85,4 +96,4 @@ const NEVER = new AbortController()
 const TEXT = /^(application\/([a-z.+-]+\+)?json|text\/)/i
 
 /** A function may return 6 MiB of JSON; quoting and base64 take their part. */
-const RESULT_MAX_BYTES = 4 * 1024 * 1024
+export const RESULT_MAX_BYTES = 4 * 1024 * 1024

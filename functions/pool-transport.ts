@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream'
 import { type Dispatcher, Pool } from 'undici'
 import type { ChannelTls } from './config.ts'
 import {
@@ -12,43 +13,63 @@ import {
   WHOLE_BODY_MAX_BYTES,
 } from './transport.ts'
 
+/** A request to the agent whose body comes while it is sent; `headers` tell its length where that is known. */
+export interface AgentUpload extends Omit<AgentRequest, 'body' | 'isBulk'> {
+  /** One that throws breaks the request off. */
+  body: AsyncIterable<Uint8Array>
+  /** For pieces of the answer; until its head is there only `signal` ends it. */
+  timeoutMs: number
+}
+
+/** A transport that takes bodies of any length. */
+export interface PoolTransport extends AgentTransport {
+  /** Gives an answer that comes before the end of the body as well. @throws TransportFailure, and nothing else */
+  upload(request: AgentUpload): Promise<AgentAnswer>
+}
+
 /** The transport of a long-lived front: undici's pool, twice as fast as node:http and too heavy for a function. */
-export function createPoolTransport(options: { agentUrl: string; tls: ChannelTls | null }): AgentTransport {
-  const pool = new Pool(options.agentUrl, {
+export function createPoolTransport(options: { agentUrl: string; tls: ChannelTls | null }): PoolTransport {
+  const settings: Pool.Options = {
     connections: CONNECTIONS_MAX,
     pipelining: 1,
     keepAliveTimeout: KEEP_ALIVE_MS,
     keepAliveMaxTimeout: KEEP_ALIVE_MS,
     connect: { timeout: CONNECT_TIMEOUT_MS, noDelay: true, ...options.tls },
-  })
+  }
+  const pool = new Pool(options.agentUrl, settings)
+  // Of its own, so that clients who send or take large bodies slowly leave connections to the others.
+  const bulk = new Pool(options.agentUrl, settings)
   let waiting = 0
+  const exchange = async (through: Pool, wanted: Dispatcher.RequestOptions & Pick<AgentRequest, 'signal'>) => {
+    if (waiting >= WAITING_MAX) throw overloaded()
+    waiting++
+    try {
+      return await answerOf(await through.request(wanted))
+    } catch (error) {
+      throw failureOf(error, wanted)
+    } finally {
+      waiting--
+    }
+  }
   return {
-    send: async (request) => {
-      if (waiting >= WAITING_MAX) throw overloaded()
-      waiting++
-      try {
-        return await answerOf(await pool.request(requestOptions(request)))
-      } catch (error) {
-        throw failureOf(error, request)
-      } finally {
-        waiting--
-      }
+    send: (request) => exchange(request.isBulk ? bulk : pool, requestOptions(request)),
+    upload: (request) => exchange(bulk, uploadOptions(request)),
+    close: async () => {
+      await Promise.all([pool.close(), bulk.close()])
     },
-    close: () => pool.close(),
   }
 }
 
-function requestOptions(request: AgentRequest): Dispatcher.RequestOptions {
-  const { method, target, headers, body, signal, timeoutMs } = request
-  return {
-    method,
-    path: target,
-    headers,
-    body: body.length === 0 ? null : body,
-    signal,
-    headersTimeout: timeoutMs,
-    bodyTimeout: timeoutMs,
-  }
+function requestOptions({ method, target, headers, body, signal, timeoutMs }: AgentRequest) {
+  const path = target
+  const timeouts = { headersTimeout: timeoutMs, bodyTimeout: timeoutMs }
+  return { method, path, headers, body: body.length === 0 ? null : body, signal, ...timeouts }
+}
+
+function uploadOptions({ method, target, headers, body, signal, timeoutMs }: AgentUpload) {
+  // It takes any iterable, which its types do not say.
+  const pieces = body as unknown as Readable
+  return { method, path: target, headers, body: pieces, signal, headersTimeout: 0, bodyTimeout: timeoutMs }
 }
 
 async function answerOf(response: Dispatcher.ResponseData): Promise<AgentAnswer> {

@@ -7,23 +7,26 @@ import { createAuthenticator } from './auth.ts'
 import { readFrontSettings } from './config.ts'
 import { createForward } from './forward.ts'
 import { createKeyring } from './keyring.ts'
-import { fromLambdaEvent, toLambdaResult } from './lambda-event.ts'
+import { fromLambdaEvent, RESULT_MAX_BYTES, toLambdaResult } from './lambda-event.ts'
 import { createNodeTransport } from './node-transport.ts'
+import { createSigning } from './signing.ts'
 
 const settings = readFrontSettings()
 const now = Date.now
 const write = (line: string): void => void process.stderr.write(`${line}\n`)
 const logger = createJsonLogger({ level: settings.logLevel, now, write })
 const keyring = createKeyring({ ...settings, logger, now })
+const forward = createForward({
+  transport: createNodeTransport({ agentUrl: settings.agentUrl, tls: settings.channelTls }),
+  signing: createSigning({ keyring, logger, now }),
+  timeoutMs: settings.agentTimeoutMs,
+  answerBytesMax: RESULT_MAX_BYTES,
+})
 const app = createApp({
   authenticate: createAuthenticator({ keyring, now }),
-  forward: createForward({
-    transport: createNodeTransport({ agentUrl: settings.agentUrl, tls: settings.channelTls }),
-    keyring,
-    timeoutMs: settings.agentTimeoutMs,
-    logger,
-    now,
-  }),
+  forward,
+  // An event holds it whole already.
+  forwardBytes: async (head) => forward({ ...head, body: await head.request.readBody(head.operation.maxBodyBytes) }),
   logger,
   audit: createJsonLogger({ level: 'info', now, write }),
   now,

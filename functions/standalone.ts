@@ -2,12 +2,17 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { SERVER_OPTIONS, serve } from '../shared/http.ts'
 import { createJsonLogger, type Logger, type LogLevel } from '../shared/log.ts'
+import { AGENT_SETTINGS } from '../shared/settings-names.ts'
+import { createDial } from './agent-dial.ts'
 import { createApp } from './app.ts'
 import { createAuthenticator } from './auth.ts'
 import { type FrontSettings, readFrontSettings } from './config.ts'
 import { createForward } from './forward.ts'
+import { createForwardBytes } from './forward-bytes.ts'
 import { createKeyring } from './keyring.ts'
 import { createPoolTransport } from './pool-transport.ts'
+import { createSigning } from './signing.ts'
+import { createUpgrades } from './upgrade.ts'
 
 /** A front that listens. */
 export interface StandaloneFront {
@@ -32,16 +37,24 @@ export async function startStandalone(settings: FrontSettings, loggers: FrontLog
   const now = Date.now
   const keyring = createKeyring({ ...settings, logger, now })
   const transport = createPoolTransport({ agentUrl: settings.agentUrl, tls: settings.channelTls })
-  const forward = createForward({ transport, keyring, timeoutMs: settings.agentTimeoutMs, logger, now })
-  const app = createApp({ authenticate: createAuthenticator({ keyring, now }), forward, ...loggers, now })
+  const signing = createSigning({ keyring, logger, now })
+  const carrying = { transport, signing, timeoutMs: settings.agentTimeoutMs }
+  const forward = createForward({ ...carrying, answerBytesMax: null })
+  const forwardBytes = createForwardBytes({ ...carrying, forward })
+  const authenticate = createAuthenticator({ keyring, now })
+  const app = createApp({ authenticate, forward, forwardBytes, ...loggers, now })
+  const dial = createDial({ agentUrl: settings.agentUrl, tls: settings.channelTls, timeoutMs: settings.agentTimeoutMs })
+  const upgrades = createUpgrades({ authenticate, signing, dial, ...loggers, now })
   const server = createServer(SERVER_OPTIONS)
   const serving = serve(server, { handler: app, logger, now })
+  upgrades.serve(server)
   await listen(server, settings)
   const { port } = server.address() as AddressInfo
   return {
     port,
     close: async () => {
-      await serving.drain(AbortSignal.timeout(settings.drainMs))
+      const late = AbortSignal.timeout(settings.drainMs)
+      await Promise.all([serving.drain(late), upgrades.drain(late)])
       await transport.close()
       logger.info('The front has closed', { cut_off: serving.inFlight() })
     },
@@ -59,7 +72,7 @@ function listen(server: Server, { host, port }: FrontSettings): Promise<void> {
 }
 
 async function main(): Promise<void> {
-  const settings = readFrontSettings()
+  const settings = readFrontSettings(undefined, AGENT_SETTINGS)
   const logger = stderrLogger(settings.logLevel)
   const front = await startStandalone(settings, { logger, audit: stderrLogger('info') })
   let isStopping = false

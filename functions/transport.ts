@@ -9,6 +9,8 @@ export interface AgentRequest {
   /** Aborts the request when its client has left; null where leaving cancels nothing. */
   signal: AbortSignal | null
   timeoutMs: number
+  /** Whether its answer may be of any length, so that it may hold its connection for as long as the client likes. */
+  isBulk: boolean
 }
 
 /** What the agent answered; a small body comes whole, so that no stream is made for it. */
@@ -43,7 +45,7 @@ export class TransportFailure extends Error {
 }
 
 /** The failure that a client library's error stands for. */
-export function failureOf(error: unknown, request: AgentRequest): TransportFailure {
+export function failureOf(error: unknown, request: Pick<AgentRequest, 'signal'>): TransportFailure {
   if (error instanceof TransportFailure) return error
   const code = typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : ''
   if (request.signal?.aborted) return new TransportFailure('aborted', { wasSent: true, cause: error })

@@ -44,10 +44,10 @@ export const lightSchemas: Plugin = {
   },
 }
 
-function lighten(text: string): string {
+export function lighten(text: string): string {
   const source = ts.createSourceFile('module.ts', text, ts.ScriptTarget.Latest, true)
   const print = (node: ts.Node): string => {
-    if (isProperty(node, ['response', 'errors', 'summary'])) return '...{}'
+    if (isProperty(node, ['response', 'laterResponse', 'errors', 'summary'])) return '...{}'
     if (isDescribed(node)) return print(node.expression.expression)
     let result = ''
     let copied = node.getFullStart()

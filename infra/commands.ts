@@ -5,7 +5,12 @@ export const ROOT = join(import.meta.dirname, '..')
 
 // The agent's mounts live in a namespace of its own and vanish with it.
 const OWN_MOUNTS = ['unshare', '--mount', '--propagation', 'slave', '--']
-const NODE = [process.execPath, '--disable-warning=ExperimentalWarning']
+// What Node.js made of our code at an earlier start: with it, the next takes 0.25 s of a processor instead of 0.65.
+const COMPILE_CACHE = join(ROOT, '.build/compile-cache')
+const NODE = [
+  ...['env', `NODE_COMPILE_CACHE=${COMPILE_CACHE}`],
+  ...[process.execPath, '--disable-warning=ExperimentalWarning'],
+]
 
 // A server that is asked much and keeps little: left to itself its heap grows to twice the size for the same speed.
 const SMALL_HEAP = ['--max-semi-space-size=4', '--max-old-space-size=384']

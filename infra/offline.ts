@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { AGENT_SETTINGS } from '../shared/settings-names.ts'
 import { buildFunction } from './build.ts'
 import { dieWithParent, ROOT } from './commands.ts'
 
@@ -23,12 +24,22 @@ async function main(): Promise<void> {
   const ports = ['--host', values.host, '--httpPort', values.port, '--lambdaPort', values['lambda-port']]
   // Handlers are never reloaded: each reload is a copy of the bundle that stays in memory.
   const [program = '', ...args] = dieWithParent([...serverless, 'offline', 'start', ...ports])
-  const child = spawn(program, args, { cwd: ROOT, stdio: 'inherit', env: { ...process.env, ...environment } })
+  const child = spawn(program, args, {
+    cwd: ROOT,
+    stdio: 'inherit',
+    env: { ...withoutAgentSettings(process.env), ...environment },
+  })
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => child.kill('SIGINT'))
   child.once('exit', (code) => process.exit(code ?? 1))
 }
 
 /** What the parameters of serverless.yml stand for on this host. */
+// A function refuses what it does not know, and it knows nothing of the agent.
+function withoutAgentSettings(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const agents = new Set<string>(AGENT_SETTINGS)
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !agents.has(name)))
+}
+
 function functionEnvironment(env: Record<string, string | undefined>): Record<string, string> {
   const keys = join(env.BOXYARD_DATA_DIR || '/var/lib/boxyard', 'keys')
   const scheme = env.BOXYARD_CHANNEL_CA ? 'https' : 'http'

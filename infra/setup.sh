@@ -12,9 +12,13 @@ log=$root/.build/setup.log
 
 host_packages=(
   btrfs-progs busybox-static catatonit crun debian-archive-keyring iproute2 libnftables1 mmdebstrap mount nftables
-  util-linux
+  util-linux zstd
 )
-test_packages=("${host_packages[@]}" git openssl procps)
+# Three build the runc of the test cluster; the last ones are run in the consoles of boxes.
+test_packages=(
+  "${host_packages[@]}" git openssl procps gcc libc6-dev libseccomp-dev
+  htop ncurses-base vim-tiny
+)
 
 main() {
   local purpose=${1:-}

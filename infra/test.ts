@@ -1,20 +1,42 @@
 import { spawn } from 'node:child_process'
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { findLeftovers, findTraces } from '../tests/helpers/leftovers.ts'
+import { findTestCluster } from './cluster/test-cluster.ts'
 import { dieWithParent, ROOT } from './commands.ts'
+import { findObjectStore } from './object-store/program.ts'
+
+/** What holds of boxes wherever they run: that much of it runs on both each time, and the rest when asked for. */
+const EVERYWHERE = ['standalone', 'services', 'deployment', 'faults', 'model'].map((name) => `tests/e2e/${name}`)
+const REST = ['admission', 'failures', 'full-disk', 'holder', 'large-bodies', 'lost-data'].map(
+  (name) => `tests/e2e/${name}`,
+)
 
 /** Two test files at a time keep two cores busy: those with boxes wait more than they compute. */
 const SUITES: Record<string, Suite> = {
   unit: { paths: ['tests/architecture/', 'tests/unit/'], workers: 2 },
   real: { paths: ['tests/contract/', 'tests/integration/', 'tests/e2e/'], workers: 2 },
-  faults: { paths: ['tests/e2e/faults'], workers: 1, env: { TEST_FAULTS: 'all' } },
+  // What every runtime must do is shown of both: the same files run here once more, with pods for boxes.
+  cluster: {
+    paths: ['tests/cluster/', 'tests/contract/runtime', ...EVERYWHERE],
+    workers: 3,
+    env: { TEST_RUNTIME: 'kubernetes' },
+    needsCluster: true,
+  },
+  // Backups to a real server that speaks S3.
+  s3: { paths: ['tests/object-store/'], workers: 1, needsObjectStore: true },
+  everywhere: { paths: REST, workers: 2, env: { TEST_RUNTIME: 'kubernetes' }, needsCluster: true },
+  faults: { paths: ['tests/e2e/[a-z-]*faults'], workers: 1, env: { TEST_FAULTS: 'all' } },
 }
 
 interface Suite {
   paths: readonly string[]
   workers: number
   env?: Record<string, string>
+  /** It runs on a real Kubernetes. */
+  needsCluster?: boolean
+  /** It needs a server that speaks S3. */
+  needsObjectStore?: boolean
 }
 
 interface Counts {
@@ -22,9 +44,18 @@ interface Counts {
   failed: number
 }
 
+interface Outcome extends Counts {
+  failedFiles: string[]
+  passedInFailedFiles: number
+  /** Something else was wrong than that a test failed. */
+  isIncomplete: boolean
+}
+
 /**
- * `npm test`: all suites but `faults`; `npm test -- SUITE` one of them; `npm test -- ARGUMENT…` what jest makes of it.
+ * `npm test`: all suites but `faults` and `everywhere`; `npm test -- SUITE` one of them; `npm test -- ARGUMENT…` what jest makes of it.
+ * Without Go and KUBECONFIG the suite `cluster` does not run, and without Go the suite `s3`; in CI that counts as failed.
  * A test that is skipped, a test file that does not load, a process that does not end and anything left behind count as failed.
+ * Files that fail run once more, alone, unless they are many: what then passes is told of by name, as what needs to be mended.
  */
 async function main(args: readonly string[]): Promise<void> {
   const named = args.length === 1 ? SUITES[args[0] ?? ''] : undefined
@@ -47,15 +78,53 @@ async function main(args: readonly string[]): Promise<void> {
 
 async function runSuite(suite: Suite): Promise<Counts> {
   mkdirSync(join(ROOT, '.build'), { recursive: true })
-  rmSync(REPORT, { force: true })
   const before = findTraces()
-  const endedBy = await runJest(suite)
-  const counts = readReport(endedBy)
+  const run = suite.needsCluster ? runOnCluster : suite.needsObjectStore ? runOnObjectStore : runTests
+  const counts = await run(suite)
   const leftovers = await findLeftovers(before)
   if (leftovers.length === 0) return counts
   process.stdout.write(`The tests left ${leftovers.length} things on this machine:\n`)
   for (const line of leftovers.slice(0, SHOWN_LEFTOVERS)) process.stdout.write(`  ${line}\n`)
   return { ...counts, failed: counts.failed + 1 }
+}
+
+async function runOnCluster(suite: Suite): Promise<Counts> {
+  const cluster = findTestCluster((text) => process.stdout.write(`${text}\n`))
+  if ('obstacle' in cluster) {
+    process.stdout.write(`The suite cluster does not run: ${cluster.obstacle}.\n`)
+    return { passed: 0, failed: process.env['CI'] ? 1 : 0 }
+  }
+  const end = (): void => void cluster.close().finally(() => process.exit(1))
+  for (const signal of ENDING_SIGNALS) process.once(signal, end)
+  try {
+    return await runTests({ ...suite, env: { ...suite.env, ...(await cluster.start()) } })
+  } finally {
+    for (const signal of ENDING_SIGNALS) process.removeListener(signal, end)
+    await cluster.close()
+  }
+}
+
+async function runOnObjectStore(suite: Suite): Promise<Counts> {
+  const program = await findObjectStore((text) => process.stdout.write(`${text}\n`))
+  if (typeof program === 'string') return runTests({ ...suite, env: { BOXYARD_TEST_OBJECT_STORE: program } })
+  process.stdout.write(`The suite s3 does not run: ${program.obstacle}.\n`)
+  return { passed: 0, failed: process.env['CI'] ? 1 : 0 }
+}
+
+async function runTests(suite: Suite): Promise<Counts> {
+  const first = await runOnce(suite)
+  const files = first.failedFiles
+  if (files.length === 0 || files.length > RERUN_MAX || first.isIncomplete) return first
+  process.stdout.write(`Running again, alone: ${files.join(' ')}\n`)
+  const second = await runOnce({ ...suite, paths: files, workers: 1 })
+  const unsteady = files.filter((file) => !second.failedFiles.includes(file))
+  for (const file of unsteady) process.stdout.write(`UNSTEADY ${file} failed at first, and passed alone.\n`)
+  return { passed: first.passed - first.passedInFailedFiles + second.passed, failed: second.failed }
+}
+
+function runOnce(suite: Suite): Promise<Outcome> {
+  rmSync(REPORT, { force: true })
+  return runJest(suite).then(readReport)
 }
 
 type End = 'exited' | 'hung'
@@ -87,19 +156,27 @@ function runJest({ paths, workers, env }: Suite): Promise<End> {
   })
 }
 
-function readReport(end: End): Counts {
+function readReport(end: End): Outcome {
   let report: JestReport
   try {
     report = JSON.parse(readFileSync(REPORT, 'utf8')) as JestReport
   } catch {
     process.stdout.write('jest ended without a report.\n')
-    return { passed: 0, failed: 1 }
+    return { passed: 0, failed: 1, failedFiles: [], passedInFailedFiles: 0, isIncomplete: true }
   }
   const skipped = report.numPendingTests + report.numTodoTests
   if (skipped > 0) process.stdout.write(`${skipped} tests were skipped; each counts as failed.\n`)
   if (end === 'hung') process.stdout.write('A test left something open; it counts as failed.\n')
   const failed = report.numFailedTests + report.numRuntimeErrorTestSuites + skipped + (end === 'hung' ? 1 : 0)
-  return { passed: report.numPassedTests, failed }
+  const failedFiles = report.testResults.filter(({ status }) => status === 'failed')
+  const ended = failedFiles.flatMap(({ assertionResults }) => assertionResults)
+  return {
+    passed: report.numPassedTests,
+    failed,
+    failedFiles: failedFiles.map(({ name }) => relative(ROOT, name)),
+    passedInFailedFiles: ended.filter(({ status }) => status === 'passed').length,
+    isIncomplete: skipped > 0 || end === 'hung',
+  }
 }
 
 interface JestReport {
@@ -108,6 +185,7 @@ interface JestReport {
   numPendingTests: number
   numTodoTests: number
   numRuntimeErrorTestSuites: number
+  testResults: { name: string; status: string; assertionResults: { status: string }[] }[]
 }
 
 /** Settings of a service that runs on this machine are not those of the tests. */
@@ -115,11 +193,16 @@ function withoutSettings(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(environment).filter(([name]) => !name.startsWith('BOXYARD_')))
 }
 
-const DEFAULT_SUITES = [SUITES['unit'], SUITES['real']].filter((suite) => suite !== undefined)
+const DEFAULT_SUITES = [SUITES['unit'], SUITES['real'], SUITES['s3'], SUITES['cluster']].filter(
+  (suite) => suite !== undefined,
+)
 const NODE_OPTIONS = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning']
 const REPORT = join(ROOT, '.build/jest.json')
 const SUMMARY = join(ROOT, '.build/test-summary')
 const SHOWN_LEFTOVERS = 40
+// Two processors that run a cluster stumble now and then; a change that breaks something breaks it twice, or in many places.
+const RERUN_MAX = 3
+const ENDING_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 const HUNG_GRACE_MS = 5_000
 
 await main(process.argv.slice(2))

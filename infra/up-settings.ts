@@ -7,6 +7,8 @@ export interface UpSettings {
   port: number
   agentHost: string
   agentPort: number
+  dataHost: string
+  dataPort: number
   logsToStderr: boolean
 }
 
@@ -27,6 +29,8 @@ export function readUpSettings(environment: Record<string, string | undefined>):
     port: port('BOXYARD_PORT', 8080),
     agentHost: text('BOXYARD_AGENT_HOST', '127.0.0.1'),
     agentPort: port('BOXYARD_AGENT_PORT', 8090),
+    dataHost: text('BOXYARD_DATA_HOST', '127.0.0.1'),
+    dataPort: port('BOXYARD_DATA_PORT', 8091),
     logsToStderr: text('BOXYARD_LOG', 'file') === 'stderr',
   }
 }

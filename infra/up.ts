@@ -12,6 +12,7 @@ async function main(): Promise<void> {
   const settings = readUpSettings(process.env)
   const lock = await lockDataDir(settings)
   await assertPortFree('BOXYARD_AGENT_PORT', settings.agentHost, settings.agentPort)
+  await assertPortFree('BOXYARD_DATA_PORT', settings.dataHost, settings.dataPort)
   await assertPortFree('BOXYARD_PORT', settings.host, settings.port)
   const agent = createServiceProcess({
     name: 'agent',

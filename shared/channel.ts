@@ -1,6 +1,15 @@
-import { createHash, createHmac, createSecretKey, type KeyObject, randomBytes, timingSafeEqual } from 'node:crypto'
+import {
+  createCipheriv,
+  createHash,
+  createHmac,
+  createSecretKey,
+  type KeyObject,
+  randomBytes,
+  timingSafeEqual,
+} from 'node:crypto'
 import { ServiceError } from './errors.ts'
 import type { HeaderMap } from './messages.ts'
+import { takeRandomBytes } from './random-bytes.ts'
 import { createReplayMemory } from './replay-memory.ts'
 
 /** One shared secret of the channel; the first of a set signs, all verify. */
@@ -47,6 +56,8 @@ export interface Acceptance {
   headers: Record<string, string>
   /** Whether these bytes are the body that was signed; to be asked before they are used. */
   matchesBody(body: Uint8Array): boolean
+  /** Makes what the end of a body that was not known when it was signed is checked with (`openSealed`); null: it was known. */
+  bodyMac: (() => BodyMac) | null
 }
 
 export interface SignerOptions {
@@ -69,8 +80,11 @@ export interface VerifierOptions {
   nonceCapacity?: number
 }
 
-/** Gives the value of SIGNATURE_HEADER for a request with this body; each call makes a new nonce. */
-export type Signer = (request: ChannelRequest, body: Uint8Array) => string
+/**
+ * Gives the value of SIGNATURE_HEADER for a request with this body, or with null for one whose body is not known yet and is
+ * sealed by `bodyMac` of that value; each call makes a new nonce.
+ */
+export type Signer = (request: ChannelRequest, body: Uint8Array | null) => string
 
 /** Judges the head of a request; the body is judged by `matchesBody` once it has been read. */
 export type Verifier = (request: ChannelRequest) => Acceptance | Refusal
@@ -81,8 +95,13 @@ export function createSigner(options: SignerOptions): Signer {
   return (request, body) => {
     const key = options.keys()[0]
     if (!key) throw new Error('the channel has no key to sign with')
-    const nonce = randomBytes(NONCE_BYTES).toString('base64url')
-    const stamp = { keyId: key.id, time: String(options.now()), nonce, bodyDigest: digestOf(body) }
+    const nonce = takeRandomBytes(NONCE_BYTES).toString('base64url')
+    const stamp = {
+      keyId: key.id,
+      time: String(options.now()),
+      nonce,
+      bodyDigest: body === null ? STREAMED_DIGEST : digestOf(body),
+    }
     const mac = sign(secrets(key), canonicalText(stamp, options.agentId(), request)).toString('base64url')
     return [VERSION, stamp.keyId, stamp.time, stamp.nonce, stamp.bodyDigest, mac].join('.')
   }
@@ -109,7 +128,7 @@ export function createVerifier(options: VerifierOptions): Verifier {
     if (!key) return refuse('unknown_key', facts)
     const expected = sign(secrets(key), canonicalText(parsed, options.agentId, request))
     if (!timingSafeEqual(expected, parsed.mac)) return refuse('signature', facts)
-    if (Math.abs(sentAt - now) > maxSkewMs || sentAt < options.startedAt) return refuse('stale', facts)
+    if (Math.abs(sentAt - now) > maxSkewMs) return refuse('stale', facts)
     if (sentAt <= options.startedAt + maxSkewMs && request.headers[AGENT_RUN_HEADER] !== agentRun) {
       return { ...refuse('restarted', facts), agentRun }
     }
@@ -120,7 +139,36 @@ export function createVerifier(options: VerifierOptions): Verifier {
       keyId: parsed.keyId,
       headers: signedHeaders(request.headers),
       matchesBody: (body) => digestOf(body) === parsed.bodyDigest,
+      bodyMac:
+        parsed.bodyDigest === STREAMED_DIGEST ? () => bodyMac(key, String(request.headers[SIGNATURE_HEADER])) : null,
     }
+  }
+}
+
+/** A MAC that takes a body in pieces. */
+export interface BodyMac {
+  update(piece: Uint8Array): void
+  /** 16 bytes, once. */
+  digest(): Buffer
+}
+
+/**
+ * What a streamed body is sealed with: AES-256-GMAC, fifteen times as fast as a hash, by a key that is made of the channel's and
+ * the signature of the head, which has a nonce: so that no two bodies share one, and it needs none of its own.
+ */
+export function bodyMac(key: ChannelKey, signature: string): BodyMac {
+  const secret = createHmac('sha256', Buffer.from(key.secret, 'base64url'))
+    .update(`boxyard-channel-body\n${signature}\n`)
+    .digest()
+  const cipher = createCipheriv('aes-256-gcm', secret, NO_NONCE)
+  return {
+    update: (piece) => {
+      cipher.setAAD(piece)
+    },
+    digest: () => {
+      cipher.final()
+      return cipher.getAuthTag()
+    },
   }
 }
 
@@ -234,5 +282,8 @@ const VERSION = 'v1'
 const NONCE_BYTES = 16
 const MAX_SKEW_MS = 30_000
 const NONCE_CAPACITY = 500_000
+/** Stands for the digest of a body that comes in pieces; no digest ends in `_`, so it is that of no other body. */
+const STREAMED_DIGEST = 'this-body-comes-in-pieces-so-has-no-digest_'
+const NO_NONCE = Buffer.alloc(12)
 const EMPTY_DIGEST = '47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU'
 const SIGNATURE = /^v1\.([a-z0-9-]{1,32})\.(\d{1,15})\.([A-Za-z0-9_-]{22})\.([A-Za-z0-9_-]{43})\.([A-Za-z0-9_-]{43})$/

@@ -1,4 +1,7 @@
+import { METRICS_EXAMPLES } from './metrics-examples.ts'
 import type { OperationId } from './routes.ts'
+import { SERVICE_EXAMPLES } from './service-examples.ts'
+import { VOLUME_SNAPSHOT_EXAMPLES } from './volume-snapshot-examples.ts'
 
 /** A request and an answer of an operation as the OpenAPI document shows them; a pure table. */
 export interface Example {
@@ -33,6 +36,24 @@ const stoppedBox = {
   status: 'stopped',
   state: { reason: 'stopped_by_request', message: null, since: '2026-11-20T09:00:00.000Z' },
 }
+const snapshot = {
+  id: 'snp_01jd8z0000000000000000000e',
+  name: 'before-upgrade',
+  project: 'demo',
+  box: 'web',
+  volume: null,
+  comment: 'Works.',
+  created_at: '2026-11-20T08:15:30.123Z',
+  size_bytes: 3145728,
+  unique_bytes: 16384,
+  automatic: false,
+  data: [{ name: 'db', path: '/var/lib/db', read_only: false }],
+}
+const scrub = {
+  ...{ status: 'done', started_at: '2026-11-20T03:00:00.000Z', ended_at: '2026-11-20T03:04:10.500Z' },
+  ...{ checked_bytes: 5368709120, errors: 0 },
+}
+
 const volume = {
   id: 'vol_01jd3m7a1b2c3d4e5f6g7h8j9k',
   name: 'db',
@@ -43,8 +64,37 @@ const volume = {
   updated_at: '2026-11-20T08:15:30.140Z',
   attachments: [{ box: 'web', path: '/var/lib/db', read_only: false }],
   from: null,
+  backup_schedule: null,
   tags: {},
 }
+const backup = {
+  id: 'bak_01jd3m9q4n6p0r1s2t3v5w7x8y',
+  project: 'demo',
+  volume: 'db',
+  snapshot: 'snp_01jd3m9q4n6p0r1s2t3v5w7x8y',
+  location: 'projects/demo/volumes/vol_01jd3m7a1b2c3d4e5f6g7h8j9k/bak_01jd3m9q4n6p0r1s2t3v5w7x8y/',
+  size_bytes: 1048576,
+  size_gb: 10,
+  incremental_of: null,
+  sha256: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
+  created_at: '2026-11-20T08:20:00.000Z',
+  status: 'done',
+  error: null,
+  automatic: false,
+}
+const backupPage = { backups: [backup], has_more: false, next_continuation_token: null }
+const schedule = { interval_seconds: 86400, keep_count: 7, keep_seconds: null }
+const base = {
+  id: 'bas_01jd3m5a1b2c3d4e5f6g7h8j9k',
+  name: 'web-ready',
+  project: 'demo',
+  version: 3,
+  size_bytes: 367001600,
+  created_at: '2026-11-20T08:30:00.000Z',
+  source: 'box:web@before-upgrade',
+  used_by: null,
+}
+const usedBase = { ...base, used_by: { boxes: [{ project: 'demo', name: 'web-2' }], count: 1 } }
 const quota = {
   project: 'demo',
   allowed: { boxes: 20, cpus: null, ram_mb: 16384, storage_gb: 200 },
@@ -85,6 +135,19 @@ const token = {
   created_by: 'tok_01jd3m0000000000000000000a',
   revoked_at: null,
 }
+const file = {
+  path: '/srv/app.conf',
+  path_base64: null,
+  type: 'file',
+  size_bytes: 12,
+  mode: '0644',
+  uid: 0,
+  gid: 0,
+  modified_at: '2026-11-20T08:15:30.123Z',
+  target: null,
+  etag: '"18a1f3c2d4e5f607-c"',
+}
+const directory = { ...file, path: '/srv/data', type: 'directory', size_bytes: 0, mode: '0755' }
 const storage = {
   path: '/var/lib/boxyard',
   total_bytes: 107374182400,
@@ -122,7 +185,7 @@ export const EXAMPLES: Record<OperationId, Example> = {
   getOpenApi: { response: { openapi: '3.1.1', info: { title: 'Boxyard', version: 'v1' } } },
   getConfig: {
     response: {
-      drivers: { runtime: 'crun', filesystem: 'btrfs', store: 'sqlite' },
+      drivers: { runtime: 'crun', filesystem: 'btrfs', store: 'sqlite', backups: 'folder' },
       region: 'local',
       bases: ['busybox', 'debian'],
       defaults: {
@@ -197,6 +260,77 @@ export const EXAMPLES: Record<OperationId, Example> = {
     body: { signal: 'SIGTERM' },
     response: { ...exec, status: 'running', exit_code: null, ended_at: null },
   },
+  streamExec: {},
+  openConsole: {},
+  listSessions: {
+    response: {
+      sessions: [
+        {
+          id: 'ses_01jd3md1e2f3g4h5j6k7m8n9p0',
+          name: 'main',
+          box: 'web',
+          project: 'demo',
+          command: ['/bin/bash', '-l'],
+          user: 'root',
+          process: 12,
+          created_at: '2026-11-20T08:20:00.000Z',
+          cols: 120,
+          rows: 40,
+          viewers: 1,
+        },
+      ],
+      has_more: false,
+      next_continuation_token: null,
+    },
+  },
+  deleteSession: {},
+  createTicket: {
+    body: { operation: 'writeFile', query: { path: '/srv/app.conf' } },
+    response: {
+      url: 'https://data.example.org/v1/projects/demo/boxes/web/files/write?path=%2Fsrv%2Fapp.conf&ticket=<shown once>',
+      method: 'PUT',
+      expires_at: '2026-11-20T08:16:30.000Z',
+    },
+  },
+  createProjectTicket: {
+    body: { operation: 'createBase', query: { name: 'web-ready' } },
+    response: {
+      url: 'https://data.example.org/v1/projects/demo/bases?name=web-ready&ticket=<shown once>',
+      method: 'POST',
+      expires_at: '2026-11-20T08:16:30.000Z',
+    },
+  },
+  readFile: { response: { ...file, content: 'listen 8080\n', encoding: 'utf-8' } },
+  writeFile: { body: { path: '/srv/app.conf', content: 'listen 8080\n', mode: '0644' }, response: file },
+  statFile: { response: file },
+  listFiles: {
+    response: { files: [{ ...file, path: 'app.conf' }], has_more: false, next_continuation_token: null },
+  },
+  deleteFile: {},
+  moveFile: {
+    body: { from: '/srv/app.conf', to: '/srv/old.conf', overwrite: true },
+    response: { ...file, path: '/srv/old.conf' },
+  },
+  makeDirectory: { body: { path: '/srv/data', parents: true }, response: directory },
+  restoreFile: { body: { path: '/srv/app.conf', snapshot: 'before-upgrade' }, response: file },
+  readArchive: {},
+  writeArchive: {
+    response: {
+      entries: 41,
+      refused: [{ path: '../etc/passwd', reason: 'leads out of the directory' }],
+      refused_count: 1,
+    },
+  },
+  createBoxSnapshot: {
+    body: { name: 'before-upgrade', comment: 'Works.', include_data: true },
+    response: { ...snapshot, unique_bytes: null },
+  },
+  listBoxSnapshots: {
+    response: { snapshots: [{ ...snapshot, unique_bytes: null }], has_more: false, next_continuation_token: null },
+  },
+  getBoxSnapshot: { response: snapshot },
+  deleteBoxSnapshot: {},
+  restoreBox: { body: { snapshot: 'before-upgrade' }, response: box },
   createVolume: {
     body: { name: 'db', size_gb: 10 },
     response: { ...volume, used_bytes: 16384, attachments: [] },
@@ -205,8 +339,66 @@ export const EXAMPLES: Record<OperationId, Example> = {
   getVolume: { response: volume },
   updateVolume: { body: { size_gb: 20 }, response: { ...volume, size_gb: 20 } },
   deleteVolume: {},
+  getStorage: {
+    response: {
+      pool: {
+        ...{ total_bytes: 21474836480, used_bytes: 5368709120, available_bytes: 16106127360 },
+        data: { total_bytes: 6442450944, used_bytes: 5242880000 },
+        metadata: { total_bytes: 1073741824, used_bytes: 125829120 },
+        device_errors: { writes: 0, reads: 0, flushes: 0, corruptions: 0, generations: 0 },
+      },
+      boxes: [
+        {
+          ...{ project: 'demo', name: 'web', size_bytes: 314572800, unique_bytes: 1048576 },
+          snapshots: [{ name: 'before-upgrade', size_bytes: 313524224, unique_bytes: 65536 }],
+        },
+      ],
+      volumes: [],
+      bases: [{ project: null, name: 'debian', size_bytes: 313524224, unique_bytes: 0 }],
+      orphans: [],
+      deleting: 0,
+      scrub,
+    },
+  },
+  startScrub: { response: { ...scrub, status: 'running', ended_at: null, checked_bytes: 0 } },
+  diffBoxSnapshot: {
+    response: {
+      changes: [
+        {
+          ...{ kind: 'renamed', path: '/etc/web.conf', path_base64: null, from: '/etc/old.conf', from_base64: null },
+          ...{ modified: true, type: 'file', size_bytes: 512 },
+        },
+      ],
+      has_more: false,
+      next_continuation_token: null,
+    },
+  },
+  ...VOLUME_SNAPSHOT_EXAMPLES,
+  ...SERVICE_EXAMPLES,
+  ...METRICS_EXAMPLES,
   attachVolume: { body: { box: 'web', path: '/var/lib/db' }, response: mounted },
   detachVolume: { body: { box: 'web' }, response: box },
+  createBase: {
+    body: { name: 'web-ready', box: 'web', snapshot: 'before-upgrade' },
+    response: { ...base, used_by: { boxes: [], count: 0 }, size_bytes: null },
+  },
+  listBases: { response: { bases: [base], has_more: false, next_continuation_token: null } },
+  listSharedBases: {
+    response: {
+      bases: [{ ...base, name: 'debian', project: null, version: 1, source: 'host' }],
+      has_more: false,
+      next_continuation_token: null,
+    },
+  },
+  getBase: { response: usedBase },
+  deleteBase: {},
+  createBackup: { response: backup },
+  listBackups: { response: backupPage },
+  getBackup: { response: backup },
+  deleteBackup: {},
+  restoreBackup: { body: { as: 'db-2' }, response: { ...volume, name: 'db-2', from: `backup:${backup.id}` } },
+  updateBackupSchedule: { body: schedule, response: { ...volume, backup_schedule: schedule } },
+  listStoredBackups: { response: backupPage },
   getQuota: { response: quota },
   updateQuota: { body: { allowed: { boxes: 20, ram_mb: 16384, storage_gb: 200 } }, response: quota },
 }

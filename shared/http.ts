@@ -2,22 +2,37 @@ import type { IncomingMessage, Server, ServerOptions, ServerResponse } from 'nod
 import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import { cancelStream, isStream } from './body-stream.ts'
+import { hasDueAnswers, noteDueAnswer } from './due-answers.ts'
 import { ServiceError } from './errors.ts'
+import { asksForWebSocket } from './handshake.ts'
 import { newId } from './ids.ts'
 import type { Logger } from './log.ts'
 import { givenRequestId, type HttpHandler, type HttpRequest, type HttpResponse, problemResponse } from './messages.ts'
+import { notePassing } from './passing-bytes.ts'
+import { endWithResponse, headOf } from './raw-response.ts'
+import { BODY_PATIENCE, type BodyPatience, discardRest, lingerOnClose, requestBody } from './request-body.ts'
+import { sendPieces } from './send-pieces.ts'
 
 /** Limits for `http.createServer`; a client slower than these is cut off. */
 export const SERVER_OPTIONS: ServerOptions = {
   /** Beyond the clients' own, so that a kept-alive connection is not closed under a request that is on its way. */
   keepAliveTimeout: 65_000,
   headersTimeout: 15_000,
-  requestTimeout: 120_000,
+  /** Left to `readBody` and `openBody`: one that brings a large body may take as long as it brings anything. */
+  requestTimeout: 0,
   connectionsCheckingInterval: 5_000,
   maxHeaderSize: 32 * 1024,
   /** Left to the app, whose refusals have the one error shape. */
   requireHostHeader: false,
   noDelay: true,
+  /** Of an answer, so that its next piece is ready when the system takes it. */
+  highWaterMark: 512 * 1024,
+  /**
+   * An upgrade to anything else, such as HTTP/2, is not taken: the request is answered as it is. Nor is one that did not wait
+   * for the answers before it, among whose bytes the 101 would be written.
+   */
+  shouldUpgradeCallback: (incoming) => asksForWebSocket(incoming) && !hasDueAnswers(incoming.socket),
 }
 
 export interface ServingOptions {
@@ -25,6 +40,8 @@ export interface ServingOptions {
   logger: Logger
   /** Milliseconds since the epoch. */
   now(): number
+  /** BODY_PATIENCE if left out. */
+  patience?: BodyPatience
 }
 
 /** The traffic of one server, for a polite end. */
@@ -38,12 +55,11 @@ export interface Serving {
 /** Serves `handler` on a node:http or node:https server that the caller made with SERVER_OPTIONS and listens on. */
 export function serve(server: Server, options: ServingOptions): Serving {
   const state = { inFlight: 0, isDraining: false, onIdle: () => {} }
-  const context = { ...options, isDraining: () => state.isDraining }
+  const context = { patience: BODY_PATIENCE, ...options, isDraining: () => state.isDraining }
   const listen = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
     state.inFlight++
-    busySockets.add(incoming.socket)
+    noteDueAnswer(incoming, outgoing)
     outgoing.once('close', () => {
-      busySockets.delete(incoming.socket)
       state.inFlight--
       if (state.inFlight === 0) state.onIdle()
     })
@@ -55,6 +71,7 @@ export function serve(server: Server, options: ServingOptions): Serving {
     awaitsContinue.add(incoming)
     listen(incoming, outgoing)
   })
+  server.on('connect', (incoming: IncomingMessage) => refuseConnect(incoming.socket, options))
   server.on('clientError', (error: Error, socket: Socket) => refuseUnparsed(error, socket, options))
   return { inFlight: () => state.inFlight, drain: (signal) => drain(server, state, signal) }
 }
@@ -79,11 +96,11 @@ async function drain(
 async function answer(
   incoming: IncomingMessage,
   outgoing: ServerResponse,
-  options: ServingOptions & { isDraining(): boolean },
+  options: ServingOptions & { patience: BodyPatience; isDraining(): boolean },
 ): Promise<void> {
   outgoing.on('error', () => {})
   try {
-    const request = toRequest(incoming, outgoing)
+    const request = toRequest(incoming, outgoing, options.patience)
     let response: HttpResponse
     try {
       response = await options.handler(request)
@@ -93,6 +110,7 @@ async function answer(
       response = problemResponse(error, requestId)
     }
     if (options.isDraining()) outgoing.shouldKeepAlive = false
+    lingerOnClose(incoming)
     await sendResponse(outgoing, response)
   } catch (error) {
     options.logger.warn('An answer broke off', { error })
@@ -102,18 +120,32 @@ async function answer(
 }
 
 /** The request of a node:http pair; its body stays unread until asked for. */
-export function toRequest(incoming: IncomingMessage, outgoing: ServerResponse): HttpRequest {
+function toRequest(incoming: IncomingMessage, outgoing: ServerResponse, patience: BodyPatience): HttpRequest {
   let controller: AbortController | undefined
+  const askForIt = (): void => {
+    if (awaitsContinue.delete(incoming)) outgoing.writeContinue()
+  }
+  const body = requestBody(incoming, { patience, askForIt })
+  return {
+    ...requestHead(incoming),
+    get signal(): AbortSignal {
+      controller ??= abortOnLeave(outgoing)
+      return controller.signal
+    },
+    readBody: body.read,
+    openBody: body.open,
+  }
+}
+
+/** What the head of a request says. */
+export function requestHead(
+  incoming: IncomingMessage,
+): Pick<HttpRequest, 'method' | 'target' | 'headers' | 'clientAddress'> {
   return {
     method: incoming.method ?? 'GET',
     target: originForm(incoming.url ?? '/'),
     headers: incoming.headers,
     clientAddress: incoming.socket.remoteAddress ?? '',
-    get signal(): AbortSignal {
-      controller ??= abortOnLeave(outgoing)
-      return controller.signal
-    },
-    readBody: (maxBytes) => readBody(incoming, outgoing, maxBytes),
   }
 }
 
@@ -134,85 +166,41 @@ function originForm(target: string): string {
   return path ? (path[1] ?? '/') : `/${target}`
 }
 
-function readBody(incoming: IncomingMessage, outgoing: ServerResponse, maxBytes: number): Promise<Uint8Array> {
-  const declared = incoming.headers['content-length']
-  if (declared === undefined && incoming.headers['transfer-encoding'] === undefined) return Promise.resolve(EMPTY)
-  if (Number(declared ?? 0) > maxBytes) return Promise.reject(bodyTooLarge(maxBytes))
-  if (awaitsContinue.delete(incoming)) outgoing.writeContinue()
-  return collect(incoming, maxBytes)
-}
-
-function collect(incoming: IncomingMessage, maxBytes: number): Promise<Uint8Array> {
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = []
-    let size = 0
-    const take = (chunk: Buffer): void => {
-      size += chunk.length
-      if (size > maxBytes) {
-        chunks.length = 0
-        incoming.off('data', take)
-        incoming.resume()
-        reject(bodyTooLarge(maxBytes))
-      } else chunks.push(chunk)
-    }
-    const broken = (cause?: unknown): void =>
-      reject(new ServiceError('invalid_request', 'The body broke off before its end.', { cause }))
-    incoming.on('data', take)
-    incoming.once('end', () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)))
-    incoming.once('error', broken)
-    incoming.once('close', () => (incoming.complete ? undefined : broken()))
-  })
-}
-
-/** Sends an answer and resolves when it is handed to the system; a stream is read only as fast as the client takes it. */
-export async function sendResponse(outgoing: ServerResponse, response: HttpResponse): Promise<void> {
-  if (outgoing.destroyed) {
-    if (isStream(response.body)) await cancelStream(response.body)
-    return
-  }
-  const { body } = response
+/**
+ * Sends an answer and resolves when it is handed to the system; a stream is read only as fast as the client takes it, and
+ * closed unread where no body goes out: after HEAD, with 204 and 304, to a client that has left.
+ */
+async function sendResponse(outgoing: ServerResponse, response: HttpResponse): Promise<void> {
+  const { body, status } = response
   const headers = response.headers as Record<string, string | string[]>
+  const isBodiless = status === 204 || status === 304
   if (isStream(body)) {
-    outgoing.writeHead(response.status, headers)
-    await pipeline(Readable.from(body, { objectMode: false }), outgoing)
+    if (outgoing.destroyed || isBodiless || outgoing.req.method === 'HEAD') {
+      await cancelStream(body)
+      if (!outgoing.destroyed) outgoing.writeHead(status, headers).end()
+      return
+    }
+    outgoing.writeHead(status, headers)
+    if (!(body instanceof Readable)) return sendPieces(outgoing, body)
+    const sent = pipeline(body, outgoing)
+    body.on('data', (piece: Uint8Array) => notePassing(piece.length))
+    await sent
     return
   }
-  const isBodiless = response.status === 204 || response.status === 304
+  if (outgoing.destroyed) return
   if (isBodiless || headers['content-length'] !== undefined) {
-    outgoing.writeHead(response.status, headers)
+    outgoing.writeHead(status, headers)
   } else {
     const size = body === null ? 0 : typeof body === 'string' ? Buffer.byteLength(body) : body.length
-    outgoing.writeHead(response.status, { ...headers, 'content-length': String(size) })
+    outgoing.writeHead(status, { ...headers, 'content-length': String(size) })
   }
   if (isBodiless || body === null) outgoing.end()
   else outgoing.end(body)
 }
 
-/** Whether a body comes in pieces. */
-export function isStream(body: HttpResponse['body']): body is AsyncIterable<Uint8Array> {
-  return typeof body === 'object' && body !== null && Symbol.asyncIterator in body
-}
-
-async function cancelStream(body: AsyncIterable<Uint8Array>): Promise<void> {
-  if (body instanceof Readable) body.destroy()
-  else await body[Symbol.asyncIterator]().return?.()
-}
-
-/**
- * Lets a client that is still sending read its answer first: a socket closed with unread data resets the
- * connection, and the answer with it. What it sends goes nowhere, and not for long.
- */
-function discardRest(incoming: IncomingMessage): void {
-  if (incoming.complete || incoming.destroyed) return
-  incoming.resume()
-  const timer = setTimeout(() => incoming.socket.destroy(), DISCARD_MS)
-  timer.unref()
-  incoming.once('close', () => clearTimeout(timer))
-}
-
 /** What the parser refuses never reaches the app, but is answered in its shape. */
 function refuseUnparsed(error: Error & { code?: string }, socket: Socket, options: ServingOptions): void {
-  if (error.code === 'ECONNRESET' || !socket.writable || busySockets.has(socket)) {
+  if (error.code === 'ECONNRESET' || !socket.writable || hasDueAnswers(socket)) {
     socket.destroy()
     return
   }
@@ -220,22 +208,22 @@ function refuseUnparsed(error: Error & { code?: string }, socket: Socket, option
   const detail = UNPARSED_DETAILS[error.code ?? ''] ?? 'The request is not valid HTTP.'
   const refusal = problemResponse(new ServiceError('invalid_request', detail, { cause: error }), requestId)
   const body = typeof refusal.body === 'string' ? refusal.body : ''
-  const head = Object.entries(refusal.headers).map(([name, value]) => `${name}: ${String(value)}\r\n`)
-  socket.end(
-    `HTTP/1.1 ${refusal.status} Bad Request\r\n${head.join('')}connection: close\r\n` +
-      `content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
-  )
+  const framing = { connection: 'close', 'content-length': String(Buffer.byteLength(body)) }
+  socket.end(headOf(refusal.status, { ...refusal.headers, ...framing }) + body)
 }
 
-function bodyTooLarge(maxBytes: number): ServiceError {
-  return new ServiceError('body_too_large', `The body may be at most ${maxBytes} bytes.`)
+/** CONNECT never reaches the app either: node:http gives up its socket, listeners and all. */
+function refuseConnect(socket: Socket, options: ServingOptions): void {
+  socket.on('error', () => {})
+  if (hasDueAnswers(socket)) {
+    socket.destroy()
+    return
+  }
+  const refusal = new ServiceError('invalid_request', 'CONNECT is not taken: this is no proxy.')
+  endWithResponse(socket, problemResponse(refusal, newId('req', options.now())))
 }
 
 const awaitsContinue = new WeakSet<IncomingMessage>()
-/** Sockets on which an answer is due or under way: nothing else may be written there. */
-const busySockets = new WeakSet<Socket>()
-const EMPTY = new Uint8Array(0)
-const DISCARD_MS = 2_000
 const UNPARSED_DETAILS: Record<string, string> = {
   HPE_HEADER_OVERFLOW: 'The request head is too large.',
   ERR_HTTP_REQUEST_TIMEOUT: 'The request took too long to arrive.',

@@ -1,3 +1,5 @@
+import { takeRandomBytes } from './random-bytes.ts'
+
 /** The type prefixes of identifiers (api.md §1). */
 export type IdPrefix = 'box' | 'vol' | 'snp' | 'bak' | 'bas' | 'exe' | 'ses' | 'opr' | 'evt' | 'tok' | 'req'
 
@@ -6,8 +8,7 @@ export type IdPrefix = 'box' | 'vol' | 'snp' | 'bak' | 'bas' | 'exe' | 'ses' | '
  * then 80 random bits, so that identifiers sort by time (api.md §1; the layout of ULID).
  */
 export function newId(prefix: IdPrefix, nowMs: number): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(16))
-  return `${prefix}_${encodeTime(nowMs)}${encodeRandom(bytes)}`
+  return `${prefix}_${encodeTime(nowMs)}${encodeRandom(takeRandomBytes(16))}`
 }
 
 function encodeTime(nowMs: number): string {

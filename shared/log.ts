@@ -66,7 +66,7 @@ function redactError(error: Error, depth: number): unknown {
 }
 
 function redactText(text: string): string {
-  return text.replace(JWT_SHAPE, REDACTED).replace(BEARER_SHAPE, `$1${REDACTED}`)
+  return text.replace(JWT_SHAPE, REDACTED).replace(BEARER_SHAPE, `$1${REDACTED}`).replace(QUERY_SHAPE, `$1${REDACTED}`)
 }
 
 const LEVELS: Record<LogLevel, number> = { debug: 10, info: 20, warn: 30, error: 40 }
@@ -75,4 +75,6 @@ const MAX_DEPTH = 8
 const SECRET_KEY =
   /^(authorization|cookie|set-cookie|token|secret|password|environment|env|stdin|private_?key|x-boxyard-signature)$/i
 const JWT_SHAPE = /\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*/g
+/** What a request target may carry: a ticket, and variables of a command. */
+const QUERY_SHAPE = /([?&](?:ticket|env)=)[^&\s"']*/g
 const BEARER_SHAPE = /\b(bearer\s+)[^\s"']+/gi

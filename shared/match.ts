@@ -12,17 +12,28 @@ export interface Match {
  * Finds the operation of `method` and the raw path. HEAD counts as GET.
  * @throws ServiceError `route_not_found`, or `method_not_allowed` with an `Allow` header
  */
-export function matchOperation(method: string, pathname: string): Match {
+export type Matcher = (method: string, pathname: string) => Match
+
+/** A matcher that knows no other operations than these. */
+export function createMatcher(operations: readonly Operation[]): Matcher {
+  const routesByLength = groupByLength(operations)
+  return (method, pathname) => matchRoute(routesByLength, method, pathname)
+}
+
+/** The matcher of the whole table. */
+export const matchOperation: Matcher = (method, pathname) => matchRoute(ROUTES_BY_LENGTH, method, pathname)
+
+function matchRoute(routesByLength: ReadonlyMap<number, Route[]>, method: string, pathname: string): Match {
   const segments = pathname.split('/').slice(1)
   const wanted = method === 'HEAD' ? 'GET' : method
   const allowed: string[] = []
-  for (const route of ROUTES_BY_LENGTH.get(segments.length) ?? []) {
+  for (const route of routesByLength.get(segments.length) ?? []) {
     if (!route.segments.every((segment, i) => segment.isParam || segment.text === segments[i])) continue
     if (route.operation.method === wanted) return { operation: route.operation, params: paramsOf(route, segments) }
     allowed.push(route.operation.method)
   }
   if (allowed.length === 0) throw new ServiceError('route_not_found', 'There is no such route.')
-  const allow = (allowed.includes('GET') ? [...allowed, 'HEAD'] : allowed).sort().join(', ')
+  const allow = [...new Set(allowed.includes('GET') ? [...allowed, 'HEAD'] : allowed)].sort().join(', ')
   throw new ServiceError('method_not_allowed', `This route takes ${allow}.`, { headers: { Allow: allow } })
 }
 
@@ -55,7 +66,14 @@ function routeOf(operation: Operation): Route {
   return { operation, segments }
 }
 
-const ROUTES_BY_LENGTH: ReadonlyMap<number, Route[]> = Map.groupBy(
-  OPERATIONS.map(routeOf),
-  (route) => route.segments.length,
-)
+function groupByLength(operations: readonly Operation[]): ReadonlyMap<number, Route[]> {
+  // What a path names by a word goes before what has any name there: `exec/ws` is no exec.
+  const routes = operations.map(routeOf).sort((one, other) => countParams(one) - countParams(other))
+  return Map.groupBy(routes, (route) => route.segments.length)
+}
+
+function countParams({ segments }: Route): number {
+  return segments.filter(({ isParam }) => isParam).length
+}
+
+const ROUTES_BY_LENGTH = groupByLength(OPERATIONS)

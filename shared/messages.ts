@@ -22,6 +22,11 @@ export interface HttpRequest {
    * @throws ServiceError `body_too_large` beyond `maxBytes`, `invalid_request` if the client breaks off
    */
   readBody(maxBytes: number): Promise<Uint8Array>
+  /**
+   * In place of `readBody`: the body in pieces, of any length, read as fast as they are taken. Throws ServiceError
+   * `invalid_request` where the client breaks off, or is silent for a minute.
+   */
+  openBody(): AsyncIterable<Uint8Array>
 }
 
 /** An answer; a stream is pulled only as fast as the client takes it. */
@@ -94,6 +99,11 @@ export function readJson(body: Uint8Array, contentType: string | undefined): unk
   } catch (cause) {
     throw new ServiceError('invalid_json', 'The body is not valid JSON.', { cause })
   }
+}
+
+/** Whether a body of this content type is JSON, and not bytes, to an operation that takes both. */
+export function isJsonType(contentType: string | undefined): boolean {
+  return contentType !== undefined && /^application\/json *(;|$)/i.test(contentType)
 }
 
 function decodeText(body: Uint8Array): string {

@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiPathsObject } from 'zod-openapi'
 import { ERROR_STATUSES, type ErrorCode } from './errors.ts'
 import { EXAMPLES } from './examples.ts'
-import type { Operation } from './operation.ts'
+import { type Operation, takesTicket } from './operation.ts'
 import { OPERATIONS, type OperationId } from './routes.ts'
 
 /** The OpenAPI 3.1 document, made from the operation table alone. */
@@ -11,24 +11,39 @@ export function buildOpenApiDocument(): Record<string, unknown> {
   for (const operation of OPERATIONS) {
     paths[operation.path] = { ...paths[operation.path], [operation.method.toLowerCase()]: describe(operation) }
   }
-  const document = createDocument({
-    openapi: '3.1.1',
-    info: {
-      title: 'Boxyard',
-      version: 'v1',
-      description: 'Project-scoped Linux boxes with copy-on-write roots.',
-      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
-    },
-    servers: [{ url: '/', description: 'This deployment' }],
-    tags: [...new Set(OPERATIONS.map(tagOf))].map((name) => ({ name, description: TAGS[name] ?? name })),
-    paths,
-    components: {
-      securitySchemes: {
-        bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: 'An access token.' },
+  const document = createDocument(
+    {
+      openapi: '3.1.1',
+      info: {
+        title: 'Boxyard',
+        version: 'v1',
+        description: 'Project-scoped Linux boxes with copy-on-write roots.',
+        license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+      },
+      servers: [{ url: '/', description: 'This deployment' }],
+      tags: [...new Set(OPERATIONS.map(tagOf))].map((name) => ({ name, description: TAGS[name] ?? name })),
+      paths,
+      components: {
+        securitySchemes: {
+          bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: 'An access token.' },
+          ticket: {
+            type: 'apiKey',
+            in: 'query',
+            name: 'ticket',
+            description: 'A ticket of `createTicket`: good once, for 60 s, for the request that it was given for.',
+          },
+        },
       },
     },
-  })
+    { override: ({ jsonSchema }) => dropForText(jsonSchema) },
+  )
   return document as unknown as Record<string, unknown>
+}
+
+/** In a query everything is text, and is checked as such; where a schema says what the text stands for, that is what is told. */
+function dropForText(jsonSchema: Record<string, unknown>): void {
+  if (jsonSchema.override === undefined) return
+  for (const keyword of ['enum', 'pattern', 'anyOf']) delete jsonSchema[keyword]
 }
 
 function describe(operation: Operation): ZodOpenApiOperationObject {
@@ -39,34 +54,47 @@ function describe(operation: Operation): ZodOpenApiOperationObject {
     summary: operation.summary,
     description: descriptionOf(operation),
     tags: [tagOf(operation)],
-    security: operation.permission === null ? [{}, { bearer: [] }] : [{ bearer: [] }],
+    security: securityOf(operation),
     requestParams: {
       ...(isEmpty(params) ? {} : { path: params as z.ZodObject }),
       ...(isEmpty(query) ? {} : { query: query as z.ZodObject }),
       header: headersOf(operation),
     },
-    ...(operation.body
-      ? {
-          requestBody: {
-            required: true,
-            content: { 'application/json': { schema: operation.body, example: example.body } },
-          },
-        }
-      : {}),
+    ...requestBodyOf(operation, example.body),
     responses: responsesOf(operation, example.response),
   }
 }
 
+function securityOf(operation: Operation): Record<string, string[]>[] {
+  if (operation.permission === null) return [{}, { bearer: [] }]
+  return takesTicket(operation) ? [{ bearer: [] }, { ticket: [] }] : [{ bearer: [] }]
+}
+
+function requestBodyOf({ body, bytesIn }: Operation, example: unknown): Pick<ZodOpenApiOperationObject, 'requestBody'> {
+  if (body === null && bytesIn === null) return {}
+  const content = {
+    ...(bytesIn === null ? {} : { [bytesIn]: { schema: BYTES } }),
+    ...(body === null ? {} : { 'application/json': { schema: body, example } }),
+  }
+  return { requestBody: { required: true, content } }
+}
+
 function responsesOf(operation: Operation, example: unknown): ZodOpenApiOperationObject['responses'] {
-  const content = operation.response ? { content: { 'application/json': { schema: operation.response, example } } } : {}
+  const { response, bytesOut } = operation
+  const types = {
+    ...(bytesOut === null ? {} : { [bytesOut]: { schema: BYTES } }),
+    ...(response === null ? {} : { 'application/json': { schema: response, example } }),
+  }
+  const content = response === null && bytesOut === null ? {} : { content: types }
+  const later = 'Accepted; the effect is not there yet. `Operation-Location` names what to wait on.'
   const responses: ZodOpenApiOperationObject['responses'] = {
     [String(operation.status) as '200']: { description: 'Success', ...content },
-  }
-  if (operation.laterStatus !== null) {
-    responses[String(operation.laterStatus) as '202'] = {
-      description: 'Accepted; the effect is not there yet. `Operation-Location` names what to wait on.',
-      ...content,
-    }
+    ...(operation.laterStatus === null
+      ? {}
+      : { [String(operation.laterStatus)]: { description: later, ...laterContentOf(operation, content) } }),
+    ...(bytesOut === null ? {} : { 307: ELSEWHERE }),
+    ...(isRanged(operation) ? rangedResponses(types, bytesOut) : {}),
+    ...(operation.transport === 'websocket' ? { 101: UPGRADED } : {}),
   }
   for (const [status, codes] of errorsByStatus(operation)) {
     responses[String(status) as '400'] = {
@@ -75,6 +103,30 @@ function responsesOf(operation: Operation, example: unknown): ZodOpenApiOperatio
     }
   }
   return responses
+}
+
+function laterContentOf({ laterResponse }: Operation, content: object): object {
+  return laterResponse === null ? content : { content: { 'application/json': { schema: laterResponse } } }
+}
+
+/** Whether a part of its answer can be asked for. */
+function isRanged({ errors }: Operation): boolean {
+  return errors.includes('range_not_satisfiable')
+}
+
+function rangedResponses(content: object, bytesOut: string | null): object {
+  const part = { [bytesOut ?? '']: { schema: BYTES } }
+  const headers = { ETag: ETAG, 'Accept-Ranges': { description: '`bytes`.', schema: { type: 'string' } } }
+  const contentRange = { description: 'Which bytes of how many: `bytes 0-99/1234`.', schema: { type: 'string' } }
+  return {
+    200: { description: 'Success', headers, content },
+    206: {
+      description: 'The part that `Range` names',
+      headers: { ...headers, 'Content-Range': contentRange },
+      content: part,
+    },
+    304: { description: 'The ETag is still the one of `If-None-Match`', headers: { ETag: ETAG } },
+  }
 }
 
 function errorsByStatus(operation: Operation): Map<number, ErrorCode[]> {
@@ -101,18 +153,43 @@ function headersOf(operation: Operation): z.ZodObject {
     ...(operation.method === 'GET'
       ? { 'If-None-Match': z.string().optional().meta({ description: '304 if the ETag is still this.' }) }
       : { 'If-Match': z.string().optional().meta({ description: '412 if the ETag is no longer this.' }) }),
+    ...(MAKES_ONLY_NEW.has(operation.id)
+      ? { 'If-None-Match': z.literal('*').optional().meta({ description: '412 if there is something.' }) }
+      : {}),
+    ...(isRanged(operation)
+      ? { Range: z.string().optional().meta({ description: 'One range of bytes: `bytes=0-99`, `bytes=-100`.' }) }
+      : {}),
+    ...(operation.transport === 'websocket' ? { 'Sec-WebSocket-Protocol': protocolsSchema } : {}),
   })
 }
 
 function descriptionOf(operation: Operation): string {
   const { permission } = operation
   if (permission === null) return `${operation.summary}. Needs no token.`
-  return `${operation.summary}. Needs ${permission === 'any' ? 'a valid token' : `a token with \`${permission}\``}.`
+  const needs = `Needs ${permission === 'any' ? 'a valid token' : `a token with \`${permission}\``}`
+  const orTicket = takesTicket(operation) ? ', or a ticket' : ''
+  return [`${operation.summary}. ${needs}${orTicket}.`, ...paragraphsOf(operation)].join('\n\n')
+}
+
+function paragraphsOf({ id, transport, bytesIn, bytesOut, response }: Operation): string[] {
+  return [
+    ...(transport === 'websocket' ? [WEBSOCKET_TEXT] : []),
+    ...(bytesIn === null ? [] : [`${BYTES_IN_TEXT} as \`${bytesIn}\`, of any length. ${BYTES_IN_END}`]),
+    ...(id === 'writeArchive' ? [ARCHIVE_IN_TEXT] : []),
+    ...(id === 'createBase' ? [BASE_TEXT] : []),
+    ...(id === 'deleteBase' ? [BASE_GONE_TEXT] : []),
+    ...(bytesOut === null || bytesOut === 'application/json' || response === null
+      ? []
+      : ['`Accept: application/json` asks for JSON.']),
+  ]
 }
 
 function tagOf(operation: Operation): string {
+  if (operation.transport === 'websocket' || /\/(sessions|tickets)\b/.test(operation.path)) return 'streams'
+  if (operation.path.includes('/files')) return 'files'
   if (operation.path.includes('/exec')) return 'exec'
   if (operation.path.includes('/boxes')) return 'boxes'
+  if (operation.path.includes('/bases')) return 'bases'
   if (operation.path.includes('/data')) return 'data'
   if (operation.path.endsWith('/quota')) return 'quota'
   return operation.path.startsWith('/v1/tokens') || operation.path === '/v1/me' ? 'tokens' : 'system'
@@ -134,6 +211,46 @@ const problemSchema = z
     errors: z.array(z.looseObject({ pointer: z.string(), detail: z.string() })).optional(),
   })
   .meta({ id: 'Problem', description: 'The one error shape, RFC 9457.' })
+
+const protocolsSchema = z.string().meta({ description: 'At least one of the subprotocols below.' })
+const BYTES = { type: 'string', format: 'binary' } as const
+const ETAG = { description: 'Another after every change.', schema: { type: 'string' } } as const
+const ELSEWHERE = {
+  description:
+    'Too large for this address: the same at another, for the bearer of `Location` alone, once and for 60 s.',
+  headers: { Location: { description: 'A URL with a ticket.', schema: { type: 'string' } } },
+} as const
+const UPGRADED = {
+  description: 'Switching protocols',
+  headers: {
+    'Sec-WebSocket-Protocol': { description: 'The subprotocol that was chosen.', schema: { type: 'string' } },
+    'X-Exec-Id': { description: 'The id of the command, where one is run.', schema: { type: 'string' } },
+  },
+} as const
+const WEBSOCKET_TEXT = `Asks for an upgrade to a WebSocket (RFC 6455) with one of these subprotocols:
+
+- \`v5.channel.k8s.io\`: binary messages, whose first byte is the channel; \`[255, channel]\` closes one.
+- \`v4.channel.k8s.io\`: the same without closing.
+- \`v4.base64.channel.k8s.io\`: text messages: an ASCII digit for the channel, then base64.
+
+Channels: 0 stdin, 1 stdout, 2 stderr, 3 status, 4 resize. Resize carries \`{"Width":80,"Height":24}\`. Status carries, once, a
+Kubernetes \`Status\`: \`Success\`, or \`Failure\` with reason \`NonZeroExitCode\` and the cause \`ExitCode\`; a signal ends as code
+128 + n. The server then closes with 1000. It pings every 15 s, and leaves a peer that is silent for 45 s.`
+const BYTES_IN_TEXT = 'The body is sent as it is,'
+const BYTES_IN_END =
+  'One that breaks off changes nothing that was whole before. A function takes 4 MiB: use a ticket for more.'
+const ARCHIVE_IN_TEXT =
+  'Entries are made as they come: those before the point at which the body breaks off, or is found to be altered, stay.'
+const BASE_TEXT = [
+  'An image is pulled from its registry, at public addresses alone unless the operator has named it; deleting its base ends that.',
+  'The tar of a root filesystem may be compressed (gzip, zstd); `?name=` names its base. What leads out of the tree, and every',
+  'device, is left out and told in `unpacked`. With `image=true` it is the archive of an image (OCI, or of `docker save`).',
+  'An Idempotency-Key stands for the name alone, whatever the archive holds.',
+].join('\n')
+const BASE_GONE_TEXT =
+  '`X-Used-By-Count` tells how many boxes of your projects were made from it. They are copies: nothing happens to them.'
+/** Take `If-None-Match: *`. */
+const MAKES_ONLY_NEW: ReadonlySet<string> = new Set<OperationId>(['writeFile'])
 
 const COMMON_ERRORS: readonly ErrorCode[] = [
   'invalid_request',
@@ -158,6 +275,8 @@ const TAGS: Record<string, string> = {
   tokens: 'Access tokens',
   boxes: 'Boxes and their life cycle',
   exec: 'Commands in boxes',
+  streams: 'WebSockets, consoles and tickets',
+  files: 'Files of boxes',
   data: 'Data volumes',
   quota: 'What a project may use',
 }

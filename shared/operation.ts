@@ -24,7 +24,15 @@ export interface Operation {
   status: number
   /** A second status of success: the effect is not there yet (api.md §1, Waiting). */
   laterStatus: number | null
+  /** What is answered with that status; null: the same as else. */
+  laterResponse: z.ZodType | null
   maxBodyBytes: number
+  /** `websocket`: a GET that becomes one; what it answers before that is an error. */
+  transport: 'http' | 'websocket'
+  /** The type of a body of any length that it takes as it comes, beside JSON if `body` is given; null: none. */
+  bytesIn: string | null
+  /** The type of an answer of any length, beside JSON if `response` is given; null: none. */
+  bytesOut: string | null
   /** What it can answer beyond the errors every operation has. */
   errors: readonly ErrorCode[]
 }
@@ -37,7 +45,11 @@ export function define<const T extends Given>(given: T): Omit<Defaults, keyof T>
     body: null,
     status: 200,
     laterStatus: null,
+    laterResponse: null,
     maxBodyBytes: 1024 * 1024,
+    transport: 'http',
+    bytesIn: null,
+    bytesOut: null,
     errors: [],
   }
   return { ...defaults, ...given }
@@ -49,8 +61,22 @@ interface Defaults {
   body: null
   status: 200
   laterStatus: null
+  laterResponse: null
   maxBodyBytes: number
+  transport: 'http'
+  bytesIn: null
+  bytesOut: null
   errors: readonly ErrorCode[]
+}
+
+/** Whether it is one that a function cannot carry, so that a ticket may be given for it (api.md §3, tickets). */
+export function takesTicket({ transport, bytesIn, bytesOut }: Operation): boolean {
+  return transport === 'websocket' || bytesIn !== null || bytesOut !== null
+}
+
+/** Whether it changes anything, as a command over a WebSocket does, though it is a GET. */
+export function isMutation({ method, transport }: Operation): boolean {
+  return method !== 'GET' || transport === 'websocket'
 }
 
 type Given = Partial<Operation> & Pick<Operation, 'id' | 'method' | 'path' | 'summary' | 'permission' | 'response'>

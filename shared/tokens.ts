@@ -87,7 +87,7 @@ export function tokenKeyId(token: string): string | undefined {
 export function authorize(
   operation: Pick<Operation, 'permission'>,
   params: Readonly<Record<string, string>>,
-  claims: TokenClaims,
+  claims: Pick<TokenClaims, 'projects' | 'permissions'>,
 ): void {
   const { permission } = operation
   if (permission === null) return

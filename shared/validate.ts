@@ -7,6 +7,8 @@ export interface RawInput {
   params: Record<string, string>
   query: URLSearchParams
   body: unknown
+  /** Whether the body is bytes, which are not looked at, in the place of JSON. */
+  isBytes?: boolean
 }
 
 /** What a client sent, as the operation's schemas give it. */
@@ -24,7 +26,7 @@ export function validateRequest(operation: Operation, raw: RawInput): Input {
   const faults: FieldFault[] = []
   const params = parse(operation.params, raw.params, { prefix: '/path', faults })
   const query = parse(operation.query, queryRecord(raw.query), { prefix: '/query', faults })
-  const body = parseBody(operation, raw.body, faults)
+  const body = raw.isBytes === true ? undefined : parseBody(operation, raw.body, faults)
   if (faults.length > 0) throw invalidRequest(faults)
   return { params: params as Record<string, string>, query: query as Record<string, unknown>, body }
 }
@@ -41,6 +43,8 @@ function parseBody(operation: Operation, body: unknown, faults: FieldFault[]): u
   if (operation.body) {
     if (body !== undefined) return parse(operation.body, body, { prefix: '', faults })
     faults.push({ pointer: '', detail: 'a JSON body is needed' })
+  } else if (operation.bytesIn !== null) {
+    faults.push({ pointer: '/headers/content-type', detail: `must be ${operation.bytesIn}` })
   } else if (body !== undefined && !isEmptyObject(body)) {
     faults.push({ pointer: '', detail: 'this operation takes no body' })
   }
@@ -71,9 +75,11 @@ function faultsOf(issue: z.core.$ZodIssue, prefix: string): FieldFault[] {
 
 function queryRecord(query: URLSearchParams): Record<string, string | string[]> {
   const record = Object.create(null) as Record<string, string | string[]>
-  for (const key of new Set(query.keys())) {
-    const values = query.getAll(key)
-    record[key] = values.length === 1 ? (values[0] ?? '') : values
+  // In one pass: there may be thousands.
+  for (const [key, value] of query) {
+    const before = record[key]
+    if (Array.isArray(before)) before.push(value)
+    else record[key] = before === undefined ? value : [before, value]
   }
   return { ...record }
 }

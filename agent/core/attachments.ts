@@ -2,7 +2,7 @@ import { ServiceError } from '../../shared/errors.ts'
 import type { AttachBody } from '../../shared/schemas/storage.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { CowFilesystem } from '../ports/cow-filesystem.ts'
-import type { Runtime } from '../ports/runtime.ts'
+import type { BoxMount, Runtime } from '../ports/runtime.ts'
 import type { VolumeRecord } from '../ports/storage-store.ts'
 import type { BoxRecord, MountRecord, Store } from '../ports/store.ts'
 import { boxMountOf, unlessEnded } from './box-start.ts'
@@ -10,7 +10,8 @@ import type { Boxes } from './boxes.ts'
 import { checkMountPath, checkPathIsFree } from './mount-paths.ts'
 import { checkIfMatch } from './preconditions.ts'
 import type { Reconciler } from './reconciler.ts'
-import { type VolumeRef, volumeNotFound } from './volumes.ts'
+import { checkNoRestore } from './restore-fault.ts'
+import { findVolume, type VolumeRef } from './volume-lookup.ts'
 
 export interface AttachmentsDeps {
   store: Store
@@ -45,8 +46,7 @@ export interface Attachments {
 export function createAttachments(deps: AttachmentsDeps): Attachments {
   const { store, reconciler, clock, boxes } = deps
   const find = async (ref: VolumeRef, box: string, ifMatch: string | null) => {
-    const volume = await store.volumes.get(ref.project, ref.name)
-    if (!volume) throw volumeNotFound(ref)
+    const volume = await findVolume(store, ref)
     checkIfMatch(ifMatch, volume.version)
     return { volume, boxId: (await boxes.get({ project: ref.project, name: box })).id }
   }
@@ -99,7 +99,9 @@ async function attach(
     return [...now.mounts, mount]
   })
   if (!isRunning) return record
-  const tree = boxMountOf(mount, filesystem)
+  // A restore may have given the volume another subvolume since it was looked up; what is stored has the right one.
+  const stored = (await readBox(deps, boxId)).mounts.find(({ volumeId }) => volumeId === mount.volumeId)
+  const tree = boxMountOf(stored ?? mount, filesystem)
   // What is there stays, also where the box has moved it by renaming a directory above.
   if (!isNew && (await runtime.mounts(boxId)).some(({ source }) => source === tree.source)) return record
   try {
@@ -107,16 +109,20 @@ async function attach(
     if (!mount.readOnly && !(await reconciler.untilFree([tree.source], restMs))) throw stillHeld(mount)
     await unlessEnded(runtime.attach(boxId, tree))
   } catch (error) {
-    if (isNew) await undo(deps, boxId, mount)
+    if (isNew) await undo(deps, boxId, { volumeId: mount.volumeId, tree })
     else reconciler.verify(boxId)
     throw error
   }
   return record
 }
 
-async function undo(deps: AttachmentsDeps, boxId: string, { volumeId, subvolume }: MountRecord): Promise<void> {
+async function undo(
+  deps: AttachmentsDeps,
+  boxId: string,
+  { volumeId, tree }: { volumeId: string; tree: BoxMount },
+): Promise<void> {
   try {
-    await unlessEnded(deps.runtime.detach(boxId, deps.filesystem.path(subvolume)))
+    await unlessEnded(deps.runtime.detach(boxId, tree.source))
     await changeMounts(deps, boxId, ({ mounts }) => without(mounts, volumeId))
   } catch (cause) {
     deps.reconciler.verify(boxId)
@@ -132,8 +138,9 @@ async function detach(
 ): Promise<BoxRecord> {
   const { runtime, filesystem, reconciler } = deps
   const record = await readBox(deps, boxId)
-  if (!record.mounts.some(({ volumeId }) => volumeId === volume.id)) throw notAttached(volume, record)
-  if (isRunning) await unlessEnded(runtime.detach(boxId, filesystem.path(volume.subvolume)))
+  const mount = record.mounts.find(({ volumeId }) => volumeId === volume.id)
+  if (mount === undefined) throw notAttached(volume, record)
+  if (isRunning) await unlessEnded(runtime.detach(boxId, filesystem.path(mount.subvolume)))
   try {
     return await changeMounts(deps, boxId, (now) => without(now.mounts, volume.id))
   } catch (error) {
@@ -150,6 +157,7 @@ async function changeMounts(
 ): Promise<BoxRecord> {
   for (;;) {
     const record = await readBox(deps, boxId)
+    checkNoRestore(record)
     const mounts = change(record)
     if (mounts === record.mounts) return record
     const next = { ...record, mounts, version: record.version + 1, updatedAt: deps.clock.now() }

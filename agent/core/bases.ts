@@ -21,7 +21,7 @@ export interface BasesDeps {
  */
 export async function ensureBases(names: readonly string[], deps: BasesDeps, signal: AbortSignal): Promise<void> {
   for (const name of names) {
-    if (!(await deps.store.bases.get(name))) await buildBase(name, deps, signal)
+    if (!(await deps.store.bases.get(null, name))) await buildBase(name, deps, signal)
   }
 }
 
@@ -36,7 +36,19 @@ async function buildBase(name: string, deps: BasesDeps, signal: AbortSignal): Pr
   await store.tombstones.insert(tombstone)
   await filesystem.create(id)
   const progress = (message: string): void => notices.info(message, { progress: true })
-  await builder.build(name, filesystem.path(id), { progress, signal })
-  await filesystem.setReadOnly(id, true)
-  await store.bases.insert({ id, name, subvolume: id, createdAt, source: 'host' }, id)
+  await filesystem.withSoundWrites(async () => {
+    await builder.build(name, filesystem.path(id), { progress, signal })
+    await filesystem.setReadOnly(id, true)
+  })
+  const source = 'host'
+  await store.bases.insert({
+    id,
+    project: null,
+    name,
+    sizeBytes: null,
+    subvolume: id,
+    createdAt,
+    source,
+    createdBy: null,
+  })
 }

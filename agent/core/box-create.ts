@@ -2,15 +2,18 @@ import { ServiceError } from '../../shared/errors.ts'
 import { newId } from '../../shared/ids.ts'
 import type { BoxConfig, CreateBoxBody } from '../../shared/schemas/boxes.ts'
 import { invalidRequest } from '../../shared/validate.ts'
+import type { BaseRecord } from '../ports/base-store.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { CowFilesystem } from '../ports/cow-filesystem.ts'
 import type { BoxRecord, MountRecord, Store } from '../ports/store.ts'
+import { abandon } from './abandon.ts'
 import type { Admission } from './admission.ts'
 import { bytesOf } from './box-start.ts'
 import type { Caller } from './caller.ts'
 import { checkEnvironment } from './environment.ts'
 import { checkMountPath, checkPathIsFree } from './mount-paths.ts'
 import type { Reconciler } from './reconciler.ts'
+import { findBoxSnapshot } from './snapshot-lookup.ts'
 
 /** What a box gets where its creator says nothing. */
 export interface BoxDefaults {
@@ -55,10 +58,10 @@ export async function createRecord(deps: CreateDeps, asked: NewBox): Promise<Box
   const tombstone = { id: record.id, root: record.root, createdAt: record.createdAt }
   await store.tombstones.insert(tombstone)
   try {
-    await makeRoot(deps, record, origin)
+    await makeRoot(deps, record, { asked, origin })
     await admission.admit(wish, () => insert(store, record))
   } catch (error) {
-    deps.reconciler.bury(tombstone)
+    await abandon(deps, tombstone)
     throw error
   }
   return record
@@ -81,6 +84,7 @@ export function checkRegion(region: string | null | undefined, own: string): voi
 /** What a box is made of: a base or another box. */
 interface Origin {
   base: string | null
+  baseId: string | null
   forkOf: string | null
   subvolume: string
   config: BoxConfig
@@ -95,22 +99,25 @@ async function findOrigin({ store, defaults }: CreateDeps, { project, body }: Ne
     throw new ServiceError('base_and_fork', 'A box is made from a base or forked from a box, not both.')
   }
   const name = body.base ?? defaults.base
-  const base = await store.bases.get(name)
-  if (!base) throw new ServiceError('base_not_found', `No base named "${name}".`)
+  const base = await findBase(store, project, name)
+  if (!base) throw baseNotFound(name)
   const { config, gracePeriodSeconds } = defaults
-  const { subvolume } = base
-  return { base: name, forkOf: null, subvolume, config, environment: {}, port: null, gracePeriodSeconds }
+  const { id: baseId, subvolume } = base
+  return { base: name, baseId, forkOf: null, subvolume, config, environment: {}, port: null, gracePeriodSeconds }
+}
+
+/** A project's own base hides a shared one of that name. */
+async function findBase(store: Store, project: string, name: string): Promise<BaseRecord | null> {
+  return (await store.bases.get(project, name)) ?? store.bases.get(null, name)
 }
 
 async function findForkOrigin(store: Store, project: string, fork: string): Promise<Origin> {
   const [name = '', snapshot] = fork.split('@')
   const source = await store.boxes.get(project, name)
   if (!source) throw sourceNotFound(project, name)
-  if (snapshot !== undefined) {
-    throw new ServiceError('snapshot_not_found', `The box "${name}" has no snapshot named "${snapshot}".`)
-  }
-  const { base, root, config, environment, port, gracePeriodSeconds } = source
-  return { base, forkOf: name, subvolume: root, config, environment, port, gracePeriodSeconds }
+  const subvolume = snapshot === undefined ? source.root : (await findBoxSnapshot(store, source, snapshot)).subvolume
+  const { base, baseId = null, config, environment, port, gracePeriodSeconds } = source
+  return { base, baseId, forkOf: name, subvolume, config, environment, port, gracePeriodSeconds }
 }
 
 async function resolveMounts(store: Store, { project, body }: NewBox): Promise<MountRecord[]> {
@@ -145,6 +152,7 @@ function newRecord(
     createdAt: now,
     updatedAt: now,
     base: origin.base,
+    baseId: origin.baseId,
     forkOf: origin.forkOf,
     root: `sub_${id}`,
     desired: { power: 'running', generation: 1 },
@@ -161,21 +169,27 @@ function newRecord(
     gracePeriodSeconds: origin.gracePeriodSeconds,
     urlSettings: { auth: 'token', wake: false, idle_stop_seconds: null },
     mounts,
+    restore: null,
+    restoreFault: null,
     createdBy: { token: caller.tokenId, idempotencyKey },
   }
 }
 
 // The source may be deleted at any time: then it is not found, whatever the pool says.
-async function makeRoot({ store, filesystem }: CreateDeps, record: BoxRecord, origin: Origin): Promise<void> {
-  const { project, root, config } = record
+async function makeRoot(
+  deps: CreateDeps,
+  record: BoxRecord,
+  { asked, origin }: { asked: NewBox; origin: Origin },
+): Promise<void> {
+  const { root, config } = record
   const quotaBytes = bytesOf(config.storage_gb)
   try {
-    await filesystem.snapshot({ source: origin.subvolume, name: root, isReadOnly: false, quotaBytes })
+    await deps.filesystem.snapshot({ source: origin.subvolume, name: root, isReadOnly: false, quotaBytes })
   } catch (error) {
-    const { forkOf } = origin
-    const source = forkOf === null ? null : await store.boxes.get(project, forkOf)
-    if (forkOf !== null && source?.root !== origin.subvolume) throw sourceNotFound(project, forkOf)
-    throw error
+    const source = await findOrigin(deps, asked)
+    if (source.subvolume === origin.subvolume) throw error
+    const { fork, base } = asked.body
+    throw fork === undefined ? baseNotFound(base ?? deps.defaults.base) : sourceNotFound(asked.project, fork)
   }
 }
 
@@ -201,6 +215,10 @@ async function checkRoom(filesystem: CowFilesystem): Promise<void> {
 
 function nameTaken(project: string, name: string): ServiceError {
   return new ServiceError('name_taken', `Project "${project}" has a box named "${name}" already.`)
+}
+
+function baseNotFound(name: string): ServiceError {
+  return new ServiceError('base_not_found', `No base named "${name}".`)
 }
 
 function sourceNotFound(project: string, name: string): ServiceError {

@@ -23,15 +23,27 @@ export function settleRecord(record: BoxRecord, outcome: Outcome, at: { now: num
 }
 
 /** The record under way to another state; version raised by one. */
-export function pendingRecord(record: BoxRecord, reason: 'creating' | 'starting' | 'stopping', now: number): BoxRecord {
+export function pendingRecord(
+  record: BoxRecord,
+  reason: 'creating' | 'starting' | 'stopping' | 'restoring',
+  now: number,
+): BoxRecord {
   const observed = { ...record.observed, status: 'pending' as const, reason, message: null, since: now }
   return { ...record, version: record.version + 1, updatedAt: now, observed }
 }
 
-/** The outcome of a start that failed: what a client may read of it. */
-export function failedStart(error: unknown): Outcome {
-  const why = error instanceof ServiceError ? error.message : "The cause is logged under the box's id."
-  return { status: 'stopped', reason: 'failed', message: `The start failed. ${why}`, power: 'stopped' }
+/**
+ * The outcome of a start of `record` that failed: what a client may read of it. One that nobody asked for is owed: while
+ * the runtime cannot make it the box is `unknown`, and tried again.
+ */
+export function failedStart(record: BoxRecord): (error: unknown) => Outcome {
+  return (error) => {
+    const why = error instanceof ServiceError ? error.message : "The cause is logged under the box's id."
+    const isOwed = record.observed.generation === record.desired.generation
+    if (isOwed && error instanceof ServiceError && error.code === 'runtime_unavailable')
+      return { ...unknownOutcome(record), message: `The box cannot be started again yet; it is tried again. ${why}` }
+    return { status: 'stopped', reason: 'failed', message: `The start failed. ${why}`, power: 'stopped' }
+  }
 }
 
 /** The outcome while the runtime cannot do, or tell, what is wanted; it is tried again. */

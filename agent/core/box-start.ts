@@ -18,7 +18,8 @@ export async function checkStart(
   if (!(await filesystem.exists(record.root)))
     throw new ServiceError('internal', "The box's root is missing from the pool.")
   const trees = record.mounts.map(({ subvolume }) => filesystem.path(subvolume))
-  if (await graves.untilFree(trees, waitMs)) return
+  // A box that is deleted while it starts does not wait for itself.
+  if (await graves.untilFree(trees, waitMs, record.id)) return
   throw new ServiceError('volume_in_use', 'A deleted box that has not ended yet still has a data volume of this one.')
 }
 
@@ -36,8 +37,14 @@ export function boxSpecOf(record: BoxRecord, filesystem: CowFilesystem, pidsMax:
     ramMb: record.config.ram_mb,
     pidsMax,
     environment: environmentOf(record),
-    mounts: record.mounts.map((mount) => boxMountOf(mount, filesystem)).toSorted(byDepth),
+    graceSeconds: record.gracePeriodSeconds,
+    mounts: boxMountsOf(record, filesystem),
   }
+}
+
+/** The data volumes of a box as the runtime mounts them, those nearer to `/` first. */
+export function boxMountsOf({ mounts }: Pick<BoxRecord, 'mounts'>, filesystem: CowFilesystem): BoxMount[] {
+  return mounts.map((mount) => boxMountOf(mount, filesystem)).toSorted(byDepth)
 }
 
 /** A data volume as the runtime mounts it. */

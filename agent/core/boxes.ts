@@ -12,6 +12,7 @@ import type { Caller } from './caller.ts'
 import { findOwnCreate } from './own-create.ts'
 import { namedPage, nextNamedPage } from './paging.ts'
 import { checkIfMatch } from './preconditions.ts'
+import { checkNoRestore } from './restore-fault.ts'
 
 export interface BoxesDeps extends CreateDeps {
   runtime: Runtime
@@ -52,7 +53,7 @@ export interface Boxes {
 
 /** Writes what is wanted, durably, and lets the reconciler bring it about. */
 export function createBoxes(deps: BoxesDeps): Boxes {
-  const { store, reconciler, clock, filesystem, admission } = deps
+  const { store, reconciler, clock, filesystem, admission, runtime } = deps
   const names = createKeyedLock()
   const get = async ({ project, name }: BoxRef): Promise<BoxRecord> => {
     const record = await store.boxes.get(project, name)
@@ -70,6 +71,7 @@ export function createBoxes(deps: BoxesDeps): Boxes {
       const record = await get(ref)
       checkIfMatch(how.ifMatch, record.version)
       if (record.desired.power === power) return settle(record, how.waitMs)
+      await runtime.checkReady()
       const wanted = { ...record, desired: { power, generation: record.desired.generation + 1 } }
       const changed = pendingRecord(wanted, power === 'running' ? 'starting' : 'stopping', clock.now())
       const { boxes: _boxes, storageGb: _storage, ...wish } = wishOf(record)
@@ -86,6 +88,7 @@ export function createBoxes(deps: BoxesDeps): Boxes {
       const find = (): Promise<BoxRecord | null> => store.boxes.get(asked.project, asked.body.name)
       const earlier = await findOwnCreate(find, caller, how.idempotencyKey)
       if (earlier) return settle(earlier, how.waitMs)
+      await runtime.checkReady()
       // Of many at once for one name only the first makes a root.
       const record = await names.run(`${asked.project}/${asked.body.name}`, () => createRecord(deps, asked))
       reconciler.wake(record.id)
@@ -102,11 +105,12 @@ export function createBoxes(deps: BoxesDeps): Boxes {
         const record = await get(ref)
         checkIfMatch(how.ifMatch, record.version)
         const tombstone = { id: record.id, root: record.root, createdAt: clock.now() }
-        if (!(await store.boxes.remove(record.id, record.version, tombstone))) continue
-        reconciler.bury(
-          tombstone,
-          record.mounts.map(({ subvolume }) => filesystem.path(subvolume)),
-        )
+        const remains = await store.boxes.remove(record.id, record.version, tombstone)
+        if (remains === null) continue
+        // A restore under way may have started it with what was made for that.
+        const used = [...record.mounts.map(({ subvolume }) => subvolume), ...remains.map(({ root }) => root)]
+        const trees = used.filter((name) => name !== record.root).map((name) => filesystem.path(name))
+        for (const each of remains) reconciler.bury(each, each.id === record.id ? trees : [])
         return
       }
     },
@@ -127,6 +131,7 @@ async function updateBox(deps: BoxesDeps, id: string, { body, how }: Update): Pr
       if (!record) throw new ServiceError('box_not_found', 'The box was deleted meanwhile.')
       checkIfMatch(how.ifMatch, record.version)
       how.check(record)
+      checkNoRestore(record)
       const updated = updatedRecord(record, body, defaults)
       if (updated === record) return record
       const next = { ...updated, version: record.version + 1, updatedAt: clock.now() }

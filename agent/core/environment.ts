@@ -6,6 +6,11 @@ export function environmentOf({ id, name, project, environment }: BoxRecord): Re
   return { BOX_ID: id, BOX_NAME: name, BOX_PROJECT: project, ...environment }
 }
 
+/** The whole environment of a command of the box that is given `own`. */
+export function commandEnvironment(box: BoxRecord, own: Record<string, string> = {}): Record<string, string> {
+  return { PATH: DEFAULT_PATH, ...environmentOf(box), ...own }
+}
+
 /**
  * Refuses names that are ours.
  * @throws ServiceError `environment_reserved`
@@ -15,3 +20,5 @@ export function checkEnvironment(environment: Record<string, string>): void {
   if (reserved === undefined) return
   throw new ServiceError('environment_reserved', `${reserved}: names that begin with BOX_ and BOXYARD_ are reserved.`)
 }
+
+const DEFAULT_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'

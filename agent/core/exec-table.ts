@@ -1,10 +1,9 @@
+import type { FairShares } from '../../shared/fair-shares.ts'
 import type { Logger } from '../../shared/log.ts'
 import type { LiveExec } from './live-exec.ts'
 
 /** The commands this process follows: those that run, and those whose streams are still held by what they left running. */
 export interface ExecTable {
-  /** How many run. */
-  count(): number
   /** A command of the box. */
   get(boxId: string, id: string): LiveExec | undefined
   add(exec: LiveExec): void
@@ -13,7 +12,7 @@ export interface ExecTable {
 }
 
 /** A table in which at most `lingering` ended commands keep their streams: the one that ended first makes room. */
-export function createExecTable(options: { lingering: number; logger: Logger }): ExecTable {
+export function createExecTable(options: { lingering: number; running: FairShares; logger: Logger }): ExecTable {
   const { logger } = options
   const live = new Map<string, LiveExec>()
   const lingering = new Set<LiveExec>()
@@ -31,7 +30,6 @@ export function createExecTable(options: { lingering: number; logger: Logger }):
     oldest?.release()
   }
   return {
-    count: () => live.size,
     get: (boxId, id) => {
       const exec = live.get(id)
       return exec?.boxId === boxId ? exec : undefined
@@ -39,13 +37,15 @@ export function createExecTable(options: { lingering: number; logger: Logger }):
     add: (exec) => {
       const { id } = exec
       live.set(id, exec)
-      exec.ended.then(
-        () => retire(exec),
-        (error: unknown) => {
-          logger.error('the end of a command could not be written', { exec: id, error })
-          retire(exec)
-        },
-      )
+      const leave = options.running.add(exec.boxId)
+      const end = (): void => {
+        leave()
+        retire(exec)
+      }
+      exec.ended.then(end, (error: unknown) => {
+        logger.error('the end of a command could not be written', { exec: id, error })
+        end()
+      })
     },
     close: async () => {
       await Promise.allSettled([...live.values()].map((exec) => exec.leave()))

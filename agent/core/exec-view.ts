@@ -16,7 +16,7 @@ export function viewExecRecord(record: ExecRecord): ExecRecordView {
     signal: record.signal,
     started_at: timestamp(record.startedAt),
     ended_at: record.endedAt === null ? null : timestamp(record.endedAt),
-    tty: false,
+    tty: record.tty,
     user: record.user,
     cwd: record.cwd,
     detached: record.detached,

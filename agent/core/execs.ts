@@ -1,6 +1,10 @@
 import { ServiceError } from '../../shared/errors.ts'
+import { createFairShares } from '../../shared/fair-shares.ts'
 import type { ExecBody, ExecListQuery, ExecOutputQuery } from '../../shared/schemas/exec.ts'
+import type { ExecStreamQuery } from '../../shared/schemas/streams.ts'
+import type { OutputPlace } from '../ports/exec-outputs.ts'
 import type { BoxRecord, ExecRecord } from '../ports/store.ts'
+import type { CommandStream } from './command-stream.ts'
 import { checkEnvironment } from './environment.ts'
 import {
   type ExecPiece,
@@ -12,6 +16,7 @@ import {
   readWaiting,
 } from './exec-reads.ts'
 import { type ExecStartDeps, launchExec } from './exec-start.ts'
+import { launchStream } from './exec-stream.ts'
 import { createExecTable } from './exec-table.ts'
 import { discardHeld, followHeld, recordLost } from './held-exec.ts'
 import type { LiveExec } from './live-exec.ts'
@@ -35,13 +40,18 @@ export interface ExecState {
 
 /** The commands of the API. All but `recover` and `close` throw `exec_not_found` for a command the box does not have. */
 export interface Execs {
-  /** Takes up, before anything else is asked, what commands of processes before this one have come to. */
-  recover(): Promise<void>
+  /**
+   * Takes up, before anything else is asked, what commands of processes before this one have come to. Those of `others` are
+   * held for somebody else, and kept.
+   */
+  recover(others: readonly OutputPlace[]): Promise<void>
   /**
    * Starts a command and waits for its end, at most `waitMs` (ms); it goes on if nobody waits.
    * @throws ServiceError `box_not_running`, `environment_reserved`, `invalid_request` (no such user)
    */
   run(box: BoxRecord, body: ExecBody, how: RunOptions): Promise<ExecState>
+  /** Starts a command for a client who streams it. Throws as `run`, or `runtime_unavailable`. */
+  stream(box: BoxRecord, query: ExecStreamQuery): Promise<CommandStream>
   get(box: BoxRecord, id: string, waitMs: number): Promise<ExecState>
   /** Oldest first; `next` is the token of the next page. */
   list(box: BoxRecord, query: ExecListQuery): Promise<{ records: ExecRecord[]; next: string | null }>
@@ -56,8 +66,8 @@ export interface Execs {
 /** Commands by id while they run; their records outlive them in the store. */
 export function createExecs(deps: ExecsDeps): Execs {
   const { clock, limits } = deps
-  const table = createExecTable({ lingering: limits.lingeringExecs, logger: deps.logger })
-  let starting = 0
+  const running = createFairShares(limits.execsAtOnce)
+  const table = createExecTable({ lingering: limits.lingeringExecs, running, logger: deps.logger })
 
   const find = async (box: BoxRecord, id: string): Promise<ReadableExec> => {
     const live = table.get(box.id, id)
@@ -69,19 +79,24 @@ export function createExecs(deps: ExecsDeps): Execs {
     await Promise.race([live.ended, clock.sleep(waitMs, timer.signal)]).finally(() => timer.abort())
     return stateOf(readable(live), limits.execOutputBytes)
   }
+  const begin = async <T>(box: BoxRecord, start: () => Promise<T>): Promise<T> => {
+    checkRunning(box)
+    const leave = running.take(box.id)
+    if (leave === null) throw tooMany(limits.execsAtOnce)
+    return start().finally(leave)
+  }
   return {
-    recover: () => recover(deps, (live) => table.add(live)),
+    recover: (others) => recover(deps, others, (live) => table.add(live)),
     run: async (box, body, { waitMs, onRecorded }) => {
       checkEnvironment(body.env ?? {})
-      if (box.observed.status !== 'running') throw notRunning(box)
-      if (table.count() + starting >= limits.execsAtOnce) throw tooMany(limits.execsAtOnce)
-      starting += 1
-      const live = await launchExec(deps, box, body).finally(() => {
-        starting -= 1
-      })
+      const live = await begin(box, () => launchExec(deps, box, body))
       table.add(live)
       await onRecorded(live.id)
       return stateAfter(live, waitMs)
+    },
+    stream: async (box, query) => {
+      const onStarted = (live: LiveExec): void => table.add(live)
+      return begin(box, () => launchStream({ ...deps, onStarted }, box, query))
     },
     get: async (box, id, waitMs) => {
       const live = table.get(box.id, id)
@@ -109,9 +124,10 @@ export function createExecs(deps: ExecsDeps): Execs {
 }
 
 // What is held is taken up; what a process before this one had of its own ended with it, without a word.
-async function recover(deps: ExecsDeps, add: (live: LiveExec) => void): Promise<void> {
+async function recover(deps: ExecsDeps, others: readonly OutputPlace[], add: (live: LiveExec) => void): Promise<void> {
   const { store, outputs, runtime, clock, logger } = deps
   const held = new Map((await runtime.held()).map((each) => [each.execId, each]))
+  for (const { execId } of others) held.delete(execId)
   const lost: ExecRecord[] = []
   for (const record of await store.execs.running()) {
     const each = held.get(record.id)
@@ -121,13 +137,13 @@ async function recover(deps: ExecsDeps, add: (live: LiveExec) => void): Promise<
   }
   if (lost.length > 0) logger.warn('commands of the last process are lost', { execs: lost.length })
   for (const record of lost) if (record.detached) await recordLost(record, deps)
-  const others = lost.filter(({ detached }) => !detached)
+  const ended = lost.filter(({ detached }) => !detached)
   await store.execs.lose(
-    others.map(({ id }) => id),
+    ended.map(({ id }) => id),
     clock.now(),
   )
   const known = await store.execs.withFiles()
-  await outputs.sweep([...known, ...held.values()])
+  await outputs.sweep([...known, ...held.values(), ...others])
   const recorded = new Set(known.map(({ execId }) => execId))
   // Their ends were recorded, or their starts never were.
   for (const each of held.values()) void (recorded.has(each.execId) ? each.forget() : discardHeld(each, deps))
@@ -152,11 +168,16 @@ function stateOf(exec: ReadableExec, maxBytes: number): ExecState {
 }
 
 function tooMany(most: number): ServiceError {
-  const detail = `${most} commands run at once, the most this agent takes.`
+  const detail = `Of the ${most} commands that this agent takes at once, no more are left for this box.`
   return new ServiceError('rate_limited', detail, { headers: { 'Retry-After': '1' } })
 }
 
-function notRunning(box: BoxRecord): ServiceError {
-  const detail = `The box "${box.name}" is ${box.observed.status} (${box.observed.reason}); resume it first.`
-  return new ServiceError('box_not_running', detail)
+/**
+ * Refuses a box in which nothing can be started.
+ * @throws ServiceError `box_not_running`
+ */
+export function checkRunning({ name, observed }: BoxRecord): void {
+  if (observed.status === 'running') return
+  const detail = `The box "${name}" is ${observed.status} (${observed.reason}); resume it first.`
+  throw new ServiceError('box_not_running', detail)
 }

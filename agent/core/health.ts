@@ -1,16 +1,19 @@
 import type { Logger } from '../../shared/log.ts'
 import type { BoxStatus } from '../../shared/schemas/boxes.ts'
 import type { Health, HealthFault } from '../../shared/schemas/system.ts'
+import type { ClusterFacts, ClusterReport } from '../ports/cluster-facts.ts'
 import type { CowFilesystem, PoolCapacity } from '../ports/cow-filesystem.ts'
 import type { HostFacts } from '../ports/host-facts.ts'
-import type { Network } from '../ports/network.ts'
+import type { HostNetwork } from '../ports/network.ts'
 import type { Store } from '../ports/store.ts'
+import { poolFaults } from './pool-faults.ts'
 import type { Reconciler } from './reconciler.ts'
 
 export interface HealthDeps {
   store: Store
   filesystem: CowFilesystem
-  network: Network
+  network: HostNetwork
+  cluster: ClusterFacts
   reconciler: Reconciler
   host: HostFacts
   logger: Logger
@@ -26,9 +29,13 @@ export async function reportHealth(deps: HealthDeps): Promise<Health> {
   const measure = createMeasure(faults, deps.logger)
   const counts = await measure('store_unreadable', () => deps.store.boxes.countByStatus())
   const pool = await measure('pool_unreadable', () => deps.filesystem.capacity())
+  const condition = await measure('pool_unreadable', () => deps.filesystem.condition())
   const disk = await measure('disk_unreadable', () => deps.host.storage(deps.dataDir))
   const network = await measure('network_unreadable', () => deps.network.problems())
+  const cluster = await measure('cluster_unreadable', () => deps.cluster.report())
+  faults.push(...(cluster?.problems ?? []).map((problem) => ({ ...problem })))
   faults.push(...(network ?? []).map((problem) => ({ ...problem })))
+  faults.push(...(condition ? poolFaults(condition) : []))
   faults.push(...storageFaults(pool, disk), ...graveFaults(deps.reconciler), ...unknownFaults(counts?.unknown ?? 0))
   if (deps.isDraining()) {
     faults.push({
@@ -49,8 +56,8 @@ export async function reportHealth(deps: HealthDeps): Promise<Health> {
       ...(disk ? { storage: viewCapacity(disk) } : {}),
       storage_mounts: pool ? [viewCapacity(pool)] : [],
     },
-    kubernetes: { nodes: [], total_pods_capacity: 0, total_pods_running: 0 },
-    namespace: '',
+    kubernetes: viewCluster(cluster?.nodes ?? []),
+    namespace: cluster?.namespace ?? '',
   }
 }
 
@@ -110,6 +117,14 @@ function unknownFaults(count: number): HealthFault[] {
 
 function viewCounts(counts: Record<BoxStatus, number>): Record<BoxStatus | 'total', number> {
   return { ...counts, total: counts.pending + counts.running + counts.stopped + counts.unknown }
+}
+
+function viewCluster(nodes: ClusterReport['nodes']) {
+  return {
+    nodes: nodes.map((node) => ({ ...node })),
+    total_pods_capacity: nodes.reduce((sum, node) => sum + node.pods_capacity, 0),
+    total_pods_running: nodes.reduce((sum, node) => sum + node.pods_running, 0),
+  }
 }
 
 function viewCapacity({ path, totalBytes, usedBytes, availableBytes }: PoolCapacity) {

@@ -59,7 +59,10 @@ export async function recordLost(record: ExecRecord, deps: LiveExecDeps): Promis
 }
 
 /** Ends a command that nobody recorded, and all that is kept of it. */
-export async function discardHeld(held: HeldExec, { outputs, logger }: LiveExecDeps): Promise<void> {
+export async function discardHeld(
+  held: HeldExec,
+  { outputs, logger }: Pick<LiveExecDeps, 'outputs' | 'logger'>,
+): Promise<void> {
   try {
     await held.signal('SIGKILL')
     await held.ended

@@ -1,5 +1,5 @@
 import type { Logger } from '../../shared/log.ts'
-import type { OutputPiece, OutputRange } from '../ports/exec-outputs.ts'
+import type { CollectedOutput, OutputPiece, OutputRange, OutputStream } from '../ports/exec-outputs.ts'
 import type { RunningExec } from '../ports/runtime.ts'
 import type { ExecRecord } from '../ports/store.ts'
 import { type ExecEndDeps, endedRecord, recordEnd } from './exec-end.ts'
@@ -32,25 +32,33 @@ export interface LiveExec {
   leave(): Promise<void>
 }
 
+/** A command of this process, with copies of those of its streams that were wished for. */
+export interface RunningLiveExec extends LiveExec {
+  copies: CollectedOutput['copies']
+}
+
 interface LiveExecInput {
   record: ExecRecord
   running: RunningExec
-  stdin: Buffer
+  /** Null: somebody else writes it. */
+  stdin: Buffer | null
+  copied?: readonly OutputStream[]
   timeoutMs: number | null
   deps: LiveExecDeps
 }
 
 /** Feeds stdin, collects the output and records the end of a command of this process. Its record is stored already. */
-export function followRunning({ record: first, running, stdin, timeoutMs, deps }: LiveExecInput): LiveExec {
+export function followRunning(input: LiveExecInput): RunningLiveExec {
+  const { record: first, running, stdin, copied, timeoutMs, deps } = input
   const { clock, logger } = deps
   let record = first
   let isEnded = false
   let timedOut = false
   const changes = createListeners()
-  const output = deps.outputs.collect({ boxId: first.boxId, execId: first.id }, running)
+  const output = deps.outputs.collect({ boxId: first.boxId, execId: first.id }, running, copied)
   output.onOutput(changes.notify)
   running.stdin.on('error', () => undefined)
-  running.stdin.end(stdin)
+  if (stdin !== null) running.stdin.end(stdin)
   void running.process.then((process) => {
     record = { ...record, process }
   })
@@ -79,6 +87,7 @@ export function followRunning({ record: first, running, stdin, timeoutMs, deps }
   }
   const ended = follow()
   return {
+    copies: output.copies,
     id: first.id,
     boxId: first.boxId,
     record: () => (isEnded ? record : withTotals(record, output.totals())),

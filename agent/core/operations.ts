@@ -3,14 +3,18 @@ import { newId } from '../../shared/ids.ts'
 import type { OperationResource } from '../../shared/schemas/system.ts'
 import { mayEnter } from '../../shared/tokens.ts'
 import type { Clock } from '../ports/clock.ts'
-import type { BoxRecord, OperationOutcome, OperationRecord, Store } from '../ports/store.ts'
+import type { BoxOperationRecord, OperationOutcome, OperationRecord } from '../ports/operation-store.ts'
+import type { BoxRecord, Store } from '../ports/store.ts'
 import { timestamp } from './box-view.ts'
 import type { Caller } from './caller.ts'
+import type { JobState, Jobs } from './jobs.ts'
 import type { Reconciler } from './reconciler.ts'
+import { restoreFailed } from './restore-fault.ts'
 
 export interface OperationsDeps {
   store: Store
   reconciler: Reconciler
+  jobs: Pick<Jobs, 'settled'>
   clock: Clock
 }
 
@@ -22,8 +26,11 @@ export interface Operations {
   get(caller: Caller, id: string, waitMs: number): Promise<OperationResource>
 }
 
-/** Operations whose state is read off the box they are about, until somebody has been told of their end. */
-export function createOperations({ store, reconciler, clock }: OperationsDeps): Operations {
+/**
+ * Operations whose state is read off the box they are about, until somebody has been told of their end; and jobs, which tell
+ * their state themselves.
+ */
+export function createOperations({ store, reconciler, jobs, clock }: OperationsDeps): Operations {
   return {
     begin: async (kind, box) => {
       const { id: boxId, project, name, desired } = box
@@ -43,26 +50,29 @@ export function createOperations({ store, reconciler, clock }: OperationsDeps): 
     },
     get: async (caller, id, waitMs) => {
       const record = await store.operations.get(id)
-      if (!record || !mayEnter(caller, record.project)) {
+      if (!record || (record.project !== null && !mayEnter(caller, record.project))) {
         throw new ServiceError('operation_not_found', `No operation "${id}".`)
       }
-      if (record.outcome) return viewOperation(record, record.outcome)
+      if ('resource' in record) return viewOperation(record, await jobs.settled(record, waitMs))
+      if (record.outcome) return viewOperation(record, { outcome: record.outcome, progress: null })
       const box = await reconciler.settled(record.boxId, record.generation, waitMs)
       const outcome = outcomeOf(record, box, { now: clock.now(), requestId: caller.requestId })
       // Once told, an end stays what it was, whatever becomes of the box later.
       if (outcome.status !== 'running') await store.operations.finish(id, outcome)
-      return viewOperation(record, outcome)
+      return viewOperation(record, { outcome, progress: null })
     },
   }
 }
 
-function viewOperation(record: OperationRecord, outcome: OperationOutcome): OperationResource {
+/** The operation of the API. */
+function viewOperation(record: OperationRecord, { outcome, progress }: JobState): OperationResource {
+  const resource = 'resource' in record ? record.resource : `/v1/projects/${record.project}/boxes/${record.name}`
   return {
     id: record.id,
     kind: record.kind,
     status: outcome.status,
-    progress: null,
-    resource: `/v1/projects/${record.project}/boxes/${record.name}`,
+    progress,
+    resource,
     error: outcome.error && { ...outcome.error },
     created_at: timestamp(record.createdAt),
     ended_at: outcome.endedAt === null ? null : timestamp(outcome.endedAt),
@@ -70,7 +80,7 @@ function viewOperation(record: OperationRecord, outcome: OperationOutcome): Oper
 }
 
 function outcomeOf(
-  record: OperationRecord,
+  record: BoxOperationRecord,
   box: BoxRecord | null,
   at: { now: number; requestId: string },
 ): OperationOutcome {
@@ -83,6 +93,9 @@ function outcomeOf(
   const { observed } = box
   const isUnderWay = observed.generation < record.generation || observed.status === 'pending'
   if (isUnderWay || observed.status === 'unknown') return { status: 'running', error: null, endedAt: null }
+  const { restoreFault } = box
+  if (record.kind === 'box.restore' && restoreFault !== null && observed.generation === record.generation)
+    return failed(restoreFailed(restoreFault), observed.since)
   // A later wish has overruled this one, or this one has come to its end: a failed start is the only end that is bad.
   if (observed.generation === record.generation && observed.reason === 'failed') {
     return failed(new ServiceError('internal', observed.message ?? ''), observed.since)

@@ -5,15 +5,20 @@ export interface BoxWorld {
   isRunning: boolean
   bootId: string
   /** How its init ended, if that was seen; null if it was not. */
-  exit: { outOfMemory: boolean } | null
+  exit: { outOfMemory: boolean; isLost: boolean } | null
 }
 
-/** The next thing to do for a box. `settle` writes the outcome; with `power`, it also changes what is wanted. */
+/**
+ * The next thing to do for a box. `settle` writes the outcome; with `power`, it also changes what is wanted. `halt` ends its
+ * processes for a restore, and `restore` puts what was made for it in the place of what the box has, and starts it if wanted.
+ */
 export type BoxStep =
   | { kind: 'start' }
   | { kind: 'stop'; graceMs: number }
   | { kind: 'reap'; outcome: Outcome }
   | { kind: 'settle'; outcome: Outcome }
+  | { kind: 'halt'; graceMs: number }
+  | { kind: 'restore' }
   | { kind: 'none' }
 
 /** How a box comes to rest: what is observed, and whether that overrules the wish to run. */
@@ -26,6 +31,8 @@ export interface Outcome {
 
 /** Decides the next step of a box from what is wanted, what was recorded and what the world shows. Pure. */
 export function planBox(record: BoxRecord, world: BoxWorld): BoxStep {
+  if (record.restore !== null)
+    return world.isRunning ? { kind: 'halt', graceMs: record.gracePeriodSeconds * 1000 } : { kind: 'restore' }
   return record.desired.power === 'running' ? planRunning(record, world) : planStopped(record, world)
 }
 
@@ -35,8 +42,9 @@ function planRunning({ desired, observed }: BoxRecord, world: BoxWorld): BoxStep
     if (isSettled && observed.status === 'running') return { kind: 'none' }
     return { kind: 'settle', outcome: READY }
   }
-  // It ran as wanted and its init is gone: after a reboot it comes back, else it has ended by itself.
-  const hasEnded = isSettled && observed.status === 'running' && observed.bootId === world.bootId
+  // It ran as wanted and its init is gone: after a reboot, or if it was taken away, it comes back; else it has ended by itself.
+  const hasEnded =
+    isSettled && observed.status === 'running' && observed.bootId === world.bootId && world.exit?.isLost !== true
   if (hasEnded) return { kind: 'reap', outcome: world.exit?.outOfMemory ? OUT_OF_MEMORY : EXITED }
   return { kind: 'start' }
 }

@@ -1,7 +1,7 @@
 import { ServiceError } from '../../shared/errors.ts'
 
-/** The entity tag of a record's version. */
-export function etagOf(version: number): string {
+/** The entity tag of a record's version, or of the id of one that never changes. */
+export function etagOf(version: number | string): string {
   return `"${version}"`
 }
 
@@ -9,7 +9,7 @@ export function etagOf(version: number): string {
  * Refuses a change to another version than the client saw (RFC 9110 §13.1.1).
  * @throws ServiceError `precondition_failed`
  */
-export function checkIfMatch(ifMatch: string | null, version: number): void {
+export function checkIfMatch(ifMatch: string | null, version: number | string): void {
   if (ifMatch === null || matchesEtag(ifMatch, etagOf(version))) return
   throw new ServiceError('precondition_failed', 'The resource has changed: If-Match names another version.')
 }

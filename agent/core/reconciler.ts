@@ -1,16 +1,14 @@
-import { createLimiter, type Limiter } from '../../shared/locks.ts'
 import type { Logger } from '../../shared/log.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { CowFilesystem } from '../ports/cow-filesystem.ts'
 import type { BoxExit, Runtime } from '../ports/runtime.ts'
 import type { BoxRecord, Store } from '../ports/store.ts'
 import type { Tombstone } from '../ports/tombstone.ts'
-import { failedStart, pendingRecord, settleRecord, unknownOutcome } from './box-outcome.ts'
-import { boxSpecOf, checkStart } from './box-start.ts'
+import { BoxSteps } from './box-steps.ts'
 import { restoreBoxes, verifyBox } from './box-verify.ts'
 import { withDeadline } from './deadline.ts'
 import { createKeyedQueue, type KeyedQueue } from './keyed-queue.ts'
-import { type BoxStep, type BoxWorld, type Outcome, planBox, READY, STOPPED } from './plan.ts'
+import { type BoxWorld, planBox } from './plan.ts'
 import { createGraves, type Graves, type GravesDeps } from './tombstones.ts'
 import { createWaiters, type Waiters } from './waiters.ts'
 
@@ -34,19 +32,28 @@ export class Reconciler {
   readonly #deps: ReconcilerDeps
   readonly #running = new Set<string>()
   readonly #exits = new Map<string, BoxExit>()
-  readonly #stops = new Map<string, AbortController>()
   readonly #failures = new Map<string, number>()
   /** Running boxes whose mounts and limits may differ from their records. */
   readonly #unverified = new Set<string>()
   readonly #waiters: Waiters = createWaiters()
+  #onChange: (boxId: string) => void = () => undefined
   readonly #graves: Graves
-  readonly #starts: Limiter
+  readonly #steps: BoxSteps
   readonly #queue: KeyedQueue
 
   constructor(deps: ReconcilerDeps) {
     this.#deps = deps
     this.#graves = createGraves(deps)
-    this.#starts = createLimiter(deps.limits.startsAtOnce)
+    this.#steps = new BoxSteps({
+      ...deps,
+      graves: this.#graves,
+      running: this.#running,
+      exits: this.#exits,
+      onStarted: (boxId) => this.#unverified.delete(boxId),
+      onChange: (boxId) => this.#changed(boxId),
+      wake: (boxId) => this.#queue.add(boxId),
+      bury: (tombstone) => this.bury(tombstone),
+    })
     this.#queue = createKeyedQueue({
       work: (boxId) => this.#reconcile(boxId),
       onError: (boxId, error) => this.#retryLater(boxId, error),
@@ -62,21 +69,21 @@ export class Reconciler {
       this.#exits.set(exit.id, exit)
       this.#queue.add(exit.id)
     })
-    for (const tombstone of await store.tombstones.all()) {
-      const mounts = this.#running.has(tombstone.id) ? await runtime.mounts(tombstone.id) : []
-      this.bury(
-        tombstone,
-        mounts.map(({ source }) => source),
-      )
-    }
+    runtime.onRecovery(() => this.#failures.forEach((_count, boxId) => this.#queue.add(boxId)))
+    await this.#takeUpGraves()
     for (const boxId of await restoreBoxes(this.#deps, this.#running)) this.#unverified.add(boxId)
     for (const record of await store.boxes.all()) this.#queue.add(record.id)
     for (const boxId of this.#running) this.#queue.add(boxId)
   }
 
+  /** Calls `listener` when the record of a box has changed, or is gone; at most one listener. */
+  onChange(listener: (boxId: string) => void): void {
+    this.#onChange = listener
+  }
+
   /** A box's record has changed; a stop under way no longer waits out its grace. */
   wake(boxId: string): void {
-    this.#stops.get(boxId)?.abort()
+    this.#steps.hurry(boxId)
     this.#queue.add(boxId)
   }
 
@@ -112,7 +119,7 @@ export class Reconciler {
   /** A box or volume was deleted: destroys what it leaves. `trees` are host paths that its processes may have mounted. */
   bury(tombstone: Tombstone, trees: readonly string[] = []): void {
     this.#graves.add(tombstone, trees)
-    this.#waiters.notify(tombstone.id)
+    this.#changed(tombstone.id)
     this.wake(tombstone.id)
   }
 
@@ -141,6 +148,23 @@ export class Reconciler {
     return this.#queue.close()
   }
 
+  #changed(boxId: string): void {
+    this.#waiters.notify(boxId)
+    this.#onChange(boxId)
+  }
+
+  // What a deleted box that still runs was started from may have a tombstone of its own.
+  async #takeUpGraves(): Promise<void> {
+    const { runtime, store, filesystem } = this.#deps
+    const tombstones = await store.tombstones.all()
+    const parts = tombstones.filter(({ id }) => !this.#running.has(id)).map(({ root }) => filesystem.path(root))
+    for (const tombstone of tombstones) {
+      const isRunning = this.#running.has(tombstone.id)
+      const mounts = isRunning ? await runtime.mounts(tombstone.id) : []
+      this.bury(tombstone, isRunning ? [...mounts.map(({ source }) => source), ...parts] : [])
+    }
+  }
+
   async #reconcile(boxId: string): Promise<void> {
     for (let turn = 0; turn < MAX_TURNS; turn++) {
       const record = await this.#deps.store.boxes.byId(boxId)
@@ -152,14 +176,13 @@ export class Reconciler {
         this.#failures.delete(boxId)
         return
       }
-      await this.#act(record, step)
+      await this.#steps.act(record, step)
     }
     throw new Error('The box does not come to rest.')
   }
 
   #observe(boxId: string): BoxWorld {
-    const { bootId } = this.#deps
-    return { isRunning: this.#running.has(boxId), bootId, exit: this.#exits.get(boxId) ?? null }
+    return { isRunning: this.#running.has(boxId), bootId: this.#deps.bootId, exit: this.#exits.get(boxId) ?? null }
   }
 
   // One key, one worker: a start under way has ended before its remains are destroyed.
@@ -167,121 +190,6 @@ export class Reconciler {
     if (this.#graves.has(boxId) || this.#running.has(boxId)) await this.#graves.destroy(boxId)
     this.#running.delete(boxId)
     this.#exits.delete(boxId)
-  }
-
-  async #act(record: BoxRecord, step: BoxStep): Promise<void> {
-    switch (step.kind) {
-      case 'start':
-        return this.#attempt(record, () => this.#starts.run(() => this.#start(record)), failedStart)
-      case 'stop':
-        return this.#attempt(
-          record,
-          () => this.#stop(record, step.graceMs),
-          () => STOPPED,
-        )
-      case 'reap': {
-        const { outcome } = step
-        return this.#attempt(
-          record,
-          () => this.#reap(record, outcome),
-          () => outcome,
-        )
-      }
-      case 'settle':
-        return this.#settle(record, step.outcome)
-      case 'none':
-    }
-  }
-
-  // What fails is cleared away at once; where even that fails the box is `unknown`, and tried again later.
-  async #attempt(record: BoxRecord, work: () => Promise<void>, onFailure: (error: unknown) => Outcome): Promise<void> {
-    const { store, logger } = this.#deps
-    try {
-      await work()
-    } catch (error) {
-      logger.error('box step failed', { box: record.id, error })
-      try {
-        await this.#end(record.id, { graceMs: 0 })
-      } catch (cause) {
-        if (record.observed.status !== 'unknown') await this.#settle(record, unknownOutcome(record))
-        throw cause
-      }
-      this.#running.delete(record.id)
-      // Whoever wished for something else meanwhile is not overruled by this failure: the next turn sees that wish.
-      const latest = await store.boxes.byId(record.id)
-      if (latest?.desired.generation === record.desired.generation) await this.#settle(latest, onFailure(error))
-    }
-  }
-
-  #end(boxId: string, how: { graceMs: number; signal?: AbortSignal }): Promise<void> {
-    const { runtime, clock, limits } = this.#deps
-    return withDeadline(runtime.stop(boxId, how), {
-      ms: how.graceMs + limits.stopSlackMs,
-      what: 'The box did not end',
-      clock,
-      // There is no news of an end that was asked for.
-      onLate: () => {
-        this.#running.delete(boxId)
-        this.#queue.add(boxId)
-      },
-    })
-  }
-
-  async #start(record: BoxRecord): Promise<void> {
-    const { store, clock, runtime, filesystem, limits } = this.#deps
-    // It may have waited long for its turn.
-    if ((await store.boxes.byId(record.id))?.version !== record.version) return
-    let current = record
-    if (record.observed.status !== 'pending') {
-      current = pendingRecord(record, 'starting', clock.now())
-      if (!(await store.boxes.replace(current))) return
-      this.#waiters.notify(record.id)
-    }
-    this.#exits.delete(record.id)
-    await checkStart({ filesystem, graves: this.#graves, waitMs: limits.stopSlackMs }, current)
-    await withDeadline(runtime.start(boxSpecOf(current, filesystem, limits.pidsPerBox)), {
-      ms: limits.startDeadlineMs,
-      what: 'The box did not start',
-      clock,
-      onLate: () => {
-        this.#noteStarted(record.id)
-        this.#queue.add(record.id)
-      },
-    })
-    this.#noteStarted(record.id)
-    this.#unverified.delete(record.id)
-    await this.#settle(current, READY)
-  }
-
-  // The news of its end may have come before that of its start.
-  #noteStarted(boxId: string): void {
-    if (!this.#exits.has(boxId)) this.#running.add(boxId)
-  }
-
-  async #stop(record: BoxRecord, graceMs: number): Promise<void> {
-    const controller = new AbortController()
-    this.#stops.set(record.id, controller)
-    try {
-      await this.#end(record.id, { graceMs, signal: controller.signal })
-      this.#running.delete(record.id)
-      this.#exits.delete(record.id)
-    } finally {
-      this.#stops.delete(record.id)
-    }
-    await this.#settle(record, STOPPED)
-  }
-
-  async #reap(record: BoxRecord, outcome: Outcome): Promise<void> {
-    await this.#end(record.id, { graceMs: 0 })
-    this.#exits.delete(record.id)
-    await this.#settle(record, outcome)
-  }
-
-  // A lost compare-and-set is no fault: somebody wants something else by now, and the next turn sees it.
-  async #settle(record: BoxRecord, outcome: Outcome): Promise<void> {
-    const { store, clock, bootId } = this.#deps
-    const isStored = await store.boxes.replace(settleRecord(record, outcome, { now: clock.now(), bootId }))
-    if (isStored) this.#waiters.notify(record.id)
   }
 
   #retryLater(boxId: string, error: unknown): void {

@@ -1,17 +1,26 @@
 import type { HealthFault } from '../../shared/schemas/system.ts'
 import type { CowFilesystem } from '../ports/cow-filesystem.ts'
 import type { Store } from '../ports/store.ts'
+import { madeFor } from './restore-wish.ts'
+import { subvolumesOf } from './snapshot-record.ts'
+
+/** The subvolumes that records know. */
+export async function wantedSubvolumes(store: Store): Promise<string[]> {
+  return [
+    ...(await store.boxes.all()).flatMap(({ root, restore }) => [root, ...(restore === null ? [] : madeFor(restore))]),
+    ...(await store.volumes.all()).map(({ subvolume }) => subvolume),
+    ...(await store.snapshots.all()).flatMap(subvolumesOf),
+    ...(await store.backups.all()).flatMap(({ subvolume }) => subvolume ?? []),
+    ...(await store.bases.all()).map(({ subvolume }) => subvolume),
+  ]
+}
 
 /**
  * Where pool and records differ. Subvolumes that no record knows are left alone: a lost or restored database must not erase
  * data. Of those that are missing the boxes and volumes can be deleted.
  */
 export async function findSubvolumeFaults(store: Store, filesystem: CowFilesystem): Promise<HealthFault[]> {
-  const wanted = [
-    ...(await store.boxes.all()).map(({ root }) => root),
-    ...(await store.volumes.all()).map(({ subvolume }) => subvolume),
-    ...(await store.bases.all()).map(({ subvolume }) => subvolume),
-  ]
+  const wanted = await wantedSubvolumes(store)
   const known = new Set([...wanted, ...(await store.tombstones.all()).map(({ root }) => root)])
   const there = new Set(await filesystem.list())
   return [

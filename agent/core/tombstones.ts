@@ -16,8 +16,8 @@ export interface Graves {
   has(id: string): boolean
   /** Destroys the remains of `id`, and stops what runs under that id without a record. Rejects if it must be tried again. */
   destroy(id: string): Promise<void>
-  /** Resolves once no deleted box has any of `trees` mounted any more, true, or after `timeoutMs`, false. */
-  untilFree(trees: readonly string[], timeoutMs: number): Promise<boolean>
+  /** Resolves once no deleted box, but `exceptId`, has any of `trees` mounted any more, true, or after `timeoutMs`, false. */
+  untilFree(trees: readonly string[], timeoutMs: number, exceptId?: string): Promise<boolean>
   /** Those that failed at least once, and why. */
   stuck(): { id: string; error: string }[]
 }
@@ -39,13 +39,13 @@ export function createGraves({ store, runtime, filesystem, outputs, clock, logge
   const waiters = createWaiters()
   const limiter = createLimiter(DESTROYS_AT_ONCE)
 
-  const isFree = (trees: readonly string[]): boolean =>
-    ![...held.values()].some((mounted) => mounted.some((tree) => trees.includes(tree)))
-  const untilFree = async (trees: readonly string[], timeoutMs: number): Promise<boolean> => {
-    if (isFree(trees)) return true
+  const isFree = (trees: readonly string[], exceptId?: string): boolean =>
+    ![...held].some(([id, mounted]) => id !== exceptId && mounted.some((tree) => trees.includes(tree)))
+  const untilFree: Graves['untilFree'] = async (trees, timeoutMs, exceptId) => {
+    if (isFree(trees, exceptId)) return true
     const timer = new AbortController()
     const timeout = clock.sleep(timeoutMs, timer.signal)
-    const wish = { read: async () => isFree(trees), isDone: (free: boolean) => free, timeout }
+    const wish = { read: async () => isFree(trees, exceptId), isDone: (free: boolean) => free, timeout }
     return waiters.until(FREED, wish).finally(() => timer.abort())
   }
   const destroy = async (id: string): Promise<void> => {

@@ -1,4 +1,5 @@
 import type { Volume } from '../../shared/schemas/storage.ts'
+import type { BackupSchedule } from '../ports/storage-store.ts'
 import { timestamp } from './box-view.ts'
 import type { VolumeState } from './volumes.ts'
 
@@ -13,7 +14,14 @@ export function viewVolume({ record, usedBytes, attachments }: VolumeState): Vol
     created_at: timestamp(record.createdAt),
     updated_at: timestamp(record.updatedAt),
     attachments: attachments.map(({ box, path, readOnly }) => ({ box, path, read_only: readOnly })),
-    from: null,
+    from: record.from,
+    backup_schedule: viewSchedule(record.backupSchedule),
     tags: record.tags,
   }
+}
+
+function viewSchedule(schedule: BackupSchedule | null): Volume['backup_schedule'] {
+  if (schedule === null) return null
+  const { intervalSeconds, keepCount, keepSeconds } = schedule
+  return { interval_seconds: intervalSeconds, keep_count: keepCount, keep_seconds: keepSeconds }
 }

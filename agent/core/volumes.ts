@@ -1,5 +1,4 @@
 import { ServiceError } from '../../shared/errors.ts'
-import { newId } from '../../shared/ids.ts'
 import { createKeyedLock } from '../../shared/locks.ts'
 import type { CreateVolumeBody, UpdateVolumeBody, VolumeListQuery } from '../../shared/schemas/storage.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -14,6 +13,8 @@ import { findOwnCreate } from './own-create.ts'
 import { namedPage, nextNamedPage } from './paging.ts'
 import { checkIfMatch } from './preconditions.ts'
 import type { Reconciler } from './reconciler.ts'
+import { createVolume } from './volume-create.ts'
+import { findVolume, type VolumeRef } from './volume-lookup.ts'
 
 export interface VolumesDeps {
   store: Store
@@ -22,12 +23,6 @@ export interface VolumesDeps {
   clock: Clock
   admission: Admission
   defaults: { volumeSizeGb: number }
-}
-
-/** A volume by its path. */
-export interface VolumeRef {
-  project: string
-  name: string
 }
 
 /** A volume with what is not in its record. */
@@ -64,14 +59,15 @@ export interface Volumes {
 export function createVolumes(deps: VolumesDeps): Volumes {
   const { store, reconciler, clock } = deps
   const updates = createKeyedLock()
-  const get = async (ref: VolumeRef): Promise<VolumeState> => stateOf(deps, await findRecord(store, ref))
+  const get = async (ref: VolumeRef): Promise<VolumeState> => stateOf(deps, await findVolume(store, ref))
   return {
     get,
     create: async (caller, wanted, how) => {
       const find = (): Promise<VolumeRecord | null> => store.volumes.get(wanted.project, wanted.body.name)
       const earlier = await findOwnCreate(find, caller, how.idempotencyKey)
       if (earlier) return stateOf(deps, earlier)
-      return createVolume(deps, caller, { ...wanted, idempotencyKey: how.idempotencyKey })
+      const { idempotencyKey } = how
+      return stateOf(deps, await createVolume(deps, caller, { ...wanted, idempotencyKey }), [])
     },
     list: async (caller, project, query) => {
       const page = await store.volumes.list(namedPage(caller, project, query))
@@ -95,28 +91,18 @@ export function createVolumes(deps: VolumesDeps): Volumes {
       }),
     remove: async (ref, how) => {
       for (;;) {
-        const record = await findRecord(store, ref)
+        const record = await findVolume(store, ref)
         checkIfMatch(how.ifMatch, record.version)
-        const tombstone = { id: record.id, root: record.subvolume, createdAt: clock.now() }
+        // Of a volume that was restored, the subvolume that has its id is that of a snapshot.
+        const tombstone = { id: record.subvolume, root: record.subvolume, createdAt: clock.now() }
         const outcome = await store.volumes.remove(record.id, record.version, tombstone)
         if (outcome === 'attached') throw inUse(record, await store.volumes.attachments([record.id]))
         if (outcome === 'changed') continue
-        reconciler.bury(tombstone)
+        for (const each of outcome) reconciler.bury(each)
         return
       }
     },
   }
-}
-
-async function findRecord(store: Store, ref: VolumeRef): Promise<VolumeRecord> {
-  const record = await store.volumes.get(ref.project, ref.name)
-  if (!record) throw volumeNotFound(ref)
-  return record
-}
-
-/** The error that tells of a volume that is not there. */
-export function volumeNotFound({ project, name }: VolumeRef): ServiceError {
-  return new ServiceError('volume_not_found', `No data volume named "${name}" in project "${project}".`)
 }
 
 async function stateOf(
@@ -142,46 +128,6 @@ async function usedBytesOf(filesystem: CowFilesystem, subvolume: string): Promis
   }
 }
 
-interface NewVolume {
-  project: string
-  body: CreateVolumeBody
-  idempotencyKey: string | null
-}
-
-// The tombstone stands for a subvolume that has no record yet, and goes in the commit that writes one.
-async function createVolume(deps: VolumesDeps, caller: Caller, asked: NewVolume): Promise<VolumeState> {
-  const { store, filesystem, clock, admission, reconciler } = deps
-  const { project, body, idempotencyKey } = asked
-  const now = clock.now()
-  const id = newId('vol', now)
-  const record: VolumeRecord = {
-    id,
-    project,
-    name: body.name,
-    version: 1,
-    createdAt: now,
-    updatedAt: now,
-    subvolume: id,
-    sizeGb: body.size_gb ?? deps.defaults.volumeSizeGb,
-    tags: body.tags ?? {},
-    createdBy: { token: caller.tokenId, idempotencyKey },
-  }
-  const wish = { project, volumes: 1, storageGb: record.sizeGb }
-  if (await store.volumes.get(project, body.name)) throw nameTaken(record)
-  await admission.check(wish)
-  const tombstone = { id, root: id, createdAt: now }
-  await store.tombstones.insert(tombstone)
-  try {
-    await filesystem.create(id)
-    await filesystem.setQuota(id, bytesOf(record.sizeGb))
-    if (!(await admission.admit(wish, () => store.volumes.insert(record)))) throw nameTaken(record)
-  } catch (error) {
-    reconciler.bury(tombstone)
-    throw error
-  }
-  return stateOf(deps, record, [])
-}
-
 /** Null: the record was another meanwhile. */
 async function updateVolume(
   { store, filesystem, clock, admission, defaults }: VolumesDeps,
@@ -201,8 +147,8 @@ async function updateVolume(
     isStored = await admission.admit(wish, () => store.volumes.replace(next))
     return isStored ? next : null
   } catch (error) {
-    // It may have been deleted meanwhile.
-    await findRecord(store, record)
+    // It may have been deleted meanwhile, or restored.
+    if ((await findVolume(store, record)).subvolume !== record.subvolume) return null
     throw error
   } finally {
     // Where this fails as well, or is cut off, the next start of the service does it.
@@ -214,8 +160,4 @@ async function updateVolume(
 function inUse({ name }: VolumeRecord, attachments: readonly Attachment[]): ServiceError {
   const boxes = attachments.map(({ box }) => `"${box}"`).join(', ')
   return new ServiceError('volume_in_use', `The data volume "${name}" is attached to ${boxes}: detach it first.`)
-}
-
-function nameTaken({ project, name }: VolumeRef): ServiceError {
-  return new ServiceError('name_taken', `Project "${project}" has a data volume named "${name}" already.`)
 }

@@ -107,6 +107,7 @@ async function bootstrap(
       `--include=${PACKAGES.join(',')}`,
       '--dpkgopt=force-unsafe-io',
       '--aptopt=Acquire::Languages "none"',
+      '--aptopt=Acquire::Retries "3"',
       ...proxies,
       options.suite,
       root,

@@ -1,22 +1,18 @@
 import fs from 'node:fs'
 import { isErrno } from '../lib/syscalls-libc.ts'
+import type { BoxUsage } from '../ports/runtime.ts'
+import { type BoxFreezer, createBoxFreezer, setFrozen } from './box-freeze.ts'
 import { setMemoryLimit } from './box-memory.ts'
 import { signalMembers } from './box-signals.ts'
+import { readUsage } from './box-usage.ts'
+import { type CgroupLayout, rootsOf } from './cgroup-layout.ts'
 import { createOomKills } from './oom-kills.ts'
 
-/** Mount points of the hierarchies that bound and hold boxes; with version 2 they are one. */
-export interface CgroupLayout {
-  version: 1 | 2
-  pids: string
-  memory: string
-  cpu: string
-  /** Where each command has a cgroup of its own: the freezer, which can stop it while it is killed. */
-  execs: string
-}
-
-/** The cgroups of one instance's boxes, at `/boxyard/<instance>/<box>` in every hierarchy of the layout. */
-export interface BoxCgroups {
+/** The cgroups of one instance's boxes: at `/boxyard/<instance>/<box>` in every hierarchy, unless placed elsewhere. */
+export interface BoxCgroups extends BoxFreezer {
   readonly version: 1 | 2
+  /** From now on the box's cgroups are at `path` below each hierarchy, made by somebody else; null: where we make them. */
+  place(boxId: string, path: string | null): void
   /** Makes the box's cgroups with their limits for memory and processes. */
   create(boxId: string, limits: { ramMb: number; pidsMax: number }): void
   /**
@@ -25,6 +21,11 @@ export interface BoxCgroups {
   setMemory(boxId: string, ramMb: number): Promise<void>
   /** Bounds the box's processor time from now on. */
   setCpus(boxId: string, cpus: number): void
+  /**
+   * Lets what the box's cgroups are in, such as a pod's, have as much as the box is about to get. What has more is left as it
+   * is: whoever made it lowers it in the right order, which it tells from what it finds.
+   */
+  raiseParent(boxId: string, limits: { cpus: number; ramMb: number }): void
   /** Files into which a single-threaded process writes `0` to enter the box, or one of its commands' cgroups. */
   entrances(boxId: string, exec?: string): string[]
   createExec(boxId: string, exec: string): void
@@ -39,8 +40,10 @@ export interface BoxCgroups {
   execProcesses(boxId: string, exec: string): number[]
   /** SIGKILL to everything in the command's cgroup, whatever it forks meanwhile. */
   killExec(boxId: string, exec: string): void
-  /** SIGKILL to everything in the box. */
+  /** SIGKILL to everything in the box, which goes on if it stood still. */
   kill(boxId: string): void
+  /** What a box whose init is process `pid` has used; null if it is gone. */
+  usage(boxId: string, pid: number): BoxUsage | null
   /** How many processes of the box the kernel has ended for want of memory. */
   oomKills(boxId: string): number
   /** Whether a process of the box that SIGKILL ended just now may have ended so, where `since` was the number before. */
@@ -55,52 +58,41 @@ export interface BoxCgroups {
   close(): void
 }
 
-/** The layout of the host, from the text of `/proc/self/mountinfo`; throws naming what is missing. A pure function. */
-export function findCgroupLayout(mountInfo: string): CgroupLayout {
-  const mounts = mountInfo.split('\n').flatMap((line) => {
-    const [left = '', right = ''] = line.split(' - ')
-    const [type = '', , options = ''] = right.split(' ')
-    return type.startsWith('cgroup') ? [{ type, path: left.split(' ')[4] ?? '', options: options.split(',') }] : []
-  })
-  const hierarchy = (controller: string): string | undefined =>
-    mounts.find(({ type, options }) => type === 'cgroup' && options.includes(controller))?.path
-  const [pids, memory, cpu, freezer] = ['pids', 'memory', 'cpu', 'freezer'].map(hierarchy)
-  if (pids !== undefined && memory !== undefined && cpu !== undefined && freezer !== undefined)
-    return { version: 1, pids, memory, cpu, execs: freezer }
-  const unified = mounts.find(({ type }) => type === 'cgroup2')?.path
-  if (unified === undefined || memory !== undefined)
-    throw new Error('The host has no usable cgroups: the controllers pids, memory and cpu must be in one version.')
-  return { version: 2, pids: unified, memory: unified, cpu: unified, execs: unified }
-}
-
 /** The cgroups of instance `instanceId`; with version 2 the controllers are switched on for them here. */
 export function createBoxCgroups(layout: CgroupLayout, instanceId: string): BoxCgroups {
-  const roots = [...new Set([layout.pids, layout.memory, layout.cpu, layout.execs])]
+  const roots = rootsOf(layout)
   const isFirst = layout.version === 1
-  const home = (root: string, boxId: string): string => `${root}/boxyard/${instanceId}/${boxId}`
+  const places = new Map<string, string>()
+  const home = (root: string, boxId: string): string =>
+    `${root}/${places.get(boxId) ?? `boxyard/${instanceId}/${boxId}`}`
   const execHome = (boxId: string, exec: string): string => `${home(layout.execs, boxId)}/${exec}`
   const execs = (boxId: string): string[] => childDirectories(home(layout.execs, boxId))
   const killExec = (boxId: string, exec: string): void => killGroup(execHome(boxId, exec), isFirst)
-  const processes = (boxId: string): number[] => {
-    const own = readProcesses(home(layout.pids, boxId))
-    return isFirst ? own : [...own, ...execs(boxId).flatMap((exec) => readProcesses(execHome(boxId, exec)))]
-  }
-  const readOomKills = (boxId: string): number => {
-    const text = readText(`${home(layout.memory, boxId)}/${isFirst ? 'memory.oom_control' : 'memory.events'}`)
-    return Number(/^oom_kill (\d+)$/m.exec(text)?.[1] ?? 0)
-  }
-  const oom = createOomKills(readOomKills, () => performance.now())
-  for (const root of roots) fs.mkdirSync(`${root}/boxyard/${instanceId}`, { recursive: true })
-  if (!isFirst) delegateControllers(layout.memory, instanceId)
-  fs.writeFileSync(`${layout.pids}/boxyard/pids.max`, String(readProcessLimit()))
+  const execHomes = (boxId: string): string[] => execs(boxId).map((exec) => execHome(boxId, exec))
+  const processes = (boxId: string): number[] =>
+    [home(layout.pids, boxId), ...(isFirst ? [] : execHomes(boxId))].flatMap(readProcesses)
+  const freezer = createBoxFreezer(layout.version, {
+    isPlaced: (boxId) => places.has(boxId),
+    home: (boxId) => home(layout.execs, boxId),
+    execs: execHomes,
+    cpuHome: (boxId) => home(layout.cpu, boxId),
+  })
+  const oom = createOomKills(
+    (boxId) => readOomKills(home(layout.memory, boxId), isFirst),
+    () => performance.now(),
+  )
+  prepare(layout, roots, instanceId)
   return {
     version: layout.version,
+    place: (boxId, path) => void (path === null ? places.delete(boxId) : places.set(boxId, path)),
     create: (boxId, limits) => {
       for (const root of roots) fs.mkdirSync(home(root, boxId), { recursive: true })
       limitBox({ memory: home(layout.memory, boxId), pids: home(layout.pids, boxId) }, limits, isFirst)
     },
     setMemory: (boxId, ramMb) => setMemoryLimit(home(layout.memory, boxId), ramMb, layout.version),
     setCpus: (boxId, cpus) => limitCpus(home(layout.cpu, boxId), cpus, isFirst),
+    raiseParent: (boxId, limits) =>
+      raiseParent({ memory: home(layout.memory, boxId), cpu: home(layout.cpu, boxId) }, limits, isFirst),
     entrances: (boxId, exec) => {
       const leaf = exec === undefined ? home(layout.execs, boxId) : execHome(boxId, exec)
       const others = roots.filter((root) => root !== layout.execs).map((root) => home(root, boxId))
@@ -108,24 +100,28 @@ export function createBoxCgroups(layout: CgroupLayout, instanceId: string): BoxC
       return [...others, leaf].map((path) => `${path}/${isFirst ? 'tasks' : 'cgroup.procs'}`)
     },
     createExec: (boxId, exec) => fs.mkdirSync(execHome(boxId, exec)),
-    dissolveExec: (boxId, exec) => dissolve(execHome(boxId, exec), home(layout.execs, boxId), isFirst),
+    dissolveExec: (boxId, exec) => dissolve(execHome(boxId, exec), home(layout.execs, boxId), layout.version),
     execs,
     processes,
     execProcesses: (boxId, exec) => readProcesses(execHome(boxId, exec)),
     killExec,
     kill: (boxId) => {
-      if (!isFirst) return killGroup(home(layout.execs, boxId), false)
-      for (const exec of execs(boxId)) killExec(boxId, exec)
-      signalMembers(() => processes(boxId), 'SIGKILL')
+      if (isFirst) {
+        for (const exec of execs(boxId)) killExec(boxId, exec)
+        signalMembers(() => processes(boxId), 'SIGKILL')
+      } else killGroup(home(layout.execs, boxId), false)
+      freezer.thaw(boxId)
     },
+    ...freezer,
+    usage: (boxId, pid) => readUsage(layout, (root) => home(root, boxId), pid),
     oomKills: oom.count,
     isOutOfMemory: oom.isRecent,
     watchMemory: oom.watch,
     remove: (boxId) => {
-      const isGone = execs(boxId).every((exec) => removeDirectory(execHome(boxId, exec)))
-      if (!(roots.map((root) => removeDirectory(home(root, boxId))).every(Boolean) && isGone)) return false
-      oom.forget(boxId)
-      return true
+      const paths = [...execHomes(boxId), ...roots.map((root) => home(root, boxId))]
+      const isGone = paths.map(removeDirectory).every(Boolean)
+      if (isGone) oom.forget(boxId)
+      return isGone
     },
     list: () => [...new Set(roots.flatMap((root) => childDirectories(`${root}/boxyard/${instanceId}`)))],
     close: () => {
@@ -148,9 +144,34 @@ function limitBox(
 }
 
 function limitCpus(path: string, cpus: number, isFirst: boolean): void {
-  const quota = Math.max(MIN_QUOTA_US, Math.round(cpus * PERIOD_US))
+  const quota = quotaOf(cpus)
   if (isFirst) fs.writeFileSync(`${path}/cpu.cfs_quota_us`, String(quota))
   else fs.writeFileSync(`${path}/cpu.max`, `${quota} ${PERIOD_US}`)
+}
+
+function quotaOf(cpus: number): number {
+  return Math.max(MIN_QUOTA_US, Math.round(cpus * PERIOD_US))
+}
+
+function raiseParent(
+  homes: { memory: string; cpu: string },
+  { cpus, ramMb }: { cpus: number; ramMb: number },
+  isFirst: boolean,
+): void {
+  raise(`${homes.memory}/../${isFirst ? 'memory.limit_in_bytes' : 'memory.max'}`, ramMb * 1024 * 1024)
+  raise(`${homes.cpu}/../${isFirst ? 'cpu.cfs_quota_us' : 'cpu.max'}`, quotaOf(cpus), isFirst ? '' : ` ${PERIOD_US}`)
+}
+
+// `max` and -1 are no limit.
+function raise(file: string, value: number, rest = ''): void {
+  const now = Number.parseInt(fs.readFileSync(file, 'utf8'), 10)
+  if (now > 0 && now < value) fs.writeFileSync(file, `${value}${rest}`)
+}
+
+function prepare(layout: CgroupLayout, roots: readonly string[], instanceId: string): void {
+  for (const root of roots) fs.mkdirSync(`${root}/boxyard/${instanceId}`, { recursive: true })
+  if (layout.version === 2) delegateControllers(layout.memory, instanceId)
+  fs.writeFileSync(`${layout.pids}/boxyard/pids.max`, String(readProcessLimit()))
 }
 
 function delegateControllers(root: string, instanceId: string): void {
@@ -173,20 +194,20 @@ function killGroup(path: string, isFirst: boolean): void {
     signalMembers(() => readProcesses(path), 'SIGKILL')
   } finally {
     // Whoever followed the command may have removed the cgroup meanwhile, if nothing was in it.
-    freeze(path, false, true)
+    setFrozen({ version: 1, path }, false)
   }
 }
 
-async function dissolve(path: string, into: string, isFirst: boolean): Promise<void> {
+async function dissolve(path: string, into: string, version: 1 | 2): Promise<void> {
   for (let attempt = 0; attempt < DISSOLVE_ATTEMPTS; attempt++) {
     if (removeDirectory(path)) return
     // What forks faster than it is moved must stand still meanwhile; what is moved goes on.
     const isHeld = attempt >= FREE_ATTEMPTS
-    if (isHeld) freeze(path, true, isFirst)
+    if (isHeld) setFrozen({ version, path }, true)
     try {
       for (const pid of readProcesses(path)) await moveProcess(pid, into)
     } finally {
-      if (isHeld) freeze(path, false, isFirst)
+      if (isHeld) setFrozen({ version, path }, false)
     }
   }
   if (!removeDirectory(path)) throw new Error(`processes in ${path} fork faster than they can be moved`)
@@ -200,20 +221,16 @@ async function moveProcess(pid: number, into: string): Promise<void> {
   }
 }
 
-function freeze(path: string, isFrozen: boolean, isFirst: boolean): void {
-  try {
-    if (isFirst) fs.writeFileSync(`${path}/freezer.state`, isFrozen ? 'FROZEN' : 'THAWED')
-    else fs.writeFileSync(`${path}/cgroup.freeze`, isFrozen ? '1' : '0')
-  } catch (error) {
-    if (!isErrno(error, 'ENOENT', 'ENODEV')) throw error
-  }
-}
-
 // Boxes that use up theirs, all together, must leave the host some processes.
 function readProcessLimit(): number {
   const limits = ['pid_max', 'threads-max'].map((name) => Number(fs.readFileSync(`/proc/sys/kernel/${name}`, 'utf8')))
   const most = Math.min(...limits)
   return Math.max(most - RESERVED_PROCESSES, Math.floor(most / 2))
+}
+
+function readOomKills(path: string, isFirst: boolean): number {
+  const text = readText(`${path}/${isFirst ? 'memory.oom_control' : 'memory.events'}`)
+  return Number(/^oom_kill (\d+)$/m.exec(text)?.[1] ?? 0)
 }
 
 function readProcesses(path: string): number[] {

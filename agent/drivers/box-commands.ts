@@ -1,51 +1,76 @@
+import { ServiceError } from '../../shared/errors.ts'
 import type { Logger } from '../../shared/log.ts'
-import type { ExecRequest, HeldExec, HoldRequest, RunningExec } from '../ports/runtime.ts'
+import type {
+  ExecRequest,
+  HeldExec,
+  HeldSession,
+  HoldRequest,
+  RunningExec,
+  SessionFacts,
+  SessionRequest,
+} from '../ports/runtime.ts'
 import { IDS_PER_BOX } from './box-end.ts'
 import type { BoxHandle } from './box-handle.ts'
 import { findBoxUser, findHome } from './box-users.ts'
-import type { HeldExecs } from './held-execs.ts'
 import { heldCgroup } from './holder-protocol.ts'
+import type { Holders } from './holders.ts'
 import { dissolve, startExec } from './oci-exec.ts'
 import type { OciHost } from './oci-host.ts'
 import { type BoxUser, buildExecConfig } from './oci-spec.ts'
 
-/** The commands of running boxes. */
+/** The commands and sessions of running boxes, as the methods of `Runtime`. */
 export interface BoxCommands {
-  exec(box: NamedBox, request: ExecRequest): Promise<RunningExec>
-  hold(box: NamedBox, execId: string, request: HoldRequest): Promise<{ held: HeldExec; cwd: string }>
+  exec(boxId: string, request: ExecRequest): Promise<RunningExec>
+  hold(boxId: string, execId: string, request: HoldRequest): Promise<{ held: HeldExec; cwd: string }>
+  held(): HeldExec[]
+  openSession(boxId: string, request: SessionRequest): Promise<HeldSession>
+  session(boxId: string, name: string): HeldSession | null
+  sessions(boxId: string): Promise<SessionFacts[]>
   /** Ends those that a process before this one started, but for those that are held. */
   endOrphaned(boxId: string): Promise<void>
 }
 
-export interface NamedBox {
-  id: string
-  handle: BoxHandle
-}
-
 /** Commands started here, or by the holder. */
-export function createBoxCommands(host: OciHost, parts: { held: HeldExecs; logger: Logger }): BoxCommands {
-  const { held, logger } = parts
-  let execs = 0
-  const nextName = (): string => `exec-${process.pid}-${execs++}`
+export function createBoxCommands(host: OciHost, parts: { holders: Holders; logger: Logger }): BoxCommands {
+  const { holders, logger } = parts
+  const { execs, sessions } = holders
+  let started = 0
+  const nextName = (): string => `exec-${process.pid}-${started++}`
+  const placeIn = (boxId: string, request: ExecRequest) => placeOf(boxId, requireRunning(host, boxId), request)
+  // What crun reads of the box, for a process that has not started it.
+  const notesOf = (boxId: string) => {
+    const { crunStatus } = requireRunning(host, boxId)
+    return { crunStatus, config: buildExecConfig(host.seccompFilter) }
+  }
   return {
-    exec: (box, request) => {
-      const isRunning = (): boolean => host.handles.readRunning(box.id) !== null
-      return startExec({ ...host, logger, nextName }, { ...placeOf(box, request), boxId: box.id, request, isRunning })
+    exec: async (boxId, request) => {
+      const isRunning = (): boolean => host.handles.readRunning(boxId) !== null
+      return startExec({ ...host, logger, nextName }, { ...placeIn(boxId, request), request, isRunning })
     },
-    hold: async (box, execId, { stdin, timeoutMs, ...request }) => {
-      const place = placeOf(box, request)
-      const config = buildExecConfig(host.seccompFilter)
-      const { crunStatus } = box.handle
-      const task = { ...place, boxId: box.id, execId, request, crunStatus, config, stdin, timeoutMs }
-      const started = await held.start(task)
-      return { held: started, cwd: place.cwd }
+    hold: async (boxId, execId, { stdin, keepsInput = false, timeoutMs, ...request }) => {
+      const place = placeIn(boxId, request)
+      const task = { ...place, ...notesOf(boxId), execId, request, stdin, keepsInput, timeoutMs }
+      return { held: await execs.start(task), cwd: place.cwd }
     },
+    held: () => execs.list(),
+    openSession: async (boxId, { sessionId, name, ...request }) =>
+      sessions.open({ ...placeIn(boxId, request), ...notesOf(boxId), sessionId, name, request }),
+    session: (boxId, name) => sessions.find(boxId, name),
+    sessions: (boxId) => sessions.facts(boxId),
     endOrphaned: async (boxId) => {
-      const kept = new Set(held.list().map(({ execId }) => heldCgroup(execId)))
+      const ids = [...execs.list().map(({ execId }) => execId), ...sessions.list().map(({ sessionId }) => sessionId)]
+      const kept = new Set(ids.map(heldCgroup))
       for (const name of host.cgroups.execs(boxId))
         if (!kept.has(name)) await endCommand({ ...host, logger }, boxId, name)
     },
   }
+}
+
+/** The note of a box that runs. Throws `box_not_running`. */
+export function requireRunning({ handles }: Pick<OciHost, 'handles'>, boxId: string): BoxHandle {
+  const handle = handles.readRunning(boxId)
+  if (handle === null) throw new ServiceError('box_not_running', 'The box is not running.')
+  return handle
 }
 
 // One whose streams nobody reads any more, and for whose end nobody waits.
@@ -60,18 +85,25 @@ async function endCommand(
   await dissolve({ cgroups, logger }, boxId, name)
 }
 
-/** Ends a command that no holder holds any more; `idBase` is that of its box, if it is known. */
+/** Ends a command or session that no holder holds any more; `idBase` is that of its box, if it is known. */
 export async function endLost(
   host: Parameters<typeof endCommand>[0],
-  { boxId, execId }: HeldExec,
+  { boxId, id }: { boxId: string; id: string },
   idBase: number | undefined,
 ): Promise<void> {
-  await endCommand(host, boxId, heldCgroup(execId))
+  await endCommand(host, boxId, heldCgroup(id))
   // What had ended and was not collected is a child of ours now, perhaps.
   if (idBase !== undefined) host.watcher.collectOwned({ first: idBase, count: IDS_PER_BOX })
 }
 
-function placeOf({ handle }: NamedBox, request: ExecRequest): { idBase: number; user: BoxUser; cwd: string } {
-  const user = findBoxUser(handle.rootPath, request.user)
-  return { idBase: handle.idBase, user, cwd: request.cwd ?? findHome(handle.rootPath, user) }
+function placeOf(boxId: string, { rootPath, idBase }: BoxHandle, request: ExecRequest): ExecHome {
+  const user = findBoxUser(rootPath, request.user)
+  return { boxId, idBase, user, cwd: request.cwd ?? findHome(rootPath, user) }
+}
+
+interface ExecHome {
+  boxId: string
+  idBase: number
+  user: BoxUser
+  cwd: string
 }

@@ -9,12 +9,15 @@ export interface BoxHandle {
   /** Init's process, and when it started, in clock ticks since boot. */
   pid: number
   startTicks: number
+  /** Of the embedded network; 0 elsewhere. */
   slotIndex: number
   /** The host id of the box's id 0. */
   idBase: number
   project: string
   name: string
   rootPath: string
+  /** Where its cgroups are, below the mount point of each hierarchy; null where this instance makes them. */
+  cgroup: string | null
   /** What crun noted of the container. */
   crunStatus: string
 }

@@ -12,8 +12,19 @@ export async function setMemoryLimit(path: string, ramMb: number, version: 1 | 2
   else await setSecond(path, bytes)
 }
 
-// Memory and swap together may never be less than memory alone, so the order depends on the direction.
+// Somebody else may set the same limits meanwhile, as a kubelet does: then the order was wrong, and is chosen anew.
 async function setFirst(path: string, bytes: number): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await setBoth(path, bytes)
+    } catch (error) {
+      if (!isErrno(error, 'EINVAL') || attempt === ATTEMPTS) throw error
+    }
+  }
+}
+
+// Memory and swap together may never be less than memory alone, so the order depends on the direction.
+async function setBoth(path: string, bytes: number): Promise<void> {
   const [memory, both] = [`${path}/memory.limit_in_bytes`, `${path}/memory.memsw.limit_in_bytes`]
   const before = readNumber(memory)
   // A host without swap accounting has no such file.
@@ -53,4 +64,5 @@ function belowUse(usedBytes: number, askedBytes: number, cause?: unknown): Servi
   })
 }
 
+const ATTEMPTS = 10
 const MIB = 1024 * 1024

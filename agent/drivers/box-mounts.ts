@@ -4,9 +4,9 @@ import { createMounter, type Mounter } from '../lib/mounter.ts'
 import { type NamespaceOutcome, PATH_FAULTS } from '../lib/namespace-mounts.ts'
 import { closeFd } from '../lib/syscalls.ts'
 import { isErrno } from '../lib/syscalls-libc.ts'
-import { AT, cloneMount, MOUNT_ATTR, setMountAttributes } from '../lib/syscalls-mounts.ts'
 import type { BoxMount } from '../ports/runtime.ts'
 import { type BoxHandle, readStartTicks } from './box-handle.ts'
+import { cloneTree, type ReplaceTask, replaceTree, type StageTask, stageTree } from './box-tree.ts'
 import { createTreePaths, type MountLine, parseMountInfo } from './mount-info.ts'
 import { findTreeUsers } from './mount-users.ts'
 
@@ -23,6 +23,10 @@ export interface BoxMounts {
   detach(box: MountedBox, source: string, processes: () => number[]): Promise<void>
   /** As `Runtime.mounts`; none if the box has ended. */
   list(box: MountedBox): BoxMount[]
+  /** Mounts a root in the mount namespace of a process that is about to make a box of it. */
+  stage(task: StageTask): Promise<void>
+  /** Gives a process of ours that waits in a pod the root of a box. */
+  replaceRoot(task: ReplaceTask): Promise<void>
   close(): Promise<void>
 }
 
@@ -37,6 +41,8 @@ export function createBoxMounts(): BoxMounts {
       const { data } = readTable(box)
       return runs(box) ? data.map(({ source, path, readOnly }) => ({ source, path, readOnly })) : []
     },
+    stage: (task) => stageTree(mounter, task),
+    replaceRoot: (task) => replaceTree(mounter, task),
     close: () => mounter.close(),
   }
 }
@@ -98,18 +104,6 @@ async function mountTree(
     return await mounter.run({ act: 'attach', namespaceFd, treeFd, path: mount.path, owner: box.idBase, mountIds })
   } catch (error) {
     throw explainFailure(mount.path, error)
-  }
-}
-
-function cloneTree({ source, readOnly }: BoxMount, userNamespaceFd: number): number {
-  const treeFd = cloneMount(AT.FDCWD, source)
-  try {
-    const set = MOUNT_ATTR.NOSUID | MOUNT_ATTR.NODEV | (readOnly ? MOUNT_ATTR.RDONLY : 0)
-    setMountAttributes(treeFd, { set, userNamespaceFd, isPrivate: true })
-    return treeFd
-  } catch (error) {
-    closeFd(treeFd)
-    throw error
   }
 }
 

@@ -4,8 +4,19 @@ import { assertPrivateMountNamespace } from '../lib/mount-namespace.ts'
 import { closeFd, controlBuffer, controlBufferAsync } from '../lib/syscalls.ts'
 import { O, openBelow } from '../lib/syscalls-files.ts'
 import { isErrno } from '../lib/syscalls-libc.ts'
-import { AT, MS, mountFilesystemAsync, UMOUNT, unmount, unmountAsync } from '../lib/syscalls-mounts.ts'
-import { ensureImage, fileExists, growImage, growthStep, type PoolImageOptions } from './btrfs-image.ts'
+import { AT, UMOUNT, unmount, unmountAsync } from '../lib/syscalls-mounts.ts'
+import { diskOf } from '../lib/syscalls-stat.ts'
+import type { PoolBacking } from '../ports/pool-condition.ts'
+import {
+  backImage,
+  ensureImage,
+  fileExists,
+  growImage,
+  growthStep,
+  missingBytesOf,
+  type PoolImageOptions,
+  readBacking,
+} from './btrfs-image.ts'
 import {
   BTRFS,
   decodeDeviceBytes,
@@ -15,6 +26,7 @@ import {
   encodeFilesystemInfo,
   encodeVolumeArgs,
 } from './btrfs-ioctls.ts'
+import { mountPoolDevice } from './btrfs-mount.ts'
 import type { LoopDevice } from './loop-device.ts'
 import {
   attachLoopDevice,
@@ -46,6 +58,13 @@ export interface MountedPool {
   filesystemId: string
   /** Makes the pool a step larger; false if the host has no room above its reserve. One growth at a time. */
   grow(): Promise<boolean>
+  /** Whether the kernel has ceased to write to it. */
+  isReadOnly(): boolean
+  backing(): Promise<PoolBacking>
+  /** Of the image's blocks; 0 but for one that was copied with holes. */
+  missingBytes(): number
+  /** Gives the image the blocks that it lacks, if the disk it is on has room for all; false if not. */
+  back(): Promise<boolean>
   /** Bytes by which the pool could still grow. */
   growableBytes(): Promise<number>
   close(): Promise<void>
@@ -64,7 +83,7 @@ export async function mountPool(options: BtrfsPoolOptions): Promise<MountedPool>
   const mountPath = path.join(options.runDir, 'pool')
   try {
     await matchDeviceToImage(loop, imagePath)
-    await mountDevice(loop, mountPath)
+    await mountPoolDevice({ source: loop.path, target: mountPath, imagePath, logger: options.logger })
     return await openMounted(options, { loop, mountPath, imagePath })
   } catch (error) {
     releaseLoopDevice(loop)
@@ -98,17 +117,6 @@ async function matchDeviceToImage(loop: LoopDevice, imagePath: string): Promise<
   if (loopDeviceBytes(loop) < size - (size % SECTOR_BYTES)) refreshCapacity(loop)
 }
 
-async function mountDevice(loop: LoopDevice, mountPath: string): Promise<void> {
-  await fs.mkdir(mountPath, { recursive: true, mode: 0o700 })
-  await mountFilesystemAsync({
-    source: loop.path,
-    target: mountPath,
-    type: 'btrfs',
-    flags: MS.NOATIME | MS.NOSUID | MS.NODEV,
-    data: 'compress=zstd:1,nodiscard',
-  })
-}
-
 interface Parts {
   loop: LoopDevice
   mountPath: string
@@ -119,20 +127,28 @@ async function openMounted(options: BtrfsPoolOptions, parts: Parts): Promise<Mou
   const { loop, mountPath, imagePath } = parts
   let rootFd: number | undefined
   try {
-    await fs.chmod(mountPath, 0o700)
-    rootFd = openBelow(AT.FDCWD, mountPath, { flags: O.RDONLY | O.DIRECTORY })
-    const filesystemId = readFilesystemId(rootFd)
-    await enableQuotas(rootFd, filesystemId)
-    await matchFilesystemToDevice(rootFd, loop)
-    const grow = createGrowth(options, { loop, imagePath, rootFd })
+    const fd = openBelow(AT.FDCWD, mountPath, { flags: O.RDONLY | O.DIRECTORY })
+    rootFd = fd
+    const filesystemId = readFilesystemId(fd)
+    const isReadOnly = (): boolean => diskOf(fd).isReadOnly
+    if (!isReadOnly()) {
+      await fs.chmod(mountPath, 0o700)
+      await enableQuotas(fd, filesystemId)
+      await matchFilesystemToDevice(fd, loop)
+    }
+    const grow = createGrowth(options, { loop, imagePath, rootFd: fd })
     return {
       dataDir: options.dataDir,
       mountPath,
-      rootFd,
+      rootFd: fd,
       filesystemId,
       grow,
+      isReadOnly,
+      missingBytes: () => missingBytesOf(imagePath),
+      backing: () => readBacking(imagePath, options.hostReserveBytes),
+      back: () => backImage(imagePath, options),
       growableBytes: () =>
-        options.stepBytes === 0
+        options.stepBytes === 0 || isReadOnly()
           ? Promise.resolve(0)
           : growthStep(imagePath, Number.MAX_SAFE_INTEGER, options.hostReserveBytes),
       close: () => closeMounted(parts, rootFd),
@@ -178,6 +194,8 @@ function createGrowth(
 ): () => Promise<boolean> {
   let growing: Promise<boolean> | undefined
   const grow = async (): Promise<boolean> => {
+    // The image would become larger, and the filesystem would not.
+    if (diskOf(parts.rootFd).isReadOnly) return false
     const step = await growthStep(parts.imagePath, options.stepBytes, options.hostReserveBytes)
     if (step === 0 || !(await growImage(parts.imagePath, step))) return false
     refreshCapacity(parts.loop)

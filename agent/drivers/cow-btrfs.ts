@@ -1,9 +1,13 @@
 import fs from 'node:fs/promises'
 import path from 'node:path'
-import { ServiceError } from '../../shared/errors.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { controlBufferAsync, syncFilesystem } from '../lib/syscalls.ts'
 import { isErrno } from '../lib/syscalls-libc.ts'
 import type { CowFilesystem, PoolCapacity, SnapshotRequest } from '../ports/cow-filesystem.ts'
+import type { ChangesRequest } from '../ports/tree-changes.ts'
+import { withSoundWrites } from './btrfs-condition.ts'
+import { checkWritable, converted, convertedBytes } from './btrfs-faults.ts'
+import { createBtrfsInsight } from './btrfs-insight.ts'
 import { BTRFS } from './btrfs-ioctls.ts'
 import type { BtrfsPoolOptions, MountedPool } from './btrfs-pool.ts'
 import { mountPool } from './btrfs-pool.ts'
@@ -20,6 +24,7 @@ import {
   topSubvolumes,
   withSubvolume,
 } from './btrfs-subvolumes.ts'
+import { receiveChain, sendSubvolume } from './btrfs-transfer.ts'
 
 /** A copy-on-write pool that can be made larger. */
 export interface BtrfsPool extends CowFilesystem {
@@ -35,48 +40,95 @@ export async function openBtrfsPool(options: BtrfsPoolOptions): Promise<BtrfsPoo
   const pool = await mountPool(options)
   const commit = createCommits(pool.rootFd)
   const inTurn = createTurns()
-  const space = createSpaceKeeper(pool, options)
-  await removeStaleQuotaGroups(pool)
+  const space = createSpaceKeeper(pool, { ...options, commit })
+  const insight = createBtrfsInsight(pool)
+  if (!pool.isReadOnly()) await removeStaleQuotaGroups(pool)
   return {
     kind: 'btrfs',
     poolId: pool.filesystemId,
     grow: pool.grow,
     path: (name) => path.join(pool.mountPath, checkedName(name)),
-    exists: async (name) => converted(() => hasSubvolume(pool, checkedName(name))),
-    list: async () => converted(() => topSubvolumes(pool.rootFd).map((subvolume) => subvolume.name)),
+    exists: async (name) => converted(pool, () => hasSubvolume(pool, checkedName(name))),
+    list: async () => converted(pool, () => topSubvolumes(pool.rootFd).map((subvolume) => subvolume.name)),
     create: async (name) => {
       await space.use(() => createSubvolume(pool.rootFd, checkedName(name)))
-      await converted(commit)
+      await converted(pool, commit)
     },
-    snapshot: (request) => space.use(() => inTurn(() => snapshotSubvolume(pool.rootFd, checkedRequest(request)))),
+    snapshot: (request) => {
+      const act = (): Promise<void> => snapshotSubvolume(pool.rootFd, checkedRequest(request))
+      return space.use(() => inTurn(() => withSoundWrites(pool.rootFd, act)))
+    },
     setReadOnly: (name, isReadOnly) =>
-      converted(() =>
+      converted(pool, () =>
         withSubvolume(pool.rootFd, checkedName(name), async (fd) => {
           // A commit alone leaves files as long as they were when last written out: empty, mostly.
-          if (isReadOnly) await syncFilesystem(fd)
+          if (isReadOnly) await withSoundWrites(pool.rootFd, () => syncFilesystem(fd))
           setSubvolumeReadOnly(fd, isReadOnly)
         }),
       ),
     setQuota: (name, quotaBytes) =>
-      converted(async () => {
+      converted(pool, async () => {
         const id = await withSubvolume(pool.rootFd, checkedName(name), subvolumeId)
         limitSubvolume(pool.rootFd, id, quotaBytes)
         await commit()
       }),
     destroy: async (name) => {
-      await converted(() => destroySubvolume(pool.rootFd, checkedName(name)))
-      await converted(commit)
+      // To take away is to write: where the disk below is full it would end all other writes as well.
+      await checkWritable(pool)
+      await converted(pool, () => destroySubvolume(pool.rootFd, checkedName(name)))
+      await converted(pool, commit)
     },
+    origin: (name) => converted(pool, () => originOf(path.join(pool.mountPath, checkedName(name)))),
     usedBytes: (name) =>
-      converted(async () => {
+      converted(pool, async () => {
         const id = await withSubvolume(pool.rootFd, checkedName(name), subvolumeId)
         return countedBytes(pool.filesystemId, id)
       }),
-    capacity: () => measureCapacity(pool),
+    changes: (request) => converted(pool, () => insight.changes(checkedPair(request))),
+    measure: (names) => converted(pool, () => insight.measure(names.map(checkedName))),
+    ...createTransfers(pool),
+    withSoundWrites: (work) => converted(pool, () => withSoundWrites(pool.rootFd, work)),
+    capacity: () => converted(pool, () => measureCapacity(pool)),
+    checkWritable: () => checkWritable(pool),
+    condition: () => converted(pool, insight.condition),
+    startScrub: (clock) => converted(pool, () => insight.startScrub(clock)),
     close: async () => {
+      await insight.close()
       await space.close()
       await pool.close()
     },
+  }
+}
+
+function createTransfers(pool: MountedPool): Pick<CowFilesystem, 'send' | 'receive'> {
+  return {
+    send: ({ name, parent, signal }) => {
+      const from = parent === null ? null : checkedName(parent)
+      return convertedBytes(pool, sendSubvolume(pool, { name: checkedName(name), parent: from, signal }), signal)
+    },
+    receive: (request) =>
+      converted(pool, async () => {
+        checkedName(request.container)
+        checkedName(request.name)
+        try {
+          await withSoundWrites(pool.rootFd, () => receiveChain(pool, request))
+        } catch (error) {
+          if (pool.isReadOnly()) throw Object.assign(new Error('the disk failed', { cause: error }), { code: 'EROFS' })
+          throw (await isFull(pool))
+            ? Object.assign(new Error('the pool is full', { cause: error }), { code: 'ENOSPC' })
+            : error
+        }
+      }),
+  }
+}
+
+// A copy has the directory at the top of what it was copied from, and with it the time at which that was made.
+async function originOf(directory: string): Promise<string | null> {
+  try {
+    return String((await fs.stat(directory, { bigint: true })).birthtimeNs)
+  } catch (error) {
+    if (isErrno(error, 'ENOENT')) return null
+    throw error
   }
 }
 
@@ -90,7 +142,7 @@ function createCommits(rootFd: number): () => Promise<void> {
   const flush = async (): Promise<void> => {
     queued = undefined
     const transaction = Buffer.alloc(8)
-    await controlBufferAsync(rootFd, BTRFS.START_SYNC, transaction)
+    await startSync(rootFd, transaction)
     await controlBufferAsync(rootFd, BTRFS.WAIT_SYNC, transaction)
   }
   return () => {
@@ -100,6 +152,19 @@ function createCommits(rootFd: number): () => Promise<void> {
     }
     return queued
   }
+}
+
+/**
+ * Begins a commit. The kernel's thread may miss that it was asked while it ends the one before: it would sleep until the next of
+ * its own, of which one comes every 30 s. Asked again, it wakes.
+ */
+async function startSync(rootFd: number, transaction: Buffer): Promise<void> {
+  const asked = [controlBufferAsync(rootFd, BTRFS.START_SYNC, transaction)]
+  const [first] = asked
+  const isOver = first?.then(() => true).catch(() => true)
+  while (asked.length < ASKED_MAX && !(await Promise.race([isOver, sleep(ASK_AGAIN_MS, false)])))
+    asked.push(controlBufferAsync(rootFd, BTRFS.START_SYNC, Buffer.alloc(8)))
+  await Promise.all(asked)
 }
 
 /**
@@ -121,14 +186,23 @@ interface SpaceKeeper {
   close(): Promise<void>
 }
 
-function createSpaceKeeper(pool: MountedPool, options: BtrfsPoolOptions): SpaceKeeper {
+function createSpaceKeeper(
+  pool: MountedPool,
+  { commit, ...options }: BtrfsPoolOptions & { commit(): Promise<void> },
+): SpaceKeeper {
   let check: Promise<void> | undefined
+  let isBacked = false
+  let told = ''
   const look = async (): Promise<void> => {
     try {
       const { bavail, bsize } = await fs.statfs(pool.mountPath)
       if (bavail * bsize < options.stepBytes / 2) await pool.grow()
+      isBacked ||= await pool.back()
+      told = ''
     } catch (error) {
-      options.logger.error('the storage pool could not grow', { error })
+      // It is tried every second.
+      if (told !== String(error)) options.logger.error('the storage pool could not grow', { error })
+      told = String(error)
     }
   }
   const timer = setInterval(() => {
@@ -139,11 +213,13 @@ function createSpaceKeeper(pool: MountedPool, options: BtrfsPoolOptions): SpaceK
   timer.unref()
   return {
     use: (act) =>
-      converted(async () => {
+      converted(pool, async () => {
         try {
           await act()
         } catch (error) {
-          if (!isErrno(error, 'ENOSPC') || !(await pool.grow())) throw error
+          if (!isErrno(error, 'ENOSPC')) throw error
+          // What was destroyed just now is room only after a commit.
+          if (!(await pool.grow())) await commit()
           await act()
         }
       }),
@@ -175,6 +251,12 @@ async function hasSubvolume(pool: MountedPool, name: string): Promise<boolean> {
   }
 }
 
+// What programs meet there they tell in words only.
+async function isFull(pool: MountedPool): Promise<boolean> {
+  const { bavail, bsize } = await fs.statfs(pool.mountPath)
+  return bavail * bsize < FULL_BYTES
+}
+
 /** The pool as it is, with what it can still grow by. */
 async function measureCapacity(pool: MountedPool): Promise<PoolCapacity> {
   const { blocks, bfree, bavail, bsize } = await fs.statfs(pool.mountPath)
@@ -187,20 +269,15 @@ async function measureCapacity(pool: MountedPool): Promise<PoolCapacity> {
   }
 }
 
-async function converted<T>(act: () => T | Promise<T>): Promise<T> {
-  try {
-    return await act()
-  } catch (error) {
-    if (isErrno(error, 'ENOSPC', 'EDQUOT')) {
-      throw new ServiceError('storage_full', 'The storage of this host is full.', { cause: error })
-    }
-    throw new ServiceError('internal', 'The storage refused the operation; the reason is logged.', { cause: error })
-  }
-}
-
 function checkedRequest(request: SnapshotRequest): SnapshotRequest {
   checkedName(request.source)
   checkedName(request.name)
+  return request
+}
+
+function checkedPair(request: ChangesRequest): ChangesRequest {
+  checkedName(request.from)
+  checkedName(request.to)
   return request
 }
 
@@ -209,5 +286,9 @@ function checkedName(name: string): string {
   return name
 }
 
+const FULL_BYTES = 16 * 1024 ** 2
 const CHECK_INTERVAL_MS = 1_000
+const ASK_AGAIN_MS = 100
+// Each takes a thread of the pool while it waits.
+const ASKED_MAX = 3
 const FIRST_SUBVOLUME_ID = 256n

@@ -6,7 +6,7 @@ import { isErrno } from '../lib/syscalls-libc.ts'
 import { startProgram } from '../lib/syscalls-spawn.ts'
 import { signalSession } from './box-signals.ts'
 import type { ExitWatcher } from './exit-watcher.ts'
-import { buildCompileConfig, type OciConfig, type OciProcess } from './oci-spec.ts'
+import { buildCompileConfig, FILTER_ANNOTATION, type OciConfig, type OciProcess } from './oci-spec.ts'
 import { buildSeccompProfile } from './seccomp-profile.ts'
 
 /** How one run of crun went. */
@@ -37,8 +37,10 @@ export interface Crun {
 
 export interface ExecPlace {
   entrances: readonly string[]
-  /** Descriptors for 0, 1 and 2. */
+  /** Descriptors for 0, 1 and 2; with a terminal for those of crun only. */
   stdio: readonly [number, number, number]
+  /** With a terminal: what is started in place of the program, as its descriptor 3, and the socket the terminal is sent to. */
+  terminal?: { gateFd: number; doorFd: number }
 }
 
 export interface CrunSettings {
@@ -50,13 +52,15 @@ export interface CrunSettings {
 /** `crunPath` is on a read-only mount, or crun copies itself at each run (1.5 ms). State is kept in `stateDir`, also the bundle of all. */
 export function createCrun({ crunPath, stateDir, watcher }: CrunSettings): Crun {
   fs.mkdirSync(stateDir, { recursive: true, mode: 0o700 })
-  const options = ['--root', stateDir, '--cgroup-manager=disabled', '--log=/proc/self/fd/4', '--log-format=json']
+  const options = ['--root', stateDir, '--cgroup-manager=disabled', '--log-format=json']
+  const log = ({ terminal }: ExecPlace): string => `--log=/proc/self/fd/${terminal === undefined ? 4 : 5}`
   const home = (boxId: string): string => `${stateDir}/${boxId}`
   const running = new Map<string, Set<Promise<unknown>>>()
+  let aliases = 0
   const runCrun = (boxId: string, command: Command, place: ExecPlace): Promise<CrunOutcome> => {
     const all = running.get(boxId) ?? new Set()
     const input = JSON.stringify(command.input)
-    const outcome = launch(watcher, { args: [crunPath, ...options, ...command.args], input }, place)
+    const outcome = launch(watcher, { args: [crunPath, log(place), ...options, ...command.args], input }, place)
     running.set(boxId, all.add(outcome))
     void outcome.finally(() => {
       all.delete(outcome)
@@ -69,15 +73,28 @@ export function createCrun({ crunPath, stateDir, watcher }: CrunSettings): Crun 
       const args = ['run', '-d', '--config=/proc/self/fd/3', '--pid-file=/proc/self/fd/4', '-b', stateDir, boxId]
       return inDeadPipes((stdio) => runCrun(boxId, { args, input: config }, { entrances, stdio }))
     },
-    exec: (boxId, process, place) => {
-      const args = ['exec', '-d', '--process=/proc/self/fd/3', '--pid-file=/proc/self/fd/4', boxId]
-      return runCrun(boxId, { args, input: process }, place)
+    exec: async (boxId, process, place) => {
+      if (place.terminal === undefined) {
+        const args = ['exec', '-d', '--process=/proc/self/fd/3', '--pid-file=/proc/self/fd/4', boxId]
+        return runCrun(boxId, { args, input: process }, place)
+      }
+      const alias = `${boxId}.${aliases++}`
+      const told = ['--process=/proc/self/fd/4', '--pid-file=/proc/self/fd/5', '--console-socket=/proc/self/fd/6']
+      try {
+        makeAlias(home(boxId), home(alias), process)
+        const args = ['exec', '-d', ...told, '--preserve-fds=1', alias]
+        return await runCrun(boxId, { args, input: process }, place)
+      } finally {
+        fs.rmSync(home(alias), { recursive: true, force: true })
+      }
     },
     status: (boxId) => fs.readFileSync(`${home(boxId)}/status`, 'utf8'),
     remember: (boxId, status, config) => {
       fs.mkdirSync(home(boxId), { recursive: true, mode: 0o700 })
       fs.writeFileSync(`${home(boxId)}/status`, status)
       fs.writeFileSync(`${home(boxId)}/config.json`, JSON.stringify(config))
+      // The annotation is for a container that is made: a command in one gets the filter that is found here, or none.
+      fs.writeFileSync(`${home(boxId)}/seccomp.bpf`, filterOf(config))
     },
     forget: (boxId) => fs.rmSync(home(boxId), { recursive: true, force: true }),
     settled: async (boxId) => {
@@ -109,6 +126,23 @@ export async function compileSeccompFilter(crunPath: string, workDir: string, wa
   }
 }
 
+// The same container by another name: crun gives a terminal to the user of the configuration, not to that of the command.
+function makeAlias(home: string, alias: string, process: OciProcess): void {
+  fs.mkdirSync(alias, { mode: 0o700 })
+  try {
+    const config = JSON.parse(fs.readFileSync(`${home}/config.json`, 'utf8')) as OciConfig
+    fs.writeFileSync(`${alias}/config.json`, JSON.stringify({ ...config, process }))
+    for (const name of ['status', 'seccomp.bpf']) fs.symlinkSync(`${home}/${name}`, `${alias}/${name}`)
+  } catch (error) {
+    // The container has gone: crun is to find none by this name either.
+    if (!isErrno(error, 'ENOENT')) throw error
+  }
+}
+
+function filterOf({ annotations }: OciConfig): Buffer {
+  return Buffer.from(annotations?.[FILTER_ANNOTATION] ?? '', 'base64')
+}
+
 function readNotedPid(directory: string): number | null {
   try {
     const { pid } = JSON.parse(fs.readFileSync(`${directory}/status`, 'utf8')) as { pid?: unknown }
@@ -130,7 +164,7 @@ async function inDeadPipes<T>(work: (stdio: [number, number, number]) => Promise
   }
 }
 
-/** Arguments, and what is read at descriptor 3. */
+/** Arguments, and what is read at descriptor 3, or 4 with a terminal. */
 interface Command<Input = OciConfig | OciProcess> {
   args: readonly string[]
   input: Input
@@ -142,7 +176,9 @@ function launch(watcher: ExitWatcher, command: Command<string>, place: ExecPlace
   let pid: number
   try {
     const args = ['sh', '-c', ENTER, 'enter', ...place.entrances, '--', ...command.args]
-    const stdio = [...place.stdio, feed.readFd, report.writeFd]
+    const ours = [feed.readFd, report.writeFd]
+    const { stdio: first, terminal } = place
+    const stdio = terminal === undefined ? [...first, ...ours] : [...first, terminal.gateFd, ...ours, terminal.doorFd]
     pid = startProgram({ path: '/bin/sh', args, env: ENVIRONMENT, stdio })
   } catch (error) {
     for (const fd of [feed.writeFd, report.readFd]) closeFd(fd)

@@ -1,6 +1,6 @@
 import fs from 'node:fs'
 import { join } from 'node:path'
-import { collectOutput } from '../lib/output-collector.ts'
+import { collectOutput, createOutputCopy, type OutputCopy } from '../lib/output-collector.ts'
 import { OutputRing, readRingFile } from '../lib/output-ring.ts'
 import type {
   CollectedOutput,
@@ -27,13 +27,13 @@ export function createExecOutputs({ directory, keptBytes }: ExecOutputsOptions):
     readRingFile(execFile(directory, place, stream), { capacity: keptBytes, offset, maxBytes })
   return {
     read,
-    collect: (place, streams) => {
+    collect: (place, streams, copied = []) => {
       const ring = (stream: OutputStream): OutputRing => {
         const path = execFile(directory, place, stream)
         const onFile = (): void => makeExecDirectory(directory, place.boxId)
         return new OutputRing({ path, capacity: keptBytes, memoryBytes: RECORD_BYTES, onFile })
       }
-      return collectInto(streams, { stdout: ring('stdout'), stderr: ring('stderr') })
+      return collectInto(streams, { stdout: ring('stdout'), stderr: ring('stderr') }, copied)
     },
     follow: (place) => followFiles((range) => read(place, range), keptBytes),
     remove: async (place, streams = STREAMS) => {
@@ -47,8 +47,11 @@ export function createExecOutputs({ directory, keptBytes }: ExecOutputsOptions):
 function collectInto(
   streams: Parameters<ExecOutputs['collect']>[1],
   rings: Record<OutputStream, OutputRing>,
+  copied: readonly OutputStream[],
 ): CollectedOutput {
-  const { onOutput, settle, released, release } = collectOutput(streams, rings)
+  const copyOf = (stream: OutputStream): OutputCopy | null => (copied.includes(stream) ? createOutputCopy() : null)
+  const copies = { stdout: copyOf('stdout'), stderr: copyOf('stderr') }
+  const { onOutput, settle, released, release } = collectOutput(streams, rings, copies)
   const settled = async (ring: OutputRing): Promise<Uint8Array | null> => {
     if (!ring.isInFile) return ring.read(0, RECORD_BYTES).bytes
     await ring.sync()
@@ -56,6 +59,7 @@ function collectInto(
   }
   const fileBytesOf = (ring: OutputRing): number => (ring.isInFile ? ring.keptBytes : 0)
   return {
+    copies: { stdout: copies.stdout?.stream ?? null, stderr: copies.stderr?.stream ?? null },
     onOutput,
     released,
     release,

@@ -1,225 +1,116 @@
 import { mkdirSync, readdirSync, rmSync } from 'node:fs'
-import { ServiceError } from '../../shared/errors.ts'
 import { createLimiter } from '../../shared/locks.ts'
-import type { Logger } from '../../shared/log.ts'
-import type { HeldEnd, HeldExec } from '../ports/runtime.ts'
+import type { HeldExec } from '../ports/runtime.ts'
 import { execFile } from './exec-files.ts'
-import { connectHolder, type HolderLink, type HolderListener } from './holder-link.ts'
-import { killHolder } from './holder-process.ts'
-import {
-  type HeldCommand,
-  type HeldTask,
-  HOLDER_VERSION,
-  type HolderOptions,
-  holderPaths,
-  listHolders,
-  readExitNote,
-} from './holder-protocol.ts'
-import { startHolder } from './holder-start.ts'
+import { type Attach, attachToEntry, createHeldEntry, type EntryFacts, type HeldEntry } from './held-entry.ts'
+import { attachToFiles } from './held-output.ts'
+import type { Holder, HolderLinks } from './holder-links.ts'
+import { type ExecFiles, type HeldCommand, type HeldTask, HOLDER_VERSION, readExitNote } from './holder-protocol.ts'
 
 /** The commands that holders hold, for an agent. */
 export interface HeldExecs {
-  /** Finds the holders that run, and what those that do not have noted. */
-  open(): Promise<void>
   /** Starts a command, and a holder if none of this version runs. */
   start(task: NewTask): Promise<HeldExec>
   /** Those that run, and those that ended and are not forgotten. */
   list(): HeldExec[]
-  /** Resolves once the holders of a box's commands answer, or are no more. */
-  check(boxId: string): Promise<void>
-  /** Leaves what runs; waits for the end of what `isEnding`. */
-  close(isEnding: (held: HeldExec) => boolean): Promise<void>
+  /** Takes up what a holder holds. */
+  adopt(holder: Holder): void
+  onOutput(execIds: readonly string[]): void
+  /** Takes up what has ended, and was noted. */
+  readNotes(): void
 }
 
 /** A task whose input is encoded when it is sent. */
-type NewTask = Omit<HeldTask, 'stdin'> & { stdin: Uint8Array }
+export type NewTask = Omit<HeldTask, 'stdin'> & { stdin: Uint8Array }
 
 export interface HeldExecsDeps {
-  holder: HolderOptions
-  logger: Logger
-  /** Ends a command that no holder holds any more. */
-  endLost(held: HeldExec): Promise<void>
+  links: HolderLinks
+  execFiles: ExecFiles
+  attach: Attach
 }
 
-export function createHeldExecs(deps: HeldExecsDeps): HeldExecs {
-  return new HeldTable(deps)
-}
+export function createHeldExecs({ links, execFiles, attach }: HeldExecsDeps): HeldExecs {
+  const commands = new Map<string, Command>()
+  const largeStarts = createLimiter(LARGE_AT_ONCE)
 
-interface Entry extends HeldExec {
-  process: number | null
-  version: number
-  link: HolderLink | null
-  isEnded: boolean
-  listeners: Set<() => void>
-  settle(end: HeldEnd | null): void
-}
-
-class HeldTable implements HeldExecs {
-  readonly #deps: HeldExecsDeps
-  readonly #entries = new Map<string, Entry>()
-  readonly #links = new Map<number, HolderLink>()
-  readonly #largeStarts = createLimiter(LARGE_AT_ONCE)
-  #starting: Promise<HolderLink> | null = null
-  #isClosed = false
-
-  constructor(deps: HeldExecsDeps) {
-    this.#deps = deps
+  const add = (note: HeldCommand, holder: Pick<EntryFacts, 'version' | 'link'>): Command => {
+    const { boxId, execId } = note
+    const entry = createHeldEntry({ id: execId, boxId, ...holder })
+    const command = createCommand(note, entry, {
+      attach: async (typing) => {
+        const attached = await attachToEntry(entry, typing, attach)
+        if (attached !== null) return attached
+        // Until then its output is not whole.
+        await entry.ended
+        return attachToFiles(execFiles, note, note.terminal === true)
+      },
+      forget: async () => {
+        rmSync(execFile(execFiles.directory, note, 'exit'), { force: true })
+        drop(command)
+      },
+    })
+    commands.set(execId, command)
+    links.add(entry)
+    return command
   }
-
-  async open(): Promise<void> {
-    const { runDir } = this.#deps.holder
-    for (const version of listHolders(runDir)) {
-      const link = await this.#connect(version)
-      if (link === null && version !== HOLDER_VERSION) rmSync(holderPaths(runDir, version).socket, { force: true })
-    }
-    this.#readNotes()
+  const drop = ({ entry }: Command): void => {
+    commands.delete(entry.id)
+    links.remove(entry)
   }
-
-  start(task: NewTask): Promise<HeldExec> {
-    return isLarge(task) ? this.#largeStarts.run(() => this.#start(task)) : this.#start(task)
-  }
-
-  async #start(task: NewTask): Promise<HeldExec> {
-    const link = this.#links.get(HOLDER_VERSION) ?? (await this.#startHolder())
-    const entry = this.#add(task, { version: HOLDER_VERSION, link })
+  const start = async (task: NewTask): Promise<HeldExec> => {
+    const holder = await links.current()
+    const { boxId, execId } = task
+    const command = add({ boxId, execId, process: null, terminal: task.request.terminal !== undefined }, holder)
     try {
       const stdin = Buffer.from(task.stdin).toString('base64')
-      entry.process = await link.start({ ...task, stdin })
-      return entry
+      command.process = await holder.link.start({ ...task, stdin })
+      return command
     } catch (error) {
-      this.#entries.delete(task.execId)
+      drop(command)
       throw error
     }
   }
-
-  list(): HeldExec[] {
-    return [...this.#entries.values()]
-  }
-
-  async check(boxId: string): Promise<void> {
-    const links = new Set<HolderLink>()
-    for (const each of this.#entries.values()) if (each.boxId === boxId && each.link !== null) links.add(each.link)
-    await Promise.allSettled([...links].map((link) => link.check()))
-  }
-
-  async close(isEnding: (held: HeldExec) => boolean): Promise<void> {
-    const running = [...this.#entries.values()].filter(({ isEnded }) => !isEnded)
-    const ends = Promise.all(running.filter(isEnding).map(({ ended }) => ended))
-    await Promise.race([ends, after(END_MS)])
-    this.#isClosed = true
-    await Promise.all([...this.#links.values()].map((link) => link.leave(LEAVE_MS)))
-    this.#links.clear()
-  }
-
-  async #connect(version: number): Promise<HolderLink | null> {
-    const before = this.#links.get(version)
-    if (before !== undefined) return before
-    const { runDir } = this.#deps.holder
-    const listener: HolderListener = {
-      onSilence: () => {
-        if (killHolder(runDir, version)) this.#deps.logger.error('a holder did not answer, and was killed', { version })
-      },
-      onOutput: (execIds) => {
-        for (const id of execIds) for (const listener of this.#entries.get(id)?.listeners ?? []) listener()
-      },
-      onEnded: (execId, end) => this.#entries.get(execId)?.settle(end),
-      onClose: () => void this.#reconnect(version),
-    }
-    const link = await connectHolder(holderPaths(runDir, version).socket, listener)
-    if (link === null) return null
-    this.#links.set(version, link)
-    for (const command of link.held) {
-      const known = this.#entries.get(command.execId)
-      if (known === undefined) this.#add(command, { version, link })
-      else known.link = link
-    }
-    return link
-  }
-
-  // Either it ended, or what came from it could not be understood.
-  async #reconnect(version: number): Promise<void> {
-    this.#links.delete(version)
-    if (this.#isClosed) return
-    const { logger, endLost } = this.#deps
-    const orphans = [...this.#entries.values()].filter((entry) => entry.version === version && !entry.isEnded)
-    for (const entry of orphans) entry.link = null
-    try {
-      await this.#connect(version)
-    } catch (error) {
-      logger.error('a holder cannot be reached', { error })
-    }
-    const lost = orphans.filter((entry) => entry.link === null)
-    if (lost.length > 0) logger.error('a holder ended without a word', { commands: lost.length })
-    for (const entry of lost) {
-      const note = readExitNote(this.#deps.holder.execFiles.directory, entry)
-      if (note === null)
-        await endLost(entry).catch((error: unknown) => logger.error('a lost command goes on', { error }))
-      entry.settle(note?.end ?? null)
-    }
-  }
-
-  #startHolder(): Promise<HolderLink> {
-    this.#starting ??= this.#startOne().finally(() => {
-      this.#starting = null
-    })
-    return this.#starting
-  }
-
-  async #startOne(): Promise<HolderLink> {
-    const { holder, logger } = this.#deps
-    try {
-      await startHolder(holder, logger)
-      const link = await this.#connect(HOLDER_VERSION)
-      if (link !== null) return link
-      throw new Error('the holder does not answer')
-    } catch (error) {
-      const detail = 'Commands cannot be held now; the cause is logged under the request id.'
-      throw new ServiceError('runtime_unavailable', detail, { cause: error })
-    }
-  }
-
-  #readNotes(): void {
-    const { directory } = this.#deps.holder.execFiles
-    mkdirSync(directory, { recursive: true, mode: 0o700 })
-    for (const boxId of readdirSync(directory)) {
-      for (const name of readdirSync(`${directory}/${boxId}`)) {
-        const execId = /^(\w+)\.exit$/.exec(name)?.[1]
-        if (execId === undefined || this.#entries.has(execId)) continue
-        const note = readExitNote(directory, { boxId, execId })
-        if (note !== null) this.#add(note, { version: HOLDER_VERSION, link: null }).settle(note.end)
+  return {
+    start: (task) => (isLarge(task) ? largeStarts.run(() => start(task)) : start(task)),
+    list: () => [...commands.values()],
+    adopt: (holder) => {
+      for (const note of holder.link.held.commands) if (!commands.has(note.execId)) add(note, holder)
+    },
+    onOutput: (execIds) => {
+      for (const id of execIds) for (const listener of commands.get(id)?.listeners ?? []) listener()
+    },
+    readNotes: () => {
+      const { directory } = execFiles
+      mkdirSync(directory, { recursive: true, mode: 0o700 })
+      for (const boxId of readdirSync(directory)) {
+        for (const name of readdirSync(`${directory}/${boxId}`)) {
+          const execId = /^(\w+)\.exit$/.exec(name)?.[1]
+          if (execId === undefined || commands.has(execId)) continue
+          const note = readExitNote(directory, { boxId, execId })
+          if (note !== null) add(note, { version: HOLDER_VERSION, link: null }).entry.settle(note.end)
+        }
       }
-    }
+    },
   }
+}
 
-  #add({ boxId, execId, ...rest }: HeldCommand | NewTask, holder: { version: number; link: HolderLink | null }): Entry {
-    const { promise: ended, resolve } = Promise.withResolvers<HeldEnd | null>()
-    const listeners = new Set<() => void>()
-    const entry: Entry = {
-      ...holder,
-      boxId,
-      execId,
-      process: 'process' in rest ? rest.process : null,
-      ended,
-      isEnded: false,
-      listeners,
-      settle: (end) => {
-        entry.isEnded = true
-        resolve(end)
-      },
-      onOutput: (listener) => {
-        listeners.add(listener)
-        return () => listeners.delete(listener)
-      },
-      signal: async (name) => {
-        if (!entry.isEnded) await entry.link?.signal(execId, name)
-      },
-      forget: async () => {
-        rmSync(execFile(this.#deps.holder.execFiles.directory, entry, 'exit'), { force: true })
-        this.#entries.delete(execId)
-      },
-    }
-    this.#entries.set(execId, entry)
-    return entry
+interface Command extends HeldExec {
+  process: number | null
+  entry: HeldEntry
+  listeners: Set<() => void>
+}
+
+function createCommand(note: HeldCommand, entry: HeldEntry, acts: Pick<HeldExec, 'attach' | 'forget'>): Command {
+  const { boxId, execId, process } = note
+  const { ended, signal } = entry
+  const listeners = new Set<() => void>()
+  return {
+    ...{ boxId, execId, process, ended, signal, entry, listeners },
+    ...acts,
+    onOutput: (listener) => {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
   }
 }
 
@@ -229,11 +120,5 @@ function isLarge({ stdin, request: { command, environment } }: NewTask): boolean
   return parts.reduce((sum, { length }) => sum + length, 0) > LARGE_CHARACTERS
 }
 
-function after(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms).unref())
-}
-
 const LARGE_CHARACTERS = 64 * 1024
 const LARGE_AT_ONCE = 4
-const END_MS = 5_000
-const LEAVE_MS = 2_000

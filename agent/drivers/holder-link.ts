@@ -1,22 +1,29 @@
 import { connect, type Socket } from 'node:net'
 import { isErrorCode, ServiceError } from '../../shared/errors.ts'
 import { readJsonLines, writeJsonLine } from '../lib/json-lines.ts'
-import type { HeldEnd } from '../ports/runtime.ts'
+import type { HeldEnd, SessionFacts } from '../ports/runtime.ts'
 import {
   type HeldCommand,
+  type HeldSessionNote,
   type HeldTask,
   type HolderMessage,
   type HolderRequest,
   LINE_BYTES,
+  type SessionTask,
 } from './holder-protocol.ts'
 
 /** A connection to a holder. */
 export interface HolderLink {
   /** What it held when the connection was made. */
-  readonly held: readonly HeldCommand[]
+  readonly held: { commands: readonly HeldCommand[]; sessions: readonly HeldSessionNote[] }
   /** Resolves with the process in the box once the command runs; what is refused is a ServiceError. */
   start(task: HeldTask): Promise<number | null>
-  signal(execId: string, signal: NodeJS.Signals): Promise<void>
+  /** As `start`. */
+  open(task: SessionTask): Promise<number | null>
+  /** The sessions of a box. */
+  sessions(boxId: string): Promise<SessionFacts[]>
+  /** Of a command or session. */
+  signal(id: string, signal: NodeJS.Signals): Promise<void>
   /** Resolves once it answers. */
   check(): Promise<void>
   /** Says that this process goes; resolves when the holder has let go, after `deadlineMs` at most. */
@@ -28,7 +35,8 @@ export interface HolderListener {
   /** It does not answer, and would not come to its end by itself; what waits for it is refused once it has. */
   onSilence(): void
   onOutput(execIds: readonly string[]): void
-  onEnded(execId: string, end: HeldEnd | null): void
+  /** Of a command or session. */
+  onEnded(id: string, end: HeldEnd | null): void
   onClose(): void
 }
 
@@ -36,31 +44,13 @@ export interface HolderListener {
 export async function connectHolder(path: string, listener: HolderListener): Promise<HolderLink | null> {
   const socket = await tryConnect(path)
   if (socket === null) return null
-  const pending = new Map<number, { resolve(process: number | null): void; reject(error: unknown): void }>()
-  const first = Promise.withResolvers<HeldCommand[] | null>()
-  let nextId = 1
+  const first = Promise.withResolvers<HolderLink['held'] | null>()
+  const { ask, answer, refuseAll } = createQuestions(socket)
   let isLeaving = false
-  const ask = async (request: (id: number) => HolderRequest, late: Late): Promise<number | null> => {
-    const { promise, resolve, reject } = Promise.withResolvers<number | null>()
-    const id = nextId++
-    pending.set(id, { resolve, reject })
-    if (socket.destroyed) settleAll()
-    else writeJsonLine(socket, request(id))
-    return before(promise, late)
-  }
-  const settleAll = (): void => {
-    for (const { reject } of pending.values()) reject(gone())
-    pending.clear()
-  }
-  const answered = (id: number) => {
-    const waiting = pending.get(id)
-    pending.delete(id)
-    return waiting
-  }
   const take = (message: HolderMessage): void => {
-    if (message.type === 'held') first.resolve(message.commands)
-    else if (message.type === 'done') answered(message.id)?.resolve(message.process)
-    else if (message.type === 'failed') answered(message.id)?.reject(failureOf(message))
+    if (message.type === 'held') first.resolve({ commands: message.commands, sessions: message.sessions ?? [] })
+    else if (message.type === 'done' || message.type === 'sessions') answer(message.id)?.resolve(message)
+    else if (message.type === 'failed') answer(message.id)?.reject(failureOf(message))
     else if (message.type === 'output') listener.onOutput(message.execIds)
     else if (message.type === 'ended') listener.onEnded(message.execId, message.end)
   }
@@ -68,7 +58,7 @@ export async function connectHolder(path: string, listener: HolderListener): Pro
   readJsonLines(socket, LINE_BYTES, (value) => take(value as HolderMessage))
   const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()))
   void closed.then(() => {
-    settleAll()
+    refuseAll()
     first.resolve(null)
   })
   const silence: Late = { deadlineMs: ANSWER_MS, onLate: listener.onSilence }
@@ -84,9 +74,18 @@ export async function connectHolder(path: string, listener: HolderListener): Pro
   const check = (): Promise<void> => signal('', 'SIGCONT')
   // A box can make a start of its own slow; that is no silence, and must not cost the commands of others.
   const slowStart: Late = { deadlineMs: START_MS, onLate: () => void check().catch(() => undefined) }
+  const startWith = async (request: (id: number) => HolderRequest): Promise<number | null> => {
+    const started = await ask(request, slowStart)
+    return started.type === 'done' ? started.process : null
+  }
   return {
     held,
-    start: (task) => ask((id) => ({ type: 'start', id, task }), slowStart),
+    start: (task) => startWith((id) => ({ type: 'start', id, task })),
+    open: (task) => startWith((id) => ({ type: 'open', id, task })),
+    sessions: async (boxId) => {
+      const told = await ask((id) => ({ type: 'sessions', id, boxId }), silence)
+      return told.type === 'sessions' ? told.sessions : []
+    },
     signal,
     check,
     leave: async (deadlineMs) => {
@@ -99,7 +98,48 @@ export async function connectHolder(path: string, listener: HolderListener): Pro
   }
 }
 
-function tryConnect(path: string): Promise<Socket | null> {
+type Answer = Extract<HolderMessage, { type: 'done' | 'sessions' }>
+
+interface Questions {
+  ask(request: (id: number) => HolderRequest, late: Late): Promise<Answer>
+  /** Whoever asked the question `id`, who is told once. */
+  answer(id: number): Asker | undefined
+  /** No answer can come any more. */
+  refuseAll(): void
+}
+
+interface Asker {
+  resolve(answer: Answer): void
+  reject(error: unknown): void
+}
+
+function createQuestions(socket: Socket): Questions {
+  const pending = new Map<number, Asker>()
+  let nextId = 1
+  const refuseAll = (): void => {
+    for (const { reject } of pending.values()) reject(gone())
+    pending.clear()
+  }
+  return {
+    ask: async (request, late) => {
+      const { promise, resolve, reject } = Promise.withResolvers<Answer>()
+      const id = nextId++
+      pending.set(id, { resolve, reject })
+      if (socket.destroyed) refuseAll()
+      else writeJsonLine(socket, request(id))
+      return before(promise, late)
+    },
+    answer: (id) => {
+      const asker = pending.get(id)
+      pending.delete(id)
+      return asker
+    },
+    refuseAll,
+  }
+}
+
+/** A connection to the socket at `path`; null if nobody listens there. */
+export function tryConnect(path: string): Promise<Socket | null> {
   return new Promise((resolve, reject) => {
     const socket = connect(path)
     const fail = (error: NodeJS.ErrnoException): void => {
@@ -126,7 +166,8 @@ async function before<T>(promise: Promise<T>, { deadlineMs, onLate }: Late): Pro
   return promise.finally(() => clearTimeout(timer))
 }
 
-function failureOf({ code, detail }: { code: string | null; detail: string }): Error {
+/** What a holder refused, as the error to throw. */
+export function failureOf({ code, detail }: { code: string | null; detail: string }): Error {
   if (code === 'rate_limited') return new ServiceError(code, detail, { headers: { 'Retry-After': '1' } })
   if (isErrorCode(code)) return new ServiceError(code, detail)
   return new ServiceError('internal', 'The command could not be started; the cause is logged under the request id.', {

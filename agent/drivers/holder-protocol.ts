@@ -1,15 +1,34 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import type { OutputPlace } from '../ports/exec-outputs.ts'
-import type { ExecRequest, HeldEnd } from '../ports/runtime.ts'
+import type { ExecRequest, HeldEnd, SessionFacts, TerminalSize, Typing } from '../ports/runtime.ts'
 import { execFile } from './exec-files.ts'
 import type { BoxUser, OciConfig } from './oci-spec.ts'
 
 /**
  * Lines of JSON between agent and holder. A holder outlives the agent that started it, and may meet one of another version:
- * each version has a socket of its own, `holder-<version>.sock`. An agent starts commands only in the holder of its version,
- * beside which others run until they hold nothing. All messages but `start` are the same in every version, for ever.
+ * each version has a socket of its own, `holder-<version>.sock`. An agent starts commands and sessions only in the holder of
+ * its version, beside which others run until they hold nothing. All messages but `start` and `open` are the same in every
+ * version, for ever.
  */
-export const HOLDER_VERSION = 1
+export const HOLDER_VERSION = 3
+
+/** The first version that lets agents attach to what it holds, as all later ones do. */
+export const ATTACH_VERSION = 2
+
+/** What bounds what is held, and those who are attached to it. */
+export const HELD_LIMITS = {
+  sessionsPerBox: 16,
+  /** Of a holder, those that ended and still have viewers included. */
+  sessions: 256,
+  /** Of one session or command. */
+  viewersEach: 64,
+  /** Of a holder. What a box may have of them the agent sees to: each is of a WebSocket, of which it takes as many. */
+  viewers: 1024,
+  /** Of a holder: input that its commands have not read yet. */
+  unreadInputBytes: 64 * 1024 ** 2,
+  /** Kept of a terminal for those who attach. */
+  replayBytes: 256 * 1024,
+} as const
 
 /** What a holder is told at its start, as its only argument; no secrets. */
 export interface HolderOptions {
@@ -25,8 +44,9 @@ export interface ExecFiles {
   keptBytes: number
 }
 
-/** A command to start. */
-export interface HeldTask extends OutputPlace {
+/** What commands and sessions are started with. */
+interface StartTask {
+  boxId: string
   idBase: number
   user: BoxUser
   request: ExecRequest
@@ -34,32 +54,61 @@ export interface HeldTask extends OutputPlace {
   /** What crun noted of the box, and what else it reads of it. */
   crunStatus: string
   config: OciConfig
+}
+
+/** A command to start. */
+export interface HeldTask extends StartTask, OutputPlace {
   /** Base64. */
   stdin: string
+  /** Whether its input stays open after `stdin`. */
+  keepsInput: boolean
   timeoutMs: number | null
 }
 
-/** What the agent asks; `id` comes back in the answer. `leave` has none: the agent goes. */
+/** A session to start. */
+export interface SessionTask extends StartTask {
+  sessionId: string
+  name: string
+  request: ExecRequest & { terminal: TerminalSize }
+}
+
+/**
+ * What the agent asks; `id` comes back in the answer. `leave` has none: the agent goes. With `attach` the connection belongs
+ * to one viewer: once it is `attached`, frames (holder-frames.ts) take the place of lines, in both directions. A session is
+ * signalled, attached to and told of as ended by its own id, in the place of a command's.
+ */
 export type HolderRequest =
   | { type: 'start'; id: number; task: HeldTask }
+  | { type: 'open'; id: number; task: SessionTask }
   | { type: 'signal'; id: number; execId: string; signal: NodeJS.Signals }
+  | { type: 'sessions'; id: number; boxId: string }
+  | { type: 'attach'; id: number; execId: string; typing: Typing }
   | { type: 'leave' }
 
 /** What the holder says: first `held`, what runs or starts now. `code` is a ServiceError's, or null. */
 export type HolderMessage =
-  | { type: 'held'; commands: HeldCommand[] }
+  | { type: 'held'; commands: HeldCommand[]; sessions?: HeldSessionNote[] }
   | { type: 'done'; id: number; process: number | null }
+  | { type: 'sessions'; id: number; sessions: SessionFacts[] }
+  | { type: 'attached'; id: number; terminal: boolean }
   | { type: 'failed'; id: number; code: string | null; detail: string }
   | { type: 'output'; execIds: string[] }
   | { type: 'ended'; execId: string; end: HeldEnd | null }
 
 export interface HeldCommand extends OutputPlace {
   process: number | null
+  /** Absent is false. */
+  terminal?: boolean
+}
+
+export interface HeldSessionNote {
+  sessionId: string
+  boxId: string
+  name: string
 }
 
 /** The note of how a held command ended, written before anybody is told. */
-export interface ExitNote extends OutputPlace {
-  process: number | null
+export interface ExitNote extends HeldCommand {
   end: HeldEnd
 }
 
@@ -77,7 +126,7 @@ export function listHolders(runDir: string): number[] {
   })
 }
 
-/** The name of a held command's cgroup. */
+/** The name of the cgroup of a held command, or of a session. */
 export function heldCgroup(execId: string): string {
   return `held-${execId}`
 }

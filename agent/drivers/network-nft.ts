@@ -2,26 +2,13 @@ import { mkdirSync, rmSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ServiceError } from '../../shared/errors.ts'
 import type { Logger } from '../../shared/log.ts'
-import { watchRemovedTables } from '../lib/syscalls-netlink.ts'
 import type { Network, NetworkMember, NetworkProblem, NetworkSlot } from '../ports/network.ts'
 import { claimInstance, HOST_CLAIMS_DIR, releaseInstance } from './host-claim.ts'
-import {
-  createHostsFiles,
-  type HostsFiles,
-  type ResolverSettings,
-  resolvConfText,
-  writeInPlace,
-} from './network-files.ts'
-import {
-  assertSubnetIsFree,
-  enableForwarding,
-  inhabitedSlots,
-  outboundMtu,
-  readResolvers,
-  slotInterfaces,
-} from './network-host.ts'
-import { findNetworkProblems, packetFilterRemoved } from './network-problems.ts'
+import { createHostsFiles, type HostsFiles } from './network-files.ts'
+import { assertSubnetIsFree, enableForwarding, inhabitedSlots, outboundMtu, slotInterfaces } from './network-host.ts'
+import { findNetworkProblems } from './network-problems.ts'
 import { isSlotSubnet, planSlot, SLOTS_MAX, slotOfInterface } from './network-slots.ts'
+import { type NetworkUpkeep, openNetworkUpkeep } from './network-upkeep.ts'
 import { tableName } from './nft-rules.ts'
 import { createPacketFilter, type PacketFilter } from './packet-filter.ts'
 import { createSlotFactory, type PreparedSlot, type SlotFactory } from './slot-factory.ts'
@@ -64,7 +51,7 @@ interface Parts {
   factory: SlotFactory
   pool: SlotPool<PreparedSlot>
   hosts: HostsFiles
-  removals: { close(): void }
+  upkeep: NetworkUpkeep
 }
 
 interface Admission {
@@ -85,10 +72,6 @@ class NftNetwork implements Network {
   /** Slots whose interface an earlier process left with somebody inside, and that nobody adopted yet. */
   readonly #unadopted = new Set<number>()
   #parts: Parts | null = null
-  #resolvers: ResolverSettings = { nameservers: [], otherLines: [] }
-  #watch: NodeJS.Timeout | undefined
-  /** When the rules were last found removed, in the milliseconds of `performance.now`. */
-  #removedAt = -Infinity
 
   constructor(settings: NftNetworkSettings) {
     this.#settings = settings
@@ -100,9 +83,9 @@ class NftNetwork implements Network {
     mkdirSync(runDir, { recursive: true, mode: 0o711 })
     const factory = createSlotFactory({ mtu: outboundMtu(), logger })
     const instance = await claimInstance(HOST_CLAIMS_DIR, { instanceId, dataDir })
-    this.#resolvers = readResolvers(dns)
-    writeInPlace(this.#resolvFile(), resolvConfText(this.#resolvers))
-    const resolvers = this.#resolvers.nameservers
+    const table = tableName(instance)
+    const upkeep = openNetworkUpkeep({ resolvFile: this.#resolvFile(), dns, table, logger })
+    const resolvers = upkeep.nameservers()
     const filter = createPacketFilter({ rules: { instance, subnet, egress, allowPrivate, resolvers }, logger })
     const pool = this.#createPool(factory, instance)
     const first = this.#takeStock(instance, pool)
@@ -114,13 +97,12 @@ class NftNetwork implements Network {
       factory,
       pool,
       hosts: createHostsFiles(`${runDir}/hosts`, (one) => live.has(one)),
-      removals: watchRemovedTables(() => this.#look(parts)),
+      upkeep,
     }
     enableForwarding()
     this.#parts = parts
     parts.pool.start(first)
-    this.#watch = setInterval(() => this.#look(parts), WATCH_MS)
-    this.#watch.unref()
+    upkeep.start(filter, () => this.#releaseDeserted(parts))
   }
 
   async join(member: NetworkMember): Promise<NetworkSlot> {
@@ -152,21 +134,22 @@ class NftNetwork implements Network {
     parts.pool.give(slot, member.project)
   }
 
+  async addressOf(boxId: string): Promise<string | null> {
+    return (await this.#memberships.get(boxId)?.catch(() => undefined))?.slot.address ?? null
+  }
+
   async problems(): Promise<NetworkProblem[]> {
-    const parts = this.#opened()
+    const { upkeep } = this.#opened()
     const { subnet, egress } = this.#settings
-    this.#healFilter(parts)
-    const isRecent = performance.now() - this.#removedAt < REMOVAL_TOLD_MS
-    const removed = isRecent ? [packetFilterRemoved(tableName(parts.instance))] : []
-    return [...removed, ...(await findNetworkProblems({ subnet, egress, nameservers: this.#resolvers.nameservers }))]
+    const removed = upkeep.check()
+    return [...removed, ...(await findNetworkProblems({ subnet, egress, nameservers: upkeep.nameservers() }))]
   }
 
   async close({ release }: { release: boolean }): Promise<void> {
     const parts = this.#parts
     if (!parts) return
     this.#parts = null
-    clearInterval(this.#watch)
-    parts.removals.close()
+    parts.upkeep.close()
     await parts.pool.stop()
     await Promise.allSettled(this.#memberships.values())
     if (release) await this.#removeEverything(parts)
@@ -238,32 +221,6 @@ class NftNetwork implements Network {
     return { index, userNamespace, networkNamespace, idBase, address, hostsFile, resolvFile: this.#resolvFile() }
   }
 
-  /** What others may have changed since the last look: the rules, the host's resolvers, boxes that ended unadopted. */
-  #look(parts: Parts): void {
-    try {
-      this.#healFilter(parts)
-      this.#followResolvers(parts)
-      this.#releaseDeserted(parts)
-    } catch (error) {
-      this.#settings.logger.error('network could not be looked after', { error })
-    }
-  }
-
-  #healFilter({ filter }: Parts): void {
-    if (!filter.heal()) return
-    this.#removedAt = performance.now()
-    this.#settings.logger.warn('packet filter was removed by another program; loaded it again')
-  }
-
-  #followResolvers({ filter }: Parts): void {
-    const resolvers = readResolvers(this.#settings.dns)
-    const text = resolvConfText(resolvers)
-    if (text === resolvConfText(this.#resolvers)) return
-    this.#resolvers = resolvers
-    writeInPlace(this.#resolvFile(), text)
-    filter.setResolvers(resolvers.nameservers)
-  }
-
   /** Frees the slots of boxes that ended without having been adopted. */
   #releaseDeserted({ instance, pool, filter, hosts }: Parts): void {
     if (this.#unadopted.size === 0) return
@@ -290,8 +247,6 @@ class NftNetwork implements Network {
   }
 }
 
-const REMOVAL_TOLD_MS = 600_000
-const WATCH_MS = 5_000
 const VANISH_MS = 3_000
 const VANISH_STEP_MS = 10
 /** Slots kept after a burst: each holds a little kernel memory and spares the next box some milliseconds. */

@@ -1,16 +1,16 @@
-import { Socket } from 'node:net'
-import { Readable, type Writable } from 'node:stream'
 import { ServiceError } from '../../shared/errors.ts'
 import type { Logger } from '../../shared/log.ts'
-import { changeOwner, closeFd, openPipe } from '../lib/syscalls.ts'
 import type { ChildStatus } from '../lib/syscalls-children.ts'
 import type { ExecExit, ExecRequest, RunningExec } from '../ports/runtime.ts'
 import type { BoxCgroups } from './box-cgroup.ts'
 import { readInnerPid } from './box-handle.ts'
 import { signalMembers } from './box-signals.ts'
 import { CRUN_COMMAND, type Crun, type CrunOutcome } from './crun.ts'
+import { type ExecEnds, type ExecStreams, openPipes } from './exec-pipes.ts'
+import { openTerminal } from './exec-terminal.ts'
 import type { ExitWatcher } from './exit-watcher.ts'
 import { type BoxUser, buildExecProcess, type FileLimit } from './oci-spec.ts'
+import { shownName } from './terminal-gate.ts'
 
 export interface ExecDeps {
   crun: Crun
@@ -18,6 +18,8 @@ export interface ExecDeps {
   watcher: ExitWatcher
   logger: Logger
   fileLimit: FileLimit
+  /** Of this process alone, in memory. */
+  workDir: string
   /** A name for the command's cgroup that no other command has. */
   nextName(): string
 }
@@ -35,38 +37,53 @@ export interface ExecTask {
 }
 
 /**
- * Starts a command in a cgroup of its own. A program that cannot be started ends with 127 or 126 and a line on stderr.
+ * Starts a command in a cgroup of its own. A program that cannot be started ends with 127 or 126 and a line on stderr, or on
+ * its terminal.
  * Exit and signal are told apart as the kernel does: the command is this process's child. `outOfMemory` says that it ended
  * by SIGKILL (or a shell's 137) that was not sent here, when the kernel ended a process of the box for want of memory.
  */
 export async function startExec(deps: ExecDeps, task: ExecTask): Promise<RunningExec> {
   const { crun, cgroups } = deps
   const name = deps.nextName()
-  const pipes = openPipes(task)
+  const ends = openEnds(deps, task)
   const oomKillsBefore = cgroups.oomKills(task.boxId)
   let outcome: CrunOutcome
   try {
     createExecCgroup(deps, task.boxId, name)
-    const process = buildExecProcess({ ...task.request, cwd: task.cwd }, task.user, deps.fileLimit)
     const entrances = cgroups.entrances(task.boxId, name)
-    outcome = await crun.exec(task.boxId, process, { entrances, stdio: pipes.theirs })
+    outcome = await crun.exec(task.boxId, ends.process, { entrances, ...ends.theirs })
   } catch (error) {
-    pipes.closeAll()
+    ends.close()
     throw error
   }
-  pipes.closeTheirs()
   const { pid, message } = outcome
-  if (pid === null || message !== '') return failedExec(deps, task, { name, pipes, outcome, oomKillsBefore })
-  return watchExec(deps, task, { name, pipes, pid, oomKillsBefore })
+  if (pid === null || message !== '') return failedExec(deps, task, { name, ends, outcome, oomKillsBefore })
+  const streams = await openStreams(deps, task, { name, ends, pid })
+  return watchExec(deps, task, { name, streams, pid, oomKillsBefore })
 }
 
-/** The line on stderr and the exit code for a program that crun could not start, from what crun said. A pure function. */
-export function explainFailedStart(message: string, program: string, cwd: string): { exitCode: number; line: string } {
+/**
+ * The line on stderr and the exit code for a program that crun could not start, from what crun said; null for the program where
+ * a gate before a terminal starts it, so that all else is the terminal's fault. A pure function.
+ */
+export function explainFailedStart(
+  message: string,
+  program: string | null,
+  cwd: string,
+): { exitCode: number; line: string } {
   const reason = message.split(': ').at(-1) || 'for a reason of the host'
   if (message.startsWith('chdir ')) return { exitCode: 127, line: `boxyard: cannot enter ${cwd}: ${reason}\n` }
+  if (program === null) return { exitCode: 126, line: `boxyard: the box cannot make a terminal: ${reason}\n` }
   if (message.startsWith('executable file ') || /No such file or directory$/.test(message))
-    return { exitCode: 127, line: `boxyard: ${program}: not found\n` }
-  return { exitCode: 126, line: `boxyard: ${program}: cannot be started: ${reason}\n` }
+    return { exitCode: 127, line: `boxyard: ${shownName(program)}: not found\n` }
+  return { exitCode: 126, line: `boxyard: ${shownName(program)}: cannot be started: ${reason}\n` }
+}
+
+function openEnds({ workDir, fileLimit }: ExecDeps, { request, cwd, idBase, user }: ExecTask): ExecEnds {
+  const process = buildExecProcess({ ...request, cwd }, user, fileLimit)
+  if (request.terminal !== undefined) return openTerminal(workDir, process)
+  const isMerged = request.mergesOutput === true
+  return openPipes(process, { uid: idBase + user.uid, gid: idBase + user.gid, isMerged })
 }
 
 function createExecCgroup({ cgroups }: ExecDeps, boxId: string, name: string): void {
@@ -77,65 +94,43 @@ function createExecCgroup({ cgroups }: ExecDeps, boxId: string, name: string): v
   }
 }
 
-interface ExecPipes {
-  theirs: [number, number, number]
-  closeTheirs(): void
-  closeAll(): void
-  stdin(): Writable
-  stdout(): Readable
-  stderr(): Readable
-}
-
-// The pipes belong to the user, so that /dev/stdout and its kin can be opened anew.
-function openPipes({ idBase, user }: ExecTask): ExecPipes {
-  const [input, output, error] = [openPipe(), openPipe(), openPipe()]
-  for (const { readFd } of [input, output, error]) changeOwner(readFd, idBase + user.uid, idBase + user.gid)
-  const theirs: [number, number, number] = [input.readFd, output.writeFd, error.writeFd]
-  const closeTheirs = (): void => theirs.forEach(closeFd)
-  return {
-    theirs,
-    closeTheirs,
-    closeAll: () => [...theirs, input.writeFd, output.readFd, error.readFd].forEach(closeFd),
-    stdin: () => guarded(new Socket({ fd: input.writeFd, readable: false, writable: true })),
-    stdout: () => guarded(new Socket({ fd: output.readFd, readable: true, writable: false })),
-    stderr: () => guarded(new Socket({ fd: error.readFd, readable: true, writable: false })),
-  }
-}
-
-// A box that closes its end, or is killed, is no fault of whoever reads and writes here.
-function guarded(socket: Socket): Socket {
-  return socket.on('error', () => undefined)
-}
-
 async function failedExec(deps: ExecDeps, task: ExecTask, start: FailedStart): Promise<RunningExec> {
   const { cgroups, watcher, logger } = deps
-  const { name, pipes, outcome } = start
-  // Nothing but crun has written so far, and its words are not the command's.
-  pipes.stderr().destroy()
-  const [stdin, stdout] = [pipes.stdin(), pipes.stdout()]
+  const { name, ends, outcome } = start
   const { pid } = outcome
-  if (outcome.wasKilled) endLeft({ cgroups, watcher }, task.boxId, name)
-  else if (pid !== null) await new Promise((resolve) => watcher.watch(pid, resolve))
+  if (pid === null) endLeft({ cgroups, watcher }, task.boxId, name)
+  else await new Promise((resolve) => watcher.watch(pid, resolve))
   watcher.collectStrays(CRUN_COMMAND)
   await dissolve({ cgroups, logger }, task.boxId, name)
   if (!task.isRunning()) {
-    stdin.destroy()
-    stdout.destroy()
+    ends.close()
     throw new ServiceError('box_not_running', 'The box is not running.')
   }
   const outOfMemory = outcome.wasKilled && cgroups.isOutOfMemory(task.boxId, start.oomKillsBefore)
-  const { exitCode, line } = explainFailedStart(outcome.message, task.request.command[0] ?? '', task.cwd)
+  const { command, terminal } = task.request
+  const program = terminal === undefined ? (command[0] ?? '') : null
+  const { exitCode, line } = explainFailedStart(outcome.message, program, task.cwd)
   const exit: ExecExit = outcome.wasKilled
     ? { exitCode: null, signal: 'SIGKILL', outOfMemory }
     : { exitCode, signal: null, outOfMemory }
   return {
     cwd: task.cwd,
     process: Promise.resolve(null),
-    stdin,
-    stdout,
-    stderr: Readable.from(outcome.wasKilled ? [] : [Buffer.from(line)]),
+    ...ends.refuse(outcome.wasKilled ? '' : line),
     exited: Promise.resolve(exit),
     signal: () => Promise.resolve(),
+  }
+}
+
+async function openStreams(deps: ExecDeps, { boxId }: ExecTask, start: OpenedStart): Promise<ExecStreams> {
+  const { name, ends, pid } = start
+  try {
+    return ends.open()
+  } catch (error) {
+    deps.cgroups.killExec(boxId, name)
+    await new Promise((resolve) => deps.watcher.watch(pid, resolve))
+    await dissolve(deps, boxId, name)
+    throw error
   }
 }
 
@@ -148,7 +143,7 @@ export async function dissolve({ cgroups, logger }: CgroupDeps, boxId: string, n
   }
 }
 
-// Where crun alone was killed, for want of memory, it may have left the program behind, which nobody knows.
+// Where crun alone failed, or was killed for want of memory, it may have left the program behind, which nobody knows.
 function endLeft({ cgroups, watcher }: Pick<ExecDeps, 'cgroups' | 'watcher'>, boxId: string, name: string): void {
   const left = cgroups.execProcesses(boxId, name)
   cgroups.killExec(boxId, name)
@@ -157,7 +152,7 @@ function endLeft({ cgroups, watcher }: Pick<ExecDeps, 'cgroups' | 'watcher'>, bo
 
 function watchExec({ cgroups, watcher, logger }: ExecDeps, task: ExecTask, start: GoodStart): RunningExec {
   const { boxId } = task
-  const { name, pid, pipes, oomKillsBefore } = start
+  const { name, pid, streams, oomKillsBefore } = start
   let isOver = false
   let isKilledHere = false
   const innerPid = readInnerPid(pid)
@@ -169,6 +164,7 @@ function watchExec({ cgroups, watcher, logger }: ExecDeps, task: ExecTask, start
       const isRecent = cgroups.isOutOfMemory(boxId, oomKillsBefore)
       const isOutOfMemory = isRecent && !isKilledHere && isKill(status)
       unwatchMemory()
+      if (task.request.endsWhole === true) cgroups.killExec(boxId, name)
       void dissolve({ cgroups, logger }, boxId, name)
       resolve(exitOf(status, isOutOfMemory))
     })
@@ -176,9 +172,7 @@ function watchExec({ cgroups, watcher, logger }: ExecDeps, task: ExecTask, start
   return {
     cwd: task.cwd,
     process: Promise.resolve(innerPid),
-    stdin: pipes.stdin(),
-    stdout: pipes.stdout(),
-    stderr: pipes.stderr(),
+    ...streams,
     exited,
     signal: (signal) => {
       if (isOver) return Promise.resolve()
@@ -195,14 +189,20 @@ type CgroupDeps = Pick<ExecDeps, 'cgroups' | 'logger'>
 
 interface FailedStart {
   name: string
-  pipes: ExecPipes
+  ends: ExecEnds
   outcome: CrunOutcome
   oomKillsBefore: number
 }
 
+interface OpenedStart {
+  name: string
+  ends: ExecEnds
+  pid: number
+}
+
 interface GoodStart {
   name: string
-  pipes: ExecPipes
+  streams: ExecStreams
   pid: number
   oomKillsBefore: number
 }

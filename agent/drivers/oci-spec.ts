@@ -16,6 +16,9 @@ export interface BoxParts {
   cgroupVersion: 1 | 2
 }
 
+/** What a container's configuration says of a box; one of a pod has the hostname of that. */
+export type BoxInit = Pick<BoxSpec, 'environment'> & { hostname?: string }
+
 /** Who a command runs as: numbers of the box's own users. */
 export interface BoxUser {
   uid: number
@@ -33,10 +36,10 @@ export interface FileLimit {
 }
 
 /** The OCI configuration of a box, as `config.json` has it. A pure function. */
-export function buildBoxConfig(spec: BoxSpec, parts: BoxParts): OciConfig {
+export function buildBoxConfig(spec: BoxInit, parts: BoxParts): OciConfig {
   return {
     ...buildExecConfig(parts.seccompFilter),
-    hostname: spec.hostname,
+    ...(spec.hostname === undefined ? {} : { hostname: spec.hostname }),
     root: { path: parts.stagedRoot, readonly: false },
     process: {
       ...PROCESS,
@@ -75,7 +78,7 @@ export function buildBoxConfig(spec: BoxSpec, parts: BoxParts): OciConfig {
 export function buildExecConfig(seccompFilter: string): OciConfig {
   return {
     ociVersion: '1.0.2',
-    annotations: { 'run.oci.seccomp_bpf_data': seccompFilter },
+    annotations: { [FILTER_ANNOTATION]: seccompFilter },
     linux: {
       namespaces: [...NEW_NAMESPACES, 'user', 'network'].map((type) => ({ type })),
       seccomp: STUB_SECCOMP,
@@ -83,12 +86,18 @@ export function buildExecConfig(seccompFilter: string): OciConfig {
   }
 }
 
-/** The OCI process of a command. USER and HOME come from the user, PATH from a default, unless given. A pure function. */
+/**
+ * The OCI process of a command. USER and HOME come from the user, PATH and, with a terminal, TERM from a default, unless
+ * given. A pure function.
+ */
 export function buildExecProcess(request: ExecRequest & { cwd: string }, user: BoxUser, files: FileLimit): OciProcess {
   const environment: Record<string, string> = { PATH: DEFAULT_PATH, HOME: user.home }
   if (user.name !== null) environment.USER = user.name
+  const { terminal } = request
+  if (terminal !== undefined) environment.TERM = DEFAULT_TERM
   return {
     ...PROCESS,
+    ...(terminal === undefined ? {} : { terminal: true, consoleSize: { width: terminal.cols, height: terminal.rows } }),
     user: { uid: user.uid, gid: user.gid, additionalGids: [...user.additionalGids] },
     args: [...request.command],
     env: environmentList({ ...environment, ...request.environment }),
@@ -118,6 +127,8 @@ export function buildCompileConfig(root: string, seccomp: unknown): OciConfig {
   }
 }
 
+/** Under which crun takes a compiled seccomp filter, base64. */
+export const FILTER_ANNOTATION = 'run.oci.seccomp_bpf_data'
 /** Where the reaper is in a box: on a tmpfs, so that nothing of it stays in the root. */
 export const INIT_PATH = '/run/boxyard/init'
 /** Directories that must be in a root for the mounts of a box. */
@@ -134,6 +145,7 @@ function capabilitySets(bounding: readonly string[], granted: readonly string[])
 /** The part of the OCI process object that we use. */
 export interface OciProcess {
   terminal: boolean
+  consoleSize?: { width: number; height: number }
   noNewPrivileges: boolean
   user: { uid: number; gid: number; additionalGids?: number[] }
   args: string[]
@@ -168,6 +180,7 @@ export interface OciConfig {
 }
 
 const DEFAULT_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
+const DEFAULT_TERM = 'xterm-256color'
 const COMMAND_OOM_SCORE = 500
 const NEW_NAMESPACES = ['pid', 'mount', 'ipc', 'uts', 'cgroup']
 const PROCESS = { terminal: false, noNewPrivileges: true }

@@ -1,7 +1,11 @@
 import type { BoxRecord, BoxStore, MountConflict, MountRecord } from '../ports/store.ts'
-import type { Database, Row } from './sqlite-database.ts'
+import type { Tombstone } from '../ports/tombstone.ts'
+import { boxOf, replaceBox, storedBox } from './sqlite-box-record.ts'
+import type { Database } from './sqlite-database.ts'
 import { isOneWriterConflict } from './sqlite-errors.ts'
 import { listPage } from './sqlite-lists.ts'
+import { removeSnapshots } from './sqlite-snapshots.ts'
+import { commitSwap, commitWish } from './sqlite-swap.ts'
 import { insertTombstone } from './sqlite-tombstones.ts'
 import { touchVolumes } from './sqlite-volumes.ts'
 
@@ -9,36 +13,49 @@ import { touchVolumes } from './sqlite-volumes.ts'
 export function createBoxStore(database: Database): BoxStore {
   return {
     insert: async (record) =>
-      withMounts(database, record, () => {
+      withMounts(database, record, (current) => {
         const sql = `INSERT INTO boxes (id, project, name, version, status, record) VALUES (?, ?, ?, ?, ?, ?)
           ON CONFLICT (project, name) DO NOTHING`
-        const { id, project, name, version } = record
-        if (database.run(sql, id, project, name, version, ...stored(record)) === 0) return 'name_taken'
+        const { id, project, name, version } = current
+        if (database.run(sql, id, project, name, version, ...storedBox(current)) === 0) return 'name_taken'
         database.run('DELETE FROM tombstones WHERE id = ?', id)
         return 'stored'
       }),
     get: async (project, name) =>
-      recordOf(database.get('SELECT record FROM boxes WHERE project = ? AND name = ?', project, name)),
-    byId: async (id) => recordOf(database.get('SELECT record FROM boxes WHERE id = ?', id)),
-    replace: async (record) => replace(database, record),
+      boxOf(database.get('SELECT record FROM boxes WHERE project = ? AND name = ?', project, name)),
+    byId: async (id) => boxOf(database.get('SELECT record FROM boxes WHERE id = ?', id)),
+    replace: async (record, effects) => {
+      if (effects === undefined) return replaceBox(database, record)
+      return database.transaction(() => {
+        if (!replaceBox(database, record)) return false
+        for (const tombstone of effects.buries) insertTombstone(database, tombstone)
+        return true
+      })
+    },
+    wish: async (record) => commitWish(database, record),
     replaceMounts: async (record) =>
-      withMounts(database, record, () => (replace(database, record) ? 'stored' : 'changed')),
+      withMounts(database, record, (current) => (replaceBox(database, current) ? 'stored' : 'changed')),
     remove: async (id, version, tombstone) =>
       database.freeing(() =>
         database.transaction(() => {
-          if (database.run('DELETE FROM boxes WHERE id = ? AND version = ?', id, version) === 0) return false
+          const row = database.get('SELECT record FROM boxes WHERE id = ? AND version = ?', id, version)
+          if (row === null) return null
+          database.run('DELETE FROM boxes WHERE id = ?', id)
           database.run('DELETE FROM execs WHERE box_id = ?', id)
+          database.run('DELETE FROM services WHERE box_id = ?', id)
           touchVolumes(database, storedVolumes(database, id), tombstone.createdAt)
           database.run('DELETE FROM attachments WHERE box_id = ?', id)
-          insertTombstone(database, tombstone)
-          return true
+          const all = [tombstone, ...begunBy(boxOf(row), tombstone.createdAt)]
+          for (const each of all) insertTombstone(database, each)
+          return [...all, ...removeSnapshots(database, id, tombstone.createdAt)]
         }),
       ),
+    swap: async (swap) => commitSwap(database, swap),
     list: async (query) => {
       const { rows, hasMore } = listPage(database, 'boxes', query)
-      return { records: rows.flatMap((row) => recordOf(row) ?? []), hasMore }
+      return { records: rows.flatMap((row) => boxOf(row) ?? []), hasMore }
     },
-    all: async () => database.all('SELECT record FROM boxes ORDER BY id').flatMap((row) => recordOf(row) ?? []),
+    all: async () => database.all('SELECT record FROM boxes ORDER BY id').flatMap((row) => boxOf(row) ?? []),
     countByStatus: async () => {
       const counts = { pending: 0, running: 0, stopped: 0, unknown: 0 }
       for (const row of database.all('SELECT status, count(*) AS n FROM boxes GROUP BY status')) {
@@ -49,21 +66,22 @@ export function createBoxStore(database: Database): BoxStore {
   }
 }
 
-/** Compare-and-set of a record that keeps the mounts it has. */
-function replace(database: Database, record: BoxRecord): boolean {
-  const sql = 'UPDATE boxes SET version = ?, status = ?, record = ? WHERE id = ? AND version = ?'
-  return database.run(sql, record.version, ...stored(record), record.id, record.version - 1) === 1
+/** What a restore has made that is not in its place yet. */
+function begunBy(record: BoxRecord | null, now: number): Tombstone[] {
+  const wish = record?.restore
+  const subvolumes = wish ? [wish.root, ...wish.data.map(({ subvolume }) => subvolume)] : []
+  return subvolumes.map((root) => ({ id: root, root, createdAt: now }))
 }
 
 /** Writes a record by `write`, and what it says of mounts, all or nothing. */
 function withMounts<T extends string>(
   database: Database,
   record: BoxRecord,
-  write: () => T | 'stored',
+  write: (current: BoxRecord) => T | 'stored',
 ): T | 'stored' | MountConflict {
   try {
     return database.transaction(() => {
-      const outcome = write()
+      const outcome = write(withSubvolumes(database, record))
       if (outcome === 'stored') storeMounts(database, record)
       return outcome
     })
@@ -72,6 +90,16 @@ function withMounts<T extends string>(
     if (isOneWriterConflict(error)) return 'volume_in_use'
     throw error
   }
+}
+
+// A restore may have given a volume another subvolume since it was looked up.
+function withSubvolumes(database: Database, record: BoxRecord): BoxRecord {
+  const sql = "SELECT record ->> '$.subvolume' AS subvolume FROM volumes WHERE id = ?"
+  const mounts = record.mounts.map((mount) => {
+    const row = database.get(sql, mount.volumeId)
+    return row ? { ...mount, subvolume: String(row.subvolume) } : mount
+  })
+  return { ...record, mounts }
 }
 
 function storeMounts(database: Database, { id, mounts, updatedAt }: BoxRecord): void {
@@ -94,14 +122,6 @@ function insertAttachment(database: Database, boxId: string, { volumeId, path, r
 function storedVolumes(database: Database, boxId: string): string[] {
   const rows = database.all('SELECT volume_id FROM attachments WHERE box_id = ?', boxId)
   return rows.map((row) => String(row.volume_id))
-}
-
-function stored(record: BoxRecord): [status: string, json: string] {
-  return [record.observed.status, JSON.stringify(record)]
-}
-
-function recordOf(row: Row | null): BoxRecord | null {
-  return row ? (JSON.parse(String(row.record)) as BoxRecord) : null
 }
 
 /** Rolls a transaction back. */

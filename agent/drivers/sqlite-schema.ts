@@ -52,4 +52,36 @@ export const MIGRATIONS: readonly string[] = [
   CREATE UNIQUE INDEX attachments_one_writer ON attachments (volume_id) WHERE read_only = 0;
   CREATE TABLE quotas (project TEXT PRIMARY KEY, record TEXT NOT NULL) STRICT, WITHOUT ROWID;
   `,
+  `
+  UPDATE execs SET record = json_set(record, '$.tty', json('false'));
+  `,
+  `
+  UPDATE boxes SET record = json_set(record, '$.restore', NULL, '$.restoreFault', NULL);
+  UPDATE volumes SET record = json_set(record, '$.from', NULL, '$.backupSchedule', NULL);
+  CREATE TABLE snapshots (
+    id TEXT PRIMARY KEY, owner TEXT NOT NULL, name TEXT NOT NULL, record TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE UNIQUE INDEX snapshots_by_name ON snapshots (owner, name);
+  CREATE TABLE snapshot_numbers (owner TEXT PRIMARY KEY, last INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+  ALTER TABLE bases RENAME TO shared_bases;
+  CREATE TABLE bases (
+    id TEXT PRIMARY KEY, project TEXT NOT NULL, name TEXT NOT NULL, record TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE UNIQUE INDEX bases_by_name ON bases (project, name);
+  INSERT INTO bases (id, project, name, record)
+    SELECT record ->> '$.id', '', name,
+      json_set(record, '$.project', NULL, '$.version', 1, '$.sizeBytes', NULL) FROM shared_bases;
+  DROP TABLE shared_bases;
+  CREATE TABLE backups (
+    id TEXT PRIMARY KEY, volume_id TEXT NOT NULL, project TEXT NOT NULL, status TEXT NOT NULL, record TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX backups_by_volume ON backups (volume_id, id);
+  CREATE INDEX backups_running ON backups (status) WHERE status = 'running';
+  `,
+  `
+  CREATE TABLE services (
+    box_id TEXT NOT NULL, name TEXT NOT NULL, version INTEGER NOT NULL, record TEXT NOT NULL,
+    PRIMARY KEY (box_id, name)
+  ) STRICT, WITHOUT ROWID;
+  `,
 ]

@@ -17,6 +17,11 @@ export function createTombstoneStore(database: Database): TombstoneStore {
   }
 }
 
+/** Drops tombstones inside whatever transaction is open: records have what they stood for. */
+export function dropTombstones(database: Database, ids: readonly string[]): void {
+  database.run('DELETE FROM tombstones WHERE id IN (SELECT value FROM json_each(?))', JSON.stringify(ids))
+}
+
 /** Writes a tombstone inside whatever transaction is open. */
 export function insertTombstone(database: Database, tombstone: Tombstone): void {
   const sql = 'INSERT OR REPLACE INTO tombstones (id, root, created_at) VALUES (?, ?, ?)'

@@ -1,6 +1,8 @@
 import type { Attachment, NamedQuery, VolumeRecord, VolumeStore } from '../ports/storage-store.ts'
+import { releaseBackups } from './sqlite-backups.ts'
 import type { Database, Row } from './sqlite-database.ts'
 import { listPage } from './sqlite-lists.ts'
+import { removeSnapshots } from './sqlite-snapshots.ts'
 import { insertTombstone } from './sqlite-tombstones.ts'
 
 /** Data volumes in SQLite: the record as JSON, beside it the columns that are searched by. */
@@ -29,7 +31,8 @@ export function createVolumeStore(database: Database): VolumeStore {
           if (database.get('SELECT 1 FROM attachments WHERE volume_id = ? LIMIT 1', id)) return 'attached'
           if (database.run('DELETE FROM volumes WHERE id = ? AND version = ?', id, version) === 0) return 'changed'
           insertTombstone(database, tombstone)
-          return 'removed'
+          const { createdAt } = tombstone
+          return [tombstone, ...removeSnapshots(database, id, createdAt), ...releaseBackups(database, id, createdAt)]
         }),
       ),
     list: async (query) => list(database, query),

@@ -1,19 +1,15 @@
 import { dirname, join } from 'node:path'
-import type {
-  BaseRecord,
-  BaseStore,
-  IdempotencyStore,
-  MetaStore,
-  OperationRecord,
-  OperationStore,
-  Store,
-  StoredAnswer,
-} from '../ports/store.ts'
+import type { JobRecord, OperationRecord, OperationStore } from '../ports/operation-store.ts'
+import type { IdempotencyStore, MetaStore, Store, StoredAnswer } from '../ports/store.ts'
+import { createBackupRecords } from './sqlite-backups.ts'
 import { openBallast } from './sqlite-ballast.ts'
+import { createBaseStore } from './sqlite-bases.ts'
 import { createBoxStore } from './sqlite-boxes.ts'
 import { type Database, openDatabase } from './sqlite-database.ts'
 import { createExecStore } from './sqlite-execs.ts'
 import { createQuotaStore } from './sqlite-quotas.ts'
+import { createServiceStore } from './sqlite-services.ts'
+import { createSnapshotStore } from './sqlite-snapshots.ts'
 import { createTokenStore } from './sqlite-tokens.ts'
 import { createTombstoneStore } from './sqlite-tombstones.ts'
 import { createVolumeStore } from './sqlite-volumes.ts'
@@ -31,6 +27,9 @@ export function openSqliteStore(path: string, { hasBallast = false }: SqliteStor
     kind: 'sqlite',
     boxes: createBoxStore(database),
     volumes: createVolumeStore(database),
+    snapshots: createSnapshotStore(database),
+    services: createServiceStore(database),
+    backups: createBackupRecords(database),
     quotas: createQuotaStore(database),
     tombstones: createTombstoneStore(database),
     tokens: createTokenStore(database),
@@ -61,23 +60,12 @@ function createOperationStore(database: Database): OperationStore {
         WHERE id = ? AND json_extract(record, '$.outcome') IS NULL`
       database.run(sql, JSON.stringify(outcome), id)
     },
-    prune: async (createdBefore) => void database.run('DELETE FROM operations WHERE created_at < ?', createdBefore),
-  }
-}
-
-function createBaseStore(database: Database): BaseStore {
-  return {
-    insert: async (record, tombstoneId) =>
-      database.transaction(() => {
-        database.run('INSERT INTO bases (name, record) VALUES (?, ?)', record.name, JSON.stringify(record))
-        database.run('DELETE FROM tombstones WHERE id = ?', tombstoneId)
-      }),
-    get: async (name) => {
-      const row = database.get('SELECT record FROM bases WHERE name = ?', name)
-      return row ? (JSON.parse(String(row.record)) as BaseRecord) : null
-    },
-    all: async () =>
-      database.all('SELECT record FROM bases ORDER BY name').map((row) => JSON.parse(String(row.record)) as BaseRecord),
+    unfinishedJobs: async () =>
+      database
+        .all(`SELECT record FROM operations WHERE ${IS_UNFINISHED_JOB}`)
+        .map(({ record }) => JSON.parse(String(record)) as JobRecord),
+    prune: async (createdBefore) =>
+      void database.run(`DELETE FROM operations WHERE created_at < ? AND NOT (${IS_UNFINISHED_JOB})`, createdBefore),
   }
 }
 
@@ -110,12 +98,25 @@ function createMetaStore(database: Database): MetaStore {
       const row = database.get('SELECT value FROM meta WHERE key = ?', key)
       return row ? String(row.value) : null
     },
+    list: async (prefix) => {
+      const rows = database.all(
+        'SELECT key, value FROM meta WHERE substr(key, 1, length(?)) = ? ORDER BY key',
+        prefix,
+        prefix,
+      )
+      return rows.map(({ key, value }) => ({ key: String(key), value: String(value) }))
+    },
+    remove: async (key) => {
+      database.freeing(() => database.run('DELETE FROM meta WHERE key = ?', key))
+    },
     set: async (key, value) => {
       const sql = 'INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value'
       database.run(sql, key, value)
     },
   }
 }
+
+const IS_UNFINISHED_JOB = "record ->> '$.outcome' IS NULL AND record ->> '$.resource' IS NOT NULL"
 
 // SQLite's log grows to 4 MiB before it goes into the database file, and emptying it may take as much there.
 const BALLAST = { sizeBytes: 8 * 1024 ** 2, checkMs: 10_000 }

@@ -1,30 +1,18 @@
-import { viewBox } from '../core/box-view.ts'
-import type { Boxes, BoxRef, Mutated, Mutation } from '../core/boxes.ts'
-import type { Caller } from '../core/caller.ts'
-import type { Operations } from '../core/operations.ts'
+import type { Boxes, BoxRef } from '../core/boxes.ts'
 import { checkReadOnly } from '../core/read-only-fields.ts'
 import type { BoxRecord } from '../ports/store.ts'
-import type { Handlers, Reply } from './call.ts'
+import { type BoxReplies, mutationOf } from './box-replies.ts'
+import type { Handlers } from './call.ts'
 
 type BoxHandlers = Pick<
   Handlers,
   'createBox' | 'listBoxes' | 'getBox' | 'updateBox' | 'deleteBox' | 'stopBox' | 'resumeBox'
 >
 
-/** Boxes and their life cycle over HTTP; `node` is the name of this host. */
-export function createBoxHandlers(deps: { boxes: Boxes; operations: Operations; node: string }): BoxHandlers {
-  const { boxes, operations, node } = deps
-  const view = (record: BoxRecord, caller: Caller) =>
-    viewBox(record, { node, withEnvironment: caller.permissions.includes('write') })
-  const reply = async (caller: Caller, { record, isSettled }: Mutated, unsettled: Unsettled): Promise<Reply> => {
-    const body = view(record, caller)
-    const done = { body, version: record.version, replayBody: { ...body, environment: {} } }
-    if (isSettled) return done
-    // What was asked is durable already: an operation that cannot be recorded does not undo it.
-    const operation = await operations.begin(unsettled.kind, record).catch(() => null)
-    const headers = operation === null ? {} : { 'operation-location': operation }
-    return { ...done, status: unsettled.status, headers }
-  }
+/** Boxes and their life cycle over HTTP. */
+export function createBoxHandlers(deps: { boxes: Boxes; replies: BoxReplies }): BoxHandlers {
+  const { boxes } = deps
+  const { view, reply } = deps.replies
   return {
     createBox: async ({ params, query, body, caller, ...given }) => {
       const created = await boxes.create(caller, { project: params.project, body }, mutationOf(query, given))
@@ -54,20 +42,6 @@ export function createBoxHandlers(deps: { boxes: Boxes; operations: Operations; 
     resumeBox: async ({ params, query, caller, ...given }) =>
       reply(caller, await boxes.resume(params, mutationOf(query, given)), { kind: 'box.resume', status: 202 }),
   }
-}
-
-/** What is answered while the effect is not there yet. */
-interface Unsettled {
-  kind: string
-  status: number
-}
-
-function mutationOf(
-  query: { wait_seconds: number },
-  given: { ifMatch: string | null; idempotencyKey: string | null },
-): Mutation {
-  const { ifMatch, idempotencyKey } = given
-  return { waitMs: query.wait_seconds * 1000, ifMatch, idempotencyKey }
 }
 
 function pathOf({ project, name }: BoxRef): string {

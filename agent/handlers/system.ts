@@ -7,7 +7,7 @@ import type { Handlers } from './call.ts'
 export interface SystemDeps {
   store: Store
   version: { version: string; commit: string | null }
-  drivers: { runtime: string; filesystem: string; store: string }
+  drivers: { runtime: string; filesystem: string; store: string; backups: string }
   defaults: BoxDefaults & { volumeSizeGb: number }
   /** Every limit in force, by name with its unit. */
   limits: Record<string, number>
@@ -36,7 +36,8 @@ export function createSystemHandlers(deps: SystemDeps): SystemHandlers {
     },
     getConfig: async () => {
       const { defaults } = deps
-      const bases = await deps.store.bases.all()
+      const shared = { projects: null, prefix: '', after: null, limit: MANY }
+      const { records: bases } = await deps.store.bases.list(shared)
       return {
         body: {
           drivers: deps.drivers,
@@ -48,10 +49,25 @@ export function createSystemHandlers(deps: SystemDeps): SystemHandlers {
             termination_grace_period_seconds: defaults.gracePeriodSeconds,
             volume_size_gb: defaults.volumeSizeGb,
           },
-          features: ['boxes', 'exec', 'tokens', 'forks', 'data', 'quotas'],
+          features: [
+            'boxes',
+            'exec',
+            'consoles',
+            'files',
+            'tickets',
+            'tokens',
+            'forks',
+            'data',
+            'bases',
+            'backups',
+            'quotas',
+          ],
           limits: deps.limits,
         },
       }
     },
   }
 }
+
+// More than there may be.
+const MANY = 1000

@@ -5,7 +5,7 @@ import { checkReadOnly } from '../core/read-only-fields.ts'
 import { viewVolume } from '../core/volume-view.ts'
 import type { VolumeState, Volumes } from '../core/volumes.ts'
 import type { BoxRecord } from '../ports/store.ts'
-import type { Handlers, Reply } from './call.ts'
+import type { Call, Handlers, Reply } from './call.ts'
 
 type VolumeHandlers = Pick<
   Handlers,
@@ -17,6 +17,7 @@ export function createVolumeHandlers(deps: {
   volumes: Volumes
   attachments: Attachments
   node: string
+  createFromBackup(call: Call<'createVolume'>, backup: string): Promise<Reply>
 }): VolumeHandlers {
   const { volumes, attachments, node } = deps
   const reply = (state: VolumeState): Reply => ({ body: viewVolume(state), version: state.record.version })
@@ -25,7 +26,9 @@ export function createVolumeHandlers(deps: {
     return { body, version: record.version, replayBody: { ...body, environment: {} } }
   }
   return {
-    createVolume: async ({ params, body, caller, ifMatch, idempotencyKey }) => {
+    createVolume: async (call) => {
+      const { params, body, caller, ifMatch, idempotencyKey } = call
+      if (body.from_backup !== undefined) return deps.createFromBackup(call, body.from_backup)
       const state = await volumes.create(caller, { project: params.project, body }, { ifMatch, idempotencyKey })
       const { project, name } = state.record
       return { ...reply(state), headers: { location: `/v1/projects/${project}/data/${name}` } }
@@ -54,4 +57,4 @@ export function createVolumeHandlers(deps: {
   }
 }
 
-const READ_ONLY = ['id', 'name', 'project', 'created_at', 'updated_at', 'attachments', 'from']
+const READ_ONLY = ['id', 'name', 'project', 'created_at', 'updated_at', 'attachments', 'from', 'backup_schedule']

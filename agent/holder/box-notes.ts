@@ -1,7 +1,7 @@
 import type { Crun } from '../drivers/crun.ts'
 import type { HeldTask } from '../drivers/holder-protocol.ts'
 
-/** What crun reads of boxes, kept while commands of theirs are held. */
+/** What crun reads of boxes, kept while commands or sessions of theirs are held. */
 export interface BoxNotes {
   hold(task: Pick<HeldTask, 'boxId' | 'crunStatus' | 'config'>): void
   /** Once for each `hold`. */

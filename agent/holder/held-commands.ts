@@ -1,16 +1,13 @@
-import { ServiceError } from '../../shared/errors.ts'
-import type { Logger } from '../../shared/log.ts'
-import type { CommandHost } from '../drivers/command-host.ts'
-import { execFile, makeExecDirectory } from '../drivers/exec-files.ts'
-import { type ExecFiles, type HeldCommand, type HeldTask, heldCgroup } from '../drivers/holder-protocol.ts'
-import { type ExecTask, startExec } from '../drivers/oci-exec.ts'
-import { collectOutput, type OutputCollector } from '../lib/output-collector.ts'
-import { OutputRing } from '../lib/output-ring.ts'
-import { isErrno } from '../lib/syscalls-libc.ts'
+import { type ExecFiles, HELD_LIMITS, type HeldCommand, type HeldTask } from '../drivers/holder-protocol.ts'
+import { collectOutput, type OutputCollector, type OutputParts, type OutputSink } from '../lib/output-collector.ts'
 import type { OutputPlace } from '../ports/exec-outputs.ts'
 import type { HeldEnd, RunningExec } from '../ports/runtime.ts'
-import { createBoxNotes } from './box-notes.ts'
+import { type Audience, createAudience, type Visitor } from './audience.ts'
 import { createExitNotes } from './exit-notes.ts'
+import { closeRings, openRings, type Rings, syncRings, withTail } from './held-rings.ts'
+import { createHeldStart, type HeldStart, type HeldStartDeps } from './held-start.ts'
+import { createLingering } from './lingering.ts'
+import { createPast } from './past.ts'
 import { createUnreadInput } from './unread-input.ts'
 
 /** The commands a holder is the parent of. */
@@ -19,6 +16,8 @@ export interface HeldCommands {
   start(task: HeldTask): Promise<number | null>
   /** Signals all that a command started; one that is not held is a success. */
   signal(execId: string, signal: NodeJS.Signals): Promise<void>
+  /** Lets one attach once the command runs, or soon after its end; false if it is not held. Throws `rate_limited`. */
+  attach(execId: string, visitor: Visitor): Promise<boolean>
   /** Those that run or start. */
   list(): HeldCommand[]
   /** Whether nothing would be lost if this process ended. */
@@ -27,26 +26,25 @@ export interface HeldCommands {
 
 export interface HeldListener {
   onOutput(execId: string): void
-  /** With null it never ran. */
-  onEnded(execId: string, end: HeldEnd | null): void
+  /** Of a command or a session. With null it never ran. */
+  onEnded(id: string, end: HeldEnd | null): void
   /** Called when `isIdle` may have become true. */
   onIdle(): void
 }
 
-export interface HeldCommandsDeps {
-  host: CommandHost
+export interface HeldCommandsDeps extends HeldStartDeps {
   files: ExecFiles
-  logger: Logger
   listener: HeldListener
   /** Milliseconds since the epoch. */
   now(): number
 }
 
 /** Starts commands as the agent does, writes their output to files, and a note of their end before it tells of it. */
-export function createHeldCommands({ host, files, logger, listener, now }: HeldCommandsDeps): HeldCommands {
+export function createHeldCommands(deps: HeldCommandsDeps): HeldCommands {
+  const { boxes, files, logger, listener } = deps
   const commands = new Map<string, Held>()
-  const lingering = createLingering(listener)
-  const boxes = createBoxNotes(host.crun)
+  const lingering = createLingering(listener.onIdle)
+  const past = createPast(PAST_MAX)
   const exits = createExitNotes({ directory: files.directory, logger })
   const unread = createUnreadInput()
 
@@ -55,37 +53,39 @@ export function createHeldCommands({ host, files, logger, listener, now }: HeldC
     boxes.release(boxId)
     listener.onEnded(execId, end)
   }
-  // For as long as the command runs: it must hold nothing of the task, which may be large.
-  const follow = async (started: Started, running: RunningExec, rings: Rings): Promise<void> => {
-    const { boxId, execId } = started
-    const collector = collectOutput(running, rings)
-    collector.onOutput(() => listener.onOutput(execId))
-    const end = { ...(await untilEnd(started.timeoutMs, running)), endedAt: now() }
-    await collector.settle()
-    await syncRings(rings, logger)
+  const follow = async (started: Started, parts: RunningParts): Promise<void> => {
+    const { held } = started
+    const { end, collector } = await untilOver(deps, started, parts)
+    await syncRings(parts.rings, logger)
     // It is held until then: whoever asks before is told that it runs, not that it is lost.
-    await exits.write({ boxId, execId, process: commands.get(execId)?.process ?? null, end })
-    drop(started, end)
+    await exits.write({ ...noteOf(held), end })
+    drop(held, end)
     lingering.add(collector)
+    await past.add(held.execId, parts.audience)
+    closeRings(parts.rings)
   }
   return {
     start: async (task) => {
-      const { boxId, execId, timeoutMs } = task
-      const input = unread.take(task.stdin)
-      const held: Held = { boxId, execId, process: null, running: null, early: null }
+      const { boxId, execId, timeoutMs, keepsInput } = task
+      const input = unread.take(boxId, task.stdin)
+      const isTerminal = task.request.terminal !== undefined
+      const { promise: audience, resolve: letIn } = Promise.withResolvers<Audience | null>()
+      const start = createHeldStart(deps, execId)
+      const held: Held = { boxId, execId, process: null, terminal: isTerminal, start, audience }
       commands.set(execId, held)
       boxes.hold(task)
       let rings: Rings | null = null
       try {
         rings = openRings(files, task)
-        const nextName = (): string => heldCgroup(execId)
-        held.running = await startExec({ ...host, logger, nextName }, execTaskOf(host, task))
-        held.process = await held.running.process
-        if (held.early !== null) await held.running.signal(held.early)
-        input.feed(held.running.stdin)
-        void follow({ boxId, execId, timeoutMs }, held.running, rings)
+        const running = await start.run(task)
+        held.process = await running.process
+        input.feed(running.stdin, { keepsOpen: keepsInput })
+        const parts = { running, rings, ...gather(running, rings, isTerminal) }
+        letIn(parts.audience)
+        void follow({ held, timeoutMs, keepsInput }, parts)
         return held.process
       } catch (error) {
+        letIn(null)
         input.drop()
         if (rings !== null) closeRings(rings)
         drop(task, null)
@@ -93,81 +93,75 @@ export function createHeldCommands({ host, files, logger, listener, now }: HeldC
         throw error
       }
     },
-    signal: async (execId, signal) => {
-      const held = commands.get(execId)
-      if (held?.running) await held.running.signal(signal)
-      else if (held !== undefined) held.early = signal
+    signal: async (execId, signal) => commands.get(execId)?.start.signal(signal),
+    attach: async (execId, visitor) => {
+      const audience = (await commands.get(execId)?.audience) ?? past.find(execId)
+      audience?.join(visitor)
+      return audience !== null
     },
-    list: () => [...commands.values()].map(({ boxId, execId, process }) => ({ boxId, execId, process })),
-    isIdle: () => commands.size === 0 && lingering.count() === 0,
+    list: () => [...commands.values()].map(noteOf),
+    isIdle: () => commands.size === 0 && lingering.count === 0,
   }
 }
 
 interface Held extends HeldCommand {
-  running: RunningExec | null
-  /** A signal that came before it ran. */
-  early: NodeJS.Signals | null
+  start: HeldStart
+  /** Once it runs; null if it never did. */
+  audience: Promise<Audience | null>
 }
 
-type Started = Pick<HeldTask, 'boxId' | 'execId' | 'timeoutMs'>
-
-interface Rings {
-  stdout: OutputRing
-  stderr: OutputRing
+interface Started extends Pick<HeldTask, 'timeoutMs' | 'keepsInput'> {
+  held: Held
 }
 
-// What an ended command left running must not die of writing, nor may there be ever more of it.
-function createLingering({ onIdle }: HeldListener): { add(collector: OutputCollector): void; count(): number } {
-  const collectors = new Set<OutputCollector>()
-  return {
-    count: () => collectors.size,
-    add: (collector) => {
-      collectors.add(collector)
-      void collector.released.then(() => {
-        collectors.delete(collector)
-        onIdle()
-      })
-      const oldest = collectors.size > LINGERING_MAX ? collectors.values().next().value : undefined
-      oldest?.release()
-    },
-  }
+interface RunningParts {
+  running: RunningExec
+  rings: Rings
+  sinks: OutputParts<OutputSink>
+  audience: Audience
 }
 
-function openRings(files: ExecFiles, task: HeldTask): Rings {
-  const open = (stream: 'stdout' | 'stderr'): OutputRing => {
-    const path = execFile(files.directory, task, stream)
-    return new OutputRing({ path, capacity: files.keptBytes, memoryBytes: 0 })
-  }
-  let stdout: OutputRing | null = null
-  try {
-    makeExecDirectory(files.directory, task.boxId)
-    stdout = open('stdout')
-    return { stdout, stderr: open('stderr') }
-  } catch (error) {
-    stdout?.close()
-    if (!isErrno(error, 'ENOSPC', 'EDQUOT')) throw error
-    throw new ServiceError('storage_full', 'The host has no room for the output of a command.', { cause: error })
-  }
+function noteOf({ boxId, execId, process, terminal = false }: HeldCommand): HeldCommand {
+  return { boxId, execId, process, terminal }
 }
 
-// Their files go with the command, at the latest when the agent looks for files of none.
-function closeRings({ stdout, stderr }: Rings): void {
-  stdout.close()
-  stderr.close()
+// What is kept is in files: it costs no memory to let those who attach begin with all of it.
+function gather(
+  { stdin, stdout, stderr, terminal }: RunningExec,
+  rings: Rings,
+  isTerminal: boolean,
+): Pick<RunningParts, 'sinks' | 'audience'> {
+  const isWatched = (): boolean => audience.size > 0
+  const sinks = { stdout: withTail(rings.stdout, isWatched), stderr: withTail(rings.stderr, isWatched) }
+  const replayFrom = (): number => (isTerminal ? Math.max(0, rings.stdout.totalBytes - HELD_LIMITS.replayBytes) : 0)
+  const audience = createAudience({
+    ...{ stdin, isTerminal, terminal, endsInput: true },
+    streams: [
+      { kind: 'stdout', kept: sinks.stdout, replayFrom, sources: [stdout], paceBytes: PACE_BYTES },
+      { kind: 'stderr', kept: sinks.stderr, replayFrom: () => 0, sources: [stderr], paceBytes: PACE_BYTES },
+    ],
+  })
+  return { sinks, audience }
 }
 
-async function syncRings(rings: Rings, logger: Logger): Promise<void> {
-  try {
-    await Promise.all([rings.stdout.sync(), rings.stderr.sync()])
-  } catch (error) {
-    logger.error('output of a command may not survive a power cut', { error })
-  }
-  closeRings(rings)
-}
-
-function execTaskOf({ handles }: CommandHost, task: HeldTask): ExecTask {
-  const { boxId, idBase, user, request, cwd } = task
-  return { boxId, idBase, user, request, cwd, isRunning: () => handles.readRunning(boxId) !== null }
+// For as long as the command runs: it must hold nothing of the task, which may be large.
+async function untilOver(
+  { listener, now }: Pick<HeldCommandsDeps, 'listener' | 'now'>,
+  { held, timeoutMs, keepsInput }: Started,
+  { running, sinks, audience }: RunningParts,
+): Promise<{ end: HeldEnd; collector: OutputCollector }> {
+  const collector = collectOutput(running, sinks)
+  collector.onOutput(() => {
+    audience.tell()
+    listener.onOutput(held.execId)
+  })
+  const exit = await untilEnd(timeoutMs, running)
+  const end = { ...exit, endedAt: now() }
+  if (keepsInput) running.stdin.destroy()
+  audience.hurry()
+  await collector.settle()
+  audience.end()
+  return { end, collector }
 }
 
 async function untilEnd(timeoutMs: number | null, running: RunningExec): Promise<Omit<HeldEnd, 'endedAt'>> {
@@ -183,4 +177,7 @@ async function untilEnd(timeoutMs: number | null, running: RunningExec): Promise
   return { ...exit, timedOut }
 }
 
-const LINGERING_MAX = 256
+// Each has two files open.
+const PAST_MAX = 64
+// Of 8 MiB that are kept.
+const PACE_BYTES = 256 * 1024

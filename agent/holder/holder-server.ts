@@ -1,20 +1,21 @@
 import { rmSync } from 'node:fs'
 import { createServer, type Server, type Socket } from 'node:net'
-import { ServiceError } from '../../shared/errors.ts'
 import { type HolderMessage, type HolderRequest, LINE_BYTES } from '../drivers/holder-protocol.ts'
 import { readJsonLines, writeJsonLine } from '../lib/json-lines.ts'
-import type { HeldCommands, HeldListener } from './held-commands.ts'
+import type { HeldListener } from './held-commands.ts'
+import type { Holding } from './holding.ts'
+import { createViewers, failureMessage } from './viewers.ts'
 
 export interface HolderServerOptions {
   /** Of the socket, which only our user may enter. */
   path: string
-  createCommands(listener: HeldListener): HeldCommands
+  createHolding(listener: HeldListener): Holding
   /** Called once nothing is held and no agent is there: this process is of no use any more. */
   end(): void
 }
 
 /** Serves agents; resolves once it listens. */
-export async function serveHolder({ path, createCommands, end }: HolderServerOptions): Promise<void> {
+export async function serveHolder({ path, createHolding, end }: HolderServerOptions): Promise<void> {
   const agents = new Set<Socket>()
   const leaving = new Set<Socket>()
   const tell = (message: HolderMessage): void => {
@@ -23,22 +24,24 @@ export async function serveHolder({ path, createCommands, end }: HolderServerOpt
   const notices = createNotices(tell, () => [...agents].some((agent) => agent.writableNeedDrain))
   let timer: NodeJS.Timeout | undefined
   const endIfIdle = (): void => {
-    if (agents.size > 0 || !commands.isIdle()) return
+    if (agents.size > 0 || !holding.isIdle()) return
     // One that leaves waits for this; one that is gone comes back perhaps.
     if (leaving.size > 0) end()
     clearTimeout(timer)
     timer = setTimeout(() => {
-      if (agents.size === 0 && commands.isIdle()) end()
+      if (agents.size === 0 && holding.isIdle()) end()
     }, ALONE_MS)
   }
-  const commands = createCommands({
+  const holding = createHolding({
     onOutput: notices.add,
-    onEnded: (execId, held) => tell({ type: 'ended', execId, end: held }),
+    onEnded: (id, held) => tell({ type: 'ended', execId: id, end: held }),
     onIdle: endIfIdle,
   })
+  const viewers = createViewers(holding)
   const serve = (agent: Socket): void => {
     agents.add(agent)
-    writeJsonLine(agent, { type: 'held', commands: commands.list() } satisfies HolderMessage)
+    const [commands, sessions] = [holding.commands(), holding.sessions()]
+    writeJsonLine(agent, { type: 'held', commands, sessions } satisfies HolderMessage)
     agent.on('error', () => undefined)
     agent.on('drain', notices.flush)
     agent.on('close', () => {
@@ -47,17 +50,20 @@ export async function serveHolder({ path, createCommands, end }: HolderServerOpt
       endIfIdle()
     })
     // The socket is one that only we can enter: what is said there needs no distrust.
-    readJsonLines(agent, LINE_BYTES, (value) => {
+    const lines = readJsonLines(agent, LINE_BYTES, (value) => {
       const request = value as HolderRequest
-      if (request.type !== 'leave') {
-        void answer(commands, request).then((message) => writeJsonLine(agent, message))
-        return
-      }
-      agents.delete(agent)
-      leaving.add(agent)
-      if (commands.list().length > 0) agent.end()
-      endIfIdle()
+      if (request.type === 'attach') {
+        agents.delete(agent)
+        void viewers.accept(request, agent, lines.release())
+      } else if (request.type === 'leave') leave(agent)
+      else void answer(holding, request).then((message) => writeJsonLine(agent, message))
     })
+  }
+  const leave = (agent: Socket): void => {
+    agents.delete(agent)
+    leaving.add(agent)
+    if (holding.commands().length + holding.sessions().length > 0) agent.end()
+    endIfIdle()
   }
   const server = createServer(serve)
   rmSync(path, { force: true })
@@ -65,20 +71,20 @@ export async function serveHolder({ path, createCommands, end }: HolderServerOpt
   endIfIdle()
 }
 
-async function answer(
-  commands: HeldCommands,
-  request: Exclude<HolderRequest, { type: 'leave' }>,
-): Promise<HolderMessage> {
+async function answer(holding: Holding, request: Answered): Promise<HolderMessage> {
   const { id } = request
   try {
-    if (request.type === 'start') return { type: 'done', id, process: await commands.start(request.task) }
-    await commands.signal(request.execId, request.signal)
+    if (request.type === 'start') return { type: 'done', id, process: await holding.start(request.task) }
+    if (request.type === 'open') return { type: 'done', id, process: await holding.open(request.task) }
+    if (request.type === 'sessions') return { type: 'sessions', id, sessions: holding.facts(request.boxId) }
+    await holding.signal(request.execId, request.signal)
     return { type: 'done', id, process: null }
   } catch (error) {
-    if (error instanceof ServiceError) return { type: 'failed', id, code: error.code, detail: error.message }
-    return { type: 'failed', id, code: null, detail: error instanceof Error ? error.message : String(error) }
+    return failureMessage(id, error)
   }
 }
+
+type Answered = Exclude<HolderRequest, { type: 'leave' | 'attach' }>
 
 interface Notices {
   add(execId: string): void

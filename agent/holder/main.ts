@@ -6,11 +6,11 @@ import { openCommandHost } from '../drivers/command-host.ts'
 import { noteHolder } from '../drivers/holder-process.ts'
 import { type HolderOptions, holderPaths } from '../drivers/holder-protocol.ts'
 import { lockFile } from '../lib/syscalls.ts'
-import { createHeldCommands } from './held-commands.ts'
 import { serveHolder } from './holder-server.ts'
+import { createHolding } from './holding.ts'
 import { dropInheritedMounts } from './inherited-mounts.ts'
 
-/** Holds commands of one instance until there are none, and no agent: says `ready` on stdout once it listens. */
+/** Holds commands and sessions of one instance until there are none, and no agent: says `ready` on stdout once it listens. */
 async function main(): Promise<void> {
   // Whoever started it may be gone.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
@@ -24,7 +24,7 @@ async function main(): Promise<void> {
   const host = openCommandHost({ ...options, workName: work, logger })
   await serveHolder({
     path: socket,
-    createCommands: (listener) => createHeldCommands({ host, files: options.execFiles, logger, listener, now }),
+    createHolding: (listener) => createHolding({ host, files: options.execFiles, logger, listener, now }),
     end: () => process.exit(0),
   })
   process.stdout.write('ready\n')

@@ -1,40 +1,40 @@
 import type { Writable } from 'node:stream'
 import { ServiceError } from '../../shared/errors.ts'
+import { createFairShares } from '../../shared/fair-shares.ts'
+import { HELD_LIMITS } from '../drivers/holder-protocol.ts'
 
 /** The input of one command, held until the command has read it. */
 export interface HeldInput {
-  /** Writes it, once, and ends the stream. */
-  feed(stdin: Writable): void
+  /** Writes it, once, and ends the stream unless that is to stay open. */
+  feed(stdin: Writable, options: { keepsOpen: boolean }): void
   /** For a command that never ran; after `feed` nothing happens. */
   drop(): void
 }
 
 /** Input that commands have not read, all of it bounded: whoever does not read must not use up the memory of all. */
 export interface UnreadInput {
-  /** Takes base64. Throws `rate_limited` where that would be more than 64 MiB with what is held. */
-  take(base64: string): HeldInput
+  /** Takes base64. Throws `rate_limited` where less of 64 MiB would be left for other boxes than this one has. */
+  take(boxId: string, base64: string): HeldInput
 }
 
 /** Nothing held yet. */
 export function createUnreadInput(): UnreadInput {
-  let heldBytes = 0
+  const shares = createFairShares(HELD_LIMITS.unreadInputBytes)
   return {
-    take: (base64) => {
-      const size = Buffer.byteLength(base64, 'base64')
-      if (heldBytes + size > UNREAD_BYTES) throw tooMuch()
+    take: (boxId, base64) => {
+      const giveBack = shares.take(boxId, Buffer.byteLength(base64, 'base64'))
+      if (giveBack === null) throw tooMuch()
       let bytes: Buffer | null = Buffer.from(base64, 'base64')
-      heldBytes += size
       const release = (): void => {
-        if (bytes !== null) heldBytes -= size
+        giveBack()
         bytes = null
       }
       return {
         // The stream closes when all is written, or nobody can read it any more.
-        feed: (stdin) => {
-          stdin
-            .on('error', () => undefined)
-            .once('close', release)
-            .end(bytes)
+        feed: (stdin, { keepsOpen }) => {
+          stdin.on('error', () => undefined).once('close', release)
+          if (!keepsOpen) stdin.end(bytes)
+          else stdin.write(bytes ?? '', release)
         },
         drop: release,
       }
@@ -45,5 +45,3 @@ export function createUnreadInput(): UnreadInput {
 function tooMuch(): ServiceError {
   return new ServiceError('rate_limited', 'Commands that run have too much input that they have not read yet.')
 }
-
-const UNREAD_BYTES = 64 * 1024 ** 2

@@ -1,12 +1,22 @@
 import type { Socket } from 'node:net'
 
+/** Lines that are being read. */
+export interface JsonLines {
+  /**
+   * Reads no more, for whoever goes on with something else: the bytes that came after the last line that was told of. The
+   * socket is paused, so that nothing is missed meanwhile.
+   */
+  release(): Buffer
+}
+
 /**
  * Calls `onValue` with what each line of `socket` says. A line above `maxBytes`, or one that is no JSON, ends the socket: what
  * follows it cannot be told apart.
  */
-export function readJsonLines(socket: Socket, maxBytes: number, onValue: (value: unknown) => void): void {
+export function readJsonLines(socket: Socket, maxBytes: number, onValue: (value: unknown) => void): JsonLines {
   let pieces: Buffer[] = []
   let heldBytes = 0
+  let isReleased = false
   const take = (line: Buffer): void => {
     let value: unknown
     try {
@@ -17,19 +27,29 @@ export function readJsonLines(socket: Socket, maxBytes: number, onValue: (value:
     }
     onValue(value)
   }
-  socket.on('data', (chunk: Buffer) => {
-    let start = 0
-    for (let end = chunk.indexOf(NEWLINE); end >= 0 && !socket.destroyed; end = chunk.indexOf(NEWLINE, start)) {
-      take(Buffer.concat([...pieces, chunk.subarray(start, end)]))
+  const read = (chunk: Buffer): void => {
+    let rest = chunk
+    for (let end = rest.indexOf(NEWLINE); end >= 0 && !socket.destroyed; end = rest.indexOf(NEWLINE)) {
+      const line = Buffer.concat([...pieces, rest.subarray(0, end)])
+      rest = rest.subarray(end + 1)
+      pieces = [rest]
+      take(line)
+      if (isReleased) return
       pieces = []
       heldBytes = 0
-      start = end + 1
     }
-    const rest = chunk.subarray(start)
     heldBytes += rest.length
     if (heldBytes > maxBytes) socket.destroy(new Error(`a line is longer than ${maxBytes} bytes`))
     else if (rest.length > 0) pieces.push(rest)
-  })
+  }
+  socket.on('data', read)
+  return {
+    release: () => {
+      isReleased = true
+      socket.pause().off('data', read)
+      return Buffer.concat(pieces)
+    },
+  }
 }
 
 /** Sends a value as a line; nothing where the socket is closed. */

@@ -133,7 +133,8 @@ function outcomeOf(answer: WorkerAnswer): NamespaceOutcome {
 
 function closeTaskFds(task: NamespaceTask): void {
   closeFd(task.namespaceFd)
-  if (task.act === 'attach') closeFd(task.treeFd)
+  if (task.act === 'attach' || task.act === 'root') closeFd(task.treeFd)
+  if (task.act === 'root') for (const { fd } of task.files) closeFd(fd)
 }
 
 interface Broken {

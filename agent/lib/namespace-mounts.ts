@@ -1,3 +1,4 @@
+import { type RootTask, replaceRoot } from './namespace-root.ts'
 import { CLONE, closeFd, enterNamespace } from './syscalls.ts'
 import { makeDirectoryAt, mountPlace, O, openBelow, RESOLVE } from './syscalls-files.ts'
 import { isErrno } from './syscalls-libc.ts'
@@ -5,7 +6,7 @@ import { AT, attachMountTo, UMOUNT, unmount } from './syscalls-mounts.ts'
 import { enterDirectory, setFileOwner } from './syscalls-threads.ts'
 
 /** What to do in the mount namespace that `namespaceFd` is open on. */
-export type NamespaceTask = AttachTask | LocateTask | UnmountTask
+export type NamespaceTask = AttachTask | LocateTask | UnmountTask | RootTask
 
 /** Attaches a detached mount at `path`, whose missing directories are made (0755). */
 export interface AttachTask {
@@ -74,10 +75,12 @@ function comeBack(homeFd: number, onLost: () => never): void {
 function act(rootFd: number, task: NamespaceTask): NamespaceOutcome {
   if (task.act === 'attach') return attach(rootFd, task)
   if (task.act === 'locate') return locate(rootFd, task)
+  if (task.act === 'root') return replaceRoot(rootFd, task)
   return unmountAt(rootFd, task)
 }
 
-function attach(rootFd: number, task: AttachTask): NamespaceOutcome {
+/** Does an attach below `rootFd`, whose namespace this thread is in. Throws a SyscallError of what failed. */
+export function attach(rootFd: number, task: Omit<AttachTask, 'act' | 'namespaceFd'>): NamespaceOutcome {
   const targetFd = openTarget(rootFd, task)
   if (targetFd === null) return { end: 'foreign' }
   try {
@@ -133,7 +136,7 @@ function isMount(parentFd: number, name: Buffer, mountId: number): boolean {
   }
 }
 
-function openTarget(rootFd: number, task: AttachTask): number | null {
+function openTarget(rootFd: number, task: Omit<AttachTask, 'act' | 'namespaceFd'>): number | null {
   const names = task.path.split('/').filter((name) => name !== '')
   let depth = names.length
   let fd = tryOpenPrefix(rootFd, names)

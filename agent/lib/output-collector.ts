@@ -1,5 +1,4 @@
-import type { Readable } from 'node:stream'
-import type { OutputRing } from './output-ring.ts'
+import { Readable } from 'node:stream'
 
 /** Reads the streams of a command into rings. */
 export interface OutputCollector {
@@ -7,7 +6,7 @@ export interface OutputCollector {
   onOutput(listener: () => void): () => void
   /**
    * For after the command's exit, since what it left running may hold its streams open for ever: resolves when they have ended,
-   * or brought nothing for 100 ms, or gone on for 2 s. Nothing that comes later is kept.
+   * or brought nothing for 100 ms, or gone on for 2 s. Nothing that comes later is kept, and copies end.
    */
   settle(): Promise<void>
   /** Resolves once nobody holds the streams any more. */
@@ -21,13 +20,28 @@ export interface OutputParts<T> {
   stderr: T
 }
 
+/** What keeps the output of a stream. */
+export interface OutputSink {
+  /** Of all that was taken. */
+  readonly totalBytes: number
+  readonly isSealed: boolean
+  push(chunk: Buffer): void
+  /** Takes nothing from now on. */
+  seal(): void
+}
+
 /** Starts to read at once; a stream that breaks has ended. Once a ring is sealed its stream is read slowly, and dropped. */
-export function collectOutput(streams: OutputParts<Readable>, rings: OutputParts<OutputRing>): OutputCollector {
+export function collectOutput(
+  streams: OutputParts<Readable>,
+  rings: OutputParts<OutputSink>,
+  copies: OutputParts<OutputCopy | null> = { stdout: null, stderr: null },
+): OutputCollector {
   const listeners = new Set<() => void>()
   const notify = (): void => {
     for (const listener of listeners) listener()
   }
-  const drains = [drain(streams.stdout, rings.stdout, notify), drain(streams.stderr, rings.stderr, notify)]
+  const names = ['stdout', 'stderr'] as const
+  const drains = names.map((name) => drain(streams[name], { ring: rings[name], copy: copies[name], notify }))
   const released = Promise.all(drains).then(() => undefined)
   return {
     released,
@@ -36,9 +50,12 @@ export function collectOutput(streams: OutputParts<Readable>, rings: OutputParts
       return () => listeners.delete(listener)
     },
     settle: async () => {
+      for (const name of names) copies[name]?.hurry()
       await untilQuiet(released, () => rings.stdout.totalBytes + rings.stderr.totalBytes)
-      rings.stdout.seal()
-      rings.stderr.seal()
+      for (const name of names) {
+        rings[name].seal()
+        copies[name]?.finish()
+      }
     },
     release: () => {
       streams.stdout.destroy()
@@ -47,11 +64,66 @@ export function collectOutput(streams: OutputParts<Readable>, rings: OutputParts
   }
 }
 
-function drain(stream: Readable, ring: OutputRing, notify: () => void): Promise<void> {
+/** A second reader of a stream: while it is behind, the stream is not read; once it is destroyed, nobody waits for it. */
+export interface OutputCopy {
+  readonly stream: Readable
+  /** Takes a piece; false: it is behind. */
+  push(chunk: Buffer): boolean
+  /** Called when it is no longer behind, or gone. */
+  onReady: () => void
+  /** The command has ended: what is left in its pipes is taken though it be behind, up to 256 KiB. */
+  hurry(): void
+  /** Nothing more comes. */
+  finish(): void
+}
+
+/** A copy that holds up to 256 KiB that were not read. */
+export function createOutputCopy(): OutputCopy {
+  let hurriedBytes: number | null = null
+  const stream = new Readable({
+    highWaterMark: COPY_BYTES,
+    read: () => copy.onReady(),
+    destroy: (error, done) => {
+      copy.onReady()
+      done(error)
+    },
+  })
+  // Whoever reads it may go at any time.
+  stream.on('error', () => undefined)
+  const copy: OutputCopy = {
+    stream,
+    onReady: () => undefined,
+    push: (chunk) => {
+      if (stream.destroyed || stream.readableEnded) return true
+      const isReady = stream.push(chunk)
+      if (isReady || hurriedBytes === null) return isReady
+      hurriedBytes += chunk.length
+      return hurriedBytes < COPY_BYTES
+    },
+    hurry: () => {
+      hurriedBytes ??= 0
+      copy.onReady()
+    },
+    finish: () => {
+      if (!stream.destroyed) stream.push(null)
+    },
+  }
+  return copy
+}
+
+interface DrainParts {
+  ring: OutputSink
+  copy: OutputCopy | null
+  notify(): void
+}
+
+function drain(stream: Readable, { ring, copy, notify }: DrainParts): Promise<void> {
+  if (copy !== null) copy.onReady = () => void stream.resume()
   return new Promise((resolve) => {
     stream.on('data', (chunk: Buffer) => {
       if (!ring.isSealed) {
         ring.push(chunk)
+        if (copy !== null && !copy.push(chunk)) stream.pause()
         notify()
         return
       }
@@ -92,3 +164,4 @@ function endOrPause(end: Promise<void>): Promise<void> {
 const QUIET_MS = 100
 const QUIET_ROUNDS = 20
 const IDLE_READ_MS = 50
+const COPY_BYTES = 256 * 1024

@@ -1,5 +1,5 @@
 import { constants } from 'node:fs'
-import { checked, isErrno, lazyNative } from './syscalls-libc.ts'
+import { checked, checkedAsync, isErrno, lazyNative } from './syscalls-libc.ts'
 import { AT } from './syscalls-mounts.ts'
 
 export interface OpenRequest {
@@ -17,30 +17,31 @@ export interface OpenRequest {
  * zero.
  */
 export function openBelow(directoryFd: number, path: string | Buffer, request: OpenRequest): number {
-  const how = Buffer.alloc(OPEN_HOW_SIZE)
-  how.writeBigUInt64LE(BigInt((request.flags | O.CLOEXEC) >>> 0), 0)
-  how.writeBigUInt64LE(BigInt(request.mode ?? 0), 8)
-  how.writeBigUInt64LE(BigInt(request.resolve ?? 0), 16)
+  // Of three numbers of 64 bits the lower halves.
+  OPEN_HOW.writeUInt32LE((request.flags | O.CLOEXEC) >>> 0, 0)
+  OPEN_HOW.writeUInt32LE(request.mode ?? 0, 8)
+  OPEN_HOW.writeUInt32LE(request.resolve ?? 0, 16)
   const open = (): number =>
-    checked(openat2()(SYS_OPENAT2, directoryFd, path, how, OPEN_HOW_SIZE), 'openat2', String(path))
+    checked(openat2()(SYS_OPENAT2, directoryFd, path, OPEN_HOW, OPEN_HOW.length), 'openat2', path)
   return retried(open, 'EINTR', 'EAGAIN')
 }
 
-/** Makes the directory `name` in `directoryFd`. */
-export function makeDirectoryAt(directoryFd: number, name: string, mode: number): void {
+/** Makes the directory `name`, a text or bytes that end with a zero, in `directoryFd`. */
+export function makeDirectoryAt(directoryFd: number, name: string | Buffer, mode: number): void {
   checked(mkdirat()(directoryFd, name, mode), 'mkdirat', name)
 }
 
-/** Removes `name` from `directoryFd`: a file, or with `AT.REMOVEDIR` an empty directory. */
-export function removeAt(directoryFd: number, name: string, flags = 0): void {
+/** Removes `name` from `directoryFd`: a file, or with `AT.REMOVEDIR` an empty directory. Names as `makeDirectoryAt`. */
+export function removeAt(directoryFd: number, name: string | Buffer, flags = 0): void {
   checked(unlinkat()(directoryFd, name, flags), 'unlinkat', name)
 }
 
+/** Names are texts, or bytes that end with a zero. */
 export interface RenameRequest {
   fromFd: number
-  fromName: string
+  fromName: string | Buffer
   toFd: number
-  toName: string
+  toName: string | Buffer
   /** Sum of `RENAME` bits. */
   flags?: number
 }
@@ -49,6 +50,13 @@ export interface RenameRequest {
 export function renameBetween(request: RenameRequest): void {
   const { fromFd, fromName, toFd, toName, flags = 0 } = request
   checked(renameat2()(fromFd, fromName, toFd, toName, flags), 'renameat2', toName)
+}
+
+/** Has what was written into a part of a file sent to the disk, and does not wait for it; on a pool thread. */
+export function startWriteBack(fd: number, offset: number, length: number): Promise<number> {
+  return checkedAsync('sync_file_range', (done) =>
+    syncFileRange().async(fd, offset, length, SYNC_FILE_RANGE_WRITE, done),
+  )
 }
 
 /** Where a file lies. */
@@ -143,7 +151,8 @@ export const RENAME = { NOREPLACE: 1, EXCHANGE: 2 } as const
 
 const MAX_ATTEMPTS = 100
 const SYS_OPENAT2 = 437
-const OPEN_HOW_SIZE = 24
+/** What each call fills and makes: a thread makes one at a time. */
+const OPEN_HOW = Buffer.alloc(24)
 const HANDLE_HEADER_BYTES = 8
 const HANDLE_MAX_BYTES = 128
 const STATX_BYTES = 256
@@ -157,19 +166,17 @@ const openat2 = lazyNative<(call: number, fd: number, path: string | Buffer, how
   'syscall',
   { result: 'long', args: ['long', 'int', 'str', 'void *', 'ulong'] },
 )
-const mkdirat = lazyNative<(fd: number, name: string, mode: number) => number>(null, 'mkdirat', {
+const mkdirat = lazyNative<(fd: number, name: string | Buffer, mode: number) => number>(null, 'mkdirat', {
   result: 'int',
   args: ['int', 'str', 'uint'],
 })
-const unlinkat = lazyNative<(fd: number, name: string, flags: number) => number>(null, 'unlinkat', {
+const unlinkat = lazyNative<(fd: number, name: string | Buffer, flags: number) => number>(null, 'unlinkat', {
   result: 'int',
   args: ['int', 'str', 'int'],
 })
-const renameat2 = lazyNative<(fromFd: number, fromName: string, toFd: number, toName: string, flags: number) => number>(
-  null,
-  'renameat2',
-  { result: 'int', args: ['int', 'str', 'int', 'str', 'uint'] },
-)
+const renameat2 = lazyNative<
+  (fromFd: number, fromName: string | Buffer, toFd: number, toName: string | Buffer, flags: number) => number
+>(null, 'renameat2', { result: 'int', args: ['int', 'str', 'int', 'str', 'uint'] })
 const statx = lazyNative<(fd: number, path: string, flags: number, mask: number, facts: Buffer) => number>(
   null,
   'statx',
@@ -192,3 +199,9 @@ const write = lazyNative<(fd: number, buffer: Buffer, size: number) => number>(n
   result: 'long',
   args: ['int', 'void *', 'ulong'],
 })
+const syncFileRange = lazyNative<(fd: number, offset: number, length: number, flags: number) => number>(
+  null,
+  'sync_file_range',
+  { result: 'int', args: ['int', 'int64', 'int64', 'uint'] },
+)
+const SYNC_FILE_RANGE_WRITE = 2

@@ -44,9 +44,12 @@ export function bindLibc(): void {
   for (const bind of libcBinders) bind()
 }
 
-/** The value, or a SyscallError from errno if it is negative; call it right after the native call. */
-export function checked(result: number, syscall: string, subject?: string): number {
-  if (result < 0) throw new SyscallError(syscall, koffi.errno(), subject)
+/**
+ * The value, or a SyscallError from errno if it is negative; call it right after the native call. A subject that is bytes is
+ * made a text only then.
+ */
+export function checked(result: number, syscall: string, subject?: string | Buffer): number {
+  if (result < 0) throw new SyscallError(syscall, koffi.errno(), subject?.toString())
   return result
 }
 
@@ -71,7 +74,8 @@ export function checkedAsync(
 export function isErrno(error: unknown, ...codes: string[]): boolean {
   // By its shape: an error from another realm (a worker, a test's sandbox) is no instance of this one's Error.
   if (typeof error !== 'object' || error === null || !('code' in error)) return false
-  const code = error.code === 'UNKNOWN' && 'errno' in error ? ERROR_NAMES.get(-Number(error.errno)) : error.code
+  const isNameless = 'errno' in error && /^unknown/i.test(String(error.code))
+  const code = isNameless ? ERROR_NAMES.get(-Number(error.errno)) : error.code
   return typeof code === 'string' && codes.includes(code)
 }
 

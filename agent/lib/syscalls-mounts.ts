@@ -50,10 +50,18 @@ export function attachMountAt(mountFd: number, path: string): void {
   checked(moveMount()(SYS_MOVE_MOUNT, mountFd, '', AT.FDCWD, path, MOVE_MOUNT_F_EMPTY_PATH), 'move_mount', path)
 }
 
-/** Attaches the detached mount `mountFd` at the directory that `directoryFd` is open on: no path is walked. */
+/** Attaches the mount `mountFd`, which may be attached elsewhere, at the directory that `directoryFd` is open on: no path is walked. */
 export function attachMountTo(mountFd: number, directoryFd: number): void {
   const flags = MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH
   checked(moveMount()(SYS_MOVE_MOUNT, mountFd, '', directoryFd, '', flags), 'move_mount')
+}
+
+/**
+ * pivot_root(2): the mount at `path` becomes the root of this thread's mount namespace, and of all whose root or working
+ * directory was the one before, which is mounted at `oldPath` then.
+ */
+export function pivotRoot(path: string, oldPath: string): void {
+  checked(pivot()(path, oldPath), 'pivot_root', path)
 }
 
 export interface MountAttributes {
@@ -135,6 +143,10 @@ const mount = lazyNative<(source: Text, target: string, type: Text, flags: numbe
 const umount2 = lazyNative<(target: string | Buffer, flags: number) => number>(null, 'umount2', {
   result: 'int',
   args: ['str', 'int'],
+})
+const pivot = lazyNative<(path: string, oldPath: string) => number>(null, 'pivot_root', {
+  result: 'int',
+  args: ['str', 'str'],
 })
 const openTree = lazyNative<(call: number, fd: number, path: string, flags: number) => number>(null, 'syscall', {
   result: 'long',

@@ -6,6 +6,11 @@ export function unshareRoot(): void {
   checked(unshare()(CLONE.FS), 'unshare')
 }
 
+/** As `unshareRoot`, and a mount namespace of its own, with a copy of every mount. */
+export function unshareMounts(): void {
+  checked(unshare()(CLONE.NEWNS), 'unshare')
+}
+
 /** The umask of this thread; that of the whole process unless it has one of its own. */
 export function setUmask(mask: number): void {
   umask()(mask)
@@ -26,7 +31,7 @@ export function setFileOwner(id: number): void {
   setfsgid()(id)
   setfsuid()(id)
   // Neither tells of a failure but by what it is then asked.
-  if (setfsgid()(NOBODY) !== id || setfsuid()(NOBODY) !== id) throw new SyscallError('setfsuid', EPERM)
+  if (setfsgid()(NOBODY) >>> 0 !== id || setfsuid()(NOBODY) >>> 0 !== id) throw new SyscallError('setfsuid', EPERM)
 }
 
 const EPERM = 1

@@ -40,6 +40,11 @@ export interface SettledOutput {
 
 /** Output that this process reads from the command's own streams. */
 export interface CollectedOutput extends LiveOutput {
+  /**
+   * The streams again, for those wished for: while one is not read, the command waits. They end once the command has ended and
+   * what it wrote is read; to destroy one lets the command go on.
+   */
+  copies: Record<OutputStream, Readable | null>
   /** Calls `listener` at new bytes; returns what stops it. */
   onOutput(listener: () => void): () => void
   /** Lets go of memory and files. */
@@ -52,8 +57,12 @@ export interface CollectedOutput extends LiveOutput {
 
 /** The kept ends of commands' streams: in memory while they are small, else in files. */
 export interface ExecOutputs {
-  /** Reads the streams from now on, to their end. */
-  collect(place: OutputPlace, streams: Record<OutputStream, Readable>): CollectedOutput
+  /** Reads the streams from now on, to their end; those of `copied` are given again. */
+  collect(
+    place: OutputPlace,
+    streams: Record<OutputStream, Readable>,
+    copied?: readonly OutputStream[],
+  ): CollectedOutput
   /** What is written to the files of a held command. */
   follow(place: OutputPlace): LiveOutput
   /** Reads a stream that an ended command has in a file; nothing where there is none. */

@@ -22,11 +22,21 @@ export interface NetworkSlot {
   resolvFile: string
 }
 
+/** What the core knows of the boxes' network, whoever makes it. */
+export interface HostNetwork {
+  /** What is wrong with the host's network now, for the health report; empty if nothing. */
+  problems(): Promise<NetworkProblem[]>
+  /** The IPv4 address by which the host reaches a box that runs; null for one that does not. */
+  addressOf(boxId: string): Promise<string | null>
+  /** Lets go of it. With `release`, also removes every interface, rule and claim of this instance. */
+  close(options: { release: boolean }): Promise<void>
+}
+
 /**
  * Networks of boxes: boxes of one project reach each other, boxes of different projects do not; none reaches the
  * host's own services, the metadata address (169.254.0.0/16) or, unless configured, private ranges.
  */
-export interface Network {
+export interface Network extends HostNetwork {
   /** Makes the host ready: sysctls, packet filter, the first slots. Throws with a remedy where that is impossible. */
   open(): Promise<void>
   /** Gives the box a slot, puts it into its project and makes its name known there. */
@@ -35,10 +45,6 @@ export interface Network {
   adopt(member: NetworkMember, slotIndex: number, pid: number): Promise<NetworkSlot>
   /** Takes the box out of its project and frees the slot. The box's processes are gone. Unknown: a success. */
   leave(boxId: string): Promise<void>
-  /** What is wrong with the host's network now, for the health report; empty if nothing. */
-  problems(): Promise<NetworkProblem[]>
-  /** Stops preparing slots. With `release`, also removes every interface, rule and claim of this instance. */
-  close(options: { release: boolean }): Promise<void>
 }
 
 export interface NetworkProblem {

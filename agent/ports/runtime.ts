@@ -17,6 +17,8 @@ export interface BoxSpec {
   pidsMax: number
   /** Environment of every process of the box. */
   environment: Record<string, string>
+  /** How long its commands may take to end where something else than `stop` ends it, such as a cluster. */
+  graceSeconds: number
   /** What is mounted before anything but init runs, those nearer to `/` first. */
   mounts: readonly BoxMount[]
 }
@@ -43,10 +45,24 @@ export interface RuntimeBox {
   pid: number | null
 }
 
+/** What the kernel has counted of a box since its start, and what it has now. */
+export interface BoxUsage {
+  /** Of all processors together; null where the host does not count it. */
+  cpuSeconds: number | null
+  /** With the caches of its files, of which `cacheBytes` are given up as soon as others want them. */
+  memoryBytes: number
+  cacheBytes: number
+  /** Processes and threads. */
+  pids: number
+  network: { receivedBytes: number; receivedPackets: number; sentBytes: number; sentPackets: number }
+}
+
 /** Why a box's init ended without being asked to. */
 export interface BoxExit {
   id: string
   outOfMemory: boolean
+  /** What it ran in was taken away from outside, as a deleted pod: the box is to come back. */
+  isLost: boolean
 }
 
 export interface ExecRequest {
@@ -58,6 +74,24 @@ export interface ExecRequest {
   environment: Record<string, string>
   /** A name or number, optionally `:group`, of the box's own /etc/passwd and /etc/group; null is root. */
   user: string | null
+  /** The size of the terminal it gets; without one it gets pipes. */
+  terminal?: TerminalSize
+  /** True: what it writes to stderr comes with its stdout, in the order of writing; without a terminal. */
+  mergesOutput?: boolean
+  /** True: all that it started, and is left when it has ended, is killed. */
+  endsWhole?: boolean
+}
+
+/** The size of a terminal in characters, each 1–65,535. */
+export interface TerminalSize {
+  cols: number
+  rows: number
+}
+
+/** The terminal of a command. */
+export interface Terminal {
+  /** Changes its size, and tells the command's foreground processes; of one that is gone it is a success. */
+  resize(size: TerminalSize): void
 }
 
 /** How a command ended. A program that is missing is 127, one that cannot be run 126, as in a shell. */
@@ -76,6 +110,8 @@ export interface RunningExec {
   cwd: string
   /** The process in the box's own pid namespace, as soon as it is known. */
   process: Promise<number | null>
+  /** With one, `stdin` and `stdout` are its two directions, and `stderr` is empty. */
+  terminal: Terminal | null
   stdin: Writable
   stdout: Readable
   stderr: Readable
@@ -88,6 +124,8 @@ export interface RunningExec {
 /** A command that goes on, and whose end is known, when this process is gone. */
 export interface HoldRequest extends ExecRequest {
   stdin: Uint8Array
+  /** True: the command's input stays open after `stdin`, for those who attach. */
+  keepsInput?: boolean
   /** After this many ms it is killed with all it started, whether this process lives or not; null: never. */
   timeoutMs: number | null
 }
@@ -110,8 +148,67 @@ export interface HeldExec {
   onOutput(listener: () => void): () => void
   /** As that of a RunningExec. */
   signal(name: NodeJS.Signals): Promise<void>
+  /** Joins it; `runtime_unavailable` if it cannot be reached. Of one that has ended the streams tell what is kept, and end. */
+  attach(typing: Typing): Promise<AttachedExec>
   /** Drops the note of its end: it is recorded elsewhere, and the next process is not to be told of it. */
   forget(): Promise<void>
+}
+
+/**
+ * Who of those attached may type: `all` joins those who do, `one` takes the keyboard until it leaves (of two, the later has
+ * it), `none` watches.
+ */
+export type Typing = 'all' | 'one' | 'none'
+
+/**
+ * What is held, as one of those attached to it sees it. The output begins with what is kept of it (of a terminal the last
+ * 256 KiB), and ends when the command's does. While all who are attached read slower than it writes, the command waits; one
+ * who alone is slower than others misses what is no longer kept.
+ */
+export interface AttachedExec {
+  /** Its end closes the command's input; input of one who may not type goes nowhere. */
+  stdin: Writable
+  stdout: Readable
+  /** Empty where there is a terminal. */
+  stderr: Readable
+  terminal: Terminal | null
+  /** Lets go, and destroys the streams; what is held goes on. */
+  close(): void
+}
+
+/** A terminal with a shell, for a box's console. */
+export interface SessionRequest extends ExecRequest {
+  /** `ses_…`, unused so far. */
+  sessionId: string
+  /** Unique among the sessions of the box. */
+  name: string
+  terminal: TerminalSize
+}
+
+/** What is known of a session that runs. `startedAt` in ms since the epoch. */
+export interface SessionFacts {
+  sessionId: string
+  boxId: string
+  name: string
+  command: readonly string[]
+  user: string
+  process: number | null
+  startedAt: number
+  size: TerminalSize
+  /** How many are attached. */
+  viewers: number
+}
+
+/** A session, begun by this process or one before. */
+export interface HeldSession {
+  readonly sessionId: string
+  readonly boxId: string
+  readonly name: string
+  /** How its shell ended; null if nobody knows. Never rejects. */
+  ended: Promise<HeldEnd | null>
+  /** As that of a HeldExec; but once it has ended, soon or at once `session_not_found`. */
+  attach(typing: Typing): Promise<AttachedExec>
+  signal(name: NodeJS.Signals): Promise<void>
 }
 
 /** Runs boxes. Every method is idempotent and named by the box's id; what it starts outlives this process. */
@@ -120,6 +217,8 @@ export interface Runtime {
   readonly kind: string
   /** Makes the host ready, and takes up the boxes that run since before this process. */
   open(): Promise<void>
+  /** Throws `runtime_unavailable`, saying why, while no box can be started or stopped, as far as can be known soon. */
+  checkReady(): Promise<void>
   /** Starts a box whose parts may half exist from a start that was cut off; resolves when its init runs. */
   start(spec: BoxSpec): Promise<RuntimeBox>
   /** Everything that carries this instance's mark, found in the world, not in memory. */
@@ -141,8 +240,17 @@ export interface Runtime {
   detach(id: string, source: string): Promise<void>
   /** The trees that `attach` or `start` mounted into a running box, with their paths as they are now. */
   mounts(id: string): Promise<BoxMount[]>
+  /** What a running box has used; null if it does not run. */
+  usage(id: string): Promise<BoxUsage | null>
   /** Changes the limits of a running box at once. Throws `below_use` with figures and nothing changed, or `box_not_running`. */
   resize(id: string, limits: BoxLimits): Promise<void>
+  /**
+   * Stops every process of a running box at one instant, its commands included, while `work` runs, and then lets them go on,
+   * whatever becomes of it. Of a box that does not run it just runs `work`. Box and mounts stay as they are meanwhile: other
+   * calls that would change them wait, so `work` makes none. Throws `runtime_unavailable` with the box going on if it cannot be
+   * stopped, or if that and `work` take longer than 5 s: what `work` does later is not waited for.
+   */
+  frozen<T>(id: string, work: () => Promise<T>): Promise<T>
   /** Starts a command in a running box. Throws `box_not_running`, or `invalid_request` for an unknown user. */
   exec(id: string, request: ExecRequest): Promise<RunningExec>
   /**
@@ -152,8 +260,16 @@ export interface Runtime {
   hold(id: string, execId: string, request: HoldRequest): Promise<{ held: HeldExec; cwd: string }>
   /** All held commands that run, or have ended and were not forgotten, those of processes before this one included. */
   held(): Promise<HeldExec[]>
+  /** Begins a session that does not belong to this process; ends with its shell. Throws as `hold`. */
+  openSession(id: string, request: SessionRequest): Promise<HeldSession>
+  /** The session of that name, if the box has it. */
+  session(id: string, name: string): HeldSession | null
+  /** The sessions of a box. */
+  sessions(id: string): Promise<SessionFacts[]>
   /** Calls `listener` when a box's init ends and nobody asked; at most one listener. */
   onExit(listener: (exit: BoxExit) => void): void
+  /** Calls `listener` when starts and stops that failed are worth another try; at most one listener. */
+  onRecovery(listener: () => void): void
   /** Leaves boxes running and lets go of them. */
   close(): Promise<void>
 }

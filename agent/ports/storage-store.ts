@@ -12,9 +12,20 @@ export interface VolumeRecord {
   /** The subvolume that holds its data. */
   subvolume: string
   sizeGb: number
+  /** What it was made from, as people read it; null: empty. */
+  from: string | null
+  /** When it is backed up, and for how long that is kept; null: when asked. */
+  backupSchedule: BackupSchedule | null
   tags: Record<string, string>
   /** Who made it: a create repeated after a crash finds its own volume by the key. */
   createdBy: { token: string; idempotencyKey: string | null }
+}
+
+/** A backup every so often; of the older ones at most `keepCount` stay, and none longer than `keepSeconds`. */
+export interface BackupSchedule {
+  intervalSeconds: number
+  keepCount: number | null
+  keepSeconds: number | null
 }
 
 /** A box that has a volume. */
@@ -43,8 +54,11 @@ export interface VolumeStore {
   get(project: string, name: string): Promise<VolumeRecord | null>
   /** Compare-and-set: false if the stored version is not `record.version - 1`, or the volume is gone. */
   replace(record: VolumeRecord): Promise<boolean>
-  /** Removes the record and writes `tombstone`, in one commit, unless its version is another or a box has it. */
-  remove(id: string, version: number, tombstone: Tombstone): Promise<'removed' | 'changed' | 'attached'>
+  /**
+   * Removes the record and writes `tombstone`, those of its snapshots and of the copies that its backups keep, in one commit,
+   * unless its version is another or a box has it: gives all of them.
+   */
+  remove(id: string, version: number, tombstone: Tombstone): Promise<Tombstone[] | 'changed' | 'attached'>
   list(query: NamedQuery): Promise<{ records: VolumeRecord[]; hasMore: boolean }>
   all(): Promise<VolumeRecord[]>
   /** The boxes that have any of these volumes, by the name of the box. */

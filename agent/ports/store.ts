@@ -1,7 +1,12 @@
-import type { Problem } from '../../shared/errors.ts'
+import type { ErrorCode } from '../../shared/errors.ts'
 import type { BoxConfig, BoxReason, BoxStatus } from '../../shared/schemas/boxes.ts'
 import type { ExecStatus } from '../../shared/schemas/exec.ts'
 import type { Permission } from '../../shared/schemas/system.ts'
+import type { BackupRecords } from './backup-records.ts'
+import type { BaseStore } from './base-store.ts'
+import type { OperationStore } from './operation-store.ts'
+import type { ServiceStore } from './service-store.ts'
+import type { NewSnapshot, SnapshotStore } from './snapshot-store.ts'
 import type { NamedQuery, QuotaStore, VolumeStore } from './storage-store.ts'
 import type { Tombstone, TombstoneStore } from './tombstone.ts'
 
@@ -16,6 +21,8 @@ export interface BoxRecord {
   updatedAt: number
   /** The name of the base it was made from. */
   base: string | null
+  /** The id of that base; null: unknown. */
+  baseId: string | null
   forkOf: string | null
   /** The subvolume that is its root now. */
   root: string
@@ -29,8 +36,20 @@ export interface BoxRecord {
   urlSettings: { auth: 'token' | 'public'; wake: boolean; idle_stop_seconds: number | null }
   /** Its data volumes, in the order in which they were attached. */
   mounts: MountRecord[]
+  /** A restore that was asked for and has not come to its end. */
+  restore: RestoreWish | null
+  /** The restore that failed last, until another is asked for. */
+  restoreFault: { root: string; code: ErrorCode; detail: string } | null
   /** Who made it: a create repeated after a crash finds its own box by the key. */
   createdBy: { token: string; idempotencyKey: string | null }
+}
+
+/** What a box is to have in the place of what it has: copies of a snapshot, ready to be used. */
+export interface RestoreWish {
+  /** The name of the snapshot. */
+  snapshot: string
+  root: string
+  data: { volumeId: string; subvolume: string }[]
 }
 
 /** A data volume that a box has, or is to have once it runs. */
@@ -71,26 +90,6 @@ export interface TokenRecord {
   revokedAt: number | null
 }
 
-/** What a mutation that outlived its wait waits for: that `box` reaches `generation`. */
-export interface OperationRecord {
-  id: string
-  kind: string
-  boxId: string
-  project: string
-  name: string
-  generation: number
-  createdAt: number
-  /** Its end, once somebody was told of it. */
-  outcome: OperationOutcome | null
-}
-
-/** `error` is null or a problem as clients get it. */
-export interface OperationOutcome {
-  status: 'running' | 'done' | 'failed'
-  error: Problem | null
-  endedAt: number | null
-}
-
 export interface ExecRecord {
   id: string
   boxId: string
@@ -102,6 +101,8 @@ export interface ExecRecord {
   signal: string | null
   startedAt: number
   endedAt: number | null
+  /** Whether it has a terminal, whose output is all stdout. */
+  tty: boolean
   user: string
   cwd: string
   /** Whether it does not end with the agent. */
@@ -132,14 +133,6 @@ export interface ExecQuery {
   limit: number
 }
 
-export interface BaseRecord {
-  id: string
-  name: string
-  subvolume: string
-  createdAt: number
-  source: string
-}
-
 /** A stored answer, or null while the first request still runs. */
 export interface IdempotencyEntry {
   fingerprint: string
@@ -163,6 +156,9 @@ export interface Store {
   readonly kind: string
   readonly boxes: BoxStore
   readonly volumes: VolumeStore
+  readonly snapshots: SnapshotStore
+  readonly services: ServiceStore
+  readonly backups: BackupRecords
   readonly quotas: QuotaStore
   readonly tombstones: TombstoneStore
   readonly tokens: TokenStore
@@ -183,17 +179,52 @@ export interface BoxStore {
   get(project: string, name: string): Promise<BoxRecord | null>
   byId(id: string): Promise<BoxRecord | null>
   /** Compare-and-set: false if the stored version is not `record.version - 1`, or the box is gone. Mounts stay as stored. */
-  replace(record: BoxRecord): Promise<boolean>
+  replace(record: BoxRecord, effects?: BoxEffects): Promise<boolean>
+  /**
+   * As `replace`, of a box that wishes for a restore; drops the tombstones of what was made for it. `changed`: the version was
+   * another; `volume_in_use`: another box has one of the volumes, or wishes for a restore of it.
+   */
+  wish(record: BoxRecord): Promise<'stored' | 'changed' | 'volume_in_use'>
   /**
    * As `replace`, with the mounts of `record`; raises the version of each volume that came or went, in the same commit.
    * `changed`: the version was another.
    */
   replaceMounts(record: BoxRecord): Promise<'stored' | 'changed' | MountConflict>
-  /** Removes the record with what belongs to it and writes `tombstone`, in one commit; false if the version is another. */
-  remove(id: string, version: number, tombstone: Tombstone): Promise<boolean>
+  /**
+   * Removes the record with what belongs to it, and writes `tombstone` and those of its snapshots, in one commit: gives all of
+   * them; null if the version is another.
+   */
+  remove(id: string, version: number, tombstone: Tombstone): Promise<Tombstone[] | null>
+  /**
+   * Commits a restore, and drops the tombstones of the new subvolumes. `changed`: box or volume is another, or the box gone;
+   * `volume_in_use`: a box that is not among the given does not rest and has one of the volumes, or another box wishes for a
+   * restore of one.
+   */
+  swap(swap: Swap): Promise<'stored' | 'changed' | 'volume_gone' | 'volume_in_use'>
   list(query: BoxQuery): Promise<{ records: BoxRecord[]; hasMore: boolean }>
   all(): Promise<BoxRecord[]>
   countByStatus(): Promise<Record<BoxStatus, number>>
+}
+
+/** What a restore puts in the place of what was there, all in one commit. */
+export interface Swap {
+  /** The box whose root is replaced, as it is from now on, with its mounts, its version raised by one; null: of volumes alone. */
+  box: BoxRecord | null
+  /**
+   * Volumes and the subvolumes they have from now on, also in the records of all other boxes that have them; where it is said
+   * what one replaces, the volume must have that.
+   */
+  volumes: readonly { volumeId: string; subvolume: string; replaces?: string }[]
+  /** What was replaced. */
+  kept: readonly NewSnapshot[]
+  /** Boxes that may have the volumes though they do not rest: they have been given what is new. */
+  given: readonly string[]
+  now: number
+}
+
+/** What goes in the commit of a box's record: subvolumes it has no more. */
+export interface BoxEffects {
+  buries: readonly Tombstone[]
 }
 
 /** Why mounts were not stored: a volume is gone, or has another box that writes to it. */
@@ -211,14 +242,6 @@ export interface TokenStore {
   revoke(id: string, revokedAt: number): Promise<void>
   /** Forgets tokens that ended before `endedBefore`. */
   prune(endedBefore: number): Promise<void>
-}
-
-export interface OperationStore {
-  insert(record: OperationRecord): Promise<void>
-  get(id: string): Promise<OperationRecord | null>
-  /** Writes the end; the first one counts. */
-  finish(id: string, outcome: OperationOutcome): Promise<void>
-  prune(createdBefore: number): Promise<void>
 }
 
 export interface ExecStore {
@@ -240,13 +263,6 @@ export interface ExecStore {
   withFiles(): Promise<{ boxId: string; execId: string }[]>
 }
 
-export interface BaseStore {
-  /** Records a finished base and drops the tombstone that stood for its building, in one commit. */
-  insert(record: BaseRecord, tombstoneId: string): Promise<void>
-  get(name: string): Promise<BaseRecord | null>
-  all(): Promise<BaseRecord[]>
-}
-
 export interface IdempotencyStore {
   /** Reserves the key for this process: null if it was free, else what stands there. */
   begin(request: { token: string; key: string; fingerprint: string; now: number }): Promise<IdempotencyEntry | null>
@@ -259,5 +275,8 @@ export interface IdempotencyStore {
 
 export interface MetaStore {
   get(key: string): Promise<string | null>
+  /** Those whose keys begin with `prefix`. */
+  list(prefix: string): Promise<{ key: string; value: string }[]>
+  remove(key: string): Promise<void>
   set(key: string, value: string): Promise<void>
 }

@@ -1,5 +1,7 @@
 import type { ServiceError } from '../../shared/errors.ts'
 import type { Logger } from '../../shared/log.ts'
+import { isMutation } from '../../shared/operation.ts'
+import { loggedTarget } from '../../shared/ticket-target.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { RequestFacts } from './request-facts.ts'
 
@@ -16,8 +18,8 @@ export function auditMutation(facts: RequestFacts, status: number, deps: AuditDe
 /** One line for each mutation and each token that was refused; what never got so far has its own. */
 export function auditDenial(facts: RequestFacts, error: ServiceError, deps: AuditDeps): void {
   const isDenied = error.status === 401 || error.status === 403
-  const isMutation = facts.operation !== null && facts.operation.method !== 'GET'
-  if (error.code === 'agent_protocol' || !(isDenied || isMutation)) return
+  const isOfMutation = facts.operation !== null && isMutation(facts.operation)
+  if (error.code === 'agent_protocol' || !(isDenied || isOfMutation)) return
   deps.logger.info('audit', { ...lineOf(facts, deps.clock), status: error.status, code: error.code })
 }
 
@@ -26,7 +28,7 @@ function lineOf(facts: RequestFacts, clock: Clock): Record<string, unknown> {
     audit: true,
     operation: facts.operation?.id ?? null,
     method: facts.method,
-    target: facts.target,
+    target: loggedTarget(facts.target, facts.operation),
     actor: facts.caller?.tokenId ?? null,
     actor_name: facts.caller?.tokenName ?? null,
     client_address: facts.clientAddress,

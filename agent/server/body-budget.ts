@@ -1,25 +1,24 @@
 import { ServiceError } from '../../shared/errors.ts'
+import { createFairShares } from '../../shared/fair-shares.ts'
 
 /** The memory that large bodies of requests may take, all together, until the requests are answered. */
 export interface BodyBudget {
   /**
    * Makes room for a body of that many bytes before it is read; returns what gives the room back. A small one always has room.
-   * @throws ServiceError `rate_limited`
+   * @throws ServiceError `rate_limited` where less would be left for the others than the `owner` has
    */
-  hold(bytes: number): () => void
+  hold(owner: () => string, bytes: number): () => void
 }
 
 /** A budget of `mostBytes`, all free. */
 export function createBodyBudget(mostBytes: number): BodyBudget {
-  let heldBytes = 0
+  const shares = createFairShares(mostBytes)
   return {
-    hold: (bytes) => {
+    hold: (owner, bytes) => {
       if (bytes <= SMALL_BYTES) return () => undefined
-      if (heldBytes + bytes > mostBytes) throw tooMuch()
-      heldBytes += bytes
-      return () => {
-        heldBytes -= bytes
-      }
+      const giveBack = shares.take(owner(), bytes)
+      if (giveBack === null) throw tooMuch()
+      return giveBack
     },
   }
 }

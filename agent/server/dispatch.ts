@@ -1,108 +1,98 @@
-import { type Acceptance, bodyRefusal, type Refusal, refusalError, type Verifier } from '../../shared/channel.ts'
 import { asServiceError, problemOf, ServiceError } from '../../shared/errors.ts'
-import type { Logger } from '../../shared/log.ts'
-import { matchOperation } from '../../shared/match.ts'
+import { upgradeRequired } from '../../shared/handshake.ts'
 import {
-  bearerToken,
-  givenRequestId,
   type HttpHandler,
   type HttpRequest,
   type HttpResponse,
+  isJsonType,
   jsonResponse,
   problemResponse,
   readJson,
-  splitTarget,
 } from '../../shared/messages.ts'
-import type { Operation } from '../../shared/operation.ts'
-import { authorize, type TokenVerifier } from '../../shared/tokens.ts'
+import { isMutation, type Operation } from '../../shared/operation.ts'
 import { validateRequest } from '../../shared/validate.ts'
-import type { Caller } from '../core/caller.ts'
 import { etagOf, isKnownEtag } from '../core/preconditions.ts'
-import type { RateLimit } from '../core/rate-limit.ts'
 import type { Handlers, ReplayRead, Reply } from '../handlers/call.ts'
-import type { Clock } from '../ports/clock.ts'
 import type { IdempotencyStore, StoredAnswer } from '../ports/store.ts'
-import { auditDenial, auditMutation } from './audit.ts'
+import { auditMutation } from './audit.ts'
 import type { BodyBudget } from './body-budget.ts'
 import { type RememberedResponse, runOnce } from './idempotency.ts'
+import type { Identity } from './identify.ts'
+import { ownerOf } from './owner.ts'
+import { admit, type Received, type ReceptionDeps, receive, refuse } from './reception.ts'
+import { refusalOf } from './refusal.ts'
+import { conditionsOf, type RequestConditions } from './request-conditions.ts'
 import { newFacts, type RequestFacts } from './request-facts.ts'
 
-export interface DispatchDeps {
-  verifySignature: Verifier
-  verifyToken: TokenVerifier
-  /** @throws ServiceError for a token that was revoked */
-  checkAlive(tokenId: string): Promise<void>
-  rateLimit: RateLimit
+export interface DispatchDeps extends ReceptionDeps {
   bodies: BodyBudget
   idempotency: IdempotencyStore
   handlers: Handlers
-  isDraining(): boolean
-  clock: Clock
-  logger: Logger
 }
 
-/** Every request of the functions: verify → match → token → validate → handler → audit. It answers its own errors. */
+/** Every request that is no WebSocket: trust → match → token → validate → handler → audit. It answers its own errors. */
 export function createDispatch(deps: DispatchDeps): HttpHandler {
   return async (request) => {
     const facts = newFacts(request, deps.clock.now())
     try {
-      const accepted = deps.verifySignature(request)
-      if (!accepted.isAccepted) throw refuse(accepted, facts, deps.logger)
-      const response = await answer(request, { ...deps, accepted, facts })
-      if (facts.operation && facts.operation.method !== 'GET') auditMutation(facts, response.status, deps)
+      const response = await answer(request, { ...deps, facts })
+      if (facts.operation && isMutation(facts.operation)) auditMutation(facts, response.status, deps)
       return { ...response, headers: { ...response.headers, 'x-request-id': facts.requestId } }
     } catch (error) {
-      const known = asServiceError(error)
-      if (isFault(known)) deps.logger.error('request failed', { request_id: facts.requestId, error })
-      auditDenial(facts, known, deps)
-      return problemResponse(known, facts.requestId)
+      return refusalOf(error, facts, deps)
     }
   }
 }
 
-type Context = DispatchDeps & { accepted: Acceptance; facts: RequestFacts }
+type Context = DispatchDeps & { facts: RequestFacts }
 
 async function answer(request: HttpRequest, context: Context): Promise<HttpResponse> {
-  const { accepted, facts, bodies } = context
-  facts.requestId = givenRequestId(accepted.headers) ?? facts.requestId
-  facts.clientAddress = accepted.headers['x-boxyard-client-address'] ?? ''
-  const { pathname, query } = splitTarget(request.target)
-  const { operation, params } = matchOperation(request.method, pathname)
-  facts.operation = operation
-  const giveBack = bodies.hold(Math.min(bodyBytes(request), operation.maxBodyBytes))
+  const received = receive(request, context)
+  const { operation, trusted } = received
+  if (operation.transport === 'websocket') throw upgradeRequired()
+  // Whoever need not be known by its body is known before any of it is read.
+  const identity = trusted.openBody === null ? null : await admit(received, context)
+  const isBytes = operation.bytesIn !== null && !isJsonType(trusted.headers['content-type'])
+  if (isBytes && trusted.openBody !== null) {
+    const bytes = trusted.openBody(request.openBody())
+    return answerRead({ ...received, request, identity, body: null, bytes }, context)
+  }
+  const length = Math.min(bodyBytes(request), operation.maxBodyBytes)
+  const giveBack = context.bodies.hold(() => ownerOf(received), length)
   try {
     const body = await request.readBody(operation.maxBodyBytes)
-    return await answerRead({ request, operation, params, query, body }, context)
+    return await answerRead({ ...received, request, identity, body, bytes: isBytes ? wholeOf(body) : null }, context)
   } finally {
     giveBack()
   }
 }
 
-interface ReadRequest {
+interface ReadRequest extends Received {
   request: HttpRequest
-  operation: Operation
-  params: Record<string, string>
-  query: URLSearchParams
-  body: Uint8Array
+  /** Null where it is not known yet. */
+  identity: Identity | null
+  /** Null where it comes as bytes that cannot be known yet. */
+  body: Uint8Array | null
+  bytes: AsyncIterable<Uint8Array> | null
 }
 
 async function answerRead(read: ReadRequest, context: Context): Promise<HttpResponse> {
-  const { request, operation, params, query, body } = read
-  const { accepted, facts, logger, rateLimit, isDraining } = context
-  if (!accepted.matchesBody(body)) throw refuse(bodyRefusal(accepted), facts, logger)
-  facts.caller = await identify(operation, params, context)
-  rateLimit(facts.caller?.tokenId ?? `anonymous:${facts.clientAddress}`)
-  if (isDraining() && operation.method !== 'GET') {
-    throw new ServiceError('draining', 'The agent is being stopped; boxes go on running.', {
-      headers: { 'Retry-After': '2' },
-    })
-  }
-  const input = validateRequest(operation, { params, query, body: readJson(body, accepted.headers['content-type']) })
-  const key = operation.method === 'POST' ? idempotencyKeyOf(accepted.headers) : null
+  const { request, operation, params, query, body, bytes, trusted } = read
+  const { facts } = context
+  const { headers } = trusted
+  const refusal = body === null ? null : trusted.refuseBody(body)
+  if (refusal) throw refuse(refusal, facts, context.logger)
+  const { caller, boxId, enter } = read.identity ?? (await admit(read, context))
+  const json = body === null || bytes !== null ? undefined : readJson(body, headers['content-type'])
+  const input = validateRequest(operation, { params, query, body: json, isBytes: bytes !== null })
+  const key = operation.method === 'POST' ? idempotencyKeyOf(headers) : null
   const call = {
     ...input,
-    caller: facts.caller,
-    ifMatch: accepted.headers['if-match'] ?? null,
+    ...conditionsOf(headers),
+    caller,
+    request: { operationId: operation.id, target: read.target },
+    boundBoxId: boxId,
+    bytes,
     idempotencyKey: key,
     remember: async (read: ReplayRead): Promise<void> => {
       if (key === null || !facts.caller) return
@@ -110,9 +100,15 @@ async function answerRead(read: ReadRequest, context: Context): Promise<HttpResp
       await context.idempotency.finish(facts.caller.tokenId, key, answer)
     },
   }
-  const work = (): Promise<RememberedResponse> => perform(operation, call, context)
+  const work = (): Promise<RememberedResponse> => enter(() => perform(operation, call, context))
   if (key === null || !facts.caller) return (await work()).response
-  const keyed = { tokenId: facts.caller.tokenId, key, method: operation.method, target: request.target, body }
+  const keyed = {
+    tokenId: facts.caller.tokenId,
+    key,
+    method: operation.method,
+    target: request.target,
+    body: body ?? EMPTY,
+  }
   const { idempotency: store, clock } = context
   const replay = (what: unknown): Promise<string> => readAgain(what as ReplayRead, call, context)
   return runOnce(keyed, { store, clock, read: replay }, () => remembered(work, facts.requestId))
@@ -124,39 +120,21 @@ function bodyBytes({ headers }: HttpRequest): number {
   return isUntold ? Number.POSITIVE_INFINITY : Number(headers['content-length'] ?? 0)
 }
 
-async function identify(
-  operation: Operation,
-  params: Record<string, string>,
-  context: Context,
-): Promise<Caller | null> {
-  const { accepted, verifyToken, checkAlive, facts } = context
-  const token = bearerToken(accepted.headers)
-  if (operation.permission === null && accepted.headers.authorization === undefined) return null
-  const claims = await verifyToken(token)
-  const caller: Caller = {
-    tokenId: claims.jti,
-    tokenName: claims.sub,
-    projects: claims.projects,
-    permissions: claims.permissions,
-    expiresAt: claims.exp === null ? null : claims.exp * 1000,
-    requestId: facts.requestId,
-  }
-  facts.caller = caller
-  await checkAlive(claims.jti)
-  authorize(operation, params, claims)
-  return caller
+async function* wholeOf(body: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield body
 }
 
-async function perform(operation: Operation, call: unknown, context: Context): Promise<RememberedResponse> {
+async function perform(operation: Operation, call: RequestConditions, context: Context): Promise<RememberedResponse> {
   const handler = context.handlers[operation.id as keyof Handlers] as (call: unknown) => Promise<Reply>
   const reply = await handler(call)
   const status = reply.status ?? operation.status
-  const headers = { ...reply.headers, ...(reply.version === undefined ? {} : { etag: etagOf(reply.version) }) }
-  const known = context.accepted.headers['if-none-match']
-  const isKnown = operation.method === 'GET' && known !== undefined && reply.version !== undefined
-  if (isKnown && isKnownEtag(known, etagOf(reply.version ?? 0))) {
+  const etag = reply.etag ?? (reply.version === undefined ? undefined : etagOf(reply.version))
+  const headers = { ...reply.headers, ...(etag === undefined ? {} : { etag }) }
+  const known = call.ifNoneMatch
+  if (operation.method === 'GET' && known !== null && etag !== undefined && isKnownEtag(known, etag)) {
     return { response: { status: 304, headers, body: null }, replay: null }
   }
+  if (reply.bytes !== undefined) return { response: { status, headers, body: reply.bytes }, replay: null }
   if (reply.body === null) {
     return { response: { status, headers, body: null }, replay: { status, headers, body: '' } }
   }
@@ -187,11 +165,6 @@ async function remembered(work: () => Promise<RememberedResponse>, requestId: st
   }
 }
 
-// Refusals that are meant, such as a full pool or draining, are told to the client and need no stack.
-function isFault(error: ServiceError): boolean {
-  return error.status >= 500 && !EXPECTED.has(error.code)
-}
-
 function idempotencyKeyOf(headers: Record<string, string>): string | null {
   const key = headers['idempotency-key']
   if (key === undefined) return null
@@ -200,20 +173,5 @@ function idempotencyKeyOf(headers: Record<string, string>): string | null {
   throw new ServiceError('invalid_request', `${fault.pointer}: ${fault.detail}.`, { errors: [fault] })
 }
 
-function refuse(refusal: Refusal, facts: RequestFacts, logger: Logger): ServiceError {
-  const { reason, keyId, skewMs } = refusal
-  const { requestId, method, target } = facts
-  logger.warn('channel request refused', {
-    audit: true,
-    reason,
-    key_id: keyId,
-    skew_ms: skewMs,
-    method,
-    target,
-    request_id: requestId,
-  })
-  return refusalError(refusal)
-}
-
+const EMPTY = new Uint8Array(0)
 const JSON_TYPE = { 'content-type': 'application/json' }
-const EXPECTED: ReadonlySet<string> = new Set(['agent_protocol', 'draining', 'storage_full'])

@@ -1,12 +1,14 @@
 import { newId } from '../../shared/ids.ts'
 import { givenRequestId, type HttpRequest } from '../../shared/messages.ts'
 import type { Operation } from '../../shared/operation.ts'
+import { splitTicket } from '../../shared/ticket-target.ts'
 import type { Caller } from '../core/caller.ts'
 
 /** What is known of a request so far, for its audit line. */
 export interface RequestFacts {
   requestId: string
   method: string
+  /** Without its ticket. */
   target: string
   operation: Operation | null
   caller: Caller | null
@@ -15,11 +17,11 @@ export interface RequestFacts {
 }
 
 /** The facts of a request that nothing is known of yet. */
-export function newFacts(request: HttpRequest, now: number): RequestFacts {
+export function newFacts(request: Pick<HttpRequest, 'method' | 'target' | 'headers'>, now: number): RequestFacts {
   return {
     requestId: givenRequestId(request.headers) ?? newId('req', now),
     method: request.method,
-    target: request.target,
+    target: splitTicket(request.target).target,
     operation: null,
     caller: null,
     clientAddress: '',

@@ -3,11 +3,8 @@ export const boxyardRules = {
   'one-spawner': banImport(/^(node:)?child_process$/, 'Only agent/lib/run.ts starts processes.'),
   'one-ffi': banImport(/^koffi$/, 'Only agent/lib/syscalls*.ts call native code.'),
   'one-sql': banImport(/^node:sqlite$/, 'Only the SQLite store speaks SQL.'),
-  'one-websocket': banImport(
-    /^ws$/,
-    'WebSockets belong to server/streams.ts, functions/standalone.ts and lib/kube-exec.ts.',
-  ),
-  'one-aws-sdk': banImport(/^@aws-sdk\//, 'Only drivers/backups-s3.ts speaks to S3.'),
+  'one-websocket': banImport(/^ws$/, 'Only agent/server/streams.ts makes WebSockets, and infra/console.ts uses one.'),
+  'one-aws-sdk': banImport(/^@aws-sdk\//, 'Only drivers/backup-store-s3.ts speaks to S3.'),
   'one-environment': ban(
     'MemberExpression[object.name="process"][property.name="env"], ImportSpecifier[parent.source.value=/^(node:)?process$/][imported.name="env"]',
     'Only the config.ts files read the environment.',

@@ -19,8 +19,8 @@ const OWNERS = {
   'one-spawner': ['agent/lib/run.ts', 'infra/**', 'tests/**'],
   'one-ffi': ['agent/lib/syscalls*.ts'],
   'one-sql': ['agent/drivers/store-sqlite*.ts', 'agent/drivers/sqlite-*.ts', 'tests/**'],
-  'one-websocket': ['agent/server/streams.ts', 'agent/lib/kube-exec.ts', 'functions/standalone.ts', 'tests/**'],
-  'one-aws-sdk': ['agent/drivers/backups-s3.ts'],
+  'one-websocket': ['agent/server/streams.ts', 'infra/console.ts', 'tests/**'],
+  'one-aws-sdk': ['agent/drivers/backup-store-s3.ts'],
   'one-environment': ['agent/config.ts', 'functions/config.ts', 'infra/**', 'tests/**'],
   'one-clock': [
     'agent/compose.ts',

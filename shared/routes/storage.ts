@@ -14,6 +14,7 @@ import {
   volumeParams,
   volumeSchema,
 } from '../schemas/storage.ts'
+import { operationSchema } from '../schemas/system.ts'
 
 const VOLUME = '/v1/projects/{project}/data/{name}'
 
@@ -23,14 +24,20 @@ export const storageOperations = {
     id: 'createVolume',
     method: 'POST',
     path: '/v1/projects/{project}/data',
-    summary: 'Create a data volume',
+    summary: 'Create a data volume, empty, from another or from a backup',
     permission: 'write',
     params: z.strictObject({ project: nameSchema }),
     query: waitQuery,
     body: createVolumeBodySchema,
     response: volumeSchema,
     status: 201,
-    errors: ['name_taken', 'quota_exceeded', 'storage_full'],
+    laterStatus: 202,
+    laterResponse: operationSchema,
+    errors: [
+      ...(['name_taken', 'volume_not_found', 'snapshot_not_found'] as const),
+      ...(['backup_not_found', 'backup_damaged'] as const),
+      ...(['volume_too_small', 'quota_exceeded', 'storage_full'] as const),
+    ],
   }),
   listVolumes: define({
     id: 'listVolumes',

@@ -53,6 +53,15 @@ export function integerQuery(min: number, max: number) {
     .meta({ override: { type: 'integer', minimum: min, maximum: max } })
 }
 
+/** A yes or no in a query string, `fallback` if left out. */
+export function booleanQuery(fallback: boolean, description: string) {
+  return z
+    .enum(['true', 'false', '1', '0'], { error: 'must be true or false' })
+    .default(fallback ? 'true' : 'false')
+    .transform((text) => text === 'true' || text === '1')
+    .meta({ description, override: { type: 'boolean', default: fallback } })
+}
+
 /** `?wait_seconds=`: 0–25, `fallback` if left out; 25 keeps clear of API Gateway's 30 s (api.md §1, Waiting). */
 export function waitSeconds(fallback: number, description: string) {
   const override = { type: 'integer' as const, minimum: 0, maximum: 25, default: fallback }

@@ -27,10 +27,24 @@ const SIGNALS = [
   ...(['SIGTSTP', 'SIGTTIN', 'SIGTTOU', 'SIGWINCH', 'SIGABRT', 'SIGCHLD', 'SIGPIPE'] as const),
 ] as const
 
-const argument = z
+/** A program or an argument. */
+export const argumentSchema = z
   .string()
   .max(131_071)
   .regex(/^[^\0]*$/, 'must not hold a NUL character')
+
+/** Where a command starts. */
+export const cwdSchema = z
+  .string()
+  .max(4096)
+  .regex(/^\/[^\0]*$/, 'must be an absolute path')
+  .meta({ description: 'Absolute directory; the home of the user if left out.' })
+
+/** Whom a command runs as. */
+export const userSchema = z
+  .string()
+  .regex(/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,63})?$/, 'must be user or user:group')
+  .meta({ description: 'A name or number of the box, optionally `:group`; root if left out.' })
 
 // Records keep it, and lists tell it.
 const COMMAND_CHARACTERS = 262_144
@@ -39,7 +53,7 @@ const COMMAND_CHARACTERS = 262_144
 export const execBodySchema = z
   .strictObject({
     command: z
-      .array(argument)
+      .array(argumentSchema)
       .min(1)
       .max(4096)
       .refine((command) => command.reduce((sum, { length }) => sum + length, 0) <= COMMAND_CHARACTERS, {
@@ -47,20 +61,15 @@ export const execBodySchema = z
       })
       .optional()
       .meta({ description: 'Program and arguments, at most 262,144 characters in all; more goes into stdin.' }),
-    shell: argument.min(1).optional().meta({ description: 'A command line for `/bin/sh -c`.' }),
-    cwd: z
-      .string()
-      .max(4096)
-      .regex(/^\/[^\0]*$/, 'must be an absolute path')
-      .optional()
-      .meta({ description: 'Absolute directory; the home of the user if left out.' }),
+    shell: argumentSchema.min(1).optional().meta({ description: 'A command line for `/bin/sh -c`.' }),
+    cwd: cwdSchema.optional(),
     env: environmentSchema.optional(),
-    user: z
-      .string()
-      .regex(/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,63})?$/, 'must be user or user:group')
-      .optional()
-      .meta({ description: 'A name or number of the box, optionally `:group`; root if left out.' }),
+    user: userSchema.optional(),
     stdin: z.string().optional().meta({ description: 'Text, or base64 with `encoding: "base64"`.' }),
+    tty: z
+      .boolean()
+      .optional()
+      .meta({ description: 'Whether it gets a terminal, of 80 by 24; its output is all stdout then.' }),
     no_hup: z.boolean().optional().meta({
       description: 'Goes on when the service restarts, and keeps its exit code; answers once it has started.',
     }),
@@ -142,17 +151,22 @@ export const execOutputQuery = z.strictObject({
   wait_seconds: waitSeconds(0, 'Seconds to wait for output beyond the offset, or the end.'),
 })
 
+/** Bytes that were written, from an offset on, as far as they are kept. */
+export const outputPieceFields = {
+  offset: z
+    .int()
+    .meta({ description: 'Of the first byte of data: later than asked for where that is no longer kept.' }),
+  next_offset: z.int().meta({ description: 'Where to go on.' }),
+  data: z.string(),
+  encoding: z.enum(['utf-8', 'base64']),
+  truncated: z.boolean().meta({ description: 'Whether bytes from the asked offset on are no longer kept.' }),
+}
+
 /** A piece of a stream. */
 export const execOutputSchema = z
   .looseObject({
     stream: z.enum(['stdout', 'stderr']),
-    offset: z
-      .int()
-      .meta({ description: 'Of the first byte of data: later than asked for where that is no longer kept.' }),
-    next_offset: z.int().meta({ description: 'Where to go on.' }),
-    data: z.string(),
-    encoding: z.enum(['utf-8', 'base64']),
-    truncated: z.boolean().meta({ description: 'Whether bytes from the asked offset on are no longer kept.' }),
+    ...outputPieceFields,
     end: z.boolean().meta({ description: 'Whether nothing comes after next_offset any more.' }),
     status: execStatusSchema,
   })

@@ -25,11 +25,17 @@ export const volumeSchema = z
     name: nameSchema,
     project: nameSchema,
     size_gb: z.number().meta({ description: 'GiB it may hold, compressed.' }),
-    used_bytes: z.int().nullable().meta({ description: 'Measured at the call; null where the data is missing.' }),
+    used_bytes: z.int().nullable().meta({
+      description:
+        'What `size_gb` bounds: bytes written to it that are still kept, also by its snapshots; what a copy or a restored volume took over is free. Measured at the call; null where the data is missing.',
+    }),
     created_at: timestampSchema,
     updated_at: timestampSchema,
     attachments: z.array(attachmentSchema),
     from: z.string().nullable(),
+    backup_schedule: z
+      .looseObject({ interval_seconds: z.int(), keep_count: z.int().nullable(), keep_seconds: z.int().nullable() })
+      .nullable(),
     tags: tagsSchema,
   })
   .meta({ id: 'Volume' })
@@ -38,7 +44,12 @@ export const volumeSchema = z
 export const createVolumeBodySchema = z
   .strictObject({
     name: nameSchema,
-    size_gb: gibSchema.optional().meta({ description: 'The default of `GET /v1/config` if left out.' }),
+    size_gb: gibSchema
+      .optional()
+      .meta({ description: 'If left out that of the volume in `from`, else the default of `GET /v1/config`.' }),
+    from: nameSchema.optional().meta({ description: 'A volume of the project to copy, as it is now.' }),
+    from_snapshot: nameSchema.optional().meta({ description: 'A snapshot of that volume to copy instead.' }),
+    from_backup: idSchema.optional().meta({ description: 'A backup of the project that the backup store holds.' }),
     tags: tagsSchema.optional(),
   })
   .meta({ id: 'CreateVolume' })
@@ -49,7 +60,7 @@ export const updateVolumeBodySchema = z
     size_gb: gibSchema.nullable(),
     tags: tagsSchema.nullable(),
     used_bytes: z.int().nullable().meta(MEASURED),
-    ...readOnlyFields(['id', 'name', 'project', 'created_at', 'updated_at', 'attachments', 'from']),
+    ...readOnlyFields(['id', 'name', 'project', 'created_at', 'updated_at', 'attachments', 'from', 'backup_schedule']),
   })
   .partial()
   .meta({ id: 'UpdateVolume' })

@@ -24,7 +24,7 @@ const nodeSchema = z.looseObject({
   memory_capacity_bytes: z.int(),
   pods_allocatable: z.int(),
   pods_capacity: z.int(),
-  pods_running: z.int(),
+  pods_running: z.int().meta({ description: 'Pods of boxes of this deployment; of others the agent knows nothing.' }),
   ready: z.boolean(),
 })
 
@@ -81,7 +81,7 @@ export const versionSchema = z
 /** `GET /v1/config`: drivers, defaults, features and every limit in force. */
 export const configSchema = z
   .looseObject({
-    drivers: z.looseObject({ runtime: z.string(), filesystem: z.string(), store: z.string() }),
+    drivers: z.looseObject({ runtime: z.string(), filesystem: z.string(), store: z.string(), backups: z.string() }),
     region: z.string(),
     bases: z.array(z.string()),
     defaults: z.looseObject({
@@ -91,7 +91,10 @@ export const configSchema = z
       volume_size_gb: z.number(),
     }),
     features: z.array(z.string()),
-    limits: z.record(z.string(), z.number()),
+    limits: z.record(z.string(), z.number()).meta({
+      description:
+        'The bounds in force. Of what has a `…_per_box` that is half of `…_at_once`, no box may hold more than is left free.',
+    }),
   })
   .meta({ id: 'Config' })
 

@@ -2,6 +2,7 @@ import { createRandom } from '../helpers/sample.ts'
 import { type BenchContext, boxPath, createBox, deleteBox, forkBox, shellIn } from './context.ts'
 import type { DockerPeer } from './docker-peer.ts'
 import { percentile, report, summary, timeEach, timeOnce } from './figures.ts'
+import { FILL_LINES, LARGE_ROOT_FILES } from './large-root.ts'
 
 /** Forks of a running box with a 5 GB root, in turn with those of a small one; docker commits and runs the same files. */
 export async function benchFork({ client, docker }: BenchContext): Promise<void> {
@@ -34,7 +35,7 @@ export async function benchFork({ client, docker }: BenchContext): Promise<void>
 
 async function checkFork(client: BenchContext['client'], name: string): Promise<void> {
   const found = await shellIn(client, name, `find /data -type f | wc -l; cat /root/tick`)
-  if (found !== `${FILES}\n${ROUNDS - 1}\n`)
+  if (found !== `${LARGE_ROOT_FILES}\n${ROUNDS - 1}\n`)
     throw new Error(`${boxPath(name)} has not the files of its source: ${found}`)
 }
 
@@ -56,11 +57,3 @@ async function compareCommit(docker: DockerPeer, oursMs: number): Promise<void> 
 
 const ROUNDS = 30
 const DOCKER_ROUNDS = 3
-const DIRECTORIES = 59
-const FILES = DIRECTORIES * 1000
-// A thousand files of 87,000 bytes that nothing compresses, then copies of them that share no block with them.
-const FILL_LINES = Array.from({ length: DIRECTORIES }, (_, i) =>
-  i === 0
-    ? 'mkdir -p /data/0 && cd /data/0 && n=0; while [ $n -lt 1000 ]; do head -c 87000 /dev/urandom > $n; n=$((n+1)); done'
-    : `cp -r /data/0 /data/${i}`,
-)

@@ -1,7 +1,11 @@
 import { createClient } from '../helpers/client.ts'
 import { startService } from '../helpers/service.ts'
+import { benchBackups } from './backups.ts'
+import { benchCluster } from './cluster.ts'
 import { benchConcurrency } from './concurrency.ts'
+import { benchDiff } from './diff.ts'
 import { startDockerPeer } from './docker-peer.ts'
+import { benchFiles } from './files.ts'
 import { benchFork } from './fork.ts'
 import { benchForkBurst } from './fork-burst.ts'
 import { benchLambda } from './lambda.ts'
@@ -10,6 +14,8 @@ import { benchMounts } from './mounts.ts'
 import { benchReads } from './reads.ts'
 import { benchScale } from './scale.ts'
 import { benchSecondUp } from './second-up.ts'
+import { benchSnapshots } from './snapshots.ts'
+import { benchStreams } from './streams.ts'
 import { benchUpdate } from './update.ts'
 
 /** `npm run bench [section…]`: every figure that is promised, beside its target, and beside docker where it is installed. */
@@ -22,12 +28,18 @@ const SECTIONS = {
   forkburst: benchForkBurst,
   scale: benchScale,
   fork: benchFork,
+  snapshots: benchSnapshots,
+  diff: benchDiff,
+  streams: benchStreams,
+  files: benchFiles,
+  backups: benchBackups,
 }
 
 async function main(names: readonly string[]): Promise<void> {
   const wants = (name: string): boolean => names.length === 0 || names.includes(name)
   if (wants('lambda')) await benchLambda()
   if (wants('up')) await benchSecondUp()
+  await benchCluster(wants)
   const sections = Object.entries(SECTIONS).filter(([name]) => wants(name))
   if (sections.length === 0) return
   const docker = await startDockerPeer()
@@ -37,7 +49,8 @@ async function main(names: readonly string[]): Promise<void> {
       BOXYARD_RATE_LIMIT: '1000000',
       BOXYARD_RATE_BURST: '1000000',
       BOXYARD_SPARE_SLOTS: '8',
-      BOXYARD_POOL_GB: wants('fork') ? '8' : '4',
+      BOXYARD_POOL_GB: wants('fork') || wants('files') || wants('snapshots') || wants('backups') ? '8' : '4',
+      BOXYARD_BASES: wants('files') ? 'debian' : '',
     },
   })
   const client = createClient(

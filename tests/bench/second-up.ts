@@ -16,6 +16,7 @@ export async function benchSecondUp(): Promise<void> {
     BOXYARD_POOL_GB: '1',
     BOXYARD_PORT: String(await freePort()),
     BOXYARD_AGENT_PORT: String(await freePort()),
+    BOXYARD_DATA_PORT: String(await freePort()),
   }
   try {
     const first = await timeOnce(() => upUntilReady(env))

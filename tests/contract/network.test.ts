@@ -1,9 +1,8 @@
 import { spawn } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import { networkInterfaces } from 'node:os'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { flowsPerBox } from '../../agent/drivers/nft-rules.ts'
-import { MS, mountFilesystem, unmount } from '../../agent/lib/syscalls-mounts.ts'
 import type { NetworkSlot } from '../../agent/ports/network.ts'
 import {
   ask,
@@ -22,25 +21,22 @@ import {
   withServers,
 } from '../helpers/network-lab.ts'
 import { passable, passableNode } from '../helpers/passable.ts'
+import { replaceResolvers, TURN_MS } from '../helpers/resolvers.ts'
 
 let outside: Outside
-let resolvConf: string
+let restoreResolvers: () => void
 const listeners: Listener[] = []
 
 beforeAll(async () => {
   outside = await openOutside(OUTSIDE_ADDRESSES)
-  // This process has mounts of its own: the host's resolvers are those of the test for it alone.
-  resolvConf = `${mkdtempSync('/tmp/boxyard-resolv-')}/resolv.conf`
-  writeFileSync(resolvConf, 'nameserver 127.0.0.53\nnameserver 10.99.7.2\nsearch example.test\n')
-  mountFilesystem({ source: resolvConf, target: '/etc/resolv.conf', type: null, flags: MS.BIND })
+  restoreResolvers = await replaceResolvers('nameserver 127.0.0.53\nnameserver 10.99.7.2\nsearch example.test\n')
   for (const port of [53, 80]) listeners.push(await serve(outside, port, 'outside'))
   listeners.push(await serve(null, HOST_PORT, 'host'))
-})
+}, TURN_MS)
 
 afterAll(() => {
   for (const listener of listeners) listener.close()
-  unmount('/etc/resolv.conf')
-  rmSync(resolvConf.replace('/resolv.conf', ''), { recursive: true, force: true })
+  restoreResolvers()
   outside.close()
 })
 

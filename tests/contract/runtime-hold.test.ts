@@ -1,10 +1,10 @@
-import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { holderPaths } from '../../agent/drivers/holder-protocol.ts'
 import { readRingFile } from '../../agent/lib/output-ring.ts'
 import type { HeldExec, HoldRequest } from '../../agent/ports/runtime.ts'
 import { newId } from '../../shared/ids.ts'
-import { execCgroups, execute, leftoversOf, type OciLab, openOciLab, untilTrue } from '../helpers/oci-lab.ts'
+import { execCgroups, execute, holderOf, leftoversOf, type OciLab, openOciLab, untilTrue } from '../helpers/oci-lab.ts'
 
 const BOX = 'box_held'
 
@@ -44,8 +44,7 @@ describe('a held command', () => {
     if (found === undefined) throw new Error('it is not held any more')
     return found
   }
-  const holder = (): number =>
-    Number(execFileSync('pgrep', ['-f', `holder/main.ts.*${lab.instanceId}`], { encoding: 'utf8' }))
+  const holder = (): number => holderOf(lab)
 
   test('gets its input, environment, directory and user, and its output and end are kept', async () => {
     const held = await hold('cat; pwd; echo "$A $(id -u) $$"; echo bad >&2; exit 7', {
@@ -69,7 +68,8 @@ describe('a held command', () => {
   test('input that nobody reads is bounded, and is room again once its command ended', async () => {
     const stdin = Buffer.alloc(6_000_000, 'x')
     const helds: HeldExec[] = []
-    for (let count = 0; count < 11; count++) helds.push(await hold('sleep 600', { stdin }))
+    // Half of 64 MiB, which others are to share in.
+    for (let count = 0; count < 5; count++) helds.push(await hold('sleep 600', { stdin }))
     await expect(hold('sleep 600', { stdin })).rejects.toMatchObject({
       code: 'rate_limited',
       headers: { 'Retry-After': '1' },
@@ -111,6 +111,20 @@ describe('a held command', () => {
     await found.forget()
     await execute(lab.runtime, BOX, 'rm /tmp/go')
     for (const stream of [other.stdin, other.stdout, other.stderr]) stream.destroy()
+  })
+
+  test('is bound by the filter of system calls as any other, also in a box that was taken up', async () => {
+    const filtered = (text: string): boolean => /^Seccomp:\t2$/m.test(text)
+    const held = await hold('cat /proc/self/status')
+    await held.ended
+    expect(filtered(printed(held))).toBe(true)
+    await held.forget()
+    await lab.reopen()
+    expect(filtered((await execute(lab.runtime, BOX, 'cat /proc/self/status')).stdout)).toBe(true)
+    const later = await hold('cat /proc/self/status')
+    await later.ended
+    expect(filtered(printed(later))).toBe(true)
+    await later.forget()
   })
 
   test('its end while no agent is there is told to the next, once, also when the holder is gone', async () => {
@@ -218,10 +232,11 @@ describe('a held command', () => {
     const held = await hold('sleep 600')
     const mounts = readFileSync(`/proc/${holder()}/mountinfo`, 'utf8').split('\n')
     const below = mounts.map((line) => line.split(' ')[4] ?? '').filter((path) => path.startsWith(lab.home))
-    expect(below.sort()).toEqual([`${lab.home}/run/holder-1`, `${lab.home}/run/holder-1/crun-program`])
+    const { work, socket } = holderPaths(`${lab.home}/run`)
+    expect(below.sort()).toEqual([`${lab.home}/run/${work}`, `${lab.home}/run/${work}/crun-program`])
     const { uid, gid, mode } = statSync('/dev/null')
     expect([uid, gid, mode & 0o777]).toEqual([0, 0, 0o666])
-    expect(statSync(`${lab.home}/run/holder-1.sock`).mode & 0o777).toBe(0o600)
+    expect(statSync(socket).mode & 0o777).toBe(0o600)
     await held.signal('SIGKILL')
     await held.ended
     await held.forget()

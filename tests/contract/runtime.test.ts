@@ -12,7 +12,7 @@ import {
   untilTrue,
 } from '../helpers/oci-lab.ts'
 
-describe('the crun runtime', () => {
+describe('the runtime', () => {
   let lab: OciLab
   const run: (command: string | string[], changes?: Parameters<typeof execute>[3]) => ReturnType<typeof execute> = (
     command,
@@ -32,7 +32,8 @@ describe('the crun runtime', () => {
   test('a started box is listed as running with its init', async () => {
     const [box] = await lab.runtime.list()
     expect(box).toMatchObject({ id: 'box_main', isRunning: true })
-    expect(readFileSync(`/proc/${box?.pid}/cgroup`, 'utf8')).toMatch(`/boxyard/${lab.instanceId}/box_main`)
+    const processes = readFileSync(boxCgroupFile(lab, 'box_main', 'pids', 'cgroup.procs'), 'utf8')
+    expect(processes).toMatch(new RegExp(`^${box?.pid}$`, 'm'))
   })
 
   test('starting a running box leaves it as it is', async () => {
@@ -139,7 +140,7 @@ describe('the crun runtime', () => {
     await lab.runtime.start(spec)
     await execute(lab.runtime, spec.id, 'kill -9 1; kill -TERM 1')
     await untilTrue(() => exits.length > 0)
-    expect(exits).toEqual([{ id: spec.id, outOfMemory: false }])
+    expect(exits).toEqual([{ id: spec.id, outOfMemory: false, isLost: false }])
     expect((await lab.runtime.list()).find(({ id }) => id === spec.id)).toEqual({
       id: spec.id,
       isRunning: false,

@@ -9,6 +9,7 @@ import type { NamedQuery, VolumeRecord } from '../../agent/ports/storage-store.t
 import type { BoxRecord, MountRecord, Store } from '../../agent/ports/store.ts'
 import { newId } from '../../shared/ids.ts'
 import { boxRecord } from '../helpers/box-records.ts'
+import { mountOf, volumeRecord } from '../helpers/storage-records.ts'
 
 let directory: string
 let store: Store
@@ -25,27 +26,6 @@ afterEach(async () => {
 
 const ALL: NamedQuery = { projects: '*', prefix: '', tags: [], after: null, limit: 100 }
 
-function volume(name: string, overrides: Partial<VolumeRecord> = {}): VolumeRecord {
-  const id = newId('vol', Date.now())
-  return {
-    id,
-    project: 'demo',
-    name,
-    version: 1,
-    createdAt: 1,
-    updatedAt: 1,
-    subvolume: id,
-    sizeGb: 2,
-    tags: {},
-    createdBy: { token: 'tok_a', idempotencyKey: null },
-    ...overrides,
-  }
-}
-
-function mountOf({ id, name, subvolume }: VolumeRecord, changes: Partial<MountRecord> = {}): MountRecord {
-  return { volumeId: id, name, subvolume, path: `/mnt/${name}`, readOnly: false, ...changes }
-}
-
 async function storedBox(name: string, overrides: Partial<BoxRecord> = {}): Promise<BoxRecord> {
   const record = boxRecord({ id: newId('box', Date.now()), name, ...overrides })
   expect(await store.boxes.insert(record)).toBe('stored')
@@ -53,7 +33,7 @@ async function storedBox(name: string, overrides: Partial<BoxRecord> = {}): Prom
 }
 
 async function storedVolume(name: string, overrides: Partial<VolumeRecord> = {}): Promise<VolumeRecord> {
-  const record = volume(name, overrides)
+  const record = volumeRecord(name, overrides)
   expect(await store.volumes.insert(record)).toBe(true)
   return record
 }
@@ -68,11 +48,11 @@ const versionOf = async (name: string): Promise<number | undefined> => (await st
 
 describe('volumes', () => {
   test('a name is taken once in a project, and the tombstone of the making goes with the record', async () => {
-    const record = volume('data')
+    const record = volumeRecord('data')
     await store.tombstones.insert({ id: record.id, root: record.id, createdAt: 1 })
     expect(await store.volumes.insert(record)).toBe(true)
     expect(await store.tombstones.all()).toEqual([])
-    const second = volume('data')
+    const second = volumeRecord('data')
     await store.tombstones.insert({ id: second.id, root: second.id, createdAt: 1 })
     expect(await store.volumes.insert(second)).toBe(false)
     expect(await store.tombstones.all()).toHaveLength(1)
@@ -119,7 +99,7 @@ describe('attachments', () => {
     const data = await storedVolume('data')
     const box = await storedBox('one')
     expect(await store.boxes.replaceMounts({ ...withMounts(box, [mountOf(data)]), version: 7 })).toBe('changed')
-    expect(await store.boxes.replaceMounts(withMounts(box, [mountOf(volume('gone'))]))).toBe('volume_gone')
+    expect(await store.boxes.replaceMounts(withMounts(box, [mountOf(volumeRecord('gone'))]))).toBe('volume_gone')
     expect((await store.boxes.byId(box.id))?.mounts).toEqual([])
     expect(await versionOf('data')).toBe(1)
   })
@@ -130,7 +110,7 @@ describe('attachments', () => {
     const second = boxRecord({ id: newId('box', Date.now()), name: 'two', mounts: [mountOf(data)] })
     expect(await store.boxes.insert(second)).toBe('volume_in_use')
     expect(await store.boxes.byId(second.id)).toBeNull()
-    const third = { ...second, mounts: [mountOf(volume('gone'))] }
+    const third = { ...second, mounts: [mountOf(volumeRecord('gone'))] }
     expect(await store.boxes.insert(third)).toBe('volume_gone')
     expect(await store.boxes.byId(third.id)).toBeNull()
   })
@@ -144,7 +124,7 @@ describe('attachments', () => {
     await store.boxes.remove(box.id, 1, { id: box.id, root: box.root, createdAt: 4 })
     expect(await store.volumes.attachments([data.id])).toEqual([])
     expect(await store.volumes.remove(data.id, version, tombstone)).toBe('changed')
-    expect(await store.volumes.remove(data.id, version + 1, tombstone)).toBe('removed')
+    expect(await store.volumes.remove(data.id, version + 1, tombstone)).toEqual([tombstone])
     expect((await store.tombstones.all()).map(({ id }) => id).sort()).toEqual([box.id, data.id].sort())
   })
 })

@@ -35,6 +35,7 @@ const exec = (boxId = 'box_a', changes: Partial<ExecRecord> = {}): ExecRecord =>
   signal: null,
   startedAt: 1,
   endedAt: null,
+  tty: false,
   user: 'root',
   cwd: '/',
   detached: false,

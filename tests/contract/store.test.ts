@@ -49,9 +49,9 @@ describe('boxes', () => {
     const record = box('web')
     await store.boxes.insert(record)
     const tombstone = { id: record.id, root: record.root, createdAt: 5 }
-    expect(await store.boxes.remove(record.id, 99, tombstone)).toBe(false)
+    expect(await store.boxes.remove(record.id, 99, tombstone)).toBe(null)
     expect(await store.tombstones.all()).toEqual([])
-    expect(await store.boxes.remove(record.id, 1, tombstone)).toBe(true)
+    expect(await store.boxes.remove(record.id, 1, tombstone)).toEqual([tombstone])
     expect(await store.tombstones.all()).toEqual([tombstone])
     expect(await store.boxes.get('demo', 'web')).toBeNull()
     expect(await store.boxes.insert(box('web'))).toBe('stored')
@@ -116,6 +116,23 @@ describe('idempotency', () => {
     await store.idempotency.prune(0, { unfinished: true })
     expect(await store.idempotency.begin(request)).toBeNull()
   })
+})
+
+test('notes are listed by the beginning of their keys, written over, and removed', async () => {
+  for (const [key, value] of [
+    ['a:1', 'x'],
+    ['a:2', 'y'],
+    ['A:3', 'z'],
+    ['a:1', 'w'],
+  ] as const)
+    await store.meta.set(key, value)
+  expect(await store.meta.list('a:')).toEqual([
+    { key: 'a:1', value: 'w' },
+    { key: 'a:2', value: 'y' },
+  ])
+  await store.meta.remove('a:1')
+  expect(await store.meta.get('a:1')).toBeNull()
+  expect(await store.meta.list('a:')).toEqual([{ key: 'a:2', value: 'y' }])
 })
 
 describe('the database file', () => {

@@ -43,12 +43,38 @@ export function defineBoxesSuite(client: Client): void {
       expect(exec.body.stdout).toBe('hello from web as web\n/root\n')
     })
 
+    test('its metrics are what the kernel counts of it', async () => {
+      const metrics = async () => (await client.get(`${boxes}/web/metrics`)).body
+      const before = await metrics()
+      expect(before).toMatchObject({
+        box: 'web',
+        cpu: { limit_cores: 1 },
+        memory: { limit_bytes: 64 * 1024 ** 2 },
+        storage: { limit_bytes: 10 * 1024 ** 3 },
+      })
+      const work =
+        'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; nc -w 1 192.0.2.1 80 </dev/null; sleep 1000 >/dev/null 2>&1 &'
+      await client.shell('life', 'web', `dd if=/dev/urandom of=/root/large bs=1M count=4 2>&1; sync; ${work}`)
+      const after = await metrics()
+      expect(after.cpu.seconds).toBeGreaterThan(before.cpu.seconds)
+      expect(after.memory.used_bytes).toBeGreaterThan(after.memory.cache_bytes)
+      expect(after.pids.current).toBeGreaterThan(before.pids.current)
+      expect(after.network.sent_packets).toBeGreaterThan(before.network.sent_packets)
+      const written = 4 * 1024 ** 2
+      expect(after.storage.used_bytes - before.storage.used_bytes).toBeGreaterThanOrEqual(written)
+      expect(after.storage.unique_bytes - before.storage.unique_bytes).toBeGreaterThanOrEqual(written)
+      await client.shell('life', 'web', 'rm /root/large')
+    })
+
     test('stop and resume keep the files, and repeat without harm', async () => {
       await client.shell('life', 'web', 'echo kept > /root/file')
       const stopped = await client.post(`${boxes}/web/stop`)
       expect(stopped.status).toBe(200)
       expect(stopped.body).toMatchObject({ status: 'stopped', state: { reason: 'stopped_by_request' } })
       expect((await client.post(`${boxes}/web/stop`)).body).toEqual(stopped.body)
+      expect((await client.get(`${boxes}/web/metrics`)).body).toMatchObject({
+        ...{ cpu: { seconds: null }, memory: { used_bytes: null }, pids: { current: null }, network: null },
+      })
       const refused = await client.shell('life', 'web', 'true')
       expect([refused.status, refused.body.code]).toEqual([409, 'box_not_running'])
       const resumed = await client.post(`${boxes}/web/resume`)

@@ -1,10 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { type Answer, type Client, createClient } from '../helpers/client.ts'
+import { runtimeOfTests } from '../helpers/cluster-of-tests.ts'
+import { hasDied } from '../helpers/fault-steps.ts'
 import { pickSample } from '../helpers/sample.ts'
 import { startService, type TestService } from '../helpers/service.ts'
 import { ageByOneBoot, limitsOf, mountsOf, pidsOf, readWorld } from '../helpers/world.ts'
 
+/** How the network takes a box in. */
+const JOIN = runtimeOfTests() === 'kubernetes' ? 'network.admit' : 'network.join'
 /** Steps at which the agent is killed, by what it was doing; each is a call from the core or the runtime to a port. */
 const STEPS = {
   create: around(
@@ -13,7 +17,7 @@ const STEPS = {
       'store.boxes.insert',
       'filesystem.snapshot',
       'runtime.start',
-      'network.join',
+      JOIN,
       'store.boxes.replace',
     ],
     [
@@ -30,7 +34,7 @@ const STEPS = {
     ],
   ),
   resume: around(
-    ['runtime.start', 'network.join', 'store.boxes.replace'],
+    ['runtime.start', JOIN, 'store.boxes.replace'],
     [
       'store.boxes.replace:before:2',
       'store.boxes.replace:after:2',
@@ -61,7 +65,9 @@ const STEPS = {
 } satisfies Record<string, string[]>
 type Action = keyof typeof STEPS
 const ALL = Object.entries(STEPS).flatMap(([action, steps]) => steps.map((step) => [action as Action, step] as const))
-const CHOSEN = process.env['TEST_FAULTS'] === 'all' ? ALL : pickSample(ALL, 16)
+// With pods for boxes each takes some ten times as long.
+const SAMPLE = runtimeOfTests() === 'kubernetes' ? 8 : 16
+const CHOSEN = process.env['TEST_FAULTS'] === 'all' ? ALL : pickSample(ALL, SAMPLE)
 
 let service: TestService
 const client: Client = createClient(
@@ -97,7 +103,7 @@ describe('kill -9 of the agent', () => {
 
       const answer = await act(action)
       // Only a kill some milliseconds into a step may come too late for it.
-      if (!step.includes('during')) expect(isAlive(service.agentPid)).toBe(false)
+      if (!step.includes('during')) expect(await hasDied(service.agentPid)).toBe(true)
       await service.killAgent()
       await service.startAgent({ TEST_FAULT: '' })
 
@@ -196,14 +202,6 @@ async function act(action: Action): Promise<Answer> {
   // What goes on after the answer is to be hit as well.
   await sleep(100)
   return answer
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0)
-  } catch {
-    return false
-  }
 }
 
 /** An answered 2xx holds; what was refused may have happened or not, but is whole. */

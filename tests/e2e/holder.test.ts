@@ -80,7 +80,7 @@ async function untilNoSleep(): Promise<void> {
 
 describe.each(['SIGTERM', 'SIGKILL'] as const)('when the agent ends by %s', (signal) => {
   test('a held command goes on, and its output and exit code are known afterwards', async () => {
-    const path = await hold('echo begun; sleep 2; echo done; echo oops >&2; exit 7')
+    const path = await hold('echo begun; sleep 6; echo done; echo oops >&2; exit 7')
     await begunText(path)
     await service.killAgent(signal)
     await service.startAgent()
@@ -258,6 +258,8 @@ describe('the holder', () => {
     await end(path)
     const { id } = (await client.get(`${boxes}/brief`)).body
     const directory = join(service.dataDir, 'execs', id)
+    // What is empty goes once it is recorded.
+    await untilTrue(() => readdirSync(directory).length === 1)
     expect(readdirSync(directory)).toEqual([`${idOf(path)}.stdout`])
     await client.delete(`${boxes}/brief`)
     await untilTrue(() => !existsSync(directory))

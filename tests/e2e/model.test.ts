@@ -1,14 +1,21 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { createClient } from '../helpers/client.ts'
-import { applyOperation, createModel, forgetDirectories, Unpredictable } from '../helpers/model.ts'
+import { runtimeOfTests } from '../helpers/cluster-of-tests.ts'
+import { applyOperation, createModel, forgetDirectories } from '../helpers/model.ts'
 import { createDraw, type Operation } from '../helpers/model-operations.ts'
+import { Unpredictable } from '../helpers/model-places.ts'
 import { eventually, isPredicted, type ModelledService, modelService } from '../helpers/model-service.ts'
+import { swapNewest } from '../helpers/model-snapshots.ts'
 import type { Model } from '../helpers/model-state.ts'
 import { createRandom, readSeed } from '../helpers/sample.ts'
 import { startService, type TestService } from '../helpers/service.ts'
 
-const STEPS = Number(process.env['TEST_MODEL_STEPS'] ?? 150)
+const STEPS = Number(process.env['TEST_MODEL_STEPS'] ?? (runtimeOfTests() === 'kubernetes' ? 80 : 150))
+/** How long it goes on at least, whatever the steps. */
+const MINUTES = Number(process.env['TEST_MODEL_MINUTES'] ?? 0)
+/** So many of the backups that there are in the end are restored. */
+const RESTORED = 6
 const seed = readSeed()
 const draw = createDraw(createRandom(seed))
 const log: string[] = []
@@ -31,10 +38,11 @@ afterAll(async () => {
 }, 60_000)
 
 test(
-  `boxes and volumes are what a model says, whatever is done to them in ${STEPS} steps`,
+  `boxes, volumes, snapshots, backups and bases are what a model says, whatever is done to them in ${STEPS} steps`,
   async () => {
+    const end = performance.now() + MINUTES * 60_000
     try {
-      for (let step = 0; step < STEPS; step++) {
+      for (let step = 0; step < STEPS || performance.now() < end; step++) {
         log.push(`${step}:`)
         if (draw.chance(0.04)) await restart(draw.pick(['SIGTERM', 'SIGKILL']))
         else if (draw.chance(0.08)) await cutOff()
@@ -42,6 +50,7 @@ test(
         else await one()
       }
       await modelled.compareWorld(model)
+      await restoreBackups()
       await removeAll()
       await modelled.compareWorld(model)
     } catch (error) {
@@ -50,7 +59,7 @@ test(
     }
     expect(log.length).toBeGreaterThan(STEPS)
   },
-  60_000 + STEPS * 2000,
+  60_000 + STEPS * 2000 + MINUTES * 60_000,
 )
 
 /** One operation, and what it changed. */
@@ -68,25 +77,82 @@ async function one(): Promise<void> {
 /** Two operations at once have the outcome of one after the other. */
 async function both(): Promise<void> {
   const drawn = drawPredictable(
-    () => [draw.change(model), draw.change(model)],
+    () => {
+      const first = draw.change(model)
+      return [first, draw.chance(0.5) ? draw.related(model, first) : draw.change(model)]
+    },
     (before, operations) => ({
-      forward: inOrder(before, operations),
-      backward: inOrder(before, operations.toReversed()),
+      forward: inOrderOf(before, operations),
+      backward: inOrderOf(before, operations.toReversed()),
     }),
   )
   const told = await Promise.all(drawn.operation.map((operation) => send(operation, 3)))
   const orders = [
     { ...drawn.forward, told },
     { ...drawn.backward, told: told.toReversed() },
+    ...refusedByOther(drawn.operation, told),
   ].filter(({ predictions, told }) => predictions.every((each, place) => isPredicted(each, told[place] ?? null)))
   if (orders.length === 0) throw new Error(`no order of the two has these outcomes: ${told.join(', ')}`)
-  model = await adopt(orders.map(({ after }) => after))
+  model = await adopt(orders.flatMap(({ after }) => [after, ...numberedOtherwise(after, drawn.operation)]))
   await modelled.compareInside(model, [...model.boxes.keys()])
+}
+
+/**
+ * While a box is restored, others may be told so, and restores of a volume that comes back with it that this is in use. An
+ * attachment that cannot be made is taken back, but others may have found it. They have done nothing then.
+ */
+function refusedByOther(operations: readonly Operation[], told: readonly (string | null)[]) {
+  const isRefused = operations.map((operation, place) => {
+    const other = operations[1 - place]
+    // One backup of a volume at a time.
+    if (operation.kind === 'backUp' && other?.kind === 'backUp') return told[place] === 'volume_busy'
+    if (other?.kind === 'attach' && told[1 - place] === 'path_invalid')
+      return told[place] === 'volume_in_use' && hasVolume(operation, other.volume)
+    if (other?.kind !== 'restoreBox') return false
+    if (told[place] === 'volume_in_use') return volumesOf(operation).some((each) => volumesOf(other).includes(each))
+    const box = model.boxes.get(other.box)
+    const isConcerned =
+      ('box' in operation && operation.box === other.box) ||
+      (isVolumeRestore(operation) && box?.mounts.some(({ name }) => name === operation.volume))
+    return told[place] === 'box_busy' && isConcerned
+  })
+  if (!isRefused.includes(true)) return []
+  const rest = operations.filter((_, place) => !isRefused[place])
+  return [{ ...inOrder(model, rest), told: told.filter((_, place) => !isRefused[place]) }]
+}
+
+function isVolumeRestore(operation: Operation): operation is Operation & { kind: 'restoreVolume' | 'restoreOver' } {
+  return operation.kind === 'restoreVolume' || operation.kind === 'restoreOver'
+}
+
+function hasVolume(operation: Operation, volume: string): boolean {
+  if (operation.kind === 'createBox') return operation.mounts.some(({ name }) => name === volume)
+  return 'volume' in operation && operation.volume === volume
+}
+
+/** The volumes that a restore replaces, by their identities. */
+function volumesOf(operation: Operation): (number | undefined)[] {
+  if (isVolumeRestore(operation)) return [model.volumes.get(operation.volume)?.id]
+  if (operation.kind !== 'restoreBox') return []
+  const data = model.boxes.get(operation.box)?.history.snapshots.get(operation.snapshot)?.data ?? []
+  return data.filter((part) => !part.read_only).map(({ volumeId }) => volumeId)
+}
+
+/** Of two snapshots of one box or volume that are made at once, the later may be of what was there before. */
+function numberedOtherwise(after: Model, operations: readonly Operation[]): Model[] {
+  return operations.flatMap((operation) => {
+    const isNumbered = (operation.kind === 'takeBox' || operation.kind === 'takeVolume') && operation.name === undefined
+    if (!isNumbered) return []
+    const other = structuredClone(after)
+    const owner = operation.kind === 'takeBox' ? other.boxes.get(operation.box) : other.volumes.get(operation.volume)
+    if (owner) swapNewest(owner.history)
+    return [other]
+  })
 }
 
 /** An operation whose agent is killed meanwhile is done or not. */
 async function cutOff(): Promise<void> {
-  const { operation, predictions, after } = drawPredictable(() => [draw.change(model)], inOrder)
+  const { operation, predictions, after } = drawPredictable(() => [draw.change(model)], inOrderOf)
   const sent = send(operation[0], 1).catch(() => 'no answer')
   await sleep(draw.pick([0, 2, 4, 6, 9, 13, 18, 25, 40]))
   await service.killAgent()
@@ -95,7 +161,7 @@ async function cutOff(): Promise<void> {
   await service.startAgent()
   const isAnswered = told === null || predictions.some((codes) => codes.includes(told))
   if (told !== null) forgetDirectories(model, after)
-  model = await adopt(isAnswered ? [told === null ? after : model] : [after, model])
+  model = await adopt(isAnswered ? [after] : [after, model])
   await eventually(() => modelled.compareInside(model, [...model.boxes.keys()]))
 }
 
@@ -108,8 +174,20 @@ async function restart(signal: NodeJS.Signals): Promise<void> {
   await modelled.compareInside(model, [...model.boxes.keys()])
 }
 
+/** What is left of backups can be restored, and is what it was. */
+async function restoreBackups(): Promise<void> {
+  for (const { key } of model.backups.slice(-RESTORED)) {
+    const operation = { kind: 'createFromBackup', name: `back-${key}`, backup: key } as const
+    applyOperation(model, operation)
+    expect(await send(operation)).toBeNull()
+  }
+  await modelled.compare(model)
+}
+
 async function removeAll(): Promise<void> {
   const operations: Operation[] = [
+    ...model.backups.map(({ key: backup, volume: of }) => ({ kind: 'dropBackup', of, backup }) as const),
+    ...[...model.bases.keys()].map((base) => ({ kind: 'deleteBase', base }) as const),
     ...[...model.boxes.keys()].map((box) => ({ kind: 'deleteBox', box }) as const),
     ...[...model.volumes.keys()].map((volume) => ({ kind: 'deleteVolume', volume }) as const),
   ]
@@ -163,6 +241,16 @@ function inOrder(
   const after = structuredClone(before)
   const predictions = operations.map((operation) => applyOperation(after, operation))
   return { predictions, after }
+}
+
+/** As `inOrder`, where what may be cut off or refused late must not end processes unseen. */
+function inOrderOf(before: Model, operations: readonly Operation[]): ReturnType<typeof inOrder> {
+  const done = inOrder(before, operations)
+  for (const [place, operation] of operations.entries()) {
+    const isHalted = operation.kind === 'restoreBox' && before.boxes.get(operation.box)?.sitsIn.length
+    if (isHalted && (operations.length > 1 || done.predictions[place]?.length)) throw new Unpredictable(operation.kind)
+  }
+  return done
 }
 
 function namesToLookInto(operations: readonly Operation[]): string[] {

@@ -1,19 +1,33 @@
-import { afterAll, beforeAll, describe } from '@jest/globals'
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { dieWithParent, ROOT } from '../../infra/commands.ts'
 import { startLoggingChild } from '../../infra/logging-child.ts'
 import { stopChild } from '../../infra/service-process.ts'
 import { createClient } from '../helpers/client.ts'
+import { startRegistry, type TestRegistry } from '../helpers/registry.ts'
 import { freePort, startService, type TestService } from '../helpers/service.ts'
+import { defineBackupsSuite } from './backups-suite.ts'
+import { defineBasesSuite } from './bases-suite.ts'
+import { defineBoxSnapshotsSuite } from './box-snapshots-suite.ts'
 import { defineBoxesSuite } from './boxes-suite.ts'
 import { defineExecRecordsSuite } from './exec-records-suite.ts'
 import { defineExecSuite } from './exec-suite.ts'
+import { defineFilesSuite } from './files-suite.ts'
 import { defineForksSuite } from './forks-suite.ts'
 import { defineInputSuite } from './input-suite.ts'
+import { definePulledBasesSuite } from './pulled-bases-suite.ts'
+import { defineServicesSuite } from './services-suite.ts'
+import { defineSnapshotDiffSuite } from './snapshot-diff-suite.ts'
+import { defineSnapshotFilesSuite } from './snapshot-files-suite.ts'
+import { defineStorageSuite } from './storage-suite.ts'
+import { defineTicketsSuite } from './tickets-suite.ts'
 import { defineTokensSuite } from './tokens-suite.ts'
 import { defineUpdatesSuite } from './updates-suite.ts'
+import { defineVolumeCopiesSuite } from './volume-copies-suite.ts'
+import { defineVolumeSnapshotsSuite } from './volume-snapshots-suite.ts'
 import { defineVolumesSuite } from './volumes-suite.ts'
 
 let service: TestService
+let registry: TestRegistry
 let offline: Offline
 const client = createClient(
   () => offline.url,
@@ -21,13 +35,15 @@ const client = createClient(
 )
 
 beforeAll(async () => {
-  service = await startService({ front: false })
+  registry = await startRegistry()
+  service = await startService({ front: false, settings: { BOXYARD_BASE_REGISTRIES: registry.url } })
   offline = await startOffline(service)
 }, 120_000)
 
 afterAll(async () => {
   await offline.close()
   await service.close()
+  await registry.close()
 }, 60_000)
 
 describe('through serverless-offline', () => {
@@ -37,12 +53,35 @@ describe('through serverless-offline', () => {
   defineInputSuite(client)
   defineTokensSuite(client)
   defineForksSuite(client)
+  defineBoxSnapshotsSuite(client)
+  defineServicesSuite(client)
   defineVolumesSuite(client)
+  defineVolumeSnapshotsSuite(client)
+  defineVolumeCopiesSuite(client)
+  defineBackupsSuite(client)
   defineUpdatesSuite(client)
+  defineFilesSuite(client)
+  defineSnapshotFilesSuite(client)
+  defineSnapshotDiffSuite(client)
+  defineStorageSuite(client)
+  defineBasesSuite(client)
+  definePulledBasesSuite(client, () => registry)
+  defineTicketsSuite(client, {
+    url: () => service.dataUrl,
+    token: () => service.adminToken,
+    logs: () => [...service.logs, ...offline.said],
+  })
+
+  test('a WebSocket is refused, with a hint at tickets', async () => {
+    const answer = await client.get('/v1/projects/run/boxes/it/exec/ws?command=id')
+    expect([answer.status, answer.body.code]).toEqual([426, 'upgrade_required'])
+    expect(answer.body.detail).toContain('ticket')
+  })
 })
 
 interface Offline {
   url: string
+  said: readonly string[]
   close(): Promise<void>
 }
 
@@ -66,6 +105,7 @@ async function startOffline(before: TestService): Promise<Offline> {
   await isReady.promise
   return {
     url: `http://127.0.0.1:${port}`,
+    said,
     close: async () => void (await stopChild(child, 20_000)),
   }
 }

@@ -1,6 +1,5 @@
-import { afterAll, beforeAll, describe } from '@jest/globals'
-import { createClient } from '../helpers/client.ts'
-import { startService, type TestService } from '../helpers/service.ts'
+import { describe } from '@jest/globals'
+import { useOwnService } from '../helpers/own-service.ts'
 import { defineBoxesSuite } from './boxes-suite.ts'
 import { defineExecRecordsSuite } from './exec-records-suite.ts'
 import { defineExecSuite } from './exec-suite.ts'
@@ -10,19 +9,7 @@ import { defineTokensSuite } from './tokens-suite.ts'
 import { defineUpdatesSuite } from './updates-suite.ts'
 import { defineVolumesSuite } from './volumes-suite.ts'
 
-let service: TestService
-const client = createClient(
-  () => service.url,
-  () => service.adminToken,
-)
-
-beforeAll(async () => {
-  service = await startService()
-}, 60_000)
-
-afterAll(async () => {
-  await service.close()
-}, 60_000)
+const { client } = useOwnService()
 
 describe('through the standalone front', () => {
   defineBoxesSuite(client)

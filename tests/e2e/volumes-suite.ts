@@ -47,7 +47,7 @@ export function defineVolumesSuite(client: Client): void {
     test('of a size that is none is refused', async () => {
       for (const size_gb of [0, -1, '1', 1e12])
         expect(told(await client.post(data, { name: 'bad', size_gb }))).toEqual([400, 'invalid_request'])
-      expect(told(await client.post(data, { name: 'bad', from: 'x' }))).toEqual([400, 'invalid_request'])
+      expect(told(await client.post(data, { name: 'bad', source: 'x' }))).toEqual([400, 'invalid_request'])
     })
   })
 

@@ -12,6 +12,7 @@ export function boxRecord(overrides: Partial<BoxRecord> = {}): BoxRecord {
     createdAt: 1000,
     updatedAt: 1000,
     base: 'busybox',
+    baseId: null,
     forkOf: null,
     root: `sub_${id}`,
     desired: { power: 'running', generation: 1 },
@@ -30,6 +31,8 @@ export function boxRecord(overrides: Partial<BoxRecord> = {}): BoxRecord {
     gracePeriodSeconds: 10,
     urlSettings: { auth: 'token', wake: false, idle_stop_seconds: null },
     mounts: [],
+    restore: null,
+    restoreFault: null,
     createdBy: { token: 'tok_a', idempotencyKey: null },
     ...overrides,
   }

@@ -1,4 +1,4 @@
-import { request } from 'undici'
+import { type Dispatcher, request } from 'undici'
 
 /** An answer of the API with its JSON parsed. */
 export interface Answer {
@@ -8,6 +8,7 @@ export interface Answer {
   // biome-ignore lint/suspicious/noExplicitAny: the shape is what is under test
   body: any
   text: string
+  bytes: Buffer
 }
 
 export interface CallOptions {
@@ -31,7 +32,7 @@ export interface Client {
   shell(project: string, box: string, line: string, more?: Record<string, unknown>): Promise<Answer>
 }
 
-/** A client of the front at `url`. */
+/** A client of the front at `url`; what is found elsewhere is read there, as browsers do. */
 export function createClient(url: () => string, token: () => string): Client {
   const call: Client['call'] = async (method, path, options = {}) => {
     const bearer = options.token === undefined ? token() : options.token
@@ -47,8 +48,8 @@ export function createClient(url: () => string, token: () => string): Client {
       headersTimeout: 60_000,
       bodyTimeout: 60_000,
     })
-    const text = await answer.body.text()
-    return { status: answer.statusCode, headers: answer.headers, text, body: parse(text) }
+    const { location } = answer.headers
+    return readAnswer(answer.statusCode === 307 ? await request(String(location)) : answer)
   }
   return {
     call,
@@ -59,6 +60,12 @@ export function createClient(url: () => string, token: () => string): Client {
     shell: (project, box, line, more = {}) =>
       call('POST', `/v1/projects/${project}/boxes/${box}/exec`, { body: { shell: line, ...more } }),
   }
+}
+
+async function readAnswer({ statusCode, headers, body }: Dispatcher.ResponseData): Promise<Answer> {
+  const bytes = Buffer.from(await body.bytes())
+  const text = bytes.toString('utf8')
+  return { status: statusCode, headers, text, bytes, body: parse(text) }
 }
 
 function parse(text: string): unknown {

@@ -10,6 +10,7 @@ import {
   jsonResponse,
   problemResponse,
 } from '../../shared/messages.ts'
+import { openSealed } from '../../shared/sealed-body.ts'
 import { silentLogger } from './silent-logger.ts'
 
 /** A request that the fake agent accepted. */
@@ -17,7 +18,10 @@ export interface SeenRequest {
   method: string
   target: string
   headers: HeaderMap
+  /** Empty where it comes as `bytes`. */
   body: Buffer
+  /** A body that was not known when it was signed. */
+  bytes: AsyncIterable<Uint8Array> | null
   request: HttpRequest
 }
 
@@ -51,18 +55,23 @@ export async function startFakeAgent(
     respond: ({ target }) => jsonResponse(200, { target }),
     close: () => serving.drain(AbortSignal.abort()),
   }
-  const handler = async (request: HttpRequest): Promise<HttpResponse> => {
+  const refuse = (refusal: Refusal): Error => {
+    agent.refusals.push(refusal)
+    return refusalError(refusal)
+  }
+  const answer = async (request: HttpRequest): Promise<HttpResponse> => {
     const verdict = verify(request)
-    const body = Buffer.from(await request.readBody(8 * 1024 * 1024))
-    const refusal = verdict.isAccepted ? (verdict.matchesBody(body) ? null : bodyRefusal(verdict)) : verdict
-    const requestId = String(request.headers['x-request-id'])
-    if (refusal || !verdict.isAccepted) {
-      if (refusal) agent.refusals.push(refusal)
-      return problemResponse(refusal ? refusalError(refusal) : null, requestId)
-    }
-    const seen = { method: request.method, target: request.target, headers: verdict.headers, body, request }
+    if (!verdict.isAccepted) throw refuse(verdict)
+    const bytes = verdict.bodyMac === null ? null : openSealed(request.openBody(), verdict.bodyMac())
+    const body = Buffer.from(bytes === null ? await request.readBody(8 * 1024 * 1024) : '')
+    if (bytes === null && !verdict.matchesBody(body)) throw refuse(bodyRefusal(verdict))
+    const seen = { method: request.method, target: request.target, headers: verdict.headers, body, bytes, request }
     agent.seen.push(seen)
-    const response = await agent.respond(seen)
+    return agent.respond(seen)
+  }
+  const handler = async (request: HttpRequest): Promise<HttpResponse> => {
+    const requestId = String(request.headers['x-request-id'])
+    const response = await answer(request).catch((error: unknown) => problemResponse(error, requestId))
     return { ...response, headers: { 'x-request-id': requestId, ...response.headers } }
   }
   const server = createServer(SERVER_OPTIONS)

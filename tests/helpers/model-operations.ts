@@ -1,9 +1,18 @@
+import { BACKUP_KINDS, BASES, type BackupOperation, drawOfBackups } from './model-backup-operations.ts'
+import {
+  type Chance,
+  drawOfSnapshots,
+  pickSnapshot,
+  SNAPSHOT_KINDS,
+  type SnapshotOperation,
+} from './model-snapshot-operations.ts'
 import type { Model, Mount } from './model-state.ts'
 
 export interface CreateBox {
   kind: 'createBox'
   name: string
   base?: string
+  /** A box, or `box@snapshot`. */
   fork?: string
   mounts: Mount[]
   config?: { ram_mb: number }
@@ -21,6 +30,15 @@ export interface UpdateBox {
   }
 }
 
+export interface CreateVolume {
+  kind: 'createVolume'
+  name: string
+  size_gb?: number
+  from?: string
+  from_snapshot?: string
+  tags?: Record<string, string>
+}
+
 export interface Attach {
   kind: 'attach'
   volume: string
@@ -33,9 +51,11 @@ export interface Attach {
 export type Operation =
   | CreateBox
   | UpdateBox
+  | CreateVolume
   | Attach
+  | SnapshotOperation
+  | BackupOperation
   | { kind: 'stop' | 'resume' | 'deleteBox' | 'leave'; box: string }
-  | { kind: 'createVolume'; name: string; size_gb?: number; tags?: Record<string, string> }
   | { kind: 'updateVolume'; volume: string; body: { size_gb?: number | null; tags?: Record<string, string> | null } }
   | { kind: 'deleteVolume'; volume: string }
   | { kind: 'detach'; volume: string; box: string }
@@ -43,14 +63,13 @@ export type Operation =
   | { kind: 'sit'; box: string; path: string }
 
 /** Draws operations, most of them on what is there. */
-export interface Draw {
+export interface Draw extends Chance {
   /** One that the API carries out as a whole, at once or not at all. */
   change(model: Model): Operation
+  /** A change of what `other` changes as well, if a few draws find one. */
+  related(model: Model, other: Operation): Operation
   /** One of any kind. */
   any(model: Model): Operation
-  /** One of `items`. */
-  pick<T>(items: readonly T[]): T
-  chance(share: number): boolean
 }
 
 /** Draws by `random`, which gives numbers from 0 to 1. */
@@ -59,14 +78,25 @@ export function createDraw(random: () => number): Draw {
   const chance = (share: number): boolean => random() < share
   const pick = <T>(items: readonly T[]): T => items[Math.floor(random() * items.length)] as T
   const draw = { pick, chance }
+  const change = (model: Model): Operation => drawChange(draw, model, wantsMore(draw, model) ?? pick(CHANGES))
   return {
     ...draw,
-    change: (model) => drawChange(draw, model, wantsMore(draw, model) ?? pick(CHANGES)),
+    change,
+    related: (model, other) => {
+      const names = namesOf(model, other)
+      let drawn = change(model)
+      for (let tries = 0; tries < 20 && !namesOf(model, drawn).some((name) => names.includes(name)); tries++) {
+        drawn = change(model)
+      }
+      return drawn
+    },
     any: (model) => {
       const kind = wantsMore(draw, model) ?? pick(ALL)
       if (kind === 'write') {
-        const path = pick(FILE_PATHS)
-        return { kind, box: pickBox(draw, model), path, token: `token-${++tokens}` }
+        const box = pickBox(draw, model)
+        const mount = chance(0.5) ? pick(model.boxes.get(box)?.mounts ?? []) : undefined
+        const path = pick(mount ? FILE_PATHS.filter((each) => each.startsWith(`${mount.path}/`)) : FILE_PATHS)
+        return { kind, box, path, token: `token-${++tokens}` }
       }
       if (kind !== 'sit') return drawChange(draw, model, kind)
       const [sitting, box] =
@@ -80,8 +110,18 @@ export function createDraw(random: () => number): Draw {
   }
 }
 
-type Chance = Pick<Draw, 'pick' | 'chance'>
 type Change = Exclude<Operation['kind'], 'write' | 'sit' | 'leave'>
+
+/** The boxes and volumes that an operation has to do with. */
+function namesOf(model: Model, operation: Operation): string[] {
+  const { box, volume, name, from, fork, snapshot } = operation as Partial<Record<string, string>>
+  const owner = model.boxes.get(box ?? '')
+  const data = owner?.history.snapshots.get(snapshot ?? '')?.data ?? []
+  const parts = operation.kind === 'createBox' ? operation.mounts : data
+  return [box, volume, from, fork?.split('@')[0], operation.kind.startsWith('create') ? name : undefined]
+    .concat(parts.map((part) => part.name))
+    .filter((each) => each !== undefined)
+}
 
 /** With little there, most of what could be done would only fail. */
 function wantsMore({ chance }: Chance, { boxes, volumes }: Model): 'createBox' | 'createVolume' | null {
@@ -96,15 +136,8 @@ function drawChange(draw: Chance, model: Model, kind: Change): Operation {
   switch (kind) {
     case 'createBox':
       return drawBox(draw, model)
-    case 'createVolume': {
-      const free = VOLUMES.filter((name) => !model.volumes.has(name))
-      return {
-        kind,
-        name: chance(0.9) && free.length > 0 ? pick(free) : volume,
-        size_gb: pick(SIZES),
-        tags: drawTags(draw),
-      }
-    }
+    case 'createVolume':
+      return drawVolume(draw, model, volume)
     case 'updateBox':
       return { kind, box, body: drawUpdate(draw) }
     case 'updateVolume':
@@ -128,7 +161,41 @@ function drawChange(draw: Chance, model: Model, kind: Change): Operation {
     case 'resume':
     case 'deleteBox':
       return { kind, box }
+    case 'takeBox':
+    case 'takeVolume':
+    case 'restoreBox':
+    case 'restoreVolume':
+    case 'dropBoxSnapshot':
+    case 'dropVolumeSnapshot':
+      return drawOfSnapshots(draw, model, { kind, box, volume })
+    case 'backUp':
+    case 'createFromBackup':
+    case 'restoreOver':
+    case 'dropBackup':
+    case 'createBase':
+    case 'deleteBase':
+      return drawOfBackups(draw, model, { kind, box, volume, name: drawName(draw, model, volume) })
   }
+}
+
+/** For a new volume; now and then `taken`. */
+function drawName({ pick, chance }: Chance, model: Model, taken: string): string {
+  const free = VOLUMES.filter((name) => !model.volumes.has(name))
+  return chance(0.9) && free.length > 0 ? pick(free) : taken
+}
+
+function drawVolume(draw: Chance, model: Model, volume: string): CreateVolume {
+  const { pick, chance } = draw
+  const operation: CreateVolume = {
+    kind: 'createVolume',
+    name: drawName(draw, model, volume),
+    tags: drawTags(draw),
+  }
+  if (model.volumes.size > 0 && chance(0.5)) operation.from = pickVolume(draw, model)
+  if (operation.from === undefined || chance(0.5)) operation.size_gb = pick(SIZES)
+  if (operation.from !== undefined && chance(0.5))
+    operation.from_snapshot = pickSnapshot(draw, model.volumes.get(operation.from))
+  return operation
 }
 
 function drawBox(draw: Chance, model: Model): CreateBox {
@@ -140,7 +207,10 @@ function drawBox(draw: Chance, model: Model): CreateBox {
     mounts: [],
   }
   if (chance(model.boxes.size > 0 ? 0.6 : 0.1)) operation.fork = pickBox(draw, model)
+  if (operation.fork !== undefined && chance(0.5))
+    operation.fork += `@${pickSnapshot(draw, model.boxes.get(operation.fork))}`
   if (chance(0.05)) operation.base = pick(['busybox', MISSING_BASE])
+  else if (operation.fork === undefined && chance(0.5)) operation.base = pick([...model.bases.keys(), pick(BASES)])
   while (model.volumes.size > 0 && chance(0.35)) {
     operation.mounts.push({ name: pickVolume(draw, model), path: drawPath(draw), read_only: chance(0.7) })
   }
@@ -197,10 +267,21 @@ const SIZES = [0.05, 0.1, 0.25, 1]
 /** Every file that is ever written. */
 export const FILE_PATHS: readonly string[] = ['/root', ...MOUNT_PATHS].flatMap((path) => [`${path}/f0`, `${path}/f1`])
 
+/** Every file that a volume may have, by its path there. */
+export const VOLUME_FILE_PATHS: readonly string[] = [
+  ...new Set(
+    MOUNT_PATHS.flatMap((mount) =>
+      FILE_PATHS.filter((path) => path.startsWith(`${mount}/`)).map((path) => path.slice(mount.length + 1)),
+    ),
+  ),
+]
+
 // As often as they stand here.
 const CHANGES: readonly Change[] = [
   ...(['createBox', 'createBox', 'createBox', 'stop', 'stop', 'resume', 'resume', 'resume', 'deleteBox'] as const),
   ...(['createVolume', 'createVolume', 'updateVolume', 'deleteVolume', 'updateBox', 'updateBox'] as const),
   ...(['attach', 'attach', 'attach', 'attach', 'detach', 'detach', 'detach'] as const),
+  ...SNAPSHOT_KINDS,
+  ...BACKUP_KINDS,
 ]
-const ALL = [...CHANGES, ...(['write', 'write', 'write', 'write', 'write', 'write', 'sit', 'sit'] as const)]
+const ALL = [...CHANGES, ...Array.from({ length: 10 }, () => 'write' as const), ...(['sit', 'sit', 'sit'] as const)]

@@ -1,19 +1,32 @@
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Answer, Client } from './client.ts'
-import { attachmentsOf, type Prediction, readFile } from './model.ts'
+import { runtimeOfTests } from './cluster-of-tests.ts'
+import type { Prediction } from './model.ts'
+import { isOfBackups } from './model-backup-operations.ts'
+import {
+  type BackupSite,
+  compareBackups,
+  compareStore,
+  copiesOf,
+  SUCCESSES as OF_BACKUPS,
+  sendOfBackups,
+} from './model-backup-service.ts'
 import { FILE_PATHS, type Operation } from './model-operations.ts'
-import type { Model, ModelBox, Mount } from './model-state.ts'
+import { attachmentsOf, readFile } from './model-places.ts'
+import { expectedContents, readPool } from './model-pool.ts'
+import type { SnapshotOperation } from './model-snapshot-operations.ts'
+import type { History, Model, ModelBox, Mount } from './model-state.ts'
 import type { TestService } from './service.ts'
-import { limitsOf, mountsOf, readWorld } from './world.ts'
+import { limitsOf, mountsOf, readWorld, subvolumesOf } from './world.ts'
 
 /** One project of a real service, driven and compared as the model says. */
 export interface ModelledService {
   /** What the API says: null is a success, else the code. A volume that should be busy is not waited for long. */
   send(operation: Operation, waitSeconds?: number): Promise<string | null>
-  /** Throws unless boxes, volumes and limits are as in the model, at once. */
+  /** Throws unless boxes, volumes and limits are as in the model, at once, and all snapshots with what they hold. */
   compare(model: Model): Promise<void>
-  /** Throws unless the files and variables in the running boxes of `names` are as in the model. */
+  /** Throws unless files, variables and processes in the running boxes of `names` are as in the model. */
   compareInside(model: Model, names: readonly string[]): Promise<void>
   /** Throws unless this host holds what the model says, past the API. */
   compareWorld(model: Model): Promise<void>
@@ -21,12 +34,12 @@ export interface ModelledService {
 
 /** Drives `project`, which nothing else uses. */
 export function modelService(service: TestService, client: Client, project: string): ModelledService {
-  const at: Site = { service, client, project, path: `/v1/projects/${project}` }
+  const at: Site = { service, client, project, path: `/v1/projects/${project}`, ids: new Map() }
   return {
     send: async (operation, waitSeconds = 10) => toldBy(operation, await send(at, operation, waitSeconds)),
     compare: (model) => compare(at, model),
     compareInside: async (model, names) => {
-      for (const name of names) await compareFiles(at, model, name)
+      await Promise.all([...new Set(names)].map((name) => compareFiles(at, model, name)))
     },
     compareWorld: (model) => compareWorld(at, model),
   }
@@ -50,15 +63,14 @@ export async function eventually<T>(work: () => Promise<T>, patienceMs = 10_000)
   }
 }
 
-interface Site {
-  service: TestService
-  client: Client
+interface Site extends BackupSite {
   project: string
-  path: string
 }
 
-function send({ client, project, path }: Site, operation: Operation, waitSeconds: number): Promise<Answer> {
+function send(site: Site, operation: Operation, waitSeconds: number): Promise<Answer> {
+  const { client, project, path } = site
   const wait = `?wait_seconds=${waitSeconds}`
+  if (isOfBackups(operation)) return sendOfBackups(site, operation, wait)
   switch (operation.kind) {
     case 'createBox': {
       const { kind: _kind, mounts, ...body } = operation
@@ -97,37 +109,105 @@ function send({ client, project, path }: Site, operation: Operation, waitSeconds
       return client.shell(project, operation.box, `cd ${operation.path} && { ${SIT} echo $! > /root/sitter; }`)
     case 'leave':
       return client.shell(project, operation.box, LEAVE)
+    case 'takeBox':
+    case 'takeVolume':
+    case 'restoreBox':
+    case 'restoreVolume':
+    case 'dropBoxSnapshot':
+    case 'dropVolumeSnapshot':
+      return sendOfSnapshots(client, path, { operation, wait })
+  }
+}
+
+function sendOfSnapshots(
+  client: Client,
+  path: string,
+  { operation, wait }: { operation: SnapshotOperation; wait: string },
+): Promise<Answer> {
+  switch (operation.kind) {
+    case 'takeBox': {
+      const { kind: _kind, box, ...body } = operation
+      return client.post(`${path}/boxes/${box}/snapshots`, body)
+    }
+    case 'takeVolume': {
+      const { kind: _kind, volume, ...body } = operation
+      return client.post(`${path}/data/${volume}/snapshots`, body)
+    }
+    case 'restoreBox': {
+      const { kind: _kind, box, ...body } = operation
+      return client.post(`${path}/boxes/${box}/restore`, body)
+    }
+    case 'restoreVolume':
+      return client.post(`${path}/data/${operation.volume}/restore${wait}`, { snapshot: operation.snapshot })
+    case 'dropBoxSnapshot':
+      return client.delete(`${path}/boxes/${operation.box}/snapshots/${operation.snapshot}`)
+    case 'dropVolumeSnapshot':
+      return client.delete(`${path}/data/${operation.volume}/snapshots/${operation.snapshot}`)
   }
 }
 
 function toldBy({ kind }: Operation, { status, body, text }: Answer): string | null {
-  const success = { createBox: 201, createVolume: 201, deleteBox: 204, deleteVolume: 204 }[kind as 'createBox'] ?? 200
+  const success = SUCCESSES[kind] ?? 200
   if (status === success) return body?.exit_code ? 'command_failed' : null
   assert.equal(body?.status, status, `not an answer to ${kind}: ${status} ${text}`)
   return body.code
 }
 
-async function compare({ service, client, path }: Site, model: Model): Promise<void> {
-  const { body: boxes } = await client.get(`${path}/boxes`)
-  const { body: volumes } = await client.get(`${path}/data`)
+async function compare(site: Site, model: Model): Promise<void> {
+  const { service, client, path } = site
+  const [{ body: boxes }, { body: volumes }] = await Promise.all([
+    client.get(`${path}/boxes`),
+    client.get(`${path}/data`),
+  ])
   const expected = [...model.boxes].map(([name, box]) => ({ name, ...shownBox(box) })).sort(byName)
   expectSame(boxes.boxes.map(seenBox), expected)
-  expectSame(volumes.volumes.map(seenVolume), shownVolumes(model))
-  const idByName = new Map(volumes.volumes.map(({ id, name }: { id: string; name: string }) => [name, id]))
-  for (const { id, name, status, config } of boxes.boxes) {
-    const read = (await client.get(`${path}/boxes/${name}`)).body
-    expectSame(seenBox(read), seenBox(boxes.boxes.find((each: { id: string }) => each.id === id)))
-    if (status !== 'running') continue
-    expectSame(limitsOf(service, id), { cpus: config.cpus, ramMb: config.ram_mb }, `limits of ${name}`)
-    const mounts = read.data_mounts.map(({ name: volume, path, read_only: readOnly }: Mount) => {
-      return { volume: idByName.get(volume), path, readOnly }
-    })
-    expectSame(mountsOf(service, id), mounts.sort(byPath), `mounts of ${name}`)
-  }
-  for (const volume of volumes.volumes) {
-    expectSame(seenVolume((await client.get(`${path}/data/${volume.name}`)).body), seenVolume(volume))
-  }
+  await compareBackups(site, model)
+  expectSame(volumes.volumes.map(seenVolume), shownVolumes(model, site))
+  const pool = readPool(service)
+  expectSame(pool.contents, expectedContents(model), 'contents')
+  await Promise.all([
+    ...boxes.boxes.map((box: Answer['body']) => compareBox(site, box, pool.volumes)),
+    ...volumes.volumes.map(async (volume: Answer['body']) => {
+      expectSame(seenVolume((await client.get(`${path}/data/${volume.name}`)).body), seenVolume(volume))
+    }),
+    ...[...model.boxes].map(([name, { history }]) => compareHistory(client, `${path}/boxes/${name}`, history)),
+    ...[...model.volumes].map(([name, { history }]) => compareHistory(client, `${path}/data/${name}`, history)),
+  ])
 }
+
+async function compareBox(
+  { service, client, path }: Site,
+  box: Answer['body'],
+  subvolumes: ReadonlyMap<string, string>,
+): Promise<void> {
+  const { id, name, status, config } = box
+  const read = (await client.get(`${path}/boxes/${name}`)).body
+  expectSame(seenBox(read), seenBox(box))
+  if (status !== 'running') return
+  const limits = { cpus: config.cpus, ramMb: config.ram_mb }
+  // A kubelet that was about to write what it knew before writes the new limits soon after.
+  const patienceMs = runtimeOfTests() === 'kubernetes' ? 10_000 : 0
+  await eventually(async () => expectSame(limitsOf(service, id), limits, `limits of ${name}`), patienceMs)
+  const mounts = read.data_mounts.map(({ name: volume, path, read_only: readOnly }: Mount) => {
+    return { volume: subvolumes.get(volume), path, readOnly }
+  })
+  expectSame(mountsOf(service, id), mounts.sort(byPath), `mounts of ${name}`)
+}
+
+async function compareHistory(client: Client, owner: string, { snapshots }: History): Promise<void> {
+  const { body } = await client.get(`${owner}/snapshots?max_results=1000`)
+  const seen: Snapshot[] = body.snapshots.map(({ name, automatic, data }: Snapshot) => ({ name, automatic, data }))
+  const expected = [...snapshots].map(([name, { automatic, data }]) => {
+    return { name, automatic, data: data.map(({ name, path, read_only }) => ({ name, path, read_only })) }
+  })
+  expectSame(sorted(seen), sorted(expected), `snapshots of ${owner}`)
+}
+
+function sorted(snapshots: readonly Snapshot[]): Snapshot[] {
+  return snapshots.map((each) => ({ ...each, data: each.data.toSorted(byName) })).sort(byName)
+}
+
+type Snapshot = { name: string; automatic: boolean; data: Mount[] }
 
 function shownBox({ status, base, forkOf, config, environment, tags, mounts }: ModelBox) {
   return { status, base, fork_of: forkOf, config, environment, tags, data_mounts: mounts }
@@ -139,15 +219,17 @@ function seenBox(body: Answer['body']) {
   return { name, status, base, fork_of, config: amounts, environment, tags, data_mounts }
 }
 
-function shownVolumes(model: Model) {
-  const volumes = [...model.volumes].map(([name, { sizeGb, tags }]) => {
-    return { name, size_gb: sizeGb, tags, attachments: attachmentsOf(model, name) }
+function shownVolumes(model: Model, { ids }: Site) {
+  const volumes = [...model.volumes].map(([name, { sizeGb, tags, from: origin }]) => {
+    const [, backup] = origin?.split('#') ?? []
+    const from = backup === undefined ? origin : `backup:${ids.get(Number(backup))}`
+    return { name, size_gb: sizeGb, tags, from, attachments: attachmentsOf(model, name) }
   })
   return volumes.sort(byName)
 }
 
-function seenVolume({ name, size_gb, tags, attachments }: Answer['body']) {
-  return { name, size_gb, tags, attachments }
+function seenVolume({ name, size_gb, tags, from, attachments }: Answer['body']) {
+  return { name, size_gb, tags, from, attachments }
 }
 
 async function compareFiles({ client, project }: Site, model: Model, name: string): Promise<void> {
@@ -156,18 +238,21 @@ async function compareFiles({ client, project }: Site, model: Model, name: strin
   const { body, text } = await client.shell(project, name, READ_ALL)
   assert.equal(body.exit_code, 0, `reading files of ${name}: ${text}`)
   const files = FILE_PATHS.map((path) => `${path} ${readFile(model, box, path) ?? '-'}\n`).join('')
-  assert.equal(body.stdout, `${files}${box.environment['MODEL'] ?? '-'}\n`, `files of ${name}`)
+  const seat = box.mounts.find((mount) => box.sitsIn.includes(mount.name))?.path ?? '-'
+  assert.equal(body.stdout, `${files}${box.environment['MODEL'] ?? '-'}\n${seat}\n`, `files of ${name}`)
 }
 
 async function compareWorld(site: Site, model: Model): Promise<void> {
   const { service, client, path } = site
   await eventually(async () => {
     const { body: boxes } = await client.get(`${path}/boxes`)
-    const { body: volumes } = await client.get(`${path}/data`)
     await compare(site, model)
-    const running = idsOf(boxes.boxes.filter(({ status }: { status: string }) => status === 'running'))
-    const expected = { running, states: running, roots: idsOf(boxes.boxes), volumes: idsOf(volumes.volumes) }
-    expectSame(readWorld(service), expected)
+    const ids = idsOf(boxes.boxes.filter(({ status }: { status: string }) => status === 'running'))
+    const { running, states } = readWorld(service)
+    expectSame({ running, states }, { running: ids, states: ids })
+    // Each has its own: a subvolume that two records name is there once.
+    expectSame(subvolumesOf(service), [...readPool(service).subvolumes, ...copiesOf(service)].sort(), 'subvolumes')
+    compareStore(site, model)
   })
 }
 
@@ -199,4 +284,13 @@ const READ_ALL = `
     { read -r line < $path; } 2>/dev/null
     echo $path $line
   done
-  echo \${MODEL:--}`
+  echo \${MODEL:--}
+  read -r sitter 2>/dev/null < /root/sitter
+  seat=$(readlink /proc/\${sitter:-none}/cwd)
+  case $seat in /mnt/*|/srv/*) echo $seat;; *) echo -;; esac`
+
+const SUCCESSES: Partial<Record<Operation['kind'], number>> = {
+  ...{ createBox: 201, createVolume: 201, takeBox: 201, takeVolume: 201 },
+  ...OF_BACKUPS,
+  ...{ deleteBox: 204, deleteVolume: 204, dropBoxSnapshot: 204, dropVolumeSnapshot: 204 },
+}

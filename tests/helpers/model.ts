@@ -1,21 +1,22 @@
+import { applyToBackups } from './model-backups.ts'
 import {
   type Attach,
   type CreateBox,
+  type CreateVolume,
   KERNEL_PATHS,
-  MISSING_BASE,
   type Operation,
   type UpdateBox,
 } from './model-operations.ts'
+import { attachmentsOf, boxOf, copyTree, isBusyIn, makePlace, resolve, startBox, volumeOf } from './model-places.ts'
+import { applyToSnapshots, emptyHistory, treeOf } from './model-snapshots.ts'
 import type { Model, ModelBox, ModelVolume, Mount } from './model-state.ts'
 
 /** The codes that may be told, any of them, or none for a success. */
 export type Prediction = readonly string[]
 
-/** The outcome depends on what the model does not know. */
-export class Unpredictable extends Error {}
-
 export function createModel(): Model {
-  return { boxes: new Map(), volumes: new Map() }
+  const none = { boxes: new Map(), volumes: new Map(), backups: [], bases: new Map() }
+  return { ...none, volumesMade: 0, backupsMade: 0, basesMade: 0 }
 }
 
 /** Predicts `operation`, and carries it out in `model` if it succeeds. @throws Unpredictable, with `model` half changed */
@@ -42,13 +43,21 @@ export function applyOperation(model: Model, operation: Operation): Prediction {
     case 'sit':
     case 'leave':
       return missing.length > 0 ? missing : changeBox(model, boxOf(model, operation.box), operation)
+    case 'takeBox':
+    case 'takeVolume':
+    case 'restoreBox':
+    case 'restoreVolume':
+    case 'dropBoxSnapshot':
+    case 'dropVolumeSnapshot':
+      return missing.length > 0 ? missing : applyToSnapshots(model, operation)
+    case 'backUp':
+    case 'createFromBackup':
+    case 'restoreOver':
+    case 'dropBackup':
+    case 'createBase':
+    case 'deleteBase':
+      return applyToBackups(model, operation, missing)
   }
-}
-
-/** What lies at `path` in a box: the file of a volume or of its root, null if there is none. */
-export function readFile(model: Model, box: ModelBox, path: string): string | null {
-  const { mount, rest } = resolve(box, path)
-  return (mount ? volumeOf(model, mount.name).files.get(rest) : box.files.get(path)) ?? null
 }
 
 /** A step was cut off and counts as not done: directories that `done` has may be there all the same. */
@@ -60,16 +69,6 @@ export function forgetDirectories(model: Model, done: Model): void {
   }
 }
 
-/** The boxes that have a volume, by name. */
-export function attachmentsOf(model: Model, volume: string): { box: string; path: string; read_only: boolean }[] {
-  const found = [...model.boxes].flatMap(([box, { mounts }]) =>
-    mounts
-      .filter(({ name }) => name === volume)
-      .map(({ path, read_only: readOnly }) => ({ box, path, read_only: readOnly })),
-  )
-  return found.sort((a, b) => (a.box < b.box ? -1 : 1))
-}
-
 function findMissing(model: Model, operation: Operation): string[] {
   const missing: string[] = []
   if ('box' in operation && !model.boxes.has(operation.box)) missing.push('box_not_found')
@@ -78,26 +77,32 @@ function findMissing(model: Model, operation: Operation): string[] {
 }
 
 function createBox(model: Model, { name, base, fork, mounts, config, environment, tags }: CreateBox): Prediction {
-  const source = fork === undefined ? null : model.boxes.get(fork)
+  const [origin = null, snapshot = null] = fork?.split('@') ?? []
+  const source = origin === null ? null : model.boxes.get(origin)
+  const root = source ? treeOf(source, snapshot) : null
   const faults = mounts.flatMap((mount, place) => mountFaults(model, mount, mounts.slice(0, place)))
   if (base !== undefined && fork !== undefined) faults.push('base_and_fork')
-  if (base === MISSING_BASE) faults.push('base_not_found')
+  const own = model.bases.get(base ?? '')
+  if (base !== undefined && base !== 'busybox' && !own) faults.push('base_not_found')
   if (source === undefined) faults.push('box_not_found')
+  if (root === undefined) faults.push('snapshot_not_found')
   if (model.boxes.has(name)) faults.push('name_taken')
   if (faults.length > 0) return faults
   const box: ModelBox = {
     status: 'stopped',
-    base: source?.base ?? 'busybox',
-    forkOf: fork ?? null,
+    base: source?.base ?? base ?? 'busybox',
+    baseId: source ? source.baseId : (own?.id ?? null),
+    forkOf: origin,
     config: { ...(source?.config ?? DEFAULT_CONFIG), ...config },
     environment: environment ?? { ...source?.environment },
     tags: tags ?? {},
     mounts: structuredClone(mounts),
-    files: new Map(source?.files),
+    files: new Map((root ?? own)?.files),
     sitsIn: [],
+    history: emptyHistory(),
   }
   model.boxes.set(name, box)
-  start(model, box)
+  startBox(model, box)
   return []
 }
 
@@ -115,9 +120,23 @@ function hasWriter(model: Model, volume: string): boolean {
   return attachmentsOf(model, volume).some(({ read_only: readOnly }) => !readOnly)
 }
 
-function createVolume(model: Model, { name, size_gb: sizeGb = 10, tags = {} }: Operation & { kind: 'createVolume' }) {
-  if (model.volumes.has(name)) return ['name_taken']
-  model.volumes.set(name, { sizeGb, tags, files: new Map(), directories: new Map() })
+function createVolume(model: Model, operation: CreateVolume): Prediction {
+  const { name, from, from_snapshot: snapshot = null, tags = {} } = operation
+  const source = from === undefined ? null : model.volumes.get(from)
+  const tree = source ? treeOf(source, snapshot) : null
+  const faults: string[] = []
+  if (model.volumes.has(name)) faults.push('name_taken')
+  if (source === undefined) faults.push('volume_not_found')
+  if (tree === undefined) faults.push('snapshot_not_found')
+  if (faults.length > 0) return faults
+  model.volumes.set(name, {
+    id: model.volumesMade++,
+    from: source ? [from, snapshot].filter((part) => part !== null).join('@') : null,
+    sizeGb: operation.size_gb ?? source?.sizeGb ?? 10,
+    tags,
+    history: emptyHistory(),
+    ...copyTree(tree ?? { files: new Map(), directories: new Map() }),
+  })
   return []
 }
 
@@ -132,7 +151,9 @@ function attach(model: Model, operation: Attach): Prediction {
   if (present || (!mount.read_only && hasWriter(model, mount.name))) faults.push('volume_in_use')
   if (box.mounts.some(({ path }) => path === mount.path || path.startsWith(`${mount.path}/`)))
     faults.push('mount_path_taken')
-  const isPossible = box.status === 'stopped' || makePlace(model, box, mount.path)
+  // Of what is refused at once nothing is made.
+  const place = faults.length === 0 ? model : structuredClone(model)
+  const isPossible = box.status === 'stopped' || makePlace(place, box, mount.path)
   if (!isPossible) faults.push('path_invalid')
   if (faults.length === 0) box.mounts.push(mount)
   return faults
@@ -142,8 +163,7 @@ function detach(model: Model, { box: boxName, volume }: Operation & { kind: 'det
   const box = boxOf(model, boxName)
   const mount = box.mounts.find(({ name }) => name === volume)
   if (!mount) return ['not_attached']
-  const hasInner = box.mounts.some(({ path }) => path.startsWith(`${mount.path}/`))
-  if (box.status === 'running' && (hasInner || box.sitsIn.includes(volume))) return ['volume_busy']
+  if (isBusyIn(box, volume)) return ['volume_busy']
   box.mounts = box.mounts.filter((each) => each !== mount)
   return []
 }
@@ -179,7 +199,7 @@ function changeBox(model: Model, box: ModelBox, operation: BoxChange): Predictio
       box.sitsIn = []
       return []
     case 'resume':
-      if (!isRunning) start(model, box)
+      if (!isRunning) startBox(model, box)
       return []
     case 'updateBox':
       updateBox(box, operation)
@@ -216,42 +236,6 @@ function write(model: Model, box: ModelBox, { path, token }: Operation & { kind:
     if (end > 0) volume.directories.set(rest.slice(0, end), 'there')
   }
   return []
-}
-
-// Without a place for one of its mounts it does not start.
-function start(model: Model, box: ModelBox): void {
-  const byDepth = box.mounts.toSorted((a, b) => a.path.split('/').length - b.path.split('/').length)
-  box.status = byDepth.every(({ path }) => makePlace(model, box, path)) ? 'running' : 'stopped'
-}
-
-/** Whether a directory to mount on is there or can be made. */
-function makePlace(model: Model, box: ModelBox, path: string): boolean {
-  const { mount, rest } = resolve(box, path)
-  if (!mount) return true
-  const { directories } = volumeOf(model, mount.name)
-  if (!mount.read_only) directories.set(rest, 'there')
-  if (directories.get(rest) === 'unknown') throw new Unpredictable(path)
-  return directories.has(rest)
-}
-
-/** The innermost mount of a box that `path` lies below, if any, and the path from there. */
-function resolve(box: ModelBox, path: string): { mount: Mount | null; rest: string } {
-  const over = box.mounts.filter((mount) => path.startsWith(`${mount.path}/`))
-  const mount = over.sort((a, b) => b.path.length - a.path.length)[0] ?? null
-  return { mount, rest: mount ? path.slice(mount.path.length + 1) : path }
-}
-
-function boxOf(model: Model, name: string): ModelBox {
-  return known(model.boxes.get(name))
-}
-
-function volumeOf(model: Model, name: string): ModelVolume {
-  return known(model.volumes.get(name))
-}
-
-function known<T>(value: T | undefined): T {
-  if (value === undefined) throw new Error('the model lost something')
-  return value
 }
 
 const DEFAULT_CONFIG = { cpus: 1, ram_mb: 512, storage_gb: 10 }

@@ -1,22 +1,31 @@
 import { execFileSync } from 'node:child_process'
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createNftNetwork, type NftNetworkSettings } from '../../agent/drivers/network-nft.ts'
-import { createOciRuntime } from '../../agent/drivers/runtime-oci.ts'
-import type { Network } from '../../agent/ports/network.ts'
+import type { NftNetworkSettings } from '../../agent/drivers/network-nft.ts'
+import type { HostNetwork } from '../../agent/ports/network.ts'
 import type { BoxSpec, ExecExit, ExecRequest, Runtime } from '../../agent/ports/runtime.ts'
+import { openLabWorld } from './lab-world.ts'
 import { findTraces } from './leftovers.ts'
 import { labSettings } from './network-lab.ts'
-import { silentLogger } from './silent-logger.ts'
 
 /** A runtime of its own on this host, with a real network and busybox roots. */
 export interface OciLab {
   home: string
   instanceId: string
   runtime: Runtime
-  network: Network
+  network: HostNetwork
   /** Makes a root tree; returns its path. */
   makeRoot(name: string): string
   /** A specification of a box with a root of its own, which is made. */
@@ -44,9 +53,7 @@ export interface OciLabOptions {
 export async function openOciLab(options: OciLabOptions = newLabOptions()): Promise<OciLab> {
   const { home, settings } = options
   const { instanceId } = settings
-  const network = createNftNetwork(settings)
-  const create = (): Runtime => createOciRuntime({ instanceId, runDir: `${home}/run`, network, logger: silentLogger })
-  await network.open()
+  const { network, create, drop } = await openLabWorld(settings, `${home}/run`)
   const lab: OciLab = {
     home,
     instanceId,
@@ -70,12 +77,14 @@ export async function openOciLab(options: OciLabOptions = newLabOptions()): Prom
     letGo: async () => {
       await lab.runtime.close()
       await network.close({ release: false })
+      drop()
       return options
     },
     close: async () => {
       for (const { id } of await lab.runtime.list()) await lab.runtime.stop(id, { graceMs: 0 })
       await lab.runtime.close()
       await network.close({ release: true })
+      drop()
       for (const path of [home, settings.dataDir]) rmSync(path, { recursive: true, force: true })
     },
   }
@@ -84,6 +93,7 @@ export async function openOciLab(options: OciLabOptions = newLabOptions()): Prom
     return lab
   } catch (error) {
     await network.close({ release: true })
+    drop()
     throw error
   }
 }
@@ -118,7 +128,13 @@ export async function execute(
 /** A file in the box's cgroup of a controller, whichever version the host has. */
 export function boxCgroupFile(lab: OciLab, boxId: string, controller: string, file: string): string {
   const root = existsSync(`/sys/fs/cgroup/${controller}`) ? `/sys/fs/cgroup/${controller}` : '/sys/fs/cgroup'
-  return `${root}/boxyard/${lab.instanceId}/${boxId}/${file}`
+  return `${root}/${readCgroup(lab, boxId) ?? `boxyard/${lab.instanceId}/${boxId}`}/${file}`
+}
+
+// Where the box's own runtime has put it, if that is not ours to choose.
+function readCgroup({ home }: OciLab, boxId: string): string | null {
+  const note = `${home}/run/boxes/${boxId}.json`
+  return existsSync(note) ? (JSON.parse(readFileSync(note, 'utf8')) as { cgroup: string | null }).cgroup : null
 }
 
 /** Names of the cgroups that the box's commands have now. */
@@ -126,6 +142,11 @@ export function execCgroups(lab: OciLab, boxId: string): string[] {
   const path = boxCgroupFile(lab, boxId, 'freezer', '')
   const entries = existsSync(path) ? readdirSync(path, { withFileTypes: true }) : []
   return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name)
+}
+
+/** The process that holds what outlives the agents of the lab. */
+export function holderOf({ instanceId }: OciLab): number {
+  return Number(execFileSync('pgrep', ['-f', `holder/main.ts.*${instanceId}`], { encoding: 'utf8' }))
 }
 
 /** What on this machine still carries the mark of the lab. */
@@ -163,6 +184,7 @@ const DEFAULTS = {
   ramMb: 256,
   pidsMax: 256,
   environment: {},
+  graceSeconds: 0,
   mounts: [],
 }
 const APPLETS = execFileSync('/bin/busybox', ['--list'], { encoding: 'utf8' }).trim().split('\n')

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { agentCommand, frontCommand } from '../../infra/commands.ts'
 import { type LoggingChild, startLoggingChild } from '../../infra/logging-child.ts'
 import { stopChild } from '../../infra/service-process.ts'
+import { clusterOfTests, runtimeOfTests } from './cluster-of-tests.ts'
 
 export interface ServiceOptions {
   /** `BOXYARD_*` settings beside those of a small service with base busybox. */
@@ -14,12 +15,16 @@ export interface ServiceOptions {
   front?: boolean
   /** Stands in for agent/main.ts. */
   agentScript?: string
+  /** Puts something into the data directory before anything starts. */
+  prepare?(dataDir: string): void
 }
 
 /** An agent and a standalone front of their own, with real boxes, as a user runs them. */
 export interface TestService {
   readonly url: string
   readonly agentUrl: string
+  /** Where tickets are good. */
+  readonly dataUrl: string
   readonly adminToken: string
   readonly dataDir: string
   /** The environment that both were started from. */
@@ -45,12 +50,15 @@ export interface TestService {
 /** Starts a service in a temporary data directory and waits until it is ready. Close it, also after a failure. */
 export async function startService(options: ServiceOptions = {}): Promise<TestService> {
   const dataDir = mkdtempSync(join(tmpdir(), 'boxyard-service-'))
+  options.prepare?.(dataDir)
   const environment: NodeJS.ProcessEnv = {
     PATH: process.env['PATH'],
     ...DEFAULTS,
     BOXYARD_DATA_DIR: dataDir,
     BOXYARD_PORT: String(await freePort()),
     BOXYARD_AGENT_PORT: String(await freePort()),
+    BOXYARD_DATA_PORT: String(await freePort()),
+    ...runtimeSettings(),
     ...options.settings,
   }
   const processes = createProcesses(environment, {
@@ -60,6 +68,7 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
   const service = {
     url: `http://127.0.0.1:${environment['BOXYARD_PORT']}`,
     agentUrl: `http://127.0.0.1:${environment['BOXYARD_AGENT_PORT']}`,
+    dataUrl: `http://127.0.0.1:${environment['BOXYARD_DATA_PORT']}`,
     dataDir,
     environment,
     logs: processes.logs,
@@ -169,6 +178,14 @@ export async function freePort(): Promise<number> {
   const { port } = server.address() as AddressInfo
   await new Promise((resolve) => server.close(resolve))
   return port
+}
+
+/** With `TEST_RUNTIME=kubernetes` boxes are pods of the cluster that the tests were given, with `TEST_WARM_POOL` of those that wait. */
+function runtimeSettings(): Record<string, string> {
+  if (runtimeOfTests() !== 'kubernetes') return {}
+  const { kubeconfig, node, image } = clusterOfTests()
+  const settings = { BOXYARD_KUBECONFIG: kubeconfig, BOXYARD_NODE: node, BOXYARD_POD_IMAGE: image }
+  return { ...settings, BOXYARD_RUNTIME: 'kubernetes', BOXYARD_WARM_POOL: process.env['TEST_WARM_POOL'] ?? '0' }
 }
 
 const DEFAULTS = {

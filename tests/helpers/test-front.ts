@@ -1,9 +1,12 @@
 import { createApp } from '../../functions/app.ts'
 import { createAuthenticator } from '../../functions/auth.ts'
-import { createForward } from '../../functions/forward.ts'
+import { createForward, type ForwardBytes } from '../../functions/forward.ts'
+import { createForwardBytes } from '../../functions/forward-bytes.ts'
 import { createKeyring, type Keyring } from '../../functions/keyring.ts'
+import { RESULT_MAX_BYTES } from '../../functions/lambda-event.ts'
 import { createNodeTransport } from '../../functions/node-transport.ts'
 import { createPoolTransport } from '../../functions/pool-transport.ts'
+import { createSigning } from '../../functions/signing.ts'
 import type { AgentTransport } from '../../functions/transport.ts'
 import { createChannelKeys, createTokenKeys, publicTokenKeys } from '../../shared/keys.ts'
 import type { LogFields, Logger } from '../../shared/log.ts'
@@ -44,10 +47,19 @@ export function makeFront(options: {
   audit?: Logger
 }): { app: HttpHandler; transport: AgentTransport } {
   const { agentUrl, keyring, kind = 'pool', timeoutMs = 5000, logger = silentLogger, audit = silentLogger } = options
-  const transport = (kind === 'pool' ? createPoolTransport : createNodeTransport)({ agentUrl, tls: null })
-  const forward = createForward({ transport, keyring, timeoutMs, logger, now: Date.now })
+  const signing = createSigning({ keyring, logger, now: Date.now })
   const authenticate = createAuthenticator({ keyring, now: Date.now })
-  return { app: createApp({ authenticate, forward, logger, audit, now: Date.now }), transport }
+  if (kind === 'pool') {
+    const transport = createPoolTransport({ agentUrl, tls: null })
+    const forward = createForward({ transport, signing, timeoutMs, answerBytesMax: null })
+    const forwardBytes = createForwardBytes({ transport, signing, timeoutMs, forward })
+    return { app: createApp({ authenticate, forward, forwardBytes, logger, audit, now: Date.now }), transport }
+  }
+  const transport = createNodeTransport({ agentUrl, tls: null })
+  const forward = createForward({ transport, signing, timeoutMs, answerBytesMax: RESULT_MAX_BYTES })
+  const forwardBytes: ForwardBytes = async (head) =>
+    forward({ ...head, body: await head.request.readBody(head.operation.maxBodyBytes) })
+  return { app: createApp({ authenticate, forward, forwardBytes, logger, audit, now: Date.now }), transport }
 }
 
 /** A request as a host adapter would give it. */
@@ -65,6 +77,9 @@ export function makeRequest(
     clientAddress: '192.0.2.1',
     signal: given.signal ?? new AbortController().signal,
     readBody: async () => body,
+    openBody: async function* () {
+      if (body.length > 0) yield body
+    },
   }
 }
 

@@ -36,6 +36,22 @@ export function readWorld(service: TestService): World {
   }
 }
 
+/** Bases in the pool, and what is to become one. */
+export function basesOf(service: TestService): string[] {
+  const pool = join(`/proc/${service.agentPid}/root/run/boxyard`, instanceOf(service), 'pool')
+  return list(pool)
+    .filter((name) => /^(bas|tmp)_/.test(name))
+    .sort()
+}
+
+/** What the pool holds beside bases: roots, volumes, snapshots. */
+export function subvolumesOf(service: TestService): string[] {
+  const pool = join(`/proc/${service.agentPid}/root/run/boxyard`, instanceOf(service), 'pool')
+  return list(pool)
+    .filter((name) => /^(sub|vol|snp|tmp)_/.test(name))
+    .sort()
+}
+
 /** A data volume as the processes of a box see it. */
 export interface SeenMount {
   volume: string
@@ -57,10 +73,9 @@ export function mountsOf(service: TestService, boxId: string): SeenMount[] {
 
 /** What the kernel grants a box: memory in MiB, processors in cores. */
 export function limitsOf(service: TestService, boxId: string): { ramMb: number; cpus: number } {
-  const instance = instanceOf(service)
   const read = (file: string): string =>
-    cgroupPaths(instance)
-      .map((path) => readText(join(path, boxId, file)).trim())
+    boxCgroups(instanceOf(service), boxId)
+      .map((path) => readText(join(path, file)).trim())
       .find((text) => text !== '') ?? ''
   const [quota, period] = read('cpu.max') === '' ? [read('cpu.cfs_quota_us'), '100000'] : read('cpu.max').split(' ')
   const bytes = Number(read('memory.limit_in_bytes') || read('memory.max'))
@@ -88,31 +103,35 @@ export function instanceOf(service: TestService): string {
 
 /** The pids of a box on the host. */
 export function pidsOf(service: TestService, boxId: string): number[] {
-  const instance = instanceOf(service)
-  const found = cgroupPaths(instance).flatMap((path) => tree(join(path, boxId)))
+  const found = boxCgroups(instanceOf(service), boxId).flatMap(tree)
   return [...new Set(found)].sort((a, b) => a - b)
 }
 
 function initOf(service: TestService, boxId: string): number | null {
-  const instance = instanceOf(service)
+  return readNote(instanceOf(service), boxId)?.pid ?? null
+}
+
+function readNote(instance: string, boxId: string): { pid: number; cgroup: string | null } | null {
   const note = readText(join('/run/boxyard', instance, 'boxes', `${boxId}.json`))
-  return note === '' ? null : (JSON.parse(note) as { pid: number }).pid
+  return note === '' ? null : (JSON.parse(note) as { pid: number; cgroup: string | null })
 }
 
 function inhabitedCgroups(instance: string): string[] {
-  const ids = cgroupPaths(instance).flatMap((path) =>
-    list(path).filter((id) => isBox(id) && tree(join(path, id)).length > 0),
-  )
-  return [...new Set(ids)].sort()
+  const own = hierarchies().flatMap((path) => list(join(path, 'boxyard', instance)))
+  const noted = list(join('/run/boxyard', instance, 'boxes')).map((name) => name.replace(/\.json$/, ''))
+  const isInhabited = (id: string): boolean => boxCgroups(instance, id).some((path) => tree(path).length > 0)
+  return [...new Set([...own, ...noted])].filter((id) => isBox(id) && isInhabited(id)).sort()
 }
 
-function cgroupPaths(instance: string): string[] {
+// Those of a pod's box are where the kubelet made them: the box's note tells.
+function boxCgroups(instance: string, boxId: string): string[] {
+  const below = readNote(instance, boxId)?.cgroup ?? join('boxyard', instance, boxId)
+  return hierarchies().map((path) => join(path, below))
+}
+
+function hierarchies(): string[] {
   const root = '/sys/fs/cgroup'
-  const candidates = [
-    join(root, 'boxyard', instance),
-    ...list(root).map((name) => join(root, name, 'boxyard', instance)),
-  ]
-  return candidates.filter((path) => existsSync(path))
+  return [root, ...list(root).map((name) => join(root, name))]
 }
 
 function tree(path: string): number[] {

@@ -70,7 +70,7 @@ describe('life of a pool', () => {
       .readFileSync('/proc/self/mountinfo', 'utf8')
       .split('\n')
       .find((text) => text.includes(mountPath))
-    expect(line).toMatch(/nosuid,nodev,noatime.*compress=zstd:1/)
+    expect(line).toMatch(/nosuid,nodev,noatime.*compress=zstd:1.*ssd/)
     expect(line).not.toMatch(/discard=async/)
     expect(fs.readFileSync('/proc/1/mountinfo', 'utf8')).not.toContain(mountPath)
   })

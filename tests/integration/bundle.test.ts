@@ -29,14 +29,10 @@ afterAll(() => rmSync(directory, { recursive: true }))
 
 describe('the table in the bundle', () => {
   test('has the same operations, without their answers', () => {
-    const facts = ({ id, method, path, permission, maxBodyBytes, status }: (typeof OPERATIONS)[number]) => ({
-      id,
-      method,
-      path,
-      permission,
-      maxBodyBytes,
-      status,
-    })
+    const facts = (operation: (typeof OPERATIONS)[number]) => {
+      const { id, method, path, permission, maxBodyBytes, status, transport, bytesIn, bytesOut } = operation
+      return { id, method, path, permission, maxBodyBytes, status, transport, bytesIn, bytesOut }
+    }
     expect(bundled.OPERATIONS.map(facts)).toEqual(OPERATIONS.map(facts))
     expect(bundled.OPERATIONS.some((operation) => 'response' in operation)).toBe(false)
   })
@@ -44,7 +40,8 @@ describe('the table in the bundle', () => {
   test.each(OPERATIONS.map((operation, index) => [operation.id, index] as const))(
     '%s takes and refuses what the source takes and refuses',
     (id, index) => {
-      for (const raw of inputsFor(EXAMPLES[id as OperationId].body)) {
+      let taken = 0
+      for (const raw of inputsFor(OPERATIONS[index]?.path ?? '', EXAMPLES[id as OperationId].body)) {
         const [ours, theirs] = [validateRequest, bundled.validateRequest].map((validate, i) =>
           outcome(() => {
             const operation = (i === 0 ? OPERATIONS : bundled.OPERATIONS)[index]
@@ -53,30 +50,52 @@ describe('the table in the bundle', () => {
           }),
         )
         expect(theirs).toEqual(ours)
+        if (ours && 'input' in ours) taken++
       }
+      expect(taken).toBeGreaterThan(0)
     },
   )
 })
 
-function outcome(run: () => Input): unknown {
+function outcome(run: () => Input): { input: Input } | { refusal: object } {
   try {
-    return run()
+    return { input: run() }
   } catch (error) {
-    return { ...(error as ServiceError), message: (error as ServiceError).message }
+    return { refusal: { ...(error as ServiceError), message: (error as ServiceError).message } }
   }
 }
 
 /** The example itself, then with each field missing or of each wrong kind, on good and bad paths and queries. */
-function inputsFor(example: unknown): RawInput[] {
+function inputsFor(path: string, example: unknown): RawInput[] {
   const id = `tok_${'0'.repeat(26)}`
-  const good = { project: 'demo', name: 'web', token: id, operation: id, exec: id }
+  const values = {
+    project: 'demo',
+    name: 'web',
+    token: id,
+    operation: id,
+    exec: id,
+    session: 'main',
+    base: 'web',
+    snapshot: 'v0',
+    backup: id,
+    service: 'web',
+  }
+  const good = Object.fromEntries(Object.entries(values).filter(([key]) => path.includes(`{${key}}`)))
   const paths: Record<string, string>[] = [{}, good, { project: '-' }, { project: 'demo' }]
   for (const key of Object.keys(good)) paths.push({ [key]: id }, { [key]: '../x' }, { [key]: 'web' })
-  const queries = ['', 'wait_seconds=3', 'wait_seconds=26', 'max_results=0', 'tag=a&tag=b=c', 'status=lost', 'x=1']
+  const queries = [
+    ...['', 'wait_seconds=3', 'wait_seconds=26', 'max_results=0', 'tag=a&tag=b=c', 'status=lost', 'x=1', 'path=a'],
+    ...['path=/a', 'path=/a%00', 'path=/a&path=/b', 'path_base64=%2Fw==', 'path_base64=.', 'mode=0644', 'mode=9'],
+    ...['recursive=yes', 'recursive=1&depth=65', 'command=a', 'command=a&command=b&env=A=b&env=1', 'tty=true&cols=0'],
+    ...['typing=two', 'session=A', 'shell=sh', 'timeout_seconds=0', 'user=a:b:c', 'parents=true'],
+    ...['shared=1', 'shared=2', 'name=a', 'name=A'],
+  ]
   return [
     ...paths.map((params) => ({ params, query: new URLSearchParams(), body: example })),
-    ...queries.map((query) => ({ params: good, query: new URLSearchParams(query), body: undefined })),
-    ...bodiesFor(example).map((body) => ({ params: { project: 'demo' }, query: new URLSearchParams(), body })),
+    ...queries.flatMap((query) =>
+      [true, false].map((isBytes) => ({ params: good, query: new URLSearchParams(query), body: undefined, isBytes })),
+    ),
+    ...bodiesFor(example).map((body) => ({ params: good, query: new URLSearchParams(), body })),
   ]
 }
 

@@ -43,7 +43,8 @@ describe.each([
 ])('mutual TLS over the %s transport', (_name, createTransport) => {
   async function get(tls: ChannelTls): Promise<unknown> {
     const transport = createTransport({ agentUrl, tls })
-    const request = { method: 'GET', target: '/', headers: {}, body: new Uint8Array(0), signal: null, timeoutMs: 3000 }
+    const facts = { method: 'GET', target: '/', headers: {}, body: new Uint8Array(0), signal: null, timeoutMs: 3000 }
+    const request = { ...facts, isBulk: false }
     try {
       const { body } = await transport.send(request)
       return JSON.parse(Buffer.from(body as Uint8Array).toString())

@@ -1,19 +1,13 @@
-import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
-import { createServer, type Server, type Socket } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { existsSync, mkdirSync, readdirSync } from 'node:fs'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { createExecs } from '../../agent/core/execs.ts'
 import { createExecOutputs } from '../../agent/drivers/exec-outputs.ts'
-import { createHeldExecs, type HeldExecs } from '../../agent/drivers/held-execs.ts'
 import { openSqliteStore } from '../../agent/drivers/store-sqlite.ts'
-import { readJsonLines, writeJsonLine } from '../../agent/lib/json-lines.ts'
 import type { HeldExec } from '../../agent/ports/runtime.ts'
 import type { ExecRecord, Store } from '../../agent/ports/store.ts'
 import { newId } from '../../shared/ids.ts'
 import { boxRecord } from '../helpers/box-records.ts'
-import { execCgroups, execute, leftoversOf, type OciLab, openOciLab, untilTrue } from '../helpers/oci-lab.ts'
+import { execCgroups, execute, holderOf, leftoversOf, type OciLab, openOciLab, untilTrue } from '../helpers/oci-lab.ts'
 import { silentLogger } from '../helpers/silent-logger.ts'
 
 const BOX = 'box_held'
@@ -43,17 +37,17 @@ describe('with a box', () => {
   const record = async ({ execId }: HeldExec): Promise<ExecRecord> => {
     const made: ExecRecord = {
       ...{ id: execId, boxId: BOX, project: 'demo', box: 'web', command: ['x'], status: 'running', exitCode: null },
-      ...{ signal: null, startedAt: 1, endedAt: null, user: 'root', cwd: '/', detached: true, process: 2 },
+      ...{ signal: null, startedAt: 1, endedAt: null, tty: false, user: 'root', cwd: '/', detached: true, process: 2 },
       ...{ stdoutBytes: 0, stderrBytes: 0 },
     }
     await store.execs.insert(made)
     return made
   }
   const files = (): string[] => readdirSync(`${lab.home}/run/execs/${BOX}`).sort()
-  const recover = async () => {
+  const recover = async (execsAtOnce = 10) => {
     const outputs = createExecOutputs({ directory: `${lab.home}/run/execs`, keptBytes: KEPT_BYTES })
     const limits = {
-      ...{ execOutputBytes: 1000, execsAtOnce: 10, lingeringExecs: 10 },
+      ...{ execOutputBytes: 1000, execsAtOnce, lingeringExecs: 10 },
       ...{ execRecordsPerBox: 10, execRecordBytesPerBox: 10 * KEPT_BYTES },
     }
     const clock = {
@@ -61,11 +55,10 @@ describe('with a box', () => {
       sleep: (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms).unref()),
     }
     const execs = createExecs({ store, outputs, runtime: lab.runtime, clock, logger: silentLogger, limits })
-    await execs.recover()
+    await execs.recover([])
     return execs
   }
-  const holder = (): number =>
-    Number(execFileSync('pgrep', ['-f', `holder/main.ts.*${lab.instanceId}`], { encoding: 'utf8' }))
+  const holder = (): number => holderOf(lab)
 
   test('a command whose record was never written is ended, and nothing of it is kept', async () => {
     const held = await hold('echo x; sleep 600')
@@ -105,6 +98,18 @@ describe('with a box', () => {
     expect(Buffer.from(found.output.stdout).toString()).toBe('small\n')
   })
 
+  test('a box has half of the commands that run at once, those that are held included', async () => {
+    await record(await hold('sleep 600'))
+    await lab.reopen()
+    const execs = await recover(4)
+    const running = { status: 'running' } as const
+    const box = boxRecord({ id: BOX, observed: { ...boxRecord().observed, ...running } })
+    const run = (shell: string) => execs.run(box, { shell }, { waitMs: 1, onRecorded: () => Promise.resolve() })
+    await run('sleep 600')
+    await expect(run('true')).rejects.toMatchObject({ code: 'rate_limited' })
+    await execs.close(1_000)
+  })
+
   test('a holder that does not answer does not keep a box from its end', async () => {
     const held = await hold('sleep 600')
     const pid = holder()
@@ -125,75 +130,5 @@ describe('with a box', () => {
     await lab.reopen()
     expect(await lab.runtime.held()).toEqual([])
     expect(execCgroups(lab, BOX)).toEqual([])
-  })
-})
-
-describe('a holder of another version', () => {
-  let directory: string
-  let server: Server
-  let agent: Socket
-  let held: HeldExecs
-  let agents: number
-  const asked: Record<string, unknown>[] = []
-
-  beforeEach(async () => {
-    directory = mkdtempSync(join(tmpdir(), 'boxyard-holder-'))
-    asked.length = 0
-    agents = 0
-    server = createServer((socket) => {
-      agent = socket.on('error', () => undefined)
-      agents += 1
-      writeJsonLine(socket, { type: 'held', commands: [{ boxId: BOX, execId: 'exe_old', process: 7 }], more: 1 })
-      readJsonLines(socket, 1000, (value) => {
-        const request = value as { id: number; type: string }
-        asked.push(request)
-        if (request.type === 'leave') socket.end()
-        else writeJsonLine(socket, { type: 'done', id: request.id, process: null })
-      })
-    })
-    await new Promise<void>((resolve) => server.listen(join(directory, 'holder-999.sock'), resolve))
-    const execFiles = { directory: join(directory, 'execs'), keptBytes: KEPT_BYTES }
-    held = createHeldExecs({
-      holder: { instanceId: 'other', runDir: directory, crunPath: '/usr/bin/crun', execFiles },
-      logger: silentLogger,
-      endLost: async () => undefined,
-    })
-    await held.open()
-  })
-
-  afterEach(async () => {
-    await held.close(() => false)
-    server.close()
-    rmSync(directory, { recursive: true, force: true })
-  })
-
-  test('is told of signals and tells of ends, and what it says beyond is passed over', async () => {
-    const [old] = held.list()
-    expect(old).toMatchObject({ boxId: BOX, execId: 'exe_old', process: 7 })
-    await old?.signal('SIGTERM')
-    expect(asked).toMatchObject([{ type: 'signal', execId: 'exe_old', signal: 'SIGTERM' }])
-    const output = new Promise<void>((resolve) => old?.onOutput(resolve))
-    writeJsonLine(agent, { type: 'weather', is: 'fine' })
-    writeJsonLine(agent, { type: 'output', execIds: ['exe_old'] })
-    await output
-    const end = { exitCode: 3, signal: null, outOfMemory: false, timedOut: false, endedAt: 9 }
-    writeJsonLine(agent, { type: 'ended', execId: 'exe_old', end })
-    expect(await old?.ended).toEqual(end)
-  })
-
-  test('that ends without a word leaves its commands lost', async () => {
-    server.close()
-    agent.destroy()
-    expect(await held.list()[0]?.ended).toBeNull()
-  })
-
-  test('that speaks nonsense is asked again what it holds', async () => {
-    agent.write('nonsense\n')
-    await untilTrue(() => agents === 2)
-    await untilTrue(async () => {
-      await held.list()[0]?.signal('SIGTERM')
-      return asked.length > 0
-    })
-    expect(asked).toMatchObject([{ type: 'signal', execId: 'exe_old' }])
   })
 })

@@ -89,7 +89,7 @@ describe('the thread that mounts', () => {
   })
 
   test('is replaced when it hangs, and closes nothing that it may still use', async () => {
-    const mounter = createMounter({ timeoutMs: 300 })
+    const mounter = createMounter({ timeoutMs: 1500 })
     await mounter.open()
     const pid = await initOf(volumes.lab, 'box_main')
     const mountIds = [rootMountOf(pid)]

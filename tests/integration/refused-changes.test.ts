@@ -113,6 +113,7 @@ function faultyFilesystem(): CowFilesystem {
 function runtimeOf(): Runtime {
   const running: string[] = []
   const runtime: Partial<Runtime> = {
+    checkReady: async () => undefined,
     start: async ({ id }) => {
       running.push(id)
       return { id, isRunning: true, pid: 1 }

@@ -95,7 +95,7 @@ describe.each(['tmpfs', 'ext4'] as const)('a full disk (%s)', (kind) => {
         expect(await insertUntilFull(store)).toMatchObject({ code: 'storage_full', status: 507 })
         expect(existsSync(join(disk, 'ballast'))).toBe(true)
         for (const { id, root } of records) {
-          expect(await store.boxes.remove(id, 1, { id, root, createdAt: 5 })).toBe(true)
+          expect(await store.boxes.remove(id, 1, { id, root, createdAt: 5 })).toHaveLength(1)
         }
         for (const { id } of records) await store.tombstones.remove(id)
         expect(await store.tombstones.all()).toEqual([])
@@ -117,7 +117,7 @@ describe.each(['tmpfs', 'ext4'] as const)('a full disk (%s)', (kind) => {
       const second = openSqliteStore(path, { hasBallast: true })
       try {
         const tombstone = { id: record.id, root: record.root, createdAt: 5 }
-        expect(await second.boxes.remove(record.id, 1, tombstone)).toBe(true)
+        expect(await second.boxes.remove(record.id, 1, tombstone)).toEqual([tombstone])
       } finally {
         await second.close()
       }

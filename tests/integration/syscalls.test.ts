@@ -1,5 +1,7 @@
 import { spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import fs from 'node:fs'
+import net from 'node:net'
 import os from 'node:os'
 import path from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
@@ -30,6 +32,7 @@ import {
   unmount,
 } from '../../agent/lib/syscalls-mounts.ts'
 import { openNftables } from '../../agent/lib/syscalls-nftables.ts'
+import { acceptNow, openNamelessListener, receiveFds } from '../../agent/lib/syscalls-sockets.ts'
 
 let directory = ''
 beforeEach(() => {
@@ -84,6 +87,36 @@ describe('descriptors', () => {
     const fd = openBelow(AT.FDCWD, directory, { flags: O.RDONLY | O.DIRECTORY })
     expect(() => controlBuffer(fd, 0x5401, Buffer.alloc(64))).toThrow(expect.objectContaining({ code: 'ENOTTY' }))
     closeFd(fd)
+  })
+})
+
+describe('sockets without a name', () => {
+  test('whoever holds the door connects, and nothing is left in the directory', async () => {
+    const { listenFd, doorFd } = openNamelessListener(directory)
+    expect(fs.readdirSync(directory)).toEqual([])
+    expect(acceptNow(listenFd)).toBeNull()
+    const client = net.connect(`/proc/self/fd/${doorFd}`)
+    await once(client, 'connect')
+    const accepted = acceptNow(listenFd)
+    expect(accepted).not.toBeNull()
+    for (const fd of [listenFd, doorFd, accepted ?? -1]) {
+      const flags = Number.parseInt(
+        /flags:\s+(\d+)/.exec(fs.readFileSync(`/proc/self/fdinfo/${fd}`, 'utf8'))?.[1] ?? '',
+        8,
+      )
+      expect(flags & O.CLOEXEC).toBe(O.CLOEXEC)
+    }
+    expect(receiveFds(accepted ?? -1)).toEqual([])
+    await new Promise((resolve) => client.write('no descriptor', resolve))
+    expect(receiveFds(accepted ?? -1)).toEqual([])
+    client.destroy()
+    for (const fd of [listenFd, doorFd, accepted ?? -1]) closeFd(fd)
+  })
+
+  test('a directory that is missing is an error, and no descriptor stays open', () => {
+    const before = fs.readdirSync('/proc/self/fd').length
+    expect(() => openNamelessListener(`${directory}/none`)).toThrow(expect.objectContaining({ code: 'ENOENT' }))
+    expect(fs.readdirSync('/proc/self/fd')).toHaveLength(before)
   })
 })
 

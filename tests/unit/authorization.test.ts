@@ -12,12 +12,14 @@ import { jsonOf, makeDeployment, makeRequest } from '../helpers/test-front.ts'
 const PERMISSIONS = ['read', 'write', 'exec', 'admin'] as const
 const deployment = makeDeployment()
 const forwarded: string[] = []
+const forward = async ({ operation }: { operation: Operation }): Promise<HttpResponse> => {
+  forwarded.push(operation.id)
+  return jsonResponse(200, {})
+}
 const app = createApp({
   authenticate: createAuthenticator({ keyring: deployment.keyring, now: Date.now }),
-  forward: async ({ operation }) => {
-    forwarded.push(operation.id)
-    return jsonResponse(200, {})
-  },
+  forward,
+  forwardBytes: forward,
   logger: silentLogger,
   audit: silentLogger,
   now: Date.now,
@@ -29,7 +31,7 @@ async function call(
   project = 'demo',
 ): Promise<HttpResponse> {
   const target = operation.path.replace('{project}', project).replace(/\{(\w+)\}/g, (_, name: string) => {
-    return name === 'name' ? 'web' : `tok_${'0'.repeat(26)}`
+    return ['name', 'base', 'snapshot', 'service'].includes(name) ? 'web' : `tok_${'0'.repeat(26)}`
   })
   const headers: Record<string, string> = claims ? { authorization: `Bearer ${await deployment.mint(claims)}` } : {}
   const body = operation.body ? JSON.stringify(EXAMPLES[operation.id as OperationId].body) : ''
@@ -38,6 +40,10 @@ async function call(
 }
 
 function expectAllowed(operation: Operation, response: HttpResponse): void {
+  if (operation.transport === 'websocket') {
+    expectDenied(response, 'upgrade_required')
+    return
+  }
   expect(response.body).toBe('{}')
   expect(forwarded).toEqual([operation.id])
 }
@@ -90,12 +96,14 @@ describe.each(projectOperations.map((operation) => [operation.id, operation] as 
 
   test('takes every project at once only where it lists', async () => {
     const response = await call(operation, { projects: ['demo'] }, '-')
-    if (['listBoxes', 'listVolumes'].includes(operation.id)) expectAllowed(operation, response)
+    if (['listBoxes', 'listVolumes', 'listBases', 'listStoredBackups'].includes(operation.id))
+      expectAllowed(operation, response)
+    else if (operation.transport === 'websocket') expectDenied(response, 'upgrade_required')
     else expectDenied(response, 'invalid_request')
   })
 })
 
 test('every operation that needs permission in a project is among those tried', () => {
   expect(projectOperations.length).toBeGreaterThan(5)
-  for (const { permission } of projectOperations) expect(PERMISSIONS).toContain(permission)
+  for (const { permission } of projectOperations) expect([...PERMISSIONS, 'any']).toContain(permission)
 })

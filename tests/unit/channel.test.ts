@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto'
 import { describe, expect, test } from '@jest/globals'
 import {
   AGENT_RUN_HEADER,
+  bodyMac,
   bodyRefusal,
   type ChannelKey,
   type ChannelRequest,
@@ -82,6 +83,35 @@ describe('a signed request', () => {
   })
 })
 
+describe('a request whose body is not known yet', () => {
+  const sign = createSigner({ keys: () => [KEY], agentId: () => 'agent', now: () => NOW })
+  const value = sign(REQUEST, null)
+  const request = { ...REQUEST, headers: { ...REQUEST.headers, [SIGNATURE_HEADER]: value } }
+
+  test('is accepted with the means to check its seal, bound to this signature', () => {
+    const verdict = verifierOf()(request)
+    if (!verdict.isAccepted) throw new Error('refused')
+    expect(verdict.bodyMac?.().digest()).toEqual(bodyMac(KEY, value).digest())
+    expect(verdict.bodyMac?.().digest()).not.toEqual(bodyMac(KEY, sign(REQUEST, null)).digest())
+  })
+
+  test('matches no body, and one that is known has no seal', () => {
+    const verdict = verifierOf()(request)
+    if (!verdict.isAccepted) throw new Error('refused')
+    for (const body of [BODY, new Uint8Array(0)]) expect(verdict.matchesBody(body)).toBe(false)
+    // A digest is 32 bytes: the last of its characters has four of its six bits at most.
+    expect(Buffer.from(value.split('.')[4] ?? '', 'base64url').toString('base64url')).not.toBe(value.split('.')[4])
+    expect(verifierOf()(signed())).toMatchObject({ isAccepted: true, bodyMac: null })
+  })
+
+  test('cannot be made of one that is known', () => {
+    const known = String(signed().headers[SIGNATURE_HEADER]).split('.')
+    known[4] = value.split('.')[4] ?? ''
+    const headers = { ...REQUEST.headers, [SIGNATURE_HEADER]: known.join('.') }
+    expect(verifierOf()({ ...REQUEST, headers })).toMatchObject({ isAccepted: false, reason: 'signature' })
+  })
+})
+
 describe('an altered request is refused as wrongly signed', () => {
   test.each(['GET', 'PUT', 'DELETE'])('with method %s', (method) => {
     expect(verifierOf()({ ...signed(), method })).toMatchObject({ isAccepted: false, reason: 'signature' })
@@ -156,10 +186,11 @@ describe('time', () => {
     expect(verdict).toMatchObject(isAccepted ? { isAccepted } : { isAccepted, reason: 'stale', skewMs })
   })
 
-  test('a request signed before the verifier began is stale, since it cannot know whether it was used', () => {
+  test('a request signed before the verifier began must be signed anew, since it cannot know whether it was used', () => {
     const verify = verifierOf({ startedAt: NOW - 10 })
-    expect(verify(signed(REQUEST, { at: NOW - 11 }))).toMatchObject({ reason: 'stale' })
-    expect(verify(signed(REQUEST, { at: NOW - 10 }))).toMatchObject({ reason: 'restarted' })
+    for (const at of [NOW - 10_000, NOW - 11, NOW - 10])
+      expect(verify(signed(REQUEST, { at }))).toMatchObject({ reason: 'restarted', agentRun: expect.any(String) })
+    expect(verify(signed(REQUEST, { at: NOW - 30_001 }))).toMatchObject({ reason: 'stale' })
   })
 })
 

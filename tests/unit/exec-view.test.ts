@@ -14,6 +14,7 @@ const RECORD: ExecRecord = {
   signal: null,
   startedAt: 0,
   endedAt: 1,
+  tty: false,
   user: 'root',
   cwd: '/',
   detached: false,

@@ -51,7 +51,8 @@ describe('the settings of the front', () => {
 
   test('leave those of the agent alone', () => {
     const others = Object.fromEntries(AGENT_SETTINGS.map((name) => [name, 'anything']))
-    expect(() => readFrontSettings(others)).not.toThrow()
+    expect(() => readFrontSettings(others, AGENT_SETTINGS)).not.toThrow()
+    expect(() => readFrontSettings(others)).toThrow('no such setting')
     expect(new Set([...AGENT_SETTINGS, ...FRONT_SETTINGS]).size).toBe(AGENT_SETTINGS.length + FRONT_SETTINGS.length)
   })
 

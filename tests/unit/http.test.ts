@@ -1,37 +1,13 @@
-import { createServer, request as httpRequest } from 'node:http'
-import { type AddressInfo, connect } from 'node:net'
+import { request as httpRequest } from 'node:http'
+import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, test } from '@jest/globals'
-import { SERVER_OPTIONS, type Serving, serve } from '../../shared/http.ts'
 import { type HttpHandler, type HttpRequest, jsonResponse, problemResponse } from '../../shared/messages.ts'
-import { silentLogger } from '../helpers/silent-logger.ts'
+import { converse, createHttpServers } from '../helpers/http-server.ts'
 
-const servings: Serving[] = []
+const { start, closeAll } = createHttpServers()
 
-afterEach(async () => {
-  for (const serving of servings.splice(0)) await serving.drain(AbortSignal.abort())
-})
-
-async function start(handler: HttpHandler, options = {}): Promise<{ port: number; url: string; serving: Serving }> {
-  const server = createServer({ ...SERVER_OPTIONS, ...options })
-  const serving = serve(server, { handler, logger: silentLogger, now: Date.now })
-  servings.push(serving)
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  return { port, url: `http://127.0.0.1:${port}`, serving }
-}
-
-/** Everything the server says to these bytes until it closes or falls silent. */
-function converse(port: number, text: string, silenceMs = 300): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const socket = connect(port, '127.0.0.1', () => socket.write(text, 'latin1'))
-    let heard = ''
-    socket.setTimeout(silenceMs, () => socket.destroy())
-    socket.on('data', (chunk) => (heard += chunk.toString('latin1')))
-    socket.on('close', () => resolve(heard))
-    socket.on('error', (error: NodeJS.ErrnoException) => (error.code === 'ECONNRESET' ? undefined : reject(error)))
-  })
-}
+afterEach(closeAll)
 
 const echoSize =
   (maxBytes: number): HttpHandler =>
@@ -122,10 +98,11 @@ describe('the body', () => {
   })
 })
 
-describe('what is not valid HTTP', () => {
+describe('what never reaches the app', () => {
   test.each([
     ['rubbish', '\0\0\0\r\n\r\n', 400],
     ['two lengths', 'POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n', 400],
+    ['what only a proxy takes', 'CONNECT x:1 HTTP/1.1\r\nhost: x:1\r\n\r\n', 400],
     ['a head too large', `GET / HTTP/1.1\r\nhost: a\r\nx: ${'y'.repeat(40_000)}\r\n\r\n`, 400],
   ])('%s is answered in the one error shape', async (_name, text, status) => {
     const { port } = await start(async () => jsonResponse(200, {}))
@@ -149,9 +126,7 @@ describe('what is not valid HTTP', () => {
 
   test('a client that sends its head too slowly is cut off', async () => {
     const { port } = await start(async () => jsonResponse(200, {}), {
-      headersTimeout: 100,
-      requestTimeout: 200,
-      connectionsCheckingInterval: 50,
+      server: { headersTimeout: 100, connectionsCheckingInterval: 50 },
     })
     expect(await converse(port, 'GET / HTTP/1.1\r\nhost: a\r\n', 2000)).toContain('took too long to arrive')
   })

@@ -100,4 +100,27 @@ describe('a result', () => {
       headers: { 'content-type': 'application/json', 'content-length': '2' },
     })
   })
+
+  test('of HEAD closes what would have come in pieces, and has the length that was told', async () => {
+    let pulled = 0
+    let closed = 0
+    const body: AsyncIterable<Uint8Array> = {
+      [Symbol.asyncIterator]: () => ({
+        next: async () => {
+          pulled++
+          return { done: false, value: Buffer.alloc(1) }
+        },
+        return: async () => {
+          closed++
+          return { done: true, value: undefined }
+        },
+      }),
+    }
+    const response = { status: 200, headers: { 'content-length': '99999999' }, body }
+    expect(await toLambdaResult(response, 'HEAD')).toEqual({
+      statusCode: 200,
+      headers: { 'content-length': '99999999' },
+    })
+    expect([pulled, closed]).toEqual([0, 1])
+  })
 })

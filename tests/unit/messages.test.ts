@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
 import { ServiceError } from '../../shared/errors.ts'
-import { bearerToken, givenRequestId, problemResponse, readJson } from '../../shared/messages.ts'
+import { bearerToken, givenRequestId, isJsonType, problemResponse, readJson } from '../../shared/messages.ts'
 
 const JSON_TYPE = 'application/json'
 
@@ -62,6 +62,18 @@ describe('a JSON body', () => {
   ])('of type %s is taken', (type) => {
     expect(readJson(Buffer.from('{}'), type)).toEqual({})
   })
+})
+
+describe('whether a body is JSON', () => {
+  test.each(['application/json', 'Application/JSON ', 'application/json;charset=latin1', 'application/json ;x'])(
+    '%j is',
+    (type) => expect(isJsonType(type)).toBe(true),
+  )
+
+  test.each([undefined, '', 'application/jsonx', 'application/octet-stream', 'text/json', 'application/x-tar'])(
+    '%j is not',
+    (type) => expect(isJsonType(type)).toBe(false),
+  )
 })
 
 describe('the request id', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
-import { findCgroupLayout } from '../../agent/drivers/box-cgroup.ts'
 import { resolveUser } from '../../agent/drivers/box-users.ts'
+import { findCgroupLayout } from '../../agent/drivers/cgroup-layout.ts'
 import { explainFailedStart } from '../../agent/drivers/oci-exec.ts'
 import { buildBoxConfig, buildExecProcess } from '../../agent/drivers/oci-spec.ts'
 import { buildSeccompProfile } from '../../agent/drivers/seccomp-profile.ts'
@@ -49,6 +49,17 @@ describe('the OCI process of a command', () => {
     expect(process.user).toEqual({ uid: 1000, gid: 1000, additionalGids: [29] })
   })
 
+  test('has a terminal of a size and a kind, if it is to have one', () => {
+    expect(buildExecProcess(request, user, files)).toMatchObject({ terminal: false })
+    expect(buildExecProcess(request, user, files).env.some((entry) => entry.startsWith('TERM='))).toBe(false)
+    const withTerminal = { ...request, terminal: { cols: 77, rows: 33 } }
+    const process = buildExecProcess(withTerminal, user, files)
+    expect(process).toMatchObject({ terminal: true, consoleSize: { width: 77, height: 33 } })
+    expect(process.env).toContain('TERM=xterm-256color')
+    const given = { ...withTerminal, environment: { TERM: 'vt100' } }
+    expect(buildExecProcess(given, user, files).env).toContain('TERM=vt100')
+  })
+
   test('has capabilities in effect for root only, and none that reach beyond the box', () => {
     expect(buildExecProcess(request, user, files).capabilities.effective).toEqual([])
     const { effective, bounding } = buildExecProcess(request, { ...user, uid: 0 }, files).capabilities
@@ -59,16 +70,7 @@ describe('the OCI process of a command', () => {
 })
 
 test('the configuration of a box gives it every namespace, those of its network by path', () => {
-  const spec = {
-    id: 'box_a',
-    project: 'p',
-    name: 'a',
-    rootPath: '/r',
-    hostname: 'a',
-    machineId: '0',
-    cpus: 1,
-    ramMb: 64,
-  }
+  const spec = { hostname: 'a', environment: {} }
   const parts = {
     stagedRoot: '/s',
     userNamespace: '/u',
@@ -77,7 +79,7 @@ test('the configuration of a box gives it every namespace, those of its network 
     files: {},
     seccompFilter: 'x',
   }
-  const config = buildBoxConfig({ ...spec, pidsMax: 9, environment: {}, mounts: [] }, { ...parts, cgroupVersion: 1 })
+  const config = buildBoxConfig(spec, { ...parts, cgroupVersion: 1 })
   expect(config.linux.namespaces.map(({ type }) => type).sort()).toEqual([
     'cgroup',
     'ipc',
@@ -103,6 +105,7 @@ describe('cgroups of the host', () => {
       pids: '/c/pids',
       memory: '/c/memory',
       cpu: '/c/cpu,cpuacct',
+      cpuacct: '/c/cpu,cpuacct',
       execs: '/c/freezer',
     })
   })
@@ -125,6 +128,19 @@ test.each([
   ['', 126, 'boxyard: x: cannot be started: for a reason of the host\n'],
 ])('crun saying %j is told as in a shell', (message, exitCode, stderr) => {
   expect(explainFailedStart(message, 'x', '/w')).toEqual({ exitCode, line: stderr })
+})
+
+test('a program of a long name is told of by its beginning', () => {
+  const { line } = explainFailedStart('open executable: Permission denied', 'y'.repeat(131_071), '/w')
+  expect(line).toBe(`boxyard: ${'y'.repeat(200)}…: cannot be started: Permission denied\n`)
+})
+
+test('crun failing before a gate is for want of a terminal, or of the directory', () => {
+  const told = (message: string): string => explainFailedStart(message, null, '/w').line
+  expect(told('open /dev/ptmx: No such file or directory')).toBe(
+    'boxyard: the box cannot make a terminal: No such file or directory\n',
+  )
+  expect(told('chdir to `/w`: No such file or directory')).toBe('boxyard: cannot enter /w: No such file or directory\n')
 })
 
 test('the filter allows a name once and none of those it is there to refuse', () => {

@@ -4,6 +4,7 @@ import type { BoxObserved, BoxRecord } from '../../agent/ports/store.ts'
 import { boxRecord } from '../helpers/box-records.ts'
 
 const BOOT = 'boot-now'
+const WISH = { snapshot: 'v0', root: 'sub_new', data: [] }
 
 function given(power: 'running' | 'stopped', generation: number, observed: Partial<BoxObserved>): BoxRecord {
   const record = boxRecord({ desired: { power, generation } })
@@ -24,9 +25,16 @@ describe('planBox', () => {
     [
       'an init killed for memory is told apart',
       given('running', 1, ran),
-      world(false, { outOfMemory: true }),
+      world(false, { outOfMemory: true, isLost: false }),
       'reap',
       'out_of_memory',
+    ],
+    [
+      'a box that was taken away comes back',
+      given('running', 1, ran),
+      world(false, { outOfMemory: false, isLost: true }),
+      'start',
+      null,
     ],
     [
       'a box that ran before a reboot is started again',
@@ -43,6 +51,27 @@ describe('planBox', () => {
       world(false),
       'reap',
       'stopped_by_request',
+    ],
+    [
+      'a running box that is to be restored is ended first',
+      { ...given('running', 2, { ...ran, status: 'pending' }), restore: WISH },
+      world(true),
+      'halt',
+      null,
+    ],
+    [
+      'a box that is to be restored, and does not run, is',
+      { ...given('running', 2, { ...ran, status: 'pending' }), restore: WISH },
+      world(false),
+      'restore',
+      null,
+    ],
+    [
+      'also one that is to stay stopped',
+      { ...given('stopped', 2, { status: 'pending' }), restore: WISH },
+      world(false),
+      'restore',
+      null,
     ],
     [
       'a stopped box is left alone',

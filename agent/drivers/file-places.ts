@@ -1,0 +1,72 @@
+import fs from 'node:fs'
+import { ServiceError } from '../../shared/errors.ts'
+import { closeFd } from '../lib/syscalls.ts'
+import { O } from '../lib/syscalls-files.ts'
+import { isErrno } from '../lib/syscalls-libc.ts'
+import { AT, cloneMount, MOUNT_ATTR, setMountAttributes } from '../lib/syscalls-mounts.ts'
+import type { FilesPlace } from '../ports/files.ts'
+import type { MountedBox } from './box-mounts.ts'
+import type { ViewPlace } from './file-views.ts'
+
+/** A place as a thread can open it, and the descriptors that must be open for that. */
+export interface OpenedPlace {
+  place: ViewPlace
+  fds: readonly number[]
+}
+
+/** Opens a place: of a box that runs as `box` tells, else of its root and volumes on the disk. */
+export function openPlace({ rootPath, mounts }: FilesPlace, box: MountedBox | null): OpenedPlace {
+  if (box !== null) {
+    const { pid, startTicks, idBase } = box
+    return { place: { kind: 'running', pid, startTicks, idBase }, fds: [] }
+  }
+  if (mounts.length === 0) {
+    const rootFd = fs.openSync(rootPath, O.PATH | O.DIRECTORY | O.NOFOLLOW)
+    return { place: { kind: 'root', rootFd }, fds: [rootFd] }
+  }
+  const fds: number[] = []
+  try {
+    fds.push(cloneTree(rootPath, false))
+    for (const { source, readOnly } of mounts) fds.push(cloneTree(source, readOnly))
+    const [rootFd = -1, ...volumeFds] = fds
+    const volumes = mounts.map(({ path }, index) => ({ fd: volumeFds[index] ?? -1, path }))
+    return { place: { kind: 'trees', rootFd, volumes }, fds }
+  } catch (error) {
+    fds.forEach(closeFd)
+    throw error
+  }
+}
+
+/** As `openPlace`, of a snapshot. Throws `snapshot_not_found` if that was deleted just now. */
+export function openSnapshot(place: FilesPlace): OpenedPlace {
+  try {
+    return openPlace(place, null)
+  } catch (error) {
+    if (!isErrno(error, 'ENOENT')) throw error
+    throw new ServiceError('snapshot_not_found', 'The snapshot is gone.', { cause: error })
+  }
+}
+
+/** As `openSnapshot`, with the descriptors `fds` among its own: they are closed if it throws. */
+export function openBeside(fds: readonly number[], place: FilesPlace): OpenedPlace {
+  try {
+    const opened = openSnapshot(place)
+    return { place: opened.place, fds: [...fds, ...opened.fds] }
+  } catch (error) {
+    fds.forEach(closeFd)
+    throw error
+  }
+}
+
+/** A detached mount of a tree with its ids as on disk: it is gone with its descriptor, unless it is mounted. */
+function cloneTree(path: string, readOnly: boolean): number {
+  const treeFd = cloneMount(AT.FDCWD, path)
+  try {
+    const set = MOUNT_ATTR.NOSUID | MOUNT_ATTR.NODEV | (readOnly ? MOUNT_ATTR.RDONLY : 0)
+    setMountAttributes(treeFd, { set, isPrivate: true })
+    return treeFd
+  } catch (error) {
+    closeFd(treeFd)
+    throw error
+  }
+}

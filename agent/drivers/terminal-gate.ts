@@ -1,0 +1,209 @@
+/** What a gate is made for. */
+export interface GateTask {
+  /** The name of the program, for what is said where it cannot be started. */
+  program: string
+  /** Paths that it may have, tried in order. */
+  candidates: readonly string[]
+}
+
+/**
+ * A static program that waits until its terminal has a size and then becomes the program of its remaining arguments, as execvp
+ * does; where it cannot, it says so on the terminal and ends with 127 or 126. crun starts a program and gives its terminal a
+ * size at the same time, so that on a busy host the program may look too early. It closes descriptor 3, by which it was
+ * started. Made of machine code, since a box need not hold a program that could do it. Below 128 KiB with what `candidatePaths`
+ * gives. A pure function.
+ */
+export function buildTerminalGate(task: GateTask, machine: NodeJS.Architecture): Buffer {
+  const { encode, id } = machine === 'arm64' ? { encode: ARM64, id: EM_AARCH64 } : { encode: X64, id: EM_X86_64 }
+  const pause = Buffer.alloc(16)
+  pause.writeBigUInt64LE(PAUSE_NS, 8)
+  const missing = Buffer.from(`boxyard: ${shownName(task.program)}: not found\n`)
+  const refused = Buffer.from(`boxyard: ${shownName(task.program)}: cannot be started\n`)
+  const paths = task.candidates.map((path) => Buffer.from(`${path}\0`))
+  const assemble = (base: number): { code: Buffer; data: Buffer } => {
+    let end = base
+    const [pauseAt = 0, missingAt = 0, refusedAt = 0, ...pathsAt] = [pause, missing, refused, ...paths].map((bytes) => {
+      end += bytes.length
+      return end - bytes.length
+    })
+    const complain = (at: number, { length }: Buffer, exitCode: number): Buffer =>
+      Buffer.concat([encode.call('write', 2, at, length), encode.call('exit', exitCode)])
+    const code = Buffer.concat([
+      encode.begin,
+      encode.untilSized(pauseAt),
+      encode.call('close', GATE_FD),
+      ...pathsAt.map((at) => encode.become(at)),
+      encode.unlessRefused(complain(missingAt, missing, 127)),
+      complain(refusedAt, refused, 126),
+    ])
+    return { code, data: Buffer.concat([pause, missing, refused, ...paths]) }
+  }
+  const { length } = assemble(0).code
+  const { code, data } = assemble(BASE + HEADER_BYTES + length)
+  return Buffer.concat([buildHeader(id, HEADER_BYTES + code.length + data.length), code, data])
+}
+
+/**
+ * The paths that execvp tries for `program` with the value of PATH, each once, without those that are too long for the kernel;
+ * the first 1,024 of them, and no more than 64 KiB: a request decides on them, and a gate holds them all. A pure function.
+ */
+export function candidatePaths(program: string, path: string): string[] {
+  if (program === '' || program.includes('/')) return Buffer.byteLength(program) > MAX_PATH_BYTES ? [] : [program]
+  if (Buffer.byteLength(program) > MAX_NAME_BYTES) return []
+  const candidates = new Set<string>()
+  let room = MAX_CANDIDATES_BYTES
+  for (const directory of path.split(':')) {
+    const candidate = `${directory === '' ? '.' : directory}/${program}`
+    const size = Buffer.byteLength(candidate)
+    if (size > MAX_PATH_BYTES || candidates.has(candidate)) continue
+    room -= size + 1
+    if (room < 0 || candidates.size === MAX_CANDIDATES) break
+    candidates.add(candidate)
+  }
+  return [...candidates]
+}
+
+/** What to call `program` in a line of text: at most its first 200 characters. A pure function. */
+export function shownName(program: string): string {
+  return program.length > MAX_SHOWN_LENGTH ? `${program.slice(0, MAX_SHOWN_LENGTH)}…` : program
+}
+
+type Call = 'write' | 'close' | 'ioctl' | 'nanosleep' | 'execve' | 'exit'
+
+/** Machine code. Registers keep the arguments, the environment and the failure to be told of from call to call. */
+interface Encoder {
+  begin: Buffer
+  call(name: Call, ...args: number[]): Buffer
+  /** Asks for the size of the terminal until it has one, or is none; between, sleeps for the time at `pauseAt`. */
+  untilSized(pauseAt: number): Buffer
+  /** execve of the path at `address`; a failure other than ENOENT and ENOTDIR is kept. */
+  become(address: number): Buffer
+  /** Does `code` if no failure was kept. */
+  unlessRefused(code: Buffer): Buffer
+}
+
+const X64: Encoder = {
+  // lea r12,[rsp+16]; mov r13,[rsp]; lea r13,[r12+r13*8]; xor r14,r14
+  begin: Buffer.from('4c8d642410' + '4c8b2c24' + '4f8d2cec' + '4d31f6', 'hex'),
+  call: (name, ...args) => {
+    const numbers = { write: 1, close: 3, ioctl: 16, nanosleep: 35, execve: 59, exit: 231 }
+    const loads = args.map((value, place) => load64(['48bf', '48be', '48ba'][place] ?? '', value))
+    return Buffer.concat([...loads, load64('48b8', numbers[name]), Buffer.from('0f05', 'hex')])
+  },
+  untilSized: (pauseAt) => {
+    // lea rdx,[rsp-16]
+    const ask = Buffer.concat([Buffer.from('488d5424f0', 'hex'), X64.call('ioctl', 0, TIOCGWINSZ)])
+    const sleep = X64.call('nanosleep', pauseAt, 0)
+    // test rax,rax; js to the end; cmp dword [rsp-16],0; jne to the end
+    const isFailed = Buffer.concat([Buffer.from('4885c0', 'hex'), jump64('0f88', 5 + 6 + sleep.length + 5)])
+    const isSized = Buffer.concat([Buffer.from('837c24f000', 'hex'), jump64('0f85', sleep.length + 5)])
+    const round = Buffer.concat([ask, isFailed, isSized, sleep])
+    return Buffer.concat([round, jump64('e9', -(round.length + 5))])
+  },
+  become: (address) =>
+    Buffer.concat([
+      // mov rsi,r12; mov rdx,r13
+      Buffer.from('4c89e6' + '4c89ea', 'hex'),
+      X64.call('execve', address),
+      // cmp rax,-2; je +9; cmp rax,-20; je +3; mov r14,rax
+      Buffer.from('4883f8fe' + '7409' + '4883f8ec' + '7403' + '4989c6', 'hex'),
+    ]),
+  // test r14,r14; jne over the code
+  unlessRefused: (code) => Buffer.concat([Buffer.from('4d85f6', 'hex'), jump64('0f85', code.length), code]),
+}
+
+const ARM64: Encoder = {
+  // add x19,sp,#16; ldr x20,[sp]; add x20,x19,x20,lsl #3; mov x21,#0
+  begin: instructions(0x910043f3, 0xf94003f4, 0x8b140e74, 0xd2800015),
+  call: (name, ...args) => {
+    const numbers = { write: 64, close: 57, ioctl: 29, nanosleep: 101, execve: 221, exit: 94 }
+    const loads = args.map((value, register) => loadArm(register, value))
+    return Buffer.concat([...loads, loadArm(8, numbers[name]), instructions(0xd4000001)])
+  },
+  untilSized: (pauseAt) => {
+    // sub x2,sp,#16
+    const ask = Buffer.concat([instructions(0xd10043e2), ARM64.call('ioctl', 0, TIOCGWINSZ)])
+    const sleep = ARM64.call('nanosleep', pauseAt, 0)
+    const rest = sleep.length / 4 + 1
+    // tbnz x0,#63 to the end; ldur w9,[sp,#-16]; cbnz w9 to the end
+    const test = instructions(0xb7f80000 | ((rest + 3) << 5), 0xb85f03e9, 0x35000009 | ((rest + 1) << 5))
+    const round = Buffer.concat([ask, test, sleep])
+    return Buffer.concat([round, instructions(0x14000000 | (-(round.length / 4) & 0x3ffffff))])
+  },
+  become: (address) =>
+    Buffer.concat([
+      // mov x1,x19; mov x2,x20
+      instructions(0xaa1303e1, 0xaa1403e2),
+      ARM64.call('execve', address),
+      // cmn x0,#2; b.eq +16; cmn x0,#20; b.eq +8; mov x21,x0
+      instructions(0xb100081f, 0x54000080, 0xb100501f, 0x54000040, 0xaa0003f5),
+    ]),
+  // cbnz x21 over the code
+  unlessRefused: (code) => Buffer.concat([instructions(0xb5000015 | ((code.length / 4 + 1) << 5)), code]),
+}
+
+function load64(opcode: string, value: number): Buffer {
+  const bytes = Buffer.alloc(8)
+  bytes.writeBigUInt64LE(BigInt(value))
+  return Buffer.concat([Buffer.from(opcode, 'hex'), bytes])
+}
+
+function jump64(opcode: string, distance: number): Buffer {
+  const bytes = Buffer.alloc(4)
+  bytes.writeInt32LE(distance)
+  return Buffer.concat([Buffer.from(opcode, 'hex'), bytes])
+}
+
+// movz, then movk for the upper half.
+function loadArm(register: number, value: number): Buffer {
+  const low = 0xd2800000 | ((value & 0xffff) << 5) | register
+  const high = 0xf2a00000 | (((value >>> 16) & 0xffff) << 5) | register
+  return instructions(low, high)
+}
+
+function instructions(...codes: number[]): Buffer {
+  const bytes = Buffer.alloc(codes.length * 4)
+  for (const [place, code] of codes.entries()) bytes.writeUInt32LE(code >>> 0, place * 4)
+  return bytes
+}
+
+// One segment, readable and executable, that holds the whole file; a stack that is not executable.
+function buildHeader(machine: number, size: number): Buffer {
+  const header = Buffer.alloc(HEADER_BYTES)
+  header.write('\x7fELF\x02\x01\x01', 'latin1')
+  header.writeUInt16LE(2, 16)
+  header.writeUInt16LE(machine, 18)
+  header.writeUInt32LE(1, 20)
+  header.writeBigUInt64LE(BigInt(BASE + HEADER_BYTES), 24)
+  header.writeBigUInt64LE(64n, 32)
+  header.writeUInt16LE(64, 52)
+  header.writeUInt16LE(56, 54)
+  header.writeUInt16LE(2, 56)
+  header.writeUInt32LE(PT_LOAD, 64)
+  header.writeUInt32LE(5, 68)
+  for (const place of [80, 88]) header.writeBigUInt64LE(BigInt(BASE), place)
+  for (const place of [96, 104]) header.writeBigUInt64LE(BigInt(size), place)
+  header.writeBigUInt64LE(BigInt(PAGE_BYTES), 112)
+  header.writeUInt32LE(PT_GNU_STACK, 120)
+  header.writeUInt32LE(6, 124)
+  return header
+}
+
+/** The descriptor by which a gate is started. */
+export const GATE_FD = 3
+
+const MAX_CANDIDATES = 1_024
+const MAX_CANDIDATES_BYTES = 64 * 1_024
+const MAX_PATH_BYTES = 4_095
+const MAX_NAME_BYTES = 255
+const MAX_SHOWN_LENGTH = 200
+const TIOCGWINSZ = 0x5413
+const PAUSE_NS = 200_000n
+const EM_X86_64 = 62
+const EM_AARCH64 = 183
+const PT_LOAD = 1
+const PT_GNU_STACK = 0x6474e551
+// A multiple of the largest page of arm64.
+const BASE = 0x400000
+const PAGE_BYTES = 0x10000
+const HEADER_BYTES = 64 + 2 * 56

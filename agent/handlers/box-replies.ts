@@ -1,0 +1,46 @@
+import { viewBox } from '../core/box-view.ts'
+import type { Mutated, Mutation } from '../core/boxes.ts'
+import type { Caller } from '../core/caller.ts'
+import type { Operations } from '../core/operations.ts'
+import type { BoxRecord } from '../ports/store.ts'
+import type { Reply } from './call.ts'
+
+/** Boxes as they are answered. */
+export interface BoxReplies {
+  view(record: BoxRecord, caller: Caller): ReturnType<typeof viewBox>
+  /** A box after a mutation; while the effect is not there yet, with the operation to wait on. */
+  reply(caller: Caller, mutated: Mutated, unsettled: Unsettled): Promise<Reply>
+}
+
+/** What is answered while the effect is not there yet. */
+export interface Unsettled {
+  kind: string
+  status: number
+}
+
+/** `node` is the name of this host. */
+export function createBoxReplies({ operations, node }: { operations: Operations; node: string }): BoxReplies {
+  const view: BoxReplies['view'] = (record, caller) =>
+    viewBox(record, { node, withEnvironment: caller.permissions.includes('write') })
+  return {
+    view,
+    reply: async (caller, { record, isSettled }, unsettled) => {
+      const body = view(record, caller)
+      const done = { body, version: record.version, replayBody: { ...body, environment: {} } }
+      if (isSettled) return done
+      // What was asked is durable already: an operation that cannot be recorded does not undo it.
+      const operation = await operations.begin(unsettled.kind, record).catch(() => null)
+      const headers = operation === null ? {} : { 'operation-location': operation }
+      return { ...done, status: unsettled.status, headers }
+    },
+  }
+}
+
+/** How a mutation is asked for. */
+export function mutationOf(
+  query: { wait_seconds: number },
+  given: { ifMatch: string | null; idempotencyKey: string | null },
+): Mutation {
+  const { ifMatch, idempotencyKey } = given
+  return { waitMs: query.wait_seconds * 1000, ifMatch, idempotencyKey }
+}

@@ -1,0 +1,38 @@
+import { addTicket } from '../../shared/ticket-target.ts'
+import type { Tickets } from '../core/tickets.ts'
+import type { Call, Reply } from './call.ts'
+
+export interface ElsewhereDeps {
+  tickets: Tickets
+  /** The origin at which a ticket is good. */
+  dataUrl: string
+}
+
+/** A request whose answer may be longer than whoever asked can carry. */
+export type LongCall = Pick<Call<'readFile'>, 'caller' | 'request' | 'boundBoxId' | 'answerBytesMax'>
+
+/** The longest answer to a call, in bytes; null: any, also for whoever has a ticket, and so is where it led to. */
+export function answerBytesMaxOf({ answerBytesMax, boundBoxId }: LongCall): number | null {
+  return boundBoxId === null ? answerBytesMax : null
+}
+
+/** Says where the answer is for whoever cannot carry it. Throws `rate_limited` where too many tickets are open. */
+export function elsewhere({ tickets, dataUrl }: ElsewhereDeps, call: LongCall, boxId: string): Reply {
+  // As the client asked, so that the ticket is for just that.
+  const { operationId, target } = call.request
+  const { ticket } = tickets.issue({ operationId, target, boxId, caller: call.caller })
+  return { status: 307, body: null, headers: { location: `${dataUrl}${addTicket(target, ticket)}` } }
+}
+
+/** JSON, or what says where it is for whoever cannot carry it. */
+export function jsonOrElsewhere(
+  deps: ElsewhereDeps,
+  { call, boxId }: { call: LongCall; boxId: string },
+  bytes: Uint8Array,
+): Reply {
+  const most = answerBytesMaxOf(call)
+  const isCarried = most === null || bytes.length <= most
+  return isCarried ? { body: null, bytes, headers: JSON_TYPE } : elsewhere(deps, call, boxId)
+}
+
+const JSON_TYPE = { 'content-type': 'application/json' }

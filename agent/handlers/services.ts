@@ -1,0 +1,56 @@
+import type { Boxes } from '../core/boxes.ts'
+import type { Caller } from '../core/caller.ts'
+import { encodeOutput } from '../core/exec-text.ts'
+import { readLogs, type ServiceLogsDeps } from '../core/service-logs.ts'
+import { stateOf, viewService } from '../core/service-view.ts'
+import type { ServiceState, Services } from '../core/services.ts'
+import type { Handlers, Reply } from './call.ts'
+
+type ServiceHandlers = Pick<
+  Handlers,
+  'listServices' | 'putService' | 'getService' | 'deleteService' | 'startService' | 'stopService' | 'getServiceLogs'
+>
+
+/** Services over HTTP. */
+export function createServiceHandlers(deps: ServiceLogsDeps & { boxes: Boxes; services: Services }): ServiceHandlers {
+  const { services } = deps
+  const reply = (caller: Caller, { box, sight }: ServiceState): Reply => ({
+    body: viewService(box, sight, caller.permissions.includes('write')),
+    version: sight.record.version,
+    replayBody: viewService(box, sight, false),
+  })
+  const acted = (caller: Caller, state: ServiceState): Reply => {
+    const isUnderWay = ['starting', 'stopping'].includes(stateOf(state.sight).state)
+    return { ...reply(caller, state), ...(isUnderWay ? { status: 202 } : {}) }
+  }
+  return {
+    listServices: async ({ params, query, caller }) => {
+      const { box, sights, next } = await services.list(params, query)
+      const withEnvironment = caller.permissions.includes('write')
+      const views = sights.map((sight) => viewService(box, sight, withEnvironment))
+      return { body: { services: views, has_more: next !== null, next_continuation_token: next } }
+    },
+    putService: async ({ params, query, body, caller, ifMatch }) => {
+      const how = { waitMs: query.wait_seconds * 1000, ifMatch }
+      const { isNew, ...state } = await services.put(caller, params, { body, how })
+      if (!isNew) return reply(caller, state)
+      const location = `/v1/projects/${params.project}/boxes/${params.name}/services/${params.service}`
+      return { ...reply(caller, state), status: 201, headers: { location } }
+    },
+    getService: async ({ params, caller }) => reply(caller, await services.get(params)),
+    deleteService: async ({ params, ifMatch }) => {
+      await services.remove(params, ifMatch)
+      return { body: null }
+    },
+    startService: async ({ params, query, caller, ifMatch }) =>
+      acted(caller, await services.start(caller, params, { waitMs: query.wait_seconds * 1000, ifMatch })),
+    stopService: async ({ params, query, caller, ifMatch }) =>
+      acted(caller, await services.stop(caller, params, { waitMs: query.wait_seconds * 1000, ifMatch })),
+    getServiceLogs: async ({ params, query }) => {
+      const { offset, bytes, isTruncated } = await readLogs(deps, async () => (await services.get(params)).sight, query)
+      const data = encodeOutput(bytes, query.encoding)
+      const piece = { offset, next_offset: offset + bytes.length, data, encoding: query.encoding }
+      return { body: { ...piece, truncated: isTruncated } }
+    },
+  }
+}

@@ -1,0 +1,71 @@
+import type { Operation } from '../../shared/operation.ts'
+import { operations } from '../../shared/routes.ts'
+import type { TicketBody } from '../../shared/schemas/streams.ts'
+import { addTicket } from '../../shared/ticket-target.ts'
+import { authorize } from '../../shared/tokens.ts'
+import { invalidRequest, validateRequest } from '../../shared/validate.ts'
+import { timestamp } from '../core/box-view.ts'
+import type { Boxes } from '../core/boxes.ts'
+import type { Caller } from '../core/caller.ts'
+import type { Tickets } from '../core/tickets.ts'
+import type { Handlers, Reply } from './call.ts'
+
+export interface TicketHandlerDeps {
+  boxes: Boxes
+  tickets: Tickets
+  /** The origin at which a ticket is good. */
+  dataUrl: string
+}
+
+/** Tickets over HTTP: each is for one request, which is checked here as if it were made. */
+export function createTicketHandlers(deps: TicketHandlerDeps): Pick<Handlers, 'createTicket' | 'createProjectTicket'> {
+  const { boxes, tickets, dataUrl } = deps
+  const reply = (wanted: WantedTicket, boxId: string | null): Reply => {
+    const { operation, params, body, caller } = wanted
+    const query = queryOf(body)
+    validateRequest(operation, { params, query, body: undefined, isBytes: true })
+    const target = targetOf(operation, params, query)
+    if (target.length > TARGET_MAX) throw invalidRequest([{ pointer: '/query', detail: TOO_LONG }])
+    const { ticket, expiresAt } = tickets.issue({ operationId: operation.id, target, boxId, caller })
+    const origin = operation.transport === 'websocket' ? dataUrl.replace(/^http/, 'ws') : dataUrl
+    const told = { method: operation.method, expires_at: timestamp(expiresAt) }
+    return { body: { url: origin + addTicket(target, ticket), ...told }, replayBody: told }
+  }
+  return {
+    createTicket: async ({ params, body, caller }) => {
+      const operation: Operation = operations[body.operation]
+      authorize(operation, params, caller)
+      const box = await boxes.get(params)
+      return reply({ operation, params, body, caller }, box.id)
+    },
+    createProjectTicket: async ({ params, body, caller }) => {
+      const operation: Operation = operations[body.operation]
+      authorize(operation, params, caller)
+      return reply({ operation, params, body, caller }, null)
+    },
+  }
+}
+
+interface WantedTicket {
+  operation: Operation
+  params: Record<string, string>
+  body: TicketBody
+  caller: Caller
+}
+
+function queryOf({ query = {} }: TicketBody): URLSearchParams {
+  const pairs = Object.entries(query).flatMap(([name, values]) =>
+    (typeof values === 'string' ? [values] : values).map((value): [string, string] => [name, value]),
+  )
+  return new URLSearchParams(pairs)
+}
+
+function targetOf({ path }: Operation, params: Record<string, string>, query: URLSearchParams): string {
+  const pathname = path.replace(/\{(\w+)\}/g, (_whole, name: string) => encodeURIComponent(params[name] ?? ''))
+  // As clients write it.
+  return query.size === 0 ? pathname : `${pathname}?${query.toString().replaceAll('%7E', '~')}`
+}
+
+// With its ticket it has to fit into the head of a request.
+const TARGET_MAX = 16_384
+const TOO_LONG = `makes a URL of more than ${TARGET_MAX} characters`

@@ -1,0 +1,41 @@
+import type { Logger } from '../../shared/log.ts'
+import type { CommandHost } from '../drivers/command-host.ts'
+import { type HeldTask, heldCgroup, type SessionTask } from '../drivers/holder-protocol.ts'
+import { startExec } from '../drivers/oci-exec.ts'
+import type { RunningExec } from '../ports/runtime.ts'
+import type { BoxNotes } from './box-notes.ts'
+
+export interface HeldStartDeps {
+  host: CommandHost
+  boxes: BoxNotes
+  logger: Logger
+}
+
+/** The start of a command or session. It keeps nothing of the task, which may be large. */
+export interface HeldStart {
+  /** Starts it in a cgroup named for its id, once; throws as `Runtime.exec`. */
+  run(task: Task): Promise<RunningExec>
+  /** Signals all that it started; what comes before it runs is sent once it does. */
+  signal(name: NodeJS.Signals): Promise<void>
+}
+
+export function createHeldStart({ host, logger }: HeldStartDeps, id: string): HeldStart {
+  let started: RunningExec | null = null
+  let early: NodeJS.Signals | null = null
+  return {
+    run: async ({ boxId, idBase, user, request, cwd }) => {
+      host.cgroups.place(boxId, host.handles.readRunning(boxId)?.cgroup ?? null)
+      const isRunning = (): boolean => host.handles.readRunning(boxId) !== null
+      const nextName = (): string => heldCgroup(id)
+      started = await startExec({ ...host, logger, nextName }, { boxId, idBase, user, request, cwd, isRunning })
+      if (early !== null) await started.signal(early)
+      return started
+    },
+    signal: async (name) => {
+      if (started !== null) await started.signal(name)
+      else early = name
+    },
+  }
+}
+
+type Task = Pick<HeldTask | SessionTask, 'boxId' | 'idBase' | 'user' | 'request' | 'cwd'>

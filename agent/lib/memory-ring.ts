@@ -1,0 +1,68 @@
+/** A piece of a stream: `bytes` from `offset` on. */
+export interface KeptPiece {
+  /** Later than asked for where the asked bytes are no longer kept. */
+  offset: number
+  bytes: Buffer
+}
+
+/** The last `capacity` bytes of a stream, in memory, which grows with them. All bytes are counted. */
+export class MemoryRing {
+  readonly #capacity: number
+  #buffer: Buffer
+  #totalBytes = 0
+  #isSealed = false
+
+  constructor(capacity: number) {
+    this.#capacity = capacity
+    this.#buffer = Buffer.alloc(Math.min(capacity, FIRST_BYTES))
+  }
+
+  get totalBytes(): number {
+    return this.#totalBytes
+  }
+
+  get isSealed(): boolean {
+    return this.#isSealed
+  }
+
+  /** Takes nothing, and counts nothing, from now on. */
+  seal(): void {
+    this.#isSealed = true
+  }
+
+  /** Keeps a copy. */
+  push(chunk: Buffer): void {
+    if (this.#isSealed) return
+    this.#grow(this.#totalBytes + chunk.length)
+    const { length } = this.#buffer
+    const kept = chunk.subarray(Math.max(0, chunk.length - length))
+    this.#totalBytes += chunk.length
+    const place = (this.#totalBytes - kept.length) % length
+    const head = kept.copy(this.#buffer, place)
+    kept.copy(this.#buffer, 0, head)
+  }
+
+  /** A copy of at most `maxBytes` from `offset` on, or from the oldest byte that is kept. */
+  read(offset: number, maxBytes: number): KeptPiece {
+    const { length } = this.#buffer
+    const start = Math.max(offset, this.#totalBytes - length)
+    const size = Math.max(0, Math.min(maxBytes, this.#totalBytes - start))
+    const place = start % length
+    const head = this.#buffer.subarray(place, place + size)
+    const tail = this.#buffer.subarray(0, size - head.length)
+    return { offset: start, bytes: Buffer.concat([head, tail]) }
+  }
+
+  // Only while nothing was overwritten: as long as it is not full, it is in order from the first byte on.
+  #grow(wantedBytes: number): void {
+    const { length } = this.#buffer
+    if (wantedBytes <= length || length === this.#capacity) return
+    let next = length
+    while (next < wantedBytes && next < this.#capacity) next *= 2
+    const grown = Buffer.alloc(Math.min(next, this.#capacity))
+    this.#buffer.copy(grown)
+    this.#buffer = grown
+  }
+}
+
+const FIRST_BYTES = 4096

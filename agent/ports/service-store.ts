@@ -1,0 +1,101 @@
+/** When a service is ready. Times in ms. */
+export interface Readiness {
+  /** `http`: a path; `command`: run in the box. */
+  probe: { kind: 'http'; path: string } | { kind: 'tcp' } | { kind: 'command'; command: readonly string[] }
+  intervalMs: number
+  timeoutMs: number
+  /** Bad looks in a row that end its being ready. */
+  threshold: number
+}
+
+/** What a service is, all defaults applied. */
+export interface ServiceSpec {
+  command: string[]
+  env: Record<string, string>
+  cwd: string | null
+  user: string | null
+  /** Where it listens; null: nowhere. */
+  port: number | null
+  /** Services of the same box that are to be ready before it starts. */
+  needs: string[]
+  restart: 'always' | 'on-failure' | 'never'
+  readiness: Readiness | null
+  stopSignal: NodeJS.Signals
+  graceSeconds: number
+}
+
+/** One process of a service, from its start to its end. Times in ms since the epoch. */
+export interface RunRecord {
+  /** What it is held under, and its output is kept; written before it is started. */
+  execId: string
+  startedAt: number
+  /** Bytes of the log before it. */
+  logOffset: number
+  /** Since when its box ran: a box that was started anew starts its services anew. */
+  boxSince: number
+  end: RunEnd | null
+}
+
+/** How a run ended; with neither code nor signal nobody knows. */
+export interface RunEnd {
+  exitCode: number | null
+  signal: string | null
+  outOfMemory: boolean
+  endedAt: number
+  /** Bytes that it wrote. */
+  logBytes: number
+}
+
+/** What runs, or ran last, for a service. */
+export interface InstanceRecord {
+  generation: number
+  spec: ServiceSpec
+  /** The newest are kept with their output, oldest first; the last one runs, or ran last. */
+  runs: RunRecord[]
+  /** Since somebody last asked for a start. */
+  restarts: number
+  /** Ends one soon after another; 0 once it ran for a while. */
+  failures: number
+}
+
+/** Something that was done to a service. */
+export interface ServiceChange {
+  at: number
+  what: string
+  /** Name of the token; null: the service did it itself. */
+  by: string | null
+  generation: number
+}
+
+/** A service as it is stored: what is wanted, what ran, and a version that each write raises. Times in ms since the epoch. */
+export interface ServiceRecord {
+  boxId: string
+  name: string
+  version: number
+  createdAt: number
+  updatedAt: number
+  spec: ServiceSpec
+  /** Raised by each change of the spec. */
+  generation: number
+  desired: 'running' | 'stopped'
+  /** Raised by each start that somebody asked for: whatever ran for an earlier one is no answer to it. */
+  asked: number
+  active: (InstanceRecord & { asked: number }) | null
+  tags: Record<string, string>
+  /** Oldest first. */
+  history: ServiceChange[]
+}
+
+/** Services by box and name; those of a box go with it. All writes are durable when they resolve. */
+export interface ServiceStore {
+  /** Records a new one. `name_taken` if the box has one of that name; `box_gone`; `too_many` above `max` in the box. */
+  insert(record: ServiceRecord, max: number): Promise<'stored' | 'name_taken' | 'box_gone' | 'too_many'>
+  get(boxId: string, name: string): Promise<ServiceRecord | null>
+  /** Compare-and-set: false if the stored version is not `record.version - 1`. */
+  replace(record: ServiceRecord): Promise<boolean>
+  /** Forgets one; false if its version is another. */
+  remove(boxId: string, name: string, version: number): Promise<boolean>
+  /** Those of a box by name. */
+  of(boxId: string): Promise<ServiceRecord[]>
+  all(): Promise<ServiceRecord[]>
+}

@@ -1,0 +1,36 @@
+import { createMatcher, type Matcher } from '../../shared/match.ts'
+import type { HttpHandler, HttpRequest, HttpResponse } from '../../shared/messages.ts'
+import { takesTicket } from '../../shared/operation.ts'
+import { OPERATIONS } from '../../shared/routes.ts'
+import { splitTicket } from '../../shared/ticket-target.ts'
+
+/** Knows what a function cannot carry, and nothing else: that alone is served at the data address (api.md §3, tickets). */
+export function matchTicketed(): Matcher {
+  return createMatcher(TICKETED)
+}
+
+/**
+ * Lets pages of any origin use a ticket: it is all the authority there is, and a browser adds none of its own. What comes
+ * without one is not theirs to read.
+ */
+export function allowPages(handler: HttpHandler): HttpHandler {
+  return async (request) => {
+    if (splitTicket(request.target).ticket === null) return handler(request)
+    if (isPreflight(request)) return { status: 204, headers: { ...ANY_ORIGIN, ...PREFLIGHT }, body: null }
+    const response: HttpResponse = await handler(request)
+    return { ...response, headers: { ...response.headers, ...ANY_ORIGIN, 'access-control-expose-headers': '*' } }
+  }
+}
+
+function isPreflight({ method, headers }: HttpRequest): boolean {
+  return method === 'OPTIONS' && headers['access-control-request-method'] !== undefined
+}
+
+const TICKETED = OPERATIONS.filter(takesTicket)
+// What a ticket was good for once is not to be found in a cache.
+const ANY_ORIGIN = { 'access-control-allow-origin': '*', 'cache-control': 'no-store' }
+const PREFLIGHT = {
+  'access-control-allow-methods': [...new Set(TICKETED.map(({ method }) => method))].join(', '),
+  'access-control-allow-headers': 'content-type, if-match, if-none-match, range, x-request-id',
+  'access-control-max-age': '600',
+}

@@ -1,0 +1,23 @@
+/**
+ * The head of a whole binary message of a server, with the first byte of what it carries (RFC 6455 §5.2): the other
+ * `restLength` bytes follow it as they are, so that what a command writes need not be copied for a byte before it.
+ */
+export function messageHead(firstByte: number, restLength: number): Buffer {
+  const length = restLength + 1
+  const size = length < 126 ? 2 : length < 65_536 ? 4 : 10
+  const head = Buffer.allocUnsafe(size + 1)
+  head[0] = WHOLE_BINARY
+  if (size === 2) head[1] = length
+  else if (size === 4) {
+    head[1] = 126
+    head.writeUInt16BE(length, 2)
+  } else {
+    head[1] = 127
+    head.writeUInt32BE(0, 2)
+    head.writeUInt32BE(length, 6)
+  }
+  head[size] = firstByte
+  return head
+}
+
+const WHOLE_BINARY = 0x82

@@ -1,0 +1,24 @@
+/** What the headers of a request ask of its answer. */
+export interface RequestConditions {
+  ifMatch: string | null
+  ifNoneMatch: string | null
+  range: string | null
+  accept: string | null
+  /** The longest answer that whoever asked can carry, in bytes; null: any. */
+  answerBytesMax: number | null
+}
+
+/** The conditions in `headers`, whose names are in lower case. A pure function. */
+export function conditionsOf(headers: Readonly<Record<string, string>>): RequestConditions {
+  const longest = ANSWER_BYTES.exec(headers.prefer ?? '')?.[1]
+  return {
+    ifMatch: headers['if-match'] ?? null,
+    ifNoneMatch: headers['if-none-match'] ?? null,
+    range: headers.range ?? null,
+    accept: headers.accept ?? null,
+    answerBytesMax: longest === undefined ? null : Number(longest),
+  }
+}
+
+// A preference (RFC 7240) of our own: a function says what it can return.
+const ANSWER_BYTES = /(?:^|[,; ])answer-bytes-max=(\d{1,15})(?:$|[,; ])/

@@ -1,0 +1,228 @@
+import type { IncomingMessage, Server } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { type WebSocket, WebSocketServer } from 'ws'
+import { ServiceError } from '../../shared/errors.ts'
+import { chooseProtocol, type FrameProtocol } from '../../shared/exec-frames.ts'
+import { createFairShares, type FairShares } from '../../shared/fair-shares.ts'
+import { checkHandshake, noWebSocket } from '../../shared/handshake.ts'
+import { requestHead } from '../../shared/http.ts'
+import { endWithResponse } from '../../shared/raw-response.ts'
+import { validateRequest } from '../../shared/validate.ts'
+import type { CommandStream } from '../core/command-stream.ts'
+import type { StreamHandlers } from '../handlers/call.ts'
+import { auditMutation } from './audit.ts'
+import { createHeartbeat, type Heartbeat, type HeartbeatTimes } from './heartbeat.ts'
+import { ownerOf } from './owner.ts'
+import { admit, drainingError, type ReceptionDeps, receive } from './reception.ts'
+import { refusalOf } from './refusal.ts'
+import { newFacts, type RequestFacts } from './request-facts.ts'
+import { bridgeStream, type StreamBridge } from './stream-bridge.ts'
+
+export interface StreamServerDeps extends Omit<ReceptionDeps, 'trust' | 'match'> {
+  handlers: StreamHandlers
+  /** Most WebSockets at once, whatever address they came to. */
+  streamsAtOnce: number
+  heartbeatTimes?: HeartbeatTimes
+}
+
+/** The WebSockets of the agent. */
+export interface StreamServer {
+  /** Takes the upgrades of a server that was made with SERVER_OPTIONS. */
+  serve(server: Server, how: Pick<ReceptionDeps, 'trust' | 'match'>): void
+  /** WebSockets that are open, and requests that may become some. */
+  open(): number
+  /**
+   * Closes with 1012 those whose commands go on, and lets the others end until `signal` aborts; then closes the rest and resolves
+   * within a second and a half.
+   */
+  drain(signal: AbortSignal): Promise<void>
+}
+
+/** Joins clients to commands and consoles: trust → match → token → validate → handler → audit → 101. */
+export function createStreamServer(deps: StreamServerDeps): StreamServer {
+  const shares = createFairShares(deps.streamsAtOnce)
+  const state: State = { bridges: new Set(), shares, phase: 'open', onIdle: () => undefined }
+  const accept = createAcceptor()
+  const heartbeat = createHeartbeat(deps.heartbeatTimes ?? HEARTBEAT)
+  return {
+    serve: (server, how) => {
+      const context = { ...deps, ...how, state, accept, heartbeat }
+      server.on('upgrade', (incoming: IncomingMessage, socket: Duplex, head: Buffer) => {
+        socket.on('error', () => undefined)
+        void upgrade({ incoming, socket, head }, context)
+      })
+    },
+    open: () => shares.held(),
+    drain: (signal) => drain(state, signal),
+  }
+}
+
+interface State {
+  bridges: Set<StreamBridge>
+  /** Of what is open, and of requests that may become so, by their boxes. */
+  shares: FairShares
+  phase: 'open' | 'draining' | 'closing'
+  onIdle(): void
+}
+
+/** A request to become a WebSocket, and what came after it. */
+interface Upgrade {
+  incoming: IncomingMessage
+  socket: Duplex
+  head: Buffer
+}
+
+type Context = ReceptionDeps &
+  StreamServerDeps & { facts: RequestFacts; state: State; accept: Acceptor; heartbeat: Heartbeat }
+
+async function upgrade(given: Upgrade, deps: Omit<Context, 'facts'>): Promise<void> {
+  const request = requestHead(given.incoming)
+  const facts = newFacts(request, deps.clock.now())
+  const context = { ...deps, facts }
+  let opened: Opened
+  try {
+    opened = await openStream(given, context)
+  } catch (error) {
+    endWithResponse(given.socket, refusalOf(error, facts, deps))
+    return
+  }
+  auditMutation(facts, 101, deps)
+  const { stream, protocol, leave } = opened
+  const socket = deps.accept(given, { protocol, headers: answerHeaders(stream, facts) })
+  if (socket === null) stream.leave()
+  else await serveBridge(bridgeStream(socket, { wire: given.incoming.socket, stream, protocol }), stream, context)
+  leave()
+}
+
+interface Opened {
+  stream: CommandStream
+  protocol: FrameProtocol
+  /** Ends what counts it as open. */
+  leave(): void
+}
+
+async function openStream({ incoming }: Upgrade, context: Context): Promise<Opened> {
+  const { handlers, state } = context
+  const received = receive(requestHead(incoming), context)
+  const { operation, params, query, trusted } = received
+  if (operation.transport !== 'websocket') throw noWebSocket()
+  checkHandshake(incoming.headers)
+  const protocol = chooseProtocol(trusted.headers['sec-websocket-protocol'])
+  const { caller, boxId: boundBoxId, enter } = await admit(received, context)
+  const input = validateRequest(operation, { params, query, body: undefined })
+  const leave = enterStream(state, ownerOf(received))
+  const handler = handlers[operation.id as keyof StreamHandlers] as (call: unknown) => Promise<CommandStream>
+  try {
+    const { params, query } = input
+    return { stream: await enter(() => handler({ params, query, caller, boundBoxId })), protocol, leave }
+  } catch (error) {
+    leave()
+    throw error
+  }
+}
+
+function enterStream(state: State, owner: string): () => void {
+  // It may have been let in when the agent was not yet being stopped.
+  if (state.phase !== 'open') throw drainingError()
+  const giveBack = state.shares.take(owner)
+  if (giveBack === null) throw tooMany()
+  return () => {
+    giveBack()
+    if (state.shares.held() === 0) state.onIdle()
+  }
+}
+
+async function serveBridge(bridge: StreamBridge, stream: CommandStream, context: Context): Promise<void> {
+  const { state, facts, logger, clock, heartbeat } = context
+  state.bridges.add(bridge)
+  heartbeat.watch(bridge.socket, bridge.wire)
+  dismiss(bridge, state)
+  const { bytesIn, bytesOut, closeCode } = await bridge.closed
+  state.bridges.delete(bridge)
+  logger.info('stream ended', {
+    request_id: facts.requestId,
+    operation: facts.operation?.id ?? null,
+    stream: stream.id,
+    bytes_in: bytesIn,
+    bytes_out: bytesOut,
+    close_code: closeCode,
+    duration_ms: clock.now() - facts.startedAt,
+  })
+}
+
+async function drain(state: State, signal: AbortSignal): Promise<void> {
+  const late = new AbortController()
+  const leaveAll = (phase: State['phase']): void => {
+    state.phase = phase
+    for (const bridge of state.bridges) dismiss(bridge, state)
+  }
+  leaveAll('draining')
+  await idleOrAborted(state, signal)
+  leaveAll('closing')
+  const timers = [
+    setTimeout(() => {
+      for (const { socket } of state.bridges) socket.terminate()
+    }, TERMINATE_MS),
+    setTimeout(() => late.abort(), GIVE_UP_MS),
+  ]
+  await idleOrAborted(state, late.signal)
+  for (const timer of timers) clearTimeout(timer)
+}
+
+/** Closes what was asked to end, or goes on without its client; what begins to be one meanwhile included. */
+function dismiss(bridge: StreamBridge, { phase }: State): void {
+  if (phase === 'closing' || (phase === 'draining' && bridge.goesOn)) bridge.close(...STOPPING)
+}
+
+async function idleOrAborted(state: State, signal: AbortSignal): Promise<void> {
+  if (state.shares.held() === 0 || signal.aborted) return
+  const { promise, resolve } = Promise.withResolvers<void>()
+  state.onIdle = resolve
+  signal.addEventListener('abort', () => resolve(), { once: true })
+  await promise
+}
+
+/** Completes the handshake; null if the client has gone before. */
+type Acceptor = (
+  given: Upgrade,
+  answer: { protocol: FrameProtocol; headers: Record<string, string> },
+) => WebSocket | null
+
+function createAcceptor(): Acceptor {
+  const answers = new WeakMap<IncomingMessage, Parameters<Acceptor>[1]>()
+  const server = new WebSocketServer({
+    noServer: true,
+    clientTracking: false,
+    perMessageDeflate: false,
+    maxPayload: MESSAGE_BYTES,
+    handleProtocols: (_offered, incoming) => answers.get(incoming)?.protocol ?? false,
+  })
+  server.on('headers', (lines, incoming) => {
+    for (const [name, value] of Object.entries(answers.get(incoming)?.headers ?? {})) lines.push(`${name}: ${value}`)
+  })
+  return ({ incoming, socket, head }, answer) => {
+    answers.set(incoming, answer)
+    // What was offered has been judged: ws would refuse a list that names one twice, when the command runs already.
+    incoming.headers['sec-websocket-protocol'] = answer.protocol
+    let accepted: WebSocket | null = null
+    server.handleUpgrade(incoming, socket, head, (made) => {
+      accepted = made
+    })
+    return accepted
+  }
+}
+
+function answerHeaders({ id }: CommandStream, { requestId }: RequestFacts): Record<string, string> {
+  return { [id.startsWith('ses_') ? 'X-Session-Id' : 'X-Exec-Id']: id, 'X-Request-Id': requestId }
+}
+
+function tooMany(): ServiceError {
+  return new ServiceError('rate_limited', 'Too many WebSockets are open.', { headers: { 'Retry-After': '5' } })
+}
+
+const HEARTBEAT: HeartbeatTimes = { pingMs: 15_000, silenceMs: 45_000 }
+const MESSAGE_BYTES = 1024 ** 2
+const STOPPING = [1012, 'The agent is being stopped; boxes go on running.'] as const
+const TERMINATE_MS = 1_000
+// What has not even begun by then is closed when it does.
+const GIVE_UP_MS = 1_500

@@ -1,0 +1,209 @@
+import { largestShare } from '../shared/fair-shares.ts'
+import { operations } from '../shared/routes.ts'
+import type { Health } from '../shared/schemas/system.ts'
+import type { BackupParts } from './backup-parts.ts'
+import type { AgentSettings } from './config.ts'
+import { createAdmission } from './core/admission.ts'
+import { createAttachments } from './core/attachments.ts'
+import { AUTOMATIC_SNAPSHOTS_MAX } from './core/automatic-snapshots.ts'
+import { PART_BYTES } from './core/backup-parts.ts'
+import { createBackupRestore } from './core/backup-restore.ts'
+import { createRestoreOver } from './core/backup-restore-over.ts'
+import { BACKUPS_AT_ONCE } from './core/backup-work.ts'
+import { INCREMENTS_MAX } from './core/backups.ts'
+import { BASES_MAX } from './core/base-create.ts'
+import { createBaseSizes } from './core/base-sizes.ts'
+import { BASE_LIMITS } from './core/base-unpack.ts'
+import { createBoxRestore } from './core/box-restore.ts'
+import { createBoxSnapshots } from './core/box-snapshots.ts'
+import { createBoxes } from './core/boxes.ts'
+import { createConsoles } from './core/consoles.ts'
+import type { Execs } from './core/execs.ts'
+import type { Jobs } from './core/jobs.ts'
+import { createOperations } from './core/operations.ts'
+import { createBases } from './core/project-bases.ts'
+import { createQuotas } from './core/quotas.ts'
+import type { Reconciler } from './core/reconciler.ts'
+import { SERVICES_MAX } from './core/service-put.ts'
+import { RUNS_KEPT } from './core/service-runs.ts'
+import type { ServiceSupervisor } from './core/service-supervisor.ts'
+import { createServices } from './core/services.ts'
+import { SNAPSHOTS_MAX } from './core/snapshot-bounds.ts'
+import { createSnapshotDiff } from './core/snapshot-diff.ts'
+import { createStorage } from './core/storage-report.ts'
+import { TICKET_LIFE_MS, type Tickets } from './core/tickets.ts'
+import { createVolumeSnapshots } from './core/volume-snapshots.ts'
+import { createVolumes } from './core/volumes.ts'
+import type { Deployment, DeploymentDeps } from './deployment.ts'
+import { FILE_LIMITS } from './drivers/file-transfers.ts'
+import { HELD_LIMITS } from './drivers/holder-protocol.ts'
+import { createLinuxHost } from './drivers/host-linux.ts'
+import { createBackupHandlers, createFromBackup } from './handlers/backups.ts'
+import { createBaseHandlers } from './handlers/bases.ts'
+import { createBoxMetricsHandlers } from './handlers/box-metrics.ts'
+import { createBoxReplies } from './handlers/box-replies.ts'
+import { createBoxSnapshotHandlers } from './handlers/box-snapshots.ts'
+import { createBoxHandlers } from './handlers/boxes.ts'
+import type { Handlers, StreamHandlers } from './handlers/call.ts'
+import { createExecHandlers } from './handlers/exec.ts'
+import { createFileReadHandlers, FILE_JSON_BYTES } from './handlers/file-reads.ts'
+import { createFileRestoreHandlers } from './handlers/file-restore.ts'
+import { createFileHandlers } from './handlers/files.ts'
+import { guardPool } from './handlers/pool-guard.ts'
+import { createQuotaHandlers } from './handlers/quotas.ts'
+import { createServiceHandlers } from './handlers/services.ts'
+import { createSnapshotDiffHandlers } from './handlers/snapshot-diff.ts'
+import { createSpaceHandlers } from './handlers/space.ts'
+import { createSessionHandlers, createStreamHandlers } from './handlers/streams.ts'
+import { createSystemHandlers } from './handlers/system.ts'
+import { createTicketHandlers } from './handlers/tickets.ts'
+import { createTokenHandlers } from './handlers/tokens.ts'
+import { createVolumeSnapshotHandlers } from './handlers/volume-snapshots.ts'
+import { createVolumeHandlers } from './handlers/volumes.ts'
+import type { Drivers } from './host-drivers.ts'
+import type { Store } from './ports/store.ts'
+
+/** What requests are answered from. */
+export interface HandlerParts extends DeploymentDeps {
+  version: { version: string; commit: string | null }
+  deployment: Deployment
+  drivers: Drivers
+  reconciler: Reconciler
+  execs: Execs
+  supervisor: ServiceSupervisor
+  jobs: Jobs
+  backups: BackupParts
+  tickets: Tickets
+  /** The origin at which tickets are good. */
+  dataUrl: string
+  health(): Promise<Health>
+}
+
+/** Wires the core and gives a handler for each operation. */
+export function wireHandlers(parts: HandlerParts): { handlers: Handlers; streams: StreamHandlers } {
+  const { settings, deployment, drivers, reconciler, execs, tickets, dataUrl, clock, version } = parts
+  const { store, tokens } = deployment
+  const defaults = {
+    base: settings.defaultBase,
+    config: { cpus: 1, ram_mb: 512, region: settings.region, storage_gb: 10 },
+    gracePeriodSeconds: 10,
+    volumeSizeGb: 10,
+  }
+  const { filesystem, runtime, files, outputs, backupStore } = drivers
+  const admission = createAdmission({ store, host: createLinuxHost(), limits: settings.limits })
+  const shared = { store, filesystem, runtime, reconciler, clock, admission, defaults }
+  const boxes = createBoxes(shared)
+  const volumes = createVolumes(shared)
+  const attachments = createAttachments({ ...shared, boxes })
+  const consoles = createConsoles({ runtime, clock })
+  const services = createServices({ store, clock, outputs, boxes, supervisor: parts.supervisor })
+  const sizes = createBaseSizes({ store, filesystem, logger: parts.logger })
+  sizes.countAll()
+  const underWay = createOperations({ store, reconciler, jobs: parts.jobs, clock })
+  const node = settings.runtime === 'kubernetes' ? settings.kubernetes.node : settings.region
+  const replies = createBoxReplies({ operations: underWay, node })
+  const restoring = { ...shared, ...parts.backups, logger: parts.logger, backupStore, jobs: parts.jobs }
+  const restores = { restore: createBackupRestore(restoring), restoreOver: createRestoreOver(restoring) }
+  const backing = { ...parts.backups, ...restores, volumes, operations: underWay }
+  const handlers = {
+    ...createSystemHandlers({
+      store,
+      version,
+      drivers: kindsOf(drivers, store),
+      defaults,
+      limits: toldLimits(settings),
+      health: parts.health,
+    }),
+    ...createTokenHandlers({ tokens, operations: underWay }),
+    ...createBoxHandlers({ boxes, replies }),
+    ...createBoxMetricsHandlers({ ...shared, boxes, limits: settings.limits }),
+    ...createBoxSnapshotHandlers({
+      snapshots: createBoxSnapshots({ ...shared, boxes, limits: settings.limits }),
+      restore: createBoxRestore({ ...shared, boxes }),
+      replies,
+    }),
+    ...createSnapshotDiffHandlers(createSnapshotDiff({ ...shared, boxes })),
+    ...createExecHandlers({ boxes, execs }),
+    ...createServiceHandlers({ boxes, clock, outputs, services }),
+    ...createSessionHandlers({ boxes, consoles }),
+    ...createFileHandlers({ boxes, store, files, filesystem, tickets, dataUrl }),
+    ...createFileReadHandlers({ boxes, store, files, filesystem, tickets, dataUrl }),
+    ...createFileRestoreHandlers({ boxes, store, files, filesystem, tickets, dataUrl }),
+    ...createTicketHandlers({ boxes, tickets, dataUrl }),
+    ...createVolumeHandlers({ volumes, attachments, node, createFromBackup: createFromBackup(backing) }),
+    ...createBackupHandlers(backing),
+    ...createVolumeSnapshotHandlers({
+      ...{ ...shared, logger: parts.logger, volumes },
+      volumeSnapshots: createVolumeSnapshots({ ...shared, limits: settings.limits }),
+    }),
+    ...createBaseHandlers({
+      bases: createBases({
+        ...{ ...shared, files, sizes, jobs: parts.jobs },
+        ...{ registry: drivers.registry, architecture: ARCHITECTURE },
+      }),
+      operations: underWay,
+    }),
+    ...createSpaceHandlers(createStorage(shared)),
+    ...createQuotaHandlers({ quotas: createQuotas({ store, clock }) }),
+  }
+  return { handlers: guardPool(handlers, filesystem), streams: createStreamHandlers({ boxes, execs, consoles }) }
+}
+
+function kindsOf({ runtime, filesystem, backupStore }: Drivers, store: Store) {
+  return { runtime: runtime.kind, filesystem: filesystem.kind, store: store.kind, backups: backupStore.kind }
+}
+
+// As images name it.
+const ARCHITECTURE = process.arch === 'x64' ? 'amd64' : process.arch
+
+function toldLimits({ limits }: AgentSettings): Record<string, number> {
+  return {
+    requests_per_second: limits.rateLimitPerSecond,
+    requests_burst: limits.rateLimitBurst,
+    boxes_max: limits.boxesMax,
+    volumes_max: limits.volumesMax,
+    snapshots_per_owner: SNAPSHOTS_MAX,
+    automatic_snapshots_per_owner: AUTOMATIC_SNAPSHOTS_MAX,
+    bases_per_project: BASES_MAX,
+    base_unpacked_bytes: BASE_LIMITS.unpackedBytes,
+    base_uploads_at_once: BASE_LIMITS.uploadsAtOnce,
+    base_uploads_at_once_per_project: BASE_LIMITS.uploadsAtOncePerProject,
+    memory_overcommit: limits.memoryOvercommit,
+    memory_reserve_bytes: limits.memoryReserveBytes,
+    pids_per_box: limits.pidsPerBox,
+    exec_output_bytes: limits.execOutputBytes,
+    exec_kept_bytes: limits.execKeptBytes,
+    exec_records_per_box: limits.execRecordsPerBox,
+    exec_record_bytes_per_box: limits.execRecordBytesPerBox,
+    execs_at_once: limits.execsAtOnce,
+    execs_at_once_per_box: largestShare(limits.execsAtOnce),
+    streams_at_once: limits.streamsAtOnce,
+    streams_at_once_per_box: largestShare(limits.streamsAtOnce),
+    sessions_per_box: HELD_LIMITS.sessionsPerBox,
+    sessions_at_once: HELD_LIMITS.sessions,
+    services_per_box: SERVICES_MAX,
+    service_log_runs: RUNS_KEPT,
+    viewers_per_session: HELD_LIMITS.viewersEach,
+    session_kept_bytes: HELD_LIMITS.replayBytes,
+    ticket_keep_seconds: TICKET_LIFE_MS / 1000,
+    file_json_bytes: FILE_JSON_BYTES,
+    file_write_json_bytes: operations.writeFile.maxBodyBytes,
+    file_list_results: 10_000,
+    file_transfers_per_box: FILE_LIMITS.perBox,
+    file_transfers_at_once: FILE_LIMITS.atOnce,
+    large_body_bytes_at_once: limits.largeBodyBytesAtOnce,
+    large_body_bytes_at_once_per_box: largestShare(limits.largeBodyBytesAtOnce),
+    unread_input_bytes_at_once: HELD_LIMITS.unreadInputBytes,
+    unread_input_bytes_at_once_per_box: largestShare(HELD_LIMITS.unreadInputBytes),
+    exec_body_bytes: operations.createExec.maxBodyBytes,
+    backups_at_once: BACKUPS_AT_ONCE,
+    backup_increments: INCREMENTS_MAX,
+    backup_part_bytes: PART_BYTES,
+    max_results: 1000,
+    wait_seconds: 25,
+    idempotency_keep_seconds: limits.idempotencyKeepMs / 1000,
+    operation_keep_seconds: limits.operationKeepMs / 1000,
+    ended_token_keep_seconds: limits.tokenKeepMs / 1000,
+    body_bytes: 1024 ** 2,
+  }
+}

@@ -1,0 +1,70 @@
+import { asServiceError, type ServiceError } from '../shared/errors.ts'
+import type { Logger } from '../shared/log.ts'
+import { type Match, matchOperation } from '../shared/match.ts'
+import { type HttpRequest, splitTarget } from '../shared/messages.ts'
+import { type Operation, takesTicket } from '../shared/operation.ts'
+import { splitTicket } from '../shared/ticket-target.ts'
+import { authorize, type TokenClaims } from '../shared/tokens.ts'
+import { auditRefusal } from './audit.ts'
+import type { Authenticator } from './auth.ts'
+
+export interface ReceptionOptions {
+  authenticate: Authenticator
+  logger: Logger
+  /** Takes the audit lines, whatever the level of `logger` is. */
+  audit: Logger
+  /** Milliseconds since the epoch. */
+  now(): number
+}
+
+/** The head of a request, and whether its client is still there. */
+export type ReceivedHead = Pick<HttpRequest, 'method' | 'target' | 'headers' | 'clientAddress' | 'signal'>
+
+/** How far a request has come, for its log lines. */
+export interface Progress {
+  startedAt: number
+  operation: Operation | null
+  claims: TokenClaims | null
+}
+
+/** A request in hand. */
+export type Reception = ReceptionOptions & { requestId: string; progress: Progress }
+
+/**
+ * Finds the operation of a request, and lets its sender do it: by token, or with a ticket, which only the agent can judge.
+ * @throws ServiceError for what is unknown, missing, invalid, expired, or not permitted
+ */
+export async function receive(
+  { method, target, headers }: ReceivedHead,
+  { authenticate, progress }: Reception,
+): Promise<Match & { query: URLSearchParams }> {
+  const { target: plain, ticket } = splitTicket(target)
+  const { pathname, query } = splitTarget(plain)
+  const { operation, params } = matchOperation(method, pathname)
+  progress.operation = operation
+  const hasTicket = ticket !== null && headers.authorization === undefined && takesTicket(operation)
+  if (operation.permission !== null && !hasTicket) {
+    progress.claims = await authenticate(headers)
+    authorize(operation, params, progress.claims)
+  }
+  return { operation, params, query }
+}
+
+/** Writes down that a request was refused, or failed, and gives the error to tell. */
+export function noteRefusal(error: unknown, request: ReceivedHead, reception: Reception): ServiceError {
+  const { logger, requestId, progress } = reception
+  const known = asServiceError(error)
+  const durationMs = reception.now() - progress.startedAt
+  auditRefusal({ ...progress, request, requestId, durationMs }, known, reception.audit)
+  const facts = {
+    request_id: requestId,
+    operation: progress.operation?.id ?? null,
+    token_id: progress.claims?.jti ?? null,
+    code: known.code,
+    cause: known.cause,
+  }
+  if (request.signal.aborted) logger.debug('A client left', facts)
+  else if (known.status >= 500) logger.error('A request failed', facts)
+  else logger.info('A request was refused', facts)
+  return known
+}

@@ -1,0 +1,160 @@
+import type { IncomingMessage, Server } from 'node:http'
+import type { Socket } from 'node:net'
+import { checkHandshake, noWebSocket } from '../shared/handshake.ts'
+import { requestHead } from '../shared/http.ts'
+import { newId } from '../shared/ids.ts'
+import { givenRequestId, type HttpResponse, headerOf, problemResponse, splitTarget } from '../shared/messages.ts'
+import type { Operation } from '../shared/operation.ts'
+import { endWithResponse, headOf } from '../shared/raw-response.ts'
+import { validateRequest } from '../shared/validate.ts'
+import { failureError, protocolError, responseOf } from './agent-answer.ts'
+import type { Dial, Dialled } from './agent-dial.ts'
+import { attemptTwice } from './forward.ts'
+import { joinSockets } from './joined-sockets.ts'
+import { noteRefusal, type ReceivedHead, type Reception, type ReceptionOptions, receive } from './reception.ts'
+import { REFUSAL_RETRIES, type Signed, type Signing } from './signing.ts'
+import { TransportFailure } from './transport.ts'
+
+export interface UpgradeOptions extends ReceptionOptions {
+  signing: Signing
+  dial: Dial
+}
+
+/** The WebSockets that pass through a front. */
+export interface Upgrades {
+  /** Takes the upgrades of a server that was made with SERVER_OPTIONS. */
+  serve(server: Server): void
+  /** Those that are open, or asked for. */
+  open(): number
+  /** Resolves when none is open: consoles, which go on without their clients, are cut off at once, the rest when `signal` aborts. */
+  drain(signal: AbortSignal): Promise<void>
+}
+
+/**
+ * Passes WebSockets through to the agent: match, authenticate, authorize, validate, sign, dial, and then bytes both ways.
+ * What the agent answers in the place of one is passed back as it is.
+ */
+export function createUpgrades(options: UpgradeOptions): Upgrades {
+  /** Whether each is of a console. */
+  const clients = new Map<Socket, boolean>()
+  let onIdle = (): void => undefined
+  const take = async (incoming: IncomingMessage, client: Socket, head: Buffer): Promise<void> => {
+    clients.set(client, isConsole(incoming.url))
+    client.on('error', () => undefined)
+    try {
+      await passThrough({ incoming, client, head }, options)
+    } finally {
+      clients.delete(client)
+      if (clients.size === 0) onIdle()
+    }
+  }
+  return {
+    serve: (server) => {
+      server.on('upgrade', (incoming: IncomingMessage, _socket: unknown, head: Buffer) => {
+        void take(incoming, incoming.socket, head)
+      })
+    },
+    open: () => clients.size,
+    drain: async (signal) => {
+      const idle = new Promise<void>((resolve) => {
+        onIdle = resolve
+      })
+      const cutOff = (): void => {
+        for (const client of clients.keys()) client.destroy()
+      }
+      for (const [client, goesOn] of clients) if (goesOn) client.destroy()
+      if (signal.aborted) cutOff()
+      else signal.addEventListener('abort', cutOff, { once: true })
+      if (clients.size > 0) await idle
+    },
+  }
+}
+
+// Of what is asked for, which the agent may refuse.
+function isConsole(target: string | undefined): boolean {
+  return target !== undefined && splitTarget(target).pathname.endsWith('/console')
+}
+
+interface Upgrade {
+  incoming: IncomingMessage
+  client: Socket
+  head: Buffer
+}
+
+async function passThrough({ incoming, client, head }: Upgrade, options: UpgradeOptions): Promise<void> {
+  const startedAt = options.now()
+  const plain = requestHead(incoming)
+  const requestId = givenRequestId(plain.headers) ?? newId('req', startedAt)
+  const leaving = new AbortController()
+  client.once('close', () => leaving.abort(new Error('the client left')))
+  const request: ReceivedHead = { ...plain, signal: leaving.signal }
+  const context = { ...options, requestId, progress: { startedAt, operation: null, claims: null } }
+  try {
+    const { operation, dialled } = await ask(request, context)
+    if ('status' in dialled) {
+      endWithResponse(client, answerOf(responseOf(dialled, { operation, requestId })))
+      return
+    }
+    if (headerOf(dialled.headers, 'x-request-id') !== requestId) {
+      dialled.socket.destroy()
+      throw protocolError('it does not answer this request')
+    }
+    client.write(headOf(101, keptHeaders(dialled.headers)), 'latin1')
+    if (dialled.head.length > 0) client.write(dialled.head)
+    if (head.length > 0) dialled.socket.write(head)
+    await joinSockets(client, dialled.socket)
+  } catch (error) {
+    endWithResponse(client, problemResponse(noteRefusal(error, request, context), requestId))
+  }
+}
+
+async function ask(
+  request: ReceivedHead,
+  context: UpgradeOptions & Reception,
+): Promise<{ operation: Operation; dialled: Dialled }> {
+  const { operation, params, query } = await receive(request, context)
+  if (operation.transport !== 'websocket') throw noWebSocket()
+  checkHandshake(request.headers)
+  validateRequest(operation, { params, query, body: undefined })
+  const { signing, dial, requestId } = context
+  const handshake = handshakeOf(request)
+  const attempt = async (): Promise<{ signed: Signed; dialled: Dialled }> => {
+    const signed = signing.sign({ request, operation, requestId, body: NO_BODY })
+    return { signed, dialled: await dial(signed, handshake, request.signal) }
+  }
+  try {
+    let last = await attemptTwice(attempt, { isSafe: false })
+    for (
+      let retries = 0;
+      retries < REFUSAL_RETRIES && signing.mayPassNow(last.signed, last.dialled, requestId);
+      retries++
+    ) {
+      last = await attempt()
+    }
+    return { operation, dialled: last.dialled }
+  } catch (error) {
+    throw error instanceof TransportFailure ? failureError(error) : error
+  }
+}
+
+/** A success is none here: what was asked for is a WebSocket. */
+function answerOf(response: HttpResponse): HttpResponse {
+  if (response.status < 400) throw protocolError(`it answers ${response.status} in the place of a WebSocket`)
+  return response
+}
+
+function handshakeOf({ headers }: ReceivedHead): Record<string, string> {
+  return Object.fromEntries(HANDSHAKE.map((name) => [name, headerOf(headers, name) ?? '']))
+}
+
+function keptHeaders(headers: IncomingMessage['headers']): Record<string, string> {
+  const kept = KEPT.flatMap((name) => {
+    const value = headerOf(headers, name)
+    return value === undefined ? [] : [[name, value] as const]
+  })
+  return { upgrade: 'websocket', connection: 'Upgrade', ...Object.fromEntries(kept) }
+}
+
+const NO_BODY = new Uint8Array(0)
+const HANDSHAKE = ['sec-websocket-key', 'sec-websocket-version']
+const KEPT = ['sec-websocket-accept', 'sec-websocket-protocol', 'x-exec-id', 'x-session-id', 'x-request-id']

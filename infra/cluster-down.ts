@@ -1,0 +1,15 @@
+import { stopCluster } from './cluster/cluster-stop.ts'
+
+/** `npm run cluster:down [-- NAME]`: leaves nothing of the cluster on this host. */
+async function main(args: readonly string[]): Promise<void> {
+  const name = args[0] ?? 'default'
+  const startedAt = performance.now()
+  const wasThere = await stopCluster(name)
+  const seconds = ((performance.now() - startedAt) / 1000).toFixed(1)
+  process.stdout.write(wasThere ? `The cluster ${name} is gone after ${seconds} s\n` : `There is no cluster ${name}.\n`)
+}
+
+await main(process.argv.slice(2)).catch((error: unknown) => {
+  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
+  process.exitCode = 1
+})

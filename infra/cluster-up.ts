@@ -1,0 +1,12 @@
+import { startCluster } from './cluster/cluster-start.ts'
+
+/** `npm run cluster:up [-- NAME]`: a real one-node Kubernetes for tests; the last line printed is its KUBECONFIG. */
+async function main(args: readonly string[]): Promise<void> {
+  const kubeconfig = await startCluster(args[0] ?? 'default', (text) => process.stdout.write(`${text}\n`))
+  process.stdout.write(`KUBECONFIG=${kubeconfig}\n`)
+}
+
+await main(process.argv.slice(2)).catch((error: unknown) => {
+  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
+  process.exitCode = 1
+})

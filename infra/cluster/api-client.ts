@@ -1,0 +1,48 @@
+import { readFileSync } from 'node:fs'
+import { request } from 'node:https'
+import { type ClusterRecord, clusterPaths } from './cluster-record.ts'
+
+export interface ApiAnswer {
+  isOk: boolean
+  /** The answer's object, or {} where it is not one. */
+  body: Record<string, unknown>
+}
+
+/** Asks a cluster's API server as its admin. What is not answered is not ok, for whatever reason. */
+export function createApiClient({ name, ports }: ClusterRecord): { get(path: string): Promise<ApiAnswer> } {
+  const { users, clusters } = JSON.parse(readFileSync(clusterPaths(name).adminKubeconfig, 'utf8')) as Kubeconfig
+  const ca = Buffer.from(clusters[0].cluster['certificate-authority-data'], 'base64')
+  const headers = { authorization: `Bearer ${users[0].user.token}` }
+  return {
+    get: (path) =>
+      new Promise((resolve) => {
+        const fail = (): void => resolve({ isOk: false, body: {} })
+        const options = { host: '127.0.0.1', port: ports.apiServer, path, ca, headers, timeout: TIMEOUT_MS }
+        const asked = request(options, (response) => {
+          let text = ''
+          response.setEncoding('utf8').on('data', (chunk: string) => {
+            text += chunk
+          })
+          response.on('error', fail)
+          response.on('end', () => resolve({ isOk: response.statusCode === 200, body: parse(text) }))
+        })
+        asked.on('error', fail).on('timeout', () => asked.destroy())
+        asked.end()
+      }),
+  }
+}
+
+interface Kubeconfig {
+  clusters: [{ cluster: { 'certificate-authority-data': string } }]
+  users: [{ user: { token: string } }]
+}
+
+function parse(text: string): Record<string, unknown> {
+  try {
+    return JSON.parse(text) as Record<string, unknown>
+  } catch {
+    return {}
+  }
+}
+
+const TIMEOUT_MS = 5_000

@@ -1,0 +1,125 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+// All processes of a cluster, its containers too, are in its cgroups: that tells them from all others, whoever died before.
+
+/** The name of a cluster's cgroup in every hierarchy. */
+export function clusterCgroup(name: string): string {
+  return `boxyard-cluster-${name}`
+}
+
+/** Makes the cgroups of a cluster and gives the file by which a process joins them. */
+export function createCgroups(name: string): string {
+  for (const { root, controllers } of limitingHierarchies()) {
+    const path = join(root, clusterCgroup(name))
+    mkdirSync(path, { recursive: true })
+    if (controllers === null) {
+      // What has children may give them controllers only if it has no process itself.
+      for (const directory of [root, path]) delegateControllers(directory)
+    } else if (controllers.includes('cpuset')) {
+      for (const file of ['cpuset.cpus', 'cpuset.mems']) writeFileSync(join(path, file), readFileSync(join(root, file)))
+    }
+  }
+  const parts = partsCgroup(name)
+  mkdirSync(parts, { recursive: true })
+  return join(parts, 'cgroup.procs')
+}
+
+/** Kills every process of a cluster and removes its cgroups; false if some are still there after `patienceMs`. */
+export async function destroyCgroups(name: string, patienceMs = 10_000): Promise<boolean> {
+  const deadline = performance.now() + patienceMs
+  const paths = hierarchies().map(({ root }) => join(root, clusterCgroup(name)))
+  for (;;) {
+    // A process may start another while it is looked for: again until none is left.
+    for (const pid of new Set(paths.flatMap(processesBelow))) kill(pid)
+    for (const path of paths) removeBelow(path)
+    if (!paths.some((path) => existsSync(path))) return true
+    if (performance.now() > deadline) return false
+    await sleep(20)
+  }
+}
+
+/** The processes of a cluster, those of its containers among them. */
+export function findProcesses(name: string): number[] {
+  return [...new Set(hierarchies().flatMap(({ root }) => processesBelow(join(root, clusterCgroup(name)))))]
+}
+
+/** In one hierarchy is enough for finding them; there they stay out of the way of the limits of pods. */
+function partsCgroup(name: string): string {
+  const all = limitingHierarchies()
+  const { root } = all.find(({ controllers }) => controllers?.includes('pids')) ?? all[0] ?? { root: CGROUPS }
+  return join(root, clusterCgroup(name), 'parts')
+}
+
+interface Hierarchy {
+  root: string
+  /** Null for version 2. */
+  controllers: readonly string[] | null
+}
+
+/** Those by which pods are limited: of version 1, or the one of version 2 if there is nothing else. */
+function limitingHierarchies(): Hierarchy[] {
+  const all = hierarchies()
+  const first = all.filter(({ controllers }) => controllers !== null)
+  return first.length > 0 ? first : all
+}
+
+/** All there are: runc makes cgroups in the one of version 2 also where it limits nothing. */
+function hierarchies(): Hierarchy[] {
+  const mounts = readFileSync('/proc/self/mountinfo', 'utf8').split('\n')
+  return mounts.flatMap((line): Hierarchy[] => {
+    const [fields = '', rest = ''] = line.split(' - ')
+    const root = fields.split(' ')[4] ?? ''
+    const [type, , options = ''] = rest.split(' ')
+    if (!type?.startsWith('cgroup') || !root.startsWith(CGROUPS)) return []
+    return [{ root, controllers: type === 'cgroup2' ? null : options.split(',') }]
+  })
+}
+
+function delegateControllers(directory: string): void {
+  const names = readFileSync(join(directory, 'cgroup.controllers'), 'utf8').trim().split(' ')
+  for (const name of names) writeFileSync(join(directory, 'cgroup.subtree_control'), `+${name}`)
+}
+
+function processesBelow(path: string): number[] {
+  const own = readText(join(path, 'cgroup.procs')).split('\n').filter(Boolean).map(Number)
+  return [...own, ...children(path).flatMap(processesBelow)]
+}
+
+function removeBelow(path: string): void {
+  for (const child of children(path)) removeBelow(child)
+  try {
+    rmdirSync(path)
+  } catch {
+    // A process in it has not ended yet, or it is gone already.
+  }
+}
+
+function children(path: string): string[] {
+  try {
+    return readdirSync(path, { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map((entry) => join(path, entry.name))
+  } catch {
+    return []
+  }
+}
+
+function readText(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return ''
+  }
+}
+
+function kill(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch {
+    // It ended by itself.
+  }
+}
+
+const CGROUPS = '/sys/fs/cgroup'

@@ -1,0 +1,54 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import { networkInterfaces } from 'node:os'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { ClusterRecord } from './cluster-record.ts'
+
+/** The name of the pods' network, by which its plugins keep their books. */
+export function podNetwork(name: string): string {
+  return `boxyard-cluster-${name}`
+}
+
+/** Lets pods reach what is beyond this host, in the host's name. The table is the cluster's own. */
+export function createMasquerade({ name, subnet }: ClusterRecord): void {
+  const table = tableOf(name)
+  const lines = [
+    ...[`table ip ${table}`, `delete table ip ${table}`, `table ip ${table} {`, 'chain postrouting {'],
+    'type nat hook postrouting priority srcnat',
+    `ip saddr ${subnet} ip daddr != ${subnet} masquerade`,
+    ...['}', '}'],
+  ]
+  execFileSync('nft', ['-f', '-'], { input: `${lines.join('\n')}\n` })
+}
+
+export function destroyMasquerade(name: string): void {
+  // It fails where there is none.
+  spawnSync('nft', ['delete', 'table', 'ip', tableOf(name)], { stdio: 'ignore' })
+}
+
+/** Waits until the host's ends of the pods' links are gone, which the kernel does after the pods; deletes what stays. */
+export async function destroyLinks({ subnet }: ClusterRecord): Promise<void> {
+  const deadline = performance.now() + PATIENCE_MS
+  for (;;) {
+    const links = findLinks(subnet)
+    if (links.length === 0) return
+    if (performance.now() > deadline) {
+      for (const link of links) spawnSync('ip', ['link', 'delete', link], { stdio: 'ignore' })
+      return
+    }
+    await sleep(20)
+  }
+}
+
+/** The host's ends have the gateway's address, the first of the subnet. */
+function findLinks(subnet: string): string[] {
+  const gateway = subnet.replace(/\.0\/\d+$/, '.1')
+  return Object.entries(networkInterfaces()).flatMap(([link, addresses]) =>
+    addresses?.some(({ address }) => address === gateway) ? [link] : [],
+  )
+}
+
+function tableOf(name: string): string {
+  return `boxyard_cluster_${name.replaceAll('-', '_')}`
+}
+
+const PATIENCE_MS = 2_000

@@ -1,0 +1,133 @@
+import { createHash } from 'node:crypto'
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { hostname, networkInterfaces } from 'node:os'
+import { join } from 'node:path'
+import { findNodeAddress } from './node-address.ts'
+
+/** What is settled when a cluster is made, and holds until it is taken down. */
+export interface ClusterRecord {
+  name: string
+  /** The directory of the built programs. */
+  programs: string
+  node: { name: string; address: string; mtu: number }
+  /** The pods' network: a /22. */
+  subnet: string
+  ports: { apiServer: number; kubelet: number; etcd: number; etcdPeer: number }
+}
+
+/** Where the things of a cluster lie. All of it goes when the cluster does. */
+export interface ClusterPaths {
+  /** Every directory above a container's root can be passed by all: pods have users of their own. */
+  state: string
+  /** Sockets, process ids and mounts. */
+  run: string
+  record: string
+  keys: string
+  log: string
+  bin: string
+  adminKubeconfig: string
+  agentKubeconfig: string
+  containerdSocket: string
+}
+
+export function clusterPaths(name: string): ClusterPaths {
+  if (!/^[a-z0-9][a-z0-9-]{0,15}$/.test(name)) {
+    throw new Error(`A cluster's name has up to 16 of a-z, 0-9 and "-", and does not begin with "-": ${name}`)
+  }
+  const state = join(STATES, name)
+  const run = join(RUNS, name)
+  return {
+    state,
+    run,
+    record: join(state, 'cluster.json'),
+    keys: join(state, 'keys'),
+    log: join(state, 'log'),
+    bin: join(state, 'bin'),
+    adminKubeconfig: join(state, 'admin.kubeconfig'),
+    agentKubeconfig: join(state, 'agent.kubeconfig'),
+    containerdSocket: join(run, 'containerd.sock'),
+  }
+}
+
+/** The names of all clusters of this host, half-made ones and remains too. */
+export function listClusters(): string[] {
+  return [...new Set([STATES, RUNS].flatMap((directory) => directories(directory)))].sort()
+}
+
+/** The record of a cluster, or null if it was never made. */
+export function readRecord(name: string): ClusterRecord | null {
+  const { record } = clusterPaths(name)
+  return existsSync(record) ? (JSON.parse(readFileSync(record, 'utf8')) as ClusterRecord) : null
+}
+
+/** Settles ports and network that no other cluster of this host has, and notes them. To be called under the host's lock. */
+export async function createRecord(name: string, programs: string): Promise<ClusterRecord> {
+  const others = listClusters()
+    .map(readRecord)
+    .filter((record) => record !== null)
+  const record: ClusterRecord = {
+    name,
+    programs,
+    node: { name: hostname().toLowerCase(), ...findNodeAddress() },
+    subnet: chooseSubnet(name, others),
+    ports: await choosePorts(name, others),
+  }
+  const paths = clusterPaths(name)
+  mkdirSync(paths.state, { recursive: true, mode: 0o711 })
+  writeFileSync(paths.record, JSON.stringify(record, null, 2))
+  return record
+}
+
+/** Of 10.160.0.0/11, which neither boxes of the embedded runtime nor the services of a cluster use. */
+function chooseSubnet(name: string, others: readonly ClusterRecord[]): string {
+  const used = new Set(others.map(({ subnet }) => subnet))
+  const addresses = Object.values(networkInterfaces()).flatMap((list) => list ?? [])
+  for (let i = 0; i < SUBNETS; i++) {
+    const index = (seed(name) + i) % SUBNETS
+    const network = `10.${160 + (index >> 6)}.${(index & 63) << 2}`
+    const isTaken = addresses.some(({ address }) => address.startsWith(`10.${160 + (index >> 6)}.`))
+    if (!used.has(`${network}.0/22`) && !isTaken) return `${network}.0/22`
+  }
+  throw new Error('Every network of 10.160.0.0/11 is in use.')
+}
+
+/** Below the range that the kernel gives to outgoing connections, so that a part that is started again finds its port free. */
+async function choosePorts(name: string, others: readonly ClusterRecord[]): Promise<ClusterRecord['ports']> {
+  const used = new Set(others.flatMap(({ ports }) => Object.values(ports)))
+  const free: number[] = []
+  for (let i = 0; i < PORTS && free.length < 4; i++) {
+    const port = FIRST_PORT + ((seed(name) * 4 + i) % PORTS)
+    if (!used.has(port) && (await isFree(port))) free.push(port)
+  }
+  const [apiServer, kubelet, etcd, etcdPeer] = free
+  if (apiServer === undefined || kubelet === undefined || etcd === undefined || etcdPeer === undefined) {
+    throw new Error(`No four ports are free from ${FIRST_PORT} to ${FIRST_PORT + PORTS - 1}.`)
+  }
+  return { apiServer, kubelet, etcd, etcdPeer }
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer()
+    server.once('error', () => resolve(false))
+    server.listen({ port, exclusive: true }, () => server.close(() => resolve(true)))
+  })
+}
+
+function seed(name: string): number {
+  return createHash('sha256').update(name).digest().readUInt16BE()
+}
+
+function directories(path: string): string[] {
+  if (!existsSync(path)) return []
+  return readdirSync(path, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map((entry) => entry.name)
+}
+
+const STATES = '/var/lib/boxyard-cluster'
+const RUNS = '/run/boxyard-cluster'
+const SUBNETS = 32 * 64
+const FIRST_PORT = 20_000
+const PORTS = 10_000

@@ -1,0 +1,119 @@
+import { execFile } from 'node:child_process'
+import { existsSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { ROOT } from '../commands.ts'
+import { createApiClient } from './api-client.ts'
+import { formatKubeconfig, writeKeys, writeSecret } from './cluster-keys.ts'
+import { createMasquerade } from './cluster-network.ts'
+import { type ClusterRecord, clusterPaths, createRecord, readRecord } from './cluster-record.ts'
+import { destroyCluster } from './cluster-stop.ts'
+import { packImages } from './container-images.ts'
+import { withLock } from './host-lock.ts'
+import { noteHostState } from './host-state.ts'
+import { writeNodeConfiguration } from './node-configuration.ts'
+import { findPart, launchPart, waitForPart } from './part-process.ts'
+import { PARTS } from './part-table.ts'
+import { buildPrograms } from './programs.ts'
+
+/**
+ * Brings up the cluster `name`, unless it runs, and gives its admin's kubeconfig. It is ready then: pods can be created.
+ * What a start left half made is taken down first; a start that fails leaves it, with its logs, for looking at.
+ */
+export async function startCluster(name: string, say: (text: string) => void): Promise<string> {
+  const { adminKubeconfig } = clusterPaths(name)
+  return await withLock(`cluster:${name}`, async () => {
+    if (isComplete(name)) return adminKubeconfig
+    const programs = await buildPrograms(say)
+    await destroyCluster(name)
+    const startedAt = performance.now()
+    say(`Starting the cluster ${name}`)
+    const record = await withLock('host', async () => {
+      noteHostState()
+      return await createRecord(name, programs)
+    })
+    await startNode(record)
+    await installManifests(record)
+    writeFileSync(completionOf(name), '')
+    say(`The cluster ${name} is ready after ${((performance.now() - startedAt) / 1000).toFixed(1)} s`)
+    return adminKubeconfig
+  })
+}
+
+/** All parts run, and the start came to its end. */
+function isComplete(name: string): boolean {
+  return (
+    readRecord(name) !== null && existsSync(completionOf(name)) && PARTS.every((part) => findPart(name, part) !== null)
+  )
+}
+
+function completionOf(name: string): string {
+  return join(clusterPaths(name).run, 'complete')
+}
+
+async function startNode(record: ClusterRecord): Promise<void> {
+  writeNodeConfiguration(record)
+  createMasquerade(record)
+  launchPart(record, 'etcd')
+  launchPart(record, 'containerd')
+  await writeKeys(record)
+  launchPart(record, 'kube-apiserver')
+  const images = waitForPart(record, 'containerd').then(() => importImages(record))
+  await Promise.all([images, waitForPart(record, 'kube-apiserver')])
+  for (const part of ['kubelet', 'kube-controller-manager', 'kube-scheduler'] as const) launchPart(record, part)
+  await waitForNode(record)
+}
+
+async function importImages(record: ClusterRecord): Promise<void> {
+  const { state, containerdSocket } = clusterPaths(record.name)
+  const archive = join(state, 'images.tar')
+  writeFileSync(archive, packImages())
+  const command = ['--address', containerdSocket, '--namespace', 'k8s.io', 'images', 'import', '--local', archive]
+  await promisify(execFile)(join(record.programs, 'ctr'), command)
+  rmSync(archive)
+}
+
+/** The node is ready and takes pods, and the default namespace has the account that its pods run as. */
+async function waitForNode(record: ClusterRecord): Promise<void> {
+  const deadline = performance.now() + NODE_DEADLINE_MS
+  const client = createApiClient(record)
+  const isUp = async (): Promise<boolean> => {
+    const { isOk, body } = await client.get(`/api/v1/nodes/${record.node.name}`)
+    if (!isOk || !takesPods(body)) return false
+    return (await client.get('/api/v1/namespaces/default/serviceaccounts/default')).isOk
+  }
+  while (!(await isUp())) {
+    for (const part of PARTS) await waitForPart(record, part)
+    if (performance.now() > deadline) {
+      throw new Error(`The node is not ready; see the logs in ${clusterPaths(record.name).log}.`)
+    }
+    await sleep(POLL_MS)
+  }
+}
+
+function takesPods(node: Record<string, unknown>): boolean {
+  const { spec, status } = node as {
+    spec?: { taints?: unknown[] }
+    status?: { conditions?: { type: string; status: string }[] }
+  }
+  const isReady = status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') ?? false
+  return isReady && (spec?.taints ?? []).length === 0
+}
+
+/** Applies the manifests of the product, as an operator does, and writes the kubeconfig of the agent's account. */
+async function installManifests(record: ClusterRecord): Promise<void> {
+  const manifests = join(ROOT, 'infra/kubernetes')
+  if (!existsSync(manifests)) return
+  const { state, adminKubeconfig, agentKubeconfig } = clusterPaths(record.name)
+  const kubectl = async (...args: string[]): Promise<string> => {
+    const command = ['--kubeconfig', adminKubeconfig, '--cache-dir', join(state, 'kubectl'), ...args]
+    return (await promisify(execFile)(join(record.programs, 'kubectl'), command)).stdout
+  }
+  await kubectl('apply', '--kustomize', manifests)
+  const token = await kubectl('create', 'token', 'boxyard-agent', '--namespace=boxyard-system', '--duration=24h')
+  writeSecret(agentKubeconfig, formatKubeconfig(record, token.trim()))
+}
+
+const POLL_MS = 50
+const NODE_DEADLINE_MS = 60_000

@@ -1,0 +1,41 @@
+import { execFileSync } from 'node:child_process'
+import { readFileSync, rmSync } from 'node:fs'
+import { destroyCgroups, findProcesses } from './cluster-cgroups.ts'
+import { destroyLinks, destroyMasquerade, podNetwork } from './cluster-network.ts'
+import { clusterPaths, listClusters, readRecord } from './cluster-record.ts'
+import { withLock } from './host-lock.ts'
+import { removeOutsideFiles, restoreHostState } from './host-state.ts'
+
+/** Takes the cluster `name` down, or what is left of it, with all it ever made on this host; false if there was nothing. */
+export async function stopCluster(name: string): Promise<boolean> {
+  return await withLock(`cluster:${name}`, () => destroyCluster(name))
+}
+
+/** As `stopCluster`, for a caller that holds the lock of this cluster. Whatever was cut off before is no obstacle. */
+export async function destroyCluster(name: string): Promise<boolean> {
+  const paths = clusterPaths(name)
+  if (!listClusters().includes(name)) return false
+  const record = readRecord(name)
+  if (!(await destroyCgroups(name))) {
+    throw new Error(`Processes of the cluster ${name} do not end: ${findProcesses(name).join(', ')}`)
+  }
+  for (const directory of [paths.run, paths.state]) unmountBelow(directory)
+  rmSync(paths.run, { recursive: true, force: true })
+  if (record !== null) await destroyLinks(record)
+  destroyMasquerade(name)
+  removeOutsideFiles(paths.state, podNetwork(name))
+  await withLock('host', async () => {
+    rmSync(paths.state, { recursive: true, force: true })
+    if (listClusters().length === 0) restoreHostState()
+  })
+  return true
+}
+
+function unmountBelow(directory: string): void {
+  const mounts = readFileSync('/proc/self/mountinfo', 'utf8')
+    .split('\n')
+    .map((line) => line.split(' ')[4] ?? '')
+    .filter((path) => path.startsWith(`${directory}/`))
+  // The last one made first: they lie upon each other.
+  for (const path of mounts.reverse()) execFileSync('umount', ['--lazy', '--', path])
+}

@@ -1,0 +1,123 @@
+import { chmodSync, copyFileSync, mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { ROOT } from '../commands.ts'
+import { clusterCgroup } from './cluster-cgroups.ts'
+import { podNetwork } from './cluster-network.ts'
+import { type ClusterRecord, clusterPaths } from './cluster-record.ts'
+
+/** Writes the settings of containerd, of the pods' network and of the kubelet, and installs the OCI runtime of boxes. */
+export function writeNodeConfiguration(record: ClusterRecord): void {
+  const { state, run, bin } = clusterPaths(record.name)
+  for (const directory of [run, join(state, 'containerd'), join(state, 'kubelet'), bin]) {
+    mkdirSync(directory, { recursive: true, mode: 0o711 })
+  }
+  installBoxRuntime(record, bin)
+  writeFileSync(join(state, 'containerd.toml'), formatContainerd(record))
+  mkdirSync(join(state, 'cni'), { recursive: true })
+  writeFileSync(join(state, 'cni/10-cluster.conflist'), JSON.stringify(podNetworkSettings(record), null, 2))
+  writeFileSync(join(state, 'kubelet.json'), JSON.stringify(kubeletSettings(record), null, 2))
+}
+
+function installBoxRuntime({ programs }: ClusterRecord, bin: string): void {
+  const runc = join(programs, 'runc')
+  const runtime = join(bin, 'boxyard-oci')
+  copyFileSync(join(ROOT, 'infra/node/boxyard-oci'), runtime)
+  chmodSync(runtime, 0o755)
+  writeFileSync(`${runtime}.conf`, `RUNC=${runc}\n`)
+}
+
+function formatContainerd({ name, programs }: ClusterRecord): string {
+  const { state, run, bin, containerdSocket } = clusterPaths(name)
+  const runtime = (handler: string, program: string): string => `
+[plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.${handler}]
+runtime_type = 'io.containerd.runc.v2'
+pod_annotations = ['boxyard.dev/*']
+[plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.${handler}.options]
+BinaryName = '${program}'
+Root = '${run}/runc'
+SystemdCgroup = false
+`
+  return `version = 3
+root = '${state}/containerd'
+state = '${run}/containerd'
+disabled_plugins = [${UNUSED_PLUGINS.map((plugin) => `'${plugin}'`).join(', ')}]
+[grpc]
+address = '${containerdSocket}'
+[ttrpc]
+address = '${containerdSocket}.ttrpc'
+[plugins.'io.containerd.shim.v1.manager']
+socket_dir = '${run}/s'
+[plugins.'io.containerd.internal.v1.opt']
+path = '${state}/opt'
+[plugins.'io.containerd.cri.v1.images']
+snapshotter = 'overlayfs'
+[plugins.'io.containerd.cri.v1.images'.pinned_images]
+sandbox = '${PAUSE_IMAGE}'
+[plugins.'io.containerd.cri.v1.runtime']
+disable_apparmor = true
+enable_criu = false
+netns_mounts_under_state_dir = true
+# Without CAP_SYS_RESOURCE a value below the current one is refused.
+restrict_oom_score_adj = true
+[plugins.'io.containerd.cri.v1.runtime'.cni]
+bin_dirs = ['${programs}']
+conf_dir = '${state}/cni'
+use_internal_loopback = true
+${runtime('runc', join(programs, 'runc'))}${runtime('boxyard', join(bin, 'boxyard-oci'))}`
+}
+
+function podNetworkSettings({ name, subnet, node }: ClusterRecord): object {
+  const ipam = {
+    type: 'host-local',
+    dataDir: join(clusterPaths(name).state, 'cni/addresses'),
+    ranges: [[{ subnet }]],
+    routes: [{ dst: '0.0.0.0/0' }],
+  }
+  return { cniVersion: '1.0.0', name: podNetwork(name), plugins: [{ type: 'ptp', mtu: node.mtu, ipam }] }
+}
+
+function kubeletSettings({ name, node, ports }: ClusterRecord): object {
+  const { state, containerdSocket, keys } = clusterPaths(name)
+  return {
+    apiVersion: 'kubelet.config.k8s.io/v1beta1',
+    kind: 'KubeletConfiguration',
+    containerRuntimeEndpoint: `unix://${containerdSocket}`,
+    cgroupDriver: 'cgroupfs',
+    cgroupRoot: `/${clusterCgroup(name)}`,
+    failCgroupV1: false,
+    failSwapOn: false,
+    address: node.address,
+    port: ports.kubelet,
+    healthzPort: 0,
+    authentication: {
+      anonymous: { enabled: false },
+      webhook: { enabled: true },
+      x509: { clientCAFile: join(keys, 'ca.crt') },
+    },
+    authorization: { mode: 'Webhook' },
+    // What they are by default takes CAP_SYS_RESOURCE, which a host may withhold.
+    oomScoreAdj: 0,
+    maxOpenFiles: 20_000,
+    maxPods: 250,
+    podPidsLimit: -1,
+    // A test's host may be short of room; its pods run on.
+    evictionHard: { 'memory.available': '50Mi', 'nodefs.available': '1%', 'imagefs.available': '1%' },
+    imageGCHighThresholdPercent: 100,
+    makeIPTablesUtilChains: false,
+    podLogsDir: join(state, 'pod-logs'),
+    volumePluginDir: join(state, 'kubelet/volume-plugins'),
+  }
+}
+
+/** Of every node: the container that holds a pod's namespaces. */
+export const PAUSE_IMAGE = 'registry.k8s.io/pause:3.10'
+
+const UNUSED_PLUGINS = [
+  'io.containerd.nri.v1.nri',
+  ...['blockfile', 'btrfs', 'devmapper', 'erofs', 'native', 'zfs'].map(
+    (name) => `io.containerd.snapshotter.v1.${name}`,
+  ),
+  ...['io.containerd.differ.v1.erofs', 'io.containerd.mount-handler.v1.erofs'],
+  'io.containerd.image-verifier.v1.bindir',
+  ...['io.containerd.tracing.processor.v1.otlp', 'io.containerd.internal.v1.tracing'],
+]

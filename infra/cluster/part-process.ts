@@ -1,0 +1,131 @@
+import { spawn } from 'node:child_process'
+import { closeSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs'
+import { createConnection } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type ApiAnswer, createApiClient } from './api-client.ts'
+import { createCgroups } from './cluster-cgroups.ts'
+import { type ClusterRecord, clusterPaths, readRecord } from './cluster-record.ts'
+import { type Part, partCommand } from './part-table.ts'
+
+/** Ends one part of the cluster `name` and resolves when it is gone. What it started runs on: containers outlive containerd. */
+export async function stopPart(name: string, part: Part, signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM'): Promise<void> {
+  const deadline = performance.now() + STOP_DEADLINE_MS
+  const pid = findPart(name, part)
+  if (pid === null) return
+  process.kill(pid, signal)
+  while (findPart(name, part) === pid) {
+    if (performance.now() > deadline) process.kill(pid, 'SIGKILL')
+    await sleep(20)
+  }
+}
+
+/** Starts one part of the cluster `name` again, if it does not run, and resolves when it answers. */
+export async function startPart(name: string, part: Part): Promise<void> {
+  const record = readRecord(name)
+  if (record === null) throw new Error(`There is no cluster ${name}.`)
+  launchPart(record, part)
+  await waitForPart(record, part)
+}
+
+/** Starts a part, unless it runs, in a session of its own: it outlives this process. */
+export function launchPart(record: ClusterRecord, part: Part): void {
+  if (findPart(record.name, part) !== null) return
+  const { state, run, log } = clusterPaths(record.name)
+  for (const directory of [log, run]) mkdirSync(directory, { recursive: true, mode: 0o711 })
+  const output = openSync(join(log, `${part}.log`), 'a', 0o600)
+  // It joins its cgroup before it becomes the part: nothing that the part starts can be outside.
+  const script = 'echo $$ >"$1" && shift && exec "$@"'
+  const child = spawn('/bin/sh', ['-c', script, part, createCgroups(record.name), ...partCommand(record, part)], {
+    cwd: state,
+    detached: true,
+    stdio: ['ignore', output, output],
+    env: { PATH: `${record.programs}:${SYSTEM_PATH}`, HOME: state },
+  })
+  closeSync(output)
+  child.on('error', () => undefined)
+  child.unref()
+  if (child.pid === undefined) throw new Error(`${part} cannot be started.`)
+  writeFileSync(noteOf(record.name, part), JSON.stringify({ pid: child.pid, startTicks: readStartTicks(child.pid) }))
+}
+
+/** Resolves when a part answers; rejects, with the end of its log, if it ends before or `deadlineMs` is over. */
+export async function waitForPart(record: ClusterRecord, part: Part, deadlineMs = 60_000): Promise<void> {
+  const deadline = performance.now() + deadlineMs
+  while (!(await ANSWERS[part](record))) {
+    const hasEnded = findPart(record.name, part) === null
+    if (hasEnded || performance.now() > deadline) {
+      throw new Error(`${part} ${hasEnded ? 'ended' : 'does not answer'}:\n${readLogEnd(record.name, part)}`)
+    }
+    await sleep(POLL_MS)
+  }
+}
+
+/** The process id of a part, or null if it does not run. A later process with its number is not it. */
+export function findPart(name: string, part: Part): number | null {
+  try {
+    const { pid, startTicks } = JSON.parse(readFileSync(noteOf(name, part), 'utf8')) as Process
+    return readStartTicks(pid) === startTicks ? pid : null
+  } catch {
+    return null
+  }
+}
+
+interface Process {
+  pid: number
+  startTicks: string
+}
+
+/** When a process started, by the clock of this boot. Throws for one that is gone or waits for its parent to notice. */
+function readStartTicks(pid: number): string {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+  // The name, in parentheses, may hold anything.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  if (fields[0] === 'Z') throw new Error(`Process ${pid} has ended.`)
+  const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
+  return `${boot}:${fields[19]}`
+}
+
+function noteOf(name: string, part: Part): string {
+  return join(clusterPaths(name).run, `${part}.json`)
+}
+
+function readLogEnd(name: string, part: Part): string {
+  const path = join(clusterPaths(name).log, `${part}.log`)
+  return `${readFileSync(path, 'utf8').trimEnd().split('\n').slice(-LOG_LINES).join('\n')}\n(all of it: ${path})`
+}
+
+const ANSWERS: Record<Part, (record: ClusterRecord) => Promise<boolean>> = {
+  etcd: ({ ports }) => isListening({ host: '127.0.0.1', port: ports.etcd }),
+  containerd: ({ name }) => isListening({ path: clusterPaths(name).containerdSocket }),
+  'kube-apiserver': async (record) => (await createApiClient(record).get('/readyz')).isOk,
+  // These two listen to nobody: they work once the API server answers.
+  'kube-controller-manager': async (record) => findPart(record.name, 'kube-controller-manager') !== null,
+  'kube-scheduler': async (record) => findPart(record.name, 'kube-scheduler') !== null,
+  kubelet: knowsItsPods,
+}
+
+/** A kubelet listens before it has asked for its pods; until then it takes no command for them. */
+async function knowsItsPods(record: ClusterRecord): Promise<boolean> {
+  const { name, node, ports } = record
+  if (!(await isListening({ host: node.address, port: ports.kubelet }))) return false
+  if (findPart(name, 'kube-apiserver') === null) return true
+  const client = createApiClient(record)
+  const bound = await client.get(`/api/v1/pods?fieldSelector=spec.nodeName=${node.name}`)
+  const known = await client.get(`/api/v1/nodes/${node.name}/proxy/pods`)
+  const count = ({ body }: ApiAnswer): number => (Array.isArray(body['items']) ? body['items'].length : 0)
+  return known.isOk && count(known) >= count(bound)
+}
+
+function isListening(target: { path: string } | { host: string; port: number }): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = createConnection(target)
+    socket.once('connect', () => resolve(true)).once('error', () => resolve(false))
+    socket.once('connect', () => socket.destroy())
+  })
+}
+
+const SYSTEM_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
+const POLL_MS = 50
+const LOG_LINES = 12
+const STOP_DEADLINE_MS = 10_000

@@ -1,0 +1,74 @@
+import { join } from 'node:path'
+import { type ClusterRecord, clusterPaths } from './cluster-record.ts'
+
+/** The programs that make a cluster. */
+export const PARTS = [
+  'etcd',
+  'containerd',
+  'kube-apiserver',
+  'kube-controller-manager',
+  'kube-scheduler',
+  'kubelet',
+] as const
+export type Part = (typeof PARTS)[number]
+
+/** The command of a part, its program in full. */
+export function partCommand(record: ClusterRecord, part: Part): string[] {
+  return [join(record.programs, part), ...ARGUMENTS[part](record)]
+}
+
+const ARGUMENTS: Record<Part, (record: ClusterRecord) => string[]> = {
+  etcd: ({ name, ports }) => {
+    const client = `http://127.0.0.1:${ports.etcd}`
+    const peer = `http://127.0.0.1:${ports.etcdPeer}`
+    return [
+      `--data-dir=${join(clusterPaths(name).state, 'etcd')}`,
+      ...[`--listen-client-urls=${client}`, `--advertise-client-urls=${client}`],
+      ...[`--listen-peer-urls=${peer}`, `--initial-advertise-peer-urls=${peer}`, `--initial-cluster=default=${peer}`],
+      // What a power cut would cost is only a test's.
+      '--unsafe-no-fsync',
+    ]
+  },
+  containerd: ({ name }) => [`--config=${join(clusterPaths(name).state, 'containerd.toml')}`],
+  'kube-apiserver': ({ name, node, ports }) => {
+    const { keys } = clusterPaths(name)
+    return [
+      `--etcd-servers=http://127.0.0.1:${ports.etcd}`,
+      ...['--bind-address=127.0.0.1', `--secure-port=${ports.apiServer}`, `--advertise-address=${node.address}`],
+      ...[`--tls-cert-file=${keys}/api-server.crt`, `--tls-private-key-file=${keys}/api-server.key`],
+      ...[`--client-ca-file=${keys}/ca.crt`, `--token-auth-file=${keys}/tokens.csv`],
+      ...['--authorization-mode=Node,RBAC', '--enable-admission-plugins=NodeRestriction', '--allow-privileged'],
+      '--kubelet-preferred-address-types=InternalIP',
+      '--service-cluster-ip-range=10.96.0.0/16',
+      ...['--service-account-issuer=https://kubernetes.default.svc', `--service-account-key-file=${keys}/accounts.pub`],
+      `--service-account-signing-key-file=${keys}/accounts.key`,
+      ...[`--kubelet-client-certificate=${keys}/kubelet-client.crt`, `--kubelet-client-key=${keys}/kubelet-client.key`],
+    ]
+  },
+  'kube-controller-manager': ({ name }) => {
+    const { keys } = clusterPaths(name)
+    return [
+      ...asUser(name, 'kube-controller-manager'),
+      '--use-service-account-credentials',
+      // It asks for an account for each of its controllers in turn: at its usual pace that takes five seconds.
+      ...['--kube-api-qps=200', '--kube-api-burst=400'],
+      ...[`--service-account-private-key-file=${keys}/accounts.key`, `--root-ca-file=${keys}/ca.crt`],
+    ]
+  },
+  'kube-scheduler': ({ name }) => asUser(name, 'kube-scheduler'),
+  kubelet: ({ name, node }) => {
+    const { state } = clusterPaths(name)
+    return [
+      `--config=${join(state, 'kubelet.json')}`,
+      `--kubeconfig=${join(state, 'kubelet.kubeconfig')}`,
+      ...[`--hostname-override=${node.name}`, `--node-ip=${node.address}`, '--node-labels=boxyard.dev/node=true'],
+      ...[`--root-dir=${join(state, 'kubelet')}`, `--cert-dir=${join(state, 'kubelet/pki')}`],
+    ]
+  },
+}
+
+/** Nobody asks these for anything, and there is only one of each. */
+function asUser(name: string, part: Part): string[] {
+  const kubeconfig = join(clusterPaths(name).state, `${part}.kubeconfig`)
+  return [`--kubeconfig=${kubeconfig}`, '--leader-elect=false', '--secure-port=0']
+}

@@ -1,0 +1,82 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { WebSocket } from 'ws'
+import { exitCodeIn } from '../shared/exec-frames.ts'
+
+/** `npm run console -- PROJECT BOX [--session NAME] [--shell PATH]`: a terminal of a box of the service on this machine. */
+async function main(): Promise<number> {
+  const { positionals, values } = parseArgs({
+    allowPositionals: true,
+    options: { session: { type: 'string' }, shell: { type: 'string' } },
+  })
+  const [project, box, ...rest] = positionals
+  if (project === undefined || box === undefined || rest.length > 0) {
+    process.stderr.write('usage: npm run console -- PROJECT BOX [--session NAME] [--shell PATH]\n')
+    return 2
+  }
+  const { columns, rows } = process.stdout
+  // A terminal that does not know its size says 0.
+  const query = new URLSearchParams({ ...values, cols: String(columns || 80), rows: String(rows || 24) })
+  const { host, token } = readPlace()
+  const url = `ws://${host}/v1/projects/${project}/boxes/${box}/console?${query.toString()}`
+  return converse(new WebSocket(url, ['v5.channel.k8s.io'], { headers: { authorization: `Bearer ${token}` } }))
+}
+
+function readPlace(): { host: string; token: string } {
+  const { BOXYARD_HOST = '127.0.0.1', BOXYARD_PORT = '8080', BOXYARD_DATA_DIR = '/var/lib/boxyard' } = process.env
+  const host = BOXYARD_HOST.includes(':') ? `[${BOXYARD_HOST}]` : BOXYARD_HOST
+  const token = readFileSync(join(BOXYARD_DATA_DIR, 'admin.token'), 'utf8').trim()
+  return { host: `${host}:${BOXYARD_PORT}`, token }
+}
+
+/** Until the shell ends, whose exit code it gives, or Ctrl-] is pressed. */
+function converse(socket: WebSocket): Promise<number> {
+  const { stdin, stdout, stderr } = process
+  const send = (channel: number, bytes: Uint8Array): void => socket.send(Buffer.concat([Buffer.from([channel]), bytes]))
+  const tellSize = (): void => {
+    send(RESIZE, Buffer.from(JSON.stringify({ Width: stdout.columns, Height: stdout.rows })))
+  }
+  return new Promise((resolve) => {
+    let exitCode = 1
+    let isOver = false
+    const end = (code: number, words = ''): void => {
+      if (isOver) return
+      isOver = true
+      if (stdin.isTTY) stdin.setRawMode(false)
+      stdin.destroy()
+      stderr.write(words)
+      socket.terminate()
+      resolve(code)
+    }
+    socket.on('open', () => {
+      if (stdin.isTTY) stdin.setRawMode(true)
+      stdout.on('resize', tellSize)
+      stdin.on('data', (bytes: Buffer) => {
+        if (stdin.isTTY && bytes.includes(LEAVE)) end(0, '\r\nThe session goes on.\r\n')
+        else send(STDIN, bytes)
+      })
+      stdin.on('end', () => end(0))
+    })
+    socket.on('message', (data: Buffer) => {
+      if (data[0] === STDOUT) stdout.write(data.subarray(1))
+      if (data[0] === STATUS) exitCode = exitCodeIn(data.subarray(1).toString('utf8')) ?? 1
+    })
+    socket.on('unexpected-response', (_request, response) => {
+      let text = ''
+      response.on('data', (piece: Buffer) => (text += piece.toString('utf8')))
+      response.on('end', () => end(1, `${text}\n`))
+    })
+    socket.on('error', (error) => end(1, `${error.message}\n`))
+    socket.on('close', () => end(exitCode))
+  })
+}
+
+const STDIN = 0
+const STDOUT = 1
+const STATUS = 3
+const RESIZE = 4
+// Ctrl-], as telnet has it.
+const LEAVE = 0x1d
+
+process.exitCode = await main()

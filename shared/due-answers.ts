@@ -1,0 +1,40 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+
+/**
+ * Notes that an answer is due on the socket of its request, until it is closed: sent, or broken off. When the socket closes
+ * first, both are destroyed: node:http does that too, but no longer once the client has asked for an upgrade or a CONNECT.
+ */
+export function noteDueAnswer(incoming: IncomingMessage, outgoing: ServerResponse): void {
+  const { socket } = incoming
+  const due = dueOn.get(socket) ?? watch(socket)
+  const pair = { incoming, outgoing }
+  due.add(pair)
+  outgoing.once('close', () => due.delete(pair))
+}
+
+/** Whether answers are due or under way on a socket, so that nothing else may be written there. */
+export function hasDueAnswers(socket: Socket): boolean {
+  return (dueOn.get(socket)?.size ?? 0) > 0
+}
+
+function watch(socket: Socket): Set<DueAnswer> {
+  const due = new Set<DueAnswer>()
+  dueOn.set(socket, due)
+  socket.once('close', () => {
+    for (const { incoming, outgoing } of due) {
+      // Without an error, whoever reads a body that is all there but not yet read would wait for its end.
+      incoming.destroy(new Error('the client left'))
+      outgoing.destroy()
+    }
+  })
+  return due
+}
+
+interface DueAnswer {
+  incoming: IncomingMessage
+  outgoing: ServerResponse
+}
+
+/** Of requests sent one after another there may be several. */
+const dueOn = new WeakMap<Socket, Set<DueAnswer>>()

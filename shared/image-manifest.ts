@@ -1,0 +1,48 @@
+import * as z from 'zod'
+
+/** What an image tells of a part of itself: an index, a manifest, a layer. */
+export const partSchema = z.looseObject({
+  mediaType: z.string().default(''),
+  digest: z.string().regex(/^(sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})$/),
+  platform: z.looseObject({ os: z.string(), architecture: z.string() }).optional(),
+  annotations: z.record(z.string(), z.string()).nullish(),
+})
+
+/** The images of an index, which may be indexes themselves. */
+export const indexSchema = z.looseObject({ manifests: z.array(partSchema).max(1000) })
+
+const LAYERS_MAX = 512
+
+/** The layers of an image, lowest first. */
+export const manifestSchema = z.looseObject({ layers: z.array(partSchema).max(LAYERS_MAX) })
+
+/** The digests and sizes of an image: also of what is not here yet. */
+export const remoteManifestSchema = z.looseObject({
+  mediaType: z.string().default('application/vnd.oci.image.manifest.v1+json'),
+  config: partSchema.extend({ size: z.int().min(0) }),
+  layers: z.array(partSchema.extend({ size: z.int().min(0) })).max(LAYERS_MAX),
+})
+
+/** Indexes in indexes, and the bytes of each and of a manifest. */
+export const IMAGE_LIMITS = { layers: LAYERS_MAX, depth: 3, jsonBytes: 4 * 1024 ** 2 }
+
+/** Whether a part may be an image that runs on Linux. What is told of an image, as how it was built, is listed beside them. */
+export function isRunnable({ platform, annotations }: ImagePart, architecture: string): boolean {
+  if (annotations?.['vnd.docker.reference.type'] !== undefined) return false
+  return platform === undefined || (platform.os === 'linux' && platform.architecture === architecture)
+}
+
+/** Whether a layer is of a type that can be unpacked. */
+export function isLayerType(mediaType: string): boolean {
+  return LAYER_TYPE.test(mediaType)
+}
+
+/** Where the bytes of a part are in an OCI image layout. */
+export function partPath(digest: string): string {
+  return `/blobs/${digest.replace(':', '/')}`
+}
+
+export type ImagePart = z.output<typeof partSchema>
+
+const LAYER_TYPE =
+  /^application\/vnd\.(oci\.image\.layer\.v1\.tar(\+gzip|\+zstd)?|docker\.image\.rootfs\.diff\.tar(\.gzip|\.zstd)?)$/

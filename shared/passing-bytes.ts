@@ -1,0 +1,28 @@
+import v8 from 'node:v8'
+import vm from 'node:vm'
+
+/**
+ * Tells of bytes that are passed on in buffers of their own, each used once. They lie outside of the heap, so that much of them
+ * makes the engine go through all of the heap, again and again, for buffers of which nearly every one is garbage and young: of
+ * a stream of 200 MB that took 170 ms of 340. So after every 4 MiB the young generation alone is collected, in some 0.2 ms.
+ */
+export function notePassing(sizeBytes: number): void {
+  passed += sizeBytes
+  if (passed < COLLECT_BYTES) return
+  passed = 0
+  collect ??= findCollect()
+  collect()
+}
+
+// A context that is made while the flag is set has the function.
+function findCollect(): () => void {
+  v8.setFlagsFromString('--expose-gc')
+  const gc = vm.runInNewContext('globalThis.gc') as ((options: { type: 'minor' }) => void) | undefined
+  v8.setFlagsFromString('--no-expose-gc')
+  return () => gc?.({ type: 'minor' })
+}
+
+// With the small heap of the agent the engine's own collections begin at some 16 MiB.
+const COLLECT_BYTES = 4 * 1024 * 1024
+let passed = 0
+let collect: (() => void) | undefined

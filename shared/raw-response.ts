@@ -1,0 +1,29 @@
+import { STATUS_CODES } from 'node:http'
+import type { Duplex } from 'node:stream'
+import type { HttpResponse } from './messages.ts'
+
+/**
+ * Answers on a socket that no server looks after, and closes it; the body of `response` is whole. A client that does not
+ * leave is given two seconds.
+ */
+export function endWithResponse(socket: Duplex, response: HttpResponse): void {
+  const { body } = response
+  const bytes = typeof body === 'string' || body instanceof Uint8Array ? Buffer.from(body as string) : Buffer.alloc(0)
+  const headers = { ...response.headers, connection: 'close', 'content-length': String(bytes.length) }
+  // What else it sends goes nowhere: unread, it would reset the connection, and the answer with it.
+  socket.resume()
+  socket.end(Buffer.concat([Buffer.from(headOf(response.status, headers), 'latin1'), bytes]))
+  const timer = setTimeout(() => socket.destroy(), LEAVE_MS)
+  timer.unref()
+  socket.once('close', () => clearTimeout(timer))
+}
+
+/** The head of an answer, to its empty line. */
+export function headOf(status: number, headers: HttpResponse['headers']): string {
+  const lines = Object.entries(headers).flatMap(([name, value]) =>
+    (typeof value === 'string' ? [value] : value).map((one) => `${name}: ${one}\r\n`),
+  )
+  return `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n${lines.join('')}\r\n`
+}
+
+const LEAVE_MS = 2_000

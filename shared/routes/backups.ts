@@ -1,0 +1,103 @@
+import * as z from 'zod'
+import { define } from '../operation.ts'
+import {
+  backupListSchema,
+  backupParams,
+  backupScheduleBodySchema,
+  backupSchema,
+  restoreBackupBodySchema,
+} from '../schemas/backups.ts'
+import { pageQuery, projectOrAllSchema, waitQuery } from '../schemas/common.ts'
+import { volumeParams, volumeSchema } from '../schemas/storage.ts'
+import { operationSchema } from '../schemas/system.ts'
+
+const VOLUME = '/v1/projects/{project}/data/{name}'
+
+/** Backups of data volumes to the configured store, and restores from it. */
+export const backupOperations = {
+  createBackup: define({
+    id: 'createBackup',
+    method: 'POST',
+    path: `${VOLUME}/backups`,
+    summary: 'Back a data volume up as it is now, whoever uses it',
+    permission: 'write',
+    params: volumeParams,
+    query: waitQuery,
+    response: backupSchema,
+    status: 201,
+    laterStatus: 202,
+    laterResponse: operationSchema,
+    errors: ['volume_not_found', 'path_invalid', 'volume_busy', 'storage_full'],
+  }),
+  listBackups: define({
+    id: 'listBackups',
+    method: 'GET',
+    path: `${VOLUME}/backups`,
+    summary: 'List the backups of a data volume, oldest first',
+    permission: 'read',
+    params: volumeParams,
+    query: pageQuery,
+    response: backupListSchema,
+    errors: ['volume_not_found'],
+  }),
+  getBackup: define({
+    id: 'getBackup',
+    method: 'GET',
+    path: `${VOLUME}/backups/{backup}`,
+    summary: 'Get a backup, also of a data volume that is gone',
+    permission: 'read',
+    params: backupParams,
+    response: backupSchema,
+    errors: ['backup_not_found'],
+  }),
+  deleteBackup: define({
+    id: 'deleteBackup',
+    method: 'DELETE',
+    path: `${VOLUME}/backups/{backup}`,
+    summary: 'Delete a backup; its objects stay in the store for as long as another builds on them',
+    permission: 'write',
+    params: backupParams,
+    query: waitQuery,
+    response: null,
+    status: 204,
+    errors: ['backup_not_found'],
+  }),
+  restoreBackup: define({
+    id: 'restoreBackup',
+    method: 'POST',
+    path: `${VOLUME}/backups/{backup}/restore`,
+    summary: 'Restore a backup as a new data volume, or over the volume itself',
+    permission: 'write',
+    params: backupParams,
+    query: waitQuery,
+    body: restoreBackupBodySchema,
+    response: volumeSchema,
+    laterStatus: 202,
+    laterResponse: operationSchema,
+    errors: [
+      ...(['backup_not_found', 'backup_damaged', 'name_taken', 'quota_exceeded', 'storage_full'] as const),
+      ...(['volume_not_found', 'volume_too_small', 'volume_busy', 'volume_in_use', 'box_busy'] as const),
+    ],
+  }),
+  updateBackupSchedule: define({
+    id: 'updateBackupSchedule',
+    method: 'PUT',
+    path: `${VOLUME}/backup-schedule`,
+    summary: 'Back a data volume up every so often, and bound how many backups of that stay',
+    permission: 'write',
+    params: volumeParams,
+    body: backupScheduleBodySchema,
+    response: volumeSchema,
+    errors: ['volume_not_found'],
+  }),
+  listStoredBackups: define({
+    id: 'listStoredBackups',
+    method: 'GET',
+    path: '/v1/projects/{project}/backups',
+    summary: 'List what the backup store holds, also of deleted volumes and of other deployments, oldest first',
+    permission: 'read',
+    params: z.strictObject({ project: projectOrAllSchema }),
+    query: pageQuery,
+    response: backupListSchema,
+  }),
+} as const

@@ -1,0 +1,136 @@
+import * as z from 'zod'
+import { booleanQuery, integerQuery, nameSchema, pageFields, timestampSchema } from './common.ts'
+
+const pathText = z
+  .string()
+  .min(1)
+  .max(16_384)
+  .regex(/^\/[^\0]*$/, 'must be an absolute path')
+  .optional()
+  .meta({ description: 'Absolute path in the box.' })
+const pathBase64 = z
+  .string()
+  .min(1)
+  .max(21_848)
+  .regex(/^[A-Za-z0-9+/_-]+={0,2}$/, 'must be base64')
+  .optional()
+  .meta({ description: 'The path as base64 of its bytes, where it is no UTF-8; instead of the other.' })
+const pathFields = { path: pathText, path_base64: pathBase64 }
+
+const modeSchema = z
+  .string()
+  .regex(/^[0-7]{3,4}$/, 'must be an octal mode such as 0644')
+  .optional()
+  .meta({ description: 'Permission bits, octal.' })
+
+/** The query that names a file: one of `path` and `path_base64`. */
+export const fileQuery = z.strictObject(pathFields)
+
+const snapshotField = {
+  snapshot: nameSchema.optional().meta({ description: 'A snapshot of the box: its files, as they were then.' }),
+}
+
+/** The query of what only reads: of the files as they are, or as a snapshot has them. */
+export const fileReadQuery = z.strictObject({ ...pathFields, ...snapshotField })
+
+/** The query of `DELETE B/files`. */
+export const fileDeleteQuery = z.strictObject({
+  ...pathFields,
+  recursive: booleanQuery(false, 'Whether a directory goes with all that is in it.'),
+})
+
+/** The query of `PUT B/files/write`; JSON may tell the same. */
+export const fileWriteQuery = z.strictObject({
+  ...pathFields,
+  mode: modeSchema,
+  parents: z
+    .enum(['true', 'false', '1', '0'], { error: 'must be true or false' })
+    .optional()
+    .meta({ description: 'Whether missing directories are made.', override: { type: 'boolean' } }),
+})
+
+/** The query of `GET B/files/list`. */
+export const fileListQuery = z.strictObject({
+  ...pathFields,
+  ...snapshotField,
+  recursive: booleanQuery(false, 'Whether directories are gone into, 64 levels deep if `depth` says nothing else.'),
+  depth: integerQuery(1, 64).optional().meta({ description: 'Levels of directories; 1 is the directory alone.' }),
+  max_results: integerQuery(1, 10_000)
+    .default(1000)
+    .meta({ override: { type: 'integer', minimum: 1, maximum: 10_000, default: 1000 } }),
+  continuation_token: z.string().max(32_768).optional().meta({ description: 'From the page before.' }),
+})
+
+/** A file as lstat tells of it. */
+export const fileSchema = z
+  .looseObject({
+    path: z.string().meta({ description: 'In the box, or below the listed directory; U+FFFD for what is no UTF-8.' }),
+    path_base64: z.string().nullable().meta({ description: 'The bytes of the path where it is no UTF-8.' }),
+    type: z.enum(['file', 'directory', 'symlink', 'block', 'character', 'fifo', 'socket']),
+    size_bytes: z.int(),
+    mode: z.string().meta({ description: 'Permission bits, octal, such as 0644.' }),
+    uid: z.int(),
+    gid: z.int(),
+    modified_at: timestampSchema,
+    target: z.string().nullable().meta({ description: 'Where a link leads.' }),
+    etag: z.string(),
+  })
+  .meta({ id: 'File' })
+
+/** A file with what is in it, for `Accept: application/json`. */
+export const fileContentSchema = fileSchema
+  .extend({ content: z.string(), encoding: z.enum(['utf-8', 'base64']) })
+  .meta({ id: 'FileContent' })
+
+/** `GET B/files/list`: entries by the bytes of their names, level by level. */
+export const fileListSchema = z.looseObject({ files: z.array(fileSchema), ...pageFields }).meta({ id: 'FileList' })
+
+/** `PUT B/files/write` as JSON. */
+export const fileWriteBodySchema = z
+  .strictObject({
+    ...pathFields,
+    content: z.string(),
+    encoding: z.enum(['utf-8', 'base64']).optional().meta({ description: 'Of content; utf-8 if left out.' }),
+    mode: modeSchema,
+    parents: z.boolean().optional().meta({ description: 'Whether missing directories are made; false.' }),
+  })
+  .meta({ id: 'FileWrite' })
+
+/** `POST B/files/move`. */
+export const fileMoveBodySchema = z
+  .strictObject({
+    from: pathText,
+    from_base64: pathBase64,
+    to: pathText,
+    to_base64: pathBase64,
+    overwrite: z.boolean().optional().meta({ description: 'Whether what is in the way is replaced; false.' }),
+  })
+  .meta({ id: 'FileMove' })
+
+/** `POST B/files/restore`. */
+export const fileRestoreBodySchema = z.strictObject({ ...pathFields, snapshot: nameSchema }).meta({ id: 'FileRestore' })
+
+/** `POST B/files/mkdir`. */
+export const directoryBodySchema = z
+  .strictObject({
+    ...pathFields,
+    mode: modeSchema,
+    parents: z.boolean().optional().meta({ description: 'Whether missing directories above it are made; false.' }),
+  })
+  .meta({ id: 'DirectoryCreate' })
+
+/** What came of `PUT B/files/archive`. */
+export const unpackReportSchema = z
+  .looseObject({
+    entries: z.int().meta({ description: 'Files, directories and links that were made.' }),
+    refused: z
+      .array(z.looseObject({ path: z.string(), reason: z.string() }))
+      .meta({ description: 'The first 1,000 that were left out, and why.' }),
+    refused_count: z.int(),
+  })
+  .meta({ id: 'UnpackReport' })
+
+/** The path of a box. */
+export const filesParams = z.strictObject({ project: nameSchema, name: nameSchema })
+
+export type FileResource = z.infer<typeof fileSchema>

@@ -1,0 +1,79 @@
+import * as z from 'zod'
+import { idSchema, nameSchema, pageFields, pageQuery, prefixQuery, timestampSchema } from './common.ts'
+
+/** A snapshot of a box's root or of a data volume (api.md §2): all fields are always present. */
+export const snapshotSchema = z
+  .looseObject({
+    id: idSchema,
+    name: nameSchema,
+    project: nameSchema,
+    box: nameSchema.nullable(),
+    volume: nameSchema.nullable(),
+    comment: z.string().nullable(),
+    created_at: timestampSchema,
+    size_bytes: z
+      .int()
+      .nullable()
+      .meta({ description: 'Bytes it refers to, compressed; null until they were counted.' }),
+    unique_bytes: z.int().nullable().meta({ description: 'Of those, what only it has; null in lists.' }),
+    automatic: z.boolean().meta({ description: 'Made by a restore, of what that replaced.' }),
+    data: z
+      .array(z.looseObject({ name: nameSchema, path: z.string(), read_only: z.boolean() }))
+      .meta({ description: 'The data volumes of the box at the same instant.' }),
+  })
+  .meta({ id: 'Snapshot' })
+
+/** `POST D/snapshots`. */
+export const createSnapshotBodySchema = z
+  .strictObject({
+    name: nameSchema.optional().meta({ description: '`v` and the next number if left out.' }),
+    comment: z
+      .string()
+      .max(1024)
+      .regex(/^[^\0]*$/, 'must not hold a NUL character')
+      .optional(),
+  })
+  .meta({ id: 'CreateSnapshot' })
+
+/** `POST D/restore` and `POST B/restore`. */
+export const restoreBodySchema = z.strictObject({ snapshot: nameSchema }).meta({ id: 'Restore' })
+
+/** `GET D/snapshots` and `GET B/snapshots`: oldest first. */
+export const snapshotListSchema = z
+  .looseObject({ snapshots: z.array(snapshotSchema), ...pageFields })
+  .meta({ id: 'SnapshotList' })
+
+/** The query of a list of snapshots. */
+export const snapshotListQuery = pageQuery.extend({ prefix: prefixQuery })
+
+/** The path of one snapshot of a box or data volume. */
+export const snapshotParams = z.strictObject({ project: nameSchema, name: nameSchema, snapshot: nameSchema })
+
+export type Snapshot = z.infer<typeof snapshotSchema>
+export type CreateSnapshotBody = z.infer<typeof createSnapshotBodySchema>
+export type SnapshotListQuery = z.infer<typeof snapshotListQuery>
+
+const includeData = z.boolean().optional()
+
+/** `POST B/snapshots`. */
+export const createBoxSnapshotBodySchema = createSnapshotBodySchema
+  .extend({
+    name: nameSchema
+      .refine((name) => name !== 'live', 'is what `to` of a diff calls the box as it is now')
+      .optional()
+      .meta({ description: '`v` and the next number if left out; not `live`.' }),
+    include_data: includeData.meta({ description: 'Whether its data volumes are taken too; false.' }),
+  })
+  .meta({ id: 'CreateBoxSnapshot' })
+
+/** `POST B/restore`. */
+export const boxRestoreBodySchema = restoreBodySchema
+  .extend({
+    include_data: includeData.meta({
+      description: 'Whether the data volumes that it wrote to are brought back too; as the snapshot has them.',
+    }),
+  })
+  .meta({ id: 'RestoreBox' })
+
+export type CreateBoxSnapshotBody = z.infer<typeof createBoxSnapshotBodySchema>
+export type BoxRestoreBody = z.infer<typeof boxRestoreBodySchema>

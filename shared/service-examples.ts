@@ -1,0 +1,66 @@
+const spec = {
+  command: ['/usr/local/bin/server'],
+  env: {},
+  cwd: null,
+  user: 'app',
+  port: 8080,
+  needs: ['db'],
+  restart: 'always',
+  readiness: { http: '/healthz', interval_seconds: 1, timeout_seconds: 2, threshold: 3 },
+  stop_signal: 'SIGTERM',
+  grace_seconds: 10,
+}
+const service = {
+  name: 'web',
+  box: 'web',
+  project: 'demo',
+  state: 'running',
+  message: null,
+  spec,
+  active: {
+    alive: true,
+    pid: 12,
+    port: 8080,
+    spec,
+    started_at: '2026-11-20T08:15:30.123Z',
+    restarts: 0,
+    health: 'healthy',
+    last_exit: null,
+  },
+  preview: null,
+  active_url: null,
+  preview_url: null,
+  published_domains: [],
+  generation: 1,
+  history: [{ at: '2026-11-20T08:15:30.100Z', what: 'created', by: 'ci', generation: 1 }],
+  tags: {},
+  created_at: '2026-11-20T08:15:30.100Z',
+  updated_at: '2026-11-20T08:15:30.160Z',
+}
+const stopped = {
+  ...service,
+  state: 'stopped',
+  active: { ...service.active, alive: false, pid: null, health: 'unknown' },
+}
+
+/** Those of the operations on services. */
+export const SERVICE_EXAMPLES = {
+  listServices: { response: { services: [service], has_more: false, next_continuation_token: null } },
+  putService: {
+    body: {
+      command: ['/usr/local/bin/server'],
+      user: 'app',
+      port: 8080,
+      needs: ['db'],
+      readiness: { http: '/healthz' },
+    },
+    response: service,
+  },
+  getService: { response: service },
+  deleteService: {},
+  startService: { response: service },
+  stopService: { response: stopped },
+  getServiceLogs: {
+    response: { offset: 0, next_offset: 13, data: 'listening...\n', encoding: 'utf-8', truncated: false },
+  },
+}

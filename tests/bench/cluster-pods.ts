@@ -1,0 +1,76 @@
+import { createInterface } from 'node:readline'
+import { request } from 'undici'
+import type { KubeAccess } from '../../agent/lib/kube-credentials.ts'
+
+/** A pod as the API server tells of it. */
+export interface SeenPod {
+  name: string
+  /** Its containers run, and nobody has deleted it. */
+  isRunning: boolean
+}
+
+/** Pods, followed over one watch that stays open. */
+export interface PodView {
+  /** Resolves as soon as `isSo` holds of the pods; throws, naming `what`, if it does not within two minutes. */
+  until(what: string, isSo: (pods: readonly SeenPod[]) => boolean): Promise<void>
+  close(): void
+}
+
+/** Follows the pods of a namespace that a label selector finds. */
+export async function watchPods(access: KubeAccess, namespace: string, labelSelector: string): Promise<PodView> {
+  const pods = new Map<string, SeenPod>()
+  const waits = new Set<() => void>()
+  const closing = new AbortController()
+  const query = new URLSearchParams({ labelSelector, watch: 'true' }).toString()
+  const { statusCode, body } = await request(`${access.server}/api/v1/namespaces/${namespace}/pods?${query}`, {
+    dispatcher: access.dispatcher,
+    headers: access.headers,
+    signal: closing.signal,
+    bodyTimeout: 0,
+  })
+  if (statusCode !== 200) throw new Error(`watch of ${namespace}: ${statusCode} ${await body.text()}`)
+  const follow = async (): Promise<void> => {
+    for await (const line of createInterface({ input: body })) {
+      const { type, object } = JSON.parse(line) as PodEvent
+      const name = object.metadata.name
+      if (type === 'DELETED') pods.delete(name)
+      else pods.set(name, { name, isRunning: isRunning(object) })
+      for (const look of [...waits]) look()
+    }
+  }
+  // Without a version it begins with the pods that are there. Who waits when it breaks off runs into the deadline.
+  void follow().catch(() => undefined)
+  return {
+    until: async (what, isSo) => {
+      const { promise, resolve, reject } = Promise.withResolvers<void>()
+      const look = (): void => {
+        if (isSo([...pods.values()])) resolve()
+      }
+      const timer = setTimeout(() => reject(new Error(`${what}: not within ${DEADLINE_MS / 1000} s`)), DEADLINE_MS)
+      waits.add(look)
+      look()
+      await promise.finally(() => {
+        waits.delete(look)
+        clearTimeout(timer)
+      })
+    },
+    close: () => closing.abort(),
+  }
+}
+
+interface PodEvent {
+  type: string
+  object: Pod
+}
+
+interface Pod {
+  metadata: { name: string; deletionTimestamp?: string }
+  status?: { containerStatuses?: { state?: { running?: object } }[] }
+}
+
+function isRunning({ metadata, status }: Pod): boolean {
+  const states = (status?.containerStatuses ?? []).map(({ state }) => state?.running !== undefined)
+  return metadata.deletionTimestamp === undefined && states.length > 0 && states.every(Boolean)
+}
+
+const DEADLINE_MS = 120_000

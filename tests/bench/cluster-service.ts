@@ -1,0 +1,66 @@
+import { hostname } from 'node:os'
+import type { KubeAccess } from '../../agent/lib/kube-credentials.ts'
+import { type Client, createClient } from '../helpers/client.ts'
+import { startService, type TestService } from '../helpers/service.ts'
+import { instanceOf } from '../helpers/world.ts'
+import { type PodView, watchPods } from './cluster-pods.ts'
+import { boxPath } from './context.ts'
+import type { KubePeer } from './kube-peer.ts'
+
+/** What the sections of the cluster have in common. */
+export interface ClusterBench {
+  /** Of the cluster's admin. */
+  admin: KubeAccess
+  /** Of the agent's own account. */
+  agentKubeconfig: string
+  peer: KubePeer
+}
+
+/** A service whose boxes are pods, and what the cluster says of these. */
+export interface ClusterService {
+  service: TestService
+  client: Client
+  /** All pods of this service. */
+  pods: PodView
+  close(): Promise<void>
+}
+
+/** Starts an agent with the rights of its account, and a front. */
+export async function startClusterService(
+  { admin, agentKubeconfig }: ClusterBench,
+  settings: Record<string, string> = {},
+): Promise<ClusterService> {
+  const service = await startService({
+    settings: {
+      BOXYARD_RUNTIME: 'kubernetes',
+      BOXYARD_KUBECONFIG: agentKubeconfig,
+      BOXYARD_NODE: hostname().toLowerCase(),
+      BOXYARD_POOL_GB: '2',
+      ...settings,
+    },
+  })
+  const pods = await watchPods(admin, 'boxyard', `boxyard.dev/instance=${instanceOf(service)}`)
+  return {
+    service,
+    client: createClient(
+      () => service.url,
+      () => service.adminToken,
+    ),
+    pods,
+    close: async () => {
+      pods.close()
+      await service.close()
+    },
+  }
+}
+
+/** Runs `true` in a box and waits for its exit code. */
+export async function execTrue(client: Client, name: string): Promise<void> {
+  const { body, text } = await client.post(`${boxPath(name)}/exec`, { command: ['true'] })
+  if (body.exit_code !== 0) throw new Error(`exec in ${name}: ${text}`)
+}
+
+/** No pod of this service is left. */
+export function untilNoPods({ pods }: ClusterService): Promise<void> {
+  return pods.until('the pods of deleted boxes are gone', (all) => all.length === 0)
+}

@@ -1,0 +1,126 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import type { V1Pod } from '@kubernetes/client-node'
+import { createKubeClusterFacts } from '../../agent/drivers/cluster-facts-kube.ts'
+import { type KubeApi, openKubeApi } from '../../agent/lib/kube-api.ts'
+import { parseQuantity } from '../../agent/lib/kube-quantities.ts'
+import type { PodWatch } from '../../agent/lib/kube-watch.ts'
+import type { ClusterFacts, ClusterReport } from '../../agent/ports/cluster-facts.ts'
+import { type CuttableLine, openCuttableLine } from '../helpers/cuttable-line.ts'
+import { createKubeAccount, type KubeAccount } from '../helpers/kube-account.ts'
+import { kubectl, succeed } from '../helpers/kubectl.ts'
+import { silentLogger } from '../helpers/silent-logger.ts'
+
+let account: KubeAccount
+let line: CuttableLine
+let api: KubeApi
+let pods: PodWatch
+let facts: ClusterFacts
+
+beforeAll(async () => {
+  account = createKubeAccount('facts')
+  const { hostname, port } = account.server
+  line = await openCuttableLine(hostname, Number(port || 443))
+  account.write({ server: `https://127.0.0.1:${line.port}` })
+  const { kubeconfig, namespace } = account
+  const watchWaitMs = { min: 100, max: 1_000 }
+  api = await openKubeApi({ kubeconfig, namespace, logger: silentLogger, now: Date.now, watchWaitMs })
+  pods = api.pods.watch('app=box')
+  await pods.start()
+  facts = createKubeClusterFacts({ api, pods, now: Date.now })
+})
+
+afterAll(async () => {
+  api.close()
+  await line.close()
+  account.close()
+})
+
+const create = (name: string, container: { image?: string; cpu?: string }): Promise<V1Pod> =>
+  api.pods.create({
+    metadata: { name, labels: { app: 'box' } },
+    spec: {
+      automountServiceAccountToken: false,
+      restartPolicy: 'Never',
+      containers: [
+        {
+          name: 'box',
+          image: container.image ?? 'registry.k8s.io/pause:3.10',
+          imagePullPolicy: container.image ? 'Never' : 'IfNotPresent',
+          resources: { requests: { cpu: container.cpu ?? '10m' } },
+        },
+      ],
+    },
+  })
+
+const reportWhen = async (isSo: (report: ClusterReport) => boolean): Promise<ClusterReport> => {
+  for (const endsAt = performance.now() + 25_000; performance.now() < endsAt; await delay(100)) {
+    const report = await facts.report()
+    if (isSo(report)) return report
+  }
+  throw new Error(`It did not come to that: ${JSON.stringify(await facts.report())}`)
+}
+
+const told = ({ problems }: ClusterReport, code: string) => problems.find((problem) => problem.code === code)
+
+test("the figures of the nodes are the cluster's own, and running pods are counted where they run", async () => {
+  const { items } = JSON.parse(succeed(kubectl('get', 'nodes', '-o', 'json')).stdout)
+  const before = await facts.report()
+  expect(before.namespace).toBe(account.namespace)
+  expect(before.nodes.map(({ name }) => name)).toEqual(items.map(({ metadata }: any) => metadata.name))
+  for (const [index, { status }] of items.entries()) {
+    expect(before.nodes[index]).toMatchObject({
+      cpu_allocatable: parseQuantity(status.allocatable.cpu),
+      cpu_capacity: parseQuantity(status.capacity.cpu),
+      memory_allocatable_bytes: parseQuantity(status.allocatable.memory),
+      memory_capacity_bytes: parseQuantity(status.capacity.memory),
+      pods_allocatable: Number(status.allocatable.pods),
+      pods_capacity: Number(status.capacity.pods),
+      pods_running: 0,
+      ready: true,
+    })
+  }
+  expect(before.problems).toEqual([])
+  await create('runs', {})
+  const counted = await reportWhen(({ nodes }) => nodes.some(({ pods_running }) => pods_running === 1))
+  expect(counted.nodes.find(({ pods_running }) => pods_running === 1)?.name).toBe(
+    (await api.pods.get('runs'))?.spec?.nodeName,
+  )
+}, 60_000)
+
+test('what keeps pods from running is told with the words of the cluster, until it is mended', async () => {
+  await create('too-large', { cpu: '1000' })
+  await create('no-image', { image: 'boxyard.test/none:1' })
+  const image = await reportWhen((report) => told(report, 'kubernetes_image') !== undefined)
+  expect(told(image, 'kubernetes_image')?.evidence).toMatch(
+    /ErrImageNeverPull: .*boxyard\.test\/none:1.*\(1 box: no-image\)$/,
+  )
+  expect(told(image, 'kubernetes_unschedulable')).toBeUndefined()
+  const large = await reportWhen((report) => told(report, 'kubernetes_unschedulable') !== undefined)
+  expect(told(large, 'kubernetes_unschedulable')?.evidence).toMatch(/Insufficient cpu.*\(1 box: too-large\)$/)
+  for (const name of ['too-large', 'no-image']) await api.pods.delete(name, { graceSeconds: 0 })
+  const gone = await reportWhen((report) => told(report, 'kubernetes_unschedulable') === undefined)
+  // The next pod would have the same: only one that runs shows that it would not.
+  expect(gone.problems.map(({ code }) => code)).toEqual(['kubernetes_image'])
+  await create('has-image', {})
+  await reportWhen(({ problems }) => problems.length === 0)
+  await api.pods.delete('has-image', { graceSeconds: 0 })
+  await reportWhen(({ nodes }) => nodes.some(({ pods_running }) => pods_running === 1))
+}, 60_000)
+
+test.each(['refuse', 'hang'] as const)(
+  'without its API server (%s) the report has no figures, and comes at once',
+  async (how) => {
+    await line.cut(how)
+    await delay(2_100)
+    const startedAt = performance.now()
+    const report = await facts.report()
+    expect(performance.now() - startedAt).toBeLessThan(2_500)
+    expect(report.nodes).toEqual([])
+    expect(report.problems.map(({ code }) => code)).toEqual(['kubernetes_unreachable'])
+    await line.mend()
+    const mended = await reportWhen(({ nodes, problems }) => nodes.length > 0 && problems.length === 0)
+    expect(mended.nodes.some(({ pods_running }) => pods_running === 1)).toBe(true)
+  },
+  60_000,
+)

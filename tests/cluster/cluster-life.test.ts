@@ -1,0 +1,56 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterEach, expect, test } from '@jest/globals'
+import { clusterPaths } from '../../infra/cluster/cluster-record.ts'
+import { startCluster } from '../../infra/cluster/cluster-start.ts'
+import { stopCluster } from '../../infra/cluster/cluster-stop.ts'
+import { findPart, startPart, stopPart } from '../../infra/cluster/part-process.ts'
+import { PARTS } from '../../infra/cluster/part-table.ts'
+import { busyboxPod } from '../helpers/busybox-pod.ts'
+import { findHostTraces } from '../helpers/host-traces.ts'
+import { kubectl, kubectlWith, succeed } from '../helpers/kubectl.ts'
+
+// The clusters of these tests run beside the one of the whole suite.
+
+const name = `life-${process.pid}`
+
+afterEach(async () => {
+  await stopCluster(name)
+})
+
+test('pods outlive the death of every part, and the cluster leaves nothing behind', async () => {
+  const before = findHostTraces(name)
+  const kubeconfig = await startCluster(name, () => undefined)
+  const here = `--kubeconfig=${kubeconfig}`
+  succeed(kubectlWith(busyboxPod('one'), here, 'create', '-f', '-'))
+  succeed(kubectl(here, 'wait', 'pod/one', '--for=condition=Ready', '--timeout=25s'))
+  expect(findHostTraces(name)).not.toEqual(before)
+  for (const part of PARTS) {
+    await stopPart(name, part, 'SIGKILL')
+    expect(findPart(name, part)).toBe(null)
+    await startPart(name, part)
+  }
+  expect(await startCluster(name, () => undefined)).toBe(kubeconfig)
+  expect(succeed(kubectl(here, 'exec', 'one', '--', 'echo', 'alive')).stdout).toBe('alive\n')
+  const restarts = 'jsonpath={.status.containerStatuses[0].restartCount}'
+  expect(succeed(kubectl(here, 'get', 'pod', 'one', '-o', restarts)).stdout).toBe('0')
+  for (const part of ['kubelet', 'containerd'] as const) await stopPart(name, part, 'SIGKILL')
+  expect(await stopCluster(name)).toBe(true)
+  expect(findHostTraces(name)).toEqual(before)
+}, 120_000)
+
+test('a start that is cut off leaves nothing once the cluster is taken down', async () => {
+  const before = findHostTraces(name)
+  const starting = spawn(process.execPath, ['infra/cluster-up.ts', name], { stdio: 'ignore' })
+  const ended = once(starting, 'exit')
+  while (!existsSync(join(clusterPaths(name).run, 'kubelet.json')) && starting.exitCode === null) await sleep(20)
+  starting.kill('SIGKILL')
+  await ended
+  expect(findHostTraces(name)).not.toEqual(before)
+  expect(await stopCluster(name)).toBe(true)
+  expect(findHostTraces(name)).toEqual(before)
+  expect(await stopCluster(name)).toBe(false)
+}, 60_000)

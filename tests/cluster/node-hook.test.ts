@@ -1,0 +1,238 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
+import { clusterOfTests } from '../helpers/cluster-of-tests.ts'
+import { kubectlWith, succeed } from '../helpers/kubectl.ts'
+import { type BoxSeen, pidsOfBox, startWeather, until, type Weather } from '../helpers/weather.ts'
+import { instanceOf } from '../helpers/world.ts'
+
+const BUSYBOX = 'boxyard.test/busybox:1'
+const NO_BOX = 'this pod is no box that is being started'
+
+describe('the root of a box', () => {
+  let weather: Weather
+  let victim: BoxSeen
+  let instance = ''
+  let before: number[] = []
+  const home = mkdtempSync(join(tmpdir(), 'boxyard-hook-'))
+
+  beforeAll(async () => {
+    weather = await startWeather()
+    instance = instanceOf(weather.service)
+    victim = await weather.createBox('victim')
+    await weather.run('victim', 'echo secret >/root/secret; sync')
+    before = pidsOfBox(weather, victim)
+  }, 60_000)
+
+  // Whatever is tried, the box goes on and stays alone in its root.
+  afterEach(async () => {
+    expect(pidsOfBox(weather, victim)).toEqual(before)
+    expect(await weather.run('victim', 'cat /root/secret; hostname')).toBe('secret\nvictim\n')
+    expect((await weather.getBox('victim')).status).toBe('running')
+  })
+
+  afterAll(async () => {
+    rmSync(home, { recursive: true })
+    await weather.close()
+  }, 60_000)
+
+  describe('is not for a pod that a thief of the token of the agent makes', () => {
+    const thief = `--kubeconfig=${clusterOfTests().kubeconfig}`
+    const nameOf = (what: string): string => `thief-${what}-${instance}`
+    const REFUSED: [string, () => PodChanges, RegExp][] = [
+      ['plain', () => ({}), new RegExp(NO_BOX)],
+      ['twin', () => ({ labels: labelsOf(weather, 'victim') }), new RegExp(NO_BOX)],
+      ['second', () => ({ containers: ['other', 'box'] }), new RegExp(NO_BOX)],
+      ['init', () => ({ initContainers: ['box'], containers: ['other'] }), new RegExp(NO_BOX)],
+      ['absent', () => ({ annotations: markOf('zzzzzzzz') }), /zzzzzzzz does not listen on this node/],
+    ]
+    const OF_THEIR_IMAGE: [string, PodChanges][] = [
+      ['other', { containers: ['other'] }],
+      ['unmarked', { annotations: {} }],
+      ['misspelt', { annotations: markOf('../../etc') }],
+    ]
+
+    beforeAll(() => {
+      const changes = new Map<string, PodChanges>(REFUSED.map(([what, make]) => [what, make()]))
+      for (const [what, each] of OF_THEIR_IMAGE)
+        changes.set(what, { labels: labelsOf(weather, 'victim'), image: BUSYBOX, ...each })
+      for (const [what, each] of changes) {
+        const pod = stolenPod(nameOf(what), { annotations: markOf(instance), ...each })
+        succeed(kubectlWith(JSON.stringify(pod), thief, 'create', '-n', 'boxyard', '-f', '-'))
+      }
+    })
+
+    afterAll(() => {
+      const names = [...REFUSED, ...OF_THEIR_IMAGE].map(([what]) => nameOf(what))
+      weather.kubectl('delete', 'pod', ...names, '--grace-period=0', '--force', '--ignore-not-found')
+    })
+
+    test.each(REFUSED)(
+      '%s',
+      async (what, _, reason) => {
+        const events = ['get', 'events', '--field-selector', `involvedObject.name=${nameOf(what)}`]
+        const told = (): string => weather.kubectl(...events, '-o', 'jsonpath={..message}')
+        let last = ''
+        const isTold = (): boolean => reason.test((last = told()))
+        await until(isTold, 'the node tells why it makes no container').catch((error: unknown) => {
+          throw new Error(`It told: ${last}; ${weather.kubectl('describe', 'pod', nameOf(what))}`, { cause: error })
+        })
+        const started = 'jsonpath={.status.containerStatuses[?(@.name=="box")].started}'
+        expect(weather.kubectl('get', 'pod', nameOf(what), '-o', started)).not.toContain('true')
+      },
+      90_000,
+    )
+
+    test.each(OF_THEIR_IMAGE)('%s, whose container is one of its image like any other', async (what) => {
+      const phase = (): string => weather.kubectl('get', 'pod', nameOf(what), '-o', 'jsonpath={.status.phase}')
+      await until(() => phase() === 'Running', 'the container runs')
+      const look = 'ls / /root; grep " / / " /proc/self/mountinfo; grep Cap /proc/self/status'
+      const seen = weather.kubectl('exec', nameOf(what), '--', 'sh', '-c', look)
+      expect(seen).not.toMatch(/secret|btrfs|sub_/)
+      expect(seen).toContain('CapBnd:\t0000000000000000')
+    })
+  })
+
+  test("is not for a container that is added to the box's pod, which does the box no harm", async () => {
+    const { name } = weather.podOf('victim')
+    const custom = join(home, 'custom.json')
+    writeFileSync(custom, '{"securityContext":{"runAsUser":1000}}')
+    const debug = [
+      'debug',
+      name,
+      `--image=${BUSYBOX}`,
+      '--profile=restricted',
+      `--custom=${custom}`,
+      '--container=look',
+    ]
+    weather.kubectl(...debug, '--', 'sh', '-c', 'ls / /root; grep " / / " /proc/self/mountinfo; sleep 600')
+    const state = 'jsonpath={.status.ephemeralContainerStatuses[0].state}'
+    await until(() => weather.kubectl('get', 'pod', name, '-o', state).includes('running'), 'it runs')
+    await until(() => weather.kubectl('logs', name, '-c', 'look') !== '', 'it has looked')
+    expect(weather.kubectl('logs', name, '-c', 'look')).not.toMatch(/secret|btrfs|sub_/)
+    expect(await weather.run('victim', 'ps | grep -c "sleep 60[0]" || true')).toBe('0\n')
+    await weather.client.put(`${weather.boxes}/victim`, { config: { ram_mb: 80 } })
+    const begun = performance.now()
+    for (const act of ['stop', 'resume'])
+      expect((await weather.client.post(`${weather.boxes}/victim/${act}`)).status).toBe(200)
+    expect(performance.now() - begun).toBeLessThan(20_000)
+    await until(() => !weather.pods().some((pod) => pod.name === name), 'its pod is gone')
+    before = pidsOfBox(weather, victim)
+  })
+
+  describe('is not for whoever asks the agent past containerd, though root on the node', () => {
+    /** What the agent says of a bundle with that configuration. */
+    const ask = async (config: string): Promise<string> => {
+      const bundle = mkdtempSync(join(home, 'b'))
+      writeFileSync(join(bundle, 'config.json'), config)
+      execFileSync('mkfifo', [join(bundle, 'boxyard-answer')])
+      writeFileSync(`/run/boxyard/${instance}/node.fifo`, `prepare ${process.pid} ${bundle}\n`)
+      const reply = await readFile(join(bundle, 'boxyard-answer'), 'utf8')
+      expect(readFileSync(join(bundle, 'config.json'), 'utf8')).toBe(config)
+      return reply.trim()
+    }
+    /** That of the box's own container, with other annotations. */
+    const config = (annotations: Record<string, string> = {}): string => {
+      const id = weather.kubectl('get', 'pod', weather.podOf('victim').name, '-o', 'jsonpath={..containerID}')
+      const bundle = findBundle(id.replace('containerd://', ''))
+      const given = JSON.parse(readFileSync(join(bundle, 'config.json'), 'utf8'))
+      return JSON.stringify({ ...given, annotations: { ...given.annotations, ...annotations } })
+    }
+
+    test.each<[string, Record<string, string>, string]>([
+      ['once more for a box that runs', {}, NO_BOX],
+      ['for a pod that nobody knows', { 'io.kubernetes.cri.sandbox-uid': 'nobody' }, NO_BOX],
+      [
+        'for a pod without a uid',
+        { 'io.kubernetes.cri.sandbox-uid': '' },
+        'config.json: annotations.io.kubernetes.cri',
+      ],
+      ['for another kind of container', { 'io.kubernetes.cri.container-type': 'sandbox' }, 'config.json: annotations'],
+    ])('%s', async (_, annotations, reason) => {
+      expect(await ask(config(annotations))).toContain(reason)
+    })
+
+    test.each(['', 'null', '[]', '{"annotations":', '{}', '{"annotations":{"a":1}}'])(
+      'by a configuration that is none: %s',
+      async (text) => {
+        expect(await ask(text)).toMatch(/JSON|config\.json/)
+      },
+    )
+
+    test('by telling of an init that is not its own', async () => {
+      for (const pid of [1, process.pid, before[0]])
+        writeFileSync(`/run/boxyard/${instance}/node.fifo`, `created ${pid} ${home}\n`)
+      expect(await ask(config())).toContain(NO_BOX)
+    })
+  })
+
+  test.each(['cold', 'full'])('is kept for the box itself, also where its disk is %s', async (name) => {
+    const box = await weather.createBox(name, { config: { storage_gb: 0.125, ram_mb: 64 } })
+    if (name === 'full') await weather.run(name, 'dd if=/dev/zero of=/var/x bs=64k 2>/dev/null || true')
+    for (const act of ['stop', 'resume']) {
+      const { status, text } = await weather.client.post(`${weather.boxes}/${name}/${act}`)
+      expect([act, status, text]).toEqual([act, 200, expect.any(String)])
+    }
+    expect(await weather.run(name, 'hostname; cat /etc/hostname')).toBe(`${name}\n${name}\n`)
+    expect(pidsOfBox(weather, box).length).toBeGreaterThan(0)
+    expect((await weather.client.delete(`${weather.boxes}/${name}`)).status).toBe(204)
+  })
+})
+
+interface PodChanges {
+  labels?: Record<string, string>
+  annotations?: Record<string, string>
+  image?: string
+  containers?: string[]
+  initContainers?: string[]
+}
+
+function markOf(instanceId: string): Record<string, string> {
+  return { 'boxyard.dev/instance': instanceId }
+}
+
+function labelsOf(weather: Weather, box: string): Record<string, string> {
+  return JSON.parse(weather.kubectl('get', 'pod', weather.podOf(box).name, '-o', 'jsonpath={.metadata.labels}'))
+}
+
+/** One that admission lets the agent make. */
+function stolenPod(name: string, changes: PodChanges): object {
+  const { labels = {}, annotations = {}, image = clusterOfTests().image } = changes
+  const limits = { cpu: '100m', memory: '32Mi' }
+  const fill = (name: string): object => ({
+    name,
+    image,
+    ...(image === BUSYBOX ? { command: ['sleep', '600'] } : {}),
+    resources: { requests: limits, limits },
+    securityContext: {
+      allowPrivilegeEscalation: false,
+      capabilities: { drop: ['ALL'] },
+      seccompProfile: { type: 'RuntimeDefault' },
+    },
+  })
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, labels: { 'app.kubernetes.io/managed-by': 'boxyard', ...labels }, annotations },
+    spec: {
+      runtimeClassName: 'boxyard',
+      hostUsers: false,
+      restartPolicy: 'Never',
+      terminationGracePeriodSeconds: 1,
+      automountServiceAccountToken: false,
+      containers: (changes.containers ?? ['box']).map(fill),
+      initContainers: (changes.initContainers ?? []).map(fill),
+    },
+  }
+}
+
+/** Where containerd keeps what runc was given. */
+function findBundle(containerId: string): string {
+  const found = execFileSync('find', ['/run', '-type', 'd', '-name', containerId, '-path', '*runtime.v2.task*'], {
+    encoding: 'utf8',
+  })
+  return found.trim().split('\n')[0] ?? ''
+}

@@ -1,0 +1,171 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { clusterPaths } from '../../infra/cluster/cluster-record.ts'
+import { startPart, stopPart } from '../../infra/cluster/part-process.ts'
+import { type CuttableLine, openCuttableLine } from '../helpers/cuttable-line.ts'
+import { kubectlWith, succeed } from '../helpers/kubectl.ts'
+import { until } from '../helpers/weather.ts'
+import { startWeatherCluster, type WeatherCluster } from '../helpers/weather-cluster.ts'
+
+// The agent's way to the API server: connections that drop, a history that is gone, credentials and verbs taken away.
+
+let weather: WeatherCluster
+let line: CuttableLine
+
+beforeAll(async () => {
+  weather = await startWeatherCluster()
+  line = await openCuttableLine('127.0.0.1', weather.record.ports.apiServer)
+  weather.writeAgentKubeconfig({ port: line.port })
+  await weather.service.restart()
+  await weather.createBox('steady')
+}, 120_000)
+
+afterAll(async () => {
+  weather?.writeAgentKubeconfig({})
+  await line?.close()
+  await weather?.close()
+}, 120_000)
+
+const create = (name: string) => weather.client.post(weather.boxes, { name })
+
+/** What a create is refused with; nothing is left of it. */
+async function untilRefused(detail: string): Promise<void> {
+  await until(async () => {
+    const { status, body } = await create('refused')
+    if (status === 201 || status === 202) await weather.client.delete(`${weather.boxes}/refused`)
+    return status === 503 && body.code === 'runtime_unavailable' && body.detail === detail
+  }, detail)
+  expect((await weather.client.get(`${weather.boxes}/refused`)).status).toBe(404)
+  expect(await weather.run('steady', 'echo here')).toBe('here\n')
+}
+
+async function untilFault(code: string, evidence: string): Promise<void> {
+  const read = async () => {
+    const { body } = await weather.client.get('/healthz')
+    return body.errors.find((fault: { code: string }) => fault.code === code)
+  }
+  const fault = await until(read, `health tells ${code}`)
+  expect(fault.evidence).toContain(evidence)
+  expect(fault.remedy).toMatch(/./)
+}
+
+async function untilWell(name: string): Promise<void> {
+  await until(async () => (await create(name)).status === 201, 'a box is made again')
+  await until(async () => (await weather.faults()).length === 0, 'health is well')
+  await weather.untilAgreed()
+}
+
+describe('the watch of pods', () => {
+  test('that is dropped while boxes are made misses none', async () => {
+    const names = ['a', 'b', 'c', 'd', 'e']
+    const dropping = setInterval(() => line.drop(), 150)
+    try {
+      const config = { cpus: 0.5, ram_mb: 64 }
+      await Promise.all(names.map((name) => weather.client.post(weather.boxes, { name, config })))
+      // A create whose calls were all cut off answers before its box runs: it is tried again meanwhile.
+      for (const name of names)
+        await until(async () => (await weather.getBox(name)).status === 'running', `${name} runs`)
+      await Promise.all(names.map((name) => weather.client.post(`${weather.boxes}/${name}/stop`)))
+      await Promise.all(names.map((name) => weather.client.delete(`${weather.boxes}/${name}`)))
+    } finally {
+      clearInterval(dropping)
+    }
+    await weather.untilAgreed()
+    expect(await weather.run('steady', 'echo here')).toBe('here\n')
+  }, 120_000)
+
+  test('begins anew when the server has forgotten where it was', async () => {
+    const { name: before } = weather.podOf('steady')
+    const logged = weather.service.logs.length
+    line.freeze()
+    weather.kubectl('delete', 'pod', before, '--force', '--grace-period=0')
+    await compact(weather.record.ports.etcd)
+    // What it remembers itself goes with its process.
+    await stopPart(weather.name, 'kube-apiserver', 'SIGKILL')
+    await startPart(weather.name, 'kube-apiserver')
+    await line.mend()
+    await until(
+      () => weather.pods().some(({ box, name, phase }) => box === 'steady' && name !== before && phase === 'Running'),
+      'the box is back',
+    )
+    await untilWell('after-compaction')
+    // It was told so, and asked for the whole at once: nothing stood still.
+    expect(weather.service.logs.slice(logged).filter((text) => text.includes('cannot be followed'))).toEqual([])
+  }, 120_000)
+})
+
+describe('what an account may', () => {
+  test('credentials that end are told of, and mended by others', async () => {
+    const secret = makeToken('short-lived')
+    const token = await until(
+      () => weather.kubectl('get', 'secret', 'short-lived', '-n', SYSTEM, '-o', 'jsonpath={.data.token}'),
+      'the token is made',
+    )
+    weather.writeAgentKubeconfig({ port: line.port, token: Buffer.from(token, 'base64').toString() })
+    await untilWell('with-token')
+    secret.remove()
+    const detail = "The cluster does not accept the agent's credentials; they may have expired."
+    await untilRefused(detail)
+    await untilFault('kubernetes_credentials', 'does not accept')
+    weather.writeAgentKubeconfig({ port: line.port })
+    await untilWell('with-another')
+  }, 120_000)
+
+  test('a verb that is withdrawn is named, and all heals when it is given again', async () => {
+    setVerbs(['get', 'list', 'watch', 'delete', 'patch'])
+    await untilRefused('The agent may not create pods in namespace "boxyard": give its ServiceAccount the verb.')
+    await untilFault('kubernetes_forbidden', 'The agent may not create pods in namespace "boxyard".')
+    applyManifests()
+    await untilWell('with-verb')
+  }, 120_000)
+
+  test('without a right at all the view of the pods is not trusted', async () => {
+    weather.kubectl('delete', 'rolebinding', 'boxyard-agent')
+    line.drop()
+    await until(
+      async () =>
+        /The agent may not (watch|list) pods in namespace "boxyard"/.test((await create('refused')).body.detail),
+      'it is refused',
+    )
+    await untilFault('kubernetes_forbidden', 'pods in namespace "boxyard".')
+    expect((await weather.client.post(`${weather.boxes}/steady/stop`)).status).toBe(503)
+    expect(await weather.run('steady', 'echo here')).toBe('here\n')
+    applyManifests()
+    await untilWell('with-all')
+  }, 120_000)
+})
+
+/** A token that holds until its secret is gone. */
+function makeToken(name: string): { remove(): void } {
+  const annotations = { 'kubernetes.io/service-account.name': 'boxyard-agent' }
+  const metadata = { name, namespace: SYSTEM, annotations }
+  const secret = { apiVersion: 'v1', kind: 'Secret', type: 'kubernetes.io/service-account-token', metadata }
+  asAdmin(JSON.stringify(secret), 'create', '-f', '-')
+  return { remove: () => void weather.kubectl('delete', 'secret', name, '-n', SYSTEM) }
+}
+
+/** What the agent may do with pods. */
+function setVerbs(verbs: readonly string[]): void {
+  const patch = [{ op: 'replace', path: '/rules/0/verbs', value: verbs }]
+  weather.kubectl('patch', 'role', 'boxyard-agent', '--type=json', `--patch=${JSON.stringify(patch)}`)
+}
+
+function applyManifests(): void {
+  asAdmin('', 'apply', '--kustomize', 'infra/kubernetes')
+}
+
+function asAdmin(input: string, ...args: string[]): void {
+  succeed(kubectlWith(input, `--kubeconfig=${clusterPaths(weather.name).adminKubeconfig}`, ...args))
+}
+
+/** Lets etcd forget all versions before the one that is. */
+async function compact(port: number): Promise<void> {
+  const ask = async (path: string, body: object): Promise<any> => {
+    const answer = await fetch(`http://127.0.0.1:${port}/v3/kv/${path}`, { method: 'POST', body: JSON.stringify(body) })
+    if (!answer.ok) throw new Error(await answer.text())
+    return answer.json()
+  }
+  const { header } = await ask('range', { key: Buffer.from('none').toString('base64') })
+  await ask('compaction', { revision: header.revision, physical: true })
+}
+
+const SYSTEM = 'boxyard-system'

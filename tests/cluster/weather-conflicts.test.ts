@@ -1,0 +1,84 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { startWeather, until, type Weather } from '../helpers/weather.ts'
+import { limitsOf } from '../helpers/world.ts'
+
+let weather: Weather
+
+beforeAll(async () => {
+  weather = await startWeather()
+}, 60_000)
+
+afterAll(async () => {
+  await weather?.close()
+}, 60_000)
+
+const put = (cpus: number, ramMb: number) =>
+  weather.client.put(`${weather.boxes}/contested?wait_seconds=25`, { config: { cpus, ram_mb: ramMb } })
+
+/** The limits of the box as everybody tells them. */
+async function seen() {
+  const { id, config } = await weather.getBox('contested')
+  const { limits } = weather.podOf('contested')
+  const { cpus, ramMb } = limitsOf(weather.service, id)
+  return { record: { cpus: config.cpus, ramMb: config.ram_mb }, kernel: { cpus, ramMb }, limits }
+}
+
+const agreed = (cpus: number, ramMb: number) => ({
+  ...{ record: { cpus, ramMb }, kernel: { cpus, ramMb } },
+  limits: { cpu: `${cpus * 1000}m`, memory: `${ramMb}Mi` },
+})
+
+async function untilAgreed(cpus: number, ramMb: number): Promise<void> {
+  const wanted = JSON.stringify(agreed(cpus, ramMb))
+  await until(async () => JSON.stringify(await seen()) === wanted, wanted, 20_000).catch(async (error: unknown) => {
+    throw new Error(`${String(error)}: ${JSON.stringify(await seen())}`)
+  })
+}
+
+test('limits that change to and fro are those that were asked for last, for the kernel and the cluster', async () => {
+  await weather.createBox('contested', { config: { cpus: 0.5, ram_mb: 64, storage_gb: 1 } })
+  for (const [cpus, ramMb] of [
+    [0.6, 80],
+    [0.5, 64],
+    [0.7, 96],
+    [0.5, 64],
+  ] as const) {
+    expect((await put(cpus, ramMb)).status).toBe(200)
+  }
+  await untilAgreed(0.5, 64)
+}, 60_000)
+
+test('twenty changes at once, while others change the pod, all succeed', async () => {
+  const { name } = weather.podOf('contested')
+  const others = changeInLoop(name)
+  const changes = Array.from({ length: 20 }, (_, index) => put(0.3 + index / 20, 64 + 8 * (index % 5)))
+  const answers = await Promise.all(changes)
+  await others.stop()
+  expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200))
+  const { config } = await weather.getBox('contested')
+  expect(answers.map(({ body }) => body.config)).toContainEqual(config)
+  expect((await put(0.4, 128)).status).toBe(200)
+  await untilAgreed(0.4, 128)
+  const restarts = 'jsonpath={.metadata.labels.storm} {.status.containerStatuses[0].restartCount}'
+  expect(weather.kubectl('get', 'pod', name, '-o', restarts)).toMatch(/^\d+ 0$/)
+  expect(weather.podOf('contested').name).toBe(name)
+}, 90_000)
+
+/** Another client, which labels the pod and changes its requests, again and again. */
+function changeInLoop(pod: string): { stop(): Promise<void> } {
+  const kubectl = process.env['BOXYARD_TEST_KUBECTL'] ?? 'kubectl'
+  const script = `i=0; while :; do i=$((i+1))
+    "$1" label pod -n boxyard "$2" --overwrite storm=$i
+    "$1" patch pod -n boxyard "$2" --subresource=resize --patch '{"spec":{"containers":[{"name":"box","resources":{"requests":{"cpu":"'$((5 + i % 3))'m"}}}]}}'
+  done`
+  const child = spawn('sh', ['-c', script, 'sh', kubectl, pod], { stdio: 'ignore' })
+  const ended = once(child, 'exit')
+  return {
+    stop: async () => {
+      child.kill('SIGKILL')
+      await ended
+    },
+  }
+}

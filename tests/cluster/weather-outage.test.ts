@@ -1,0 +1,142 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { findPart, startPart, stopPart } from '../../infra/cluster/part-process.ts'
+import type { Answer } from '../helpers/client.ts'
+import { keepRunning, pidsOfBox, until } from '../helpers/weather.ts'
+import { startWeatherCluster, type WeatherCluster } from '../helpers/weather-cluster.ts'
+import { limitsOf } from '../helpers/world.ts'
+
+// In a cluster of this file's own: its API server goes away.
+
+let weather: WeatherCluster
+
+beforeAll(async () => {
+  weather = await startWeatherCluster()
+}, 120_000)
+
+afterAll(async () => {
+  await weather?.close()
+}, 120_000)
+
+/** What was answered, and how long that took. */
+async function timed(call: Promise<Answer>): Promise<Answer & { ms: number }> {
+  const startedAt = performance.now()
+  const answer = await call
+  return { ...answer, ms: performance.now() - startedAt }
+}
+
+/** Every write that needs the cluster is refused at once, and changes nothing. */
+async function expectRefusals(): Promise<void> {
+  const { client, boxes } = weather
+  const before = (await client.get(boxes)).text
+  const refused = await Promise.all([
+    timed(client.post(boxes, { name: 'late' })),
+    timed(client.post(boxes, { name: 'late', fork: 'steady' })),
+    timed(client.post(`${boxes}/steady/stop`)),
+    timed(client.post(`${boxes}/asleep/resume`)),
+    timed(client.put(`${boxes}/steady`, { config: { cpus: 1 } })),
+  ])
+  for (const { status, body, ms } of refused) {
+    expect({ status, code: body.code, detail: body.detail }).toEqual({
+      status: 503,
+      code: 'runtime_unavailable',
+      detail: "The cluster's API server does not answer.",
+    })
+    expect(ms).toBeLessThan(2_000)
+  }
+  expect((await client.get(boxes)).text).toBe(before)
+}
+
+async function expectDegraded(): Promise<void> {
+  const { status, body, ms } = await timed(weather.client.get('/healthz'))
+  expect({ status, health: body.status }).toEqual({ status: 200, health: 'degraded' })
+  const fault = body.errors.find(({ code }: { code: string }) => code === 'kubernetes_unreachable')
+  expect(fault).toMatchObject({ evidence: expect.stringMatching(/./), remedy: expect.stringMatching(/./) })
+  expect(ms).toBeLessThan(5_000)
+}
+
+const hasFault = async (code: string): Promise<boolean> => (await weather.faults()).includes(code)
+
+/** The cluster's other parts would wait for up to a minute before they ask again: what is to be seen is how the agent heals. */
+async function hurryOthers(): Promise<void> {
+  for (const part of ['kube-scheduler', 'kube-controller-manager', 'kubelet'] as const) {
+    await stopPart(weather.name, part, 'SIGKILL')
+    await startPart(weather.name, part)
+  }
+}
+
+test('an API server that is away for a minute: boxes go on, writes wait for it, and all heals', async () => {
+  const { client, boxes } = weather
+  const steady = await weather.createBox('steady')
+  for (const name of ['asleep', 'doomed', 'mortal']) await weather.createBox(name)
+  await client.post(`${boxes}/asleep/stop`)
+  await weather.run('mortal', 'echo kept > /root/data')
+  expect((await client.post('/v1/projects/weather/data', { name: 'vol', size_gb: 1 })).status).toBe(201)
+  const pids = pidsOfBox(weather, steady)
+  const mortal = await weather.getBox('mortal')
+  const [init] = pidsOfBox(weather, mortal)
+
+  await stopPart(weather.name, 'kube-apiserver', 'SIGKILL')
+  const awayAt = performance.now()
+  const commands = keepRunning(weather, 'steady')
+  await until(() => hasFault('kubernetes_unreachable'), 'health tells of it')
+  await expectDegraded()
+  await expectRefusals()
+  // What was refused is undone.
+  await until(() => limitsOf(weather.service, steady.id).cpus === 0.5, 'its limits are those of its record')
+  expect((await client.delete(`${boxes}/doomed`)).status).toBe(204)
+  expect((await client.get(`${boxes}/doomed`)).status).toBe(404)
+  process.kill(init ?? 0, 'SIGKILL')
+  await until(
+    async () => (await weather.getBox('mortal')).status !== 'running',
+    'a box that ended is not called running',
+  )
+  const attached = await client.post('/v1/projects/weather/data/vol/attach', { box: 'steady', path: '/mnt/vol' })
+  expect(attached.status).toBe(200)
+  await weather.run('steady', 'echo data > /mnt/vol/file')
+  expect((await client.post('/v1/projects/weather/data/vol/detach', { box: 'steady' })).status).toBe(200)
+  await sleep(OUTAGE_MS - (performance.now() - awayAt))
+  await expectDegraded()
+  await expectRefusals()
+
+  await startPart(weather.name, 'kube-apiserver')
+  const backAt = performance.now()
+  await hurryOthers()
+  // Nobody asks for anything meanwhile: it heals by itself.
+  await until(() => pidsOfBox(weather, mortal).length > 0, 'the box that ended runs again')
+  const healedMs = performance.now() - backAt
+  expect(await commands.stop()).toBeGreaterThan(20)
+  await until(async () => (await weather.faults()).length === 0, 'health is well')
+  expect(await weather.run('mortal', 'cat /root/data')).toBe('kept\n')
+  await weather.createBox('late')
+  await weather.untilAgreed()
+  expect(pidsOfBox(weather, steady)).toEqual(pids)
+  expect(healedMs).toBeLessThan(30_000)
+}, 180_000)
+
+test('an API server that takes calls and does not answer is as one that is away', async () => {
+  const pids = pidsOfBox(weather, await weather.getBox('steady'))
+  const server = findPart(weather.name, 'kube-apiserver') ?? 0
+  process.kill(server, 'SIGSTOP')
+  try {
+    await until(() => hasFault('kubernetes_unreachable'), 'health tells of it')
+    // The first to ask may find out; from then on it is known.
+    expect((await weather.client.post(weather.boxes, { name: 'later' })).status).toBe(503)
+    await until(async () => {
+      const { ms } = await timed(weather.client.post(`${weather.boxes}/asleep/resume`))
+      return ms < 1_000
+    }, 'it is known')
+    await expectDegraded()
+    await expectRefusals()
+    expect(await weather.run('steady', 'echo here')).toBe('here\n')
+  } finally {
+    process.kill(server, 'SIGCONT')
+  }
+  await hurryOthers()
+  await until(async () => (await weather.client.post(`${weather.boxes}/asleep/resume`)).status === 200, 'a write works')
+  await until(async () => (await weather.faults()).length === 0, 'health is well')
+  await weather.untilAgreed()
+  expect(pidsOfBox(weather, await weather.getBox('steady'))).toEqual(pids)
+}, 120_000)
+
+const OUTAGE_MS = 60_000

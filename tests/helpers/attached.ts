@@ -1,0 +1,14 @@
+import type { AttachedExec, HeldExec, HeldSession, Typing } from '../../agent/ports/runtime.ts'
+import { type Listener, listen } from './listener.ts'
+
+/** One who is attached, and reads all it is told. */
+export interface Attached extends AttachedExec {
+  seen: Listener
+  errors: Listener
+}
+
+/** Attaches, and reads. */
+export async function attachTo(held: HeldExec | HeldSession, typing: Typing = 'all'): Promise<Attached> {
+  const attached = await held.attach(typing)
+  return { ...attached, seen: listen(attached.stdout), errors: listen(attached.stderr) }
+}

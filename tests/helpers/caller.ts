@@ -1,0 +1,11 @@
+import type { Caller } from '../../agent/core/caller.ts'
+
+/** Whoever asks, where a test does not care who: a token of project `demo` that does not expire. */
+export const CALLER: Caller = {
+  tokenId: 'tok_00000000000000000000000000',
+  tokenName: 'test',
+  projects: ['demo'],
+  permissions: ['read', 'write', 'exec'],
+  expiresAt: null,
+  requestId: 'req_1',
+}

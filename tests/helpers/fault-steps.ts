@@ -1,0 +1,26 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { TestService } from './service.ts'
+
+/** Ends the agent, and starts one that dies, or lets a call fail, at `step` (tests/fixtures/faulty-agent.ts); none if empty. */
+export async function restartAgent(service: TestService, signal: 'SIGTERM' | 'SIGKILL', step: string): Promise<void> {
+  await service.killAgent(signal)
+  await service.startAgent({ TEST_FAULT: step })
+}
+
+/** Whether a process ends soon: what follows an answer may take its time. */
+export async function hasDied(pid: number): Promise<boolean> {
+  for (let attempt = 0; attempt < 200; attempt++) {
+    try {
+      process.kill(pid, 0)
+    } catch {
+      return true
+    }
+    await sleep(50)
+  }
+  return false
+}
+
+/** As `hasDied`; throws if it goes on. */
+export async function untilDead(pid: number): Promise<void> {
+  if (!(await hasDied(pid))) throw new Error('the step was never come to')
+}

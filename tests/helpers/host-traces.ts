@@ -1,0 +1,106 @@
+import { execFileSync } from 'node:child_process'
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { networkInterfaces } from 'node:os'
+import { join } from 'node:path'
+import { listClusters, readRecord } from '../../infra/cluster/cluster-record.ts'
+
+/**
+ * What a cluster can change on a host, one line each: mounts, cgroups, links, tables, settings of the kernel,
+ * files outside of its directories, and processes that bear its name. What belongs to boxes or to other clusters is left out.
+ */
+export function findHostTraces(name: string): string[] {
+  const others = listClusters().filter((other) => other !== name)
+  const isOfOthers = (text: string): boolean =>
+    others.some((other) => text.includes(`boxyard-cluster-${other}`) || text.includes(`boxyard-cluster/${other}/`))
+  return [...mounts(), ...cgroups(), ...links(others), ...tables(), ...settings(), ...files(), ...processes(name)]
+    .filter((trace) => !isOfOthers(trace))
+    .sort()
+}
+
+function mounts(): string[] {
+  return lines(readFileSync('/proc/self/mountinfo', 'utf8')).map((line) => `mount ${line.split(' ')[4]}`)
+}
+
+function cgroups(): string[] {
+  const found = execFileSync('find', ['/sys/fs/cgroup', '-type', 'd', '-path', '*boxyard-cluster*'], {
+    encoding: 'utf8',
+  })
+  return lines(found).map((path) => `cgroup ${path}`)
+}
+
+/** The host's ends of the links of pods; those of another cluster bear its gateway's address. */
+function links(others: readonly string[]): string[] {
+  const gateways = others.flatMap((other) => readRecord(other)?.subnet.replace(/\.0\/\d+$/, '.1') ?? [])
+  const interfaces = networkInterfaces()
+  return readdirSync('/sys/class/net')
+    .filter((link) => link.startsWith('veth'))
+    .filter((link) => !interfaces[link]?.some(({ address }) => gateways.includes(address)))
+    .map((link) => `link ${link}`)
+}
+
+function tables(): string[] {
+  const listed = lines(execFileSync('nft', ['list', 'tables'], { encoding: 'utf8' }))
+  return listed.map((line) => line.replaceAll('_', '-')).filter((line) => !/ boxyard-(?!cluster-)/.test(line))
+}
+
+function settings(): string[] {
+  return SETTINGS.map((name) => `setting ${name}=${readFileSync(join('/proc/sys', name), 'utf8').trim()}`)
+}
+
+function files(): string[] {
+  // Links to the logs of containers tell by what they lead to whose they are.
+  return DIRECTORIES.flatMap((path) =>
+    list(path).map((entry) => `file ${join(path, entry)}/ ${linkOf(join(path, entry))}`),
+  )
+}
+
+/** One that has ended has no command any more. */
+function processes(name: string): string[] {
+  const isOurs = (text: string): boolean => /boxyard-cluster[-/]/.test(text) && text.includes(name)
+  const pids = list('/proc').filter((entry) => /^\d+$/.test(entry))
+  return pids.flatMap((pid) => {
+    const command = readText(`/proc/${pid}/cmdline`).replaceAll('\0', ' ')
+    const isHere = command !== '' && (isOurs(command) || isOurs(readText(`/proc/${pid}/cgroup`)))
+    return isHere ? [`process ${pid} ${command.slice(0, 200)}`] : []
+  })
+}
+
+function linkOf(path: string): string {
+  try {
+    return readlinkSync(path)
+  } catch {
+    return ''
+  }
+}
+
+function lines(text: string): string[] {
+  return text.split('\n').filter((line) => line !== '')
+}
+
+function list(path: string): string[] {
+  try {
+    return readdirSync(path)
+  } catch {
+    return []
+  }
+}
+
+function readText(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return ''
+  }
+}
+
+const SETTINGS = [
+  'vm/overcommit_memory',
+  'vm/panic_on_oom',
+  'kernel/panic',
+  'kernel/panic_on_oops',
+  'net/ipv4/ip_forward',
+]
+const DIRECTORIES = [
+  ...['/var/lib', '/var/lib/boxyard-cluster', '/run', '/run/boxyard-cluster', '/run/containerd'],
+  ...['/var/lib/cni', '/var/lib/cni/results', '/var/lib/kubelet', '/var/log', '/var/log/containers', '/opt', '/etc'],
+]

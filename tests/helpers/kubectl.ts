@@ -1,0 +1,27 @@
+import { spawnSync } from 'node:child_process'
+
+/** How a kubectl command ended. */
+export interface Outcome {
+  exitCode: number | null
+  stdout: string
+  stderr: string
+}
+
+/** Runs kubectl on the cluster that KUBECONFIG names, to its end. */
+export function kubectl(...args: string[]): Outcome {
+  return kubectlWith('', ...args)
+}
+
+/** The same, with `input` to read. */
+export function kubectlWith(input: string, ...args: string[]): Outcome {
+  const program = process.env['BOXYARD_TEST_KUBECTL'] ?? 'kubectl'
+  const { status, stdout, stderr, error } = spawnSync(program, args, { input, encoding: 'utf8' })
+  if (error) throw error
+  return { exitCode: status, stdout, stderr }
+}
+
+/** Throws what kubectl said, unless it succeeded. */
+export function succeed(outcome: Outcome): Outcome {
+  if (outcome.exitCode !== 0) throw new Error(outcome.stderr)
+  return outcome
+}

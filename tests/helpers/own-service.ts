@@ -1,0 +1,31 @@
+import { afterAll, beforeAll } from '@jest/globals'
+import { type Client, createClient } from './client.ts'
+import { startService, type TestService } from './service.ts'
+
+/** The service of a test file. */
+export interface OwnService {
+  /** With the admin token. */
+  client: Client
+  /** Throws before it has started. */
+  service(): TestService
+}
+
+/** Starts a service before the tests of the file that calls it, and ends it after them. */
+export function useOwnService(): OwnService {
+  let started: TestService | null = null
+  const service = (): TestService => {
+    if (started === null) throw new Error('the service has not started')
+    return started
+  }
+  beforeAll(async () => {
+    started = await startService()
+  }, 60_000)
+  afterAll(async () => {
+    await started?.close()
+  }, 60_000)
+  const client = createClient(
+    () => service().url,
+    () => service().adminToken,
+  )
+  return { client, service }
+}

@@ -1,0 +1,55 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer as createSecureServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import type { ImageLayout, Part } from './image-archive.ts'
+
+/** Answers a request itself, or returns false to leave it to the registry. */
+export type Script = (path: string, request: IncomingMessage, response: ServerResponse) => boolean
+
+/** A registry of one image at `it`, which does what a script says. */
+export interface ScriptedRegistry {
+  host: string
+  url: string
+  /** The paths that were asked for, each time. */
+  asked: readonly string[]
+  /** How many connections were made. */
+  connections(): number
+  close(): Promise<void>
+}
+
+/** The image that any tag stands for; with `tls` it is given over https. */
+export interface ScriptedImage {
+  image: ImageLayout
+  top: Part
+  tls?: { key: string; cert: string }
+}
+
+/** Starts one on loopback. */
+export async function startScriptedRegistry(
+  { image, top, tls }: ScriptedImage,
+  script: Script = () => false,
+): Promise<ScriptedRegistry> {
+  const asked: string[] = []
+  let connections = 0
+  const answer = (request: IncomingMessage, response: ServerResponse): void => {
+    const path = request.url ?? ''
+    asked.push(path)
+    response.on('error', () => undefined)
+    if (script(path, request, response)) return
+    const name = /^\/v2\/it\/(?:manifests|blobs)\/([^/?]+)$/.exec(path)?.[1] ?? ''
+    const bytes = image.parts.get(name.includes(':') ? name : top.digest)
+    if (bytes === undefined) response.writeHead(404).end()
+    else response.writeHead(200, { 'content-length': bytes.length }).end(bytes)
+  }
+  const server = tls ? createSecureServer(tls, answer) : createServer(answer)
+  server.on('connection', () => (connections += 1))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const host = `127.0.0.1:${(server.address() as AddressInfo).port}`
+  const url = `${tls ? 'https' : 'http'}://${host}`
+  return { host, url, asked, connections: () => connections, close: () => closeServer(server) }
+}
+
+function closeServer(server: Server): Promise<void> {
+  server.closeAllConnections()
+  return new Promise((resolve) => server.close(() => resolve()))
+}

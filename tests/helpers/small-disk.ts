@@ -1,0 +1,42 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, rmSync, statfsSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+/** A pool image with holes, on a disk of its own that has less room than the image may take. */
+export interface SmallDisk {
+  image: string
+  /** Leaves the disk `megabytes` of room; with 0 no block of the image can be written that does not exist yet. */
+  leave(megabytes: number): void
+  /** Lets a data directory have its pool there. */
+  link(dataDir: string): void
+  close(): void
+}
+
+export function openSmallDisk(size: { imageMegabytes: number; diskMegabytes: number }): SmallDisk {
+  const directory = mkdtempSync(join(tmpdir(), 'boxyard-disk-'))
+  const close = (): void => {
+    execFileSync('umount', [directory])
+    rmSync(directory, { recursive: true })
+  }
+  execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${size.diskMegabytes}m`, 'none', directory])
+  const image = join(directory, 'pool.img')
+  try {
+    writeFileSync(image, '')
+    truncateSync(image, size.imageMegabytes * 1024 ** 2)
+    execFileSync('mkfs.btrfs', ['-q', '-K', '-m', 'single', '-d', 'single', image], { stdio: 'ignore' })
+  } catch (error) {
+    close()
+    throw error
+  }
+  return {
+    image,
+    leave: (megabytes) => {
+      const { blocks, bfree, bsize } = statfsSync(directory)
+      const bytes = (blocks - bfree) * bsize + megabytes * 1024 ** 2
+      execFileSync('mount', ['-o', `remount,size=${bytes}`, directory])
+    },
+    link: (dataDir) => symlinkSync(image, join(dataDir, 'pool.img')),
+    close,
+  }
+}

@@ -1,0 +1,119 @@
+import type { IncomingMessage } from 'node:http'
+import WebSocket, { type ClientOptions } from 'ws'
+
+/** How a WebSocket was closed. */
+export interface Closing {
+  code: number
+  reason: string
+}
+
+/** A client of a command's WebSocket, which keeps what it was sent. */
+export interface StreamClient {
+  socket: WebSocket
+  /** The headers of the answer of 101. */
+  headers: IncomingMessage['headers']
+  /** Every message so far, in order. */
+  messages: (Buffer | string)[]
+  closed: Promise<Closing>
+  /** Sends `payload` on a channel of a binary protocol. */
+  send(channel: number, payload?: string | Uint8Array): void
+  /** What has come on a channel of a binary protocol. */
+  text(channel: number): string
+  /** Resolves when what has come on a channel holds `text`. */
+  until(channel: number, text: string): Promise<void>
+  /** The status that was told, as Kubernetes has it; undefined before. */
+  status(): KubeStatus | undefined
+}
+
+/** The parts of a Kubernetes `Status` that tests look at. */
+export interface KubeStatus {
+  status: string
+  message?: string
+  reason?: string
+  details?: { causes: { reason: string; message: string }[] }
+}
+
+/** What was answered in the place of a WebSocket. */
+export class RefusedUpgrade extends Error {
+  readonly status: number
+  readonly headers: IncomingMessage['headers']
+  readonly text: string
+
+  constructor(status: number, headers: IncomingMessage['headers'], text: string) {
+    super(`${status} ${text}`)
+    this.status = status
+    this.headers = headers
+    this.text = text
+  }
+
+  get problem(): Record<string, unknown> {
+    return JSON.parse(this.text) as Record<string, unknown>
+  }
+}
+
+/** Opens a WebSocket; rejects with RefusedUpgrade where there is an answer. */
+export function openStream(
+  url: string,
+  options: ClientOptions & { protocols?: string[]; token?: string | null } = {},
+): Promise<StreamClient> {
+  const { protocols = ['v5.channel.k8s.io'], token = null, ...rest } = options
+  const headers = { ...(token === null ? {} : { authorization: `Bearer ${token}` }), ...rest.headers }
+  const socket = new WebSocket(url.replace(/^http/, 'ws'), protocols, { perMessageDeflate: false, ...rest, headers })
+  const closed = new Promise<Closing>((resolve) => {
+    socket.once('close', (code, reason) => resolve({ code, reason: reason.toString() }))
+  })
+  const messages: (Buffer | string)[] = []
+  const bytesOf = (channel: number): Buffer =>
+    Buffer.concat(messages.flatMap((one) => (typeof one !== 'string' && one[0] === channel ? [one.subarray(1)] : [])))
+  const client: StreamClient = {
+    socket,
+    headers: {},
+    messages,
+    closed,
+    send: (channel, payload = '') => socket.send(Buffer.concat([Buffer.from([channel]), Buffer.from(payload)])),
+    text: (channel) => bytesOf(channel).toString(),
+    until: (channel, text) =>
+      new Promise((resolve, reject) => {
+        const look = (): void => {
+          if (bytesOf(channel).includes(text)) resolve()
+          else if (socket.readyState === socket.CLOSED)
+            reject(new Error(`closed, and no ${text}: ${client.text(channel)}`))
+        }
+        socket.on('message', look)
+        socket.once('close', look)
+        look()
+      }),
+    status: () => {
+      const told = messages.find((one) => (typeof one === 'string' ? one.startsWith('3') : one[0] === 3))
+      if (told === undefined) return undefined
+      const json = typeof told === 'string' ? Buffer.from(told.slice(1), 'base64') : told.subarray(1)
+      return JSON.parse(json.toString()) as KubeStatus
+    },
+  }
+  socket.on('message', (data: Buffer, isBinary) => messages.push(isBinary ? data : data.toString()))
+  socket.on('upgrade', (response) => Object.assign(client, { headers: response.headers }))
+  return new Promise((resolve, reject) => {
+    socket.once('open', () => resolve(client))
+    socket.on('error', reject)
+    socket.once('unexpected-response', (request, response) => {
+      const pieces: Buffer[] = []
+      response.on('data', (piece: Buffer) => pieces.push(piece))
+      response.once('close', () => {
+        reject(new RefusedUpgrade(response.statusCode ?? 0, response.headers, Buffer.concat(pieces).toString()))
+        request.destroy()
+      })
+    })
+  })
+}
+
+/** What refuses an upgrade. */
+export async function refusedStream(...given: Parameters<typeof openStream>): Promise<RefusedUpgrade> {
+  try {
+    const { socket } = await openStream(...given)
+    socket.terminate()
+  } catch (error) {
+    if (error instanceof RefusedUpgrade) return error
+    throw error
+  }
+  throw new Error('it was not refused')
+}

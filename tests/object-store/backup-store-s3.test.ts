@@ -1,0 +1,90 @@
+import { randomBytes } from 'node:crypto'
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { openS3Store } from '../../agent/drivers/backup-store-s3.ts'
+import { defineBackupStoreSuite, piecesOf } from '../contract/backup-store-suite.ts'
+import { openCuttableLine } from '../helpers/cuttable-line.ts'
+import { type ObjectStore, startObjectStore } from '../helpers/object-store.ts'
+
+let server: ObjectStore
+let runs = 0
+
+beforeAll(async () => {
+  server = await startObjectStore()
+}, 60_000)
+afterAll(() => server.close())
+
+defineBackupStoreSuite('s3', async () => {
+  runs += 1
+  const place = { ...server.place, prefix: `run-${runs}/inner` }
+  const store = await openS3Store(place)
+  return { store, reopen: () => openS3Store(place), close: () => store.close() }
+})
+
+describe('an S3 endpoint', () => {
+  test('that drops connections in the middle is asked again, in both directions', async () => {
+    const line = await openCuttableLine('127.0.0.1', server.port)
+    const store = await openS3Store({ ...server.place, endpoint: `http://127.0.0.1:${line.port}`, attempts: 8 })
+    // Fewer times than one request is tried, however slow the machine is.
+    let drops = 0
+    const dropping = setInterval(() => ++drops <= 6 && line.drop(), 100)
+    try {
+      const bytes = randomBytes(60_000_000)
+      const { signal } = new AbortController()
+      await store.put('dropped', piecesOf(bytes, 400_000), signal)
+      const read: Uint8Array[] = []
+      for await (const piece of (await store.get('dropped', signal)) ?? []) read.push(piece)
+      expect(Buffer.concat(read).equals(bytes)).toBe(true)
+    } finally {
+      clearInterval(dropping)
+      await store.close()
+      await line.close()
+    }
+  }, 60_000)
+
+  test('that is down, or takes requests and answers none, is an error and never a wait without end', async () => {
+    const line = await openCuttableLine('127.0.0.1', server.port)
+    const place = { ...server.place, endpoint: `http://127.0.0.1:${line.port}`, attempts: 2, timeoutMs: 300 }
+    const store = await openS3Store(place)
+    for (const how of ['refuse', 'hang'] as const) {
+      await line.cut(how)
+      await expect(store.put('a', piecesOf(Buffer.from('x')))).rejects.toMatchObject({ code: 'internal' })
+      await expect(store.get('a')).rejects.toMatchObject({ code: 'internal' })
+      await expect(store.list('')[Symbol.asyncIterator]().next()).rejects.toMatchObject({ code: 'internal' })
+      await line.mend()
+    }
+    await store.put('a', piecesOf(Buffer.from('x')))
+    await store.close()
+    await line.close()
+  }, 60_000)
+
+  test('that does not know the keys is an error, which tells of none', async () => {
+    const keys = { ...server.place.keys, secretAccessKey: 'not-the-secret' }
+    const store = await openS3Store({ ...server.place, keys, attempts: 1 })
+    const error = await store.put('a', piecesOf(Buffer.from('x'))).then(
+      () => null,
+      (reason: Error) => reason,
+    )
+    expect(error).toMatchObject({ code: 'internal' })
+    const told = `${error?.stack} ${String(error?.cause)} ${JSON.stringify(error)}`
+    expect(told).toContain('SignatureDoesNotMatch')
+    expect(told).not.toMatch(/not-the-secret|test-key/)
+    await store.close()
+  })
+
+  test('keeps objects under the prefix, and no blocks of what was broken off', async () => {
+    const store = await openS3Store(server.place)
+    await store.put('named', piecesOf(Buffer.from('x')))
+    expect(readdirSync(join(server.bucketPath, 'deep/er'))).toContain('named')
+    const broken = async function* (): AsyncGenerator<Uint8Array> {
+      yield randomBytes(20_000_000)
+      throw new Error('broke off')
+    }
+    await expect(store.put('broken', broken())).rejects.toThrow()
+    expect(
+      readdirSync(server.bucketPath, { recursive: true }).filter((name) => String(name).includes('broken')),
+    ).toEqual([])
+    await store.close()
+  })
+})

@@ -1,0 +1,67 @@
+import { describe, expect, test } from '@jest/globals'
+import { readAgentSettings } from '../../agent/config.ts'
+import { AGENT_SETTINGS, FRONT_SETTINGS } from '../../shared/settings-names.ts'
+
+describe('the data address', () => {
+  test('is beside the agent unless it is said where', () => {
+    expect(readAgentSettings({}).data).toEqual({ host: '127.0.0.1', port: 8091, url: null, tls: null })
+  })
+
+  test('is what the settings say', () => {
+    const settings = readAgentSettings({
+      BOXYARD_DATA_HOST: '0.0.0.0',
+      BOXYARD_DATA_PORT: '443',
+      BOXYARD_DATA_URL: 'https://Data.example.org/',
+      BOXYARD_DATA_CERT: '/etc/data.crt',
+      BOXYARD_DATA_KEY: '/etc/data.key',
+    })
+    expect(settings.data).toEqual({
+      host: '0.0.0.0',
+      port: 443,
+      url: 'https://data.example.org',
+      tls: { cert: '/etc/data.crt', key: '/etc/data.key' },
+    })
+  })
+
+  test.each([
+    ['BOXYARD_DATA_PORT', '70000'],
+    ['BOXYARD_DATA_URL', 'data.example.org'],
+    ['BOXYARD_DATA_URL', 'https://data.example.org/path'],
+    ['BOXYARD_DATA_URL', 'https://user@data.example.org'],
+    ['BOXYARD_DATA_URL', 'https://data.example.org:99999'],
+    ['BOXYARD_DATA_CERT', 'data.crt'],
+  ])('is refused with %s=%s', (name, value) => {
+    expect(() => readAgentSettings({ [name]: value })).toThrow(`${name}=${JSON.stringify(value)}: `)
+  })
+
+  test.each(['BOXYARD_DATA_CERT', 'BOXYARD_DATA_KEY'])('is refused with %s alone', (name) => {
+    expect(() => readAgentSettings({ [name]: '/file' })).toThrow(
+      'BOXYARD_DATA_CERT and BOXYARD_DATA_KEY must be given together.',
+    )
+  })
+})
+
+test('the agent knows every setting that the front passes over, and the other way round', () => {
+  for (const name of [...AGENT_SETTINGS, ...FRONT_SETTINGS]) {
+    expect(() => readAgentSettings({ [name]: '?' })).not.toThrow('no such setting')
+  }
+})
+
+describe('registries that images may come from', () => {
+  test('are named as references name them, over https unless it says http', () => {
+    const { baseRegistries } = readAgentSettings({
+      BOXYARD_BASE_REGISTRIES: 'Registry.example.org,10.0.0.7:5000,https://a.example.org:443/,http://127.0.0.1:5000',
+    })
+    expect(baseRegistries).toEqual([
+      ...['https://registry.example.org', 'https://10.0.0.7:5000', 'https://a.example.org', 'http://127.0.0.1:5000'],
+    ])
+    expect(readAgentSettings({}).baseRegistries).toEqual([])
+  })
+
+  test.each(['a.example.org/path', 'ftp://a.example.org', 'user@a.example.org', 'a.example.org:99999', 'a b'])(
+    'are refused: %s',
+    (value) => {
+      expect(() => readAgentSettings({ BOXYARD_BASE_REGISTRIES: value })).toThrow('expected registries such as')
+    },
+  )
+})
