@@ -166,6 +166,7 @@ function newRecord(
     environment: body.environment ?? origin.environment,
     tags: body.tags ?? {},
     port: origin.port,
+    domains: [],
     gracePeriodSeconds: origin.gracePeriodSeconds,
     urlSettings: { auth: 'token', wake: false, idle_stop_seconds: null },
     mounts,

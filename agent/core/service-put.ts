@@ -42,7 +42,7 @@ async function insert(
   const history = [{ at: now, what: 'created', by: caller.tokenName, generation: 1 }]
   const record: ServiceRecord = {
     ...{ boxId: box.id, name, version: 1, createdAt: now, updatedAt: now },
-    ...{ spec, generation: 1, desired: 'running', asked: 1, active: null, tags: body.tags ?? {}, history },
+    ...{ spec, generation: 1, desired: 'running', asked: 1, active: null, domains: [], tags: body.tags ?? {}, history },
   }
   switch (await store.services.insert(record, SERVICES_MAX)) {
     case 'box_gone':

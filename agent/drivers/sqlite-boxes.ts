@@ -2,6 +2,7 @@ import type { BoxRecord, BoxStore, MountConflict, MountRecord } from '../ports/s
 import type { Tombstone } from '../ports/tombstone.ts'
 import { boxOf, replaceBox, storedBox } from './sqlite-box-record.ts'
 import type { Database } from './sqlite-database.ts'
+import { freeAllDomains, publishDomains } from './sqlite-domains.ts'
 import { isOneWriterConflict } from './sqlite-errors.ts'
 import { listPage } from './sqlite-lists.ts'
 import { removeSnapshots } from './sqlite-snapshots.ts'
@@ -35,6 +36,12 @@ export function createBoxStore(database: Database): BoxStore {
     wish: async (record) => commitWish(database, record),
     replaceMounts: async (record) =>
       withMounts(database, record, (current) => (replaceBox(database, current) ? 'stored' : 'changed')),
+    publish: async (record) =>
+      publishDomains(
+        database,
+        { boxId: record.id, service: '' },
+        { domains: record.domains, write: () => replaceBox(database, record) },
+      ),
     remove: async (id, version, tombstone) =>
       database.freeing(() =>
         database.transaction(() => {
@@ -43,6 +50,7 @@ export function createBoxStore(database: Database): BoxStore {
           database.run('DELETE FROM boxes WHERE id = ?', id)
           database.run('DELETE FROM execs WHERE box_id = ?', id)
           database.run('DELETE FROM services WHERE box_id = ?', id)
+          freeAllDomains(database, id)
           touchVolumes(database, storedVolumes(database, id), tombstone.createdAt)
           database.run('DELETE FROM attachments WHERE box_id = ?', id)
           const all = [tombstone, ...begunBy(boxOf(row), tombstone.createdAt)]

@@ -84,4 +84,12 @@ export const MIGRATIONS: readonly string[] = [
     PRIMARY KEY (box_id, name)
   ) STRICT, WITHOUT ROWID;
   `,
+  `
+  UPDATE boxes SET record = json_set(record, '$.domains', json('[]'));
+  UPDATE services SET record = json_set(record, '$.domains', json('[]'));
+  CREATE TABLE domains (
+    domain TEXT PRIMARY KEY, box_id TEXT NOT NULL, service TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX domains_by_box ON domains (box_id, service);
+  `,
 ]

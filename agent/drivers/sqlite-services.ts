@@ -1,5 +1,6 @@
 import type { ServiceRecord, ServiceStore } from '../ports/service-store.ts'
 import type { Database, Row } from './sqlite-database.ts'
+import { freeDomains, publishDomains } from './sqlite-domains.ts'
 
 /** Services in SQLite: the record as JSON under its box and name. */
 export function createServiceStore(database: Database): ServiceStore {
@@ -19,21 +20,32 @@ export function createServiceStore(database: Database): ServiceStore {
       const row = database.get('SELECT record FROM services WHERE box_id = ? AND name = ?', boxId, name)
       return row ? recordOf(row) : null
     },
-    replace: async (record) => {
-      const { boxId, name, version } = record
-      const sql = 'UPDATE services SET version = ?, record = ? WHERE box_id = ? AND name = ? AND version = ?'
-      return database.run(sql, version, JSON.stringify(record), boxId, name, version - 1) === 1
-    },
+    replace: async (record) => replace(database, record),
+    publish: async (record) =>
+      publishDomains(
+        database,
+        { boxId: record.boxId, service: record.name },
+        { domains: record.domains, write: () => replace(database, record) },
+      ),
     remove: async (boxId, name, version) =>
-      database.freeing(
-        () =>
-          database.run('DELETE FROM services WHERE box_id = ? AND name = ? AND version = ?', boxId, name, version) ===
-          1,
+      database.freeing(() =>
+        database.transaction(() => {
+          const sql = 'DELETE FROM services WHERE box_id = ? AND name = ? AND version = ?'
+          if (database.run(sql, boxId, name, version) === 0) return false
+          freeDomains(database, { boxId, service: name })
+          return true
+        }),
       ),
     of: async (boxId) =>
       database.all('SELECT record FROM services WHERE box_id = ? ORDER BY name', boxId).map(recordOf),
     all: async () => database.all('SELECT record FROM services ORDER BY box_id, name').map(recordOf),
   }
+}
+
+function replace(database: Database, record: ServiceRecord): boolean {
+  const { boxId, name, version } = record
+  const sql = 'UPDATE services SET version = ?, record = ? WHERE box_id = ? AND name = ? AND version = ?'
+  return database.run(sql, version, JSON.stringify(record), boxId, name, version - 1) === 1
 }
 
 function recordOf(row: Row): ServiceRecord {

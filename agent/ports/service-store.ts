@@ -81,6 +81,8 @@ export interface ServiceRecord {
   /** Raised by each start that somebody asked for: whatever ran for an earlier one is no answer to it. */
   asked: number
   active: (InstanceRecord & { asked: number }) | null
+  /** Names at which it is published; see `BoxRecord.domains`. */
+  domains: string[]
   tags: Record<string, string>
   /** Oldest first. */
   history: ServiceChange[]
@@ -93,6 +95,8 @@ export interface ServiceStore {
   get(boxId: string, name: string): Promise<ServiceRecord | null>
   /** Compare-and-set: false if the stored version is not `record.version - 1`. */
   replace(record: ServiceRecord): Promise<boolean>
+  /** As `replace`, with the domains of `record`; as `BoxStore.publish`. */
+  publish(record: ServiceRecord): Promise<'stored' | 'changed' | { taken: string }>
   /** Forgets one; false if its version is another. */
   remove(boxId: string, name: string, version: number): Promise<boolean>
   /** Those of a box by name. */

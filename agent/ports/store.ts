@@ -32,6 +32,8 @@ export interface BoxRecord {
   environment: Record<string, string>
   tags: Record<string, string>
   port: number | null
+  /** Names at which it is published, beside its own; each belongs to one box, or one service, of the deployment. */
+  domains: string[]
   gracePeriodSeconds: number
   urlSettings: { auth: 'token' | 'public'; wake: boolean; idle_stop_seconds: number | null }
   /** Its data volumes, in the order in which they were attached. */
@@ -190,6 +192,8 @@ export interface BoxStore {
    * `changed`: the version was another.
    */
   replaceMounts(record: BoxRecord): Promise<'stored' | 'changed' | MountConflict>
+  /** As `replace`, with the domains of `record`. `changed`: the version was another; else a domain that another one has. */
+  publish(record: BoxRecord): Promise<'stored' | 'changed' | DomainTaken>
   /**
    * Removes the record with what belongs to it, and writes `tombstone` and those of its snapshots, in one commit: gives all of
    * them; null if the version is another.
@@ -204,6 +208,11 @@ export interface BoxStore {
   list(query: BoxQuery): Promise<{ records: BoxRecord[]; hasMore: boolean }>
   all(): Promise<BoxRecord[]>
   countByStatus(): Promise<Record<BoxStatus, number>>
+}
+
+/** A domain that another box or service has. */
+export interface DomainTaken {
+  taken: string
 }
 
 /** What a restore puts in the place of what was there, all in one commit. */

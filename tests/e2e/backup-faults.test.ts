@@ -224,7 +224,10 @@ async function expectWhole(): Promise<void> {
   // A start goes on with a deletion that it finds begun while it serves already.
   await eventually(async () => {
     done = (await listed()).filter(({ status }) => status === 'done').map(({ id }) => id)
-    return isDeepStrictEqual((await stored()).map(({ id }) => id), done)
+    return isDeepStrictEqual(
+      (await stored()).map(({ id }) => id),
+      done,
+    )
   })
   for (const id of done) {
     expect((await client.post(data, { name: 'check', from_backup: id })).status).toBe(201)

@@ -28,6 +28,7 @@ export function boxRecord(overrides: Partial<BoxRecord> = {}): BoxRecord {
     environment: {},
     tags: {},
     port: null,
+    domains: [],
     gracePeriodSeconds: 10,
     urlSettings: { auth: 'token', wake: false, idle_stop_seconds: null },
     mounts: [],

@@ -1,0 +1,151 @@
+import { isDeepStrictEqual } from 'node:util'
+import { createKeyedLock } from '../../shared/locks.ts'
+import type { Logger } from '../../shared/log.ts'
+import type { Edge, EdgeRoute } from '../ports/edge.ts'
+import type { HostNetwork } from '../ports/network.ts'
+import type { ServiceRecord } from '../ports/service-store.ts'
+import type { BoxRecord, Store } from '../ports/store.ts'
+import { targetsOf } from './service-targets.ts'
+import { type EdgeAddress, hostOfBox, hostOfPreview, hostOfService } from './urls.ts'
+
+/** What a host name stands for, whether or not it can be reached now. */
+export interface HostTarget {
+  box: BoxRecord
+  /** Null: the box itself. */
+  service: string | null
+  /** The box and port that are tried; null: it listens nowhere. */
+  at: { boxId: string; port: number } | null
+  /** Null while the box cannot take requests. */
+  route: EdgeRoute | null
+}
+
+/** Keeps what the edge serves in step with the records of boxes and services. */
+export interface EdgeRoutes {
+  /** What all records say now; call once, before the others. */
+  recover(): Promise<EdgeRoute[]>
+  /** The box, or a service of it, has changed. */
+  wake(boxId: string): void
+  /** Resolves once the edge serves what the records of the box say now. */
+  settle(boxId: string): Promise<void>
+  /** Resolves once nothing is open to that port of a box; what is open after `graceMs` is cut off. */
+  drain(target: { boxId: string; port: number }, graceMs: number): Promise<void>
+  /** Null: nobody has that name. */
+  lookup(host: string): Promise<HostTarget | null>
+}
+
+export interface EdgeRoutesDeps {
+  store: Store
+  network: Pick<HostNetwork, 'addressOf'>
+  edge: Pick<Edge, 'change' | 'drain'>
+  address: EdgeAddress
+  logger: Logger
+}
+
+/** A host of a box, and where it leads. */
+interface HostEntry {
+  host: string
+  service: string | null
+  /** The box and port that are asked, another box for a preview in a fork; null: a service that listens nowhere. */
+  at: { boxId: string; port: number } | null
+}
+
+/** What is known of a box, as of its last turn. */
+interface KnownBox {
+  entries: Map<string, HostEntry>
+  served: Map<string, EdgeRoute>
+}
+
+/** Each box in turn, boxes side by side: what came last of a box is what is served. */
+export function createEdgeRoutes(deps: EdgeRoutesDeps): EdgeRoutes {
+  const { store, network, edge, logger } = deps
+  const turns = createKeyedLock()
+  const boxes = new Map<string, KnownBox>()
+  /** The box that has a host now. */
+  const owners = new Map<string, string>()
+
+  /** Reads what the records say, and keeps it: the routes as they are, and hosts that are the box's no more. */
+  const read = async (boxId: string): Promise<{ before: KnownBox; now: KnownBox; lost: string[] }> => {
+    const before: KnownBox = boxes.get(boxId) ?? { entries: new Map(), served: new Map() }
+    const box = await store.boxes.byId(boxId)
+    const entries = box === null ? [] : entriesOf(box, await store.services.of(boxId), deps.address)
+    const routes = box === null ? [] : await routesOf(box, entries, network)
+    const now = {
+      entries: new Map(entries.map((entry) => [entry.host, entry])),
+      served: new Map(routes.map((route) => [route.host, route])),
+    }
+    // A domain may have gone to another box meanwhile.
+    const lost = [...before.entries.keys()].filter((host) => !now.entries.has(host) && owners.get(host) === boxId)
+    for (const host of lost) owners.delete(host)
+    for (const host of now.entries.keys()) owners.set(host, boxId)
+    if (box === null) boxes.delete(boxId)
+    else boxes.set(boxId, now)
+    return { before, now, lost }
+  }
+  const sync = async (boxId: string): Promise<void> => {
+    const { before, now, lost } = await read(boxId)
+    const set = [...now.served.values()].filter((route) => !isDeepStrictEqual(before.served.get(route.host), route))
+    const resting = [...now.entries.keys()].filter((host) => !now.served.has(host))
+    const remove = [...lost, ...resting].filter((host) => before.served.has(host))
+    if (set.length + remove.length > 0) await edge.change({ set, remove })
+  }
+  const settle = (boxId: string): Promise<void> => turns.run(boxId, () => sync(boxId))
+  return {
+    settle,
+    recover: async () => {
+      const routes: EdgeRoute[] = []
+      for (const { id } of await store.boxes.all()) routes.push(...(await read(id)).now.served.values())
+      return routes
+    },
+    wake: (boxId) => {
+      settle(boxId).catch((error: unknown) =>
+        logger.error('the edge does not serve what it should', { box: boxId, error }),
+      )
+    },
+    drain: async ({ boxId, port }, graceMs) => {
+      const address = await network.addressOf(boxId)
+      if (address !== null) await edge.drain({ address, port }, graceMs)
+    },
+    lookup: async (host) => {
+      const boxId = owners.get(host)
+      const box = boxId === undefined ? null : await store.boxes.byId(boxId)
+      const entry = boxId === undefined ? undefined : boxes.get(boxId)?.entries.get(host)
+      if (box === null || entry === undefined) return null
+      const [route = null] = await routesOf(box, [entry], network)
+      return { box, service: entry.service, at: entry.at, route }
+    },
+  }
+}
+
+/** The hosts of a box and of its services. */
+function entriesOf(box: BoxRecord, services: readonly ServiceRecord[], address: EdgeAddress): HostEntry[] {
+  const port = box.port ?? DEFAULT_PORT
+  const own = [hostOfBox(box, address), ...box.domains]
+  return [
+    ...own.map((host) => ({ host, service: null, at: { boxId: box.id, port } })),
+    ...services.flatMap((record) => {
+      const { active, preview } = targetsOf(record)
+      const hosts = [hostOfService(box, record.name, address), ...record.domains]
+      const ofPreview = { host: hostOfPreview(box, record.name, address), service: record.name, at: preview }
+      return [...hosts.map((host) => ({ host, service: record.name, at: active })), ...(preview ? [ofPreview] : [])]
+    }),
+  ]
+}
+
+/** Those that can be reached now. */
+async function routesOf(
+  box: BoxRecord,
+  entries: readonly HostEntry[],
+  network: EdgeRoutesDeps['network'],
+): Promise<EdgeRoute[]> {
+  if (box.observed.status !== 'running') return []
+  const routes: EdgeRoute[] = []
+  for (const { host, at } of entries) {
+    const address = at === null ? null : await network.addressOf(at.boxId)
+    if (at === null || address === null) continue
+    routes.push({ host, project: box.project, boxId: box.id, auth: box.urlSettings.auth, address, port: at.port })
+  }
+  return routes
+}
+
+/** Tried at the URL of a box that names no port. */
+const DEFAULT_PORT = 8080

@@ -1,0 +1,42 @@
+import * as z from 'zod'
+
+/** A host name of at least two labels, with the case of its letters left out; names with other letters are given as `xn--…`. */
+const domainSchema = z
+  .string()
+  .max(253)
+  .transform((name) => name.toLowerCase())
+  .pipe(
+    z
+      .string()
+      .regex(
+        /^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]([a-z0-9-]{0,61}[a-z0-9])?$/,
+        'must be a host name such as shop.example.org',
+      ),
+  )
+  .meta({
+    id: 'Domain',
+    description: 'A host name without port; the case of letters does not matter.',
+    examples: ['shop.example.org'],
+  })
+
+const domains = z.array(domainSchema).max(1000)
+
+/** `POST B/publish`. */
+export const publishBodySchema = z
+  .strictObject({
+    domains: domains.optional().meta({ description: 'Added to those that the box has.' }),
+    port: z
+      .int()
+      .min(0)
+      .max(65_535)
+      .nullable()
+      .optional()
+      .meta({ description: 'Where the box listens, from now on at all its URLs; 0 and null unset it.' }),
+    auth: z
+      .enum(['token', 'public'])
+      .optional()
+      .meta({ description: 'Who may pass, from now on at all its URLs: `url_settings.auth`.' }),
+  })
+  .meta({ id: 'Publish' })
+
+export type PublishBody = z.infer<typeof publishBodySchema>
