@@ -18,6 +18,7 @@ import { createJobs } from './core/jobs.ts'
 import { createRateLimit } from './core/rate-limit.ts'
 import { Reconciler } from './core/reconciler.ts'
 import { ServiceSupervisor } from './core/service-supervisor.ts'
+import { meterState } from './core/state-figures.ts'
 import { findSubvolumeFaults } from './core/subvolume-faults.ts'
 import { createTickets } from './core/tickets.ts'
 import { type DeploymentDeps, ensureAdminToken, openDeployment } from './deployment.ts'
@@ -25,11 +26,14 @@ import { createLinuxHost, readBootId } from './drivers/host-linux.ts'
 import { netProber } from './drivers/prober-net.ts'
 import { openDrivers } from './host-drivers.ts'
 import { openServer, originOf } from './listen.ts'
+import { createMeter, serveMetrics } from './metrics.ts'
 import type { Clock } from './ports/clock.ts'
+import type { Meter } from './ports/meter.ts'
 import { createBodyBudget } from './server/body-budget.ts'
 import { allowPages, matchTicketed } from './server/data-address.ts'
 import { createDispatch } from './server/dispatch.ts'
 import type { ReceptionDeps } from './server/reception.ts'
+import { createRequestMeter } from './server/request-meter.ts'
 import { createStreamServer } from './server/streams.ts'
 import { type Trust, trustSender, trustSigned } from './server/trust.ts'
 import { scheduleUpkeep } from './upkeep.ts'
@@ -52,12 +56,13 @@ export const systemClock: Clock = {
 export async function startAgent(deps: DeploymentDeps & { version: Version }, signal: AbortSignal): Promise<Agent> {
   const { settings, closers, logger, clock } = deps
   const state = { isDraining: false }
+  const meter = createMeter(deps, deps.version)
   const deployment = openDeployment(deps, { exclusive: true })
   const { store, tokens } = deployment
   await ensureAdminToken(settings.dataDir, tokens)
   const drivers = await openDrivers(deps, deployment)
   const { limits } = settings
-  const reconciler = new Reconciler({ ...drivers, store, clock, logger, bootId: readBootId(), limits })
+  const reconciler = new Reconciler({ ...drivers, store, clock, logger, meter, bootId: readBootId(), limits })
   closers.add('reconciler', () => reconciler.close())
   const standingFaults = await findSubvolumeFaults(store, drivers.filesystem)
   await reconciler.recover()
@@ -67,13 +72,13 @@ export async function startAgent(deps: DeploymentDeps & { version: Version }, si
   )
   await ensureBases(settings.bases, { ...drivers, store, clock, notices: deps.notices }, signal)
   await scheduleUpkeep({ store, clock, closers, logger, limits })
-  const execs = createExecs({ ...drivers, store, clock, logger, limits })
+  const execs = createExecs({ ...drivers, store, clock, logger, meter, limits })
   const supervisor = new ServiceSupervisor({ ...drivers, prober: netProber, store, clock, logger })
   reconciler.onChange((boxId) => supervisor.wakeBox(boxId))
   await execs.recover(await supervisor.outputs())
   await supervisor.recover()
   closers.add('services', () => supervisor.close())
-  const jobs = createJobs({ store, clock, logger })
+  const jobs = createJobs({ store, clock, logger, meter })
   closers.add('jobs', () => jobs.close())
   const backups = createBackupParts({ ...drivers, store, reconciler, jobs, clock, logger })
   await backups.recover()
@@ -101,7 +106,10 @@ export async function startAgent(deps: DeploymentDeps & { version: Version }, si
     backups,
     health,
     state,
+    meter,
   })
+  meterState(meter, { ...drivers, store, reconciler, supervisor })
+  await serveMetrics(deps, meter)
   const stop = async (): Promise<void> => {
     state.isDraining = true
     logger.info('draining')
@@ -116,6 +124,7 @@ type Version = HandlerParts['version']
 
 interface Parts extends Omit<HandlerParts, 'tickets' | 'dataUrl'> {
   state: { isDraining: boolean }
+  meter: Meter
 }
 
 /** Serves the functions over the channel, and at the data address whoever has a ticket. */
@@ -134,6 +143,7 @@ async function serveAll(parts: Parts): Promise<{ channel: Server; stopServing(la
   const { tickets } = reception
   const dataUrl = settings.data.url ?? originOf(data, at.data)
   const { handlers, streams } = wireHandlers({ ...parts, tickets, dataUrl })
+  parts.meter.reading('gauge', STREAMS_OPEN, () => [{ labels: {}, value: webSockets.open() }])
   const bodies = createBodyBudget(limits.largeBodyBytesAtOnce)
   const answering = { ...reception, bodies, idempotency: deployment.store.idempotency, handlers }
   const webSockets = createStreamServer({ ...reception, handlers: streams, streamsAtOnce: limits.streamsAtOnce })
@@ -164,6 +174,7 @@ function createReception({
   clock,
   logger,
   state,
+  meter,
 }: Parts): Omit<ReceptionDeps, 'trust' | 'match'> {
   const { keys, tokens } = deployment
   let privateKeys = keys.tokens()
@@ -182,10 +193,12 @@ function createReception({
     checkAlive: (id) => tokens.checkAlive(id),
     rateLimit: createRateLimit({ perSecond, burst, clock }),
     isDraining: () => state.isDraining,
+    requests: createRequestMeter(meter, clock),
     clock,
     logger,
   }
 }
 
+const STREAMS_OPEN = { name: 'boxyard_streams_open', help: 'WebSockets of commands and consoles.', labels: [] } as const
 const EXEC_END_MS = 2_000
 const CLOSE_MS = 15_000

@@ -21,6 +21,8 @@ export interface AgentSettings {
   channelTls: { ca: string; cert: string; key: string } | null
   /** Where tickets are good; `url` is what clients are told, null: what is listened on. */
   data: { host: string; port: number; url: string | null; tls: { cert: string; key: string } | null }
+  /** Where a Prometheus server reads figures; null: nowhere. */
+  metrics: { host: string; port: number } | null
   /** Where backups are kept: `s3`, or else the folder. */
   backups: { directory: string; s3: S3Settings | null }
   pool: { initialBytes: number; stepBytes: number; hostReserveBytes: number }
@@ -99,6 +101,8 @@ export function readAgentSettings(environment: Record<string, string | undefined
     },
     channelTls: channelTlsOf(env),
     data: dataOf(env),
+    metrics:
+      env.BOXYARD_METRICS_PORT === null ? null : { host: env.BOXYARD_METRICS_HOST, port: env.BOXYARD_METRICS_PORT },
     backups: backupsOf(env),
     pool: {
       initialBytes: Math.round(env.BOXYARD_POOL_GB * GIB),
@@ -230,6 +234,15 @@ const environmentSchema = z.strictObject({
   BOXYARD_DATA_URL: origin.optional(),
   BOXYARD_DATA_CERT: absolute.optional(),
   BOXYARD_DATA_KEY: absolute.optional(),
+  BOXYARD_METRICS_HOST: z.string().default('127.0.0.1'),
+  BOXYARD_METRICS_PORT: z
+    .string()
+    .default('8092')
+    .refine(
+      (text) => /^(off|\d{1,5})$/.test(text) && !(Number(text) > 65_535),
+      'expected a port from 0 to 65535, or off',
+    )
+    .transform((text) => (text === 'off' ? null : Number(text))),
   BOXYARD_BACKUP_DIR: absolute.optional(),
   BOXYARD_BACKUP_S3_ENDPOINT: origin.optional(),
   BOXYARD_BACKUP_S3_BUCKET: z

@@ -9,6 +9,9 @@ export interface UpSettings {
   agentPort: number
   dataHost: string
   dataPort: number
+  metricsHost: string
+  /** Null: no figures are served. */
+  metricsPort: number | null
   logsToStderr: boolean
 }
 
@@ -31,6 +34,8 @@ export function readUpSettings(environment: Record<string, string | undefined>):
     agentPort: port('BOXYARD_AGENT_PORT', 8090),
     dataHost: text('BOXYARD_DATA_HOST', '127.0.0.1'),
     dataPort: port('BOXYARD_DATA_PORT', 8091),
+    metricsHost: text('BOXYARD_METRICS_HOST', '127.0.0.1'),
+    metricsPort: environment['BOXYARD_METRICS_PORT'] === 'off' ? null : port('BOXYARD_METRICS_PORT', 8092),
     logsToStderr: text('BOXYARD_LOG', 'file') === 'stderr',
   }
 }

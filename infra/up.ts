@@ -13,6 +13,8 @@ async function main(): Promise<void> {
   const lock = await lockDataDir(settings)
   await assertPortFree('BOXYARD_AGENT_PORT', settings.agentHost, settings.agentPort)
   await assertPortFree('BOXYARD_DATA_PORT', settings.dataHost, settings.dataPort)
+  if (settings.metricsPort !== null)
+    await assertPortFree('BOXYARD_METRICS_PORT', settings.metricsHost, settings.metricsPort)
   await assertPortFree('BOXYARD_PORT', settings.host, settings.port)
   const agent = createServiceProcess({
     name: 'agent',

@@ -10,6 +10,7 @@ import { openRestoration } from './box-restoration.ts'
 import { boxSpecOf, checkStart } from './box-start.ts'
 import { withDeadline } from './deadline.ts'
 import { type BoxStep, type Outcome, READY, STOPPED } from './plan.ts'
+import type { StepMeter } from './step-meter.ts'
 import type { Graves } from './tombstones.ts'
 
 export interface BoxStepsDeps {
@@ -21,6 +22,7 @@ export interface BoxStepsDeps {
   bootId: string
   limits: { startsAtOnce: number; startDeadlineMs: number; stopSlackMs: number; pidsPerBox: number }
   graves: Graves
+  steps: StepMeter
   /** Boxes whose init runs, as far as is known; the steps keep it so. */
   running: Set<string>
   /** How inits ended that nobody has asked to. */
@@ -52,6 +54,11 @@ export class BoxSteps {
 
   /** Does a step. Rejects if the box must be tried again later. */
   async act(record: BoxRecord, step: BoxStep): Promise<void> {
+    return this.#deps.steps.run(step.kind, () => this.#do(record, step))
+  }
+
+  /** Whether the step came about. */
+  async #do(record: BoxRecord, step: BoxStep): Promise<boolean> {
     switch (step.kind) {
       case 'start':
         return this.#attempt(record, () => this.#starts.run(() => this.#start(record)), failedStart(record))
@@ -70,7 +77,8 @@ export class BoxSteps {
         )
       }
       case 'settle':
-        return this.#settle(record, step.outcome)
+        await this.#settle(record, step.outcome)
+        return true
       case 'halt':
         return this.#attempt(
           record,
@@ -80,6 +88,7 @@ export class BoxSteps {
       case 'restore':
         return this.#restore(record)
       case 'none':
+        return true
     }
   }
 
@@ -88,10 +97,11 @@ export class BoxSteps {
     record: BoxRecord,
     work: () => Promise<void>,
     onFailure: (error: unknown) => Outcome | null,
-  ): Promise<void> {
+  ): Promise<boolean> {
     const { store, logger } = this.#deps
     try {
       await work()
+      return true
     } catch (error) {
       logger.error('box step failed', { box: record.id, error })
       try {
@@ -103,11 +113,12 @@ export class BoxSteps {
       this.#deps.running.delete(record.id)
       // Whoever wished for something else meanwhile is not overruled by this failure: the next turn sees that wish.
       const latest = await store.boxes.byId(record.id)
-      if (latest?.desired.generation !== record.desired.generation) return
+      if (latest?.desired.generation !== record.desired.generation) return false
       const outcome = onFailure(error)
-      if (outcome === null) return
+      if (outcome === null) return false
       await this.#settle(latest, outcome)
       if (outcome.status === 'unknown') throw error
+      return false
     }
   }
 
@@ -179,23 +190,25 @@ export class BoxSteps {
   }
 
   // What cannot be started with what it was to have is ended again, and goes on with what it had.
-  async #restore(record: BoxRecord): Promise<void> {
+  async #restore(record: BoxRecord): Promise<boolean> {
     const { running } = this.#deps
     const restoration = await openRestoration({ ...this.#deps, reconciler: this.#deps }, record)
     try {
       await restoration.seal()
       // Deleted meanwhile, its start would wait for its own end to free what it is given.
-      if (await restoration.isOver()) return
+      if (await restoration.isOver()) return true
       const isWanted = record.desired.power === 'running'
       if (isWanted) await this.#starts.run(() => this.#launch(restoration.restored))
       await restoration.commit({ isRunning: running.has(record.id) })
+      return true
     } catch (error) {
       this.#deps.logger.error('a restore failed', { box: record.id, error })
       // What is in the record by now has come about, whatever failed after that.
-      if (await restoration.isOver()) return
+      if (await restoration.isOver()) return true
       await this.#end(record.id, { graceMs: 0 })
       running.delete(record.id)
       await restoration.undo(error)
+      return false
     } finally {
       this.#deps.onChange(record.id)
     }

@@ -1,5 +1,7 @@
 import type { FairShares } from '../../shared/fair-shares.ts'
 import type { Logger } from '../../shared/log.ts'
+import type { Meter } from '../ports/meter.ts'
+import type { ExecRecord } from '../ports/store.ts'
 import type { LiveExec } from './live-exec.ts'
 
 /** The commands this process follows: those that run, and those whose streams are still held by what they left running. */
@@ -12,10 +14,17 @@ export interface ExecTable {
 }
 
 /** A table in which at most `lingering` ended commands keep their streams: the one that ended first makes room. */
-export function createExecTable(options: { lingering: number; running: FairShares; logger: Logger }): ExecTable {
-  const { logger } = options
+export function createExecTable(options: {
+  lingering: number
+  running: FairShares
+  meter: Meter
+  logger: Logger
+}): ExecTable {
+  const { logger, meter } = options
+  const time = meter.histogram(DURATION)
   const live = new Map<string, LiveExec>()
   const lingering = new Set<LiveExec>()
+  meter.reading('gauge', RUNNING, () => [{ labels: {}, value: live.size }])
 
   const retire = (exec: LiveExec): void => {
     const { id } = exec
@@ -42,10 +51,18 @@ export function createExecTable(options: { lingering: number; running: FairShare
         leave()
         retire(exec)
       }
-      exec.ended.then(end, (error: unknown) => {
-        logger.error('the end of a command could not be written', { exec: id, error })
-        end()
-      })
+      const count = ({ status, startedAt, endedAt }: ExecRecord): void =>
+        time({ status }, Math.max(0, (endedAt ?? startedAt) - startedAt) / 1000)
+      exec.ended.then(
+        (record) => {
+          count(record)
+          end()
+        },
+        (error: unknown) => {
+          logger.error('the end of a command could not be written', { exec: id, error })
+          end()
+        },
+      )
     },
     close: async () => {
       await Promise.allSettled([...live.values()].map((exec) => exec.leave()))
@@ -53,3 +70,11 @@ export function createExecTable(options: { lingering: number; running: FairShare
     },
   }
 }
+
+const RUNNING = { name: 'boxyard_execs_running', help: 'Commands that run.', labels: [] } as const
+const DURATION = {
+  name: 'boxyard_exec_duration_seconds',
+  help: 'Time that commands ran, by how they ended.',
+  labels: ['status'],
+  bounds: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 10, 60, 300, 3600],
+} as const

@@ -3,6 +3,7 @@ import { createFairShares } from '../../shared/fair-shares.ts'
 import type { ExecBody, ExecListQuery, ExecOutputQuery } from '../../shared/schemas/exec.ts'
 import type { ExecStreamQuery } from '../../shared/schemas/streams.ts'
 import type { OutputPlace } from '../ports/exec-outputs.ts'
+import type { Meter } from '../ports/meter.ts'
 import type { BoxRecord, ExecRecord } from '../ports/store.ts'
 import type { CommandStream } from './command-stream.ts'
 import { checkEnvironment } from './environment.ts'
@@ -23,6 +24,7 @@ import type { LiveExec } from './live-exec.ts'
 import { decodeCursor, encodeCursor } from './paging.ts'
 
 export interface ExecsDeps extends ExecStartDeps {
+  meter: Meter
   limits: ExecStartDeps['limits'] & { execOutputBytes: number; execsAtOnce: number; lingeringExecs: number }
 }
 
@@ -65,9 +67,10 @@ export interface Execs {
 
 /** Commands by id while they run; their records outlive them in the store. */
 export function createExecs(deps: ExecsDeps): Execs {
-  const { clock, limits } = deps
+  const { clock, limits, meter } = deps
+  const countStart = meter.counter(STARTED)
   const running = createFairShares(limits.execsAtOnce)
-  const table = createExecTable({ lingering: limits.lingeringExecs, running, logger: deps.logger })
+  const table = createExecTable({ lingering: limits.lingeringExecs, running, meter, logger: deps.logger })
 
   const find = async (box: BoxRecord, id: string): Promise<ReadableExec> => {
     const live = table.get(box.id, id)
@@ -83,7 +86,12 @@ export function createExecs(deps: ExecsDeps): Execs {
     checkRunning(box)
     const leave = running.take(box.id)
     if (leave === null) throw tooMany(limits.execsAtOnce)
-    return start().finally(leave)
+    return start()
+      .then((started) => {
+        countStart({})
+        return started
+      })
+      .finally(leave)
   }
   return {
     recover: (others) => recover(deps, others, (live) => table.add(live)),
@@ -181,3 +189,5 @@ export function checkRunning({ name, observed }: BoxRecord): void {
   const detail = `The box "${name}" is ${observed.status} (${observed.reason}); resume it first.`
   throw new ServiceError('box_not_running', detail)
 }
+
+const STARTED = { name: 'boxyard_execs_started_total', help: 'Commands that were started.', labels: [] } as const

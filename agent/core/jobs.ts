@@ -2,6 +2,7 @@ import { asServiceError, problemOf, ServiceError } from '../../shared/errors.ts'
 import { newId } from '../../shared/ids.ts'
 import type { Logger } from '../../shared/log.ts'
 import type { Clock } from '../ports/clock.ts'
+import type { Meter } from '../ports/meter.ts'
 import type { JobRecord, OperationOutcome } from '../ports/operation-store.ts'
 import type { Store } from '../ports/store.ts'
 import { createWaiters, type Waiters } from './waiters.ts'
@@ -50,6 +51,7 @@ export interface Jobs {
 export interface JobsDeps {
   store: Store
   clock: Clock
+  meter: Meter
   logger: Logger
 }
 
@@ -103,8 +105,14 @@ export function createJobs(deps: JobsDeps): Jobs {
   }
 }
 
+interface Running {
+  kind: string
+  progress: number | null
+  ended: Promise<void>
+}
+
 interface Table {
-  running: ReadonlyMap<string, { progress: number | null; ended: Promise<void> }>
+  running: ReadonlyMap<string, Running>
   waiters: Waiters
   closing: AbortController
   begin(record: JobRecord, work: JobWork): void
@@ -112,8 +120,9 @@ interface Table {
   stateOf(record: JobRecord): JobState
 }
 
-function createTable({ store, clock, logger }: JobsDeps): Table {
-  const running = new Map<string, { progress: number | null; ended: Promise<void> }>()
+function createTable({ store, clock, meter, logger }: JobsDeps): Table {
+  const running = new Map<string, Running>()
+  const time = meterJobs(meter, running)
   const unwritten = new Map<string, OperationOutcome>()
   const waiters = createWaiters()
   const closing = new AbortController()
@@ -125,6 +134,8 @@ function createTable({ store, clock, logger }: JobsDeps): Table {
       logger.error('the end of a job was not written', { operation: id, error })
     }
   }
+  const count = ({ kind, createdAt }: JobRecord, status: string): void =>
+    time({ kind, status }, Math.max(0, clock.now() - createdAt) / 1000)
   const runJob = async (record: JobRecord, work: JobWork): Promise<void> => {
     const { id, kind, requestId } = record
     const progress = (share: number | null): void => {
@@ -134,15 +145,17 @@ function createTable({ store, clock, logger }: JobsDeps): Table {
     try {
       await work({ id, signal: closing.signal, progress })
       await conclude(id, { status: 'done', error: null, endedAt: clock.now() })
+      count(record, 'done')
     } catch (error) {
       if (closing.signal.aborted) return
       logger.warn('a job failed', { operation: id, kind, request_id: requestId, error })
       await conclude(id, failure(record, asServiceError(error), clock.now()))
+      count(record, 'failed')
     }
   }
   const begin = (record: JobRecord, work: JobWork): void => {
     const { promise: ended, resolve } = Promise.withResolvers<void>()
-    running.set(record.id, { progress: null, ended })
+    running.set(record.id, { kind: record.kind, progress: null, ended })
     void runJob(record, work).finally(() => {
       running.delete(record.id)
       waiters.notify(record.id)
@@ -170,5 +183,26 @@ function failure(record: JobRecord, error: ServiceError, endedAt: number): Opera
   return { status: 'failed', error: problemOf(error, record.requestId), endedAt }
 }
 
+function meterJobs(meter: Meter, running: ReadonlyMap<string, Running>) {
+  meter.reading('gauge', JOBS_RUNNING, () =>
+    [...Map.groupBy(running.values(), ({ kind }) => kind)].map(([kind, { length }]) => ({
+      labels: { kind },
+      value: length,
+    })),
+  )
+  return meter.histogram(JOB_DURATION)
+}
+
+const JOBS_RUNNING = {
+  name: 'boxyard_jobs_running',
+  help: 'Operations of their own that are under way, such as backups.',
+  labels: ['kind'],
+} as const
+const JOB_DURATION = {
+  name: 'boxyard_job_duration_seconds',
+  help: 'Time that operations of their own took, such as backups, by how they ended.',
+  labels: ['kind', 'status'],
+  bounds: [0.1, 0.5, 1, 5, 10, 60, 300, 1800, 7200],
+} as const
 const LOST = ['internal', 'The service was restarted while this was under way; ask for it again.'] as const
 const RUNNING: OperationOutcome = { status: 'running', error: null, endedAt: null }

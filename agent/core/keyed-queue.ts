@@ -12,6 +12,8 @@ export interface KeyedQueue {
    * @throws ServiceError `box_busy` if it could not begin before `isOver` resolved, `draining` once the queue is closed
    */
   exclusive<T>(key: string, turn: () => Promise<T>, isOver: Promise<void>): Promise<T>
+  /** Keys that are worked on, that are asked for again beside that, and that are to be tried later. */
+  counts(): { running: number; waiting: number; later: number }
   /** Takes no more work, and resolves when what runs has ended. */
   close(): Promise<void>
 }
@@ -78,6 +80,7 @@ export function createKeyedQueue({ work, onError }: KeyedQueueDeps): KeyedQueue 
         })
         start(key)
       }),
+    counts: () => ({ running: running.size, waiting: new Set([...wanted, ...turns.keys()]).size, later: timers.size }),
     close: async () => {
       isClosed = true
       for (const timer of timers.values()) clearTimeout(timer)

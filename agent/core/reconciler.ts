@@ -1,6 +1,7 @@
 import type { Logger } from '../../shared/log.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { CowFilesystem } from '../ports/cow-filesystem.ts'
+import type { Meter } from '../ports/meter.ts'
 import type { BoxExit, Runtime } from '../ports/runtime.ts'
 import type { BoxRecord, Store } from '../ports/store.ts'
 import type { Tombstone } from '../ports/tombstone.ts'
@@ -9,6 +10,7 @@ import { restoreBoxes, verifyBox } from './box-verify.ts'
 import { withDeadline } from './deadline.ts'
 import { createKeyedQueue, type KeyedQueue } from './keyed-queue.ts'
 import { type BoxWorld, planBox } from './plan.ts'
+import { createStepMeter, type StepMeter } from './step-meter.ts'
 import { createGraves, type Graves, type GravesDeps } from './tombstones.ts'
 import { createWaiters, type Waiters } from './waiters.ts'
 
@@ -19,6 +21,7 @@ export interface ReconcilerDeps {
   outputs: GravesDeps['outputs']
   clock: Clock
   logger: Logger
+  meter: Meter
   /** Of the running kernel. */
   bootId: string
   limits: { startsAtOnce: number; startDeadlineMs: number; stopSlackMs: number; pidsPerBox: number }
@@ -38,14 +41,17 @@ export class Reconciler {
   readonly #waiters: Waiters = createWaiters()
   #onChange: (boxId: string) => void = () => undefined
   readonly #graves: Graves
+  readonly #stepMeter: StepMeter
   readonly #steps: BoxSteps
   readonly #queue: KeyedQueue
 
   constructor(deps: ReconcilerDeps) {
     this.#deps = deps
     this.#graves = createGraves(deps)
+    this.#stepMeter = createStepMeter(deps.meter, deps.clock)
     this.#steps = new BoxSteps({
       ...deps,
+      steps: this.#stepMeter,
       graves: this.#graves,
       running: this.#running,
       exits: this.#exits,
@@ -143,6 +149,11 @@ export class Reconciler {
     return this.#graves.stuck()
   }
 
+  /** Boxes with a step under way, with another one due after it, and to be tried again later. */
+  queued(): ReturnType<KeyedQueue['counts']> {
+    return this.#queue.counts()
+  }
+
   /** Ends after the step that each box is in. */
   close(): Promise<void> {
     return this.#queue.close()
@@ -187,7 +198,8 @@ export class Reconciler {
 
   // One key, one worker: a start under way has ended before its remains are destroyed.
   async #destroy(boxId: string): Promise<void> {
-    if (this.#graves.has(boxId) || this.#running.has(boxId)) await this.#graves.destroy(boxId)
+    if (this.#graves.has(boxId) || this.#running.has(boxId))
+      await this.#stepMeter.run('destroy', () => this.#graves.destroy(boxId).then(() => true))
     this.#running.delete(boxId)
     this.#exits.delete(boxId)
   }

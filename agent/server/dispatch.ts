@@ -34,12 +34,16 @@ export interface DispatchDeps extends ReceptionDeps {
 export function createDispatch(deps: DispatchDeps): HttpHandler {
   return async (request) => {
     const facts = newFacts(request, deps.clock.now())
+    const end = deps.requests.begin(facts)
     try {
       const response = await answer(request, { ...deps, facts })
       if (facts.operation && isMutation(facts.operation)) auditMutation(facts, response.status, deps)
+      end(response.status)
       return { ...response, headers: { ...response.headers, 'x-request-id': facts.requestId } }
     } catch (error) {
-      return refusalOf(error, facts, deps)
+      const refusal = refusalOf(error, facts, deps)
+      end(refusal.status)
+      return refusal
     }
   }
 }

@@ -11,6 +11,7 @@ import type { Tickets } from '../core/tickets.ts'
 import type { Clock } from '../ports/clock.ts'
 import { type Identity, identify } from './identify.ts'
 import type { RequestFacts } from './request-facts.ts'
+import type { RequestMeter } from './request-meter.ts'
 import type { RequestHead, Trust, Trusted } from './trust.ts'
 
 /** What decides whether a request is let in, whether it is answered or becomes a WebSocket. */
@@ -24,6 +25,7 @@ export interface ReceptionDeps {
   tickets: Tickets
   rateLimit: RateLimit
   isDraining(): boolean
+  requests: RequestMeter
   clock: Clock
   logger: Logger
 }

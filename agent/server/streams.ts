@@ -79,14 +79,18 @@ async function upgrade(given: Upgrade, deps: Omit<Context, 'facts'>): Promise<vo
   const request = requestHead(given.incoming)
   const facts = newFacts(request, deps.clock.now())
   const context = { ...deps, facts }
+  const end = deps.requests.begin(facts)
   let opened: Opened
   try {
     opened = await openStream(given, context)
   } catch (error) {
-    endWithResponse(given.socket, refusalOf(error, facts, deps))
+    const refusal = refusalOf(error, facts, deps)
+    end(refusal.status)
+    endWithResponse(given.socket, refusal)
     return
   }
   auditMutation(facts, 101, deps)
+  end(101)
   const { stream, protocol, leave } = opened
   const socket = deps.accept(given, { protocol, headers: answerHeaders(stream, facts) })
   if (socket === null) stream.leave()

@@ -17,6 +17,7 @@ export async function benchSecondUp(): Promise<void> {
     BOXYARD_PORT: String(await freePort()),
     BOXYARD_AGENT_PORT: String(await freePort()),
     BOXYARD_DATA_PORT: String(await freePort()),
+    BOXYARD_METRICS_PORT: String(await freePort()),
   }
   try {
     const first = await timeOnce(() => upUntilReady(env))

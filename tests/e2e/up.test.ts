@@ -62,6 +62,7 @@ beforeAll(async () => {
     BOXYARD_PORT: String(await freePort()),
     BOXYARD_AGENT_PORT: String(await freePort()),
     BOXYARD_DATA_PORT: String(await freePort()),
+    BOXYARD_METRICS_PORT: String(await freePort()),
     BOXYARD_BASE: 'busybox',
     BOXYARD_POOL_GB: '1',
   }

@@ -12,6 +12,7 @@ import type { Clock } from '../../agent/ports/clock.ts'
 import type { ServiceError } from '../../shared/errors.ts'
 import { CALLER } from './caller.ts'
 import { silentLogger } from './silent-logger.ts'
+import { silentMeter } from './silent-meter.ts'
 import { openVolumeService, type VolumeService } from './volume-service.ts'
 
 /** The core of backups over a real database and a real folder; pool, boxes and time are imagined. Volumes are of project `demo`. */
@@ -40,7 +41,7 @@ export function openBackupService(change: (store: BackupStore) => BackupStore = 
   const { clock, advance, sleeps } = imagineTime()
   const { store, filesystem, reconciler, runtime, admission, defaults } = volumes
   const backupStore = change(openFolderStore(folder))
-  const jobs = createJobs({ store, clock, logger: silentLogger })
+  const jobs = createJobs({ store, clock, logger: silentLogger, meter: silentMeter })
   const shared = { store, filesystem, reconciler, jobs, clock, logger: silentLogger, backupStore }
   const parts = createBackupParts(shared)
   const restoring = { ...shared, runtime, admission, defaults, catalog: parts.catalog }

@@ -4,11 +4,13 @@ import type { Handlers, Reply } from '../../agent/handlers/call.ts'
 import { createBodyBudget } from '../../agent/server/body-budget.ts'
 import { allowPages, matchTicketed } from '../../agent/server/data-address.ts'
 import { createDispatch } from '../../agent/server/dispatch.ts'
+import { createRequestMeter } from '../../agent/server/request-meter.ts'
 import { trustSender } from '../../agent/server/trust.ts'
 import { createTokenVerifier } from '../../shared/tokens.ts'
 import { CALLER } from './caller.ts'
 import { createHttpServers, type TestServer } from './http-server.ts'
 import { silentLogger } from './silent-logger.ts'
+import { silentMeter } from './silent-meter.ts'
 import { makeDeployment } from './test-front.ts'
 
 /** A data address whose handlers are the test's, and what stands before them. */
@@ -41,6 +43,7 @@ export async function startDataLab(given: { now(): number; burst?: number; bodyB
     tickets,
     rateLimit: createRateLimit({ perSecond: 1, burst, clock }),
     isDraining: () => lab.isDraining,
+    requests: createRequestMeter(silentMeter, clock),
     clock,
     logger: silentLogger,
     bodies: createBodyBudget(bodyBytes),

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { killGroup, spawnChild } from '../../agent/lib/run.ts'
 import { dieWithParent } from '../../infra/commands.ts'
-import { findRegistryProgram } from '../../infra/registry/program.ts'
+import { findDebianProgram } from '../../infra/debian/program.ts'
 import type { ImageLayout, Part } from './image-archive.ts'
 import { freePort } from './service.ts'
 
@@ -21,7 +21,7 @@ export interface TestRegistry {
 
 /** Starts one that has nothing. */
 export async function startRegistry(): Promise<TestRegistry> {
-  const program = await findRegistryProgram()
+  const program = await findDebianProgram('docker-registry', 'usr/bin/docker-registry')
   const directory = mkdtempSync(join(tmpdir(), 'boxyard-registry-'))
   const host = `127.0.0.1:${await freePort()}`
   const url = `http://${host}`

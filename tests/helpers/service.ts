@@ -25,6 +25,8 @@ export interface TestService {
   readonly agentUrl: string
   /** Where tickets are good. */
   readonly dataUrl: string
+  /** Where a Prometheus server reads. */
+  readonly metricsUrl: string
   readonly adminToken: string
   readonly dataDir: string
   /** The environment that both were started from. */
@@ -58,6 +60,7 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
     BOXYARD_PORT: String(await freePort()),
     BOXYARD_AGENT_PORT: String(await freePort()),
     BOXYARD_DATA_PORT: String(await freePort()),
+    BOXYARD_METRICS_PORT: String(await freePort()),
     ...runtimeSettings(),
     ...options.settings,
   }
@@ -68,6 +71,7 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
   const service = {
     url: `http://127.0.0.1:${environment['BOXYARD_PORT']}`,
     agentUrl: `http://127.0.0.1:${environment['BOXYARD_AGENT_PORT']}`,
+    metricsUrl: `http://127.0.0.1:${environment['BOXYARD_METRICS_PORT']}/metrics`,
     dataUrl: `http://127.0.0.1:${environment['BOXYARD_DATA_PORT']}`,
     dataDir,
     environment,

@@ -5,6 +5,7 @@ import { createTickets, type Tickets } from '../../agent/core/tickets.ts'
 import type { StreamHandlers } from '../../agent/handlers/call.ts'
 import type { Clock } from '../../agent/ports/clock.ts'
 import type { HeartbeatTimes } from '../../agent/server/heartbeat.ts'
+import { createRequestMeter } from '../../agent/server/request-meter.ts'
 import { createStreamServer, type StreamServer } from '../../agent/server/streams.ts'
 import { type Trust, trustSender } from '../../agent/server/trust.ts'
 import { ServiceError } from '../../shared/errors.ts'
@@ -15,6 +16,7 @@ import { problemResponse } from '../../shared/messages.ts'
 import type { TokenVerifier } from '../../shared/tokens.ts'
 import { makeScriptedStream, type ScriptedStream } from './scripted-stream.ts'
 import { silentLogger } from './silent-logger.ts'
+import { silentMeter } from './silent-meter.ts'
 
 export interface StreamServerOptions {
   verifyToken: TokenVerifier
@@ -68,6 +70,7 @@ export async function startStreamServer(options: StreamServerOptions): Promise<T
     tickets,
     rateLimit: () => undefined,
     isDraining: () => test.isDraining,
+    requests: createRequestMeter(silentMeter, clock),
     clock,
     logger,
     handlers: { streamExec: handle, openConsole: handle },

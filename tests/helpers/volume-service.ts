@@ -16,6 +16,7 @@ import type { Store } from '../../agent/ports/store.ts'
 import { ServiceError } from '../../shared/errors.ts'
 import { CALLER } from './caller.ts'
 import { silentLogger } from './silent-logger.ts'
+import { silentMeter } from './silent-meter.ts'
 
 /** The core of volumes over a real store, and a pool and boxes that are imagined: what takes time there takes a random one. */
 export interface VolumeService {
@@ -68,7 +69,7 @@ export function openVolumeService(pauseMs: () => number): VolumeService {
   const limits = { boxesMax: 1000, volumesMax: 1000, memoryOvercommit: 1, memoryReserveBytes: 0 }
   const admission = createAdmission({ store, host: host as never, limits })
   const reconciler = new Reconciler({
-    ...{ store, runtime, filesystem, clock, logger: silentLogger, bootId: 'boot' },
+    ...{ store, runtime, filesystem, clock, logger: silentLogger, meter: silentMeter, bootId: 'boot' },
     outputs: { removeBox: async () => undefined },
     limits: { startsAtOnce: 4, startDeadlineMs: 20_000, stopSlackMs: 20_000, pidsPerBox: 10 },
   })

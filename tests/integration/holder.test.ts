@@ -9,6 +9,7 @@ import { newId } from '../../shared/ids.ts'
 import { boxRecord } from '../helpers/box-records.ts'
 import { execCgroups, execute, holderOf, leftoversOf, type OciLab, openOciLab, untilTrue } from '../helpers/oci-lab.ts'
 import { silentLogger } from '../helpers/silent-logger.ts'
+import { silentMeter } from '../helpers/silent-meter.ts'
 
 const BOX = 'box_held'
 const KEPT_BYTES = 8 * 1024 ** 2
@@ -54,7 +55,15 @@ describe('with a box', () => {
       now: () => 5,
       sleep: (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms).unref()),
     }
-    const execs = createExecs({ store, outputs, runtime: lab.runtime, clock, logger: silentLogger, limits })
+    const execs = createExecs({
+      store,
+      outputs,
+      runtime: lab.runtime,
+      clock,
+      logger: silentLogger,
+      meter: silentMeter,
+      limits,
+    })
     await execs.recover([])
     return execs
   }

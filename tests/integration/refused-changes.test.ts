@@ -13,6 +13,7 @@ import type { BoxRecord, Store } from '../../agent/ports/store.ts'
 import { newId } from '../../shared/ids.ts'
 import { boxRecord } from '../helpers/box-records.ts'
 import { silentLogger } from '../helpers/silent-logger.ts'
+import { silentMeter } from '../helpers/silent-meter.ts'
 
 const GIB = 1024 ** 3
 const CALLER = {
@@ -55,7 +56,7 @@ beforeEach(async () => {
     limits: { boxesMax: 10, volumesMax: 1000, memoryOvercommit: 1, memoryReserveBytes: 0 },
   })
   reconciler = new Reconciler({
-    ...{ store, runtime, filesystem, clock, logger: silentLogger, bootId: 'boot' },
+    ...{ store, runtime, filesystem, clock, logger: silentLogger, meter: silentMeter, bootId: 'boot' },
     outputs: { removeBox: async () => undefined },
     limits: { startsAtOnce: 1, startDeadlineMs: 300, stopSlackMs: 300, pidsPerBox: 10 },
   })

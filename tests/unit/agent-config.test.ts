@@ -41,6 +41,21 @@ describe('the data address', () => {
   })
 })
 
+describe('the address for metrics', () => {
+  test('is on loopback unless it is said where, or that there is none', () => {
+    expect(readAgentSettings({}).metrics).toEqual({ host: '127.0.0.1', port: 8092 })
+    const given = { BOXYARD_METRICS_HOST: '10.0.0.7', BOXYARD_METRICS_PORT: '0' }
+    expect(readAgentSettings(given).metrics).toEqual({ host: '10.0.0.7', port: 0 })
+    expect(readAgentSettings({ BOXYARD_METRICS_PORT: 'off' }).metrics).toBeNull()
+  })
+
+  test.each(['70000', 'no', '-1'])('is refused with port %s', (port) => {
+    expect(() => readAgentSettings({ BOXYARD_METRICS_PORT: port })).toThrow(
+      `BOXYARD_METRICS_PORT="${port}": expected a port from 0 to 65535, or off.`,
+    )
+  })
+})
+
 test('the agent knows every setting that the front passes over, and the other way round', () => {
   for (const name of [...AGENT_SETTINGS, ...FRONT_SETTINGS]) {
     expect(() => readAgentSettings({ [name]: '?' })).not.toThrow('no such setting')

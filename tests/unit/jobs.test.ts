@@ -9,6 +9,7 @@ import type { Clock } from '../../agent/ports/clock.ts'
 import type { Store } from '../../agent/ports/store.ts'
 import { ServiceError } from '../../shared/errors.ts'
 import { silentLogger } from '../helpers/silent-logger.ts'
+import { silentMeter } from '../helpers/silent-meter.ts'
 
 let directory: string
 let store: Store
@@ -20,7 +21,7 @@ const WISH = { kind: 'test.work', project: 'demo', resource: '/v1/projects/demo/
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), 'boxyard-jobs-'))
   store = openSqliteStore(join(directory, 'boxyard.db'))
-  jobs = createJobs({ store, clock, logger: silentLogger })
+  jobs = createJobs({ store, clock, logger: silentLogger, meter: silentMeter })
 })
 
 afterEach(async () => {
@@ -63,7 +64,7 @@ test('what a closed agent cut off is taken up by the next one, or has failed', a
   expect(await store.operations.get(taken)).toMatchObject({ outcome: null })
   await expect(jobs.start(WISH, untilAborted)).rejects.toMatchObject({ code: 'draining' })
 
-  jobs = createJobs({ store, clock, logger: silentLogger })
+  jobs = createJobs({ store, clock, logger: silentLogger, meter: silentMeter })
   expect(await jobs.takeUp(taken, async () => undefined)).toBe(true)
   await jobs.loseOthers()
   expect(await jobs.wait(taken, 20_000)).toMatchObject({ outcome: { status: 'done' } })
@@ -82,7 +83,7 @@ test('a job without an end is not forgotten with the old ones', async () => {
 
 test('an end that cannot be written is told all the same', async () => {
   const operations = { ...store.operations, finish: () => Promise.reject(new Error('disk full')) }
-  jobs = createJobs({ store: { ...store, operations }, clock, logger: silentLogger })
+  jobs = createJobs({ store: { ...store, operations }, clock, logger: silentLogger, meter: silentMeter })
   const id = await jobs.start(WISH, async () => undefined)
   expect(await jobs.wait(id, 20_000)).toMatchObject({ outcome: { status: 'done' } })
 })

@@ -5,31 +5,31 @@ import { join } from 'node:path'
 import { withLock } from '../cluster/host-lock.ts'
 
 /**
- * The program of an image registry, of Debian's package of it, fetched on first use (some seconds) and kept outside the checkout.
- * The package is not installed: it would run the program as a service of this machine.
+ * A program of a Debian package, by its path there, fetched on first use (some seconds) and kept outside the checkout. The
+ * package is not installed: it would run what it brings as a service of this machine.
  * @throws Error where it cannot be fetched
  */
-export async function findRegistryProgram(): Promise<string> {
-  const directory = join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'boxyard-registry')
-  const program = join(directory, 'usr/bin', PACKAGE)
+export async function findDebianProgram(packageName: string, path: string): Promise<string> {
+  const directory = join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), `boxyard-${packageName}`)
+  const program = join(directory, path)
   if (existsSync(program)) return program
-  return await withLock('registry', async () => {
+  return await withLock(`debian-${packageName}`, async () => {
     // Another process may have fetched it while this one waited.
-    if (!existsSync(program)) fetchPackage(directory)
+    if (!existsSync(program)) fetchPackage(packageName, directory)
     return program
   })
 }
 
-function fetchPackage(directory: string): void {
+function fetchPackage(packageName: string, directory: string): void {
   const unfinished = `${directory}.unfinished`
   rmSync(unfinished, { recursive: true, force: true })
   mkdirSync(unfinished, { recursive: true })
   // The lists may be old, or not there; where they serve the network is asked less.
-  if (!download(unfinished)) {
+  if (!download(packageName, unfinished)) {
     execFileSync('apt-get', ['-q', '-o', 'DPkg::Lock::Timeout=300', 'update'], {
       stdio: ['ignore', 'ignore', 'inherit'],
     })
-    if (!download(unfinished)) throw new Error(`The package ${PACKAGE} cannot be fetched.`)
+    if (!download(packageName, unfinished)) throw new Error(`The package ${packageName} cannot be fetched.`)
   }
   const archive = readdirSync(unfinished).find((name) => name.endsWith('.deb')) ?? ''
   execFileSync('dpkg-deb', ['--extract', join(unfinished, archive), unfinished], {
@@ -39,9 +39,7 @@ function fetchPackage(directory: string): void {
   renameSync(unfinished, directory)
 }
 
-function download(cwd: string): boolean {
+function download(packageName: string, cwd: string): boolean {
   const options = ['-q', '-o', 'APT::Sandbox::User=root']
-  return spawnSync('apt-get', [...options, 'download', PACKAGE], { cwd, stdio: 'ignore' }).status === 0
+  return spawnSync('apt-get', [...options, 'download', packageName], { cwd, stdio: 'ignore' }).status === 0
 }
-
-const PACKAGE = 'docker-registry'

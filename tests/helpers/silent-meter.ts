@@ -1,0 +1,8 @@
+import type { Meter } from '../../agent/ports/meter.ts'
+
+/** A meter for tests that do not look at figures. */
+export const silentMeter: Meter = {
+  counter: () => () => {},
+  histogram: () => () => {},
+  reading: () => {},
+}
