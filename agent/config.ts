@@ -2,6 +2,7 @@ import { cpus, hostname } from 'node:os'
 import { join } from 'node:path'
 import * as z from 'zod'
 import { FRONT_SETTINGS } from '../shared/settings-names.ts'
+import { EDGE_VARIABLES, type EdgeSettings, edgeSettingsOf } from './edge-settings.ts'
 
 /** Everything the agent can be told, complete: no setting is optional later. Sizes in bytes, times in milliseconds. */
 export interface AgentSettings {
@@ -23,6 +24,7 @@ export interface AgentSettings {
   data: { host: string; port: number; url: string | null; tls: { cert: string; key: string } | null }
   /** Where a Prometheus server reads figures; null: nowhere. */
   metrics: { host: string; port: number } | null
+  edge: EdgeSettings
   /** Where backups are kept: `s3`, or else the folder. */
   backups: { directory: string; s3: S3Settings | null }
   pool: { initialBytes: number; stepBytes: number; hostReserveBytes: number }
@@ -103,6 +105,7 @@ export function readAgentSettings(environment: Record<string, string | undefined
     data: dataOf(env),
     metrics:
       env.BOXYARD_METRICS_PORT === null ? null : { host: env.BOXYARD_METRICS_HOST, port: env.BOXYARD_METRICS_PORT },
+    edge: edgeSettingsOf(env),
     backups: backupsOf(env),
     pool: {
       initialBytes: Math.round(env.BOXYARD_POOL_GB * GIB),
@@ -226,7 +229,7 @@ const environmentSchema = z.strictObject({
   BOXYARD_DATA_DIR: absolute.default('/var/lib/boxyard').transform((path) => join(path)),
   BOXYARD_RUN_DIR: absolute.default('/run/boxyard'),
   BOXYARD_LOG: z.string().optional(),
-  BOXYARD_EDGE_PORT: z.string().optional(),
+  ...EDGE_VARIABLES,
   BOXYARD_AGENT_HOST: z.string().default('127.0.0.1'),
   BOXYARD_AGENT_PORT: whole(8090, 0, 65_535),
   BOXYARD_DATA_HOST: z.string().default('127.0.0.1'),

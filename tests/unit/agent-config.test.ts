@@ -56,6 +56,42 @@ describe('the address for metrics', () => {
   })
 })
 
+describe('the edge', () => {
+  test('listens on this host alone, for boxes below localhost, unless it is said otherwise', () => {
+    expect(readAgentSettings({}).edge).toEqual({
+      ...{ host: '127.0.0.1', port: 8081, domain: 'localhost', seenAs: null, certificates: null },
+    })
+  })
+
+  test('is what the settings say', () => {
+    const given = { BOXYARD_EDGE_HOST: '0.0.0.0', BOXYARD_EDGE_PORT: '0', BOXYARD_EDGE_CERTIFICATES: '/etc/edge' }
+    const { edge } = readAgentSettings({
+      ...{ ...given, BOXYARD_DOMAIN: 'boxes.example.org', BOXYARD_EDGE_URL: 'https://boxes.example.org:8443' },
+    })
+    expect(edge).toEqual({
+      ...{ host: '0.0.0.0', port: 0, domain: 'boxes.example.org', certificates: '/etc/edge' },
+      seenAs: { scheme: 'https', port: 8443 },
+    })
+    const plain = readAgentSettings({ BOXYARD_EDGE_URL: 'https://localhost' })
+    expect(plain.edge.seenAs).toEqual({ scheme: 'https', port: null })
+  })
+
+  test.each([
+    ['BOXYARD_EDGE_PORT', '65536'],
+    ['BOXYARD_EDGE_PORT', '-1'],
+    ['BOXYARD_DOMAIN', 'Boxes.example.org'],
+    ['BOXYARD_DOMAIN', 'example.org.'],
+    ['BOXYARD_EDGE_URL', 'localhost:8081'],
+    ['BOXYARD_EDGE_CERTIFICATES', 'certs'],
+  ])('is refused with %s=%s', (name, value) => {
+    expect(() => readAgentSettings({ [name]: value })).toThrow(`${name}=${JSON.stringify(value)}: `)
+  })
+
+  test('is refused with a URL of another domain', () => {
+    expect(() => readAgentSettings({ BOXYARD_EDGE_URL: 'https://example.org' })).toThrow('BOXYARD_EDGE_URL must be of')
+  })
+})
+
 test('the agent knows every setting that the front passes over, and the other way round', () => {
   for (const name of [...AGENT_SETTINGS, ...FRONT_SETTINGS]) {
     expect(() => readAgentSettings({ [name]: '?' })).not.toThrow('no such setting')
