@@ -75,6 +75,6 @@ const MAX_DEPTH = 8
 const SECRET_KEY =
   /^(authorization|cookie|set-cookie|token|secret|password|environment|env|stdin|private_?key|x-boxyard-signature)$/i
 const JWT_SHAPE = /\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*/g
-/** What a request target may carry: a ticket, and variables of a command. */
-const QUERY_SHAPE = /([?&](?:ticket|env)=)[^&\s"']*/g
+/** What a request target may carry: a ticket, variables of a command, and the code that ends a sign-in. */
+const QUERY_SHAPE = /([?&](?:ticket|env|code)=)[^&\s"']*/g
 const BEARER_SHAPE = /\b(bearer\s+)[^\s"']+/gi

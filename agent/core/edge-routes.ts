@@ -6,7 +6,7 @@ import type { HostNetwork } from '../ports/network.ts'
 import type { ServiceRecord } from '../ports/service-store.ts'
 import type { BoxRecord, Store } from '../ports/store.ts'
 import { targetsOf } from './service-targets.ts'
-import { type EdgeAddress, hostOfBox, hostOfPreview, hostOfService } from './urls.ts'
+import { type EdgeAddress, hostOfBox, hostOfPreview, hostOfService, isOwnHost } from './urls.ts'
 
 /** What a host name stands for, whether or not it can be reached now. */
 export interface HostTarget {
@@ -38,6 +38,8 @@ export interface EdgeRoutesDeps {
   network: Pick<HostNetwork, 'addressOf'>
   edge: Pick<Edge, 'change' | 'drain'>
   address: EdgeAddress
+  /** A box is about to be served at domains that another one may have had. */
+  onGain(): Promise<void>
   logger: Logger
 }
 
@@ -86,6 +88,10 @@ export function createEdgeRoutes(deps: EdgeRoutesDeps): EdgeRoutes {
     const set = [...now.served.values()].filter((route) => !isDeepStrictEqual(before.served.get(route.host), route))
     const resting = [...now.entries.keys()].filter((host) => !now.served.has(host))
     const remove = [...lost, ...resting].filter((host) => before.served.has(host))
+    const isGaining = [...now.entries.keys()].some(
+      (host) => !before.entries.has(host) && !isOwnHost(host, deps.address),
+    )
+    if (isGaining) await deps.onGain()
     if (set.length + remove.length > 0) await edge.change({ set, remove })
   }
   const settle = (boxId: string): Promise<void> => turns.run(boxId, () => sync(boxId))

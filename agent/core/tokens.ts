@@ -38,6 +38,8 @@ export interface Tokens {
   revoke(caller: Caller, id: string): Promise<void>
   /** @throws ServiceError `token_revoked`, or `token_invalid` for one this deployment has no record of */
   checkAlive(id: string): Promise<void>
+  /** Calls `listener` after each revocation, which is answered once it has resolved; at most one listener. */
+  onRevoke(listener: () => Promise<void>): void
 }
 
 /**
@@ -45,6 +47,7 @@ export interface Tokens {
  * the revoked one: who had stolen it may have minted some.
  */
 export function createTokens({ store, clock, signingKeys }: TokensDeps): Tokens {
+  let onRevoke = (): Promise<void> => Promise.resolve()
   const issue: Tokens['issue'] = async (wanted) => {
     const now = clock.now()
     const record: TokenRecord = {
@@ -92,11 +95,15 @@ export function createTokens({ store, clock, signingKeys }: TokensDeps): Tokens 
       const isOwn = record?.createdBy === caller.tokenId || id === caller.tokenId
       if (!record || !(isOwn || seesAll(caller))) throw new ServiceError('token_not_found', `No token "${id}".`)
       await store.tokens.revoke(id, clock.now())
+      await onRevoke()
     },
     checkAlive: async (id) => {
       const record = await store.tokens.get(id)
       if (!record) throw new ServiceError('token_invalid', 'This deployment has no record of the token.')
       if (record.revokedAt !== null) throw new ServiceError('token_revoked', 'The token was revoked.')
+    },
+    onRevoke: (listener) => {
+      onRevoke = listener
     },
   }
 }

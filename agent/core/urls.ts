@@ -50,6 +50,12 @@ export function isOwnHost(host: string, { domain }: EdgeAddress): boolean {
   return host === domain || host.endsWith(`.${domain}`)
 }
 
+/** The project that a host below our domain names, whether or not anything has that name; null: it names none. */
+export function projectOfHost(host: string, { domain }: EdgeAddress): string | null {
+  const label = host.endsWith(`.${domain}`) ? host.slice(0, -domain.length - 1) : ''
+  return label.includes('--') ? (label.split('--').at(-1) ?? null) : null
+}
+
 function shorter(names: readonly string[], otherwise: () => string): string {
   const label = names.join('--')
   return label.length <= LABEL_MAX ? label : otherwise()

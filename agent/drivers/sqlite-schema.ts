@@ -91,5 +91,11 @@ export const MIGRATIONS: readonly string[] = [
     domain TEXT PRIMARY KEY, box_id TEXT NOT NULL, service TEXT NOT NULL
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX domains_by_box ON domains (box_id, service);
+  CREATE TABLE edge_grants (
+    credential TEXT NOT NULL, scope TEXT NOT NULL, token_id TEXT NOT NULL, project TEXT NOT NULL,
+    created_at INTEGER NOT NULL, expires_at INTEGER NOT NULL, PRIMARY KEY (credential, scope)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX edge_grants_by_token ON edge_grants (token_id, created_at);
+  CREATE INDEX edge_grants_by_age ON edge_grants (created_at);
   `,
 ]

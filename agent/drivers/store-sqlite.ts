@@ -6,6 +6,7 @@ import { openBallast } from './sqlite-ballast.ts'
 import { createBaseStore } from './sqlite-bases.ts'
 import { createBoxStore } from './sqlite-boxes.ts'
 import { type Database, openDatabase } from './sqlite-database.ts'
+import { createEdgeGrantStore } from './sqlite-edge-grants.ts'
 import { createExecStore } from './sqlite-execs.ts'
 import { createQuotaStore } from './sqlite-quotas.ts'
 import { createServiceStore } from './sqlite-services.ts'
@@ -33,6 +34,7 @@ export function openSqliteStore(path: string, { hasBallast = false }: SqliteStor
     quotas: createQuotaStore(database),
     tombstones: createTombstoneStore(database),
     tokens: createTokenStore(database),
+    edgeGrants: createEdgeGrantStore(database),
     operations: createOperationStore(database),
     execs: createExecStore(database),
     bases: createBaseStore(database),

@@ -4,6 +4,7 @@ import type { ExecStatus } from '../../shared/schemas/exec.ts'
 import type { Permission } from '../../shared/schemas/system.ts'
 import type { BackupRecords } from './backup-records.ts'
 import type { BaseStore } from './base-store.ts'
+import type { EdgeGrantStore } from './edge-grants.ts'
 import type { OperationStore } from './operation-store.ts'
 import type { ServiceStore } from './service-store.ts'
 import type { NewSnapshot, SnapshotStore } from './snapshot-store.ts'
@@ -164,6 +165,7 @@ export interface Store {
   readonly quotas: QuotaStore
   readonly tombstones: TombstoneStore
   readonly tokens: TokenStore
+  readonly edgeGrants: EdgeGrantStore
   readonly operations: OperationStore
   readonly execs: ExecStore
   readonly bases: BaseStore

@@ -21,6 +21,8 @@ let publishing: Publishing
 /** What the edge serves, and the changes it was told. */
 let served: Map<string, EdgeRoute>
 let changes: number
+/** What was served each time that a box was about to get a domain. */
+let gained: string[][]
 /** Addresses of boxes that run. */
 let addresses: Map<string, string>
 
@@ -39,7 +41,9 @@ beforeEach(() => {
     drain: async () => undefined,
   }
   const network = { addressOf: async (boxId: string) => addresses.get(boxId) ?? null }
-  routes = createEdgeRoutes({ store, network, edge, address, logger: silentLogger })
+  gained = []
+  const onGain = async () => void gained.push([...served.keys()])
+  routes = createEdgeRoutes({ store, network, edge, address, onGain, logger: silentLogger })
   const boxes = {
     get: async ({ project, name }: { project: string; name: string }) => {
       const record = await store.boxes.get(project, name)
@@ -138,6 +142,14 @@ test('a domain belongs to one box or service, until it is given up', async () =>
   expect(served.get('www.example.org')?.boxId).not.toBe(id)
 })
 
+test('what others had at a domain ends before it is served', async () => {
+  await running('web')
+  expect(gained).toEqual([])
+  await publishing.publish(ref('web'), { domains: ['shop.example.com'] }, null)
+  expect(gained).toEqual([['web--demo.localhost']])
+  expect(hosts()).toEqual(['shop.example.com', 'web--demo.localhost'])
+})
+
 test('a box or service that is gone gives its domains up', async () => {
   const { id, root } = await running('web')
   await store.services.insert(serviceRecord({ port: 9000 }, { boxId: id, name: 'api' }), 10)
@@ -175,7 +187,8 @@ test('a start finds all that the records say', async () => {
   await store.boxes.insert(boxRecord({ id: newId('box', Date.now()), name: 'resting' }))
   const network = { addressOf: async (boxId: string) => addresses.get(boxId) ?? null }
   const edge = { change: async () => undefined, drain: async () => undefined }
-  const next = createEdgeRoutes({ store, network, edge, address, logger: silentLogger })
+  const onGain = () => Promise.resolve()
+  const next = createEdgeRoutes({ store, network, edge, address, onGain, logger: silentLogger })
   expect((await next.recover()).map(({ host }) => host).toSorted()).toEqual(hosts())
   expect(await next.lookup('resting--demo.localhost')).toMatchObject({ route: null })
 })
