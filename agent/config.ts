@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import * as z from 'zod'
 import { FRONT_SETTINGS } from '../shared/settings-names.ts'
 import { EDGE_VARIABLES, type EdgeSettings, edgeSettingsOf } from './edge-settings.ts'
+import { absolute, flag, list, name, number, origin, registries, whole } from './setting-kinds.ts'
 
 /** Everything the agent can be told, complete: no setting is optional later. Sizes in bytes, times in milliseconds. */
 export interface AgentSettings {
@@ -191,39 +192,6 @@ const FIXED_LIMITS = {
   tokenKeepMs: 30 * DAY_MS,
   drainMs: 30_000,
 } as const
-
-const flag = (fallback: boolean) =>
-  z
-    .enum(['true', 'false'], { error: 'expected true or false' })
-    .default(fallback ? 'true' : 'false')
-    .transform((text) => text === 'true')
-const number = (fallback: number, min: number, max: number) =>
-  z
-    .string()
-    .regex(/^\d+(\.\d+)?$/, `expected a number from ${min} to ${max}`)
-    .default(String(fallback))
-    .transform(Number)
-    .refine((value) => value >= min && value <= max, `expected a number from ${min} to ${max}`)
-const whole = (fallback: number, min: number, max: number) =>
-  number(fallback, min, max).refine(Number.isInteger, 'expected a whole number')
-const list = z
-  .string()
-  .default('')
-  .transform((text) => text.split(',').filter((item) => item !== ''))
-const name = z.string().regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, 'expected a name of a-z, 0-9 and single hyphens')
-const ORIGIN = /^https?:\/\/[^/?#@\s]+\/?$/
-const origin = z
-  .string()
-  .refine((url) => ORIGIN.test(url) && URL.canParse(url), 'expected an origin such as https://data.example.org')
-  .transform((url) => (URL.canParse(url) ? new URL(url).origin : url))
-const registries = list
-  .transform((items) => items.map((item) => (/^https?:/.test(item) ? item : `https://${item}`)))
-  .refine(
-    (items) => items.every((item) => ORIGIN.test(item) && URL.canParse(item)),
-    'expected registries such as registry.example.org:5000 or http://127.0.0.1:5000',
-  )
-  .transform((items) => items.map((item) => (URL.canParse(item) ? new URL(item).origin : item)))
-const absolute = z.string().regex(/^\//, 'expected an absolute path')
 
 const environmentSchema = z.strictObject({
   BOXYARD_DATA_DIR: absolute.default('/var/lib/boxyard').transform((path) => join(path)),

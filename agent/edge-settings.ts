@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { absolute, origin, whole } from './setting-kinds.ts'
 
 /** What the edge can be told, complete. */
 export interface EdgeSettings {
@@ -18,21 +19,11 @@ const DOMAIN = /^(?=.{1,180}$)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z
 /** The variables of the edge, beside those of the agent. */
 export const EDGE_VARIABLES = {
   BOXYARD_EDGE_HOST: z.string().default('127.0.0.1'),
-  BOXYARD_EDGE_PORT: z
-    .string()
-    .regex(/^\d{1,5}$/, 'expected a port from 0 to 65535')
-    .transform(Number)
-    .refine((port) => port <= 65_535, 'expected a port from 0 to 65535')
-    .default(8081),
+  BOXYARD_EDGE_PORT: whole(8081, 0, 65_535),
   BOXYARD_DOMAIN: z.string().regex(DOMAIN, 'expected a domain such as boxes.example.org').default('localhost'),
-  BOXYARD_EDGE_URL: z
-    .string()
-    .refine((text) => ORIGIN.test(text) && URL.canParse(text), 'expected an origin such as https://boxes.example.org')
-    .optional(),
-  BOXYARD_EDGE_CERTIFICATES: z.string().regex(/^\//, 'expected an absolute path').optional(),
+  BOXYARD_EDGE_URL: origin.optional(),
+  BOXYARD_EDGE_CERTIFICATES: absolute.optional(),
 }
-
-const ORIGIN = /^https?:\/\/[^/?#@\s]+\/?$/
 
 /**
  * What the variables come to.

@@ -1,0 +1,50 @@
+import * as z from 'zod'
+
+/** `true` or `false`. */
+export const flag = (fallback: boolean) =>
+  z
+    .enum(['true', 'false'], { error: 'expected true or false' })
+    .default(fallback ? 'true' : 'false')
+    .transform((text) => text === 'true')
+
+/** A decimal number within bounds. */
+export const number = (fallback: number, min: number, max: number) =>
+  z
+    .string()
+    .regex(/^\d+(\.\d+)?$/, `expected a number from ${min} to ${max}`)
+    .default(String(fallback))
+    .transform(Number)
+    .refine((value) => value >= min && value <= max, `expected a number from ${min} to ${max}`)
+
+/** A whole number within bounds. */
+export const whole = (fallback: number, min: number, max: number) =>
+  number(fallback, min, max).refine(Number.isInteger, 'expected a whole number')
+
+/** Texts with commas between them. */
+export const list = z
+  .string()
+  .default('')
+  .transform((text) => text.split(',').filter((item) => item !== ''))
+
+/** As the API has names. */
+export const name = z.string().regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, 'expected a name of a-z, 0-9 and single hyphens')
+
+/** Scheme, host and port; as clients write it, made uniform. */
+export const origin = z
+  .string()
+  .refine((url) => ORIGIN.test(url) && URL.canParse(url), 'expected an origin such as https://data.example.org')
+  .transform((url) => (URL.canParse(url) ? new URL(url).origin : url))
+
+/** Origins of registries, `https` where none is said. */
+export const registries = list
+  .transform((items) => items.map((item) => (/^https?:/.test(item) ? item : `https://${item}`)))
+  .refine(
+    (items) => items.every((item) => ORIGIN.test(item) && URL.canParse(item)),
+    'expected registries such as registry.example.org:5000 or http://127.0.0.1:5000',
+  )
+  .transform((items) => items.map((item) => (URL.canParse(item) ? new URL(item).origin : item)))
+
+/** An absolute path. */
+export const absolute = z.string().regex(/^\//, 'expected an absolute path')
+
+const ORIGIN = /^https?:\/\/[^/?#@\s]+\/?$/
