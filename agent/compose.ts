@@ -18,6 +18,7 @@ import { createJobs } from './core/jobs.ts'
 import { createRateLimit } from './core/rate-limit.ts'
 import { Reconciler } from './core/reconciler.ts'
 import { ServiceSupervisor } from './core/service-supervisor.ts'
+import type { Traffic } from './core/service-traffic.ts'
 import { meterState } from './core/state-figures.ts'
 import { findSubvolumeFaults } from './core/subvolume-faults.ts'
 import { createTickets } from './core/tickets.ts'
@@ -73,7 +74,8 @@ export async function startAgent(deps: DeploymentDeps & { version: Version }, si
   await ensureBases(settings.bases, { ...drivers, store, clock, notices: deps.notices }, signal)
   await scheduleUpkeep({ store, clock, closers, logger, limits })
   const execs = createExecs({ ...drivers, store, clock, logger, meter, limits })
-  const supervisor = new ServiceSupervisor({ ...drivers, prober: netProber, store, clock, logger })
+  const traffic: Traffic = { settle: async () => undefined, drain: async () => undefined }
+  const supervisor = new ServiceSupervisor({ ...drivers, prober: netProber, store, traffic, clock, logger })
   reconciler.onChange((boxId) => supervisor.wakeBox(boxId))
   await execs.recover(await supervisor.outputs())
   await supervisor.recover()
@@ -102,6 +104,7 @@ export async function startAgent(deps: DeploymentDeps & { version: Version }, si
     reconciler,
     execs,
     supervisor,
+    traffic,
     jobs,
     backups,
     health,

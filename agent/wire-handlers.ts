@@ -24,9 +24,11 @@ import { createOperations } from './core/operations.ts'
 import { createBases } from './core/project-bases.ts'
 import { createQuotas } from './core/quotas.ts'
 import type { Reconciler } from './core/reconciler.ts'
+import { createDeploys } from './core/service-deploys.ts'
 import { SERVICES_MAX } from './core/service-put.ts'
 import { RUNS_KEPT } from './core/service-runs.ts'
 import type { ServiceSupervisor } from './core/service-supervisor.ts'
+import type { Traffic } from './core/service-traffic.ts'
 import { createServices } from './core/services.ts'
 import { SNAPSHOTS_MAX } from './core/snapshot-bounds.ts'
 import { createSnapshotDiff } from './core/snapshot-diff.ts'
@@ -51,6 +53,7 @@ import { createFileRestoreHandlers } from './handlers/file-restore.ts'
 import { createFileHandlers } from './handlers/files.ts'
 import { guardPool } from './handlers/pool-guard.ts'
 import { createQuotaHandlers } from './handlers/quotas.ts'
+import { createServiceDeployHandlers } from './handlers/service-deploys.ts'
 import { createServiceHandlers } from './handlers/services.ts'
 import { createSnapshotDiffHandlers } from './handlers/snapshot-diff.ts'
 import { createSpaceHandlers } from './handlers/space.ts'
@@ -71,6 +74,7 @@ export interface HandlerParts extends DeploymentDeps {
   reconciler: Reconciler
   execs: Execs
   supervisor: ServiceSupervisor
+  traffic: Traffic
   jobs: Jobs
   backups: BackupParts
   tickets: Tickets
@@ -125,6 +129,7 @@ export function wireHandlers(parts: HandlerParts): { handlers: Handlers; streams
     ...createSnapshotDiffHandlers(createSnapshotDiff({ ...shared, boxes })),
     ...createExecHandlers({ boxes, execs }),
     ...createServiceHandlers({ boxes, clock, outputs, services }),
+    ...createServiceDeployHandlers({ deploys: createDeploys({ ...shared, ...parts, boxes }) }),
     ...createSessionHandlers({ boxes, consoles }),
     ...createFileHandlers({ boxes, store, files, filesystem, tickets, dataUrl }),
     ...createFileReadHandlers({ boxes, store, files, filesystem, tickets, dataUrl }),

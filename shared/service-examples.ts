@@ -28,6 +28,7 @@ const service = {
     last_exit: null,
   },
   preview: null,
+  previous: null,
   active_url: null,
   preview_url: null,
   published_domains: [],
@@ -41,6 +42,21 @@ const stopped = {
   ...service,
   state: 'stopped',
   active: { ...service.active, alive: false, pid: null, health: 'unknown' },
+}
+
+const deployed = { ...service.active, pid: 31, port: 49152, spec: { ...spec, command: ['/usr/local/bin/server-2'] } }
+const previewed = {
+  ...service,
+  preview: { ...deployed, state: 'running', message: null, isolation: 'process' },
+  history: [...service.history, { at: '2026-11-20T09:00:00.000Z', what: 'deployed', by: 'ci', generation: 1 }],
+}
+const promoted = {
+  ...service,
+  spec: deployed.spec,
+  active: deployed,
+  previous: service.active,
+  generation: 2,
+  history: [...previewed.history, { at: '2026-11-20T09:01:00.000Z', what: 'promoted', by: 'ci', generation: 2 }],
 }
 
 /** Those of the operations on services. */
@@ -60,6 +76,10 @@ export const SERVICE_EXAMPLES = {
   deleteService: {},
   startService: { response: service },
   stopService: { response: stopped },
+  deployService: { body: { command: ['/usr/local/bin/server-2'], ready_seconds: 30 }, response: previewed },
+  promoteService: { response: promoted },
+  rollbackService: { response: { ...service, previous: deployed, generation: 3 } },
+  discardService: { response: service },
   getServiceLogs: {
     response: { offset: 0, next_offset: 13, data: 'listening...\n', encoding: 'utf-8', truncated: false },
   },

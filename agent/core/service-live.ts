@@ -1,6 +1,6 @@
 import type { Clock } from '../ports/clock.ts'
 import type { HeldEnd, HeldExec } from '../ports/runtime.ts'
-import type { ServiceRecord } from '../ports/service-store.ts'
+import type { InstanceRecord, Readiness } from '../ports/service-store.ts'
 import type { BoxRecord } from '../ports/store.ts'
 import { commandEnvironment } from './environment.ts'
 import { type Finding, type ProbeDeps, probe } from './service-probe.ts'
@@ -11,6 +11,10 @@ export interface LiveRun {
   readonly held: HeldExec
   /** Null while it goes on. */
   readonly ended: { end: HeldEnd | null } | null
+  /** It was started, or taken up, beside the active version. */
+  readonly isTrial: boolean
+  /** Since when this process looks at it. */
+  readonly followedAt: number
   /** Somebody has asked it to end. */
   isEnding: boolean
   readonly health: Finding['health'] | 'unknown'
@@ -23,19 +27,25 @@ export interface LiveRunDeps extends ProbeDeps {
   clock: Clock
 }
 
+/** A version of a service of a box; with `isTrial` it is to show first that it listens, if it is to do so. */
+export interface Followed {
+  box: BoxRecord
+  name: string
+  instance: InstanceRecord
+  isTrial: boolean
+}
+
 /** Follows a run and looks whether it is ready; `onChange` is called at each change, and at its end. */
-export function followRun(
-  deps: LiveRunDeps,
-  { box, record, held }: { box: BoxRecord; record: ServiceRecord; held: HeldExec },
-  onChange: () => void,
-): LiveRun {
-  const spec = record.active?.spec ?? record.spec
-  const { readiness } = spec
+export function followRun(deps: LiveRunDeps, of: Followed & { held: HeldExec }, onChange: () => void): LiveRun {
+  const { box, name, instance, held } = of
+  const readiness = instance.spec.readiness ?? (of.isTrial && instance.port !== null ? LISTENS : null)
   const looking = new AbortController()
   const live = {
     execId: held.execId,
     held,
     ended: null as LiveRun['ended'],
+    isTrial: of.isTrial,
+    followedAt: deps.clock.now(),
     isEnding: false,
     health: (readiness === null ? 'unknown' : 'starting') as LiveRun['health'],
     isReady: readiness === null,
@@ -51,15 +61,17 @@ export function followRun(
     Object.assign(live, { health, why, isReady: live.isReady || health === 'healthy' })
     onChange()
   }
-  const request = requestOf(box, record)
-  const probed = { boxId: box.id, port: spec.port, readiness, request }
+  const request = requestOf(box, name, instance)
+  const probed = { boxId: box.id, port: instance.port, readiness, request }
   void probe(deps, probed, { onFinding, signal: looking.signal })
   return live
 }
 
-/** What a service, or its probe, is run with. */
-export function requestOf(box: BoxRecord, { active, spec: next, name }: ServiceRecord) {
-  const { cwd, user, env, port } = active?.spec ?? next
-  const own = { ...(port === null ? {} : { PORT: String(port) }), ...env, BOX_SERVICE: name }
+/** What a version of a service, or its probe, is run with. */
+export function requestOf(box: BoxRecord, name: string, { spec, port }: InstanceRecord) {
+  const { cwd, user, env } = spec
+  const own = { ...env, ...(port === null ? {} : { PORT: String(port) }), BOX_SERVICE: name }
   return { cwd, user, environment: commandEnvironment(box, own) }
 }
+
+const LISTENS: Readiness = { probe: { kind: 'tcp' }, intervalMs: 1000, timeoutMs: 2000, threshold: 3 }

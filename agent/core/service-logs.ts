@@ -3,6 +3,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { ExecOutputs } from '../ports/exec-outputs.ts'
 import type { RunRecord } from '../ports/service-store.ts'
 import { wholeCharacters } from './exec-text.ts'
+import type { LiveRun } from './service-live.ts'
 import type { ServiceSight } from './service-supervisor.ts'
 
 export interface ServiceLogsDeps {
@@ -18,7 +19,7 @@ export interface LogPiece {
 }
 
 /**
- * Reads the log of a service: what its kept runs wrote, one after another, under one count of bytes. Waits for something to
+ * Reads the log of a version of a service: what its kept runs wrote, one after another, under one count of bytes. Waits for something to
  * come, at most as long as is asked; `see` is asked at each look.
  */
 export async function readLogs(
@@ -27,18 +28,18 @@ export async function readLogs(
   query: ServiceLogsQuery,
 ): Promise<LogPiece> {
   const first = await see()
-  const end = endOf(outputs, first)
+  const end = endOf(outputs, first, query.version)
   const offset = query.offset ?? Math.max(0, end - query.max_bytes)
   const isText = query.encoding === 'utf-8'
   const maxBytes = isText ? Math.max(query.max_bytes, LONGEST_CHARACTER) : query.max_bytes
   const wish = { offset, maxBytes, isText, isTail: query.offset === undefined }
   const until = clock.now() + query.wait_seconds * 1000
   for (let sight = first; ; sight = await see()) {
-    const { boxId, active } = sight.record
-    const piece = readFrom(outputs, { boxId, runs: active?.runs ?? [] }, wish)
+    const runs = sight.record[query.version]?.runs ?? []
+    const piece = readFrom(outputs, { boxId: sight.record.boxId, runs }, wish)
     const left = until - clock.now()
     if (piece.bytes.length > 0 || left <= 0) return piece
-    await untilOutput(sight, clock, Math.min(left, LOOK_MS))
+    await untilOutput(sight.liveOf(sight.record[query.version]), clock, Math.min(left, LOOK_MS))
   }
 }
 
@@ -91,8 +92,8 @@ function readFrom(
   return { offset: from + skip, bytes: bytes.subarray(skip, skip + length), isTruncated }
 }
 
-function endOf(outputs: ExecOutputs, { record }: ServiceSight): number {
-  const run = record.active?.runs.at(-1)
+function endOf(outputs: ExecOutputs, { record }: ServiceSight, version: ServiceLogsQuery['version']): number {
+  const run = record[version]?.runs.at(-1)
   if (run === undefined) return 0
   const { totalBytes } = outputs.read(
     { boxId: record.boxId, execId: run.execId },
@@ -101,7 +102,7 @@ function endOf(outputs: ExecOutputs, { record }: ServiceSight): number {
   return run.logOffset + totalBytes
 }
 
-async function untilOutput({ live }: ServiceSight, clock: Clock, ms: number): Promise<void> {
+async function untilOutput(live: LiveRun | null, clock: Clock, ms: number): Promise<void> {
   const timer = new AbortController()
   const { promise, resolve } = Promise.withResolvers<void>()
   const stop = live?.held.onOutput(resolve)

@@ -42,7 +42,8 @@ async function insert(
   const history = [{ at: now, what: 'created', by: caller.tokenName, generation: 1 }]
   const record: ServiceRecord = {
     ...{ boxId: box.id, name, version: 1, createdAt: now, updatedAt: now },
-    ...{ spec, generation: 1, desired: 'running', asked: 1, active: null, domains: [], tags: body.tags ?? {}, history },
+    ...{ spec, generation: 1, desired: 'running', asked: 1, domains: [], tags: body.tags ?? {}, history },
+    ...{ active: null, preview: null, previous: null, next: null, retired: [] },
   }
   switch (await store.services.insert(record, SERVICES_MAX)) {
     case 'box_gone':

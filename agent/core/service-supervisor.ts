@@ -1,62 +1,64 @@
-import type { Logger } from '../../shared/log.ts'
-import type { ExecOutputs, OutputPlace } from '../ports/exec-outputs.ts'
-import type { HeldEnd } from '../ports/runtime.ts'
-import type { RunEnd, RunRecord, ServiceRecord } from '../ports/service-store.ts'
-import type { BoxRecord, Store } from '../ports/store.ts'
+import type { OutputPlace } from '../ports/exec-outputs.ts'
+import type { InstanceRecord, ServiceRecord } from '../ports/service-store.ts'
+import type { BoxRecord } from '../ports/store.ts'
 import { discardHeld } from './held-exec.ts'
 import { createKeyedQueue, type KeyedQueue } from './keyed-queue.ts'
-import { followRun, type LiveRun, type LiveRunDeps, requestOf } from './service-live.ts'
-import { planService, type ServiceStep, type ServiceWorld } from './service-plan.ts'
+import { createDrains, type Drains } from './service-drains.ts'
+import { createEndings, type Endings } from './service-endings.ts'
+import { failedCandidate } from './service-failures.ts'
+import { instancesOf, lastRun, runsOf } from './service-instances.ts'
+import { followRun, type LiveRun } from './service-live.ts'
+import { createLiveRuns, keyOf, parseKey, type ServiceKey } from './service-lives.ts'
+import {
+  type InstancesWorld,
+  planInstances,
+  planService,
+  type ServiceAction,
+  type ServiceStep,
+} from './service-plan.ts'
 import { bumped } from './service-records.ts'
-import { droppedRuns, withEnd, withNewRun } from './service-runs.ts'
+import { createStarts, type Starts, type StartsDeps } from './service-starts.ts'
+import { switchedToNext } from './service-switch.ts'
 import { createWaiters } from './waiters.ts'
 
-export interface SupervisorDeps extends LiveRunDeps {
-  store: Store
-  outputs: ExecOutputs
-  logger: Logger
-}
-
-/** A service by its box and name. */
-export interface ServiceKey {
-  boxId: string
-  name: string
-}
-
-/** A service as far as it has come. `step` is what comes next. */
+/** A service as far as it has come. `step` is what comes next for its active version. */
 export interface ServiceSight {
   record: ServiceRecord
+  /** The run of the active version. */
   live: LiveRun | null
+  liveOf(instance: InstanceRecord | null): LiveRun | null
   step: ServiceStep
   isBoxRunning: boolean
 }
 
 /** Moves services towards what is wanted of them, one step of each at a time: observe → plan → act. */
 export class ServiceSupervisor {
-  readonly #deps: SupervisorDeps
-  readonly #lives = new Map<string, LiveRun>()
+  readonly #deps: StartsDeps
+  readonly #lives = createLiveRuns()
   /** Names of the services of each box that has any. */
   readonly #names = new Map<string, Set<string>>()
-  readonly #graces = new Map<string, AbortController>()
   readonly #waiters = createWaiters()
+  readonly #starts: Starts
+  readonly #endings: Endings
+  readonly #drains: Drains
   readonly #queue: KeyedQueue
   #isClosed = false
 
-  constructor(deps: SupervisorDeps) {
+  constructor(deps: StartsDeps) {
     this.#deps = deps
+    this.#starts = createStarts(deps)
+    this.#endings = createEndings(deps)
+    this.#drains = createDrains(deps)
     this.#queue = createKeyedQueue({
       work: (key) => this.#reconcile(parseKey(key)),
-      onError: (key, error) => {
-        deps.logger.error('a service could not be brought to what is wanted', { service: key, error })
-        this.#queue.addLater(key, RETRY_MS)
-      },
+      onError: (key, error) => this.#retryLater(key, error),
     })
   }
 
   /** What services wrote, which is kept. */
   async outputs(): Promise<OutputPlace[]> {
     const all = await this.#deps.store.services.all()
-    return all.flatMap(({ boxId, active }) => (active?.runs ?? []).map(({ execId }) => ({ boxId, execId })))
+    return all.flatMap((record) => runsOf(record).map(({ execId }) => ({ boxId: record.boxId, execId })))
   }
 
   /** Takes up what runs since before this process; call once, before any request, and after the boxes were taken up. */
@@ -66,20 +68,23 @@ export class ServiceSupervisor {
     for (const record of await store.services.all()) {
       const box = await store.boxes.byId(record.boxId)
       this.#note(record)
-      for (const run of record.active?.runs ?? []) {
-        const each = held.get(run.execId)
-        if (each === undefined) continue
-        if (run.end !== null || box === null) void each.forget()
-        else this.#lives.set(keyOf(record), followRun(this.#deps, { box, record, held: each }, this.#onChange(record)))
+      for (const instance of instancesOf(record)) {
+        for (const run of instance.runs) {
+          const each = held.get(run.execId)
+          if (each === undefined) continue
+          const of = { box, name: record.name, instance, isTrial: instance !== record.active, held: each }
+          if (run.end !== null || box === null) void each.forget()
+          else this.#lives.add(record, followRun(this.#deps, { ...of, box }, this.#onChange(record)))
+        }
       }
       this.#queue.add(keyOf(record))
     }
-    if (this.#lives.size > 0) logger.info('services go on', { services: this.#lives.size })
+    if (this.#lives.count() > 0) logger.info('services go on', { services: this.#lives.count() })
   }
 
   /** Something of the record has changed, or of its box. A stop under way goes on; with `hurry` it no longer waits. */
   wake(key: ServiceKey, { hurry = false } = {}): void {
-    if (hurry) this.#graces.get(keyOf(key))?.abort()
+    if (hurry) for (const live of this.#lives.of(key)) this.#endings.hurry(live)
     this.#note(key)
     this.#queue.add(keyOf(key))
   }
@@ -103,11 +108,23 @@ export class ServiceSupervisor {
     return this.#waiters.until(keyOf(key), { ...wish, isDone: isOver }).finally(() => timer.abort())
   }
 
+  /** Runs `turn` while no step of the service is under way, or begins. Throws as KeyedQueue.exclusive. */
+  async exclusive<T>(key: ServiceKey, turn: () => Promise<T>): Promise<T> {
+    const timer = new AbortController()
+    const isOver = this.#deps.clock.sleep(TURN_MS, timer.signal)
+    return this.#queue.exclusive(keyOf(key), turn, isOver).finally(() => timer.abort())
+  }
+
+  /** Bytes that the run of a version has written which goes on. */
+  bytesOf({ boxId }: ServiceKey, instance: InstanceRecord): number {
+    const run = lastRun(instance)
+    return run === null ? 0 : this.#starts.bytesOf(boxId, run)
+  }
+
   /** Ends after the step that each service is in; what runs goes on. */
   async close(): Promise<void> {
     this.#isClosed = true
-    for (const grace of this.#graces.values()) grace.abort()
-    await this.#queue.close()
+    await Promise.all([this.#endings.close(), this.#queue.close()])
   }
 
   async #reconcile(key: ServiceKey): Promise<void> {
@@ -117,122 +134,135 @@ export class ServiceSupervisor {
       const box = await this.#deps.store.boxes.byId(key.boxId)
       if (box === null) return this.#forget(key)
       if (await this.#recordEnd(record)) continue
-      const { step, live } = await this.#sight(record, box)
-      if (step.kind === 'start') await this.#start(record, box, step.isFresh)
-      else if (step.kind === 'stop' && live !== null) await this.#stop(record, live)
-      else {
-        if (step.kind === 'wait') this.#queue.addLater(keyOf(key), step.ms)
+      for (const late of record.retired.slice(0, -RETIRED_MAX)) this.#hurry(record, late)
+      const action = planInstances(record, await this.#world(record, box))
+      if (action.kind === 'rest') {
+        if (action.inMs !== null) this.#queue.addLater(keyOf(key), action.inMs)
         return
       }
+      await this.#act(record, box, action)
       this.#changed(key)
     }
   }
 
-  async #sight(record: ServiceRecord, box?: BoxRecord | null): Promise<ServiceSight> {
-    const { store, clock } = this.#deps
-    const owner = box === undefined ? await store.boxes.byId(record.boxId) : box
-    const { status, since } = owner?.observed ?? { status: 'stopped', since: 0 }
-    const live = this.#lives.get(keyOf(record)) ?? null
+  async #act(record: ServiceRecord, box: BoxRecord, action: Exclude<ServiceAction, { kind: 'rest' }>): Promise<void> {
+    switch (action.kind) {
+      case 'start': {
+        const live = await this.#starts.start({ record, box, ...action }, this.#onChange(record))
+        if (live !== null) this.#lives.add(record, live)
+        return
+      }
+      case 'end':
+        return this.#end(record, action)
+      case 'fail':
+        return this.#write(failedCandidate(record, action, this.#deps))
+      case 'switch':
+        return this.#switch(record)
+      case 'drain':
+        return this.#drain(record)
+      case 'bury': {
+        const { instance } = action
+        await this.#write({ ...record, retired: record.retired.filter((each) => each !== instance) })
+        for (const { execId } of instance.runs)
+          await this.#deps.outputs.remove({ boxId: box.id, execId }).catch(() => undefined)
+      }
+    }
+  }
+
+  #end(record: ServiceRecord, { instance, drains }: Extract<ServiceAction, { kind: 'end' }>): void {
+    const live = this.#lives.find(record, instance)
+    if (live === null) return
+    const drain = drains ? () => this.#drains.end(record.boxId, instance) : null
+    const onError = (error: unknown): void => this.#retryLater(keyOf(record), error)
+    this.#endings.begin({ live, spec: instance.spec, drain, onError })
+  }
+
+  #hurry(record: ServiceRecord, instance: InstanceRecord): void {
+    const live = this.#lives.find(record, instance)
+    if (live !== null) this.#endings.hurry(live)
+  }
+
+  async #switch(record: ServiceRecord): Promise<void> {
+    const { clock, traffic } = this.#deps
+    if (record.next === null) return
+    const bytesOf = (instance: InstanceRecord): number => this.bytesOf(record, instance)
+    const at = clock.now()
+    await this.#write(switchedToNext(record, record.next, { by: record.next.by, at, bytesOf }))
+    await traffic.settle(record.boxId)
+  }
+
+  // No rollback comes between: its turn is another.
+  async #drain(record: ServiceRecord): Promise<void> {
+    const live = this.#lives.find(record, record.previous)
+    if (record.previous !== null && live !== null) await this.#drains.cutOff(record.boxId, record.previous, live)
+  }
+
+  // One that was changed meanwhile is looked at again.
+  async #write(record: ServiceRecord): Promise<void> {
+    await this.#deps.store.services.replace(bumped(record, this.#deps.clock.now()))
+  }
+
+  async #sight(record: ServiceRecord): Promise<ServiceSight> {
+    const box = await this.#deps.store.boxes.byId(record.boxId)
+    const world = await this.#world(record, box)
+    const liveOf = (instance: InstanceRecord | null): LiveRun | null => this.#lives.find(record, instance)
+    const step = planService(record, world)
+    return { record, live: liveOf(record.active), liveOf, step, isBoxRunning: world.boxSince !== null }
+  }
+
+  async #world(record: ServiceRecord, box: BoxRecord | null): Promise<InstancesWorld> {
+    const { status, since } = box?.observed ?? { status: 'stopped', since: 0 }
     const boxSince = status === 'running' ? since : null
-    const unready = live === null && boxSince !== null ? await this.#unready(record) : []
-    const world: ServiceWorld = { boxSince, isLive: live !== null, unready, now: clock.now() }
-    return { record, live, step: planService(record, world), isBoxRunning: boxSince !== null }
+    const isLive = this.#lives.find(record, record.active) !== null
+    return {
+      ...{ boxSince, isLive, now: this.#deps.clock.now() },
+      unready: isLive || boxSince === null ? [] : await this.#unready(record),
+      runOf: (instance) => this.#lives.find(record, instance),
+      isDrained: this.#drains.isDone(record.previous, this.#lives.find(record, record.previous)),
+    }
   }
 
   // What is not there any more is not waited for.
   async #unready({ boxId, spec }: ServiceRecord): Promise<string[]> {
     const unready: string[] = []
     for (const name of spec.needs) {
-      if (this.#lives.get(keyOf({ boxId, name }))?.isReady === true) continue
-      if (await this.#deps.store.services.get(boxId, name)) unready.push(name)
+      const needed = await this.#deps.store.services.get(boxId, name)
+      if (needed !== null && this.#lives.find(needed, needed.active)?.isReady !== true) unready.push(name)
     }
     return unready
   }
 
-  // The run is in the record before it is started: whoever comes after a crash finds it, and starts none beside it.
-  async #start(record: ServiceRecord, box: BoxRecord, isFresh: boolean): Promise<void> {
-    const { store, runtime, clock, outputs, logger } = this.#deps
-    const now = clock.now()
-    const next = withNewRun(bumped(record, now), { isFresh, boxSince: box.observed.since, now })
-    if (!(await store.services.replace(next))) return
-    await this.#removeOutputs(record.boxId, droppedRuns(record, next))
-    const run = next.active?.runs.at(-1)
-    if (run === undefined) return
-    const { execId } = run
-    const command = next.active?.spec.command ?? []
-    const task = { ...requestOf(box, next), command, mergesOutput: true, endsWhole: true }
-    try {
-      const { held } = await runtime.hold(box.id, execId, { ...task, stdin: NOTHING, timeoutMs: null })
-      this.#lives.set(keyOf(record), followRun(this.#deps, { box, record: next, held }, this.#onChange(record)))
-    } catch (error) {
-      logger.warn('a service could not be started', { box: box.id, service: record.name, error })
-      await outputs.remove({ boxId: box.id, execId }).catch(() => undefined)
-      await this.#writeEnd(record, run, null)
-    }
-  }
-
-  async #stop(record: ServiceRecord, live: LiveRun): Promise<void> {
-    const { clock } = this.#deps
-    const { stopSignal, graceSeconds } = record.active?.spec ?? record.spec
-    const grace = new AbortController()
-    const key = keyOf(record)
-    this.#graces.set(key, grace)
-    live.isEnding = true
-    this.#changed(record)
-    try {
-      await live.held.signal(stopSignal)
-      await Promise.race([live.held.ended, clock.sleep(graceSeconds * 1000, grace.signal)])
-      if (this.#isClosed || live.ended !== null) return
-      await live.held.signal('SIGKILL')
-      await Promise.race([live.held.ended, clock.sleep(KILL_MS)])
-      if (live.ended === null) throw new Error('A killed service has not ended.')
-    } finally {
-      this.#graces.delete(key)
-      grace.abort()
-    }
-  }
-
-  /** Writes the end of the last run, if it has ended and that is not written yet; whether it did. */
+  /** Writes the ends of runs that have ended, if that is not written yet; whether there were any. */
   async #recordEnd(record: ServiceRecord): Promise<boolean> {
-    const key = keyOf(record)
-    const live = this.#lives.get(key)
-    const run = record.active?.runs.at(-1)
-    if (live !== undefined && live.ended === null) return false
-    if (run !== undefined && run.end === null) await this.#writeEnd(record, run, live?.ended?.end ?? null)
-    if (live === undefined) return run !== undefined && run.end === null
-    this.#lives.delete(key)
-    await live.held.forget()
+    const instance = instancesOf(record).find((each) => {
+      const live = this.#lives.find(record, each)
+      return live === null ? lastRun(each)?.end === null : live.ended !== null
+    })
+    const run = lastRun(instance ?? null)
+    if (instance === undefined || run === null) return false
+    const live = this.#lives.find(record, instance)
+    if (run.end === null) await this.#starts.writeEnd(record, run, live?.ended?.end ?? null)
+    if (live !== null) {
+      this.#lives.remove(record, live)
+      await live.held.forget()
+    }
     this.#changed(record)
     return true
   }
 
-  async #writeEnd(key: ServiceKey, run: RunRecord, end: HeldEnd | null): Promise<void> {
-    const { store, clock, outputs } = this.#deps
-    const place = { boxId: key.boxId, execId: run.execId }
-    const logBytes = outputs.read(place, { stream: 'stdout', offset: 0, maxBytes: 0 }).totalBytes
-    const { exitCode, signal, outOfMemory, endedAt } = end ?? { ...UNKNOWN_END, endedAt: clock.now() }
-    const runEnd: RunEnd = { exitCode, signal, outOfMemory, endedAt, logBytes }
-    for (;;) {
-      const record = await store.services.get(key.boxId, key.name)
-      if (record === null) return
-      const next = withEnd(bumped(record, clock.now()), run.execId, runEnd)
-      if (next.active === record.active || (await store.services.replace(next))) break
-    }
-    this.#changed(key)
-  }
-
   // Without a record nothing of it may go on.
   async #forget(key: ServiceKey): Promise<void> {
-    const live = this.#lives.get(keyOf(key))
-    this.#lives.delete(keyOf(key))
+    const lives = this.#lives.of(key)
+    for (const live of lives) this.#lives.remove(key, live)
     this.#names.get(key.boxId)?.delete(key.name)
     if (this.#names.get(key.boxId)?.size === 0) this.#names.delete(key.boxId)
-    if (live !== undefined) await discardHeld(live.held, this.#deps)
+    await Promise.all(lives.map((live) => discardHeld(live.held, this.#deps)))
     this.#changed(key)
   }
 
-  async #removeOutputs(boxId: string, runs: readonly RunRecord[]): Promise<void> {
-    for (const { execId } of runs) await this.#deps.outputs.remove({ boxId, execId }).catch(() => undefined)
+  #retryLater(key: string, error: unknown): void {
+    this.#deps.logger.error('a service could not be brought to what is wanted', { service: key, error })
+    this.#queue.addLater(key, RETRY_MS)
   }
 
   #onChange(key: ServiceKey): () => void {
@@ -246,8 +276,8 @@ export class ServiceSupervisor {
   #changed({ boxId, name }: ServiceKey): void {
     this.#waiters.notify(keyOf({ boxId, name }))
     for (const other of this.#names.get(boxId) ?? []) {
-      if (other !== name && !this.#lives.has(keyOf({ boxId, name: other })))
-        this.#queue.add(keyOf({ boxId, name: other }))
+      const key = { boxId, name: other }
+      if (other !== name && this.#lives.of(key).every(({ isTrial }) => isTrial)) this.#queue.add(keyOf(key))
     }
   }
 
@@ -257,17 +287,8 @@ export class ServiceSupervisor {
   }
 }
 
-function keyOf({ boxId, name }: ServiceKey): string {
-  return `${boxId}/${name}`
-}
-
-function parseKey(key: string): ServiceKey {
-  const [boxId = '', name = ''] = key.split('/')
-  return { boxId, name }
-}
-
-const UNKNOWN_END = { exitCode: null, signal: null, outOfMemory: false }
-const NOTHING = new Uint8Array(0)
 const RETRY_MS = 1_000
-const KILL_MS = 10_000
+const TURN_MS = 20_000
 const MAX_TURNS = 100
+/** Versions of a service that take their time to end. */
+const RETIRED_MAX = 4

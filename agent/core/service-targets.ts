@@ -12,7 +12,10 @@ export interface Target {
 }
 
 /** Where the requests for a service go, whether or not it runs. A pure function. */
-export function targetsOf({ boxId, spec, active }: ServiceRecord): ServiceTargets {
-  const { port } = active?.spec ?? spec
-  return { active: port === null ? null : { boxId, port }, preview: null }
+export function targetsOf({ boxId, spec, active, preview }: ServiceRecord): ServiceTargets {
+  const at = (port: number | null): Target | null => (port === null ? null : { boxId, port })
+  return {
+    active: at(active === null ? spec.port : active.port),
+    preview: preview === null || preview.failure !== null ? null : at(preview.port),
+  }
 }

@@ -1,12 +1,21 @@
 import type { ServiceView } from '../../shared/schemas/services.ts'
+import type { InstanceRecord } from '../ports/service-store.ts'
 import type { BoxRecord } from '../ports/store.ts'
 import { timestamp } from './box-view.ts'
-import { isRestarted } from './service-plan.ts'
+import { failureText } from './service-failures.ts'
+import type { LiveRun } from './service-live.ts'
+import { endText, isRestarted } from './service-plan.ts'
 import { viewSpec } from './service-spec.ts'
 import type { ServiceSight } from './service-supervisor.ts'
+import { targetsOf } from './service-targets.ts'
 
 interface State {
   state: ServiceView['state']
+  message: string | null
+}
+
+interface PreviewState {
+  state: NonNullable<ServiceView['preview']>['state']
   message: string | null
 }
 
@@ -26,17 +35,42 @@ export function stateOf({ record, live, step, isBoxRunning }: ServiceSight): Sta
   return { state: end.exitCode === 0 ? 'stopped' : 'failed', message: how }
 }
 
-/** The Service of the API; environments are shown to those who may write. */
-export function viewService(box: BoxRecord, sight: ServiceSight, withEnvironment: boolean): ServiceView {
-  const { record } = sight
+/** What the preview of a service is up to, and why; null if it has none. */
+export function previewStateOf(
+  { record: { preview }, liveOf, isBoxRunning }: ServiceSight,
+  withOutput = false,
+): PreviewState | null {
+  if (preview === null) return null
+  if (preview.failure !== null) return { state: 'failed', message: failureText(preview.failure, withOutput) }
+  const live = liveOf(preview)
+  if (live !== null && live.ended === null) return { state: live.isReady ? 'running' : 'starting', message: live.why }
+  return isBoxRunning ? { state: 'starting', message: null } : { state: 'stopped', message: 'It starts with its box.' }
+}
+
+/** What whoever asks may see: environments, and what services wrote. */
+export interface ServiceSeen {
+  environment: boolean
+  output: boolean
+}
+
+/** The Service of the API. */
+export function viewService(box: BoxRecord, sight: ServiceSight, seen: ServiceSeen): ServiceView {
+  const { record, liveOf } = sight
+  const { active, previous } = record
+  const state = stateOf(sight)
+  const preview = viewPreview(sight, seen)
+  const failure = preview?.state === 'failed' ? `The preview failed. ${preview.message}` : null
+  const targets = targetsOf(record)
   return {
     name: record.name,
     box: box.name,
     project: box.project,
-    ...stateOf(sight),
-    spec: viewSpec(record.spec, withEnvironment),
-    active: viewActive(sight, withEnvironment),
-    preview: null,
+    state: state.state,
+    message: state.message ?? failure,
+    spec: viewSpec(record.spec, seen.environment),
+    active: active && { ...viewInstance(active, liveOf(active), seen), port: targets.active?.port ?? null },
+    preview: preview && { ...preview, port: targets.preview?.port ?? null },
+    previous: previous && viewInstance(previous, liveOf(previous), seen),
     active_url: null,
     preview_url: null,
     published_domains: [],
@@ -48,18 +82,28 @@ export function viewService(box: BoxRecord, sight: ServiceSight, withEnvironment
   }
 }
 
-function viewActive({ record: { active }, live }: ServiceSight, withEnvironment: boolean): ServiceView['active'] {
-  if (active === null) return null
-  const run = active.runs.at(-1)
+function viewPreview(sight: ServiceSight, seen: ServiceSeen): ServiceView['preview'] {
+  const { preview } = sight.record
+  const state = previewStateOf(sight, seen.output)
+  if (preview === null || state === null) return null
+  return { ...viewInstance(preview, sight.liveOf(preview), seen), ...state, isolation: 'process' }
+}
+
+function viewInstance(
+  { spec, port, runs, restarts }: InstanceRecord,
+  live: LiveRun | null,
+  { environment }: ServiceSeen,
+): NonNullable<ServiceView['active']> {
+  const run = runs.at(-1)
   const isAlive = live !== null && live.ended === null
-  const end = active.runs.findLast((each) => each.end !== null)?.end ?? null
+  const end = runs.findLast((each) => each.end !== null)?.end ?? null
   return {
     alive: isAlive,
     pid: isAlive ? live.held.process : null,
-    port: active.spec.port,
-    spec: viewSpec(active.spec, withEnvironment),
+    port,
+    spec: viewSpec(spec, environment),
     started_at: run === undefined ? null : timestamp(run.startedAt),
-    restarts: active.restarts,
+    restarts,
     health: isAlive ? live.health : 'unknown',
     last_exit:
       end === null
@@ -71,18 +115,4 @@ function viewActive({ record: { active }, live }: ServiceSight, withEnvironment:
             at: timestamp(end.endedAt),
           },
   }
-}
-
-function endText({
-  exitCode,
-  signal,
-  outOfMemory,
-}: {
-  exitCode: number | null
-  signal: string | null
-  outOfMemory: boolean
-}) {
-  if (outOfMemory) return 'It ran out of memory.'
-  if (exitCode !== null) return `It ended with exit code ${exitCode}.`
-  return signal === null ? 'It could not be started, or nobody saw its end.' : `It was ended by ${signal}.`
 }

@@ -8,9 +8,11 @@ import type { Caller } from './caller.ts'
 import { checkRunning } from './execs.ts'
 import { decodeCursor, encodeCursor } from './paging.ts'
 import { checkIfMatch } from './preconditions.ts'
+import { instancesOf, lastRun, runsOf } from './service-instances.ts'
 import { putService } from './service-put.ts'
 import { changeService, serviceNotFound, withChange } from './service-records.ts'
 import type { ServiceSight, ServiceSupervisor } from './service-supervisor.ts'
+import { withoutNext, withoutPreview } from './service-switch.ts'
 import { stateOf } from './service-view.ts'
 
 export interface ServicesDeps {
@@ -109,7 +111,8 @@ export function createServices(deps: ServicesDeps): Services {
     stop: (caller, ref, how) =>
       act(ref, how, (record) => {
         if (record.desired === 'stopped') return record
-        return withChange({ ...record, desired: 'stopped' }, { what: 'stopped', by: caller.tokenName, at: clock.now() })
+        const ending = withoutNext(withoutPreview({ ...record, desired: 'stopped' }))
+        return withChange(ending, { what: 'stopped', by: caller.tokenName, at: clock.now() })
       }),
     remove: async (ref, ifMatch) => removeService(deps, await boxes.get(ref), { name: ref.service, ifMatch }),
   }
@@ -141,7 +144,7 @@ async function removeService(
     if (!(await store.services.remove(box.id, name, record.version))) continue
     supervisor.wake({ boxId: box.id, name }, { hurry: true })
     // That of a run that goes on is removed once it has ended; whatever is left is swept at the next start.
-    for (const { execId, end } of record.active?.runs ?? [])
+    for (const { execId, end } of runsOf(record))
       if (end !== null) await outputs.remove({ boxId: box.id, execId }).catch(() => undefined)
     return
   }
@@ -149,6 +152,9 @@ async function removeService(
 
 /** Whether a service has come to rest at what was asked of it. */
 function isSettled(sight: ServiceSight): boolean {
+  const { record, liveOf } = sight
+  if (record.desired === 'stopped')
+    return instancesOf(record).every((each) => liveOf(each) === null && lastRun(each)?.end !== null)
   const { state } = stateOf(sight)
   return state !== 'starting' && state !== 'stopping' && !['start', 'stop'].includes(sight.step.kind)
 }

@@ -5,6 +5,7 @@ import { readLogs, type ServiceLogsDeps } from '../core/service-logs.ts'
 import { stateOf, viewService } from '../core/service-view.ts'
 import type { ServiceState, Services } from '../core/services.ts'
 import type { Handlers, Reply } from './call.ts'
+import { replyWithService, seenBy } from './service-replies.ts'
 
 type ServiceHandlers = Pick<
   Handlers,
@@ -14,30 +15,24 @@ type ServiceHandlers = Pick<
 /** Services over HTTP. */
 export function createServiceHandlers(deps: ServiceLogsDeps & { boxes: Boxes; services: Services }): ServiceHandlers {
   const { services } = deps
-  const reply = (caller: Caller, { box, sight }: ServiceState): Reply => ({
-    body: viewService(box, sight, caller.permissions.includes('write')),
-    version: sight.record.version,
-    replayBody: viewService(box, sight, false),
-  })
   const acted = (caller: Caller, state: ServiceState): Reply => {
     const isUnderWay = ['starting', 'stopping'].includes(stateOf(state.sight).state)
-    return { ...reply(caller, state), ...(isUnderWay ? { status: 202 } : {}) }
+    return { ...replyWithService(caller, state), ...(isUnderWay ? { status: 202 } : {}) }
   }
   return {
     listServices: async ({ params, query, caller }) => {
       const { box, sights, next } = await services.list(params, query)
-      const withEnvironment = caller.permissions.includes('write')
-      const views = sights.map((sight) => viewService(box, sight, withEnvironment))
+      const views = sights.map((sight) => viewService(box, sight, seenBy(caller)))
       return { body: { services: views, has_more: next !== null, next_continuation_token: next } }
     },
     putService: async ({ params, query, body, caller, ifMatch }) => {
       const how = { waitMs: query.wait_seconds * 1000, ifMatch }
       const { isNew, ...state } = await services.put(caller, params, { body, how })
-      if (!isNew) return reply(caller, state)
+      if (!isNew) return replyWithService(caller, state)
       const location = `/v1/projects/${params.project}/boxes/${params.name}/services/${params.service}`
-      return { ...reply(caller, state), status: 201, headers: { location } }
+      return { ...replyWithService(caller, state), status: 201, headers: { location } }
     },
-    getService: async ({ params, caller }) => reply(caller, await services.get(params)),
+    getService: async ({ params, caller }) => replyWithService(caller, await services.get(params)),
     deleteService: async ({ params, ifMatch }) => {
       await services.remove(params, ifMatch)
       return { body: null }

@@ -46,16 +46,25 @@ export interface RunEnd {
   logBytes: number
 }
 
-/** What runs, or ran last, for a service. */
+/** One version of a service: what runs, or ran last, of it. */
 export interface InstanceRecord {
-  generation: number
   spec: ServiceSpec
+  /** Where it listens, which it is told by `PORT`: chosen at each start. Null: nowhere, or it was not started yet. */
+  port: number | null
   /** The newest are kept with their output, oldest first; the last one runs, or ran last. */
   runs: RunRecord[]
   /** Since somebody last asked for a start. */
   restarts: number
   /** Ends one soon after another; 0 once it ran for a while. */
   failures: number
+}
+
+/** A version that is to show that it becomes ready. */
+export interface CandidateRecord extends InstanceRecord {
+  /** How long each start of it may take to be ready, ms. */
+  readyMs: number
+  /** Why it will not be ready any more, and the last that it wrote; null: it may be. */
+  failure: { why: string; output: string } | null
 }
 
 /** Something that was done to a service. */
@@ -80,13 +89,25 @@ export interface ServiceRecord {
   desired: 'running' | 'stopped'
   /** Raised by each start that somebody asked for: whatever ran for an earlier one is no answer to it. */
   asked: number
+  /** Whom its traffic goes to. */
   active: (InstanceRecord & { asked: number }) | null
+  /** A version that runs beside the active one, to be looked at. */
+  preview: CandidateRecord | null
+  /** The version that was active until `since`: it goes on for a rollback, while neither service nor box are stopped. */
+  previous: (InstanceRecord & { since: number }) | null
+  /** A version that is made active as soon as it is ready, and for whom. */
+  next: (CandidateRecord & { what: 'rolled_back'; by: string }) | null
+  /** What is ended and then forgotten, the earliest first; `drains`: it had traffic. */
+  retired: (InstanceRecord & { drains: boolean })[]
   /** Names at which it is published; see `BoxRecord.domains`. */
   domains: string[]
   tags: Record<string, string>
   /** Oldest first. */
   history: ServiceChange[]
 }
+
+/** Versions of a service that may become active. */
+export type CandidateSlot = 'preview' | 'next'
 
 /** Services by box and name; those of a box go with it. All writes are durable when they resolve. */
 export interface ServiceStore {

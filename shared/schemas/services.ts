@@ -118,6 +118,18 @@ const instanceSchema = z
   })
   .meta({ id: 'ServiceInstance' })
 
+/** One that is tried before it becomes the active one. */
+const previewSchema = instanceSchema
+  .extend({
+    state: z.enum(['starting', 'running', 'failed', 'stopped']),
+    message: z
+      .string()
+      .nullable()
+      .meta({ description: 'Why it is in that state; to those with `exec`, the last lines of one that failed.' }),
+    isolation: z.enum(['process']),
+  })
+  .meta({ id: 'ServicePreview' })
+
 /** A long-lived program of a box (api.md §2). */
 export const serviceSchema = z
   .looseObject({
@@ -128,7 +140,8 @@ export const serviceSchema = z
     message: z.string().nullable().meta({ description: 'Why it is in that state.' }),
     spec: serviceSpecSchema.meta({ description: 'What the next start uses.' }),
     active: instanceSchema.nullable(),
-    preview: instanceSchema.nullable(),
+    preview: previewSchema.nullable(),
+    previous: instanceSchema.nullable().meta({ description: 'What was active before: for a rollback.' }),
     active_url: z.string().nullable(),
     preview_url: z.string().nullable(),
     published_domains: z.array(z.string()),
@@ -153,8 +166,27 @@ export const serviceListQuery = pageQuery.extend({ prefix: prefixQuery })
 /** The path of one service. */
 export const serviceParams = z.strictObject({ project: nameSchema, name: nameSchema, service: nameSchema })
 
+/** `POST …/deploy`: what is left out is as in the definition of the service. */
+export const deployServiceBodySchema = z
+  .strictObject({
+    command: SPEC.command.optional(),
+    env: SPEC.env.meta({ description: 'In the place of all that the definition has.' }),
+    isolation: z.enum(['process']).default('process'),
+    ready_seconds: z
+      .int()
+      .min(1)
+      .max(3600)
+      .default(60)
+      .meta({ description: 'After which a preview that is not ready has failed.' }),
+  })
+  .meta({ id: 'DeployService' })
+
 /** The query of `GET …/logs`. */
 export const serviceLogsQuery = z.strictObject({
+  version: z
+    .enum(['active', 'preview', 'previous'])
+    .default('active')
+    .meta({ description: 'Whose log; that of the active one goes on when another takes its place.' }),
   offset: integerQuery(0, 999_999_999_999_999)
     .optional()
     .meta({ description: 'Bytes of the log to leave out; the last `max_bytes` if left out.' }),
@@ -167,6 +199,7 @@ export const serviceLogsQuery = z.strictObject({
 export const serviceLogsSchema = z.looseObject(outputPieceFields).meta({ id: 'ServiceLogs' })
 
 export type PutServiceBody = z.infer<typeof putServiceBodySchema>
+export type DeployServiceBody = z.infer<typeof deployServiceBodySchema>
 export type ServiceSpecView = z.infer<typeof serviceSpecSchema>
 export type ServiceView = z.infer<typeof serviceSchema>
 export type ServiceListQuery = z.infer<typeof serviceListQuery>

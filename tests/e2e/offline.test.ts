@@ -9,6 +9,7 @@ import { defineBackupsSuite } from './backups-suite.ts'
 import { defineBasesSuite } from './bases-suite.ts'
 import { defineBoxSnapshotsSuite } from './box-snapshots-suite.ts'
 import { defineBoxesSuite } from './boxes-suite.ts'
+import { defineDeploysSuite } from './deploys-suite.ts'
 import { defineExecRecordsSuite } from './exec-records-suite.ts'
 import { defineExecSuite } from './exec-suite.ts'
 import { defineFilesSuite } from './files-suite.ts'
@@ -55,6 +56,7 @@ describe('through serverless-offline', () => {
   defineForksSuite(client)
   defineBoxSnapshotsSuite(client)
   defineServicesSuite(client)
+  defineDeploysSuite(client)
   defineVolumesSuite(client)
   defineVolumeSnapshotsSuite(client)
   defineVolumeCopiesSuite(client)

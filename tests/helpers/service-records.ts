@@ -9,7 +9,7 @@ export function serviceRecord(spec: Partial<ServiceSpec> = {}, more: Partial<Ser
       ...{ command: ['a'], env: {}, cwd: null, user: null, port: null, needs: [], restart: 'always', readiness: null },
       ...{ stopSignal: 'SIGTERM', graceSeconds: 10, ...spec },
     },
-    ...{ active: null, domains: [], tags: {}, history: [] },
+    ...{ active: null, preview: null, previous: null, next: null, retired: [], domains: [], tags: {}, history: [] },
     ...more,
   }
 }

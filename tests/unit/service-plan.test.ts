@@ -6,9 +6,10 @@ import { serviceRecord } from '../helpers/service-records.ts'
 
 const NOW = 1_000_000
 const BOX_SINCE = 500_000
+const START = { slot: 'active', port: null, boxSince: BOX_SINCE, now: NOW } as const
 
 function ran(record: ServiceRecord, end: Partial<RunEnd> | null, since = BOX_SINCE): ServiceRecord {
-  const started = withNewRun(record, { isFresh: true, boxSince: since, now: NOW - 20_000 })
+  const started = withNewRun(record, { slot: 'active', port: null, isFresh: true, boxSince: since, now: NOW - 20_000 })
   const execId = started.active?.runs.at(-1)?.execId ?? ''
   if (end === null) return started
   const whole = { exitCode: 0, signal: null, outOfMemory: false, endedAt: NOW, logBytes: 7, ...end }
@@ -71,9 +72,9 @@ describe('planService', () => {
 describe('the runs of a service', () => {
   test('count starts by itself, and go on in one log', () => {
     let record = ran(serviceRecord(), { logBytes: 7 })
-    record = withNewRun(record, { isFresh: false, boxSince: BOX_SINCE, now: NOW })
+    record = withNewRun(record, { ...START, isFresh: false })
     expect(record.active).toMatchObject({ restarts: 1, runs: [{ logOffset: 0 }, { logOffset: 7, end: null }] })
-    record = withNewRun(record, { isFresh: true, boxSince: BOX_SINCE, now: NOW })
+    record = withNewRun(record, { ...START, isFresh: true })
     expect(record.active).toMatchObject({ restarts: 0, failures: 0 })
   })
 
@@ -81,7 +82,7 @@ describe('the runs of a service', () => {
     let record = serviceRecord()
     const waits: number[] = []
     for (let round = 0; round < 10; round++) {
-      record = withNewRun(record, { isFresh: round === 0, boxSince: BOX_SINCE, now: NOW })
+      record = withNewRun(record, { ...START, isFresh: round === 0 })
       const execId = record.active?.runs.at(-1)?.execId ?? ''
       record = withEnd(record, execId, {
         exitCode: 1,
@@ -98,7 +99,7 @@ describe('the runs of a service', () => {
   test('that went on for a while begin to count anew', () => {
     let record = ran(serviceRecord(), { exitCode: 1 })
     for (let round = 0; round < 3; round++) {
-      record = withNewRun(record, { isFresh: false, boxSince: BOX_SINCE, now: NOW })
+      record = withNewRun(record, { ...START, isFresh: false })
       const execId = record.active?.runs.at(-1)?.execId ?? ''
       record = withEnd(record, execId, {
         exitCode: 1,

@@ -1,0 +1,35 @@
+import type { Clock } from '../ports/clock.ts'
+import type { ExecOutputs } from '../ports/exec-outputs.ts'
+import type { CandidateRecord, CandidateSlot, ServiceRecord } from '../ports/service-store.ts'
+import { lastRun } from './service-instances.ts'
+import { withChange } from './service-records.ts'
+
+/** The record with a version that will not be ready any more, and the last lines that it wrote. */
+export function failedCandidate(
+  record: ServiceRecord,
+  { slot, why }: { slot: CandidateSlot; why: string },
+  { outputs, clock }: { outputs: ExecOutputs; clock: Clock },
+): ServiceRecord {
+  const candidate: CandidateRecord | null = record[slot]
+  const run = lastRun(candidate)
+  if (candidate === null || run === null) return record
+  const place = { boxId: record.boxId, execId: run.execId }
+  const { totalBytes } = outputs.read(place, { stream: 'stdout', offset: 0, maxBytes: 0 })
+  const offset = Math.max(0, totalBytes - OUTPUT_BYTES)
+  const { bytes } = outputs.read(place, { stream: 'stdout', offset, maxBytes: OUTPUT_BYTES })
+  const failure = { why, output: lastLines(Buffer.from(bytes).toString('utf8')) }
+  const what = slot === 'preview' ? 'preview_failed' : 'rollback_failed'
+  return withChange({ ...record, [slot]: { ...candidate, failure } }, { what, by: null, at: clock.now() })
+}
+
+/** What is told of a version that failed: why, and its last lines to those who may read what it wrote. */
+export function failureText({ why, output }: NonNullable<CandidateRecord['failure']>, withOutput: boolean): string {
+  return withOutput && output !== '' ? `${why} Its last lines:\n${output}` : why
+}
+
+function lastLines(text: string): string {
+  return text.trimEnd().split('\n').slice(-OUTPUT_LINES).join('\n')
+}
+
+const OUTPUT_BYTES = 4096
+const OUTPUT_LINES = 20
