@@ -5,6 +5,7 @@ import { openBackupPlace } from './drivers/backup-place.ts'
 import { createHostBaseBuilder } from './drivers/base-host.ts'
 import { createBoxHandles } from './drivers/box-handle.ts'
 import { openBtrfsPool } from './drivers/cow-btrfs.ts'
+import { endEdge } from './drivers/edge-process.ts'
 import { createExecOutputs } from './drivers/exec-outputs.ts'
 import { createHostFiles } from './drivers/files-host.ts'
 import type { ExecFiles } from './drivers/holder-protocol.ts'
@@ -57,6 +58,11 @@ export async function openDrivers(deps: DeploymentDeps, deployment: Deployment):
 export async function openBoxWorld(deps: DeploymentDeps, deployment: Deployment): Promise<World> {
   makeRunDirectories(deps, deployment)
   return openWorld(deps, deployment, execFilesOf(deps.settings))
+}
+
+/** Ends the edge of a deployment, whoever started it, and with it what is open through it. */
+export function endHostEdge({ runDir }: Deployment): Promise<void> {
+  return endEdge(runDir)
 }
 
 // Boxes' users pass through to what is mounted into their boxes; they can list nothing.

@@ -1,16 +1,17 @@
 import { readFileSync, rmSync } from 'node:fs'
 import { pendingRecord } from './core/box-outcome.ts'
 import { type DeploymentDeps, openDeployment } from './deployment.ts'
-import { openBoxWorld } from './host-drivers.ts'
+import { endHostEdge, openBoxWorld } from './host-drivers.ts'
 
 /**
  * Stops every box, as a shutdown of the host would, and takes away what this deployment holds of the host: mounts,
- * interfaces, rules, claims. Data stays, and the next start brings the boxes back.
+ * interfaces, rules, claims, the edge. Data stays, and the next start brings the boxes back.
  */
 export async function takeDown(deps: DeploymentDeps, print: (text: string) => void): Promise<number> {
   const { closers, clock, settings } = deps
   const deployment = openDeployment(deps, { exclusive: true })
   const { store } = deployment
+  await endHostEdge(deployment)
   const { runtime, network } = await openBoxWorld(deps, deployment)
   const running = (await runtime.list()).filter((box) => box.isRunning)
   const records = new Map((await store.boxes.all()).map((record) => [record.id, record]))

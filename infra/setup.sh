@@ -11,8 +11,8 @@ stamp=$root/node_modules/.boxyard-setup
 log=$root/.build/setup.log
 
 host_packages=(
-  btrfs-progs busybox-static catatonit crun debian-archive-keyring iproute2 libnftables1 mmdebstrap mount nftables
-  util-linux zstd
+  btrfs-progs busybox-static catatonit crun debian-archive-keyring haproxy iproute2 libnftables1 mmdebstrap mount
+  nftables util-linux zstd
 )
 # Three build the runc of the test cluster; the last ones are run in the consoles of boxes.
 test_packages=(
@@ -54,6 +54,13 @@ need_packages() {
   export DEBIAN_FRONTEND=noninteractive
   locked logged apt-get -q -o DPkg::Lock::Timeout=300 update
   locked logged apt-get -q -y -o DPkg::Lock::Timeout=300 install --no-install-recommends "${missing[@]}"
+  [[ " ${missing[*]} " != *" haproxy "* ]] || leave_haproxy_to_us
+}
+
+# Debian starts what it installs. Ours is a process of the agent's own; one that was there before stays as it was.
+leave_haproxy_to_us() {
+  [[ -d /run/systemd/system ]] || return 0
+  logged systemctl disable --now haproxy.service
 }
 
 # The stamp tells which lock file node_modules was made from, and whether with the development packages.

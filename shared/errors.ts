@@ -51,6 +51,7 @@ const PROBLEMS = {
   upgrade_required: [426, 'Upgrade required', false],
   rate_limited: [429, 'Rate limited', true],
   internal: [500, 'Internal error', true],
+  port_unreachable: [502, 'Port unreachable', true],
   agent_protocol: [502, 'Agent protocol error', false],
   agent_unavailable: [503, 'Agent unavailable', true],
   draining: [503, 'Draining', true],

@@ -39,7 +39,7 @@ export interface EdgeRequest {
 /** What is to become of it: to that route, or that answer. */
 export type EdgeDecision =
   | { kind: 'forward'; route: EdgeRoute }
-  | { kind: 'answer'; status: number; headers: Readonly<Record<string, string>>; body: string }
+  | { kind: 'answer'; status: number; headers: Readonly<Record<string, string | readonly string[]>>; body: string }
 
 /** Who decides what the edge cannot; asked over a channel that no box and no client reaches. */
 export interface EdgeGate {

@@ -18,6 +18,7 @@ export async function benchSecondUp(): Promise<void> {
     BOXYARD_AGENT_PORT: String(await freePort()),
     BOXYARD_DATA_PORT: String(await freePort()),
     BOXYARD_METRICS_PORT: String(await freePort()),
+    BOXYARD_EDGE_PORT: '0',
   }
   try {
     const first = await timeOnce(() => upUntilReady(env))

@@ -63,6 +63,7 @@ beforeAll(async () => {
     BOXYARD_AGENT_PORT: String(await freePort()),
     BOXYARD_DATA_PORT: String(await freePort()),
     BOXYARD_METRICS_PORT: String(await freePort()),
+    BOXYARD_EDGE_PORT: '0',
     BOXYARD_BASE: 'busybox',
     BOXYARD_POOL_GB: '1',
   }

@@ -1,0 +1,92 @@
+import { connect } from 'node:net'
+
+/** What a HAProxy says of itself. */
+export interface HaproxyInfo {
+  pid: number
+  /** The `mark` of its configuration. */
+  mark: string
+}
+
+/** One line of a stick table. */
+export interface TableEntry {
+  key: string
+  open: number
+  requests: number
+}
+
+/**
+ * What HAProxy answers to commands, which are one line: joined by `;`, each is answered by itself.
+ * @throws Error if it does not answer to its end within `PATIENCE_MS`
+ */
+export function askHaproxy(socketPath: string, line: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const pieces: Buffer[] = []
+    const socket = connect(socketPath, () => socket.write(`${line}\n`))
+    socket.setTimeout(PATIENCE_MS, () => socket.destroy(new Error('the edge does not answer its admin socket')))
+    socket.on('data', (piece: Buffer) => pieces.push(piece))
+    socket.once('end', () => resolve(Buffer.concat(pieces).toString('latin1')))
+    socket.once('error', reject)
+    socket.once('close', () => reject(new Error('the edge closed its admin socket')))
+  })
+}
+
+/**
+ * Does what answers nothing if it is done, many commands at a time.
+ * @throws Error with what HAProxy says against one
+ */
+export async function commandHaproxy(socketPath: string, commands: readonly string[]): Promise<void> {
+  for (const line of linesOf(commands)) {
+    const said = (await askHaproxy(socketPath, line)).trim()
+    if (said !== '') throw new Error(`the edge refuses a command: ${said.slice(0, 200)}`)
+  }
+}
+
+/** @throws Error if it does not answer */
+export async function readInfo(socketPath: string): Promise<HaproxyInfo> {
+  const text = await askHaproxy(socketPath, 'show info')
+  const valueOf = (name: string): string => new RegExp(`^${name}: (.*)$`, 'm').exec(text)?.[1]?.trim() ?? ''
+  return { pid: Number(valueOf('Pid')), mark: valueOf('description') }
+}
+
+/** A map as it is served, by key. */
+export async function readMap(socketPath: string, path: string): Promise<Map<string, string>> {
+  const text = await askHaproxy(socketPath, `show map ${path}`)
+  const lines = text.split('\n').map((line) => line.split(' '))
+  return new Map(lines.flatMap(([, key, value]) => (key !== undefined && value !== undefined ? [[key, value]] : [])))
+}
+
+/** The entries of a table, or that of one key. */
+export async function readTable(socketPath: string, table: string, key?: string): Promise<TableEntry[]> {
+  const text = await askHaproxy(socketPath, `show table ${table}${key === undefined ? '' : ` key ${key}`}`)
+  return [...text.matchAll(TABLE_LINE)].map(([, name = '', open, requests]) => ({
+    key: name,
+    open: Number(open),
+    requests: Number(requests ?? 0),
+  }))
+}
+
+/** The ids of the streams that lead to `<address>:<port>`. */
+export async function findStreams(socketPath: string, target: string): Promise<string[]> {
+  const text = await askHaproxy(socketPath, 'show sess all')
+  return text.split(/^(?=0x)/m).flatMap((block) => {
+    const id = /^0x[0-9a-f]+/.exec(block)?.[0]
+    return id !== undefined && block.includes(`\n  server=box (id=1) addr=${target}\n`) ? [id] : []
+  })
+}
+
+function* linesOf(commands: readonly string[]): Generator<string> {
+  let line = ''
+  for (const command of commands) {
+    if (line !== '' && line.length + command.length > LINE_CHARACTERS) {
+      yield line
+      line = ''
+    }
+    line += line === '' ? command : `;${command}`
+  }
+  if (line !== '') yield line
+}
+
+const TABLE_LINE = /^0x\w+: key=(\S+) .*?conn_cur=(\d+)(?:.*?http_req_cnt=(\d+))?/gm
+const PATIENCE_MS = 3_000
+// Of the 16 KiB that HAProxy reads at once.
+const LINE_CHARACTERS = 12_000

@@ -1,0 +1,281 @@
+import { createHash } from 'node:crypto'
+import { ERROR_STATUSES } from '../../shared/errors.ts'
+import type { edgePaths } from './edge-names.ts'
+import { type EdgeRefusal, pageAnswer, problemAnswer } from './edge-pages.ts'
+
+/** What the configuration of one HAProxy follows from. */
+export interface EdgeSettings {
+  paths: ReturnType<typeof edgePaths>
+  /** Address and port to listen on. */
+  host: string
+  port: number
+  /** The host that never serves what a box says. */
+  signInHost: string
+  /** What browsers say before `://`. */
+  scheme: 'http' | 'https'
+  /** The directory of PEM files, and what tells one state of it from another; null: no encryption. */
+  certificates: { directory: string; fingerprint: string } | null
+  /** How tokens of this deployment begin; of a-z, A-Z, 0-9, `-`, `_` and `.`. */
+  tokenPrefixes: readonly string[]
+  /** The Lua action, and what tells one text of it from another. */
+  lua: { path: string; fingerprint: string }
+}
+
+/**
+ * The text for the process of a generation; `mark`, which its admin socket tells, is the same for the same settings.
+ * @throws Error for a setting that would be read as something else
+ */
+export function haproxyConfig(settings: EdgeSettings, generation: number): { text: string; mark: string } {
+  const { paths, host, signInHost, certificates, tokenPrefixes } = settings
+  for (const path of [paths.directory, certificates?.directory ?? '', settings.lua.path]) expectText(path, PLAIN_PATH)
+  for (const name of [host, signInHost]) expectText(name, PLAIN_NAME)
+  for (const prefix of tokenPrefixes) expectText(prefix, PLAIN_PREFIX)
+  if (tokenPrefixes.length === 0) throw new Error('the edge must know how tokens begin')
+  const textWith = (mark: string, socket: string): string =>
+    [...globals(settings, mark, socket), ...defaults(), ...frontend(settings), ...tables(), ...backends()].join('\n')
+  const fingerprints = [settings.lua.fingerprint, settings.certificates?.fingerprint]
+  const mark = createHash('sha256')
+    .update(JSON.stringify([textWith('', ''), fingerprints]))
+    .digest('hex')
+  return { text: `${textWith(mark, paths.admin(generation))}\n`, mark }
+}
+
+function globals({ paths, lua }: EdgeSettings, mark: string, socket: string): string[] {
+  return [
+    'global',
+    `  description ${mark}`,
+    `  stats socket '${socket}' mode 600 level admin expose-fd listeners`,
+    '  stats timeout 1h',
+    `  chroot '${paths.jail}'`,
+    '  user haproxy',
+    '  group haproxy',
+    `  maxconn ${CONNECTIONS_MAX}`,
+    '  no strict-limits',
+    // Else a port that another program has would be shared with it.
+    '  noreuseport',
+    '  ssl-default-bind-options ssl-min-ver TLSv1.2',
+    // Browsers take HTTP/1.1 for their WebSockets.
+    '  h2-workaround-bogus-websocket-clients',
+    `  lua-load '${lua.path}'`,
+  ]
+}
+
+function defaults(): string[] {
+  return [
+    'defaults',
+    '  mode http',
+    `  timeout connect ${CONNECT_SECONDS}s`,
+    `  timeout http-request ${HEAD_SECONDS}s`,
+    `  timeout http-keep-alive ${KEEP_ALIVE_SECONDS}s`,
+    `  timeout client ${IDLE_SECONDS}s`,
+    `  timeout server ${IDLE_SECONDS}s`,
+    `  timeout tunnel ${IDLE_SECONDS}s`,
+    `  timeout client-fin ${HALF_CLOSED_SECONDS}s`,
+    `  timeout server-fin ${HALF_CLOSED_SECONDS}s`,
+    '  option http-no-delay',
+  ]
+}
+
+function frontend(settings: EdgeSettings): string[] {
+  const { host, port, certificates } = settings
+  const address = host.includes(':') ? `ipv6@${host}` : host
+  const encryption = certificates ? ` ssl crt '${certificates.directory}' alpn h2,http/1.1` : ''
+  return [
+    'frontend edge',
+    `  bind ${address}:${port}${encryption}`,
+    '  acl is_browser req.fhdr(accept) -m beg -i text/html',
+    ...soundness(),
+    ...decision(settings),
+    ...cleaning(settings),
+    '  http-request track-sc0 var(txn.route),word(4,|) table boxes_use if is_found',
+    '  http-request track-sc1 var(txn.target) table targets_use if is_found',
+    '  use_backend agent if is_own',
+    '  use_backend boxes_page if is_browser',
+    '  default_backend boxes',
+  ]
+}
+
+/** One host, said in one way, and no more than one way to read where the request ends. */
+function soundness(): string[] {
+  return [
+    '  acl is_refused_method method CONNECT TRACE',
+    ...refuse(
+      { code: 'method_not_allowed', detail: 'CONNECT and TRACE are not taken: this is no proxy.' },
+      'is_refused_method',
+    ),
+    '  acl is_other_count req.fhdr_cnt(host) eq 0',
+    '  acl is_other_count req.fhdr_cnt(host) gt 1',
+    '  acl is_other_count req.fhdr_cnt(authorization) gt 1',
+    '  acl is_other_count req.fhdr_cnt(transfer-encoding) gt 1',
+    `  acl is_host req.fhdr(host) -m reg -i ${HOST}`,
+    '  acl is_long_host req.fhdr(host),length gt 259',
+    '  acl is_path path_beg /',
+    '  acl is_origin_form url_beg /',
+    '  acl is_http2 req.ver -m str 2.0',
+    '  http-request set-var(txn.authority) req.fhdr(host),lower',
+    '  acl is_authority url,field(3,/),lower,strcmp(txn.authority) eq 0',
+    '  acl has_encoding req.fhdr(transfer-encoding) -m found',
+    '  acl is_chunked req.fhdr(transfer-encoding) -m str -i chunked',
+    '  acl is_http10 req.ver -m str 1.0',
+    ...refuse(NOT_SOUND, 'is_other_count'),
+    ...refuse(NOT_SOUND, '!is_host'),
+    ...refuse(NOT_SOUND, 'is_long_host'),
+    ...refuse(NOT_SOUND, '!is_path'),
+    ...refuse(NOT_SOUND, '!is_origin_form !is_http2 !is_authority'),
+    ...refuse(NOT_SOUND, 'has_encoding !is_chunked'),
+    ...refuse(NOT_SOUND, 'has_encoding is_http10'),
+    '  http-request set-uri %[pathq] if !is_origin_form !is_http2',
+    '  http-request set-var(txn.host) var(txn.authority),field(1,:),rtrim(.)',
+  ]
+}
+
+/** Where it goes: by the maps alone where they know, else as the agent says. */
+function decision({ paths, signInHost, scheme, tokenPrefixes }: EdgeSettings): string[] {
+  const grant = `sha2(256),hex,lower,concat(@,%),map_str_int('${paths.grants}')`
+  return [
+    `  acl is_own var(txn.host) -m str ${signInHost}`,
+    '  acl is_own path_beg /.boxyard/',
+    `  http-request set-var(txn.route) var(txn.host),map_str('${paths.routes}') if !is_own`,
+    '  acl is_found var(txn.route) -m found',
+    '  acl is_public var(txn.route),word(3,|) -m str public',
+    '  acl is_token var(txn.route),word(3,|) -m str token',
+    '  acl is_granted var(txn.expiry),sub(txn.now) gt 0',
+    '  acl is_known var(txn.by) -m found',
+    '  acl is_known_bearer var(txn.by) -m str bearer',
+    `  acl is_bearer http_auth_bearer -m beg ${tokenPrefixes.join(' ')}`,
+    '  acl is_safe method GET HEAD OPTIONS',
+    '  acl is_socket req.hdr(upgrade) -m str -i websocket',
+    '  acl is_same_origin req.fhdr(origin),lower,strcmp(txn.origin) eq 0',
+    '  http-request set-var(txn.project) var(txn.route),word(2,|) if is_token',
+    '  http-request set-var(txn.now) date if is_token',
+    `  http-request set-var(txn.expiry) http_auth_bearer,${grant.replace('%', 'txn.project')} if is_token`,
+    '  http-request set-var(txn.by) str(bearer) if is_token is_granted',
+    `  http-request set-var(txn.expiry) req.cook(${SESSION_COOKIE}),${grant.replace('%', 'txn.host')} if is_token !is_known`,
+    '  http-request set-var(txn.by) str(cookie) if is_token !is_known is_granted',
+    '  http-request lua.boxyard_await if is_own',
+    '  http-request lua.boxyard_ask if !is_own !is_public !is_known',
+    ...refuse({ code: 'agent_unavailable', detail: 'The agent does not answer.' }, '!is_own !is_found'),
+    // The agent looks at the cookie only where there is no bearer.
+    '  http-request set-var(txn.by) str(bearer) if is_known is_bearer',
+    `  http-request set-var-fmt(txn.origin) ${scheme}://%[var(txn.authority)] if is_token !is_known_bearer`,
+    ...refuse(OTHER_ORIGIN, 'is_token !is_known_bearer !is_safe !is_same_origin'),
+    ...refuse(OTHER_ORIGIN, 'is_token !is_known_bearer is_socket !is_same_origin'),
+    '  http-request set-var(txn.target) var(txn.route),word(1,|) if is_found',
+    '  http-request set-dst var(txn.target),word(1,:) if is_found',
+    '  http-request set-dst-port var(txn.target),word(2,:) if is_found',
+  ]
+}
+
+/** What nobody but us may say, and what nobody but us may hear. */
+function cleaning({ scheme, tokenPrefixes }: EdgeSettings): string[] {
+  const cut = (pattern: string, rest: string): string =>
+    `  http-request replace-header cookie '${pattern}' '${rest}' if is_found has_session`
+  const cookie = `\\s*${SESSION_COOKIE}\\s*=[^;]*`
+  const cuts = [cut(`^${cookie}(?:;\\s*(.*))?$`, '\\1'), cut(`^(.*?)\\s*;${cookie}(;.*)?$`, '\\1\\2')]
+  return [
+    `  http-request del-header authorization if is_found { req.fhdr(authorization) -m sub ${tokenPrefixes.join(' ')} }`,
+    `  acl has_session req.fhdr(cookie) -m sub ${SESSION_COOKIE}`,
+    '  acl is_empty_cookie req.fhdr(cookie) -m len 0',
+    ...cuts,
+    ...cuts,
+    `  acl is_session_left req.fhdr(cookie) -m reg (^|;)${cookie}`,
+    ...refuse(NOT_SOUND, 'is_found is_session_left'),
+    // Among others an empty one says nothing.
+    '  http-request del-header cookie if is_empty_cookie { req.fhdr_cnt(cookie) eq 1 }',
+    `  http-request del-header ${OUR_HEADERS} -m reg`,
+    `  http-request set-header x-forwarded-for %[src]`,
+    `  http-request set-header x-forwarded-proto ${scheme}`,
+    `  http-request set-header x-forwarded-host %[var(txn.authority)]`,
+    // Hop by hop: only what a WebSocket needs is passed on.
+    '  http-request del-header connection if !is_socket',
+    '  http-request del-header upgrade if !is_socket',
+    '  http-request set-header connection upgrade if is_socket',
+    '  http-request set-header upgrade websocket if is_socket',
+  ]
+}
+
+// A request counts, and a stream is open, until its stream ends.
+function tables(): string[] {
+  return [
+    'backend boxes_use',
+    '  stick-table type string len 64 size 20k store conn_cur,http_req_cnt',
+    'backend targets_use',
+    '  stick-table type string len 32 size 20k expire 1h store conn_cur',
+  ]
+}
+
+function backends(): string[] {
+  return [...boxBackend('boxes', problemAnswer), ...boxBackend('boxes_page', pageAnswer), ...agentBackend()]
+}
+
+function boxBackend(name: string, answerOf: (refusal: EdgeRefusal) => string): string[] {
+  const { code, detail } = UNREACHABLE
+  const answer = answerOf({ code, detail })
+  return [
+    `backend ${name}`,
+    // A kept-alive connection that the box closed under a request: once more, where that can do no harm.
+    '  retries 1',
+    '  retry-on empty-response',
+    '  http-request disable-l7-retry if !{ method GET HEAD OPTIONS }',
+    '  http-response set-var(txn.answered) bool(1)',
+    `  http-response replace-header set-cookie '(?i)^[\\s=]*${SESSION_COOKIE}.*$' 'refused=; Max-Age=0'`,
+    ...[502, 503, 504].map((status) => `  http-error status ${status} ${answer}`),
+    `  http-after-response set-status ${ERROR_STATUSES.get(code)} if { status 503:504 } !{ var(txn.answered) -m found }`,
+    '  server box 0.0.0.0:0',
+  ]
+}
+
+function agentBackend(): string[] {
+  const answer = problemAnswer({ code: 'agent_unavailable', detail: 'The agent does not answer.' })
+  return [
+    'backend agent',
+    ...[502, 503, 504].map((status) => `  http-error status ${status} ${answer}`),
+    '  server agent unix@/pages.sock',
+  ]
+}
+
+function expectText(text: string, pattern: RegExp): void {
+  if (!pattern.test(text)) throw new Error(`${JSON.stringify(text)} cannot be a setting of the edge`)
+}
+
+function refuse(refusal: EdgeRefusal, condition: string): string[] {
+  const status = ERROR_STATUSES.get(refusal.code)
+  return [
+    `  http-request return status ${status} ${pageAnswer(refusal)} if is_browser ${condition}`,
+    `  http-request return status ${status} ${problemAnswer(refusal)} if ${condition}`,
+  ]
+}
+
+/** The cookie that opens a host to a browser. */
+const SESSION_COOKIE = '__Host-boxyard'
+const NOT_SOUND: EdgeRefusal = {
+  code: 'invalid_request',
+  detail: 'The request does not name one host and one path, or says in more than one way where it ends.',
+}
+const OTHER_ORIGIN: EdgeRefusal = {
+  code: 'permission_denied',
+  detail: 'A page of another origin may not do this in your name.',
+}
+const UNREACHABLE: EdgeRefusal = {
+  code: 'port_unreachable',
+  detail: 'Nothing answers on port %[var(txn.target),word(2,:)] of this box.',
+}
+const PLAIN_PATH = /^[^'\n\r\0]*$/
+const PLAIN_NAME = /^[A-Za-z0-9.:_-]+$/
+const PLAIN_PREFIX = /^[A-Za-z0-9._-]+$/
+const LABEL = '[a-z0-9]([a-z0-9-]*[a-z0-9])?'
+const HOST = `'^${LABEL}(\\.${LABEL})*\\.?(:[0-9]{1,5})?$'`
+const OUR_HEADERS =
+  "'^(x[-_]forwarded([-_].*)?|forwarded|x[-_]real[-_]ip|http2-settings|content_length|transfer_encoding)$'"
+
+/** Half of them are streams at rest; the rest is turned away until others have gone. */
+const CONNECTIONS_MAX = 8_000
+/** To a box. */
+const CONNECT_SECONDS = 3
+/** For the whole head of a request to arrive. */
+const HEAD_SECONDS = 15
+/** Between two requests on one connection. */
+const KEEP_ALIVE_SECONDS = 75
+/** Within a request, an answer, an event stream or a WebSocket: nothing else ends one. */
+const IDLE_SECONDS = 3_600
+const HALF_CLOSED_SECONDS = 60

@@ -1,0 +1,103 @@
+-- Asks the agent what is to become of a request that HAProxy cannot decide: over a socket that only HAProxy reaches, one
+-- request a connection. The other side is edge-gate-server.ts.
+
+local GATE = 'unix@/gate.sock'
+local PAGES = 'unix@/pages.sock'
+-- While the agent restarts it is asked again.
+local PATIENCE_SECONDS = 25
+local RETRY_MS = 50
+local ANSWER_SECONDS = 180
+local ASKED = {
+  'accept', 'authorization', 'cookie', 'origin', 'sec-fetch-dest', 'sec-fetch-mode', 'sec-fetch-site', 'upgrade',
+  'x-request-id',
+}
+
+local function seconds()
+  local now = core.now()
+  return now.sec + now.usec / 1000000
+end
+
+local function question(txn)
+  local headers = txn.http:req_get_headers()
+  local lines = {
+    txn.f:method(),
+    txn:get_var('txn.host'),
+    txn.f:url(),
+    txn.f:src(),
+    txn.f:ssl_fc() == 1 and 'secure' or 'plain',
+  }
+  for _, name in ipairs(ASKED) do
+    local values = headers[name]
+    if values then
+      local list = {}
+      for index = 0, #values do list[#list + 1] = values[index] end
+      lines[#lines + 1] = name .. ': ' .. table.concat(list, name == 'cookie' and '; ' or ', ')
+    end
+  end
+  return table.concat(lines, '\n') .. '\n\n'
+end
+
+local function read_answer(socket)
+  local line = socket:receive('*l')
+  if not line then return nil end
+  local route = line:match('^forward (%S+)$')
+  if route then return { route = route } end
+  local status, count, size = line:match('^answer (%d+) (%d+) (%d+)$')
+  if not status then return nil end
+  local answer = { status = tonumber(status), headers = {}, body = '' }
+  for _ = 1, tonumber(count) do
+    local header = socket:receive('*l')
+    if not header then return nil end
+    local name, value = header:match('^([^:]+): (.*)$')
+    if not name then return nil end
+    table.insert(answer.headers, { name, value })
+  end
+  if tonumber(size) > 0 then answer.body = socket:receive(tonumber(size)) end
+  return answer.body and answer or nil
+end
+
+local function ask(text)
+  local socket = core.tcp()
+  socket:settimeout(ANSWER_SECONDS)
+  local answer = nil
+  if socket:connect(GATE) and socket:send(text) then answer = read_answer(socket) end
+  socket:close()
+  return answer
+end
+
+-- What `try` gives, which is tried until it is something, or patience is over.
+local function patiently(try)
+  local deadline = seconds() + PATIENCE_SECONDS
+  local result = try()
+  while not result and seconds() < deadline do
+    core.msleep(RETRY_MS)
+    result = try()
+  end
+  return result
+end
+
+-- HAProxy itself does not try a socket again that nobody listens on.
+core.register_action('boxyard_await', { 'http-req' }, function()
+  patiently(function()
+    local socket = core.tcp()
+    local is_there = socket:connect(PAGES)
+    socket:close()
+    return is_there
+  end)
+end)
+
+core.register_action('boxyard_ask', { 'http-req' }, function(txn)
+  local text = question(txn)
+  local answer = patiently(function() return ask(text) end)
+  -- Without a route the request is refused by the rule that follows.
+  if not answer then return end
+  if answer.route then
+    txn:set_var('txn.route', answer.route)
+    txn:set_var('txn.by', 'gate')
+    return
+  end
+  local reply = txn:reply({ status = answer.status })
+  for _, header in ipairs(answer.headers) do reply:add_header(header[1], header[2]) end
+  reply:set_body(answer.body)
+  txn:done(reply)
+end)
