@@ -37,6 +37,13 @@ export function signOutPage(): string {
   )
 }
 
+/** The page that leads on to `target`, a path of the same host, by itself. */
+export function onwardPage(target: string): string {
+  const path = escapeHtml(target)
+  const refresh = `<meta http-equiv="refresh" content="0; url=${path}">\n`
+  return page('Signed in', `<p><a href="${path}">Continue</a></p>`, refresh)
+}
+
 /** A page that says one thing; `link` leads on, a path or an origin of ours. */
 export function messagePage(
   title: string,
@@ -67,14 +74,14 @@ export function pageHeaders(formsTo: readonly string[] = []): Record<string, str
   }
 }
 
-function page(title: string, main: string): string {
+function page(title: string, main: string, head = ''): string {
   return `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="robots" content="noindex">
-<title>${escapeHtml(title)}</title>
+${head}<title>${escapeHtml(title)}</title>
 <style>${STYLE}</style>
 </head>
 <body>

@@ -18,7 +18,7 @@ import { answerFault, type EdgeAnswer, leadTo } from './edge-answers.ts'
 import type { SignInCodes } from './edge-codes.ts'
 import type { EdgeGrants } from './edge-grants.ts'
 import type { Guesses } from './edge-guesses.ts'
-import { messagePage, pageHeaders, type SignInForm, signInPage, signOutPage } from './edge-pages.ts'
+import { messagePage, onwardPage, pageHeaders, type SignInForm, signInPage, signOutPage } from './edge-pages.ts'
 import { hostNameOf, nonceCookie, nonceOf, OWN_PATHS, safeTarget, sessionCookie, sessionOf } from './edge-request.ts'
 import type { EdgeRoutes } from './edge-routes.ts'
 import { type EdgeAddress, isOwnHost, projectOfHost, signInHost, urlOf } from './urls.ts'
@@ -164,8 +164,10 @@ async function beginSession(deps: SignInDeps, visit: Visit, host: string): Promi
   const { value, expiresAt } = await grants.beginSession(host, signedIn)
   const seconds = (expiresAt - clock.now()) / 1000
   const cookies = [sessionCookie(value, seconds), nonceCookie('', 0)]
-  const { headers } = leadTo(signedIn.target)
-  return { status: 303, headers: { ...headers, 'set-cookie': cookies }, body: null }
+  // A redirect would still be one of the form: browsers would hold the box's own redirects against the form's page, and keep
+  // the box's stricter cookies back.
+  const headers = { ...pageHeaders(), 'set-cookie': cookies }
+  return { status: 200, headers, body: onwardPage(signedIn.target) }
 }
 
 async function endSession({ grants }: SignInDeps, visit: Visit): Promise<HttpResponse> {
