@@ -28,6 +28,7 @@ async function forgetOld({ store, clock, limits }: UpkeepDeps, options: { unfini
   await store.idempotency.prune(now - limits.idempotencyKeepMs, options)
   await store.operations.prune(now - limits.operationKeepMs)
   await store.tokens.prune(now - limits.tokenKeepMs)
+  await store.edgeGrants.prune(now)
 }
 
 const HOUR_MS = 3_600_000

@@ -28,6 +28,7 @@ export function createEdgeGrantStore(database: Database): EdgeGrantStore {
         WHERE expires_at <= ? OR tokens.id IS NULL OR revoked_at IS NOT NULL OR ${IS_FOREIGN}`
       return credentialsOf(database.all(sql, now))
     },
+    prune: async (endedBefore) => void database.run('DELETE FROM edge_grants WHERE expires_at < ?', endedBefore),
     remove: async (credentials) => {
       const sql = 'DELETE FROM edge_grants WHERE credential IN (SELECT value FROM json_each(?))'
       database.freeing(() => database.run(sql, JSON.stringify(credentials)))

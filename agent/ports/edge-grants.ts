@@ -31,6 +31,8 @@ export interface EdgeGrantStore {
   live(now: number): Promise<EdgeGrantRecord[]>
   /** Credentials of which a grant is good no more at `now`. */
   ended(now: number): Promise<string[]>
+  /** Forgets what ended before `endedBefore` by its time, which passes nowhere. */
+  prune(endedBefore: number): Promise<void>
   /** Forgets credentials in every scope. */
   remove(credentials: readonly string[]): Promise<void>
 }
