@@ -11,9 +11,11 @@ import { createTokenVerifier } from '../shared/tokens.ts'
 import { createBackupParts } from './backup-parts.ts'
 import { recoverAutomatic } from './core/automatic-snapshots.ts'
 import { ensureBases } from './core/bases.ts'
+import { createBoxActivity } from './core/box-activity.ts'
 import { createExecs } from './core/execs.ts'
 import { removeLeftRestores } from './core/file-restores.ts'
 import { reportHealth } from './core/health.ts'
+import { startIdleStops } from './core/idle-stop.ts'
 import { createJobs } from './core/jobs.ts'
 import { createRateLimit } from './core/rate-limit.ts'
 import { Reconciler } from './core/reconciler.ts'
@@ -24,12 +26,12 @@ import { findSubvolumeFaults } from './core/subvolume-faults.ts'
 import { createTickets } from './core/tickets.ts'
 import { type DeploymentDeps, ensureAdminToken, openDeployment } from './deployment.ts'
 import { createLinuxHost, readBootId } from './drivers/host-linux.ts'
+import type { PrometheusMeter } from './drivers/meter-prometheus.ts'
 import { netProber } from './drivers/prober-net.ts'
 import { openDrivers } from './host-drivers.ts'
 import { openServer, originOf } from './listen.ts'
 import { createMeter, serveMetrics } from './metrics.ts'
 import type { Clock } from './ports/clock.ts'
-import type { Meter } from './ports/meter.ts'
 import { createBodyBudget } from './server/body-budget.ts'
 import { allowPages, matchTicketed } from './server/data-address.ts'
 import { createDispatch } from './server/dispatch.ts'
@@ -73,7 +75,8 @@ export async function startAgent(deps: DeploymentDeps & { version: Version }, si
   )
   await ensureBases(settings.bases, { ...drivers, store, clock, notices: deps.notices }, signal)
   await scheduleUpkeep({ store, clock, closers, logger, limits })
-  const execs = createExecs({ ...drivers, store, clock, logger, meter, limits })
+  const activity = createBoxActivity()
+  const execs = createExecs({ ...drivers, store, clock, logger, meter, activity, limits })
   const traffic: Traffic = { settle: async () => undefined, drain: async () => undefined }
   const supervisor = new ServiceSupervisor({ ...drivers, prober: netProber, store, traffic, clock, logger })
   reconciler.onChange((boxId) => supervisor.wakeBox(boxId))
@@ -103,6 +106,7 @@ export async function startAgent(deps: DeploymentDeps & { version: Version }, si
     drivers,
     reconciler,
     execs,
+    activity,
     supervisor,
     traffic,
     jobs,
@@ -111,8 +115,8 @@ export async function startAgent(deps: DeploymentDeps & { version: Version }, si
     state,
     meter,
   })
-  meterState(meter, { ...drivers, store, reconciler, supervisor })
-  await serveMetrics(deps, meter)
+  const watching = { edge: NO_URLS, routes: traffic, activity }
+  closers.add('idle stops', startIdleStops({ ...watching, store, reconciler, clock, logger }))
   const stop = async (): Promise<void> => {
     state.isDraining = true
     logger.info('draining')
@@ -127,7 +131,7 @@ type Version = HandlerParts['version']
 
 interface Parts extends Omit<HandlerParts, 'tickets' | 'dataUrl'> {
   state: { isDraining: boolean }
-  meter: Meter
+  meter: PrometheusMeter
 }
 
 /** Serves the functions over the channel, and at the data address whoever has a ticket. */
@@ -159,6 +163,8 @@ async function serveAll(parts: Parts): Promise<{ channel: Server; stopServing(la
     const handler = wrap(createDispatch({ ...answering, trust, match }))
     return serve(server, { handler, logger, now: () => clock.now() })
   })
+  meterState(parts.meter, { ...parts.drivers, ...parts, store: deployment.store })
+  await serveMetrics(parts, parts.meter)
   const stopServing = async (late: AbortSignal): Promise<void> => {
     await Promise.all([...servings, webSockets].map((each) => each.drain(late)))
   }
@@ -202,6 +208,8 @@ function createReception({
   }
 }
 
+// Nothing serves URLs of boxes.
+const NO_URLS = { use: async () => new Map() }
 const STREAMS_OPEN = { name: 'boxyard_streams_open', help: 'WebSockets of commands and consoles.', labels: [] } as const
 const EXEC_END_MS = 2_000
 const CLOSE_MS = 15_000

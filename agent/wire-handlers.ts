@@ -14,6 +14,7 @@ import { INCREMENTS_MAX } from './core/backups.ts'
 import { BASES_MAX } from './core/base-create.ts'
 import { createBaseSizes } from './core/base-sizes.ts'
 import { BASE_LIMITS } from './core/base-unpack.ts'
+import type { BoxActivity } from './core/box-activity.ts'
 import { createBoxRestore } from './core/box-restore.ts'
 import { createBoxSnapshots } from './core/box-snapshots.ts'
 import { createBoxes } from './core/boxes.ts'
@@ -42,6 +43,7 @@ import { HELD_LIMITS } from './drivers/holder-protocol.ts'
 import { createLinuxHost } from './drivers/host-linux.ts'
 import { createBackupHandlers, createFromBackup } from './handlers/backups.ts'
 import { createBaseHandlers } from './handlers/bases.ts'
+import { createBoxLeaseHandlers } from './handlers/box-lease.ts'
 import { createBoxMetricsHandlers } from './handlers/box-metrics.ts'
 import { createBoxReplies } from './handlers/box-replies.ts'
 import { createBoxSnapshotHandlers } from './handlers/box-snapshots.ts'
@@ -73,6 +75,7 @@ export interface HandlerParts extends DeploymentDeps {
   drivers: Drivers
   reconciler: Reconciler
   execs: Execs
+  activity: BoxActivity
   supervisor: ServiceSupervisor
   traffic: Traffic
   jobs: Jobs
@@ -99,7 +102,7 @@ export function wireHandlers(parts: HandlerParts): { handlers: Handlers; streams
   const boxes = createBoxes(shared)
   const volumes = createVolumes(shared)
   const attachments = createAttachments({ ...shared, boxes })
-  const consoles = createConsoles({ runtime, clock })
+  const consoles = createConsoles({ runtime, clock, activity: parts.activity })
   const services = createServices({ store, clock, outputs, boxes, supervisor: parts.supervisor })
   const sizes = createBaseSizes({ store, filesystem, logger: parts.logger })
   sizes.countAll()
@@ -120,6 +123,7 @@ export function wireHandlers(parts: HandlerParts): { handlers: Handlers; streams
     }),
     ...createTokenHandlers({ tokens, operations: underWay }),
     ...createBoxHandlers({ boxes, replies }),
+    ...createBoxLeaseHandlers({ store, clock, boxes, replies }),
     ...createBoxMetricsHandlers({ ...shared, boxes, limits: settings.limits }),
     ...createBoxSnapshotHandlers({
       snapshots: createBoxSnapshots({ ...shared, boxes, limits: settings.limits }),

@@ -29,6 +29,7 @@ const box = {
   termination_grace_period_seconds: 10,
   url: null,
   url_settings: { auth: 'token', wake: false, idle_stop_seconds: null },
+  lease_until: null as string | null,
 }
 const mounted = { ...box, data_mounts: [{ name: 'db', path: '/var/lib/db', read_only: false }] }
 const stoppedBox = {
@@ -240,6 +241,7 @@ export const EXAMPLES: Record<OperationId, Example> = {
   deleteBox: {},
   stopBox: { response: stoppedBox },
   resumeBox: { response: box },
+  leaseBox: { body: { seconds: 600 }, response: { ...box, lease_until: '2026-11-20T09:10:00.000Z' } },
   updateBox: { body: { config: { cpus: 2, ram_mb: 1024 }, port: 8080 }, response: box },
   createExec: { body: { shell: 'echo hello' }, response: execWithOutput },
   listExecs: { response: { execs: [exec], has_more: false, next_continuation_token: null } },

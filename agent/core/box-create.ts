@@ -168,6 +168,7 @@ function newRecord(
     port: origin.port,
     domains: [],
     gracePeriodSeconds: origin.gracePeriodSeconds,
+    leaseUntil: null,
     urlSettings: { auth: 'token', wake: false, idle_stop_seconds: null },
     mounts,
     restore: null,

@@ -9,7 +9,7 @@ import { failedStart, pendingRecord, settleRecord, unknownOutcome } from './box-
 import { openRestoration } from './box-restoration.ts'
 import { boxSpecOf, checkStart } from './box-start.ts'
 import { withDeadline } from './deadline.ts'
-import { type BoxStep, type Outcome, READY, STOPPED } from './plan.ts'
+import { type BoxStep, type Outcome, READY, stoppedOutcome } from './plan.ts'
 import type { StepMeter } from './step-meter.ts'
 import type { Graves } from './tombstones.ts'
 
@@ -66,7 +66,7 @@ export class BoxSteps {
         return this.#attempt(
           record,
           () => this.#stop(record, step.graceMs),
-          () => STOPPED,
+          () => stoppedOutcome(record),
         )
       case 'reap': {
         const { outcome } = step
@@ -174,7 +174,7 @@ export class BoxSteps {
 
   async #stop(record: BoxRecord, graceMs: number): Promise<void> {
     await this.#halt(record, graceMs)
-    await this.#settle(record, STOPPED)
+    await this.#settle(record, stoppedOutcome(record))
   }
 
   async #halt(record: BoxRecord, graceMs: number): Promise<void> {

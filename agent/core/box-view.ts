@@ -24,6 +24,7 @@ export function viewBox(record: BoxRecord, shown: { node: string; withEnvironmen
     termination_grace_period_seconds: record.gracePeriodSeconds,
     url: null,
     url_settings: record.urlSettings,
+    lease_until: record.leaseUntil === null ? null : timestamp(record.leaseUntil),
   }
 }
 

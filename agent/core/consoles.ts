@@ -5,6 +5,7 @@ import type { ConsoleQuery, Session } from '../../shared/schemas/streams.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { AttachedExec, HeldEnd, HeldSession, Runtime, SessionFacts } from '../ports/runtime.ts'
 import type { BoxRecord } from '../ports/store.ts'
+import type { BoxActivity } from './box-activity.ts'
 import { timestamp } from './box-view.ts'
 import type { CommandStream, StreamEnd } from './command-stream.ts'
 import { commandEnvironment } from './environment.ts'
@@ -28,8 +29,14 @@ export interface Consoles {
   end(box: BoxRecord, session: string): Promise<void>
 }
 
+interface ConsolesDeps {
+  runtime: Runtime
+  clock: Clock
+  activity: BoxActivity
+}
+
 /** Sessions are the runtime's: nothing is remembered here. */
-export function createConsoles({ runtime, clock }: { runtime: Runtime; clock: Clock }): Consoles {
+export function createConsoles({ runtime, clock, activity }: ConsolesDeps): Consoles {
   const lock = createKeyedLock()
   const join = async (
     box: BoxRecord,
@@ -53,6 +60,8 @@ export function createConsoles({ runtime, clock }: { runtime: Runtime; clock: Cl
     open: async (box, query) => {
       checkRunning(box)
       const { session, attached } = await lock.run(`${box.id} ${query.session}`, () => join(box, query))
+      const endUse = activity.begin(box.id)
+      void session.ended.then(endUse)
       attached.terminal?.resize({ cols: query.cols, rows: query.rows })
       const { stdin, stdout, stderr, terminal } = attached
       return {
@@ -60,7 +69,10 @@ export function createConsoles({ runtime, clock }: { runtime: Runtime; clock: Cl
         ...{ stdin, stdout, stderr, terminal },
         goesOn: true,
         ended: session.ended.then(endOf),
-        leave: () => attached.close(),
+        leave: () => {
+          endUse()
+          attached.close()
+        },
       }
     },
     list: async (box) => {

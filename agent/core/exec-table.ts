@@ -2,6 +2,7 @@ import type { FairShares } from '../../shared/fair-shares.ts'
 import type { Logger } from '../../shared/log.ts'
 import type { Meter } from '../ports/meter.ts'
 import type { ExecRecord } from '../ports/store.ts'
+import type { BoxActivity } from './box-activity.ts'
 import type { LiveExec } from './live-exec.ts'
 
 /** The commands this process follows: those that run, and those whose streams are still held by what they left running. */
@@ -17,6 +18,7 @@ export interface ExecTable {
 export function createExecTable(options: {
   lingering: number
   running: FairShares
+  activity: BoxActivity
   meter: Meter
   logger: Logger
 }): ExecTable {
@@ -47,8 +49,10 @@ export function createExecTable(options: {
       const { id } = exec
       live.set(id, exec)
       const leave = options.running.add(exec.boxId)
+      const endUse = options.activity.begin(exec.boxId)
       const end = (): void => {
         leave()
+        endUse()
         retire(exec)
       }
       const count = ({ status, startedAt, endedAt }: ExecRecord): void =>

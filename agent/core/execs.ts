@@ -5,6 +5,7 @@ import type { ExecStreamQuery } from '../../shared/schemas/streams.ts'
 import type { OutputPlace } from '../ports/exec-outputs.ts'
 import type { Meter } from '../ports/meter.ts'
 import type { BoxRecord, ExecRecord } from '../ports/store.ts'
+import type { BoxActivity } from './box-activity.ts'
 import type { CommandStream } from './command-stream.ts'
 import { checkEnvironment } from './environment.ts'
 import {
@@ -24,6 +25,7 @@ import type { LiveExec } from './live-exec.ts'
 import { decodeCursor, encodeCursor } from './paging.ts'
 
 export interface ExecsDeps extends ExecStartDeps {
+  activity: BoxActivity
   meter: Meter
   limits: ExecStartDeps['limits'] & { execOutputBytes: number; execsAtOnce: number; lingeringExecs: number }
 }
@@ -67,10 +69,10 @@ export interface Execs {
 
 /** Commands by id while they run; their records outlive them in the store. */
 export function createExecs(deps: ExecsDeps): Execs {
-  const { clock, limits, meter } = deps
+  const { clock, limits, meter, activity } = deps
   const countStart = meter.counter(STARTED)
   const running = createFairShares(limits.execsAtOnce)
-  const table = createExecTable({ lingering: limits.lingeringExecs, running, meter, logger: deps.logger })
+  const table = createExecTable({ lingering: limits.lingeringExecs, running, activity, meter, logger: deps.logger })
 
   const find = async (box: BoxRecord, id: string): Promise<ReadableExec> => {
     const live = table.get(box.id, id)
@@ -86,12 +88,16 @@ export function createExecs(deps: ExecsDeps): Execs {
     checkRunning(box)
     const leave = running.take(box.id)
     if (leave === null) throw tooMany(limits.execsAtOnce)
+    const endUse = activity.begin(box.id)
     return start()
       .then((started) => {
         countStart({})
         return started
       })
-      .finally(leave)
+      .finally(() => {
+        leave()
+        endUse()
+      })
   }
   return {
     recover: (others) => recover(deps, others, (live) => table.add(live)),

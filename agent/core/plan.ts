@@ -53,7 +53,7 @@ function planStopped(record: BoxRecord, world: BoxWorld): BoxStep {
   const { desired, observed } = record
   if (world.isRunning) return { kind: 'stop', graceMs: record.gracePeriodSeconds * 1000 }
   if (observed.generation === desired.generation && observed.status === 'stopped') return { kind: 'none' }
-  return { kind: 'reap', outcome: STOPPED }
+  return { kind: 'reap', outcome: stoppedOutcome(record) }
 }
 
 /** It runs. */
@@ -61,6 +61,12 @@ export const READY: Outcome = { status: 'running', reason: 'ready', message: nul
 
 /** It was stopped because somebody asked. */
 export const STOPPED: Outcome = { status: 'stopped', reason: 'stopped_by_request', message: null, power: 'stopped' }
+
+/** As STOPPED, with what the wish to stop `record` said of its reason. */
+export function stoppedOutcome({ observed }: BoxRecord): Outcome {
+  const isOnItsWay = observed.status === 'pending' && observed.reason === 'stopping'
+  return isOnItsWay ? { ...STOPPED, message: observed.message } : STOPPED
+}
 
 const EXITED: Outcome = {
   status: 'stopped',

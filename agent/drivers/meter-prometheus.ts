@@ -20,27 +20,22 @@ export function createPrometheusMeter(deps: { clock: Clock; logger: Logger }): P
   let rendering: Promise<string> | null = null
   return {
     counter: (figure) => {
-      const counts = new Map<string, number>(figure.labels.length === 0 ? [['', 0]] : [])
+      const series = createSeries(figure, () => ({ count: 0 }))
+      if (figure.labels.length === 0) series.of({})
       add('counter', figure, async () =>
-        [...counts].map(([labels, count]) => `${figure.name}${braced(labels)} ${count}`),
+        series.all().map(([labels, { count }]) => `${figure.name}${braced(labels)} ${count}`),
       )
       return (labels) => {
-        const text = labelText(figure.labels, labels)
-        counts.set(text, (counts.get(text) ?? 0) + 1)
+        series.of(labels).count += 1
       }
     },
     histogram: (figure) => {
       const { name, bounds } = figure
-      const series = new Map<string, Histogram>()
+      const series = createSeries(figure, (): Histogram => ({ classes: bounds.map(() => 0), count: 0, sum: 0 }))
       add('histogram', figure, async () =>
-        [...series].flatMap(([labels, each]) => histogramLines({ name, labels, bounds }, each)),
+        series.all().flatMap(([labels, each]) => histogramLines({ name, labels, bounds }, each)),
       )
-      return (labels, seconds) => {
-        const text = labelText(figure.labels, labels)
-        const known = series.get(text) ?? { classes: bounds.map(() => 0), count: 0, sum: 0 }
-        series.set(text, known)
-        observe(known, bounds, seconds)
-      }
+      return (labels, seconds) => observe(series.of(labels), bounds, seconds)
     },
     reading: (kind, figure, read) => {
       add(kind, figure, async () => (await read()).map((each) => readingLine(figure, each)))
@@ -65,6 +60,29 @@ interface Histogram {
   classes: number[]
   count: number
   sum: number
+}
+
+/** The series of a figure by their labels, each made when it is first asked for. */
+interface Series<T> {
+  of(labels: Labels<string>): T
+  /** With their labels as they are written. */
+  all(): [labels: string, value: T][]
+}
+
+// Asked with every request: labels are written when somebody looks.
+function createSeries<T>({ labels: names }: Figure<string>, make: () => T): Series<T> {
+  const known = new Map<string, { labels: Labels<string>; value: T }>()
+  return {
+    of: (labels) => {
+      const key = names.map((name) => labels[name]).join('\n')
+      const found = known.get(key)
+      if (found) return found.value
+      const value = make()
+      known.set(key, { labels, value })
+      return value
+    },
+    all: () => [...known.values()].map(({ labels, value }) => [labelText(names, labels), value]),
+  }
 }
 
 async function renderAll(

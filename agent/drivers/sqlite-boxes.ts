@@ -64,6 +64,10 @@ export function createBoxStore(database: Database): BoxStore {
       return { records: rows.flatMap((row) => boxOf(row) ?? []), hasMore }
     },
     all: async () => database.all('SELECT record FROM boxes ORDER BY id').flatMap((row) => boxOf(row) ?? []),
+    withIdleStop: async () =>
+      database
+        .all("SELECT record FROM boxes WHERE idle_stop IS NOT NULL AND status = 'running' ORDER BY id")
+        .flatMap((row) => boxOf(row) ?? []),
     countByStatus: async () => {
       const counts = { pending: 0, running: 0, stopped: 0, unknown: 0 }
       for (const row of database.all('SELECT status, count(*) AS n FROM boxes GROUP BY status')) {

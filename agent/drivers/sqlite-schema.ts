@@ -97,5 +97,8 @@ export const MIGRATIONS: readonly string[] = [
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX edge_grants_by_token ON edge_grants (token_id, created_at);
   CREATE INDEX edge_grants_by_age ON edge_grants (created_at);
+  UPDATE boxes SET record = json_set(record, '$.leaseUntil', NULL);
+  ALTER TABLE boxes ADD COLUMN idle_stop INTEGER AS (record ->> '$.urlSettings.idle_stop_seconds');
+  CREATE INDEX boxes_by_idle_stop ON boxes (idle_stop) WHERE idle_stop IS NOT NULL;
   `,
 ]

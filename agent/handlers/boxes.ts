@@ -50,5 +50,5 @@ function pathOf({ project, name }: BoxRef): string {
 
 const READ_ONLY = [
   ...['id', 'name', 'project', 'status', 'state', 'created_at', 'updated_at', 'base', 'fork_of', 'node'],
-  ...['data_mounts', 'published_domains', 'url'],
+  ...['data_mounts', 'published_domains', 'url', 'lease_until'],
 ]

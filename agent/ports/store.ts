@@ -36,6 +36,8 @@ export interface BoxRecord {
   /** Names at which it is published, beside its own; each belongs to one box, or one service, of the deployment. */
   domains: string[]
   gracePeriodSeconds: number
+  /** Until when it is kept awake, or was; null: nobody asked. */
+  leaseUntil: number | null
   urlSettings: { auth: 'token' | 'public'; wake: boolean; idle_stop_seconds: number | null }
   /** Its data volumes, in the order in which they were attached. */
   mounts: MountRecord[]
@@ -209,6 +211,8 @@ export interface BoxStore {
   swap(swap: Swap): Promise<'stored' | 'changed' | 'volume_gone' | 'volume_in_use'>
   list(query: BoxQuery): Promise<{ records: BoxRecord[]; hasMore: boolean }>
   all(): Promise<BoxRecord[]>
+  /** Those that run, and are to stop when nobody uses them. */
+  withIdleStop(): Promise<BoxRecord[]>
   countByStatus(): Promise<Record<BoxStatus, number>>
 }
 

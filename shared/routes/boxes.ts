@@ -6,6 +6,7 @@ import {
   boxParams,
   boxSchema,
   createBoxBodySchema,
+  leaseBodySchema,
   updateBoxBodySchema,
 } from '../schemas/boxes.ts'
 import { nameSchema, projectOrAllSchema, waitQuery } from '../schemas/common.ts'
@@ -98,5 +99,16 @@ export const boxOperations = {
     response: boxSchema,
     laterStatus: 202,
     errors: ['box_not_found', 'quota_exceeded', 'storage_full', 'runtime_unavailable'],
+  }),
+  leaseBox: define({
+    id: 'leaseBox',
+    method: 'POST',
+    path: `${BOX}/lease`,
+    summary: 'Keep a box from being stopped for want of use; it is not started by that',
+    permission: 'write',
+    params: boxParams,
+    body: leaseBodySchema,
+    response: boxSchema,
+    errors: ['box_not_found'],
   }),
 } as const

@@ -101,7 +101,10 @@ export const updateBoxBodySchema = z
       .strictObject({
         auth: authSchema.nullable(),
         wake: z.boolean().nullable(),
-        idle_stop_seconds: seconds.nullable(),
+        idle_stop_seconds: z.int().min(1).max(2_147_483_647).nullable().meta({
+          description:
+            'Stops the box once for that long nobody asked for its URLs, ran commands, was at a console or leased it.',
+        }),
       })
       .partial()
       .nullable(),
@@ -119,10 +122,22 @@ export const updateBoxBodySchema = z
       'data_mounts',
       'published_domains',
       'url',
+      'lease_until',
     ]),
   })
   .partial()
   .meta({ id: 'UpdateBox' })
+
+/** `POST B/lease`. */
+export const leaseBodySchema = z
+  .strictObject({
+    seconds: z
+      .int()
+      .min(0)
+      .max(604_800)
+      .meta({ description: 'From now on; a lease that lasts longer stays, and 0 ends all.' }),
+  })
+  .meta({ id: 'Lease' })
 
 /** A box (api.md §2): all fields are always present. */
 export const boxSchema = z
@@ -146,6 +161,7 @@ export const boxSchema = z
     termination_grace_period_seconds: z.int(),
     url: z.string().nullable(),
     url_settings: urlSettingsSchema,
+    lease_until: timestampSchema.nullable().meta({ description: 'The end of its lease, to come or past.' }),
   })
   .meta({ id: 'Box' })
 

@@ -25,6 +25,8 @@ export async function benchScale({ service, client }: BenchContext): Promise<voi
   report('memory of an idle box (Pss of its processes)', `${each.toFixed(2)} MiB`, '≤ 1 MiB', each <= 1)
   const agent = residentKib(service.agentPid, 'Rss') / 1024
   report('agent RSS with 300 boxes', `${agent.toFixed(0)} MiB`, '≤ 200 MiB', agent <= 200)
+  const looks = await timeEach(50, async () => void (await (await fetch(service.metricsUrl)).text()))
+  report('figures for Prometheus with 300 boxes', summary(looks), 'told', true)
   for (let at = 0; at < names.length; at += 20) {
     await Promise.all(names.slice(at, at + 20).map((name) => deleteBox(client, name)))
   }

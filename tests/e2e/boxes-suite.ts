@@ -31,6 +31,7 @@ export function defineBoxesSuite(client: Client): void {
         termination_grace_period_seconds: 10,
         url: null,
         url_settings: { auth: 'token', wake: false, idle_stop_seconds: null },
+        lease_until: null,
       })
       expect(created.body.id).toMatch(/^box_[0-9a-z]{26}$/)
       expect((await client.get(`${boxes}/web`)).body).toEqual(created.body)

@@ -33,6 +33,7 @@ export function defineForksSuite(client: Client): void {
         tags: {},
         data_mounts: [],
         url_settings: { auth: 'token', wake: false, idle_stop_seconds: null },
+        lease_until: null,
       })
       expect(forked.body.id).not.toBe(source.id)
       expect(await output('copy', 'cat /root/file; hostname; echo $GREETING $BOX_NAME')).toBe(

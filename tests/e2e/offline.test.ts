@@ -14,6 +14,7 @@ import { defineExecRecordsSuite } from './exec-records-suite.ts'
 import { defineExecSuite } from './exec-suite.ts'
 import { defineFilesSuite } from './files-suite.ts'
 import { defineForksSuite } from './forks-suite.ts'
+import { defineIdleSuite } from './idle-suite.ts'
 import { defineInputSuite } from './input-suite.ts'
 import { definePulledBasesSuite } from './pulled-bases-suite.ts'
 import { defineServicesSuite } from './services-suite.ts'
@@ -52,6 +53,7 @@ describe('through serverless-offline', () => {
   defineExecSuite(client)
   defineExecRecordsSuite(client)
   defineInputSuite(client)
+  defineIdleSuite(client)
   defineTokensSuite(client)
   defineForksSuite(client)
   defineBoxSnapshotsSuite(client)

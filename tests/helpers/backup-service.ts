@@ -8,9 +8,9 @@ import { createJobs } from '../../agent/core/jobs.ts'
 import { openFolderStore } from '../../agent/drivers/backup-store-folder.ts'
 import type { BackupRecord } from '../../agent/ports/backup-records.ts'
 import type { BackupStore } from '../../agent/ports/backup-store.ts'
-import type { Clock } from '../../agent/ports/clock.ts'
 import type { ServiceError } from '../../shared/errors.ts'
 import { CALLER } from './caller.ts'
+import { imagineTime } from './imagined-time.ts'
 import { silentLogger } from './silent-logger.ts'
 import { silentMeter } from './silent-meter.ts'
 import { openVolumeService, type VolumeService } from './volume-service.ts'
@@ -85,31 +85,6 @@ export function openBackupService(change: (store: BackupStore) => BackupStore = 
       await volumes.close()
       await backupStore.close()
       rmSync(folder, { recursive: true, force: true })
-    },
-  }
-}
-
-function imagineTime(): { clock: Clock; advance(ms: number): void; sleeps(): number } {
-  let now = Date.now()
-  let sleeps = 0
-  const sleepers = new Set<{ at: number; wake(): void }>()
-  return {
-    sleeps: () => sleeps,
-    advance: (ms) => {
-      now += ms
-      for (const { at, wake } of [...sleepers]) if (at <= now) wake()
-    },
-    clock: {
-      now: () => now,
-      sleep: (ms, signal) => {
-        sleeps++
-        const { promise, resolve } = Promise.withResolvers<void>()
-        const sleeper = { at: now + ms, wake: resolve }
-        sleepers.add(sleeper)
-        signal?.addEventListener('abort', () => resolve(), { once: true })
-        if (signal?.aborted) resolve()
-        return promise.finally(() => sleepers.delete(sleeper))
-      },
     },
   }
 }

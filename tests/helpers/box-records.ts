@@ -30,6 +30,7 @@ export function boxRecord(overrides: Partial<BoxRecord> = {}): BoxRecord {
     port: null,
     domains: [],
     gracePeriodSeconds: 10,
+    leaseUntil: null,
     urlSettings: { auth: 'token', wake: false, idle_stop_seconds: null },
     mounts: [],
     restore: null,

@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, readdirSync } from 'node:fs'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
+import { createBoxActivity } from '../../agent/core/box-activity.ts'
 import { createExecs } from '../../agent/core/execs.ts'
 import { createExecOutputs } from '../../agent/drivers/exec-outputs.ts'
 import { openSqliteStore } from '../../agent/drivers/store-sqlite.ts'
@@ -62,6 +63,7 @@ describe('with a box', () => {
       clock,
       logger: silentLogger,
       meter: silentMeter,
+      activity: createBoxActivity(),
       limits,
     })
     await execs.recover([])

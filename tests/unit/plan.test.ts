@@ -15,6 +15,16 @@ function world(isRunning: boolean, exit: BoxWorld['exit'] = null): BoxWorld {
   return { isRunning, bootId: BOOT, exit }
 }
 
+test('what a wish to stop said of its reason is the message of its outcome, and nothing older is', () => {
+  const stopping = { status: 'pending', reason: 'stopping', message: 'Stopped after 9 s without use.' } as const
+  const outcomeOf = (record: BoxRecord) => {
+    const step = planBox(record, world(false))
+    return step.kind === 'reap' ? step.outcome.message : step
+  }
+  expect(outcomeOf(given('stopped', 2, stopping))).toBe(stopping.message)
+  expect(outcomeOf(given('stopped', 2, { ...stopping, status: 'unknown' }))).toBeNull()
+})
+
 describe('planBox', () => {
   const ran = { status: 'running', reason: 'ready', generation: 1, bootId: BOOT } as const
   const rows: [title: string, record: BoxRecord, world: BoxWorld, step: string, reason: string | null][] = [

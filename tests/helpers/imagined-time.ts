@@ -1,0 +1,27 @@
+import type { Clock } from '../../agent/ports/clock.ts'
+
+/** Time that passes when it is told to; `sleeps` counts how often somebody began to wait. */
+export function imagineTime(): { clock: Clock; advance(ms: number): void; sleeps(): number } {
+  let now = Date.now()
+  let sleeps = 0
+  const sleepers = new Set<{ at: number; wake(): void }>()
+  return {
+    sleeps: () => sleeps,
+    advance: (ms) => {
+      now += ms
+      for (const { at, wake } of [...sleepers]) if (at <= now) wake()
+    },
+    clock: {
+      now: () => now,
+      sleep: (ms, signal) => {
+        sleeps++
+        const { promise, resolve } = Promise.withResolvers<void>()
+        const sleeper = { at: now + ms, wake: resolve }
+        sleepers.add(sleeper)
+        signal?.addEventListener('abort', () => resolve(), { once: true })
+        if (signal?.aborted) resolve()
+        return promise.finally(() => sleepers.delete(sleeper))
+      },
+    },
+  }
+}
