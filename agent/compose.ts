@@ -12,6 +12,7 @@ import { createBackupParts } from './backup-parts.ts'
 import { recoverAutomatic } from './core/automatic-snapshots.ts'
 import { ensureBases } from './core/bases.ts'
 import { createBoxActivity } from './core/box-activity.ts'
+import { createEventFeed } from './core/event-feed.ts'
 import { createExecs } from './core/execs.ts'
 import { removeLeftRestores } from './core/file-restores.ts'
 import { reportHealth } from './core/health.ts'
@@ -129,7 +130,7 @@ export async function startAgent(deps: DeploymentDeps & { version: Version }, si
 
 type Version = HandlerParts['version']
 
-interface Parts extends Omit<HandlerParts, 'tickets' | 'dataUrl'> {
+interface Parts extends Omit<HandlerParts, 'tickets' | 'dataUrl' | 'feed'> {
   state: { isDraining: boolean }
   meter: PrometheusMeter
 }
@@ -149,10 +150,12 @@ async function serveAll(parts: Parts): Promise<{ channel: Server; stopServing(la
   const reception = createReception(parts)
   const { tickets } = reception
   const dataUrl = settings.data.url ?? originOf(data, at.data)
-  const { handlers, streams } = wireHandlers({ ...parts, tickets, dataUrl })
+  const { store, causes } = deployment
+  const feed = createEventFeed({ store, clock })
+  const { handlers, streams } = wireHandlers({ ...parts, feed, tickets, dataUrl })
   parts.meter.reading('gauge', STREAMS_OPEN, () => [{ labels: {}, value: webSockets.open() }])
   const bodies = createBodyBudget(limits.largeBodyBytesAtOnce)
-  const answering = { ...reception, bodies, idempotency: deployment.store.idempotency, handlers }
+  const answering = { ...reception, bodies, idempotency: store.idempotency, handlers, causes }
   const webSockets = createStreamServer({ ...reception, handlers: streams, streamsAtOnce: limits.streamsAtOnce })
   const ways = [
     { server: channel, trust: trustChannel(parts), match: matchOperation, wrap: (app: HttpHandler) => app },
@@ -163,9 +166,10 @@ async function serveAll(parts: Parts): Promise<{ channel: Server; stopServing(la
     const handler = wrap(createDispatch({ ...answering, trust, match }))
     return serve(server, { handler, logger, now: () => clock.now() })
   })
-  meterState(parts.meter, { ...parts.drivers, ...parts, store: deployment.store })
+  meterState(parts.meter, { ...parts.drivers, ...parts, store })
   await serveMetrics(parts, parts.meter)
   const stopServing = async (late: AbortSignal): Promise<void> => {
+    feed.close()
     await Promise.all([...servings, webSockets].map((each) => each.drain(late)))
   }
   return { channel, stopServing }

@@ -72,6 +72,9 @@ export interface AgentLimits {
   idempotencyKeepMs: number
   operationKeepMs: number
   tokenKeepMs: number
+  /** Of events: how long, and how many. */
+  eventKeepMs: number
+  eventsKept: number
   drainMs: number
 }
 
@@ -190,6 +193,8 @@ const FIXED_LIMITS = {
   idempotencyKeepMs: DAY_MS,
   operationKeepMs: DAY_MS,
   tokenKeepMs: 30 * DAY_MS,
+  eventKeepMs: 7 * DAY_MS,
+  eventsKept: 500_000,
   drainMs: 30_000,
 } as const
 

@@ -6,10 +6,12 @@ import type { Closers } from './closers.ts'
 import type { AgentSettings } from './config.ts'
 import { createTokens, type Tokens } from './core/tokens.ts'
 import { openSqliteStore } from './drivers/store-sqlite.ts'
+import { createCauses } from './lib/causes.ts'
 import { lockDataDirectory } from './lib/data-lock.ts'
 import { writeDurably } from './lib/durable-file.ts'
 import { type KeyFiles, openKeyFiles } from './lib/key-files.ts'
 import type { Clock } from './ports/clock.ts'
+import type { Cause, Causes } from './ports/events.ts'
 import type { Store } from './ports/store.ts'
 
 /** What a data directory holds besides the pool: identity, keys, state. */
@@ -20,6 +22,8 @@ export interface Deployment {
   keys: KeyFiles
   store: Store
   tokens: Tokens
+  /** On whose behalf records change. */
+  causes: Causes
 }
 
 export interface DeploymentDeps {
@@ -44,11 +48,13 @@ export function openDeployment(deps: DeploymentDeps, options: { exclusive: boole
   if (options.exclusive) closers.add('data directory lock', lockDataDirectory(dataDir))
   const instanceId = readInstanceId(join(dataDir, 'instance'))
   const keys = openKeyFiles(dataDir, { now: () => clock.now(), isExclusive: options.exclusive })
-  const database = openSqliteStore(join(dataDir, 'boxyard.db'), { hasBallast: options.exclusive })
+  const causes = createCauses<Cause>()
+  const journal = { now: () => clock.now(), causes }
+  const database = openSqliteStore(join(dataDir, 'boxyard.db'), { hasBallast: options.exclusive, journal })
   const store = deps.decorate('store', database)
   closers.add('store', () => store.close())
   const tokens = createTokens({ store, clock, signingKeys: () => keys.tokens() })
-  return { instanceId, runDir: join(settings.runRoot, instanceId), keys, store, tokens }
+  return { instanceId, runDir: join(settings.runRoot, instanceId), keys, store, tokens, causes }
 }
 
 /** Writes the first admin token, without expiry, to `<data dir>/admin.token` (0600), unless there is one. */

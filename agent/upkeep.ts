@@ -29,6 +29,7 @@ async function forgetOld({ store, clock, limits }: UpkeepDeps, options: { unfini
   await store.operations.prune(now - limits.operationKeepMs)
   await store.tokens.prune(now - limits.tokenKeepMs)
   await store.edgeGrants.prune(now)
+  await store.events.prune(now - limits.eventKeepMs, limits.eventsKept)
 }
 
 const HOUR_MS = 3_600_000

@@ -19,6 +19,7 @@ import { createBoxRestore } from './core/box-restore.ts'
 import { createBoxSnapshots } from './core/box-snapshots.ts'
 import { createBoxes } from './core/boxes.ts'
 import { createConsoles } from './core/consoles.ts'
+import type { EventFeed } from './core/event-feed.ts'
 import type { Execs } from './core/execs.ts'
 import type { Jobs } from './core/jobs.ts'
 import { createOperations } from './core/operations.ts'
@@ -49,6 +50,7 @@ import { createBoxReplies } from './handlers/box-replies.ts'
 import { createBoxSnapshotHandlers } from './handlers/box-snapshots.ts'
 import { createBoxHandlers } from './handlers/boxes.ts'
 import type { Handlers, StreamHandlers } from './handlers/call.ts'
+import { createEventHandlers } from './handlers/events.ts'
 import { createExecHandlers } from './handlers/exec.ts'
 import { createFileReadHandlers, FILE_JSON_BYTES } from './handlers/file-reads.ts'
 import { createFileRestoreHandlers } from './handlers/file-restore.ts'
@@ -80,6 +82,7 @@ export interface HandlerParts extends DeploymentDeps {
   traffic: Traffic
   jobs: Jobs
   backups: BackupParts
+  feed: EventFeed
   tickets: Tickets
   /** The origin at which tickets are good. */
   dataUrl: string
@@ -154,6 +157,7 @@ export function wireHandlers(parts: HandlerParts): { handlers: Handlers; streams
     }),
     ...createSpaceHandlers(createStorage(shared)),
     ...createQuotaHandlers({ quotas: createQuotas({ store, clock }) }),
+    ...createEventHandlers(parts),
   }
   return { handlers: guardPool(handlers, filesystem), streams: createStreamHandlers({ boxes, execs, consoles }) }
 }
@@ -208,6 +212,8 @@ function toldLimits({ limits }: AgentSettings): Record<string, number> {
     backups_at_once: BACKUPS_AT_ONCE,
     backup_increments: INCREMENTS_MAX,
     backup_part_bytes: PART_BYTES,
+    event_keep_seconds: limits.eventKeepMs / 1000,
+    events_kept: limits.eventsKept,
     max_results: 1000,
     wait_seconds: 25,
     idempotency_keep_seconds: limits.idempotencyKeepMs / 1000,

@@ -1,3 +1,4 @@
+import { EVENT_EXAMPLES } from './event-examples.ts'
 import { METRICS_EXAMPLES } from './metrics-examples.ts'
 import type { OperationId } from './routes.ts'
 import { SERVICE_EXAMPLES } from './service-examples.ts'
@@ -378,6 +379,7 @@ export const EXAMPLES: Record<OperationId, Example> = {
   ...VOLUME_SNAPSHOT_EXAMPLES,
   ...SERVICE_EXAMPLES,
   ...METRICS_EXAMPLES,
+  ...EVENT_EXAMPLES,
   attachVolume: { body: { box: 'web', path: '/var/lib/db' }, response: mounted },
   detachVolume: { body: { box: 'web' }, response: box },
   createBase: {

@@ -3,6 +3,7 @@ import { backupOperations } from './routes/backups.ts'
 import { baseOperations } from './routes/bases.ts'
 import { boxSnapshotOperations } from './routes/box-snapshots.ts'
 import { boxOperations } from './routes/boxes.ts'
+import { eventOperations } from './routes/events.ts'
 import { execOperations } from './routes/exec.ts'
 import { fileOperations } from './routes/files.ts'
 import { metricsOperations } from './routes/metrics.ts'
@@ -23,6 +24,7 @@ export const operations = {
   ...execOperations,
   ...serviceOperations,
   ...metricsOperations,
+  ...eventOperations,
   ...streamOperations,
   ...fileOperations,
   ...storageOperations,

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { ServiceError } from '../../shared/errors.ts'
 
 /** Runs work by key: one run of a key at a time, and one more if it was asked for meanwhile. */
@@ -24,12 +25,16 @@ export interface KeyedQueueDeps {
   onError(key: string, error: unknown): void
 }
 
-/** An unbounded set of keys: what it holds is bounded by the resources that exist, and by the requests under way. */
+/**
+ * An unbounded set of keys: what it holds is bounded by the resources that exist, and by the requests under way. Runs are on
+ * behalf of whoever makes the queue, turns of whoever asks for them.
+ */
 export function createKeyedQueue({ work, onError }: KeyedQueueDeps): KeyedQueue {
   const running = new Map<string, Promise<void>>()
   const wanted = new Set<string>()
   const turns = new Map<string, Set<Turn>>()
   const timers = new Map<string, NodeJS.Timeout>()
+  const onOwnBehalf = AsyncLocalStorage.snapshot()
   let isClosed = false
 
   const runKey = async (key: string): Promise<void> => {
@@ -47,7 +52,7 @@ export function createKeyedQueue({ work, onError }: KeyedQueueDeps): KeyedQueue 
     running.delete(key)
   }
   const start = (key: string): void => {
-    if (!running.has(key)) running.set(key, runKey(key))
+    if (!running.has(key)) running.set(key, onOwnBehalf(runKey, key))
   }
   const add = (key: string): void => {
     if (isClosed) return
@@ -71,7 +76,7 @@ export function createKeyedQueue({ work, onError }: KeyedQueueDeps): KeyedQueue 
           return
         }
         const waiting = turns.get(key) ?? new Set()
-        const run = (): Promise<void> => turn().then(resolve, reject)
+        const run = AsyncLocalStorage.bind((): Promise<void> => turn().then(resolve, reject))
         turns.set(key, waiting.add(run))
         void isOver.then(() => {
           // One that has begun is no longer there.

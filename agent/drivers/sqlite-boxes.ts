@@ -47,15 +47,17 @@ export function createBoxStore(database: Database): BoxStore {
         database.transaction(() => {
           const row = database.get('SELECT record FROM boxes WHERE id = ? AND version = ?', id, version)
           if (row === null) return null
+          // Before the box: what is told of them names it.
+          database.run('DELETE FROM services WHERE box_id = ?', id)
+          const snapshots = removeSnapshots(database, id, tombstone.createdAt)
           database.run('DELETE FROM boxes WHERE id = ?', id)
           database.run('DELETE FROM execs WHERE box_id = ?', id)
-          database.run('DELETE FROM services WHERE box_id = ?', id)
           freeAllDomains(database, id)
           touchVolumes(database, storedVolumes(database, id), tombstone.createdAt)
           database.run('DELETE FROM attachments WHERE box_id = ?', id)
           const all = [tombstone, ...begunBy(boxOf(row), tombstone.createdAt)]
           for (const each of all) insertTombstone(database, each)
-          return [...all, ...removeSnapshots(database, id, tombstone.createdAt)]
+          return [...all, ...snapshots]
         }),
       ),
     swap: async (swap) => commitSwap(database, swap),

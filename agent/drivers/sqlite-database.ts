@@ -4,6 +4,7 @@ import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { moveDurably } from '../lib/durable-file.ts'
 import type { Ballast } from './sqlite-ballast.ts'
 import { convertSqliteError, isStorageFull } from './sqlite-errors.ts'
+import { type JournalDeps, keepJournal } from './sqlite-journal.ts'
 import { MIGRATIONS } from './sqlite-schema.ts'
 
 /** A row as SQLite gives it. */
@@ -33,13 +34,16 @@ export interface DatabaseOptions {
   ballast: Ballast | null
   /** The schema, one script a version. */
   migrations?: readonly string[]
+  /** Null, or left out: changes of records leave no events. */
+  journal?: JournalDeps | null
 }
 
 /**
  * Opens, and migrates, the database at `path` (mode 0600).
  * @throws Error if its schema is newer than this program's, naming both versions
  */
-export function openDatabase(path: string, { ballast, migrations = MIGRATIONS }: DatabaseOptions): Database {
+export function openDatabase(path: string, options: DatabaseOptions): Database {
+  const { ballast, migrations = MIGRATIONS, journal = null } = options
   const directory = dirname(path)
   const converted = <T>(act: () => T): T => {
     try {
@@ -49,6 +53,7 @@ export function openDatabase(path: string, { ballast, migrations = MIGRATIONS }:
     }
   }
   const sqlite = openFile(path, { ballast, migrations })
+  if (journal !== null) keepJournal(sqlite, journal)
   const prepared = createStatements(sqlite)
   return {
     get: (sql, ...values) => converted(() => prepared(sql).get(...values) ?? null),

@@ -100,5 +100,9 @@ export const MIGRATIONS: readonly string[] = [
   UPDATE boxes SET record = json_set(record, '$.leaseUntil', NULL);
   ALTER TABLE boxes ADD COLUMN idle_stop INTEGER AS (record ->> '$.urlSettings.idle_stop_seconds');
   CREATE INDEX boxes_by_idle_stop ON boxes (idle_stop) WHERE idle_stop IS NOT NULL;
+  CREATE TABLE events (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, at INTEGER NOT NULL, type TEXT NOT NULL, audience TEXT NOT NULL,
+    record TEXT NOT NULL
+  ) STRICT;
   `,
 ]

@@ -7,7 +7,9 @@ import { createBaseStore } from './sqlite-bases.ts'
 import { createBoxStore } from './sqlite-boxes.ts'
 import { type Database, openDatabase } from './sqlite-database.ts'
 import { createEdgeGrantStore } from './sqlite-edge-grants.ts'
+import { createEventStore } from './sqlite-events.ts'
 import { createExecStore } from './sqlite-execs.ts'
+import type { JournalDeps } from './sqlite-journal.ts'
 import { createQuotaStore } from './sqlite-quotas.ts'
 import { createServiceStore } from './sqlite-services.ts'
 import { createSnapshotStore } from './sqlite-snapshots.ts'
@@ -18,12 +20,17 @@ import { createVolumeStore } from './sqlite-volumes.ts'
 export interface SqliteStoreOptions {
   /** Keeps room beside the file, in `ballast`, so that deleting works on a full disk; for one process at a time. */
   hasBallast?: boolean
+  /** The time, and on whose behalf things happen, for the events; left out: time 0, nobody. */
+  journal?: Omit<JournalDeps, 'onWritten'>
 }
 
 /** Opens the store in the SQLite file at `path`, making it if need be. */
-export function openSqliteStore(path: string, { hasBallast = false }: SqliteStoreOptions = {}): Store {
+export function openSqliteStore(path: string, options: SqliteStoreOptions = {}): Store {
+  const { hasBallast = false, journal = TIMELESS } = options
   const ballast = hasBallast ? openBallast(join(dirname(path), 'ballast'), BALLAST) : null
-  const database = openDatabase(path, { ballast })
+  const listeners = new Set<() => void>()
+  const onWritten = (): void => listeners.forEach((listener) => listener())
+  const database = openDatabase(path, { ballast, journal: { ...journal, onWritten } })
   return {
     kind: 'sqlite',
     boxes: createBoxStore(database),
@@ -38,6 +45,10 @@ export function openSqliteStore(path: string, { hasBallast = false }: SqliteStor
     operations: createOperationStore(database),
     execs: createExecStore(database),
     bases: createBaseStore(database),
+    events: createEventStore(database, (listener) => {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    }),
     idempotency: createIdempotencyStore(database),
     meta: createMetaStore(database),
     close: async () => {
@@ -118,6 +129,7 @@ function createMetaStore(database: Database): MetaStore {
   }
 }
 
+const TIMELESS = { now: () => 0, causes: { current: () => null } }
 const IS_UNFINISHED_JOB = "record ->> '$.outcome' IS NULL AND record ->> '$.resource' IS NOT NULL"
 
 // SQLite's log grows to 4 MiB before it goes into the database file, and emptying it may take as much there.

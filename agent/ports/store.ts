@@ -5,6 +5,7 @@ import type { Permission } from '../../shared/schemas/system.ts'
 import type { BackupRecords } from './backup-records.ts'
 import type { BaseStore } from './base-store.ts'
 import type { EdgeGrantStore } from './edge-grants.ts'
+import type { EventStore } from './events.ts'
 import type { OperationStore } from './operation-store.ts'
 import type { ServiceStore } from './service-store.ts'
 import type { NewSnapshot, SnapshotStore } from './snapshot-store.ts'
@@ -171,6 +172,7 @@ export interface Store {
   readonly operations: OperationStore
   readonly execs: ExecStore
   readonly bases: BaseStore
+  readonly events: EventStore
   readonly idempotency: IdempotencyStore
   readonly meta: MetaStore
   close(): Promise<void>

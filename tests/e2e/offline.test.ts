@@ -10,6 +10,7 @@ import { defineBasesSuite } from './bases-suite.ts'
 import { defineBoxSnapshotsSuite } from './box-snapshots-suite.ts'
 import { defineBoxesSuite } from './boxes-suite.ts'
 import { defineDeploysSuite } from './deploys-suite.ts'
+import { defineEventsSuite } from './events-suite.ts'
 import { defineExecRecordsSuite } from './exec-records-suite.ts'
 import { defineExecSuite } from './exec-suite.ts'
 import { defineFilesSuite } from './files-suite.ts'
@@ -59,6 +60,7 @@ describe('through serverless-offline', () => {
   defineBoxSnapshotsSuite(client)
   defineServicesSuite(client)
   defineDeploysSuite(client)
+  defineEventsSuite(client)
   defineVolumesSuite(client)
   defineVolumeSnapshotsSuite(client)
   defineVolumeCopiesSuite(client)

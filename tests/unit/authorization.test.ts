@@ -96,7 +96,7 @@ describe.each(projectOperations.map((operation) => [operation.id, operation] as 
 
   test('takes every project at once only where it lists', async () => {
     const response = await call(operation, { projects: ['demo'] }, '-')
-    if (['listBoxes', 'listVolumes', 'listBases', 'listStoredBackups'].includes(operation.id))
+    if (['listBoxes', 'listVolumes', 'listBases', 'listStoredBackups', 'listEvents'].includes(operation.id))
       expectAllowed(operation, response)
     else if (operation.transport === 'websocket') expectDenied(response, 'upgrade_required')
     else expectDenied(response, 'invalid_request')

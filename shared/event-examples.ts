@@ -1,0 +1,24 @@
+const event = {
+  id: 'evt_01jd3m8w2k7v5x9q4n6p0r1s2t',
+  ts: '2026-11-20T08:15:30.123Z',
+  type: 'box.created',
+  project: 'demo',
+  resource: '/v1/projects/demo/boxes/web',
+  actor: { id: 'tok_01jd3m8w2k7v5x9q4n6p0r1s2t', name: 'ci' },
+  request_id: 'req_01jd3m8w2k7v5x9q4n6p0r1s2t',
+  data: { id: 'box_01jd3m8w2k7v5x9q4n6p0r1s2t', status: 'pending', base: 'debian', fork_of: null },
+}
+const running = {
+  ...event,
+  id: 'evt_01jd3m8w3q0000000000000000',
+  ts: '2026-11-20T08:15:30.160Z',
+  type: 'box.running',
+  actor: null,
+  request_id: null,
+  data: { id: event.data.id, reason: 'ready', message: null },
+}
+
+/** Those of the operations on events. */
+export const EVENT_EXAMPLES = {
+  listEvents: { response: { events: [event, running], has_more: false, next_cursor: 'ZTE6NDI' } },
+}

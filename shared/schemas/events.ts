@@ -1,0 +1,61 @@
+import * as z from 'zod'
+import { idSchema, integerQuery, nameSchema, projectOrAllSchema, timestampSchema, waitSeconds } from './common.ts'
+
+/** Most types that one query names. */
+const TYPES_MAX = 64
+
+/** The path of the events of a project, or of all that the token may read. */
+export const eventParams = z.strictObject({ project: projectOrAllSchema })
+
+/** `GET P/events`. */
+export const eventQuery = z.strictObject({
+  since: z.string().max(256).optional().meta({
+    description:
+      'The cursor after which to begin: `next_cursor` of an earlier answer, or the `id` of a stream. `now`: only what is still to come. Left out: with the oldest event that is kept.',
+  }),
+  wait_seconds: waitSeconds(0, 'Seconds to wait for an event if there is none yet.'),
+  max_results: integerQuery(1, 1000)
+    .default(100)
+    .meta({ override: { type: 'integer', minimum: 1, maximum: 1000, default: 100 } }),
+  type: z
+    .union([z.string().max(4096), z.array(z.string().max(128)).max(TYPES_MAX)])
+    .transform((given) => [given].flat().flatMap((list) => list.split(',')))
+    .refine((types) => types.length <= TYPES_MAX, `at most ${TYPES_MAX} types`)
+    .refine((types) => types.every((type) => TYPE.test(type)), 'must be types such as box.created, or box.*')
+    .optional()
+    .meta({
+      description: 'Types such as `box.created`, or `box.*` for all of boxes; comma separated or repeated.',
+      override: { anyOf: [{ type: 'string' }, { type: 'array', items: { type: 'string' } }] },
+    }),
+})
+
+/** Something that became of a resource. */
+export const eventSchema = z
+  .looseObject({
+    id: idSchema,
+    ts: timestampSchema,
+    type: z.string().meta({ description: 'Dotted; new ones may come.', examples: ['box.created'] }),
+    project: nameSchema.nullable().meta({ description: 'Null: of what all projects share, or of the deployment.' }),
+    resource: z.string().meta({ description: 'The path of what it is about.' }),
+    actor: z
+      .looseObject({ id: idSchema, name: z.string() })
+      .nullable()
+      .meta({ description: 'The token that asked for it; null: the service did it by itself.' }),
+    request_id: z.string().nullable(),
+    data: z.record(z.string(), z.unknown()).meta({ description: 'More about it, by type; fields may be added.' }),
+  })
+  .meta({ id: 'Event' })
+
+/** A page of events, in the order of their commits. */
+export const eventListSchema = z
+  .looseObject({
+    events: z.array(eventSchema),
+    has_more: z.boolean().meta({ description: 'Whether to ask again at once.' }),
+    next_cursor: z.string().meta({ description: 'The `since` of the next request, also where nothing came.' }),
+  })
+  .meta({ id: 'EventList' })
+
+const TYPE = /^[a-z_]{1,40}\.([a-z_]{1,40}|\*)$/
+
+export type EventsQuery = z.output<typeof eventQuery>
+export type EventView = z.infer<typeof eventSchema>
