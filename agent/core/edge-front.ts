@@ -4,6 +4,7 @@ import type { TokenVerifier } from '../../shared/tokens.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { EdgeGate } from '../ports/edge.ts'
 import type { Prober } from '../ports/prober.ts'
+import type { BoxActivity } from './box-activity.ts'
 import type { Boxes } from './boxes.ts'
 import { createAccess } from './edge-access.ts'
 import { createSignInCodes } from './edge-codes.ts'
@@ -22,6 +23,7 @@ export interface EdgeFrontDeps {
   address: EdgeAddress
   boxes: Pick<Boxes, 'resume'>
   tokens: Pick<Tokens, 'checkAlive' | 'onRevoke'>
+  activity: Pick<BoxActivity, 'begin'>
   verifyToken: TokenVerifier
   prober: Prober
   clock: Clock

@@ -3,12 +3,15 @@ import type { Clock } from '../ports/clock.ts'
 import type { EdgeRoute } from '../ports/edge.ts'
 import type { Prober } from '../ports/prober.ts'
 import type { BoxRecord } from '../ports/store.ts'
+import type { BoxActivity } from './box-activity.ts'
 import type { Boxes } from './boxes.ts'
 import type { EdgeRoutes, HostTarget } from './edge-routes.ts'
 
 export interface WakerDeps {
   boxes: Pick<Boxes, 'resume'>
   hosts: Pick<EdgeRoutes, 'lookup' | 'settle'>
+  /** A box that is waited for is in use: it is not stopped before it was asked. */
+  activity: Pick<BoxActivity, 'begin'>
   prober: Prober
   clock: Clock
 }
@@ -37,12 +40,17 @@ export function createWaker(deps: WakerDeps): Waker {
 }
 
 async function reach(deps: WakerDeps, host: string): Promise<EdgeRoute> {
-  const { clock, hosts, prober } = deps
+  const { box } = await lookUp(deps, host)
+  const endUse = deps.activity.begin(box.id)
+  return untilReached(deps, host).finally(endUse)
+}
+
+async function untilReached(deps: WakerDeps, host: string): Promise<EdgeRoute> {
+  const { clock, prober } = deps
   const endsAt = clock.now() + WAIT_MS
   let wasResumed = false
   for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, PAUSE_MS)) {
-    const target = await hosts.lookup(host)
-    if (target === null) throw new ServiceError('box_not_found', 'The box was deleted meanwhile.')
+    const target = await lookUp(deps, host)
     const { route, box } = target
     if (route !== null && (await prober.look({ ...lookAt(route), timeoutMs: LOOK_MS })) === null) return route
     const leftMs = endsAt - clock.now()
@@ -56,6 +64,12 @@ async function reach(deps: WakerDeps, host: string): Promise<EdgeRoute> {
       wasResumed = true
     } else await clock.sleep(Math.min(pauseMs, leftMs))
   }
+}
+
+async function lookUp({ hosts }: WakerDeps, host: string): Promise<HostTarget> {
+  const target = await hosts.lookup(host)
+  if (target === null) throw new ServiceError('box_not_found', 'The box was deleted meanwhile.')
+  return target
 }
 
 /** What is to be done for a box that has no route. @throws ServiceError where waiting does not help */

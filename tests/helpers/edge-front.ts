@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { type BoxActivity, createBoxActivity } from '../../agent/core/box-activity.ts'
 import { createEdgeFront, type EdgeFront } from '../../agent/core/edge-front.ts'
 import { createEdgeGrants, type EdgeGrants } from '../../agent/core/edge-grants.ts'
 import type { HostTarget } from '../../agent/core/edge-routes.ts'
@@ -24,6 +25,7 @@ export const START = 1_800_000_000_000
 export interface FrontLab {
   front: EdgeFront
   grants: EdgeGrants
+  activity: BoxActivity
   store: Store
   tokens: Tokens
   /** By credential and scope: when they end. */
@@ -101,7 +103,7 @@ interface LabState extends Pick<FrontLab, 'passing' | 'hosts' | 'resumed' | 'lin
   whenResumed(box: string): void | Promise<void>
 }
 
-function wire(state: LabState, path: string): Pick<FrontLab, 'store' | 'tokens' | 'grants' | 'front'> {
+function wire(state: LabState, path: string): Pick<FrontLab, 'store' | 'tokens' | 'grants' | 'activity' | 'front'> {
   const now = (): number => state.now
   const sleep = async (ms: number): Promise<void> => {
     state.now += ms
@@ -111,6 +113,7 @@ function wire(state: LabState, path: string): Pick<FrontLab, 'store' | 'tokens' 
   const store = openSqliteStore(path)
   const tokens = createTokens({ store, clock, signingKeys: () => state.keys })
   const grants = createEdgeGrants({ grants: store.edgeGrants, edge: rememberingEdge(state), clock })
+  const activity = createBoxActivity()
   const publicKeys = publicTokenKeys(state.keys)
   const front = createEdgeFront({
     grants,
@@ -124,12 +127,13 @@ function wire(state: LabState, path: string): Pick<FrontLab, 'store' | 'tokens' 
       },
     },
     tokens,
+    activity,
     verifyToken: createTokenVerifier({ keys: () => publicKeys, now }),
     prober: { look: async () => state.look() },
     clock,
     logger: createJsonLogger({ level: 'debug', write: (line) => state.lines.push(line), now }),
   })
-  return { store, tokens, grants, front }
+  return { store, tokens, grants, activity, front }
 }
 
 function rememberingEdge({ passing }: LabState): Pick<Edge, 'grant' | 'revoke'> {

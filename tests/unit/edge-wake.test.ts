@@ -36,6 +36,18 @@ describe('a request for a box that rests', () => {
     expect([lab.resumed, looks]).toEqual([['web'], 4])
   })
 
+  test('is a use of it until it can be asked', async () => {
+    rest({ wake: true })
+    const { id } = (lab.hosts.get(HOST) as { box: { id: string } }).box
+    const seen: boolean[] = []
+    lab.onResume(() => {
+      seen.push(lab.activity.isInUse(id))
+      run()
+    })
+    await decide()
+    expect([...seen, lab.activity.isInUse(id)]).toEqual([true, false])
+  })
+
   test('starts it once, however many come at once', async () => {
     rest({ wake: true })
     lab.onResume(async () => {
