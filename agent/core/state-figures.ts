@@ -26,6 +26,7 @@ export function meterState(meter: Meter, { store, filesystem, reconciler, superv
   pool('available', 'What of the storage pool can be written to.', 'availableBytes')
   single(SUBVOLUMES, async () => (await filesystem.list()).length)
   single(TOMBSTONES, async () => (await store.tombstones.all()).length)
+  meter.reading('counter', EVENTS, async () => [{ labels: {}, value: (await store.events.bounds()).newest }])
   single(STUCK, async () => reconciler.stuckTombstones().length)
 }
 
@@ -51,6 +52,11 @@ const QUEUE = {
   name: 'boxyard_reconcile_queue',
   help: 'Boxes with a step under way (running), due again (waiting), or to be tried again after a failure (later).',
   labels: ['state'],
+} as const
+const EVENTS = {
+  name: 'boxyard_events_total',
+  help: 'Events that were written, by all agents of these data.',
+  labels: [],
 } as const
 const SUBVOLUMES = { name: 'boxyard_subvolumes', help: 'Subvolumes in the pool: roots, volumes, snapshots, bases.' }
 const TOMBSTONES = { name: 'boxyard_tombstones', help: 'Deleted things whose space is still to be freed.' }

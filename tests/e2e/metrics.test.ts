@@ -56,6 +56,7 @@ describe('the figures of the agent', () => {
       figureOf(text, 'boxyard_reconcile_step_duration_seconds_count{kind="start",outcome="done"}'),
     ).toBeGreaterThanOrEqual(1)
     expect(figureOf(text, 'boxyard_reconcile_queue{state="running"}')).toBe(0)
+    expect(figureOf(text, 'boxyard_events_total')).toBeGreaterThanOrEqual(2)
     expect(figureOf(text, 'boxyard_execs_started_total')).toBeGreaterThanOrEqual(2)
     expect(figureOf(text, 'boxyard_exec_duration_seconds_count{status="exited"}')).toBeGreaterThanOrEqual(2)
     expect(figureOf(text, 'boxyard_streams_open')).toBe(0)
