@@ -41,7 +41,7 @@ const begin = (code: string, { host = HOST, cookie = nonceCookie } = {}) =>
   ask(host, `/.boxyard/session?code=${code}`, { headers: { cookie } })
 /** Where a page leads on to by itself. */
 const targetOfPage = ({ body }: HttpResponse): string | undefined =>
-  /http-equiv="refresh" content="0; url=([^"]*)"/.exec(String(body))?.[1]
+  /http-equiv="refresh" content="0; url=([^"]*)"/.exec(typeof body === 'string' ? body : '')?.[1]
 const cookiesOf = (answer: HttpResponse): string[] => [answer.headers['set-cookie'] ?? []].flat(2)
 
 describe('the sign-in', () => {
