@@ -19,7 +19,7 @@ import type { EdgeAddress } from './urls.ts'
 
 export interface EdgeFrontDeps {
   grants: EdgeGrants
-  hosts: Pick<EdgeRoutes, 'lookup' | 'settle'>
+  hosts: Pick<EdgeRoutes, 'lookup' | 'hold'>
   address: EdgeAddress
   boxes: Pick<Boxes, 'resume'>
   tokens: Pick<Tokens, 'checkAlive' | 'onRevoke'>

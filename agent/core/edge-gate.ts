@@ -49,7 +49,7 @@ async function routeFor(deps: EdgeGateDeps, request: EdgeRequest): Promise<EdgeR
   const { project, urlSettings } = target.box
   const admit = (): Promise<void> => access.admit(request, { project, isKnown: true })
   if (urlSettings.auth === 'token') await admit()
-  const route = target.route ?? (await waker.reach(host))
+  const route = target.route === null || target.isHeld ? await waker.reach(host) : target.route
   // It may have become private while it was waited for.
   if (route.auth === 'token' && urlSettings.auth === 'public') await admit()
   return route

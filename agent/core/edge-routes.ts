@@ -17,6 +17,8 @@ export interface HostTarget {
   at: { boxId: string; port: number } | null
   /** Null while the box cannot take requests. */
   route: EdgeRoute | null
+  /** Somebody waits until its port takes connections, and the edge does not serve it until then. */
+  isHeld: boolean
 }
 
 /** Keeps what the edge serves in step with the records of boxes and services. */
@@ -29,6 +31,8 @@ export interface EdgeRoutes {
   settle(boxId: string): Promise<void>
   /** Resolves once nothing is open to that port of a box; what is open after `graceMs` is cut off. */
   drain(target: { boxId: string; port: number }, graceMs: number): Promise<void>
+  /** Keeps the edge from serving a box that begins to run, so that the gate is asked, until what is returned is called. */
+  hold(boxId: string): () => void
   /** Null: nobody has that name. */
   lookup(host: string): Promise<HostTarget | null>
 }
@@ -70,7 +74,7 @@ export function createEdgeRoutes(deps: EdgeRoutesDeps): EdgeRoutes {
     const before: KnownBox = boxes.get(boxId) ?? { entries: new Map(), served: new Map() }
     const box = await store.boxes.byId(boxId)
     const entries = box === null ? [] : entriesOf(box, await store.services.of(boxId), deps.address)
-    const routes = box === null ? [] : await routesOf(box, entries, network)
+    const routes = box === null || holds.has(boxId) ? [] : await routesOf(box, entries, network)
     const now = {
       entries: new Map(entries.map((entry) => [entry.host, entry])),
       served: new Map(routes.map((route) => [route.host, route])),
@@ -83,6 +87,12 @@ export function createEdgeRoutes(deps: EdgeRoutesDeps): EdgeRoutes {
     else boxes.set(boxId, now)
     return { before, now, lost }
   }
+  const wake = (boxId: string): void => {
+    settle(boxId).catch((error: unknown) =>
+      logger.error('the edge does not serve what it should', { box: boxId, error }),
+    )
+  }
+  const holds = createHolds(wake)
   const sync = async (boxId: string): Promise<void> => {
     const { before, now, lost } = await read(boxId)
     const set = [...now.served.values()].filter((route) => !isDeepStrictEqual(before.served.get(route.host), route))
@@ -102,11 +112,8 @@ export function createEdgeRoutes(deps: EdgeRoutesDeps): EdgeRoutes {
       for (const { id } of await store.boxes.all()) routes.push(...(await read(id)).now.served.values())
       return routes
     },
-    wake: (boxId) => {
-      settle(boxId).catch((error: unknown) =>
-        logger.error('the edge does not serve what it should', { box: boxId, error }),
-      )
-    },
+    wake,
+    hold: holds.add,
     drain: async ({ boxId, port }, graceMs) => {
       const address = await network.addressOf(boxId)
       if (address !== null) await edge.drain({ address, port }, graceMs)
@@ -117,7 +124,24 @@ export function createEdgeRoutes(deps: EdgeRoutesDeps): EdgeRoutes {
       const entry = boxId === undefined ? undefined : boxes.get(boxId)?.entries.get(host)
       if (box === null || entry === undefined) return null
       const [route = null] = await routesOf(box, [entry], network)
-      return { box, service: entry.service, at: entry.at, route }
+      return { box, service: entry.service, at: entry.at, route, isHeld: holds.has(box.id) }
+    },
+  }
+}
+
+/** What is held, each by any number; `onFree` is called when the last one has let go. */
+function createHolds(onFree: (boxId: string) => void): { has(boxId: string): boolean; add: EdgeRoutes['hold'] } {
+  const holders = new Map<string, number>()
+  return {
+    has: (boxId) => holders.has(boxId),
+    add: (boxId) => {
+      holders.set(boxId, (holders.get(boxId) ?? 0) + 1)
+      return () => {
+        const left = (holders.get(boxId) ?? 1) - 1
+        if (left > 0) holders.set(boxId, left)
+        else holders.delete(boxId)
+        if (left === 0) onFree(boxId)
+      }
     },
   }
 }

@@ -9,7 +9,7 @@ import type { EdgeRoutes, HostTarget } from './edge-routes.ts'
 
 export interface WakerDeps {
   boxes: Pick<Boxes, 'resume'>
-  hosts: Pick<EdgeRoutes, 'lookup' | 'settle'>
+  hosts: Pick<EdgeRoutes, 'lookup' | 'hold'>
   /** A box that is waited for is in use: it is not stopped before it was asked. */
   activity: Pick<BoxActivity, 'begin'>
   prober: Prober
@@ -42,14 +42,19 @@ export function createWaker(deps: WakerDeps): Waker {
 async function reach(deps: WakerDeps, host: string): Promise<EdgeRoute> {
   const { box } = await lookUp(deps, host)
   const endUse = deps.activity.begin(box.id)
-  return untilReached(deps, host).finally(endUse)
+  // What comes meanwhile is to wait as well, and not to find a port that nobody has taken yet.
+  const release = box.observed.status === 'running' ? () => undefined : deps.hosts.hold(box.id)
+  return untilReached(deps, host).finally(() => {
+    release()
+    endUse()
+  })
 }
 
 async function untilReached(deps: WakerDeps, host: string): Promise<EdgeRoute> {
   const { clock, prober } = deps
   const endsAt = clock.now() + WAIT_MS
   let wasResumed = false
-  for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, PAUSE_MS)) {
+  for (;;) {
     const target = await lookUp(deps, host)
     const { route, box } = target
     if (route !== null && (await prober.look({ ...lookAt(route), timeoutMs: LOOK_MS })) === null) return route
@@ -62,7 +67,7 @@ async function untilReached(deps: WakerDeps, host: string): Promise<EdgeRoute> {
       if (wasResumed) throw new ServiceError('runtime_unavailable', 'The box behind this address ended at once.', RETRY)
       await resume(deps, box, leftMs)
       wasResumed = true
-    } else await clock.sleep(Math.min(pauseMs, leftMs))
+    } else await clock.sleep(Math.min(leftMs > WAIT_MS - SOON_MS ? SOON_PAUSE_MS : PAUSE_MS, leftMs))
   }
 }
 
@@ -93,8 +98,8 @@ export function nextStep(
   return 'wait'
 }
 
-async function resume({ boxes, hosts }: WakerDeps, box: BoxRecord, leftMs: number): Promise<void> {
-  const { id, project, name } = box
+async function resume({ boxes }: WakerDeps, box: BoxRecord, leftMs: number): Promise<void> {
+  const { project, name } = box
   try {
     const how = { waitMs: leftMs, ifMatch: null, idempotencyKey: null }
     await boxes.resume({ project, name }, how)
@@ -105,7 +110,6 @@ async function resume({ boxes, hosts }: WakerDeps, box: BoxRecord, leftMs: numbe
     const detail = 'The box behind this address cannot be started now.'
     throw new ServiceError('runtime_unavailable', detail, { ...RETRY, cause: error })
   }
-  await hosts.settle(id)
 }
 
 function lookAt({ address, port }: EdgeRoute) {
@@ -118,7 +122,9 @@ function lateFault({ restore }: BoxRecord): ServiceError {
 }
 
 const WAIT_MS = 25_000
-const FIRST_PAUSE_MS = 2
+/** What begins soon is to be found soon. */
+const SOON_MS = 1_000
+const SOON_PAUSE_MS = 5
 const PAUSE_MS = 100
 const LOOK_MS = 1_000
 /** After a start that failed, so that not every request begins another. */

@@ -91,6 +91,7 @@ export class Reconciler {
   wake(boxId: string): void {
     this.#steps.hurry(boxId)
     this.#queue.add(boxId)
+    this.#onChange(boxId)
   }
 
   /**

@@ -117,7 +117,7 @@ function wire(state: LabState, path: string): Pick<FrontLab, 'store' | 'tokens' 
   const publicKeys = publicTokenKeys(state.keys)
   const front = createEdgeFront({
     grants,
-    hosts: { lookup: async (host) => state.hosts.get(host) ?? null, settle: () => Promise.resolve() },
+    hosts: { lookup: async (host) => state.hosts.get(host) ?? null, hold: () => () => undefined },
     address: ADDRESS,
     boxes: {
       resume: async ({ name }) => {
@@ -169,7 +169,7 @@ export function targetOf(
   }
   const at = { boxId: box.id, port: 8080 }
   const route: EdgeRoute = { host, project: box.project, boxId: box.id, auth, address: '10.1.0.2', port: 8080 }
-  return { box, service: null, at, route: status === 'running' ? route : null }
+  return { box, service: null, at, route: status === 'running' ? route : null, isHeld: false }
 }
 
 /** The head of a request; a browser's with `browses`. */

@@ -107,6 +107,25 @@ test('one that stops, or is gone, is served no more, and one that comes back is'
   expect(await routes.lookup('web--demo.localhost')).toBeNull()
 })
 
+test('one that is held is not served, but looked up, until all have let go of it', async () => {
+  const { id } = await running('web')
+  const record = (await store.boxes.byId(id)) as BoxRecord
+  await store.boxes.replace({ ...record, observed: { ...record.observed, status: 'stopped' }, version: 2 })
+  await routes.settle(id)
+  const releases = [routes.hold(id), routes.hold(id)]
+  await store.boxes.replace({ ...record, version: 3 })
+  await routes.settle(id)
+  expect(hosts()).toEqual([])
+  expect(await routes.lookup('web--demo.localhost')).toMatchObject({ isHeld: true, route: { address: '10.0.0.1' } })
+  releases[0]?.()
+  await routes.settle(id)
+  expect(hosts()).toEqual([])
+  releases[1]?.()
+  await routes.settle(id)
+  expect(hosts()).toEqual(['web--demo.localhost'])
+  expect(await routes.lookup('web--demo.localhost')).toMatchObject({ isHeld: false })
+})
+
 test('a service with a port has a name of its own', async () => {
   const { id } = await running('web')
   await store.services.insert(serviceRecord({ port: 9000 }, { boxId: id, name: 'api' }), 10)
