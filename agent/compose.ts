@@ -9,6 +9,7 @@ import type { HttpHandler } from '../shared/messages.ts'
 import type { Health } from '../shared/schemas/system.ts'
 import { createTokenVerifier } from '../shared/tokens.ts'
 import { createBackupParts } from './backup-parts.ts'
+import { createAuditTrail } from './core/audit-trail.ts'
 import { recoverAutomatic } from './core/automatic-snapshots.ts'
 import { ensureBases } from './core/bases.ts'
 import { createBoxActivity } from './core/box-activity.ts'
@@ -130,7 +131,7 @@ export async function startAgent(deps: DeploymentDeps & { version: Version }, si
 
 type Version = HandlerParts['version']
 
-interface Parts extends Omit<HandlerParts, 'tickets' | 'dataUrl' | 'feed'> {
+interface Parts extends Omit<HandlerParts, 'tickets' | 'dataUrl' | 'feed' | 'trail'> {
   state: { isDraining: boolean }
   meter: PrometheusMeter
 }
@@ -147,12 +148,14 @@ async function serveAll(parts: Parts): Promise<{ channel: Server; stopServing(la
   closers.add('servers', () => {
     for (const server of [channel, data]) server.closeAllConnections()
   })
-  const reception = createReception(parts)
+  const { store, causes } = deployment
+  const trail = createAuditTrail({ store, clock, logger })
+  closers.add('audit', () => trail.flush())
+  const reception = createReception(parts, trail)
   const { tickets } = reception
   const dataUrl = settings.data.url ?? originOf(data, at.data)
-  const { store, causes } = deployment
   const feed = createEventFeed({ store, clock })
-  const { handlers, streams } = wireHandlers({ ...parts, feed, tickets, dataUrl })
+  const { handlers, streams } = wireHandlers({ ...parts, feed, trail, tickets, dataUrl })
   parts.meter.reading('gauge', STREAMS_OPEN, () => [{ labels: {}, value: webSockets.open() }])
   const bodies = createBodyBudget(limits.largeBodyBytesAtOnce)
   const answering = { ...reception, bodies, idempotency: store.idempotency, handlers, causes }
@@ -181,14 +184,10 @@ function trustChannel({ deployment: { keys }, clock }: Parts): Trust {
   return trustSigned(createVerifier({ keys: () => keys.channel().keys, agentId, now, startedAt: now() }))
 }
 
-function createReception({
-  settings,
-  deployment,
-  clock,
-  logger,
-  state,
-  meter,
-}: Parts): Omit<ReceptionDeps, 'trust' | 'match'> {
+function createReception(
+  { settings, deployment, clock, logger, state, meter }: Parts,
+  audit: ReceptionDeps['audit'],
+): Omit<ReceptionDeps, 'trust' | 'match'> {
   const { keys, tokens } = deployment
   let privateKeys = keys.tokens()
   let publicKeys = publicTokenKeys(privateKeys)
@@ -206,6 +205,7 @@ function createReception({
     checkAlive: (id) => tokens.checkAlive(id),
     rateLimit: createRateLimit({ perSecond, burst, clock }),
     isDraining: () => state.isDraining,
+    audit,
     requests: createRequestMeter(meter, clock),
     clock,
     logger,

@@ -75,6 +75,9 @@ export interface AgentLimits {
   /** Of events: how long, and how many. */
   eventKeepMs: number
   eventsKept: number
+  /** Of the audit log, as well. */
+  auditKeepMs: number
+  auditKept: number
   drainMs: number
 }
 
@@ -195,6 +198,8 @@ const FIXED_LIMITS = {
   tokenKeepMs: 30 * DAY_MS,
   eventKeepMs: 7 * DAY_MS,
   eventsKept: 500_000,
+  auditKeepMs: 90 * DAY_MS,
+  auditKept: 500_000,
   drainMs: 30_000,
 } as const
 

@@ -30,6 +30,7 @@ async function forgetOld({ store, clock, limits }: UpkeepDeps, options: { unfini
   await store.tokens.prune(now - limits.tokenKeepMs)
   await store.edgeGrants.prune(now)
   await store.events.prune(now - limits.eventKeepMs, limits.eventsKept)
+  await store.audit.prune(now - limits.auditKeepMs, limits.auditKept)
 }
 
 const HOUR_MS = 3_600_000

@@ -5,6 +5,7 @@ import type { BackupParts } from './backup-parts.ts'
 import type { AgentSettings } from './config.ts'
 import { createAdmission } from './core/admission.ts'
 import { createAttachments } from './core/attachments.ts'
+import type { AuditTrail } from './core/audit-trail.ts'
 import { AUTOMATIC_SNAPSHOTS_MAX } from './core/automatic-snapshots.ts'
 import { PART_BYTES } from './core/backup-parts.ts'
 import { createBackupRestore } from './core/backup-restore.ts'
@@ -50,11 +51,11 @@ import { createBoxReplies } from './handlers/box-replies.ts'
 import { createBoxSnapshotHandlers } from './handlers/box-snapshots.ts'
 import { createBoxHandlers } from './handlers/boxes.ts'
 import type { Handlers, StreamHandlers } from './handlers/call.ts'
-import { createEventHandlers } from './handlers/events.ts'
 import { createExecHandlers } from './handlers/exec.ts'
 import { createFileReadHandlers, FILE_JSON_BYTES } from './handlers/file-reads.ts'
 import { createFileRestoreHandlers } from './handlers/file-restore.ts'
 import { createFileHandlers } from './handlers/files.ts'
+import { createHistoryHandlers } from './handlers/histories.ts'
 import { guardPool } from './handlers/pool-guard.ts'
 import { createQuotaHandlers } from './handlers/quotas.ts'
 import { createServiceDeployHandlers } from './handlers/service-deploys.ts'
@@ -83,6 +84,7 @@ export interface HandlerParts extends DeploymentDeps {
   jobs: Jobs
   backups: BackupParts
   feed: EventFeed
+  trail: AuditTrail
   tickets: Tickets
   /** The origin at which tickets are good. */
   dataUrl: string
@@ -156,8 +158,7 @@ export function wireHandlers(parts: HandlerParts): { handlers: Handlers; streams
       operations: underWay,
     }),
     ...createSpaceHandlers(createStorage(shared)),
-    ...createQuotaHandlers({ quotas: createQuotas({ store, clock }) }),
-    ...createEventHandlers(parts),
+    ...{ ...createQuotaHandlers({ quotas: createQuotas({ store, clock }) }), ...createHistoryHandlers(parts) },
   }
   return { handlers: guardPool(handlers, filesystem), streams: createStreamHandlers({ boxes, execs, consoles }) }
 }
@@ -214,6 +215,8 @@ function toldLimits({ limits }: AgentSettings): Record<string, number> {
     backup_part_bytes: PART_BYTES,
     event_keep_seconds: limits.eventKeepMs / 1000,
     events_kept: limits.eventsKept,
+    audit_keep_seconds: limits.auditKeepMs / 1000,
+    audit_entries_kept: limits.auditKept,
     max_results: 1000,
     wait_seconds: 25,
     idempotency_keep_seconds: limits.idempotencyKeepMs / 1000,

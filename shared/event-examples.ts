@@ -18,7 +18,29 @@ const running = {
   data: { id: event.data.id, reason: 'ready', message: null },
 }
 
-/** Those of the operations on events. */
+/** Those of the operations on events and the audit log. */
 export const EVENT_EXAMPLES = {
   listEvents: { response: { events: [event, running], has_more: false, next_cursor: 'ZTE6NDI' } },
+  listAudit: {
+    response: {
+      entries: [
+        {
+          ts: '2026-11-20T08:15:30.170Z',
+          operation: 'createBox',
+          method: 'POST',
+          target: '/v1/projects/demo/boxes',
+          project: 'demo',
+          actor: event.actor.id,
+          actor_name: event.actor.name,
+          client_address: '203.0.113.7',
+          request_id: event.request_id,
+          duration_ms: 47,
+          status: 201,
+          code: null,
+        },
+      ],
+      has_more: false,
+      next_continuation_token: null,
+    },
+  },
 }

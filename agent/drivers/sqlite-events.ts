@@ -1,19 +1,15 @@
 import type { EventRecord, EventScope, EventStore } from '../ports/events.ts'
 import type { Database } from './sqlite-database.ts'
 import { AUDIENCES } from './sqlite-journal.ts'
+import { boundsOf, pruneNumbered } from './sqlite-numbered.ts'
 
 /** Events in SQLite, as the journal of the database writes them. */
 export function createEventStore(database: Database, onCommit: EventStore['onCommit']): EventStore {
-  const bounds = (): { oldest: number; newest: number } => {
-    const newest = Number(database.get("SELECT seq FROM sqlite_sequence WHERE name = 'events'")?.seq ?? 0)
-    const oldest = database.get('SELECT min(number) AS number FROM events')?.number ?? null
-    return { oldest: oldest === null ? newest + 1 : Number(oldest), newest }
-  }
   return {
-    bounds: async () => bounds(),
+    bounds: async () => boundsOf(database, 'events'),
     read: async (query) => {
       const { types, after, limit } = query
-      const { newest } = bounds()
+      const { newest } = boundsOf(database, 'events')
       const end = Math.min(newest, after + SCANNED)
       const rows = database.all(READ, after, end, audiencesOf(query.scope), JSON.stringify(types), limit)
       const events = rows.map((row) => ({
@@ -23,16 +19,7 @@ export function createEventStore(database: Database, onCommit: EventStore['onCom
       const through = (events.length < limit ? end : events.at(-1)?.number) ?? end
       return { events, through, hasMore: through < newest }
     },
-    prune: async (before, keep) => {
-      const { newest } = bounds()
-      const kept = database.get('SELECT number FROM events WHERE at >= ? ORDER BY number LIMIT 1', before)?.number
-      const oldest = Math.max(Number(kept ?? newest + 1), newest - keep + 1)
-      // A piece at a time: nothing else is answered meanwhile.
-      for (;;) {
-        if (database.freeing(() => database.run(PRUNE, oldest, PRUNED_AT_ONCE)) === 0) return
-        await new Promise((resolve) => setImmediate(resolve))
-      }
-    },
+    prune: (before, keep) => pruneNumbered(database, 'events', { before, keep }),
     onCommit,
   }
 }
@@ -50,8 +37,5 @@ const READ = `
     AND (?4 = '[]' OR EXISTS (SELECT 1 FROM json_each(?4)
       WHERE value = events.type OR (value LIKE '%.' AND substr(events.type, 1, length(value)) = value)))
   ORDER BY number LIMIT ?5`
-const PRUNE = `DELETE FROM events WHERE number IN (
-  SELECT number FROM events WHERE number < ?1 ORDER BY number LIMIT ?2)`
 // As many as are looked at in a few milliseconds.
 const SCANNED = 10_000
-const PRUNED_AT_ONCE = 5_000

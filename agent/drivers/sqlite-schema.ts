@@ -104,5 +104,9 @@ export const MIGRATIONS: readonly string[] = [
     number INTEGER PRIMARY KEY AUTOINCREMENT, at INTEGER NOT NULL, type TEXT NOT NULL, audience TEXT NOT NULL,
     record TEXT NOT NULL
   ) STRICT;
+  CREATE TABLE audit (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, at INTEGER NOT NULL, project TEXT, actor TEXT, actor_name TEXT,
+    operation TEXT, status INTEGER NOT NULL, record TEXT NOT NULL
+  ) STRICT;
   `,
 ]

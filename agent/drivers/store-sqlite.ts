@@ -1,6 +1,7 @@
 import { dirname, join } from 'node:path'
 import type { JobRecord, OperationRecord, OperationStore } from '../ports/operation-store.ts'
 import type { IdempotencyStore, MetaStore, Store, StoredAnswer } from '../ports/store.ts'
+import { createAuditStore } from './sqlite-audit.ts'
 import { createBackupRecords } from './sqlite-backups.ts'
 import { openBallast } from './sqlite-ballast.ts'
 import { createBaseStore } from './sqlite-bases.ts'
@@ -45,6 +46,7 @@ export function openSqliteStore(path: string, options: SqliteStoreOptions = {}):
     operations: createOperationStore(database),
     execs: createExecStore(database),
     bases: createBaseStore(database),
+    audit: createAuditStore(database),
     events: createEventStore(database, (listener) => {
       listeners.add(listener)
       return () => listeners.delete(listener)

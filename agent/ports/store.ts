@@ -2,6 +2,7 @@ import type { ErrorCode } from '../../shared/errors.ts'
 import type { BoxConfig, BoxReason, BoxStatus } from '../../shared/schemas/boxes.ts'
 import type { ExecStatus } from '../../shared/schemas/exec.ts'
 import type { Permission } from '../../shared/schemas/system.ts'
+import type { AuditStore } from './audit-store.ts'
 import type { BackupRecords } from './backup-records.ts'
 import type { BaseStore } from './base-store.ts'
 import type { EdgeGrantStore } from './edge-grants.ts'
@@ -173,6 +174,7 @@ export interface Store {
   readonly execs: ExecStore
   readonly bases: BaseStore
   readonly events: EventStore
+  readonly audit: AuditStore
   readonly idempotency: IdempotencyStore
   readonly meta: MetaStore
   close(): Promise<void>

@@ -2,17 +2,24 @@ import type { ServiceError } from '../../shared/errors.ts'
 import type { Logger } from '../../shared/log.ts'
 import { isMutation } from '../../shared/operation.ts'
 import { loggedTarget } from '../../shared/ticket-target.ts'
+import type { AuditRecord } from '../ports/audit-store.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { RequestFacts } from './request-facts.ts'
 
-interface AuditDeps {
+/** What keeps the lines beside the log. */
+export interface AuditSink {
+  add(record: AuditRecord): void
+}
+
+export interface AuditDeps {
   logger: Logger
   clock: Clock
+  audit: AuditSink
 }
 
 /** One line for each mutation that was answered, with its outcome. */
 export function auditMutation(facts: RequestFacts, status: number, deps: AuditDeps): void {
-  deps.logger.info('audit', { ...lineOf(facts, deps.clock), status })
+  write(facts, { status, code: null }, deps)
 }
 
 /** One line for each mutation and each token that was refused; what never got so far has its own. */
@@ -20,19 +27,33 @@ export function auditDenial(facts: RequestFacts, error: ServiceError, deps: Audi
   const isDenied = error.status === 401 || error.status === 403
   const isOfMutation = facts.operation !== null && isMutation(facts.operation)
   if (error.code === 'agent_protocol' || !(isDenied || isOfMutation)) return
-  deps.logger.info('audit', { ...lineOf(facts, deps.clock), status: error.status, code: error.code })
+  write(facts, error, deps)
 }
 
-function lineOf(facts: RequestFacts, clock: Clock): Record<string, unknown> {
-  return {
-    audit: true,
+function write(
+  facts: RequestFacts,
+  { status, code }: { status: number; code: string | null },
+  { logger, clock, audit }: AuditDeps,
+): void {
+  const at = clock.now()
+  const { method, project, clientAddress, requestId } = facts
+  const record: AuditRecord = {
+    ...{ at, method, project, clientAddress, requestId, status, code },
     operation: facts.operation?.id ?? null,
-    method: facts.method,
     target: loggedTarget(facts.target, facts.operation),
     actor: facts.caller?.tokenId ?? null,
-    actor_name: facts.caller?.tokenName ?? null,
-    client_address: facts.clientAddress,
-    request_id: facts.requestId,
-    duration_ms: clock.now() - facts.startedAt,
+    actorName: facts.caller?.tokenName ?? null,
+    durationMs: at - facts.startedAt,
+  }
+  logger.info('audit', lineOf(record))
+  audit.add(record)
+}
+
+function lineOf(record: AuditRecord): Record<string, unknown> {
+  const { operation, method, target, actor, status, code } = record
+  return {
+    ...{ audit: true, operation, method, target, actor, actor_name: record.actorName },
+    ...{ client_address: record.clientAddress, request_id: record.requestId, duration_ms: record.durationMs },
+    ...{ status, ...(code === null ? {} : { code }) },
   }
 }

@@ -9,6 +9,7 @@ import type { TokenVerifier } from '../../shared/tokens.ts'
 import type { RateLimit } from '../core/rate-limit.ts'
 import type { Tickets } from '../core/tickets.ts'
 import type { Clock } from '../ports/clock.ts'
+import type { AuditSink } from './audit.ts'
 import { type Identity, identify } from './identify.ts'
 import type { RequestFacts } from './request-facts.ts'
 import type { RequestMeter } from './request-meter.ts'
@@ -25,6 +26,7 @@ export interface ReceptionDeps {
   tickets: Tickets
   rateLimit: RateLimit
   isDraining(): boolean
+  audit: AuditSink
   requests: RequestMeter
   clock: Clock
   logger: Logger
@@ -54,6 +56,7 @@ export function receive(request: RequestHead, { trust, match, facts, logger }: C
   const { pathname, query } = splitTarget(target)
   const { operation, params } = match(request.method, pathname)
   facts.operation = operation
+  facts.project = params.project ?? null
   return { trusted, operation, params, query, target, ticket }
 }
 

@@ -1,12 +1,10 @@
 import { asServiceError, type ServiceError } from '../../shared/errors.ts'
-import type { Logger } from '../../shared/log.ts'
 import { type HttpResponse, problemResponse } from '../../shared/messages.ts'
-import type { Clock } from '../ports/clock.ts'
-import { auditDenial } from './audit.ts'
+import { type AuditDeps, auditDenial } from './audit.ts'
 import type { RequestFacts } from './request-facts.ts'
 
 /** The answer to a request that failed, whose lines are written: the cause of a fault of ours, and the audit's. */
-export function refusalOf(error: unknown, facts: RequestFacts, deps: { logger: Logger; clock: Clock }): HttpResponse {
+export function refusalOf(error: unknown, facts: RequestFacts, deps: AuditDeps): HttpResponse {
   const known = asServiceError(error)
   if (isFault(known)) deps.logger.error('request failed', { request_id: facts.requestId, error })
   auditDenial(facts, known, deps)

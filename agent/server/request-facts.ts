@@ -11,6 +11,8 @@ export interface RequestFacts {
   /** Without its ticket. */
   target: string
   operation: Operation | null
+  /** That the path names. */
+  project: string | null
   caller: Caller | null
   clientAddress: string
   startedAt: number
@@ -23,6 +25,7 @@ export function newFacts(request: Pick<HttpRequest, 'method' | 'target' | 'heade
     method: request.method,
     target: splitTicket(request.target).target,
     operation: null,
+    project: null,
     caller: null,
     clientAddress: '',
     startedAt: now,

@@ -1,7 +1,8 @@
 import { define } from '../operation.ts'
+import { auditListSchema, auditQuery } from '../schemas/audit.ts'
 import { eventListSchema, eventParams, eventQuery } from '../schemas/events.ts'
 
-/** What becomes of resources, as it happens. */
+/** What becomes of resources, as it happens, and what was asked. */
 export const eventOperations = {
   listEvents: define({
     id: 'listEvents',
@@ -13,5 +14,14 @@ export const eventOperations = {
     query: eventQuery,
     response: eventListSchema,
     errors: ['cursor_expired'],
+  }),
+  listAudit: define({
+    id: 'listAudit',
+    method: 'GET',
+    path: '/v1/audit',
+    summary: 'Read what was asked and how it was answered, newest first',
+    permission: 'admin',
+    query: auditQuery,
+    response: auditListSchema,
   }),
 } as const

@@ -72,6 +72,7 @@ export async function startStreamServer(options: StreamServerOptions): Promise<T
     isDraining: () => test.isDraining,
     requests: createRequestMeter(silentMeter, clock),
     clock,
+    audit: { add: () => undefined },
     logger,
     handlers: { streamExec: handle, openConsole: handle },
     streamsAtOnce: options.streamsAtOnce ?? 1024,

@@ -1,0 +1,30 @@
+import type { AuditTrail } from '../core/audit-trail.ts'
+import { timestamp } from '../core/box-view.ts'
+import type { EventFeed } from '../core/event-feed.ts'
+import type { AuditRecord } from '../ports/audit-store.ts'
+import type { Handlers } from './call.ts'
+
+type HistoryHandlers = Pick<Handlers, 'listEvents' | 'listAudit'>
+
+/** Events, and the audit log, over HTTP. */
+export function createHistoryHandlers({ feed, trail }: { feed: EventFeed; trail: AuditTrail }): HistoryHandlers {
+  return {
+    listEvents: async ({ params, query, caller }) => {
+      const { events, hasMore, nextCursor } = await feed.read(caller, params.project, query)
+      return { body: { events, has_more: hasMore, next_cursor: nextCursor } }
+    },
+    listAudit: async ({ query, caller }) => {
+      const { records, next } = await trail.list(caller, query)
+      return { body: { entries: records.map(viewEntry), has_more: next !== null, next_continuation_token: next } }
+    },
+  }
+}
+
+function viewEntry(record: AuditRecord) {
+  const { at, operation, method, target, project, actor, status, code } = record
+  return {
+    ...{ ts: timestamp(at), operation, method, target, project, actor, actor_name: record.actorName },
+    ...{ client_address: record.clientAddress, request_id: record.requestId, duration_ms: record.durationMs },
+    ...{ status, code },
+  }
+}
