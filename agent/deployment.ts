@@ -11,7 +11,7 @@ import { lockDataDirectory } from './lib/data-lock.ts'
 import { writeDurably } from './lib/durable-file.ts'
 import { type KeyFiles, openKeyFiles } from './lib/key-files.ts'
 import type { Clock } from './ports/clock.ts'
-import type { Cause, Causes } from './ports/events.ts'
+import type { Cause, Causes } from './ports/histories.ts'
 import type { Store } from './ports/store.ts'
 
 /** What a data directory holds besides the pool: identity, keys, state. */

@@ -1,7 +1,7 @@
 import type { Logger } from '../../shared/log.ts'
 import type { AuditQuery as AuditListQuery } from '../../shared/schemas/audit.ts'
-import type { AuditRecord, AuditStore } from '../ports/audit-store.ts'
 import type { Clock } from '../ports/clock.ts'
+import type { AuditRecord, AuditStore } from '../ports/histories.ts'
 import type { Caller } from './caller.ts'
 import { decodeCursor, encodeCursor } from './paging.ts'
 

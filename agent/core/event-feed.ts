@@ -1,6 +1,6 @@
 import type { EventsQuery, EventView } from '../../shared/schemas/events.ts'
 import type { Clock } from '../ports/clock.ts'
-import type { EventPage, EventRecord, EventScope, EventStore } from '../ports/events.ts'
+import type { EventPage, EventRecord, EventScope, EventStore } from '../ports/histories.ts'
 import { timestamp } from './box-view.ts'
 import type { Caller } from './caller.ts'
 import { cursorExpired, decodeEventCursor, encodeEventCursor } from './event-cursor.ts'

@@ -1,4 +1,4 @@
-import type { AuditRecord, AuditStore } from '../ports/audit-store.ts'
+import type { AuditRecord, AuditStore } from '../ports/histories.ts'
 import type { Database } from './sqlite-database.ts'
 import { pruneNumbered } from './sqlite-numbered.ts'
 

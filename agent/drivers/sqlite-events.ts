@@ -1,4 +1,4 @@
-import type { EventRecord, EventScope, EventStore } from '../ports/events.ts'
+import type { EventRecord, EventScope, EventStore } from '../ports/histories.ts'
 import type { Database } from './sqlite-database.ts'
 import { AUDIENCES } from './sqlite-journal.ts'
 import { boundsOf, pruneNumbered } from './sqlite-numbered.ts'

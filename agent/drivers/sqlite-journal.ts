@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { newId } from '../../shared/ids.ts'
-import type { Causes, EventRecord } from '../ports/events.ts'
+import type { Causes, EventRecord } from '../ports/histories.ts'
 import {
   backupEvents,
   baseEvents,

@@ -1,7 +1,7 @@
 import type { AuditTrail } from '../core/audit-trail.ts'
 import { timestamp } from '../core/box-view.ts'
 import type { EventFeed } from '../core/event-feed.ts'
-import type { AuditRecord } from '../ports/audit-store.ts'
+import type { AuditRecord } from '../ports/histories.ts'
 import type { Handlers } from './call.ts'
 
 type HistoryHandlers = Pick<Handlers, 'listEvents' | 'listAudit'>

@@ -2,8 +2,8 @@ import type { ServiceError } from '../../shared/errors.ts'
 import type { Logger } from '../../shared/log.ts'
 import { isMutation } from '../../shared/operation.ts'
 import { loggedTarget } from '../../shared/ticket-target.ts'
-import type { AuditRecord } from '../ports/audit-store.ts'
 import type { Clock } from '../ports/clock.ts'
+import type { AuditRecord } from '../ports/histories.ts'
 import type { RequestFacts } from './request-facts.ts'
 
 /** What keeps the lines beside the log. */
