@@ -35,6 +35,9 @@ export interface TokenVerifierOptions {
  */
 export type TokenVerifier = (token: string | undefined) => Promise<TokenClaims>
 
+/** How every token begins: the base64url of `{"alg":"EdDSA","kid":"`. */
+export const TOKEN_PREFIX = 'eyJhbGciOiJFZERTQSIsImtpZCI6I'
+
 /** Signs a token with the first key of a private set (api.md §1, Authentication). */
 export async function mintToken(keys: TokenKeySet, claims: TokenClaims): Promise<string> {
   const jwk = keys.keys[0]

@@ -5,6 +5,7 @@ import { benchCluster } from './cluster.ts'
 import { benchConcurrency } from './concurrency.ts'
 import { benchDiff } from './diff.ts'
 import { startDockerPeer } from './docker-peer.ts'
+import { benchEdge } from './edge.ts'
 import { benchFiles } from './files.ts'
 import { benchFork } from './fork.ts'
 import { benchForkBurst } from './fork-burst.ts'
@@ -39,6 +40,7 @@ async function main(names: readonly string[]): Promise<void> {
   const wants = (name: string): boolean => names.length === 0 || names.includes(name)
   if (wants('lambda')) await benchLambda()
   if (wants('up')) await benchSecondUp()
+  if (wants('edge')) await benchEdge()
   await benchCluster(wants)
   const sections = Object.entries(SECTIONS).filter(([name]) => wants(name))
   if (sections.length === 0) return

@@ -10,10 +10,8 @@ import { createHaproxyEdge, type HaproxyEdgeOptions } from '../../agent/drivers/
 import { endEdge } from '../../agent/drivers/edge-process.ts'
 import type { Edge, EdgeDecision, EdgeGrant, EdgeRequest, EdgeRoute } from '../../agent/ports/edge.ts'
 import type { HttpHandler } from '../../shared/messages.ts'
+import { TOKEN_PREFIX } from '../../shared/tokens.ts'
 import { silentLogger } from './silent-logger.ts'
-
-/** How tokens of the lab begin. */
-export const TOKEN_PREFIX = 'eyJhbGciOiJFZERTQSIsImtpZCI6'
 
 /** What a server of the lab was sent, as it came. */
 export interface SeenRequest {

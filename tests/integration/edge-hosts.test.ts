@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
-import { createEdgeLab, type EdgeLab, grantOf, TOKEN_PREFIX, type Upstream } from '../helpers/edge-lab.ts'
+import { TOKEN_PREFIX } from '../../shared/tokens.ts'
+import { createEdgeLab, type EdgeLab, grantOf, type Upstream } from '../helpers/edge-lab.ts'
 
 const TOKEN = `${TOKEN_PREFIX}InRlc3QifQ.payload.signature`
 

@@ -1,7 +1,14 @@
 import { describe, expect, test } from '@jest/globals'
 import { importJWK, type JWK, SignJWT } from 'jose'
 import { createTokenKeys, dropOldKeys, publicTokenKeys, rotateTokenKeys } from '../../shared/keys.ts'
-import { createTokenVerifier, isSubset, mintToken, type TokenClaims, tokenKeyId } from '../../shared/tokens.ts'
+import {
+  createTokenVerifier,
+  isSubset,
+  mintToken,
+  TOKEN_PREFIX,
+  type TokenClaims,
+  tokenKeyId,
+} from '../../shared/tokens.ts'
 
 const NOW = 1_790_000_000_000
 const KEYS = createTokenKeys()
@@ -29,6 +36,7 @@ async function signedBy(header: Record<string, unknown>, payload: Record<string,
 describe('a token', () => {
   test('gives back the claims it was minted with', async () => {
     const token = await mintToken(KEYS, CLAIMS)
+    expect(token.startsWith(TOKEN_PREFIX)).toBe(true)
     await expect(verifierOf()(token)).resolves.toEqual(CLAIMS)
     expect(tokenKeyId(token)).toBe(KEYS.keys[0]?.kid)
   })

@@ -1,0 +1,150 @@
+import { spawnSync } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { connect, createServer } from 'node:net'
+import { join } from 'node:path'
+import { WebSocket } from 'ws'
+import { TOKEN_PREFIX } from '../../shared/tokens.ts'
+import { createEdgeLab, type EdgeLab, grantOf } from '../helpers/edge-lab.ts'
+import { percentile, report, timeEach, timeOnce } from './figures.ts'
+
+/** Through the edge, of a private URL, beside HAProxy alone before the same static upstream; and names that come and go. */
+export async function benchEdge(): Promise<void> {
+  const lab = createEdgeLab()
+  const plain = await startPlain(lab.runDir)
+  try {
+    const routes = [lab.route(HOST, { address: '127.0.0.1', port: plain.upstreamPort }, { auth: 'token' })]
+    await lab.open({ routes, grants: [grantOf(TOKEN, 'demo')] })
+    await compare(lab, plain.proxyPort)
+    await benchNames(lab)
+  } finally {
+    plain.end()
+    await lab.close()
+  }
+}
+
+async function compare(lab: EdgeLab, plainPort: number): Promise<void> {
+  const ours: number[] = []
+  const alone: number[] = []
+  for (let round = 0; round < ROUNDS; round++) {
+    alone.push(await countAnswers(plainPort))
+    ours.push(await countAnswers(lab.edge.port))
+  }
+  const rate = percentile(ours, 0.5) / percentile(alone, 0.5)
+  const rates = `${perSecond(ours)} of ${perSecond(alone)} requests/s: ${rate.toFixed(2)}`
+  report('edge: rate against HAProxy alone', rates, '0.9', rate >= 0.9)
+  const [one, other] = [await openClient(plainPort), await openClient(lab.edge.port)]
+  const times: [number[], number[]] = [[], []]
+  for (let index = 0; index < SEQUENTIAL; index++) {
+    times[0].push(await timeOnce(one.ask))
+    times[1].push(await timeOnce(other.ask))
+  }
+  one.end()
+  other.end()
+  const added = percentile(times[1], 0.5) - percentile(times[0], 0.5)
+  report('edge: added to a request', `p50 ${added.toFixed(3)} ms`, '0.2 ms', added <= 0.2)
+}
+
+async function benchNames(lab: EdgeLab): Promise<void> {
+  const box = await lab.startUpstream()
+  await lab.edge.change({ set: [lab.route('sockets.localhost', box)] })
+  const sockets = Array.from({ length: 100 }, () => {
+    const headers = { host: 'sockets.localhost' }
+    return new WebSocket(`ws://127.0.0.1:${lab.edge.port}/`, { headers })
+  })
+  await Promise.all(sockets.map((socket) => new Promise((resolve) => socket.once('open', resolve))))
+  const name = (index: number): string => `name-${index}.example.org`
+  const publish = await timeEach(1_000, (index) => lab.edge.change({ set: [lab.route(name(index), box)] }))
+  const unpublish = await timeEach(1_000, (index) => lab.edge.change({ remove: [name(index)] }))
+  const lost = sockets.filter(({ readyState }) => readyState !== WebSocket.OPEN).length
+  for (const socket of sockets) socket.terminate()
+  report('edge: 1,000 names, WebSockets dropped', `${lost} of ${sockets.length}`, '0', lost === 0)
+  const p95 = percentile([...publish, ...unpublish], 0.95)
+  report('edge: a name comes or goes', `p95 ${p95.toFixed(1)} ms`, '60 ms', p95 <= 60)
+}
+
+/** HAProxy with nothing but a server behind it, and the server: HAProxy as well, which answers by itself. */
+async function startPlain(directory: string): Promise<{ upstreamPort: number; proxyPort: number; end(): void }> {
+  const [upstreamPort, proxyPort] = [await freePort(), await freePort()]
+  const config = join(directory, 'plain.cfg')
+  const pidFile = join(directory, 'plain.pid')
+  writeFileSync(
+    config,
+    `global
+  maxconn 4000
+defaults
+  mode http
+  timeout connect 3s
+  timeout client 1h
+  timeout server 1h
+frontend upstream
+  bind 127.0.0.1:${upstreamPort}
+  http-request return status 200 content-type text/plain string "${'x'.repeat(128)}"
+frontend plain
+  bind 127.0.0.1:${proxyPort}
+  default_backend server
+backend server
+  server one 127.0.0.1:${upstreamPort}
+`,
+  )
+  const { status, stderr } = spawnSync('haproxy', ['-D', '-p', pidFile, '-f', config], { encoding: 'utf8' })
+  if (status !== 0) throw new Error(stderr)
+  const end = (): void => void process.kill(Number(readFileSync(pidFile, 'utf8')), 'SIGKILL')
+  return { upstreamPort, proxyPort, end }
+}
+
+/** Answers within a second and a half, on as many connections as keep all busy. */
+async function countAnswers(port: number): Promise<number> {
+  const clients = await Promise.all(Array.from({ length: CONNECTIONS }, () => openClient(port)))
+  const end = performance.now() + ROUND_MS
+  let count = 0
+  await Promise.all(
+    clients.map(async ({ ask }) => {
+      for (; performance.now() < end; count++) await ask()
+    }),
+  )
+  for (const client of clients) client.end()
+  return count
+}
+
+/** A client that costs as little as can be: every answer is as long as the first. */
+async function openClient(port: number): Promise<{ ask(): Promise<void>; end(): void }> {
+  const socket = connect(port, '127.0.0.1').setNoDelay()
+  const request = `GET / HTTP/1.1\r\nhost: ${HOST}\r\nauthorization: Bearer ${TOKEN}\r\n\r\n`
+  let heard = 0
+  let length = 0
+  let answered: () => void = () => undefined
+  socket.on('data', (piece: Buffer) => {
+    heard += piece.length
+    if (length === 0 && !piece.toString('latin1').startsWith('HTTP/1.1 200')) throw new Error(piece.toString('latin1'))
+    if (heard >= (length || 1)) answered()
+  })
+  const ask = (): Promise<void> =>
+    new Promise((resolve) => {
+      heard = 0
+      answered = resolve
+      socket.write(request)
+    })
+  await ask()
+  length = heard
+  return { ask, end: () => socket.destroy() }
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve) => {
+    const server = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as { port: number }
+      server.close(() => resolve(port))
+    })
+  })
+}
+
+function perSecond(counts: readonly number[]): number {
+  return Math.round((percentile(counts, 0.5) / ROUND_MS) * 1000)
+}
+
+const HOST = 'bench--demo.localhost'
+const TOKEN = `${TOKEN_PREFIX}jEyMzQ1Njc4IiwidHlwIjoiSldUIn0.${'payload'.repeat(30)}.signature`
+const ROUNDS = 7
+const ROUND_MS = 1_500
+const CONNECTIONS = 32
+const SEQUENTIAL = 4_000
