@@ -7,9 +7,11 @@ export interface HaproxyInfo {
   mark: string
 }
 
-/** One line of a stick table. */
-export interface TableEntry {
-  key: string
+/** The use of a box by one of its addresses. */
+export interface BoxUse {
+  /** `<address>:<port>`. */
+  target: string
+  boxId: string
   open: number
   requests: number
 }
@@ -55,13 +57,14 @@ export async function readMap(socketPath: string, path: string): Promise<Map<str
   return new Map(lines.flatMap(([, key, value]) => (key !== undefined && value !== undefined ? [[key, value]] : [])))
 }
 
-/** The entries of a table, or that of one key. */
-export async function readTable(socketPath: string, table: string, key?: string): Promise<TableEntry[]> {
-  const text = await askHaproxy(socketPath, `show table ${table}${key === undefined ? '' : ` key ${key}`}`)
-  return [...text.matchAll(TABLE_LINE)].map(([, name = '', open, requests]) => ({
-    key: name,
+/** What the boxes were used for, at each of their addresses; `isOpen` leaves out what is not in use now. */
+export async function readUses(socketPath: string, { isOpen }: { isOpen: boolean }): Promise<BoxUse[]> {
+  const text = await askHaproxy(socketPath, `show table boxes_use${isOpen ? ' data.conn_cur gt 0' : ''}`)
+  return [...text.matchAll(TABLE_LINE)].map(([, target = '', boxId = '', open, requests]) => ({
+    target,
+    boxId,
     open: Number(open),
-    requests: Number(requests ?? 0),
+    requests: Number(requests),
   }))
 }
 
@@ -86,7 +89,7 @@ function* linesOf(commands: readonly string[]): Generator<string> {
   if (line !== '') yield line
 }
 
-const TABLE_LINE = /^0x\w+: key=(\S+) .*?conn_cur=(\d+)(?:.*?http_req_cnt=(\d+))?/gm
+const TABLE_LINE = /^0x\w+: key=([^/\s]+)\/(\S+) .*?conn_cur=(\d+).*?http_req_cnt=(\d+)/gm
 const PATIENCE_MS = 3_000
 // Of the 16 KiB that HAProxy reads at once.
 const LINE_CHARACTERS = 12_000

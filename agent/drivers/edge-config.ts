@@ -87,8 +87,7 @@ function frontend(settings: EdgeSettings): string[] {
     ...soundness(),
     ...decision(settings),
     ...cleaning(settings),
-    '  http-request track-sc0 var(txn.route),word(4,|) table boxes_use if is_found',
-    '  http-request track-sc1 var(txn.target) table targets_use if is_found',
+    '  http-request track-sc0 var(txn.target) table boxes_use if is_found',
     '  use_backend agent if is_own',
     '  use_backend boxes_page if is_browser',
     '  default_backend boxes',
@@ -117,13 +116,9 @@ function soundness(): string[] {
     '  acl has_encoding req.fhdr(transfer-encoding) -m found',
     '  acl is_chunked req.fhdr(transfer-encoding) -m str -i chunked',
     '  acl is_http10 req.ver -m str 1.0',
-    ...refuse(NOT_SOUND, 'is_other_count'),
-    ...refuse(NOT_SOUND, '!is_host'),
-    ...refuse(NOT_SOUND, 'is_long_host'),
-    ...refuse(NOT_SOUND, '!is_path'),
-    ...refuse(NOT_SOUND, '!is_origin_form !is_http2 !is_authority'),
-    ...refuse(NOT_SOUND, 'has_encoding !is_chunked'),
-    ...refuse(NOT_SOUND, 'has_encoding is_http10'),
+    `  http-request set-var(txn.fault) bool(1) if ${UNSOUND.join(' or ')}`,
+    '  acl is_unsound var(txn.fault) -m found',
+    ...refuse(NOT_SOUND, 'is_unsound'),
     '  http-request set-uri %[pathq] if !is_origin_form !is_http2',
     '  http-request set-var(txn.host) var(txn.authority),field(1,:),rtrim(.)',
   ]
@@ -136,40 +131,42 @@ function decision({ paths, signInHost, scheme, tokenPrefixes }: EdgeSettings): s
     `  acl is_own var(txn.host) -m str ${signInHost}`,
     '  acl is_own path_beg /.boxyard/',
     `  http-request set-var(txn.route) var(txn.host),map_str('${paths.routes}') if !is_own`,
+    '  http-request set-var(txn.auth) var(txn.route),word(3,|)',
     '  acl is_found var(txn.route) -m found',
-    '  acl is_public var(txn.route),word(3,|) -m str public',
-    '  acl is_token var(txn.route),word(3,|) -m str token',
-    '  acl is_granted var(txn.expiry),sub(txn.now) gt 0',
+    '  acl is_public var(txn.auth) -m str public',
+    '  acl is_token var(txn.auth) -m str token',
+    '  acl is_granted date,neg,add(txn.expiry) gt 0',
     '  acl is_known var(txn.by) -m found',
     '  acl is_known_bearer var(txn.by) -m str bearer',
+    '  acl is_decided var(txn.by) -m str gate',
     `  acl is_bearer http_auth_bearer -m beg ${tokenPrefixes.join(' ')}`,
     '  acl is_safe method GET HEAD OPTIONS',
     '  acl is_socket req.hdr(upgrade) -m str -i websocket',
     '  acl is_same_origin req.fhdr(origin),lower,strcmp(txn.origin) eq 0',
     '  http-request set-var(txn.project) var(txn.route),word(2,|) if is_token',
-    '  http-request set-var(txn.now) date if is_token',
     `  http-request set-var(txn.expiry) http_auth_bearer,${grant.replace('%', 'txn.project')} if is_token`,
-    '  http-request set-var(txn.by) str(bearer) if is_token is_granted',
-    `  http-request set-var(txn.expiry) req.cook(${SESSION_COOKIE}),${grant.replace('%', 'txn.host')} if is_token !is_known`,
-    '  http-request set-var(txn.by) str(cookie) if is_token !is_known is_granted',
+    '  http-request set-var(txn.by) str(bearer) if is_granted',
+    `  http-request set-var(txn.expiry) req.cook(${SESSION_COOKIE}),${grant.replace('%', 'txn.host')} if !is_known is_token`,
+    '  http-request set-var(txn.by) str(cookie) if !is_known is_granted',
     '  http-request lua.boxyard_await if is_own',
-    '  http-request lua.boxyard_ask if !is_own !is_public !is_known',
-    ...refuse({ code: 'agent_unavailable', detail: 'The agent does not answer.' }, '!is_own !is_found'),
+    '  http-request lua.boxyard_ask if !is_known !is_public !is_own',
+    '  http-request set-var(txn.auth) var(txn.route),word(3,|) if is_decided',
+    ...refuse({ code: 'agent_unavailable', detail: 'The agent does not answer.' }, '!is_found !is_own'),
     // The agent looks at the cookie only where there is no bearer.
-    '  http-request set-var(txn.by) str(bearer) if is_known is_bearer',
-    `  http-request set-var-fmt(txn.origin) ${scheme}://%[var(txn.authority)] if is_token !is_known_bearer`,
-    ...refuse(OTHER_ORIGIN, 'is_token !is_known_bearer !is_safe !is_same_origin'),
-    ...refuse(OTHER_ORIGIN, 'is_token !is_known_bearer is_socket !is_same_origin'),
+    '  http-request set-var(txn.by) str(bearer) if is_decided is_bearer',
+    `  http-request set-var-fmt(txn.origin) ${scheme}://%[var(txn.authority)] if !is_known_bearer is_token`,
+    ...refuse(OTHER_ORIGIN, '!is_safe !is_known_bearer is_token !is_same_origin'),
+    ...refuse(OTHER_ORIGIN, 'is_socket !is_known_bearer is_token !is_same_origin'),
     '  http-request set-var(txn.target) var(txn.route),word(1,|) if is_found',
     '  http-request set-dst var(txn.target),word(1,:) if is_found',
-    '  http-request set-dst-port var(txn.target),word(2,:) if is_found',
+    '  http-request set-dst-port var(txn.target),word(2,:),word(1,/) if is_found',
   ]
 }
 
 /** What nobody but us may say, and what nobody but us may hear. */
 function cleaning({ scheme, tokenPrefixes }: EdgeSettings): string[] {
   const cut = (pattern: string, rest: string): string =>
-    `  http-request replace-header cookie '${pattern}' '${rest}' if is_found has_session`
+    `  http-request replace-header cookie '${pattern}' '${rest}' if has_session is_found`
   const cookie = `\\s*${SESSION_COOKIE}\\s*=[^;]*`
   const cuts = [cut(`^${cookie}(?:;\\s*(.*))?$`, '\\1'), cut(`^(.*?)\\s*;${cookie}(;.*)?$`, '\\1\\2')]
   return [
@@ -179,10 +176,12 @@ function cleaning({ scheme, tokenPrefixes }: EdgeSettings): string[] {
     ...cuts,
     ...cuts,
     `  acl is_session_left req.fhdr(cookie) -m reg (^|;)${cookie}`,
-    ...refuse(NOT_SOUND, 'is_found is_session_left'),
+    ...refuse(NOT_SOUND, 'is_session_left is_found'),
     // Among others an empty one says nothing.
     '  http-request del-header cookie if is_empty_cookie { req.fhdr_cnt(cookie) eq 1 }',
-    `  http-request del-header ${OUR_HEADERS} -m reg`,
+    // Few requests have any, and to look through all headers by a pattern costs much.
+    '  acl has_ours req.hdr_names -m sub _ forwarded x-real-ip http2-settings',
+    `  http-request del-header ${OUR_HEADERS} -m reg if has_ours`,
     `  http-request set-header x-forwarded-for %[src]`,
     `  http-request set-header x-forwarded-proto ${scheme}`,
     `  http-request set-header x-forwarded-host %[var(txn.authority)]`,
@@ -196,12 +195,7 @@ function cleaning({ scheme, tokenPrefixes }: EdgeSettings): string[] {
 
 // A request counts, and a stream is open, until its stream ends.
 function tables(): string[] {
-  return [
-    'backend boxes_use',
-    '  stick-table type string len 64 size 20k store conn_cur,http_req_cnt',
-    'backend targets_use',
-    '  stick-table type string len 32 size 20k expire 1h store conn_cur',
-  ]
+  return ['backend boxes_use', '  stick-table type string len 160 size 20k store conn_cur,http_req_cnt']
 }
 
 function backends(): string[] {
@@ -213,15 +207,14 @@ function boxBackend(name: string, answerOf: (refusal: EdgeRefusal) => string): s
   const answer = answerOf({ code, detail })
   return [
     `backend ${name}`,
-    // A kept-alive connection that the box closed under a request: once more, where that can do no harm.
-    '  retries 1',
-    '  retry-on empty-response',
-    '  http-request disable-l7-retry if !{ method GET HEAD OPTIONS }',
+    // To try again means to keep a copy of each request: a third of what one costs here.
+    '  retries 0',
     '  http-response set-var(txn.answered) bool(1)',
     `  http-response replace-header set-cookie '(?i)^[\\s=]*${SESSION_COOKIE}.*$' 'refused=; Max-Age=0'`,
     ...[502, 503, 504].map((status) => `  http-error status ${status} ${answer}`),
     `  http-after-response set-status ${ERROR_STATUSES.get(code)} if { status 503:504 } !{ var(txn.answered) -m found }`,
-    '  server box 0.0.0.0:0',
+    // Before the box closes what is kept alive, under a request perhaps.
+    '  server box 0.0.0.0:0 pool-purge-delay 2s',
   ]
 }
 
@@ -258,11 +251,15 @@ const OTHER_ORIGIN: EdgeRefusal = {
 }
 const UNREACHABLE: EdgeRefusal = {
   code: 'port_unreachable',
-  detail: 'Nothing answers on port %[var(txn.target),word(2,:)] of this box.',
+  detail: 'Nothing answers on port %[var(txn.target),word(2,:),word(1,/)] of this box.',
 }
 const PLAIN_PATH = /^[^'\n\r\0]*$/
 const PLAIN_NAME = /^[A-Za-z0-9.:_-]+$/
 const PLAIN_PREFIX = /^[A-Za-z0-9._-]+$/
+const UNSOUND = [
+  ...['is_other_count', '!is_host', 'is_long_host', '!is_path', '!is_origin_form !is_http2 !is_authority'],
+  ...['has_encoding !is_chunked', 'has_encoding is_http10'],
+]
 const LABEL = '[a-z0-9]([a-z0-9-]*[a-z0-9])?'
 const HOST = `'^${LABEL}(\\.${LABEL})*\\.?(:[0-9]{1,5})?$'`
 const OUR_HEADERS =

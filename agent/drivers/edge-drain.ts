@@ -1,5 +1,5 @@
 import type { Clock } from '../ports/clock.ts'
-import { commandHaproxy, findStreams, readTable } from './edge-admin.ts'
+import { commandHaproxy, findStreams, readUses } from './edge-admin.ts'
 import type { EdgeProcess } from './edge-process.ts'
 
 export interface DrainOptions {
@@ -22,10 +22,8 @@ export async function drainTarget({ target, graceMs, clock, processes }: DrainOp
 }
 
 async function countOpen(processes: readonly EdgeProcess[], name: string): Promise<number> {
-  const tables = await Promise.all(
-    processes.map(({ socket }) => readTable(socket, 'targets_use', name).catch(() => [])),
-  )
-  return tables.flat().reduce((sum, { open }) => sum + open, 0)
+  const tables = await Promise.all(processes.map(({ socket }) => readUses(socket, { isOpen: true }).catch(() => [])))
+  return tables.flat().reduce((sum, { target, open }) => (target === name ? sum + open : sum), 0)
 }
 
 async function cutOff(processes: readonly EdgeProcess[], name: string): Promise<void> {

@@ -5,7 +5,7 @@ import type { Logger } from '../../shared/log.ts'
 import type { HttpHandler } from '../../shared/messages.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Edge, EdgeUse } from '../ports/edge.ts'
-import { commandHaproxy, readTable } from './edge-admin.ts'
+import { commandHaproxy, readUses } from './edge-admin.ts'
 import { drainTarget } from './edge-drain.ts'
 import { type GateServer, openGateServer } from './edge-gate-server.ts'
 import { createEdgeMap, type EdgeMap, grantChange, type MapChange, routeChange } from './edge-maps.ts'
@@ -146,10 +146,10 @@ async function serveChange(
 async function readUse(supervisor: EdgeSupervisor): Promise<Map<string, EdgeUse>> {
   const use = new Map<string, EdgeUse>()
   for (const { socket } of supervisor.processes()) {
-    const entries = await readTable(socket, 'boxes_use').catch(() => [])
-    for (const { key, open, requests } of entries) {
-      const sum = use.get(key) ?? { requests: 0, open: 0 }
-      use.set(key, { requests: sum.requests + requests, open: sum.open + open })
+    const uses = await readUses(socket, { isOpen: false }).catch(() => [])
+    for (const { boxId, open, requests } of uses) {
+      const sum = use.get(boxId) ?? { requests: 0, open: 0 }
+      use.set(boxId, { requests: sum.requests + requests, open: sum.open + open })
     }
   }
   return use

@@ -21,7 +21,7 @@ export function edgePaths(runDir: string) {
 }
 
 /**
- * A route as the edge keeps it: `<address>:<port>|<project>|<auth>|<box id>`.
+ * A route as the edge keeps it: `<address>:<port>/<box id>|<project>|<auth>`; what stands first is counted as one.
  * @throws Error for what is not of its kind: it is written into files and commands
  */
 export function encodeRoute(route: EdgeRoute): string {
@@ -32,7 +32,7 @@ export function encodeRoute(route: EdgeRoute): string {
   if (!isSound || (auth !== 'token' && auth !== 'public')) {
     throw new Error(`not a route: ${JSON.stringify(route)}`)
   }
-  return `${address}:${port}|${project}|${auth}|${boxId}`
+  return `${address}:${port}/${boxId}|${project}|${auth}`
 }
 
 /** @throws Error unless it is a host name in lower case, without port or trailing dot */
