@@ -21,6 +21,8 @@ import { startIdleStops } from './core/idle-stop.ts'
 import { createJobs } from './core/jobs.ts'
 import { createRateLimit } from './core/rate-limit.ts'
 import { Reconciler } from './core/reconciler.ts'
+import { createForks, type Forks, type ForksDeps } from './core/service-forks.ts'
+import type { StartsDeps } from './core/service-starts.ts'
 import { ServiceSupervisor } from './core/service-supervisor.ts'
 import type { Traffic } from './core/service-traffic.ts'
 import { meterState } from './core/state-figures.ts'
@@ -80,8 +82,7 @@ export async function startAgent(deps: DeploymentDeps & { version: Version }, si
   const activity = createBoxActivity()
   const execs = createExecs({ ...drivers, store, clock, logger, meter, activity, limits })
   const traffic: Traffic = { settle: async () => undefined, drain: async () => undefined }
-  const supervisor = new ServiceSupervisor({ ...drivers, prober: netProber, store, traffic, clock, logger })
-  reconciler.onChange((boxId) => supervisor.wakeBox(boxId))
+  const { forks, supervisor } = await openServices({ ...drivers, store, traffic, clock, logger, limits }, reconciler)
   await execs.recover(await supervisor.outputs())
   await supervisor.recover()
   closers.add('services', () => supervisor.close())
@@ -111,6 +112,7 @@ export async function startAgent(deps: DeploymentDeps & { version: Version }, si
     activity,
     supervisor,
     traffic,
+    forks,
     jobs,
     backups,
     health,
@@ -127,6 +129,18 @@ export async function startAgent(deps: DeploymentDeps & { version: Version }, si
     await closers.run(CLOSE_MS)
   }
   return { address: channel.address() as AddressInfo, stop }
+}
+
+/** What brings services about, with the copies of boxes that they have since before this process. */
+async function openServices(
+  deps: Omit<StartsDeps, 'forks' | 'prober'> & Omit<ForksDeps, 'bury'>,
+  reconciler: Reconciler,
+): Promise<{ forks: Forks; supervisor: ServiceSupervisor }> {
+  const forks = createForks({ ...deps, bury: (tombstone, trees) => reconciler.bury(tombstone, trees) })
+  await forks.recover()
+  const supervisor = new ServiceSupervisor({ ...deps, forks, prober: netProber })
+  reconciler.onChange((boxId) => supervisor.wakeBox(boxId))
+  return { forks, supervisor }
 }
 
 type Version = HandlerParts['version']

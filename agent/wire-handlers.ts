@@ -27,12 +27,13 @@ import { createOperations } from './core/operations.ts'
 import { createBases } from './core/project-bases.ts'
 import { createQuotas } from './core/quotas.ts'
 import type { Reconciler } from './core/reconciler.ts'
-import { createDeploys } from './core/service-deploys.ts'
+import { createDeploys, type DeploysDeps } from './core/service-deploys.ts'
+import type { Forks } from './core/service-forks.ts'
 import { SERVICES_MAX } from './core/service-put.ts'
 import { RUNS_KEPT } from './core/service-runs.ts'
 import type { ServiceSupervisor } from './core/service-supervisor.ts'
 import type { Traffic } from './core/service-traffic.ts'
-import { createServices } from './core/services.ts'
+import { createServices, type ServicesDeps } from './core/services.ts'
 import { SNAPSHOTS_MAX } from './core/snapshot-bounds.ts'
 import { createSnapshotDiff } from './core/snapshot-diff.ts'
 import { createStorage } from './core/storage-report.ts'
@@ -81,6 +82,7 @@ export interface HandlerParts extends DeploymentDeps {
   activity: BoxActivity
   supervisor: ServiceSupervisor
   traffic: Traffic
+  forks: Forks
   jobs: Jobs
   backups: BackupParts
   feed: EventFeed
@@ -108,7 +110,6 @@ export function wireHandlers(parts: HandlerParts): { handlers: Handlers; streams
   const volumes = createVolumes(shared)
   const attachments = createAttachments({ ...shared, boxes })
   const consoles = createConsoles({ runtime, clock, activity: parts.activity })
-  const services = createServices({ store, clock, outputs, boxes, supervisor: parts.supervisor })
   const sizes = createBaseSizes({ store, filesystem, logger: parts.logger })
   sizes.countAll()
   const underWay = createOperations({ store, reconciler, jobs: parts.jobs, clock })
@@ -137,8 +138,7 @@ export function wireHandlers(parts: HandlerParts): { handlers: Handlers; streams
     }),
     ...createSnapshotDiffHandlers(createSnapshotDiff({ ...shared, boxes })),
     ...createExecHandlers({ boxes, execs }),
-    ...createServiceHandlers({ boxes, clock, outputs, services }),
-    ...createServiceDeployHandlers({ deploys: createDeploys({ ...shared, ...parts, boxes }) }),
+    ...wireServices({ ...shared, ...parts, boxes, outputs }),
     ...createSessionHandlers({ boxes, consoles }),
     ...createFileHandlers({ boxes, store, files, filesystem, tickets, dataUrl }),
     ...createFileReadHandlers({ boxes, store, files, filesystem, tickets, dataUrl }),
@@ -161,6 +161,11 @@ export function wireHandlers(parts: HandlerParts): { handlers: Handlers; streams
     ...{ ...createQuotaHandlers({ quotas: createQuotas({ store, clock }) }), ...createHistoryHandlers(parts) },
   }
   return { handlers: guardPool(handlers, filesystem), streams: createStreamHandlers({ boxes, execs, consoles }) }
+}
+
+function wireServices(deps: ServicesDeps & DeploysDeps) {
+  const [services, deploys] = [createServices(deps), createDeploys(deps)]
+  return { ...createServiceHandlers({ ...deps, services }), ...createServiceDeployHandlers({ deploys }) }
 }
 
 function kindsOf({ runtime, filesystem, backupStore }: Drivers, store: Store) {

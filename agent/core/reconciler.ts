@@ -10,6 +10,7 @@ import { restoreBoxes, verifyBox } from './box-verify.ts'
 import { withDeadline } from './deadline.ts'
 import { createKeyedQueue, type KeyedQueue } from './keyed-queue.ts'
 import { type BoxWorld, planBox } from './plan.ts'
+import { forkIdsOf } from './service-instances.ts'
 import { createStepMeter, type StepMeter } from './step-meter.ts'
 import { createGraves, type Graves, type GravesDeps } from './tombstones.ts'
 import { createWaiters, type Waiters } from './waiters.ts'
@@ -69,14 +70,15 @@ export class Reconciler {
   /** Takes up every box and tombstone as the last process left them; call once, after the runtime is open. */
   async recover(): Promise<void> {
     const { runtime, store } = this.#deps
-    for (const box of await runtime.list()) if (box.isRunning) this.#running.add(box.id)
+    const forks = new Set((await store.services.all()).flatMap(forkIdsOf))
+    for (const box of await runtime.list()) if (box.isRunning && !forks.has(box.id)) this.#running.add(box.id)
     runtime.onExit((exit) => {
       this.#running.delete(exit.id)
       this.#exits.set(exit.id, exit)
       this.#queue.add(exit.id)
     })
     runtime.onRecovery(() => this.#failures.forEach((_count, boxId) => this.#queue.add(boxId)))
-    await this.#takeUpGraves()
+    await this.#takeUpGraves(forks)
     for (const boxId of await restoreBoxes(this.#deps, this.#running)) this.#unverified.add(boxId)
     for (const record of await store.boxes.all()) this.#queue.add(record.id)
     for (const boxId of this.#running) this.#queue.add(boxId)
@@ -166,9 +168,10 @@ export class Reconciler {
   }
 
   // What a deleted box that still runs was started from may have a tombstone of its own.
-  async #takeUpGraves(): Promise<void> {
+  // What a service still has of its forks is not given up yet.
+  async #takeUpGraves(forks: ReadonlySet<string>): Promise<void> {
     const { runtime, store, filesystem } = this.#deps
-    const tombstones = await store.tombstones.all()
+    const tombstones = (await store.tombstones.all()).filter(({ id }) => !forks.has(id))
     const parts = tombstones.filter(({ id }) => !this.#running.has(id)).map(({ root }) => filesystem.path(root))
     for (const tombstone of tombstones) {
       const isRunning = this.#running.has(tombstone.id)

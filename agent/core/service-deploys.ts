@@ -1,13 +1,15 @@
 import { ServiceError } from '../../shared/errors.ts'
 import type { DeployServiceBody } from '../../shared/schemas/services.ts'
 import type { Clock } from '../ports/clock.ts'
-import type { CandidateRecord, InstanceRecord, ServiceRecord } from '../ports/service-store.ts'
+import type { CandidateRecord, ForkRecord, InstanceRecord, ServiceRecord } from '../ports/service-store.ts'
 import type { BoxRecord, Store } from '../ports/store.ts'
+import type { Admission } from './admission.ts'
 import type { Boxes } from './boxes.ts'
 import type { Caller } from './caller.ts'
 import { checkEnvironment } from './environment.ts'
 import { checkRunning } from './execs.ts'
 import { checkIfMatch } from './preconditions.ts'
+import type { Forks } from './service-forks.ts'
 import type { LiveRun } from './service-live.ts'
 import { bumped, changeService, serviceNotFound, withChange } from './service-records.ts'
 import type { ServiceSight, ServiceSupervisor } from './service-supervisor.ts'
@@ -22,6 +24,8 @@ export interface DeploysDeps {
   traffic: Traffic
   boxes: Pick<Boxes, 'get'>
   supervisor: ServiceSupervisor
+  forks: Forks
+  admission: Admission
 }
 
 /**
@@ -31,10 +35,13 @@ export interface DeploysDeps {
 export interface Deploys {
   /**
    * Starts a preview, in the place of the one that is there, and waits until it is ready or has failed.
-   * @throws ServiceError `box_not_running`, `environment_reserved`
+   * @throws ServiceError `box_not_running`, `environment_reserved`, and for one in a copy of the box `quota_exceeded`, `storage_full`
    */
   deploy(caller: Caller, ref: ServiceRef, wanted: { body: DeployServiceBody; how: ServiceHow }): Promise<ServiceState>
-  /** @throws ServiceError `no_preview`, `preview_not_ready`, `box_busy` */
+  /**
+   * At once; one that runs in a copy of the box is started in the box first, and waited for.
+   * @throws ServiceError `no_preview`, `preview_not_ready`, `box_busy`
+   */
   promote(caller: Caller, ref: ServiceRef, how: ServiceHow): Promise<ServiceState>
   /**
    * At once where the version before still runs; else it is started first, and waited for.
@@ -47,7 +54,7 @@ export interface Deploys {
 
 /** Writes which versions there are to be, durably, and lets the supervisor bring it about. */
 export function createDeploys(deps: DeploysDeps): Deploys {
-  const { boxes, supervisor, traffic, clock } = deps
+  const { boxes, supervisor, traffic, forks, admission, clock } = deps
   const settle = async (box: BoxRecord, name: string, wait: Wait = NO_WAIT): Promise<ServiceState> => {
     const key = { boxId: box.id, name }
     supervisor.wake(key)
@@ -56,35 +63,49 @@ export function createDeploys(deps: DeploysDeps): Deploys {
     if (sight === null) throw serviceNotFound(box, name)
     return { box, sight }
   }
+  const arrive = async (
+    box: BoxRecord,
+    name: string,
+    wait: { waitMs: number; what: string },
+  ): Promise<ServiceState> => {
+    const isDone = ({ record: { next } }: ServiceSight): boolean => next === null || next.failure !== null
+    const state = await settle(box, name, { isDone, ms: wait.waitMs })
+    const failure = state.sight.record.next?.failure
+    if (!failure) return state
+    throw new ServiceError('preview_not_ready', `${wait.what} did not come up in the box. ${failure.why}`)
+  }
   return {
     deploy: async (caller, ref, { body, how }) => {
       checkEnvironment(body.env ?? {})
       const box = await boxes.get(ref)
       checkRunning(box)
-      await changeService(deps, { box, name: ref.service, ifMatch: how.ifMatch }, (record) => {
-        const deployed = withPreview(record, previewOf(record, body))
-        return withChange(deployed, { what: 'deployed', by: caller.tokenName, at: clock.now() })
-      })
+      const write = (fork: ForkRecord | null): Promise<void> =>
+        changeService(deps, { box, name: ref.service, ifMatch: how.ifMatch }, (record) => {
+          const deployed = withPreview(record, { ...previewOf(record, body), fork })
+          return withChange(deployed, { what: 'deployed', by: caller.tokenName, at: clock.now() })
+        })
+      if (body.isolation === 'process') await write(null)
+      else {
+        const { cpus, ram_mb: ramMb } = box.config
+        await admission.check({ project: box.project, cpus, ramMb })
+        await forks.make(box, body.snapshot, write)
+      }
       const isDone = (sight: ServiceSight): boolean => previewStateOf(sight)?.state !== 'starting'
       return settle(box, ref.service, { isDone, ms: how.waitMs })
     },
     promote: async (caller, ref, how) => {
       const box = await boxes.get(ref)
       await switchNow(deps, { caller, box, name: ref.service, ifMatch: how.ifMatch }, (sight, switching) =>
-        promoted(sight.record, readyPreview(sight, ref.service), switching),
+        promote({ sight, name: ref.service, by: caller.tokenName }, switching),
       )
-      return settle(box, ref.service)
+      return arrive(box, ref.service, { waitMs: how.waitMs, what: 'The preview' })
     },
     rollback: async (caller, ref, how) => {
       const box = await boxes.get(ref)
       await switchNow(deps, { caller, box, name: ref.service, ifMatch: how.ifMatch }, (sight, switching) =>
         rollback({ box, sight, by: caller.tokenName }, switching),
       )
-      const isDone = ({ record: { next } }: ServiceSight): boolean => next === null || next.failure !== null
-      const state = await settle(box, ref.service, { isDone, ms: how.waitMs })
-      const failure = state.sight.record.next?.failure
-      if (failure) throw new ServiceError('preview_not_ready', `The version before did not come up. ${failure.why}`)
-      return state
+      return arrive(box, ref.service, { waitMs: how.waitMs, what: 'The version before' })
     },
     discard: async (caller, ref, how) => {
       const box = await boxes.get(ref)
@@ -132,9 +153,22 @@ function switchNow(
 function previewOf({ spec }: ServiceRecord, body: DeployServiceBody): CandidateRecord {
   return {
     spec: { ...spec, command: body.command ?? spec.command, env: body.env ?? spec.env },
-    ...{ port: null, runs: [], restarts: 0, failures: 0 },
-    ...{ readyMs: body.ready_seconds * 1000, failure: null },
+    ...NEW_RUNS,
+    readyMs: body.ready_seconds * 1000,
   }
+}
+
+// What ran in a copy of the box is to be ready in the box itself first.
+function promote(
+  { sight, name, by }: { sight: ServiceSight; name: string; by: string },
+  how: SwitchHow,
+): ServiceRecord {
+  const { record } = sight
+  if (record.next?.what === 'promoted' && record.next.failure === null) return record
+  const preview = readyPreview(sight, name)
+  if (preview.fork === null) return promoted(record, preview, how)
+  const { spec, readyMs } = preview
+  return withNext(record, { spec, ...NEW_RUNS, readyMs, what: 'promoted', by })
 }
 
 function readyPreview(sight: ServiceSight, name: string): CandidateRecord {
@@ -152,14 +186,12 @@ function rollback(
   const { record, liveOf } = sight
   const { previous, next } = record
   // The same was asked for already.
-  if (next !== null && next.failure === null) return record
+  if (next?.what === 'rolled_back' && next.failure === null) return record
   if (previous === null) throw new ServiceError('nothing_to_roll_back', `"${record.name}" has no version before.`)
   // Of one that was stopped nothing is started.
   if (isServing(liveOf(previous)) || record.desired === 'stopped') return rolledBack(record, previous, how)
   checkRunning(box)
-  const { spec } = previous
-  const fresh = { spec, port: null, runs: [], restarts: 0, failures: 0, readyMs: READY_MS, failure: null }
-  return withNext(record, { ...fresh, what: 'rolled_back', by })
+  return withNext(record, { spec: previous.spec, ...NEW_RUNS, readyMs: READY_MS, what: 'rolled_back', by })
 }
 
 function isServing(live: LiveRun | null): boolean {
@@ -170,5 +202,6 @@ function noPreview(name: string): ServiceError {
   return new ServiceError('no_preview', `The service "${name}" has no preview.`)
 }
 
+const NEW_RUNS = { fork: null, port: null, runs: [], restarts: 0, failures: 0, failure: null }
 const NO_WAIT: Wait = { isDone: () => true, ms: 0 }
 const READY_MS = 60_000

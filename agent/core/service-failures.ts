@@ -1,7 +1,7 @@
 import type { Clock } from '../ports/clock.ts'
 import type { ExecOutputs } from '../ports/exec-outputs.ts'
 import type { CandidateRecord, CandidateSlot, ServiceRecord } from '../ports/service-store.ts'
-import { lastRun } from './service-instances.ts'
+import { hostOf, lastRun } from './service-instances.ts'
 import { withChange } from './service-records.ts'
 
 /** The record with a version that will not be ready any more, and the last lines that it wrote. */
@@ -13,12 +13,13 @@ export function failedCandidate(
   const candidate: CandidateRecord | null = record[slot]
   const run = lastRun(candidate)
   if (candidate === null || run === null) return record
-  const place = { boxId: record.boxId, execId: run.execId }
+  const place = { boxId: hostOf(record, candidate), execId: run.execId }
   const { totalBytes } = outputs.read(place, { stream: 'stdout', offset: 0, maxBytes: 0 })
   const offset = Math.max(0, totalBytes - OUTPUT_BYTES)
   const { bytes } = outputs.read(place, { stream: 'stdout', offset, maxBytes: OUTPUT_BYTES })
   const failure = { why, output: lastLines(Buffer.from(bytes).toString('utf8')) }
-  const what = slot === 'preview' ? 'preview_failed' : 'rollback_failed'
+  const what =
+    slot === 'preview' ? 'preview_failed' : `${record.next?.what === 'promoted' ? 'promote' : 'rollback'}_failed`
   return withChange({ ...record, [slot]: { ...candidate, failure } }, { what, by: null, at: clock.now() })
 }
 

@@ -1,4 +1,5 @@
-import type { InstanceRecord, RunRecord, ServiceRecord } from '../ports/service-store.ts'
+import type { ForkRecord, InstanceRecord, RunRecord, ServiceRecord } from '../ports/service-store.ts'
+import type { BoxRecord } from '../ports/store.ts'
 
 /** All versions of a service that run, or of which something is kept. */
 export function instancesOf({ active, preview, previous, next, retired }: ServiceRecord): InstanceRecord[] {
@@ -25,4 +26,26 @@ export function lastRun(instance: InstanceRecord | null): RunRecord | null {
 /** Everything that was started for a service, as far as its output is kept. */
 export function runsOf(record: ServiceRecord): RunRecord[] {
   return instancesOf(record).flatMap(({ runs }) => runs)
+}
+
+/** The id of the box, or of its copy, that a version runs in. */
+export function hostOf({ boxId }: Pick<ServiceRecord, 'boxId'>, instance: InstanceRecord | null): string {
+  return instance?.fork?.boxId ?? boxId
+}
+
+/** A box as its copy is told that it is: another one, which is like it. */
+export function forkOf(box: BoxRecord, fork: ForkRecord | null): BoxRecord {
+  return fork === null ? box : { ...box, id: fork.boxId }
+}
+
+/** The outputs that are kept of a service. */
+export function placesOf(record: ServiceRecord): { boxId: string; execId: string }[] {
+  return instancesOf(record).flatMap((each) => each.runs.map(({ execId }) => ({ boxId: hostOf(record, each), execId })))
+}
+
+/** The ids of what services have copied: of boxes, and of subvolumes. */
+export function forkIdsOf(record: ServiceRecord): string[] {
+  return instancesOf(record).flatMap(({ fork }) =>
+    fork === null ? [] : [fork.boxId, ...fork.mounts.flatMap((each) => (each.readOnly ? [] : each.subvolume))],
+  )
 }

@@ -3,6 +3,7 @@ import type { HeldEnd, HeldExec } from '../ports/runtime.ts'
 import type { InstanceRecord, Readiness } from '../ports/service-store.ts'
 import type { BoxRecord } from '../ports/store.ts'
 import { commandEnvironment } from './environment.ts'
+import { forkOf } from './service-instances.ts'
 import { type Finding, type ProbeDeps, probe } from './service-probe.ts'
 
 /** A run of a service that goes on, or whose end is not recorded yet. */
@@ -61,8 +62,8 @@ export function followRun(deps: LiveRunDeps, of: Followed & { held: HeldExec }, 
     Object.assign(live, { health, why, isReady: live.isReady || health === 'healthy' })
     onChange()
   }
-  const request = requestOf(box, name, instance)
-  const probed = { boxId: box.id, port: instance.port, readiness, request }
+  const host = forkOf(box, instance.fork)
+  const probed = { boxId: host.id, port: instance.port, readiness, request: requestOf(host, name, instance) }
   void probe(deps, probed, { onFinding, signal: looking.signal })
   return live
 }

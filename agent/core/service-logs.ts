@@ -3,6 +3,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { ExecOutputs } from '../ports/exec-outputs.ts'
 import type { RunRecord } from '../ports/service-store.ts'
 import { wholeCharacters } from './exec-text.ts'
+import { hostOf } from './service-instances.ts'
 import type { LiveRun } from './service-live.ts'
 import type { ServiceSight } from './service-supervisor.ts'
 
@@ -35,11 +36,11 @@ export async function readLogs(
   const wish = { offset, maxBytes, isText, isTail: query.offset === undefined }
   const until = clock.now() + query.wait_seconds * 1000
   for (let sight = first; ; sight = await see()) {
-    const runs = sight.record[query.version]?.runs ?? []
-    const piece = readFrom(outputs, { boxId: sight.record.boxId, runs }, wish)
+    const instance = sight.record[query.version]
+    const piece = readFrom(outputs, { boxId: hostOf(sight.record, instance), runs: instance?.runs ?? [] }, wish)
     const left = until - clock.now()
     if (piece.bytes.length > 0 || left <= 0) return piece
-    await untilOutput(sight.liveOf(sight.record[query.version]), clock, Math.min(left, LOOK_MS))
+    await untilOutput(sight.liveOf(instance), clock, Math.min(left, LOOK_MS))
   }
 }
 
@@ -96,7 +97,7 @@ function endOf(outputs: ExecOutputs, { record }: ServiceSight, version: ServiceL
   const run = record[version]?.runs.at(-1)
   if (run === undefined) return 0
   const { totalBytes } = outputs.read(
-    { boxId: record.boxId, execId: run.execId },
+    { boxId: hostOf(record, record[version]), execId: run.execId },
     { stream: 'stdout', offset: 0, maxBytes: 0 },
   )
   return run.logOffset + totalBytes

@@ -1,6 +1,7 @@
 import type {
   CandidateRecord,
   CandidateSlot,
+  ForkRecord,
   InstanceRecord,
   RunEnd,
   ServiceRecord,
@@ -51,6 +52,7 @@ export type ServiceAction =
   | { kind: 'rest'; inMs: number | null }
   | { kind: 'start'; slot: StartSlot; isFresh: boolean }
   | { kind: 'end'; instance: InstanceRecord; drains: boolean }
+  | { kind: 'halt'; fork: ForkRecord }
   | { kind: 'fail'; slot: CandidateSlot; why: string }
   | { kind: 'switch' }
   | { kind: 'drain' }
@@ -117,9 +119,12 @@ function planActive(record: ServiceRecord, world: InstancesWorld): ServiceAction
 
 // It has one start, but where nobody knows how that came to nothing, and one more in each life of its box.
 function planCandidate(slot: CandidateSlot, candidate: CandidateRecord | null, world: InstancesWorld): ServiceAction {
-  if (candidate === null || world.boxSince === null) return REST
-  if (candidate.failure !== null) return endOnce(candidate, world)
+  if (candidate === null) return REST
   const run = world.runOf(candidate)
+  // A copy of the box does not end with it by itself.
+  if (world.boxSince === null)
+    return run === null || candidate.fork === null ? REST : { kind: 'halt', fork: candidate.fork }
+  if (candidate.failure !== null) return endOnce(candidate, world)
   if (run !== null) {
     if (run.isEnding) return REST
     if (run.isReady) return slot === 'next' ? { kind: 'switch' } : REST
@@ -147,7 +152,7 @@ function planPrevious({ previous, desired }: ServiceRecord, world: InstancesWorl
 
 function planRetired(instance: ServiceRecord['retired'][number], world: InstancesWorld): ServiceAction {
   if (world.runOf(instance) === null) return { kind: 'bury', instance }
-  return world.boxSince === null ? REST : endOnce(instance, world, instance.drains)
+  return world.boxSince === null && instance.fork === null ? REST : endOnce(instance, world, instance.drains)
 }
 
 function endOnce(instance: InstanceRecord, world: InstancesWorld, drains = false): ServiceAction {

@@ -10,7 +10,8 @@ export type StartSlot = 'active' | CandidateSlot
  */
 export function choosePort(record: ServiceRecord, others: readonly ServiceRecord[], slot: StartSlot): number | null {
   const { port: wished } = slot === 'active' ? record.spec : (record[slot] ?? record).spec
-  if (wished === null) return null
+  // In a copy of the box there is nothing else.
+  if (wished === null || (slot !== 'active' && record[slot]?.fork)) return wished
   const own = portsOf(record, slot)
   // The active version of a service has the port that was given to it, whatever other services were given.
   if (slot === 'active' && !own.includes(wished)) return wished
@@ -23,7 +24,8 @@ export function choosePort(record: ServiceRecord, others: readonly ServiceRecord
 function portsOf(record: ServiceRecord, starting: StartSlot | null): (number | null)[] {
   const { active, previous, spec } = record
   const but = starting === null ? null : record[starting]
-  const holding = instancesOf(record).filter((each) => each !== but && !(each === previous && isOver(each)))
+  const inBox = instancesOf(record).filter((each) => each !== but && each.fork === null)
+  const holding = inBox.filter((each) => !(each === previous && isOver(each)))
   const ports = holding.map(({ port }) => port)
   return starting !== 'active' && active === null ? [...ports, spec.port] : ports
 }

@@ -30,7 +30,7 @@ export function withNewRun(record: ServiceRecord, how: StartHow): ServiceRecord 
     restarts: isFresh ? 0 : (before?.restarts ?? 0) + 1,
     failures: isFresh ? 0 : (before?.failures ?? 0),
   }
-  if (slot === 'active') return { ...record, active: { spec, asked, ...started } }
+  if (slot === 'active') return { ...record, active: { spec, fork: null, asked, ...started } }
   return { ...record, [slot]: { ...record[slot], ...started } }
 }
 

@@ -2,9 +2,10 @@ import { createKeyedLock } from '../../shared/locks.ts'
 import type { Logger } from '../../shared/log.ts'
 import type { ExecOutputs } from '../ports/exec-outputs.ts'
 import type { HeldEnd } from '../ports/runtime.ts'
-import type { RunEnd, RunRecord, ServiceRecord } from '../ports/service-store.ts'
+import type { InstanceRecord, RunEnd, RunRecord, ServiceRecord } from '../ports/service-store.ts'
 import type { BoxRecord, Store } from '../ports/store.ts'
-import { lastRun } from './service-instances.ts'
+import type { Forks } from './service-forks.ts'
+import { forkOf, hostOf, lastRun } from './service-instances.ts'
 import { followRun, type LiveRun, type LiveRunDeps, requestOf } from './service-live.ts'
 import type { ServiceKey } from './service-lives.ts'
 import { choosePort, type StartSlot } from './service-ports.ts'
@@ -16,6 +17,7 @@ export interface StartsDeps extends LiveRunDeps {
   store: Store
   outputs: ExecOutputs
   traffic: Traffic
+  forks: Forks
   logger: Logger
 }
 
@@ -32,19 +34,21 @@ export interface Starts {
   /** What runs now; null: the record has changed meanwhile, or nothing could be started, which it says. */
   start(start: Start, onChange: () => void): Promise<LiveRun | null>
   /** Writes the end of a run; `end` null: nobody knows how. One that is not in the record is a success. */
-  writeEnd(key: ServiceKey, run: RunRecord, end: HeldEnd | null): Promise<void>
-  /** Bytes that a run has written so far. */
-  bytesOf(boxId: string, run: RunRecord): number
+  writeEnd(key: ServiceKey, of: { instance: InstanceRecord; run: RunRecord; end: HeldEnd | null }): Promise<void>
+  /** Bytes that the last run of a version has written so far. */
+  bytesOf(key: ServiceKey, instance: InstanceRecord): number
 }
 
 /** One start at a time in each box, so that no two get one port. */
 export function createStarts(deps: StartsDeps): Starts {
-  const { store, runtime, clock, outputs, traffic, logger } = deps
+  const { store, runtime, clock, outputs, traffic, forks, logger } = deps
   const boxes = createKeyedLock()
-  const bytesOf = (boxId: string, { execId }: RunRecord): number =>
-    outputs.read({ boxId, execId }, { stream: 'stdout', offset: 0, maxBytes: 0 }).totalBytes
-  const writeEnd = async (key: ServiceKey, run: RunRecord, end: HeldEnd | null): Promise<void> => {
-    const logBytes = bytesOf(key.boxId, run)
+  const bytesOf: Starts['bytesOf'] = (key, instance) => {
+    const place = { boxId: hostOf(key, instance), execId: lastRun(instance)?.execId ?? '' }
+    return outputs.read(place, { stream: 'stdout', offset: 0, maxBytes: 0 }).totalBytes
+  }
+  const writeEnd: Starts['writeEnd'] = async (key, { instance, run, end }) => {
+    const logBytes = bytesOf(key, instance)
     const { exitCode, signal, outOfMemory, endedAt } = end ?? { ...UNKNOWN_END, endedAt: clock.now() }
     const runEnd: RunEnd = { exitCode, signal, outOfMemory, endedAt, logBytes }
     for (;;) {
@@ -76,18 +80,21 @@ export function createStarts(deps: StartsDeps): Starts {
       const run = lastRun(instance)
       if (next === null || instance === null || run === null) return null
       const { execId } = run
+      const host = forkOf(box, instance.fork)
       for (const each of droppedRuns(record, next))
-        await outputs.remove({ boxId: box.id, execId: each.execId }).catch(() => undefined)
-      if (instance.port !== (record[slot]?.port ?? null)) await settle(box.id)
+        await outputs.remove({ boxId: host.id, execId: each.execId }).catch(() => undefined)
+      const isMoved = instance.port !== (record[slot]?.port ?? null)
       const { command } = instance.spec
-      const task = { ...requestOf(box, record.name, instance), command, mergesOutput: true, endsWhole: true }
+      const task = { ...requestOf(host, record.name, instance), command, mergesOutput: true, endsWhole: true }
       try {
-        const { held } = await runtime.hold(box.id, execId, { ...task, stdin: NOTHING, timeoutMs: null })
+        if (instance.fork !== null) await forks.start(box, instance.fork)
+        if (isMoved || instance.fork !== null) await settle(box.id)
+        const { held } = await runtime.hold(host.id, execId, { ...task, stdin: NOTHING, timeoutMs: null })
         return followRun(deps, { box, name: record.name, instance, held, isTrial: slot !== 'active' }, onChange)
       } catch (error) {
         logger.warn('a service could not be started', { box: box.id, service: record.name, error })
-        await outputs.remove({ boxId: box.id, execId }).catch(() => undefined)
-        await writeEnd(record, run, null)
+        await outputs.remove({ boxId: host.id, execId }).catch(() => undefined)
+        await writeEnd(record, { instance, run, end: null })
         return null
       }
     },

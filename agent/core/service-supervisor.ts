@@ -6,7 +6,7 @@ import { createKeyedQueue, type KeyedQueue } from './keyed-queue.ts'
 import { createDrains, type Drains } from './service-drains.ts'
 import { createEndings, type Endings } from './service-endings.ts'
 import { failedCandidate } from './service-failures.ts'
-import { instancesOf, lastRun, runsOf } from './service-instances.ts'
+import { hostOf, instancesOf, lastRun, placesOf } from './service-instances.ts'
 import { followRun, type LiveRun } from './service-live.ts'
 import { createLiveRuns, keyOf, parseKey, type ServiceKey } from './service-lives.ts'
 import {
@@ -57,8 +57,7 @@ export class ServiceSupervisor {
 
   /** What services wrote, which is kept. */
   async outputs(): Promise<OutputPlace[]> {
-    const all = await this.#deps.store.services.all()
-    return all.flatMap((record) => runsOf(record).map(({ execId }) => ({ boxId: record.boxId, execId })))
+    return (await this.#deps.store.services.all()).flatMap(placesOf)
   }
 
   /** Takes up what runs since before this process; call once, before any request, and after the boxes were taken up. */
@@ -116,9 +115,8 @@ export class ServiceSupervisor {
   }
 
   /** Bytes that the run of a version has written which goes on. */
-  bytesOf({ boxId }: ServiceKey, instance: InstanceRecord): number {
-    const run = lastRun(instance)
-    return run === null ? 0 : this.#starts.bytesOf(boxId, run)
+  bytesOf(key: ServiceKey, instance: InstanceRecord): number {
+    return this.#starts.bytesOf(key, instance)
   }
 
   /** Ends after the step that each service is in; what runs goes on. */
@@ -154,8 +152,14 @@ export class ServiceSupervisor {
       }
       case 'end':
         return this.#end(record, action)
-      case 'fail':
-        return this.#write(failedCandidate(record, action, this.#deps))
+      case 'halt':
+        return this.#deps.forks.halt(action.fork)
+      case 'fail': {
+        const fork = record[action.slot]?.fork
+        await this.#write(failedCandidate(record, action, this.#deps))
+        // Of one that failed nothing goes on.
+        return fork ? this.#deps.forks.halt(fork) : undefined
+      }
       case 'switch':
         return this.#switch(record)
       case 'drain':
@@ -164,7 +168,8 @@ export class ServiceSupervisor {
         const { instance } = action
         await this.#write({ ...record, retired: record.retired.filter((each) => each !== instance) })
         for (const { execId } of instance.runs)
-          await this.#deps.outputs.remove({ boxId: box.id, execId }).catch(() => undefined)
+          await this.#deps.outputs.remove({ boxId: hostOf(record, instance), execId }).catch(() => undefined)
+        if (instance.fork !== null) await this.#deps.forks.sweep()
       }
     }
   }
@@ -241,7 +246,7 @@ export class ServiceSupervisor {
     const run = lastRun(instance ?? null)
     if (instance === undefined || run === null) return false
     const live = this.#lives.find(record, instance)
-    if (run.end === null) await this.#starts.writeEnd(record, run, live?.ended?.end ?? null)
+    if (run.end === null) await this.#starts.writeEnd(record, { instance, run, end: live?.ended?.end ?? null })
     if (live !== null) {
       this.#lives.remove(record, live)
       await live.held.forget()
@@ -257,6 +262,7 @@ export class ServiceSupervisor {
     this.#names.get(key.boxId)?.delete(key.name)
     if (this.#names.get(key.boxId)?.size === 0) this.#names.delete(key.boxId)
     await Promise.all(lives.map((live) => discardHeld(live.held, this.#deps)))
+    await this.#deps.forks.sweep()
     this.#changed(key)
   }
 

@@ -15,10 +15,11 @@ export function withPreview(record: ServiceRecord, preview: CandidateRecord): Se
   return { ...withoutPreview(record), preview }
 }
 
-/** The record whose preview, if there is one, is ended. */
+/** The record whose preview, if there is one, is ended, and what was to come of it. */
 export function withoutPreview(record: ServiceRecord): ServiceRecord {
   if (record.preview === null) return record
-  return { ...record, preview: null, retired: [...record.retired, retire(record.preview, false)] }
+  const { retired, ...rest } = record.next?.what === 'promoted' ? withoutNext(record) : record
+  return { ...rest, preview: null, retired: [...retired, retire(record.preview, false)] }
 }
 
 /** The record with a version on its way to be active, in the place of another. */
@@ -57,7 +58,10 @@ export function switchedToNext(
   const { previous } = record
   const retired = previous === null ? record.retired : [...record.retired, retire(previous, true)]
   const incoming = moved(next, endOfLog(record, how))
-  return takenOver({ ...record, next: null, retired }, incoming, { ...how, by: next.by, what: next.what })
+  const before = { ...record, next: null, retired }
+  // What was shown to be good in a copy of the box has become good in the box itself.
+  const over = next.what === 'promoted' ? withoutPreview(before) : before
+  return takenOver(over, incoming, { ...how, by: next.by, what: next.what })
 }
 
 function takenOver(
@@ -65,12 +69,12 @@ function takenOver(
   incoming: InstanceRecord,
   { what, by, at }: SwitchHow & { what: string },
 ): ServiceRecord {
-  const { spec, port, runs, restarts, failures } = incoming
+  const { spec } = incoming
   const { active, asked, generation } = record
   const taken = {
     ...record,
     ...{ spec, generation: generation + 1 },
-    active: { spec, port, runs, restarts, failures, asked },
+    active: { ...bare(incoming), asked },
     previous: active === null ? null : { ...bare(active), since: at },
   }
   return withChange(taken, { what, by, at })
@@ -80,8 +84,8 @@ function retire(instance: InstanceRecord, drains: boolean): ServiceRecord['retir
   return { ...bare(instance), drains }
 }
 
-function bare({ spec, port, runs, restarts, failures }: InstanceRecord): InstanceRecord {
-  return { spec, port, runs, restarts, failures }
+function bare({ spec, fork, port, runs, restarts, failures }: InstanceRecord): InstanceRecord {
+  return { spec, fork, port, runs, restarts, failures }
 }
 
 function endOfLog({ active }: ServiceRecord, { bytesOf }: SwitchHow): number {

@@ -13,9 +13,9 @@ export interface Target {
 
 /** Where the requests for a service go, whether or not it runs. A pure function. */
 export function targetsOf({ boxId, spec, active, preview }: ServiceRecord): ServiceTargets {
-  const at = (port: number | null): Target | null => (port === null ? null : { boxId, port })
+  const at = (port: number | null, id = boxId): Target | null => (port === null ? null : { boxId: id, port })
   return {
     active: at(active === null ? spec.port : active.port),
-    preview: preview === null || preview.failure !== null ? null : at(preview.port),
+    preview: preview === null || preview.failure !== null ? null : at(preview.port, preview.fork?.boxId),
   }
 }

@@ -86,7 +86,11 @@ function viewPreview(sight: ServiceSight, seen: ServiceSeen): ServiceView['previ
   const { preview } = sight.record
   const state = previewStateOf(sight, seen.output)
   if (preview === null || state === null) return null
-  return { ...viewInstance(preview, sight.liveOf(preview), seen), ...state, isolation: 'process' }
+  return {
+    ...viewInstance(preview, sight.liveOf(preview), seen),
+    ...state,
+    isolation: preview.fork === null ? 'process' : 'fork',
+  }
 }
 
 function viewInstance(

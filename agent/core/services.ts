@@ -8,7 +8,7 @@ import type { Caller } from './caller.ts'
 import { checkRunning } from './execs.ts'
 import { decodeCursor, encodeCursor } from './paging.ts'
 import { checkIfMatch } from './preconditions.ts'
-import { instancesOf, lastRun, runsOf } from './service-instances.ts'
+import { instancesOf, lastRun, placesOf, runsOf } from './service-instances.ts'
 import { putService } from './service-put.ts'
 import { changeService, serviceNotFound, withChange } from './service-records.ts'
 import type { ServiceSight, ServiceSupervisor } from './service-supervisor.ts'
@@ -144,8 +144,9 @@ async function removeService(
     if (!(await store.services.remove(box.id, name, record.version))) continue
     supervisor.wake({ boxId: box.id, name }, { hurry: true })
     // That of a run that goes on is removed once it has ended; whatever is left is swept at the next start.
-    for (const { execId, end } of runsOf(record))
-      if (end !== null) await outputs.remove({ boxId: box.id, execId }).catch(() => undefined)
+    const ended = new Set(runsOf(record).flatMap(({ execId, end }) => (end === null ? [] : [execId])))
+    for (const place of placesOf(record))
+      if (ended.has(place.execId)) await outputs.remove(place).catch(() => undefined)
     return
   }
 }

@@ -18,8 +18,10 @@ export function createServiceDeployHandlers({ deploys }: { deploys: Deploys }): 
       const state = await deploys.deploy(caller, params, { body, how: howOf(query, ifMatch) })
       return acted(caller, state, previewStateOf(state.sight)?.state === 'starting')
     },
-    promoteService: async ({ params, query, caller, ifMatch }) =>
-      acted(caller, await deploys.promote(caller, params, howOf(query, ifMatch)), false),
+    promoteService: async ({ params, query, caller, ifMatch }) => {
+      const state = await deploys.promote(caller, params, howOf(query, ifMatch))
+      return acted(caller, state, state.sight.record.next !== null)
+    },
     rollbackService: async ({ params, query, caller, ifMatch }) => {
       const state = await deploys.rollback(caller, params, howOf(query, ifMatch))
       return acted(caller, state, state.sight.record.next !== null)

@@ -1,4 +1,3 @@
-import type { Boxes } from '../core/boxes.ts'
 import type { Caller } from '../core/caller.ts'
 import { encodeOutput } from '../core/exec-text.ts'
 import { readLogs, type ServiceLogsDeps } from '../core/service-logs.ts'
@@ -13,7 +12,7 @@ type ServiceHandlers = Pick<
 >
 
 /** Services over HTTP. */
-export function createServiceHandlers(deps: ServiceLogsDeps & { boxes: Boxes; services: Services }): ServiceHandlers {
+export function createServiceHandlers(deps: ServiceLogsDeps & { services: Services }): ServiceHandlers {
   const { services } = deps
   const acted = (caller: Caller, state: ServiceState): Reply => {
     const isUnderWay = ['starting', 'stopping'].includes(stateOf(state.sight).state)

@@ -46,9 +46,20 @@ export interface RunEnd {
   logBytes: number
 }
 
+/** A copy of a box that nobody sees, for one version of a service. */
+export interface ForkRecord {
+  /** What the runtime knows it by. */
+  boxId: string
+  root: string
+  /** Data volumes of the box, or, where they can be written to, copies of them. */
+  mounts: { subvolume: string; path: string; readOnly: boolean }[]
+}
+
 /** One version of a service: what runs, or ran last, of it. */
 export interface InstanceRecord {
   spec: ServiceSpec
+  /** Where it runs; null: in the box itself. */
+  fork: ForkRecord | null
   /** Where it listens, which it is told by `PORT`: chosen at each start. Null: nowhere, or it was not started yet. */
   port: number | null
   /** The newest are kept with their output, oldest first; the last one runs, or ran last. */
@@ -96,7 +107,7 @@ export interface ServiceRecord {
   /** The version that was active until `since`: it goes on for a rollback, while neither service nor box are stopped. */
   previous: (InstanceRecord & { since: number }) | null
   /** A version that is made active as soon as it is ready, and for whom. */
-  next: (CandidateRecord & { what: 'rolled_back'; by: string }) | null
+  next: (CandidateRecord & { what: 'promoted' | 'rolled_back'; by: string }) | null
   /** What is ended and then forgotten, the earliest first; `drains`: it had traffic. */
   retired: (InstanceRecord & { drains: boolean })[]
   /** Names at which it is published; see `BoxRecord.domains`. */

@@ -97,7 +97,10 @@ export const serviceOperations = {
     body: deployServiceBodySchema,
     response: serviceSchema,
     laterStatus: 202,
-    errors: ['box_not_found', 'service_not_found', 'box_not_running', 'environment_reserved'],
+    errors: [
+      ...['box_not_found', 'service_not_found', 'box_not_running', 'environment_reserved'],
+      ...['quota_exceeded', 'storage_full'],
+    ] as const,
   }),
   promoteService: define({
     id: 'promoteService',
@@ -108,6 +111,7 @@ export const serviceOperations = {
     params: serviceParams,
     query: waitQuery,
     response: serviceSchema,
+    laterStatus: 202,
     errors: ['box_not_found', 'service_not_found', 'no_preview', 'preview_not_ready', 'box_busy'],
   }),
   rollbackService: define({

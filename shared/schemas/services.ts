@@ -126,7 +126,7 @@ const previewSchema = instanceSchema
       .string()
       .nullable()
       .meta({ description: 'Why it is in that state; to those with `exec`, the last lines of one that failed.' }),
-    isolation: z.enum(['process']),
+    isolation: z.enum(['process', 'fork']),
   })
   .meta({ id: 'ServicePreview' })
 
@@ -171,13 +171,26 @@ export const deployServiceBodySchema = z
   .strictObject({
     command: SPEC.command.optional(),
     env: SPEC.env.meta({ description: 'In the place of all that the definition has.' }),
-    isolation: z.enum(['process']).default('process'),
+    isolation: z
+      .enum(['process', 'fork'])
+      .default('process')
+      .meta({ description: '`fork`: in a copy of the box, with its data volumes read-only.' }),
+    snapshot: z
+      .boolean()
+      .default(false)
+      .meta({
+        description: 'In a fork: with copies of the data volumes, which can be written to and are thrown away.',
+      }),
     ready_seconds: z
       .int()
       .min(1)
       .max(3600)
       .default(60)
       .meta({ description: 'After which a preview that is not ready has failed.' }),
+  })
+  .refine(({ isolation, snapshot }) => !snapshot || isolation === 'fork', {
+    path: ['snapshot'],
+    error: 'is for isolation fork',
   })
   .meta({ id: 'DeployService' })
 

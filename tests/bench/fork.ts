@@ -2,10 +2,12 @@ import { createRandom } from '../helpers/sample.ts'
 import { type BenchContext, boxPath, createBox, deleteBox, forkBox, shellIn } from './context.ts'
 import type { DockerPeer } from './docker-peer.ts'
 import { percentile, report, summary, timeEach, timeOnce } from './figures.ts'
+import { benchForkDeploys } from './fork-deploys.ts'
 import { FILL_LINES, LARGE_ROOT_FILES } from './large-root.ts'
 
 /** Forks of a running box with a 5 GB root, in turn with those of a small one; docker commits and runs the same files. */
-export async function benchFork({ client, docker }: BenchContext): Promise<void> {
+export async function benchFork(context: BenchContext): Promise<void> {
+  const { client, docker } = context
   await createBox(client, 'small')
   await createBox(client, 'large')
   for (const line of FILL_LINES) await shellIn(client, 'large', line)
@@ -26,6 +28,7 @@ export async function benchFork({ client, docker }: BenchContext): Promise<void>
   report('fork of a 3 MB root → running', summary(small), 'told', true)
   report('fork of a 5 GB root → running', summary(large), '50 ms', percentile(large, 0.5) <= 50)
   report('fork: 5 GB root against 3 MB', `${ratio.toFixed(2)}×`, '≤ 1.3×', ratio <= 1.3)
+  await benchForkDeploys(context, 'large')
   for (const source of ['small', 'large']) {
     for (let i = 0; i < ROUNDS; i++) await deleteBox(client, `${source}-${i}`)
     await deleteBox(client, source)

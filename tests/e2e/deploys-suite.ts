@@ -179,7 +179,7 @@ export function defineDeploysSuite(client: Client): void {
       const { active } = await get()
       expect((await act('rollback')).body).toMatchObject({
         code: 'preview_not_ready',
-        detail: 'The version before did not come up. It ended with exit code 3.',
+        detail: 'The version before did not come up in the box. It ended with exit code 3.',
       })
       expect(await get()).toMatchObject({ active: { pid: active.pid }, previous: { alive: false } })
     })
@@ -201,6 +201,85 @@ export function defineDeploysSuite(client: Client): void {
     })
   })
 
+  describe('a preview in a copy of the box', () => {
+    const data = '/v1/projects/deploys/data/kept'
+    const inFork = (more: object = {}) => ({ isolation: 'fork', ...more })
+    const logOf = async (version: string): Promise<string> =>
+      (await client.get(`${app}/logs?version=${version}&offset=0`)).body.data
+    const prying = script(
+      'echo $BOX_SERVICE $(cat /root/there) $(cat /data/there); echo new > /root/there; touch /data/new 2>/dev/null && echo wrote; ' +
+        'echo $(ls /data); exec httpd -f -p $PORT -h /srv',
+    )
+
+    beforeAll(async () => {
+      await client.post('/v1/projects/deploys/data', { name: 'kept', size_gb: 0.1 })
+      await client.post(`${data}/attach`, { box: 'host', path: '/data' })
+      await shell('echo root > /root/there; echo data > /data/there; mkdir -p /srv')
+    })
+
+    beforeEach(async () => {
+      await client.delete(app)
+      await client.put(app, { command: script('exec httpd -f -p $PORT -h /srv'), port: 8080, grace_seconds: 1 })
+    })
+
+    test('sees what the box has, and changes nothing of it', async () => {
+      const deployed = await act('deploy', inFork({ command: prying }))
+      expect(deployed.body.preview).toMatchObject({ state: 'running', isolation: 'fork', alive: true, port: 8080 })
+      await eventually(async () => (await logOf('preview')) === 'app root data\nthere\n')
+      expect(await shell('cat /root/there; ls /data')).toBe('root\nthere\n')
+      const { body: list } = await client.get(boxes)
+      expect(list.boxes.map(({ name }: { name: string }) => name)).toEqual(['host'])
+      expect((await act('discard')).body.preview).toBeNull()
+    })
+
+    test('has data volumes that it can write to, if asked, and that are thrown away', async () => {
+      await act('deploy', inFork({ command: prying, snapshot: true }))
+      await eventually(async () => (await logOf('preview')) === 'app root data\nwrote\nnew there\n')
+      expect(await shell('ls /data')).toBe('there\n')
+      await act('discard')
+      await eventually(async () => (await client.get('/v1/storage')).body.deleting === 0)
+      expect((await client.get('/v1/storage')).body.orphans).toEqual([])
+    })
+
+    test('is started in the box before it takes over', async () => {
+      await act('deploy', inFork({ command: prying }))
+      const promoted = await act('promote')
+      expect([promoted.status, promoted.body]).toMatchObject([
+        200,
+        { preview: null, generation: 2, active: { alive: true, port: 49152 }, previous: { alive: true, port: 8080 } },
+      ])
+      await eventually(async () => (await logOf('active')).includes('new there\n'))
+      expect(await shell('cat /root/there; rm /data/new; echo root > /root/there')).toBe('new\n')
+      expect((await act('rollback')).body.active.port).toBe(8080)
+    })
+
+    test('that does not come up in the box itself is not promoted', async () => {
+      await act(
+        'deploy',
+        inFork({
+          command: script('test $BOX_ID = $HERE && exit 5; exec httpd -f -p $PORT -h /srv'),
+          env: { HERE: (await client.get(`${boxes}/host`)).body.id },
+        }),
+      )
+      const { active } = await get()
+      expect((await act('promote')).body).toMatchObject({
+        code: 'preview_not_ready',
+        detail: 'The preview did not come up in the box. It ended with exit code 5.',
+      })
+      expect(await get()).toMatchObject({ active: { pid: active.pid, alive: true }, preview: { state: 'running' } })
+    })
+
+    test('stops and starts with the box, and ends with the service', async () => {
+      await act('deploy', inFork())
+      await client.post(`${boxes}/host/stop`)
+      await eventually(async () => (await get()).preview.alive === false)
+      await client.post(`${boxes}/host/resume`)
+      await eventually(async () => (await get()).preview.state === 'running')
+      await client.delete(app)
+      await eventually(async () => (await client.get('/v1/storage')).body.deleting === 0)
+    })
+  })
+
   test('bad input is refused, and without a version before nothing is rolled back', async () => {
     await client.delete(app)
     for (const verb of ['deploy', 'promote', 'rollback', 'discard'])
@@ -208,6 +287,7 @@ export function defineDeploysSuite(client: Client): void {
     await client.put(app, { command: script('exec sleep 1000') })
     expect((await act('rollback')).body.code).toBe('nothing_to_roll_back')
     expect((await act('deploy', { isolation: 'magic' })).body.errors[0].pointer).toBe('/isolation')
+    expect((await act('deploy', { snapshot: true })).body.errors[0].pointer).toBe('/snapshot')
     expect((await act('deploy', { env: { BOX_ID: 'x' } })).body.code).toBe('environment_reserved')
     const portless = await act('deploy', {})
     expect(portless.body.preview).toMatchObject({ state: 'running', port: null, health: 'unknown' })

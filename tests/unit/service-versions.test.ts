@@ -26,7 +26,7 @@ function service(name = 'web'): ServiceRecord {
 }
 
 function candidate(): CandidateRecord {
-  return { spec: SPEC, port: null, runs: [], restarts: 0, failures: 0, readyMs: 60_000, failure: null }
+  return { spec: SPEC, fork: null, port: null, runs: [], restarts: 0, failures: 0, readyMs: 60_000, failure: null }
 }
 
 function deployed(record = service(), port = 49_152): ServiceRecord {
