@@ -35,7 +35,7 @@ export interface DeploymentDeps {
   notices: Logger
   /** Stands between the core and each port; a test breaks things there. The identity in the product. */
   decorate<T extends object>(
-    port: 'store' | 'filesystem' | 'network' | 'runtime' | 'files' | 'backupStore' | 'registry',
+    port: 'store' | 'filesystem' | 'network' | 'runtime' | 'files' | 'backupStore' | 'registry' | 'edge',
     driver: T,
   ): T
 }

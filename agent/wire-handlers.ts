@@ -18,22 +18,21 @@ import { BASE_LIMITS } from './core/base-unpack.ts'
 import type { BoxActivity } from './core/box-activity.ts'
 import { createBoxRestore } from './core/box-restore.ts'
 import { createBoxSnapshots } from './core/box-snapshots.ts'
-import { createBoxes } from './core/boxes.ts'
+import { type Boxes, createBoxes } from './core/boxes.ts'
 import { createConsoles } from './core/consoles.ts'
 import type { EventFeed } from './core/event-feed.ts'
 import type { Execs } from './core/execs.ts'
 import type { Jobs } from './core/jobs.ts'
 import { createOperations } from './core/operations.ts'
 import { createBases } from './core/project-bases.ts'
+import { DOMAINS_MAX } from './core/publishing.ts'
 import { createQuotas } from './core/quotas.ts'
 import type { Reconciler } from './core/reconciler.ts'
-import { createDeploys, type DeploysDeps } from './core/service-deploys.ts'
+import { routedBoxes } from './core/routed-boxes.ts'
 import type { Forks } from './core/service-forks.ts'
 import { SERVICES_MAX } from './core/service-put.ts'
 import { RUNS_KEPT } from './core/service-runs.ts'
 import type { ServiceSupervisor } from './core/service-supervisor.ts'
-import type { Traffic } from './core/service-traffic.ts'
-import { createServices, type ServicesDeps } from './core/services.ts'
 import { SNAPSHOTS_MAX } from './core/snapshot-bounds.ts'
 import { createSnapshotDiff } from './core/snapshot-diff.ts'
 import { createStorage } from './core/storage-report.ts'
@@ -44,6 +43,7 @@ import type { Deployment, DeploymentDeps } from './deployment.ts'
 import { FILE_LIMITS } from './drivers/file-transfers.ts'
 import { HELD_LIMITS } from './drivers/holder-protocol.ts'
 import { createLinuxHost } from './drivers/host-linux.ts'
+import type { EdgeParts } from './edge.ts'
 import { createBackupHandlers, createFromBackup } from './handlers/backups.ts'
 import { createBaseHandlers } from './handlers/bases.ts'
 import { createBoxLeaseHandlers } from './handlers/box-lease.ts'
@@ -59,8 +59,6 @@ import { createFileHandlers } from './handlers/files.ts'
 import { createHistoryHandlers } from './handlers/histories.ts'
 import { guardPool } from './handlers/pool-guard.ts'
 import { createQuotaHandlers } from './handlers/quotas.ts'
-import { createServiceDeployHandlers } from './handlers/service-deploys.ts'
-import { createServiceHandlers } from './handlers/services.ts'
 import { createSnapshotDiffHandlers } from './handlers/snapshot-diff.ts'
 import { createSpaceHandlers } from './handlers/space.ts'
 import { createSessionHandlers, createStreamHandlers } from './handlers/streams.ts'
@@ -71,6 +69,7 @@ import { createVolumeSnapshotHandlers } from './handlers/volume-snapshots.ts'
 import { createVolumeHandlers } from './handlers/volumes.ts'
 import type { Drivers } from './host-drivers.ts'
 import type { Store } from './ports/store.ts'
+import { wireServices } from './wire-services.ts'
 
 /** What requests are answered from. */
 export interface HandlerParts extends DeploymentDeps {
@@ -81,7 +80,7 @@ export interface HandlerParts extends DeploymentDeps {
   execs: Execs
   activity: BoxActivity
   supervisor: ServiceSupervisor
-  traffic: Traffic
+  edge: Pick<EdgeParts, 'routes' | 'address'>
   forks: Forks
   jobs: Jobs
   backups: BackupParts
@@ -93,8 +92,8 @@ export interface HandlerParts extends DeploymentDeps {
   health(): Promise<Health>
 }
 
-/** Wires the core and gives a handler for each operation. */
-export function wireHandlers(parts: HandlerParts): { handlers: Handlers; streams: StreamHandlers } {
+/** Wires the core and gives a handler for each operation, and the boxes that they speak of. */
+export function wireHandlers(parts: HandlerParts): { handlers: Handlers; streams: StreamHandlers; boxes: Boxes } {
   const { settings, deployment, drivers, reconciler, execs, tickets, dataUrl, clock, version } = parts
   const { store, tokens } = deployment
   const defaults = {
@@ -103,10 +102,10 @@ export function wireHandlers(parts: HandlerParts): { handlers: Handlers; streams
     gracePeriodSeconds: 10,
     volumeSizeGb: 10,
   }
-  const { filesystem, runtime, files, outputs, backupStore } = drivers
+  const { filesystem, runtime, files, backupStore } = drivers
   const admission = createAdmission({ store, host: createLinuxHost(), limits: settings.limits })
   const shared = { store, filesystem, runtime, reconciler, clock, admission, defaults }
-  const boxes = createBoxes(shared)
+  const boxes = routedBoxes(createBoxes(shared), parts.edge.routes)
   const volumes = createVolumes(shared)
   const attachments = createAttachments({ ...shared, boxes })
   const consoles = createConsoles({ runtime, clock, activity: parts.activity })
@@ -114,7 +113,7 @@ export function wireHandlers(parts: HandlerParts): { handlers: Handlers; streams
   sizes.countAll()
   const underWay = createOperations({ store, reconciler, jobs: parts.jobs, clock })
   const node = settings.runtime === 'kubernetes' ? settings.kubernetes.node : settings.region
-  const replies = createBoxReplies({ operations: underWay, node })
+  const replies = createBoxReplies({ operations: underWay, node, address: parts.edge.address })
   const restoring = { ...shared, ...parts.backups, logger: parts.logger, backupStore, jobs: parts.jobs }
   const restores = { restore: createBackupRestore(restoring), restoreOver: createRestoreOver(restoring) }
   const backing = { ...parts.backups, ...restores, volumes, operations: underWay }
@@ -138,13 +137,13 @@ export function wireHandlers(parts: HandlerParts): { handlers: Handlers; streams
     }),
     ...createSnapshotDiffHandlers(createSnapshotDiff({ ...shared, boxes })),
     ...createExecHandlers({ boxes, execs }),
-    ...wireServices({ ...shared, ...parts, boxes, outputs }),
+    ...wireServices(parts, { boxes, replies, admission }),
     ...createSessionHandlers({ boxes, consoles }),
     ...createFileHandlers({ boxes, store, files, filesystem, tickets, dataUrl }),
     ...createFileReadHandlers({ boxes, store, files, filesystem, tickets, dataUrl }),
     ...createFileRestoreHandlers({ boxes, store, files, filesystem, tickets, dataUrl }),
     ...createTicketHandlers({ boxes, tickets, dataUrl }),
-    ...createVolumeHandlers({ volumes, attachments, node, createFromBackup: createFromBackup(backing) }),
+    ...createVolumeHandlers({ volumes, attachments, replies, createFromBackup: createFromBackup(backing) }),
     ...createBackupHandlers(backing),
     ...createVolumeSnapshotHandlers({
       ...{ ...shared, logger: parts.logger, volumes },
@@ -160,12 +159,7 @@ export function wireHandlers(parts: HandlerParts): { handlers: Handlers; streams
     ...createSpaceHandlers(createStorage(shared)),
     ...{ ...createQuotaHandlers({ quotas: createQuotas({ store, clock }) }), ...createHistoryHandlers(parts) },
   }
-  return { handlers: guardPool(handlers, filesystem), streams: createStreamHandlers({ boxes, execs, consoles }) }
-}
-
-function wireServices(deps: ServicesDeps & DeploysDeps) {
-  const [services, deploys] = [createServices(deps), createDeploys(deps)]
-  return { ...createServiceHandlers({ ...deps, services }), ...createServiceDeployHandlers({ deploys }) }
+  return { handlers: guardPool(handlers, filesystem), streams: createStreamHandlers({ boxes, execs, consoles }), boxes }
 }
 
 function kindsOf({ runtime, filesystem, backupStore }: Drivers, store: Store) {
@@ -201,6 +195,7 @@ function toldLimits({ limits }: AgentSettings): Record<string, number> {
     sessions_per_box: HELD_LIMITS.sessionsPerBox,
     sessions_at_once: HELD_LIMITS.sessions,
     services_per_box: SERVICES_MAX,
+    domains_per_box: DOMAINS_MAX,
     service_log_runs: RUNS_KEPT,
     viewers_per_session: HELD_LIMITS.viewersEach,
     session_kept_bytes: HELD_LIMITS.replayBytes,

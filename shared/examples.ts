@@ -1,5 +1,7 @@
+import { box } from './box-example.ts'
 import { EVENT_EXAMPLES } from './event-examples.ts'
 import { METRICS_EXAMPLES } from './metrics-examples.ts'
+import { PUBLISHING_EXAMPLES } from './publishing-examples.ts'
 import type { OperationId } from './routes.ts'
 import { SERVICE_EXAMPLES } from './service-examples.ts'
 import { VOLUME_SNAPSHOT_EXAMPLES } from './volume-snapshot-examples.ts'
@@ -10,28 +12,6 @@ export interface Example {
   response?: unknown
 }
 
-const box = {
-  id: 'box_01jd3m8w2k7v5x9q4n6p0r1s2t',
-  name: 'web',
-  project: 'demo',
-  status: 'running',
-  state: { reason: 'ready', message: null, since: '2026-11-20T08:15:30.160Z' },
-  created_at: '2026-11-20T08:15:30.123Z',
-  updated_at: '2026-11-20T08:15:30.160Z',
-  base: 'debian',
-  fork_of: null,
-  node: 'local',
-  config: { cpus: 1, ram_mb: 512, region: 'local', storage_gb: 10 },
-  data_mounts: [],
-  environment: { LANG: 'C.UTF-8' },
-  port: null,
-  published_domains: [],
-  tags: { team: 'search' },
-  termination_grace_period_seconds: 10,
-  url: null,
-  url_settings: { auth: 'token', wake: false, idle_stop_seconds: null },
-  lease_until: null as string | null,
-}
 const mounted = { ...box, data_mounts: [{ name: 'db', path: '/var/lib/db', read_only: false }] }
 const stoppedBox = {
   ...box,
@@ -378,6 +358,7 @@ export const EXAMPLES: Record<OperationId, Example> = {
   },
   ...VOLUME_SNAPSHOT_EXAMPLES,
   ...SERVICE_EXAMPLES,
+  ...PUBLISHING_EXAMPLES,
   ...METRICS_EXAMPLES,
   ...EVENT_EXAMPLES,
   attachVolume: { body: { box: 'web', path: '/var/lib/db' }, response: mounted },

@@ -7,6 +7,7 @@ import { eventOperations } from './routes/events.ts'
 import { execOperations } from './routes/exec.ts'
 import { fileOperations } from './routes/files.ts'
 import { metricsOperations } from './routes/metrics.ts'
+import { publishingOperations } from './routes/publishing.ts'
 import { serviceOperations } from './routes/services.ts'
 import { snapshotDiffOperations } from './routes/snapshot-diff.ts'
 import { spaceOperations } from './routes/space.ts'
@@ -23,6 +24,7 @@ export const operations = {
   ...snapshotDiffOperations,
   ...execOperations,
   ...serviceOperations,
+  ...publishingOperations,
   ...metricsOperations,
   ...eventOperations,
   ...streamOperations,

@@ -10,7 +10,8 @@ const spec = {
   stop_signal: 'SIGTERM',
   grace_seconds: 10,
 }
-const service = {
+/** A service as the OpenAPI document shows one. */
+export const service = {
   name: 'web',
   box: 'web',
   project: 'demo',
@@ -29,7 +30,7 @@ const service = {
   },
   preview: null,
   previous: null,
-  active_url: null,
+  active_url: 'http://web--web--demo.localhost:8081/',
   preview_url: null,
   published_domains: [],
   generation: 1,

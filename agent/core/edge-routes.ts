@@ -23,8 +23,11 @@ export interface HostTarget {
 
 /** Keeps what the edge serves in step with the records of boxes and services. */
 export interface EdgeRoutes {
-  /** What all records say now; call once, before the others. */
-  recover(): Promise<EdgeRoute[]>
+  /**
+   * Gives `tell` what all records say now; what changes until that has resolved is told afterwards. Call once: before, nothing
+   * is served, and nothing waited for.
+   */
+  open(tell: (routes: readonly EdgeRoute[]) => Promise<void>): Promise<void>
   /** The box, or a service of it, has changed. */
   wake(boxId: string): void
   /** Resolves once the edge serves what the records of the box say now. */
@@ -98,19 +101,24 @@ export function createEdgeRoutes(deps: EdgeRoutesDeps): EdgeRoutes {
     const set = [...now.served.values()].filter((route) => !isDeepStrictEqual(before.served.get(route.host), route))
     const resting = [...now.entries.keys()].filter((host) => !now.served.has(host))
     const remove = [...lost, ...resting].filter((host) => before.served.has(host))
-    const isGaining = [...now.entries.keys()].some(
-      (host) => !before.entries.has(host) && !isOwnHost(host, deps.address),
-    )
-    if (isGaining) await deps.onGain()
+    if (gains(before, now, deps.address)) await deps.onGain()
     if (set.length + remove.length > 0) await edge.change({ set, remove })
   }
-  const settle = (boxId: string): Promise<void> => turns.run(boxId, () => sync(boxId))
+  let isOpen = false
+  const late = new Set<string>()
+  const settle = async (boxId: string): Promise<void> => {
+    if (isOpen) await turns.run(boxId, () => sync(boxId))
+    else late.add(boxId)
+  }
   return {
     settle,
-    recover: async () => {
+    open: async (tell) => {
       const routes: EdgeRoute[] = []
       for (const { id } of await store.boxes.all()) routes.push(...(await read(id)).now.served.values())
-      return routes
+      await tell(routes)
+      isOpen = true
+      await Promise.all([...late].map(settle))
+      late.clear()
     },
     wake,
     hold: holds.add,
@@ -144,6 +152,11 @@ function createHolds(onFree: (boxId: string) => void): { has(boxId: string): boo
       }
     },
   }
+}
+
+/** Whether there is a domain that another box may have had. */
+function gains(before: KnownBox, now: KnownBox, address: EdgeAddress): boolean {
+  return [...now.entries.keys()].some((host) => !before.entries.has(host) && !isOwnHost(host, address))
 }
 
 /** The hosts of a box and of its services. */

@@ -3,6 +3,7 @@ import type { BoxStatus } from '../../shared/schemas/boxes.ts'
 import type { Health, HealthFault } from '../../shared/schemas/system.ts'
 import type { ClusterFacts, ClusterReport } from '../ports/cluster-facts.ts'
 import type { CowFilesystem, PoolCapacity } from '../ports/cow-filesystem.ts'
+import type { Edge } from '../ports/edge.ts'
 import type { HostFacts } from '../ports/host-facts.ts'
 import type { HostNetwork } from '../ports/network.ts'
 import type { Store } from '../ports/store.ts'
@@ -13,6 +14,7 @@ export interface HealthDeps {
   store: Store
   filesystem: CowFilesystem
   network: HostNetwork
+  edge: Pick<Edge, 'problems'>
   cluster: ClusterFacts
   reconciler: Reconciler
   host: HostFacts
@@ -34,7 +36,8 @@ export async function reportHealth(deps: HealthDeps): Promise<Health> {
   const network = await measure('network_unreadable', () => deps.network.problems())
   const cluster = await measure('cluster_unreadable', () => deps.cluster.report())
   faults.push(...(cluster?.problems ?? []).map((problem) => ({ ...problem })))
-  faults.push(...(network ?? []).map((problem) => ({ ...problem })))
+  const edge = await measure('edge_unreadable', () => deps.edge.problems())
+  faults.push(...[...(network ?? []), ...(edge ?? [])].map((problem) => ({ ...problem })))
   faults.push(...(condition ? poolFaults(condition) : []))
   faults.push(...storageFaults(pool, disk), ...graveFaults(deps.reconciler), ...unknownFaults(counts?.unknown ?? 0))
   if (deps.isDraining()) {

@@ -8,6 +8,7 @@ import { endText, isRestarted } from './service-plan.ts'
 import { viewSpec } from './service-spec.ts'
 import type { ServiceSight } from './service-supervisor.ts'
 import { targetsOf } from './service-targets.ts'
+import { type EdgeAddress, hostOfPreview, hostOfService, urlOf } from './urls.ts'
 
 interface State {
   state: ServiceView['state']
@@ -47,10 +48,11 @@ export function previewStateOf(
   return isBoxRunning ? { state: 'starting', message: null } : { state: 'stopped', message: 'It starts with its box.' }
 }
 
-/** What whoever asks may see: environments, and what services wrote. */
+/** What whoever asks may see: environments, and what services wrote; and where URLs are. */
 export interface ServiceSeen {
   environment: boolean
   output: boolean
+  address: EdgeAddress
 }
 
 /** The Service of the API. */
@@ -71,9 +73,9 @@ export function viewService(box: BoxRecord, sight: ServiceSight, seen: ServiceSe
     active: active && { ...viewInstance(active, liveOf(active), seen), port: targets.active?.port ?? null },
     preview: preview && { ...preview, port: targets.preview?.port ?? null },
     previous: previous && viewInstance(previous, liveOf(previous), seen),
-    active_url: null,
-    preview_url: null,
-    published_domains: [],
+    active_url: targets.active && urlOf(hostOfService(box, record.name, seen.address), seen.address),
+    preview_url: targets.preview && urlOf(hostOfPreview(box, record.name, seen.address), seen.address),
+    published_domains: record.domains,
     generation: record.generation,
     history: record.history.map(({ at, ...change }) => ({ at: timestamp(at), ...change })),
     tags: record.tags,

@@ -1,4 +1,4 @@
-import { viewBox } from '../core/box-view.ts'
+import { type BoxShown, viewBox } from '../core/box-view.ts'
 import type { Mutated, Mutation } from '../core/boxes.ts'
 import type { Caller } from '../core/caller.ts'
 import type { Operations } from '../core/operations.ts'
@@ -8,6 +8,8 @@ import type { Reply } from './call.ts'
 /** Boxes as they are answered. */
 export interface BoxReplies {
   view(record: BoxRecord, caller: Caller): ReturnType<typeof viewBox>
+  /** A box after a mutation whose effect is there. */
+  done(caller: Caller, record: BoxRecord): Reply
   /** A box after a mutation; while the effect is not there yet, with the operation to wait on. */
   reply(caller: Caller, mutated: Mutated, unsettled: Unsettled): Promise<Reply>
 }
@@ -18,20 +20,27 @@ export interface Unsettled {
   status: number
 }
 
-/** `node` is the name of this host. */
-export function createBoxReplies({ operations, node }: { operations: Operations; node: string }): BoxReplies {
+export interface BoxRepliesDeps extends Pick<BoxShown, 'node' | 'address'> {
+  operations: Operations
+}
+
+/** Boxes as this deployment tells of them. */
+export function createBoxReplies({ operations, node, address }: BoxRepliesDeps): BoxReplies {
   const view: BoxReplies['view'] = (record, caller) =>
-    viewBox(record, { node, withEnvironment: caller.permissions.includes('write') })
+    viewBox(record, { node, address, withEnvironment: caller.permissions.includes('write') })
+  const done: BoxReplies['done'] = (caller, record) => {
+    const body = view(record, caller)
+    return { body, version: record.version, replayBody: { ...body, environment: {} } }
+  }
   return {
     view,
+    done,
     reply: async (caller, { record, isSettled }, unsettled) => {
-      const body = view(record, caller)
-      const done = { body, version: record.version, replayBody: { ...body, environment: {} } }
-      if (isSettled) return done
+      if (isSettled) return done(caller, record)
       // What was asked is durable already: an operation that cannot be recorded does not undo it.
       const operation = await operations.begin(unsettled.kind, record).catch(() => null)
       const headers = operation === null ? {} : { 'operation-location': operation }
-      return { ...done, status: unsettled.status, headers }
+      return { ...done(caller, record), status: unsettled.status, headers }
     },
   }
 }

@@ -3,14 +3,20 @@ import type { Deploys } from '../core/service-deploys.ts'
 import { previewStateOf } from '../core/service-view.ts'
 import type { ServiceHow, ServiceState } from '../core/services.ts'
 import type { Handlers, Reply } from './call.ts'
-import { replyWithService } from './service-replies.ts'
+import type { ServiceReplies } from './service-replies.ts'
 
 type DeployHandlers = Pick<Handlers, 'deployService' | 'promoteService' | 'rollbackService' | 'discardService'>
 
 /** New versions of services over HTTP. */
-export function createServiceDeployHandlers({ deploys }: { deploys: Deploys }): DeployHandlers {
+export function createServiceDeployHandlers({
+  deploys,
+  serviceReplies,
+}: {
+  deploys: Deploys
+  serviceReplies: ServiceReplies
+}): DeployHandlers {
   const acted = (caller: Caller, state: ServiceState, isUnderWay: boolean): Reply => ({
-    ...replyWithService(caller, state),
+    ...serviceReplies.reply(caller, state),
     ...(isUnderWay ? { status: 202 } : {}),
   })
   return {

@@ -1,10 +1,10 @@
 import type { Caller } from '../core/caller.ts'
 import { encodeOutput } from '../core/exec-text.ts'
 import { readLogs, type ServiceLogsDeps } from '../core/service-logs.ts'
-import { stateOf, viewService } from '../core/service-view.ts'
+import { stateOf } from '../core/service-view.ts'
 import type { ServiceState, Services } from '../core/services.ts'
 import type { Handlers, Reply } from './call.ts'
-import { replyWithService, seenBy } from './service-replies.ts'
+import type { ServiceReplies } from './service-replies.ts'
 
 type ServiceHandlers = Pick<
   Handlers,
@@ -12,26 +12,29 @@ type ServiceHandlers = Pick<
 >
 
 /** Services over HTTP. */
-export function createServiceHandlers(deps: ServiceLogsDeps & { services: Services }): ServiceHandlers {
+export function createServiceHandlers(
+  deps: ServiceLogsDeps & { services: Services; serviceReplies: ServiceReplies },
+): ServiceHandlers {
   const { services } = deps
+  const { view, reply } = deps.serviceReplies
   const acted = (caller: Caller, state: ServiceState): Reply => {
     const isUnderWay = ['starting', 'stopping'].includes(stateOf(state.sight).state)
-    return { ...replyWithService(caller, state), ...(isUnderWay ? { status: 202 } : {}) }
+    return { ...reply(caller, state), ...(isUnderWay ? { status: 202 } : {}) }
   }
   return {
     listServices: async ({ params, query, caller }) => {
       const { box, sights, next } = await services.list(params, query)
-      const views = sights.map((sight) => viewService(box, sight, seenBy(caller)))
+      const views = sights.map((sight) => view(caller, box, sight))
       return { body: { services: views, has_more: next !== null, next_continuation_token: next } }
     },
     putService: async ({ params, query, body, caller, ifMatch }) => {
       const how = { waitMs: query.wait_seconds * 1000, ifMatch }
       const { isNew, ...state } = await services.put(caller, params, { body, how })
-      if (!isNew) return replyWithService(caller, state)
+      if (!isNew) return reply(caller, state)
       const location = `/v1/projects/${params.project}/boxes/${params.name}/services/${params.service}`
-      return { ...replyWithService(caller, state), status: 201, headers: { location } }
+      return { ...reply(caller, state), status: 201, headers: { location } }
     },
-    getService: async ({ params, caller }) => replyWithService(caller, await services.get(params)),
+    getService: async ({ params, caller }) => reply(caller, await services.get(params)),
     deleteService: async ({ params, ifMatch }) => {
       await services.remove(params, ifMatch)
       return { body: null }

@@ -1,10 +1,8 @@
 import type { Attachments } from '../core/attachments.ts'
-import { viewBox } from '../core/box-view.ts'
-import type { Caller } from '../core/caller.ts'
 import { checkReadOnly } from '../core/read-only-fields.ts'
 import { viewVolume } from '../core/volume-view.ts'
 import type { VolumeState, Volumes } from '../core/volumes.ts'
-import type { BoxRecord } from '../ports/store.ts'
+import type { BoxReplies } from './box-replies.ts'
 import type { Call, Handlers, Reply } from './call.ts'
 
 type VolumeHandlers = Pick<
@@ -12,19 +10,15 @@ type VolumeHandlers = Pick<
   'createVolume' | 'listVolumes' | 'getVolume' | 'updateVolume' | 'deleteVolume' | 'attachVolume' | 'detachVolume'
 >
 
-/** Data volumes over HTTP; `node` is the name of this host. */
+/** Data volumes over HTTP. */
 export function createVolumeHandlers(deps: {
   volumes: Volumes
   attachments: Attachments
-  node: string
+  replies: BoxReplies
   createFromBackup(call: Call<'createVolume'>, backup: string): Promise<Reply>
 }): VolumeHandlers {
-  const { volumes, attachments, node } = deps
+  const { volumes, attachments, replies } = deps
   const reply = (state: VolumeState): Reply => ({ body: viewVolume(state), version: state.record.version })
-  const replyBox = (record: BoxRecord, caller: Caller): Reply => {
-    const body = viewBox(record, { node, withEnvironment: caller.permissions.includes('write') })
-    return { body, version: record.version, replayBody: { ...body, environment: {} } }
-  }
   return {
     createVolume: async (call) => {
       const { params, body, caller, ifMatch, idempotencyKey } = call
@@ -48,11 +42,11 @@ export function createVolumeHandlers(deps: {
     },
     attachVolume: async ({ params, query, body, caller, ifMatch }) => {
       const how = { waitMs: query.wait_seconds * 1000, ifMatch }
-      return replyBox(await attachments.attach(params, body, how), caller)
+      return replies.done(caller, await attachments.attach(params, body, how))
     },
     detachVolume: async ({ params, query, body, caller, ifMatch }) => {
       const how = { waitMs: query.wait_seconds * 1000, ifMatch }
-      return replyBox(await attachments.detach(params, body.box, how), caller)
+      return replies.done(caller, await attachments.detach(params, body.box, how))
     },
   }
 }

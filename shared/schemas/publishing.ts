@@ -39,4 +39,14 @@ export const publishBodySchema = z
   })
   .meta({ id: 'Publish' })
 
+/** `POST B/services/{service}/publish`. */
+export const publishServiceBodySchema = z
+  .strictObject({ domains: domains.min(1).meta({ description: 'Added to those that the service has.' }) })
+  .meta({ id: 'PublishService' })
+
+/** `POST B/unpublish`, and of a service. */
+export const unpublishBodySchema = z
+  .strictObject({ domains: domains.optional().meta({ description: 'All if left out.' }) })
+  .meta({ id: 'Unpublish' })
+
 export type PublishBody = z.infer<typeof publishBodySchema>

@@ -175,12 +175,9 @@ export const deployServiceBodySchema = z
       .enum(['process', 'fork'])
       .default('process')
       .meta({ description: '`fork`: in a copy of the box, with its data volumes read-only.' }),
-    snapshot: z
-      .boolean()
-      .default(false)
-      .meta({
-        description: 'In a fork: with copies of the data volumes, which can be written to and are thrown away.',
-      }),
+    snapshot: z.boolean().default(false).meta({
+      description: 'In a fork: with copies of the data volumes, which can be written to and are thrown away.',
+    }),
     ready_seconds: z
       .int()
       .min(1)

@@ -18,6 +18,7 @@ import { benchSecondUp } from './second-up.ts'
 import { benchSnapshots } from './snapshots.ts'
 import { benchStreams } from './streams.ts'
 import { benchUpdate } from './update.ts'
+import { benchUrls } from './urls.ts'
 
 /** `npm run bench [section…]`: every figure that is promised, beside its target, and beside docker where it is installed. */
 const SECTIONS = {
@@ -34,6 +35,7 @@ const SECTIONS = {
   streams: benchStreams,
   files: benchFiles,
   backups: benchBackups,
+  urls: benchUrls,
 }
 
 async function main(names: readonly string[]): Promise<void> {
@@ -51,7 +53,8 @@ async function main(names: readonly string[]): Promise<void> {
       BOXYARD_RATE_LIMIT: '1000000',
       BOXYARD_RATE_BURST: '1000000',
       BOXYARD_SPARE_SLOTS: '8',
-      BOXYARD_POOL_GB: wants('fork') || wants('files') || wants('snapshots') || wants('backups') ? '8' : '4',
+      BOXYARD_POOL_GB:
+        wants('fork') || wants('files') || wants('snapshots') || wants('backups') || wants('urls') ? '8' : '4',
       BOXYARD_BASES: wants('files') ? 'debian' : '',
     },
   })

@@ -29,7 +29,7 @@ export function defineBoxesSuite(client: Client): void {
         published_domains: [],
         tags: { team: 'search' },
         termination_grace_period_seconds: 10,
-        url: null,
+        url: expect.stringMatching(/^http:\/\/web--life\.localhost:\d+\/$/),
         url_settings: { auth: 'token', wake: false, idle_stop_seconds: null },
         lease_until: null,
       })

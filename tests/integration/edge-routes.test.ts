@@ -26,7 +26,7 @@ let gained: string[][]
 /** Addresses of boxes that run. */
 let addresses: Map<string, string>
 
-beforeEach(() => {
+beforeEach(async () => {
   directory = mkdtempSync(join(tmpdir(), 'boxyard-routes-'))
   store = openSqliteStore(join(directory, 'boxyard.db'))
   served = new Map()
@@ -44,6 +44,7 @@ beforeEach(() => {
   gained = []
   const onGain = async () => void gained.push([...served.keys()])
   routes = createEdgeRoutes({ store, network, edge, address, onGain, logger: silentLogger })
+  await routes.open(async () => undefined)
   const boxes = {
     get: async ({ project, name }: { project: string; name: string }) => {
       const record = await store.boxes.get(project, name)
@@ -200,6 +201,28 @@ test('what is wrong to publish is refused, and changes nothing', async () => {
   expect(hosts()).toEqual(['web--demo.localhost'])
 })
 
+test('what changes while the edge is opened is told afterwards', async () => {
+  const record = boxRecord({ id: newId('box', Date.now()), name: 'web' })
+  await store.boxes.insert({ ...record, observed: { ...record.observed, status: 'running' } })
+  const told: string[][] = []
+  const edge = {
+    change: async ({ set = [] }: { set?: readonly EdgeRoute[] }) => void told.push(set.map(({ host }) => host)),
+    drain: async () => undefined,
+  }
+  const network = { addressOf: async (boxId: string) => addresses.get(boxId) ?? null }
+  const onGain = async (): Promise<void> => undefined
+  const next = createEdgeRoutes({ store, network, edge, address, onGain, logger: silentLogger })
+  await next.settle(record.id)
+  expect(told).toEqual([])
+  await next.open(async (all) => {
+    told.push(all.map(({ host }) => host))
+    addresses.set(record.id, '10.0.0.9')
+    await next.settle(record.id)
+    expect(told).toEqual([[]])
+  })
+  expect(told).toEqual([[], ['web--demo.localhost']])
+})
+
 test('a start finds all that the records say', async () => {
   await running('web', { urlSettings: { auth: 'public', wake: false, idle_stop_seconds: null } })
   await publishing.publish(ref('web'), { domains: ['shop.example.org'] }, null)
@@ -208,6 +231,8 @@ test('a start finds all that the records say', async () => {
   const edge = { change: async () => undefined, drain: async () => undefined }
   const onGain = () => Promise.resolve()
   const next = createEdgeRoutes({ store, network, edge, address, onGain, logger: silentLogger })
-  expect((await next.recover()).map(({ host }) => host).toSorted()).toEqual(hosts())
+  let told: string[] = []
+  await next.open(async (all) => void (told = all.map(({ host }) => host).toSorted()))
+  expect(told).toEqual(hosts())
   expect(await next.lookup('resting--demo.localhost')).toMatchObject({ route: null })
 })

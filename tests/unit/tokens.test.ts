@@ -39,6 +39,7 @@ describe('a token', () => {
     expect(token.startsWith(TOKEN_PREFIX)).toBe(true)
     await expect(verifierOf()(token)).resolves.toEqual(CLAIMS)
     expect(tokenKeyId(token)).toBe(KEYS.keys[0]?.kid)
+    expect(token.startsWith(TOKEN_PREFIX)).toBe(true)
   })
 
   test('without expiry and for all projects never expires', async () => {

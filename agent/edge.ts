@@ -1,0 +1,74 @@
+import type { HttpHandler } from '../shared/messages.ts'
+import { TOKEN_PREFIX } from '../shared/tokens.ts'
+import { createEdgeFront, type EdgeFront, type EdgeFrontDeps } from './core/edge-front.ts'
+import { createEdgeGrants } from './core/edge-grants.ts'
+import { createEdgeRoutes, type EdgeRoutes } from './core/edge-routes.ts'
+import { type EdgeAddress, signInHost } from './core/urls.ts'
+import type { Deployment, DeploymentDeps } from './deployment.ts'
+import { createHaproxyEdge } from './drivers/edge-haproxy.ts'
+import { netProber } from './drivers/prober-net.ts'
+import type { EdgeSettings } from './edge-settings.ts'
+import type { Edge, EdgeGate } from './ports/edge.ts'
+import type { HostNetwork } from './ports/network.ts'
+
+/** The edge, open: it serves what the records say. */
+export interface EdgeParts {
+  edge: Edge
+  routes: EdgeRoutes
+  address: EdgeAddress
+  /** From now on there is somebody to decide what it cannot; whoever asked before has waited. */
+  decideBy(deps: Pick<EdgeFrontDeps, 'boxes' | 'activity' | 'verifyToken'>): void
+}
+
+/**
+ * Opens the edge with the boxes that run now, before any of them is started or ended: no address is served for another box than
+ * has it.
+ */
+export async function openEdge(
+  { settings, closers, clock, logger, decorate }: DeploymentDeps,
+  { store, tokens, runDir }: Deployment,
+  network: Pick<HostNetwork, 'addressOf'>,
+): Promise<EdgeParts> {
+  const front = Promise.withResolvers<EdgeFront>()
+  const gate: EdgeGate = { decide: async (request) => (await front.promise).gate.decide(request) }
+  const pages: HttpHandler = async (request) => (await front.promise).handle(request)
+  const { host, port, certificates } = settings.edge
+  const address = addressOf(settings.edge, () => edge.port)
+  const edge = decorate(
+    'edge',
+    createHaproxyEdge({
+      ...{ runDir, host, port, certificates, scheme: address.scheme, signInHost: signInHost(address) },
+      ...{ tokenPrefixes: [TOKEN_PREFIX], pages, logger, clock },
+    }),
+  )
+  const grants = createEdgeGrants({ grants: store.edgeGrants, edge, clock })
+  const onGain = (): Promise<void> => grants.endOver()
+  const routes = createEdgeRoutes({ store, network, edge, address, onGain, logger })
+  await routes.open(async (all) => edge.open({ routes: all, grants: await grants.live(), gate }))
+  closers.add('edge', () => edge.close({ release: false }))
+  return {
+    edge,
+    routes,
+    address,
+    decideBy: ({ boxes, activity, verifyToken }) =>
+      front.resolve(
+        createEdgeFront({
+          ...{ grants, hosts: routes, address, boxes, activity, tokens, verifyToken },
+          ...{ prober: netProber, clock, logger },
+        }),
+      ),
+  }
+}
+
+function addressOf({ domain, seenAs, certificates }: EdgeSettings, listening: () => number): EdgeAddress {
+  const scheme = seenAs?.scheme ?? (certificates === null ? 'http' : 'https')
+  const usual = scheme === 'https' ? 443 : 80
+  return {
+    domain,
+    scheme,
+    get port() {
+      const port = seenAs === null ? listening() : seenAs.port
+      return port === usual ? null : port
+    },
+  }
+}

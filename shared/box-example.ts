@@ -1,0 +1,23 @@
+/** A box as the OpenAPI document shows one. */
+export const box = {
+  id: 'box_01jd3m8w2k7v5x9q4n6p0r1s2t',
+  name: 'web',
+  project: 'demo',
+  status: 'running',
+  state: { reason: 'ready', message: null, since: '2026-11-20T08:15:30.160Z' },
+  created_at: '2026-11-20T08:15:30.123Z',
+  updated_at: '2026-11-20T08:15:30.160Z',
+  base: 'debian',
+  fork_of: null,
+  node: 'local',
+  config: { cpus: 1, ram_mb: 512, region: 'local', storage_gb: 10 },
+  data_mounts: [],
+  environment: { LANG: 'C.UTF-8' },
+  port: null,
+  published_domains: [],
+  tags: { team: 'search' },
+  termination_grace_period_seconds: 10,
+  url: 'http://web--demo.localhost:8081/',
+  url_settings: { auth: 'token', wake: false, idle_stop_seconds: null },
+  lease_until: null as string | null,
+}

@@ -1,0 +1,55 @@
+import { define } from '../operation.ts'
+import { boxParams, boxSchema } from '../schemas/boxes.ts'
+import { publishBodySchema, publishServiceBodySchema, unpublishBodySchema } from '../schemas/publishing.ts'
+import { serviceParams, serviceSchema } from '../schemas/services.ts'
+
+const BOX = '/v1/projects/{project}/boxes/{name}'
+const SERVICE = `${BOX}/services/{service}`
+
+/** Domains of boxes and services. */
+export const publishingOperations = {
+  publishBox: define({
+    id: 'publishBox',
+    method: 'POST',
+    path: `${BOX}/publish`,
+    summary: 'Give a box domains; set its port and who may pass',
+    permission: 'write',
+    params: boxParams,
+    body: publishBodySchema,
+    response: boxSchema,
+    errors: ['box_not_found', 'domain_taken', 'quota_exceeded'],
+  }),
+  unpublishBox: define({
+    id: 'unpublishBox',
+    method: 'POST',
+    path: `${BOX}/unpublish`,
+    summary: 'Take domains from a box; its own URL stays',
+    permission: 'write',
+    params: boxParams,
+    body: unpublishBodySchema,
+    response: boxSchema,
+    errors: ['box_not_found'],
+  }),
+  publishService: define({
+    id: 'publishService',
+    method: 'POST',
+    path: `${SERVICE}/publish`,
+    summary: 'Give a service domains, at which what is active of it answers',
+    permission: 'write',
+    params: serviceParams,
+    body: publishServiceBodySchema,
+    response: serviceSchema,
+    errors: ['box_not_found', 'service_not_found', 'domain_taken', 'quota_exceeded'],
+  }),
+  unpublishService: define({
+    id: 'unpublishService',
+    method: 'POST',
+    path: `${SERVICE}/unpublish`,
+    summary: 'Take domains from a service; its own URL stays',
+    permission: 'write',
+    params: serviceParams,
+    body: unpublishBodySchema,
+    response: serviceSchema,
+    errors: ['box_not_found', 'service_not_found'],
+  }),
+} as const

@@ -1,0 +1,48 @@
+import { Pool } from 'undici'
+
+/** Requests at an even rate over kept connections, until it is stopped. */
+export interface SteadyLoad {
+  /** What was asked and what failed, with what each failure was; resolves once all have been answered. */
+  stop(): Promise<{ sent: number; failures: string[]; bodies: ReadonlyMap<string, number> }>
+}
+
+/** Asks for `url` at the edge of this host `perSecond` times a second; all but 200 is a failure. */
+export function startSteadyLoad(url: string, { perSecond, token }: { perSecond: number; token?: string }): SteadyLoad {
+  const { host, port, pathname } = new URL(url)
+  const pool = new Pool(`http://127.0.0.1:${port}`, { connections: CONNECTIONS, headersTimeout: TIMEOUT_MS })
+  const headers = { host, ...(token === undefined ? {} : { authorization: `Bearer ${token}` }) }
+  const bodies = new Map<string, number>()
+  const failures: string[] = []
+  const open = new Set<Promise<void>>()
+  const startedAt = performance.now()
+  let sent = 0
+  const ask = async (): Promise<void> => {
+    try {
+      const { statusCode, body } = await pool.request({ path: pathname, method: 'GET', headers })
+      const text = await body.text()
+      if (statusCode !== 200) failures.push(`${statusCode} ${text}`)
+      else bodies.set(text, (bodies.get(text) ?? 0) + 1)
+    } catch (error) {
+      failures.push(String(error))
+    }
+  }
+  const timer = setInterval(() => {
+    const due = Math.floor(((performance.now() - startedAt) / 1000) * perSecond)
+    for (; sent < due; sent++) {
+      const asking = ask().finally(() => open.delete(asking))
+      open.add(asking)
+    }
+  }, TICK_MS)
+  return {
+    stop: async () => {
+      clearInterval(timer)
+      await Promise.all(open)
+      await pool.close()
+      return { sent, failures, bodies }
+    },
+  }
+}
+
+const CONNECTIONS = 16
+const TICK_MS = 5
+const TIMEOUT_MS = 30_000

@@ -1,0 +1,43 @@
+import { type IncomingHttpHeaders, request } from 'node:http'
+
+/** What a URL of a box answered. */
+export interface UrlAnswer {
+  status: number
+  headers: IncomingHttpHeaders
+  text: string
+}
+
+export interface UrlRequest {
+  method?: string
+  headers?: Record<string, string>
+  /** Sent as a bearer token. */
+  token?: string
+  body?: string
+}
+
+/** Asks for a URL at the edge of this host, whatever host it names. Rejects if the connection fails. */
+export function askUrl(
+  url: string,
+  { method = 'GET', headers = {}, token, body }: UrlRequest = {},
+): Promise<UrlAnswer> {
+  const { host, port, pathname, search } = new URL(url)
+  const bearer = token === undefined ? {} : { authorization: `Bearer ${token}` }
+  return new Promise((resolve, reject) => {
+    const outgoing = request({
+      ...{ host: '127.0.0.1', port, method, path: `${pathname}${search}`, agent: false, timeout: 60_000 },
+      headers: { host, ...bearer, ...headers },
+    })
+    outgoing.once('error', reject)
+    outgoing.once('timeout', () => outgoing.destroy(new Error(`No answer from ${url} in 60 s`)))
+    outgoing.once('response', (incoming) => {
+      const pieces: Buffer[] = []
+      incoming.on('data', (piece: Buffer) => pieces.push(piece))
+      incoming.once('error', reject)
+      incoming.once('end', () => {
+        const text = Buffer.concat(pieces).toString()
+        resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, text })
+      })
+    })
+    outgoing.end(body)
+  })
+}
