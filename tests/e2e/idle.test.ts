@@ -2,6 +2,7 @@ import { describe, expect, test } from '@jest/globals'
 import { eventually } from '../helpers/eventually.ts'
 import { useOwnService } from '../helpers/own-service.ts'
 import { openTerminal } from '../helpers/terminal.ts'
+import { askUrl } from '../helpers/url-client.ts'
 import { createIdleBox, defineIdleSuite } from './idle-suite.ts'
 
 const { client, service } = useOwnService()
@@ -23,6 +24,24 @@ describe('through the standalone front', () => {
     await eventually(async () => (await statusOf('watched')) === 'stopped')
   })
 
+  test('a request that is open keeps a box awake, and one for a box that sleeps wakes it', async () => {
+    const box = `${boxes}/visited`
+    await client.post(boxes, { name: 'visited' })
+    const web = { command: ['/bin/sh', '-c', SLOW_SERVER], port: 8080, readiness: { tcp: true } }
+    expect((await client.put(`${box}/services/web`, web)).body.state).toBe('running')
+    const { url } = (await client.put(box, { url_settings: { auth: 'public', wake: true } })).body
+    const answer = askUrl(`${url}cgi-bin/slow`)
+    await createIdleBox(client, 'visited')
+    await client.post(`${boxes}/other/resume`)
+    await eventually(async () => (await statusOf('other')) === 'stopped')
+    expect(await statusOf('visited')).toBe('running')
+    await client.shell('idle', 'visited', 'touch /tmp/end')
+    expect(await answer).toMatchObject({ status: 200, text: 'slow\n' })
+    await eventually(async () => (await statusOf('visited')) === 'stopped')
+    expect(await askUrl(url)).toMatchObject({ status: 200, text: 'quick\n' })
+    await eventually(async () => (await statusOf('visited')) === 'stopped')
+  })
+
   test('a lease, and a command that goes on, keep boxes awake over a crash of the agent', async () => {
     for (const name of ['leased-on', 'held-on']) await client.post(boxes, { name })
     await client.post(`${boxes}/leased-on/lease`, { seconds: 600 })
@@ -35,3 +54,15 @@ describe('through the standalone front', () => {
     expect([await statusOf('leased-on'), await statusOf('held-on')]).toEqual(['running', 'running'])
   })
 })
+
+// Answers /cgi-bin/slow once it is told to.
+const SLOW_SERVER = `mkdir -p /srv/cgi-bin
+echo quick > /srv/index.html
+cat > /srv/cgi-bin/slow <<'END'
+#!/bin/sh
+until [ -e /tmp/end ]; do sleep 0.1; done
+printf 'Content-Type: text/plain\\r\\n\\r\\n'
+echo slow
+END
+chmod +x /srv/cgi-bin/slow
+exec httpd -f -p 8080 -h /srv`
