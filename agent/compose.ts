@@ -121,7 +121,7 @@ async function serveAll(parts: Parts): Promise<{ channel: Server; stopServing(la
   const reception = createReception(parts, trail)
   const { tickets } = reception
   const dataUrl = settings.data.url ?? originOf(data, at.data)
-  const feed = createEventFeed({ store, clock })
+  const feed = createEventFeed({ store, clock, checkAlive: (id) => deployment.tokens.checkAlive(id) })
   const { handlers, streams, boxes } = wireHandlers({ ...parts, feed, trail, tickets, dataUrl })
   parts.edge.decideBy({ boxes, activity: parts.activity, verifyToken: reception.verifyToken })
   parts.meter.reading('gauge', STREAMS_OPEN, () => [{ labels: {}, value: webSockets.open() }])

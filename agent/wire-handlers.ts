@@ -20,7 +20,7 @@ import { createBoxRestore } from './core/box-restore.ts'
 import { createBoxSnapshots } from './core/box-snapshots.ts'
 import { type Boxes, createBoxes } from './core/boxes.ts'
 import { createConsoles } from './core/consoles.ts'
-import type { EventFeed } from './core/event-feed.ts'
+import { EVENT_STREAMS_AT_ONCE, type EventFeed } from './core/event-feed.ts'
 import type { Execs } from './core/execs.ts'
 import type { Jobs } from './core/jobs.ts'
 import { createOperations } from './core/operations.ts'
@@ -214,6 +214,7 @@ function toldLimits({ limits }: AgentSettings): Record<string, number> {
     backup_increments: INCREMENTS_MAX,
     backup_part_bytes: PART_BYTES,
     event_keep_seconds: limits.eventKeepMs / 1000,
+    event_streams_at_once: EVENT_STREAMS_AT_ONCE,
     events_kept: limits.eventsKept,
     audit_keep_seconds: limits.auditKeepMs / 1000,
     audit_entries_kept: limits.auditKept,

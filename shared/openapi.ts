@@ -178,7 +178,8 @@ function paragraphsOf({ id, transport, bytesIn, bytesOut, response }: Operation)
     ...(id === 'writeArchive' ? [ARCHIVE_IN_TEXT] : []),
     ...(id === 'createBase' ? [BASE_TEXT] : []),
     ...(id === 'deleteBase' ? [BASE_GONE_TEXT] : []),
-    ...(bytesOut === null || bytesOut === 'application/json' || response === null
+    ...(bytesOut === 'text/event-stream' ? [EVENT_STREAM_TEXT] : []),
+    ...(bytesOut === null || NAMED_TYPES.has(bytesOut) || response === null
       ? []
       : ['`Accept: application/json` asks for JSON.']),
   ]
@@ -239,6 +240,10 @@ Kubernetes \`Status\`: \`Success\`, or \`Failure\` with reason \`NonZeroExitCode
 const BYTES_IN_TEXT = 'The body is sent as it is,'
 const BYTES_IN_END =
   'One that breaks off changes nothing that was whole before. A function takes 4 MiB: use a ticket for more.'
+const EVENT_STREAM_TEXT = `\`Accept: text/event-stream\` asks for a stream, of an item a message: its \`id\` is the cursor, which \`Last-Event-ID\` goes on from. A
+message without data comes every 15 s; one named \`problem\` says why the stream ends.`
+/** Of which it is said elsewhere how they are asked for. */
+const NAMED_TYPES: ReadonlySet<string> = new Set(['application/json', 'text/event-stream'])
 const ARCHIVE_IN_TEXT =
   'Entries are made as they come: those before the point at which the body breaks off, or is found to be altered, stay.'
 const BASE_TEXT = [

@@ -1,9 +1,12 @@
+import { asServiceError, ServiceError } from '../../shared/errors.ts'
+import { createFairShares } from '../../shared/fair-shares.ts'
 import type { EventsQuery, EventView } from '../../shared/schemas/events.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { EventPage, EventRecord, EventScope, EventStore } from '../ports/histories.ts'
 import { timestamp } from './box-view.ts'
 import type { Caller } from './caller.ts'
 import { cursorExpired, decodeEventCursor, encodeEventCursor } from './event-cursor.ts'
+import { encodeSentEvent, sentEvents } from './server-sent-events.ts'
 
 /** A page of events as clients get it. */
 export interface EventAnswer {
@@ -25,13 +28,31 @@ export interface EventFeed {
    * @throws ServiceError `invalid_request`, `cursor_expired`
    */
   read(caller: Caller, project: string, query: EventsQuery): Promise<EventAnswer>
+  /**
+   * The same as a stream of messages, until it is read no further, its token is no longer good, or the feed is closed.
+   * @throws ServiceError as `read`, and `rate_limited` where too many streams are open
+   */
+  follow(
+    caller: Caller,
+    project: string,
+    query: Pick<EventsQuery, 'since' | 'type'>,
+  ): Promise<AsyncIterable<Uint8Array>>
   /** Answers those who wait with what there is, from now on at once. */
   close(): void
 }
 
+export interface EventFeedDeps {
+  store: { events: EventStore }
+  clock: Clock
+  /** @throws ServiceError for a token that was revoked */
+  checkAlive(tokenId: string): Promise<void>
+}
+
 /** Reads what the store has, again whenever it has more. */
-export function createEventFeed({ store, clock }: { store: { events: EventStore }; clock: Clock }): EventFeed {
+export function createEventFeed(deps: EventFeedDeps): EventFeed {
+  const { store, clock } = deps
   const { events } = store
+  const streams = createFairShares(EVENT_STREAMS_AT_ONCE)
   const closing = new AbortController()
   const notices = createNotices(events)
   return {
@@ -46,6 +67,15 @@ export function createEventFeed({ store, clock }: { store: { events: EventStore 
         after = page.through
         await untilNotice(notice, { clock, ms: Math.min(left, LOOK_MS), signal: closing.signal })
       }
+    },
+    follow: async (caller, project, query) => {
+      const after = decodeEventCursor(query.since, await events.bounds())
+      const leave = streams.take(caller.tokenId)
+      if (leave === null) throw tooManyStreams()
+      const wish = { ...wishOf(caller, project, query), after, limit: STREAMED_AT_ONCE }
+      const until = (signal: AbortSignal): AbortSignal => AbortSignal.any([signal, closing.signal])
+      const { tokenId } = caller
+      return sentEvents((signal) => streamOf({ ...deps, tokenId, notices, signal: until(signal) }, wish), leave)
     },
     close: () => closing.abort(),
   }
@@ -85,8 +115,48 @@ function viewEvent({ id, at, type, project, resource, actor, requestId, data }: 
   return { id, ts: timestamp(at), type, project, resource, actor, request_id: requestId, data }
 }
 
+type Following = EventFeedDeps & { tokenId: string; notices: Notices; signal: AbortSignal }
+
+/** Holds no more than one page, whatever its reader does: the next is read when it is asked for. */
+async function* streamOf(following: Following, wish: EventWish & { after: number; limit: number }) {
+  const { store, clock, notices, signal, tokenId } = following
+  yield 'retry: 1000\n\n'
+  let toldAt = clock.now()
+  for (let { after } = wish; !signal.aborted; ) {
+    const notice = notices.next()
+    let page: EventPage
+    try {
+      await following.checkAlive(tokenId)
+      page = await readOn(store.events, { ...wish, after })
+    } catch (error) {
+      const { code, message: detail } = asServiceError(error)
+      yield encodeSentEvent({ id: encodeEventCursor(after), event: 'problem', data: { code, detail } })
+      return
+    }
+    after = page.through
+    const isQuiet = page.events.length === 0
+    if (isQuiet) await untilNotice(notice, { clock, ms: LOOK_MS, signal })
+    if (isQuiet && clock.now() - toldAt < STILL_HERE_MS) continue
+    toldAt = clock.now()
+    if (isQuiet) yield encodeSentEvent({ id: encodeEventCursor(after) })
+    else yield page.events.map(sentEventOf).join('')
+  }
+}
+
+function sentEventOf({ number, record }: EventPage['events'][number]): string {
+  return encodeSentEvent({ id: encodeEventCursor(number), data: viewEvent(record) })
+}
+
+function tooManyStreams(): ServiceError {
+  return new ServiceError('rate_limited', 'Too many streams of events are open.', { headers: { 'Retry-After': '5' } })
+}
+
+interface Notices {
+  next(): Promise<void>
+}
+
 /** What all who wait have in common: the next commit. */
-function createNotices(events: EventStore): { next(): Promise<void> } {
+function createNotices(events: EventStore): Notices {
   let next = Promise.withResolvers<void>()
   events.onCommit(() => {
     next.resolve()
@@ -106,3 +176,7 @@ async function untilNotice(
 
 // Another process, such as one that mints a token, gives no notice.
 const LOOK_MS = 1_000
+const STILL_HERE_MS = 15_000
+const STREAMED_AT_ONCE = 100
+/** Of all tokens. */
+export const EVENT_STREAMS_AT_ONCE = 256

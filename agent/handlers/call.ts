@@ -22,6 +22,7 @@ export interface Call<K extends OperationId> {
   ifNoneMatch: string | null
   range: string | null
   accept: string | null
+  lastEventId: string | null
   /** The longest answer that whoever asked can carry, in bytes; null: any. */
   answerBytesMax: number | null
   idempotencyKey: string | null

@@ -17,7 +17,7 @@ export function answerBytesMaxOf({ answerBytesMax, boundBoxId }: LongCall): numb
 }
 
 /** Says where the answer is for whoever cannot carry it. Throws `rate_limited` where too many tickets are open. */
-export function elsewhere({ tickets, dataUrl }: ElsewhereDeps, call: LongCall, boxId: string): Reply {
+export function elsewhere({ tickets, dataUrl }: ElsewhereDeps, call: LongCall, boxId: string | null): Reply {
   // As the client asked, so that the ticket is for just that.
   const { operationId, target } = call.request
   const { ticket } = tickets.issue({ operationId, target, boxId, caller: call.caller })

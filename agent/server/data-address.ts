@@ -31,6 +31,6 @@ const TICKETED = OPERATIONS.filter(takesTicket)
 const ANY_ORIGIN = { 'access-control-allow-origin': '*', 'cache-control': 'no-store' }
 const PREFLIGHT = {
   'access-control-allow-methods': [...new Set(TICKETED.map(({ method }) => method))].join(', '),
-  'access-control-allow-headers': 'content-type, if-match, if-none-match, range, x-request-id',
+  'access-control-allow-headers': 'content-type, if-match, if-none-match, last-event-id, range, x-request-id',
   'access-control-max-age': '600',
 }

@@ -4,6 +4,7 @@ export interface RequestConditions {
   ifNoneMatch: string | null
   range: string | null
   accept: string | null
+  lastEventId: string | null
   /** The longest answer that whoever asked can carry, in bytes; null: any. */
   answerBytesMax: number | null
 }
@@ -16,6 +17,7 @@ export function conditionsOf(headers: Readonly<Record<string, string>>): Request
     ifNoneMatch: headers['if-none-match'] ?? null,
     range: headers.range ?? null,
     accept: headers.accept ?? null,
+    lastEventId: headers['last-event-id'] ?? null,
     answerBytesMax: longest === undefined ? null : Number(longest),
   }
 }

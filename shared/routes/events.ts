@@ -13,6 +13,7 @@ export const eventOperations = {
     params: eventParams,
     query: eventQuery,
     response: eventListSchema,
+    bytesOut: 'text/event-stream',
     errors: ['cursor_expired'],
   }),
   listAudit: define({

@@ -79,7 +79,7 @@ export const streamOperations = {
     id: 'createProjectTicket',
     method: 'POST',
     path: '/v1/projects/{project}/tickets',
-    summary: 'Get a URL that is good once, for 60 s, for an upload that is of no box',
+    summary: 'Get a URL that is good once, for 60 s, for an upload, or a stream of events, of no box',
     permission: 'any',
     params: z.strictObject({ project: nameSchema }),
     body: projectTicketBodySchema,

@@ -95,7 +95,7 @@ export const sessionParams = z.strictObject({
 export const ticketBodySchema = ticketBodyOf(TICKETED).meta({ id: 'TicketRequest' })
 
 /** `POST P/tickets`, for what is of no box. */
-export const projectTicketBodySchema = ticketBodyOf(['createBase']).meta({ id: 'ProjectTicketRequest' })
+export const projectTicketBodySchema = ticketBodyOf(['createBase', 'listEvents']).meta({ id: 'ProjectTicketRequest' })
 
 /** A ticket: `url` is good once, and for 60 s. */
 export const ticketSchema = z
