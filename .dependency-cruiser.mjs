@@ -1,5 +1,5 @@
 /** The only files that pick and wire: compose, and what it leaves to others for size. */
-const WIRING = '(compose|wire-handlers|deployment|embedded|host-drivers|kubernetes|metrics)\\.ts'
+const WIRING = '(compose|core-parts|edge|wire-handlers|deployment|embedded|host-drivers|kubernetes|metrics)\\.ts'
 
 /** Who may import whom (ARCHITECTURE.md, Layout). Type-only imports count as imports. */
 const LAYERS = [

@@ -20,6 +20,7 @@ import { type DeploymentDeps, ensureAdminToken, openDeployment } from './deploym
 import { createLinuxHost } from './drivers/host-linux.ts'
 import type { PrometheusMeter } from './drivers/meter-prometheus.ts'
 import { type EdgeParts, openEdge } from './edge.ts'
+import type { HandlerParts } from './handler-parts.ts'
 import { openDrivers } from './host-drivers.ts'
 import { openServer, originOf } from './listen.ts'
 import { createMeter, serveMetrics } from './metrics.ts'
@@ -31,7 +32,7 @@ import type { ReceptionDeps } from './server/reception.ts'
 import { createRequestMeter } from './server/request-meter.ts'
 import { createStreamServer } from './server/streams.ts'
 import { type Trust, trustSender, trustSigned } from './server/trust.ts'
-import { type HandlerParts, wireHandlers } from './wire-handlers.ts'
+import { wireHandlers } from './wire-handlers.ts'
 
 /** An agent that serves. */
 export interface Agent {

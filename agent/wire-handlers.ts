@@ -1,11 +1,8 @@
 import { largestShare } from '../shared/fair-shares.ts'
 import { operations } from '../shared/routes.ts'
-import type { Health } from '../shared/schemas/system.ts'
-import type { BackupParts } from './backup-parts.ts'
 import type { AgentSettings } from './config.ts'
 import { createAdmission } from './core/admission.ts'
 import { createAttachments } from './core/attachments.ts'
-import type { AuditTrail } from './core/audit-trail.ts'
 import { AUTOMATIC_SNAPSHOTS_MAX } from './core/automatic-snapshots.ts'
 import { PART_BYTES } from './core/backup-parts.ts'
 import { createBackupRestore } from './core/backup-restore.ts'
@@ -15,35 +12,28 @@ import { INCREMENTS_MAX } from './core/backups.ts'
 import { BASES_MAX } from './core/base-create.ts'
 import { createBaseSizes } from './core/base-sizes.ts'
 import { BASE_LIMITS } from './core/base-unpack.ts'
-import type { BoxActivity } from './core/box-activity.ts'
 import { createBoxRestore } from './core/box-restore.ts'
 import { createBoxSnapshots } from './core/box-snapshots.ts'
 import { type Boxes, createBoxes } from './core/boxes.ts'
 import { createConsoles } from './core/consoles.ts'
-import { EVENT_STREAMS_AT_ONCE, type EventFeed } from './core/event-feed.ts'
-import type { Execs } from './core/execs.ts'
-import type { Jobs } from './core/jobs.ts'
+import { EVENT_STREAMS_AT_ONCE } from './core/event-feed.ts'
 import { createOperations } from './core/operations.ts'
 import { createBases } from './core/project-bases.ts'
 import { DOMAINS_MAX } from './core/publishing.ts'
 import { createQuotas } from './core/quotas.ts'
-import type { Reconciler } from './core/reconciler.ts'
 import { routedBoxes } from './core/routed-boxes.ts'
-import type { Forks } from './core/service-forks.ts'
 import { SERVICES_MAX } from './core/service-put.ts'
 import { RUNS_KEPT } from './core/service-runs.ts'
-import type { ServiceSupervisor } from './core/service-supervisor.ts'
 import { SNAPSHOTS_MAX } from './core/snapshot-bounds.ts'
 import { createSnapshotDiff } from './core/snapshot-diff.ts'
 import { createStorage } from './core/storage-report.ts'
-import { TICKET_LIFE_MS, type Tickets } from './core/tickets.ts'
+import { TICKET_LIFE_MS } from './core/tickets.ts'
 import { createVolumeSnapshots } from './core/volume-snapshots.ts'
 import { createVolumes } from './core/volumes.ts'
-import type { Deployment, DeploymentDeps } from './deployment.ts'
 import { FILE_LIMITS } from './drivers/file-transfers.ts'
 import { HELD_LIMITS } from './drivers/holder-protocol.ts'
 import { createLinuxHost } from './drivers/host-linux.ts'
-import type { EdgeParts } from './edge.ts'
+import type { HandlerParts } from './handler-parts.ts'
 import { createBackupHandlers, createFromBackup } from './handlers/backups.ts'
 import { createBaseHandlers } from './handlers/bases.ts'
 import { createBoxLeaseHandlers } from './handlers/box-lease.ts'
@@ -70,27 +60,6 @@ import { createVolumeHandlers } from './handlers/volumes.ts'
 import type { Drivers } from './host-drivers.ts'
 import type { Store } from './ports/store.ts'
 import { wireServices } from './wire-services.ts'
-
-/** What requests are answered from. */
-export interface HandlerParts extends DeploymentDeps {
-  version: { version: string; commit: string | null }
-  deployment: Deployment
-  drivers: Drivers
-  reconciler: Reconciler
-  execs: Execs
-  activity: BoxActivity
-  supervisor: ServiceSupervisor
-  edge: Pick<EdgeParts, 'routes' | 'address'>
-  forks: Forks
-  jobs: Jobs
-  backups: BackupParts
-  feed: EventFeed
-  trail: AuditTrail
-  tickets: Tickets
-  /** The origin at which tickets are good. */
-  dataUrl: string
-  health(): Promise<Health>
-}
 
 /** Wires the core and gives a handler for each operation, and the boxes that they speak of. */
 export function wireHandlers(parts: HandlerParts): { handlers: Handlers; streams: StreamHandlers; boxes: Boxes } {

@@ -3,13 +3,13 @@ import type { Boxes } from './core/boxes.ts'
 import { createPublishing } from './core/publishing.ts'
 import { createDeploys } from './core/service-deploys.ts'
 import { createServices } from './core/services.ts'
+import type { HandlerParts } from './handler-parts.ts'
 import type { BoxReplies } from './handlers/box-replies.ts'
 import type { Handlers } from './handlers/call.ts'
 import { createPublishingHandlers } from './handlers/publishing.ts'
 import { createServiceDeployHandlers } from './handlers/service-deploys.ts'
 import { createServiceReplies } from './handlers/service-replies.ts'
 import { createServiceHandlers } from './handlers/services.ts'
-import type { HandlerParts } from './wire-handlers.ts'
 
 type ServiceOperations = ReturnType<typeof createServiceHandlers> &
   ReturnType<typeof createServiceDeployHandlers> &

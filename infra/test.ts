@@ -7,9 +7,17 @@ import { dieWithParent, ROOT } from './commands.ts'
 import { findObjectStore } from './object-store/program.ts'
 
 /** What holds of boxes wherever they run: that much of it runs on both each time, and the rest when asked for. */
-const EVERYWHERE = ['standalone', 'services', 'urls', 'deploys', 'metrics', 'idle', 'deployment', 'faults', 'model'].map(
-  (name) => `tests/e2e/${name}`,
-)
+const EVERYWHERE = [
+  'standalone',
+  'services',
+  'urls',
+  'deploys',
+  'metrics',
+  'idle',
+  'deployment',
+  'faults',
+  'model',
+].map((name) => `tests/e2e/${name}`)
 const REST = ['admission', 'failures', 'full-disk', 'holder', 'large-bodies', 'lost-data'].map(
   (name) => `tests/e2e/${name}`,
 )

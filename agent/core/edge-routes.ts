@@ -98,11 +98,9 @@ export function createEdgeRoutes(deps: EdgeRoutesDeps): EdgeRoutes {
   const holds = createHolds(wake)
   const sync = async (boxId: string): Promise<void> => {
     const { before, now, lost } = await read(boxId)
-    const set = [...now.served.values()].filter((route) => !isDeepStrictEqual(before.served.get(route.host), route))
-    const resting = [...now.entries.keys()].filter((host) => !now.served.has(host))
-    const remove = [...lost, ...resting].filter((host) => before.served.has(host))
+    const change = changeOf(before, now, lost)
     if (gains(before, now, deps.address)) await deps.onGain()
-    if (set.length + remove.length > 0) await edge.change({ set, remove })
+    if (change.set.length + change.remove.length > 0) await edge.change(change)
   }
   let isOpen = false
   const late = new Set<string>()
@@ -152,6 +150,13 @@ function createHolds(onFree: (boxId: string) => void): { has(boxId: string): boo
       }
     },
   }
+}
+
+/** What the edge is to be told; `lost` are hosts that the box had and has no more. */
+function changeOf(before: KnownBox, now: KnownBox, lost: readonly string[]): { set: EdgeRoute[]; remove: string[] } {
+  const set = [...now.served.values()].filter((route) => !isDeepStrictEqual(before.served.get(route.host), route))
+  const resting = [...now.entries.keys()].filter((host) => !now.served.has(host))
+  return { set, remove: [...lost, ...resting].filter((host) => before.served.has(host)) }
 }
 
 /** Whether there is a domain that another box may have had. */

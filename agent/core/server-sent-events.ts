@@ -26,8 +26,8 @@ export function sentEvents(
     },
     next: async () => {
       try {
-        const { done, value } = await pieces.next()
-        if (done !== true) return { done: false, value: Buffer.from(value) }
+        const step = await pieces.next()
+        if (step.done !== true) return { done: false, value: Buffer.from(step.value) }
       } catch (error) {
         end.abort()
         throw error

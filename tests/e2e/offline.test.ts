@@ -25,6 +25,7 @@ import { defineStorageSuite } from './storage-suite.ts'
 import { defineTicketsSuite } from './tickets-suite.ts'
 import { defineTokensSuite } from './tokens-suite.ts'
 import { defineUpdatesSuite } from './updates-suite.ts'
+import { defineUrlsSuite } from './urls-suite.ts'
 import { defineVolumeCopiesSuite } from './volume-copies-suite.ts'
 import { defineVolumeSnapshotsSuite } from './volume-snapshots-suite.ts'
 import { defineVolumesSuite } from './volumes-suite.ts'
@@ -60,6 +61,7 @@ describe('through serverless-offline', () => {
   defineBoxSnapshotsSuite(client)
   defineServicesSuite(client)
   defineDeploysSuite(client)
+  defineUrlsSuite(client)
   defineEventsSuite(client)
   defineVolumesSuite(client)
   defineVolumeSnapshotsSuite(client)
