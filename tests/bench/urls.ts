@@ -11,6 +11,7 @@ export async function benchUrls(context: BenchContext): Promise<void> {
   await createBox(client, 'web')
   await client.post(`${boxPath('web')}/publish`, { auth: 'public' })
   await client.put(`${boxPath('web')}/services/page`, pageOf('first'))
+  await startTunnels(client)
   await measurePublishing(context)
   await measureSwitches(context)
   await measureRestart(context)
@@ -106,15 +107,21 @@ async function boxUrl(client: BenchContext['client'], field = 'url', path = boxP
   return (await client.get(path)).body[field]
 }
 
-/** A connection to the page that was upgraded and says nothing. */
+/** Starts what answers upgrades. */
+async function startTunnels(client: BenchContext['client']): Promise<void> {
+  const answer = ['HTTP/1.1 101 Switching Protocols', 'connection: upgrade', 'upgrade: websocket', ACCEPT, '', '']
+  const script = `#!/bin/sh\nprintf '${answer.join('\\r\\n')}'\nexec cat\n`
+  const line =
+    'mkdir -p /srv; printf %s "$SCRIPT" > /srv/tunnel; chmod +x /srv/tunnel; exec nc -ll -p $PORT -e /srv/tunnel'
+  const command = ['/bin/sh', '-c', line]
+  await client.put(TUNNEL, { command, env: { SCRIPT: script }, port: 7000, readiness: { tcp: true } })
+}
+
+/** A connection that was upgraded, and says nothing. */
 async function openTunnel(client: BenchContext['client']): Promise<Socket> {
-  const tunnel = `${boxPath('web')}/services/tunnel`
-  const line = `printf 'HTTP/1.1 101 Switching Protocols\\r\\nconnection: upgrade\\r\\nupgrade: websocket\\r\\n\\r\\n'; exec cat`
-  const command = ['/bin/sh', '-c', `exec tcpsvd -c 200 0 7000 sh -c "${line}"`]
-  const { body } = await client.put(tunnel, { command, port: 7000, readiness: { tcp: true } })
-  const { host, port } = new URL(body.active_url ?? (await boxUrl(client, 'active_url', tunnel)))
+  const { host, port } = new URL(await boxUrl(client, 'active_url', TUNNEL))
   const socket = connect(Number(port), '127.0.0.1')
-  const head = ['GET / HTTP/1.1', `host: ${host}`, 'connection: upgrade', 'upgrade: websocket', '', '']
+  const head = ['GET / HTTP/1.1', `host: ${host}`, 'connection: upgrade', 'upgrade: websocket', ...HANDSHAKE, '', '']
   socket.write(head.join('\r\n'))
   await new Promise<void>((resolve, reject) => {
     socket.once('error', reject)
@@ -136,3 +143,7 @@ function commandOf(text: string): string[] {
 }
 
 const ROUNDS = 30
+const TUNNEL = `${boxPath('web')}/services/tunnel`
+/** The example of RFC 6455 §1.3: a key and what answers it. */
+const HANDSHAKE = ['sec-websocket-version: 13', 'sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==']
+const ACCEPT = 'sec-websocket-accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo='
