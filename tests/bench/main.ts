@@ -53,8 +53,7 @@ async function main(names: readonly string[]): Promise<void> {
       BOXYARD_RATE_LIMIT: '1000000',
       BOXYARD_RATE_BURST: '1000000',
       BOXYARD_SPARE_SLOTS: '8',
-      BOXYARD_POOL_GB:
-        wants('fork') || wants('files') || wants('snapshots') || wants('backups') || wants('urls') ? '8' : '4',
+      BOXYARD_POOL_GB: wants('fork') || wants('files') || wants('snapshots') || wants('backups') ? '8' : '4',
       BOXYARD_BASES: wants('files') ? 'debian' : '',
     },
   })

@@ -1,9 +1,8 @@
 import { connect, type Socket } from 'node:net'
 import { startSteadyLoad } from '../helpers/steady-load.ts'
 import { askUrl } from '../helpers/url-client.ts'
-import { type BenchContext, boxPath, changePower, createBox, deleteBox, shellIn } from './context.ts'
+import { type BenchContext, boxPath, changePower, createBox, deleteBox } from './context.ts'
 import { percentile, report, summary, timeEach, timeOnce } from './figures.ts'
-import { FILL_LINES } from './large-root.ts'
 
 /** URLs of boxes: publishing, waking, versions that change under load, and an agent that restarts under load. */
 export async function benchUrls(context: BenchContext): Promise<void> {
@@ -17,7 +16,6 @@ export async function benchUrls(context: BenchContext): Promise<void> {
   await measureRestart(context)
   await measureWake(context)
   await deleteBox(client, 'web')
-  await measureForkDeploy(context)
 }
 
 async function measurePublishing({ client }: BenchContext): Promise<void> {
@@ -88,19 +86,6 @@ async function measureWake({ client }: BenchContext): Promise<void> {
     )
   }
   report('wake of a stopped box by a request', summary(times), '≤ 80 ms', percentile(times, 0.5) <= 80)
-}
-
-async function measureForkDeploy({ client }: BenchContext): Promise<void> {
-  await createBox(client, 'large')
-  for (const line of FILL_LINES) await shellIn(client, 'large', line)
-  const service = `${boxPath('large')}/services/page`
-  await client.put(service, pageOf('first'))
-  const times = await timeEach(ROUNDS, async () => {
-    const { body, text } = await client.post(`${service}/deploy`, { isolation: 'fork' })
-    if (body.preview?.state !== 'running') throw new Error(`deploy: ${text}`)
-  })
-  report('deploy in a fork of a 5 GB box → ready', summary(times), '≤ 250 ms', percentile(times, 0.5) <= 250)
-  await deleteBox(client, 'large')
 }
 
 async function boxUrl(client: BenchContext['client'], field = 'url', path = boxPath('web')): Promise<string> {

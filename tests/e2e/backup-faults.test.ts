@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { ageBackups, objectsIn } from '../helpers/backup-lab.ts'
 import { type Answer, type Client, createClient } from '../helpers/client.ts'
 import { eventually } from '../helpers/eventually.ts'
-import { restartAgent, untilDead } from '../helpers/fault-steps.ts'
+import { armStep, restartAgent, untilDead } from '../helpers/fault-steps.ts'
 import { pickSample } from '../helpers/sample.ts'
 import { startService, type TestService } from '../helpers/service.ts'
 import { pooledSubvolumes, recordedSubvolumes } from '../helpers/volume-world.ts'
@@ -109,7 +109,7 @@ describe('kill -9 of the agent', () => {
       await prepare(action)
       const pids = await boxPids()
       await restartAgent(service, 'SIGTERM', step)
-      process.kill(service.agentPid, 'SIGUSR2')
+      await armStep(service)
       const { status, body } = await act[action]()
       await untilDead(service.agentPid)
       await restartAgent(service, 'SIGKILL', '')
@@ -138,7 +138,7 @@ describe('a step that fails', () => {
     'a restore over the volume that fails at %s leaves it as it was',
     async (fault) => {
       await restartAgent(service, 'SIGTERM', fault)
-      process.kill(service.agentPid, 'SIGUSR2')
+      await armStep(service)
       await sleep(50)
       const refused = await act.restoreOver()
       expect([refused.status, refused.body.code]).toEqual([500, 'internal'])

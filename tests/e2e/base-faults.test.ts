@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { type Answer, type Client, createClient } from '../helpers/client.ts'
 import { eventually } from '../helpers/eventually.ts'
-import { restartAgent, untilDead } from '../helpers/fault-steps.ts'
+import { armStep, restartAgent, untilDead } from '../helpers/fault-steps.ts'
 import { tarOf } from '../helpers/hostile-tar.ts'
 import { newImage } from '../helpers/image-archive.ts'
 import { pickSample } from '../helpers/sample.ts'
@@ -66,7 +66,7 @@ test.each(CHOSEN)(
   async (action, step) => {
     if (action === 'delete') await act.create()
     await restartAgent(service, 'SIGTERM', step)
-    process.kill(service.agentPid, 'SIGUSR2')
+    await armStep(service)
     const { status } = await act[action]()
     await untilDead(service.agentPid)
     await restartAgent(service, 'SIGKILL', '')
@@ -197,7 +197,7 @@ describe('a pull', () => {
   test('is done, or has left nothing, wherever the agent is killed', async () => {
     for (const step of ['registry.find:after:1', 'files.unpack:after:1', 'files.unpackLayer:after:1']) {
       await restartAgent(service, 'SIGTERM', step)
-      process.kill(service.agentPid, 'SIGUSR2')
+      await armStep(service)
       const { headers } = await client.post(`${bases}?wait_seconds=0`, { name: 'base', image: `${registry.host}/it:1` })
       const finishing = setInterval(() => rest(), 50)
       await untilDead(service.agentPid).finally(() => clearInterval(finishing))

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { type Answer, type Client, createClient } from '../helpers/client.ts'
 import { eventually } from '../helpers/eventually.ts'
-import { hasDied, restartAgent } from '../helpers/fault-steps.ts'
+import { armStep, hasDied, restartAgent } from '../helpers/fault-steps.ts'
 import { pickSample } from '../helpers/sample.ts'
 import { startService, type TestService } from '../helpers/service.ts'
 
@@ -97,7 +97,7 @@ describe('kill -9 of the agent', () => {
       await client.put(app, { command: version(one), grace_seconds: 1 })
       for (const earlier of EARLIER[action]) await act[earlier]()
       await restartAgent(service, 'SIGTERM', step)
-      process.kill(service.agentPid, 'SIGUSR2')
+      await armStep(service)
       const { status } = await act[action]()
       if (step.endsWith('replace:before:1') || step.endsWith('replace:after:1'))
         expect(await hasDied(service.agentPid)).toBe(true)

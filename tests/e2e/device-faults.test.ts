@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { type Answer, type Client, createClient } from '../helpers/client.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { cutDevice, isCut, mendDevice } from '../helpers/failing-device.ts'
-import { restartAgent } from '../helpers/fault-steps.ts'
+import { armStep, restartAgent } from '../helpers/fault-steps.ts'
 import { pickSample } from '../helpers/sample.ts'
 import { startService, type TestService } from '../helpers/service.ts'
 import { instanceOf } from '../helpers/world.ts'
@@ -77,7 +77,7 @@ describe('a disk that fails', () => {
     async (action, step) => {
       await shell('echo later | tee /vol/file > /root/file; sync')
       await restartAgent(service, 'SIGTERM', step)
-      process.kill(service.agentPid, 'SIGUSR2')
+      await armStep(service)
       const answer = await act[action]()
       await eventually(() => isCut(image()))
       if (answer.status >= 300) expectProblem(answer)

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { type Answer, type Client, createClient } from '../helpers/client.ts'
 import { eventually } from '../helpers/eventually.ts'
-import { hasDied, restartAgent } from '../helpers/fault-steps.ts'
+import { armStep, hasDied, restartAgent } from '../helpers/fault-steps.ts'
 import { pickSample } from '../helpers/sample.ts'
 import { startService, type TestService } from '../helpers/service.ts'
 import { startSteadyLoad } from '../helpers/steady-load.ts'
@@ -93,7 +93,7 @@ describe('kill -9 of the agent', () => {
       if (action === 'unpublish') await act.publish()
       await setAuth('token')
       await restartAgent(service, 'SIGTERM', step)
-      process.kill(service.agentPid, 'SIGUSR2')
+      await armStep(service)
       const doing = act[action]().catch(() => ({ status: 0 }))
       const isDead = await hasDied(service.agentPid)
       await restartAgent(service, 'SIGKILL', '')

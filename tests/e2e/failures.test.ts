@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { createClient } from '../helpers/client.ts'
+import { armStep } from '../helpers/fault-steps.ts'
 import { untilTrue } from '../helpers/oci-lab.ts'
 import { startService, type TestService } from '../helpers/service.ts'
 import { limitsOf, pidsOf, readWorld } from '../helpers/world.ts'
@@ -25,7 +26,7 @@ afterAll(async () => {
 async function breakAt(fault: string): Promise<void> {
   await service.killAgent('SIGTERM')
   await service.startAgent({ TEST_FAULT: fault })
-  process.kill(service.agentPid, 'SIGUSR2')
+  await armStep(service)
   await sleep(50)
 }
 

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { type Answer, type Client, createClient } from '../helpers/client.ts'
 import { runtimeOfTests } from '../helpers/cluster-of-tests.ts'
-import { hasDied } from '../helpers/fault-steps.ts'
+import { armStep, hasDied } from '../helpers/fault-steps.ts'
 import { pickSample } from '../helpers/sample.ts'
 import { startService, type TestService } from '../helpers/service.ts'
 import { ageByOneBoot, limitsOf, mountsOf, pidsOf, readWorld } from '../helpers/world.ts'
@@ -99,7 +99,7 @@ describe('kill -9 of the agent', () => {
       await service.startAgent({ TEST_FAULT: step })
       // What the start itself looks after is over by then, mostly; what is hit of it instead must heal as well.
       await sleep(100)
-      process.kill(service.agentPid, 'SIGUSR2')
+      await armStep(service)
 
       const answer = await act(action)
       // Only a kill some milliseconds into a step may come too late for it.
@@ -122,7 +122,7 @@ describe('kill -9 of the agent', () => {
     await client.shell('faults', 'witness', 'echo > /file')
     await service.killAgent('SIGTERM')
     await service.startAgent({ TEST_FAULT: 'store.boxes.replaceMounts:after:1' })
-    process.kill(service.agentPid, 'SIGUSR2')
+    await armStep(service)
     await client.post(`${data}/vol/attach`, { box: 'witness', path: '/file' })
     await service.killAgent()
     await service.startAgent({ TEST_FAULT: '' })

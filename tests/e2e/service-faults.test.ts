@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { type Answer, type Client, createClient } from '../helpers/client.ts'
-import { hasDied, restartAgent } from '../helpers/fault-steps.ts'
+import { armStep, hasDied, restartAgent } from '../helpers/fault-steps.ts'
 import { untilTrue } from '../helpers/oci-lab.ts'
 import { pickSample } from '../helpers/sample.ts'
 import { startService, type TestService } from '../helpers/service.ts'
@@ -89,7 +89,7 @@ describe('kill -9 of the agent', () => {
       if (action !== 'put') await act.put()
       if (action === 'start') await act.stop()
       await restartAgent(service, 'SIGTERM', step)
-      process.kill(service.agentPid, 'SIGUSR2')
+      await armStep(service)
       const { status } = await act[action]()
       if (!step.includes('during') && !step.endsWith(':2')) expect(await hasDied(service.agentPid)).toBe(true)
       await restartAgent(service, 'SIGKILL', '')

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import { type Answer, type Client, createClient } from '../helpers/client.ts'
-import { restartAgent, untilDead } from '../helpers/fault-steps.ts'
+import { armStep, restartAgent, untilDead } from '../helpers/fault-steps.ts'
 import { pickSample } from '../helpers/sample.ts'
 import { startService, type TestService } from '../helpers/service.ts'
 import { subvolumesOf } from '../helpers/world.ts'
@@ -67,7 +67,7 @@ describe('kill -9 of the agent', () => {
       if (action !== 'take') await act.take()
       await write('after')
       await restart('SIGTERM', step)
-      process.kill(service.agentPid, 'SIGUSR2')
+      await armStep(service)
       const { status } = await act[action]()
       if (!step.includes('during')) await untilDead(service.agentPid)
       await restart('SIGKILL', '')
@@ -100,7 +100,7 @@ describe('a restore', () => {
       await act.take()
       await write('after')
       await restart('SIGTERM', step)
-      process.kill(service.agentPid, 'SIGUSR2')
+      await armStep(service)
       const refused = await act.restore()
       expect(refused.status).toBeGreaterThanOrEqual(400)
       expect(refused.body.detail).not.toContain('made to fail')

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import { type Answer, type Client, createClient } from '../helpers/client.ts'
-import { restartAgent, untilDead } from '../helpers/fault-steps.ts'
+import { armStep, restartAgent, untilDead } from '../helpers/fault-steps.ts'
 import { untilTrue } from '../helpers/oci-lab.ts'
 import { pickSample } from '../helpers/sample.ts'
 import { startService, type TestService } from '../helpers/service.ts'
@@ -75,7 +75,7 @@ describe('kill -9 of the agent', () => {
     '%s of a data volume, killed at %s: what was answered holds, records and world agree, and nothing is left',
     async (action, step) => {
       await restartAgent(service, 'SIGTERM', step)
-      process.kill(service.agentPid, 'SIGUSR2')
+      await armStep(service)
       const { status } = await act[action]()
       if (!step.includes('during')) await untilDead(service.agentPid)
       await restartAgent(service, 'SIGKILL', '')
@@ -100,7 +100,7 @@ test.each(BODIES)(
     const make = () =>
       client.post(`${data}/vol/snapshots`, body, { headers: { 'idempotency-key': `key-${body.name}` } })
     await restartAgent(service, 'SIGTERM', 'store.snapshots.insert:after:1')
-    process.kill(service.agentPid, 'SIGUSR2')
+    await armStep(service)
     expect((await make()).status).toBeGreaterThanOrEqual(500)
     await restartAgent(service, 'SIGKILL', '')
     const made = await make()
@@ -115,7 +115,7 @@ test.each(BODIES)(
 describe('a step that fails', () => {
   const breakAt = async (fault: string): Promise<void> => {
     await restartAgent(service, 'SIGTERM', fault)
-    process.kill(service.agentPid, 'SIGUSR2')
+    await armStep(service)
     await sleep(50)
   }
 

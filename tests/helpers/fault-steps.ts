@@ -7,6 +7,13 @@ export async function restartAgent(service: TestService, signal: 'SIGTERM' | 'SI
   await service.startAgent({ TEST_FAULT: step })
 }
 
+/** Begins the counting towards the step; resolves once the agent has heard of it. */
+export async function armStep(service: TestService): Promise<void> {
+  process.kill(service.agentPid, 'SIGUSR2')
+  // It may find a request before a signal that came first, but not two.
+  for (let ask = 0; ask < 2; ask++) await service.request('/v1/me')
+}
+
 /** Whether a process ends soon: what follows an answer may take its time. */
 export async function hasDied(pid: number): Promise<boolean> {
   for (let attempt = 0; attempt < 200; attempt++) {
