@@ -22,7 +22,7 @@ afterEach(async () => {
   for (const pool of opened) await pool.close()
   await until(() => loopDevices().length === 0)
   fs.rmSync(directory, { recursive: true, force: true })
-})
+}, 60_000)
 
 interface Sizes {
   initialBytes?: number
@@ -284,7 +284,7 @@ function loopDevices(): string[] {
 }
 
 async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + 15_000
+  const deadline = performance.now() + 40_000
   for (;;) {
     try {
       if (await condition()) return
