@@ -13,6 +13,7 @@ import { createEventFeed } from './core/event-feed.ts'
 import { reportHealth } from './core/health.ts'
 import { startIdleStops } from './core/idle-stop.ts'
 import { createRateLimit } from './core/rate-limit.ts'
+import { createLogStreams } from './core/service-log-streams.ts'
 import { meterState } from './core/state-figures.ts'
 import { createTickets } from './core/tickets.ts'
 import { startCoreParts } from './core-parts.ts'
@@ -98,7 +99,7 @@ export async function startAgent(deps: DeploymentDeps & { version: Version }, si
 
 type Version = HandlerParts['version']
 
-interface Parts extends Omit<HandlerParts, 'tickets' | 'dataUrl' | 'feed' | 'trail' | 'edge'> {
+interface Parts extends Omit<HandlerParts, 'tickets' | 'dataUrl' | 'feed' | 'logStreams' | 'trail' | 'edge'> {
   edge: EdgeParts
   state: { isDraining: boolean }
   meter: PrometheusMeter
@@ -122,8 +123,10 @@ async function serveAll(parts: Parts): Promise<{ channel: Server; stopServing(la
   const reception = createReception(parts, trail)
   const { tickets } = reception
   const dataUrl = settings.data.url ?? originOf(data, at.data)
-  const feed = createEventFeed({ store, clock, checkAlive: (id) => deployment.tokens.checkAlive(id) })
-  const { handlers, streams, boxes } = wireHandlers({ ...parts, feed, trail, tickets, dataUrl })
+  const checkAlive = (id: string): Promise<void> => deployment.tokens.checkAlive(id)
+  const feed = createEventFeed({ store, clock, checkAlive })
+  const logStreams = createLogStreams({ outputs: parts.drivers.outputs, clock, checkAlive })
+  const { handlers, streams, boxes } = wireHandlers({ ...parts, feed, logStreams, trail, tickets, dataUrl })
   parts.edge.decideBy({ boxes, activity: parts.activity, verifyToken: reception.verifyToken })
   parts.meter.reading('gauge', STREAMS_OPEN, () => [{ labels: {}, value: webSockets.open() }])
   const bodies = createBodyBudget(limits.largeBodyBytesAtOnce)
@@ -142,6 +145,7 @@ async function serveAll(parts: Parts): Promise<{ channel: Server; stopServing(la
   await serveMetrics(parts, parts.meter)
   const stopServing = async (late: AbortSignal): Promise<void> => {
     feed.close()
+    logStreams.close()
     await Promise.all([...servings, webSockets].map((each) => each.drain(late)))
   }
   return { channel, stopServing }

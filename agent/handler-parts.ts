@@ -7,6 +7,7 @@ import type { Execs } from './core/execs.ts'
 import type { Jobs } from './core/jobs.ts'
 import type { Reconciler } from './core/reconciler.ts'
 import type { Forks } from './core/service-forks.ts'
+import type { LogStreams } from './core/service-log-streams.ts'
 import type { ServiceSupervisor } from './core/service-supervisor.ts'
 import type { Tickets } from './core/tickets.ts'
 import type { Deployment, DeploymentDeps } from './deployment.ts'
@@ -27,6 +28,7 @@ export interface HandlerParts extends DeploymentDeps {
   jobs: Jobs
   backups: BackupParts
   feed: EventFeed
+  logStreams: LogStreams
   trail: AuditTrail
   tickets: Tickets
   /** The origin at which tickets are good. */

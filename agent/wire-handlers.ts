@@ -22,6 +22,7 @@ import { createBases } from './core/project-bases.ts'
 import { DOMAINS_MAX } from './core/publishing.ts'
 import { createQuotas } from './core/quotas.ts'
 import { routedBoxes } from './core/routed-boxes.ts'
+import { LOG_STREAMS_AT_ONCE } from './core/service-log-streams.ts'
 import { SERVICES_MAX } from './core/service-put.ts'
 import { RUNS_KEPT } from './core/service-runs.ts'
 import { SNAPSHOTS_MAX } from './core/snapshot-bounds.ts'
@@ -166,6 +167,7 @@ function toldLimits({ limits }: AgentSettings): Record<string, number> {
     services_per_box: SERVICES_MAX,
     domains_per_box: DOMAINS_MAX,
     service_log_runs: RUNS_KEPT,
+    log_streams_at_once: LOG_STREAMS_AT_ONCE,
     viewers_per_session: HELD_LIMITS.viewersEach,
     session_kept_bytes: HELD_LIMITS.replayBytes,
     ticket_keep_seconds: TICKET_LIFE_MS / 1000,

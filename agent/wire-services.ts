@@ -17,7 +17,7 @@ type ServiceOperations = ReturnType<typeof createServiceHandlers> &
 
 /** Wires services, their versions, and what is published of them and of boxes. */
 export function wireServices(
-  { deployment, drivers, supervisor, forks, edge, clock }: HandlerParts,
+  { deployment, drivers, supervisor, forks, edge, logStreams, tickets, dataUrl, clock }: HandlerParts,
   { boxes, replies, admission }: { boxes: Boxes; replies: BoxReplies; admission: Admission },
 ): Pick<Handlers, keyof ServiceOperations> {
   const { store } = deployment
@@ -27,7 +27,7 @@ export function wireServices(
   const serviceReplies = createServiceReplies(address)
   const publishing = createPublishing({ store, clock, boxes, routes, address })
   return {
-    ...createServiceHandlers({ clock, outputs, services, serviceReplies }),
+    ...createServiceHandlers({ clock, outputs, services, serviceReplies, logStreams, tickets, dataUrl }),
     ...createServiceDeployHandlers({
       deploys: createDeploys({ store, clock, boxes, supervisor, forks, admission, traffic: routes }),
       serviceReplies,

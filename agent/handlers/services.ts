@@ -1,9 +1,10 @@
 import type { Caller } from '../core/caller.ts'
-import { encodeOutput } from '../core/exec-text.ts'
+import { type LogStreams, viewPiece } from '../core/service-log-streams.ts'
 import { readLogs, type ServiceLogsDeps } from '../core/service-logs.ts'
 import { stateOf } from '../core/service-view.ts'
 import type { ServiceState, Services } from '../core/services.ts'
 import type { Handlers, Reply } from './call.ts'
+import { answerBytesMaxOf, type ElsewhereDeps, elsewhere } from './elsewhere.ts'
 import type { ServiceReplies } from './service-replies.ts'
 
 type ServiceHandlers = Pick<
@@ -13,7 +14,8 @@ type ServiceHandlers = Pick<
 
 /** Services over HTTP. */
 export function createServiceHandlers(
-  deps: ServiceLogsDeps & { services: Services; serviceReplies: ServiceReplies },
+  deps: ServiceLogsDeps &
+    ElsewhereDeps & { services: Services; serviceReplies: ServiceReplies; logStreams: LogStreams },
 ): ServiceHandlers {
   const { services } = deps
   const { view, reply } = deps.serviceReplies
@@ -43,11 +45,25 @@ export function createServiceHandlers(
       acted(caller, await services.start(caller, params, { waitMs: query.wait_seconds * 1000, ifMatch })),
     stopService: async ({ params, query, caller, ifMatch }) =>
       acted(caller, await services.stop(caller, params, { waitMs: query.wait_seconds * 1000, ifMatch })),
-    getServiceLogs: async ({ params, query }) => {
-      const { offset, bytes, isTruncated } = await readLogs(deps, async () => (await services.get(params)).sight, query)
-      const data = encodeOutput(bytes, query.encoding)
-      const piece = { offset, next_offset: offset + bytes.length, data, encoding: query.encoding }
-      return { body: { ...piece, truncated: isTruncated } }
+    getServiceLogs: async (call) => {
+      const { params, query, caller } = call
+      const see = async () => (await services.get(params)).sight
+      if (call.accept?.includes(EVENT_STREAM) !== true) {
+        return { body: viewPiece(await readLogs(deps, see, query), query) }
+      }
+      const { box } = await services.get(params)
+      // A function cannot carry what has no end.
+      if (answerBytesMaxOf(call) !== null) return elsewhere(deps, call, box.id)
+      const offset = offsetOf(call.lastEventId) ?? query.offset
+      const bytes = deps.logStreams.follow(caller, see, { ...query, offset })
+      return { body: null, bytes, headers: { 'content-type': EVENT_STREAM, 'cache-control': 'no-store' } }
     },
   }
 }
+
+// What is no offset comes from another stream: that is left to the query.
+function offsetOf(lastEventId: string | null): number | undefined {
+  return lastEventId !== null && /^\d{1,15}$/.test(lastEventId) ? Number(lastEventId) : undefined
+}
+
+const EVENT_STREAM = 'text/event-stream'

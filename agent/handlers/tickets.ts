@@ -1,6 +1,6 @@
 import type { Operation } from '../../shared/operation.ts'
 import { operations } from '../../shared/routes.ts'
-import type { TicketBody } from '../../shared/schemas/streams.ts'
+import type { BoxTicketBody, TicketBody } from '../../shared/schemas/streams.ts'
 import { addTicket } from '../../shared/ticket-target.ts'
 import { authorize } from '../../shared/tokens.ts'
 import { invalidRequest, validateRequest } from '../../shared/validate.ts'
@@ -36,7 +36,7 @@ export function createTicketHandlers(deps: TicketHandlerDeps): Pick<Handlers, 'c
       const operation: Operation = operations[body.operation]
       authorize(operation, params, caller)
       const box = await boxes.get(params)
-      return reply({ operation, params, body, caller }, box.id)
+      return reply({ operation, params: withService(params, body), body, caller }, box.id)
     },
     createProjectTicket: async ({ params, body, caller }) => {
       const operation: Operation = operations[body.operation]
@@ -51,6 +51,15 @@ interface WantedTicket {
   params: Record<string, string>
   body: TicketBody
   caller: Caller
+}
+
+/** The path of what the ticket is for: of a service, where it is said which. */
+function withService(params: Record<string, string>, { operation, service }: BoxTicketBody): Record<string, string> {
+  const isOfService = operation === 'getServiceLogs'
+  if (isOfService !== (service !== undefined)) {
+    throw invalidRequest([{ pointer: '/service', detail: isOfService ? 'is needed' : 'is for logs of services alone' }])
+  }
+  return service === undefined ? params : { ...params, service }
 }
 
 function queryOf({ query = {} }: TicketBody): URLSearchParams {

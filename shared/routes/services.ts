@@ -149,6 +149,7 @@ export const serviceOperations = {
     params: serviceParams,
     query: serviceLogsQuery,
     response: serviceLogsSchema,
+    bytesOut: 'text/event-stream',
     errors: ['box_not_found', 'service_not_found'],
   }),
 } as const

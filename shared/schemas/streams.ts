@@ -11,6 +11,7 @@ const TICKETED = [
   'listFiles',
   'readArchive',
   'writeArchive',
+  'getServiceLogs',
 ] as const
 
 const cells = integerQuery(1, 65_535)
@@ -92,7 +93,9 @@ export const sessionParams = z.strictObject({
 })
 
 /** `POST B/tickets`. */
-export const ticketBodySchema = ticketBodyOf(TICKETED).meta({ id: 'TicketRequest' })
+export const ticketBodySchema = ticketBodyOf(TICKETED)
+  .extend({ service: nameSchema.optional().meta({ description: 'With `getServiceLogs`: whose.' }) })
+  .meta({ id: 'TicketRequest' })
 
 /** `POST P/tickets`, for what is of no box. */
 export const projectTicketBodySchema = ticketBodyOf(['createBase', 'listEvents']).meta({ id: 'ProjectTicketRequest' })
@@ -123,4 +126,5 @@ const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]{0,254}=[^\0]{0,32768}$/
 export type ExecStreamQuery = z.output<typeof execStreamQuery>
 export type ConsoleQuery = z.output<typeof consoleQuery>
 export type Session = z.infer<typeof sessionSchema>
+export type BoxTicketBody = z.infer<typeof ticketBodySchema>
 export type TicketBody = z.infer<typeof ticketBodySchema | typeof projectTicketBodySchema>
