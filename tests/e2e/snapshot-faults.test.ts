@@ -11,7 +11,7 @@ const STEPS = {
   take: ['store.tombstones.insert', 'runtime.frozen', 'filesystem.snapshot', 'store.snapshots.insert'],
   delete: ['store.snapshots.remove', 'filesystem.destroy', 'store.tombstones.remove'],
   restore: [
-    ...['store.tombstones.insert', 'filesystem.snapshot', 'store.boxes.replace', 'runtime.stop'],
+    ...['store.tombstones.insert', 'filesystem.snapshot', 'store.boxes.wish', 'runtime.stop'],
     ...['filesystem.setReadOnly', 'runtime.start', 'store.boxes.swap'],
   ],
 }
