@@ -76,7 +76,8 @@ export function defineServicesSuite(client: Client): void {
 
     test('comes back with its box, and does not run without it', async () => {
       await client.post(`${boxes}/host/stop`)
-      expect(await get('app')).toMatchObject({ state: 'stopped', message: 'It starts with its box.' })
+      await untilTrue(async () => (await get('app')).message === 'It starts with its box.')
+      expect((await get('app')).state).toBe('stopped')
       expect((await act('app', 'start')).body.code).toBe('box_not_running')
       await client.post(`${boxes}/host/resume`)
       await untilTrue(async () => (await get('app')).state === 'running')

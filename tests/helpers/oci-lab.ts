@@ -156,9 +156,9 @@ export function leftoversOf(lab: OciLab): string[] {
 
 /** Resolves once `isTrue` says so; fails after 5 s. */
 export async function untilTrue(isTrue: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + 5_000
+  const deadline = performance.now() + 20_000
   while (!(await isTrue())) {
-    if (performance.now() > deadline) throw new Error('it did not come true within 5 s')
+    if (performance.now() > deadline) throw new Error('it did not come true within 20 s')
     await sleep(10)
   }
 }
