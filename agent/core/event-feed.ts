@@ -1,12 +1,11 @@
-import { asServiceError, ServiceError } from '../../shared/errors.ts'
-import { createFairShares } from '../../shared/fair-shares.ts'
 import type { EventsQuery, EventView } from '../../shared/schemas/events.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { EventPage, EventRecord, EventScope, EventStore } from '../ports/histories.ts'
 import { timestamp } from './box-view.ts'
 import type { Caller } from './caller.ts'
 import { cursorExpired, decodeEventCursor, encodeEventCursor } from './event-cursor.ts'
-import { encodeSentEvent, sentEvents } from './server-sent-events.ts'
+import { createSentStreams, type SentSource, type SentStreamsDeps } from './sent-streams.ts'
+import { encodeSentEvent } from './server-sent-events.ts'
 
 /** A page of events as clients get it. */
 export interface EventAnswer {
@@ -41,19 +40,16 @@ export interface EventFeed {
   close(): void
 }
 
-export interface EventFeedDeps {
+export interface EventFeedDeps extends SentStreamsDeps {
   store: { events: EventStore }
-  clock: Clock
-  /** @throws ServiceError for a token that was revoked */
-  checkAlive(tokenId: string): Promise<void>
 }
 
 /** Reads what the store has, again whenever it has more. */
 export function createEventFeed(deps: EventFeedDeps): EventFeed {
   const { store, clock } = deps
   const { events } = store
-  const streams = createFairShares(EVENT_STREAMS_AT_ONCE)
-  const closing = new AbortController()
+  const streams = createSentStreams(deps, { kind: 'events', atOnce: EVENT_STREAMS_AT_ONCE })
+  const { closing } = streams
   const notices = createNotices(events)
   return {
     read: async (caller, project, query) => {
@@ -63,21 +59,17 @@ export function createEventFeed(deps: EventFeedDeps): EventFeed {
         const notice = notices.next()
         const page = await readOn(events, { ...wish, after, limit: query.max_results })
         const left = until - clock.now()
-        if (page.events.length > 0 || page.hasMore || left <= 0 || closing.signal.aborted) return answerOf(page)
+        if (page.events.length > 0 || page.hasMore || left <= 0 || closing.aborted) return answerOf(page)
         after = page.through
-        await untilNotice(notice, { clock, ms: Math.min(left, LOOK_MS), signal: closing.signal })
+        await untilNotice(notice, { clock, ms: Math.min(left, LOOK_MS), signal: closing })
       }
     },
     follow: async (caller, project, query) => {
       const after = decodeEventCursor(query.since, await events.bounds())
-      const leave = streams.take(caller.tokenId)
-      if (leave === null) throw tooManyStreams()
       const wish = { ...wishOf(caller, project, query), after, limit: STREAMED_AT_ONCE }
-      const until = (signal: AbortSignal): AbortSignal => AbortSignal.any([signal, closing.signal])
-      const { tokenId } = caller
-      return sentEvents((signal) => streamOf({ ...deps, tokenId, notices, signal: until(signal) }, wish), leave)
+      return streams.open(caller, sourceOf({ ...deps, notices }, wish))
     },
-    close: () => closing.abort(),
+    close: () => streams.close(),
   }
 }
 
@@ -115,40 +107,26 @@ function viewEvent({ id, at, type, project, resource, actor, requestId, data }: 
   return { id, ts: timestamp(at), type, project, resource, actor, request_id: requestId, data }
 }
 
-type Following = EventFeedDeps & { tokenId: string; notices: Notices; signal: AbortSignal }
-
-/** Holds no more than one page, whatever its reader does: the next is read when it is asked for. */
-async function* streamOf(following: Following, wish: EventWish & { after: number; limit: number }) {
-  const { store, clock, notices, signal, tokenId } = following
-  yield 'retry: 1000\n\n'
-  let toldAt = clock.now()
-  for (let { after } = wish; !signal.aborted; ) {
-    const notice = notices.next()
-    let page: EventPage
-    try {
-      await following.checkAlive(tokenId)
-      page = await readOn(store.events, { ...wish, after })
-    } catch (error) {
-      const { code, message: detail } = asServiceError(error)
-      yield encodeSentEvent({ id: encodeEventCursor(after), event: 'problem', data: { code, detail } })
-      return
-    }
-    after = page.through
-    const isQuiet = page.events.length === 0
-    if (isQuiet) await untilNotice(notice, { clock, ms: LOOK_MS, signal })
-    if (isQuiet && clock.now() - toldAt < STILL_HERE_MS) continue
-    toldAt = clock.now()
-    if (isQuiet) yield encodeSentEvent({ id: encodeEventCursor(after) })
-    else yield page.events.map(sentEventOf).join('')
+/** A page is read at once. */
+function sourceOf(
+  { store, clock, notices }: EventFeedDeps & { notices: Notices },
+  wish: EventWish & { after: number; limit: number },
+): SentSource {
+  let { after } = wish
+  return {
+    read: async (signal) => {
+      const notice = notices.next()
+      const { events, through } = await readOn(store.events, { ...wish, after })
+      after = through
+      if (events.length === 0) await untilNotice(notice, { clock, ms: LOOK_MS, signal })
+      return events.map(sentEventOf).join('')
+    },
+    id: () => encodeEventCursor(after),
   }
 }
 
 function sentEventOf({ number, record }: EventPage['events'][number]): string {
   return encodeSentEvent({ id: encodeEventCursor(number), data: viewEvent(record) })
-}
-
-function tooManyStreams(): ServiceError {
-  return new ServiceError('rate_limited', 'Too many streams of events are open.', { headers: { 'Retry-After': '5' } })
 }
 
 interface Notices {
@@ -176,7 +154,6 @@ async function untilNotice(
 
 // Another process, such as one that mints a token, gives no notice.
 const LOOK_MS = 1_000
-const STILL_HERE_MS = 15_000
 const STREAMED_AT_ONCE = 100
 /** Of all tokens. */
 export const EVENT_STREAMS_AT_ONCE = 256

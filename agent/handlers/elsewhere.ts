@@ -35,4 +35,20 @@ export function jsonOrElsewhere(
   return isCarried ? { body: null, bytes, headers: JSON_TYPE } : elsewhere(deps, call, boxId)
 }
 
+/** Whether a call asks for a stream of messages, which has no end, in the place of one answer. */
+export function isStreamAsked({ accept }: Pick<Call<'listEvents'>, 'accept'>): boolean {
+  return accept?.includes(EVENT_STREAM) === true
+}
+
+/** The stream that `open` gives, or what says where it is: a function cannot carry what has no end. */
+export async function streamOrElsewhere(
+  deps: ElsewhereDeps,
+  { call, boxId }: { call: LongCall; boxId: string | null },
+  open: () => AsyncIterable<Uint8Array> | Promise<AsyncIterable<Uint8Array>>,
+): Promise<Reply> {
+  if (answerBytesMaxOf(call) !== null) return elsewhere(deps, call, boxId)
+  return { body: null, bytes: await open(), headers: { 'content-type': EVENT_STREAM, 'cache-control': 'no-store' } }
+}
+
+const EVENT_STREAM = 'text/event-stream'
 const JSON_TYPE = { 'content-type': 'application/json' }

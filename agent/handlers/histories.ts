@@ -3,7 +3,7 @@ import { timestamp } from '../core/box-view.ts'
 import type { EventFeed } from '../core/event-feed.ts'
 import type { AuditRecord } from '../ports/histories.ts'
 import type { Handlers } from './call.ts'
-import { answerBytesMaxOf, type ElsewhereDeps, elsewhere } from './elsewhere.ts'
+import { type ElsewhereDeps, isStreamAsked, streamOrElsewhere } from './elsewhere.ts'
 
 type HistoryHandlers = Pick<Handlers, 'listEvents' | 'listAudit'>
 
@@ -13,12 +13,10 @@ export function createHistoryHandlers(deps: ElsewhereDeps & { feed: EventFeed; t
   return {
     listEvents: async (call) => {
       const { params, query, caller } = call
-      if (call.accept?.includes(EVENT_STREAM) === true) {
-        // A function cannot carry what has no end.
-        if (answerBytesMaxOf(call) !== null) return elsewhere(deps, call, null)
+      if (isStreamAsked(call)) {
         const since = call.lastEventId ?? query.since
-        const bytes = await feed.follow(caller, params.project, { ...query, since })
-        return { body: null, bytes, headers: { 'content-type': EVENT_STREAM, 'cache-control': 'no-store' } }
+        const open = () => feed.follow(caller, params.project, { ...query, since })
+        return streamOrElsewhere(deps, { call, boxId: null }, open)
       }
       const { events, hasMore, nextCursor } = await feed.read(caller, params.project, query)
       return { body: { events, has_more: hasMore, next_cursor: nextCursor } }
@@ -38,5 +36,3 @@ function viewEntry(record: AuditRecord) {
     ...{ status, code },
   }
 }
-
-const EVENT_STREAM = 'text/event-stream'

@@ -4,7 +4,7 @@ import { readLogs, type ServiceLogsDeps } from '../core/service-logs.ts'
 import { stateOf } from '../core/service-view.ts'
 import type { ServiceState, Services } from '../core/services.ts'
 import type { Handlers, Reply } from './call.ts'
-import { answerBytesMaxOf, type ElsewhereDeps, elsewhere } from './elsewhere.ts'
+import { type ElsewhereDeps, isStreamAsked, streamOrElsewhere } from './elsewhere.ts'
 import type { ServiceReplies } from './service-replies.ts'
 
 type ServiceHandlers = Pick<
@@ -48,15 +48,11 @@ export function createServiceHandlers(
     getServiceLogs: async (call) => {
       const { params, query, caller } = call
       const see = async () => (await services.get(params)).sight
-      if (call.accept?.includes(EVENT_STREAM) !== true) {
-        return { body: viewPiece(await readLogs(deps, see, query), query) }
-      }
+      if (!isStreamAsked(call)) return { body: viewPiece(await readLogs(deps, see, query), query) }
       const { box } = await services.get(params)
-      // A function cannot carry what has no end.
-      if (answerBytesMaxOf(call) !== null) return elsewhere(deps, call, box.id)
       const offset = offsetOf(call.lastEventId) ?? query.offset
-      const bytes = deps.logStreams.follow(caller, see, { ...query, offset })
-      return { body: null, bytes, headers: { 'content-type': EVENT_STREAM, 'cache-control': 'no-store' } }
+      const open = () => deps.logStreams.follow(caller, see, { ...query, offset })
+      return streamOrElsewhere(deps, { call, boxId: box.id }, open)
     },
   }
 }
@@ -65,5 +61,3 @@ export function createServiceHandlers(
 function offsetOf(lastEventId: string | null): number | undefined {
   return lastEventId !== null && /^\d{1,15}$/.test(lastEventId) ? Number(lastEventId) : undefined
 }
-
-const EVENT_STREAM = 'text/event-stream'
