@@ -3,17 +3,17 @@ import type { Caller } from './caller.ts'
 import { encodeOutput } from './exec-text.ts'
 import { createSentStreams, type SentSource, type SentStreamsDeps } from './sent-streams.ts'
 import { encodeSentEvent } from './server-sent-events.ts'
-import { readLogs, type ServiceLogsDeps } from './service-logs.ts'
+import { type LoggedService, readLogs, type ServiceLogsDeps } from './service-logs.ts'
 import type { ServiceSight } from './service-supervisor.ts'
 
 /** Logs of services as they come. */
 export interface LogStreams {
   /**
    * Pieces of a log as messages, whose id is the offset to go on from, until it is read no further, the service or its token is
-   * gone, or the streams are closed. `see` is asked at each look.
+   * gone, or the streams are closed.
    * @throws ServiceError `rate_limited` where too many are open
    */
-  follow(caller: Caller, see: () => Promise<ServiceSight>, query: ServiceLogsQuery): AsyncIterable<Uint8Array>
+  follow(caller: Caller, service: LoggedService, query: ServiceLogsQuery): AsyncIterable<Uint8Array>
   /** Ends all, and those that come later at once. */
   close(): void
 }
@@ -22,18 +22,21 @@ export interface LogStreams {
 export function createLogStreams(deps: ServiceLogsDeps & SentStreamsDeps): LogStreams {
   const streams = createSentStreams(deps, { kind: 'logs', atOnce: LOG_STREAMS_AT_ONCE })
   return {
-    follow: (caller, see, query) => streams.open(caller, sourceOf(deps, see, query)),
+    follow: (caller, service, query) => streams.open(caller, sourceOf(deps, service, query)),
     close: () => streams.close(),
   }
 }
 
-function sourceOf(deps: ServiceLogsDeps, see: () => Promise<ServiceSight>, query: ServiceLogsQuery): SentSource {
+function sourceOf(deps: ServiceLogsDeps, { sight: first, see }: LoggedService, query: ServiceLogsQuery): SentSource {
+  let seen: ServiceSight | null = first
   let { offset } = query
   const id = (): string => String(offset ?? 0)
   return {
     read: async () => {
       const wait = offset === undefined ? 0 : LOOK_SECONDS
-      const piece = await readLogs(deps, see, { ...query, offset, wait_seconds: wait })
+      const sight = seen ?? (await see())
+      seen = null
+      const piece = await readLogs(deps, { sight, see }, { ...query, offset, wait_seconds: wait })
       offset = piece.offset + piece.bytes.length
       return piece.bytes.length === 0 ? '' : encodeSentEvent({ id: id(), data: viewPiece(piece, query) })
     },

@@ -12,6 +12,12 @@ export interface ServiceLogsDeps {
   clock: Clock
 }
 
+/** A service whose log is read: as it was just seen, and how to see it again. */
+export interface LoggedService {
+  sight: ServiceSight
+  see(): Promise<ServiceSight>
+}
+
 /** A piece of a log from `offset` on. */
 export interface LogPiece {
   offset: number
@@ -25,10 +31,9 @@ export interface LogPiece {
  */
 export async function readLogs(
   { outputs, clock }: ServiceLogsDeps,
-  see: () => Promise<ServiceSight>,
+  { sight: first, see }: LoggedService,
   query: ServiceLogsQuery,
 ): Promise<LogPiece> {
-  const first = await see()
   const end = endOf(outputs, first, query.version)
   const offset = query.offset ?? Math.max(0, end - query.max_bytes)
   const isText = query.encoding === 'utf-8'

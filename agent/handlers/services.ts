@@ -47,11 +47,11 @@ export function createServiceHandlers(
       acted(caller, await services.stop(caller, params, { waitMs: query.wait_seconds * 1000, ifMatch })),
     getServiceLogs: async (call) => {
       const { params, query, caller } = call
-      const see = async () => (await services.get(params)).sight
-      if (!isStreamAsked(call)) return { body: viewPiece(await readLogs(deps, see, query), query) }
-      const { box } = await services.get(params)
+      const { box, sight } = await services.get(params)
+      const service = { sight, see: async () => (await services.get(params)).sight }
+      if (!isStreamAsked(call)) return { body: viewPiece(await readLogs(deps, service, query), query) }
       const offset = offsetOf(call.lastEventId) ?? query.offset
-      const open = () => deps.logStreams.follow(caller, see, { ...query, offset })
+      const open = () => deps.logStreams.follow(caller, service, { ...query, offset })
       return streamOrElsewhere(deps, { call, boxId: box.id }, open)
     },
   }
