@@ -1,6 +1,7 @@
 import type { Admission } from './core/admission.ts'
 import type { Boxes } from './core/boxes.ts'
 import { createPublishing } from './core/publishing.ts'
+import { routedDeploys, routedServices } from './core/routed-services.ts'
 import { createDeploys } from './core/service-deploys.ts'
 import { createServices } from './core/services.ts'
 import type { HandlerParts } from './handler-parts.ts'
@@ -23,13 +24,14 @@ export function wireServices(
   const { store } = deployment
   const { outputs } = drivers
   const { routes, address } = edge
-  const services = createServices({ store, clock, outputs, boxes, supervisor, routes })
+  const services = routedServices(createServices({ store, clock, outputs, boxes, supervisor }), routes)
+  const deploys = createDeploys({ store, clock, boxes, supervisor, forks, admission })
   const serviceReplies = createServiceReplies(address)
   const publishing = createPublishing({ store, clock, boxes, routes, address })
   return {
     ...createServiceHandlers({ clock, outputs, services, serviceReplies, logStreams, tickets, dataUrl }),
     ...createServiceDeployHandlers({
-      deploys: createDeploys({ store, clock, boxes, supervisor, forks, admission, traffic: routes }),
+      deploys: routedDeploys(deploys, routes),
       serviceReplies,
     }),
     ...createPublishingHandlers({ publishing, services, replies, serviceReplies }),

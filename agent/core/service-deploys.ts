@@ -14,14 +14,12 @@ import type { LiveRun } from './service-live.ts'
 import { bumped, changeService, serviceNotFound, withChange } from './service-records.ts'
 import type { ServiceSight, ServiceSupervisor } from './service-supervisor.ts'
 import { promoted, rolledBack, type SwitchHow, withNext, withoutPreview, withPreview } from './service-switch.ts'
-import type { Traffic } from './service-traffic.ts'
 import { previewStateOf } from './service-view.ts'
 import type { ServiceHow, ServiceRef, ServiceState } from './services.ts'
 
 export interface DeploysDeps {
   store: Store
   clock: Clock
-  traffic: Traffic
   boxes: Pick<Boxes, 'get'>
   supervisor: ServiceSupervisor
   forks: Forks
@@ -29,8 +27,7 @@ export interface DeploysDeps {
 }
 
 /**
- * New versions of services, beside those that have the traffic. All throw `box_not_found` and `service_not_found`; where a version
- * takes the place of another, all requests go to it before the answer.
+ * New versions of services, beside those that have the traffic. All throw `box_not_found` and `service_not_found`.
  */
 export interface Deploys {
   /**
@@ -54,12 +51,11 @@ export interface Deploys {
 
 /** Writes which versions there are to be, durably, and lets the supervisor bring it about. */
 export function createDeploys(deps: DeploysDeps): Deploys {
-  const { boxes, supervisor, traffic, forks, admission, clock } = deps
+  const { boxes, supervisor, forks, admission, clock } = deps
   const settle = async (box: BoxRecord, name: string, wait: Wait = NO_WAIT): Promise<ServiceState> => {
     const key = { boxId: box.id, name }
     supervisor.wake(key)
     const sight = await supervisor.until(key, wait.isDone, wait.ms)
-    await traffic.settle(box.id)
     if (sight === null) throw serviceNotFound(box, name)
     return { box, sight }
   }

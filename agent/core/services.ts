@@ -5,7 +5,6 @@ import type { ServiceRecord } from '../ports/service-store.ts'
 import type { BoxRecord, Store } from '../ports/store.ts'
 import type { Boxes, BoxRef } from './boxes.ts'
 import type { Caller } from './caller.ts'
-import type { EdgeRoutes } from './edge-routes.ts'
 import { checkRunning } from './execs.ts'
 import { decodeCursor, encodeCursor } from './paging.ts'
 import { checkIfMatch } from './preconditions.ts'
@@ -22,7 +21,6 @@ export interface ServicesDeps {
   clock: Clock
   boxes: Pick<Boxes, 'get'>
   supervisor: ServiceSupervisor
-  routes: Pick<EdgeRoutes, 'settle'>
 }
 
 /** A service by the names of its project, box and itself. */
@@ -89,7 +87,6 @@ export function createServices(deps: ServicesDeps): Services {
     put: async (caller, ref, { body, how }) => {
       const box = await boxes.get(ref)
       const isNew = await putService(deps, { caller, box, name: ref.service, body, ifMatch: how.ifMatch })
-      await deps.routes.settle(box.id)
       if (isNew) return { ...(await settle(box, ref.service, how.waitMs)), isNew }
       supervisor.wake({ boxId: box.id, name: ref.service })
       return { box, sight: await see(box, ref.service), isNew }
@@ -120,7 +117,6 @@ export function createServices(deps: ServicesDeps): Services {
     remove: async (ref, ifMatch) => {
       const box = await boxes.get(ref)
       await removeService(deps, box, { name: ref.service, ifMatch })
-      await deps.routes.settle(box.id)
     },
   }
 }
