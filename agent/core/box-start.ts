@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto'
 import { ServiceError } from '../../shared/errors.ts'
 import type { CowFilesystem } from '../ports/cow-filesystem.ts'
 import type { BoxMount, BoxSpec } from '../ports/runtime.ts'
 import type { BoxRecord, MountRecord } from '../ports/store.ts'
+import { shortDigestOf } from './digest.ts'
 import { environmentOf } from './environment.ts'
 import type { Graves } from './tombstones.ts'
 
@@ -32,7 +32,7 @@ export function boxSpecOf(record: BoxRecord, filesystem: CowFilesystem, pidsMax:
     name,
     rootPath: filesystem.path(record.root),
     hostname: name,
-    machineId: createHash('sha256').update(id).digest('hex').slice(0, 32),
+    machineId: shortDigestOf(id),
     cpus: record.config.cpus,
     ramMb: record.config.ram_mb,
     pidsMax,

@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto'
 import type { BoxRecord } from '../ports/store.ts'
+import { shortDigestOf } from './digest.ts'
 
 /** How clients reach the edge. */
 export interface EdgeAddress {
@@ -19,12 +19,12 @@ export function hostOfBox(box: BoxNames, { domain }: EdgeAddress): string {
 
 /** The host name of what is active of a service, `<service>--<box>--<project>.<domain>`. */
 export function hostOfService(box: BoxNames, service: string, { domain }: EdgeAddress): string {
-  return `${shorter([service, box.name, box.project], () => `s-${digestOf(box, service)}`)}.${domain}`
+  return `${shorter([service, box.name, box.project], () => `s-${serviceDigest(box, service)}`)}.${domain}`
 }
 
 /** The host name of the preview of a service, `preview--<service>--<box>--<project>.<domain>`. */
 export function hostOfPreview(box: BoxNames, service: string, { domain }: EdgeAddress): string {
-  return `${shorter(['preview', service, box.name, box.project], () => `p-${digestOf(box, service)}`)}.${domain}`
+  return `${shorter(['preview', service, box.name, box.project], () => `p-${serviceDigest(box, service)}`)}.${domain}`
 }
 
 /** The host that asks people for their token, and never serves what a box says. */
@@ -61,8 +61,8 @@ function shorter(names: readonly string[], otherwise: () => string): string {
   return label.length <= LABEL_MAX ? label : otherwise()
 }
 
-function digestOf(box: BoxNames, service: string): string {
-  return createHash('sha256').update(`${box.id}/${service}`).digest('hex').slice(0, 32)
+function serviceDigest({ id }: BoxNames, service: string): string {
+  return shortDigestOf(`${id}/${service}`)
 }
 
 function dashed(id: string): string {
