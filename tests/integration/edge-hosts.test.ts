@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import { TOKEN_PREFIX } from '../../shared/tokens.ts'
 import { createEdgeLab, type EdgeLab, grantOf, type Upstream } from '../helpers/edge-lab.ts'
@@ -170,7 +171,10 @@ describe('an edge with two boxes', () => {
     const forBrowser = await lab.ask(['GET / HTTP/1.1', 'host: down.localhost', 'accept: text/html,*/*;q=0.8'])
     expect(forBrowser.status).toBe(502)
     expect(forBrowser.headers).toContain('content-type: text/html')
-    expect(forBrowser.headers).toMatch(/content-security-policy: default-src 'none'; style-src 'sha256-[^']+'/)
+    const style = /<style>(.+)<\/style>/.exec(forBrowser.body)?.[1] ?? ''
+    const digest = createHash('sha256').update(style).digest('base64').toLowerCase()
+    expect(style).toContain('width:100%')
+    expect(forBrowser.headers).toContain(`content-security-policy: default-src 'none'; style-src 'sha256-${digest}'`)
     expect(forBrowser.body).toContain('Nothing answers on port 9 of this box.')
     expect(forBrowser.body).not.toMatch(/src=|href=/)
   })
