@@ -1,9 +1,14 @@
+import { BACKUP_EXAMPLES } from './backup-examples.ts'
+import { BASE_EXAMPLES } from './base-examples.ts'
 import { box } from './box-example.ts'
 import { EVENT_EXAMPLES } from './event-examples.ts'
+import { EXEC_EXAMPLES } from './exec-examples.ts'
+import { FILE_EXAMPLES } from './file-examples.ts'
 import { METRICS_EXAMPLES } from './metrics-examples.ts'
 import { PUBLISHING_EXAMPLES } from './publishing-examples.ts'
 import type { OperationId } from './routes.ts'
 import { SERVICE_EXAMPLES } from './service-examples.ts'
+import { volume } from './volume-example.ts'
 import { VOLUME_SNAPSHOT_EXAMPLES } from './volume-snapshot-examples.ts'
 
 /** A request and an answer of an operation as the OpenAPI document shows them; a pure table. */
@@ -35,77 +40,11 @@ const scrub = {
   ...{ status: 'done', started_at: '2026-11-20T03:00:00.000Z', ended_at: '2026-11-20T03:04:10.500Z' },
   ...{ checked_bytes: 5368709120, errors: 0 },
 }
-
-const volume = {
-  id: 'vol_01jd3m7a1b2c3d4e5f6g7h8j9k',
-  name: 'db',
-  project: 'demo',
-  size_gb: 10,
-  used_bytes: 4194304,
-  created_at: '2026-11-20T08:14:00.000Z',
-  updated_at: '2026-11-20T08:15:30.140Z',
-  attachments: [{ box: 'web', path: '/var/lib/db', read_only: false }],
-  from: null,
-  backup_schedule: null,
-  tags: {},
-}
-const backup = {
-  id: 'bak_01jd3m9q4n6p0r1s2t3v5w7x8y',
-  project: 'demo',
-  volume: 'db',
-  snapshot: 'snp_01jd3m9q4n6p0r1s2t3v5w7x8y',
-  location: 'projects/demo/volumes/vol_01jd3m7a1b2c3d4e5f6g7h8j9k/bak_01jd3m9q4n6p0r1s2t3v5w7x8y/',
-  size_bytes: 1048576,
-  size_gb: 10,
-  incremental_of: null,
-  sha256: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
-  created_at: '2026-11-20T08:20:00.000Z',
-  status: 'done',
-  error: null,
-  automatic: false,
-}
-const backupPage = { backups: [backup], has_more: false, next_continuation_token: null }
-const schedule = { interval_seconds: 86400, keep_count: 7, keep_seconds: null }
-const base = {
-  id: 'bas_01jd3m5a1b2c3d4e5f6g7h8j9k',
-  name: 'web-ready',
-  project: 'demo',
-  version: 3,
-  size_bytes: 367001600,
-  created_at: '2026-11-20T08:30:00.000Z',
-  source: 'box:web@before-upgrade',
-  used_by: null,
-}
-const usedBase = { ...base, used_by: { boxes: [{ project: 'demo', name: 'web-2' }], count: 1 } }
 const quota = {
   project: 'demo',
   allowed: { boxes: 20, cpus: null, ram_mb: 16384, storage_gb: 200 },
   used: { boxes: 3, cpus: 3, ram_mb: 1536, storage_gb: 40 },
   updated_at: '2026-11-20T08:00:00.000Z',
-}
-const exec = {
-  id: 'exe_01jd3m9c5w8y2z4a6b7d9e0f1g',
-  box: 'web',
-  project: 'demo',
-  command: ['/bin/sh', '-c', 'echo hello'],
-  status: 'exited',
-  exit_code: 0,
-  signal: null,
-  started_at: '2026-11-20T08:16:00.000Z',
-  ended_at: '2026-11-20T08:16:00.012Z',
-  tty: false,
-  user: 'root',
-  cwd: '/root',
-  detached: false,
-  process: 7,
-}
-const execWithOutput = {
-  ...exec,
-  stdout: 'hello\n',
-  stderr: '',
-  encoding: 'utf-8',
-  truncated: false,
-  next_offset: { stdout: 6, stderr: 0 },
 }
 const token = {
   id: 'tok_01jd3mb1c2d3e4f5g6h7j8k9m0',
@@ -117,19 +56,6 @@ const token = {
   created_by: 'tok_01jd3m0000000000000000000a',
   revoked_at: null,
 }
-const file = {
-  path: '/srv/app.conf',
-  path_base64: null,
-  type: 'file',
-  size_bytes: 12,
-  mode: '0644',
-  uid: 0,
-  gid: 0,
-  modified_at: '2026-11-20T08:15:30.123Z',
-  target: null,
-  etag: '"18a1f3c2d4e5f607-c"',
-}
-const directory = { ...file, path: '/srv/data', type: 'directory', size_bytes: 0, mode: '0755' }
 const storage = {
   path: '/var/lib/boxyard',
   total_bytes: 107374182400,
@@ -224,49 +150,6 @@ export const EXAMPLES: Record<OperationId, Example> = {
   resumeBox: { response: box },
   leaseBox: { body: { seconds: 600 }, response: { ...box, lease_until: '2026-11-20T09:10:00.000Z' } },
   updateBox: { body: { config: { cpus: 2, ram_mb: 1024 }, port: 8080 }, response: box },
-  createExec: { body: { shell: 'echo hello' }, response: execWithOutput },
-  listExecs: { response: { execs: [exec], has_more: false, next_continuation_token: null } },
-  getExec: { response: execWithOutput },
-  getExecOutput: {
-    response: {
-      stream: 'stdout',
-      offset: 0,
-      next_offset: 6,
-      data: 'hello\n',
-      encoding: 'utf-8',
-      truncated: false,
-      end: true,
-      status: 'exited',
-    },
-  },
-  signalExec: {
-    body: { signal: 'SIGTERM' },
-    response: { ...exec, status: 'running', exit_code: null, ended_at: null },
-  },
-  streamExec: {},
-  openConsole: {},
-  listSessions: {
-    response: {
-      sessions: [
-        {
-          id: 'ses_01jd3md1e2f3g4h5j6k7m8n9p0',
-          name: 'main',
-          box: 'web',
-          project: 'demo',
-          command: ['/bin/bash', '-l'],
-          user: 'root',
-          process: 12,
-          created_at: '2026-11-20T08:20:00.000Z',
-          cols: 120,
-          rows: 40,
-          viewers: 1,
-        },
-      ],
-      has_more: false,
-      next_continuation_token: null,
-    },
-  },
-  deleteSession: {},
   createTicket: {
     body: { operation: 'writeFile', query: { path: '/srv/app.conf' } },
     response: {
@@ -281,27 +164,6 @@ export const EXAMPLES: Record<OperationId, Example> = {
       url: 'https://data.example.org/v1/projects/demo/bases?name=web-ready&ticket=<shown once>',
       method: 'POST',
       expires_at: '2026-11-20T08:16:30.000Z',
-    },
-  },
-  readFile: { response: { ...file, content: 'listen 8080\n', encoding: 'utf-8' } },
-  writeFile: { body: { path: '/srv/app.conf', content: 'listen 8080\n', mode: '0644' }, response: file },
-  statFile: { response: file },
-  listFiles: {
-    response: { files: [{ ...file, path: 'app.conf' }], has_more: false, next_continuation_token: null },
-  },
-  deleteFile: {},
-  moveFile: {
-    body: { from: '/srv/app.conf', to: '/srv/old.conf', overwrite: true },
-    response: { ...file, path: '/srv/old.conf' },
-  },
-  makeDirectory: { body: { path: '/srv/data', parents: true }, response: directory },
-  restoreFile: { body: { path: '/srv/app.conf', snapshot: 'before-upgrade' }, response: file },
-  readArchive: {},
-  writeArchive: {
-    response: {
-      entries: 41,
-      refused: [{ path: '../etc/passwd', reason: 'leads out of the directory' }],
-      refused_count: 1,
     },
   },
   createBoxSnapshot: {
@@ -361,29 +223,12 @@ export const EXAMPLES: Record<OperationId, Example> = {
   ...PUBLISHING_EXAMPLES,
   ...METRICS_EXAMPLES,
   ...EVENT_EXAMPLES,
+  ...EXEC_EXAMPLES,
+  ...FILE_EXAMPLES,
+  ...BASE_EXAMPLES,
+  ...BACKUP_EXAMPLES,
   attachVolume: { body: { box: 'web', path: '/var/lib/db' }, response: mounted },
   detachVolume: { body: { box: 'web' }, response: box },
-  createBase: {
-    body: { name: 'web-ready', box: 'web', snapshot: 'before-upgrade' },
-    response: { ...base, used_by: { boxes: [], count: 0 }, size_bytes: null },
-  },
-  listBases: { response: { bases: [base], has_more: false, next_continuation_token: null } },
-  listSharedBases: {
-    response: {
-      bases: [{ ...base, name: 'debian', project: null, version: 1, source: 'host' }],
-      has_more: false,
-      next_continuation_token: null,
-    },
-  },
-  getBase: { response: usedBase },
-  deleteBase: {},
-  createBackup: { response: backup },
-  listBackups: { response: backupPage },
-  getBackup: { response: backup },
-  deleteBackup: {},
-  restoreBackup: { body: { as: 'db-2' }, response: { ...volume, name: 'db-2', from: `backup:${backup.id}` } },
-  updateBackupSchedule: { body: schedule, response: { ...volume, backup_schedule: schedule } },
-  listStoredBackups: { response: backupPage },
   getQuota: { response: quota },
   updateQuota: { body: { allowed: { boxes: 20, ram_mb: 16384, storage_gb: 200 } }, response: quota },
 }
