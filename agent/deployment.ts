@@ -5,13 +5,22 @@ import type { Logger } from '../shared/log.ts'
 import type { Closers } from './closers.ts'
 import type { AgentSettings } from './config.ts'
 import { createTokens, type Tokens } from './core/tokens.ts'
+import type { PodNetwork } from './drivers/pod-network.ts'
 import { openSqliteStore } from './drivers/store-sqlite.ts'
 import { createCauses } from './lib/causes.ts'
 import { lockDataDirectory } from './lib/data-lock.ts'
 import { writeDurably } from './lib/durable-file.ts'
 import { type KeyFiles, openKeyFiles } from './lib/key-files.ts'
+import type { BackupStore } from './ports/backup-store.ts'
 import type { Clock } from './ports/clock.ts'
+import type { CowFilesystem } from './ports/cow-filesystem.ts'
+import type { Edge } from './ports/edge.ts'
+import type { ExecOutputs } from './ports/exec-outputs.ts'
+import type { Files } from './ports/files.ts'
 import type { Cause, Causes } from './ports/histories.ts'
+import type { ImageRegistry } from './ports/image-registry.ts'
+import type { Network } from './ports/network.ts'
+import type { Runtime } from './ports/runtime.ts'
 import type { Store } from './ports/store.ts'
 
 /** What a data directory holds besides the pool: identity, keys, state. */
@@ -34,10 +43,20 @@ export interface DeploymentDeps {
   /** For what a person waits for, whatever the level of the log: progress and readiness. */
   notices: Logger
   /** Stands between the core and each port; a test breaks things there. The identity in the product. */
-  decorate<T extends object>(
-    port: 'store' | 'filesystem' | 'network' | 'runtime' | 'files' | 'backupStore' | 'registry' | 'edge',
-    driver: T,
-  ): T
+  decorate<P extends keyof DecoratedPorts, T extends DecoratedPorts[P]>(port: P, driver: T): T
+}
+
+/** What is decorated. */
+export interface DecoratedPorts {
+  store: Store
+  filesystem: CowFilesystem
+  network: Network | PodNetwork
+  runtime: Runtime
+  outputs: ExecOutputs
+  files: Files
+  backupStore: BackupStore
+  registry: ImageRegistry
+  edge: Edge
 }
 
 /** Opens a data directory, making it if need be; with `exclusive`, as its only agent. */

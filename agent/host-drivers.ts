@@ -47,7 +47,7 @@ export async function openDrivers(deps: DeploymentDeps, deployment: Deployment):
     ...world,
     filesystem,
     builder: createHostBaseBuilder(),
-    outputs: createExecOutputs(execFiles),
+    outputs: deps.decorate('outputs', createExecOutputs(execFiles)),
     files,
     backupStore,
     registry: deps.decorate('registry', registry),

@@ -6,15 +6,29 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { ageBackups, objectsIn } from '../helpers/backup-lab.ts'
 import { type Answer, type Client, createClient } from '../helpers/client.ts'
 import { eventually } from '../helpers/eventually.ts'
-import { armStep, restartAgent, untilDead } from '../helpers/fault-steps.ts'
-import { pickSample } from '../helpers/sample.ts'
+import {
+  armStep,
+  around,
+  at,
+  draw,
+  drawSteps,
+  during,
+  type FaultCall,
+  restartAgent,
+  untilDead,
+} from '../helpers/fault-steps.ts'
 import { startService, type TestService } from '../helpers/service.ts'
 import { pooledSubvolumes, recordedSubvolumes } from '../helpers/volume-world.ts'
 import { pidsOf } from '../helpers/world.ts'
 
-const RECEIVING = ['store.operations.insert', 'store.tombstones.insert', 'backupStore.get', 'filesystem.receive']
-const RECEIVED = ['filesystem.destroy', 'store.tombstones.remove', 'store.operations.finish']
-const WITHIN = [1, 10, 25].map((ms) => `filesystem.receive:during-${ms}:1`)
+const RECEIVING: FaultCall[] = [
+  'store.operations.insert',
+  'store.tombstones.insert',
+  'backupStore.get',
+  'filesystem.receive',
+]
+const RECEIVED: FaultCall[] = ['filesystem.destroy', 'store.tombstones.remove', 'store.operations.finish']
+const WITHIN = during('filesystem.receive', [1, 10, 25])
 /** Steps at which the agent is killed; each is a call from the core to a port. */
 const STEPS = {
   create: [
@@ -23,12 +37,15 @@ const STEPS = {
     ...around(['store.backups.write', 'backupStore.put', 'store.operations.finish']),
     ...around(['store.backups.write', 'backupStore.put'], 2),
     ...around(['store.backups.write'], 3),
-    ...['filesystem.send:during-3:1', 'backupStore.put:during-1:1', 'backupStore.put:during-1:2'],
+    ...during('filesystem.send', [3]),
+    ...during('backupStore.put', [1]),
+    at('backupStore.put', 'during-1', 2),
   ],
   remove: [
     ...around(['backupStore.put', 'store.backups.write', 'filesystem.destroy', 'store.tombstones.remove']),
     ...around(['backupStore.delete', 'store.backups.remove']),
-    ...['backupStore.delete:after:2', 'backupStore.delete:after:3'],
+    at('backupStore.delete', 'after', 2),
+    at('backupStore.delete', 'after', 3),
   ],
   // After the backup itself what has expired is marked, one by one, and then taken out of the store.
   retain: [
@@ -42,16 +59,17 @@ const STEPS = {
     ...[...around(['store.snapshots.remove', ...RECEIVED]), ...around(['store.tombstones.insert'], 2), ...WITHIN],
     ...around(['filesystem.destroy'], 2),
   ],
-} satisfies Record<string, string[]>
+}
 type Action = keyof typeof STEPS
-const ALL = Object.entries(STEPS).flatMap(([action, steps]) => steps.map((step) => [action as Action, step] as const))
-const CHOSEN = process.env['TEST_FAULTS'] === 'all' ? ALL : pickSample(ALL, 5)
+const CHOSEN = drawSteps(STEPS, 5)
 /** Calls that fail, at which a restore over the volume leaves that as it was. */
 const FAILING = [
   // From the first on: a start reads the store as well.
-  'backupStore.get:throw:1+',
-  ...['filesystem.receive:throw:1', 'filesystem.receive:reject:1'],
-  ...['runtime.detach:throw:1', 'store.boxes.swap:throw:1'],
+  at('backupStore.get', 'throw', '1+'),
+  at('filesystem.receive', 'throw'),
+  at('filesystem.receive', 'reject'),
+  at('runtime.detach', 'throw'),
+  at('store.boxes.swap', 'throw'),
 ]
 
 let service: TestService
@@ -134,7 +152,7 @@ describe('kill -9 of the agent', () => {
 })
 
 describe('a step that fails', () => {
-  test.each(process.env['TEST_FAULTS'] === 'all' ? FAILING : pickSample(FAILING, 2))(
+  test.each(draw(FAILING, 2))(
     'a restore over the volume that fails at %s leaves it as it was',
     async (fault) => {
       await restartAgent(service, 'SIGTERM', fault)
@@ -250,8 +268,4 @@ async function expectAgreement(): Promise<void> {
     const wanted = recordedSubvolumes(service)
     return JSON.stringify(wanted.all) === JSON.stringify(pooledSubvolumes(service))
   })
-}
-
-function around(calls: readonly string[], nth = 1): string[] {
-  return calls.flatMap((call) => [`${call}:before:${nth}`, `${call}:after:${nth}`])
 }

@@ -3,24 +3,20 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { type Answer, type Client, createClient } from '../helpers/client.ts'
 import { eventually } from '../helpers/eventually.ts'
-import { armStep, restartAgent, untilDead } from '../helpers/fault-steps.ts'
+import { armStep, around, at, drawSteps, restartAgent, untilDead } from '../helpers/fault-steps.ts'
 import { tarOf } from '../helpers/hostile-tar.ts'
 import { newImage } from '../helpers/image-archive.ts'
-import { pickSample } from '../helpers/sample.ts'
 import { type ScriptedRegistry, startScriptedRegistry } from '../helpers/scripted-registry.ts'
 import { startService, type TestService } from '../helpers/service.ts'
 import { basesOf } from '../helpers/world.ts'
 
 /** Steps at which the agent is killed; each is a call from the core to a port. */
 const STEPS = {
-  create: ['store.tombstones.insert', 'filesystem.snapshot', 'store.bases.insert'],
-  delete: ['store.bases.remove', 'filesystem.destroy', 'store.tombstones.remove'],
+  create: around(['store.tombstones.insert', 'filesystem.snapshot', 'store.bases.insert']),
+  delete: around(['store.bases.remove', 'filesystem.destroy', 'store.tombstones.remove']),
 }
 type Action = keyof typeof STEPS
-const ALL = Object.entries(STEPS).flatMap(([action, calls]) =>
-  calls.flatMap((call) => ['before', 'after'].map((moment) => [action as Action, `${call}:${moment}:1`] as const)),
-)
-const CHOSEN = process.env['TEST_FAULTS'] === 'all' ? ALL : pickSample(ALL, 5)
+const CHOSEN = drawSteps(STEPS, 5)
 
 let service: TestService
 let registry: ScriptedRegistry
@@ -195,7 +191,7 @@ describe('a pull', () => {
   }, 60_000)
 
   test('is done, or has left nothing, wherever the agent is killed', async () => {
-    for (const step of ['registry.find:after:1', 'files.unpack:after:1', 'files.unpackLayer:after:1']) {
+    for (const step of [at('registry.find', 'after'), at('files.unpack', 'after'), at('files.unpackLayer', 'after')]) {
       await restartAgent(service, 'SIGTERM', step)
       await armStep(service)
       const { headers } = await client.post(`${bases}?wait_seconds=0`, { name: 'base', image: `${registry.host}/it:1` })

@@ -3,27 +3,32 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { type Answer, type Client, createClient } from '../helpers/client.ts'
 import { eventually } from '../helpers/eventually.ts'
-import { armStep, hasDied, restartAgent } from '../helpers/fault-steps.ts'
-import { pickSample } from '../helpers/sample.ts'
+import {
+  armStep,
+  around,
+  drawSteps,
+  during,
+  type FaultCall,
+  type FaultStep,
+  hasDied,
+  restartAgent,
+} from '../helpers/fault-steps.ts'
 import { startService, type TestService } from '../helpers/service.ts'
 
 /** Steps at which the agent is killed; each is a call from the core to a port. */
 const STEPS = {
-  deploy: ['store.services.replace', 'runtime.hold'],
-  fork: ['store.tombstones.insert', 'filesystem.snapshot', 'store.services.replace', 'runtime.start', 'runtime.hold'],
-  promote: ['store.services.replace'],
-  promoteFork: ['store.services.replace', 'runtime.hold'],
-  rollback: ['store.services.replace'],
-  discard: ['store.services.replace', 'outputs.remove'],
+  deploy: [...twice(['store.services.replace', 'runtime.hold']), ...during('runtime.hold', [1, 5, 15, 40])],
+  fork: [
+    ...twice(['store.tombstones.insert', 'filesystem.snapshot', 'store.services.replace']),
+    ...twice(['runtime.start', 'runtime.hold']),
+  ],
+  promote: twice(['store.services.replace']),
+  promoteFork: twice(['store.services.replace', 'runtime.hold']),
+  rollback: twice(['store.services.replace']),
+  discard: twice(['store.services.replace', 'outputs.remove']),
 }
 type Action = keyof typeof STEPS
-const ALL = Object.entries(STEPS).flatMap(([action, calls]) =>
-  calls.flatMap((call) =>
-    ['before:1', 'after:1', 'before:2', 'after:2'].map((moment) => [action as Action, `${call}:${moment}`] as const),
-  ),
-)
-const DURING = [1, 5, 15, 40].map((ms) => ['deploy', `runtime.hold:during-${ms}:1`] as const)
-const CHOSEN = process.env['TEST_FAULTS'] === 'all' ? [...ALL, ...DURING] : pickSample([...ALL, ...DURING], 5)
+const CHOSEN = drawSteps(STEPS, 5)
 
 let service: TestService
 const client: Client = createClient(
@@ -139,3 +144,7 @@ describe('versions of a service', () => {
     await client.delete(app)
   }, 90_000)
 })
+
+function twice(calls: readonly FaultCall[]): FaultStep[] {
+  return [...around(calls), ...around(calls, 2)]
+}

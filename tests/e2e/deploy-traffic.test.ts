@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { type Answer, type Client, createClient } from '../helpers/client.ts'
 import { eventually } from '../helpers/eventually.ts'
-import { armStep, hasDied, restartAgent } from '../helpers/fault-steps.ts'
-import { pickSample } from '../helpers/sample.ts'
+import { armStep, at, draw, hasDied, restartAgent } from '../helpers/fault-steps.ts'
 import { startService, type TestService } from '../helpers/service.ts'
 import { startSteadyLoad } from '../helpers/steady-load.ts'
 import { askUrl } from '../helpers/url-client.ts'
@@ -60,9 +59,14 @@ test('no request fails while versions come and go, and each answer is of a versi
   expect((await askUrl(previewUrl, { token: service.adminToken })).status).toBe(404)
 }, 120_000)
 
-const STEPS = ['store.services.replace:after:1', 'edge.change:before:1', 'edge.change:after:1', 'edge.drain:before:1']
+const STEPS = [
+  at('store.services.replace', 'after'),
+  at('edge.change', 'before'),
+  at('edge.change', 'after'),
+  at('edge.drain', 'before'),
+]
 
-test.each(process.env['TEST_FAULTS'] === 'all' ? STEPS : pickSample(STEPS, 2))(
+test.each(draw(STEPS, 2))(
   'no request fails where the agent is killed in a promote, at %s, and one version has the traffic afterwards',
   async (step) => {
     await client.post(`${page}/discard`)

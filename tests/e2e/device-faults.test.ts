@@ -6,8 +6,15 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { type Answer, type Client, createClient } from '../helpers/client.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { cutDevice, isCut, mendDevice } from '../helpers/failing-device.ts'
-import { armStep, restartAgent } from '../helpers/fault-steps.ts'
-import { pickSample } from '../helpers/sample.ts'
+import {
+  armStep,
+  at,
+  drawSteps,
+  type FaultCall,
+  type FaultStep,
+  restartAgent,
+  startAgent,
+} from '../helpers/fault-steps.ts'
 import { startService, type TestService } from '../helpers/service.ts'
 import { instanceOf } from '../helpers/world.ts'
 
@@ -15,7 +22,7 @@ import { instanceOf } from '../helpers/world.ts'
 const STEPS = {
   create: cuts('store.tombstones.insert', 'filesystem.snapshot', 'store.boxes.insert', 'runtime.start'),
   fork: cuts('filesystem.snapshot', 'store.boxes.insert'),
-  snapshot: [...cuts('filesystem.snapshot', 'store.snapshots.insert'), 'filesystem.snapshot:cut:2'],
+  snapshot: [...cuts('filesystem.snapshot', 'store.snapshots.insert'), at('filesystem.snapshot', 'cut', 2)],
   restore: cuts('filesystem.snapshot', 'runtime.stop', 'runtime.start', 'store.boxes.swap', 'filesystem.setReadOnly'),
   snapshotVolume: cuts('filesystem.snapshot', 'store.snapshots.insert'),
   copyVolume: cuts('filesystem.snapshot', 'store.volumes.insert'),
@@ -27,8 +34,7 @@ const STEPS = {
   attach: cuts('store.boxes.replaceMounts', 'runtime.attach'),
 }
 type Action = keyof typeof STEPS
-const ALL = Object.entries(STEPS).flatMap(([action, steps]) => steps.map((step) => [action as Action, step] as const))
-const CHOSEN = process.env['TEST_FAULTS'] === 'all' ? ALL : pickSample(ALL, 1)
+const CHOSEN = drawSteps(STEPS, 1)
 
 let service: TestService
 let backup: string
@@ -149,7 +155,7 @@ describe('a disk that fails', () => {
 async function openAnew(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
   await service.killAgent(signal)
   await service.runAgentMode('down')
-  await service.startAgent({ TEST_FAULT: '' })
+  await startAgent(service, '')
 }
 
 /** Every byte of every subvolume can be read, what was taken holds what it held, and nothing is left over. */
@@ -214,6 +220,6 @@ function cpuTicks(): number {
   return user + system
 }
 
-function cuts(...calls: string[]): string[] {
-  return calls.map((call) => `${call}:cut:1`)
+function cuts(...calls: FaultCall[]): FaultStep[] {
+  return calls.map((call) => at(call, 'cut'))
 }

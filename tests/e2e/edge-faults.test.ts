@@ -3,24 +3,20 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { type Answer, type Client, createClient } from '../helpers/client.ts'
 import { eventually } from '../helpers/eventually.ts'
-import { armStep, hasDied, restartAgent } from '../helpers/fault-steps.ts'
-import { pickSample } from '../helpers/sample.ts'
+import { armStep, around, drawSteps, hasDied, restartAgent } from '../helpers/fault-steps.ts'
 import { startService, type TestService } from '../helpers/service.ts'
 import { startSteadyLoad } from '../helpers/steady-load.ts'
 import { askUrl } from '../helpers/url-client.ts'
 
 /** Steps at which the agent is killed; each is a call from the core to a port. */
 const STEPS = {
-  publish: ['store.boxes.publish', 'edge.change'],
-  unpublish: ['store.boxes.publish', 'edge.change'],
-  open: ['store.boxes.replace', 'edge.change'],
-  visit: ['store.edgeGrants.put', 'edge.grant'],
+  publish: around(['store.boxes.publish', 'edge.change']),
+  unpublish: around(['store.boxes.publish', 'edge.change']),
+  open: around(['store.boxes.replace', 'edge.change']),
+  visit: around(['store.edgeGrants.put', 'edge.grant']),
 }
 type Action = keyof typeof STEPS
-const ALL = Object.entries(STEPS).flatMap(([action, calls]) =>
-  calls.flatMap((call) => ['before:1', 'after:1'].map((moment) => [action as Action, `${call}:${moment}`] as const)),
-)
-const CHOSEN = process.env['TEST_FAULTS'] === 'all' ? ALL : pickSample(ALL, 4)
+const CHOSEN = drawSteps(STEPS, 4)
 
 let service: TestService
 const client: Client = createClient(

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { createClient } from '../helpers/client.ts'
-import { armStep } from '../helpers/fault-steps.ts'
+import { armStep, at, type FaultStep, restartAgent } from '../helpers/fault-steps.ts'
 import { untilTrue } from '../helpers/oci-lab.ts'
 import { startService, type TestService } from '../helpers/service.ts'
 import { limitsOf, pidsOf, readWorld } from '../helpers/world.ts'
@@ -23,16 +23,15 @@ afterAll(async () => {
 }, 60_000)
 
 /** From now on the agent fails at `fault`; an empty one lets it be. */
-async function breakAt(fault: string): Promise<void> {
-  await service.killAgent('SIGTERM')
-  await service.startAgent({ TEST_FAULT: fault })
+async function breakAt(fault: FaultStep | ''): Promise<void> {
+  await restartAgent(service, 'SIGTERM', fault)
   await armStep(service)
   await sleep(50)
 }
 
 describe('a step that fails', () => {
   test('a start that fails leaves a stopped box that says why, and can be resumed', async () => {
-    await breakAt('runtime.start:throw:1')
+    await breakAt(at('runtime.start', 'throw'))
     const created = await client.post(boxes, { name: 'unlucky' })
     expect(created.status).toBe(201)
     expect(created.body).toMatchObject({ status: 'stopped', state: { reason: 'failed' } })
@@ -42,26 +41,27 @@ describe('a step that fails', () => {
     expect((await client.delete(`${boxes}/unlucky`)).status).toBe(204)
   })
 
-  test.each(['filesystem.snapshot:throw:1', 'filesystem.snapshot:reject:1', 'store.boxes.insert:throw:1'])(
-    'a create that fails at %s leaves no box, no root, and the name free',
-    async (fault) => {
-      await breakAt(fault)
-      const refused = await client.post(boxes, { name: 'rootless' })
-      expect([refused.status, refused.body.code]).toEqual([500, 'internal'])
-      expect((await client.get(`${boxes}/rootless`)).status).toBe(404)
-      for (let attempt = 0; attempt < 100 && readWorld(service).roots.length > 0; attempt++) await sleep(20)
-      expect(readWorld(service).roots).toEqual([])
-      expect((await client.post(boxes, { name: 'rootless' })).body.status).toBe('running')
-      await client.delete(`${boxes}/rootless`)
-    },
-  )
+  test.each([
+    at('filesystem.snapshot', 'throw'),
+    at('filesystem.snapshot', 'reject'),
+    at('store.boxes.insert', 'throw'),
+  ])('a create that fails at %s leaves no box, no root, and the name free', async (fault) => {
+    await breakAt(fault)
+    const refused = await client.post(boxes, { name: 'rootless' })
+    expect([refused.status, refused.body.code]).toEqual([500, 'internal'])
+    expect((await client.get(`${boxes}/rootless`)).status).toBe(404)
+    for (let attempt = 0; attempt < 100 && readWorld(service).roots.length > 0; attempt++) await sleep(20)
+    expect(readWorld(service).roots).toEqual([])
+    expect((await client.post(boxes, { name: 'rootless' })).body.status).toBe('running')
+    await client.delete(`${boxes}/rootless`)
+  })
 
   test('an attach whose mount fails leaves the volume free, one whose record fails does too', async () => {
     const data = '/v1/projects/failures/data'
     await breakAt('')
     await client.post(data, { name: 'vol', size_gb: 0.1 })
     await client.post(boxes, { name: 'taker' })
-    for (const fault of ['runtime.attach:throw:1', 'runtime.attach:reject:1', 'store.boxes.replaceMounts:throw:1']) {
+    for (const fault of MOUNTING) {
       await breakAt(fault)
       expect((await client.post(`${data}/vol/attach`, { box: 'taker', path: '/vol' })).status).toBe(500)
       expect((await client.get(`${data}/vol`)).body.attachments).toEqual([])
@@ -74,11 +74,11 @@ describe('a step that fails', () => {
     await breakAt('')
     await client.post(`${data}/vol/attach`, { box: 'taker', path: '/vol' })
     await client.shell('failures', 'taker', 'echo kept > /vol/file')
-    await breakAt('store.boxes.replaceMounts:throw:1')
+    await breakAt(at('store.boxes.replaceMounts', 'throw'))
     expect((await client.post(`${data}/vol/detach`, { box: 'taker' })).status).toBe(500)
     expect((await client.get(`${data}/vol`)).body.attachments).toHaveLength(1)
     await untilTrue(async () => (await client.shell('failures', 'taker', 'cat /vol/file')).body.stdout === 'kept\n')
-    await breakAt('store.boxes.replace:throw:1')
+    await breakAt(at('store.boxes.replace', 'throw'))
     const { body: box } = await client.get(`${boxes}/taker`)
     expect((await client.put(`${boxes}/taker`, { config: { ram_mb: 1024, cpus: 2 } })).status).toBe(500)
     expect((await client.get(`${boxes}/taker`)).body).toEqual(box)
@@ -90,7 +90,7 @@ describe('a step that fails', () => {
   })
 
   test('an operation that ended badly says so', async () => {
-    await breakAt('runtime.start:reject:1')
+    await breakAt(at('runtime.start', 'reject'))
     const created = await client.post(`${boxes}?wait_seconds=0`, { name: 'later' })
     const operation = await client.get(`${String(created.headers['operation-location'])}?wait_seconds=20`)
     expect(operation.body).toMatchObject({ kind: 'box.create', status: 'failed', error: { code: 'internal' } })
@@ -101,7 +101,7 @@ describe('a step that fails', () => {
     await breakAt('')
     await client.post(boxes, { name: 'torn' })
     await client.shell('failures', 'torn', `(trap '' TERM; sleep 600) >/dev/null 2>&1 & sleep 0.1`)
-    await breakAt('runtime.stop:reject:1')
+    await breakAt(at('runtime.stop', 'reject'))
     const stopping = client.post(`${boxes}/torn/stop`)
     await sleep(100)
     const resumed = await client.post(`${boxes}/torn/resume`)
@@ -114,7 +114,7 @@ describe('a step that fails', () => {
   test('a stop that cannot be done leaves the box unknown, and is tried until it is', async () => {
     await breakAt('')
     const { body: box } = await client.post(boxes, { name: 'wedged' })
-    await breakAt('runtime.stop:throw:1+')
+    await breakAt(at('runtime.stop', 'throw', '1+'))
     const stopped = await client.post(`${boxes}/wedged/stop`)
     expect(stopped.body.status).toBe('unknown')
     expect(pidsOf(service, box.id).length).toBeGreaterThan(0)
@@ -130,7 +130,7 @@ describe('a step that fails', () => {
   test('a delete is never blocked by a wedged box, and health names what is left', async () => {
     await breakAt('')
     await client.post(boxes, { name: 'stuck' })
-    await breakAt('runtime.stop:throw:1+')
+    await breakAt(at('runtime.stop', 'throw', '1+'))
     expect((await client.delete(`${boxes}/stuck`)).status).toBe(204)
     expect((await client.post(boxes, { name: 'stuck' })).status).toBe(201)
     await sleep(100)
@@ -147,3 +147,9 @@ describe('a step that fails', () => {
     expect(readWorld(service)).toEqual({ running: [], states: [], roots: [], volumes: [] })
   }, 60_000)
 })
+
+const MOUNTING = [
+  at('runtime.attach', 'throw'),
+  at('runtime.attach', 'reject'),
+  at('store.boxes.replaceMounts', 'throw'),
+]

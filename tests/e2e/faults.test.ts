@@ -2,8 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { type Answer, type Client, createClient } from '../helpers/client.ts'
 import { runtimeOfTests } from '../helpers/cluster-of-tests.ts'
-import { armStep, hasDied } from '../helpers/fault-steps.ts'
-import { pickSample } from '../helpers/sample.ts'
+import { armStep, around, at, drawSteps, during, hasDied, restartAgent, startAgent } from '../helpers/fault-steps.ts'
 import { startService, type TestService } from '../helpers/service.ts'
 import { ageByOneBoot, limitsOf, mountsOf, pidsOf, readWorld } from '../helpers/world.ts'
 
@@ -11,63 +10,43 @@ import { ageByOneBoot, limitsOf, mountsOf, pidsOf, readWorld } from '../helpers/
 const JOIN = runtimeOfTests() === 'kubernetes' ? 'network.admit' : 'network.join'
 /** Steps at which the agent is killed, by what it was doing; each is a call from the core or the runtime to a port. */
 const STEPS = {
-  create: around(
-    [
-      'store.tombstones.insert',
-      'store.boxes.insert',
-      'filesystem.snapshot',
-      'runtime.start',
-      JOIN,
-      'store.boxes.replace',
-    ],
-    [
-      ...[1, 3, 6, 10, 15, 25].map((ms) => `runtime.start:during-${ms}:1`),
-      ...[0, 2].map((ms) => `filesystem.snapshot:during-${ms}:1`),
-    ],
-  ),
-  stop: around(
-    ['runtime.stop', 'network.leave', 'store.boxes.replace'],
-    [
-      'store.boxes.replace:before:2',
-      'store.boxes.replace:after:2',
-      ...[1, 3, 6].map((ms) => `runtime.stop:during-${ms}:1`),
-    ],
-  ),
-  resume: around(
-    ['runtime.start', JOIN, 'store.boxes.replace'],
-    [
-      'store.boxes.replace:before:2',
-      'store.boxes.replace:after:2',
-      ...[2, 8, 14].map((ms) => `runtime.start:during-${ms}:1`),
-    ],
-  ),
-  delete: around(
-    ['store.boxes.remove', 'runtime.stop', 'network.leave', 'filesystem.destroy', 'store.tombstones.remove'],
-    [...[1, 3, 6].map((ms) => `runtime.stop:during-${ms}:1`)],
-  ),
-  fork: around(
-    ['store.tombstones.insert', 'filesystem.snapshot', 'store.boxes.insert', 'runtime.start'],
-    [
-      ...[0, 1].map((ms) => `filesystem.snapshot:during-${ms}:1`),
-      ...[2, 8].map((ms) => `runtime.start:during-${ms}:1`),
-    ],
-  ),
-  attach: around(['store.boxes.replaceMounts', 'runtime.attach'], ['runtime.attach:during-0:1']),
-  detach: around(['runtime.detach', 'store.boxes.replaceMounts'], ['runtime.detach:during-0:1']),
-  update: around(['runtime.resize', 'filesystem.setQuota', 'store.boxes.replace'], []),
-  resumeMounted: around(['runtime.start'], [...[4, 10, 14].map((ms) => `runtime.start:during-${ms}:1`)]),
-  createVolume: around(
-    ['store.tombstones.insert', 'filesystem.create', 'filesystem.setQuota', 'store.volumes.insert'],
-    [],
-  ),
-  updateVolume: around(['filesystem.setQuota', 'store.volumes.replace'], []),
-  deleteVolume: around(['store.volumes.remove', 'filesystem.destroy', 'store.tombstones.remove'], []),
-} satisfies Record<string, string[]>
+  create: [
+    ...around(['store.tombstones.insert', 'store.boxes.insert', 'filesystem.snapshot']),
+    ...around(['runtime.start', JOIN, 'store.boxes.replace']),
+    ...during('runtime.start', [1, 3, 6, 10, 15, 25]),
+    ...during('filesystem.snapshot', [0, 2]),
+  ],
+  stop: [
+    ...around(['runtime.stop', 'network.leave', 'store.boxes.replace']),
+    ...around(['store.boxes.replace'], 2),
+    ...during('runtime.stop', [1, 3, 6]),
+  ],
+  resume: [
+    ...around(['runtime.start', JOIN, 'store.boxes.replace']),
+    ...around(['store.boxes.replace'], 2),
+    ...during('runtime.start', [2, 8, 14]),
+  ],
+  delete: [
+    ...around(['store.boxes.remove', 'runtime.stop', 'network.leave', 'filesystem.destroy', 'store.tombstones.remove']),
+    ...during('runtime.stop', [1, 3, 6]),
+  ],
+  fork: [
+    ...around(['store.tombstones.insert', 'filesystem.snapshot', 'store.boxes.insert', 'runtime.start']),
+    ...during('filesystem.snapshot', [0, 1]),
+    ...during('runtime.start', [2, 8]),
+  ],
+  attach: [...around(['store.boxes.replaceMounts', 'runtime.attach']), ...during('runtime.attach', [0])],
+  detach: [...around(['runtime.detach', 'store.boxes.replaceMounts']), ...during('runtime.detach', [0])],
+  update: around(['runtime.resize', 'filesystem.setQuota', 'store.boxes.replace']),
+  resumeMounted: [...around(['runtime.start']), ...during('runtime.start', [4, 10, 14])],
+  createVolume: around(['store.tombstones.insert', 'filesystem.create', 'filesystem.setQuota', 'store.volumes.insert']),
+  updateVolume: around(['filesystem.setQuota', 'store.volumes.replace']),
+  deleteVolume: around(['store.volumes.remove', 'filesystem.destroy', 'store.tombstones.remove']),
+}
 type Action = keyof typeof STEPS
-const ALL = Object.entries(STEPS).flatMap(([action, steps]) => steps.map((step) => [action as Action, step] as const))
 // With pods for boxes each takes some ten times as long.
 const SAMPLE = runtimeOfTests() === 'kubernetes' ? 8 : 16
-const CHOSEN = process.env['TEST_FAULTS'] === 'all' ? ALL : pickSample(ALL, SAMPLE)
+const CHOSEN = drawSteps(STEPS, SAMPLE)
 
 let service: TestService
 const client: Client = createClient(
@@ -95,8 +74,7 @@ describe('kill -9 of the agent', () => {
       const witness = (await client.get(`${boxes}/witness`)).body
       const witnessPids = pidsOf(service, witness.id)
       await prepare(action)
-      await service.killAgent('SIGTERM')
-      await service.startAgent({ TEST_FAULT: step })
+      await restartAgent(service, 'SIGTERM', step)
       // What the start itself looks after is over by then, mostly; what is hit of it instead must heal as well.
       await sleep(100)
       await armStep(service)
@@ -105,7 +83,7 @@ describe('kill -9 of the agent', () => {
       // Only a kill some milliseconds into a step may come too late for it.
       if (!step.includes('during')) expect(await hasDied(service.agentPid)).toBe(true)
       await service.killAgent()
-      await service.startAgent({ TEST_FAULT: '' })
+      await startAgent(service, '')
 
       await holdAnswer(action, answer, await settledBox('victim'))
       expect(pidsOf(service, witness.id)).toEqual(witnessPids)
@@ -120,12 +98,11 @@ describe('kill -9 of the agent', () => {
   test('an attach that was cut off and cannot be is undone', async () => {
     await client.post(data, { name: 'vol', size_gb: 1 })
     await client.shell('faults', 'witness', 'echo > /file')
-    await service.killAgent('SIGTERM')
-    await service.startAgent({ TEST_FAULT: 'store.boxes.replaceMounts:after:1' })
+    await restartAgent(service, 'SIGTERM', at('store.boxes.replaceMounts', 'after'))
     await armStep(service)
     await client.post(`${data}/vol/attach`, { box: 'witness', path: '/file' })
     await service.killAgent()
-    await service.startAgent({ TEST_FAULT: '' })
+    await startAgent(service, '')
     for (let attempt = 0; attempt < 100; attempt++) {
       if ((await client.get(`${data}/vol`)).body.attachments.length === 0) break
       await sleep(50)
@@ -273,8 +250,4 @@ function recordedBox({ config, data_mounts: mounts }: BoxView, volumes: { id: st
     cpus: config.cpus,
     mounts: mounts.map(({ name, path, read_only: readOnly }) => ({ volume: idOf(name), path, readOnly })),
   }
-}
-
-function around(calls: readonly string[], more: readonly string[]): string[] {
-  return [...calls.flatMap((call) => [`${call}:before:1`, `${call}:after:1`]), ...more]
 }

@@ -2,27 +2,34 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { type Answer, type Client, createClient } from '../helpers/client.ts'
-import { armStep, hasDied, restartAgent } from '../helpers/fault-steps.ts'
+import {
+  armStep,
+  around,
+  at,
+  drawSteps,
+  during,
+  type FaultCall,
+  type FaultStep,
+  hasDied,
+  restartAgent,
+  startAgent,
+} from '../helpers/fault-steps.ts'
 import { untilTrue } from '../helpers/oci-lab.ts'
-import { pickSample } from '../helpers/sample.ts'
 import { startService, type TestService } from '../helpers/service.ts'
 import { pidsOf } from '../helpers/world.ts'
 
 /** Steps at which the agent is killed; each is a call from the core to a port. */
 const STEPS = {
-  put: ['store.services.insert', 'store.services.replace', 'runtime.hold'],
-  start: ['store.services.replace', 'runtime.hold'],
-  stop: ['store.services.replace'],
-  delete: ['store.services.remove'],
+  put: [
+    ...onceAndAgain(['store.services.insert', 'store.services.replace', 'runtime.hold']),
+    ...during('runtime.hold', [1, 5, 15, 40]),
+  ],
+  start: onceAndAgain(['store.services.replace', 'runtime.hold']),
+  stop: onceAndAgain(['store.services.replace']),
+  delete: onceAndAgain(['store.services.remove']),
 }
 type Action = keyof typeof STEPS
-const ALL = Object.entries(STEPS).flatMap(([action, calls]) =>
-  calls.flatMap((call) =>
-    ['before:1', 'after:1', 'after:2'].map((moment) => [action as Action, `${call}:${moment}`] as const),
-  ),
-)
-const DURING = [1, 5, 15, 40].map((ms) => ['put', `runtime.hold:during-${ms}:1`] as const)
-const CHOSEN = process.env['TEST_FAULTS'] === 'all' ? [...ALL, ...DURING] : pickSample([...ALL, ...DURING], 6)
+const CHOSEN = drawSteps(STEPS, 6)
 
 let service: TestService
 const client: Client = createClient(
@@ -118,7 +125,7 @@ describe('a service', () => {
     const held = await hostPid()
     await service.killAgent('SIGKILL')
     process.kill(held, 'SIGTERM')
-    await service.startAgent({ TEST_FAULT: '' })
+    await startAgent(service, '')
     await untilTrue(async () => (await client.get(app)).body.active?.restarts === 1)
     await untilAgreed()
     expect((await client.get(app)).body.active.last_exit).toMatchObject({ exit_code: null, signal: 'SIGTERM' })
@@ -131,10 +138,14 @@ describe('a service', () => {
     const holder = parentOf(await hostPid())
     await service.killAgent('SIGKILL')
     process.kill(holder, 'SIGKILL')
-    await service.startAgent({ TEST_FAULT: '' })
+    await startAgent(service, '')
     await untilTrue(async () => (await client.get(app)).body.active?.restarts === 1)
     await untilAgreed()
     await client.delete(app)
     await untilAgreed()
   }, 60_000)
 })
+
+function onceAndAgain(calls: readonly FaultCall[]): FaultStep[] {
+  return [...around(calls), ...calls.map((call) => at(call, 'after', 2))]
+}

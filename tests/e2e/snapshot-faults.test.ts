@@ -1,35 +1,48 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import { type Answer, type Client, createClient } from '../helpers/client.ts'
-import { armStep, restartAgent, untilDead } from '../helpers/fault-steps.ts'
-import { pickSample } from '../helpers/sample.ts'
+import {
+  armStep,
+  around,
+  at,
+  draw,
+  drawSteps,
+  during,
+  type FaultStep,
+  restartAgent,
+  untilDead,
+} from '../helpers/fault-steps.ts'
 import { startService, type TestService } from '../helpers/service.ts'
 import { subvolumesOf } from '../helpers/world.ts'
 
 /** Steps at which the agent is killed; each is a call from the core to a port. */
 const STEPS = {
-  take: ['store.tombstones.insert', 'runtime.frozen', 'filesystem.snapshot', 'store.snapshots.insert'],
-  delete: ['store.snapshots.remove', 'filesystem.destroy', 'store.tombstones.remove'],
+  take: [
+    ...around(['store.tombstones.insert', 'runtime.frozen', 'filesystem.snapshot', 'store.snapshots.insert']),
+    ...around(['filesystem.snapshot'], 2),
+  ],
+  delete: around(['store.snapshots.remove', 'filesystem.destroy', 'store.tombstones.remove']),
   restore: [
-    ...['store.tombstones.insert', 'filesystem.snapshot', 'store.boxes.wish', 'runtime.stop'],
-    ...['filesystem.setReadOnly', 'runtime.start', 'store.boxes.swap'],
+    ...around(['store.tombstones.insert', 'filesystem.snapshot', 'store.boxes.wish', 'runtime.stop']),
+    ...around(['filesystem.setReadOnly', 'runtime.start', 'store.boxes.swap']),
+    ...during('runtime.start', [2, 8, 14]),
+    at('filesystem.snapshot', 'after', 2),
+    at('filesystem.setReadOnly', 'after', 2),
   ],
 }
 type Action = keyof typeof STEPS
-const ALL = [
-  ...Object.entries(STEPS).flatMap(([action, calls]) =>
-    calls.flatMap((call) => ['before', 'after'].map((moment) => [action as Action, `${call}:${moment}:1`] as const)),
-  ),
-  ...['filesystem.snapshot:before:2', 'filesystem.snapshot:after:2'].map((step) => ['take', step] as const),
-  ...['filesystem.snapshot:after:2', 'filesystem.setReadOnly:after:2'].map((step) => ['restore', step] as const),
-  ...[2, 8, 14].map((ms) => ['restore', `runtime.start:during-${ms}:1`] as const),
-]
-const CHOSEN = process.env['TEST_FAULTS'] === 'all' ? ALL : pickSample(ALL, 6)
+const CHOSEN = drawSteps(STEPS, 6)
 /** Calls that fail, at which a restore leaves box and volume as they were. */
 const FAILING = [
-  ...['filesystem.snapshot:throw:1', 'filesystem.snapshot:throw:2', 'filesystem.snapshot:reject:2'],
-  ...['filesystem.setReadOnly:throw:1', 'filesystem.setReadOnly:reject:2', 'runtime.start:throw:1'],
-  ...['runtime.start:reject:1', 'store.boxes.swap:throw:1', 'store.tombstones.insert:throw:2'],
+  at('filesystem.snapshot', 'throw'),
+  at('filesystem.snapshot', 'throw', 2),
+  at('filesystem.snapshot', 'reject', 2),
+  at('filesystem.setReadOnly', 'throw'),
+  at('filesystem.setReadOnly', 'reject', 2),
+  at('runtime.start', 'throw'),
+  at('runtime.start', 'reject'),
+  at('store.boxes.swap', 'throw'),
+  at('store.tombstones.insert', 'throw', 2),
 ]
 
 let service: TestService
@@ -94,7 +107,7 @@ describe('kill -9 of the agent', () => {
 })
 
 describe('a restore', () => {
-  test.each(process.env['TEST_FAULTS'] === 'all' ? FAILING : pickSample(FAILING, 4))(
+  test.each(draw(FAILING, 4))(
     'that fails at %s leaves what was there, which goes on, and can be asked for again',
     async (step) => {
       await act.take()
@@ -142,7 +155,7 @@ async function read(): Promise<string[]> {
   return (await client.shell('faults', 'web', 'cat /root/state /mnt/vol/state')).body.stdout.trim().split('\n')
 }
 
-async function restart(signal: 'SIGTERM' | 'SIGKILL', step: string): Promise<void> {
+async function restart(signal: 'SIGTERM' | 'SIGKILL', step: FaultStep | ''): Promise<void> {
   await restartAgent(service, signal, step)
   // What the start itself looks after is over by then.
   await sleep(100)

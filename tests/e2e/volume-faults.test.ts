@@ -1,9 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import { type Answer, type Client, createClient } from '../helpers/client.ts'
-import { armStep, restartAgent, untilDead } from '../helpers/fault-steps.ts'
+import { armStep, around, at, drawSteps, type FaultStep, restartAgent, untilDead } from '../helpers/fault-steps.ts'
 import { untilTrue } from '../helpers/oci-lab.ts'
-import { pickSample } from '../helpers/sample.ts'
 import { startService, type TestService } from '../helpers/service.ts'
 import { isWritable, pooledSubvolumes, recordedSubvolumes } from '../helpers/volume-world.ts'
 import { mountsOf, pidsOf } from '../helpers/world.ts'
@@ -13,17 +12,18 @@ const STEPS = {
   snapshot: around(['store.tombstones.insert', 'filesystem.snapshot', 'store.snapshots.insert']),
   deleteSnapshot: around(['store.snapshots.remove', 'filesystem.destroy', 'store.tombstones.remove']),
   copy: around(['store.tombstones.insert', 'filesystem.snapshot', 'store.volumes.insert']),
-  restore: around(
-    [
-      ...['store.tombstones.insert', 'filesystem.snapshot', 'runtime.detach', 'store.boxes.swap', 'runtime.attach'],
-      ...['filesystem.setReadOnly', 'store.snapshots.remove', 'filesystem.destroy', 'store.tombstones.remove'],
-    ],
-    ['runtime.detach:after:2', 'runtime.attach:after:2', 'runtime.detach:during-0:1', 'runtime.attach:during-0:2'],
-  ),
-} satisfies Record<string, string[]>
+  restore: [
+    ...around(['store.tombstones.insert', 'filesystem.snapshot', 'runtime.detach', 'store.boxes.swap']),
+    ...around(['runtime.attach', 'filesystem.setReadOnly', 'store.snapshots.remove', 'filesystem.destroy']),
+    ...around(['store.tombstones.remove']),
+    at('runtime.detach', 'after', 2),
+    at('runtime.attach', 'after', 2),
+    at('runtime.detach', 'during-0'),
+    at('runtime.attach', 'during-0', 2),
+  ],
+}
 type Action = keyof typeof STEPS
-const ALL = Object.entries(STEPS).flatMap(([action, steps]) => steps.map((step) => [action as Action, step] as const))
-const CHOSEN = process.env['TEST_FAULTS'] === 'all' ? ALL : pickSample(ALL, 6)
+const CHOSEN = drawSteps(STEPS, 6)
 
 let service: TestService
 const client: Client = createClient(
@@ -99,7 +99,7 @@ test.each(BODIES)(
   async (body) => {
     const make = () =>
       client.post(`${data}/vol/snapshots`, body, { headers: { 'idempotency-key': `key-${body.name}` } })
-    await restartAgent(service, 'SIGTERM', 'store.snapshots.insert:after:1')
+    await restartAgent(service, 'SIGTERM', at('store.snapshots.insert', 'after'))
     await armStep(service)
     expect((await make()).status).toBeGreaterThanOrEqual(500)
     await restartAgent(service, 'SIGKILL', '')
@@ -113,17 +113,17 @@ test.each(BODIES)(
 )
 
 describe('a step that fails', () => {
-  const breakAt = async (fault: string): Promise<void> => {
+  const breakAt = async (fault: FaultStep): Promise<void> => {
     await restartAgent(service, 'SIGTERM', fault)
     await armStep(service)
     await sleep(50)
   }
 
   test.each([
-    'filesystem.snapshot:throw:1',
-    'filesystem.snapshot:reject:1',
-    'runtime.detach:throw:2',
-    'store.boxes.swap:throw:1',
+    at('filesystem.snapshot', 'throw'),
+    at('filesystem.snapshot', 'reject'),
+    at('runtime.detach', 'throw', 2),
+    at('store.boxes.swap', 'throw'),
   ])('a restore that fails at %s leaves the volume as it was, in all its boxes', async (fault) => {
     await breakAt(fault)
     expect((await act.restore()).body.code).toBe('internal')
@@ -134,7 +134,7 @@ describe('a step that fails', () => {
   })
 
   test('a restore whose commit is there though the call failed is one, and its data stays', async () => {
-    await breakAt('store.boxes.swap:reject:1')
+    await breakAt(at('store.boxes.swap', 'reject'))
     expect((await act.restore()).status).toBe(500)
     for (const box of ['writer', 'reader']) expect(await shell(box, 'cat /vol/file')).toBe('good\n')
     await restartAgent(service, 'SIGTERM', '')
@@ -143,7 +143,7 @@ describe('a step that fails', () => {
   })
 
   test('a box that cannot be given what was restored gets it later', async () => {
-    await breakAt('runtime.attach:throw:1')
+    await breakAt(at('runtime.attach', 'throw'))
     const answer = await act.restore()
     expect([answer.status, answer.body.code]).toEqual([500, 'internal'])
     expect(answer.body.detail).toContain('"reader"')
@@ -154,7 +154,7 @@ describe('a step that fails', () => {
   })
 
   test('a restore that cannot tidy up is done, and the next start of the agent does the rest', async () => {
-    await breakAt('filesystem.setReadOnly:throw:1')
+    await breakAt(at('filesystem.setReadOnly', 'throw'))
     expect((await act.restore()).status).toBe(200)
     expect(recordedSubvolumes(service).sealed).toHaveLength(4)
     await restartAgent(service, 'SIGKILL', '')
@@ -168,10 +168,10 @@ describe('a step that fails', () => {
   ] as const)(
     'a %s whose commit is there though %s failed is whole, and one that is not leaves nothing',
     async (action, call) => {
-      await breakAt(`${call}:throw:1`)
+      await breakAt(at(call, 'throw'))
       expect((await act[action]()).status).toBe(500)
       await expectAgreement()
-      await breakAt(`${call}:reject:1`)
+      await breakAt(at(call, 'reject'))
       expect((await act[action]()).status).toBe(500)
       await expectAgreement()
       if (action === 'snapshot') expect((await client.get(`${data}/vol/snapshots/made`)).status).toBe(200)
@@ -240,8 +240,4 @@ async function expectAgreement(): Promise<void> {
     await sleep(50)
   }
   throw new Error(`records and pool differ: ${JSON.stringify(last)}`)
-}
-
-function around(calls: readonly string[], more: readonly string[] = []): string[] {
-  return [...calls.flatMap((call) => [`${call}:before:1`, `${call}:after:1`]), ...more]
 }

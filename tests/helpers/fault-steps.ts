@@ -1,10 +1,71 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { DecoratedPorts } from '../../agent/deployment.ts'
+import { pickSample } from './sample.ts'
 import type { TestService } from './service.ts'
 
-/** Ends the agent, and starts one that dies, or lets a call fail, at `step` (tests/fixtures/faulty-agent.ts); none if empty. */
-export async function restartAgent(service: TestService, signal: 'SIGTERM' | 'SIGKILL', step: string): Promise<void> {
+/** A call to a port, such as `store.boxes.replace`: what is renamed there does not compile here. */
+export type FaultCall = { [Port in keyof DecoratedPorts]: CallsOf<DecoratedPorts[Port], Port> }[keyof DecoratedPorts]
+
+// Of each of a union of ports.
+type CallsOf<T, Path extends string> = T extends unknown
+  ? { [K in keyof T & string]: CallOrCalls<NonNullable<T[K]>, `${Path}.${K}`> }[keyof T & string]
+  : never
+type CallOrCalls<T, Path extends string> = T extends (...args: never[]) => unknown
+  ? Path
+  : T extends object
+    ? CallsOf<T, Path>
+    : never
+
+/** A step of the agent at which something happens, as tests/fixtures/faulty-agent.ts reads it; made by `at`. */
+export type FaultStep = string & { readonly [OF_A_CALL]: true }
+declare const OF_A_CALL: unique symbol
+type Moment = 'before' | 'after' | 'throw' | 'reject' | 'cut' | `during-${number}`
+
+/** At the `nth` of these calls; with a `+`, at each from that one on. */
+export function at(call: FaultCall, moment: Moment, nth: number | `${number}+` = 1): FaultStep {
+  return `${call}:${moment}:${nth}` as FaultStep
+}
+
+/** Just before and just after the `nth` of each of the calls. */
+export function around(calls: readonly FaultCall[], nth = 1): FaultStep[] {
+  return calls.flatMap((call) => [at(call, 'before', nth), at(call, 'after', nth)])
+}
+
+/** So many milliseconds into a call. */
+export function during(call: FaultCall, delaysMs: readonly number[]): FaultStep[] {
+  return delaysMs.map((ms) => at(call, `during-${ms}`))
+}
+
+/** `count` steps, each with what is done then; all of them where TEST_FAULTS is `all`. */
+export function drawSteps<Action extends string>(
+  steps: Record<Action, readonly FaultStep[]>,
+  count: number,
+): readonly (readonly [Action, FaultStep])[] {
+  const all = Object.entries<readonly FaultStep[]>(steps)
+  return draw(
+    all.flatMap(([action, each]) => each.map((step) => [action as Action, step] as const)),
+    count,
+  )
+}
+
+/** `count` of `items`; all of them where TEST_FAULTS is `all`. */
+export function draw<T>(items: readonly T[], count: number): readonly T[] {
+  return process.env['TEST_FAULTS'] === 'all' ? items : pickSample(items, count)
+}
+
+/** Ends the agent, and starts one that dies, or lets a call fail, at `step`; none if empty. */
+export async function restartAgent(
+  service: TestService,
+  signal: 'SIGTERM' | 'SIGKILL',
+  step: FaultStep | '',
+): Promise<void> {
   await service.killAgent(signal)
-  await service.startAgent({ TEST_FAULT: step })
+  await startAgent(service, step)
+}
+
+/** Starts an agent where there is none, as `restartAgent` does. */
+export function startAgent(service: TestService, step: FaultStep | ''): Promise<void> {
+  return service.startAgent({ TEST_FAULT: step })
 }
 
 /** Begins the counting towards the step; resolves once the agent has heard of it. */
