@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto'
 import { type BackupPart, partName } from '../../shared/backup-manifest.ts'
+import { digestPieces } from '../../shared/digest-pieces.ts'
 import type { BackupStore, StoredBytes } from '../ports/backup-store.ts'
 
 export interface Upload {
@@ -36,7 +36,7 @@ async function passKnown({ store, directory, known, signal, onBytes }: Upload, c
   for (const before of known) {
     signal.throwIfAborted()
     if (!(await cutter.hasMore())) return false
-    const part = { name: before.name, ...(await digestOf(cutter.take(before.sizeBytes), signal)) }
+    const part = { name: before.name, ...(await digestPieces(cutter.take(before.sizeBytes), signal)) }
     if (!(isSame(part, before) && (await holdsPart(store, { directory, part, signal })))) return false
     onBytes(part.sizeBytes)
   }
@@ -90,17 +90,6 @@ export async function holdsPart(
 ): Promise<boolean> {
   const held = await store.digest(directory + part.name, signal)
   return held !== null && isSame({ name: part.name, ...held }, part)
-}
-
-async function digestOf(pieces: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<StoredBytes> {
-  const digest = createHash('sha256')
-  let sizeBytes = 0
-  for await (const piece of pieces) {
-    signal.throwIfAborted()
-    digest.update(piece)
-    sizeBytes += piece.length
-  }
-  return { sizeBytes, sha256: digest.digest('hex') }
 }
 
 function isSame(one: BackupPart, other: BackupPart): boolean {

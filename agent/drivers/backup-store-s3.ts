@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import type * as Sdk from '@aws-sdk/client-s3'
+import { digestPieces } from '../../shared/digest-pieces.ts'
 import { ServiceError } from '../../shared/errors.ts'
 import type { BackupStore, StoredBytes, StoredObject } from '../ports/backup-store.ts'
 import { segmentsOf } from './backup-names.ts'
@@ -145,16 +146,6 @@ async function getObject(
   const open = (offset: number, etag: string | undefined) => openBody(bucket, name, { offset, etag, signal })
   const first = await open(0, undefined)
   return first && readOn(bucket.place, first, open)
-}
-
-async function digestPieces(pieces: AsyncIterable<Uint8Array>): Promise<StoredBytes> {
-  const hash = createHash('sha256')
-  let sizeBytes = 0
-  for await (const piece of pieces) {
-    hash.update(piece)
-    sizeBytes += piece.length
-  }
-  return { sizeBytes, sha256: hash.digest('hex') }
 }
 
 interface Body {

@@ -1,4 +1,5 @@
 import fs from 'node:fs'
+import { readTextIfThere } from '../lib/file-text.ts'
 import { isErrno } from '../lib/syscalls-libc.ts'
 import type { BoxUsage } from '../ports/runtime.ts'
 import { type BoxFreezer, createBoxFreezer, setFrozen } from './box-freeze.ts'
@@ -229,12 +230,12 @@ function readProcessLimit(): number {
 }
 
 function readOomKills(path: string, isFirst: boolean): number {
-  const text = readText(`${path}/${isFirst ? 'memory.oom_control' : 'memory.events'}`)
+  const text = readTextIfThere(`${path}/${isFirst ? 'memory.oom_control' : 'memory.events'}`)
   return Number(/^oom_kill (\d+)$/m.exec(text)?.[1] ?? 0)
 }
 
 function readProcesses(path: string): number[] {
-  return readText(`${path}/cgroup.procs`).split('\n').filter(Boolean).map(Number)
+  return readTextIfThere(`${path}/cgroup.procs`).split('\n').filter(Boolean).map(Number)
 }
 
 function childDirectories(path: string): string[] {
@@ -256,15 +257,6 @@ function removeDirectory(path: string): boolean {
   } catch (error) {
     if (isErrno(error, 'ENOENT')) return true
     if (isErrno(error, 'EBUSY')) return false
-    throw error
-  }
-}
-
-function readText(path: string): string {
-  try {
-    return fs.readFileSync(path, 'utf8')
-  } catch (error) {
-    if (isErrno(error, 'ENOENT', 'ENODEV')) return ''
     throw error
   }
 }

@@ -1,5 +1,5 @@
 import fs from 'node:fs'
-import { isErrno } from '../lib/syscalls-libc.ts'
+import { readTextIfThere } from '../lib/file-text.ts'
 import { readBootId } from './host-linux.ts'
 
 /** What the next agent needs to know of a box that runs; noted once it does. */
@@ -43,7 +43,7 @@ export function createBoxHandles(directory: string): BoxHandles {
     // One write to a new file: cut off it is empty, which reads as no note. Replacing a file makes ext4 wait for the disk.
     write: (boxId, handle) => fs.writeFileSync(path(boxId), JSON.stringify(handle), { mode: 0o600, flag: 'wx' }),
     readRunning: (boxId) => {
-      const handle = parseHandle(readText(path(boxId)))
+      const handle = parseHandle(readTextIfThere(path(boxId)))
       if (handle === null || handle.bootId !== bootId) return null
       return readStartTicks(handle.pid) === handle.startTicks ? handle : null
     },
@@ -54,14 +54,14 @@ export function createBoxHandles(directory: string): BoxHandles {
 
 /** When the process started, in clock ticks since boot; null if it is gone, or dead and not collected. */
 export function readStartTicks(pid: number): number | null {
-  const text = readText(`/proc/${pid}/stat`)
+  const text = readTextIfThere(`/proc/${pid}/stat`)
   const [state = 'X', ...fields] = text.slice(text.lastIndexOf(')') + 2).split(' ')
   return text === '' || 'ZX'.includes(state) ? null : Number(fields[START_FIELD])
 }
 
 /** The number of a process in its own pid namespace; null if it is gone. */
 export function readInnerPid(pid: number): number | null {
-  const inner = /^NSpid:.*\t(\d+)$/m.exec(readText(`/proc/${pid}/status`))?.[1]
+  const inner = /^NSpid:.*\t(\d+)$/m.exec(readTextIfThere(`/proc/${pid}/status`))?.[1]
   return inner === undefined ? null : Number(inner)
 }
 
@@ -71,15 +71,6 @@ function parseHandle(text: string): BoxHandle | null {
     return JSON.parse(text) as BoxHandle
   } catch {
     return null
-  }
-}
-
-function readText(path: string): string {
-  try {
-    return fs.readFileSync(path, 'utf8')
-  } catch (error) {
-    if (isErrno(error, 'ENOENT', 'ESRCH')) return ''
-    throw error
   }
 }
 

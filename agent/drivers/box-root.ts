@@ -9,8 +9,7 @@ import {
   cloneMount,
   MOUNT_ATTR,
   setMountAttributes,
-  UMOUNT,
-  unmount,
+  unmountIfMounted,
 } from '../lib/syscalls-mounts.ts'
 import { MOUNT_DIRECTORIES } from './oci-spec.ts'
 
@@ -48,11 +47,7 @@ export function stageRoot(rootPath: string, stage: string, userNamespace: string
 
 /** Undoes `stageRoot`; nothing there is a success. */
 export function unstageRoot(stage: string): void {
-  try {
-    unmount(stage, UMOUNT.DETACH)
-  } catch (error) {
-    if (!isErrno(error, 'EINVAL', 'ENOENT')) throw error
-  }
+  unmountIfMounted(stage)
   try {
     rmdirSync(stage)
   } catch (error) {

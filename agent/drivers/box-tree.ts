@@ -48,12 +48,15 @@ export async function replaceTree(mounter: Mounter, { pid, source, files }: Repl
   await mounter.run({ act: 'root', namespaceFd, treeFd, directories: MOUNT_DIRECTORIES, files: opened })
 }
 
-/** A detached copy of a tree for a box, whose ids its user namespace maps. */
-export function cloneTree({ source, readOnly }: Omit<BoxMount, 'path'>, userNamespaceFd: number): number {
+/**
+ * A detached copy of a tree for a box, its ids mapped by a user namespace; null: as on disk. It is gone with its descriptor,
+ * unless it is mounted.
+ */
+export function cloneTree({ source, readOnly }: Omit<BoxMount, 'path'>, userNamespaceFd: number | null): number {
   const treeFd = cloneMount(AT.FDCWD, source)
   try {
     const set = MOUNT_ATTR.NOSUID | MOUNT_ATTR.NODEV | (readOnly ? MOUNT_ATTR.RDONLY : 0)
-    setMountAttributes(treeFd, { set, userNamespaceFd, isPrivate: true })
+    setMountAttributes(treeFd, { set, isPrivate: true, ...(userNamespaceFd === null ? {} : { userNamespaceFd }) })
     return treeFd
   } catch (error) {
     closeFd(treeFd)

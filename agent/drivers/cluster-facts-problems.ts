@@ -1,5 +1,6 @@
 import type { V1Node, V1Pod } from '@kubernetes/client-node'
 import type { ClusterProblem } from '../ports/cluster-facts.ts'
+import { CONTAINER_REASONS, IMAGE_REASONS } from './pod-state.ts'
 
 /** What is wrong with nodes that may hold boxes. Pure. */
 export function findNodeProblems(nodes: readonly V1Node[]): ClusterProblem[] {
@@ -120,14 +121,6 @@ const PRESSURE_REMEDIES: Record<string, string> = {
   DiskPressure: 'Free disk space on the node: pods are evicted meanwhile.',
   PIDPressure: 'End processes on the node, or raise its limit: pods are evicted meanwhile.',
 }
-const IMAGE_REASONS = new Set([
-  'ErrImageNeverPull',
-  'ErrImagePull',
-  'ImageInspectError',
-  'ImagePullBackOff',
-  'InvalidImageName',
-])
-const CONTAINER_REASONS = new Set(['CreateContainerConfigError', 'CreateContainerError', 'RunContainerError'])
 const NODE_LABEL = 'boxyard.dev/node'
 const UNSCHEDULED_MS = 10_000
 const UNSTARTED_MS = 30_000

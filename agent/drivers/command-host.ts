@@ -2,8 +2,7 @@ import fs from 'node:fs'
 import type { Logger } from '../../shared/log.ts'
 import { assertPrivateMountNamespace } from '../lib/mount-namespace.ts'
 import { adoptOrphans } from '../lib/syscalls-children.ts'
-import { isErrno } from '../lib/syscalls-libc.ts'
-import { MS, mountFilesystem, UMOUNT, unmount } from '../lib/syscalls-mounts.ts'
+import { MS, mountFilesystem, unmountIfMounted } from '../lib/syscalls-mounts.ts'
 import { type BoxCgroups, createBoxCgroups } from './box-cgroup.ts'
 import { type BoxHandles, createBoxHandles } from './box-handle.ts'
 import { findCgroupLayout } from './cgroup-layout.ts'
@@ -87,14 +86,6 @@ function mountWorkDir(path: string): string {
   mountFilesystem({ source: 'tmpfs', target: path, type: 'tmpfs', flags: MS.NOSUID | MS.NODEV, data: WORK_OPTIONS })
   fs.mkdirSync(`${path}/boxes`, { mode: 0o711 })
   return path
-}
-
-function unmountIfMounted(path: string): void {
-  try {
-    unmount(path, UMOUNT.DETACH)
-  } catch (error) {
-    if (!isErrno(error, 'EINVAL', 'ENOENT')) throw error
-  }
 }
 
 // A limit may be lowered by anyone, but raised only with a capability the host may withhold.

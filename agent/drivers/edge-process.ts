@@ -1,5 +1,6 @@
-import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
+import { tryReadText } from '../lib/file-text.ts'
 import { CommandError, runOk } from '../lib/run.ts'
 import { askHaproxy, readInfo } from './edge-admin.ts'
 import { edgePaths } from './edge-names.ts'
@@ -20,7 +21,7 @@ function listEdgeProcesses(runDir: string): { pid: number; generation: number }[
   const { directory } = edgePaths(runDir)
   return readdirSync('/proc').flatMap((name) => {
     const pid = Number(name)
-    const args = Number.isInteger(pid) ? readText(`/proc/${name}/cmdline`).split('\0') : []
+    const args = Number.isInteger(pid) ? tryReadText(`/proc/${name}/cmdline`).split('\0') : []
     const config = args[args.indexOf('-f') + 1]
     const generation = /^(\d+)\.cfg$/.exec(
       config?.startsWith(`${directory}/`) ? config.slice(directory.length + 1) : '',
@@ -122,15 +123,6 @@ function causeOf({ stderr, timedOut }: CommandError): string {
     .findLast((line) => /\[(ALERT|WARNING)\]/.test(line) && !line.includes('haproxy version'))
   const first = stderr.split('\n').find((line) => line.includes('[ALERT]')) ?? alert
   return first?.replace(/^\[ALERT\]\s*\(\d+\) : /, '') ?? 'HAProxy did not start.'
-}
-
-/** Empty for what went away meanwhile. */
-function readText(path: string): string {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch {
-    return ''
-  }
 }
 
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'

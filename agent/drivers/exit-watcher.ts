@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs'
 import type { Logger } from '../../shared/log.ts'
+import { readTextIfThere } from '../lib/file-text.ts'
 import { closeFd } from '../lib/syscalls.ts'
 import { type ChildStatus, tryCollectChild } from '../lib/syscalls-children.ts'
 import { createPollSet, EPOLL, openPid } from '../lib/syscalls-events.ts'
@@ -100,29 +100,20 @@ function tryOpenPid(pid: number): number | null {
 }
 
 function readChildren(): number[] {
-  return readText(`/proc/self/task/${process.pid}/children`).split(' ').filter(Boolean).map(Number)
+  return readTextIfThere(`/proc/self/task/${process.pid}/children`).split(' ').filter(Boolean).map(Number)
 }
 
 // What Node starts for us leads a session of its own in our pid namespace, and Node collects it.
 function isStray(pid: number, command: string): boolean {
-  const [, name, state, session] = /^\d+ \((.*)\) (\S) \d+ \d+ (\d+)/s.exec(readText(`/proc/${pid}/stat`)) ?? []
+  const [, name, state, session] = /^\d+ \((.*)\) (\S) \d+ \d+ (\d+)/s.exec(readTextIfThere(`/proc/${pid}/stat`)) ?? []
   return name === command && state === 'Z' && (Number(session) !== pid || isNested(pid))
 }
 
 function isNested(pid: number): boolean {
-  return /^NSpid:\t\d+\t/m.test(readText(`/proc/${pid}/status`))
+  return /^NSpid:\t\d+\t/m.test(readTextIfThere(`/proc/${pid}/status`))
 }
 
 function readUser(pid: number): number | null {
-  const user = /^Uid:\t(\d+)/m.exec(readText(`/proc/${pid}/status`))?.[1]
+  const user = /^Uid:\t(\d+)/m.exec(readTextIfThere(`/proc/${pid}/status`))?.[1]
   return user === undefined ? null : Number(user)
-}
-
-function readText(path: string): string {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch (error) {
-    if (isErrno(error, 'ENOENT', 'ESRCH')) return ''
-    throw error
-  }
 }

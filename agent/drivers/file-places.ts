@@ -3,9 +3,9 @@ import { ServiceError } from '../../shared/errors.ts'
 import { closeFd } from '../lib/syscalls.ts'
 import { O } from '../lib/syscalls-files.ts'
 import { isErrno } from '../lib/syscalls-libc.ts'
-import { AT, cloneMount, MOUNT_ATTR, setMountAttributes } from '../lib/syscalls-mounts.ts'
 import type { FilesPlace } from '../ports/files.ts'
 import type { MountedBox } from './box-mounts.ts'
+import { cloneTree } from './box-tree.ts'
 import type { ViewPlace } from './file-views.ts'
 
 /** A place as a thread can open it, and the descriptors that must be open for that. */
@@ -26,8 +26,8 @@ export function openPlace({ rootPath, mounts }: FilesPlace, box: MountedBox | nu
   }
   const fds: number[] = []
   try {
-    fds.push(cloneTree(rootPath, false))
-    for (const { source, readOnly } of mounts) fds.push(cloneTree(source, readOnly))
+    fds.push(cloneTree({ source: rootPath, readOnly: false }, null))
+    for (const mount of mounts) fds.push(cloneTree(mount, null))
     const [rootFd = -1, ...volumeFds] = fds
     const volumes = mounts.map(({ path }, index) => ({ fd: volumeFds[index] ?? -1, path }))
     return { place: { kind: 'trees', rootFd, volumes }, fds }
@@ -54,19 +54,6 @@ export function openBeside(fds: readonly number[], place: FilesPlace): OpenedPla
     return { place: opened.place, fds: [...fds, ...opened.fds] }
   } catch (error) {
     fds.forEach(closeFd)
-    throw error
-  }
-}
-
-/** A detached mount of a tree with its ids as on disk: it is gone with its descriptor, unless it is mounted. */
-function cloneTree(path: string, readOnly: boolean): number {
-  const treeFd = cloneMount(AT.FDCWD, path)
-  try {
-    const set = MOUNT_ATTR.NOSUID | MOUNT_ATTR.NODEV | (readOnly ? MOUNT_ATTR.RDONLY : 0)
-    setMountAttributes(treeFd, { set, isPrivate: true })
-    return treeFd
-  } catch (error) {
-    closeFd(treeFd)
     throw error
   }
 }

@@ -1,4 +1,5 @@
-import { ftruncateSync, readFileSync, writeSync } from 'node:fs'
+import { ftruncateSync, writeSync } from 'node:fs'
+import { tryReadText } from '../lib/file-text.ts'
 import { readStartTicks } from './box-handle.ts'
 import { holderPaths } from './holder-protocol.ts'
 
@@ -10,16 +11,8 @@ export function noteHolder(fd: number): void {
 
 /** Kills the holder of a version, which does not answer; false if there is none. */
 export function killHolder(runDir: string, version: number): boolean {
-  const [pid = 0, startTicks = 0] = readNote(holderPaths(runDir, version).lock).split(' ').map(Number)
+  const [pid = 0, startTicks = 0] = tryReadText(holderPaths(runDir, version).lock).split(' ').map(Number)
   if (pid === 0 || readStartTicks(pid) !== startTicks) return false
   process.kill(pid, 'SIGKILL')
   return true
-}
-
-function readNote(path: string): string {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch {
-    return ''
-  }
 }

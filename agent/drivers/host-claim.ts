@@ -15,6 +15,7 @@ import {
 import { setTimeout as sleep } from 'node:timers/promises'
 import * as z from 'zod'
 import { ServiceError } from '../../shared/errors.ts'
+import { tryReadText } from '../lib/file-text.ts'
 import { lockFile } from '../lib/syscalls.ts'
 import { isErrno } from '../lib/syscalls-libc.ts'
 import { readStartTicks } from './box-handle.ts'
@@ -106,7 +107,7 @@ function gatherFacts(directory: string, k: number): InstanceFacts {
 
 function isLent(k: number): boolean {
   return ['/etc/subuid', '/etc/subgid'].some((path) =>
-    isOverlapping(instanceIds(k), parseSubordinateIds(readText(path))),
+    isOverlapping(instanceIds(k), parseSubordinateIds(tryReadText(path))),
   )
 }
 
@@ -165,14 +166,6 @@ function openLock(path: string): number | null {
 
 function isAt(path: string, fd: number): boolean {
   return statSync(path, { throwIfNoEntry: false })?.ino === fstatSync(fd).ino
-}
-
-function readText(path: string): string {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch {
-    return ''
-  }
 }
 
 const LOCK_NAME = '.lock'

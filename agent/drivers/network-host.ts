@@ -1,6 +1,7 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readdirSync, writeFileSync } from 'node:fs'
 import { networkInterfaces } from 'node:os'
 import { ServiceError } from '../../shared/errors.ts'
+import { tryReadText } from '../lib/file-text.ts'
 import { parseResolvConf, type ResolverSettings } from './network-files.ts'
 import { slotOfIdBase, slotOfInterface } from './network-slots.ts'
 
@@ -29,7 +30,7 @@ export function assertSubnetIsFree(subnet: string): void {
 
 /** The host's IPv4 routes of its main tables. */
 export function hostRoutes(): HostRoute[] {
-  return parseRoutes(readText('/proc/net/route'))
+  return parseRoutes(tryReadText('/proc/net/route'))
 }
 
 /** Reads the text of /proc/net/route. */
@@ -47,18 +48,20 @@ export function parseRoutes(text: string): HostRoute[] {
 /** Bytes of the largest packet that the default route takes; 1500 if there is none. */
 export function outboundMtu(): number {
   const route = hostRoutes().find(({ destination, mask }) => destination === 0 && mask === 0)
-  const mtu = route ? Number(readText(`/sys/class/net/${route.interfaceName}/mtu`)) : 0
+  const mtu = route ? Number(tryReadText(`/sys/class/net/${route.interfaceName}/mtu`)) : 0
   return mtu >= MTU_MIN ? mtu : MTU_DEFAULT
 }
 
 /** Whether the host forwards IPv4 packets between interfaces. */
 export function isForwarding(): boolean {
-  return readText(FORWARDING_PATH).trim() === '1'
+  return tryReadText(FORWARDING_PATH).trim() === '1'
 }
 
 /** How many connections the host remembers, and can remember; null while it does not track them. */
 export function trackedConnections(): { count: number; max: number } | null {
-  const [count, max] = ['count', 'max'].map((name) => Number(readText(`/proc/sys/net/netfilter/nf_conntrack_${name}`)))
+  const [count, max] = ['count', 'max'].map((name) =>
+    Number(tryReadText(`/proc/sys/net/netfilter/nf_conntrack_${name}`)),
+  )
   return count !== undefined && max ? { count, max } : null
 }
 
@@ -76,7 +79,7 @@ export function enableForwarding(): void {
 /** The resolvers for boxes: the host's where a box can reach them, else those systemd-resolved asks, else `fallback`. */
 export function readResolvers(fallback: readonly string[]): ResolverSettings {
   const addresses = hostAddresses()
-  const read = RESOLV_PATHS.map((path) => parseResolvConf(readText(path), addresses))
+  const read = RESOLV_PATHS.map((path) => parseResolvConf(tryReadText(path), addresses))
   const usable = read.find(({ nameservers }) => nameservers.length > 0)
   return usable ?? { nameservers: [...fallback], otherLines: read[0]?.otherLines ?? [] }
 }
@@ -95,27 +98,19 @@ export function slotInterfaces(k: number): number[] {
 export function processIdBases(): number[] {
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name))
   return pids.flatMap((pid) => {
-    const base = Number(readText(`/proc/${pid}/uid_map`).trim().split(/\s+/)[1] ?? 0)
+    const base = Number(tryReadText(`/proc/${pid}/uid_map`).trim().split(/\s+/)[1] ?? 0)
     return base > 0 && !hasEnded(pid) ? [base] : []
   })
 }
 
 // Whoever should collect it may never do so. A first thread that ended alone is no end.
 function hasEnded(pid: string): boolean {
-  if (!/\) [ZX] /.test(readText(`/proc/${pid}/stat`))) return false
-  return (/^Threads:\t(\d+)/m.exec(readText(`/proc/${pid}/status`))?.[1] ?? '1') === '1'
+  if (!/\) [ZX] /.test(tryReadText(`/proc/${pid}/stat`))) return false
+  return (/^Threads:\t(\d+)/m.exec(tryReadText(`/proc/${pid}/status`))?.[1] ?? '1') === '1'
 }
 
 function swapped(hex: string): number {
   return Buffer.from(hex, 'hex').readUInt32LE(0)
-}
-
-function readText(path: string): string {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch {
-    return ''
-  }
 }
 
 const FORWARDING_PATH = '/proc/sys/net/ipv4/ip_forward'

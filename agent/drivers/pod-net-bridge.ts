@@ -1,4 +1,5 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
+import { tryReadText } from '../lib/file-text.ts'
 import { ipv4Bytes } from '../lib/rtnetlink.ts'
 import { hostRoutes } from './network-host.ts'
 
@@ -10,7 +11,7 @@ export function findOpenBridge(address: string): string | null {
   const name = interfaceTo(address)
   if (name === null || !existsSync(`/sys/class/net/${name}/bridge`)) return null
   const switches = ['/proc/sys/net/bridge/bridge-nf-call-iptables', `/sys/class/net/${name}/bridge/nf_call_iptables`]
-  return switches.some((path) => readText(path).trim() === '1') ? null : name
+  return switches.some((path) => tryReadText(path).trim() === '1') ? null : name
 }
 
 /** What is to be done about an open bridge. */
@@ -25,12 +26,4 @@ function interfaceTo(address: string): string | null {
     .filter(({ destination, mask }) => mask !== 0 && (wanted & mask) >>> 0 === destination)
     .toSorted((one, other) => other.mask - one.mask)
   return best?.interfaceName ?? null
-}
-
-function readText(path: string): string {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch {
-    return ''
-  }
 }

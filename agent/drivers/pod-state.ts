@@ -13,7 +13,8 @@ export function failureOf(pod: V1Pod | null): string | null {
   const { phase, message, containerStatuses } = pod.status ?? {}
   const state = containerStatuses?.[0]?.state
   const { reason = '', message: why } = state?.waiting ?? state?.terminated ?? {}
-  if (WAITING_FOR_EVER.has(reason)) return `The node cannot make its container (${reason}): ${shorten(why)}`
+  if (IMAGE_REASONS.has(reason) || CONTAINER_REASONS.has(reason))
+    return `The node cannot make its container (${reason}): ${shorten(why)}`
   if (phase === 'Failed' || phase === 'Succeeded')
     return `Its pod ended before it ran: ${shorten(message ?? why ?? reason)}`
   return null
@@ -31,14 +32,18 @@ function shorten(text: string | undefined): string {
   return (text || 'no reason is given').replaceAll(/\s+/g, ' ').slice(0, SHOWN_CHARACTERS)
 }
 
-const WAITING_FOR_EVER = new Set([
-  'CreateContainerConfigError',
-  'CreateContainerError',
+/** Why a container waits whose image a node cannot get. */
+export const IMAGE_REASONS: ReadonlySet<string> = new Set([
   'ErrImageNeverPull',
   'ErrImagePull',
   'ImageInspectError',
   'ImagePullBackOff',
   'InvalidImageName',
+])
+/** Why one waits that a node cannot make. */
+export const CONTAINER_REASONS: ReadonlySet<string> = new Set([
+  'CreateContainerConfigError',
+  'CreateContainerError',
   'RunContainerError',
 ])
 const SHOWN_CHARACTERS = 300

@@ -1,7 +1,7 @@
 import { ServiceError } from '../../shared/errors.ts'
 import { createKeyedLock } from '../../shared/locks.ts'
 import type { Logger } from '../../shared/log.ts'
-import type { BoxLimits, BoxMount, BoxSpec, BoxUsage, RuntimeBox } from '../ports/runtime.ts'
+import type { BoxLimits, BoxMount, BoxSpec, BoxUsage, Runtime, RuntimeBox } from '../ports/runtime.ts'
 import { type BoxCommands, createBoxCommands, endLost, requireRunning } from './box-commands.ts'
 import { collectBox, type EndOptions, endCommands, IDS_PER_BOX, killBox } from './box-end.ts'
 import { whileFrozen } from './box-freeze.ts'
@@ -39,6 +39,26 @@ export interface BoxLife {
   /** Of a box that never was it is a success. */
   remove(id: string): Promise<void>
 }
+
+/** What runtimes do alike, whatever boxes are made of. */
+export function runtimeOf(boxes: RunningBoxes, life: BoxLife): Omit<Runtime, RuntimeOwn> {
+  return {
+    start: (spec) => boxes.start(spec, life),
+    stop: (id, end) => boxes.stop(id, end, life),
+    attach: (id, mount) => boxes.attach(id, mount),
+    detach: (id, source) => boxes.detach(id, source),
+    mounts: async (id) => boxes.mounts(id),
+    usage: async (id) => boxes.usage(id),
+    frozen: (id, work) => boxes.frozen(id, work),
+    exec: async (id, request) => boxes.commands.exec(id, request),
+    hold: async (id, execId, request) => boxes.commands.hold(id, execId, request),
+    held: async () => boxes.commands.held(),
+    openSession: async (id, request) => boxes.commands.openSession(id, request),
+    session: (id, name) => boxes.commands.session(id, name),
+    sessions: async (id) => boxes.commands.sessions(id),
+  }
+}
+type RuntimeOwn = 'kind' | 'open' | 'checkReady' | 'list' | 'resize' | 'onExit' | 'onRecovery' | 'close'
 
 /**
  * Boxes that run on this host, whoever started them: their commands, mounts, limits and end. Each is known by its note

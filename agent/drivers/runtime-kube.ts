@@ -15,7 +15,7 @@ import type { PodNetwork } from './pod-network.ts'
 import { createPodRoots, type PodInit, type PodRoots } from './pod-roots.ts'
 import { PodStarts, placeOf } from './pod-starts.ts'
 import { failureOf } from './pod-state.ts'
-import { type BoxLife, type InitEnd, RunningBoxes, type RunningBoxesOptions } from './running-boxes.ts'
+import { type BoxLife, type InitEnd, RunningBoxes, type RunningBoxesOptions, runtimeOf } from './running-boxes.ts'
 
 export interface KubeRuntimeOptions extends Pick<RunningBoxesOptions, 'instanceId' | 'runDir' | 'execFiles'> {
   api: KubeApi
@@ -45,24 +45,12 @@ export function createKubeRuntime(options: KubeRuntimeOptions): Runtime {
   const runtime = new KubeRuntime({ crunPath: '/usr/bin/crun', initPath: '/usr/bin/catatonit', ...options })
   const { boxes } = runtime
   return {
+    ...runtimeOf(boxes, runtime),
     kind: 'kubernetes',
     open: () => runtime.open(),
     checkReady: () => runtime.checkReady(),
-    start: (spec) => boxes.start(spec, runtime),
     list: async () => runtime.list(),
-    stop: (id, end) => boxes.stop(id, end, runtime),
-    attach: (id, mount) => boxes.attach(id, mount),
-    detach: (id, source) => boxes.detach(id, source),
-    mounts: async (id) => boxes.mounts(id),
     resize: (id, limits) => runtime.resize(id, limits),
-    usage: async (id) => boxes.usage(id),
-    frozen: (id, work) => boxes.frozen(id, work),
-    exec: async (id, request) => boxes.commands.exec(id, request),
-    hold: async (id, execId, request) => boxes.commands.hold(id, execId, request),
-    held: async () => boxes.commands.held(),
-    openSession: async (id, request) => boxes.commands.openSession(id, request),
-    session: (id, name) => boxes.commands.session(id, name),
-    sessions: async (id) => boxes.commands.sessions(id),
     onExit: (listener) => runtime.onExit(listener),
     onRecovery: (listener) => void options.pods.onRecovery(listener),
     close: () => runtime.close(),

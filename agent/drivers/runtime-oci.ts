@@ -6,7 +6,7 @@ import { type BoxHandle, readStartTicks } from './box-handle.ts'
 import { failedStart, runInit, workHome } from './box-init.ts'
 import { unstageRoot } from './box-root.ts'
 import { readBootId } from './host-linux.ts'
-import { type BoxLife, RunningBoxes, type RunningBoxesOptions } from './running-boxes.ts'
+import { type BoxLife, RunningBoxes, type RunningBoxesOptions, runtimeOf } from './running-boxes.ts'
 
 export interface OciRuntimeOptions extends Pick<RunningBoxesOptions, 'instanceId' | 'runDir' | 'logger'> {
   network: Network
@@ -24,25 +24,13 @@ export function createOciRuntime(options: OciRuntimeOptions): Runtime {
   const runtime = new OciRuntime({ crunPath: '/usr/bin/crun', initPath: '/usr/bin/catatonit', execFiles, ...options })
   const { boxes } = runtime
   return {
+    ...runtimeOf(boxes, runtime),
     kind: 'crun',
     open: () => runtime.open(),
     // It depends on nothing that comes and goes.
     checkReady: async () => undefined,
-    start: (spec) => boxes.start(spec, runtime),
     list: async () => boxes.list(),
-    stop: (id, end) => boxes.stop(id, end, runtime),
-    attach: (id, mount) => boxes.attach(id, mount),
-    detach: (id, source) => boxes.detach(id, source),
-    mounts: async (id) => boxes.mounts(id),
     resize: (id, limits) => boxes.resize(id, limits),
-    usage: async (id) => boxes.usage(id),
-    frozen: (id, work) => boxes.frozen(id, work),
-    exec: async (id, request) => boxes.commands.exec(id, request),
-    hold: async (id, execId, request) => boxes.commands.hold(id, execId, request),
-    held: async () => boxes.commands.held(),
-    openSession: async (id, request) => boxes.commands.openSession(id, request),
-    session: (id, name) => boxes.commands.session(id, name),
-    sessions: async (id) => boxes.commands.sessions(id),
     onExit: (listener) => runtime.onExit(listener),
     onRecovery: () => undefined,
     close: () => boxes.close(),

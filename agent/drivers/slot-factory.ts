@@ -1,8 +1,9 @@
 import type { ChildProcess } from 'node:child_process'
-import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs'
+import { closeSync, openSync, writeFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { ServiceError } from '../../shared/errors.ts'
 import type { Logger } from '../../shared/log.ts'
+import { tryReadText } from '../lib/file-text.ts'
 import {
   addAddress,
   addDefaultRoute,
@@ -115,11 +116,11 @@ async function prepareSlot(parts: Parts, plan: SlotPlan, pid: number): Promise<P
 async function adoptSlot(parts: Parts, plan: SlotPlan, pid: number): Promise<PreparedSlot> {
   const slot = holdNamespaces(parts, plan, pid)
   // Looked at afterwards, so that a process number given to another program meanwhile is found out.
-  if (!isMappedTo(readText(`/proc/${pid}/uid_map`), plan.idBase)) {
+  if (!isMappedTo(tryReadText(`/proc/${pid}/uid_map`), plan.idBase)) {
     releaseNamespaces(parts, plan)
     throw new ServiceError('internal', 'The process of the box is not in the namespaces of its slot.')
   }
-  if (readText(`/sys/class/net/${plan.interfaceName}/ifindex`) === '') await connect(parts, slot)
+  if (tryReadText(`/sys/class/net/${plan.interfaceName}/ifindex`) === '') await connect(parts, slot)
   return slot
 }
 
@@ -159,7 +160,7 @@ async function connect({ host, mtu }: Parts, slot: PreparedSlot): Promise<void> 
     await host.send([
       createVeth({ name, mac: hostMac, mtu, peerName: 'eth0', peerMac: boxMac, peerNamespace: namespace }),
     ])
-    const [index, peer] = ['ifindex', 'iflink'].map((file) => Number(readText(`/sys/class/net/${name}/${file}`)))
+    const [index, peer] = ['ifindex', 'iflink'].map((file) => Number(tryReadText(`/sys/class/net/${name}/${file}`)))
     if (!index || !peer) throw new Error(`interface ${name} vanished`)
     writeSetting(`ipv6/conf/${name}/disable_ipv6`, '1')
     await box.send([
@@ -233,14 +234,6 @@ function writeSetting(name: string, value: string): void {
   } catch (error) {
     // A kernel without IPv6 has no such setting, and needs none.
     if (!isErrno(error, 'ENOENT')) throw error
-  }
-}
-
-function readText(path: string): string {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch {
-    return ''
   }
 }
 

@@ -5,8 +5,19 @@ import type { CommandStream } from '../core/command-stream.ts'
 
 type Operations = typeof operations
 
+/** What the headers of a request ask of its answer. */
+export interface RequestConditions {
+  ifMatch: string | null
+  ifNoneMatch: string | null
+  range: string | null
+  accept: string | null
+  lastEventId: string | null
+  /** The longest answer that whoever asked can carry, in bytes; null: any. */
+  answerBytesMax: number | null
+}
+
 /** A validated request of one operation. */
-export interface Call<K extends OperationId> {
+export interface Call<K extends OperationId> extends RequestConditions {
   params: z.output<Operations[K]['params']>
   query: z.output<Operations[K]['query']>
   body: Operations[K]['body'] extends z.ZodType ? z.output<Operations[K]['body']> : undefined
@@ -18,13 +29,6 @@ export interface Call<K extends OperationId> {
   boundBoxId: string | null
   /** The body as it comes, where the operation takes bytes and they are no JSON; it throws where it breaks off or was altered. */
   bytes: AsyncIterable<Uint8Array> | null
-  ifMatch: string | null
-  ifNoneMatch: string | null
-  range: string | null
-  accept: string | null
-  lastEventId: string | null
-  /** The longest answer that whoever asked can carry, in bytes; null: any. */
-  answerBytesMax: number | null
   idempotencyKey: string | null
   /**
    * Says what a repeat of this request reads from now on, though the answer is still to come: what was begun must not be

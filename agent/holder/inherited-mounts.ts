@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { parseMountInfo } from '../drivers/mount-info.ts'
-import { isErrno } from '../lib/syscalls-libc.ts'
-import { UMOUNT, unmount } from '../lib/syscalls-mounts.ts'
+import { unmountIfMounted } from '../lib/syscalls-mounts.ts'
 
 /**
  * Takes the mounts below `runDir` out of this process' own mount namespace, a copy of the agent's: the pool and the namespaces
@@ -10,12 +9,7 @@ import { UMOUNT, unmount } from '../lib/syscalls-mounts.ts'
 export function dropInheritedMounts(runDir: string): void {
   const mounts = parseMountInfo(readFileSync('/proc/self/mountinfo'))
   for (const { path } of mounts.toReversed()) {
-    if (!path.startsWith(`${runDir}/`)) continue
-    try {
-      unmount(path, UMOUNT.DETACH)
-    } catch (error) {
-      // It went with the one it was mounted on.
-      if (!isErrno(error, 'EINVAL', 'ENOENT')) throw error
-    }
+    // It may have gone with the one it was mounted on.
+    if (path.startsWith(`${runDir}/`)) unmountIfMounted(path)
   }
 }

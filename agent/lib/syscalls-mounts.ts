@@ -1,4 +1,4 @@
-import { checked, checkedAsync, lazyNative } from './syscalls-libc.ts'
+import { checked, checkedAsync, isErrno, lazyNative } from './syscalls-libc.ts'
 
 export interface MountRequest {
   /** A device, a directory to bind, or null. */
@@ -29,6 +29,15 @@ export async function mountFilesystemAsync(request: MountRequest): Promise<void>
  */
 export function unmount(target: string | Buffer, flags = 0): void {
   checked(umount2()(target, flags), 'umount2', String(target))
+}
+
+/** Takes what is mounted at `target` out of sight, however busy; nothing there is a success. */
+export function unmountIfMounted(target: string): void {
+  try {
+    unmount(target, UMOUNT.DETACH)
+  } catch (error) {
+    if (!isErrno(error, 'EINVAL', 'ENOENT')) throw error
+  }
 }
 
 /** As `unmount`, on a pool thread: what is dirty is written out first. */

@@ -12,7 +12,7 @@ import {
 import { isMutation, type Operation } from '../../shared/operation.ts'
 import { validateRequest } from '../../shared/validate.ts'
 import { etagOf, isKnownEtag } from '../core/preconditions.ts'
-import type { Handlers, ReplayRead, Reply } from '../handlers/call.ts'
+import type { Handlers, ReplayRead, Reply, RequestConditions } from '../handlers/call.ts'
 import type { Causes } from '../ports/histories.ts'
 import type { IdempotencyStore, StoredAnswer } from '../ports/store.ts'
 import { auditMutation } from './audit.ts'
@@ -22,7 +22,7 @@ import type { Identity } from './identify.ts'
 import { ownerOf } from './owner.ts'
 import { admit, type Received, type ReceptionDeps, receive, refuse } from './reception.ts'
 import { refusalOf } from './refusal.ts'
-import { conditionsOf, type RequestConditions } from './request-conditions.ts'
+import { conditionsOf } from './request-conditions.ts'
 import { newFacts, type RequestFacts } from './request-facts.ts'
 
 export interface DispatchDeps extends ReceptionDeps {

@@ -1,13 +1,4 @@
-/** What the headers of a request ask of its answer. */
-export interface RequestConditions {
-  ifMatch: string | null
-  ifNoneMatch: string | null
-  range: string | null
-  accept: string | null
-  lastEventId: string | null
-  /** The longest answer that whoever asked can carry, in bytes; null: any. */
-  answerBytesMax: number | null
-}
+import type { RequestConditions } from '../handlers/call.ts'
 
 /** The conditions in `headers`, whose names are in lower case. A pure function. */
 export function conditionsOf(headers: Readonly<Record<string, string>>): RequestConditions {
