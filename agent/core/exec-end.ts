@@ -1,7 +1,8 @@
 import type { Clock } from '../ports/clock.ts'
 import type { ExecOutputs, LiveOutput, OutputStream } from '../ports/exec-outputs.ts'
+import type { ExecRecord } from '../ports/exec-store.ts'
 import type { ExecExit } from '../ports/runtime.ts'
-import type { ExecRecord, Store } from '../ports/store.ts'
+import type { Store } from '../ports/store.ts'
 
 export interface ExecEndDeps {
   store: Store

@@ -1,7 +1,7 @@
 import { ServiceError } from '../../shared/errors.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { ExecOutputs, OutputPiece, OutputRange } from '../ports/exec-outputs.ts'
-import type { ExecOutput, ExecRecord } from '../ports/store.ts'
+import type { ExecOutput, ExecRecord } from '../ports/exec-store.ts'
 import { wholeCharacters } from './exec-text.ts'
 
 /** A command, live or ended, and its output. */

@@ -1,7 +1,7 @@
 import type { FairShares } from '../../shared/fair-shares.ts'
 import type { Logger } from '../../shared/log.ts'
+import type { ExecRecord } from '../ports/exec-store.ts'
 import type { Meter } from '../ports/meter.ts'
-import type { ExecRecord } from '../ports/store.ts'
 import type { BoxActivity } from './box-activity.ts'
 import type { LiveExec } from './live-exec.ts'
 

@@ -1,5 +1,5 @@
 import type { Exec, ExecOutputView, ExecRecordView } from '../../shared/schemas/exec.ts'
-import type { ExecRecord } from '../ports/store.ts'
+import type { ExecRecord } from '../ports/exec-store.ts'
 import { timestamp } from './box-view.ts'
 import type { ExecPiece, OutputTails } from './exec-reads.ts'
 import { encodeOutput, type TextEncoding, wholeCharacters } from './exec-text.ts'

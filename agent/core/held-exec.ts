@@ -1,5 +1,5 @@
+import type { ExecRecord } from '../ports/exec-store.ts'
 import type { HeldExec } from '../ports/runtime.ts'
-import type { ExecRecord } from '../ports/store.ts'
 import { endedRecord, type RecordedEnd, recordEnd } from './exec-end.ts'
 import { createListeners } from './listeners.ts'
 import { type LiveExec, type LiveExecDeps, withTotals } from './live-exec.ts'

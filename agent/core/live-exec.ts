@@ -1,7 +1,7 @@
 import type { Logger } from '../../shared/log.ts'
 import type { CollectedOutput, OutputPiece, OutputRange, OutputStream } from '../ports/exec-outputs.ts'
+import type { ExecRecord } from '../ports/exec-store.ts'
 import type { RunningExec } from '../ports/runtime.ts'
-import type { ExecRecord } from '../ports/store.ts'
 import { type ExecEndDeps, endedRecord, recordEnd } from './exec-end.ts'
 import { createListeners } from './listeners.ts'
 

@@ -2,7 +2,7 @@ import type { BackupRecord } from '../ports/backup-records.ts'
 import type { BaseRecord } from '../ports/base-store.ts'
 import type { SnapshotRecord } from '../ports/snapshot-store.ts'
 import type { QuotaRecord, VolumeRecord } from '../ports/storage-store.ts'
-import type { TokenRecord } from '../ports/store.ts'
+import type { TokenRecord } from '../ports/token-store.ts'
 
 /** What has happened to a record, without who did it and when. */
 export interface EventDraft {

@@ -1,4 +1,4 @@
-import type { ExecBounds, ExecRecord, ExecStore } from '../ports/store.ts'
+import type { ExecBounds, ExecRecord, ExecStore } from '../ports/exec-store.ts'
 import type { Database, Row } from './sqlite-database.ts'
 
 /** Exec records in SQLite, with kept output that is small; that of an ended command that is null is in a file. */

@@ -1,4 +1,4 @@
-import type { TokenRecord, TokenStore } from '../ports/store.ts'
+import type { TokenRecord, TokenStore } from '../ports/token-store.ts'
 import type { Database, Row, Value } from './sqlite-database.ts'
 
 /** Token records in SQLite; the tokens themselves are never stored. */

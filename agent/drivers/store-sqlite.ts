@@ -1,6 +1,7 @@
 import { dirname, join } from 'node:path'
+import type { IdempotencyStore, StoredAnswer } from '../ports/idempotency-store.ts'
 import type { JobRecord, OperationRecord, OperationStore } from '../ports/operation-store.ts'
-import type { IdempotencyStore, MetaStore, Store, StoredAnswer } from '../ports/store.ts'
+import type { MetaStore, Store } from '../ports/store.ts'
 import { createAuditStore } from './sqlite-audit.ts'
 import { createBackupRecords } from './sqlite-backups.ts'
 import { openBallast } from './sqlite-ballast.ts'

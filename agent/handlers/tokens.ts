@@ -1,7 +1,7 @@
 import { timestamp } from '../core/box-view.ts'
 import type { Operations } from '../core/operations.ts'
 import type { Tokens } from '../core/tokens.ts'
-import type { TokenRecord } from '../ports/store.ts'
+import type { TokenRecord } from '../ports/token-store.ts'
 import type { Handlers } from './call.ts'
 
 type TokenHandlers = Pick<Handlers, 'getMe' | 'createToken' | 'listTokens' | 'deleteToken' | 'getOperation'>

@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import type { ExecOutput } from './store.ts'
+import type { ExecOutput } from './exec-store.ts'
 
 export type OutputStream = 'stdout' | 'stderr'
 

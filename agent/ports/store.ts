@@ -1,15 +1,16 @@
 import type { ErrorCode } from '../../shared/errors.ts'
 import type { BoxConfig, BoxReason, BoxStatus } from '../../shared/schemas/boxes.ts'
-import type { ExecStatus } from '../../shared/schemas/exec.ts'
-import type { Permission } from '../../shared/schemas/system.ts'
 import type { BackupRecords } from './backup-records.ts'
 import type { BaseStore } from './base-store.ts'
 import type { EdgeGrantStore } from './edge-grants.ts'
+import type { ExecStore } from './exec-store.ts'
 import type { AuditStore, EventStore } from './histories.ts'
+import type { IdempotencyStore } from './idempotency-store.ts'
 import type { OperationStore } from './operation-store.ts'
 import type { ServiceStore } from './service-store.ts'
 import type { NewSnapshot, SnapshotStore } from './snapshot-store.ts'
 import type { NamedQuery, QuotaStore, VolumeStore } from './storage-store.ts'
+import type { TokenStore } from './token-store.ts'
 import type { Tombstone, TombstoneStore } from './tombstone.ts'
 
 /** A box as it is stored: what the user wants, what was seen, and a version that each write raises. Times in ms since the epoch. */
@@ -83,74 +84,6 @@ export interface BoxObserved {
 /** A page of boxes; `status` null is any. */
 export interface BoxQuery extends NamedQuery {
   status: BoxStatus | null
-}
-
-export interface TokenRecord {
-  id: string
-  name: string
-  projects: '*' | string[]
-  permissions: Permission[]
-  expiresAt: number | null
-  createdAt: number
-  createdBy: string | null
-  revokedAt: number | null
-}
-
-export interface ExecRecord {
-  id: string
-  boxId: string
-  project: string
-  box: string
-  command: string[]
-  status: ExecStatus
-  exitCode: number | null
-  signal: string | null
-  startedAt: number
-  endedAt: number | null
-  /** Whether it has a terminal, whose output is all stdout. */
-  tty: boolean
-  user: string
-  cwd: string
-  /** Whether it does not end with the agent. */
-  detached: boolean
-  process: number | null
-  /** Bytes written in all, whatever of them is kept. */
-  stdoutBytes: number
-  stderrBytes: number
-}
-
-/** The kept ends of an ended command's output; null is one that is too large for its record and kept in a file. */
-export interface ExecOutput {
-  stdout: Uint8Array | null
-  stderr: Uint8Array | null
-}
-
-/** What is kept of a box's ended commands: the newest records, and the sum of the bytes of their output. */
-export interface ExecBounds {
-  records: number
-  bytes: number
-}
-
-/** A page of a box's commands ordered by id; `after` is the last id of the page before, `status` null is any. */
-export interface ExecQuery {
-  boxId: string
-  status: ExecStatus | null
-  after: string | null
-  limit: number
-}
-
-/** A stored answer, or null while the first request still runs. */
-export interface IdempotencyEntry {
-  fingerprint: string
-  answer: StoredAnswer | null
-}
-
-export interface StoredAnswer {
-  status: number
-  headers: Record<string, string>
-  body: string
-  /** What is read instead of `body`; its form is the server's. */
-  read?: unknown
 }
 
 /**
@@ -247,49 +180,6 @@ export interface BoxEffects {
 
 /** Why mounts were not stored: a volume is gone, or has another box that writes to it. */
 export type MountConflict = 'volume_gone' | 'volume_in_use'
-
-export interface TokenStore {
-  insert(record: TokenRecord): Promise<void>
-  get(id: string): Promise<TokenRecord | null>
-  /** Newest last; `createdBy` null is all. */
-  list(query: { createdBy: string | null; after: string | null; limit: number }): Promise<{
-    records: TokenRecord[]
-    hasMore: boolean
-  }>
-  /** Revokes a token and all that were minted with it, and with those; keeps the first time of each. */
-  revoke(id: string, revokedAt: number): Promise<void>
-  /** Forgets tokens that ended before `endedBefore`. */
-  prune(endedBefore: number): Promise<void>
-}
-
-export interface ExecStore {
-  /** Writes nothing if the box is gone. */
-  insert(record: ExecRecord): Promise<void>
-  /**
-   * Writes the end of a command and its kept output, of which `fileBytes` are in files, then drops what the box has over
-   * `keep`: records, and output without its record, those that began first before others and never this one. Returns the ids
-   * of the commands whose output is not kept any more: this one's if its box is gone.
-   */
-  finish(end: { record: ExecRecord; output: ExecOutput; fileBytes: number }, keep: ExecBounds): Promise<string[]>
-  get(boxId: string, id: string): Promise<{ record: ExecRecord; output: ExecOutput } | null>
-  list(query: ExecQuery): Promise<{ records: ExecRecord[]; hasMore: boolean }>
-  /** Those that have not ended, of all boxes. */
-  running(): Promise<ExecRecord[]>
-  /** Commands of `ids` that have not ended are `lost`, without their output. */
-  lose(ids: readonly string[], endedAt: number): Promise<void>
-  /** All that have not ended, or have output in files. */
-  withFiles(): Promise<{ boxId: string; execId: string }[]>
-}
-
-export interface IdempotencyStore {
-  /** Reserves the key for this process: null if it was free, else what stands there. */
-  begin(request: { token: string; key: string; fingerprint: string; now: number }): Promise<IdempotencyEntry | null>
-  finish(token: string, key: string, answer: StoredAnswer): Promise<void>
-  /** Frees a key whose request came to nothing; one that has an answer keeps it. */
-  drop(token: string, key: string): Promise<void>
-  /** Frees keys that a process before this one left unfinished, and those made before `createdBefore`. */
-  prune(createdBefore: number, options: { unfinished: boolean }): Promise<void>
-}
 
 export interface MetaStore {
   get(key: string): Promise<string | null>

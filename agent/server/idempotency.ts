@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { ServiceError } from '../../shared/errors.ts'
 import type { HttpResponse } from '../../shared/messages.ts'
 import type { Clock } from '../ports/clock.ts'
-import type { IdempotencyStore, StoredAnswer } from '../ports/store.ts'
+import type { IdempotencyStore, StoredAnswer } from '../ports/idempotency-store.ts'
 
 /** One request that carries an Idempotency-Key, as what a repeat is known by. */
 export interface KeyedRequest {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import { wholeCharacters } from '../../agent/core/exec-text.ts'
 import { viewExec } from '../../agent/core/exec-view.ts'
-import type { ExecRecord } from '../../agent/ports/store.ts'
+import type { ExecRecord } from '../../agent/ports/exec-store.ts'
 
 const RECORD: ExecRecord = {
   id: 'exe_00000000000000000000000000',
