@@ -4,7 +4,7 @@ import { encodeOutput } from './exec-text.ts'
 import { createSentStreams, type SentSource, type SentStreamsDeps } from './sent-streams.ts'
 import { encodeSentEvent } from './server-sent-events.ts'
 import { type LoggedService, readLogs, type ServiceLogsDeps } from './service-logs.ts'
-import type { ServiceSight } from './service-supervisor.ts'
+import type { ServiceSight } from './service-sights.ts'
 
 /** Logs of services as they come. */
 export interface LogStreams {

@@ -5,7 +5,7 @@ import type { RunRecord } from '../ports/service-store.ts'
 import { wholeCharacters } from './exec-text.ts'
 import { hostOf } from './service-instances.ts'
 import type { LiveRun } from './service-live.ts'
-import type { ServiceSight } from './service-supervisor.ts'
+import type { ServiceSight } from './service-sights.ts'
 
 export interface ServiceLogsDeps {
   outputs: ExecOutputs

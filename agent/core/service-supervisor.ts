@@ -7,29 +7,14 @@ import { createDrains, type Drains } from './service-drains.ts'
 import { createEndings, type Endings } from './service-endings.ts'
 import { failedCandidate } from './service-failures.ts'
 import { hostOf, instancesOf, lastRun, placesOf } from './service-instances.ts'
-import { followRun, type LiveRun } from './service-live.ts'
+import { followRun } from './service-live.ts'
 import { createLiveRuns, keyOf, parseKey, type ServiceKey } from './service-lives.ts'
-import {
-  type InstancesWorld,
-  planInstances,
-  planService,
-  type ServiceAction,
-  type ServiceStep,
-} from './service-plan.ts'
+import { planInstances, type ServiceAction } from './service-plan.ts'
 import { bumped } from './service-records.ts'
+import { createSights, type ServiceSight, type Sights } from './service-sights.ts'
 import { createStarts, type Starts, type StartsDeps } from './service-starts.ts'
 import { switchedToNext } from './service-switch.ts'
 import { createWaiters } from './waiters.ts'
-
-/** A service as far as it has come. `step` is what comes next for its active version. */
-export interface ServiceSight {
-  record: ServiceRecord
-  /** The run of the active version. */
-  live: LiveRun | null
-  liveOf(instance: InstanceRecord | null): LiveRun | null
-  step: ServiceStep
-  isBoxRunning: boolean
-}
 
 /** Moves services towards what is wanted of them, one step of each at a time: observe → plan → act. */
 export class ServiceSupervisor {
@@ -41,6 +26,7 @@ export class ServiceSupervisor {
   readonly #starts: Starts
   readonly #endings: Endings
   readonly #drains: Drains
+  readonly #sights: Sights
   readonly #queue: KeyedQueue
   #isClosed = false
 
@@ -49,6 +35,7 @@ export class ServiceSupervisor {
     this.#starts = createStarts(deps)
     this.#endings = createEndings(deps)
     this.#drains = createDrains(deps)
+    this.#sights = createSights({ ...deps, lives: this.#lives, drains: this.#drains })
     this.#queue = createKeyedQueue({
       work: (key) => this.#reconcile(parseKey(key)),
       onError: (key, error) => this.#retryLater(key, error),
@@ -96,7 +83,7 @@ export class ServiceSupervisor {
   /** As it is now; null if there is none. */
   async see(key: ServiceKey): Promise<ServiceSight | null> {
     const record = await this.#deps.store.services.get(key.boxId, key.name)
-    return record ? this.#sight(record) : null
+    return record ? this.#sights.of(record) : null
   }
 
   /** As `see` gives it once `isDone`, or after `waitMs`. */
@@ -133,7 +120,7 @@ export class ServiceSupervisor {
       if (box === null) return this.#forget(key)
       if (await this.#recordEnd(record)) continue
       for (const late of record.retired.slice(0, -RETIRED_MAX)) this.#hurry(record, late)
-      const action = planInstances(record, await this.#world(record, box))
+      const action = planInstances(record, await this.#sights.worldOf(record, box))
       if (action.kind === 'rest') {
         if (action.inMs !== null) this.#queue.addLater(keyOf(key), action.inMs)
         return
@@ -205,36 +192,6 @@ export class ServiceSupervisor {
   // One that was changed meanwhile is looked at again.
   async #write(record: ServiceRecord): Promise<void> {
     await this.#deps.store.services.replace(bumped(record, this.#deps.clock.now()))
-  }
-
-  async #sight(record: ServiceRecord): Promise<ServiceSight> {
-    const box = await this.#deps.store.boxes.byId(record.boxId)
-    const world = await this.#world(record, box)
-    const liveOf = (instance: InstanceRecord | null): LiveRun | null => this.#lives.find(record, instance)
-    const step = planService(record, world)
-    return { record, live: liveOf(record.active), liveOf, step, isBoxRunning: world.boxSince !== null }
-  }
-
-  async #world(record: ServiceRecord, box: BoxRecord | null): Promise<InstancesWorld> {
-    const { status, since } = box?.observed ?? { status: 'stopped', since: 0 }
-    const boxSince = status === 'running' ? since : null
-    const isLive = this.#lives.find(record, record.active) !== null
-    return {
-      ...{ boxSince, isLive, now: this.#deps.clock.now() },
-      unready: isLive || boxSince === null ? [] : await this.#unready(record),
-      runOf: (instance) => this.#lives.find(record, instance),
-      isDrained: this.#drains.isDone(record.previous, this.#lives.find(record, record.previous)),
-    }
-  }
-
-  // What is not there any more is not waited for.
-  async #unready({ boxId, spec }: ServiceRecord): Promise<string[]> {
-    const unready: string[] = []
-    for (const name of spec.needs) {
-      const needed = await this.#deps.store.services.get(boxId, name)
-      if (needed !== null && this.#lives.find(needed, needed.active)?.isReady !== true) unready.push(name)
-    }
-    return unready
   }
 
   /** Writes the ends of runs that have ended, if that is not written yet; whether there were any. */

@@ -1,5 +1,5 @@
 import type { Caller } from '../core/caller.ts'
-import type { ServiceSight } from '../core/service-supervisor.ts'
+import type { ServiceSight } from '../core/service-sights.ts'
 import { type ServiceSeen, viewService } from '../core/service-view.ts'
 import type { ServiceState } from '../core/services.ts'
 import type { EdgeAddress } from '../core/urls.ts'
