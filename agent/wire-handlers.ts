@@ -2,15 +2,11 @@ import { largestShare } from '../shared/fair-shares.ts'
 import { operations } from '../shared/routes.ts'
 import type { AgentSettings } from './config.ts'
 import { createAdmission } from './core/admission.ts'
-import { createAttachments } from './core/attachments.ts'
 import { AUTOMATIC_SNAPSHOTS_MAX } from './core/automatic-snapshots.ts'
 import { PART_BYTES } from './core/backup-parts.ts'
-import { createBackupRestore } from './core/backup-restore.ts'
-import { createRestoreOver } from './core/backup-restore-over.ts'
 import { BACKUPS_AT_ONCE } from './core/backup-work.ts'
 import { INCREMENTS_MAX } from './core/backups.ts'
 import { BASES_MAX } from './core/base-create.ts'
-import { createBaseSizes } from './core/base-sizes.ts'
 import { BASE_LIMITS } from './core/base-unpack.ts'
 import { createBoxRestore } from './core/box-restore.ts'
 import { createBoxSnapshots } from './core/box-snapshots.ts'
@@ -18,7 +14,6 @@ import { type Boxes, createBoxes } from './core/boxes.ts'
 import { createConsoles } from './core/consoles.ts'
 import { EVENT_STREAMS_AT_ONCE } from './core/event-feed.ts'
 import { createOperations } from './core/operations.ts'
-import { createBases } from './core/project-bases.ts'
 import { DOMAINS_MAX } from './core/publishing.ts'
 import { createQuotas } from './core/quotas.ts'
 import { routedBoxes } from './core/routed-boxes.ts'
@@ -29,14 +24,10 @@ import { SNAPSHOTS_MAX } from './core/snapshot-bounds.ts'
 import { createSnapshotDiff } from './core/snapshot-diff.ts'
 import { createStorage } from './core/storage-report.ts'
 import { TICKET_LIFE_MS } from './core/tickets.ts'
-import { createVolumeSnapshots } from './core/volume-snapshots.ts'
-import { createVolumes } from './core/volumes.ts'
 import { FILE_LIMITS } from './drivers/file-transfers.ts'
 import { HELD_LIMITS } from './drivers/holder-protocol.ts'
 import { createLinuxHost } from './drivers/host-linux.ts'
 import type { HandlerParts } from './handler-parts.ts'
-import { createBackupHandlers, createFromBackup } from './handlers/backups.ts'
-import { createBaseHandlers } from './handlers/bases.ts'
 import { createBoxLeaseHandlers } from './handlers/box-lease.ts'
 import { createBoxMetricsHandlers } from './handlers/box-metrics.ts'
 import { createBoxReplies } from './handlers/box-replies.ts'
@@ -56,11 +47,10 @@ import { createSessionHandlers, createStreamHandlers } from './handlers/streams.
 import { createSystemHandlers } from './handlers/system.ts'
 import { createTicketHandlers } from './handlers/tickets.ts'
 import { createTokenHandlers } from './handlers/tokens.ts'
-import { createVolumeSnapshotHandlers } from './handlers/volume-snapshots.ts'
-import { createVolumeHandlers } from './handlers/volumes.ts'
 import type { Drivers } from './host-drivers.ts'
 import type { Store } from './ports/store.ts'
 import { wireServices } from './wire-services.ts'
+import { wireStorage } from './wire-storage.ts'
 
 /** Wires the core and gives a handler for each operation, and the boxes that they speak of. */
 export function wireHandlers(parts: HandlerParts): { handlers: Handlers; streams: StreamHandlers; boxes: Boxes } {
@@ -72,21 +62,14 @@ export function wireHandlers(parts: HandlerParts): { handlers: Handlers; streams
     gracePeriodSeconds: 10,
     volumeSizeGb: 10,
   }
-  const { filesystem, runtime, files, backupStore } = drivers
+  const { filesystem, runtime, files } = drivers
   const admission = createAdmission({ store, host: createLinuxHost(), limits: settings.limits })
   const shared = { store, filesystem, runtime, reconciler, clock, admission, defaults }
   const boxes = routedBoxes(createBoxes(shared), parts.edge.routes)
-  const volumes = createVolumes(shared)
-  const attachments = createAttachments({ ...shared, boxes })
   const consoles = createConsoles({ runtime, clock, activity: parts.activity })
-  const sizes = createBaseSizes({ store, filesystem, logger: parts.logger })
-  sizes.countAll()
   const underWay = createOperations({ store, reconciler, jobs: parts.jobs, clock })
   const node = settings.runtime === 'kubernetes' ? settings.kubernetes.node : settings.region
   const replies = createBoxReplies({ operations: underWay, node, address: parts.edge.address })
-  const restoring = { ...shared, ...parts.backups, logger: parts.logger, backupStore, jobs: parts.jobs }
-  const restores = { restore: createBackupRestore(restoring), restoreOver: createRestoreOver(restoring) }
-  const backing = { ...parts.backups, ...restores, volumes, operations: underWay }
   const handlers = {
     ...createSystemHandlers({
       store,
@@ -113,19 +96,7 @@ export function wireHandlers(parts: HandlerParts): { handlers: Handlers; streams
     ...createFileReadHandlers({ boxes, store, files, filesystem, tickets, dataUrl }),
     ...createFileRestoreHandlers({ boxes, store, files, filesystem, tickets, dataUrl }),
     ...createTicketHandlers({ boxes, tickets, dataUrl }),
-    ...createVolumeHandlers({ volumes, attachments, replies, createFromBackup: createFromBackup(backing) }),
-    ...createBackupHandlers(backing),
-    ...createVolumeSnapshotHandlers({
-      ...{ ...shared, logger: parts.logger, volumes },
-      volumeSnapshots: createVolumeSnapshots({ ...shared, limits: settings.limits }),
-    }),
-    ...createBaseHandlers({
-      bases: createBases({
-        ...{ ...shared, files, sizes, jobs: parts.jobs },
-        ...{ registry: drivers.registry, architecture: ARCHITECTURE },
-      }),
-      operations: underWay,
-    }),
+    ...wireStorage(parts, { ...shared, boxes, replies, operations: underWay }),
     ...createSpaceHandlers(createStorage(shared)),
     ...{ ...createQuotaHandlers({ quotas: createQuotas({ store, clock }) }), ...createHistoryHandlers(parts) },
   }
@@ -135,9 +106,6 @@ export function wireHandlers(parts: HandlerParts): { handlers: Handlers; streams
 function kindsOf({ runtime, filesystem, backupStore }: Drivers, store: Store) {
   return { runtime: runtime.kind, filesystem: filesystem.kind, store: store.kind, backups: backupStore.kind }
 }
-
-// As images name it.
-const ARCHITECTURE = process.arch === 'x64' ? 'amd64' : process.arch
 
 function toldLimits({ limits }: AgentSettings): Record<string, number> {
   return {
