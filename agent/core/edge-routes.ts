@@ -5,7 +5,7 @@ import type { Edge, EdgeRoute } from '../ports/edge.ts'
 import type { HostNetwork } from '../ports/network.ts'
 import type { ServiceRecord } from '../ports/service-store.ts'
 import type { BoxRecord, Store } from '../ports/store.ts'
-import { targetsOf } from './service-targets.ts'
+import { targetOfBox, targetsOf } from './service-targets.ts'
 import { type EdgeAddress, hostOfBox, hostOfPreview, hostOfService, isOwnHost } from './urls.ts'
 
 /** What a host name stands for, whether or not it can be reached now. */
@@ -166,10 +166,10 @@ function gains(before: KnownBox, now: KnownBox, address: EdgeAddress): boolean {
 
 /** The hosts of a box and of its services. */
 function entriesOf(box: BoxRecord, services: readonly ServiceRecord[], address: EdgeAddress): HostEntry[] {
-  const port = box.port ?? DEFAULT_PORT
+  const at = targetOfBox(box, services)
   const own = [hostOfBox(box, address), ...box.domains]
   return [
-    ...own.map((host) => ({ host, service: null, at: { boxId: box.id, port } })),
+    ...own.map((host) => ({ host, service: null, at })),
     ...services.flatMap((record) => {
       const { active, preview } = targetsOf(record)
       const hosts = [hostOfService(box, record.name, address), ...record.domains]
@@ -194,6 +194,3 @@ async function routesOf(
   }
   return routes
 }
-
-/** Tried at the URL of a box that names no port. */
-const DEFAULT_PORT = 8080

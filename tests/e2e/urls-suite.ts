@@ -44,6 +44,18 @@ export function defineUrlsSuite(client: Client): void {
       expect([answer.status, answer.text]).toEqual([200, 'hello\n'])
     })
 
+    test('follows what is active of the service that has its port', async () => {
+      const read = async (): Promise<string> => (await askUrl(url, { token })).text
+      const next = 'mkdir /srv/next; echo again > /srv/next/index.html; exec httpd -f -p $PORT -h /srv/next'
+      const deployed = await client.post(`${web}/services/page/deploy`, { command: ['/bin/sh', '-c', next] })
+      expect(deployed.body.preview.state).toBe('running')
+      expect(await read()).toBe('hello\n')
+      await client.post(`${web}/services/page/promote`)
+      expect(await read()).toBe('again\n')
+      await client.post(`${web}/services/page/rollback`)
+      expect(await read()).toBe('hello\n')
+    })
+
     test('refuses others with a problem, and browsers with a way to sign in', async () => {
       const anonymous = await askUrl(url)
       expect([anonymous.status, codeOf(anonymous)]).toEqual([401, 'token_missing'])

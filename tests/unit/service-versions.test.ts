@@ -3,7 +3,7 @@ import { type InstancesWorld, planInstances, type SeenRun, type ServiceAction } 
 import { choosePort } from '../../agent/core/service-ports.ts'
 import { withEnd, withNewRun } from '../../agent/core/service-runs.ts'
 import { promoted, rolledBack, withoutPreview, withPreview } from '../../agent/core/service-switch.ts'
-import { targetsOf } from '../../agent/core/service-targets.ts'
+import { targetOfBox, targetsOf } from '../../agent/core/service-targets.ts'
 import type {
   CandidateRecord,
   InstanceRecord,
@@ -167,6 +167,14 @@ describe('a switch', () => {
     const back = rolledBack(record, record.previous ?? candidate(), HOW)
     expect(targetsOf(back).active?.port).toBe(8080)
     expect(back).toMatchObject({ generation: 3, previous: { port: 49_152, since: NOW }, retired: [] })
+  })
+
+  test('takes along the box whose port the service has, and no other', () => {
+    const records = [switched()]
+    expect(targetOfBox({ id: 'box_a', port: 8080 }, records).port).toBe(49_152)
+    expect(targetOfBox({ id: 'box_a', port: null }, records).port).toBe(49_152)
+    expect(targetOfBox({ id: 'box_a', port: 9000 }, records)).toEqual({ boxId: 'box_a', port: 9000 })
+    expect(targetOfBox({ id: 'box_a', port: 8080 }, [])).toEqual({ boxId: 'box_a', port: 8080 })
   })
 
   test('goes on in one count of bytes, and ends what was kept before', () => {
