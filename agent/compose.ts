@@ -9,6 +9,7 @@ import type { HttpHandler } from '../shared/messages.ts'
 import type { Health } from '../shared/schemas/system.ts'
 import { createTokenVerifier } from '../shared/tokens.ts'
 import { createAuditTrail } from './core/audit-trail.ts'
+import { meterEdge } from './core/edge-figures.ts'
 import { createEventFeed } from './core/event-feed.ts'
 import { reportHealth } from './core/health.ts'
 import { startIdleStops } from './core/idle-stop.ts'
@@ -142,6 +143,7 @@ async function serveAll(parts: Parts): Promise<{ channel: Server; stopServing(la
     return serve(server, { handler, logger, now: () => clock.now() })
   })
   meterState(parts.meter, { ...parts.drivers, ...parts, store })
+  meterEdge(parts.meter, parts.edge.edge)
   await serveMetrics(parts, parts.meter)
   const stopServing = async (late: AbortSignal): Promise<void> => {
     feed.close()

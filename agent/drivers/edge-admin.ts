@@ -18,12 +18,13 @@ export interface BoxUse {
 
 /**
  * What HAProxy answers to commands, which are one line: joined by `;`, each is answered by itself.
- * @throws Error if it does not answer to its end within `PATIENCE_MS`
+ * @throws Error if it is silent for `PATIENCE_MS` before the end, or `signal` aborts
  */
-export function askHaproxy(socketPath: string, line: string): Promise<string> {
+export function askHaproxy(socketPath: string, line: string, signal?: AbortSignal): Promise<string> {
   return new Promise((resolve, reject) => {
     const pieces: Buffer[] = []
-    const socket = connect(socketPath, () => socket.write(`${line}\n`))
+    const options = { path: socketPath, ...(signal ? { signal } : {}) }
+    const socket = connect(options, () => socket.write(`${line}\n`))
     socket.setTimeout(PATIENCE_MS, () => socket.destroy(new Error('the edge does not answer its admin socket')))
     socket.on('data', (piece: Buffer) => pieces.push(piece))
     socket.once('end', () => resolve(Buffer.concat(pieces).toString('latin1')))

@@ -7,6 +7,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { Edge, EdgeUse } from '../ports/edge.ts'
 import { commandHaproxy, readUses } from './edge-admin.ts'
 import { drainTarget } from './edge-drain.ts'
+import { readServed } from './edge-figures.ts'
 import { type GateServer, openGateServer } from './edge-gate-server.ts'
 import { createEdgeMap, type EdgeMap, grantChange, type MapChange, routeChange } from './edge-maps.ts'
 import { edgePaths } from './edge-names.ts'
@@ -84,6 +85,7 @@ export function createHaproxyEdge(options: HaproxyEdgeOptions): Edge {
     },
     drain: (target, graceMs) => drainTarget({ target, graceMs, clock, processes: () => supervisor.processes() }),
     use: () => readUse(supervisor),
+    figures: async () => ({ starts: supervisor.starts(), served: await readServed(supervisor.processes(), paths) }),
     problems: async () => problemsOf(supervisor),
     close: async ({ release }) => {
       clearInterval(chores)

@@ -43,6 +43,8 @@ export interface EdgeSupervisor {
   revive(): Promise<void>
   /** Ends those whose last connection is gone. */
   reap(): Promise<void>
+  /** How often it was started. */
+  starts(): number
   /** Why it cannot be started, or not as it should be. */
   problem(): string | null
   close(): void
@@ -52,8 +54,8 @@ export interface EdgeSupervisor {
 export function createEdgeSupervisor(options: SupervisorOptions): EdgeSupervisor {
   const watcher = createExitWatcher(options.logger)
   const state: Supervision = {
-    ...{ port: options.port, current: null, retired: [], generation: 0, problem: null, failures: 0, startedAt: 0 },
-    ...{ options, watcher, closing: new AbortController() },
+    ...{ port: options.port, current: null, retired: [], generation: 0, problem: null, startedAt: 0 },
+    ...{ starts: 0, failures: 0, options, watcher, closing: new AbortController() },
   }
   return {
     get port() {
@@ -74,6 +76,7 @@ export function createEdgeSupervisor(options: SupervisorOptions): EdgeSupervisor
         if (Number(/^CurrConns: (\d+)/m.exec(info)?.[1] ?? 0) <= 1) killProcess(pid, 'SIGTERM')
       }
     },
+    starts: () => state.starts,
     problem: () => state.problem,
     close: () => {
       if (state.closing.signal.aborted) return
@@ -93,6 +96,7 @@ interface Supervision {
   retired: EdgeProcess[]
   generation: number
   problem: string | null
+  starts: number
   /** Starts that failed, or soon ended, one after the other. */
   failures: number
   startedAt: number
@@ -153,7 +157,7 @@ async function start(state: Supervision, predecessor: EdgeProcess | null): Promi
     writeMaps()
     const config = haproxyConfig(settingsFor(state.port), generation)
     const started = await startEdgeProcess(runDir, { generation, ...config }, predecessor)
-    Object.assign(state, { current: started, startedAt: clock.now(), problem: null })
+    Object.assign(state, { current: started, starts: state.starts + 1, startedAt: clock.now(), problem: null })
     watch(state, started)
     if (predecessor) await retire(state, predecessor)
     removeOtherGenerations(runDir, [started, ...state.retired])

@@ -55,6 +55,33 @@ export interface EdgeUse {
   open: number
 }
 
+/** What the edge tells of itself. */
+export interface EdgeFigures {
+  /** How often this driver started it; 0 if it was adopted and has run since. */
+  starts: number
+  /** null: it does not run, or did not answer within 2 s. */
+  served: EdgeServed | null
+}
+
+/** What it serves now, and has served. Counts are those of the process that takes connections, and begin with it. */
+export interface EdgeServed {
+  /** Requests that were answered, by the class of the status. */
+  answers: Readonly<Record<EdgeAnswerClass, number>>
+  /** Requests that came to no box: what cannot be read as one, or never came whole; what was refused, or led to sign-in. */
+  refused: { malformed: number; notAdmitted: number }
+  connections: { total: number; open: number; limit: number }
+  receivedBytes: number
+  sentBytes: number
+  /** Boxes that took no connection, and those that ended one without an answer. */
+  boxErrors: { connect: number; answer: number }
+  /** Host names that it knows a box for, and credentials that pass without being asked about. */
+  names: number
+  grants: number
+}
+
+/** `other`: an answer that has no status of HTTP. */
+export type EdgeAnswerClass = '1xx' | '2xx' | '3xx' | '4xx' | '5xx' | 'other'
+
 /**
  * The reverse proxy before the boxes. It goes on serving while the agent is away, and is adopted by the next one. What it
  * does not know it asks the gate, which it waits for while the agent restarts.
@@ -73,6 +100,8 @@ export interface Edge {
   drain(target: { address: string; port: number }, graceMs: number): Promise<void>
   /** By box id; boxes that were never asked for are left out. */
   use(): Promise<ReadonlyMap<string, EdgeUse>>
+  /** For those who watch it; never rejects. */
+  figures(): Promise<EdgeFigures>
   /** What is wrong with it, for the health report. */
   problems(): Promise<{ code: string; evidence: string; remedy: string }[]>
   /** Lets go of it; it goes on serving. With `release` it ends. */

@@ -1,7 +1,6 @@
-import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { type Answer, type Client, createClient } from '../helpers/client.ts'
+import { edgePidsOf } from '../helpers/edge-processes.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { armStep, around, drawSteps, hasDied, restartAgent } from '../helpers/fault-steps.ts'
 import { startService, type TestService } from '../helpers/service.ts'
@@ -65,22 +64,6 @@ function asAdmin(): { token: string } {
   return { token: service.adminToken }
 }
 
-/** The processes of the edge of this service. */
-function edgePids(): number[] {
-  const instance = readFileSync(join(service.dataDir, 'instance'), 'utf8').trim()
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .filter((pid) => {
-      try {
-        const args = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')
-        return args[0]?.endsWith('haproxy') && args.some((arg) => arg.includes(`/${instance}/`))
-      } catch {
-        return false
-      }
-    })
-    .map(Number)
-}
-
 describe('kill -9 of the agent', () => {
   test.each(CHOSEN)(
     '%s, killed at %s: what was answered holds, and the edge serves what is said',
@@ -101,7 +84,7 @@ describe('kill -9 of the agent', () => {
       if (status === 200 && action === 'unpublish') expect(domains).toEqual([])
       if (status === 200 && action === 'open') expect(settings.auth).toBe('public')
       await untilAgreed()
-      expect(edgePids()).toHaveLength(1)
+      expect(edgePidsOf(service)).toHaveLength(1)
     },
     60_000,
   )
@@ -130,10 +113,10 @@ describe('kill -9 of the edge', () => {
   test('is back with all that it served, and lets those pass who did', async () => {
     await client.post(`${web}/publish`, { domains: ['shop.example.org'] })
     await untilAgreed()
-    const [pid] = edgePids()
+    const [pid] = edgePidsOf(service)
     process.kill(pid as number, 'SIGKILL')
     await eventually(async () => (await askUrl(domainUrl, asAdmin()).catch(() => null))?.status === 200, 20)
-    expect(edgePids()).not.toContain(pid)
+    expect(edgePidsOf(service)).not.toContain(pid)
     await untilAgreed()
     expect((await client.get('/healthz')).body.errors).toEqual([])
   }, 60_000)

@@ -1,7 +1,9 @@
 import { beforeAll, describe, expect, test } from '@jest/globals'
+import { edgePidsOf, freezeProcess } from '../helpers/edge-processes.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { useOwnService } from '../helpers/own-service.ts'
 import { figureOf, lintFigures } from '../helpers/promtool.ts'
+import { askUrl } from '../helpers/url-client.ts'
 
 const { client, service } = useOwnService()
 const boxes = '/v1/projects/figures/boxes'
@@ -79,6 +81,39 @@ describe('the figures of the agent', () => {
     expect(available).toBeLessThanOrEqual(size ?? 0)
     expect(figureOf(text, 'boxyard_subvolumes')).toBeGreaterThanOrEqual(2)
     expect(figureOf(text, 'boxyard_tombstones_stuck')).toBe(0)
+  })
+
+  test('tell of the edge', async () => {
+    const { url } = (await client.get(`${boxes}/measured`)).body
+    const before = await look()
+    expect((await askUrl(url)).status).toBe(401)
+    expect((await askUrl(url, { token: service().adminToken })).status).toBe(502)
+    const after = await look()
+    const growth = (series: string): number => (figureOf(after, series) ?? 0) - (figureOf(before, series) ?? 0)
+    for (const series of ['requests_total{status="4xx"}', 'requests_total{status="5xx"}', 'connections_total'])
+      expect([series, growth(`boxyard_edge_${series}`)]).toEqual([series, series === 'connections_total' ? 2 : 1])
+    expect(growth('boxyard_edge_requests_refused_total{reason="not_admitted"}')).toBe(1)
+    expect(growth('boxyard_edge_box_errors_total{kind="connect"}')).toBe(1)
+    for (const way of ['received', 'sent']) expect(growth(`boxyard_edge_${way}_bytes_total`)).toBeGreaterThan(100)
+    expect(growth('boxyard_edge_grants')).toBe(1)
+    expect(figureOf(after, 'boxyard_edge_names')).toBe(1)
+    expect(figureOf(after, 'boxyard_edge_up')).toBe(1)
+    expect(figureOf(after, 'boxyard_edge_starts_total')).toBe(1)
+    expect(figureOf(after, 'boxyard_edge_connections_open')).toBe(0)
+  })
+
+  test('tell no more of an edge that hangs than that it does', async () => {
+    const [pid = 0] = edgePidsOf(service())
+    await freezeProcess(pid)
+    try {
+      const text = await look()
+      const told = text.split('\n').filter((line) => line.startsWith('boxyard_edge_'))
+      expect(told).toEqual(['boxyard_edge_up 0', 'boxyard_edge_starts_total 1'])
+      expect(figureOf(text, 'boxyard_boxes{status="running"}')).toBe(1)
+    } finally {
+      process.kill(pid, 'SIGCONT')
+    }
+    expect(await figure('boxyard_edge_up')).toBe(1)
   })
 
   test('tell of backups once they ended', async () => {

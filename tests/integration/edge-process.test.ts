@@ -5,6 +5,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals'
 import { WebSocket } from 'ws'
 import { TOKEN_PREFIX } from '../../shared/tokens.ts'
 import { createEdgeLab, type EdgeLab, grantOf, type Upstream } from '../helpers/edge-lab.ts'
+import { edgePids, freezeProcess } from '../helpers/edge-processes.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { openConversation } from '../helpers/http-server.ts'
 
@@ -18,20 +19,6 @@ beforeEach(async () => {
   shop = await lab.startUpstream()
 })
 afterEach(() => lab.close())
-
-/** The processes of the lab's edge. */
-function edgePids(): number[] {
-  return readdirSync('/proc').flatMap((name) => {
-    const pid = Number(name)
-    if (!Number.isInteger(pid)) return []
-    try {
-      const args = readFileSync(`/proc/${name}/cmdline`, 'utf8').split('\0')
-      return args[0] === 'haproxy' && args.some((arg) => arg.startsWith(lab.runDir)) ? [pid] : []
-    } catch {
-      return []
-    }
-  })
-}
 
 async function statusOf(host = HOST): Promise<number> {
   return (await lab.ask(['GET / HTTP/1.1', `host: ${host}`])).status
@@ -55,13 +42,13 @@ async function openSocket(host = HOST): Promise<{ socket: WebSocket; echo(text: 
 test('the next driver adopts it, on the same port, with what is open through it', async () => {
   const edge = await lab.open({ routes: [lab.route(HOST, shop), lab.route('old.localhost', shop)] })
   const { port } = edge
-  const [pid] = edgePids()
+  const [pid] = edgePids(lab.runDir)
   const { echo, socket } = await openSocket()
   await lab.leave()
   expect(await statusOf()).toBe(200)
   await lab.open({ routes: [lab.route(HOST, shop), lab.route('new.localhost', shop)] })
   expect(lab.edge.port).toBe(port)
-  expect(edgePids()).toEqual([pid])
+  expect(edgePids(lab.runDir)).toEqual([pid])
   expect(await Promise.all([statusOf(), statusOf('new.localhost'), statusOf('old.localhost')])).toEqual([200, 200, 404])
   expect(await echo('still here')).toBe('still here')
   expect((await lab.edge.use()).get('box_1')?.open).toBe(1)
@@ -79,11 +66,11 @@ test('it is started again when it is killed, with all it served, under load', as
     while (!load.isOver) if ((await statusOf().catch(() => 0)) === 200) load.answered++
   })
   for (let round = 0; round < 3; round++) {
-    const [pid = 0] = edgePids()
+    const [pid = 0] = edgePids(lab.runDir)
     process.kill(pid, 'SIGKILL')
     const before = load.answered
     await eventually(() => load.answered > before + 20)
-    expect(edgePids()).not.toContain(pid)
+    expect(edgePids(lab.runDir)).not.toContain(pid)
   }
   load.isOver = true
   await Promise.all(clients)
@@ -95,23 +82,23 @@ test('it is started again when it is killed, with all it served, under load', as
 
 test('a change while it is down is served once it is back', async () => {
   await lab.open({ routes: [] })
-  for (const pid of edgePids()) process.kill(pid, 'SIGKILL')
+  for (const pid of edgePids(lab.runDir)) process.kill(pid, 'SIGKILL')
   await lab.edge.change({ set: [lab.route(HOST, shop)] })
   await eventually(async () => (await statusOf().catch(() => 0)) === 200)
 })
 
 test('one that hangs is replaced at the next change', async () => {
   await lab.open({ routes: [] })
-  const [pid = 0] = edgePids()
-  process.kill(pid, 'SIGSTOP')
+  const [pid = 0] = edgePids(lab.runDir)
+  await freezeProcess(pid)
   await lab.edge.change({ set: [lab.route(HOST, shop)] })
-  expect(edgePids()).not.toContain(pid)
+  expect(edgePids(lab.runDir)).not.toContain(pid)
   expect(await statusOf()).toBe(200)
 })
 
 test('another configuration takes over without a refused connection, and open streams live on', async () => {
   await lab.open({ routes: [lab.route(HOST, shop)] })
-  const [oldPid = 0] = edgePids()
+  const [oldPid = 0] = edgePids(lab.runDir)
   const { echo, socket } = await openSocket()
   await lab.leave()
   const load = { isOver: false, statuses: new Map<number, number>() }
@@ -130,12 +117,12 @@ test('another configuration takes over without a refused connection, and open st
     load.isOver = true
     await Promise.all(clients)
     expect([...load.statuses.keys()]).toEqual([200])
-    expect(edgePids()).toHaveLength(2)
+    expect(edgePids(lab.runDir)).toHaveLength(2)
     expect(await echo('still here')).toBe('still here')
     expect((await changed.edge.use()).get('box_1')?.open).toBe(1)
     expect((await changed.ask(['GET / HTTP/1.1', 'host: enter.localhost'])).status).toBe(200)
     socket.close()
-    await eventually(() => !edgePids().includes(oldPid))
+    await eventually(() => !edgePids(lab.runDir).includes(oldPid))
     expect(await statusOf()).toBe(200)
   } finally {
     load.isOver = true
@@ -187,24 +174,24 @@ test('where its port is taken it says so, and starts once it is free', async () 
 
 test('what a driver left that was killed in the middle of a start is ended or adopted', async () => {
   await lab.open({ routes: [lab.route(HOST, shop)] })
-  const first = edgePids()
+  const first = edgePids(lab.runDir)
   await lab.leave()
   // One that listens as well, such as a driver would have started next.
   const text = readFileSync(`${lab.runDir}/edge/1.cfg`, 'utf8').replaceAll('/1.sock', '/2.sock')
   writeFileSync(`${lab.runDir}/edge/2.cfg`, text)
   const start = ['-D', '-f', `${lab.runDir}/edge/2.cfg`, '-x', `${lab.runDir}/edge/1.sock`]
   await new Promise((resolve) => spawn('haproxy', start, { stdio: 'ignore', detached: true }).once('exit', resolve))
-  expect(edgePids()).toHaveLength(2)
+  expect(edgePids(lab.runDir)).toHaveLength(2)
   await lab.open({ routes: [lab.route(HOST, shop)] })
-  await eventually(() => edgePids().length === 1)
-  expect(edgePids()).not.toEqual(first)
+  await eventually(() => edgePids(lab.runDir).length === 1)
+  expect(edgePids(lab.runDir)).not.toEqual(first)
   expect(await statusOf()).toBe(200)
 })
 
 test('let go with release it ends, and leaves nothing', async () => {
   await lab.open({ routes: [lab.route(HOST, shop)] })
-  expect(edgePids()).toHaveLength(1)
+  expect(edgePids(lab.runDir)).toHaveLength(1)
   await lab.edge.close({ release: true })
-  expect(edgePids()).toEqual([])
+  expect(edgePids(lab.runDir)).toEqual([])
   expect(readdirSync(lab.runDir)).toEqual([])
 })
