@@ -14,9 +14,9 @@ host_packages=(
   btrfs-progs busybox-static catatonit crun debian-archive-keyring haproxy iproute2 libnftables1 mmdebstrap mount
   nftables util-linux zstd
 )
-# Three build the runc of the test cluster; the last ones are run in the consoles of boxes.
+# Three build the runc of the test cluster; the last ones are run in the consoles of boxes. Chromium is most of it: 740 MB.
 test_packages=(
-  "${host_packages[@]}" git openssl procps gcc libc6-dev libseccomp-dev
+  "${host_packages[@]}" git openssl procps gcc libc6-dev libseccomp-dev chromium
   htop ncurses-base vim-tiny
 )
 
