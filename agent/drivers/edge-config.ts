@@ -32,7 +32,9 @@ export function haproxyConfig(settings: EdgeSettings, generation: number): { tex
   for (const prefix of tokenPrefixes) expectText(prefix, PLAIN_PREFIX)
   if (tokenPrefixes.length === 0) throw new Error('the edge must know how tokens begin')
   const textWith = (mark: string, socket: string): string =>
-    [...globals(settings, mark, socket), ...defaults(), ...frontend(settings), ...tables(), ...backends()].join('\n')
+    [...globals(settings, mark, socket), ...defaults(), ...frontend(settings), ...tables(), ...backends(settings)].join(
+      '\n',
+    )
   const fingerprints = [settings.lua.fingerprint, settings.certificates?.fingerprint]
   const mark = createHash('sha256')
     .update(JSON.stringify([textWith('', ''), fingerprints]))
@@ -84,20 +86,77 @@ function frontend(settings: EdgeSettings): string[] {
     'frontend edge',
     `  bind ${address}:${port}${encryption}`,
     '  acl is_browser req.fhdr(accept) -m beg -i text/html',
+    ...firstLook(settings),
+    ...forwarding(settings),
+    ...shortcut(settings),
     ...soundness(),
     ...decision(settings),
-    ...cleaning(settings),
-    '  http-request track-sc0 var(txn.target) table boxes_use if is_found',
-    '  use_backend agent if is_own',
+    ...cleaning(),
+    '  use_backend agent if !is_found',
     '  use_backend boxes_page if is_browser',
     '  default_backend boxes',
+  ]
+}
+
+/** The route of what is sound by its shape, and has nothing in it to cut or to pass on by hand: most requests are so. */
+function firstLook({ paths, signInHost }: EdgeSettings): string[] {
+  const ownHost = signInHost.replaceAll('.', '\\.')
+  const rest = 'is_plain is_box_host !is_own_path !is_refused_method !has_session'
+  return [
+    `  acl is_plain req.hdr_names(:) -m reg ${PLAIN_NAMES}`,
+    `  acl is_box_host req.fhdr(host) -m reg -i '^(?=.{1,${HOST_CHARACTERS}}$)(?!${ownHost}\\.?(:|$))${HOST}$'`,
+    '  acl is_own_path path_beg /.boxyard/',
+    '  acl is_refused_method method CONNECT TRACE',
+    '  acl is_path path_beg /',
+    '  acl is_origin_form url_beg /',
+    '  acl is_http2 req.ver -m str 2.0',
+    `  acl has_session req.fhdr(cookie) -m sub ${SESSION_COOKIE}`,
+    `  http-request set-var(txn.route) req.fhdr(host),lower,${HOST_NAME},map_str('${paths.routes}') if is_origin_form ${rest} or is_http2 is_path ${rest}`,
+  ]
+}
+
+/** What nobody but us may say, whoever is asked. */
+function forwarding({ scheme }: EdgeSettings): string[] {
+  return [
+    `  http-request set-header x-forwarded-for %[src]`,
+    `  http-request set-header x-forwarded-proto ${scheme}`,
+    `  http-request set-header x-forwarded-host %[req.fhdr(host),lower]`,
+    // Hop by hop: only what a WebSocket needs is passed on.
+    '  http-request del-header connection',
+  ]
+}
+
+/**
+ * The way past all rules that follow, to a public host or for a bearer that is granted. The maps are asked each time. What
+ * is kept of a connection is the digest of its last bearer, since to make one costs half as much as HAProxy alone: in one
+ * value with that bearer, so that it is never taken for another's.
+ */
+function shortcut({ paths }: EdgeSettings): string[] {
+  const passIfGranted = [
+    `  http-request set-var(txn.expiry) var(sess.kept),bytes(0,${DIGEST_CHARACTERS}),concat(@,txn.project),map_str_int('${paths.grants}') if is_kept_bearer`,
+    '  http-request allow if is_granted',
+  ]
+  return [
+    '  acl is_found var(txn.route) -m found',
+    '  acl is_public var(txn.route) -m end |public',
+    '  acl is_token var(txn.route) -m end |token',
+    '  acl is_granted date,neg,add(txn.expiry) gt 0',
+    `  acl is_kept_bearer var(sess.kept),bytes(${DIGEST_CHARACTERS + 1}),strcmp(txn.bearer) eq 0`,
+    `  acl is_short_bearer var(txn.bearer),length le ${BEARER_CHARACTERS_MAX}`,
+    '  http-request allow if is_public',
+    '  http-request set-var(txn.bearer) http_auth_bearer if is_token',
+    '  http-request set-var(txn.project) var(txn.route),word(2,|)',
+    ...passIfGranted,
+    '  http-request set-var(sess.kept) var(txn.bearer),sha2(256),hex,lower,concat(:,txn.bearer) if !is_kept_bearer is_short_bearer',
+    ...passIfGranted,
+    '  http-request unset-var(txn.route)',
+    '  http-request unset-var(txn.expiry)',
   ]
 }
 
 /** One host, said in one way, and no more than one way to read where the request ends. */
 function soundness(): string[] {
   return [
-    '  acl is_refused_method method CONNECT TRACE',
     ...refuse(
       { code: 'method_not_allowed', detail: 'CONNECT and TRACE are not taken: this is no proxy.' },
       'is_refused_method',
@@ -106,11 +165,8 @@ function soundness(): string[] {
     '  acl is_other_count req.fhdr_cnt(host) gt 1',
     '  acl is_other_count req.fhdr_cnt(authorization) gt 1',
     '  acl is_other_count req.fhdr_cnt(transfer-encoding) gt 1',
-    `  acl is_host req.fhdr(host) -m reg -i ${HOST}`,
-    '  acl is_long_host req.fhdr(host),length gt 259',
-    '  acl is_path path_beg /',
-    '  acl is_origin_form url_beg /',
-    '  acl is_http2 req.ver -m str 2.0',
+    `  acl is_host req.fhdr(host) -m reg -i '^${HOST}$'`,
+    `  acl is_long_host req.fhdr(host),length gt ${HOST_CHARACTERS}`,
     '  http-request set-var(txn.authority) req.fhdr(host),lower',
     '  acl is_authority url,field(3,/),lower,strcmp(txn.authority) eq 0',
     '  acl has_encoding req.fhdr(transfer-encoding) -m found',
@@ -120,7 +176,7 @@ function soundness(): string[] {
     '  acl is_unsound var(txn.fault) -m found',
     ...refuse(NOT_SOUND, 'is_unsound'),
     '  http-request set-uri %[pathq] if !is_origin_form !is_http2',
-    '  http-request set-var(txn.host) var(txn.authority),field(1,:),rtrim(.)',
+    `  http-request set-var(txn.host) var(txn.authority),${HOST_NAME}`,
   ]
 }
 
@@ -131,11 +187,6 @@ function decision({ paths, signInHost, scheme, tokenPrefixes }: EdgeSettings): s
     `  acl is_own var(txn.host) -m str ${signInHost}`,
     '  acl is_own path_beg /.boxyard/',
     `  http-request set-var(txn.route) var(txn.host),map_str('${paths.routes}') if !is_own`,
-    '  http-request set-var(txn.auth) var(txn.route),word(3,|)',
-    '  acl is_found var(txn.route) -m found',
-    '  acl is_public var(txn.auth) -m str public',
-    '  acl is_token var(txn.auth) -m str token',
-    '  acl is_granted date,neg,add(txn.expiry) gt 0',
     '  acl is_known var(txn.by) -m found',
     '  acl is_known_bearer var(txn.by) -m str bearer',
     '  acl is_decided var(txn.by) -m str gate',
@@ -150,28 +201,22 @@ function decision({ paths, signInHost, scheme, tokenPrefixes }: EdgeSettings): s
     '  http-request set-var(txn.by) str(cookie) if !is_known is_granted',
     '  http-request lua.boxyard_await if is_own',
     '  http-request lua.boxyard_ask if !is_known !is_public !is_own',
-    '  http-request set-var(txn.auth) var(txn.route),word(3,|) if is_decided',
     ...refuse({ code: 'agent_unavailable', detail: 'The agent does not answer.' }, '!is_found !is_own'),
     // The agent looks at the cookie only where there is no bearer.
     '  http-request set-var(txn.by) str(bearer) if is_decided is_bearer',
     `  http-request set-var-fmt(txn.origin) ${scheme}://%[var(txn.authority)] if !is_known_bearer is_token`,
     ...refuse(OTHER_ORIGIN, '!is_safe !is_known_bearer is_token !is_same_origin'),
     ...refuse(OTHER_ORIGIN, 'is_socket !is_known_bearer is_token !is_same_origin'),
-    '  http-request set-var(txn.target) var(txn.route),word(1,|) if is_found',
-    '  http-request set-dst var(txn.target),word(1,:) if is_found',
-    '  http-request set-dst-port var(txn.target),word(2,:),word(1,/) if is_found',
   ]
 }
 
-/** What nobody but us may say, and what nobody but us may hear. */
-function cleaning({ scheme, tokenPrefixes }: EdgeSettings): string[] {
+/** What else nobody but us may say, and what nobody but us may hear. */
+function cleaning(): string[] {
   const cut = (pattern: string, rest: string): string =>
     `  http-request replace-header cookie '${pattern}' '${rest}' if has_session is_found`
   const cookie = `\\s*${SESSION_COOKIE}\\s*=[^;]*`
   const cuts = [cut(`^${cookie}(?:;\\s*(.*))?$`, '\\1'), cut(`^(.*?)\\s*;${cookie}(;.*)?$`, '\\1\\2')]
   return [
-    `  http-request del-header authorization if is_found { req.fhdr(authorization) -m sub ${tokenPrefixes.join(' ')} }`,
-    `  acl has_session req.fhdr(cookie) -m sub ${SESSION_COOKIE}`,
     '  acl is_empty_cookie req.fhdr(cookie) -m len 0',
     ...cuts,
     ...cuts,
@@ -180,13 +225,7 @@ function cleaning({ scheme, tokenPrefixes }: EdgeSettings): string[] {
     // Among others an empty one says nothing.
     '  http-request del-header cookie if is_empty_cookie { req.fhdr_cnt(cookie) eq 1 }',
     // Few requests have any, and to look through all headers by a pattern costs much.
-    '  acl has_ours req.hdr_names -m sub _ forwarded x-real-ip http2-settings',
-    `  http-request del-header ${OUR_HEADERS} -m reg if has_ours`,
-    `  http-request set-header x-forwarded-for %[src]`,
-    `  http-request set-header x-forwarded-proto ${scheme}`,
-    `  http-request set-header x-forwarded-host %[var(txn.authority)]`,
-    // Hop by hop: only what a WebSocket needs is passed on.
-    '  http-request del-header connection if !is_socket',
+    `  http-request del-header ${OUR_HEADERS} -m reg if !is_plain`,
     '  http-request del-header upgrade if !is_socket',
     '  http-request set-header connection upgrade if is_socket',
     '  http-request set-header upgrade websocket if is_socket',
@@ -198,23 +237,38 @@ function tables(): string[] {
   return ['backend boxes_use', '  stick-table type string len 160 size 20k store conn_cur,http_req_cnt']
 }
 
-function backends(): string[] {
+function backends({ tokenPrefixes }: EdgeSettings): string[] {
+  const boxBackend = (name: string, answerOf: (refusal: EdgeRefusal) => string): string[] => [
+    `backend ${name}`,
+    ...delivery(tokenPrefixes),
+    ...answering(answerOf),
+  ]
   return [...boxBackend('boxes', problemAnswer), ...boxBackend('boxes_page', pageAnswer), ...agentBackend()]
 }
 
-function boxBackend(name: string, answerOf: (refusal: EdgeRefusal) => string): string[] {
+/** To the box of `txn.route`, without what opens others. */
+function delivery(tokenPrefixes: readonly string[]): string[] {
+  return [
+    // To try again means to keep a copy of each request: a third of what one costs here.
+    '  retries 0',
+    '  http-request set-dst var(txn.route),word(1,:)',
+    '  http-request set-dst-port var(txn.route),word(2,:/)',
+    '  http-request track-sc0 var(txn.route),word(1,|) table boxes_use',
+    `  http-request del-header authorization if { req.fhdr(authorization) -m sub ${tokenPrefixes.join(' ')} }`,
+    // Before the box closes what is kept alive, under a request perhaps.
+    '  server box 0.0.0.0:0 pool-purge-delay 2s',
+  ]
+}
+
+/** What a box says, or what is said for one that says nothing. */
+function answering(answerOf: (refusal: EdgeRefusal) => string): string[] {
   const { code, detail } = UNREACHABLE
   const answer = answerOf({ code, detail })
   return [
-    `backend ${name}`,
-    // To try again means to keep a copy of each request: a third of what one costs here.
-    '  retries 0',
-    '  http-response set-var(txn.answered) bool(1)',
+    '  http-response set-var(txn.answered) bool(1) if { status 503:504 }',
     `  http-response replace-header set-cookie '(?i)^[\\s=]*${SESSION_COOKIE}.*$' 'refused=; Max-Age=0'`,
     ...[502, 503, 504].map((status) => `  http-error status ${status} ${answer}`),
     `  http-after-response set-status ${ERROR_STATUSES.get(code)} if { status 503:504 } !{ var(txn.answered) -m found }`,
-    // Before the box closes what is kept alive, under a request perhaps.
-    '  server box 0.0.0.0:0 pool-purge-delay 2s',
   ]
 }
 
@@ -251,7 +305,7 @@ const OTHER_ORIGIN: EdgeRefusal = {
 }
 const UNREACHABLE: EdgeRefusal = {
   code: 'port_unreachable',
-  detail: 'Nothing answers on port %[var(txn.target),word(2,:),word(1,/)] of this box.',
+  detail: 'Nothing answers on port %[var(txn.route),word(2,:/)] of this box.',
 }
 const PLAIN_PATH = /^[^'\n\r\0]*$/
 const PLAIN_NAME = /^[A-Za-z0-9.:_-]+$/
@@ -261,9 +315,21 @@ const UNSOUND = [
   ...['has_encoding !is_chunked', 'has_encoding is_http10'],
 ]
 const LABEL = '[a-z0-9]([a-z0-9-]*[a-z0-9])?'
-const HOST = `'^${LABEL}(\\.${LABEL})*\\.?(:[0-9]{1,5})?$'`
-const OUR_HEADERS =
-  "'^(x[-_]forwarded([-_].*)?|forwarded|x[-_]real[-_]ip|http2-settings|content_length|transfer_encoding)$'"
+const HOST = `${LABEL}(\\.${LABEL})*\\.?(:[0-9]{1,5})?`
+/** Makes the name of what is sound. */
+const HOST_NAME = 'field(1,:),rtrim(.)'
+/** With port and trailing dot. */
+const HOST_CHARACTERS = 259
+const OURS_SET = 'x-forwarded-(for|proto|host)$'
+const OUR_HEADERS = `'^(?!${OURS_SET})(x[-_]forwarded([-_].*)?|forwarded|x[-_]real[-_]ip|http2-settings|content_length|transfer_encoding)$'`
+/** Of names joined by colons: neither twice what may be there once, nor any that has to be looked at or taken out. */
+const PLAIN_NAMES = `'^(?!.*(${[
+  ...['_', 'authorization.*authorization', '(?<![^:])host:(.*:)?host(?![^:])'],
+  '(?<![^:])(transfer-encoding|upgrade|http2-settings|x-real-ip|forwarded|x-forwarded(?!-(for|proto|host)(?![^:])))',
+].join('|')}))'`
+const DIGEST_CHARACTERS = 64
+/** What a connection keeps is bounded; a longer one is decided by the rules after the shortcut. */
+const BEARER_CHARACTERS_MAX = 4_096
 
 /** Half of them are streams at rest; the rest is turned away until others have gone. */
 const CONNECTIONS_MAX = 8_000
