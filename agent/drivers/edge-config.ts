@@ -1,5 +1,14 @@
 import { createHash } from 'node:crypto'
 import { ERROR_STATUSES } from '../../shared/errors.ts'
+import {
+  firstLook,
+  HOST,
+  HOST_CHARACTERS,
+  HOST_NAME,
+  OWN_PATH,
+  SESSION_COOKIE,
+  shortcut,
+} from './edge-config-shortcut.ts'
 import type { edgePaths } from './edge-names.ts'
 import { type EdgeRefusal, pageAnswer, problemAnswer } from './edge-pages.ts'
 
@@ -79,39 +88,22 @@ function defaults(): string[] {
 }
 
 function frontend(settings: EdgeSettings): string[] {
-  const { host, port, certificates } = settings
+  const { paths, host, port, signInHost, certificates } = settings
   const address = host.includes(':') ? `ipv6@${host}` : host
   const encryption = certificates ? ` ssl crt '${certificates.directory}' alpn h2,http/1.1` : ''
   return [
     'frontend edge',
     `  bind ${address}:${port}${encryption}`,
     '  acl is_browser req.fhdr(accept) -m beg -i text/html',
-    ...firstLook(settings),
+    ...firstLook({ routes: paths.routes, signInHost }),
     ...forwarding(settings),
-    ...shortcut(settings),
+    ...shortcut(paths),
     ...soundness(),
     ...decision(settings),
     ...cleaning(),
     '  use_backend agent if !is_found',
     '  use_backend boxes_page if is_browser',
     '  default_backend boxes',
-  ]
-}
-
-/** The route of what is sound by its shape, and has nothing in it to cut or to pass on by hand: most requests are so. */
-function firstLook({ paths, signInHost }: EdgeSettings): string[] {
-  const ownHost = signInHost.replaceAll('.', '\\.')
-  const rest = 'is_plain is_box_host !is_own_path !is_refused_method !has_session'
-  return [
-    `  acl is_plain req.hdr_names(:) -m reg ${PLAIN_NAMES}`,
-    `  acl is_box_host req.fhdr(host) -m reg -i '^(?=.{1,${HOST_CHARACTERS}}$)(?!${ownHost}\\.?(:|$))${HOST}$'`,
-    '  acl is_own_path path_beg /.boxyard/',
-    '  acl is_refused_method method CONNECT TRACE',
-    '  acl is_path path_beg /',
-    '  acl is_origin_form url_beg /',
-    '  acl is_http2 req.ver -m str 2.0',
-    `  acl has_session req.fhdr(cookie) -m sub ${SESSION_COOKIE}`,
-    `  http-request set-var(txn.route) req.fhdr(host),lower,${HOST_NAME},map_str('${paths.routes}') if is_origin_form ${rest} or is_http2 is_path ${rest}`,
   ]
 }
 
@@ -123,34 +115,6 @@ function forwarding({ scheme }: EdgeSettings): string[] {
     `  http-request set-header x-forwarded-host %[req.fhdr(host),lower]`,
     // Hop by hop: only what a WebSocket needs is passed on.
     '  http-request del-header connection',
-  ]
-}
-
-/**
- * The way past all rules that follow, to a public host or for a bearer that is granted. The maps are asked each time. What
- * is kept of a connection is the digest of its last bearer, since to make one costs half as much as HAProxy alone: in one
- * value with that bearer, so that it is never taken for another's.
- */
-function shortcut({ paths }: EdgeSettings): string[] {
-  const passIfGranted = [
-    `  http-request set-var(txn.expiry) var(sess.kept),bytes(0,${DIGEST_CHARACTERS}),concat(@,txn.project),map_str_int('${paths.grants}') if is_kept_bearer`,
-    '  http-request allow if is_granted',
-  ]
-  return [
-    '  acl is_found var(txn.route) -m found',
-    '  acl is_public var(txn.route) -m end |public',
-    '  acl is_token var(txn.route) -m end |token',
-    '  acl is_granted date,neg,add(txn.expiry) gt 0',
-    `  acl is_kept_bearer var(sess.kept),bytes(${DIGEST_CHARACTERS + 1}),strcmp(txn.bearer) eq 0`,
-    `  acl is_short_bearer var(txn.bearer),length le ${BEARER_CHARACTERS_MAX}`,
-    '  http-request allow if is_public',
-    '  http-request set-var(txn.bearer) http_auth_bearer if is_token',
-    '  http-request set-var(txn.project) var(txn.route),word(2,|)',
-    ...passIfGranted,
-    '  http-request set-var(sess.kept) var(txn.bearer),sha2(256),hex,lower,concat(:,txn.bearer) if !is_kept_bearer is_short_bearer',
-    ...passIfGranted,
-    '  http-request unset-var(txn.route)',
-    '  http-request unset-var(txn.expiry)',
   ]
 }
 
@@ -169,6 +133,8 @@ function soundness(): string[] {
     `  acl is_long_host req.fhdr(host),length gt ${HOST_CHARACTERS}`,
     '  http-request set-var(txn.authority) req.fhdr(host),lower',
     '  acl is_authority url,field(3,/),lower,strcmp(txn.authority) eq 0',
+    '  acl is_path path_beg /',
+    '  acl is_origin_form url_beg /',
     '  acl has_encoding req.fhdr(transfer-encoding) -m found',
     '  acl is_chunked req.fhdr(transfer-encoding) -m str -i chunked',
     '  acl is_http10 req.ver -m str 1.0',
@@ -185,8 +151,10 @@ function decision({ paths, signInHost, scheme, tokenPrefixes }: EdgeSettings): s
   const grant = `sha2(256),hex,lower,concat(@,%),map_str_int('${paths.grants}')`
   return [
     `  acl is_own var(txn.host) -m str ${signInHost}`,
-    '  acl is_own path_beg /.boxyard/',
+    `  acl is_own path_beg ${OWN_PATH}`,
     `  http-request set-var(txn.route) var(txn.host),map_str('${paths.routes}') if !is_own`,
+    '  acl is_found var(txn.route) -m found',
+    '  acl is_token var(txn.route) -m end |token',
     '  acl is_known var(txn.by) -m found',
     '  acl is_known_bearer var(txn.by) -m str bearer',
     '  acl is_decided var(txn.by) -m str gate',
@@ -293,8 +261,6 @@ function refuse(refusal: EdgeRefusal, condition: string): string[] {
   ]
 }
 
-/** The cookie that opens a host to a browser. */
-const SESSION_COOKIE = '__Host-boxyard'
 const NOT_SOUND: EdgeRefusal = {
   code: 'invalid_request',
   detail: 'The request does not name one host and one path, or says in more than one way where it ends.',
@@ -314,22 +280,8 @@ const UNSOUND = [
   ...['is_other_count', '!is_host', 'is_long_host', '!is_path', '!is_origin_form !is_http2 !is_authority'],
   ...['has_encoding !is_chunked', 'has_encoding is_http10'],
 ]
-const LABEL = '[a-z0-9]([a-z0-9-]*[a-z0-9])?'
-const HOST = `${LABEL}(\\.${LABEL})*\\.?(:[0-9]{1,5})?`
-/** Makes the name of what is sound. */
-const HOST_NAME = 'field(1,:),rtrim(.)'
-/** With port and trailing dot. */
-const HOST_CHARACTERS = 259
 const OURS_SET = 'x-forwarded-(for|proto|host)$'
 const OUR_HEADERS = `'^(?!${OURS_SET})(x[-_]forwarded([-_].*)?|forwarded|x[-_]real[-_]ip|http2-settings|content_length|transfer_encoding)$'`
-/** Of names joined by colons: neither twice what may be there once, nor any that has to be looked at or taken out. */
-const PLAIN_NAMES = `'^(?!.*(${[
-  ...['_', 'authorization.*authorization', '(?<![^:])host:(.*:)?host(?![^:])'],
-  '(?<![^:])(transfer-encoding|upgrade|http2-settings|x-real-ip|forwarded|x-forwarded(?!-(for|proto|host)(?![^:])))',
-].join('|')}))'`
-const DIGEST_CHARACTERS = 64
-/** What a connection keeps is bounded; a longer one is decided by the rules after the shortcut. */
-const BEARER_CHARACTERS_MAX = 4_096
 
 /** Half of them are streams at rest; the rest is turned away until others have gone. */
 const CONNECTIONS_MAX = 8_000

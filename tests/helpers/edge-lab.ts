@@ -65,6 +65,7 @@ export function createEdgeLab(changed: Partial<HaproxyEdgeOptions> = {}): EdgeLa
   const asked: EdgeRequest[] = []
   let decision: (request: EdgeRequest) => EdgeDecision | Promise<EdgeDecision> = refuseUnknown
   const create = (): Edge => createHaproxyEdge({ ...defaultsOf(runDir), ...changed })
+  let isTaken = false
   const lab: EdgeLab = {
     runDir,
     edge: create(),
@@ -87,7 +88,9 @@ export function createEdgeLab(changed: Partial<HaproxyEdgeOptions> = {}): EdgeLa
       ...rest,
     }),
     open: async ({ routes = [], grants = [] } = {}) => {
-      lab.edge = create()
+      // The first is there already: one that is never closed keeps its process from ending.
+      if (isTaken) lab.edge = create()
+      isTaken = true
       const gate = {
         decide: async (request: EdgeRequest) => {
           asked.push(request)
