@@ -5,8 +5,9 @@ import { join } from 'node:path'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { WebSocket } from 'ws'
+import { TOKEN_PREFIX } from '../../shared/tokens.ts'
 import { makeCertificate } from '../helpers/certificates.ts'
-import { createEdgeLab, type EdgeLab, type Upstream } from '../helpers/edge-lab.ts'
+import { createEdgeLab, type EdgeLab, grantOf, type Upstream } from '../helpers/edge-lab.ts'
 import { eventually } from '../helpers/eventually.ts'
 
 const HOST = 'shop.example.org'
@@ -51,15 +52,28 @@ async function servedName(): Promise<string | undefined> {
 }
 
 /** The status of one request of HTTP/2, by its pseudo headers. */
-function askHttp2(headers: Record<string, string>): Promise<number> {
+async function askHttp2(headers: Record<string, string>): Promise<number> {
+  const [status = 0] = await askAllHttp2([headers])
+  return status
+}
+
+/** The statuses of requests that one connection of HTTP/2 carries at a time. */
+function askAllHttp2(requests: readonly Record<string, string>[]): Promise<number[]> {
   const session = connectHttp2(`https://127.0.0.1:${lab.edge.port}`, { rejectUnauthorized: false })
-  return new Promise<number>((resolve, reject) => {
+  const answered = new Promise<number[]>((resolve, reject) => {
     session.once('error', reject)
-    const stream = session.request(headers)
-    stream.once('response', (answer) => resolve(Number(answer[':status'])))
-    stream.once('error', reject)
-    stream.resume()
-  }).finally(() => session.destroy())
+    const statuses = requests.map(
+      (headers) =>
+        new Promise<number>((resolveOne, rejectOne) => {
+          const stream = session.request(headers)
+          stream.once('response', (answer) => resolveOne(Number(answer[':status'])))
+          stream.once('error', rejectOne)
+          stream.resume()
+        }),
+    )
+    Promise.all(statuses).then(resolve, reject)
+  })
+  return answered.finally(() => session.destroy())
 }
 
 test('clients may speak HTTP/2 or HTTP/1.1, over TLS 1.2 at least', async () => {
@@ -87,6 +101,20 @@ test('a request of HTTP/2 reaches the box it names, and no other', async () => {
   expect([400, 404]).toContain(await askHttp2(two).catch(() => 400))
   expect(shop.seen).toHaveLength(1)
   expect(lab.asked.map(({ target, isSecure }) => [target, isSecure])).toContainEqual(['/', true])
+})
+
+test('each of the requests that share a connection of HTTP/2 has the rights of its own bearer', async () => {
+  const name = 'shut.example.org'
+  await lab.edge.change({ set: [lab.route(name, shop, { auth: 'token' })] })
+  const tokens = ['one', 'two', 'three'].map((part) => `${TOKEN_PREFIX}${part}`)
+  await lab.edge.grant([grantOf(tokens[0] ?? '', 'demo'), grantOf(tokens[1] ?? '', 'demo')])
+  lab.decide(() => ({ kind: 'answer', status: 401, headers: {}, body: '' }))
+  const requests = Array.from({ length: 60 }, (_, index) => {
+    const authorization = `Bearer ${tokens[index % 3]}`
+    return { ':path': '/', ':authority': name, ...(index % 7 === 6 ? {} : { authorization }) }
+  })
+  const expected = requests.map((_, index) => (index % 3 === 2 || index % 7 === 6 ? 401 : 200))
+  expect(await askAllHttp2(requests)).toEqual(expected)
 })
 
 test('a WebSocket opens', async () => {
