@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { absolute, origin, whole } from './setting-kinds.ts'
+import { absolute, networks, origin, whole } from './setting-kinds.ts'
 
 /** What the edge can be told, complete. */
 export interface EdgeSettings {
@@ -12,6 +12,8 @@ export interface EdgeSettings {
   seenAs: { scheme: 'http' | 'https'; port: number | null } | null
   /** Directory of PEM files, each a certificate with its key; null: no TLS. */
   certificates: string | null
+  /** Addresses and networks whose `X-Forwarded-For` is believed. */
+  trustedProxies: string[]
 }
 
 const DOMAIN = /^(?=.{1,180}$)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$/
@@ -23,6 +25,7 @@ export const EDGE_VARIABLES = {
   BOXYARD_DOMAIN: z.string().regex(DOMAIN, 'expected a domain such as boxes.example.org').default('localhost'),
   BOXYARD_EDGE_URL: origin.optional(),
   BOXYARD_EDGE_CERTIFICATES: absolute.optional(),
+  BOXYARD_EDGE_TRUSTED_PROXIES: networks,
 }
 
 /**
@@ -36,6 +39,7 @@ export function edgeSettingsOf(env: z.infer<z.ZodObject<typeof EDGE_VARIABLES>>)
     domain: env.BOXYARD_DOMAIN,
     seenAs: env.BOXYARD_EDGE_URL === undefined ? null : seenAs(env.BOXYARD_EDGE_URL, env.BOXYARD_DOMAIN),
     certificates: env.BOXYARD_EDGE_CERTIFICATES ?? null,
+    trustedProxies: env.BOXYARD_EDGE_TRUSTED_PROXIES,
   }
 }
 

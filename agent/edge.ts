@@ -32,12 +32,12 @@ export async function openEdge(
   const front = Promise.withResolvers<EdgeFront>()
   const gate: EdgeGate = { decide: async (request) => (await front.promise).gate.decide(request) }
   const pages: HttpHandler = async (request) => (await front.promise).handle(request)
-  const { host, port, certificates } = settings.edge
+  const { host, port, certificates, trustedProxies } = settings.edge
   const address = addressOf(settings.edge, () => edge.port)
   const edge = decorate(
     'edge',
     createHaproxyEdge({
-      ...{ runDir, host, port, certificates, scheme: address.scheme, signInHost: signInHost(address) },
+      ...{ runDir, host, port, certificates, trustedProxies, scheme: address.scheme, signInHost: signInHost(address) },
       ...{ tokenPrefixes: [TOKEN_PREFIX], pages, logger, clock },
     }),
   )

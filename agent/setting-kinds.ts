@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import * as z from 'zod'
 
 /** `true` or `false`. */
@@ -44,7 +45,20 @@ export const registries = list
   )
   .transform((items) => items.map((item) => (URL.canParse(item) ? new URL(item).origin : item)))
 
+/** Addresses and networks, such as 10.0.0.0/8. */
+export const networks = list.refine(
+  (items) => items.every(isNetwork),
+  'expected addresses or networks such as 192.0.2.1,10.0.0.0/8,2001:db8::/32',
+)
+
 /** An absolute path. */
 export const absolute = z.string().regex(/^\//, 'expected an absolute path')
+
+function isNetwork(text: string): boolean {
+  const [address = '', bits, ...rest] = text.split('/')
+  const family = isIP(address)
+  const most = family === 4 ? 32 : 128
+  return family !== 0 && rest.length === 0 && (bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= most))
+}
 
 const ORIGIN = /^https?:\/\/[^/?#@\s]+\/?$/

@@ -26,6 +26,8 @@ export interface EdgeSettings {
   certificates: { directory: string; fingerprint: string } | null
   /** How tokens of this deployment begin; of a-z, A-Z, 0-9, `-`, `_` and `.`. */
   tokenPrefixes: readonly string[]
+  /** Addresses and networks of who is believed when it says for whom it asks. */
+  trustedProxies: readonly string[]
   /** The Lua action, and what tells one text of it from another. */
   lua: { path: string; fingerprint: string }
 }
@@ -39,6 +41,7 @@ export function haproxyConfig(settings: EdgeSettings, generation: number): { tex
   for (const path of [paths.directory, certificates?.directory ?? '', settings.lua.path]) expectText(path, PLAIN_PATH)
   for (const name of [host, signInHost]) expectText(name, PLAIN_NAME)
   for (const prefix of tokenPrefixes) expectText(prefix, PLAIN_PREFIX)
+  for (const network of settings.trustedProxies) expectText(network, PLAIN_NETWORK)
   if (tokenPrefixes.length === 0) throw new Error('the edge must know how tokens begin')
   const textWith = (mark: string, socket: string): string =>
     [...globals(settings, mark, socket), ...defaults(), ...frontend(settings), ...tables(), ...backends(settings)].join(
@@ -51,7 +54,7 @@ export function haproxyConfig(settings: EdgeSettings, generation: number): { tex
   return { text: `${textWith(mark, paths.admin(generation))}\n`, mark }
 }
 
-function globals({ paths, lua }: EdgeSettings, mark: string, socket: string): string[] {
+function globals({ paths, lua, scheme }: EdgeSettings, mark: string, socket: string): string[] {
   return [
     'global',
     `  description ${mark}`,
@@ -67,6 +70,7 @@ function globals({ paths, lua }: EdgeSettings, mark: string, socket: string): st
     '  ssl-default-bind-options ssl-min-ver TLSv1.2',
     // Browsers take HTTP/1.1 for their WebSockets.
     '  h2-workaround-bogus-websocket-clients',
+    `  set-var proc.scheme str(${scheme})`,
     `  lua-load '${lua.path}'`,
   ]
 }
@@ -95,6 +99,7 @@ function frontend(settings: EdgeSettings): string[] {
     'frontend edge',
     `  bind ${address}:${port}${encryption}`,
     '  acl is_browser req.fhdr(accept) -m beg -i text/html',
+    ...source(settings),
     ...firstLook({ routes: paths.routes, signInHost }),
     ...forwarding(settings),
     ...shortcut(paths),
@@ -116,6 +121,12 @@ function forwarding({ scheme }: EdgeSettings): string[] {
     // Hop by hop: only what a WebSocket needs is passed on.
     '  http-request del-header connection',
   ]
+}
+
+/** Who asks: what stands between adds its client's address after whatever that one said. */
+function source({ trustedProxies }: EdgeSettings): string[] {
+  if (trustedProxies.length === 0) return []
+  return [`  http-request set-src ${FORWARDED_FOR} if { fc_src -m ip ${trustedProxies.join(' ')} }`]
 }
 
 /** One host, said in one way, and no more than one way to read where the request ends. */
@@ -276,6 +287,8 @@ const UNREACHABLE: EdgeRefusal = {
 const PLAIN_PATH = /^[^'\n\r\0]*$/
 const PLAIN_NAME = /^[A-Za-z0-9.:_-]+$/
 const PLAIN_PREFIX = /^[A-Za-z0-9._-]+$/
+const PLAIN_NETWORK = /^[0-9A-Fa-f.:]+(\/\d{1,3})?$/
+const FORWARDED_FOR = 'req.hdr_ip(x-forwarded-for,-1)'
 const UNSOUND = [
   ...['is_other_count', '!is_host', 'is_long_host', '!is_path', '!is_origin_form !is_http2 !is_authority'],
   ...['has_encoding !is_chunked', 'has_encoding is_http10'],

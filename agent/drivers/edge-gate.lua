@@ -24,7 +24,7 @@ local function question(txn)
     txn:get_var('txn.host'),
     txn.f:url(),
     txn.f:src(),
-    txn.f:ssl_fc() == 1 and 'secure' or 'plain',
+    txn:get_var('proc.scheme') == 'https' and 'secure' or 'plain',
   }
   for _, name in ipairs(ASKED) do
     local values = headers[name]

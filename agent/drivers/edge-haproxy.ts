@@ -29,6 +29,8 @@ export interface HaproxyEdgeOptions {
   certificates: string | null
   /** How tokens of this deployment begin, so that no box is given one. Not empty. */
   tokenPrefixes: readonly string[]
+  /** Addresses, or networks in CIDR notation, whose `X-Forwarded-For` says for whom they ask, as its last entry. */
+  trustedProxies: readonly string[]
   /** Serves the sign-in host, and `/.boxyard/` of every host. */
   pages: HttpHandler
   logger: Logger
@@ -99,7 +101,7 @@ export function createHaproxyEdge(options: HaproxyEdgeOptions): Edge {
 }
 
 function supervisionOf(options: HaproxyEdgeOptions, maps: readonly EdgeMap[]): Omit<SupervisorOptions, 'inTurn'> {
-  const { runDir, host, signInHost, scheme, certificates, tokenPrefixes, logger, clock } = options
+  const { runDir, host, signInHost, scheme, certificates, tokenPrefixes, trustedProxies, logger, clock } = options
   const luaFingerprint = fingerprintOf([LUA_PATH])
   return {
     runDir,
@@ -113,6 +115,7 @@ function supervisionOf(options: HaproxyEdgeOptions, maps: readonly EdgeMap[]): O
       signInHost,
       scheme,
       tokenPrefixes,
+      trustedProxies,
       certificates: certificates === null ? null : readCertificates(certificates),
       lua: { path: LUA_PATH, fingerprint: luaFingerprint },
     }),

@@ -33,6 +33,7 @@ export interface EdgeRequest {
   /** Names in lower case; those that the gate decides by, and no others. */
   headers: Readonly<Record<string, string>>
   clientAddress: string
+  /** The client speaks HTTPS, to the edge or to what stands in front of it. */
   isSecure: boolean
 }
 

@@ -141,6 +141,7 @@ function defaultsOf(runDir: string): HaproxyEdgeOptions {
     scheme: 'http',
     certificates: null,
     tokenPrefixes: [TOKEN_PREFIX],
+    trustedProxies: [],
     pages,
     logger: silentLogger,
     clock: { now: () => Date.now(), sleep: (ms, signal) => pause(ms, undefined, { signal }).catch(() => undefined) },

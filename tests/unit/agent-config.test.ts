@@ -60,17 +60,21 @@ describe('the edge', () => {
   test('listens on this host alone, for boxes below localhost, unless it is said otherwise', () => {
     expect(readAgentSettings({}).edge).toEqual({
       ...{ host: '127.0.0.1', port: 8081, domain: 'localhost', seenAs: null, certificates: null },
+      trustedProxies: [],
     })
   })
 
   test('is what the settings say', () => {
     const given = { BOXYARD_EDGE_HOST: '0.0.0.0', BOXYARD_EDGE_PORT: '0', BOXYARD_EDGE_CERTIFICATES: '/etc/edge' }
+    const proxies = '192.0.2.1,10.0.0.0/8,2001:db8::/32'
     const { edge } = readAgentSettings({
+      BOXYARD_EDGE_TRUSTED_PROXIES: proxies,
       ...{ ...given, BOXYARD_DOMAIN: 'boxes.example.org', BOXYARD_EDGE_URL: 'https://boxes.example.org:8443' },
     })
     expect(edge).toEqual({
       ...{ host: '0.0.0.0', port: 0, domain: 'boxes.example.org', certificates: '/etc/edge' },
       seenAs: { scheme: 'https', port: 8443 },
+      trustedProxies: proxies.split(','),
     })
     const plain = readAgentSettings({ BOXYARD_EDGE_URL: 'https://localhost' })
     expect(plain.edge.seenAs).toEqual({ scheme: 'https', port: null })
@@ -83,6 +87,10 @@ describe('the edge', () => {
     ['BOXYARD_DOMAIN', 'example.org.'],
     ['BOXYARD_EDGE_URL', 'localhost:8081'],
     ['BOXYARD_EDGE_CERTIFICATES', 'certs'],
+    ['BOXYARD_EDGE_TRUSTED_PROXIES', 'proxy.example.org'],
+    ['BOXYARD_EDGE_TRUSTED_PROXIES', '10.0.0.0/33'],
+    ['BOXYARD_EDGE_TRUSTED_PROXIES', '10.0.0.0/8/8'],
+    ['BOXYARD_EDGE_TRUSTED_PROXIES', '2001:db8::/129'],
   ])('is refused with %s=%s', (name, value) => {
     expect(() => readAgentSettings({ [name]: value })).toThrow(`${name}=${JSON.stringify(value)}: `)
   })
