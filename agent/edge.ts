@@ -1,13 +1,18 @@
+import { join } from 'node:path'
+import type { Logger } from '../shared/log.ts'
 import type { HttpHandler } from '../shared/messages.ts'
 import { TOKEN_PREFIX } from '../shared/tokens.ts'
+import type { AgentSettings } from './config.ts'
 import { createEdgeFront, type EdgeFront, type EdgeFrontDeps } from './core/edge-front.ts'
 import { createEdgeGrants } from './core/edge-grants.ts'
 import { createEdgeRoutes, type EdgeRoutes } from './core/edge-routes.ts'
 import { type EdgeAddress, signInHost } from './core/urls.ts'
 import type { Deployment, DeploymentDeps } from './deployment.ts'
+import { createCaddyEdge } from './drivers/edge-caddy.ts'
 import { createHaproxyEdge } from './drivers/edge-haproxy.ts'
 import { netProber } from './drivers/prober-net.ts'
 import type { EdgeSettings } from './edge-settings.ts'
+import type { Clock } from './ports/clock.ts'
 import type { Edge, EdgeGate } from './ports/edge.ts'
 import type { HostNetwork } from './ports/network.ts'
 
@@ -30,17 +35,13 @@ export async function openEdge(
   network: Pick<HostNetwork, 'addressOf'>,
 ): Promise<EdgeParts> {
   const front = Promise.withResolvers<EdgeFront>()
-  const gate: EdgeGate = { decide: async (request) => (await front.promise).gate.decide(request) }
+  const gate: EdgeGate = {
+    decide: async (request) => (await front.promise).gate.decide(request),
+    certifies: async (host) => (await front.promise).gate.certifies(host),
+  }
   const pages: HttpHandler = async (request) => (await front.promise).handle(request)
-  const { host, port, certificates, trustedProxies } = settings.edge
   const address = addressOf(settings.edge, () => edge.port)
-  const edge = decorate(
-    'edge',
-    createHaproxyEdge({
-      ...{ runDir, host, port, certificates, trustedProxies, scheme: address.scheme, signInHost: signInHost(address) },
-      ...{ tokenPrefixes: [TOKEN_PREFIX], pages, logger, clock },
-    }),
-  )
+  const edge: Edge = decorate('edge', createEdge(settings, { runDir, address, pages, logger, clock }))
   const grants = createEdgeGrants({ grants: store.edgeGrants, edge, clock })
   const onGain = (): Promise<void> => grants.endOver()
   const routes = createEdgeRoutes({ store, network, edge, address, onGain, logger })
@@ -60,8 +61,23 @@ export async function openEdge(
   }
 }
 
-function addressOf({ domain, seenAs, certificates }: EdgeSettings, listening: () => number): EdgeAddress {
-  const scheme = seenAs?.scheme ?? (certificates === null ? 'http' : 'https')
+interface EdgeWith {
+  runDir: string
+  address: EdgeAddress
+  pages: HttpHandler
+  logger: Logger
+  clock: Clock
+}
+
+function createEdge({ edge, dataDir }: AgentSettings, { address, ...rest }: EdgeWith): Edge {
+  const { host, port, certificates, trustedProxies, acme } = edge
+  const known = { host, port, certificates, signInHost: signInHost(address), tokenPrefixes: [TOKEN_PREFIX], ...rest }
+  if (acme === null) return createHaproxyEdge({ ...known, scheme: address.scheme, trustedProxies, door: null })
+  return createCaddyEdge({ ...known, ...acme, storage: join(dataDir, 'acme'), seenPort: () => address.port })
+}
+
+function addressOf({ domain, seenAs, certificates, acme }: EdgeSettings, listening: () => number): EdgeAddress {
+  const scheme = seenAs?.scheme ?? (certificates === null && acme === null ? 'http' : 'https')
   const usual = scheme === 'https' ? 443 : 80
   return {
     domain,

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs what the machine lacks: Debian packages and, by the lock file, Node.js packages.
 # usage: infra/setup.sh host|test|tools
-#   host   what the service needs to run      test   that and what its tests need
+#   host   what the service needs to run; with BOXYARD_EDGE_ACME set, caddy too
+#   test   that and what its tests need
 #   tools  what checks and builds need: Node.js packages only, no root
 # Says what it installs, one line each, and nothing if there is nothing to do.
 set -euo pipefail
@@ -14,9 +15,11 @@ host_packages=(
   btrfs-progs busybox-static catatonit crun debian-archive-keyring haproxy iproute2 libnftables1 mmdebstrap mount
   nftables util-linux zstd
 )
+# What gets certificates by ACME.
+[[ -z ${BOXYARD_EDGE_ACME:-} ]] || host_packages+=(caddy)
 # Three build the runc of the test cluster; the last ones are run in the consoles of boxes. Chromium is most of it: 740 MB.
 test_packages=(
-  "${host_packages[@]}" git openssl procps gcc libc6-dev libseccomp-dev chromium
+  "${host_packages[@]}" caddy git openssl procps gcc libc6-dev libseccomp-dev chromium
   htop ncurses-base vim-tiny
 )
 
@@ -54,13 +57,15 @@ need_packages() {
   export DEBIAN_FRONTEND=noninteractive
   locked logged apt-get -q -o DPkg::Lock::Timeout=300 update
   locked logged apt-get -q -y -o DPkg::Lock::Timeout=300 install --no-install-recommends "${missing[@]}"
-  [[ " ${missing[*]} " != *" haproxy "* ]] || leave_haproxy_to_us
+  for package in "${missing[@]}"; do
+    [[ $package != haproxy && $package != caddy ]] || leave_to_us "$package"
+  done
 }
 
 # Debian starts what it installs. Ours is a process of the agent's own; one that was there before stays as it was.
-leave_haproxy_to_us() {
+leave_to_us() {
   [[ -d /run/systemd/system ]] || return 0
-  logged systemctl disable --now haproxy.service
+  logged systemctl disable --now "$1.service"
 }
 
 # The stamp tells which lock file node_modules was made from, and whether with the development packages.

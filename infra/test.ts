@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { findLeftovers, findTraces } from '../tests/helpers/leftovers.ts'
+import { findAcmeServer } from './acme-server/program.ts'
 import { findTestCluster } from './cluster/test-cluster.ts'
 import { dieWithParent, ROOT } from './commands.ts'
 import { findObjectStore } from './object-store/program.ts'
@@ -34,7 +35,9 @@ const SUITES: Record<string, Suite> = {
     needsCluster: true,
   },
   // Backups to a real server that speaks S3.
-  s3: { paths: ['tests/object-store/'], workers: 1, needsObjectStore: true },
+  s3: { paths: ['tests/object-store/'], workers: 1, needs: 'object-store' },
+  // Certificates of a real ACME server.
+  acme: { paths: ['tests/acme/'], workers: 1, needs: 'acme-server' },
   everywhere: { paths: REST, workers: 2, env: { TEST_RUNTIME: 'kubernetes' }, needsCluster: true },
   faults: { paths: ['tests/e2e/[a-z-]*faults'], workers: 1, env: { TEST_FAULTS: 'all' } },
 }
@@ -45,8 +48,8 @@ interface Suite {
   env?: Record<string, string>
   /** It runs on a real Kubernetes. */
   needsCluster?: boolean
-  /** It needs a server that speaks S3. */
-  needsObjectStore?: boolean
+  /** It needs a peer that is built with Go. */
+  needs?: keyof typeof PEERS
 }
 
 interface Counts {
@@ -63,7 +66,7 @@ interface Outcome extends Counts {
 
 /**
  * `npm test`: all suites but `faults` and `everywhere`; `npm test -- SUITE` one of them; `npm test -- ARGUMENT…` what jest makes of it.
- * Without Go and KUBECONFIG the suite `cluster` does not run, and without Go the suite `s3`; in CI that counts as failed.
+ * Without Go and KUBECONFIG the suite `cluster` does not run, and without Go `s3` and `acme`; in CI that counts as failed.
  * A test that is skipped, a test file that does not load, a process that does not end and anything left behind count as failed.
  * Files that fail run once more, alone, unless they are many: what then passes is told of by name, as what needs to be mended.
  */
@@ -89,7 +92,7 @@ async function main(args: readonly string[]): Promise<void> {
 async function runSuite(suite: Suite): Promise<Counts> {
   mkdirSync(join(ROOT, '.build'), { recursive: true })
   const before = findTraces()
-  const run = suite.needsCluster ? runOnCluster : suite.needsObjectStore ? runOnObjectStore : runTests
+  const run = suite.needsCluster ? runOnCluster : suite.needs ? runWithPeer : runTests
   const counts = await run(suite)
   const leftovers = await findLeftovers(before)
   if (leftovers.length === 0) return counts
@@ -114,10 +117,11 @@ async function runOnCluster(suite: Suite): Promise<Counts> {
   }
 }
 
-async function runOnObjectStore(suite: Suite): Promise<Counts> {
-  const program = await findObjectStore((text) => process.stdout.write(`${text}\n`))
-  if (typeof program === 'string') return runTests({ ...suite, env: { BOXYARD_TEST_OBJECT_STORE: program } })
-  process.stdout.write(`The suite s3 does not run: ${program.obstacle}.\n`)
+async function runWithPeer(suite: Suite): Promise<Counts> {
+  const peer = PEERS[suite.needs ?? 'object-store']
+  const program = await peer.find((text) => process.stdout.write(`${text}\n`))
+  if (typeof program === 'string') return runTests({ ...suite, env: { [peer.variable]: program } })
+  process.stdout.write(`The suite in ${suite.paths[0]} does not run: ${program.obstacle}.\n`)
   return { passed: 0, failed: process.env['CI'] ? 1 : 0 }
 }
 
@@ -203,9 +207,13 @@ function withoutSettings(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(environment).filter(([name]) => !name.startsWith('BOXYARD_')))
 }
 
-const DEFAULT_SUITES = [SUITES['unit'], SUITES['real'], SUITES['s3'], SUITES['cluster']].filter(
+const DEFAULT_SUITES = [SUITES['unit'], SUITES['real'], SUITES['s3'], SUITES['acme'], SUITES['cluster']].filter(
   (suite) => suite !== undefined,
 )
+const PEERS = {
+  'object-store': { find: findObjectStore, variable: 'BOXYARD_TEST_OBJECT_STORE' },
+  'acme-server': { find: findAcmeServer, variable: 'BOXYARD_TEST_ACME_SERVER' },
+}
 const NODE_OPTIONS = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning']
 const REPORT = join(ROOT, '.build/jest.json')
 const SUMMARY = join(ROOT, '.build/test-summary')

@@ -7,6 +7,7 @@ import type { Prober } from '../ports/prober.ts'
 import type { BoxActivity } from './box-activity.ts'
 import type { Boxes } from './boxes.ts'
 import { createAccess } from './edge-access.ts'
+import { createCertifier } from './edge-certifier.ts'
 import { createSignInCodes } from './edge-codes.ts'
 import { createEdgeGate } from './edge-gate.ts'
 import type { EdgeGrants } from './edge-grants.ts'
@@ -47,5 +48,6 @@ export function createEdgeFront(deps: EdgeFrontDeps): EdgeFront {
   const codes = createSignInCodes({ clock })
   const signIn = createSignIn({ hosts, address, access, grants, codes, guesses, clock, logger })
   const gate = createEdgeGate({ hosts, address, access, signIn, waker: createWaker(deps), clock, logger })
-  return { gate, handle: signIn.handle }
+  const certifies = createCertifier({ hosts, address, clock, logger })
+  return { gate: { ...gate, certifies }, handle: signIn.handle }
 }

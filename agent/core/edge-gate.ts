@@ -26,7 +26,7 @@ export interface EdgeGateDeps {
  * Decides who passes to which box. Of names that nobody has nothing more is told than of private ones; a box that rests is
  * woken for those alone who may ask it.
  */
-export function createEdgeGate(deps: EdgeGateDeps): EdgeGate {
+export function createEdgeGate(deps: EdgeGateDeps): Pick<EdgeGate, 'decide'> {
   return {
     decide: async (request) => {
       try {

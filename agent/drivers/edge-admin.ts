@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
 
-/** What a HAProxy says of itself. */
-export interface HaproxyInfo {
+/** What a process of the edge says of itself. */
+export interface EdgeInfo {
   pid: number
   /** The `mark` of its configuration. */
   mark: string
@@ -45,8 +45,12 @@ export async function commandHaproxy(socketPath: string, commands: readonly stri
 }
 
 /** @throws Error if it does not answer */
-export async function readInfo(socketPath: string): Promise<HaproxyInfo> {
-  const text = await askHaproxy(socketPath, 'show info')
+export async function readInfo(socketPath: string): Promise<EdgeInfo> {
+  return parseInfo(await askHaproxy(socketPath, 'show info'))
+}
+
+/** From lines of names and values. */
+export function parseInfo(text: string): EdgeInfo {
   const valueOf = (name: string): string => new RegExp(`^${name}: (.*)$`, 'm').exec(text)?.[1]?.trim() ?? ''
   return { pid: Number(valueOf('Pid')), mark: valueOf('description') }
 }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { ERROR_STATUSES } from '../../shared/errors.ts'
+import { doorBind, doorSections, type EdgeDoor, forwardingRules, sourceRules } from './edge-config-door.ts'
 import {
   firstLook,
   HOST,
@@ -18,6 +19,8 @@ export interface EdgeSettings {
   /** Address and port to listen on. */
   host: string
   port: number
+  /** Where it listens in place of that, for what stands in front of it; null: nothing does. */
+  door: EdgeDoor | null
   /** The host that never serves what a box says. */
   signInHost: string
   /** What browsers say before `://`. */
@@ -37,16 +40,18 @@ export interface EdgeSettings {
  * @throws Error for a setting that would be read as something else
  */
 export function haproxyConfig(settings: EdgeSettings, generation: number): { text: string; mark: string } {
-  const { paths, host, signInHost, certificates, tokenPrefixes } = settings
-  for (const path of [paths.directory, certificates?.directory ?? '', settings.lua.path]) expectText(path, PLAIN_PATH)
+  const { paths, host, signInHost, certificates, tokenPrefixes, door } = settings
+  const files = [paths.directory, certificates?.directory ?? '', settings.lua.path, door?.socket ?? '']
+  for (const path of files) expectText(path, PLAIN_PATH)
   for (const name of [host, signInHost]) expectText(name, PLAIN_NAME)
   for (const prefix of tokenPrefixes) expectText(prefix, PLAIN_PREFIX)
   for (const network of settings.trustedProxies) expectText(network, PLAIN_NETWORK)
   if (tokenPrefixes.length === 0) throw new Error('the edge must know how tokens begin')
   const textWith = (mark: string, socket: string): string =>
-    [...globals(settings, mark, socket), ...defaults(), ...frontend(settings), ...tables(), ...backends(settings)].join(
-      '\n',
-    )
+    [
+      ...[...globals(settings, mark, socket), ...defaults(), ...frontend(settings), ...tables(), ...backends(settings)],
+      ...(door ? doorSections(door) : []),
+    ].join('\n')
   const fingerprints = [settings.lua.fingerprint, settings.certificates?.fingerprint]
   const mark = createHash('sha256')
     .update(JSON.stringify([textWith('', ''), fingerprints]))
@@ -92,16 +97,16 @@ function defaults(): string[] {
 }
 
 function frontend(settings: EdgeSettings): string[] {
-  const { paths, host, port, signInHost, certificates } = settings
+  const { paths, host, port, signInHost, certificates, door } = settings
   const address = host.includes(':') ? `ipv6@${host}` : host
   const encryption = certificates ? ` ssl crt '${certificates.directory}' alpn h2,http/1.1` : ''
   return [
     'frontend edge',
-    `  bind ${address}:${port}${encryption}`,
+    door ? doorBind(door) : `  bind ${address}:${port}${encryption}`,
     '  acl is_browser req.fhdr(accept) -m beg -i text/html',
-    ...source(settings),
+    ...sourceRules(settings),
     ...firstLook({ routes: paths.routes, signInHost }),
-    ...forwarding(settings),
+    ...forwardingRules(settings),
     ...shortcut(paths),
     ...soundness(),
     ...decision(settings),
@@ -110,23 +115,6 @@ function frontend(settings: EdgeSettings): string[] {
     '  use_backend boxes_page if is_browser',
     '  default_backend boxes',
   ]
-}
-
-/** What nobody but us may say, whoever is asked. */
-function forwarding({ scheme }: EdgeSettings): string[] {
-  return [
-    `  http-request set-header x-forwarded-for %[src]`,
-    `  http-request set-header x-forwarded-proto ${scheme}`,
-    `  http-request set-header x-forwarded-host %[req.fhdr(host),lower]`,
-    // Hop by hop: only what a WebSocket needs is passed on.
-    '  http-request del-header connection',
-  ]
-}
-
-/** Who asks: what stands between adds its client's address after whatever that one said. */
-function source({ trustedProxies }: EdgeSettings): string[] {
-  if (trustedProxies.length === 0) return []
-  return [`  http-request set-src ${FORWARDED_FOR} if { fc_src -m ip ${trustedProxies.join(' ')} }`]
 }
 
 /** One host, said in one way, and no more than one way to read where the request ends. */
@@ -288,7 +276,6 @@ const PLAIN_PATH = /^[^'\n\r\0]*$/
 const PLAIN_NAME = /^[A-Za-z0-9.:_-]+$/
 const PLAIN_PREFIX = /^[A-Za-z0-9._-]+$/
 const PLAIN_NETWORK = /^[0-9A-Fa-f.:]+(\/\d{1,3})?$/
-const FORWARDED_FOR = 'req.hdr_ip(x-forwarded-for,-1)'
 const UNSOUND = [
   ...['is_other_count', '!is_host', 'is_long_host', '!is_path', '!is_origin_form !is_http2 !is_authority'],
   ...['has_encoding !is_chunked', 'has_encoding is_http10'],

@@ -3,13 +3,13 @@ import { createServer as createHttpServer } from 'node:http'
 import { createServer, type Server, type Socket } from 'node:net'
 import { SERVER_OPTIONS, serve } from '../../shared/http.ts'
 import type { Logger } from '../../shared/log.ts'
-import { type HttpHandler, headerOf } from '../../shared/messages.ts'
+import { type HttpHandler, headerOf, splitTarget } from '../../shared/messages.ts'
 import type { EdgeDecision, EdgeGate, EdgeRequest } from '../ports/edge.ts'
 import { encodeRoute } from './edge-names.ts'
 
 export interface GateServerOptions {
-  /** Where the edge asks, and where it sends requests for pages of the agent's own. */
-  paths: { gate: string; pages: string }
+  /** Where the edge asks, where it sends requests for pages of the agent's own, and where asks who gets certificates. */
+  paths: { gate: string; pages: string; asks: string }
   gate: EdgeGate
   pages: HttpHandler
   logger: Logger
@@ -22,7 +22,7 @@ export interface GateServer {
   close(): Promise<void>
 }
 
-/** Listens on both sockets, in place of an agent before. */
+/** Listens on the sockets, in place of an agent before. */
 export async function openGateServer(options: GateServerOptions): Promise<GateServer> {
   const { paths, pages, logger, now } = options
   const questions = createServer((socket) => answerQuestion(socket, options))
@@ -35,11 +35,14 @@ export async function openGateServer(options: GateServerOptions): Promise<GateSe
   const serving = serve(server, { handler: withClientAddress(pages), logger, now })
   await listenAt(questions, paths.gate)
   await listenAt(server, paths.pages)
+  const askServer = createHttpServer(SERVER_OPTIONS)
+  const answering = serve(askServer, { handler: askHandler(options), logger, now })
+  await listenAt(askServer, paths.asks)
   return {
     close: async () => {
       const closed = new Promise<void>((resolve) => questions.close(() => resolve()))
       for (const socket of open) socket.destroy()
-      await Promise.all([closed, serving.drain(AbortSignal.abort())])
+      await Promise.all([closed, serving.drain(AbortSignal.abort()), answering.drain(AbortSignal.abort())])
     },
   }
 }
@@ -52,6 +55,14 @@ async function listenAt(server: Server, path: string): Promise<void> {
     server.listen(path, resolve)
   })
   chmodSync(path, 0o666)
+}
+
+/** Whether a certificate may be got for `?domain=`: 200, else 403. */
+function askHandler({ gate }: GateServerOptions): HttpHandler {
+  return async ({ target }) => {
+    const host = splitTarget(target).query.get('domain') ?? ''
+    return { status: (await gate.certifies(host)) ? 200 : 403, headers: {}, body: '' }
+  }
 }
 
 // The peer is the edge, which says in a header of its own making who asks.

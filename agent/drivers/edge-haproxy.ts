@@ -1,18 +1,22 @@
-import { createHash } from 'node:crypto'
-import { chmodSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { chmodSync, mkdirSync } from 'node:fs'
 import type { Logger } from '../../shared/log.ts'
 import type { HttpHandler } from '../../shared/messages.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Edge, EdgeUse } from '../ports/edge.ts'
 import { commandHaproxy, readUses } from './edge-admin.ts'
+import { fingerprintOf, readCertificates } from './edge-certificates.ts'
+import { haproxyConfig } from './edge-config.ts'
+import type { EdgeDoor } from './edge-config-door.ts'
 import { drainTarget } from './edge-drain.ts'
 import { readServed } from './edge-figures.ts'
 import { type GateServer, openGateServer } from './edge-gate-server.ts'
+import { haproxyProgram } from './edge-haproxy-program.ts'
 import { createEdgeMap, type EdgeMap, grantChange, type MapChange, routeChange } from './edge-maps.ts'
 import { edgePaths } from './edge-names.ts'
-import { endEdge } from './edge-process.ts'
-import { createEdgeSupervisor, type EdgeSupervisor, type SupervisorOptions } from './edge-supervisor.ts'
+import { keptPort } from './edge-port.ts'
+import { endEdge, endFront } from './edge-process.ts'
+import { createEdgeSupervisor, type EdgeSupervisor, problemsOf, type SupervisorOptions } from './edge-supervisor.ts'
+import { createTurns } from './edge-turns.ts'
 
 export interface HaproxyEdgeOptions {
   /** Of this deployment; the edge keeps its files below it. */
@@ -21,6 +25,8 @@ export interface HaproxyEdgeOptions {
   host: string
   /** 0: a free one, which the edge keeps over restarts. */
   port: number
+  /** Where it listens in place of that, for what stands in front of it; null: nothing does. */
+  door: (Omit<EdgeDoor, 'asks'> & { asks(): EdgeDoor['asks'] }) | null
   /** The host that serves pages of the agent's own, and never what a box says. */
   signInHost: string
   /** What browsers say before `://`. */
@@ -44,7 +50,8 @@ export function createHaproxyEdge(options: HaproxyEdgeOptions): Edge {
   const routes = createEdgeMap(paths.routes)
   const grants = createEdgeMap(paths.grants)
   const inTurn = createTurns()
-  const supervisor = createEdgeSupervisor({ ...supervisionOf(options, [routes, grants]), inTurn })
+  const state = { port: options.port }
+  const supervisor = createEdgeSupervisor({ ...supervisionOf(options, state, [routes, grants]), inTurn })
   let gateServer: GateServer | null = null
   let chores: NodeJS.Timeout | undefined
 
@@ -58,22 +65,25 @@ export function createHaproxyEdge(options: HaproxyEdgeOptions): Edge {
   }
   return {
     get port() {
-      return supervisor.port
+      return state.port
     },
-    open: async (state) => {
+    open: async (served) => {
+      // With other settings before there may be one, where this one is to listen.
+      if (options.door === null) await endFront(runDir)
       mkdirSync(paths.directory, { recursive: true, mode: 0o700 })
       chmodSync(paths.directory, 0o700)
       mkdirSync(paths.jail, { recursive: true })
       chmodSync(paths.jail, 0o755)
       gateServer = await openGateServer({
         paths,
-        gate: state.gate,
+        gate: served.gate,
         pages: options.pages,
         logger,
         now: () => clock.now(),
       })
-      routes.reset(entriesOf(routeChange(state.routes, [])))
-      grants.reset(entriesOf(grantChange(state.grants)))
+      routes.reset(entriesOf(routeChange(served.routes, [])))
+      grants.reset(entriesOf(grantChange(served.grants)))
+      if (options.door === null && options.port === 0) state.port = await keptPort(paths.port)
       await inTurn(() => supervisor.open())
       chores = setInterval(() => {
         doChores().catch((error: unknown) => logger.warn('a chore of the edge failed', { error }))
@@ -88,7 +98,7 @@ export function createHaproxyEdge(options: HaproxyEdgeOptions): Edge {
     drain: (target, graceMs) => drainTarget({ target, graceMs, clock, processes: () => supervisor.processes() }),
     use: () => readUse(supervisor),
     figures: async () => ({ starts: supervisor.starts(), served: await readServed(supervisor.processes(), paths) }),
-    problems: async () => problemsOf(supervisor),
+    problems: async () => problemsOf(supervisor, REMEDY),
     close: async ({ release }) => {
       clearInterval(chores)
       supervisor.close()
@@ -100,29 +110,28 @@ export function createHaproxyEdge(options: HaproxyEdgeOptions): Edge {
   }
 }
 
-function supervisionOf(options: HaproxyEdgeOptions, maps: readonly EdgeMap[]): Omit<SupervisorOptions, 'inTurn'> {
-  const { runDir, host, signInHost, scheme, certificates, tokenPrefixes, trustedProxies, logger, clock } = options
+function supervisionOf(
+  options: HaproxyEdgeOptions,
+  state: { port: number },
+  maps: readonly EdgeMap[],
+): Omit<SupervisorOptions, 'inTurn'> {
+  const { runDir, host, signInHost, scheme, certificates, tokenPrefixes, trustedProxies, door, logger, clock } = options
   const luaFingerprint = fingerprintOf([LUA_PATH])
+  const settings = (): Parameters<typeof haproxyConfig>[0] => ({
+    ...{ paths: edgePaths(runDir), host, port: state.port, signInHost, scheme, tokenPrefixes, trustedProxies },
+    door: door && { ...door, asks: door.asks() },
+    certificates: certificates === null ? null : readCertificates(certificates),
+    lua: { path: LUA_PATH, fingerprint: luaFingerprint },
+  })
   return {
-    runDir,
-    port: options.port,
-    logger,
-    clock,
-    settingsFor: (port) => ({
-      paths: edgePaths(runDir),
-      host,
-      port,
-      signInHost,
-      scheme,
-      tokenPrefixes,
-      trustedProxies,
-      certificates: certificates === null ? null : readCertificates(certificates),
-      lua: { path: LUA_PATH, fingerprint: luaFingerprint },
-    }),
-    writeMaps: () => {
+    program: haproxyProgram(runDir),
+    what: 'the edge',
+    ...{ logger, clock },
+    configFor: (generation) => haproxyConfig(settings(), generation),
+    prepare: () => {
       for (const map of maps) map.write()
     },
-    syncMaps: async ({ socket }) => {
+    adopt: async ({ socket }) => {
       for (const map of maps) await map.sync(socket)
     },
   }
@@ -160,16 +169,6 @@ async function readUse(supervisor: EdgeSupervisor): Promise<Map<string, EdgeUse>
   return use
 }
 
-function problemsOf(supervisor: EdgeSupervisor): { code: string; evidence: string; remedy: string }[] {
-  const evidence = supervisor.problem()
-  if (evidence === null) return []
-  const [code, consequence] =
-    supervisor.processes().length === 0
-      ? ['edge_down', 'No URL of a box answers.']
-      : ['edge_outdated', 'The edge serves with the settings and certificates it had before.']
-  return [{ code, evidence: `${consequence} ${evidence}`, remedy: REMEDY }]
-}
-
 function grantsWhere(grants: EdgeMap, is: (key: string, expirySeconds: number) => boolean): MapChange {
   const keys = [...grants.keys()].filter((key) => is(key, Number(grants.valueOf(key))))
   return new Map(keys.map((key) => [key, null]))
@@ -177,27 +176,6 @@ function grantsWhere(grants: EdgeMap, is: (key: string, expirySeconds: number) =
 
 function* entriesOf(change: MapChange): Generator<[string, string]> {
   for (const [key, value] of change) if (value !== null) yield [key, value]
-}
-
-function readCertificates(directory: string): { directory: string; fingerprint: string } {
-  const names = readdirSync(directory).sort()
-  return { directory, fingerprint: fingerprintOf(names.map((name) => join(directory, name))) }
-}
-
-function fingerprintOf(paths: readonly string[]): string {
-  const hash = createHash('sha256')
-  for (const path of paths) hash.update(`${path}\0`).update(readFileSync(path))
-  return hash.digest('hex')
-}
-
-/** Each waits for those before it, whether they succeed or not. */
-function createTurns(): <T>(task: () => Promise<T>) => Promise<T> {
-  let last: Promise<unknown> = Promise.resolve()
-  return (task) => {
-    const turn = last.then(task)
-    last = turn.catch(() => undefined)
-    return turn
-  }
 }
 
 const LUA_PATH = new URL('edge-gate.lua', import.meta.url).pathname

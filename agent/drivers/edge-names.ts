@@ -14,9 +14,30 @@ export function edgePaths(runDir: string) {
     port: join(directory, 'port'),
     gate: join(jail, 'gate.sock'),
     pages: join(jail, 'pages.sock'),
+    asks: join(jail, 'asks.sock'),
     /** Of one process, by its number. */
     config: (generation: number) => join(directory, `${generation}.cfg`),
     admin: (generation: number) => join(directory, `${generation}.sock`),
+  }
+}
+
+/** The files of Caddy in front of an edge: it reads these, and only root writes them, but for the sockets in `own`. */
+export function frontPaths(runDir: string) {
+  const directory = join(runDir, 'edge-front')
+  const own = join(directory, 'own')
+  return {
+    directory,
+    own,
+    /** Of HAProxy. */
+    socket: join(directory, 'edge.sock'),
+    port: join(directory, 'port'),
+    askPort: join(directory, 'ask-port'),
+    askPath: join(directory, 'ask-path'),
+    roots: join(directory, 'roots.pem'),
+    /** Of one process, by its number. */
+    config: (generation: number) => join(directory, `${generation}.json`),
+    log: (generation: number) => join(directory, `${generation}.log`),
+    answers: (generation: number) => join(own, `${generation}.sock`),
   }
 }
 

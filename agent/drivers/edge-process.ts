@@ -1,41 +1,65 @@
-import { readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { tryReadText } from '../lib/file-text.ts'
-import { CommandError, runOk } from '../lib/run.ts'
-import { askHaproxy, readInfo } from './edge-admin.ts'
-import { edgePaths } from './edge-names.ts'
+import { edgePaths, frontPaths } from './edge-names.ts'
 
-/** A HAProxy of ours that runs. */
+/** A process of the edge that runs. */
 export interface EdgeProcess {
   /** Higher in a later one. */
   generation: number
   pid: number
-  /** Of its admin socket. */
+  /** At which it answers. */
   socket: string
   /** Of its configuration. */
   mark: string
 }
 
-/** The processes of an edge, those that are just starting included, by what they were started with. */
-function listEdgeProcesses(runDir: string): { pid: number; generation: number }[] {
-  const { directory } = edgePaths(runDir)
+/** What a process is started with. */
+export interface EdgeFiles {
+  generation: number
+  /** The path of its configuration, by which its processes are found. */
+  config: string
+  /** The path of the socket at which it is to answer. */
+  socket: string
+}
+
+/** How one of the programs of the edge is started, asked and let go. */
+export interface EdgeProgram {
+  filesOf(generation: number): EdgeFiles
+  /** Of the files of its configurations. */
+  configMode: number
+  /**
+   * Starts it as a daemon, and resolves once it listens, beside or in place of `predecessor`.
+   * @throws Error with what it says; `code` ENOENT if it is not installed
+   */
+  start(files: EdgeFiles, predecessor: EdgeProcess | null): Promise<void>
+  /** What it says of itself. @throws Error if it does not answer */
+  readInfo(socket: string): Promise<{ pid: number; mark: string }>
+  /** It takes no connection any more, but brings those it has to their end. */
+  retire(process: EdgeProcess): Promise<void>
+  /** Whether one that was retired has nothing left to do. */
+  isIdle(process: EdgeProcess): Promise<boolean>
+}
+
+/** The processes with a configuration in a directory, those that are just starting included. */
+function listProcesses(directory: string): { pid: number; generation: number }[] {
   return readdirSync('/proc').flatMap((name) => {
     const pid = Number(name)
     const args = Number.isInteger(pid) ? tryReadText(`/proc/${name}/cmdline`).split('\0') : []
-    const config = args[args.indexOf('-f') + 1]
-    const generation = /^(\d+)\.cfg$/.exec(
-      config?.startsWith(`${directory}/`) ? config.slice(directory.length + 1) : '',
+    const generations = args.flatMap((arg) =>
+      arg.startsWith(`${directory}/`) ? (CONFIG.exec(arg.slice(directory.length + 1))?.[1] ?? []) : [],
     )
-    return generation === null ? [] : [{ pid, generation: Number(generation[1]) }]
+    return generations.slice(0, 1).map((generation) => ({ pid, generation: Number(generation) }))
   })
 }
 
-/** The processes of an edge that answer, the latest first; what does not answer is killed. */
-export async function findEdgeProcesses(runDir: string): Promise<EdgeProcess[]> {
+/** The processes of a program that answer, the latest first; what does not answer is killed. */
+export async function findEdgeProcesses(program: EdgeProgram): Promise<EdgeProcess[]> {
   const found: EdgeProcess[] = []
-  for (const { pid, generation } of listEdgeProcesses(runDir)) {
-    const socket = edgePaths(runDir).admin(generation)
-    const info = await readInfo(socket).catch(() => null)
+  for (const { pid, generation } of listProcesses(directoryOf(program))) {
+    const { socket } = program.filesOf(generation)
+    const info = await program.readInfo(socket).catch(() => null)
     if (info?.pid === pid) found.push({ generation, pid, socket, mark: info.mark })
     else killProcess(pid, 'SIGKILL')
   }
@@ -43,48 +67,55 @@ export async function findEdgeProcesses(runDir: string): Promise<EdgeProcess[]> 
 }
 
 /**
- * Starts HAProxy with a configuration in place, as a daemon; resolves once it listens. It takes over the listeners of
- * `predecessor`, and no connection is refused meanwhile.
- * @throws Error with what HAProxy says; `code` ENOENT if it is not installed
+ * Starts a program with a configuration; resolves once it listens. Nothing of one that does not start is left.
+ * @throws Error as `EdgeProgram.start`
  */
 export async function startEdgeProcess(
-  runDir: string,
+  program: EdgeProgram,
   { generation, text, mark }: { generation: number; text: string; mark: string },
   predecessor: EdgeProcess | null,
 ): Promise<EdgeProcess> {
-  const paths = edgePaths(runDir)
-  const config = paths.config(generation)
-  const socket = paths.admin(generation)
-  writeFileSync(config, text, { mode: 0o600 })
-  const takeover = predecessor ? ['-x', predecessor.socket] : []
-  const [command = '', ...args] = [...mountNamespace(paths.directory), 'haproxy', '-D', '-f', config, ...takeover]
+  const files = program.filesOf(generation)
+  writeFileSync(files.config, text, { mode: 0o600 })
+  // Whatever the umask.
+  chmodSync(files.config, program.configMode)
   try {
-    await runOk(command, args, { env: { PATH }, cwd: '/', timeoutMs: START_MS })
+    await program.start(files, predecessor)
   } catch (error) {
-    for (const { pid } of listEdgeProcesses(runDir).filter((one) => one.generation === generation)) {
+    for (const { pid } of listProcesses(directoryOf(program)).filter((one) => one.generation === generation)) {
       killProcess(pid, 'SIGKILL')
     }
-    throw error instanceof CommandError ? new Error(causeOf(error)) : error
+    throw error
   }
-  const { pid } = await readInfo(socket)
-  return { generation, pid, socket, mark }
+  const { pid } = await program.readInfo(files.socket)
+  return { generation, pid, socket: files.socket, mark }
 }
 
-/** Takes no connection any more, but brings those it has to their end. */
-export async function retireEdgeProcess({ socket }: EdgeProcess): Promise<void> {
-  await askHaproxy(socket, 'shutdown frontend edge')
+/** Whether a process of that generation lives, or is about to. */
+export function isStarting({ config, generation }: EdgeFiles): boolean {
+  return listProcesses(dirname(config)).some((one) => one.generation === generation)
 }
 
 /** Ends every process of the edge in a run directory, and with them what is open through it. */
 export async function endEdge(runDir: string): Promise<void> {
+  await endFront(runDir)
+  await endProcesses(edgePaths(runDir).directory)
+}
+
+/** Ends what stands in front of the edge. */
+export function endFront(runDir: string): Promise<void> {
+  return endProcesses(frontPaths(runDir).directory)
+}
+
+async function endProcesses(directory: string): Promise<void> {
   const deadline = performance.now() + END_MS
   for (let isPolite = true; ; isPolite = performance.now() < deadline) {
-    const left = listEdgeProcesses(runDir)
+    const left = listProcesses(directory)
     if (left.length === 0) break
     for (const { pid } of left) killProcess(pid, isPolite ? 'SIGTERM' : 'SIGKILL')
     await pause(LOOK_MS)
   }
-  rmSync(edgePaths(runDir).directory, { recursive: true, force: true })
+  rmSync(directory, { recursive: true, force: true })
 }
 
 /** Signals a process that may be gone. */
@@ -97,17 +128,19 @@ export function killProcess(pid: number, signal: NodeJS.Signals): void {
 }
 
 /** Removes what processes that are gone left. */
-export function removeOtherGenerations(runDir: string, kept: readonly EdgeProcess[]): void {
-  const { directory } = edgePaths(runDir)
-  for (const name of readdirSync(directory)) {
-    const generation = /^(\d+)\.(cfg|sock)/.exec(name)?.[1]
-    const isKept = kept.some((one) => one.generation === Number(generation))
-    if (generation !== undefined && !isKept) rmSync(`${directory}/${name}`, { force: true })
+export function removeOtherGenerations(program: EdgeProgram, kept: readonly EdgeProcess[]): void {
+  const { config, socket } = program.filesOf(0)
+  for (const directory of new Set([dirname(config), dirname(socket)])) {
+    for (const name of readdirSync(directory)) {
+      const generation = FILE.exec(name)?.[1]
+      const isKept = kept.some((one) => one.generation === Number(generation))
+      if (generation !== undefined && !isKept) rmSync(`${directory}/${name}`, { force: true })
+    }
   }
 }
 
-// It is to outlive this process without keeping mounts that are this process's own.
-function mountNamespace(directory: string): string[] {
+/** What starts a program so that it outlives this process without keeping mounts that are this process's own. */
+export function mountNamespace(directory: string): string[] {
   try {
     const [here, there] = [statSync(directory), statSync(`/proc/1/root${directory}`)]
     return here.ino === there.ino && here.dev === there.dev ? ['nsenter', '--target', '1', '--mount', '--'] : []
@@ -116,16 +149,13 @@ function mountNamespace(directory: string): string[] {
   }
 }
 
-function causeOf({ stderr, timedOut }: CommandError): string {
-  if (timedOut) return 'HAProxy did not start in time.'
-  const alert = stderr
-    .split('\n')
-    .findLast((line) => /\[(ALERT|WARNING)\]/.test(line) && !line.includes('haproxy version'))
-  const first = stderr.split('\n').find((line) => line.includes('[ALERT]')) ?? alert
-  return first?.replace(/^\[ALERT\]\s*\(\d+\) : /, '') ?? 'HAProxy did not start.'
+function directoryOf(program: EdgeProgram): string {
+  return dirname(program.filesOf(0).config)
 }
 
-const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
-const START_MS = 10_000
+/** Where programs are found. */
+export const PROGRAM_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
+const CONFIG = /^(\d+)\.(cfg|json)$/
+const FILE = /^(\d+)\.(cfg|json|sock|log)/
 const END_MS = 2_000
 const LOOK_MS = 10

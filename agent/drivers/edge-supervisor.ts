@@ -1,38 +1,33 @@
-import { readFileSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import type { Logger } from '../../shared/log.ts'
 import type { Clock } from '../ports/clock.ts'
-import { askHaproxy } from './edge-admin.ts'
-import { type EdgeSettings, haproxyConfig } from './edge-config.ts'
-import { edgePaths } from './edge-names.ts'
 import {
   type EdgeProcess,
+  type EdgeProgram,
   findEdgeProcesses,
   killProcess,
   removeOtherGenerations,
-  retireEdgeProcess,
   startEdgeProcess,
 } from './edge-process.ts'
 import { createExitWatcher, type ExitWatcher } from './exit-watcher.ts'
 
 export interface SupervisorOptions {
-  runDir: string
-  /** 0: any that is free, and then always that. */
-  port: number
-  settingsFor(port: number): EdgeSettings
-  /** Puts the maps where a process that starts reads them. */
-  writeMaps(): void
-  /** Brings what a process serves to the maps. */
-  syncMaps(process: EdgeProcess): Promise<void>
-  /** One thing after another, of all that is done to the edge. */
+  program: EdgeProgram
+  /** As people know it, within a sentence. */
+  what: string
+  /** What it is to be started with now; the mark tells one configuration from another. @throws Error where it cannot be */
+  configFor(generation: number): { text: string; mark: string }
+  /** Makes ready what a process that starts reads. */
+  prepare(): void | Promise<void>
+  /** Brings one that is taken over to what it should serve. */
+  adopt(process: EdgeProcess): Promise<void>
+  /** One thing after another, of all that is done to it. */
   inTurn<T>(task: () => Promise<T>): Promise<T>
   logger: Logger
   clock: Clock
 }
 
-/** Keeps one HAProxy running that serves what it should. But for `close`, call it in turn. */
+/** Keeps one process of a program running that serves what it should. But for `close`, call it in turn. */
 export interface EdgeSupervisor {
-  readonly port: number
   /** Adopts what runs, or starts it; that it cannot be started is told as a problem. */
   open(): Promise<void>
   /** All that have connections, the one that takes new ones first; empty while none runs. */
@@ -54,13 +49,10 @@ export interface EdgeSupervisor {
 export function createEdgeSupervisor(options: SupervisorOptions): EdgeSupervisor {
   const watcher = createExitWatcher(options.logger)
   const state: Supervision = {
-    ...{ port: options.port, current: null, retired: [], generation: 0, problem: null, startedAt: 0 },
+    ...{ current: null, retired: [], generation: 0, problem: null, startedAt: 0 },
     ...{ starts: 0, failures: 0, options, watcher, closing: new AbortController() },
   }
   return {
-    get port() {
-      return state.port
-    },
     open: () => open(state),
     processes: () => (state.current ? [state.current, ...state.retired] : state.retired),
     refresh: () => refresh(state),
@@ -71,9 +63,8 @@ export function createEdgeSupervisor(options: SupervisorOptions): EdgeSupervisor
       await start(state, null)
     },
     reap: async () => {
-      for (const { pid, socket } of state.retired) {
-        const info = await askHaproxy(socket, 'show info').catch(() => '')
-        if (Number(/^CurrConns: (\d+)/m.exec(info)?.[1] ?? 0) <= 1) killProcess(pid, 'SIGTERM')
+      for (const process of state.retired) {
+        if (await options.program.isIdle(process)) killProcess(process.pid, 'SIGTERM')
       }
     },
     starts: () => state.starts,
@@ -86,11 +77,24 @@ export function createEdgeSupervisor(options: SupervisorOptions): EdgeSupervisor
   }
 }
 
+/** What is wrong, for the health report. */
+export function problemsOf(
+  supervisor: EdgeSupervisor,
+  remedy: string,
+): { code: string; evidence: string; remedy: string }[] {
+  const evidence = supervisor.problem()
+  if (evidence === null) return []
+  const [code, consequence] =
+    supervisor.processes().length === 0
+      ? ['edge_down', 'No URL of a box answers.']
+      : ['edge_outdated', 'The edge serves with the settings and certificates it had before.']
+  return [{ code, evidence: `${consequence} ${evidence}`, remedy }]
+}
+
 interface Supervision {
   readonly options: SupervisorOptions
   readonly watcher: ExitWatcher
   readonly closing: AbortController
-  port: number
   current: EdgeProcess | null
   /** Those that bring what they have to its end. */
   retired: EdgeProcess[]
@@ -103,24 +107,23 @@ interface Supervision {
 }
 
 async function open(state: Supervision): Promise<void> {
-  const { runDir, clock, syncMaps } = state.options
-  const found = await findEdgeProcesses(runDir)
-  if (state.options.port === 0) state.port = await keptPort(edgePaths(runDir).port)
+  const { program, clock, adopt } = state.options
+  const found = await findEdgeProcesses(program)
   state.generation = found[0]?.generation ?? 0
   state.current = found[0] ?? null
   state.startedAt = clock.now()
   for (const process of found) watch(state, process)
   for (const process of found.slice(1)) await retire(state, process)
-  if (state.current) await syncMaps(state.current)
+  if (state.current) await adopt(state.current)
   if (state.current) await refresh(state)
   else await start(state, null)
 }
 
 async function refresh(state: Supervision): Promise<void> {
-  const { options, current, port, generation } = state
+  const { options, current, generation } = state
   if (current === null) return
   try {
-    if (haproxyConfig(options.settingsFor(port), generation).mark === current.mark) state.problem = null
+    if (options.configFor(generation).mark === current.mark) state.problem = null
     else await start(state, current)
   } catch (error) {
     state.problem = error instanceof Error ? error.message : String(error)
@@ -128,12 +131,12 @@ async function refresh(state: Supervision): Promise<void> {
 }
 
 function watch(state: Supervision, process: EdgeProcess): void {
-  const { logger, clock } = state.options
+  const { logger, clock, what } = state.options
   state.watcher.watch(process.pid, () => {
     state.retired = state.retired.filter((one) => one !== process)
     if (process !== state.current) return
     state.current = null
-    logger.warn('the edge ended, and is started again', { pid: process.pid })
+    logger.warn(`${what} ended, and is started again`, { pid: process.pid })
     state.failures = clock.now() - state.startedAt < STEADY_MS ? state.failures + 1 : 0
     startLater(state)
   })
@@ -151,19 +154,19 @@ function startLater(state: Supervision): void {
 }
 
 async function start(state: Supervision, predecessor: EdgeProcess | null): Promise<void> {
-  const { runDir, clock, settingsFor, writeMaps, logger } = state.options
+  const { program, clock, configFor, prepare, logger, what } = state.options
   const generation = ++state.generation
   try {
-    writeMaps()
-    const config = haproxyConfig(settingsFor(state.port), generation)
-    const started = await startEdgeProcess(runDir, { generation, ...config }, predecessor)
+    await prepare()
+    const config = configFor(generation)
+    const started = await startEdgeProcess(program, { generation, ...config }, predecessor)
     Object.assign(state, { current: started, starts: state.starts + 1, startedAt: clock.now(), problem: null })
     watch(state, started)
     if (predecessor) await retire(state, predecessor)
-    removeOtherGenerations(runDir, [started, ...state.retired])
+    removeOtherGenerations(program, [started, ...state.retired])
   } catch (error) {
     const cause = error instanceof Error ? error.message : String(error)
-    if (state.problem !== cause) logger.error('the edge does not start', { error })
+    if (state.problem !== cause) logger.error(`${what} does not start`, { error })
     state.problem = cause
     if (state.current !== null) return
     state.failures++
@@ -173,31 +176,7 @@ async function start(state: Supervision, predecessor: EdgeProcess | null): Promi
 
 async function retire(state: Supervision, process: EdgeProcess): Promise<void> {
   state.retired.push(process)
-  await retireEdgeProcess(process)
-}
-
-/** The port of the edge in a run directory, where it may have any. */
-async function keptPort(path: string): Promise<number> {
-  try {
-    const kept = Number(readFileSync(path, 'utf8'))
-    if (Number.isInteger(kept) && kept > 0 && kept < 65_536) return kept
-  } catch {
-    // There is none yet.
-  }
-  const free = await freePort()
-  writeFileSync(path, String(free), { mode: 0o600 })
-  return free
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer()
-    server.once('error', reject)
-    server.listen(0, () => {
-      const address = server.address()
-      server.close(() => resolve(typeof address === 'object' && address ? address.port : 0))
-    })
-  })
+  await state.options.program.retire(process)
 }
 
 const STEADY_MS = 10_000

@@ -46,6 +46,8 @@ export type EdgeDecision =
 export interface EdgeGate {
   /** Never rejects. May take as long as a box takes to start. */
   decide(request: EdgeRequest): Promise<EdgeDecision>
+  /** Whether a certificate may be got now for what a client calls a host. */
+  certifies(host: string): Promise<boolean>
 }
 
 /** What a box's URLs were used for since the edge runs. */

@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { WebSocketServer } from 'ws'
+import { type CaddyEdgeOptions, createCaddyEdge } from '../../agent/drivers/edge-caddy.ts'
 import { createHaproxyEdge, type HaproxyEdgeOptions } from '../../agent/drivers/edge-haproxy.ts'
 import { endEdge } from '../../agent/drivers/edge-process.ts'
 import type { Edge, EdgeDecision, EdgeGrant, EdgeRequest, EdgeRoute } from '../../agent/ports/edge.ts'
@@ -38,6 +39,10 @@ export interface EdgeLab {
   /** What the gate was asked. */
   asked: EdgeRequest[]
   decide(decision: (request: EdgeRequest) => EdgeDecision | Promise<EdgeDecision>): void
+  /** The names that may get certificates; none at first. */
+  certified: Set<string>
+  /** Names for which certificates were asked of the gate. */
+  wanted: string[]
   /** A server that tells what it was sent; WebSockets are echoed. */
   startUpstream(listener?: RequestListener): Promise<Upstream>
   route(host: string, upstream: Pick<Upstream, 'address' | 'port'>, rest?: Partial<EdgeRoute>): EdgeRoute
@@ -58,18 +63,30 @@ export interface EdgeAnswer {
   body: string
 }
 
-/** Makes a lab whose edge is not open yet. Close it, also after a failure. */
-export function createEdgeLab(changed: Partial<HaproxyEdgeOptions> = {}): EdgeLab {
+/** What an edge with Caddy in front has beside the others. */
+export type LabAcme = Omit<CaddyEdgeOptions, keyof HaproxyEdgeOptions>
+
+/** Makes a lab whose edge is not open yet, with `acme` one behind Caddy. Close it, also after a failure. */
+export function createEdgeLab(changed: Partial<HaproxyEdgeOptions> = {}, acme: LabAcme | null = null): EdgeLab {
   const runDir = mkdtempSync(join(tmpdir(), 'boxyard-edge-'))
+  // As an agent has it.
+  chmodSync(runDir, 0o711)
+  const certified = new Set<string>()
+  const wanted: string[] = []
   const upstreams: Upstream[] = []
   const asked: EdgeRequest[] = []
   let decision: (request: EdgeRequest) => EdgeDecision | Promise<EdgeDecision> = refuseUnknown
-  const create = (): Edge => createHaproxyEdge({ ...defaultsOf(runDir), ...changed })
+  const create = (): Edge => {
+    const options = { ...defaultsOf(runDir), ...changed }
+    return acme === null ? createHaproxyEdge(options) : createCaddyEdge({ ...options, ...acme })
+  }
   let isTaken = false
   const lab: EdgeLab = {
     runDir,
     edge: create(),
     asked,
+    certified,
+    wanted,
     decide: (given) => {
       decision = given
     },
@@ -95,6 +112,10 @@ export function createEdgeLab(changed: Partial<HaproxyEdgeOptions> = {}): EdgeLa
         decide: async (request: EdgeRequest) => {
           asked.push(request)
           return decision(request)
+        },
+        certifies: async (host: string) => {
+          wanted.push(host)
+          return certified.has(host)
         },
       }
       await lab.edge.open({ routes, grants, gate })
@@ -137,6 +158,7 @@ function defaultsOf(runDir: string): HaproxyEdgeOptions {
     runDir,
     host: '127.0.0.1',
     port: 0,
+    door: null,
     signInHost: 'sign-in.localhost',
     scheme: 'http',
     certificates: null,

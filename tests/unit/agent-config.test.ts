@@ -56,11 +56,13 @@ describe('the address for metrics', () => {
   })
 })
 
+const ACME = { BOXYARD_EDGE_ACME: 'admin@example.org' }
+
 describe('the edge', () => {
   test('listens on this host alone, for boxes below localhost, unless it is said otherwise', () => {
     expect(readAgentSettings({}).edge).toEqual({
       ...{ host: '127.0.0.1', port: 8081, domain: 'localhost', seenAs: null, certificates: null },
-      trustedProxies: [],
+      ...{ trustedProxies: [], acme: null },
     })
   })
 
@@ -74,7 +76,7 @@ describe('the edge', () => {
     expect(edge).toEqual({
       ...{ host: '0.0.0.0', port: 0, domain: 'boxes.example.org', certificates: '/etc/edge' },
       seenAs: { scheme: 'https', port: 8443 },
-      trustedProxies: proxies.split(','),
+      ...{ trustedProxies: proxies.split(','), acme: null },
     })
     const plain = readAgentSettings({ BOXYARD_EDGE_URL: 'https://localhost' })
     expect(plain.edge.seenAs).toEqual({ scheme: 'https', port: null })
@@ -87,12 +89,49 @@ describe('the edge', () => {
     ['BOXYARD_DOMAIN', 'example.org.'],
     ['BOXYARD_EDGE_URL', 'localhost:8081'],
     ['BOXYARD_EDGE_CERTIFICATES', 'certs'],
+    ['BOXYARD_EDGE_ACME', 'true'],
+    ['BOXYARD_EDGE_ACME_DIRECTORY', 'http://ca.example.org/dir'],
+    ['BOXYARD_EDGE_ACME_ROOT', 'root.pem'],
+    ['BOXYARD_EDGE_HTTP_PORT', '0'],
     ['BOXYARD_EDGE_TRUSTED_PROXIES', 'proxy.example.org'],
     ['BOXYARD_EDGE_TRUSTED_PROXIES', '10.0.0.0/33'],
     ['BOXYARD_EDGE_TRUSTED_PROXIES', '10.0.0.0/8/8'],
     ['BOXYARD_EDGE_TRUSTED_PROXIES', '2001:db8::/129'],
   ])('is refused with %s=%s', (name, value) => {
     expect(() => readAgentSettings({ [name]: value })).toThrow(`${name}=${JSON.stringify(value)}: `)
+  })
+
+  test('gets certificates from a CA where it is told whom that may write to', () => {
+    const none = { directory: null, root: null, httpPort: null }
+    expect(readAgentSettings(ACME).edge.acme).toEqual({ email: 'admin@example.org', ...none })
+    const all = {
+      ...{
+        ...ACME,
+        BOXYARD_EDGE_ACME_DIRECTORY: 'https://ca.example.org/dir',
+        BOXYARD_EDGE_ACME_ROOT: '/etc/root.pem',
+      },
+      ...{ BOXYARD_EDGE_HTTP_PORT: '80', BOXYARD_EDGE_CERTIFICATES: '/etc/edge', BOXYARD_EDGE_PORT: '443' },
+    }
+    expect(readAgentSettings(all).edge).toMatchObject({
+      certificates: '/etc/edge',
+      acme: {
+        email: 'admin@example.org',
+        directory: 'https://ca.example.org/dir',
+        root: '/etc/root.pem',
+        httpPort: 80,
+      },
+    })
+  })
+
+  test.each([
+    [{ BOXYARD_EDGE_ACME_DIRECTORY: 'https://ca.example.org/dir' }, 'BOXYARD_EDGE_ACME_DIRECTORY is given without'],
+    [{ BOXYARD_EDGE_ACME_ROOT: '/etc/root.pem' }, 'BOXYARD_EDGE_ACME_ROOT is given without'],
+    [{ BOXYARD_EDGE_HTTP_PORT: '80' }, 'BOXYARD_EDGE_HTTP_PORT is given without'],
+    [{ ...ACME, BOXYARD_EDGE_TRUSTED_PROXIES: '10.0.0.1' }, 'BOXYARD_EDGE_TRUSTED_PROXIES cannot be given with'],
+    [{ ...ACME, BOXYARD_EDGE_URL: 'http://localhost' }, 'BOXYARD_EDGE_URL must be https'],
+    [{ ...ACME, BOXYARD_EDGE_HTTP_PORT: '8081' }, 'must not be the same'],
+  ])('is refused with %j', (given, fault) => {
+    expect(() => readAgentSettings(given)).toThrow(fault)
   })
 
   test('is refused with a URL of another domain', () => {

@@ -1,0 +1,130 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { type AcmeServer, startAcmeServer } from '../helpers/acme-server.ts'
+import { createClient } from '../helpers/client.ts'
+import { eventually } from '../helpers/eventually.ts'
+import { freePort, startService, type TestService } from '../helpers/service.ts'
+import { askTls, type TlsPlace } from '../helpers/tls-client.ts'
+
+const BOX = '/v1/projects/edge/boxes/web'
+const DOMAIN = 'boxes.example.org'
+const SERVE = 'mkdir -p /www; echo page > /www/index.html; exec httpd -f -p 8080 -h /www'
+
+let ca: AcmeServer
+let service: TestService
+let place: TlsPlace
+const client = createClient(
+  () => service.url,
+  () => service.adminToken,
+)
+
+beforeAll(async () => {
+  const [tlsPort, httpPort] = [await freePort(), await freePort()]
+  ca = await startAcmeServer({ tlsPort, httpPort })
+  place = { port: tlsPort, ca: ca.issuer }
+  service = await startService({
+    settings: {
+      BOXYARD_DOMAIN: DOMAIN,
+      BOXYARD_EDGE_PORT: String(tlsPort),
+      BOXYARD_EDGE_ACME: 'admin@example.org',
+      BOXYARD_EDGE_ACME_DIRECTORY: ca.directory,
+      BOXYARD_EDGE_ACME_ROOT: ca.root,
+    },
+  })
+  await client.post('/v1/projects/edge/boxes', { name: 'web', config: { ram_mb: 64 } })
+  const command = ['/bin/sh', '-c', SERVE]
+  await client.put(`${BOX}/services/page`, { command, port: 8080, readiness: { tcp: true } })
+  await client.put(BOX, { url_settings: { auth: 'public' } })
+}, 90_000)
+afterAll(async () => {
+  try {
+    await service?.close()
+  } finally {
+    await ca?.close()
+  }
+}, 90_000)
+
+/** What a visitor is answered who believes the CA. */
+async function visit(name: string, headers: Record<string, string> = {}): Promise<string> {
+  const { status, text } = await askTls(place, name, { headers })
+  return status === 200 ? text : String(status)
+}
+
+function caddyPids(): number[] {
+  const instance = readFileSync(join(service.dataDir, 'instance'), 'utf8').trim()
+  return readdirSync('/proc').flatMap((name) => {
+    if (!/^\d+$/.test(name) || !existsSync(`/proc/${name}/cmdline`)) return []
+    const command = readFileSync(`/proc/${name}/cmdline`, 'utf8')
+    return command.startsWith('caddy\0') && command.includes(`/${instance}/`) ? [Number(name)] : []
+  })
+}
+
+test('what is published has a certificate on its first visit, by the port of HTTPS alone', async () => {
+  const { status } = await client.post(`${BOX}/publish`, { domains: ['shop.example.org'] })
+  expect(status).toBe(200)
+  expect(await visit('shop.example.org')).toBe('page\n')
+  expect([await visit('shop.example.org'), ca.orders()]).toEqual(['page\n', 1])
+  expect(ca.output()).toContain('shop.example.org')
+})
+
+test('boxes, services and the sign-in have theirs, and tell of it in their URLs', async () => {
+  const { url } = (await client.get(BOX)).body
+  expect(url).toBe(`https://web--edge.${DOMAIN}:${place.port}/`)
+  for (const name of [`web--edge.${DOMAIN}`, `page--web--edge.${DOMAIN}`]) expect(await visit(name)).toBe('page\n')
+  const form = await askTls(place, `sign-in.${DOMAIN}`, { headers: { accept: 'text/html' } })
+  expect(form.headers['content-type']).toContain('text/html')
+})
+
+test('names that nobody has get none', async () => {
+  const before = ca.orders()
+  for (const name of [DOMAIN, `other--edge.${DOMAIN}`, 'other.example.org', '*.example.org']) {
+    await expect(visit(name)).rejects.toThrow(/alert/)
+  }
+  expect(ca.orders()).toBe(before)
+})
+
+test('what is published no more gets none, and is served no more', async () => {
+  const before = ca.orders()
+  await client.post(`${BOX}/publish`, { domains: ['late.example.org'] })
+  await client.post(`${BOX}/unpublish`, {})
+  await expect(visit('late.example.org')).rejects.toThrow(/alert/)
+  expect([await visit('shop.example.org'), ca.orders()]).toEqual(['404', before])
+  await client.post(`${BOX}/publish`, { domains: ['shop.example.org'] })
+  expect([await visit('shop.example.org'), ca.orders()]).toEqual(['page\n', before])
+})
+
+test('a box comes neither to where names are asked for, nor to what stands behind Caddy', async () => {
+  const instance = readFileSync(join(service.dataDir, 'instance'), 'utf8').trim()
+  const port = readFileSync(join('/run/boxyard', instance, 'edge-front/ask-port'), 'utf8')
+  const gateway = "$(ip route | awk '/default/ { print $3 }')"
+  const tries = ['127.66.79.88', '127.0.0.1', gateway].map(
+    (host) => `wget -q -T 2 -O - http://${host}:${port}/ 2>&1; echo "ended $?"`,
+  )
+  const { body } = await client.post(`${BOX}/exec`, { shell: tries.join('\n') })
+  expect(body.stdout.match(/ended 1/g)).toHaveLength(tries.length)
+  expect(body.stdout).not.toContain('404')
+})
+
+test('it goes on while the agent is killed, and the next one takes it over', async () => {
+  const before = ca.orders()
+  const pids = caddyPids()
+  expect(pids).toHaveLength(1)
+  await service.killAgent()
+  expect(await visit('shop.example.org')).toBe('page\n')
+  await service.startAgent()
+  expect([await visit('shop.example.org'), caddyPids(), ca.orders()]).toEqual(['page\n', pids, before])
+  expect((await client.get('/v1/health')).body.problems ?? []).toEqual([])
+})
+
+test('`down` ends it, and what comes up again has the certificates', async () => {
+  const before = ca.orders()
+  await service.killAgent('SIGTERM')
+  expect(caddyPids()).toHaveLength(1)
+  await service.runAgentMode('down')
+  expect(caddyPids()).toEqual([])
+  await service.startAgent()
+  // Its service starts with the box.
+  await eventually(async () => (await visit('shop.example.org')) === 'page\n')
+  expect(ca.orders()).toBe(before)
+}, 90_000)

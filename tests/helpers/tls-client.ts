@@ -1,0 +1,80 @@
+import { type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http'
+import { connect as connectTcp } from 'node:net'
+import { connect, type TLSSocket } from 'node:tls'
+
+/** Where a client of HTTPS goes, and whom it believes. */
+export interface TlsPlace {
+  port: number
+  /** PEM; without it whoever answers is believed. */
+  ca: string | null
+  /** Connects from there. Default 127.0.0.1. */
+  localAddress?: string
+}
+
+export interface TlsAnswer {
+  status: number
+  headers: IncomingHttpHeaders
+  text: string
+}
+
+/** A handshake for a name. Rejects where there is no certificate for it, or none that is believed. */
+export function openTls(
+  { port, ca, localAddress = '127.0.0.1' }: TlsPlace,
+  name: string,
+  ALPNProtocols = ['http/1.1'],
+): Promise<TLSSocket> {
+  return new Promise((resolve, reject) => {
+    const trust = ca === null ? { rejectUnauthorized: false } : { ca }
+    const line = connectTcp({ host: '127.0.0.1', port, localAddress })
+    line.once('error', reject)
+    const socket = connect({ socket: line, servername: name, ALPNProtocols, ...trust }, () => resolve(socket))
+    socket.once('error', reject)
+    socket.once('close', () => line.destroy())
+  })
+}
+
+/** The answer of a request over a connection of its own, once its head is there. */
+export async function openAnswer(
+  place: TlsPlace,
+  name: string,
+  { path = '/', method = 'GET', headers = {}, body }: TlsRequest = {},
+): Promise<IncomingMessage> {
+  const socket = await openTls(place, name)
+  return new Promise((resolve, reject) => {
+    const outgoing = request({
+      ...{ createConnection: () => socket, method, path },
+      headers: { host: name, connection: 'close', ...headers },
+    })
+    outgoing.once('error', reject)
+    outgoing.once('response', resolve)
+    outgoing.end(body)
+  })
+}
+
+export interface TlsRequest {
+  path?: string
+  method?: string
+  headers?: Record<string, string | string[]>
+  body?: string | Buffer
+}
+
+/** As `openAnswer`, read to its end. */
+export async function askTls(place: TlsPlace, name: string, options: TlsRequest = {}): Promise<TlsAnswer> {
+  const answer = await openAnswer(place, name, options)
+  let text = ''
+  for await (const piece of answer) text += String(piece)
+  return { status: answer.statusCode ?? 0, headers: answer.headers, text }
+}
+
+/** All that is said to these bytes until the other side closes. */
+export async function sayTls(place: TlsPlace, name: string, text: string): Promise<string> {
+  const socket = await openTls(place, name)
+  return new Promise((resolve, reject) => {
+    let heard = ''
+    socket.setTimeout(35_000, () => socket.destroy(new Error(`silence after ${JSON.stringify(heard)}`)))
+    socket.on('data', (piece: Buffer) => (heard += piece.toString('latin1')))
+    socket.once('error', (error: NodeJS.ErrnoException) => (error.code === 'ECONNRESET' ? undefined : reject(error)))
+    socket.once('close', () => resolve(heard))
+    socket.write(text, 'latin1')
+  })
+}
