@@ -1,4 +1,4 @@
-import { existsSync, readdirSync } from 'node:fs'
+import { type Dirent, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect } from '@jest/globals'
@@ -61,11 +61,21 @@ export function ageBackups(service: TestService): void {
   database.close()
 }
 
-/** The objects of a folder of backups, by their names. */
+/** The objects of a folder of backups, by their names; what is deleted meanwhile is not there. */
 export function objectsIn(folder: string): string[] {
-  if (!existsSync(folder)) return []
-  return readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map(({ parentPath, name }) => join(parentPath, name).slice(folder.length + 1))
+  return entriesOf(folder)
+    .flatMap((entry) => {
+      if (!entry.isDirectory()) return [entry.name]
+      return objectsIn(join(folder, entry.name)).map((name) => join(entry.name, name))
+    })
     .sort()
+}
+
+function entriesOf(folder: string): Dirent[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
+    throw error
+  }
 }
