@@ -1,10 +1,11 @@
 import { spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
-import { connect, createServer } from 'node:net'
+import { connect } from 'node:net'
 import { join } from 'node:path'
 import { WebSocket } from 'ws'
 import { TOKEN_PREFIX } from '../../shared/tokens.ts'
 import { createEdgeLab, type EdgeLab, grantOf } from '../helpers/edge-lab.ts'
+import { freePort } from '../helpers/service.ts'
 import { percentile, report, timeEach, timeOnce } from './figures.ts'
 
 /** Through the edge, beside HAProxy alone before the same static upstream; and names that come and go. */
@@ -140,15 +141,6 @@ async function openClient(port: number, host: string): Promise<{ ask(): Promise<
   await ask()
   length = heard
   return { ask, end: () => socket.destroy() }
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as { port: number }
-      server.close(() => resolve(port))
-    })
-  })
 }
 
 function perSecond(counts: readonly number[]): number {

@@ -1,8 +1,9 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type AcmeServer, startAcmeServer } from './acme-server.ts'
 import { createEdgeLab, type EdgeLab } from './edge-lab.ts'
+import { pidsWith } from './edge-processes.ts'
 import { freePort } from './service.ts'
 import type { TlsPlace } from './tls-client.ts'
 
@@ -49,16 +50,4 @@ export async function createAcmeLab({ certificates = null }: { certificates?: st
       }
     },
   }
-}
-
-/** The processes whose arguments, the program first, are such. */
-export function pidsWith(isOne: (args: string[]) => boolean): number[] {
-  return readdirSync('/proc').flatMap((name) => {
-    try {
-      const isIt = /^\d+$/.test(name) && isOne(readFileSync(`/proc/${name}/cmdline`, 'utf8').split('\0'))
-      return isIt ? [Number(name)] : []
-    } catch {
-      return []
-    }
-  })
 }

@@ -2,18 +2,21 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { eventually } from './eventually.ts'
 
-/** The processes of the edge whose files are in a run directory. */
-export function edgePids(runDir: string): number[] {
+/** The processes whose arguments, the program first, are such. */
+export function pidsWith(isOne: (args: string[]) => boolean): number[] {
   return readdirSync('/proc').flatMap((name) => {
-    const pid = Number(name)
-    if (!Number.isInteger(pid)) return []
     try {
-      const args = readFileSync(`/proc/${name}/cmdline`, 'utf8').split('\0')
-      return args[0]?.endsWith('haproxy') && args.some((arg) => arg.includes(`${runDir}/`)) ? [pid] : []
+      const isIt = /^\d+$/.test(name) && isOne(readFileSync(`/proc/${name}/cmdline`, 'utf8').split('\0'))
+      return isIt ? [Number(name)] : []
     } catch {
       return []
     }
   })
+}
+
+/** The processes of the edge whose files are in a run directory. */
+export function edgePids(runDir: string): number[] {
+  return pidsWith((args) => args[0]?.endsWith('haproxy') === true && args.some((arg) => arg.includes(`${runDir}/`)))
 }
 
 /** The processes of the edge of a service. */
