@@ -47,14 +47,12 @@ export function caddyProgram({ runDir, storage, host, ports }: CaddyOptions): Ed
 }
 
 async function untilAnswering(files: EdgeFiles, log: string): Promise<void> {
-  const begunAt = performance.now()
-  let seenAt = begunAt
-  while (performance.now() < begunAt + START_MS) {
+  const deadline = performance.now() + START_MS
+  while (performance.now() < deadline) {
+    const isAlive = await isStarting(files)
     const info = await readInfo(files.socket).catch(() => null)
     if (info !== null) return
-    // Just when one program takes the place of another, a process has no arguments to be found by.
-    if (isStarting(files)) seenAt = performance.now()
-    else if (performance.now() > seenAt + GONE_MS) throw new Error(causeIn(log))
+    if (!isAlive) throw new Error(causeIn(log))
     await pause(LOOK_MS)
   }
   throw new Error('Caddy did not start in time.')
@@ -92,5 +90,4 @@ exec setpriv --reuid caddy --regid caddy --clear-groups --no-new-privs --boundin
 const LAUNCH_MS = 5_000
 const START_MS = 10_000
 const LOOK_MS = 20
-const GONE_MS = 500
 const PATIENCE_MS = 3_000

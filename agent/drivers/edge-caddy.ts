@@ -73,8 +73,7 @@ export function createCaddyEdge(options: CaddyEdgeOptions): Edge {
     problems: async () => [...(await edge.problems()), ...problemsOf(supervisor, REMEDY)],
     close: async ({ release }) => {
       clearInterval(chores)
-      supervisor.close()
-      await inTurn(async () => undefined)
+      await supervisor.close()
       await edge.close({ release: false })
       if (release) await endEdge(runDir)
     },

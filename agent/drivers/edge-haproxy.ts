@@ -101,7 +101,7 @@ export function createHaproxyEdge(options: HaproxyEdgeOptions): Edge {
     problems: async () => problemsOf(supervisor, REMEDY),
     close: async ({ release }) => {
       clearInterval(chores)
-      supervisor.close()
+      await supervisor.close()
       const server = gateServer
       gateServer = null
       await inTurn(() => server?.close() ?? Promise.resolve())

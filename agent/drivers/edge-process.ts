@@ -1,4 +1,4 @@
-import { chmodSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { tryReadText } from '../lib/file-text.ts'
@@ -43,21 +43,32 @@ export interface EdgeProgram {
 }
 
 /** The processes with a configuration in a directory, those that are just starting included. */
-function listProcesses(directory: string): { pid: number; generation: number }[] {
-  return readdirSync('/proc').flatMap((name) => {
-    const pid = Number(name)
-    const args = Number.isInteger(pid) ? tryReadText(`/proc/${name}/cmdline`).split('\0') : []
-    const generations = args.flatMap((arg) =>
-      arg.startsWith(`${directory}/`) ? (CONFIG.exec(arg.slice(directory.length + 1))?.[1] ?? []) : [],
-    )
-    return generations.slice(0, 1).map((generation) => ({ pid, generation: Number(generation) }))
-  })
+async function listProcesses(directory: string): Promise<{ pid: number; generation: number }[]> {
+  const found: { pid: number; generation: number }[] = []
+  let looked = readdirSync('/proc').filter((name) => /^\d+$/.test(name))
+  for (const deadline = performance.now() + EXEC_MS; looked.length > 0; await pause(1)) {
+    const unnamed: string[] = []
+    for (const name of looked) {
+      const text = tryReadText(`/proc/${name}/cmdline`)
+      const [generation] = text.split('\0').flatMap((arg) => generationIn(arg, directory))
+      if (generation !== undefined) found.push({ pid: Number(name), generation })
+      // Just when one program takes the place of another, a process has no arguments; one of the kernel's has no program.
+      else if (text === '' && existsSync(`/proc/${name}/exe`)) unnamed.push(name)
+    }
+    looked = performance.now() < deadline ? unnamed : []
+  }
+  return found
+}
+
+function generationIn(arg: string, directory: string): number[] {
+  const generation = arg.startsWith(`${directory}/`) ? CONFIG.exec(arg.slice(directory.length + 1))?.[1] : undefined
+  return generation === undefined ? [] : [Number(generation)]
 }
 
 /** The processes of a program that answer, the latest first; what does not answer is killed. */
 export async function findEdgeProcesses(program: EdgeProgram): Promise<EdgeProcess[]> {
   const found: EdgeProcess[] = []
-  for (const { pid, generation } of listProcesses(directoryOf(program))) {
+  for (const { pid, generation } of await listProcesses(directoryOf(program))) {
     const { socket } = program.filesOf(generation)
     const info = await program.readInfo(socket).catch(() => null)
     if (info?.pid === pid) found.push({ generation, pid, socket, mark: info.mark })
@@ -81,19 +92,18 @@ export async function startEdgeProcess(
   chmodSync(files.config, program.configMode)
   try {
     await program.start(files, predecessor)
+    const { pid } = await program.readInfo(files.socket)
+    return { generation, pid, socket: files.socket, mark }
   } catch (error) {
-    for (const { pid } of listProcesses(directoryOf(program)).filter((one) => one.generation === generation)) {
-      killProcess(pid, 'SIGKILL')
-    }
+    const left = await listProcesses(directoryOf(program))
+    for (const { pid } of left.filter((one) => one.generation === generation)) killProcess(pid, 'SIGKILL')
     throw error
   }
-  const { pid } = await program.readInfo(files.socket)
-  return { generation, pid, socket: files.socket, mark }
 }
 
 /** Whether a process of that generation lives, or is about to. */
-export function isStarting({ config, generation }: EdgeFiles): boolean {
-  return listProcesses(dirname(config)).some((one) => one.generation === generation)
+export async function isStarting({ config, generation }: EdgeFiles): Promise<boolean> {
+  return (await listProcesses(dirname(config))).some((one) => one.generation === generation)
 }
 
 /** Ends every process of the edge in a run directory, and with them what is open through it. */
@@ -110,7 +120,7 @@ export function endFront(runDir: string): Promise<void> {
 async function endProcesses(directory: string): Promise<void> {
   const deadline = performance.now() + END_MS
   for (let isPolite = true; ; isPolite = performance.now() < deadline) {
-    const left = listProcesses(directory)
+    const left = await listProcesses(directory)
     if (left.length === 0) break
     for (const { pid } of left) killProcess(pid, isPolite ? 'SIGTERM' : 'SIGKILL')
     await pause(LOOK_MS)
@@ -157,5 +167,7 @@ function directoryOf(program: EdgeProgram): string {
 export const PROGRAM_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 const CONFIG = /^(\d+)\.(cfg|json)$/
 const FILE = /^(\d+)\.(cfg|json|sock|log)/
+/** Far longer than a process has no arguments for. */
+const EXEC_MS = 100
 const END_MS = 2_000
 const LOOK_MS = 10

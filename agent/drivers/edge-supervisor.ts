@@ -26,7 +26,7 @@ export interface SupervisorOptions {
   clock: Clock
 }
 
-/** Keeps one process of a program running that serves what it should. But for `close`, call it in turn. */
+/** Keeps one process of a program running that serves what it should. But for `close`, which waits for those, call it in turn. */
 export interface EdgeSupervisor {
   /** Adopts what runs, or starts it; that it cannot be started is told as a problem. */
   open(): Promise<void>
@@ -42,7 +42,7 @@ export interface EdgeSupervisor {
   starts(): number
   /** Why it cannot be started, or not as it should be. */
   problem(): string | null
-  close(): void
+  close(): Promise<void>
 }
 
 /** A supervisor that has not begun. */
@@ -69,10 +69,11 @@ export function createEdgeSupervisor(options: SupervisorOptions): EdgeSupervisor
     },
     starts: () => state.starts,
     problem: () => state.problem,
-    close: () => {
+    close: async () => {
       if (state.closing.signal.aborted) return
       state.closing.abort()
-      watcher.close()
+      // A start that has begun still has its process watched.
+      await options.inTurn(async () => watcher.close())
     },
   }
 }
@@ -155,6 +156,7 @@ function startLater(state: Supervision): void {
 
 async function start(state: Supervision, predecessor: EdgeProcess | null): Promise<void> {
   const { program, clock, configFor, prepare, logger, what } = state.options
+  if (state.closing.signal.aborted) return
   const generation = ++state.generation
   try {
     await prepare()

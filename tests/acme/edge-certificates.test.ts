@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
@@ -25,6 +25,13 @@ beforeAll(async () => {
 afterAll(() => acme.close())
 
 const statusOf = async (name: string): Promise<number> => (await askTls(acme.place, name)).status
+const isAnswering = (socketPath: string): Promise<boolean> =>
+  new Promise((resolve) => {
+    const outgoing = request({ socketPath, agent: false }, (answer) => {
+      answer.resume().once('end', () => resolve(true))
+    })
+    outgoing.once('error', () => resolve(false)).end()
+  })
 const frontFile = (name: string): string => join(acme.lab.runDir, 'edge-front', name)
 
 test('the first request for a name gets it a certificate, and later ones are served with that', async () => {
@@ -107,7 +114,7 @@ test('what a driver left that was killed in the middle of a start is ended or ad
     next ?? '',
   )
   begin('sleep 60 & wait', later ?? '')
-  await eventually(() => existsSync(frontFile(`own/${latest + 1}.sock`)))
+  await eventually(() => isAnswering(frontFile(`own/${latest + 1}.sock`)))
   await acme.lab.open({ routes: [acme.lab.route(HOST, shop)] })
   await eventually(() => acme.caddyPids().length === 1)
   expect(acme.caddyPids().filter((pid) => first.includes(pid))).toEqual([])
