@@ -1,8 +1,7 @@
-import { createHash } from 'node:crypto'
 import { isIPv4 } from 'node:net'
 import { problemOf, ServiceError } from '../../shared/errors.ts'
 import type { PemPair } from './edge-certificates.ts'
-import type { frontPaths } from './edge-names.ts'
+import { type frontPaths, markOf } from './edge-names.ts'
 
 /** What the configuration of one Caddy follows from. */
 export interface CaddySettings {
@@ -29,9 +28,7 @@ export interface CaddySettings {
 /** The text for the process of a generation; `mark`, which its socket tells, is the same for the same settings. */
 export function caddyConfig(settings: CaddySettings, generation: number): { text: string; mark: string } {
   const textWith = (mark: string, socket: string): string => JSON.stringify(configOf(settings, { mark, socket }))
-  const mark = createHash('sha256')
-    .update(JSON.stringify([textWith('', ''), settings.roots]))
-    .digest('hex')
+  const mark = markOf(textWith('', ''), settings.roots)
   return { text: textWith(mark, settings.paths.answers(generation)), mark }
 }
 

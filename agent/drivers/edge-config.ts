@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { ERROR_STATUSES } from '../../shared/errors.ts'
 import { doorBind, doorSections, type EdgeDoor, forwardingRules, sourceRules } from './edge-config-door.ts'
 import {
@@ -10,7 +9,7 @@ import {
   SESSION_COOKIE,
   shortcut,
 } from './edge-config-shortcut.ts'
-import type { edgePaths } from './edge-names.ts'
+import { type edgePaths, markOf } from './edge-names.ts'
 import { type EdgeRefusal, pageAnswer, problemAnswer } from './edge-pages.ts'
 
 /** What the configuration of one HAProxy follows from. */
@@ -52,10 +51,7 @@ export function haproxyConfig(settings: EdgeSettings, generation: number): { tex
       ...[...globals(settings, mark, socket), ...defaults(), ...frontend(settings), ...tables(), ...backends(settings)],
       ...(door ? doorSections(door) : []),
     ].join('\n')
-  const fingerprints = [settings.lua.fingerprint, settings.certificates?.fingerprint]
-  const mark = createHash('sha256')
-    .update(JSON.stringify([textWith('', ''), fingerprints]))
-    .digest('hex')
+  const mark = markOf(textWith('', ''), settings.lua.fingerprint, settings.certificates?.fingerprint)
   return { text: `${textWith(mark, paths.admin(generation))}\n`, mark }
 }
 

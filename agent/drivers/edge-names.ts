@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { isIPv4 } from 'node:net'
 import { join } from 'node:path'
 import type { EdgeGrant, EdgeRoute } from '../ports/edge.ts'
@@ -54,6 +55,13 @@ export function encodeRoute(route: EdgeRoute): string {
     throw new Error(`not a route: ${JSON.stringify(route)}`)
   }
   return `${address}:${port}/${boxId}|${project}|${auth}`
+}
+
+/** The mark of a configuration, by which a process tells it: the same for the same text and what else it follows from. */
+export function markOf(text: string, ...others: readonly unknown[]): string {
+  return createHash('sha256')
+    .update(JSON.stringify([text, ...others]))
+    .digest('hex')
 }
 
 /** @throws Error unless it is a host name in lower case, without port or trailing dot */
