@@ -110,13 +110,13 @@ async function answer(
       response = problemResponse(error, requestId)
     }
     if (options.isDraining()) outgoing.shouldKeepAlive = false
-    lingerOnClose(incoming)
+    lingerOnClose(incoming, options.patience)
     await sendResponse(outgoing, response)
   } catch (error) {
     options.logger.warn('An answer broke off', { error })
     outgoing.destroy()
   }
-  discardRest(incoming)
+  discardRest(incoming, options.patience)
 }
 
 /** The request of a node:http pair; its body stays unread until asked for. */

@@ -1,14 +1,13 @@
 import type { IncomingMessage } from 'node:http'
-import type { Socket } from 'node:net'
 import { ServiceError } from './errors.ts'
 import { forgetRest, incomingPieces } from './incoming-pieces.ts'
 import { notePassing } from './passing-bytes.ts'
 
 /** How long a client may take over a body, in milliseconds. */
 export interface BodyPatience {
-  /** From the first byte of a body that is read whole to its last. */
+  /** From the first byte of a body that is read whole, or forgotten after its answer, to its last. */
   wholeMs: number
-  /** Between two pieces of a body that comes in pieces, while it is waited for. */
+  /** Between two pieces of a body that comes in pieces or is forgotten, while it is waited for. */
   silenceMs: number
 }
 
@@ -47,28 +46,32 @@ export function requestBody(
  * To be called before an answer: closes the connection of a client that is still sending only once that had time to read it.
  * A socket that is closed with unread data resets the connection, and the answer with it.
  */
-export function lingerOnClose(incoming: IncomingMessage): void {
+export function lingerOnClose(incoming: IncomingMessage, patience: BodyPatience): void {
   const { socket } = incoming
   if (incoming.complete || incoming.destroyed) return
   // What node:http calls after an answer that is the last of its connection.
   socket.destroySoon = () => {
     socket.end()
-    destroyLater(socket)
+    socket.once('close', destroyInTime(incoming, patience))
   }
 }
 
-/** To be called after an answer: reads and forgets what a client is still sending, but not for long. */
-export function discardRest(incoming: IncomingMessage): void {
+/** To be called after an answer: reads and forgets what a client is still sending, as long as one that is read. */
+export function discardRest(incoming: IncomingMessage, patience: BodyPatience): void {
   if (incoming.complete || incoming.destroyed) return
   forgetRest(incoming)
-  const timer = destroyLater(incoming.socket)
-  incoming.once('close', () => clearTimeout(timer))
+  incoming.once('close', destroyInTime(incoming, patience))
 }
 
-function destroyLater(socket: Socket): NodeJS.Timeout {
-  const timer = setTimeout(() => socket.destroy(), DISCARD_MS)
-  timer.unref()
-  return timer
+/** Closes the connection where the rest of a body takes too long, or stays away; returns what keeps it from that. */
+function destroyInTime(incoming: IncomingMessage, { wholeMs, silenceMs }: BodyPatience): () => void {
+  const destroy = (): void => void incoming.socket.destroy()
+  const [whole, silence] = [setTimeout(destroy, wholeMs).unref(), setTimeout(destroy, silenceMs).unref()]
+  incoming.on('data', () => silence.refresh())
+  return () => {
+    clearTimeout(whole)
+    clearTimeout(silence)
+  }
 }
 
 async function* pieces(incoming: IncomingMessage, silenceMs: number): AsyncGenerator<Uint8Array> {
@@ -123,4 +126,3 @@ function bodyTooLarge(maxBytes: number): ServiceError {
 export const BODY_PATIENCE: BodyPatience = { wholeMs: 120_000, silenceMs: 60_000 }
 
 const EMPTY = new Uint8Array(0)
-const DISCARD_MS = 2_000

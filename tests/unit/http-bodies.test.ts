@@ -214,6 +214,37 @@ describe('a client that is refused while it still has a body to send', () => {
     expect(serving.inFlight()).toBe(0)
   }, 20_000)
 
+  test('may send on as slowly as one that is heard, and is cut off like that', async () => {
+    for (const [times, patience] of [
+      [Number.POSITIVE_INFINITY, { wholeMs: 400, silenceMs: 10_000 }],
+      [3, { wholeMs: 10_000, silenceMs: 300 }],
+    ] as const) {
+      const { port } = await start(async () => refuse(), { serving: { patience } })
+      const client = openConversation(port)
+      client.say(post('content-length: 100000'))
+      const isClosed = client.closed.then(() => true)
+      for (let i = 0; i < times && !client.isClosed(); i++) {
+        client.say('x')
+        await sleep(100)
+      }
+      expect(client.heard()).toMatch(/^HTTP\/1.1 401 /)
+      expect(await isClosed).toBe(true)
+    }
+  })
+
+  test('hears so also where it comes to that late', async () => {
+    const { port } = await start(async () => refuse())
+    const client = openConversation(port)
+    client.socket.pause()
+    client.say(post('content-length: 6000000'))
+    await drip((text) => client.say(text.repeat(1_000_000)), { times: 6, everyMs: 500 })
+    client.socket.resume()
+    client.say('GET / HTTP/1.1\r\nhost: a\r\n\r\n')
+    await sleep(150)
+    expect(client.heard().match(/HTTP\/1.1 401 /g)).toHaveLength(2)
+    client.socket.destroy()
+  })
+
   test('is told to close where it was not asked for the body: nobody could tell what it sends next', async () => {
     const { port } = await start(async () => refuse())
     const client = openConversation(port)
