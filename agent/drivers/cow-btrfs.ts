@@ -3,7 +3,7 @@ import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { controlBufferAsync, syncFilesystem } from '../lib/syscalls.ts'
 import { isErrno } from '../lib/syscalls-libc.ts'
-import type { CowFilesystem, PoolCapacity, SnapshotRequest } from '../ports/cow-filesystem.ts'
+import type { CowFilesystem, SnapshotRequest } from '../ports/cow-filesystem.ts'
 import type { ChangesRequest } from '../ports/tree-changes.ts'
 import { withSoundWrites } from './btrfs-condition.ts'
 import { checkWritable, converted, convertedBytes } from './btrfs-faults.ts'
@@ -11,6 +11,7 @@ import { createBtrfsInsight } from './btrfs-insight.ts'
 import { BTRFS } from './btrfs-ioctls.ts'
 import type { BtrfsPoolOptions, MountedPool } from './btrfs-pool.ts'
 import { mountPool } from './btrfs-pool.ts'
+import { createSpaceKeeper } from './btrfs-space.ts'
 import {
   countedBytes,
   createSubvolume,
@@ -34,7 +35,7 @@ export interface BtrfsPool extends CowFilesystem {
 
 /**
  * The copy-on-write pool in `<dataDir>/pool.img`, a btrfs filesystem on a loop device, mounted at `<runDir>/pool`.
- * It looks every second whether it has to grow. Its id is the random one of the filesystem.
+ * Its id is the random one of the filesystem.
  */
 export async function openBtrfsPool(options: BtrfsPoolOptions): Promise<BtrfsPool> {
   const pool = await mountPool(options)
@@ -76,6 +77,7 @@ export async function openBtrfsPool(options: BtrfsPoolOptions): Promise<BtrfsPoo
       // To take away is to write: where the disk below is full it would end all other writes as well.
       await checkWritable(pool)
       await converted(pool, () => destroySubvolume(pool.rootFd, checkedName(name)))
+      space.noteFreed()
       await converted(pool, commit)
     },
     origin: (name) => converted(pool, () => originOf(path.join(pool.mountPath, checkedName(name)))),
@@ -88,7 +90,7 @@ export async function openBtrfsPool(options: BtrfsPoolOptions): Promise<BtrfsPoo
     measure: (names) => converted(pool, () => insight.measure(names.map(checkedName))),
     ...createTransfers(pool),
     withSoundWrites: (work) => converted(pool, () => withSoundWrites(pool.rootFd, work)),
-    capacity: () => converted(pool, () => measureCapacity(pool)),
+    capacity: space.capacity,
     checkWritable: () => checkWritable(pool),
     condition: () => converted(pool, insight.condition),
     startScrub: (clock) => converted(pool, () => insight.startScrub(clock)),
@@ -180,56 +182,6 @@ function createTurns(): (act: () => Promise<void>) => Promise<void> {
   }
 }
 
-interface SpaceKeeper {
-  /** Runs what needs space; out of space, once more after the pool grew. Foreign errors come out converted. */
-  use(act: () => void | Promise<void>): Promise<void>
-  close(): Promise<void>
-}
-
-function createSpaceKeeper(
-  pool: MountedPool,
-  { commit, ...options }: BtrfsPoolOptions & { commit(): Promise<void> },
-): SpaceKeeper {
-  let check: Promise<void> | undefined
-  let isBacked = false
-  let told = ''
-  const look = async (): Promise<void> => {
-    try {
-      const { bavail, bsize } = await fs.statfs(pool.mountPath)
-      if (bavail * bsize < options.stepBytes / 2) await pool.grow()
-      isBacked ||= await pool.back()
-      told = ''
-    } catch (error) {
-      // It is tried every second.
-      if (told !== String(error)) options.logger.error('the storage pool could not grow', { error })
-      told = String(error)
-    }
-  }
-  const timer = setInterval(() => {
-    check ??= look().finally(() => {
-      check = undefined
-    })
-  }, CHECK_INTERVAL_MS)
-  timer.unref()
-  return {
-    use: (act) =>
-      converted(pool, async () => {
-        try {
-          await act()
-        } catch (error) {
-          if (!isErrno(error, 'ENOSPC')) throw error
-          // What was destroyed just now is room only after a commit.
-          if (!(await pool.grow())) await commit()
-          await act()
-        }
-      }),
-    close: async () => {
-      clearInterval(timer)
-      await check
-    },
-  }
-}
-
 /**
  * Accounts of subvolumes that are gone; the kernel removes most itself, those with shared data stay until it is free.
  */
@@ -257,18 +209,6 @@ async function isFull(pool: MountedPool): Promise<boolean> {
   return bavail * bsize < FULL_BYTES
 }
 
-/** The pool as it is, with what it can still grow by. */
-async function measureCapacity(pool: MountedPool): Promise<PoolCapacity> {
-  const { blocks, bfree, bavail, bsize } = await fs.statfs(pool.mountPath)
-  const growableBytes = await pool.growableBytes()
-  return {
-    path: pool.dataDir,
-    totalBytes: blocks * bsize + growableBytes,
-    usedBytes: (blocks - bfree) * bsize,
-    availableBytes: bavail * bsize + growableBytes,
-  }
-}
-
 function checkedRequest(request: SnapshotRequest): SnapshotRequest {
   checkedName(request.source)
   checkedName(request.name)
@@ -287,7 +227,6 @@ function checkedName(name: string): string {
 }
 
 const FULL_BYTES = 16 * 1024 ** 2
-const CHECK_INTERVAL_MS = 1_000
 const ASK_AGAIN_MS = 100
 // Each takes a thread of the pool while it waits.
 const ASKED_MAX = 3
