@@ -171,7 +171,7 @@ describe('the root of a box', () => {
 
   test.each(['cold', 'full'])('is kept for the box itself, also where its disk is %s', async (name) => {
     const box = await weather.createBox(name, { config: { storage_gb: 0.125, ram_mb: 64 } })
-    if (name === 'full') await weather.run(name, 'dd if=/dev/zero of=/var/x bs=64k 2>/dev/null || true')
+    if (name === 'full') await weather.run(name, 'dd if=/dev/urandom of=/var/x bs=64k 2>/dev/null || true')
     for (const act of ['stop', 'resume']) {
       const { status, text } = await weather.client.post(`${weather.boxes}/${name}/${act}`)
       expect([act, status, text]).toEqual([act, 200, expect.any(String)])

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
-import { networkInterfaces } from 'node:os'
+import { networkInterfaces, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { listClusters, readRecord } from '../../infra/cluster/cluster-record.ts'
 
@@ -18,7 +18,10 @@ export function findHostTraces(name: string): string[] {
 }
 
 function mounts(): string[] {
-  return lines(readFileSync('/proc/self/mountinfo', 'utf8')).map((line) => `mount ${line.split(' ')[4]}`)
+  const targets = lines(readFileSync('/proc/self/mountinfo', 'utf8')).map((line) => line.split(' ')[4] ?? '')
+  // Of tests that run beside this one.
+  const isOfTests = (target: string): boolean => target.startsWith(join(tmpdir(), 'boxyard-'))
+  return targets.filter((target) => !isOfTests(target)).map((target) => `mount ${target}`)
 }
 
 function cgroups(): string[] {
