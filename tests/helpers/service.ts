@@ -1,5 +1,5 @@
+import { randomInt } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -175,13 +175,18 @@ async function runToEnd(command: readonly string[], env: NodeJS.ProcessEnv): Pro
   return lines.filter((line) => !line.startsWith('{')).join('\n')
 }
 
-/** A port of loopback that was free a moment ago. */
+/** A port of loopback that was free a moment ago; of those that the system does not give to others by itself. */
 export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await new Promise((resolve) => server.once('listening', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
+  for (;;) {
+    const server = createServer()
+    const port = randomInt(FIRST_PORT, LAST_PORT + 1)
+    const isFree = await new Promise<boolean>((resolve) => {
+      server.once('error', () => resolve(false)).listen(port, '127.0.0.1', () => resolve(true))
+    })
+    if (!isFree) continue
+    await new Promise((resolve) => server.close(resolve))
+    return port
+  }
 }
 
 /** With `TEST_RUNTIME=kubernetes` boxes are pods of the cluster that the tests were given, with `TEST_WARM_POOL` of those that wait. */
@@ -203,3 +208,5 @@ const DEFAULTS = {
 }
 const KEPT_LINES = 500
 const STOP_DEADLINE_MS = 45_000
+/** Below those of a host's own connections, and of a cluster's nodes. */
+const [FIRST_PORT, LAST_PORT] = [12_000, 29_999]
