@@ -175,11 +175,17 @@ async function runToEnd(command: readonly string[], env: NodeJS.ProcessEnv): Pro
   return lines.filter((line) => !line.startsWith('{')).join('\n')
 }
 
-/** A port of loopback that was free a moment ago; of those that the system does not give to others by itself. */
+/**
+ * A port of loopback that was free a moment ago; of those that the system does not give to others by itself, nor this to tests
+ * of another worker, or twice.
+ */
 export async function freePort(): Promise<number> {
   for (;;) {
     const server = createServer()
-    const port = randomInt(FIRST_PORT, LAST_PORT + 1)
+    const worker = Number(process.env['JEST_WORKER_ID'] ?? 0) % WORKERS
+    const port = FIRST_PORT + WORKERS * randomInt(PORTS_EACH) + worker
+    if (given.has(port)) continue
+    given.add(port)
     const isFree = await new Promise<boolean>((resolve) => {
       server.once('error', () => resolve(false)).listen(port, '127.0.0.1', () => resolve(true))
     })
@@ -208,5 +214,8 @@ const DEFAULTS = {
 }
 const KEPT_LINES = 500
 const STOP_DEADLINE_MS = 45_000
-/** Below those of a host's own connections, and of a cluster's nodes. */
-const [FIRST_PORT, LAST_PORT] = [12_000, 29_999]
+/** Up to 29,999: below those of a host's own connections, and of a cluster's nodes. */
+const FIRST_PORT = 12_000
+const WORKERS = 8
+const PORTS_EACH = 18_000 / WORKERS
+const given = new Set<number>()
