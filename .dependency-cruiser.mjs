@@ -1,5 +1,4 @@
-/** The only files that pick and wire: compose, and what it leaves to others for size. */
-const WIRING = '(compose|core-parts|edge|wire-handlers|deployment|embedded|host-drivers|kubernetes|metrics)\\.ts'
+import { forbiddenAreas } from './infra/lint/areas.ts'
 
 /** Who may import whom (ARCHITECTURE.md, Layout). Type-only imports count as imports. */
 const LAYERS = [
@@ -66,21 +65,29 @@ const LAYERS = [
   },
   {
     name: 'only-compose-wires',
-    from: `^agent/(?!${WIRING}|drivers/|holder/)`,
+    from: '^agent/(?!compose/|drivers/|holder/)',
     to: '^agent/drivers/',
     comment: 'compose is the only place that picks and wires drivers; the holder is a process of its own.',
   },
   {
     name: 'nothing-imports-its-wiring',
-    from: '^agent/[^/]+/',
-    to: '^agent/[^/]+\\.ts$',
+    from: '^agent/(?!compose/|config/)[^/]+/',
+    to: '^agent/(compose/|config/|[^/]+\\.ts$)',
     comment: 'What is wired does not know its wiring, nor the settings of the whole.',
   },
 ]
 
+/** The order of the areas in each layer, from their table. */
+const AREA_RULES = forbiddenAreas().map(({ layer, area, allowed }) => ({
+  name: `${layer.replaceAll('/', '-')}-${area}-imports-lower-areas`,
+  from: `^${layer}/${area}/`,
+  to: `^${layer}/(?!(${allowed.join('|')})/)[^/]+/`,
+  comment: 'An area imports only areas below it: infra/lint/areas.ts.',
+}))
+
 export default {
   forbidden: [
-    ...LAYERS.map(({ name, from, to, comment, typesAllowed }) => ({
+    ...[...LAYERS, ...AREA_RULES].map(({ name, from, to, comment, typesAllowed }) => ({
       name,
       severity: 'error',
       comment,

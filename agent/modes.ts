@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { createJsonLogger, type Logger } from '../shared/log.ts'
-import { createClosers } from './closers.ts'
-import { startAgent, systemClock } from './compose.ts'
-import { readAgentSettings } from './config.ts'
-import type { DeploymentDeps } from './deployment.ts'
-import { runKeysCommand, runTokenCommand } from './host-commands.ts'
-import { takeDown } from './take-down.ts'
+import { startAgent, systemClock } from './compose/agent.ts'
+import { createClosers } from './compose/closers.ts'
+import type { DeploymentDeps } from './compose/deployment.ts'
+import { runKeysCommand, runTokenCommand } from './compose/host-commands.ts'
+import { takeDown } from './compose/take-down.ts'
+import { readAgentSettings } from './config/agent.ts'
 
 /**
  * Runs the agent in the mode that `args` name (`serve | down | token … | keys …`) and gives its exit code. Logs go to stderr

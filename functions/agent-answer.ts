@@ -1,6 +1,6 @@
-import { AGENT_RUN_HEADER, REFUSAL_HEADER } from '../shared/channel.ts'
+import { AGENT_RUN_HEADER, REFUSAL_HEADER } from '../shared/auth/channel.ts'
 import { ERROR_STATUSES, isErrorCode, ServiceError } from '../shared/errors.ts'
-import { type HttpResponse, headerOf } from '../shared/messages.ts'
+import { type HttpResponse, headerOf } from '../shared/http/messages.ts'
 import type { Operation } from '../shared/operation.ts'
 import type { AgentAnswer, FailureReason, TransportFailure } from './transport.ts'
 

@@ -1,6 +1,5 @@
 import type { ServiceError } from '../shared/errors.ts'
-import { upgradeRequired } from '../shared/handshake.ts'
-import { newId } from '../shared/ids.ts'
+import { upgradeRequired } from '../shared/http/handshake.ts'
 import {
   givenRequestId,
   type HttpHandler,
@@ -11,7 +10,8 @@ import {
   jsonResponse,
   problemResponse,
   readJson,
-} from '../shared/messages.ts'
+} from '../shared/http/messages.ts'
+import { newId } from '../shared/ids.ts'
 import type { Operation } from '../shared/operation.ts'
 import { validateRequest } from '../shared/validate.ts'
 import type { Forward, ForwardBytes } from './forward.ts'

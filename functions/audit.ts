@@ -1,9 +1,9 @@
+import { loggedTarget } from '../shared/auth/ticket-target.ts'
+import type { TokenClaims } from '../shared/auth/tokens.ts'
 import type { ServiceError } from '../shared/errors.ts'
+import type { HttpRequest } from '../shared/http/messages.ts'
 import type { Logger } from '../shared/log.ts'
-import type { HttpRequest } from '../shared/messages.ts'
 import { isMutation, type Operation } from '../shared/operation.ts'
-import { loggedTarget } from '../shared/ticket-target.ts'
-import type { TokenClaims } from '../shared/tokens.ts'
 
 /** What is known of a request that the front refused. */
 export interface RefusedRequest {

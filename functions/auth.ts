@@ -1,6 +1,6 @@
-import type { TokenKeySet } from '../shared/keys.ts'
-import { bearerToken, type HeaderMap } from '../shared/messages.ts'
-import { createTokenVerifier, type TokenClaims, tokenKeyId } from '../shared/tokens.ts'
+import type { TokenKeySet } from '../shared/auth/keys.ts'
+import { createTokenVerifier, type TokenClaims, tokenKeyId } from '../shared/auth/tokens.ts'
+import { bearerToken, type HeaderMap } from '../shared/http/messages.ts'
 import type { Keyring } from './keyring.ts'
 
 /**

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type HttpRequest, type HttpResponse, headerOf } from '../shared/messages.ts'
+import { type HttpRequest, type HttpResponse, headerOf } from '../shared/http/messages.ts'
 import type { Operation } from '../shared/operation.ts'
 import { failureError, responseOf } from './agent-answer.ts'
 import { REFUSAL_RETRIES, type Signed, type Signing } from './signing.ts'

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { type ChannelKeySet, parseChannelKeys, parseTokenKeys, type TokenKeySet } from '../shared/keys.ts'
+import { type ChannelKeySet, parseChannelKeys, parseTokenKeys, type TokenKeySet } from '../shared/auth/keys.ts'
 import type { Logger } from '../shared/log.ts'
 import type { SecretSource } from './config.ts'
 

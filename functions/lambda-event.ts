@@ -1,7 +1,7 @@
 import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2 } from 'aws-lambda'
-import { cancelStream, isStream } from '../shared/body-stream.ts'
 import { ServiceError } from '../shared/errors.ts'
-import type { HeaderMap, HttpRequest, HttpResponse } from '../shared/messages.ts'
+import { cancelStream, isStream } from '../shared/http/body-stream.ts'
+import type { HeaderMap, HttpRequest, HttpResponse } from '../shared/http/messages.ts'
 
 /** The request that an API Gateway HTTP API event (payload 2.0) carries. */
 export function fromLambdaEvent(event: APIGatewayProxyEventV2): HttpRequest {

@@ -1,10 +1,10 @@
+import { splitTicket } from '../shared/auth/ticket-target.ts'
+import { authorize, type TokenClaims } from '../shared/auth/tokens.ts'
 import { asServiceError, type ServiceError } from '../shared/errors.ts'
+import { type HttpRequest, splitTarget } from '../shared/http/messages.ts'
 import type { Logger } from '../shared/log.ts'
 import { type Match, matchOperation } from '../shared/match.ts'
-import { type HttpRequest, splitTarget } from '../shared/messages.ts'
 import { type Operation, takesTicket } from '../shared/operation.ts'
-import { splitTicket } from '../shared/ticket-target.ts'
-import { authorize, type TokenClaims } from '../shared/tokens.ts'
 import { auditRefusal } from './audit.ts'
 import type { Authenticator } from './auth.ts'
 

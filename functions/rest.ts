@@ -1,7 +1,7 @@
 import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2 } from 'aws-lambda'
+import { problemResponse } from '../shared/http/messages.ts'
 import { newId } from '../shared/ids.ts'
 import { createJsonLogger } from '../shared/log.ts'
-import { problemResponse } from '../shared/messages.ts'
 import { createApp } from './app.ts'
 import { createAuthenticator } from './auth.ts'
 import { readFrontSettings } from './config.ts'

@@ -6,11 +6,11 @@ import {
   REFUSAL_HEADER,
   SIGNATURE_HEADER,
   signedHeaders,
-} from '../shared/channel.ts'
+} from '../shared/auth/channel.ts'
+import type { ChannelKeySet } from '../shared/auth/keys.ts'
 import { ServiceError } from '../shared/errors.ts'
-import type { ChannelKeySet } from '../shared/keys.ts'
+import { type HeaderMap, type HttpRequest, headerOf } from '../shared/http/messages.ts'
 import type { Logger } from '../shared/log.ts'
-import { type HeaderMap, type HttpRequest, headerOf } from '../shared/messages.ts'
 import type { Operation } from '../shared/operation.ts'
 import type { Keyring } from './keyring.ts'
 

@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { SERVER_OPTIONS, serve } from '../shared/http.ts'
+import { SERVER_OPTIONS, serve } from '../shared/http/serve.ts'
 import { createJsonLogger, type Logger, type LogLevel } from '../shared/log.ts'
 import { AGENT_SETTINGS } from '../shared/settings-names.ts'
 import { createDial } from './agent-dial.ts'

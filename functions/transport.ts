@@ -1,4 +1,4 @@
-import type { HeaderMap } from '../shared/messages.ts'
+import type { HeaderMap } from '../shared/http/messages.ts'
 
 /** A request to the agent, signed. */
 export interface AgentRequest {

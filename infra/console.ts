@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { WebSocket } from 'ws'
-import { exitCodeIn } from '../shared/exec-frames.ts'
+import { exitCodeIn } from '../shared/http/exec-frames.ts'
 
 /** `npm run console -- PROJECT BOX [--session NAME] [--shell PATH]`: a terminal of a box of the service on this machine. */
 async function main(): Promise<number> {

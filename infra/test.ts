@@ -10,18 +10,23 @@ import { findObjectStore } from './object-store/program.ts'
 /** What holds of boxes wherever they run: that much of it runs on both each time, and the rest when asked for. */
 const EVERYWHERE = [
   'standalone',
-  'services',
-  'urls',
-  'deploys',
-  'metrics',
-  'idle',
   'deployment',
-  'faults',
   'model',
+  'services/services',
+  'services/deploys',
+  'edge/urls',
+  'health/metrics',
+  'boxes/idle',
+  'boxes/faults',
 ].map((name) => `tests/e2e/${name}`)
-const REST = ['admission', 'failures', 'full-disk', 'holder', 'large-bodies', 'lost-data'].map(
-  (name) => `tests/e2e/${name}`,
-)
+const REST = [
+  'access/admission',
+  'health/failures',
+  'pool/full-disk',
+  'exec/holder',
+  'http/large-bodies',
+  'boxes/lost-data',
+].map((name) => `tests/e2e/${name}`)
 
 /** Two test files at a time keep two cores busy: those with boxes wait more than they compute. */
 const SUITES: Record<string, Suite> = {
@@ -29,7 +34,7 @@ const SUITES: Record<string, Suite> = {
   real: { paths: ['tests/contract/', 'tests/integration/', 'tests/e2e/'], workers: 2 },
   // What every runtime must do is shown of both: the same files run here once more, with pods for boxes.
   cluster: {
-    paths: ['tests/cluster/', 'tests/contract/runtime', ...EVERYWHERE],
+    paths: ['tests/cluster/', 'tests/contract/boxes/runtime', ...EVERYWHERE],
     workers: 3,
     env: { TEST_RUNTIME: 'kubernetes' },
     needsCluster: true,
@@ -39,7 +44,7 @@ const SUITES: Record<string, Suite> = {
   // Certificates of a real ACME server.
   acme: { paths: ['tests/acme/'], workers: 1, needs: 'acme-server' },
   everywhere: { paths: REST, workers: 2, env: { TEST_RUNTIME: 'kubernetes' }, needsCluster: true },
-  faults: { paths: ['tests/e2e/[a-z-]*faults'], workers: 1, env: { TEST_FAULTS: 'all' } },
+  faults: { paths: ['tests/e2e/.*faults'], workers: 1, env: { TEST_FAULTS: 'all' } },
 }
 
 interface Suite {

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiPathsObject } from 'zod-openapi'
 import { ERROR_STATUSES, type ErrorCode } from './errors.ts'
-import { EXAMPLES } from './examples.ts'
+import { EXAMPLES } from './examples/examples.ts'
 import { type Operation, takesTicket } from './operation.ts'
 import { OPERATIONS, type OperationId } from './routes.ts'
 

@@ -7,14 +7,14 @@ import { eventOperations } from './routes/events.ts'
 import { execOperations } from './routes/exec.ts'
 import { fileOperations } from './routes/files.ts'
 import { metricsOperations } from './routes/metrics.ts'
+import { spaceOperations } from './routes/pool.ts'
 import { publishingOperations } from './routes/publishing.ts'
 import { serviceOperations } from './routes/services.ts'
 import { snapshotDiffOperations } from './routes/snapshot-diff.ts'
-import { spaceOperations } from './routes/space.ts'
-import { storageOperations } from './routes/storage.ts'
 import { streamOperations } from './routes/streams.ts'
 import { systemOperations } from './routes/system.ts'
 import { volumeSnapshotOperations } from './routes/volume-snapshots.ts'
+import { storageOperations } from './routes/volumes.ts'
 
 /** Every operation by its id. */
 export const operations = {

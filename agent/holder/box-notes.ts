@@ -1,5 +1,5 @@
-import type { Crun } from '../drivers/crun.ts'
-import type { HeldTask } from '../drivers/holder-protocol.ts'
+import type { HeldTask } from '../drivers/exec/holder-protocol.ts'
+import type { Crun } from '../drivers/host/crun.ts'
 
 /** What crun reads of boxes, kept while commands or sessions of theirs are held. */
 export interface BoxNotes {

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from '../../shared/log.ts'
-import { execFile } from '../drivers/exec-files.ts'
-import type { ExitNote } from '../drivers/holder-protocol.ts'
-import { writeDurably } from '../lib/durable-file.ts'
-import { isErrno } from '../lib/syscalls-libc.ts'
+import { execFile } from '../drivers/exec/files.ts'
+import type { ExitNote } from '../drivers/exec/holder-protocol.ts'
+import { writeDurably } from '../lib/disk/durable-file.ts'
+import { isErrno } from '../lib/syscalls/libc.ts'
 
 /** Notes of how commands ended, which the next agent reads. */
 export interface ExitNotes {

@@ -1,11 +1,11 @@
 import { ServiceError } from '../../shared/errors.ts'
 import type { Logger } from '../../shared/log.ts'
-import { execFile, makeExecDirectory } from '../drivers/exec-files.ts'
-import type { ExecFiles } from '../drivers/holder-protocol.ts'
-import type { OutputSink } from '../lib/output-collector.ts'
-import { OutputRing } from '../lib/output-ring.ts'
-import { isErrno } from '../lib/syscalls-libc.ts'
-import type { OutputPlace } from '../ports/exec-outputs.ts'
+import { execFile, makeExecDirectory } from '../drivers/exec/files.ts'
+import type { ExecFiles } from '../drivers/exec/holder-protocol.ts'
+import type { OutputSink } from '../lib/output/collector.ts'
+import { OutputRing } from '../lib/output/ring.ts'
+import { isErrno } from '../lib/syscalls/libc.ts'
+import type { OutputPlace } from '../ports/exec/outputs.ts'
 import type { KeptOutput } from './viewer.ts'
 
 /** What is kept of the output of a command, in its files. */

@@ -1,8 +1,8 @@
 import type { Logger } from '../../shared/log.ts'
-import type { CommandHost } from '../drivers/command-host.ts'
-import { type HeldTask, heldCgroup, type SessionTask } from '../drivers/holder-protocol.ts'
-import { startExec } from '../drivers/oci-exec.ts'
-import type { RunningExec } from '../ports/runtime.ts'
+import { type HeldTask, heldCgroup, type SessionTask } from '../drivers/exec/holder-protocol.ts'
+import { startExec } from '../drivers/exec/oci-exec.ts'
+import type { CommandHost } from '../drivers/host/command-host.ts'
+import type { RunningExec } from '../ports/boxes/runtime.ts'
 import type { BoxNotes } from './box-notes.ts'
 
 export interface HeldStartDeps {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
-import { parseMountInfo } from '../drivers/mount-info.ts'
-import { unmountIfMounted } from '../lib/syscalls-mounts.ts'
+import { parseMountInfo } from '../drivers/host/mount-info.ts'
+import { unmountIfMounted } from '../lib/syscalls/mounts.ts'
 
 /**
  * Takes the mounts below `runDir` out of this process' own mount namespace, a copy of the agent's: the pool and the namespaces

@@ -1,5 +1,5 @@
 import type { Writable } from 'node:stream'
-import type { Terminal, TerminalSize, Typing } from '../ports/runtime.ts'
+import type { Terminal, TerminalSize, Typing } from '../ports/boxes/runtime.ts'
 
 /** The input of what is held, and who of its viewers may type. */
 export interface Keyboard<V> {

@@ -1,4 +1,4 @@
-import type { OutputCollector } from '../lib/output-collector.ts'
+import type { OutputCollector } from '../lib/output/collector.ts'
 
 /** Streams of ended commands: what they left running must not die of writing, nor may there be ever more of it. */
 export interface Lingering {

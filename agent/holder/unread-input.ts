@@ -1,7 +1,7 @@
 import type { Writable } from 'node:stream'
 import { ServiceError } from '../../shared/errors.ts'
 import { createFairShares } from '../../shared/fair-shares.ts'
-import { HELD_LIMITS } from '../drivers/holder-protocol.ts'
+import { HELD_LIMITS } from '../drivers/exec/holder-protocol.ts'
 
 /** The input of one command, held until the command has read it. */
 export interface HeldInput {

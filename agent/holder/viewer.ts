@@ -5,7 +5,7 @@ import {
   encodeFrameHeader,
   FRAME_PAYLOAD_BYTES,
   type Frame,
-} from '../drivers/holder-frames.ts'
+} from '../drivers/exec/holder-frames.ts'
 
 /** What is kept of a stream. */
 export interface KeptOutput {

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { ServiceError } from '../../shared/errors.ts'
-import { HELD_LIMITS, type HolderMessage, type HolderRequest } from '../drivers/holder-protocol.ts'
-import { writeJsonLine } from '../lib/json-lines.ts'
+import { HELD_LIMITS, type HolderMessage, type HolderRequest } from '../drivers/exec/holder-protocol.ts'
+import { writeJsonLine } from '../lib/output/json-lines.ts'
 import type { Holding } from './holding.ts'
 
 /** The connections of viewers, to all that is held. */

@@ -1,9 +1,9 @@
+import { loggedTarget } from '../../shared/auth/ticket-target.ts'
 import type { ServiceError } from '../../shared/errors.ts'
 import type { Logger } from '../../shared/log.ts'
 import { isMutation } from '../../shared/operation.ts'
-import { loggedTarget } from '../../shared/ticket-target.ts'
-import type { Clock } from '../ports/clock.ts'
-import type { AuditRecord } from '../ports/histories.ts'
+import type { Clock } from '../ports/host/clock.ts'
+import type { AuditRecord } from '../ports/store/events.ts'
 import type { RequestFacts } from './request-facts.ts'
 
 /** What keeps the lines beside the log. */

@@ -1,8 +1,8 @@
+import { splitTicket } from '../../shared/auth/ticket-target.ts'
+import type { HttpHandler, HttpRequest, HttpResponse } from '../../shared/http/messages.ts'
 import { createMatcher, type Matcher } from '../../shared/match.ts'
-import type { HttpHandler, HttpRequest, HttpResponse } from '../../shared/messages.ts'
 import { takesTicket } from '../../shared/operation.ts'
 import { OPERATIONS } from '../../shared/routes.ts'
-import { splitTicket } from '../../shared/ticket-target.ts'
 
 /** Knows what a function cannot carry, and nothing else: that alone is served at the data address (api.md §3, tickets). */
 export function matchTicketed(): Matcher {

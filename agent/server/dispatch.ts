@@ -1,5 +1,5 @@
 import { asServiceError, problemOf, ServiceError } from '../../shared/errors.ts'
-import { upgradeRequired } from '../../shared/handshake.ts'
+import { upgradeRequired } from '../../shared/http/handshake.ts'
 import {
   type HttpHandler,
   type HttpRequest,
@@ -8,13 +8,13 @@ import {
   jsonResponse,
   problemResponse,
   readJson,
-} from '../../shared/messages.ts'
+} from '../../shared/http/messages.ts'
 import { isMutation, type Operation } from '../../shared/operation.ts'
 import { validateRequest } from '../../shared/validate.ts'
-import { etagOf, isKnownEtag } from '../core/preconditions.ts'
-import type { Handlers, ReplayRead, Reply, RequestConditions } from '../handlers/call.ts'
-import type { Causes } from '../ports/histories.ts'
-import type { IdempotencyStore, StoredAnswer } from '../ports/idempotency-store.ts'
+import { etagOf, isKnownEtag } from '../core/common/preconditions.ts'
+import type { Handlers, ReplayRead, Reply, RequestConditions } from '../handlers/common/call.ts'
+import type { Causes } from '../ports/store/events.ts'
+import type { IdempotencyStore, StoredAnswer } from '../ports/store/idempotency.ts'
 import { auditMutation } from './audit.ts'
 import type { BodyBudget } from './body-budget.ts'
 import { type RememberedResponse, runOnce } from './idempotency.ts'

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { ServiceError } from '../../shared/errors.ts'
-import type { HttpResponse } from '../../shared/messages.ts'
-import type { Clock } from '../ports/clock.ts'
-import type { IdempotencyStore, StoredAnswer } from '../ports/idempotency-store.ts'
+import type { HttpResponse } from '../../shared/http/messages.ts'
+import type { Clock } from '../ports/host/clock.ts'
+import type { IdempotencyStore, StoredAnswer } from '../ports/store/idempotency.ts'
 
 /** One request that carries an Idempotency-Key, as what a repeat is known by. */
 export interface KeyedRequest {

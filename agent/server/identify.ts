@@ -1,9 +1,9 @@
+import { authorize, type TokenVerifier } from '../../shared/auth/tokens.ts'
 import { ServiceError } from '../../shared/errors.ts'
-import { bearerToken, type HeaderMap } from '../../shared/messages.ts'
+import { bearerToken, type HeaderMap } from '../../shared/http/messages.ts'
 import { type Operation, takesTicket } from '../../shared/operation.ts'
-import { authorize, type TokenVerifier } from '../../shared/tokens.ts'
-import type { Caller } from '../core/caller.ts'
-import type { Tickets } from '../core/tickets.ts'
+import type { Tickets } from '../core/access/tickets.ts'
+import type { Caller } from '../core/common/caller.ts'
 
 /** What a request says of who sent it. */
 export interface Credentials {

@@ -1,5 +1,5 @@
-import type { HttpHandler } from '../../shared/messages.ts'
-import { splitTarget } from '../../shared/messages.ts'
+import type { HttpHandler } from '../../shared/http/messages.ts'
+import { splitTarget } from '../../shared/http/messages.ts'
 
 /** What is served at the address for metrics: `GET /metrics`, and nothing else. */
 export function createMetricsHandler(page: { type: string; render(): Promise<string> }): HttpHandler {

@@ -1,5 +1,5 @@
 import { asServiceError, type ServiceError } from '../../shared/errors.ts'
-import { type HttpResponse, problemResponse } from '../../shared/messages.ts'
+import { type HttpResponse, problemResponse } from '../../shared/http/messages.ts'
 import { type AuditDeps, auditDenial } from './audit.ts'
 import type { RequestFacts } from './request-facts.ts'
 

@@ -1,4 +1,4 @@
-import type { RequestConditions } from '../handlers/call.ts'
+import type { RequestConditions } from '../handlers/common/call.ts'
 
 /** The conditions in `headers`, whose names are in lower case. A pure function. */
 export function conditionsOf(headers: Readonly<Record<string, string>>): RequestConditions {

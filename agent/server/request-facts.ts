@@ -1,8 +1,8 @@
+import { splitTicket } from '../../shared/auth/ticket-target.ts'
+import { givenRequestId, type HttpRequest } from '../../shared/http/messages.ts'
 import { newId } from '../../shared/ids.ts'
-import { givenRequestId, type HttpRequest } from '../../shared/messages.ts'
 import type { Operation } from '../../shared/operation.ts'
-import { splitTicket } from '../../shared/ticket-target.ts'
-import type { Caller } from '../core/caller.ts'
+import type { Caller } from '../core/common/caller.ts'
 
 /** What is known of a request so far, for its audit line. */
 export interface RequestFacts {

@@ -1,5 +1,5 @@
-import type { Clock } from '../ports/clock.ts'
-import type { Meter } from '../ports/meter.ts'
+import type { Clock } from '../ports/host/clock.ts'
+import type { Meter } from '../ports/host/meter.ts'
 import type { RequestFacts } from './request-facts.ts'
 
 /** Counts requests, of whatever address they came to, WebSockets included. */

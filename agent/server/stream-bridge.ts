@@ -9,9 +9,9 @@ import {
   FrameFault,
   type FrameProtocol,
   statusOf,
-} from '../../shared/exec-frames.ts'
-import { notePassing } from '../../shared/passing-bytes.ts'
-import type { CommandStream, StreamEnd } from '../core/command-stream.ts'
+} from '../../shared/http/exec-frames.ts'
+import { notePassing } from '../../shared/http/passing-bytes.ts'
+import type { CommandStream, StreamEnd } from '../core/exec/command-stream.ts'
 import { messageHead } from './message-head.ts'
 
 /** What passed between a client and its command; `closeCode` as RFC 6455 §7.4 has it. */

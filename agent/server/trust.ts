@@ -1,6 +1,12 @@
-import { bodyRefusal, CLIENT_ADDRESS_HEADER, type Refusal, signedHeaders, type Verifier } from '../../shared/channel.ts'
-import { type HttpRequest, headerOf } from '../../shared/messages.ts'
-import { openSealed } from '../../shared/sealed-body.ts'
+import {
+  bodyRefusal,
+  CLIENT_ADDRESS_HEADER,
+  type Refusal,
+  signedHeaders,
+  type Verifier,
+} from '../../shared/auth/channel.ts'
+import { openSealed } from '../../shared/auth/sealed-body.ts'
+import { type HttpRequest, headerOf } from '../../shared/http/messages.ts'
 
 /** What may be believed of a request. */
 export interface Trusted {

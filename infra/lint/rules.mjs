@@ -1,17 +1,17 @@
 /** The rules of this repository that no plugin has: single owners, sizes and shapes (ARCHITECTURE.md, Layout). */
 export const boxyardRules = {
   'one-spawner': banImport(/^(node:)?child_process$/, 'Only agent/lib/run.ts starts processes.'),
-  'one-ffi': banImport(/^koffi$/, 'Only agent/lib/syscalls*.ts call native code.'),
+  'one-ffi': banImport(/^koffi$/, 'Only agent/lib/syscalls call native code.'),
   'one-sql': banImport(/^node:sqlite$/, 'Only the SQLite store speaks SQL.'),
   'one-websocket': banImport(/^ws$/, 'Only agent/server/streams.ts makes WebSockets, and infra/console.ts uses one.'),
-  'one-aws-sdk': banImport(/^@aws-sdk\//, 'Only drivers/backup-store-s3.ts speaks to S3.'),
+  'one-aws-sdk': banImport(/^@aws-sdk\//, 'Only drivers/backups/store-s3.ts speaks to S3.'),
   'one-environment': ban(
     'MemberExpression[object.name="process"][property.name="env"], ImportSpecifier[parent.source.value=/^(node:)?process$/][imported.name="env"]',
-    'Only the config.ts files read the environment.',
+    'Only agent/config and functions/config.ts read the environment.',
   ),
   'one-clock': ban(
     'MemberExpression[object.name="Date"][property.name="now"], NewExpression[callee.name="Date"][arguments.length=0], CallExpression[callee.name="Date"]',
-    'Take the time from the Clock; only compose.ts and the entries know the real one.',
+    'Take the time from the Clock; only compose/agent.ts and the entries know the real one.',
   ),
   'nothing-at-import': ban('Program > ExpressionStatement', 'Nothing happens when a module is imported.'),
   'no-barrel': ban(

@@ -7,7 +7,7 @@ import { boxyardRules } from './rules.mjs'
 /** Files in which something happens when they are loaded. */
 const ENTRIES = [
   'agent/**/main.ts',
-  'agent/lib/*-worker.ts',
+  'agent/lib/*/worker.ts',
   'functions/rest.ts',
   'functions/standalone.ts',
   'infra/*.ts',
@@ -17,13 +17,13 @@ const ENTRIES = [
 /** What has one owner: the rule, and the files where it does not hold. */
 const OWNERS = {
   'one-spawner': ['agent/lib/run.ts', 'infra/**', 'tests/**'],
-  'one-ffi': ['agent/lib/syscalls*.ts'],
-  'one-sql': ['agent/drivers/store-sqlite*.ts', 'agent/drivers/sqlite-*.ts', 'tests/**'],
+  'one-ffi': ['agent/lib/syscalls/*.ts'],
+  'one-sql': ['agent/drivers/store/*.ts', 'tests/**'],
   'one-websocket': ['agent/server/streams.ts', 'infra/console.ts', 'tests/**'],
-  'one-aws-sdk': ['agent/drivers/backup-store-s3.ts'],
-  'one-environment': ['agent/config.ts', 'functions/config.ts', 'infra/**', 'tests/**'],
+  'one-aws-sdk': ['agent/drivers/backups/store-s3.ts'],
+  'one-environment': ['agent/config/agent.ts', 'functions/config.ts', 'infra/**', 'tests/**'],
   'one-clock': [
-    'agent/compose.ts',
+    'agent/compose/agent.ts',
     'agent/**/main.ts',
     'functions/rest.ts',
     'functions/standalone.ts',
@@ -34,10 +34,10 @@ const OWNERS = {
 }
 
 /** Pure tables, which may be longer than other files. */
-const TABLES = ['agent/drivers/seccomp-profile.ts', 'shared/routes.ts']
+const TABLES = ['agent/drivers/host/seccomp-profile.ts', 'shared/routes.ts']
 
 /** These mirror system calls, whose parameters the kernel chose; and a table of tests may be as wide as it needs. */
-const WIDE = ['agent/lib/syscalls*.ts', 'tests/**']
+const WIDE = ['agent/lib/syscalls/*.ts', 'tests/**']
 
 /** Functions that hold a chapter of tests, for several services to pass. */
 const SUITES = ['tests/**/*-suite.ts']

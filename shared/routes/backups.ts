@@ -8,8 +8,8 @@ import {
   restoreBackupBodySchema,
 } from '../schemas/backups.ts'
 import { pageQuery, projectOrAllSchema, waitQuery } from '../schemas/common.ts'
-import { volumeParams, volumeSchema } from '../schemas/storage.ts'
 import { operationSchema } from '../schemas/system.ts'
+import { volumeParams, volumeSchema } from '../schemas/volumes.ts'
 
 const VOLUME = '/v1/projects/{project}/data/{name}'
 

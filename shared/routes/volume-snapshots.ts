@@ -8,7 +8,7 @@ import {
   snapshotParams,
   snapshotSchema,
 } from '../schemas/snapshots.ts'
-import { volumeParams, volumeSchema } from '../schemas/storage.ts'
+import { volumeParams, volumeSchema } from '../schemas/volumes.ts'
 
 const VOLUME = '/v1/projects/{project}/data/{name}'
 

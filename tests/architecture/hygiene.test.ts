@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { expect, test } from '@jest/globals'
 import { findHygieneFaults } from '../../infra/hygiene.ts'
-import { withTree } from '../helpers/tree.ts'
+import { withTree } from '../helpers/files/tree.ts'
 
 test('what must not be published is found in files that git tracks or would', async () => {
   const files = {

@@ -1,7 +1,9 @@
+import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import { describe, expect, test } from '@jest/globals'
+import { AREAS, forbiddenAreas } from '../../infra/lint/areas.ts'
+import { withTree } from '../helpers/files/tree.ts'
 import { ROOT, runTool } from '../helpers/tool.ts'
-import { withTree } from '../helpers/tree.ts'
 
 const DIRECTORIES = ['shared', 'functions', 'agent', 'infra', 'tests']
 
@@ -40,6 +42,37 @@ describe('the layers of this repository', () => {
   })
 })
 
+describe('the folders of this repository', () => {
+  const filesOf = new Map<string, number>()
+  for (const file of execFileSync('git', ['ls-files'], { cwd: ROOT, encoding: 'utf8' }).split('\n')) {
+    const folder = file.slice(0, Math.max(0, file.lastIndexOf('/')))
+    filesOf.set(folder, (filesOf.get(folder) ?? 0) + 1)
+  }
+  const foldersIn = (layer: string): string[] => {
+    const inside = [...filesOf.keys()].filter((folder) => folder.startsWith(`${layer}/`))
+    return [...new Set(inside.map((folder) => folder.slice(layer.length + 1).split('/')[0] ?? ''))].sort()
+  }
+
+  test('none holds more than 40 files', () => {
+    expect([...filesOf].filter(([, files]) => files > FOLDER_MAX)).toEqual([])
+  })
+
+  test.each(Object.entries(AREAS))('the areas of %s are those of their table', (layer, levels) => {
+    expect(foldersIn(layer)).toEqual(levels.flat().sort())
+  })
+
+  test.each(['agent/core', 'agent/drivers', 'agent/handlers', 'agent/ports'])(
+    'every file of %s is in an area',
+    (layer) => {
+      expect(filesOf.get(layer) ?? 0).toBe(0)
+    },
+  )
+
+  test('at the root of the agent are only its entry and its modes', () => {
+    expect(filesOf.get('agent')).toBe(2)
+  })
+})
+
 describe('the rules about layers', () => {
   test('each refuses what it is there for', async () => {
     const found = await withTree(VIOLATIONS, (root) => violationsOf(cruise(root, DIRECTORIES)))
@@ -66,34 +99,56 @@ const SETTINGS = {
 const LEAVES = {
   'shared/leaf.ts': 'export const leaf = 1',
   'functions/leaf.ts': 'export const leaf = 1',
-  'agent/config.ts': 'export const leaf = 1',
-  'agent/core/leaf.ts': 'export const leaf = 1',
-  'agent/drivers/leaf.ts': 'export const leaf = 1',
-  'agent/handlers/leaf.ts': 'export const leaf = 1',
+  'agent/config/agent.ts': 'export const leaf = 1',
+  'agent/core/common/leaf.ts': 'export const leaf = 1',
+  'agent/drivers/host/leaf.ts': 'export const leaf = 1',
+  'agent/handlers/common/leaf.ts': 'export const leaf = 1',
   'agent/lib/leaf.ts': 'export const leaf = 1',
-  'agent/ports/leaf.ts': 'export interface Leaf { leaf: number }',
+  'agent/ports/host/leaf.ts': 'export interface Leaf { leaf: number }',
   'agent/server/leaf.ts': 'export const leaf = 1',
   'infra/leaf.ts': 'export const leaf = 1',
   'tests/leaf.ts': 'export const leaf = 1',
 }
 
+/** For each area that may not import all others of its layer: a file in it that imports one of those. */
+const AREA_VIOLATIONS = forbiddenAreas().map(({ layer, area, forbidden }) => ({
+  rule: `${layer.replaceAll('/', '-')}-${area}-imports-lower-areas`,
+  from: `${layer}/${area}/upwards.ts`,
+  to: `${layer}/${forbidden.at(-1)}/named.ts`,
+}))
+
+const AREA_FILES = {
+  ...Object.fromEntries(
+    Object.entries(AREAS).flatMap(([layer, levels]) =>
+      levels.flat().map((area) => [`${layer}/${area}/named.ts`, 'export const named = 1']),
+    ),
+  ),
+  ...Object.fromEntries(
+    AREA_VIOLATIONS.map(({ from, to }) => [
+      from,
+      `import { named } from '${'../'.repeat(from.split('/').length - 1)}${to}'\nexport const upwards = named`,
+    ]),
+  ),
+}
+
 const VIOLATIONS = {
   ...SETTINGS,
   ...LEAVES,
-  'agent/compose.ts': "import { leaf } from './drivers/leaf.ts'\nexport const compose = leaf",
-  'shared/bad.ts': "import { leaf } from '../agent/config.ts'\nexport const bad = leaf",
-  'functions/bad.ts': "export const bad = () => import('../agent/config.ts')",
+  ...AREA_FILES,
+  'agent/compose/agent.ts': "import { leaf } from '../drivers/host/leaf.ts'\nexport const compose = leaf",
+  'shared/bad.ts': "import { leaf } from '../agent/config/agent.ts'\nexport const bad = leaf",
+  'functions/bad.ts': "export const bad = () => import('../agent/config/agent.ts')",
   'agent/bad.ts': "import { leaf } from '../functions/leaf.ts'\nexport const bad = leaf",
-  'agent/core/bad.ts': "import { leaf } from '../lib/leaf.ts'\nexport const bad = leaf",
-  'agent/core/bad-type.ts': "import type { leaf } from '../config.ts'\nexport type Bad = typeof leaf",
-  'agent/ports/bad.ts': "import type { leaf } from '../lib/leaf.ts'\nexport type Bad = typeof leaf",
-  'agent/drivers/bad.ts': "import { leaf } from '../core/leaf.ts'\nexport const bad = leaf",
-  'agent/lib/bad.ts': "import type { Leaf } from '../ports/leaf.ts'\nexport type Bad = Leaf",
-  'agent/handlers/bad.ts': "import { leaf } from '../lib/leaf.ts'\nexport const bad = leaf",
-  'agent/server/bad.ts': "import { leaf } from '../handlers/leaf.ts'\nexport const bad = leaf",
-  'agent/holder/bad.ts': "import { leaf } from '../core/leaf.ts'\nexport const bad = leaf",
-  'agent/wiring.ts': "import { leaf } from './drivers/leaf.ts'\nexport const bad = leaf",
-  'agent/drivers/wired.ts': "import { compose } from '../compose.ts'\nexport const bad = compose",
+  'agent/core/common/bad.ts': "import { leaf } from '../../lib/leaf.ts'\nexport const bad = leaf",
+  'agent/core/common/bad-type.ts': "import type { leaf } from '../../config/agent.ts'\nexport type Bad = typeof leaf",
+  'agent/ports/host/bad.ts': "import type { leaf } from '../../lib/leaf.ts'\nexport type Bad = typeof leaf",
+  'agent/drivers/host/bad.ts': "import { leaf } from '../../core/common/leaf.ts'\nexport const bad = leaf",
+  'agent/lib/bad.ts': "import type { Leaf } from '../ports/host/leaf.ts'\nexport type Bad = Leaf",
+  'agent/handlers/common/bad.ts': "import { leaf } from '../../lib/leaf.ts'\nexport const bad = leaf",
+  'agent/server/bad.ts': "import { leaf } from '../handlers/common/leaf.ts'\nexport const bad = leaf",
+  'agent/holder/bad.ts': "import { leaf } from '../core/common/leaf.ts'\nexport const bad = leaf",
+  'agent/wiring.ts': "import { leaf } from './drivers/host/leaf.ts'\nexport const bad = leaf",
+  'agent/drivers/host/wired.ts': "import { compose } from '../../compose/agent.ts'\nexport const bad = compose",
   'shared/egg.ts': "import { hen } from './hen.ts'\nexport const egg = () => hen",
   'shared/hen.ts': "import { egg } from './egg.ts'\nexport const hen = () => egg",
   'shared/lost.ts': "import { nothing } from './nothing.ts'\nexport const lost = nothing",
@@ -101,21 +156,22 @@ const VIOLATIONS = {
 }
 
 const EXPECTED = [
-  'shared-imports-nothing-of-ours: shared/bad.ts → agent/config.ts',
-  'functions-import-only-shared: functions/bad.ts → agent/config.ts',
+  ...AREA_VIOLATIONS.map(({ rule, from, to }) => `${rule}: ${from} → ${to}`),
+  'shared-imports-nothing-of-ours: shared/bad.ts → agent/config/agent.ts',
+  'functions-import-only-shared: functions/bad.ts → agent/config/agent.ts',
   'agent-imports-only-shared: agent/bad.ts → functions/leaf.ts',
-  'core-imports-ports-and-shared: agent/core/bad.ts → agent/lib/leaf.ts',
-  'core-imports-ports-and-shared: agent/core/bad-type.ts → agent/config.ts',
-  'ports-import-ports-and-shared: agent/ports/bad.ts → agent/lib/leaf.ts',
-  'drivers-import-ports-lib-and-shared: agent/drivers/bad.ts → agent/core/leaf.ts',
-  'drivers-import-ports-lib-and-shared: agent/drivers/wired.ts → agent/compose.ts',
-  'lib-imports-lib-and-shared: agent/lib/bad.ts → agent/ports/leaf.ts',
-  'handlers-import-core-and-shared: agent/handlers/bad.ts → agent/lib/leaf.ts',
-  'server-gets-handlers-injected: agent/server/bad.ts → agent/handlers/leaf.ts',
-  'holder-imports-drivers-ports-lib-and-shared: agent/holder/bad.ts → agent/core/leaf.ts',
-  'only-compose-wires: agent/wiring.ts → agent/drivers/leaf.ts',
-  'nothing-imports-its-wiring: agent/core/bad-type.ts → agent/config.ts',
-  'nothing-imports-its-wiring: agent/drivers/wired.ts → agent/compose.ts',
+  'core-imports-ports-and-shared: agent/core/common/bad.ts → agent/lib/leaf.ts',
+  'core-imports-ports-and-shared: agent/core/common/bad-type.ts → agent/config/agent.ts',
+  'ports-import-ports-and-shared: agent/ports/host/bad.ts → agent/lib/leaf.ts',
+  'drivers-import-ports-lib-and-shared: agent/drivers/host/bad.ts → agent/core/common/leaf.ts',
+  'drivers-import-ports-lib-and-shared: agent/drivers/host/wired.ts → agent/compose/agent.ts',
+  'lib-imports-lib-and-shared: agent/lib/bad.ts → agent/ports/host/leaf.ts',
+  'handlers-import-core-and-shared: agent/handlers/common/bad.ts → agent/lib/leaf.ts',
+  'server-gets-handlers-injected: agent/server/bad.ts → agent/handlers/common/leaf.ts',
+  'holder-imports-drivers-ports-lib-and-shared: agent/holder/bad.ts → agent/core/common/leaf.ts',
+  'only-compose-wires: agent/wiring.ts → agent/drivers/host/leaf.ts',
+  'nothing-imports-its-wiring: agent/core/common/bad-type.ts → agent/config/agent.ts',
+  'nothing-imports-its-wiring: agent/drivers/host/wired.ts → agent/compose/agent.ts',
   'no-import-cycle: shared/egg.ts → shared/hen.ts',
   'no-unresolved-import: shared/lost.ts → ./nothing.ts',
   'no-development-package-in-product: shared/tool.ts → node_modules/tool/index.js',
@@ -126,14 +182,17 @@ const ALLOWED = {
   ...LEAVES,
   'shared/good.ts': "import deep from 'used/deep'\nimport { leaf } from './leaf.ts'\nexport const good = [deep, leaf]",
   'functions/good.ts': "import { leaf } from '../shared/leaf.ts'\nexport const good = leaf",
-  'agent/core/good.ts': "import type { Leaf } from '../ports/leaf.ts'\nexport type Good = Leaf",
-  'agent/drivers/good.ts':
-    "import { leaf } from '../lib/leaf.ts'\nimport type { Leaf } from '../ports/leaf.ts'\nexport const good: Leaf = { leaf }",
-  'agent/server/good.ts': "import type { leaf } from '../handlers/leaf.ts'\nexport type Good = typeof leaf",
-  'agent/handlers/good.ts': "import { leaf } from '../core/leaf.ts'\nexport const good = leaf",
-  'agent/compose.ts':
-    "import { leaf } from './drivers/leaf.ts'\nimport { leaf as served } from './server/leaf.ts'\nexport const compose = [leaf, served]",
-  'agent/main.ts': "import { compose } from './compose.ts'\nexport const main = compose",
+  'agent/core/common/good.ts': "import type { Leaf } from '../../ports/host/leaf.ts'\nexport type Good = Leaf",
+  'agent/core/boxes/good.ts': "import { leaf } from '../common/leaf.ts'\nexport const good = leaf",
+  'agent/drivers/pool/good.ts':
+    "import { leaf } from '../../lib/leaf.ts'\nimport type { Leaf } from '../../ports/host/leaf.ts'\nimport { leaf as other } from '../host/leaf.ts'\nexport const good: Leaf = { leaf: leaf + other }",
+  'agent/server/good.ts': "import type { leaf } from '../handlers/common/leaf.ts'\nexport type Good = typeof leaf",
+  'agent/handlers/common/good.ts': "import { leaf } from '../../core/common/leaf.ts'\nexport const good = leaf",
+  'agent/compose/agent.ts':
+    "import { leaf } from '../drivers/host/leaf.ts'\nimport { leaf as served } from '../server/leaf.ts'\nexport const compose = [leaf, served]",
+  'agent/main.ts': "import { compose } from './compose/agent.ts'\nexport const main = compose",
   'infra/good.ts':
     "import tool from 'tool'\nimport { leaf } from '../shared/leaf.ts'\nexport const good = [tool, leaf]",
 }
+
+const FOLDER_MAX = 40

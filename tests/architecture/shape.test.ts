@@ -1,7 +1,7 @@
 import { join, relative } from 'node:path'
 import { describe, expect, test } from '@jest/globals'
+import { withTree } from '../helpers/files/tree.ts'
 import { ROOT, runTool } from '../helpers/tool.ts'
-import { withTree } from '../helpers/tree.ts'
 
 interface LintedFile {
   filePath: string
@@ -96,10 +96,10 @@ const EXPECTED = [
 const OWNERS = {
   'agent/lib/run.ts': "import { spawn } from 'node:child_process'\nexport const a = spawn",
   'agent/core/type-only.ts': "import type { ChildProcess } from 'node:child_process'\nexport type A = ChildProcess",
-  'agent/lib/syscalls-files.ts': "import koffi from 'koffi'\nexport const a = koffi",
-  'agent/drivers/store-sqlite.ts': "import { DatabaseSync } from 'node:sqlite'\nexport const a = DatabaseSync",
-  'agent/config.ts': 'export const a = () => process.env',
-  'agent/compose.ts': 'export const a = () => Date.now()',
+  'agent/lib/syscalls/files.ts': "import koffi from 'koffi'\nexport const a = koffi",
+  'agent/drivers/store/store.ts': "import { DatabaseSync } from 'node:sqlite'\nexport const a = DatabaseSync",
+  'agent/config/agent.ts': 'export const a = () => process.env',
+  'agent/compose/agent.ts': 'export const a = () => Date.now()',
   'agent/core/given-time.ts': 'export const a = (now: number) => new Date(now)',
   'agent/main.ts': 'await Promise.resolve()',
   'shared/zod-namespace.ts': "import * as z from 'zod'\nexport const a = z",

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Client } from '../helpers/client.ts'
+import type { Client } from '../helpers/front/client.ts'
 import { type ClusterBench, startClusterService, untilNoPods } from './cluster-service.ts'
 import { boxPath, deleteBox } from './context.ts'
 import { report, timeOnce } from './figures.ts'

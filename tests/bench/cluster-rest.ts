@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { openKubeCredentials } from '../../agent/lib/kube-credentials.ts'
+import { openKubeCredentials } from '../../agent/lib/kube/credentials.ts'
 import { silentLogger } from '../helpers/silent-logger.ts'
 import { openCountedWay } from './cluster-request-count.ts'
 import { type ClusterBench, startClusterService } from './cluster-service.ts'

@@ -1,4 +1,4 @@
-import { openKubeCredentials } from '../../agent/lib/kube-credentials.ts'
+import { openKubeCredentials } from '../../agent/lib/kube/credentials.ts'
 import { findTestCluster } from '../../infra/cluster/test-cluster.ts'
 import { silentLogger } from '../helpers/silent-logger.ts'
 import { benchClusterBurst } from './cluster-burst.ts'

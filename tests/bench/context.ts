@@ -1,4 +1,4 @@
-import type { Client } from '../helpers/client.ts'
+import type { Client } from '../helpers/front/client.ts'
 import type { TestService } from '../helpers/service.ts'
 import type { DockerPeer } from './docker-peer.ts'
 

@@ -1,5 +1,5 @@
 import { request, WebSocket } from 'undici'
-import type { KubeAccess } from '../../agent/lib/kube-credentials.ts'
+import type { KubeAccess } from '../../agent/lib/kube/credentials.ts'
 import { BUSYBOX_IMAGE } from '../../infra/cluster/container-images.ts'
 import { watchPods } from './cluster-pods.ts'
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { buildFunction } from '../../infra/build.ts'
-import { createChannelKeys, createTokenKeys, publicTokenKeys } from '../../shared/keys.ts'
+import { createChannelKeys, createTokenKeys, publicTokenKeys } from '../../shared/auth/keys.ts'
 import { percentile, report, summary } from './figures.ts'
 
 /** The function's bundle: its size, and how long a fresh Node.js takes to be ready for the first event. */

@@ -1,4 +1,4 @@
-import { createClient } from '../helpers/client.ts'
+import { createClient } from '../helpers/front/client.ts'
 import { startService } from '../helpers/service.ts'
 import { benchBackups } from './backups.ts'
 import { benchCluster } from './cluster.ts'

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { pidsOf } from '../helpers/world.ts'
+import { pidsOf } from '../helpers/boxes/world.ts'
 import { type BenchContext, createBox, deleteBox, execEcho } from './context.ts'
 import { percentile, report, summary, timeEach } from './figures.ts'
 

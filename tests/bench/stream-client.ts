@@ -1,5 +1,5 @@
 import { WebSocket } from 'ws'
-import { exitCodeIn } from '../../shared/exec-frames.ts'
+import { exitCodeIn } from '../../shared/http/exec-frames.ts'
 
 /** One command over a WebSocket, as a program that is not a terminal has it. */
 export interface StreamClient {

@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net'
-import { startSteadyLoad } from '../helpers/steady-load.ts'
-import { askUrl } from '../helpers/url-client.ts'
+import { startSteadyLoad } from '../helpers/edge/steady-load.ts'
+import { askUrl } from '../helpers/edge/url-client.ts'
 import { type BenchContext, boxPath, changePower, createBox, deleteBox } from './context.ts'
 import { percentile, report, summary, timeEach, timeOnce } from './figures.ts'
 

@@ -9,9 +9,9 @@ import { startCluster } from '../../infra/cluster/cluster-start.ts'
 import { stopCluster } from '../../infra/cluster/cluster-stop.ts'
 import { findPart, startPart, stopPart } from '../../infra/cluster/part-process.ts'
 import { PARTS } from '../../infra/cluster/part-table.ts'
-import { busyboxPod } from '../helpers/busybox-pod.ts'
 import { findHostTraces } from '../helpers/host-traces.ts'
-import { kubectl, kubectlWith, succeed } from '../helpers/kubectl.ts'
+import { busyboxPod } from '../helpers/pods/busybox-pod.ts'
+import { kubectl, kubectlWith, succeed } from '../helpers/pods/kubectl.ts'
 
 // The clusters of these tests run beside the one of the whole suite.
 

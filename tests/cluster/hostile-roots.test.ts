@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { execute, leftoversOf, type OciLab, openOciLab, untilTrue } from '../helpers/oci-lab.ts'
+import { execute, leftoversOf, type OciLab, openOciLab, untilTrue } from '../helpers/boxes/oci-lab.ts'
 
 /** What a box may have made of its root when it starts the next time, by what replaces what. */
 const SHAPES: [string, (root: string, bait: string) => void][] = [

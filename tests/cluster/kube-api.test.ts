@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
 import type { V1Pod } from '@kubernetes/client-node'
-import { type KubeApi, openKubeApi } from '../../agent/lib/kube-api.ts'
-import { KubeError } from '../../agent/lib/kube-errors.ts'
-import { type CuttableLine, openCuttableLine } from '../helpers/cuttable-line.ts'
-import { createKubeAccount, type KubeAccount, POD_RULES } from '../helpers/kube-account.ts'
-import { kubectl, kubectlWith, succeed } from '../helpers/kubectl.ts'
+import { type KubeApi, openKubeApi } from '../../agent/lib/kube/api.ts'
+import { KubeError } from '../../agent/lib/kube/errors.ts'
+import { type CuttableLine, openCuttableLine } from '../helpers/front/cuttable-line.ts'
+import { createKubeAccount, type KubeAccount, POD_RULES } from '../helpers/pods/kube-account.ts'
+import { kubectl, kubectlWith, succeed } from '../helpers/pods/kubectl.ts'
 import { silentLogger } from '../helpers/silent-logger.ts'
 
 let account: KubeAccount

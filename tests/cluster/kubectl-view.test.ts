@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { kubectl } from '../helpers/kubectl.ts'
-import { type BoxSeen, pidsOfBox, startWeather, until, type Weather } from '../helpers/weather.ts'
-import { instanceOf } from '../helpers/world.ts'
+import { instanceOf } from '../helpers/boxes/world.ts'
+import { kubectl } from '../helpers/pods/kubectl.ts'
+import { type BoxSeen, pidsOfBox, startWeather, until, type Weather } from '../helpers/pods/weather.ts'
 
 // What an operator sees of boxes, and can do with them, by kubectl alone.
 

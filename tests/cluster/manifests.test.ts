@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { kubectl, kubectlWith, type Outcome, succeed } from '../helpers/kubectl.ts'
+import { kubectl, kubectlWith, type Outcome, succeed } from '../helpers/pods/kubectl.ts'
 import { ROOT } from '../helpers/tool.ts'
 
 const MANIFESTS = join(ROOT, 'infra/kubernetes')

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { busyboxPod } from '../helpers/busybox-pod.ts'
-import { kubectl, kubectlWith, succeed } from '../helpers/kubectl.ts'
+import { busyboxPod } from '../helpers/pods/busybox-pod.ts'
+import { kubectl, kubectlWith, succeed } from '../helpers/pods/kubectl.ts'
 
 describe('the cluster of the tests', () => {
   const name = `busybox-${randomBytes(4).toString('hex')}`

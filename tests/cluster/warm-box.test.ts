@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { startWarmService, type WarmService } from '../helpers/warm-pool.ts'
-import { type BoxSeen, pidsOfBox, until } from '../helpers/weather.ts'
-import { limitsOf, mountsOf } from '../helpers/world.ts'
+import { startWarmService, type WarmService } from '../helpers/boxes/warm-pool.ts'
+import { limitsOf, mountsOf } from '../helpers/boxes/world.ts'
+import { type BoxSeen, pidsOfBox, until } from '../helpers/pods/weather.ts'
 
 const DATA = '/v1/projects/weather/data'
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { startWarmService, type WarmService } from '../helpers/warm-pool.ts'
-import { pidsOfBox, until } from '../helpers/weather.ts'
+import { startWarmService, type WarmService } from '../helpers/boxes/warm-pool.ts'
+import { pidsOfBox, until } from '../helpers/pods/weather.ts'
 
 describe('a pool of pods that wait', () => {
   let service: WarmService

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { clusterPaths } from '../../infra/cluster/cluster-record.ts'
 import { startPart, stopPart } from '../../infra/cluster/part-process.ts'
-import { type CuttableLine, openCuttableLine } from '../helpers/cuttable-line.ts'
-import { kubectlWith, succeed } from '../helpers/kubectl.ts'
-import { until } from '../helpers/weather.ts'
-import { startWeatherCluster, type WeatherCluster } from '../helpers/weather-cluster.ts'
+import { type CuttableLine, openCuttableLine } from '../helpers/front/cuttable-line.ts'
+import { kubectlWith, succeed } from '../helpers/pods/kubectl.ts'
+import { until } from '../helpers/pods/weather.ts'
+import { startWeatherCluster, type WeatherCluster } from '../helpers/pods/weather-cluster.ts'
 
 // The agent's way to the API server: connections that drop, a history that is gone, credentials and verbs taken away.
 

@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import { startWeather, until, type Weather } from '../helpers/weather.ts'
-import { limitsOf } from '../helpers/world.ts'
+import { limitsOf } from '../helpers/boxes/world.ts'
+import { startWeather, until, type Weather } from '../helpers/pods/weather.ts'
 
 let weather: Weather
 

@@ -2,11 +2,11 @@ import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import { podTableName } from '../../agent/drivers/pod-rules.ts'
-import type { Answer } from '../helpers/client.ts'
+import { podTableName } from '../../agent/drivers/pods/rules.ts'
+import { instanceOf } from '../helpers/boxes/world.ts'
+import type { Answer } from '../helpers/front/client.ts'
+import { type BoxSeen, pidsOfBox, startWeather, until, type Weather } from '../helpers/pods/weather.ts'
 import { createRandom, readSeed } from '../helpers/sample.ts'
-import { type BoxSeen, pidsOfBox, startWeather, until, type Weather } from '../helpers/weather.ts'
-import { instanceOf } from '../helpers/world.ts'
 
 // The agent dies at any moment of a pod's life. A pod takes long to come and to go: the moments between the steps of
 // the agent, at which tests/e2e/faults.test.ts kills it, are not all there are.

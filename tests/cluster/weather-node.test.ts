@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { clusterPaths } from '../../infra/cluster/cluster-record.ts'
 import { startPart, stopPart } from '../../infra/cluster/part-process.ts'
-import { keepRunning, pidsOfBox, startWeather, until } from '../helpers/weather.ts'
-import { startWeatherCluster, type WeatherCluster } from '../helpers/weather-cluster.ts'
+import { keepRunning, pidsOfBox, startWeather, until } from '../helpers/pods/weather.ts'
+import { startWeatherCluster, type WeatherCluster } from '../helpers/pods/weather-cluster.ts'
 
 // What befalls a node under running boxes: its programs die, it is drained, it cannot get an image.
 

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { findPart, startPart, stopPart } from '../../infra/cluster/part-process.ts'
-import type { Answer } from '../helpers/client.ts'
-import { keepRunning, pidsOfBox, until } from '../helpers/weather.ts'
-import { startWeatherCluster, type WeatherCluster } from '../helpers/weather-cluster.ts'
-import { limitsOf } from '../helpers/world.ts'
+import { limitsOf } from '../helpers/boxes/world.ts'
+import type { Answer } from '../helpers/front/client.ts'
+import { keepRunning, pidsOfBox, until } from '../helpers/pods/weather.ts'
+import { startWeatherCluster, type WeatherCluster } from '../helpers/pods/weather-cluster.ts'
 
 // In a cluster of this file's own: its API server goes away.
 

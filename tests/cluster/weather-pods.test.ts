@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { busyboxPod } from '../helpers/busybox-pod.ts'
-import { kubectl, kubectlWith, succeed } from '../helpers/kubectl.ts'
-import { pidsOfBox, startWeather, until, type Weather } from '../helpers/weather.ts'
-import { instanceOf } from '../helpers/world.ts'
+import { instanceOf } from '../helpers/boxes/world.ts'
+import { busyboxPod } from '../helpers/pods/busybox-pod.ts'
+import { kubectl, kubectlWith, succeed } from '../helpers/pods/kubectl.ts'
+import { pidsOfBox, startWeather, until, type Weather } from '../helpers/pods/weather.ts'
 
 // What others do to the pods of boxes behind the agent's back.
 

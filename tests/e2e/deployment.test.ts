@@ -3,11 +3,11 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { request } from 'undici'
-import { AGENT_RUN_HEADER, createSigner, SIGNATURE_HEADER } from '../../shared/channel.ts'
-import { parseChannelKeys } from '../../shared/keys.ts'
-import { createClient } from '../helpers/client.ts'
+import { AGENT_RUN_HEADER, createSigner, SIGNATURE_HEADER } from '../../shared/auth/channel.ts'
+import { parseChannelKeys } from '../../shared/auth/keys.ts'
+import { pidsOf } from '../helpers/boxes/world.ts'
+import { createClient } from '../helpers/front/client.ts'
 import { startService, type TestService } from '../helpers/service.ts'
-import { pidsOf } from '../helpers/world.ts'
 
 let service: TestService
 let other: TestService

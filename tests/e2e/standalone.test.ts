@@ -1,13 +1,13 @@
 import { describe } from '@jest/globals'
 import { useOwnService } from '../helpers/own-service.ts'
-import { defineBoxesSuite } from './boxes-suite.ts'
-import { defineExecRecordsSuite } from './exec-records-suite.ts'
-import { defineExecSuite } from './exec-suite.ts'
-import { defineForksSuite } from './forks-suite.ts'
-import { defineInputSuite } from './input-suite.ts'
-import { defineTokensSuite } from './tokens-suite.ts'
-import { defineUpdatesSuite } from './updates-suite.ts'
-import { defineVolumesSuite } from './volumes-suite.ts'
+import { defineTokensSuite } from './access/tokens-suite.ts'
+import { defineBoxesSuite } from './boxes/boxes-suite.ts'
+import { defineForksSuite } from './boxes/forks-suite.ts'
+import { defineUpdatesSuite } from './boxes/updates-suite.ts'
+import { defineExecSuite } from './exec/exec-suite.ts'
+import { defineInputSuite } from './exec/input-suite.ts'
+import { defineExecRecordsSuite } from './exec/records-suite.ts'
+import { defineVolumesSuite } from './volumes/volumes-suite.ts'
 
 const { client } = useOwnService()
 

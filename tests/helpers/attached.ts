@@ -1,5 +1,5 @@
-import type { AttachedExec, HeldExec, HeldSession, Typing } from '../../agent/ports/runtime.ts'
-import { type Listener, listen } from './listener.ts'
+import type { AttachedExec, HeldExec, HeldSession, Typing } from '../../agent/ports/boxes/runtime.ts'
+import { type Listener, listen } from './network/listener.ts'
 
 /** One who is attached, and reads all it is told. */
 export interface Attached extends AttachedExec {

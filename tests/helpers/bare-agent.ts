@@ -1,6 +1,6 @@
-import { createNftNetwork } from '../../agent/drivers/network-nft.ts'
-import { createOciRuntime } from '../../agent/drivers/runtime-oci.ts'
-import type { Runtime } from '../../agent/ports/runtime.ts'
+import { createOciRuntime } from '../../agent/drivers/boxes/runtime-oci.ts'
+import { createNftNetwork } from '../../agent/drivers/network/nft-network.ts'
+import type { Runtime } from '../../agent/ports/boxes/runtime.ts'
 import { silentLogger } from './silent-logger.ts'
 
 /** What the parent of a bare agent gives: the settings of its network, and the directory of the runtime. */

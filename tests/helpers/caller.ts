@@ -1,4 +1,4 @@
-import type { Caller } from '../../agent/core/caller.ts'
+import type { Caller } from '../../agent/core/common/caller.ts'
 
 /** Whoever asks, where a test does not care who: a token of project `demo` that does not expire. */
 export const CALLER: Caller = {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { DecoratedPorts } from '../../agent/deployment.ts'
+import type { DecoratedPorts } from '../../agent/compose/deployment.ts'
 import { pickSample } from './sample.ts'
 import type { TestService } from './service.ts'
 

@@ -1,4 +1,4 @@
-import type { Clock } from '../../agent/ports/clock.ts'
+import type { Clock } from '../../agent/ports/host/clock.ts'
 
 /** Time that passes when it is told to; `sleeps` counts how often somebody began to wait. */
 export function imagineTime(): { clock: Clock; advance(ms: number): void; sleeps(): number } {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll } from '@jest/globals'
-import { type Client, createClient } from './client.ts'
+import { type Client, createClient } from './front/client.ts'
 import { startService, type TestService } from './service.ts'
 
 /** The service of a test file. */

@@ -1,6 +1,6 @@
 import { existsSync, statSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
-import { MS, mountFilesystem } from '../../agent/lib/syscalls-mounts.ts'
+import { MS, mountFilesystem } from '../../agent/lib/syscalls/mounts.ts'
 import { ROOT } from './tool.ts'
 
 /**

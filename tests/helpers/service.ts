@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { agentCommand, frontCommand } from '../../infra/commands.ts'
 import { type LoggingChild, startLoggingChild } from '../../infra/logging-child.ts'
 import { stopChild } from '../../infra/service-process.ts'
-import { clusterOfTests, runtimeOfTests } from './cluster-of-tests.ts'
+import { clusterOfTests, runtimeOfTests } from './pods/cluster-of-tests.ts'
 
 export interface ServiceOptions {
   /** `BOXYARD_*` settings beside those of a small service with base busybox. */

@@ -2,10 +2,10 @@ import { randomBytes } from 'node:crypto'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { openS3Store } from '../../agent/drivers/backup-store-s3.ts'
-import { defineBackupStoreSuite, piecesOf } from '../contract/backup-store-suite.ts'
-import { openCuttableLine } from '../helpers/cuttable-line.ts'
-import { type ObjectStore, startObjectStore } from '../helpers/object-store.ts'
+import { openS3Store } from '../../agent/drivers/backups/store-s3.ts'
+import { defineBackupStoreSuite, piecesOf } from '../contract/backups/store-suite.ts'
+import { type ObjectStore, startObjectStore } from '../helpers/backups/object-store.ts'
+import { openCuttableLine } from '../helpers/front/cuttable-line.ts'
 
 let server: ObjectStore
 let runs = 0

@@ -1,0 +1,42 @@
+import type { Logger } from '../../shared/log.ts'
+
+/** What has to be undone at the end, by name: last in, first out, each once, continuing past failures. */
+export interface Closers {
+  /** One added after the end began runs at once. */
+  add(name: string, close: () => Promise<void> | void): void
+  /** Runs them all; each has `deadlineMs` at most. The first call counts. */
+  run(deadlineMs: number): Promise<void>
+}
+
+/** An empty list of closers. */
+export function createClosers(logger: Logger): Closers {
+  const closers: { name: string; close: () => Promise<void> | void }[] = []
+  let ending: Promise<void> | null = null
+
+  const runOne = async ({ name, close }: (typeof closers)[number], deadlineMs: number): Promise<void> => {
+    const { promise: late, reject } = Promise.withResolvers<never>()
+    const timer = setTimeout(() => reject(new Error(`It took longer than ${deadlineMs} ms.`)), deadlineMs)
+    try {
+      await Promise.race([Promise.resolve().then(close), late])
+    } catch (error) {
+      logger.error('a part did not close', { part: name, error })
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+  const runAll = async (deadlineMs: number): Promise<void> => {
+    for (let next = closers.pop(); next; next = closers.pop()) await runOne(next, deadlineMs)
+  }
+  return {
+    add: (name, close) => {
+      if (ending) void runOne({ name, close }, DEFAULT_DEADLINE_MS)
+      else closers.push({ name, close })
+    },
+    run: (deadlineMs) => {
+      ending ??= runAll(deadlineMs)
+      return ending
+    },
+  }
+}
+
+const DEFAULT_DEADLINE_MS = 10_000

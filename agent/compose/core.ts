@@ -1,0 +1,75 @@
+import { ensureBases } from '../core/bases/bases.ts'
+import { type BoxActivity, createBoxActivity } from '../core/boxes/activity.ts'
+import type { EdgeRoutes } from '../core/edge/routes.ts'
+import { createExecs, type Execs } from '../core/exec/execs.ts'
+import { removeLeftRestores } from '../core/files/restores.ts'
+import { findSubvolumeFaults } from '../core/health/subvolume-faults.ts'
+import { createJobs, type Jobs } from '../core/operations/jobs.ts'
+import { Reconciler } from '../core/reconcile/reconciler.ts'
+import { createForks, type Forks } from '../core/services/forks.ts'
+import { ServiceSupervisor } from '../core/services/supervisor.ts'
+import { recoverAutomatic } from '../core/snapshots/automatic.ts'
+import { netProber } from '../drivers/edge/prober.ts'
+import { readBootId } from '../drivers/host/facts.ts'
+import type { Meter } from '../ports/host/meter.ts'
+import { type BackupParts, createBackupParts } from './backups.ts'
+import type { Deployment, DeploymentDeps } from './deployment.ts'
+import type { Drivers } from './drivers.ts'
+import { scheduleUpkeep } from './retention.ts'
+
+/** What moves the world towards the records; all of it has taken up what a process before this one left. */
+export interface CoreParts {
+  reconciler: Reconciler
+  execs: Execs
+  activity: BoxActivity
+  supervisor: ServiceSupervisor
+  forks: Forks
+  jobs: Jobs
+  backups: BackupParts
+  /** See `HealthDeps`. */
+  standingFaults: Awaited<ReturnType<typeof findSubvolumeFaults>>
+}
+
+export interface CorePartsDeps extends DeploymentDeps {
+  deployment: Deployment
+  drivers: Drivers
+  routes: EdgeRoutes
+  meter: Meter
+}
+
+/** Takes up boxes, services, commands and backups as they were left, in the order in which they build on each other. */
+export async function startCoreParts(deps: CorePartsDeps, signal: AbortSignal): Promise<CoreParts> {
+  const { settings, closers, logger, clock, drivers, routes, meter } = deps
+  const { store } = deps.deployment
+  const { limits } = settings
+  const reconciler = new Reconciler({ ...drivers, store, clock, logger, meter, bootId: readBootId(), limits })
+  closers.add('reconciler', () => reconciler.close())
+  const serving = { ...drivers, store, traffic: routes, clock, logger, limits }
+  const forks = createForks({ ...serving, bury: (tombstone, trees) => reconciler.bury(tombstone, trees) })
+  const supervisor = new ServiceSupervisor({ ...serving, forks, prober: netProber })
+  reconciler.onChange((boxId) => {
+    routes.wake(boxId)
+    supervisor.wakeBox(boxId)
+  })
+  const standingFaults = await findSubvolumeFaults(store, drivers.filesystem)
+  await reconciler.recover()
+  await recoverAutomatic({ ...drivers, store, clock, reconciler, logger })
+  removeLeftRestores({ ...drivers, store, logger }).catch((error: unknown) =>
+    logger.error('what restores of files left in boxes could not be looked for', { error }),
+  )
+  await ensureBases(settings.bases, { ...drivers, store, clock, notices: deps.notices }, signal)
+  await scheduleUpkeep({ store, clock, closers, logger, limits })
+  const activity = createBoxActivity()
+  const execs = createExecs({ ...drivers, store, clock, logger, meter, activity, limits })
+  await forks.recover()
+  await execs.recover(await supervisor.outputs())
+  await supervisor.recover()
+  closers.add('services', () => supervisor.close())
+  const jobs = createJobs({ store, clock, logger, meter })
+  closers.add('jobs', () => jobs.close())
+  const backups = createBackupParts({ ...drivers, store, reconciler, jobs, clock, logger })
+  await backups.recover()
+  await jobs.loseOthers()
+  closers.add('backup schedules', backups.startSchedules())
+  return { reconciler, execs, activity, supervisor, forks, jobs, backups, standingFaults }
+}

@@ -1,0 +1,105 @@
+import { randomBytes } from 'node:crypto'
+import { existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Logger } from '../../shared/log.ts'
+import type { AgentSettings } from '../config/agent.ts'
+import { createTokens, type Tokens } from '../core/access/tokens.ts'
+import type { PodNetwork } from '../drivers/pods/network.ts'
+import { openSqliteStore } from '../drivers/store/store.ts'
+import { createCauses } from '../lib/causes.ts'
+import { lockDataDirectory } from '../lib/disk/data-lock.ts'
+import { writeDurably } from '../lib/disk/durable-file.ts'
+import { type KeyFiles, openKeyFiles } from '../lib/disk/key-files.ts'
+import type { BackupStore } from '../ports/backups/store.ts'
+import type { ImageRegistry } from '../ports/bases/image-registry.ts'
+import type { Network } from '../ports/boxes/network.ts'
+import type { Runtime } from '../ports/boxes/runtime.ts'
+import type { Edge } from '../ports/edge/edge.ts'
+import type { ExecOutputs } from '../ports/exec/outputs.ts'
+import type { Files } from '../ports/files/files.ts'
+import type { Clock } from '../ports/host/clock.ts'
+import type { CowFilesystem } from '../ports/pool/cow-filesystem.ts'
+import type { Cause, Causes } from '../ports/store/events.ts'
+import type { Store } from '../ports/store/store.ts'
+import type { Closers } from './closers.ts'
+
+/** What a data directory holds besides the pool: identity, keys, state. */
+export interface Deployment {
+  /** 8 of `a-z 0-9`: the mark of everything of this deployment on its host. */
+  instanceId: string
+  runDir: string
+  keys: KeyFiles
+  store: Store
+  tokens: Tokens
+  /** On whose behalf records change. */
+  causes: Causes
+}
+
+export interface DeploymentDeps {
+  settings: AgentSettings
+  closers: Closers
+  clock: Clock
+  logger: Logger
+  /** For what a person waits for, whatever the level of the log: progress and readiness. */
+  notices: Logger
+  /** Stands between the core and each port; a test breaks things there. The identity in the product. */
+  decorate<P extends keyof DecoratedPorts, T extends DecoratedPorts[P]>(port: P, driver: T): T
+}
+
+/** What is decorated. */
+export interface DecoratedPorts {
+  store: Store
+  filesystem: CowFilesystem
+  network: Network | PodNetwork
+  runtime: Runtime
+  outputs: ExecOutputs
+  files: Files
+  backupStore: BackupStore
+  registry: ImageRegistry
+  edge: Edge
+}
+
+/** Opens a data directory, making it if need be; with `exclusive`, as its only agent. */
+export function openDeployment(deps: DeploymentDeps, options: { exclusive: boolean }): Deployment {
+  const { settings, closers, clock } = deps
+  const { dataDir } = settings
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+  if (options.exclusive) closers.add('data directory lock', lockDataDirectory(dataDir))
+  const instanceId = readInstanceId(join(dataDir, 'instance'))
+  const keys = openKeyFiles(dataDir, { now: () => clock.now(), isExclusive: options.exclusive })
+  const causes = createCauses<Cause>()
+  const journal = { now: () => clock.now(), causes }
+  const database = openSqliteStore(join(dataDir, 'boxyard.db'), { hasBallast: options.exclusive, journal })
+  const store = deps.decorate('store', database)
+  closers.add('store', () => store.close())
+  const tokens = createTokens({ store, clock, signingKeys: () => keys.tokens() })
+  return { instanceId, runDir: join(settings.runRoot, instanceId), keys, store, tokens, causes }
+}
+
+/** Writes the first admin token, without expiry, to `<data dir>/admin.token` (0600), unless there is one. */
+export async function ensureAdminToken(dataDir: string, tokens: Tokens): Promise<void> {
+  const path = join(dataDir, 'admin.token')
+  if (existsSync(path)) return
+  const { token } = await tokens.issue({
+    name: 'admin',
+    projects: '*',
+    permissions: ['read', 'write', 'exec', 'admin'],
+    expiresAt: null,
+    createdBy: null,
+  })
+  writeDurably(path, `${token}\n`)
+}
+
+function readInstanceId(path: string): string {
+  if (!existsSync(path)) writeDurably(path, `${newInstanceId()}\n`)
+  const id = readFileSync(path, 'utf8').trim()
+  if (INSTANCE_ID.test(id)) return id
+  throw new Error(`${path}: expected 8 of a-z and 0-9.`)
+}
+
+function newInstanceId(): string {
+  return [...randomBytes(8)].map((byte) => ALPHABET.charAt(byte % ALPHABET.length)).join('')
+}
+
+const INSTANCE_ID = /^[a-z0-9]{8}$/
+const ALPHABET = '0123456789abcdefghijklmnopqrstuv'

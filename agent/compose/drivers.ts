@@ -1,0 +1,109 @@
+import { chmodSync, mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { openBackupPlace } from '../drivers/backups/place.ts'
+import { createHostBaseBuilder } from '../drivers/bases/builder.ts'
+import { endEdge } from '../drivers/edge/process.ts'
+import type { ExecFiles } from '../drivers/exec/holder-protocol.ts'
+import { createExecOutputs } from '../drivers/exec/outputs.ts'
+import { createHostFiles } from '../drivers/files/files.ts'
+import { createBoxHandles } from '../drivers/host/handle.ts'
+import { openBtrfsPool } from '../drivers/pool/cow-filesystem.ts'
+import { createImageRegistry } from '../drivers/registry/image-registry.ts'
+import type { BackupStore } from '../ports/backups/store.ts'
+import type { BaseBuilder } from '../ports/bases/builder.ts'
+import type { ImageRegistry } from '../ports/bases/image-registry.ts'
+import type { World } from '../ports/boxes/world.ts'
+import type { ExecOutputs } from '../ports/exec/outputs.ts'
+import type { Files } from '../ports/files/files.ts'
+import type { CowFilesystem } from '../ports/pool/cow-filesystem.ts'
+import type { Deployment, DeploymentDeps } from './deployment.ts'
+import { openEmbeddedWorld } from './embedded.ts'
+
+/** The drivers of the core, open: pool mounted, network ready, running boxes taken up. */
+export interface Drivers extends World {
+  filesystem: CowFilesystem
+  builder: BaseBuilder
+  outputs: ExecOutputs
+  files: Files
+  backupStore: BackupStore
+  registry: ImageRegistry
+}
+
+/**
+ * Opens the drivers that the settings name.
+ * @throws Error for a pool that is not this database's, is missing, or cannot be mounted
+ */
+export async function openDrivers(deps: DeploymentDeps, deployment: Deployment): Promise<Drivers> {
+  const { settings } = deps
+  makeRunDirectories(deps, deployment)
+  const filesystem = await openPool(deps, deployment)
+  const execFiles = execFilesOf(settings)
+  const world = await openWorld(deps, deployment, execFiles)
+  const files = await openFiles(deps, deployment)
+  const backupStore = deps.decorate('backupStore', await openBackupPlace(settings.backups))
+  deps.closers.add('backup store', () => backupStore.close())
+  const registry = createImageRegistry({ named: settings.baseRegistries, now: () => deps.clock.now() })
+  return {
+    ...world,
+    filesystem,
+    builder: createHostBaseBuilder(),
+    outputs: deps.decorate('outputs', createExecOutputs(execFiles)),
+    files,
+    backupStore,
+    registry: deps.decorate('registry', registry),
+  }
+}
+
+/** Opens what boxes run in, without what they are stored in: to end them while a disk is broken. */
+export async function openBoxWorld(deps: DeploymentDeps, deployment: Deployment): Promise<World> {
+  makeRunDirectories(deps, deployment)
+  return openWorld(deps, deployment, execFilesOf(deps.settings))
+}
+
+/** Ends the edge of a deployment, whoever started it, and with it what is open through it. */
+export function endHostEdge({ runDir }: Deployment): Promise<void> {
+  return endEdge(runDir)
+}
+
+// Boxes' users pass through to what is mounted into their boxes; they can list nothing.
+function makeRunDirectories({ settings }: DeploymentDeps, { runDir }: Deployment): void {
+  for (const directory of [settings.runRoot, runDir]) {
+    mkdirSync(directory, { recursive: true })
+    chmodSync(directory, 0o711)
+  }
+}
+
+function execFilesOf({ dataDir, limits }: DeploymentDeps['settings']): ExecFiles {
+  return { directory: join(dataDir, 'execs'), keptBytes: limits.execKeptBytes }
+}
+
+// Whoever starts the boxes, they are noted in one way.
+async function openFiles({ closers, decorate }: DeploymentDeps, { runDir }: Deployment): Promise<Files> {
+  const handles = createBoxHandles(`${runDir}/boxes`)
+  const files = createHostFiles({ find: (boxId) => handles.readRunning(boxId) })
+  closers.add('files', () => files.close())
+  // Nothing waits for it; if it fails the first request tries again, and tells of it.
+  files.start().catch(() => undefined)
+  return decorate('files', files)
+}
+
+async function openWorld(deps: DeploymentDeps, deployment: Deployment, execFiles: ExecFiles): Promise<World> {
+  if (deps.settings.runtime === 'embedded') return openEmbeddedWorld(deps, deployment, execFiles)
+  // Only then: what speaks to a cluster is large.
+  const { openClusterWorld } = await import('./kubernetes.ts')
+  return openClusterWorld(deps, deployment, execFiles)
+}
+
+async function openPool(deps: DeploymentDeps, { store, runDir }: Deployment): Promise<CowFilesystem> {
+  const { settings, closers, logger, decorate } = deps
+  const { dataDir } = settings
+  const knownPool = await store.meta.get('pool_id')
+  const options = { dataDir, runDir, ...settings.pool, isExpected: knownPool !== null, logger }
+  const filesystem = decorate('filesystem', await openBtrfsPool(options))
+  closers.add('pool', () => filesystem.close())
+  if (knownPool !== null && knownPool !== filesystem.poolId) {
+    throw new Error('The pool is not the one this database was made with: restore the pair that belongs together.')
+  }
+  await store.meta.set('pool_id', filesystem.poolId)
+  return filesystem
+}

@@ -1,0 +1,25 @@
+import { createOciRuntime } from '../drivers/boxes/runtime-oci.ts'
+import type { ExecFiles } from '../drivers/exec/holder-protocol.ts'
+import { createNftNetwork } from '../drivers/network/nft-network.ts'
+import { createNoClusterFacts } from '../drivers/pods/cluster-facts-none.ts'
+import type { World } from '../ports/boxes/world.ts'
+import type { Deployment, DeploymentDeps } from './deployment.ts'
+
+/** Opens the world of one Linux host: nft and veth, crun. Running boxes are taken up. */
+export async function openEmbeddedWorld(
+  { settings, closers, logger, decorate }: DeploymentDeps,
+  { instanceId, runDir }: Deployment,
+  execFiles: ExecFiles,
+): Promise<World> {
+  const { spareSlots, ...rules } = settings.network
+  const network = decorate(
+    'network',
+    createNftNetwork({ instanceId, dataDir: settings.dataDir, runDir, ...rules, spareMin: spareSlots, logger }),
+  )
+  await network.open()
+  closers.add('network', () => network.close({ release: false }))
+  const runtime = decorate('runtime', createOciRuntime({ instanceId, runDir, network, logger, execFiles }))
+  await runtime.open()
+  closers.add('runtime', () => runtime.close())
+  return { network, runtime, cluster: createNoClusterFacts() }
+}

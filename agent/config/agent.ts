@@ -1,0 +1,280 @@
+import { cpus, hostname } from 'node:os'
+import { join } from 'node:path'
+import * as z from 'zod'
+import { FRONT_SETTINGS } from '../../shared/settings-names.ts'
+import { EDGE_VARIABLES, type EdgeSettings, edgeSettingsOf } from './edge.ts'
+import { absolute, flag, list, name, number, origin, registries, whole } from './kinds.ts'
+
+/** Everything the agent can be told, complete: no setting is optional later. Sizes in bytes, times in milliseconds. */
+export interface AgentSettings {
+  dataDir: string
+  host: string
+  port: number
+  logLevel: 'debug' | 'info' | 'warn' | 'error'
+  region: string
+  defaultBase: string
+  /** Bases to have ready before the agent says it is. */
+  bases: string[]
+  /** Origins of registries that images may come from wherever they are, and for `http:` without encryption. */
+  baseRegistries: string[]
+  runRoot: string
+  runtime: 'embedded' | 'kubernetes'
+  kubernetes: { kubeconfig: string; namespace: string; node: string; image: string; warmPool: number }
+  channelTls: { ca: string; cert: string; key: string } | null
+  /** Where tickets are good; `url` is what clients are told, null: what is listened on. */
+  data: { host: string; port: number; url: string | null; tls: { cert: string; key: string } | null }
+  /** Where a Prometheus server reads figures; null: nowhere. */
+  metrics: { host: string; port: number } | null
+  edge: EdgeSettings
+  /** Where backups are kept: `s3`, or else the folder. */
+  backups: { directory: string; s3: S3Settings | null }
+  pool: { initialBytes: number; stepBytes: number; hostReserveBytes: number }
+  network: { subnet: string; egress: boolean; allowPrivate: boolean; dns: string[]; spareSlots: number }
+  limits: AgentLimits
+}
+
+/** An S3 bucket for backups. */
+export interface S3Settings {
+  endpoint: string
+  bucket: string
+  region: string
+  /** Before the names of all objects; may be empty. */
+  prefix: string
+  keyFile: string
+}
+
+/** The bounds in force, all told by `GET /v1/config`. */
+export interface AgentLimits {
+  /** Requests a second of one token, and how many may come at once. */
+  rateLimitPerSecond: number
+  rateLimitBurst: number
+  pidsPerBox: number
+  boxesMax: number
+  volumesMax: number
+  /** How many times the host's memory may be promised to boxes that run, and what must be left of it for one to start. */
+  memoryOvercommit: number
+  memoryReserveBytes: number
+  startsAtOnce: number
+  /** Of a stream: told with its command, and kept. */
+  execOutputBytes: number
+  execKeptBytes: number
+  execRecordsPerBox: number
+  execRecordBytesPerBox: number
+  execsAtOnce: number
+  /** WebSockets of all addresses. */
+  streamsAtOnce: number
+  /** Of requests that are not answered yet, those of up to 64 KiB not counted. */
+  largeBodyBytesAtOnce: number
+  /** Ended commands whose streams something they left running still holds. */
+  lingeringExecs: number
+  startDeadlineMs: number
+  stopSlackMs: number
+  idempotencyKeepMs: number
+  operationKeepMs: number
+  tokenKeepMs: number
+  /** Of events: how long, and how many. */
+  eventKeepMs: number
+  eventsKept: number
+  /** Of the audit log, as well. */
+  auditKeepMs: number
+  auditKept: number
+  drainMs: number
+}
+
+/**
+ * Reads the agent's settings from the environment, once.
+ * @throws Error naming the variable, its value and what was expected
+ */
+export function readAgentSettings(environment: Record<string, string | undefined> = process.env): AgentSettings {
+  const given = Object.entries(environment).filter(([key, value]) => key.startsWith('BOXYARD_') && value !== '')
+  const parsed = environmentSchema.safeParse(Object.fromEntries(given.filter(([key]) => !FRONT_ONLY.has(key))))
+  if (!parsed.success) throw new Error(describeFault(parsed.error, environment))
+  const env = parsed.data
+  return {
+    dataDir: env.BOXYARD_DATA_DIR,
+    host: env.BOXYARD_AGENT_HOST,
+    port: env.BOXYARD_AGENT_PORT,
+    logLevel: env.BOXYARD_LOG_LEVEL,
+    region: env.BOXYARD_REGION,
+    defaultBase: env.BOXYARD_BASE,
+    bases: [...new Set([env.BOXYARD_BASE, ...env.BOXYARD_BASES])],
+    baseRegistries: env.BOXYARD_BASE_REGISTRIES,
+    runRoot: env.BOXYARD_RUN_DIR,
+    runtime: env.BOXYARD_RUNTIME,
+    kubernetes: {
+      kubeconfig: env.BOXYARD_KUBECONFIG,
+      namespace: env.BOXYARD_NAMESPACE,
+      node: env.BOXYARD_NODE,
+      image: env.BOXYARD_POD_IMAGE,
+      warmPool: env.BOXYARD_WARM_POOL,
+    },
+    channelTls: channelTlsOf(env),
+    data: dataOf(env),
+    metrics:
+      env.BOXYARD_METRICS_PORT === null ? null : { host: env.BOXYARD_METRICS_HOST, port: env.BOXYARD_METRICS_PORT },
+    edge: edgeSettingsOf(env),
+    backups: backupsOf(env),
+    pool: {
+      initialBytes: Math.round(env.BOXYARD_POOL_GB * GIB),
+      stepBytes: Math.round(env.BOXYARD_POOL_STEP_GB * GIB),
+      hostReserveBytes: Math.round(env.BOXYARD_HOST_RESERVE_GB * GIB),
+    },
+    network: {
+      subnet: env.BOXYARD_SUBNET,
+      egress: env.BOXYARD_EGRESS,
+      allowPrivate: env.BOXYARD_ALLOW_PRIVATE,
+      dns: env.BOXYARD_DNS,
+      spareSlots: env.BOXYARD_SPARE_SLOTS,
+    },
+    limits: {
+      rateLimitPerSecond: env.BOXYARD_RATE_LIMIT,
+      rateLimitBurst: env.BOXYARD_RATE_BURST,
+      pidsPerBox: env.BOXYARD_PIDS_PER_BOX,
+      boxesMax: env.BOXYARD_BOXES_MAX,
+      volumesMax: env.BOXYARD_VOLUMES_MAX,
+      memoryOvercommit: env.BOXYARD_MEMORY_OVERCOMMIT,
+      memoryReserveBytes: env.BOXYARD_MEMORY_RESERVE_MB * 1024 ** 2,
+      startsAtOnce: env.BOXYARD_STARTS_AT_ONCE,
+      ...FIXED_LIMITS,
+    },
+  }
+}
+
+function channelTlsOf(env: z.infer<typeof environmentSchema>): AgentSettings['channelTls'] {
+  const { BOXYARD_CHANNEL_CA: ca, BOXYARD_CHANNEL_CERT: cert, BOXYARD_CHANNEL_KEY: key } = env
+  if (ca === undefined && cert === undefined && key === undefined) return null
+  if (ca === undefined || cert === undefined || key === undefined) {
+    throw new Error('BOXYARD_CHANNEL_CA, BOXYARD_CHANNEL_CERT and BOXYARD_CHANNEL_KEY must be given together.')
+  }
+  return { ca, cert, key }
+}
+
+function dataOf(env: z.infer<typeof environmentSchema>): AgentSettings['data'] {
+  const { BOXYARD_DATA_CERT: cert, BOXYARD_DATA_KEY: key } = env
+  if ((cert === undefined) !== (key === undefined)) {
+    throw new Error('BOXYARD_DATA_CERT and BOXYARD_DATA_KEY must be given together.')
+  }
+  const tls = cert === undefined || key === undefined ? null : { cert, key }
+  return { host: env.BOXYARD_DATA_HOST, port: env.BOXYARD_DATA_PORT, url: env.BOXYARD_DATA_URL ?? null, tls }
+}
+
+function backupsOf(env: z.infer<typeof environmentSchema>): AgentSettings['backups'] {
+  const { BOXYARD_BACKUP_S3_ENDPOINT: endpoint, BOXYARD_BACKUP_S3_BUCKET: bucket } = env
+  const { BOXYARD_BACKUP_S3_KEY_FILE: keyFile, BOXYARD_BACKUP_DIR: given } = env
+  const directory = given ?? join(env.BOXYARD_DATA_DIR, 'backups')
+  if (endpoint === undefined && bucket === undefined && keyFile === undefined) return { directory, s3: null }
+  if (endpoint === undefined || bucket === undefined || keyFile === undefined || given !== undefined) {
+    throw new Error(
+      'BOXYARD_BACKUP_S3_ENDPOINT, BOXYARD_BACKUP_S3_BUCKET and BOXYARD_BACKUP_S3_KEY_FILE must be given together, without BOXYARD_BACKUP_DIR.',
+    )
+  }
+  const { BOXYARD_BACKUP_S3_REGION: region, BOXYARD_BACKUP_S3_PREFIX: prefix } = env
+  return { directory, s3: { endpoint, bucket, region, prefix, keyFile } }
+}
+
+function describeFault(error: z.ZodError, environment: Record<string, string | undefined>): string {
+  const issue = error.issues[0]
+  if (issue?.code === 'unrecognized_keys') return `${issue.keys.join(', ')}: no such setting.`
+  const name = String(issue?.path[0] ?? '')
+  return `${name}=${JSON.stringify(environment[name] ?? '')}: ${issue?.message ?? 'not valid'}.`
+}
+
+const GIB = 1024 ** 3
+const DAY_MS = 86_400_000
+
+const FIXED_LIMITS = {
+  execOutputBytes: 1024 ** 2,
+  execKeptBytes: 8 * 1024 ** 2,
+  execRecordsPerBox: 1000,
+  execRecordBytesPerBox: 64 * 1024 ** 2,
+  execsAtOnce: 512,
+  streamsAtOnce: 1024,
+  largeBodyBytesAtOnce: 64 * 1024 ** 2,
+  lingeringExecs: 256,
+  startDeadlineMs: 60_000,
+  stopSlackMs: 30_000,
+  idempotencyKeepMs: DAY_MS,
+  operationKeepMs: DAY_MS,
+  tokenKeepMs: 30 * DAY_MS,
+  eventKeepMs: 7 * DAY_MS,
+  eventsKept: 500_000,
+  auditKeepMs: 90 * DAY_MS,
+  auditKept: 500_000,
+  drainMs: 30_000,
+} as const
+
+const environmentSchema = z.strictObject({
+  BOXYARD_DATA_DIR: absolute.default('/var/lib/boxyard').transform((path) => join(path)),
+  BOXYARD_RUN_DIR: absolute.default('/run/boxyard'),
+  BOXYARD_LOG: z.string().optional(),
+  ...EDGE_VARIABLES,
+  BOXYARD_AGENT_HOST: z.string().default('127.0.0.1'),
+  BOXYARD_AGENT_PORT: whole(8090, 0, 65_535),
+  BOXYARD_DATA_HOST: z.string().default('127.0.0.1'),
+  BOXYARD_DATA_PORT: whole(8091, 0, 65_535),
+  BOXYARD_DATA_URL: origin.optional(),
+  BOXYARD_DATA_CERT: absolute.optional(),
+  BOXYARD_DATA_KEY: absolute.optional(),
+  BOXYARD_METRICS_HOST: z.string().default('127.0.0.1'),
+  BOXYARD_METRICS_PORT: z
+    .string()
+    .default('8092')
+    .refine(
+      (text) => /^(off|\d{1,5})$/.test(text) && !(Number(text) > 65_535),
+      'expected a port from 0 to 65535, or off',
+    )
+    .transform((text) => (text === 'off' ? null : Number(text))),
+  BOXYARD_BACKUP_DIR: absolute.optional(),
+  BOXYARD_BACKUP_S3_ENDPOINT: origin.optional(),
+  BOXYARD_BACKUP_S3_BUCKET: z
+    .string()
+    .regex(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, 'expected the name of a bucket')
+    .optional(),
+  BOXYARD_BACKUP_S3_REGION: z.string().default('us-east-1'),
+  BOXYARD_BACKUP_S3_PREFIX: z
+    .string()
+    .regex(
+      /^([A-Za-z0-9_-][A-Za-z0-9._-]*(\/[A-Za-z0-9_-][A-Za-z0-9._-]*)*)?$/,
+      'expected a prefix such as boxyard/main',
+    )
+    .default(''),
+  BOXYARD_BACKUP_S3_KEY_FILE: absolute.optional(),
+  BOXYARD_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
+  BOXYARD_REGION: name.default('local'),
+  BOXYARD_BASE: name.default('debian'),
+  BOXYARD_BASES: list,
+  BOXYARD_BASE_REGISTRIES: registries,
+  BOXYARD_CHANNEL_CA: absolute.optional(),
+  BOXYARD_CHANNEL_CERT: absolute.optional(),
+  BOXYARD_CHANNEL_KEY: absolute.optional(),
+  BOXYARD_RUNTIME: z.enum(['embedded', 'kubernetes'], { error: 'expected embedded or kubernetes' }).default('embedded'),
+  BOXYARD_KUBECONFIG: absolute.default('/etc/boxyard/kubeconfig'),
+  BOXYARD_NAMESPACE: name.default('boxyard'),
+  BOXYARD_NODE: z.string().default(hostname()),
+  BOXYARD_POD_IMAGE: z.string().default('registry.k8s.io/pause:3.10'),
+  BOXYARD_WARM_POOL: whole(0, 0, 1000),
+  BOXYARD_POOL_GB: number(8, 0.25, 1_048_576),
+  BOXYARD_POOL_STEP_GB: number(4, 0, 1024),
+  BOXYARD_HOST_RESERVE_GB: number(2, 0, 1_048_576),
+  BOXYARD_SUBNET: z
+    .string()
+    .regex(/^\d{1,3}\.\d{1,3}\.0\.0\/16$/, 'expected an IPv4 network such as 10.213.0.0/16')
+    .default('10.213.0.0/16'),
+  BOXYARD_EGRESS: flag(true),
+  BOXYARD_ALLOW_PRIVATE: flag(false),
+  BOXYARD_DNS: list,
+  BOXYARD_SPARE_SLOTS: whole(8, 0, 1024),
+  BOXYARD_RATE_LIMIT: whole(200, 1, 1_000_000),
+  BOXYARD_RATE_BURST: whole(400, 1, 1_000_000),
+  BOXYARD_PIDS_PER_BOX: whole(1024, 16, 4_000_000),
+  BOXYARD_BOXES_MAX: whole(1000, 1, 1000),
+  BOXYARD_VOLUMES_MAX: whole(10_000, 0, 1_000_000),
+  BOXYARD_MEMORY_OVERCOMMIT: number(16, 0.01, 1000),
+  BOXYARD_MEMORY_RESERVE_MB: whole(256, 0, 16_777_216),
+  BOXYARD_STARTS_AT_ONCE: whole(Math.max(4, cpus().length * 2), 1, 256),
+})
+
+// Both are started from one environment: what the front alone reads is no fault here.
+const FRONT_ONLY: ReadonlySet<string> = new Set(
+  FRONT_SETTINGS.filter((name) => !Object.hasOwn(environmentSchema.shape, name)),
+)

@@ -1,0 +1,95 @@
+import * as z from 'zod'
+import { absolute, networks, origin, whole } from './kinds.ts'
+
+/** What the edge can be told, complete. */
+export interface EdgeSettings {
+  host: string
+  /** 0: any that is free. */
+  port: number
+  /** Below which each box has a name. */
+  domain: string
+  /** How clients reach it where something stands in front; null: as it listens. A `port` null is that of the scheme. */
+  seenAs: { scheme: 'http' | 'https'; port: number | null } | null
+  /** Directory of PEM files, each a certificate with its key; null: no TLS. */
+  certificates: string | null
+  /** Certificates are got from a CA, for those names too that none are given for; null: they are not. */
+  acme: AcmeSettings | null
+  /** Addresses and networks whose `X-Forwarded-For` is believed. */
+  trustedProxies: string[]
+}
+
+/** How certificates are got from a CA. */
+export interface AcmeSettings {
+  /** Whom it writes to. */
+  email: string
+  /** URL of its directory; null: a public one. */
+  directory: string | null
+  /** PEM file of what vouches for it; null: what the host trusts. */
+  root: string | null
+  /** Where HTTP leads to HTTPS, and the CA may ask; null: nowhere. */
+  httpPort: number | null
+}
+
+const DOMAIN = /^(?=.{1,180}$)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$/
+
+/** The variables of the edge, beside those of the agent. */
+export const EDGE_VARIABLES = {
+  BOXYARD_EDGE_HOST: z.string().default('127.0.0.1'),
+  BOXYARD_EDGE_PORT: whole(8081, 0, 65_535),
+  BOXYARD_DOMAIN: z.string().regex(DOMAIN, 'expected a domain such as boxes.example.org').default('localhost'),
+  BOXYARD_EDGE_URL: origin.optional(),
+  BOXYARD_EDGE_CERTIFICATES: absolute.optional(),
+  BOXYARD_EDGE_ACME: z.email('expected an e-mail address').optional(),
+  BOXYARD_EDGE_ACME_DIRECTORY: z
+    .url({ protocol: /^https$/, error: 'expected the https URL of an ACME directory' })
+    .optional(),
+  BOXYARD_EDGE_ACME_ROOT: absolute.optional(),
+  BOXYARD_EDGE_HTTP_PORT: z
+    .string()
+    .regex(/^\d{1,5}$/, 'expected a port from 1 to 65535')
+    .transform(Number)
+    .refine((port) => port > 0 && port <= 65_535, 'expected a port from 1 to 65535')
+    .optional(),
+  BOXYARD_EDGE_TRUSTED_PROXIES: networks,
+}
+
+/**
+ * What the variables come to.
+ * @throws Error for a URL of another domain, and for settings that do not go together
+ */
+export function edgeSettingsOf(env: EdgeVariables): EdgeSettings {
+  return {
+    host: env.BOXYARD_EDGE_HOST,
+    port: env.BOXYARD_EDGE_PORT,
+    domain: env.BOXYARD_DOMAIN,
+    seenAs: env.BOXYARD_EDGE_URL === undefined ? null : seenAs(env.BOXYARD_EDGE_URL, env.BOXYARD_DOMAIN),
+    certificates: env.BOXYARD_EDGE_CERTIFICATES ?? null,
+    acme: acmeOf(env),
+    trustedProxies: env.BOXYARD_EDGE_TRUSTED_PROXIES,
+  }
+}
+
+type EdgeVariables = z.infer<z.ZodObject<typeof EDGE_VARIABLES>>
+
+function acmeOf(env: EdgeVariables): AcmeSettings | null {
+  const { BOXYARD_EDGE_ACME: email, BOXYARD_EDGE_ACME_DIRECTORY: directory, BOXYARD_EDGE_ACME_ROOT: root } = env
+  const { BOXYARD_EDGE_HTTP_PORT: httpPort, BOXYARD_EDGE_PORT: port, BOXYARD_EDGE_URL: url } = env
+  if (email === undefined) {
+    const lone = Object.entries({ DIRECTORY: directory, ROOT: root }).filter(([, value]) => value !== undefined)
+    if (lone.length > 0) throw new Error(`BOXYARD_EDGE_ACME_${lone[0]?.[0]} is given without BOXYARD_EDGE_ACME.`)
+    if (httpPort !== undefined) throw new Error('BOXYARD_EDGE_HTTP_PORT is given without BOXYARD_EDGE_ACME.')
+    return null
+  }
+  if (env.BOXYARD_EDGE_TRUSTED_PROXIES.length > 0)
+    throw new Error('BOXYARD_EDGE_TRUSTED_PROXIES cannot be given with BOXYARD_EDGE_ACME, which ends TLS itself.')
+  if (url?.startsWith('http:')) throw new Error('BOXYARD_EDGE_URL must be https with BOXYARD_EDGE_ACME.')
+  if (httpPort === port) throw new Error('BOXYARD_EDGE_HTTP_PORT and BOXYARD_EDGE_PORT must not be the same.')
+  return { email, directory: directory ?? null, root: root ?? null, httpPort: httpPort ?? null }
+}
+
+function seenAs(text: string, domain: string): EdgeSettings['seenAs'] {
+  const { protocol, hostname, port } = new URL(text)
+  if (hostname !== domain)
+    throw new Error(`BOXYARD_EDGE_URL must be of BOXYARD_DOMAIN, ${domain}; it is of ${hostname}.`)
+  return { scheme: protocol === 'https:' ? 'https' : 'http', port: port === '' ? null : Number(port) }
+}

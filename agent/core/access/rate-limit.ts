@@ -1,0 +1,67 @@
+import { ServiceError } from '../../../shared/errors.ts'
+import type { Clock } from '../../ports/host/clock.ts'
+
+/** Counts a request of `key`. */
+export type RateLimit = (key: string) => void
+
+export interface BucketOptions {
+  perSecond: number
+  /** At once. */
+  burst: number
+  clock: Clock
+}
+
+/** A token bucket for each key; remembers the `CAPACITY` keys used last. */
+export interface Buckets {
+  /** Whole seconds, at least 1, until the key has one left; null if it has one. */
+  waitOf(key: string): number | null
+  /** Takes one, if there is one. */
+  take(key: string): void
+}
+
+/** All full. */
+export function createBuckets({ perSecond, burst, clock }: BucketOptions): Buckets {
+  const buckets = new Map<string, { left: number; at: number }>()
+  const leftOf = (key: string, now: number): number => {
+    const bucket = buckets.get(key)
+    if (bucket === undefined) return burst
+    return Math.min(burst, bucket.left + (Math.max(0, now - bucket.at) / 1000) * perSecond)
+  }
+  return {
+    waitOf: (key) => {
+      const left = leftOf(key, clock.now())
+      return left >= 1 ? null : Math.max(1, Math.ceil((1 - left) / perSecond))
+    },
+    take: (key) => {
+      const now = clock.now()
+      const left = leftOf(key, now)
+      buckets.delete(key)
+      buckets.set(key, { left: left >= 1 ? left - 1 : left, at: now })
+      if (buckets.size > CAPACITY) buckets.delete(buckets.keys().next().value ?? '')
+    },
+  }
+}
+
+/**
+ * A limit by key: `perSecond` requests, `burst` at once. The returned function throws ServiceError `rate_limited` with
+ * `Retry-After` and `RateLimit`.
+ */
+export function createRateLimit(options: BucketOptions): RateLimit {
+  const buckets = createBuckets(options)
+  return (key) => {
+    const seconds = buckets.waitOf(key)
+    buckets.take(key)
+    if (seconds === null) return
+    const detail = `More than ${options.perSecond} requests a second; try again in ${seconds} s.`
+    throw rateLimited(detail, seconds)
+  }
+}
+
+/** The error of whoever asked too often, and for how long. */
+export function rateLimited(detail: string, seconds: number): ServiceError {
+  return new ServiceError('rate_limited', detail, {
+    headers: { 'Retry-After': String(seconds), RateLimit: `"default";r=0;t=${seconds}` },
+  })
+}
+
+const CAPACITY = 10_000

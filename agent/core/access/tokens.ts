@@ -1,0 +1,121 @@
+import type { TokenKeySet } from '../../../shared/auth/keys.ts'
+import { isSubset, mintToken } from '../../../shared/auth/tokens.ts'
+import { ServiceError } from '../../../shared/errors.ts'
+import { newId } from '../../../shared/ids.ts'
+import type { CreateTokenBody, Permission } from '../../../shared/schemas/system.ts'
+import type { Clock } from '../../ports/host/clock.ts'
+import type { Store } from '../../ports/store/store.ts'
+import type { TokenRecord } from '../../ports/store/tokens.ts'
+import type { Caller } from '../common/caller.ts'
+import { decodeCursor, encodeCursor } from '../common/paging.ts'
+
+export interface TokensDeps {
+  store: Store
+  clock: Clock
+  /** The private set whose first key signs; asked at each minting, so that a rotation acts at once. */
+  signingKeys(): TokenKeySet
+}
+
+export interface NewToken {
+  name: string
+  projects: '*' | readonly string[]
+  permissions: readonly Permission[]
+  expiresAt: number | null
+  createdBy: string | null
+}
+
+/** The tokens of the API. */
+export interface Tokens {
+  /** Mints whatever is asked: for the host's own operator. */
+  issue(wanted: NewToken): Promise<{ record: TokenRecord; token: string }>
+  /** @throws ServiceError `permission_denied` for more than the caller's own projects, permissions or life */
+  create(caller: Caller, body: CreateTokenBody): Promise<{ record: TokenRecord; token: string }>
+  /** All with `admin` on all projects, else what the caller minted. */
+  list(
+    caller: Caller,
+    page: { max_results: number; continuation_token?: string | undefined },
+  ): Promise<{ records: TokenRecord[]; next: string | null }>
+  /** @throws ServiceError `token_not_found` for one that is not the caller's to see */
+  revoke(caller: Caller, id: string): Promise<void>
+  /** @throws ServiceError `token_revoked`, or `token_invalid` for one this deployment has no record of */
+  checkAlive(id: string): Promise<void>
+  /** Calls `listener` after each revocation, which is answered once it has resolved; at most one listener. */
+  onRevoke(listener: () => Promise<void>): void
+}
+
+/**
+ * Mints, lists and revokes. A revocation acts from the next request on, and takes with it every token that was minted with
+ * the revoked one: who had stolen it may have minted some.
+ */
+export function createTokens({ store, clock, signingKeys }: TokensDeps): Tokens {
+  let onRevoke = (): Promise<void> => Promise.resolve()
+  const issue: Tokens['issue'] = async (wanted) => {
+    const now = clock.now()
+    const record: TokenRecord = {
+      id: newId('tok', now),
+      name: wanted.name,
+      projects: wanted.projects === '*' ? '*' : [...new Set(wanted.projects)],
+      permissions: [...new Set(wanted.permissions)],
+      expiresAt: wanted.expiresAt,
+      createdAt: now,
+      createdBy: wanted.createdBy,
+      revokedAt: null,
+    }
+    const token = await mintToken(signingKeys(), {
+      jti: record.id,
+      sub: record.name,
+      projects: record.projects,
+      permissions: record.permissions,
+      iat: Math.floor(now / 1000),
+      exp: record.expiresAt === null ? null : record.expiresAt / 1000,
+    })
+    await store.tokens.insert(record)
+    return { record, token }
+  }
+  return {
+    issue,
+    create: async (caller, body) => {
+      const expiresAt = expiryOf(body, caller, clock.now())
+      const { name, projects, permissions } = body
+      const child = { projects, permissions, exp: expiresAt }
+      if (!isSubset(child, { ...caller, exp: caller.expiresAt })) {
+        const detail = 'A token mints only subsets of its own projects, permissions and remaining life.'
+        throw new ServiceError('permission_denied', detail)
+      }
+      return issue({ name, projects, permissions, expiresAt, createdBy: caller.tokenId })
+    },
+    list: async (caller, page) => {
+      const after = decodeCursor(page.continuation_token, 1)?.[0] ?? null
+      const createdBy = seesAll(caller) ? null : caller.tokenId
+      const { records, hasMore } = await store.tokens.list({ createdBy, after, limit: page.max_results })
+      const last = records.at(-1)
+      return { records, next: hasMore && last ? encodeCursor([last.id]) : null }
+    },
+    revoke: async (caller, id) => {
+      const record = await store.tokens.get(id)
+      const isOwn = record?.createdBy === caller.tokenId || id === caller.tokenId
+      if (!record || !(isOwn || seesAll(caller))) throw new ServiceError('token_not_found', `No token "${id}".`)
+      await store.tokens.revoke(id, clock.now())
+      await onRevoke()
+    },
+    checkAlive: async (id) => {
+      const record = await store.tokens.get(id)
+      if (!record) throw new ServiceError('token_invalid', 'This deployment has no record of the token.')
+      if (record.revokedAt !== null) throw new ServiceError('token_revoked', 'The token was revoked.')
+    },
+    onRevoke: (listener) => {
+      onRevoke = listener
+    },
+  }
+}
+
+// Whole seconds, as the token itself tells them, and never beyond the minting token's.
+function expiryOf(body: CreateTokenBody, caller: Caller, now: number): number | null {
+  const seconds = body.expires_in_seconds ?? null
+  if (seconds === null) return caller.expiresAt
+  return Math.floor(now / 1000 + seconds) * 1000
+}
+
+function seesAll(caller: Caller): boolean {
+  return caller.permissions.includes('admin') && caller.projects === '*'
+}

@@ -1,0 +1,162 @@
+import { type BackupManifest, backupDirectory, encodeManifest, MANIFEST } from '../../../shared/backup-manifest.ts'
+import { asServiceError, ServiceError } from '../../../shared/errors.ts'
+import type { BackupStore } from '../../ports/backups/store.ts'
+import type { Clock } from '../../ports/host/clock.ts'
+import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
+import type { BackupRecord, BackupRecords } from '../../ports/store/backups.ts'
+import type { Tombstone } from '../../ports/store/tombstones.ts'
+import type { BackupCatalog } from './catalog.ts'
+import { uploadParts } from './parts.ts'
+
+export interface BackupRunDeps {
+  records: BackupRecords
+  backupStore: BackupStore
+  catalog: BackupCatalog
+  filesystem: CowFilesystem
+  reconciler: { bury(tombstone: Tombstone): void }
+  clock: Clock
+}
+
+/** A run of the work; `signal` is that of the agent's end or of a delete. */
+export interface BackupRun {
+  signal: AbortSignal
+  /** The agent ends: what was begun goes on when it is back. */
+  isCutOff(): boolean
+  progress(share: number | null): void
+}
+
+/**
+ * Sends the copy of a volume to the store, from where an agent before this one was cut off, and its manifest last. It becomes
+ * the parent of the next, in the place of the one before. A failure is recorded, and the copy given up.
+ */
+export async function runBackup(deps: BackupRunDeps, id: string, run: BackupRun): Promise<void> {
+  const found = await deps.records.get(id)
+  if (found?.status !== 'running') return
+  try {
+    const record = await upload(deps, await withParent(deps, found), run)
+    const manifest = manifestOf(record)
+    const { text, sha256 } = encodeManifest(manifest)
+    await checkParent(deps, record)
+    await deps.backupStore.put(directoryOf(record) + MANIFEST, linesOf(text), run.signal)
+    await conclude(deps, { ...record, status: 'done', endedAt: deps.clock.now(), sha256 })
+  } catch (error) {
+    if (run.isCutOff()) throw error
+    await fail(deps, id, asServiceError(error))
+    throw error
+  }
+}
+
+/** The directory of a backup's objects. */
+export function directoryOf({ project, volumeId, id }: BackupRecord): string {
+  return backupDirectory(project, volumeId, id)
+}
+
+// Of a parent that is gone, from the pool or from the store, nothing can be told the difference: all is sent.
+async function withParent(deps: BackupRunDeps, record: BackupRecord): Promise<BackupRecord> {
+  const { parent } = record
+  if (parent === null) return record
+  const isThere = await deps.filesystem.exists(parent.subvolume)
+  const before = isThere && (await deps.catalog.manifest(directoryOf({ ...record, id: parent.id })))
+  if (before) return record
+  return save(deps, { ...record, parent: null, depth: 0, parts: [] })
+}
+
+async function upload(deps: BackupRunDeps, found: BackupRecord, run: BackupRun): Promise<BackupRecord> {
+  const { filesystem, backupStore } = deps
+  const { subvolume } = found
+  if (subvolume === null || !(await filesystem.exists(subvolume))) {
+    throw new ServiceError('internal', 'The copy that was to be backed up is gone.')
+  }
+  for (let record = found; ; ) {
+    let sentBytes = 0
+    const stream = filesystem.send({ name: subvolume, parent: record.parent?.subvolume ?? null, signal: run.signal })
+    const parts = await uploadParts({
+      store: backupStore,
+      directory: directoryOf(record),
+      stream,
+      known: record.parts,
+      signal: run.signal,
+      onPart: async (stored) => {
+        record = await save(deps, { ...record, parts: [...stored] })
+      },
+      onBytes: (count) => {
+        sentBytes += count
+        // How much an increment will be nobody knows.
+        if (record.parent === null) run.progress(Math.min(0.99, sentBytes / Math.max(1, record.usedBytes)))
+      },
+    })
+    if (parts !== 'changed') return { ...record, parts }
+    record = await save(deps, { ...record, parts: [] })
+  }
+}
+
+// Somebody may have taken it out of the store meanwhile.
+async function checkParent({ catalog }: BackupRunDeps, record: BackupRecord): Promise<void> {
+  if (record.parent === null || (await catalog.manifest(directoryOf({ ...record, id: record.parent.id })))) return
+  throw new ServiceError('internal', 'The backup that this one builds on was removed meanwhile; ask for another.')
+}
+
+async function conclude(deps: BackupRunDeps, done: BackupRecord): Promise<void> {
+  const { records, clock } = deps
+  const now = clock.now()
+  const last = await withDeletion(deps, done)
+  const own = last.deletedAt === null ? [] : tombstoneOf(last.subvolume, now)
+  const others = (await records.of(done.volumeId)).filter(({ id, status }) => id !== done.id && status !== 'running')
+  const given = others.filter(({ subvolume }) => subvolume !== null)
+  const tombstones = given.flatMap(({ subvolume }) => tombstoneOf(subvolume, now))
+  const concluded = own.length === 0 ? last : { ...last, subvolume: null }
+  const changed = [concluded, ...given.map((record) => ({ ...record, subvolume: null }))]
+  await writeAll(deps, changed, [...own, ...tombstones])
+}
+
+async function fail(deps: BackupRunDeps, id: string, error: ServiceError): Promise<void> {
+  const record = await deps.records.get(id)
+  if (record?.status !== 'running') return
+  const endedAt = deps.clock.now()
+  const failed: BackupRecord = { ...record, status: 'failed', endedAt, error: error.message, subvolume: null }
+  await writeAll(deps, [failed], tombstoneOf(record.subvolume, endedAt))
+}
+
+async function save(deps: BackupRunDeps, record: BackupRecord): Promise<BackupRecord> {
+  const current = await withDeletion(deps, record)
+  await deps.records.write([current])
+  return current
+}
+
+// A delete may have come meanwhile, which writes that alone.
+async function withDeletion({ records }: BackupRunDeps, record: BackupRecord): Promise<BackupRecord> {
+  return { ...record, deletedAt: (await records.get(record.id))?.deletedAt ?? null }
+}
+
+/** Writes records and destroys what they gave up. */
+export async function writeAll(
+  { records, reconciler }: Pick<BackupRunDeps, 'records' | 'reconciler'>,
+  changed: readonly BackupRecord[],
+  tombstones: readonly Tombstone[],
+): Promise<void> {
+  for (const tombstone of await records.write(changed, tombstones)) reconciler.bury(tombstone)
+}
+
+/** What stands for a copy that is given up. */
+export function tombstoneOf(subvolume: string | null, createdAt: number): Tombstone[] {
+  return subvolume === null ? [] : [{ id: subvolume, root: subvolume, createdAt }]
+}
+
+function manifestOf(record: BackupRecord): BackupManifest {
+  const { id, project, volumeId, volume, sizeGb, usedBytes, createdAt, parent, automatic, parts } = record
+  return {
+    format: 1,
+    id,
+    project,
+    volume: { id: volumeId, name: volume, size_gb: sizeGb, used_bytes: usedBytes },
+    created_at: createdAt,
+    incremental_of: parent?.id ?? null,
+    automatic,
+    size_bytes: parts.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0),
+    parts: parts.map(({ name, sizeBytes, sha256 }) => ({ name, size_bytes: sizeBytes, sha256 })),
+  }
+}
+
+async function* linesOf(text: string): AsyncGenerator<Uint8Array> {
+  yield new TextEncoder().encode(text)
+}

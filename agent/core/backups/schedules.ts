@@ -1,0 +1,83 @@
+import { newId } from '../../../shared/ids.ts'
+import type { Logger } from '../../../shared/log.ts'
+import type { BackupScheduleBody } from '../../../shared/schemas/backups.ts'
+import type { Clock } from '../../ports/host/clock.ts'
+import type { BackupRecords } from '../../ports/store/backups.ts'
+import type { Store } from '../../ports/store/store.ts'
+import type { VolumeRecord } from '../../ports/store/volumes.ts'
+import { checkIfMatch } from '../common/preconditions.ts'
+import { findVolume, type VolumeRef } from '../volumes/lookup.ts'
+import type { Backups } from './backups.ts'
+import { isBackupDue } from './retention.ts'
+
+export interface BackupSchedulesDeps {
+  store: Store
+  records: BackupRecords
+  backups: Backups
+  clock: Clock
+  logger: Logger
+}
+
+/** Backups of volumes every so often. */
+export interface BackupSchedules {
+  /** @throws ServiceError `volume_not_found`, `precondition_failed` */
+  set(ref: VolumeRef, body: BackupScheduleBody, ifMatch: string | null): Promise<VolumeRecord>
+  /** Begins the backups that are due, until `signal` aborts. */
+  run(signal: AbortSignal): Promise<void>
+}
+
+/** Looks every few seconds, and where a schedule changes, which volumes want a backup; one that fails is tried again after its interval. */
+export function createBackupSchedules(deps: BackupSchedulesDeps): BackupSchedules {
+  const { store, clock } = deps
+  const told: Told = new Map()
+  let look = (): void => undefined
+  return {
+    set: async (ref, body, ifMatch) => {
+      for (;;) {
+        const record = await findVolume(store, ref)
+        checkIfMatch(ifMatch, record.version)
+        const { interval_seconds: intervalSeconds, keep_count, keep_seconds } = body
+        const backupSchedule =
+          intervalSeconds === null
+            ? null
+            : { intervalSeconds, keepCount: keep_count ?? null, keepSeconds: keep_seconds ?? null }
+        const next = { ...record, backupSchedule, version: record.version + 1, updatedAt: clock.now() }
+        if (!(await store.volumes.replace(next))) continue
+        look()
+        return next
+      }
+    },
+    run: async (signal) => {
+      while (!signal.aborted) {
+        const pause = new AbortController()
+        look = () => pause.abort()
+        await beginDue(deps, told)
+        await clock.sleep(LOOK_MS, AbortSignal.any([signal, pause.signal]))
+      }
+    },
+  }
+}
+
+/** Why the backup of a volume did not begin the last time: it is tried every few seconds. */
+type Told = Map<string, string>
+
+async function beginDue({ store, records, backups, clock, logger }: BackupSchedulesDeps, told: Told): Promise<void> {
+  const volumes = await store.volumes.all().catch((): VolumeRecord[] => [])
+  const known = new Set(volumes.map(({ id }) => id))
+  for (const id of told.keys()) if (!known.has(id)) told.delete(id)
+  for (const volume of volumes) {
+    if (volume.backupSchedule === null) continue
+    try {
+      if (!isBackupDue(await records.of(volume.id), volume.backupSchedule, clock.now())) continue
+      const caller = { tokenId: volume.createdBy.token, requestId: newId('req', clock.now()) }
+      await backups.create(volume, { caller, idempotencyKey: null, automatic: true })
+      told.delete(volume.id)
+    } catch (error) {
+      if (told.get(volume.id) !== String(error))
+        logger.warn('a scheduled backup did not begin', { volume: volume.id, error })
+      told.set(volume.id, String(error))
+    }
+  }
+}
+
+const LOOK_MS = 5_000

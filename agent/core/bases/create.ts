@@ -1,0 +1,96 @@
+import { ServiceError } from '../../../shared/errors.ts'
+import { newId } from '../../../shared/ids.ts'
+import type { Clock } from '../../ports/host/clock.ts'
+import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
+import type { BaseRecord } from '../../ports/store/bases.ts'
+import type { Store } from '../../ports/store/store.ts'
+import type { Tombstone } from '../../ports/store/tombstones.ts'
+import { abandon } from '../common/abandon.ts'
+import type { BaseSizes } from './sizes.ts'
+
+export interface BaseCreateDeps {
+  store: Store
+  filesystem: CowFilesystem
+  /** Destroys what was begun and has no record. */
+  reconciler: { bury(tombstone: Tombstone): void }
+  clock: Clock
+  sizes: Pick<BaseSizes, 'count'>
+}
+
+/** A base that somebody asks for. */
+export interface WantedBase {
+  /** Null: of all projects. */
+  project: string | null
+  name: string
+  source: string
+  createdBy: BaseRecord['createdBy']
+}
+
+/**
+ * Makes a base of the read-only subvolume that `fill` makes under the name it is given: the record is written when that is
+ * done, and durable; what was begun and comes to nothing is destroyed, also after a crash.
+ * @throws ServiceError `name_taken`, `quota_exceeded`, and whatever `fill` throws
+ */
+export async function makeBase(
+  deps: BaseCreateDeps,
+  wanted: WantedBase,
+  fill: (subvolume: string) => Promise<void>,
+): Promise<BaseRecord> {
+  const { store, clock, sizes } = deps
+  await checkWanted(deps, wanted)
+  const createdAt = clock.now()
+  const id = newId('bas', createdAt)
+  const tombstone = { id, root: id, createdAt }
+  await store.tombstones.insert(tombstone)
+  try {
+    await deps.filesystem.withSoundWrites(() => fill(id))
+    const record = await store.bases.insert({ ...wanted, id, subvolume: id, createdAt, sizeBytes: null })
+    if (!record) throw nameTaken(wanted)
+    sizes.count(record)
+    return record
+  } catch (error) {
+    await abandon(deps, tombstone)
+    throw error
+  }
+}
+
+/**
+ * Refuses what cannot become a base, before anything is done for it.
+ * @throws ServiceError `name_taken`, `quota_exceeded`, `storage_full`
+ */
+export async function checkWanted(
+  { store, filesystem }: Pick<BaseCreateDeps, 'store' | 'filesystem'>,
+  { project, name }: Pick<WantedBase, 'project' | 'name'>,
+): Promise<void> {
+  if (await store.bases.get(project, name)) throw nameTaken({ project, name })
+  if ((await store.bases.count(project)) >= BASES_MAX) throw tooMany({ project })
+  const { availableBytes } = await filesystem.capacity()
+  if (availableBytes < ROOM_BYTES) throw new ServiceError('storage_full', 'The storage pool has no room for a base.')
+}
+
+/** The subvolume of a box's root as it is now, or was in a snapshot, and how a base made of it tells of it. */
+export async function findBoxSource(
+  store: Store,
+  { project, box: name, snapshot }: { project: string; box: string; snapshot?: string | undefined },
+): Promise<{ subvolume: string; source: string }> {
+  const box = await store.boxes.get(project, name)
+  if (!box) throw new ServiceError('box_not_found', `No box named "${name}" in project "${project}".`)
+  if (snapshot === undefined) return { subvolume: box.root, source: `box:${name}` }
+  const record = await store.snapshots.get(box.id, snapshot)
+  if (record) return { subvolume: record.subvolume, source: `box:${name}@${snapshot}` }
+  throw new ServiceError('snapshot_not_found', `The box "${name}" has no snapshot named "${snapshot}".`)
+}
+
+function nameTaken({ project, name }: Pick<WantedBase, 'project' | 'name'>): ServiceError {
+  const whose = project === null ? 'All projects share' : `Project "${project}" has`
+  return new ServiceError('name_taken', `${whose} a base named "${name}" already.`)
+}
+
+function tooMany({ project }: Pick<WantedBase, 'project'>): ServiceError {
+  const whose = project === null ? 'All projects share' : `Project "${project}" has`
+  return new ServiceError('quota_exceeded', `${whose} ${BASES_MAX} bases, as many as there may be; delete some.`)
+}
+
+/** The bases of one project, or shared by all. */
+export const BASES_MAX = 100
+const ROOM_BYTES = 64 * 1024 ** 2

@@ -1,0 +1,120 @@
+import { createHash } from 'node:crypto'
+import * as z from 'zod'
+import { ServiceError } from '../../../shared/errors.ts'
+import {
+  IMAGE_LIMITS,
+  type ImagePart,
+  indexSchema,
+  isLayerType,
+  isRunnable,
+  manifestSchema,
+  partPath,
+} from '../../../shared/image-manifest.ts'
+import type { Files, FilesPlace } from '../../ports/files/files.ts'
+
+/** A layer of an image in a directory, compressed or not. */
+export interface ImageLayer {
+  path: string
+  /** What its bytes must come to, `sha256:…`; null: nobody says. */
+  digest: string | null
+}
+
+/** A directory that holds an image: an OCI image layout, or what `docker save` writes. */
+export interface ImageDirectory {
+  files: Pick<Files, 'open'>
+  place: FilesPlace
+  /** Of this host, as images name it: `amd64`. */
+  architecture: string
+}
+
+/**
+ * The layers of the one image for this host in a directory, lowest first.
+ * @throws ServiceError `invalid_request` for what is no such directory, is damaged, or holds several images or none for this host
+ */
+export async function findLayers(directory: ImageDirectory): Promise<ImageLayer[]> {
+  const index = await readJson(directory, { path: '/index.json', digest: null })
+  if (index !== null) return layersOf(directory, parse(indexSchema, index, '/index.json').manifests, 0)
+  const saved = await readJson(directory, { path: '/manifest.json', digest: null })
+  if (saved === null) throw faulty('is no image: there is neither an index.json nor a manifest.json in it')
+  const [image, ...others] = parse(savedSchema, saved, '/manifest.json')
+  if (image === undefined || others.length > 0) throw faulty('holds several images, or none')
+  return image.Layers.map((path) => ({ path: `/${path}`, digest: null }))
+}
+
+/** The bytes of a layer as they are there; throws `invalid_request` at their end where they are not what they should be. */
+export async function* layerBytes({ files, place }: ImageDirectory, layer: ImageLayer): AsyncGenerator<Uint8Array> {
+  const { path, digest } = layer
+  const [algorithm, expected] = digest?.split(':') ?? []
+  const hash = algorithm === undefined ? null : createHash(algorithm)
+  const file = await openPart(files, place, path)
+  if (file === null) throw faulty(`is damaged: ${path} is not in it`)
+  const end = file.facts.sizeBytes
+  for await (const bytes of file.read({ start: 0, end })) {
+    hash?.update(bytes)
+    yield bytes
+  }
+  if (hash !== null && hash.digest('hex') !== expected) throw faulty(`is damaged: ${path} is not what its name says`)
+}
+
+async function layersOf(
+  directory: ImageDirectory,
+  manifests: readonly ImagePart[],
+  depth: number,
+): Promise<ImageLayer[]> {
+  const { architecture } = directory
+  const fitting = manifests.filter((each) => isRunnable(each, architecture))
+  const [digest, ...others] = new Set(fitting.map((each) => each.digest))
+  if (digest === undefined) throw faulty(`holds no image for linux/${architecture}`)
+  if (others.length > 0) throw faulty(`holds several images for linux/${architecture}`)
+  const path = partPath(digest)
+  const text = await readJson(directory, { path, digest })
+  if (text === null) throw faulty(`is damaged: ${path} is not in it`)
+  const isIndex = typeof text === 'object' && text !== null && 'manifests' in text
+  if (!isIndex) return parse(manifestSchema, text, path).layers.map(layerOf)
+  if (depth >= IMAGE_LIMITS.depth) throw faulty('is damaged: its indexes lead nowhere')
+  return layersOf(directory, parse(indexSchema, text, path).manifests, depth + 1)
+}
+
+function layerOf({ mediaType, digest }: ImagePart): ImageLayer {
+  if (!isLayerType(mediaType)) throw faulty(`has a layer of a type that is not unpacked: ${mediaType.slice(0, 100)}`)
+  return { path: partPath(digest), digest }
+}
+
+/** Null if there is no such file. */
+async function readJson(directory: ImageDirectory, part: ImageLayer): Promise<unknown> {
+  const { files, place } = directory
+  const file = await openPart(files, place, part.path)
+  file?.close()
+  if (file === null) return null
+  if (file.facts.sizeBytes > IMAGE_LIMITS.jsonBytes) throw faulty(`is damaged: ${part.path} is larger than 4 MiB`)
+  const pieces: Uint8Array[] = []
+  for await (const bytes of layerBytes(directory, part)) pieces.push(bytes)
+  try {
+    return JSON.parse(Buffer.concat(pieces).toString('utf8'))
+  } catch (cause) {
+    throw faulty(`is damaged: ${part.path} is no JSON`, cause)
+  }
+}
+
+async function openPart(files: Pick<Files, 'open'>, place: FilesPlace, path: string) {
+  try {
+    return await files.open(place, Buffer.from(path))
+  } catch (error) {
+    if (error instanceof ServiceError && ABSENT.has(error.code)) return null
+    throw error
+  }
+}
+
+function parse<T extends z.ZodType>(schema: T, value: unknown, path: string): z.output<T> {
+  const parsed = schema.safeParse(value)
+  if (parsed.success) return parsed.data
+  throw faulty(`is damaged: ${path} is not what it should be`, parsed.error)
+}
+
+function faulty(what: string, cause?: unknown): ServiceError {
+  return new ServiceError('invalid_request', `The archive ${what}.`, { cause })
+}
+
+const ABSENT: ReadonlySet<string> = new Set(['file_not_found', 'not_a_directory', 'is_a_directory', 'path_invalid'])
+
+const savedSchema = z.array(z.looseObject({ Layers: z.array(z.string().max(4096)).max(IMAGE_LIMITS.layers) }))

@@ -1,0 +1,84 @@
+import { ServiceError } from '../../../shared/errors.ts'
+import { createFairShares, largestShare } from '../../../shared/fair-shares.ts'
+import type { Files, FilesPlace, UnpackReport } from '../../ports/files/files.ts'
+import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
+import { plainBytes } from '../common/plain-bytes.ts'
+
+export interface BaseUnpackDeps {
+  filesystem: CowFilesystem
+  files: Pick<Files, 'stat' | 'unpack'>
+}
+
+/** Counts those who bring archives, each of which holds a transfer of files and decompresses as fast as it can. */
+export interface BaseUploads {
+  /** Counts one more; returns what ends it. Throws `rate_limited` where a project would have more than is left free. */
+  enter(project: string): () => void
+}
+
+/** None is under way. */
+export function createBaseUploads(): BaseUploads {
+  const shares = createFairShares(UPLOADS_AT_ONCE)
+  return {
+    enter: (project) => {
+      const leave = shares.take(project)
+      if (leave === null) throw tooMany()
+      return leave
+    },
+  }
+}
+
+/**
+ * Makes a read-only subvolume of the tar of a root filesystem, compressed or not. It is unpacked as archives into boxes are, by
+ * a thread that sees nothing of this host and lets nothing lead out of the tree, and its quota bounds what comes of it.
+ * @throws ServiceError `invalid_request` for what is no tar, or no root filesystem, `body_too_large`, `storage_full`, and
+ * whatever `bytes` throws
+ */
+export async function unpackBase(
+  { filesystem, files }: BaseUnpackDeps,
+  subvolume: string,
+  bytes: AsyncIterable<Uint8Array>,
+): Promise<UnpackReport> {
+  const place = await makeTree(filesystem, subvolume)
+  const report = await files.unpack(place, Buffer.from('/'), plainBytes(bytes, BASE_BYTES_MAX))
+  await checkRoot(files, place)
+  await filesystem.setReadOnly(subvolume, true)
+  return report
+}
+
+/** Makes a subvolume to unpack into, which can take no more than there is room for. */
+export async function makeTree(filesystem: CowFilesystem, subvolume: string): Promise<FilesPlace> {
+  const { availableBytes } = await filesystem.capacity()
+  await filesystem.create(subvolume)
+  await filesystem.setQuota(subvolume, Math.min(BASE_BYTES_MAX, Math.max(0, availableBytes - ROOM_BYTES)))
+  return { boxId: subvolume, rootPath: filesystem.path(subvolume), mounts: [] }
+}
+
+/** Throws `invalid_request` for what no box could run. */
+export async function checkRoot(files: Pick<Files, 'stat'>, place: FilesPlace): Promise<void> {
+  try {
+    await files.stat(place, Buffer.from('/bin/sh'))
+  } catch (error) {
+    if (!(error instanceof ServiceError) || !ABSENT.has(error.code)) throw error
+    const detail = 'There is no root filesystem in it: it has no /bin/sh.'
+    throw new ServiceError('invalid_request', detail, { cause: error })
+  }
+}
+
+function tooMany(): ServiceError {
+  const detail = 'As many archives are made into bases as may be at once; try again later.'
+  return new ServiceError('rate_limited', detail, { headers: { 'Retry-After': '10' } })
+}
+
+/** Uncompressed, of the archive; and of what comes of it on the disk. */
+const BASE_BYTES_MAX = 32 * 1024 ** 3
+const UPLOADS_AT_ONCE = 8
+const ABSENT: ReadonlySet<string> = new Set(['file_not_found', 'not_a_directory', 'path_invalid'])
+// For the records and all else that goes on meanwhile.
+const ROOM_BYTES = 64 * 1024 ** 2
+
+/** The bounds of archives, as they are told. */
+export const BASE_LIMITS = {
+  unpackedBytes: BASE_BYTES_MAX,
+  uploadsAtOnce: UPLOADS_AT_ONCE,
+  uploadsAtOncePerProject: largestShare(UPLOADS_AT_ONCE),
+}

@@ -1,0 +1,230 @@
+import { ServiceError } from '../../../shared/errors.ts'
+import { newId } from '../../../shared/ids.ts'
+import type { BoxConfig, CreateBoxBody } from '../../../shared/schemas/boxes.ts'
+import { invalidRequest } from '../../../shared/validate.ts'
+import type { Clock } from '../../ports/host/clock.ts'
+import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
+import type { BaseRecord } from '../../ports/store/bases.ts'
+import type { BoxRecord, MountRecord, Store } from '../../ports/store/store.ts'
+import { abandon } from '../common/abandon.ts'
+import type { Admission } from '../common/admission.ts'
+import type { Caller } from '../common/caller.ts'
+import { checkEnvironment } from '../common/environment.ts'
+import { checkMountPath, checkPathIsFree } from '../common/mount-paths.ts'
+import { bytesOf } from '../common/sizes.ts'
+import type { Reconciler } from '../reconcile/reconciler.ts'
+import { findBoxSnapshot } from '../snapshots/lookup.ts'
+
+/** What a box gets where its creator says nothing. */
+export interface BoxDefaults {
+  base: string
+  config: BoxConfig
+  gracePeriodSeconds: number
+}
+
+export interface CreateDeps {
+  store: Store
+  filesystem: CowFilesystem
+  reconciler: Reconciler
+  clock: Clock
+  admission: Admission
+  defaults: BoxDefaults
+}
+
+/** A box that somebody asks for. */
+export interface NewBox {
+  caller: Caller
+  project: string
+  body: CreateBoxBody
+  idempotencyKey: string | null
+}
+
+/**
+ * Makes the root of a new box, then its record, durably: a fault up to there leaves no record. The root is a copy of its
+ * source as it is now, so that whatever becomes of that does not matter any more.
+ */
+export async function createRecord(deps: CreateDeps, asked: NewBox): Promise<BoxRecord> {
+  const { store, clock, admission } = deps
+  const { project, body } = asked
+  checkEnvironment(body.environment ?? {})
+  checkRegion(body.config?.region, deps.defaults.config.region)
+  const origin = await findOrigin(deps, asked)
+  const mounts = await resolveMounts(store, asked)
+  if (await store.boxes.get(project, body.name)) throw nameTaken(project, body.name)
+  const record = newRecord(asked, { origin, mounts, now: clock.now() })
+  const wish = wishOf(record)
+  await admission.check(wish)
+  await checkRoom(deps.filesystem)
+  const tombstone = { id: record.id, root: record.root, createdAt: record.createdAt }
+  await store.tombstones.insert(tombstone)
+  try {
+    await makeRoot(deps, record, { asked, origin })
+    await admission.admit(wish, () => insert(store, record))
+  } catch (error) {
+    await abandon(deps, tombstone)
+    throw error
+  }
+  return record
+}
+
+/** What a box takes of its project and host while it runs; `storage` also while it does not. */
+export function wishOf({ project, config }: BoxRecord) {
+  return { project, boxes: 1, cpus: config.cpus, ramMb: config.ram_mb, storageGb: config.storage_gb }
+}
+
+/**
+ * Refuses a region that is not the deployment's own.
+ * @throws ServiceError `invalid_request`
+ */
+export function checkRegion(region: string | null | undefined, own: string): void {
+  if (region === undefined || region === null || region === own) return
+  throw invalidRequest([{ pointer: '/config/region', detail: `must be "${own}", the region of this deployment` }])
+}
+
+/** What a box is made of: a base or another box. */
+interface Origin {
+  base: string | null
+  baseId: string | null
+  forkOf: string | null
+  subvolume: string
+  config: BoxConfig
+  environment: Record<string, string>
+  port: number | null
+  gracePeriodSeconds: number
+}
+
+async function findOrigin({ store, defaults }: CreateDeps, { project, body }: NewBox): Promise<Origin> {
+  if (body.fork !== undefined) {
+    if (body.base === undefined) return findForkOrigin(store, project, body.fork)
+    throw new ServiceError('base_and_fork', 'A box is made from a base or forked from a box, not both.')
+  }
+  const name = body.base ?? defaults.base
+  const base = await findBase(store, project, name)
+  if (!base) throw baseNotFound(name)
+  const { config, gracePeriodSeconds } = defaults
+  const { id: baseId, subvolume } = base
+  return { base: name, baseId, forkOf: null, subvolume, config, environment: {}, port: null, gracePeriodSeconds }
+}
+
+/** A project's own base hides a shared one of that name. */
+async function findBase(store: Store, project: string, name: string): Promise<BaseRecord | null> {
+  return (await store.bases.get(project, name)) ?? store.bases.get(null, name)
+}
+
+async function findForkOrigin(store: Store, project: string, fork: string): Promise<Origin> {
+  const [name = '', snapshot] = fork.split('@')
+  const source = await store.boxes.get(project, name)
+  if (!source) throw sourceNotFound(project, name)
+  const subvolume = snapshot === undefined ? source.root : (await findBoxSnapshot(store, source, snapshot)).subvolume
+  const { base, baseId = null, config, environment, port, gracePeriodSeconds } = source
+  return { base, baseId, forkOf: name, subvolume, config, environment, port, gracePeriodSeconds }
+}
+
+async function resolveMounts(store: Store, { project, body }: NewBox): Promise<MountRecord[]> {
+  const mounts: MountRecord[] = []
+  for (const [place, { name, path, read_only: readOnly = false }] of (body.data_mounts ?? []).entries()) {
+    checkMountPath(path)
+    const volume = await store.volumes.get(project, name)
+    if (!volume) throw new ServiceError('volume_not_found', `No data volume named "${name}" in project "${project}".`)
+    if (mounts.some(({ volumeId }) => volumeId === volume.id)) {
+      throw invalidRequest([{ pointer: `/data_mounts/${place}/name`, detail: 'is mounted twice in one box' }])
+    }
+    // Parents come first when they are mounted, so only the same path is a fault here.
+    checkPathIsFree(
+      path,
+      mounts.filter((mount) => mount.path === path),
+    )
+    mounts.push({ volumeId: volume.id, name, subvolume: volume.subvolume, path, readOnly })
+  }
+  return mounts
+}
+
+function newRecord(
+  { caller, project, body, idempotencyKey }: NewBox,
+  { origin, mounts, now }: { origin: Origin; mounts: MountRecord[]; now: number },
+): BoxRecord {
+  const id = newId('box', now)
+  return {
+    id,
+    project,
+    name: body.name,
+    version: 1,
+    createdAt: now,
+    updatedAt: now,
+    base: origin.base,
+    baseId: origin.baseId,
+    forkOf: origin.forkOf,
+    root: `sub_${id}`,
+    desired: { power: 'running', generation: 1 },
+    observed: { status: 'pending', reason: 'creating', message: null, since: now, generation: 0, bootId: null },
+    config: {
+      cpus: body.config?.cpus ?? origin.config.cpus,
+      ram_mb: body.config?.ram_mb ?? origin.config.ram_mb,
+      region: origin.config.region,
+      storage_gb: body.config?.storage_gb ?? origin.config.storage_gb,
+    },
+    environment: body.environment ?? origin.environment,
+    tags: body.tags ?? {},
+    port: origin.port,
+    domains: [],
+    gracePeriodSeconds: origin.gracePeriodSeconds,
+    leaseUntil: null,
+    urlSettings: { auth: 'token', wake: false, idle_stop_seconds: null },
+    mounts,
+    restore: null,
+    restoreFault: null,
+    createdBy: { token: caller.tokenId, idempotencyKey },
+  }
+}
+
+// The source may be deleted at any time: then it is not found, whatever the pool says.
+async function makeRoot(
+  deps: CreateDeps,
+  record: BoxRecord,
+  { asked, origin }: { asked: NewBox; origin: Origin },
+): Promise<void> {
+  const { root, config } = record
+  const quotaBytes = bytesOf(config.storage_gb)
+  try {
+    await deps.filesystem.snapshot({ source: origin.subvolume, name: root, isReadOnly: false, quotaBytes })
+  } catch (error) {
+    const source = await findOrigin(deps, asked)
+    if (source.subvolume === origin.subvolume) throw error
+    const { fork, base } = asked.body
+    throw fork === undefined ? baseNotFound(base ?? deps.defaults.base) : sourceNotFound(asked.project, fork)
+  }
+}
+
+async function insert(store: Store, record: BoxRecord): Promise<void> {
+  switch (await store.boxes.insert(record)) {
+    case 'name_taken':
+      throw nameTaken(record.project, record.name)
+    case 'volume_gone':
+      throw new ServiceError('volume_not_found', 'A data volume of the box was deleted meanwhile.')
+    case 'volume_in_use':
+      throw new ServiceError('volume_in_use', 'A data volume has a box that writes to it already: mount it read-only.')
+    case 'stored':
+  }
+}
+
+// Known before the record is durable, it leaves no record behind (api.md §2, Box).
+async function checkRoom(filesystem: CowFilesystem): Promise<void> {
+  const { availableBytes } = await filesystem.capacity()
+  if (availableBytes >= ROOM_BYTES) return
+  const mib = Math.floor(availableBytes / 1024 ** 2)
+  throw new ServiceError('storage_full', `The storage pool has ${mib} MiB left; delete boxes to make room.`)
+}
+
+function nameTaken(project: string, name: string): ServiceError {
+  return new ServiceError('name_taken', `Project "${project}" has a box named "${name}" already.`)
+}
+
+function baseNotFound(name: string): ServiceError {
+  return new ServiceError('base_not_found', `No base named "${name}".`)
+}
+
+function sourceNotFound(project: string, name: string): ServiceError {
+  return new ServiceError('box_not_found', `No box named "${name}" in project "${project}" to fork from.`)
+}
+
+const ROOM_BYTES = 64 * 1024 ** 2

@@ -1,0 +1,146 @@
+import { ServiceError } from '../../../shared/errors.ts'
+import { newId } from '../../../shared/ids.ts'
+import type { CreateBoxSnapshotBody, SnapshotListQuery } from '../../../shared/schemas/snapshots.ts'
+import type { Runtime } from '../../ports/boxes/runtime.ts'
+import type { Clock } from '../../ports/host/clock.ts'
+import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
+import type { NewSnapshot, SnapshotData, SnapshotRecord } from '../../ports/store/snapshots.ts'
+import type { BoxRecord, Store } from '../../ports/store/store.ts'
+import { abandon } from '../common/abandon.ts'
+import type { Caller } from '../common/caller.ts'
+import { checkIfMatch } from '../common/preconditions.ts'
+import type { Reconciler } from '../reconcile/reconciler.ts'
+import { checkSnapshotRoom } from '../snapshots/bounds.ts'
+import { findEarlierSnapshot } from '../snapshots/earlier-snapshot.ts'
+import { findBoxSnapshot, snapshotNotFound } from '../snapshots/lookup.ts'
+import { listSnapshots } from '../snapshots/pages.ts'
+import { newSnapshot } from '../snapshots/record.ts'
+import { removeSnapshot } from '../snapshots/removal.ts'
+import { measureSnapshot } from '../snapshots/sizes.ts'
+import { SNAPSHOT_VERSION, type SnapshotState } from '../snapshots/view.ts'
+import type { Boxes, BoxRef, Mutation } from './boxes.ts'
+
+export interface BoxSnapshotsDeps {
+  store: Store
+  filesystem: CowFilesystem
+  runtime: Runtime
+  reconciler: Reconciler
+  clock: Clock
+  boxes: Pick<Boxes, 'get'>
+  limits: { idempotencyKeepMs: number }
+}
+
+/** Checkpoints of boxes. All throw `box_not_found`. */
+export interface BoxSnapshots {
+  /**
+   * Takes the root as it is now, and with `include_data` the data volumes at the same instant, while the box stands still.
+   * @throws ServiceError `name_taken`, `quota_exceeded`, `box_busy` where data is to be taken of a box that starts or stops
+   */
+  create(caller: Caller, wanted: { ref: BoxRef; body: CreateBoxSnapshotBody }, how: Mutation): Promise<SnapshotRecord>
+  list(ref: BoxRef, query: SnapshotListQuery): Promise<{ records: SnapshotRecord[]; next: string | null }>
+  /** With its sizes, counted. @throws ServiceError `snapshot_not_found` */
+  get(ref: BoxRef, name: string): Promise<SnapshotState>
+  /** Whoever was made from it goes on. @throws ServiceError `snapshot_not_found` */
+  remove(ref: BoxRef, name: string, how: { ifMatch: string | null }): Promise<void>
+}
+
+/** Snapshots are read-only subvolumes that share what they hold with the box. */
+export function createBoxSnapshots(deps: BoxSnapshotsDeps): BoxSnapshots {
+  const { store, boxes } = deps
+  return {
+    create: async (caller, { ref, body }, how) => {
+      const box = await boxes.get(ref)
+      const earlier = await findEarlierSnapshot(deps, box, { caller, body, idempotencyKey: how.idempotencyKey })
+      if (earlier) return earlier
+      if (body.name !== undefined && (await store.snapshots.get(box.id, body.name))) throw nameTaken(box, body.name)
+      await checkSnapshotRoom(store, box)
+      const createdBy = { token: caller.tokenId, idempotencyKey: how.idempotencyKey }
+      const snapshot = newSnapshot('box', box, { body, createdBy, now: deps.clock.now() })
+      return takeSnapshot(deps, snapshot, { withData: body.include_data === true, waitMs: how.waitMs })
+    },
+    list: async (ref, query) => listSnapshots(store, (await boxes.get(ref)).id, query),
+    get: async (ref, name) => measureSnapshot(deps, await findBoxSnapshot(store, await boxes.get(ref), name)),
+    remove: async (ref, name, { ifMatch }) => {
+      const box = await boxes.get(ref)
+      const record = await findBoxSnapshot(store, box, name)
+      checkIfMatch(ifMatch, SNAPSHOT_VERSION)
+      if (!(await removeSnapshot(deps, record))) throw snapshotNotFound(box, name)
+    },
+  }
+}
+
+async function takeSnapshot(
+  deps: BoxSnapshotsDeps,
+  snapshot: NewSnapshot,
+  { withData, waitMs }: { withData: boolean; waitMs: number },
+): Promise<SnapshotRecord> {
+  const { reconciler, runtime } = deps
+  const { id } = snapshot.owner
+  // The root alone is one tree, which is copied at one instant whatever the box does.
+  if (!withData) return take(deps, await readBox(deps, id), { snapshot, still: (work) => work() })
+  const turn = async (isRunning: boolean): Promise<SnapshotRecord> => {
+    const box = await readBox(deps, id)
+    const data = box.mounts.map((mount) => partOf(mount, snapshot.createdAt))
+    const still = (work: () => Promise<void>): Promise<void> => (isRunning ? runtime.frozen(id, work) : work())
+    return take(deps, box, { snapshot: { ...snapshot, data }, still })
+  }
+  return reconciler.exclusive(id, turn, waitMs)
+}
+
+interface Take {
+  snapshot: NewSnapshot
+  /** Does the work while the box stands still. */
+  still(work: () => Promise<void>): Promise<void>
+}
+
+async function take(deps: BoxSnapshotsDeps, box: BoxRecord, { snapshot, still }: Take): Promise<SnapshotRecord> {
+  const { store, filesystem } = deps
+  const trees = treesOf(box, snapshot)
+  const tombstones = trees.map(({ name }) => ({ id: name, root: name, createdAt: snapshot.createdAt }))
+  let work: Promise<void> = Promise.resolve()
+  try {
+    for (const tombstone of tombstones) await store.tombstones.insert(tombstone)
+    await still(() => {
+      work = copyAll(filesystem, trees)
+      return work
+    })
+    const record = await store.snapshots.insert(snapshot)
+    if (record === 'name_taken') throw nameTaken(box, snapshot.name ?? '')
+    if (record === 'owner_gone') throw boxGone(box)
+    return record
+  } catch (error) {
+    // What is given up must have come to its end before it is destroyed.
+    await work.catch(() => undefined)
+    await abandon(deps, ...tombstones)
+    if (!(await store.boxes.byId(box.id))) throw boxGone(box)
+    throw error
+  }
+}
+
+async function copyAll(filesystem: CowFilesystem, trees: readonly { source: string; name: string }[]): Promise<void> {
+  for (const { source, name } of trees) await filesystem.snapshot({ source, name, isReadOnly: true, quotaBytes: null })
+}
+
+function treesOf(box: BoxRecord, { subvolume, data }: NewSnapshot): { source: string; name: string }[] {
+  const sources = new Map(box.mounts.map((mount) => [mount.volumeId, mount.subvolume]))
+  const parts = data.map((part) => ({ source: sources.get(part.volumeId) ?? '', name: part.subvolume }))
+  return [{ source: box.root, name: subvolume }, ...parts]
+}
+
+function partOf({ volumeId, name, path, readOnly }: BoxRecord['mounts'][number], now: number): SnapshotData {
+  return { volumeId, name, subvolume: newId('snp', now), path, readOnly }
+}
+
+async function readBox({ store }: BoxSnapshotsDeps, boxId: string): Promise<BoxRecord> {
+  const record = await store.boxes.byId(boxId)
+  if (record) return record
+  throw new ServiceError('box_not_found', 'The box was deleted meanwhile.')
+}
+
+function boxGone({ name }: BoxRecord): ServiceError {
+  return new ServiceError('box_not_found', `The box "${name}" was deleted meanwhile.`)
+}
+
+function nameTaken(box: BoxRecord, name: string): ServiceError {
+  return new ServiceError('name_taken', `The box "${box.name}" has a snapshot named "${name}" already.`)
+}

@@ -1,0 +1,69 @@
+import { invalidRequest } from '../../../shared/validate.ts'
+import type { NamedQuery } from '../../ports/store/volumes.ts'
+import type { Caller } from './caller.ts'
+
+/** An opaque continuation token for `key`. */
+export function encodeCursor(key: readonly string[]): string {
+  return Buffer.from(JSON.stringify(key)).toString('base64url')
+}
+
+/**
+ * The key of a continuation token of `length` parts, or null for none.
+ * @throws ServiceError `invalid_request` for one we did not make
+ */
+export function decodeCursor(token: string | undefined, length: number): string[] | null {
+  if (token === undefined) return null
+  try {
+    const key: unknown = JSON.parse(Buffer.from(token, 'base64url').toString('utf8'))
+    if (Array.isArray(key) && key.length === length && key.every((part) => typeof part === 'string')) return key
+  } catch {
+    // Told below, as what it is to the client.
+  }
+  throw invalidRequest([{ pointer: '/query/continuation_token', detail: 'is not a token of a page before' }])
+}
+
+/** What a client asks of a list that is ordered by project and name. */
+export interface NamedListQuery {
+  prefix?: string | undefined
+  tag?: string | string[] | undefined
+  continuation_token?: string | undefined
+  max_results: number
+}
+
+/**
+ * The page of resources that `query` asks for; project `-` is every one the caller may read.
+ * @throws ServiceError `invalid_request`
+ */
+export function namedPage(caller: Caller, project: string, query: NamedListQuery): NamedQuery {
+  const after = decodeCursor(query.continuation_token, 2)
+  return {
+    projects: project === '-' ? caller.projects : [project],
+    prefix: query.prefix ?? '',
+    tags: parseTags(query.tag),
+    after: after ? { project: after[0] ?? '', name: after[1] ?? '' } : null,
+    limit: query.max_results,
+  }
+}
+
+/** The token of the page after `records`, or null for none. */
+export function nextNamedPage({ records, hasMore }: { records: readonly NamedResource[]; hasMore: boolean }) {
+  const last = records.at(-1)
+  return hasMore && last ? encodeCursor([last.project, last.name]) : null
+}
+
+interface NamedResource {
+  project: string
+  name: string
+}
+
+// The tags a list asks for, from `key` and `key=value`, comma separated or repeated; a value of null is any.
+function parseTags(tag: string | string[] | undefined): [string, string | null][] {
+  return [tag ?? []]
+    .flat()
+    .flatMap((list) => list.split(','))
+    .filter((item) => item !== '')
+    .map((item) => {
+      const at = item.indexOf('=')
+      return at < 0 ? [item, null] : [item.slice(0, at), item.slice(at + 1)]
+    })
+}

@@ -1,0 +1,74 @@
+import type { BoxRecord } from '../../ports/store/store.ts'
+import { shortDigestOf } from './digest.ts'
+
+/** How clients reach the edge. */
+export interface EdgeAddress {
+  /** Below which each box has a name; lower case. */
+  domain: string
+  scheme: 'http' | 'https'
+  /** Null: that of the scheme. */
+  port: number | null
+}
+
+type BoxNames = Pick<BoxRecord, 'id' | 'project' | 'name'>
+
+/** The host name of a box, `<box>--<project>.<domain>`; by its id where that label is too long (api.md §3, rule 10). */
+export function hostOfBox(box: BoxNames, { domain }: EdgeAddress): string {
+  return `${shorter([box.name, box.project], () => dashed(box.id))}.${domain}`
+}
+
+/** The host name of what is active of a service, `<service>--<box>--<project>.<domain>`. */
+export function hostOfService(box: BoxNames, service: string, { domain }: EdgeAddress): string {
+  return `${shorter([service, box.name, box.project], () => `s-${serviceDigest(box, service)}`)}.${domain}`
+}
+
+/** The host name of the preview of a service, `preview--<service>--<box>--<project>.<domain>`. */
+export function hostOfPreview(box: BoxNames, service: string, { domain }: EdgeAddress): string {
+  return `${shorter(['preview', service, box.name, box.project], () => `p-${serviceDigest(box, service)}`)}.${domain}`
+}
+
+/** The host that asks people for their token, and never serves what a box says. */
+export function signInHost({ domain }: EdgeAddress): string {
+  return `${SIGN_IN}.${domain}`
+}
+
+/** The URL of a host at the edge. */
+export function urlOf(host: string, { scheme, port }: EdgeAddress): string {
+  return `${scheme}://${host}${port === null ? '' : `:${port}`}/`
+}
+
+/** Whether somebody may publish at `domain`, a valid name: below our own domain only what no box can have as its own. */
+export function mayPublish(domain: string, { domain: own }: EdgeAddress): boolean {
+  if (domain === own) return false
+  if (!domain.endsWith(`.${own}`)) return true
+  const label = domain.slice(0, -own.length - 1)
+  return !label.includes('.') && !label.includes('--') && label !== SIGN_IN && !/^(box|s|p)-/.test(label)
+}
+
+/** Whether a host is one of ours, whether or not anything has it. */
+export function isOwnHost(host: string, { domain }: EdgeAddress): boolean {
+  return host === domain || host.endsWith(`.${domain}`)
+}
+
+/** The project that a host below our domain names, whether or not anything has that name; null: it names none. */
+export function projectOfHost(host: string, { domain }: EdgeAddress): string | null {
+  const label = host.endsWith(`.${domain}`) ? host.slice(0, -domain.length - 1) : ''
+  return label.includes('--') ? (label.split('--').at(-1) ?? null) : null
+}
+
+function shorter(names: readonly string[], otherwise: () => string): string {
+  const label = names.join('--')
+  return label.length <= LABEL_MAX ? label : otherwise()
+}
+
+function serviceDigest({ id }: BoxNames, service: string): string {
+  return shortDigestOf(`${id}/${service}`)
+}
+
+function dashed(id: string): string {
+  return id.replace('_', '-')
+}
+
+const SIGN_IN = 'sign-in'
+/** Of DNS (RFC 1035). */
+const LABEL_MAX = 63

@@ -1,0 +1,129 @@
+import { ServiceError } from '../../../shared/errors.ts'
+import type { PublishBody } from '../../../shared/schemas/publishing.ts'
+import type { Clock } from '../../ports/host/clock.ts'
+import type { BoxRecord, Store } from '../../ports/store/store.ts'
+import type { Boxes, BoxRef } from '../boxes/boxes.ts'
+import { checkIfMatch } from '../common/preconditions.ts'
+import { type EdgeAddress, mayPublish } from '../common/urls.ts'
+import { bumped, serviceNotFound } from '../services/records.ts'
+import type { EdgeRoutes } from './routes.ts'
+
+export interface PublishingDeps {
+  store: Store
+  clock: Clock
+  boxes: Pick<Boxes, 'get'>
+  routes: Pick<EdgeRoutes, 'settle'>
+  address: EdgeAddress
+}
+
+/** Names at which boxes and services are reached beside their own. All resolve once the edge serves it so. */
+export interface Publishing {
+  /**
+   * Gives a box domains beside those it has, and sets its port and who may pass, where they are given.
+   * @throws ServiceError `box_not_found`, `domain_taken`, `invalid_request` for a domain that is nobody's to have, `quota_exceeded`
+   */
+  publish(ref: BoxRef, body: PublishBody, ifMatch: string | null): Promise<BoxRecord>
+  /** Takes domains from a box, all of them if none is named; one that it does not have is nothing to take. */
+  unpublish(ref: BoxRef, domains: readonly string[], ifMatch: string | null): Promise<BoxRecord>
+  /** As `publish`, of a service: what is active of it. @throws ServiceError also `service_not_found` */
+  publishService(ref: ServiceRef, domains: readonly string[], ifMatch: string | null): Promise<void>
+  unpublishService(ref: ServiceRef, domains: readonly string[], ifMatch: string | null): Promise<void>
+}
+
+interface ServiceRef extends BoxRef {
+  service: string
+}
+
+/** Writes who has a domain, in one commit with who had it, and waits for the edge. */
+export function createPublishing(deps: PublishingDeps): Publishing {
+  const { store, boxes, routes, clock, address } = deps
+  const changeBox = async (
+    ref: BoxRef,
+    ifMatch: string | null,
+    edit: (record: BoxRecord) => BoxRecord,
+  ): Promise<BoxRecord> => {
+    for (;;) {
+      const record = await boxes.get(ref)
+      checkIfMatch(ifMatch, record.version)
+      const edited = edit(record)
+      if (edited === record) return settled(record)
+      const next = { ...edited, version: record.version + 1, updatedAt: clock.now() }
+      const outcome = await store.boxes.publish(next)
+      if (outcome === 'stored') return settled(next)
+      if (outcome !== 'changed') throw domainTaken(outcome.taken)
+    }
+  }
+  const settled = async (record: BoxRecord): Promise<BoxRecord> => {
+    await routes.settle(record.id)
+    return record
+  }
+  const changeService = async (
+    { service: name, ...ref }: ServiceRef,
+    ifMatch: string | null,
+    edit: (domains: readonly string[]) => string[],
+  ): Promise<void> => {
+    for (;;) {
+      const box = await boxes.get(ref)
+      const record = await store.services.get(box.id, name)
+      if (record === null) throw serviceNotFound(box, name)
+      checkIfMatch(ifMatch, record.version)
+      const next = bumped({ ...record, domains: edit(record.domains) }, clock.now())
+      const isSame = next.domains.join() === record.domains.join()
+      const outcome = isSame ? 'stored' : await store.services.publish(next)
+      if (outcome === 'stored') return routes.settle(box.id)
+      if (outcome !== 'changed') throw domainTaken(outcome.taken)
+    }
+  }
+  return {
+    publish: async (ref, { domains = [], port, auth }, ifMatch) => {
+      checkDomains(domains, address)
+      return changeBox(ref, ifMatch, (record) => {
+        const next = {
+          ...record,
+          domains: withDomains(record.domains, domains),
+          port: port === undefined ? record.port : port || null,
+          urlSettings: { ...record.urlSettings, auth: auth ?? record.urlSettings.auth },
+        }
+        return JSON.stringify(next) === JSON.stringify(record) ? record : next
+      })
+    },
+    unpublish: (ref, domains, ifMatch) =>
+      changeBox(ref, ifMatch, (record) => {
+        const kept = withoutDomains(record.domains, domains)
+        return kept.length === record.domains.length ? record : { ...record, domains: kept }
+      }),
+    publishService: async (ref, domains, ifMatch) => {
+      checkDomains(domains, address)
+      return changeService(ref, ifMatch, (before) => withDomains(before, domains))
+    },
+    unpublishService: (ref, domains, ifMatch) =>
+      changeService(ref, ifMatch, (before) => withoutDomains(before, domains)),
+  }
+}
+
+function withDomains(before: readonly string[], added: readonly string[]): string[] {
+  const all = [...new Set([...before, ...added])]
+  if (all.length > DOMAINS_MAX) {
+    throw new ServiceError('quota_exceeded', `A box or service has ${DOMAINS_MAX} domains at most.`)
+  }
+  return all
+}
+
+function withoutDomains(before: readonly string[], removed: readonly string[]): string[] {
+  return removed.length === 0 ? [] : before.filter((domain) => !removed.includes(domain))
+}
+
+function checkDomains(domains: readonly string[], address: EdgeAddress): void {
+  const errors = domains.flatMap((domain, index) =>
+    mayPublish(domain, address) ? [] : [{ pointer: `/domains/${index}`, detail: `is kept for boxes' own names` }],
+  )
+  if (errors.length === 0) return
+  throw new ServiceError('invalid_request', `${errors[0]?.pointer}: ${errors[0]?.detail}.`, { errors })
+}
+
+function domainTaken(domain: string): ServiceError {
+  return new ServiceError('domain_taken', `The domain "${domain}" belongs to another box or service.`)
+}
+
+/** Of a box, and of a service. */
+export const DOMAINS_MAX = 1000

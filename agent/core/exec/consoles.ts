@@ -1,0 +1,125 @@
+import { ServiceError } from '../../../shared/errors.ts'
+import { newId } from '../../../shared/ids.ts'
+import { createKeyedLock } from '../../../shared/locks.ts'
+import type { ConsoleQuery, Session } from '../../../shared/schemas/streams.ts'
+import type { AttachedExec, HeldEnd, HeldSession, Runtime, SessionFacts } from '../../ports/boxes/runtime.ts'
+import type { Clock } from '../../ports/host/clock.ts'
+import type { BoxRecord } from '../../ports/store/store.ts'
+import type { BoxActivity } from '../boxes/activity.ts'
+import { commandEnvironment } from '../common/environment.ts'
+import { timestamp } from '../common/time.ts'
+import type { CommandStream, StreamEnd } from './command-stream.ts'
+import { checkRunning } from './execs.ts'
+import { hangUp } from './hang-up.ts'
+import { UNKNOWN_END } from './stream.ts'
+
+/** The consoles of boxes: shells in terminals that go on when their clients leave, and when this process does. */
+export interface Consoles {
+  /**
+   * Attaches to the session that the query names, which is begun if the box has none of that name.
+   * @throws ServiceError `box_not_running`, `invalid_request` (no such user), `rate_limited`, `runtime_unavailable`
+   */
+  open(box: BoxRecord, query: ConsoleQuery): Promise<CommandStream>
+  /** By name. */
+  list(box: BoxRecord): Promise<Session[]>
+  /**
+   * Ends a session, by name or id: SIGHUP to all that it started, and SIGKILL after two seconds.
+   * @throws ServiceError `session_not_found`
+   */
+  end(box: BoxRecord, session: string): Promise<void>
+}
+
+interface ConsolesDeps {
+  runtime: Runtime
+  clock: Clock
+  activity: BoxActivity
+}
+
+/** Sessions are the runtime's: nothing is remembered here. */
+export function createConsoles({ runtime, clock, activity }: ConsolesDeps): Consoles {
+  const lock = createKeyedLock()
+  const join = async (
+    box: BoxRecord,
+    query: ConsoleQuery,
+  ): Promise<{ session: HeldSession; attached: AttachedExec }> => {
+    const before = runtime.session(box.id, query.session)
+    const attached = await before?.attach(query.typing).catch(whenOver(before))
+    if (before && attached) return { session: before, attached }
+    const session = await runtime.openSession(box.id, {
+      sessionId: newId('ses', clock.now()),
+      name: query.session,
+      command: query.shell === undefined ? DEFAULT_SHELL : [query.shell],
+      cwd: query.cwd ?? null,
+      environment: commandEnvironment(box),
+      user: query.user ?? null,
+      terminal: { cols: query.cols, rows: query.rows },
+    })
+    return { session, attached: await session.attach(query.typing) }
+  }
+  return {
+    open: async (box, query) => {
+      checkRunning(box)
+      const { session, attached } = await lock.run(`${box.id} ${query.session}`, () => join(box, query))
+      const endUse = activity.begin(box.id)
+      void session.ended.then(endUse)
+      attached.terminal?.resize({ cols: query.cols, rows: query.rows })
+      const { stdin, stdout, stderr, terminal } = attached
+      return {
+        id: session.sessionId,
+        ...{ stdin, stdout, stderr, terminal },
+        goesOn: true,
+        ended: session.ended.then(endOf),
+        leave: () => {
+          endUse()
+          attached.close()
+        },
+      }
+    },
+    list: async (box) => {
+      const facts = await runtime.sessions(box.id)
+      return facts.map((each) => viewSession(box, each)).sort((a, b) => (a.name < b.name ? -1 : 1))
+    },
+    end: async (box, wanted) => {
+      const facts = (await runtime.sessions(box.id)).find(({ sessionId, name }) => [sessionId, name].includes(wanted))
+      const session = facts && runtime.session(box.id, facts.name)
+      if (!session) throw new ServiceError('session_not_found', `No session "${wanted}" in box "${box.name}".`)
+      await hangUp(session, clock)
+      await Promise.race([session.ended, clock.sleep(KILL_MS)])
+    },
+  }
+}
+
+// It ended just now: one of its name may be begun again. A fault of another kind is told.
+function whenOver(session: HeldSession): (error: unknown) => Promise<undefined> {
+  return async (error) => {
+    const isOver = await Promise.race([session.ended.then(() => true), Promise.resolve(false)])
+    if (!isOver) throw error
+    return undefined
+  }
+}
+
+function endOf(end: HeldEnd | null): StreamEnd {
+  if (end === null) return UNKNOWN_END
+  return { exitCode: end.exitCode, signal: end.signal, note: null }
+}
+
+function viewSession({ name, project }: BoxRecord, facts: SessionFacts): Session {
+  return {
+    id: facts.sessionId,
+    name: facts.name,
+    box: name,
+    project,
+    command: [...facts.command],
+    user: facts.user,
+    process: facts.process,
+    created_at: timestamp(facts.startedAt),
+    cols: facts.size.cols,
+    rows: facts.size.rows,
+    viewers: facts.viewers,
+  }
+}
+
+// A login shell, as a terminal would open.
+const FIND_SHELL = 'for shell in /bin/bash /usr/bin/bash /bin/sh; do [ -x "$shell" ] && exec "$shell" -l; done'
+const DEFAULT_SHELL = ['/bin/sh', '-c', FIND_SHELL]
+const KILL_MS = 5_000

@@ -1,0 +1,122 @@
+import { ServiceError } from '../../../shared/errors.ts'
+import type { ExecOutputs, OutputPiece, OutputRange } from '../../ports/exec/outputs.ts'
+import type { Clock } from '../../ports/host/clock.ts'
+import type { ExecOutput, ExecRecord } from '../../ports/store/exec.ts'
+import { wholeCharacters } from './text.ts'
+
+/** A command, live or ended, and its output. */
+export interface ReadableExec {
+  record: ExecRecord
+  read(range: OutputRange): OutputPiece
+  /** Calls `listener` at new output and at the end; null for one that has ended. */
+  onChange: ((listener: () => void) => () => void) | null
+}
+
+/** The last bytes of each stream. */
+export interface OutputTails {
+  stdout: Uint8Array
+  stderr: Uint8Array
+}
+
+export interface OutputWish extends OutputRange {
+  /** Ends no piece within a UTF-8 character of which more may come; gives at least 4 bytes, so that it can. */
+  isText: boolean
+  waitMs: number
+}
+
+/** A piece of a stream, and whether bytes from the asked offset on are left out, or none follow. */
+export interface ExecPiece {
+  record: ExecRecord
+  offset: number
+  bytes: Uint8Array
+  isTruncated: boolean
+  isEnd: boolean
+}
+
+/** An ended command with its kept output. */
+export function endedExec(outputs: ExecOutputs, ended: { record: ExecRecord; output: ExecOutput }): ReadableExec {
+  const { record, output } = ended
+  return {
+    record,
+    onChange: null,
+    read: (range) => {
+      const { stream, offset, maxBytes } = range
+      const totalBytes = stream === 'stdout' ? record.stdoutBytes : record.stderrBytes
+      const kept = output[stream]
+      if (kept === null) {
+        const piece = outputs.read({ boxId: record.boxId, execId: record.id }, range)
+        if (piece.totalBytes === totalBytes) return piece
+      }
+      // What is kept is the end; if nothing is, that is after the last byte.
+      const bytes = kept ?? new Uint8Array(0)
+      const start = Math.max(offset, totalBytes - bytes.length)
+      const first = start - (totalBytes - bytes.length)
+      return { offset: start, bytes: bytes.subarray(first, first + maxBytes), totalBytes }
+    },
+  }
+}
+
+/** The last `maxBytes` of each stream. */
+export function readTails({ read, record }: ReadableExec, maxBytes: number): OutputTails {
+  const tail = (stream: 'stdout' | 'stderr'): Uint8Array => {
+    const totalBytes = stream === 'stdout' ? record.stdoutBytes : record.stderrBytes
+    return read({ stream, offset: Math.max(0, totalBytes - maxBytes), maxBytes }).bytes
+  }
+  return { stdout: tail('stdout'), stderr: tail('stderr') }
+}
+
+/**
+ * Reads a piece, waiting for one that is not empty, for the end, or for `waitMs`. `find` is asked at each change.
+ * @throws ServiceError `range_not_satisfiable` for an offset after the end of a command that has ended
+ */
+export async function readWaiting(
+  find: () => Promise<ReadableExec>,
+  wish: OutputWish,
+  clock: Clock,
+): Promise<ExecPiece> {
+  const timer = new AbortController()
+  let isOver = wish.waitMs === 0
+  const over = clock.sleep(wish.waitMs, timer.signal).then(() => {
+    isOver = true
+  })
+  try {
+    for (;;) {
+      const exec = await find()
+      // Nothing comes between the reading and the listening.
+      const change = Promise.withResolvers<void>()
+      const stop = exec.onChange?.(change.resolve)
+      const piece = readPiece(exec, wish)
+      if (piece.bytes.length > 0 || piece.isEnd || isOver) {
+        stop?.()
+        return piece
+      }
+      await Promise.race([change.promise, over])
+      stop?.()
+    }
+  } finally {
+    timer.abort()
+  }
+}
+
+function readPiece({ record, read }: ReadableExec, wish: OutputWish): ExecPiece {
+  const { stream, offset: asked, maxBytes, isText } = wish
+  const piece = read({ stream, offset: asked, maxBytes: isText ? Math.max(maxBytes, LONGEST_CHARACTER) : maxBytes })
+  const hasEnded = record.status !== 'running'
+  const { totalBytes } = piece
+  if (hasEnded && asked > totalBytes) throw beyondEnd(stream, totalBytes)
+  const isTruncated = piece.offset > asked
+  const isLast = hasEnded && piece.offset + piece.bytes.length >= totalBytes
+  const { skip, length } = isText
+    ? wholeCharacters(piece.bytes, { isCutBefore: isTruncated, isLast })
+    : { skip: 0, length: piece.bytes.length }
+  const bytes = piece.bytes.subarray(skip, skip + length)
+  const offset = piece.offset + skip
+  return { record, offset, bytes, isTruncated, isEnd: hasEnded && offset + bytes.length >= totalBytes }
+}
+
+function beyondEnd(stream: string, totalBytes: number): ServiceError {
+  const detail = `The command has ended and wrote ${totalBytes} bytes to ${stream}; offset must not be after them.`
+  return new ServiceError('range_not_satisfiable', detail)
+}
+
+const LONGEST_CHARACTER = 4

@@ -1,0 +1,84 @@
+import type { FairShares } from '../../../shared/fair-shares.ts'
+import type { Logger } from '../../../shared/log.ts'
+import type { Meter } from '../../ports/host/meter.ts'
+import type { ExecRecord } from '../../ports/store/exec.ts'
+import type { BoxActivity } from '../boxes/activity.ts'
+import type { LiveExec } from './live-exec.ts'
+
+/** The commands this process follows: those that run, and those whose streams are still held by what they left running. */
+export interface ExecTable {
+  /** A command of the box. */
+  get(boxId: string, id: string): LiveExec | undefined
+  add(exec: LiveExec): void
+  /** Leaves those that run, and lets go of all streams. */
+  close(): Promise<void>
+}
+
+/** A table in which at most `lingering` ended commands keep their streams: the one that ended first makes room. */
+export function createExecTable(options: {
+  lingering: number
+  running: FairShares
+  activity: BoxActivity
+  meter: Meter
+  logger: Logger
+}): ExecTable {
+  const { logger, meter } = options
+  const time = meter.histogram(DURATION)
+  const live = new Map<string, LiveExec>()
+  const lingering = new Set<LiveExec>()
+  meter.reading('gauge', RUNNING, () => [{ labels: {}, value: live.size }])
+
+  const retire = (exec: LiveExec): void => {
+    const { id } = exec
+    live.delete(id)
+    // Those who waited for the end read first.
+    setImmediate(() => {
+      exec.dispose().catch((error: unknown) => logger.warn('what is left of a command stays', { exec: id, error }))
+    })
+    lingering.add(exec)
+    void exec.released.then(() => lingering.delete(exec))
+    const oldest = lingering.size > options.lingering ? lingering.values().next().value : undefined
+    oldest?.release()
+  }
+  return {
+    get: (boxId, id) => {
+      const exec = live.get(id)
+      return exec?.boxId === boxId ? exec : undefined
+    },
+    add: (exec) => {
+      const { id } = exec
+      live.set(id, exec)
+      const leave = options.running.add(exec.boxId)
+      const endUse = options.activity.begin(exec.boxId)
+      const end = (): void => {
+        leave()
+        endUse()
+        retire(exec)
+      }
+      const count = ({ status, startedAt, endedAt }: ExecRecord): void =>
+        time({ status }, Math.max(0, (endedAt ?? startedAt) - startedAt) / 1000)
+      exec.ended.then(
+        (record) => {
+          count(record)
+          end()
+        },
+        (error: unknown) => {
+          logger.error('the end of a command could not be written', { exec: id, error })
+          end()
+        },
+      )
+    },
+    close: async () => {
+      await Promise.allSettled([...live.values()].map((exec) => exec.leave()))
+      for (const exec of lingering) exec.release()
+    },
+  }
+}
+
+const RUNNING = { name: 'boxyard_execs_running', help: 'Commands that run.', labels: [] } as const
+const DURATION = {
+  name: 'boxyard_exec_duration_seconds',
+  help: 'Time that commands ran, by how they ended.',
+  labels: ['status'],
+  bounds: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 10, 60, 300, 3600],
+} as const

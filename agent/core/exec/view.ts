@@ -1,0 +1,58 @@
+import type { Exec, ExecOutputView, ExecRecordView } from '../../../shared/schemas/exec.ts'
+import type { ExecRecord } from '../../ports/store/exec.ts'
+import { timestamp } from '../common/time.ts'
+import type { ExecPiece, OutputTails } from './reads.ts'
+import { encodeOutput, type TextEncoding, wholeCharacters } from './text.ts'
+
+/** The record of a command, as lists tell it. */
+export function viewExecRecord(record: ExecRecord): ExecRecordView {
+  return {
+    id: record.id,
+    box: record.box,
+    project: record.project,
+    command: record.command,
+    status: record.status,
+    exit_code: record.exitCode,
+    signal: record.signal,
+    started_at: timestamp(record.startedAt),
+    ended_at: record.endedAt === null ? null : timestamp(record.endedAt),
+    tty: record.tty,
+    user: record.user,
+    cwd: record.cwd,
+    detached: record.detached,
+    process: record.process,
+  }
+}
+
+/** The Exec of the API with the kept end of its output, as text or base64. */
+export function viewExec(record: ExecRecord, output: OutputTails, encoding: TextEncoding): Exec {
+  return {
+    ...viewExecRecord(record),
+    stdout: encodeTail(output.stdout, record.stdoutBytes, encoding),
+    stderr: encodeTail(output.stderr, record.stderrBytes, encoding),
+    encoding,
+    truncated: output.stdout.length < record.stdoutBytes || output.stderr.length < record.stderrBytes,
+    next_offset: { stdout: record.stdoutBytes, stderr: record.stderrBytes },
+  }
+}
+
+/** A piece of a stream as the API tells it. */
+export function viewOutput(piece: ExecPiece, stream: 'stdout' | 'stderr', encoding: TextEncoding): ExecOutputView {
+  return {
+    stream,
+    offset: piece.offset,
+    next_offset: piece.offset + piece.bytes.length,
+    data: encodeOutput(piece.bytes, encoding),
+    encoding,
+    truncated: piece.isTruncated,
+    end: piece.isEnd,
+    status: piece.record.status,
+  }
+}
+
+// A cut through a character at the front of a tail is no fault of the command's.
+function encodeTail(bytes: Uint8Array, totalBytes: number, encoding: TextEncoding): string {
+  if (encoding === 'base64') return encodeOutput(bytes, encoding)
+  const { skip } = wholeCharacters(bytes, { isCutBefore: bytes.length < totalBytes, isLast: true })
+  return encodeOutput(bytes.subarray(skip), encoding)
+}

@@ -1,0 +1,151 @@
+import type { Logger } from '../../../shared/log.ts'
+import type { BoxStatus } from '../../../shared/schemas/boxes.ts'
+import type { Health, HealthFault } from '../../../shared/schemas/system.ts'
+import type { ClusterFacts, ClusterReport } from '../../ports/boxes/cluster-facts.ts'
+import type { HostNetwork } from '../../ports/boxes/network.ts'
+import type { Edge } from '../../ports/edge/edge.ts'
+import type { DiskCapacity, HostFacts } from '../../ports/host/facts.ts'
+import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
+import type { Store } from '../../ports/store/store.ts'
+import type { Reconciler } from '../reconcile/reconciler.ts'
+import { poolFaults } from './pool-faults.ts'
+
+export interface HealthDeps {
+  store: Store
+  filesystem: CowFilesystem
+  network: HostNetwork
+  edge: Pick<Edge, 'problems'>
+  cluster: ClusterFacts
+  reconciler: Reconciler
+  host: HostFacts
+  logger: Logger
+  dataDir: string
+  isDraining(): boolean
+  /** What was found at the start and stays so, such as subvolumes that no record knows. */
+  standingFaults: readonly HealthFault[]
+}
+
+/** The health report, measured at the call. It never throws: what cannot be measured is a fault in it. */
+export async function reportHealth(deps: HealthDeps): Promise<Health> {
+  const faults: HealthFault[] = [...deps.standingFaults]
+  const measure = createMeasure(faults, deps.logger)
+  const counts = await measure('store_unreadable', () => deps.store.boxes.countByStatus())
+  const pool = await measure('pool_unreadable', () => deps.filesystem.capacity())
+  const condition = await measure('pool_unreadable', () => deps.filesystem.condition())
+  const disk = await measure('disk_unreadable', () => deps.host.storage(deps.dataDir))
+  const network = await measure('network_unreadable', () => deps.network.problems())
+  const cluster = await measure('cluster_unreadable', () => deps.cluster.report())
+  faults.push(...(cluster?.problems ?? []).map((problem) => ({ ...problem })))
+  const edge = await measure('edge_unreadable', () => deps.edge.problems())
+  faults.push(...[...(network ?? []), ...(edge ?? [])].map((problem) => ({ ...problem })))
+  faults.push(...(condition ? poolFaults(condition) : []))
+  faults.push(...storageFaults(pool, disk), ...graveFaults(deps.reconciler), ...unknownFaults(counts?.unknown ?? 0))
+  if (deps.isDraining()) {
+    faults.push({
+      code: 'draining',
+      evidence: 'The agent was told to stop.',
+      remedy: 'Start it again; boxes go on running meanwhile.',
+    })
+  }
+  const { cpu, memory } = deps.host.load()
+  return {
+    status: deps.isDraining() || !counts ? 'unavailable' : faults.length > 0 ? 'degraded' : 'ok',
+    api: { api_version: 'v1' },
+    errors: faults,
+    ...(counts ? { boxes: viewCounts(counts) } : {}),
+    host: {
+      cpu,
+      memory: { ...memory, used_percent: percent(memory.used_bytes, memory.total_bytes) },
+      ...(disk ? { storage: viewCapacity(disk) } : {}),
+      storage_mounts: pool ? [viewCapacity(pool)] : [],
+    },
+    kubernetes: viewCluster(cluster?.nodes ?? []),
+    namespace: cluster?.namespace ?? '',
+  }
+}
+
+function createMeasure(faults: HealthFault[], logger: Logger) {
+  return async <T>(code: string, read: () => Promise<T>): Promise<T | null> => {
+    try {
+      return await read()
+    } catch (error) {
+      logger.error('a figure of the health report could not be read', { code, error })
+      faults.push({ code, evidence: 'It could not be read.', remedy: "Read the agent's log for the cause." })
+      return null
+    }
+  }
+}
+
+function storageFaults(pool: DiskCapacity | null, disk: DiskCapacity | null): HealthFault[] {
+  const faults: HealthFault[] = []
+  if (pool && pool.availableBytes < lowBytes(pool)) {
+    faults.push({
+      code: 'pool_full',
+      evidence: `The storage pool has ${mib(pool.availableBytes)} of ${mib(pool.totalBytes)} left.`,
+      remedy: 'Delete boxes, or give the disk of the data directory more room: the pool then grows by itself.',
+    })
+  }
+  if (disk && disk.availableBytes < lowBytes(disk)) {
+    faults.push({
+      code: 'disk_full',
+      evidence: `The disk of the data directory has ${mib(disk.availableBytes)} left.`,
+      remedy: 'Free space on that disk: state cannot be written without it.',
+    })
+  }
+  return faults
+}
+
+function graveFaults(reconciler: Reconciler): HealthFault[] {
+  const stuck = reconciler.stuckTombstones()
+  if (stuck.length === 0) return []
+  const ids = stuck.slice(0, 5).map(({ id }) => id)
+  return [
+    {
+      code: 'remains_not_destroyed',
+      evidence: `${stuck.length} deleted boxes still hold space: ${ids.join(', ')}.`,
+      remedy: "It is tried again by itself; the agent's log names the cause under the box's id.",
+    },
+  ]
+}
+
+function lowBytes({ totalBytes }: DiskCapacity): number {
+  return Math.min(LOW_BYTES, totalBytes / 10)
+}
+
+function unknownFaults(count: number): HealthFault[] {
+  if (count === 0) return []
+  const evidence = `The runtime does not answer for ${count} boxes.`
+  return [{ code: 'boxes_unknown', evidence, remedy: "It is tried again by itself; the agent's log names the cause." }]
+}
+
+function viewCounts(counts: Record<BoxStatus, number>): Record<BoxStatus | 'total', number> {
+  return { ...counts, total: counts.pending + counts.running + counts.stopped + counts.unknown }
+}
+
+function viewCluster(nodes: ClusterReport['nodes']) {
+  return {
+    nodes: nodes.map((node) => ({ ...node })),
+    total_pods_capacity: nodes.reduce((sum, node) => sum + node.pods_capacity, 0),
+    total_pods_running: nodes.reduce((sum, node) => sum + node.pods_running, 0),
+  }
+}
+
+function viewCapacity({ path, totalBytes, usedBytes, availableBytes }: DiskCapacity) {
+  return {
+    path,
+    total_bytes: totalBytes,
+    used_bytes: usedBytes,
+    available_bytes: availableBytes,
+    used_percent: percent(usedBytes, totalBytes),
+  }
+}
+
+function percent(part: number, whole: number): number {
+  return whole === 0 ? 0 : Math.round((part / whole) * 10_000) / 100
+}
+
+function mib(bytes: number): string {
+  return `${Math.floor(bytes / 1024 ** 2)} MiB`
+}
+
+const LOW_BYTES = 256 * 1024 ** 2

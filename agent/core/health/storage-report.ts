@@ -1,0 +1,118 @@
+import type { Clock } from '../../ports/host/clock.ts'
+import type { DiskCapacity } from '../../ports/host/facts.ts'
+import type { PoolCondition, Scrub } from '../../ports/pool/condition.ts'
+import type { CowFilesystem, SubvolumeUsage } from '../../ports/pool/cow-filesystem.ts'
+import type { SnapshotRecord } from '../../ports/store/snapshots.ts'
+import type { Store } from '../../ports/store/store.ts'
+import type { Caller } from '../common/caller.ts'
+import { wantedSubvolumes } from './subvolume-faults.ts'
+
+/** What takes up room, less the shares of projects that the caller may not read. */
+export interface StorageReport {
+  capacity: DiskCapacity
+  condition: PoolCondition
+  boxes: OwnerUsage[]
+  volumes: OwnerUsage[]
+  bases: { project: string | null; name: string; usage: SubvolumeUsage | null }[]
+  /** Subvolumes that neither a record nor a tombstone knows. */
+  orphans: { subvolume: string; usage: SubvolumeUsage | null }[]
+  /** How many subvolumes are to be destroyed. */
+  deleting: number
+}
+
+/** A box or a data volume; usage is null where it is missing from the pool. */
+export interface OwnerUsage {
+  project: string
+  name: string
+  usage: SubvolumeUsage | null
+  snapshots: { name: string; usage: SubvolumeUsage | null }[]
+}
+
+export interface Storage {
+  /** Measured at the call, all in one pass. */
+  report(caller: Caller): Promise<StorageReport>
+  /** Begins a scrub, unless one is under way, and tells of it. */
+  scrub(): Promise<Scrub>
+}
+
+export interface StorageDeps {
+  store: Store
+  filesystem: CowFilesystem
+  clock: Clock
+}
+
+export function createStorage({ store, filesystem, clock }: StorageDeps): Storage {
+  return {
+    report: async (caller) => {
+      const isRead = (project: string): boolean => caller.projects === '*' || caller.projects.includes(project)
+      const { there, orphans } = await findOrphans(store, filesystem)
+      const usages = await filesystem.measure(there)
+      const usageOf = new Map(there.map((name, index) => [name, usages[index] ?? null]))
+      const snapshots = Map.groupBy(await store.snapshots.all(), ({ owner }) => owner.id)
+      const bases = await store.bases.all()
+      const view = (record: OwnedTree): OwnerUsage => ({
+        project: record.project,
+        name: record.name,
+        usage: usageOf.get(record.tree) ?? null,
+        snapshots: (snapshots.get(record.id) ?? []).map((snapshot) => ({
+          name: snapshot.name,
+          usage: sumOf(treesOf(snapshot).map((tree) => usageOf.get(tree) ?? null)),
+        })),
+      })
+      const boxes = (await store.boxes.all()).map((record) => ({ ...record, tree: record.root }))
+      const volumes = (await store.volumes.all()).map((record) => ({ ...record, tree: record.subvolume }))
+      return {
+        capacity: await filesystem.capacity(),
+        condition: await filesystem.condition(),
+        boxes: boxes.filter(({ project }) => isRead(project)).map(view),
+        volumes: volumes.filter(({ project }) => isRead(project)).map(view),
+        bases: bases
+          .filter(({ project }) => project === null || isRead(project))
+          .map(({ project, name, subvolume }) => ({ project, name, usage: usageOf.get(subvolume) ?? null })),
+        orphans: orphans.map((subvolume) => ({ subvolume, usage: usageOf.get(subvolume) ?? null })),
+        deleting: (await store.tombstones.all()).length,
+      }
+    },
+    scrub: async () => {
+      await filesystem.startScrub(clock)
+      const { scrub } = await filesystem.condition()
+      return scrub ?? { status: 'failed', startedAt: clock.now(), endedAt: clock.now(), checkedBytes: 0, errors: 0 }
+    },
+  }
+}
+
+interface OwnedTree {
+  id: string
+  project: string
+  name: string
+  tree: string
+}
+
+// What is made has a tombstone before it is there, and then a record; what is deleted has a record, and then a tombstone: one
+// that was there, and is known by neither before nor after, nobody knows.
+async function findOrphans(store: Store, filesystem: CowFilesystem): Promise<{ there: string[]; orphans: string[] }> {
+  const tombstones = async (): Promise<string[]> => (await store.tombstones.all()).map(({ root }) => root)
+  const before = await tombstones()
+  const there = await filesystem.list()
+  const known = new Set([
+    ...before,
+    ...(await tombstones()),
+    ...(await wantedSubvolumes(store)),
+    ...(await tombstones()),
+  ])
+  return { there, orphans: there.filter((name) => !known.has(name)) }
+}
+
+function treesOf({ subvolume, data }: SnapshotRecord): string[] {
+  return [subvolume, ...data.map((part) => part.subvolume)]
+}
+
+function sumOf(usages: readonly (SubvolumeUsage | null)[]): SubvolumeUsage | null {
+  const sum = { sizeBytes: 0, uniqueBytes: 0 }
+  for (const usage of usages) {
+    if (usage === null) return null
+    sum.sizeBytes += usage.sizeBytes
+    sum.uniqueBytes += usage.uniqueBytes
+  }
+  return sum
+}

@@ -1,0 +1,208 @@
+import { asServiceError, problemOf, ServiceError } from '../../../shared/errors.ts'
+import { newId } from '../../../shared/ids.ts'
+import type { Logger } from '../../../shared/log.ts'
+import type { Clock } from '../../ports/host/clock.ts'
+import type { Meter } from '../../ports/host/meter.ts'
+import type { JobRecord, OperationOutcome } from '../../ports/store/operations.ts'
+import type { Store } from '../../ports/store/store.ts'
+import { createWaiters, type Waiters } from '../common/waiters.ts'
+
+/** What a job is: `project` null is one that every token may see, `resource` the path of what it works on. */
+export interface JobWish {
+  kind: string
+  project: string | null
+  resource: string
+  requestId: string
+}
+
+/** What the work of a job is given. */
+export interface JobRun {
+  readonly id: string
+  /** Aborts when the agent ends; the work then rejects soon. */
+  readonly signal: AbortSignal
+  /** Tells how far it has come, 0 to 1; null: not known. */
+  progress(share: number | null): void
+}
+
+export type JobWork = (run: JobRun) => Promise<void>
+
+/** How far a job has come. */
+export interface JobState {
+  outcome: OperationOutcome
+  progress: number | null
+}
+
+/** Work that is about no box and outlives requests: operations that carry their own status. */
+export interface Jobs {
+  /** Records a job and begins its work, whose rejection is how the job fails; its id. */
+  start(wish: JobWish, work: JobWork): Promise<string>
+  /** Goes on with a job that an agent before this one began; false if that has ended, or is not known any more. */
+  takeUp(id: string, work: JobWork): Promise<boolean>
+  /** The state of a job once it has ended, or after `waitMs`. */
+  settled(record: JobRecord, waitMs: number): Promise<JobState>
+  /** As `settled`, by id; null if there is none. */
+  wait(id: string, waitMs: number): Promise<JobState | null>
+  /** What an agent before this one left and nobody took up has failed. */
+  loseOthers(): Promise<void>
+  /** Aborts what runs, and resolves when all of it has ended; what was cut off has no end yet, and can be taken up. */
+  close(): Promise<void>
+}
+
+export interface JobsDeps {
+  store: Store
+  clock: Clock
+  meter: Meter
+  logger: Logger
+}
+
+/** Jobs in memory, with their beginnings and ends in the store; bounded by those who start them. */
+export function createJobs(deps: JobsDeps): Jobs {
+  const { store, clock } = deps
+  const table = createTable(deps)
+  const settled = async (record: JobRecord, waitMs: number): Promise<JobState> => {
+    const timer = new AbortController()
+    const timeout = waitMs === 0 ? Promise.resolve() : clock.sleep(waitMs, timer.signal)
+    // Looked at first: an end is written before the entry goes.
+    const read = async (): Promise<Reading> => {
+      const isOver = !table.running.has(record.id)
+      return { isOver, state: table.stateOf((await jobOf(store, record.id)) ?? record) }
+    }
+    const wish = { read, isDone: ({ isOver }: Reading) => isOver, timeout }
+    const { state } = await table.waiters.until(record.id, wish).finally(() => timer.abort())
+    return state
+  }
+  return {
+    start: async ({ kind, project, resource, requestId }, work) => {
+      if (table.closing.signal.aborted) throw new ServiceError('draining', 'The service is stopping; try again.')
+      const now = clock.now()
+      const id = newId('opr', now)
+      const record = { id, kind, project, resource, requestId, createdAt: now, outcome: null }
+      await store.operations.insert(record)
+      table.begin(record, work)
+      return id
+    },
+    takeUp: async (id, work) => {
+      const record = await jobOf(store, id)
+      if (!record || record.outcome !== null || table.running.has(id)) return false
+      table.begin(record, work)
+      return true
+    },
+    settled,
+    wait: async (id, waitMs) => {
+      const record = await jobOf(store, id)
+      return record && settled(record, waitMs)
+    },
+    loseOthers: async () => {
+      for (const record of await store.operations.unfinishedJobs()) {
+        if (!table.running.has(record.id))
+          await table.conclude(record.id, failure(record, new ServiceError(...LOST), clock.now()))
+      }
+    },
+    close: async () => {
+      table.closing.abort(new ServiceError('draining', 'The service is stopping.'))
+      await Promise.all([...table.running.values()].map(({ ended }) => ended))
+    },
+  }
+}
+
+interface Running {
+  kind: string
+  progress: number | null
+  ended: Promise<void>
+}
+
+interface Table {
+  running: ReadonlyMap<string, Running>
+  waiters: Waiters
+  closing: AbortController
+  begin(record: JobRecord, work: JobWork): void
+  conclude(id: string, outcome: OperationOutcome): Promise<void>
+  stateOf(record: JobRecord): JobState
+}
+
+function createTable({ store, clock, meter, logger }: JobsDeps): Table {
+  const running = new Map<string, Running>()
+  const time = meterJobs(meter, running)
+  const unwritten = new Map<string, OperationOutcome>()
+  const waiters = createWaiters()
+  const closing = new AbortController()
+  const conclude = async (id: string, outcome: OperationOutcome): Promise<void> => {
+    try {
+      await store.operations.finish(id, outcome)
+    } catch (error) {
+      unwritten.set(id, outcome)
+      logger.error('the end of a job was not written', { operation: id, error })
+    }
+  }
+  const count = ({ kind, createdAt }: JobRecord, status: string): void =>
+    time({ kind, status }, Math.max(0, clock.now() - createdAt) / 1000)
+  const runJob = async (record: JobRecord, work: JobWork): Promise<void> => {
+    const { id, kind, requestId } = record
+    const progress = (share: number | null): void => {
+      const entry = running.get(id)
+      if (entry) entry.progress = share
+    }
+    try {
+      await work({ id, signal: closing.signal, progress })
+      await conclude(id, { status: 'done', error: null, endedAt: clock.now() })
+      count(record, 'done')
+    } catch (error) {
+      if (closing.signal.aborted) return
+      logger.warn('a job failed', { operation: id, kind, request_id: requestId, error })
+      await conclude(id, failure(record, asServiceError(error), clock.now()))
+      count(record, 'failed')
+    }
+  }
+  const begin = (record: JobRecord, work: JobWork): void => {
+    const { promise: ended, resolve } = Promise.withResolvers<void>()
+    running.set(record.id, { kind: record.kind, progress: null, ended })
+    void runJob(record, work).finally(() => {
+      running.delete(record.id)
+      waiters.notify(record.id)
+      resolve()
+    })
+  }
+  const stateOf = (record: JobRecord): JobState => {
+    const outcome = record.outcome ?? unwritten.get(record.id) ?? RUNNING
+    return { outcome, progress: outcome.status === 'running' ? (running.get(record.id)?.progress ?? null) : null }
+  }
+  return { running, waiters, closing, begin, conclude, stateOf }
+}
+
+interface Reading {
+  isOver: boolean
+  state: JobState
+}
+
+async function jobOf(store: Store, id: string): Promise<JobRecord | null> {
+  const record = await store.operations.get(id)
+  return record && 'resource' in record ? record : null
+}
+
+function failure(record: JobRecord, error: ServiceError, endedAt: number): OperationOutcome {
+  return { status: 'failed', error: problemOf(error, record.requestId), endedAt }
+}
+
+function meterJobs(meter: Meter, running: ReadonlyMap<string, Running>) {
+  meter.reading('gauge', JOBS_RUNNING, () =>
+    [...Map.groupBy(running.values(), ({ kind }) => kind)].map(([kind, { length }]) => ({
+      labels: { kind },
+      value: length,
+    })),
+  )
+  return meter.histogram(JOB_DURATION)
+}
+
+const JOBS_RUNNING = {
+  name: 'boxyard_jobs_running',
+  help: 'Operations of their own that are under way, such as backups.',
+  labels: ['kind'],
+} as const
+const JOB_DURATION = {
+  name: 'boxyard_job_duration_seconds',
+  help: 'Time that operations of their own took, such as backups, by how they ended.',
+  labels: ['kind', 'status'],
+  bounds: [0.1, 0.5, 1, 5, 10, 60, 300, 1800, 7200],
+} as const
+const LOST = ['internal', 'The service was restarted while this was under way; ask for it again.'] as const
+const RUNNING: OperationOutcome = { status: 'running', error: null, endedAt: null }

@@ -1,0 +1,108 @@
+import { newId } from '../../../shared/ids.ts'
+import type { Runtime } from '../../ports/boxes/runtime.ts'
+import type { Clock } from '../../ports/host/clock.ts'
+import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
+import type { ForkRecord } from '../../ports/store/services.ts'
+import type { BoxRecord, MountRecord, Store } from '../../ports/store/store.ts'
+import type { Tombstone } from '../../ports/store/tombstones.ts'
+import { forkOf, instancesOf } from '../common/service-instances.ts'
+import { bytesOf } from '../common/sizes.ts'
+import { boxSpecOf } from '../reconcile/box-start.ts'
+
+export interface ForksDeps {
+  store: Store
+  runtime: Runtime
+  filesystem: CowFilesystem
+  clock: Clock
+  /** Destroys what a fork leaves; see Reconciler.bury. */
+  bury(tombstone: Tombstone, trees?: readonly string[]): void
+  limits: { pidsPerBox: number }
+}
+
+/**
+ * Copies of boxes in which previews run. A tombstone of each stands from before it is made: it lasts while the record of a
+ * service names it, and is destroyed when none does any more.
+ */
+export interface Forks {
+  /** Knows those of the processes before this one; call once, before the others. */
+  recover(): Promise<void>
+  /**
+   * Copies the root of a box as it is now, and with `withCopies` its data volumes, which else are mounted read-only; `write`
+   * records it: where it rejects, nothing is left.
+   */
+  make(box: BoxRecord, withCopies: boolean, write: (fork: ForkRecord) => Promise<void>): Promise<void>
+  /** Starts the init of a fork; one that runs is left as it is. */
+  start(box: BoxRecord, fork: ForkRecord): Promise<void>
+  /** Kills all that runs in a fork; what it has on its disk stays. */
+  halt(fork: ForkRecord): Promise<void>
+  /** Destroys all that no record names any more. */
+  sweep(): Promise<void>
+}
+
+/** Knows the forks there are, each with its tombstones; bounded by the services that have one. */
+export function createForks(deps: ForksDeps): Forks {
+  const { store, runtime, filesystem, clock } = deps
+  const known = new Map<string, ForkRecord>()
+  const making = new Set<string>()
+  const named = async (): Promise<ForkRecord[]> =>
+    (await store.services.all()).flatMap((record) => instancesOf(record).flatMap((each) => each.fork ?? []))
+  const sweep = async (): Promise<void> => {
+    // Looked up before the records are: what is being made may be recorded meanwhile.
+    const made = [...known.values()].filter(({ boxId }) => !making.has(boxId))
+    if (made.length === 0) return
+    const kept = new Set((await named()).map(({ boxId }) => boxId))
+    for (const fork of made) {
+      const { boxId } = fork
+      if (kept.has(boxId) || !known.delete(boxId)) continue
+      const trees = fork.mounts.map(({ subvolume }) => filesystem.path(subvolume))
+      for (const each of tombstonesOf(fork, clock.now())) deps.bury(each, each.id === boxId ? trees : [])
+    }
+  }
+  return {
+    sweep,
+    recover: async () => {
+      for (const fork of await named()) known.set(fork.boxId, fork)
+    },
+    make: async (box, withCopies, write) => {
+      const fork = newFork(box, withCopies, clock.now())
+      known.set(fork.boxId, fork)
+      making.add(fork.boxId)
+      try {
+        for (const each of tombstonesOf(fork, clock.now())) await store.tombstones.insert(each)
+        await copyTrees(deps, box, fork)
+        await write(fork)
+      } finally {
+        making.delete(fork.boxId)
+        await sweep()
+      }
+    },
+    start: async (box, fork) => {
+      const mounts = fork.mounts.map((mount) => ({ ...mount, volumeId: '', name: '' }))
+      // Its name is nobody's: others of the project go on to reach the box itself.
+      const own = { ...forkOf(box, fork), name: fork.boxId.replace('_', '-'), root: fork.root, mounts }
+      await runtime.start(boxSpecOf(own, filesystem, deps.limits.pidsPerBox))
+    },
+    halt: ({ boxId }) => runtime.stop(boxId, { graceMs: 0 }),
+  }
+}
+
+function newFork({ mounts }: BoxRecord, withCopies: boolean, now: number): ForkRecord {
+  const boxId = newId('box', now)
+  const mount = ({ subvolume, path }: MountRecord): ForkRecord['mounts'][number] =>
+    withCopies ? { subvolume: `sub_${newId('vol', now)}`, path, readOnly: false } : { subvolume, path, readOnly: true }
+  return { boxId, root: `sub_${boxId}`, mounts: mounts.map(mount) }
+}
+
+async function copyTrees({ filesystem }: ForksDeps, box: BoxRecord, fork: ForkRecord): Promise<void> {
+  const quotaBytes = bytesOf(box.config.storage_gb)
+  const copies = fork.mounts.flatMap(({ subvolume: name, readOnly }, place) =>
+    readOnly ? [] : [{ name, source: box.mounts[place]?.subvolume ?? '' }],
+  )
+  for (const copy of [{ name: fork.root, source: box.root }, ...copies])
+    await filesystem.snapshot({ ...copy, isReadOnly: false, quotaBytes })
+}
+
+function tombstonesOf({ boxId, root, mounts }: ForkRecord, createdAt: number): Tombstone[] {
+  const copies = mounts.filter(({ readOnly }) => !readOnly)
+  return [{ id: boxId, root, createdAt }, ...copies.map(({ subvolume: id }) => ({ id, root: id, createdAt }))]
+}

@@ -1,0 +1,79 @@
+import type { PutServiceBody, ServiceSpecView } from '../../../shared/schemas/services.ts'
+import { invalidRequest } from '../../../shared/validate.ts'
+import type { Readiness, ServiceRecord, ServiceSpec } from '../../ports/store/services.ts'
+import { checkEnvironment } from '../common/environment.ts'
+
+/**
+ * What a body asks for, with all defaults.
+ * @throws ServiceError `environment_reserved`, `invalid_request` for a probe of a port that it has not
+ */
+export function specOf(body: PutServiceBody): ServiceSpec {
+  checkEnvironment(body.env ?? {})
+  const port = body.port || null
+  const readiness = body.readiness ? readinessOf(body.readiness) : null
+  if (readiness !== null && readiness.probe.kind !== 'command' && port === null) {
+    throw invalidRequest([{ pointer: `/readiness/${readiness.probe.kind}`, detail: 'needs a port of the service' }])
+  }
+  return {
+    command: body.command,
+    env: body.env ?? {},
+    cwd: body.cwd ?? null,
+    user: body.user ?? null,
+    port,
+    needs: [...new Set(body.needs)],
+    restart: body.restart ?? 'always',
+    readiness,
+    stopSignal: body.stop_signal ?? 'SIGTERM',
+    graceSeconds: body.grace_seconds ?? 10,
+  }
+}
+
+/**
+ * Refuses needs that are not there, or lead back to the service itself: it would never start.
+ * @throws ServiceError `invalid_request`
+ */
+export function checkNeeds(name: string, { needs }: ServiceSpec, others: readonly ServiceRecord[]): void {
+  const specs = new Map(others.map((each) => [each.name, each.spec]))
+  specs.delete(name)
+  const leadsBack = (from: string, seen: Set<string>): boolean => {
+    if (from === name) return true
+    if (seen.has(from)) return false
+    seen.add(from)
+    return (specs.get(from)?.needs ?? []).some((next) => leadsBack(next, seen))
+  }
+  const faults = needs.flatMap((need, place) => {
+    const pointer = `/needs/${place}`
+    if (leadsBack(need, new Set())) return [{ pointer, detail: 'needs this service itself' }]
+    return specs.has(need) ? [] : [{ pointer, detail: 'is no service of the box' }]
+  })
+  if (faults.length > 0) throw invalidRequest(faults)
+}
+
+/** A spec as the API shows it; its environment to those who may write. */
+export function viewSpec(spec: ServiceSpec, withEnvironment: boolean): ServiceSpecView {
+  const { command, cwd, user, port, needs, restart, readiness } = spec
+  return {
+    ...{ command, env: withEnvironment ? spec.env : {}, cwd, user, port, needs, restart },
+    readiness: readiness === null ? null : viewReadiness(readiness),
+    stop_signal: spec.stopSignal,
+    grace_seconds: spec.graceSeconds,
+  }
+}
+
+function readinessOf(given: NonNullable<PutServiceBody['readiness']>): Readiness {
+  const { http, command } = given
+  const probe: Readiness['probe'] =
+    http !== undefined ? { kind: 'http', path: http } : command ? { kind: 'command', command } : { kind: 'tcp' }
+  return {
+    probe,
+    intervalMs: (given.interval_seconds ?? 1) * 1000,
+    timeoutMs: (given.timeout_seconds ?? 2) * 1000,
+    threshold: given.threshold ?? 3,
+  }
+}
+
+function viewReadiness({ probe, intervalMs, timeoutMs, threshold }: Readiness): Record<string, unknown> {
+  const rest = { interval_seconds: intervalMs / 1000, timeout_seconds: timeoutMs / 1000, threshold }
+  if (probe.kind === 'http') return { http: probe.path, ...rest }
+  return probe.kind === 'tcp' ? { tcp: true, ...rest } : { command: probe.command, ...rest }
+}

@@ -1,0 +1,164 @@
+import { ServiceError } from '../../../shared/errors.ts'
+import type { Logger } from '../../../shared/log.ts'
+import type { Runtime } from '../../ports/boxes/runtime.ts'
+import type { Clock } from '../../ports/host/clock.ts'
+import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
+import type { BoxRecord, Store } from '../../ports/store/store.ts'
+import type { VolumeRecord } from '../../ports/store/volumes.ts'
+import { boxMountOf, unlessEnded } from '../reconcile/box-start.ts'
+import type { Reconciler } from '../reconcile/reconciler.ts'
+import { automaticSnapshot } from '../snapshots/record.ts'
+import { findVolume, volumeNotFound } from './lookup.ts'
+
+export interface VolumeSwapDeps {
+  store: Store
+  runtime: Runtime
+  filesystem: CowFilesystem
+  reconciler: Reconciler
+  clock: Clock
+  logger: Logger
+}
+
+/** A volume, and the subvolume that it is to have, with what `snapshot` or a backup held. */
+export interface VolumeChange {
+  volume: VolumeRecord
+  subvolume: string
+  snapshot: string
+  tokenId: string
+  /** The box that last kept it from happening: what uses the volume there is asked first, before others are disturbed. */
+  busiest: string | null
+}
+
+/** What came of it: the subvolume that was replaced, and the names of running boxes that do not have the new one yet. */
+export interface Swapped {
+  replaced: string
+  without: string[]
+}
+
+/**
+ * Puts a subvolume in the place of the one that a volume has, in its record and in all boxes that have it. A running box is
+ * without the volume while the record changes, so that whatever is cut off, no box has data that is not recorded.
+ * @throws ServiceError `volume_not_found`, and `volume_busy`, `volume_in_use` or `box_busy` after `waitMs`, with nothing changed
+ */
+export async function swapTree(deps: VolumeSwapDeps, change: VolumeChange, waitMs: number): Promise<Swapped> {
+  const { store, reconciler } = deps
+  const attachments = await store.volumes.attachments([change.volume.id])
+  const boxIds = attachments.map(({ boxId }) => boxId).toSorted()
+  const enter = (place: number, running: readonly string[]): Promise<Swapped> => {
+    const boxId = boxIds[place]
+    if (boxId === undefined) return swapInTurn(deps, change, { boxIds, running })
+    // Whoever has the turn of one box must not hold it up while another is busy.
+    const turnMs = place === 0 ? waitMs : Math.min(waitMs, NEXT_TURN_MS)
+    const next = (isRunning: boolean): Promise<Swapped> => enter(place + 1, isRunning ? [...running, boxId] : running)
+    return reconciler.exclusive(boxId, next, turnMs)
+  }
+  return enter(0, [])
+}
+
+/** The boxes whose turn it is, and those of them that run. */
+interface Turns {
+  boxIds: readonly string[]
+  running: readonly string[]
+}
+
+async function swapInTurn(deps: VolumeSwapDeps, change: VolumeChange, turns: Turns): Promise<Swapped> {
+  const { store, filesystem, reconciler } = deps
+  const volume = await findVolume(store, change.volume)
+  if (volume.id !== change.volume.id) throw volumeNotFound(volume)
+  const boxes = await boxesInTurn(deps, volume, turns)
+  const tree = filesystem.path(volume.subvolume)
+  const places = new Map<string, string>()
+  const without: string[] = []
+  try {
+    await detachAll(deps, change, { running: turns.running, tree, places })
+    await commit(deps, change, { volume, boxIds: turns.boxIds })
+  } finally {
+    // The record decides which of the two they get, whatever became of the commit.
+    for (const box of boxes.filter(({ id }) => turns.running.includes(id))) {
+      try {
+        await mountRecorded(deps, { boxId: box.id, volumeId: volume.id, place: places.get(box.id) })
+      } catch (error) {
+        deps.logger.error('a box could not be given its volume back', { box: box.id, volume: volume.id, error })
+        reconciler.verify(box.id)
+        without.push(box.name)
+      }
+    }
+  }
+  return { replaced: volume.subvolume, without }
+}
+
+/** All boxes that have the volume, before anything is disturbed. */
+async function boxesInTurn(
+  { store }: VolumeSwapDeps,
+  { id: volumeId }: VolumeRecord,
+  { boxIds, running }: Turns,
+): Promise<BoxRecord[]> {
+  const boxes: BoxRecord[] = []
+  for (const { boxId, box: name } of await store.volumes.attachments([volumeId])) {
+    const box = await store.boxes.byId(boxId)
+    if (box === null) continue
+    if (!boxIds.includes(boxId)) throw new ServiceError('volume_in_use', `The box "${name}" just got the data volume.`)
+    if (box.restore?.data.some((each) => each.volumeId === volumeId))
+      throw new ServiceError('box_busy', `The box "${name}" is being restored with the data volume.`)
+    if (box.observed.status === 'unknown' && !running.includes(boxId))
+      throw new ServiceError(
+        'volume_in_use',
+        `The box "${name}" has the data volume, and it is not known whether it runs.`,
+      )
+    boxes.push(box)
+  }
+  return boxes
+}
+
+async function detachAll(
+  { runtime }: VolumeSwapDeps,
+  change: VolumeChange,
+  { running, tree, places }: { running: readonly string[]; tree: string; places: Map<string, string> },
+): Promise<void> {
+  const first = running.filter((boxId) => boxId === change.busiest)
+  for (const boxId of [...first, ...running.filter((each) => each !== change.busiest)]) {
+    const mount = (await runtime.mounts(boxId)).find(({ source }) => source === tree)
+    if (mount === undefined) continue
+    places.set(boxId, mount.path)
+    change.busiest = boxId
+    await unlessEnded(runtime.detach(boxId, tree))
+  }
+}
+
+async function commit(
+  { store, clock }: VolumeSwapDeps,
+  { subvolume, snapshot, tokenId }: VolumeChange,
+  { volume, boxIds }: { volume: VolumeRecord; boxIds: readonly string[] },
+): Promise<void> {
+  const now = clock.now()
+  const replaced = { subvolume: volume.subvolume, data: [], snapshot, token: tokenId, now }
+  const kept = automaticSnapshot('volume', volume, replaced)
+  const volumes = [{ volumeId: volume.id, subvolume, replaces: volume.subvolume }]
+  switch (await store.boxes.swap({ box: null, volumes, kept: [kept], given: boxIds, now })) {
+    case 'stored':
+      return
+    case 'volume_gone':
+      throw volumeNotFound(volume)
+    case 'changed':
+      throw new ServiceError('volume_in_use', 'Another restore of the data volume was faster; try again.')
+    case 'volume_in_use':
+      throw new ServiceError(
+        'volume_in_use',
+        'A box just got the data volume, or is being restored with it; try again.',
+      )
+  }
+}
+
+async function mountRecorded(
+  { store, runtime, filesystem }: VolumeSwapDeps,
+  { boxId, volumeId, place }: { boxId: string; volumeId: string; place: string | undefined },
+): Promise<void> {
+  const mount = (await store.boxes.byId(boxId))?.mounts.find((each) => each.volumeId === volumeId)
+  if (mount === undefined) return
+  const tree = boxMountOf(mount, filesystem)
+  if ((await runtime.mounts(boxId)).some(({ source }) => source === tree.source)) return
+  // The box may have moved it since it was attached, by renaming a directory above.
+  await unlessEnded(runtime.attach(boxId, { ...tree, path: place ?? tree.path }))
+}
+
+const NEXT_TURN_MS = 200

@@ -1,0 +1,290 @@
+import { createHash } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
+import type * as Sdk from '@aws-sdk/client-s3'
+import { ServiceError } from '../../../shared/errors.ts'
+import { digestPieces } from '../../../shared/http/digest-pieces.ts'
+import type { BackupStore, StoredBytes, StoredObject } from '../../ports/backups/store.ts'
+import { segmentsOf } from './names.ts'
+
+/** An S3 endpoint, addressed by path; `prefix` goes before all names, without a slash at its end. */
+export interface S3Place {
+  endpoint: string
+  bucket: string
+  region: string
+  prefix: string
+  keys: { accessKeyId: string; secretAccessKey: string }
+  /**
+   * How often a request is tried before its error is that of the call, where that has a signal, else three times at most; waits
+   * between are 0.1 s, doubled up to 20 s.
+   */
+  attempts: number
+  /** For an answer to begin, and between its pieces. */
+  timeoutMs: number
+}
+
+/**
+ * Backups in an S3 bucket that exists. What is larger than 8 MiB goes in pieces of that size, each tried by itself; the store
+ * is told the SHA-256 of each and refuses other bytes. Holds one piece of each object that is under way in memory.
+ */
+export async function openS3Store(place: S3Place): Promise<BackupStore> {
+  // Only where there is such a store: it takes a quarter of a second to load.
+  const sdk = await import('@aws-sdk/client-s3')
+  const { endpoint, region, keys, attempts, timeoutMs } = place
+  const connect = (maxAttempts: number): Sdk.S3Client =>
+    new sdk.S3Client({
+      endpoint,
+      region,
+      credentials: keys,
+      forcePathStyle: true,
+      maxAttempts,
+      requestHandler: { connectionTimeout: timeoutMs, requestTimeout: timeoutMs, throwOnRequestTimeout: true },
+      requestChecksumCalculation: 'WHEN_REQUIRED',
+      responseChecksumValidation: 'WHEN_REQUIRED',
+    })
+  // Work in the background outlasts an endpoint that is away; whoever waits for an answer is told soon.
+  const [patient, prompt] = [connect(attempts), connect(Math.min(attempts, PROMPT_ATTEMPTS))]
+  const work = { sdk, client: patient, place }
+  const bucket = { sdk, client: prompt, place }
+  return {
+    kind: 's3',
+    put: (name, pieces, signal) => withFaults(() => putObject(signal ? work : bucket, { name, pieces, signal })),
+    get: (name, signal) => withFaults(() => getObject(signal ? work : bucket, name, signal)),
+    digest: (name, signal) =>
+      withFaults(async () => {
+        const pieces = await getObject(signal ? work : bucket, name, signal)
+        return pieces && digestPieces(pieces)
+      }),
+    list: (prefix) => listObjects(bucket, prefix),
+    delete: (name) =>
+      withFaults(async () => void (await prompt.send(new sdk.DeleteObjectCommand(addressOf(bucket, name))))),
+    close: async () => {
+      for (const client of [patient, prompt]) client.destroy()
+    },
+  }
+}
+
+interface Bucket {
+  sdk: typeof Sdk
+  client: Sdk.S3Client
+  place: S3Place
+}
+
+function until(signal: AbortSignal | undefined): { abortSignal?: AbortSignal } {
+  return signal ? { abortSignal: signal } : {}
+}
+
+interface Address {
+  Bucket: string
+  Key: string
+}
+
+function addressOf({ place }: Bucket, name: string): Address {
+  segmentsOf(name)
+  return { Bucket: place.bucket, Key: place.prefix === '' ? name : `${place.prefix}/${name}` }
+}
+
+interface Content {
+  name: string
+  pieces: AsyncIterable<Uint8Array>
+  signal: AbortSignal | undefined
+}
+
+async function putObject(bucket: Bucket, { name, pieces, signal }: Content): Promise<StoredBytes> {
+  const { sdk, client } = bucket
+  const address = addressOf(bucket, name)
+  const whole = createHash('sha256')
+  const blocks = cutBlocks(watchPieces(pieces, (piece) => whole.update(piece)))
+  const first = (await blocks.next()).value ?? Buffer.alloc(0)
+  const second = await blocks.next()
+  let sizeBytes = first.length
+  if (second.done) {
+    const put = { ...address, Body: first, ContentLength: first.length, ChecksumSHA256: digestOf(first) }
+    await client.send(new sdk.PutObjectCommand(put), until(signal))
+  } else {
+    sizeBytes = await putBlocks(bucket, address, { blocks: chain([first, second.value], blocks), signal })
+  }
+  const stored = await client.send(new sdk.HeadObjectCommand(address), until(signal))
+  if (stored.ContentLength !== sizeBytes)
+    throw new Error(`the store holds ${stored.ContentLength} bytes of ${sizeBytes}`)
+  return { sizeBytes, sha256: whole.digest('hex') }
+}
+
+/** Uploads an object in blocks; its size. */
+async function putBlocks(
+  { sdk, client }: Bucket,
+  address: Address,
+  { blocks, signal }: { blocks: AsyncIterable<Buffer>; signal: AbortSignal | undefined },
+): Promise<number> {
+  const begin = new sdk.CreateMultipartUploadCommand({ ...address, ChecksumAlgorithm: 'SHA256' })
+  const { UploadId } = await client.send(begin, until(signal))
+  try {
+    const parts: { PartNumber: number; ETag: string | undefined; ChecksumSHA256: string }[] = []
+    let sizeBytes = 0
+    for await (const Body of blocks) {
+      const part = { ...address, UploadId, PartNumber: parts.length + 1 }
+      const ChecksumSHA256 = digestOf(Body)
+      const upload = new sdk.UploadPartCommand({ ...part, Body, ContentLength: Body.length, ChecksumSHA256 })
+      const { ETag } = await client.send(upload, until(signal))
+      parts.push({ PartNumber: part.PartNumber, ETag, ChecksumSHA256 })
+      sizeBytes += Body.length
+    }
+    const whole = { ...address, UploadId, MultipartUpload: { Parts: parts } }
+    await client.send(new sdk.CompleteMultipartUploadCommand(whole), until(signal))
+    return sizeBytes
+  } catch (error) {
+    // Its blocks would be kept and paid for.
+    await client.send(new sdk.AbortMultipartUploadCommand({ ...address, UploadId })).catch(() => undefined)
+    throw error
+  }
+}
+
+async function getObject(
+  bucket: Bucket,
+  name: string,
+  signal: AbortSignal | undefined,
+): Promise<AsyncIterable<Uint8Array> | null> {
+  const open = (offset: number, etag: string | undefined) => openBody(bucket, name, { offset, etag, signal })
+  const first = await open(0, undefined)
+  return first && readOn(bucket.place, first, open)
+}
+
+interface Body {
+  pieces: AsyncIterator<Uint8Array>
+  etag: string | undefined
+}
+
+type OpenBody = (offset: number, etag: string | undefined) => Promise<Body | null>
+
+async function openBody(
+  bucket: Bucket,
+  name: string,
+  { offset, etag, signal }: { offset: number; etag: string | undefined; signal: AbortSignal | undefined },
+): Promise<Body | null> {
+  const { sdk, client } = bucket
+  const range = offset === 0 ? {} : { Range: `bytes=${offset}-`, IfMatch: etag }
+  try {
+    const get = new sdk.GetObjectCommand({ ...addressOf(bucket, name), ...range })
+    const { Body, ETag } = await client.send(get, until(signal))
+    if (Body === undefined) throw new Error('an answer without a body')
+    return { pieces: (Body as AsyncIterable<Uint8Array>)[Symbol.asyncIterator](), etag: ETag }
+  } catch (error) {
+    if (error instanceof sdk.S3ServiceException && error.$metadata.httpStatusCode === 404) return null
+    throw error
+  }
+}
+
+// A body that breaks off is asked for once more from where it ended.
+async function* readOn({ attempts, timeoutMs }: S3Place, first: Body, open: OpenBody): AsyncGenerator<Uint8Array> {
+  let body: Body | null = first
+  let [offset, failures] = [0, 0]
+  try {
+    for (;;) {
+      try {
+        body ??= await open(offset, first.etag)
+        if (body === null) throw new Error('the object went while it was read')
+        const next = await withinTime(body.pieces.next(), timeoutMs)
+        if (next.done) return
+        offset += next.value.length
+        failures = 0
+        yield next.value
+      } catch (error) {
+        await body?.pieces.return?.().catch(() => undefined)
+        body = null
+        if (++failures >= attempts) throw faultOf(error)
+        await pause(Math.min(100 * 2 ** failures, 20_000))
+      }
+    }
+  } finally {
+    await body?.pieces.return?.().catch(() => undefined)
+  }
+}
+
+async function withinTime<T>(work: Promise<T>, timeoutMs: number): Promise<T> {
+  const { promise: late, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(() => reject(new Error(`the store sent nothing for ${timeoutMs} ms`)), timeoutMs)
+  try {
+    return await Promise.race([work, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+async function* listObjects(bucket: Bucket, prefix: string): AsyncGenerator<StoredObject> {
+  const { sdk, client, place } = bucket
+  const before = place.prefix === '' ? '' : `${place.prefix}/`
+  for (let token: string | undefined; ; ) {
+    const page = { Bucket: place.bucket, Prefix: before + prefix, ...(token ? { ContinuationToken: token } : {}) }
+    const listed = await withFaults(() => client.send(new sdk.ListObjectsV2Command(page)))
+    for (const { Key, Size } of listed.Contents ?? []) {
+      if (Key !== undefined) yield { name: Key.slice(before.length), sizeBytes: Size ?? 0 }
+    }
+    token = listed.NextContinuationToken
+    if (!listed.IsTruncated || token === undefined) return
+  }
+}
+
+/** The bytes of `pieces` in blocks of one size, but for the last, which is not empty. */
+async function* cutBlocks(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer, undefined> {
+  let waiting: Uint8Array[] = []
+  let length = 0
+  for await (let piece of pieces) {
+    while (length + piece.length >= BLOCK_BYTES) {
+      const rest = BLOCK_BYTES - length
+      yield Buffer.concat([...waiting, piece.subarray(0, rest)])
+      piece = piece.subarray(rest)
+      waiting = []
+      length = 0
+    }
+    if (piece.length === 0) continue
+    waiting.push(piece)
+    length += piece.length
+  }
+  if (length > 0) yield Buffer.concat(waiting)
+  return undefined
+}
+
+async function* watchPieces(
+  pieces: AsyncIterable<Uint8Array>,
+  see: (piece: Uint8Array) => void,
+): AsyncGenerator<Uint8Array> {
+  for await (const piece of pieces) {
+    see(piece)
+    yield piece
+  }
+}
+
+async function* chain(first: readonly Buffer[], rest: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  yield* first
+  yield* rest
+}
+
+function digestOf(bytes: Uint8Array): string {
+  return createHash('sha256').update(bytes).digest('base64')
+}
+
+async function withFaults<T>(act: () => Promise<T>): Promise<T> {
+  try {
+    return await act()
+  } catch (error) {
+    throw faultOf(error)
+  }
+}
+
+/** What a client is told; what is logged names neither keys nor the signed request. */
+function faultOf(error: unknown): ServiceError {
+  if (error instanceof ServiceError) return error
+  const { name, message, code } = error as { name?: string; message?: string; code?: string }
+  const cause = new Error(`${name ?? 'Error'}: ${code ?? ''} ${message ?? ''}`)
+  if (
+    name === 'QuotaExceeded' ||
+    name === 'QuotaExceededException' ||
+    name === 'EntityTooLarge' ||
+    name === 'XMinioStorageFull'
+  ) {
+    return new ServiceError('storage_full', 'The place where backups are kept is full.', { cause })
+  }
+  return new ServiceError('internal', 'The place where backups are kept failed; the reason is logged.', { cause })
+}
+
+const PROMPT_ATTEMPTS = 3
+const BLOCK_BYTES = 8 * 1024 ** 2

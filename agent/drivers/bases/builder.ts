@@ -1,0 +1,24 @@
+import { ServiceError } from '../../../shared/errors.ts'
+import type { BaseBuilder } from '../../ports/bases/builder.ts'
+import { buildBusyboxBase } from './busybox.ts'
+import { buildDebianBase } from './debian.ts'
+
+/** Builds bases with the tools of this host: `debian` with mmdebstrap, `busybox` from its static busybox. */
+export function createHostBaseBuilder(): BaseBuilder {
+  return {
+    names: ['debian', 'busybox'],
+    build: async (name, path, { progress, signal }) => {
+      signal.throwIfAborted()
+      try {
+        if (name === 'debian') await buildDebianBase(path, { progress, signal })
+        else if (name === 'busybox') await buildBusyboxBase(path, progress)
+        else throw new ServiceError('base_not_found', 'There is no such base.')
+      } catch (error) {
+        if (error instanceof ServiceError || signal.aborted) throw error
+        throw new ServiceError('internal', `The base ${name} could not be built; the reason is logged.`, {
+          cause: error,
+        })
+      }
+    },
+  }
+}

@@ -1,0 +1,65 @@
+import fs from 'node:fs'
+import { ServiceError } from '../../../shared/errors.ts'
+import type { NetworkSlot } from '../../ports/boxes/network.ts'
+import type { BoxSpec } from '../../ports/boxes/runtime.ts'
+import { CRUN_COMMAND } from '../host/crun.ts'
+import { type BoxParts, buildBoxConfig } from '../host/oci-spec.ts'
+import type { OciHost } from './oci-host.ts'
+import { prepareMountPoints, stageRoot, unstageRoot } from './root.ts'
+
+/** What a box runs on beside its specification. */
+export interface BoxGround {
+  slot: NetworkSlot
+  /** Host path of the static reaper that becomes its process 1. */
+  init: string
+}
+
+/** Starts the init of a box, whose cgroups exist, and returns its pid. Throws as `failedStart`, or `storage_full`. */
+export async function runInit(host: OciHost, spec: BoxSpec, ground: BoxGround): Promise<number> {
+  const { cgroups, crun, watcher } = host
+  const home = workHome(host, spec.id)
+  fs.mkdirSync(home, { mode: 0o711 })
+  stageRoot(spec.rootPath, `${home}/root`, ground.slot.userNamespace)
+  const config = buildBoxConfig(spec, prepareParts(host, spec, ground))
+  const outcome = await crun.start(spec.id, config, cgroups.entrances(spec.id))
+  watcher.collectStrays(CRUN_COMMAND)
+  // The box has a copy of its own; each mount that stayed would make the next start slower.
+  unstageRoot(`${home}/root`)
+  if (outcome.pid === null || outcome.message !== '')
+    throw failedStart(outcome.wasKilled ? 'crun was killed' : `crun: ${outcome.message}`)
+  return outcome.pid
+}
+
+/** The directory of what only a start needs, or the running box keeps by its mounts. */
+export function workHome({ workDir }: OciHost, boxId: string): string {
+  return `${workDir}/boxes/${boxId}`
+}
+
+/** The error of a start that failed for `reason`, which is only logged. */
+export function failedStart(reason: string): ServiceError {
+  return new ServiceError('internal', 'The box could not be started; the cause is logged under the request id.', {
+    cause: new Error(reason),
+  })
+}
+
+function prepareParts(host: OciHost, spec: BoxSpec, { slot, init }: BoxGround): BoxParts {
+  const home = workHome(host, spec.id)
+  const texts = { hostname: `${spec.hostname}\n`, 'machine-id': `${spec.machineId}\n` }
+  for (const [name, text] of Object.entries(texts)) fs.writeFileSync(`${home}/${name}`, text, { mode: 0o644 })
+  const files: Record<string, string> = {
+    hosts: slot.hostsFile,
+    'resolv.conf': slot.resolvFile,
+    hostname: `${home}/hostname`,
+    'machine-id': `${home}/machine-id`,
+  }
+  const mountable = prepareMountPoints(spec.rootPath, Object.keys(files))
+  return {
+    stagedRoot: `${home}/root`,
+    userNamespace: slot.userNamespace,
+    networkNamespace: slot.networkNamespace,
+    init,
+    files: Object.fromEntries(mountable.map((name) => [`/etc/${name}`, files[name] ?? ''])),
+    seccompFilter: host.seccompFilter,
+    cgroupVersion: host.cgroups.version,
+  }
+}

@@ -1,0 +1,238 @@
+import fs from 'node:fs'
+import { ServiceError } from '../../../shared/errors.ts'
+import { createMounter, type Mounter } from '../../lib/mounts/mounter.ts'
+import { type NamespaceOutcome, PATH_FAULTS } from '../../lib/mounts/namespace-mounts.ts'
+import { closeFd } from '../../lib/syscalls/descriptors.ts'
+import { isErrno } from '../../lib/syscalls/libc.ts'
+import type { BoxMount } from '../../ports/boxes/runtime.ts'
+import { type BoxHandle, readStartTicks } from '../host/handle.ts'
+import { createTreePaths, type MountLine, parseMountInfo } from '../host/mount-info.ts'
+import { findTreeUsers } from './mount-users.ts'
+import { cloneTree, type ReplaceTask, replaceTree, type StageTask, stageTree } from './tree.ts'
+
+/** A box that runs, by its init. */
+export type MountedBox = Pick<BoxHandle, 'pid' | 'startTicks' | 'idBase' | 'rootPath'>
+
+/** The data mounts of running boxes: found in the boxes' own mount tables, so that nothing has to be remembered. */
+export interface BoxMounts {
+  /** Starts what the first mount would have to wait for. */
+  open(): Promise<void>
+  /** As `Runtime.attach`; the tree must be on the filesystem of the box's root. */
+  attach(box: MountedBox, mount: BoxMount): Promise<void>
+  /** As `Runtime.detach`; of `processes`, host process ids of the box, those that use the tree are named. */
+  detach(box: MountedBox, source: string, processes: () => number[]): Promise<void>
+  /** As `Runtime.mounts`; none if the box has ended. */
+  list(box: MountedBox): BoxMount[]
+  /** Mounts a root in the mount namespace of a process that is about to make a box of it. */
+  stage(task: StageTask): Promise<void>
+  /** Gives a process of ours that waits in a pod the root of a box. */
+  replaceRoot(task: ReplaceTask): Promise<void>
+  close(): Promise<void>
+}
+
+/** Mounts from the mount namespace this process is in, which must stay that of its main thread. */
+export function createBoxMounts(): BoxMounts {
+  const mounter = createMounter()
+  return {
+    open: () => mounter.open(),
+    attach: (box, mount) => attach(mounter, box, mount),
+    detach: (box, source, processes) => detach(mounter, box, { source, processes }),
+    list: (box) => {
+      const { data } = readTable(box)
+      return runs(box) ? data.map(({ source, path, readOnly }) => ({ source, path, readOnly })) : []
+    },
+    stage: (task) => stageTree(mounter, task),
+    replaceRoot: (task) => replaceTree(mounter, task),
+    close: () => mounter.close(),
+  }
+}
+
+async function attach(mounter: Mounter, box: MountedBox, mount: BoxMount): Promise<void> {
+  checkPath(mount.path)
+  const { data, mountIds } = readTable(box)
+  const present = data.find(({ source }) => source === mount.source)
+  if (present !== undefined) return checkSame(mounter, box, { present, mount })
+  const outcome = await mountTree(mounter, box, { mount, mountIds })
+  if (outcome.end === 'taken')
+    throw pathInvalid(mount.path, 'something is mounted there already, or it leads to the root.')
+  if (outcome.end === 'foreign') throw pathInvalid(mount.path, "it leads to no directory of the box's disk.")
+  if (!runs(box)) throw notRunning()
+  if (data.length > 0) await checkHidesNone(mounter, box, mount)
+}
+
+// A link may have led above what is mounted already, which then could be neither seen nor detached.
+async function checkHidesNone(mounter: Mounter, box: MountedBox, { source, path }: BoxMount): Promise<void> {
+  const { data } = readTable(box)
+  const added = data.find((each) => each.source === source)
+  const hidden = data.find(({ rawPath, parentId }) => {
+    return added !== undefined && parentId !== added.id && rawPath.startsWith(`${added.rawPath}/`)
+  })
+  if (hidden === undefined) return
+  await detach(mounter, box, { source, processes: () => [] })
+  throw pathInvalid(path, `a volume there would hide that which is mounted at ${hidden.path} in the box.`)
+}
+
+// It may be there by another name of the same directory.
+async function checkSame(
+  mounter: Mounter,
+  box: MountedBox,
+  { present, mount }: { present: DataMount; mount: BoxMount },
+): Promise<void> {
+  const outcome = await mounter.run({ act: 'locate', namespaceFd: openNamespaces(box, 'mnt')[0], path: mount.path })
+  const isThere = outcome.end === 'taken' && outcome.mountId === present.id
+  if (!isThere) throw pathInvalid(mount.path, `the volume is mounted at ${present.path} in the box.`)
+  if (present.readOnly !== mount.readOnly)
+    throw pathInvalid(mount.path, `the volume is mounted there ${present.readOnly ? 'read-only' : 'read-write'}.`)
+}
+
+async function mountTree(
+  mounter: Mounter,
+  box: MountedBox,
+  { mount, mountIds }: { mount: BoxMount; mountIds: readonly number[] },
+): Promise<NamespaceOutcome> {
+  const [namespaceFd, userNamespaceFd] = openNamespaces(box, 'mnt', 'user')
+  let treeFd: number
+  try {
+    treeFd = cloneTree(mount, userNamespaceFd)
+  } catch (error) {
+    closeFd(namespaceFd)
+    throw error
+  } finally {
+    closeFd(userNamespaceFd)
+  }
+  try {
+    return await mounter.run({ act: 'attach', namespaceFd, treeFd, path: mount.path, owner: box.idBase, mountIds })
+  } catch (error) {
+    throw explainFailure(mount.path, error)
+  }
+}
+
+function explainFailure(path: string, error: unknown): unknown {
+  if (isErrno(error, 'ENOSPC', 'EDQUOT'))
+    return new ServiceError('storage_full', `There is no space left in the box for the directory ${path}.`, {
+      cause: error,
+    })
+  if (isErrno(error, 'EROFS'))
+    return pathInvalid(path, 'a directory is missing, and the volume it would be in is read-only.', error)
+  if (isErrno(error, ...PATH_FAULTS))
+    return pathInvalid(
+      path,
+      'it leads through a file, a broken or circular link, or a directory that does not stay.',
+      error,
+    )
+  return error
+}
+
+async function detach(
+  mounter: Mounter,
+  box: MountedBox,
+  { source, processes }: { source: string; processes: () => number[] },
+): Promise<void> {
+  for (let moves = 0, busies = 0; moves < MOVES_MAX && busies < BUSIES_MAX; ) {
+    const found = readTable(box).data.find((each) => each.source === source)
+    if (found === undefined) return
+    const task = { act: 'unmount', path: found.rawPath, mountId: found.id } as const
+    const { end } = await mounter.run({ ...task, namespaceFd: openNamespaces(box, 'mnt')[0] })
+    if (end === 'unmounted') return
+    if (end === 'moved') moves++
+    else {
+      const busy = await explainBusy(box, found, processes())
+      if (busy !== null) throw busy
+      busies++
+    }
+  }
+  throw new ServiceError('volume_busy', 'The volume is in use, or directories above it are being renamed.')
+}
+
+/** What uses the mount; null if nothing is found that does, so that it is worth another attempt. */
+async function explainBusy(box: MountedBox, mount: DataMount, pids: readonly number[]): Promise<ServiceError | null> {
+  const { all } = readTable(box)
+  const inner = all.find(({ parentId }) => parentId === mount.id)
+  if (inner !== undefined)
+    return new ServiceError('volume_busy', `Another volume is mounted inside it, at ${inner.path}: detach that first.`)
+  const users = await findTreeUsers(pids, fs.statSync(mount.source).dev)
+  if (users.length === 0) return null
+  const named = users.map(({ pid, name }) => `${pid} (${name})`).join(', ')
+  return new ServiceError('volume_busy', `Processes of the box use the volume at ${mount.path}: ${named}.`)
+}
+
+interface DataMount extends MountLine {
+  source: string
+}
+
+interface MountTable {
+  all: MountLine[]
+  data: DataMount[]
+  /** The mounts of the box's disk and its data: what lies on others is no place for data. */
+  mountIds: number[]
+}
+
+// A box can make no mount: what is of its root's filesystem, and not its root, is what was attached, or a file that each
+// box starts with, if the host keeps that on the same disk.
+function readTable(box: MountedBox): MountTable {
+  const all = parseMountInfo(readMountInfo(box))
+  const root = all.find(({ path }) => path === '/')
+  if (root === undefined && all.length > 0) throw new Error('the box has no root that could be seen')
+  if (root === undefined) return { all: [], data: [], mountIds: [] }
+  const { hostPath } = createTreePaths(box.rootPath, root.root)
+  const ofDisk = all.filter(({ device }) => device === root.device)
+  const data = ofDisk.flatMap((line) => {
+    const source = line === root ? null : hostPath(line.root)
+    return source === null || isFile(source) ? [] : [{ ...line, source }]
+  })
+  return { all, data, mountIds: ofDisk.map(({ id }) => id) }
+}
+
+function isFile(path: string): boolean {
+  return fs.statSync(path, { throwIfNoEntry: false })?.isFile() ?? false
+}
+
+function readMountInfo({ pid }: MountedBox): Buffer {
+  try {
+    return fs.readFileSync(`/proc/${pid}/mountinfo`)
+  } catch (error) {
+    if (isErrno(error, ...GONE)) return Buffer.alloc(0)
+    throw error
+  }
+}
+
+// Only after they are open is it certain whose they are: the number of a process that ends is given away.
+function openNamespaces<const T extends readonly ('mnt' | 'user')[]>(
+  box: MountedBox,
+  ...kinds: T
+): { [K in keyof T]: number } {
+  const fds: number[] = []
+  try {
+    for (const kind of kinds) fds.push(fs.openSync(`/proc/${box.pid}/ns/${kind}`, 'r'))
+    if (!runs(box)) throw notRunning()
+    return fds as { [K in keyof T]: number }
+  } catch (error) {
+    fds.forEach(closeFd)
+    // One that has ended, and is not collected yet, has no namespace any more.
+    throw runs(box) && !isErrno(error, ...GONE) ? error : notRunning()
+  }
+}
+
+function runs({ pid, startTicks }: MountedBox): boolean {
+  return readStartTicks(pid) === startTicks
+}
+
+function checkPath(path: string): void {
+  const names = path.split('/').slice(1)
+  const isPlain = path.startsWith('/') && names.every((name) => name !== '.' && name !== '..') && !path.includes('\0')
+  if (!isPlain) throw pathInvalid(path, 'it must be absolute, without `.` and `..`.')
+}
+
+function pathInvalid(path: string, why: string, cause?: unknown): ServiceError {
+  return new ServiceError('path_invalid', `${path}: ${why}`, { cause })
+}
+
+function notRunning(): ServiceError {
+  return new ServiceError('box_not_running', 'The box is not running.')
+}
+
+// Of a process that has ended: it has no mount namespace any more, or no number.
+const GONE = ['ENOENT', 'ESRCH', 'EINVAL'] as const
+// A box may rename directories without end, and what used the mount may just have left.
+const MOVES_MAX = 50
+const BUSIES_MAX = 3

@@ -1,0 +1,297 @@
+import { ServiceError } from '../../../shared/errors.ts'
+import { createKeyedLock } from '../../../shared/locks.ts'
+import type { Logger } from '../../../shared/log.ts'
+import type { BoxLimits, BoxMount, BoxSpec, BoxUsage, Runtime, RuntimeBox } from '../../ports/boxes/runtime.ts'
+import type { ExecFiles } from '../exec/holder-protocol.ts'
+import { createHolders, type Holders } from '../exec/holders.ts'
+import { CRUN_COMMAND } from '../host/crun.ts'
+import { whileFrozen } from '../host/freeze.ts'
+import type { BoxHandle } from '../host/handle.ts'
+import { buildExecConfig } from '../host/oci-spec.ts'
+import { type BoxCommands, createBoxCommands, endLost, requireRunning } from './commands.ts'
+import { collectBox, type EndOptions, endCommands, IDS_PER_BOX, killBox } from './end.ts'
+import { createBoxMounts } from './mounts.ts'
+import { type OciHost, openOciHost } from './oci-host.ts'
+import type { ReplaceTask, StageTask } from './tree.ts'
+
+export interface RunningBoxesOptions {
+  /** 8 characters of `[a-z0-9]`: the mark of everything of this instance. */
+  instanceId: string
+  /** Directory for what does not outlive a boot. */
+  runDir: string
+  crunPath: string
+  /** A static reaper that waits when called with `-P`. */
+  initPath: string
+  /** Of held commands. */
+  execFiles: ExecFiles
+  logger: Logger
+}
+
+/** How the end of a box's init was seen. */
+export interface InitEnd {
+  /** A kill by the kernel for want of memory. */
+  outOfMemory: boolean
+}
+
+/** What a box is made of, by whoever starts it: each is done while no other step of the box is under way. */
+export interface BoxLife {
+  start(spec: BoxSpec): Promise<RuntimeBox>
+  /** Of a box that never was it is a success. */
+  remove(id: string): Promise<void>
+}
+
+/** What runtimes do alike, whatever boxes are made of. */
+export function runtimeOf(boxes: RunningBoxes, life: BoxLife): Omit<Runtime, RuntimeOwn> {
+  return {
+    start: (spec) => boxes.start(spec, life),
+    stop: (id, end) => boxes.stop(id, end, life),
+    attach: (id, mount) => boxes.attach(id, mount),
+    detach: (id, source) => boxes.detach(id, source),
+    mounts: async (id) => boxes.mounts(id),
+    usage: async (id) => boxes.usage(id),
+    frozen: (id, work) => boxes.frozen(id, work),
+    exec: async (id, request) => boxes.commands.exec(id, request),
+    hold: async (id, execId, request) => boxes.commands.hold(id, execId, request),
+    held: async () => boxes.commands.held(),
+    openSession: async (id, request) => boxes.commands.openSession(id, request),
+    session: (id, name) => boxes.commands.session(id, name),
+    sessions: async (id) => boxes.commands.sessions(id),
+  }
+}
+type RuntimeOwn = 'kind' | 'open' | 'checkReady' | 'list' | 'resize' | 'onExit' | 'onRecovery' | 'close'
+
+/**
+ * Boxes that run on this host, whoever started them: their commands, mounts, limits and end. Each is known by its note
+ * (`BoxHandle`); whoever starts boxes calls `begin`, and `end` before anything of a box is taken away.
+ */
+export class RunningBoxes {
+  readonly #options: RunningBoxesOptions
+  readonly #lock = createKeyedLock()
+  readonly #mounts = createBoxMounts()
+  readonly #unwatch = new Map<string, () => void>()
+  /** The host id of each box's id 0: by it what is left of the box's processes is known. */
+  readonly #idBases = new Map<string, number>()
+  readonly #holders: Holders
+  readonly #onExit: (id: string, end: InitEnd) => void
+  #host: OciHost | undefined
+  #commands: BoxCommands | undefined
+
+  constructor(options: RunningBoxesOptions, onExit: (id: string, end: InitEnd) => void) {
+    this.#options = options
+    this.#onExit = onExit
+    const { instanceId, runDir, crunPath, execFiles, logger } = options
+    this.#holders = createHolders({
+      holder: { instanceId, runDir, crunPath, execFiles },
+      logger,
+      endLost: (lost) => endLost({ ...this.host, logger }, lost, this.#idBases.get(lost.boxId)),
+    })
+  }
+
+  /** Makes the host ready, and takes up the boxes that run; `adopt` does what else that takes, and may log and go on. */
+  async open(adopt: (id: string, handle: BoxHandle) => Promise<void>): Promise<void> {
+    this.#host = await openOciHost(this.#options)
+    await this.#holders.open()
+    this.#commands = createBoxCommands(this.#host, { holders: this.#holders, logger: this.#options.logger })
+    for (const id of this.#host.handles.list()) await this.#tryAdopt(this.#host, id, adopt)
+    // Nothing waits for it; if it fails the first mount tries again, and tells of it.
+    this.#mounts.open().catch(() => undefined)
+  }
+
+  async close(): Promise<void> {
+    await this.#holders.close((boxId) => this.#host?.handles.readRunning(boxId) === null)
+    this.#unwatch.clear()
+    this.#host?.close()
+    this.#host = undefined
+    await this.#mounts.close()
+  }
+
+  get host(): OciHost {
+    if (this.#host === undefined) throw new ServiceError('runtime_unavailable', 'The runtime is not open.')
+    return this.#host
+  }
+
+  /** Commands and sessions of its boxes. */
+  get commands(): BoxCommands {
+    if (this.#commands === undefined) throw new ServiceError('runtime_unavailable', 'The runtime is not open.')
+    return this.#commands
+  }
+
+  /** A box that runs is left as it is; parts of one that does not are removed first, and again if the start fails. */
+  start(spec: BoxSpec, parts: BoxLife): Promise<RuntimeBox> {
+    const { id } = spec
+    return this.#lock.run(id, async () => {
+      const running = this.read(id)
+      if (running !== null) return { id, isRunning: true, pid: running.pid }
+      await parts.remove(id)
+      try {
+        return await parts.start(spec)
+      } catch (error) {
+        await parts.remove(id)
+        throw error
+      }
+    })
+  }
+
+  /** Ends the commands of a box as `Runtime.stop` says, then removes its parts. */
+  stop(id: string, end: EndOptions, parts: Pick<BoxLife, 'remove'>): Promise<void> {
+    return this.#lock.run(id, async () => {
+      this.#forgetExit(id)
+      const running = this.read(id)
+      if (running !== null) await endCommands(this.host.cgroups, id, { ...end, init: running.pid })
+      await parts.remove(id)
+    })
+  }
+
+  /** The note of a box that runs, else null. */
+  read(id: string): BoxHandle | null {
+    return this.host.handles.readRunning(id)
+  }
+
+  /** Boxes that have a note or a cgroup of this instance. */
+  list(): RuntimeBox[] {
+    const { handles, cgroups } = this.host
+    const ids = new Set([...handles.list(), ...cgroups.list()])
+    return [...ids].map((id) => {
+      const pid = handles.readRunning(id)?.pid ?? null
+      return { id, isRunning: pid !== null, pid }
+    })
+  }
+
+  /** A start is under way: from now on what runs with its ids is known to be the box's. */
+  expect(id: string, idBase: number): void {
+    this.#idBases.set(id, idBase)
+  }
+
+  /** A box whose init runs: mounts its data, notes it, and watches for its end. */
+  async begin(id: string, handle: BoxHandle, mounts: readonly BoxMount[]): Promise<RuntimeBox> {
+    const { handles, crun, cgroups, seccompFilter } = this.host
+    this.#idBases.set(id, handle.idBase)
+    cgroups.place(id, handle.cgroup)
+    crun.remember(id, handle.crunStatus, buildExecConfig(seccompFilter))
+    // Before there is a note: a box is not taken up without its data.
+    for (const mount of mounts) await this.#mounts.attach(handle, mount)
+    handles.write(id, handle)
+    this.#watchExit(id, handle.pid)
+    return { id, isRunning: true, pid: handle.pid }
+  }
+
+  /** Kills all of a box, and returns once nothing of it runs and its cgroups are gone. */
+  async end(id: string): Promise<void> {
+    const { cgroups, crun, watcher } = this.host
+    this.#forgetExit(id)
+    const idBase = this.#idBases.get(id)
+    // Of a start that another agent did not finish nothing more is known than its processes, of which we may be the heirs.
+    if (idBase === undefined) for (const pid of cgroups.processes(id)) watcher.collect(pid)
+    // Init does not end before its holder has collected what it held.
+    const [, end] = await Promise.allSettled([this.#holders.check(id), killBox(cgroups, id)])
+    if (end.status === 'rejected') throw end.reason
+    await crun.settled(id)
+    if (idBase !== undefined) await collectBox(watcher, { first: idBase, count: IDS_PER_BOX })
+    watcher.collectStrays(CRUN_COMMAND)
+    crun.forget(id)
+  }
+
+  /** The last thing of a box: its note. */
+  forget(id: string): void {
+    this.#idBases.delete(id)
+    this.host.cgroups.place(id, null)
+    this.host.handles.remove(id)
+  }
+
+  #forgetExit(id: string): void {
+    this.#unwatch.get(id)?.()
+    this.#unwatch.delete(id)
+  }
+
+  attach(id: string, mount: BoxMount): Promise<void> {
+    return this.whileRunning(id, (_, box) => this.#mounts.attach(box, mount))
+  }
+
+  detach(id: string, source: string): Promise<void> {
+    return this.whileRunning(id, ({ cgroups }, box) => this.#mounts.detach(box, source, () => cgroups.processes(id)))
+  }
+
+  mounts(id: string): BoxMount[] {
+    const box = this.read(id)
+    return box === null ? [] : this.#mounts.list(box)
+  }
+
+  /** Mounts the root of a box that is about to be made by somebody else. */
+  stage(task: StageTask): Promise<void> {
+    return this.#mounts.stage(task)
+  }
+
+  /** Gives a process that waits in a pod the root of a box. */
+  replaceRoot(task: ReplaceTask): Promise<void> {
+    return this.#mounts.replaceRoot(task)
+  }
+
+  resize(id: string, { cpus, ramMb }: BoxLimits): Promise<void> {
+    return this.whileRunning(id, async ({ cgroups }) => {
+      // The one that may be refused comes first.
+      await cgroups.setMemory(id, ramMb)
+      cgroups.setCpus(id, cpus)
+    })
+  }
+
+  /** As `Runtime.usage`. */
+  usage(id: string): BoxUsage | null {
+    const box = this.read(id)
+    return box === null ? null : this.host.cgroups.usage(id, box.pid)
+  }
+
+  /** As `Runtime.frozen`. */
+  frozen<T>(id: string, work: () => Promise<T>): Promise<T> {
+    return this.#lock.run(id, () => {
+      return this.read(id) === null ? work() : whileFrozen(this.host.cgroups.freezer(id), work)
+    })
+  }
+
+  /** No start or stop of the box comes in between. */
+  whileRunning<T>(id: string, act: (host: OciHost, box: BoxHandle) => Promise<T>): Promise<T> {
+    const host = this.host
+    return this.#lock.run(id, async () => act(host, requireRunning(host, id)))
+  }
+
+  // One that dies meanwhile, or cannot be taken up, must not keep the agent from its start: without a note it does not run,
+  // and its cgroups still tell of it.
+  async #tryAdopt(host: OciHost, id: string, adopt: (id: string, handle: BoxHandle) => Promise<void>): Promise<void> {
+    try {
+      const handle = host.handles.readRunning(id)
+      if (handle !== null) await this.#adopt(host, { id, handle }, adopt)
+    } catch (error) {
+      this.#options.logger.error('box could not be taken up', { box: id, error })
+      this.#forgetExit(id)
+      host.handles.remove(id)
+    }
+  }
+
+  async #adopt(
+    host: OciHost,
+    { id, handle }: { id: string; handle: BoxHandle },
+    adopt: (id: string, handle: BoxHandle) => Promise<void>,
+  ): Promise<void> {
+    this.#idBases.set(id, handle.idBase)
+    host.cgroups.place(id, handle.cgroup)
+    // The process before this one may have ended while the box stood still.
+    host.cgroups.thaw(id)
+    host.crun.remember(id, handle.crunStatus, buildExecConfig(host.seccompFilter))
+    // Their streams led to the process before this one: nobody reads them, and nobody waits for their end.
+    await this.commands.endOrphaned(id)
+    await adopt(id, handle)
+    this.#watchExit(id, handle.pid)
+    // The number may have been given away before it was watched.
+    if (host.handles.readRunning(id) === null) throw new Error('init ended meanwhile')
+  }
+
+  #watchExit(id: string, pid: number): void {
+    const { watcher, cgroups } = this.host
+    const oomKillsBefore = cgroups.oomKills(id)
+    const unwatch = watcher.watch(pid, (status) => {
+      this.#unwatch.delete(id)
+      const isKill = status === null || status.signal === 'SIGKILL'
+      this.#onExit(id, { outOfMemory: isKill && cgroups.oomKills(id) > oomKillsBefore })
+    })
+    this.#unwatch.set(id, unwatch)
+  }
+}

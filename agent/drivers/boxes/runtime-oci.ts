@@ -1,0 +1,97 @@
+import fs from 'node:fs'
+import { createLimiter } from '../../../shared/locks.ts'
+import type { Network } from '../../ports/boxes/network.ts'
+import type { BoxExit, BoxSpec, Runtime, RuntimeBox } from '../../ports/boxes/runtime.ts'
+import { readBootId } from '../host/facts.ts'
+import { type BoxHandle, readStartTicks } from '../host/handle.ts'
+import { failedStart, runInit, workHome } from './init.ts'
+import { unstageRoot } from './root.ts'
+import { type BoxLife, RunningBoxes, type RunningBoxesOptions, runtimeOf } from './running-boxes.ts'
+
+export interface OciRuntimeOptions extends Pick<RunningBoxesOptions, 'instanceId' | 'runDir' | 'logger'> {
+  network: Network
+  /** Default `/usr/bin/crun`. */
+  crunPath?: string
+  /** Default `/usr/bin/catatonit`. */
+  initPath?: string
+  /** Of held commands; default `<runDir>/execs`, 8 MiB. */
+  execFiles?: RunningBoxesOptions['execFiles']
+}
+
+/** The runtime of one host: crun, user namespaces and idmapped roots. Needs root, a private mount namespace, and `network` open. */
+export function createOciRuntime(options: OciRuntimeOptions): Runtime {
+  const execFiles = { directory: `${options.runDir}/execs`, keptBytes: 8 * 1024 ** 2 }
+  const runtime = new OciRuntime({ crunPath: '/usr/bin/crun', initPath: '/usr/bin/catatonit', execFiles, ...options })
+  const { boxes } = runtime
+  return {
+    ...runtimeOf(boxes, runtime),
+    kind: 'crun',
+    open: () => runtime.open(),
+    // It depends on nothing that comes and goes.
+    checkReady: async () => undefined,
+    list: async () => boxes.list(),
+    resize: (id, limits) => boxes.resize(id, limits),
+    onExit: (listener) => runtime.onExit(listener),
+    onRecovery: () => undefined,
+    close: () => boxes.close(),
+  }
+}
+
+class OciRuntime implements BoxLife {
+  readonly boxes: RunningBoxes
+  readonly #options: Required<OciRuntimeOptions>
+  readonly #gate = createLimiter(STARTS_AT_ONCE)
+  #listener: (exit: BoxExit) => void = () => undefined
+
+  constructor(options: Required<OciRuntimeOptions>) {
+    this.#options = options
+    this.boxes = new RunningBoxes(options, (id, end) => this.#listener({ id, ...end, isLost: false }))
+  }
+
+  open(): Promise<void> {
+    return this.boxes.open((id, handle) => this.#adoptNetwork(id, handle))
+  }
+
+  onExit(listener: (exit: BoxExit) => void): void {
+    this.#listener = listener
+  }
+
+  async start(spec: BoxSpec): Promise<RuntimeBox> {
+    const { host } = this.boxes
+    const { id, project, name, rootPath } = spec
+    // The cgroup is the first thing there is of a box and the last: by it a start that was cut off is found.
+    host.cgroups.create(id, spec)
+    const slot = await this.#options.network.join({ boxId: id, project, name })
+    this.boxes.expect(id, slot.idBase)
+    const pid = await this.#gate.run(() => runInit(host, spec, { slot, init: this.#options.initPath }))
+    host.cgroups.setCpus(id, spec.cpus)
+    const startTicks = readStartTicks(pid)
+    if (startTicks === null) throw failedStart('init ended at once')
+    const { index: slotIndex, idBase } = slot
+    const [bootId, crunStatus] = [readBootId(), host.crun.status(id)]
+    const handle = { bootId, pid, startTicks, slotIndex, idBase, project, name, rootPath, cgroup: null, crunStatus }
+    return this.boxes.begin(id, handle, spec.mounts)
+  }
+
+  // In this order, so that at any moment what is left is found again: processes first, the note last.
+  async remove(id: string): Promise<void> {
+    const { host } = this.boxes
+    await this.boxes.end(id)
+    unstageRoot(`${workHome(host, id)}/root`)
+    fs.rmSync(workHome(host, id), { recursive: true, force: true })
+    await this.#options.network.leave(id)
+    this.boxes.forget(id)
+  }
+
+  // The box itself is well, whatever becomes of its network, and the others want to be taken up too.
+  async #adoptNetwork(id: string, { project, name, slotIndex, pid }: BoxHandle): Promise<void> {
+    try {
+      await this.#options.network.adopt({ boxId: id, project, name }, slotIndex, pid)
+    } catch (error) {
+      this.#options.logger.error('network of a running box could not be taken up', { box: id, error })
+    }
+  }
+}
+
+// More starts at once make none of them faster: each is some 10 ms of processor time.
+const STARTS_AT_ONCE = 4

@@ -1,0 +1,122 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { runOk } from '../../lib/run.ts'
+import type { Edge } from '../../ports/edge/edge.ts'
+import { caddyConfig } from './caddy-config.ts'
+import { caddyProgram } from './caddy-program.ts'
+import { readPemPairs } from './certificates.ts'
+import { ASK_HOST } from './config-door.ts'
+import { createHaproxyEdge, type HaproxyEdgeOptions } from './haproxy.ts'
+import { frontPaths } from './names.ts'
+import { keptPort } from './port.ts'
+import { endEdge } from './process.ts'
+import { createEdgeSupervisor, problemsOf } from './supervisor.ts'
+import { createTurns } from './turns.ts'
+
+export interface CaddyEdgeOptions extends Omit<HaproxyEdgeOptions, 'door' | 'scheme' | 'trustedProxies'> {
+  /** Caddy's own, below the data directory: its account, certificates and log. */
+  storage: string
+  /** Whom the CA writes to. */
+  email: string
+  /** URL of an ACME directory; null: those that Caddy takes by itself. */
+  directory: string | null
+  /** A PEM file of what vouches for the directory; null: what the host trusts. */
+  root: string | null
+  /** Where HTTP leads to HTTPS, and the CA may ask; null: nowhere. */
+  httpPort: number | null
+  /** The port that clients know, once the edge is open; null: that of HTTPS. */
+  seenPort(): number | null
+}
+
+/**
+ * An edge whose HTTPS gets its certificates by itself: Caddy in front, a process of its own as well, and an edge of HAProxy
+ * that nobody else reaches. Certificates that are given are served to their names.
+ */
+export function createCaddyEdge(options: CaddyEdgeOptions): Edge {
+  const { runDir, clock, logger } = options
+  const paths = frontPaths(runDir)
+  const state = { port: options.port, ask: { port: 0, path: '' } }
+  const door = {
+    socket: paths.socket,
+    user: USER,
+    asks: () => ({ port: state.ask.port, digest: createHash('sha256').update(state.ask.path).digest('hex') }),
+  }
+  const edge = createHaproxyEdge({ ...options, certificates: null, scheme: 'https', trustedProxies: [], door })
+  const ports = (): number[] => [state.port, ...(options.httpPort === null ? [] : [options.httpPort])]
+  const inTurn = createTurns()
+  const supervisor = createEdgeSupervisor({
+    program: caddyProgram({ runDir, storage: options.storage, host: options.host, ports }),
+    what: 'Caddy',
+    configFor: (generation) => caddyConfig(settingsOf(options, state), generation),
+    prepare: () => prepare(options),
+    adopt: async () => undefined,
+    ...{ inTurn, logger, clock },
+  })
+  let chores: NodeJS.Timeout | undefined
+  return {
+    ...edge,
+    get port() {
+      return state.port
+    },
+    open: async (served) => {
+      // One from before, with other settings, would keep the port as long as anything is open through it.
+      if (!existsSync(paths.directory)) await endEdge(runDir)
+      mkdirSync(paths.directory, { recursive: true, mode: 0o750 })
+      if (options.port === 0) state.port = await keptPort(paths.port)
+      state.ask = { port: await keptPort(paths.askPort), path: keptPath(paths.askPath) }
+      await edge.open(served)
+      await inTurn(() => supervisor.open())
+      chores = setInterval(() => {
+        inTurn(() => supervisor.refresh()).catch((error: unknown) => logger.warn('a chore of Caddy failed', { error }))
+      }, CHORES_MS).unref()
+    },
+    problems: async () => [...(await edge.problems()), ...problemsOf(supervisor, REMEDY)],
+    close: async ({ release }) => {
+      clearInterval(chores)
+      await supervisor.close()
+      await edge.close({ release: false })
+      if (release) await endEdge(runDir)
+    },
+  }
+}
+
+function settingsOf(
+  options: CaddyEdgeOptions,
+  { port, ask }: { port: number; ask: { port: number; path: string } },
+): Parameters<typeof caddyConfig>[0] {
+  const { host, httpPort, email, directory, root, certificates } = options
+  return {
+    ...{ paths: frontPaths(options.runDir), host, port, httpPort, seenPort: options.seenPort(), email, directory },
+    roots: root === null ? null : readFileSync(root, 'utf8'),
+    certificates: certificates === null ? [] : readPemPairs(certificates),
+    askUrl: `http://${ASK_HOST}:${ask.port}${ask.path}`,
+  }
+}
+
+// Its group may read here, and it alone write in its own: what root writes is nothing that Caddy could have put in place.
+async function prepare({ runDir, storage, root }: CaddyEdgeOptions): Promise<void> {
+  const paths = frontPaths(runDir)
+  await runOk('install', ['-d', '-o', 'root', '-g', USER, '-m', '2750', paths.directory])
+  await runOk('install', ['-d', '-o', USER, '-g', USER, '-m', '0700', paths.own])
+  mkdirSync(storage, { recursive: true, mode: 0o700 })
+  if (root === null) return
+  writeFileSync(paths.roots, readFileSync(root))
+  chmodSync(paths.roots, 0o640)
+}
+
+/** The path to ask by, which nobody can guess. */
+function keptPath(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch {
+    const path = `/${randomBytes(32).toString('base64url')}`
+    writeFileSync(file, path, { mode: 0o600 })
+    return path
+  }
+}
+
+/** Of Debian's package. */
+const USER = 'caddy'
+const CHORES_MS = 5_000
+const REMEDY =
+  'Install caddy (infra/setup.sh host, with BOXYARD_EDGE_ACME set), see that nothing else listens on BOXYARD_EDGE_PORT and BOXYARD_EDGE_HTTP_PORT, and that the files of BOXYARD_EDGE_CERTIFICATES and BOXYARD_EDGE_ACME_ROOT are good PEM; it is tried again by itself.'

@@ -1,0 +1,89 @@
+import type { EdgeServed } from '../../ports/edge/edge.ts'
+import { askHaproxy } from './admin.ts'
+import type { EdgeProcess } from './process.ts'
+
+/**
+ * What the first of the processes of an edge has served, with the connections that are open through all of them; null unless
+ * it answers within `PATIENCE_MS`.
+ */
+export async function readServed(
+  [current, ...retired]: readonly EdgeProcess[],
+  maps: { routes: string; grants: string },
+): Promise<EdgeServed | null> {
+  if (!current) return null
+  const signal = AbortSignal.timeout(PATIENCE_MS)
+  const openOf = async ({ socket }: EdgeProcess): Promise<number> =>
+    countOf(frontendOf(await askHaproxy(socket, STATISTICS, signal)), 'scur')
+  try {
+    const [text, ...others] = await Promise.all([
+      askHaproxy(current.socket, `${STATISTICS};show map`, signal),
+      ...retired.map((process) => openOf(process).catch(() => 0)),
+    ])
+    const served = parseServed(text, maps)
+    const open = others.reduce((sum, each) => sum + each, served.connections.open)
+    return { ...served, connections: { ...served.connections, open } }
+  } catch {
+    return null
+  }
+}
+
+function parseServed(text: string, maps: { routes: string; grants: string }): EdgeServed {
+  const frontend = frontendOf(text)
+  const edge = (name: string): number => countOf(frontend, name)
+  const backends = BOX_BACKENDS.map((name) => rowOf(text, `${name},BACKEND`))
+  const boxes = (name: string): number => backends.reduce((sum, row) => sum + countOf(row, name), 0)
+  return {
+    answers: {
+      '1xx': edge('hrsp_1xx'),
+      '2xx': edge('hrsp_2xx'),
+      '3xx': edge('hrsp_3xx'),
+      '4xx': edge('hrsp_4xx'),
+      '5xx': edge('hrsp_5xx'),
+      other: edge('hrsp_other'),
+    },
+    refused: { malformed: edge('ereq'), notAdmitted: edge('intercepted') },
+    connections: { total: edge('conn_tot'), open: edge('scur'), limit: edge('slim') },
+    receivedBytes: edge('bin'),
+    sentBytes: edge('bout'),
+    boxErrors: { connect: boxes('econ'), answer: boxes('eresp') },
+    names: entriesOf(text, maps.routes),
+    grants: entriesOf(text, maps.grants),
+  }
+}
+
+function frontendOf(text: string): Row {
+  return rowOf(text, 'edge,FRONTEND')
+}
+
+/** By the names of the columns. */
+type Row = ReadonlyMap<string, string>
+
+function rowOf(text: string, start: string): Row {
+  const columnsOf = (begin: string): string[] =>
+    text
+      .split('\n')
+      .find((line) => line.startsWith(`${begin},`))
+      ?.split(',') ?? []
+  const [names, values] = [columnsOf('# pxname'), columnsOf(start)]
+  return new Map(names.map((name, column) => [name, values[column] ?? '']))
+}
+
+function countOf(row: Row, name: string): number {
+  return soundCount(row.get(name), name)
+}
+
+function entriesOf(text: string, path: string): number {
+  const line = text.split('\n').find((each) => each.includes(` (${path}) `))
+  return soundCount(/ entry_cnt=(\d+)$/.exec(line ?? '')?.[1], path)
+}
+
+function soundCount(text: string | undefined, what: string): number {
+  if (text === undefined || !/^\d+$/.test(text)) throw new Error(`the edge does not tell of ${what}`)
+  return Number(text)
+}
+
+/** Of what takes requests, and of what they are passed on to as a whole. */
+const STATISTICS = 'show stat -1 3 -1'
+const BOX_BACKENDS = ['boxes', 'boxes_page']
+/** Well below what those who look wait. */
+const PATIENCE_MS = 2_000

@@ -1,0 +1,144 @@
+import { chmodSync, rmSync } from 'node:fs'
+import { createServer as createHttpServer } from 'node:http'
+import { createServer, type Server, type Socket } from 'node:net'
+import { type HttpHandler, headerOf, splitTarget } from '../../../shared/http/messages.ts'
+import { SERVER_OPTIONS, serve } from '../../../shared/http/serve.ts'
+import type { Logger } from '../../../shared/log.ts'
+import type { EdgeDecision, EdgeGate, EdgeRequest } from '../../ports/edge/edge.ts'
+import { encodeRoute } from './names.ts'
+
+export interface GateServerOptions {
+  /** Where the edge asks, where it sends requests for pages of the agent's own, and where asks who gets certificates. */
+  paths: { gate: string; pages: string; asks: string }
+  gate: EdgeGate
+  pages: HttpHandler
+  logger: Logger
+  /** Milliseconds since the epoch. */
+  now(): number
+}
+
+/** What answers the edge while this agent lives. */
+export interface GateServer {
+  close(): Promise<void>
+}
+
+/** Listens on the sockets, in place of an agent before. */
+export async function openGateServer(options: GateServerOptions): Promise<GateServer> {
+  const { paths, pages, logger, now } = options
+  const questions = createServer((socket) => answerQuestion(socket, options))
+  const open = new Set<Socket>()
+  questions.on('connection', (socket: Socket) => {
+    open.add(socket)
+    socket.once('close', () => open.delete(socket))
+  })
+  const server = createHttpServer(SERVER_OPTIONS)
+  const serving = serve(server, { handler: withClientAddress(pages), logger, now })
+  await listenAt(questions, paths.gate)
+  await listenAt(server, paths.pages)
+  const askServer = createHttpServer(SERVER_OPTIONS)
+  const answering = serve(askServer, { handler: askHandler(options), logger, now })
+  await listenAt(askServer, paths.asks)
+  return {
+    close: async () => {
+      const closed = new Promise<void>((resolve) => questions.close(() => resolve()))
+      for (const socket of open) socket.destroy()
+      await Promise.all([closed, serving.drain(AbortSignal.abort()), answering.drain(AbortSignal.abort())])
+    },
+  }
+}
+
+// Its directory lets nobody but root and the edge come here, and the edge is not root.
+async function listenAt(server: Server, path: string): Promise<void> {
+  rmSync(path, { force: true })
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(path, resolve)
+  })
+  chmodSync(path, 0o666)
+}
+
+/** Whether a certificate may be got for `?domain=`: 200, else 403. */
+function askHandler({ gate }: GateServerOptions): HttpHandler {
+  return async ({ target }) => {
+    const host = splitTarget(target).query.get('domain') ?? ''
+    return { status: (await gate.certifies(host)) ? 200 : 403, headers: {}, body: '' }
+  }
+}
+
+// The peer is the edge, which says in a header of its own making who asks.
+function withClientAddress(handler: HttpHandler): HttpHandler {
+  return (request) =>
+    handler({
+      method: request.method,
+      target: request.target,
+      headers: request.headers,
+      clientAddress: headerOf(request.headers, 'x-forwarded-for') ?? '',
+      get signal() {
+        return request.signal
+      },
+      readBody: (maxBytes) => request.readBody(maxBytes),
+      openBody: () => request.openBody(),
+    })
+}
+
+function answerQuestion(socket: Socket, { gate, logger }: GateServerOptions): void {
+  let text = ''
+  socket.setEncoding('latin1')
+  socket.on('error', () => socket.destroy())
+  const read = (piece: string): void => {
+    text += piece
+    if (text.length > QUESTION_BYTES) socket.destroy()
+    if (!text.endsWith('\n\n')) return
+    socket.off('data', read)
+    void decide(text).then((answer) => socket.end(answer))
+  }
+  const decide = async (question: string): Promise<Buffer> => {
+    try {
+      return encodeDecision(await gate.decide(parseQuestion(question)))
+    } catch (error) {
+      logger.error('a request at the edge was not decided', { error })
+      return encodeDecision({ kind: 'answer', status: 500, headers: {}, body: '' })
+    }
+  }
+  socket.on('data', read)
+}
+
+function parseQuestion(text: string): EdgeRequest {
+  const [method = '', host = '', target = '', clientAddress = '', scheme, ...lines] = text.trimEnd().split('\n')
+  const headers = lines.map((line): [string, string] => {
+    const mark = line.indexOf(': ')
+    return [line.slice(0, mark), line.slice(mark + 2)]
+  })
+  return {
+    method,
+    host,
+    target: originForm(target),
+    headers: Object.fromEntries(headers),
+    clientAddress,
+    isSecure: scheme === 'secure',
+  }
+}
+
+// That of HTTP/2 comes absolute.
+function originForm(target: string): string {
+  return target.startsWith('/') ? target : target.replace(/^https?:\/\/[^/?]*/i, '') || '/'
+}
+
+/** As edge-gate.lua reads it. */
+function encodeDecision(decision: EdgeDecision): Buffer {
+  if (decision.kind === 'forward') return Buffer.from(`forward ${encodeRoute(decision.route)}\n`)
+  const body = Buffer.from(decision.body)
+  const headers = Object.entries(decision.headers).flatMap(([name, value]) =>
+    [value].flat().map((one) => `${checkToken(name)}: ${one.replace(/[\r\n\0]/g, ' ')}\n`),
+  )
+  const head = `answer ${decision.status} ${headers.length} ${body.length}\n${headers.join('')}`
+  return Buffer.concat([Buffer.from(head, 'latin1'), body])
+}
+
+function checkToken(name: string): string {
+  if (!/^[\w-]+$/.test(name)) throw new Error(`not a header name: ${JSON.stringify(name)}`)
+  return name
+}
+
+// More than a request's head may have.
+const QUESTION_BYTES = 64 * 1024

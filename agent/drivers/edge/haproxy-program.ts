@@ -1,0 +1,44 @@
+import { CommandError, runOk } from '../../lib/run.ts'
+import { askHaproxy, commandHaproxy, readInfo } from './admin.ts'
+import { edgePaths } from './names.ts'
+import { type EdgeProgram, mountNamespace, PROGRAM_PATH } from './process.ts'
+
+/** Debian's HAProxy. A later one takes over the listeners, and no connection is refused meanwhile. */
+export function haproxyProgram(runDir: string): EdgeProgram {
+  const paths = edgePaths(runDir)
+  return {
+    filesOf: (generation) => ({ generation, config: paths.config(generation), socket: paths.admin(generation) }),
+    configMode: 0o600,
+    start: async ({ config }, predecessor) => {
+      const takeover = predecessor ? ['-x', predecessor.socket] : []
+      const [command = '', ...args] = [...mountNamespace(paths.directory), 'haproxy', '-D', '-f', config, ...takeover]
+      try {
+        await runOk(command, args, { env: { PATH: PROGRAM_PATH }, cwd: '/', timeoutMs: START_MS })
+      } catch (error) {
+        throw error instanceof CommandError ? new Error(causeOf(error)) : error
+      }
+    },
+    readInfo,
+    retire: async ({ socket }) => {
+      for (const frontend of FRONTENDS)
+        await commandHaproxy(socket, [`shutdown frontend ${frontend}`]).catch(() => undefined)
+    },
+    isIdle: async ({ socket }) => {
+      const info = await askHaproxy(socket, 'show info').catch(() => '')
+      return Number(/^CurrConns: (\d+)/m.exec(info)?.[1] ?? 0) <= 1
+    },
+  }
+}
+
+function causeOf({ stderr, timedOut }: CommandError): string {
+  if (timedOut) return 'HAProxy did not start in time.'
+  const alert = stderr
+    .split('\n')
+    .findLast((line) => /\[(ALERT|WARNING)\]/.test(line) && !line.includes('haproxy version'))
+  const first = stderr.split('\n').find((line) => line.includes('[ALERT]')) ?? alert
+  return first?.replace(/^\[ALERT\]\s*\(\d+\) : /, '') ?? 'HAProxy did not start.'
+}
+
+/** All that may listen; most have no other than the first. */
+const FRONTENDS = ['edge', 'asks']
+const START_MS = 10_000

@@ -1,0 +1,86 @@
+import { createHash } from 'node:crypto'
+import { isIPv4 } from 'node:net'
+import { join } from 'node:path'
+import type { EdgeGrant, EdgeRoute } from '../../ports/edge/edge.ts'
+
+/** The files of an edge, below the run directory; nobody but root enters, and HAProxy sees the jail alone. */
+export function edgePaths(runDir: string) {
+  const directory = join(runDir, 'edge')
+  const jail = join(directory, 'jail')
+  return {
+    directory,
+    jail,
+    routes: join(directory, 'routes.map'),
+    grants: join(directory, 'grants.map'),
+    port: join(directory, 'port'),
+    gate: join(jail, 'gate.sock'),
+    pages: join(jail, 'pages.sock'),
+    asks: join(jail, 'asks.sock'),
+    /** Of one process, by its number. */
+    config: (generation: number) => join(directory, `${generation}.cfg`),
+    admin: (generation: number) => join(directory, `${generation}.sock`),
+  }
+}
+
+/** The files of Caddy in front of an edge: it reads these, and only root writes them, but for the sockets in `own`. */
+export function frontPaths(runDir: string) {
+  const directory = join(runDir, 'edge-front')
+  const own = join(directory, 'own')
+  return {
+    directory,
+    own,
+    /** Of HAProxy. */
+    socket: join(directory, 'edge.sock'),
+    port: join(directory, 'port'),
+    askPort: join(directory, 'ask-port'),
+    askPath: join(directory, 'ask-path'),
+    roots: join(directory, 'roots.pem'),
+    /** Of one process, by its number. */
+    config: (generation: number) => join(directory, `${generation}.json`),
+    log: (generation: number) => join(directory, `${generation}.log`),
+    answers: (generation: number) => join(own, `${generation}.sock`),
+  }
+}
+
+/**
+ * A route as the edge keeps it: `<address>:<port>/<box id>|<project>|<auth>`; what stands first is counted as one.
+ * @throws Error for what is not of its kind: it is written into files and commands
+ */
+export function encodeRoute(route: EdgeRoute): string {
+  const { host, project, boxId, auth, address, port } = route
+  checkHost(host)
+  const isSound =
+    isIPv4(address) && Number.isInteger(port) && port > 0 && port < 65_536 && NAME.test(project) && NAME.test(boxId)
+  if (!isSound || (auth !== 'token' && auth !== 'public')) {
+    throw new Error(`not a route: ${JSON.stringify(route)}`)
+  }
+  return `${address}:${port}/${boxId}|${project}|${auth}`
+}
+
+/** The mark of a configuration, by which a process tells it: the same for the same text and what else it follows from. */
+export function markOf(text: string, ...others: readonly unknown[]): string {
+  return createHash('sha256')
+    .update(JSON.stringify([text, ...others]))
+    .digest('hex')
+}
+
+/** @throws Error unless it is a host name in lower case, without port or trailing dot */
+export function checkHost(host: string): void {
+  if (!HOST.test(host) || host.length > 253) throw new Error(`not a host name: ${JSON.stringify(host)}`)
+}
+
+/**
+ * The key of a grant, `<credential>@<scope>`, and its expiry in seconds since the epoch.
+ * @throws Error for what is not of its kind
+ */
+export function encodeGrant({ credential, scope, expiresAt }: EdgeGrant): [key: string, value: string] {
+  if (!CREDENTIAL.test(credential) || !SCOPE.test(scope) || Number.isNaN(expiresAt)) throw new Error('not a grant')
+  const seconds = Math.floor(Math.min(Math.max(expiresAt, 0), LATEST_MS) / 1000)
+  return [`${credential}@${scope}`, String(seconds)]
+}
+
+const NAME = /^[A-Za-z0-9_-]{1,128}$/
+const HOST = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/
+const CREDENTIAL = /^[0-9a-f]{64}$/
+const SCOPE = /^[A-Za-z0-9._-]{1,253}$/
+const LATEST_MS = 253_402_300_799_000

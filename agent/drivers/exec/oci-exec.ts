@@ -1,0 +1,219 @@
+import { ServiceError } from '../../../shared/errors.ts'
+import type { Logger } from '../../../shared/log.ts'
+import type { ChildStatus } from '../../lib/syscalls/children.ts'
+import type { ExecExit, ExecRequest, RunningExec } from '../../ports/boxes/runtime.ts'
+import type { BoxCgroups } from '../host/cgroup.ts'
+import { CRUN_COMMAND, type Crun, type CrunOutcome } from '../host/crun.ts'
+import type { ExitWatcher } from '../host/exit-watcher.ts'
+import { readInnerPid } from '../host/handle.ts'
+import { type BoxUser, buildExecProcess, type FileLimit } from '../host/oci-spec.ts'
+import { signalMembers } from '../host/signals.ts'
+import { type ExecEnds, type ExecStreams, openPipes } from './pipes.ts'
+import { openTerminal } from './terminal.ts'
+import { shownName } from './terminal-gate.ts'
+
+export interface ExecDeps {
+  crun: Crun
+  cgroups: BoxCgroups
+  watcher: ExitWatcher
+  logger: Logger
+  fileLimit: FileLimit
+  /** Of this process alone, in memory. */
+  workDir: string
+  /** A name for the command's cgroup that no other command has. */
+  nextName(): string
+}
+
+/** A command to start in the running box `boxId`, whose id 0 is `idBase` on the host. */
+export interface ExecTask {
+  boxId: string
+  idBase: number
+  user: BoxUser
+  request: ExecRequest
+  /** Where it starts: what the request says, or the user's home. */
+  cwd: string
+  /** Whether the box runs now. */
+  isRunning(): boolean
+}
+
+/**
+ * Starts a command in a cgroup of its own. A program that cannot be started ends with 127 or 126 and a line on stderr, or on
+ * its terminal.
+ * Exit and signal are told apart as the kernel does: the command is this process's child. `outOfMemory` says that it ended
+ * by SIGKILL (or a shell's 137) that was not sent here, when the kernel ended a process of the box for want of memory.
+ */
+export async function startExec(deps: ExecDeps, task: ExecTask): Promise<RunningExec> {
+  const { crun, cgroups } = deps
+  const name = deps.nextName()
+  const ends = openEnds(deps, task)
+  const oomKillsBefore = cgroups.oomKills(task.boxId)
+  let outcome: CrunOutcome
+  try {
+    createExecCgroup(deps, task.boxId, name)
+    const entrances = cgroups.entrances(task.boxId, name)
+    outcome = await crun.exec(task.boxId, ends.process, { entrances, ...ends.theirs })
+  } catch (error) {
+    ends.close()
+    throw error
+  }
+  const { pid, message } = outcome
+  if (pid === null || message !== '') return failedExec(deps, task, { name, ends, outcome, oomKillsBefore })
+  const streams = await openStreams(deps, task, { name, ends, pid })
+  return watchExec(deps, task, { name, streams, pid, oomKillsBefore })
+}
+
+/**
+ * The line on stderr and the exit code for a program that crun could not start, from what crun said; null for the program where
+ * a gate before a terminal starts it, so that all else is the terminal's fault. A pure function.
+ */
+export function explainFailedStart(
+  message: string,
+  program: string | null,
+  cwd: string,
+): { exitCode: number; line: string } {
+  const reason = message.split(': ').at(-1) || 'for a reason of the host'
+  if (message.startsWith('chdir ')) return { exitCode: 127, line: `boxyard: cannot enter ${cwd}: ${reason}\n` }
+  if (program === null) return { exitCode: 126, line: `boxyard: the box cannot make a terminal: ${reason}\n` }
+  if (message.startsWith('executable file ') || /No such file or directory$/.test(message))
+    return { exitCode: 127, line: `boxyard: ${shownName(program)}: not found\n` }
+  return { exitCode: 126, line: `boxyard: ${shownName(program)}: cannot be started: ${reason}\n` }
+}
+
+function openEnds({ workDir, fileLimit }: ExecDeps, { request, cwd, idBase, user }: ExecTask): ExecEnds {
+  const process = buildExecProcess({ ...request, cwd }, user, fileLimit)
+  if (request.terminal !== undefined) return openTerminal(workDir, process)
+  const isMerged = request.mergesOutput === true
+  return openPipes(process, { uid: idBase + user.uid, gid: idBase + user.gid, isMerged })
+}
+
+function createExecCgroup({ cgroups }: ExecDeps, boxId: string, name: string): void {
+  try {
+    cgroups.createExec(boxId, name)
+  } catch (error) {
+    throw new ServiceError('box_not_running', 'The box is not running.', { cause: error })
+  }
+}
+
+async function failedExec(deps: ExecDeps, task: ExecTask, start: FailedStart): Promise<RunningExec> {
+  const { cgroups, watcher, logger } = deps
+  const { name, ends, outcome } = start
+  const { pid } = outcome
+  if (pid === null) endLeft({ cgroups, watcher }, task.boxId, name)
+  else await new Promise((resolve) => watcher.watch(pid, resolve))
+  watcher.collectStrays(CRUN_COMMAND)
+  await dissolve({ cgroups, logger }, task.boxId, name)
+  if (!task.isRunning()) {
+    ends.close()
+    throw new ServiceError('box_not_running', 'The box is not running.')
+  }
+  const outOfMemory = outcome.wasKilled && cgroups.isOutOfMemory(task.boxId, start.oomKillsBefore)
+  const { command, terminal } = task.request
+  const program = terminal === undefined ? (command[0] ?? '') : null
+  const { exitCode, line } = explainFailedStart(outcome.message, program, task.cwd)
+  const exit: ExecExit = outcome.wasKilled
+    ? { exitCode: null, signal: 'SIGKILL', outOfMemory }
+    : { exitCode, signal: null, outOfMemory }
+  return {
+    cwd: task.cwd,
+    process: Promise.resolve(null),
+    ...ends.refuse(outcome.wasKilled ? '' : line),
+    exited: Promise.resolve(exit),
+    signal: () => Promise.resolve(),
+  }
+}
+
+async function openStreams(deps: ExecDeps, { boxId }: ExecTask, start: OpenedStart): Promise<ExecStreams> {
+  const { name, ends, pid } = start
+  try {
+    return ends.open()
+  } catch (error) {
+    deps.cgroups.killExec(boxId, name)
+    await new Promise((resolve) => deps.watcher.watch(pid, resolve))
+    await dissolve(deps, boxId, name)
+    throw error
+  }
+}
+
+/** Removes a command's cgroup; a failure is logged, since the box's end removes it at last. */
+export async function dissolve({ cgroups, logger }: CgroupDeps, boxId: string, name: string): Promise<void> {
+  try {
+    await cgroups.dissolveExec(boxId, name)
+  } catch (error) {
+    logger.warn('cgroup of a command could not be removed', { box: boxId, error })
+  }
+}
+
+// Where crun alone failed, or was killed for want of memory, it may have left the program behind, which nobody knows.
+function endLeft({ cgroups, watcher }: Pick<ExecDeps, 'cgroups' | 'watcher'>, boxId: string, name: string): void {
+  const left = cgroups.execProcesses(boxId, name)
+  cgroups.killExec(boxId, name)
+  for (const each of left) watcher.collect(each)
+}
+
+function watchExec({ cgroups, watcher, logger }: ExecDeps, task: ExecTask, start: GoodStart): RunningExec {
+  const { boxId } = task
+  const { name, pid, streams, oomKillsBefore } = start
+  let isOver = false
+  let isKilledHere = false
+  const innerPid = readInnerPid(pid)
+  const unwatchMemory = cgroups.watchMemory(boxId)
+  const exited = new Promise<ExecExit>((resolve) => {
+    watcher.watch(pid, (status) => {
+      isOver = true
+      // Asked at every end, so that what ended a part of this one is not taken for the end of another, later.
+      const isRecent = cgroups.isOutOfMemory(boxId, oomKillsBefore)
+      const isOutOfMemory = isRecent && !isKilledHere && isKill(status)
+      unwatchMemory()
+      if (task.request.endsWhole === true) cgroups.killExec(boxId, name)
+      void dissolve({ cgroups, logger }, boxId, name)
+      resolve(exitOf(status, isOutOfMemory))
+    })
+  })
+  return {
+    cwd: task.cwd,
+    process: Promise.resolve(innerPid),
+    ...streams,
+    exited,
+    signal: (signal) => {
+      if (isOver) return Promise.resolve()
+      if (signal === 'SIGKILL') {
+        isKilledHere = true
+        cgroups.killExec(boxId, name)
+      } else signalMembers(() => cgroups.execProcesses(boxId, name), signal)
+      return Promise.resolve()
+    },
+  }
+}
+
+type CgroupDeps = Pick<ExecDeps, 'cgroups' | 'logger'>
+
+interface FailedStart {
+  name: string
+  ends: ExecEnds
+  outcome: CrunOutcome
+  oomKillsBefore: number
+}
+
+interface OpenedStart {
+  name: string
+  ends: ExecEnds
+  pid: number
+}
+
+interface GoodStart {
+  name: string
+  streams: ExecStreams
+  pid: number
+  oomKillsBefore: number
+}
+
+function isKill(status: ChildStatus | null): boolean {
+  return status?.signal === 'SIGKILL' || status?.exitCode === SHELL_KILLED
+}
+
+function exitOf(status: ChildStatus | null, outOfMemory: boolean): ExecExit {
+  // Without a status it was collected by nobody we know: all that is certain is that it did not end well.
+  return { exitCode: status?.exitCode ?? null, signal: status === null ? 'SIGKILL' : status.signal, outOfMemory }
+}
+
+const SHELL_KILLED = 137

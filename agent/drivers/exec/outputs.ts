@@ -1,0 +1,122 @@
+import fs from 'node:fs'
+import { join } from 'node:path'
+import { collectOutput, createOutputCopy, type OutputCopy } from '../../lib/output/collector.ts'
+import { OutputRing, readRingFile } from '../../lib/output/ring.ts'
+import type {
+  CollectedOutput,
+  ExecOutputs,
+  LiveOutput,
+  OutputPiece,
+  OutputPlace,
+  OutputRange,
+  OutputStream,
+  SettledOutput,
+} from '../../ports/exec/outputs.ts'
+import { execFile, makeExecDirectory } from './files.ts'
+
+export interface ExecOutputsOptions {
+  /** Where the files of all boxes are; made with the first. */
+  directory: string
+  /** Bytes kept of a stream. */
+  keptBytes: number
+}
+
+/** Output in files `<directory>/<box>/<command>.<stream>`, 0600; what is at most 128 KiB goes into the record. */
+export function createExecOutputs({ directory, keptBytes }: ExecOutputsOptions): ExecOutputs {
+  const read = (place: OutputPlace, { stream, offset, maxBytes }: OutputRange): OutputPiece =>
+    readRingFile(execFile(directory, place, stream), { capacity: keptBytes, offset, maxBytes })
+  return {
+    read,
+    collect: (place, streams, copied = []) => {
+      const ring = (stream: OutputStream): OutputRing => {
+        const path = execFile(directory, place, stream)
+        const onFile = (): void => makeExecDirectory(directory, place.boxId)
+        return new OutputRing({ path, capacity: keptBytes, memoryBytes: RECORD_BYTES, onFile })
+      }
+      return collectInto(streams, { stdout: ring('stdout'), stderr: ring('stderr') }, copied)
+    },
+    follow: (place) => followFiles((range) => read(place, range), keptBytes),
+    remove: async (place, streams = STREAMS) => {
+      for (const stream of streams) await fs.promises.rm(execFile(directory, place, stream), { force: true })
+    },
+    removeBox: (boxId) => fs.promises.rm(join(directory, boxId), { recursive: true, force: true }),
+    sweep: (known) => sweepFiles(directory, known),
+  }
+}
+
+function collectInto(
+  streams: Parameters<ExecOutputs['collect']>[1],
+  rings: Record<OutputStream, OutputRing>,
+  copied: readonly OutputStream[],
+): CollectedOutput {
+  const copyOf = (stream: OutputStream): OutputCopy | null => (copied.includes(stream) ? createOutputCopy() : null)
+  const copies = { stdout: copyOf('stdout'), stderr: copyOf('stderr') }
+  const { onOutput, settle, released, release } = collectOutput(streams, rings, copies)
+  const settled = async (ring: OutputRing): Promise<Uint8Array | null> => {
+    if (!ring.isInFile) return ring.read(0, RECORD_BYTES).bytes
+    await ring.sync()
+    return null
+  }
+  const fileBytesOf = (ring: OutputRing): number => (ring.isInFile ? ring.keptBytes : 0)
+  return {
+    copies: { stdout: copies.stdout?.stream ?? null, stderr: copies.stderr?.stream ?? null },
+    onOutput,
+    released,
+    release,
+    totals: () => ({ stdout: rings.stdout.totalBytes, stderr: rings.stderr.totalBytes }),
+    read: ({ stream, offset, maxBytes }) => rings[stream].read(offset, maxBytes),
+    settle: async () => {
+      await settle()
+      const [stdout, stderr] = await Promise.all([settled(rings.stdout), settled(rings.stderr)])
+      return { output: { stdout, stderr }, fileBytes: fileBytesOf(rings.stdout) + fileBytesOf(rings.stderr) }
+    },
+    close: () => {
+      rings.stdout.close()
+      rings.stderr.close()
+    },
+  }
+}
+
+// Whoever writes the files has synced them before it tells of the end.
+function followFiles(read: (range: OutputRange) => OutputPiece, keptBytes: number): LiveOutput {
+  const total = (stream: OutputStream): number => read({ stream, offset: 0, maxBytes: 0 }).totalBytes
+  const totals = (): Record<OutputStream, number> => ({ stdout: total('stdout'), stderr: total('stderr') })
+  return {
+    totals,
+    read,
+    settle: async (): Promise<SettledOutput> => {
+      const written = totals()
+      const inRecord = (stream: OutputStream): Uint8Array | null =>
+        written[stream] > RECORD_BYTES ? null : read({ stream, offset: 0, maxBytes: RECORD_BYTES }).bytes
+      const output = { stdout: inRecord('stdout'), stderr: inRecord('stderr') }
+      const inFiles = STREAMS.filter((stream) => output[stream] === null)
+      const fileBytes = inFiles.reduce((sum, stream) => sum + Math.min(written[stream], keptBytes), 0)
+      return { output, fileBytes }
+    },
+  }
+}
+
+async function sweepFiles(directory: string, known: readonly OutputPlace[]): Promise<void> {
+  const commands = Map.groupBy(known, ({ boxId }) => boxId)
+  for (const boxId of await listDirectory(directory)) {
+    const ids = new Set(commands.get(boxId)?.map(({ execId }) => execId))
+    if (ids.size === 0) {
+      await fs.promises.rm(join(directory, boxId), { recursive: true, force: true })
+      continue
+    }
+    for (const name of await listDirectory(join(directory, boxId)))
+      if (!ids.has(name.split('.')[0] ?? '')) await fs.promises.rm(join(directory, boxId, name), { force: true })
+  }
+}
+
+async function listDirectory(path: string): Promise<string[]> {
+  try {
+    return await fs.promises.readdir(path)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
+    throw error
+  }
+}
+
+const STREAMS = ['stdout', 'stderr'] as const
+const RECORD_BYTES = 128 * 1024

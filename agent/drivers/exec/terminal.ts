@@ -1,0 +1,105 @@
+import { randomUUID } from 'node:crypto'
+import fs from 'node:fs'
+import { Readable, Writable } from 'node:stream'
+import { closeFd, openPipe } from '../../lib/syscalls/descriptors.ts'
+import { isPtyMaster, openPty } from '../../lib/syscalls/pty.ts'
+import { acceptNow, openNamelessListener, receiveFds } from '../../lib/syscalls/sockets.ts'
+import type { OciProcess } from '../host/oci-spec.ts'
+import type { ExecEnds } from './pipes.ts'
+import { buildTerminalGate, candidatePaths, GATE_FD } from './terminal-gate.ts'
+
+/**
+ * A terminal, which crun makes in the box and sends here. Made in `workDir`, where nothing of it is left. What a command that
+ * could not be started has to say comes on stdout, as all of a terminal does.
+ */
+export function openTerminal(workDir: string, process: OciProcess): ExecEnds {
+  const { gateFd, doorFd, listenFd, stdio, held } = openSide(workDir, process)
+  const receive = (): number[] => {
+    try {
+      return receiveConsole(listenFd)
+    } finally {
+      held.forEach(closeFd)
+    }
+  }
+  const close = (): void => receive().forEach(closeFd)
+  return {
+    theirs: { stdio, terminal: { gateFd, doorFd } },
+    process: { ...process, args: [`/proc/self/fd/${GATE_FD}`, ...process.args] },
+    open: () => {
+      const fd = onlyTerminal(receive())
+      const { stdin, stdout, resize } = openPty(fd)
+      return { stdin, stdout, stderr: Readable.from([]), terminal: { resize } }
+    },
+    refuse: (line) => {
+      close()
+      const stdin = new Writable({ write: (_chunk, _encoding, done) => done() })
+      const stdout = Readable.from(line === '' ? [] : [Buffer.from(line.replaceAll('\n', '\r\n'))])
+      return { stdin, stdout, stderr: Readable.from([]), terminal: { resize: () => undefined } }
+    },
+    close,
+  }
+}
+
+interface CrunSide {
+  gateFd: number
+  doorFd: number
+  listenFd: number
+  stdio: [number, number, number]
+  /** All descriptors of it. */
+  held: number[]
+}
+
+function openSide(workDir: string, process: OciProcess): CrunSide {
+  const held: number[] = []
+  try {
+    const gateFd = openGate(workDir, process)
+    held.push(gateFd)
+    const { listenFd, doorFd } = openNamelessListener(workDir)
+    held.push(listenFd, doorFd)
+    // For crun alone, which must not get /dev/null: it would give that away.
+    const input = openPipe()
+    closeFd(input.writeFd)
+    held.push(input.readFd)
+    const output = openPipe()
+    held.push(output.readFd, output.writeFd)
+    return { gateFd, doorFd, listenFd, stdio: [input.readFd, output.writeFd, output.writeFd], held }
+  } catch (error) {
+    held.forEach(closeFd)
+    throw error
+  }
+}
+
+// A file without a name, on a filesystem that boxes have no other way to.
+function openGate(workDir: string, { args: [program = ''], env }: OciProcess): number {
+  const search = env.findLast((entry) => entry.startsWith('PATH='))?.slice('PATH='.length) ?? ''
+  const gate = buildTerminalGate({ program, candidates: candidatePaths(program, search) }, process.arch)
+  const path = `${workDir}/${randomUUID()}`
+  try {
+    fs.writeFileSync(path, gate, { mode: 0o755 })
+    return fs.openSync(path, 'r')
+  } finally {
+    fs.rmSync(path, { force: true })
+  }
+}
+
+function onlyTerminal(fds: readonly number[]): number {
+  try {
+    const [fd] = fds
+    if (fd !== undefined && fds.length === 1 && isPtyMaster(fd)) return fd
+    throw new Error(`crun sent ${fds.length} descriptors instead of a terminal`)
+  } catch (error) {
+    fds.forEach(closeFd)
+    throw error
+  }
+}
+
+// All that crun has to send was sent when it ended.
+function receiveConsole(listenFd: number): number[] {
+  const socketFd = acceptNow(listenFd)
+  if (socketFd === null) return []
+  try {
+    return receiveFds(socketFd)
+  } finally {
+    closeFd(socketFd)
+  }
+}

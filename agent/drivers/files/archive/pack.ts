@@ -1,0 +1,214 @@
+import { closeFd } from '../../../lib/syscalls/descriptors.ts'
+import { O, openBelow, RESOLVE, readFd } from '../../../lib/syscalls/files.ts'
+import { isErrno } from '../../../lib/syscalls/libc.ts'
+import { type FileStat, readLinkAt, statAt, statFd } from '../../../lib/syscalls/stat.ts'
+import { BLOCK_BYTES, encodeTarHeader, paddedSize } from '../../../lib/tar/headers.ts'
+import type { Steps, TaskIo } from '../../../lib/threads/steps.ts'
+import { kindOf } from '../facts.ts'
+import { explainFault } from '../faults.ts'
+import { bytesOf, pathInvalid, type RawPath, splitPath } from '../paths.ts'
+import type { PathArgument } from '../reading.ts'
+import { checkReadable, isReadable, openPath, reopenDirectory, reopenFile, withFd } from '../resolve.ts'
+import { type FileView, openView } from '../views.ts'
+import { closeLevels, enterLevel, type Level, nextName } from './levels.ts'
+import { type ArchiveOutput, createArchiveOutput } from './output.ts'
+
+/**
+ * Says a tar of what is at a path: of a directory, what is in it; of a file, that. What is mounted in it is gone into if it is
+ * a volume; of what the kernel has there, as /proc and /dev, there is the directory alone. Sockets and devices are left out, and
+ * what is gone by the time it has its turn. A file has the size that it had when it was opened: cut there, or filled with zeros.
+ */
+export function* packTask(io: TaskIo<Uint8Array>, { place, path }: PathArgument): Steps<null> {
+  const view = openView(place)
+  try {
+    const packing: Packing = { io, view, output: createArchiveOutput(io), names: new Map(), nameBytes: 0 }
+    const { fd, stat } = openStart(view, path)
+    if (kindOf(stat) === 'directory') yield* packTree(packing, { fd, stat })
+    else yield* packFile(packing, { fd, stat, path: splitPath(path)?.name ?? 'file' })
+    yield* packing.output.fill(2 * BLOCK_BYTES)
+    yield* packing.output.flush()
+    return null
+  } catch (error) {
+    throw explainFault(path, error)
+  } finally {
+    view.close()
+  }
+}
+
+interface Packing {
+  io: TaskIo<Uint8Array>
+  view: FileView
+  output: ArchiveOutput
+  /** Files with more names than one that are in the archive, by device and inode, with the name they have there. */
+  names: Map<string, RawPath>
+  nameBytes: number
+}
+
+/** A file, or directory, that is open for reading. */
+interface Opened {
+  fd: number
+  stat: FileStat
+}
+
+function openStart(view: FileView, path: RawPath): Opened {
+  return withFd(openPath(view, path, { follow: true }), (pathFd) => {
+    checkReadable(pathFd, path)
+    const kind = kindOf(statFd(pathFd))
+    if (kind !== 'directory' && kind !== 'file') throw pathInvalid(path, 'it is neither a directory nor a regular file')
+    const fd = kind === 'directory' ? reopenDirectory(pathFd) : reopenFile(pathFd)
+    return { fd, stat: statFd(fd) }
+  })
+}
+
+/** Packs what is in a directory, and closes it. */
+function* packTree(packing: Packing, { fd, stat }: Opened): Steps<void> {
+  const levels: Level[] = []
+  try {
+    enterLevel(levels, { fd, stat, prefix: '' })
+    for (let level = levels.at(-1); level !== undefined; level = levels.at(-1)) {
+      if (packing.io.mustPause()) yield 'turn'
+      const name = nextName(levels)
+      if (name === null) closeFd(levels.pop()?.fd ?? -1)
+      else yield* packName(packing, levels, { level, name })
+    }
+  } finally {
+    closeLevels(levels)
+  }
+}
+
+function* packName(packing: Packing, levels: Level[], { level, name }: { level: Level; name: RawPath }): Steps<void> {
+  const path = `${level.prefix}${name}`
+  const nameBytes = bytesOf(name)
+  const found = unlessGone(() => statAt(level.fd, nameBytes))
+  if (found === null) return
+  const kind = kindOf(found)
+  if (kind === 'directory') {
+    const opened = tryOpen(level.fd, nameBytes, O.RDONLY | O.DIRECTORY)
+    if (opened !== null) yield* packDirectory(packing, levels, { ...opened, prefix: `${path}/` })
+  } else if (kind === 'file') {
+    if (found.links > 1 && (yield* packLink(packing, found, path))) return
+    const opened = tryOpen(level.fd, nameBytes, O.RDONLY | O.NONBLOCK | O.NOCTTY)
+    if (opened !== null) yield* packRegular(packing, level, { ...opened, path })
+  } else if (kind === 'symlink') {
+    const target = unlessGone(() => readLinkAt(level.fd, nameBytes))
+    if (target !== null)
+      yield* packHeader(packing, found, { kind, path, target: Buffer.from(target).toString('latin1') })
+  } else if (kind === 'fifo') yield* packHeader(packing, found, { kind, path })
+}
+
+function* packDirectory(packing: Packing, levels: Level[], next: Opened & { prefix: RawPath }): Steps<void> {
+  const { fd, stat, prefix } = next
+  try {
+    yield* packHeader(packing, stat, { kind: 'directory', path: prefix })
+  } catch (error) {
+    closeFd(fd)
+    throw error
+  }
+  enterLevel(levels, next)
+}
+
+// What has the name by now may be something else, or of another disk, as a file of the host that is mounted there.
+function* packRegular(packing: Packing, level: Level, file: Opened & { path: RawPath }): Steps<void> {
+  const { fd, stat } = file
+  if (kindOf(stat) === 'file' && (stat.mountId === level.mountId || isReadable(fd))) yield* packFile(packing, file)
+  else closeFd(fd)
+}
+
+/** Packs a file, and closes it. */
+function* packFile(packing: Packing, { fd, stat, path }: Opened & { path: RawPath }): Steps<void> {
+  const { io, output } = packing
+  try {
+    yield* packHeader(packing, stat, { kind: 'file', path, sizeBytes: stat.sizeBytes })
+    let left = stat.sizeBytes
+    while (left > 0) {
+      if (io.mustPause()) yield 'turn'
+      const room = yield* output.room()
+      const count = readFd(fd, room.length > left ? room.subarray(0, left) : room)
+      if (count === 0) break
+      output.took(count)
+      left -= count
+    }
+    yield* output.fill(left + paddedSize(stat.sizeBytes) - stat.sizeBytes)
+  } finally {
+    closeFd(fd)
+  }
+  if (stat.links > 1 && packing.nameBytes < NAMES_MAX_BYTES) {
+    packing.names.set(keyOf(stat), path)
+    packing.nameBytes += path.length + NAME_BYTES
+  }
+}
+
+/** Packs another name of a file that is in the archive; false if it is not. */
+function* packLink(packing: Packing, stat: FileStat, path: RawPath): Steps<boolean> {
+  const target = packing.names.get(keyOf(stat))
+  if (target === undefined) return false
+  yield* packHeader(packing, stat, { kind: 'link', path, target })
+  return true
+}
+
+interface Part {
+  kind: 'file' | 'link' | 'symlink' | 'directory' | 'fifo'
+  path: RawPath
+  target?: RawPath
+  sizeBytes?: number
+}
+
+function* packHeader(
+  { view, output }: Packing,
+  stat: FileStat,
+  { kind, path, target = '', sizeBytes = 0 }: Part,
+): Steps<void> {
+  const header = encodeTarHeader({
+    kind,
+    path,
+    target,
+    sizeBytes,
+    mode: stat.mode & 0o7777,
+    uid: boxIdOf(stat.uid, view.idBase),
+    gid: boxIdOf(stat.gid, view.idBase),
+    modifiedSeconds: stat.modifiedSeconds,
+    modifiedNanoseconds: 0,
+  })
+  yield* output.put(header)
+}
+
+/** Null for what is gone, or became something else meanwhile. */
+function tryOpen(directoryFd: number, name: Buffer, flags: number): Opened | null {
+  return unlessGone(() => {
+    const fd = openBelow(directoryFd, name, {
+      flags: flags | O.NOFOLLOW,
+      resolve: RESOLVE.BENEATH | RESOLVE.NO_SYMLINKS,
+    })
+    try {
+      return { fd, stat: statFd(fd) }
+    } catch (error) {
+      closeFd(fd)
+      throw error
+    }
+  })
+}
+
+function unlessGone<T>(work: () => T): T | null {
+  try {
+    return work()
+  } catch (error) {
+    if (isErrno(error, 'ENOENT', 'ESTALE', 'ENOTDIR', 'ELOOP', 'EINVAL', 'ENXIO', 'ENODEV')) return null
+    throw error
+  }
+}
+
+function keyOf({ device, inode }: FileStat): string {
+  return `${device}:${inode}`
+}
+
+function boxIdOf(hostId: number, idBase: number): number {
+  const id = hostId - idBase
+  return id >= 0 && id < NO_ID ? id : NOBODY
+}
+
+const NO_ID = 65_535
+const NOBODY = 65_534
+/** Of names that are kept; other names of a file beyond that are files of their own. */
+const NAMES_MAX_BYTES = 4 * 1024 * 1024
+/** What it takes to keep one, but for the characters. */
+const NAME_BYTES = 150

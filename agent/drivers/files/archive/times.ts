@@ -1,0 +1,70 @@
+import { O, openBelow, RESOLVE } from '../../../lib/syscalls/files.ts'
+import { isErrno } from '../../../lib/syscalls/libc.ts'
+import { setModified } from '../../../lib/syscalls/marks.ts'
+import type { TarEntry } from '../../../lib/tar/reader.ts'
+import type { Steps } from '../../../lib/threads/steps.ts'
+import { bytesOf, type RawPath } from '../paths.ts'
+import { isReadable, withFd } from '../resolve.ts'
+import { timeOf } from './making.ts'
+
+/** The times of directories, which are set when everything is in them. */
+export interface DirectoryTimes {
+  destinationFd: number
+  waiting: { path: RawPath; seconds: number; nanoseconds: number }[]
+  bytes: number
+}
+
+interface Turns {
+  mustPause(): boolean
+}
+
+export function createTimes(destinationFd: number): DirectoryTimes {
+  return { destinationFd, waiting: [], bytes: 0 }
+}
+
+/** Keeps the time of a directory for the end, or where there are too many sets those so far. */
+export function* addTime(
+  times: DirectoryTimes,
+  { names, entry, io }: { names: readonly RawPath[]; entry: TarEntry; io: Turns },
+): Steps<void> {
+  // A copy: a mere slice of what the archive tells keeps all of it.
+  const path = Buffer.from(names.join('/'), 'latin1').toString('latin1')
+  times.waiting.push({ path, ...timeOf(entry) })
+  times.bytes += path.length + ENTRY_BYTES
+  if (times.bytes > WAITING_MAX_BYTES) yield* setTimes(times, io)
+}
+
+/** Sets them; a directory that is gone by now, or leads through a link, has none. */
+export function* setTimes(times: DirectoryTimes, io: Turns): Steps<void> {
+  const waiting = times.waiting.splice(0)
+  times.bytes = 0
+  for (const { path, ...time } of waiting) {
+    try {
+      withFd(openBelow(times.destinationFd, bytesOf(path), DIRECTORY), (fd) => {
+        if (isReadable(fd)) setModified(fd, time)
+      })
+    } catch (error) {
+      if (!isErrno(error, ...GONE)) throw error
+    }
+    if (io.mustPause()) yield 'turn'
+  }
+}
+
+const DIRECTORY = {
+  flags: O.PATH | O.DIRECTORY | O.NOFOLLOW,
+  resolve: RESOLVE.BENEATH | RESOLVE.NO_SYMLINKS,
+}
+const GONE = [
+  'ENOENT',
+  'ENOTDIR',
+  'ELOOP',
+  'ESTALE',
+  'EXDEV',
+  'EROFS',
+  'EPERM',
+  'EACCES',
+  'EAGAIN',
+  'ENAMETOOLONG',
+] as const
+const ENTRY_BYTES = 64
+const WAITING_MAX_BYTES = 16 * 1024 * 1024

@@ -1,0 +1,95 @@
+import type { Conversation } from '../../lib/threads/thread.ts'
+import type { FileEntry, FilePath } from '../../ports/files/files.ts'
+import { factsOf, type ListedStat } from './facts.ts'
+import type { RawPath } from './paths.ts'
+
+/** Some entries of a listing as they cross threads: as objects they would take as long to clone as to be found. */
+export interface EntryColumns {
+  paths: RawPath[]
+  /** What is known of each, `FIELDS` numbers. */
+  numbers: Float64Array<ArrayBuffer>
+  /** Of links, by their place among the paths. */
+  targets: Map<number, Uint8Array>
+  /** The id here of the box's id 0. */
+  idBase: number
+}
+
+/** What a page of a listing ends with: its last entries, and whether there are more. */
+export interface LastColumns extends EntryColumns {
+  isMore: boolean
+}
+
+/** What an entry is called, and where it leads if it is a link. */
+export interface ListedNames {
+  path: RawPath
+  target: Uint8Array | null
+}
+
+export function newColumns(idBase: number): EntryColumns {
+  return { paths: [], numbers: new Float64Array(ENTRIES_MAX * FIELDS), targets: new Map(), idBase }
+}
+
+export function isFull({ paths }: EntryColumns): boolean {
+  return paths.length === ENTRIES_MAX
+}
+
+/** Adds an entry to those that are not full. */
+export function addEntry(
+  { paths, numbers, targets }: EntryColumns,
+  stat: ListedStat,
+  { path, target }: ListedNames,
+): void {
+  if (target !== null) targets.set(paths.length, target)
+  let at = paths.push(path) * FIELDS - FIELDS
+  numbers[at++] = stat.mode
+  numbers[at++] = stat.uid
+  numbers[at++] = stat.gid
+  numbers[at++] = stat.inode
+  numbers[at++] = stat.sizeBytes
+  numbers[at++] = stat.modifiedSeconds
+  numbers[at++] = stat.modifiedNanoseconds
+  numbers[at++] = stat.changedSeconds
+  numbers[at] = stat.changedNanoseconds
+}
+
+/** The last of a page. */
+export function lastColumns(columns: EntryColumns, isMore: boolean): LastColumns {
+  return { ...columns, numbers: columns.numbers.slice(0, columns.paths.length * FIELDS), isMore }
+}
+
+/** Gives away what a task finds while it goes on; where the next page goes on, null at the end. */
+export async function takeEntries(
+  talk: Conversation<LastColumns, EntryColumns, never>,
+  take: (entries: Iterable<FileEntry>) => void,
+): Promise<FilePath | null> {
+  try {
+    for (let columns = await talk.next(); columns !== null; columns = await talk.next()) take(entriesOf(columns))
+    const last = await talk.result()
+    take(entriesOf(last))
+    const path = last.paths.at(-1)
+    return last.isMore && path !== undefined ? Buffer.from(path, 'latin1') : null
+  } finally {
+    await talk.end()
+  }
+}
+
+function* entriesOf({ paths, numbers, targets, idBase }: EntryColumns): Generator<FileEntry> {
+  for (let index = 0, at = 0; index < paths.length; index++) {
+    const next = (): number => numbers[at++] as number
+    const stat = {
+      mode: next(),
+      uid: next(),
+      gid: next(),
+      inode: next(),
+      sizeBytes: next(),
+      modifiedSeconds: next(),
+      modifiedNanoseconds: next(),
+      changedSeconds: next(),
+      changedNanoseconds: next(),
+    }
+    yield { ...factsOf(stat, idBase, targets.get(index) ?? null), path: paths[index] as RawPath }
+  }
+}
+
+const FIELDS = 9
+const ENTRIES_MAX = 1000

@@ -1,0 +1,39 @@
+import { type ErrorCode, ServiceError } from '../../../shared/errors.ts'
+import { isErrno } from '../../lib/syscalls/libc.ts'
+import { type RawPath, showPath } from './paths.ts'
+
+/** What a failed system call on a path of a box means to its client; other errors are as they were. A pure function. */
+export function explainFault(raw: RawPath, error: unknown): unknown {
+  for (const [code, errnos, why] of FAULTS)
+    if (isErrno(error, ...errnos)) return new ServiceError(code, `${showPath(raw)}: ${why}.`, { cause: error })
+  return error
+}
+
+/** Does `work`, whose failed system calls are about `raw`. */
+export function withFaults<T>(raw: RawPath, work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    throw explainFault(raw, error)
+  }
+}
+
+const FAULTS: readonly (readonly [ErrorCode, readonly string[], string])[] = [
+  ['file_not_found', ['ENOENT', 'ESTALE'], 'there is nothing of that name'],
+  ['not_a_directory', ['ENOTDIR'], 'it leads through something that is no directory'],
+  ['is_a_directory', ['EISDIR'], 'it is a directory'],
+  ['directory_not_empty', ['ENOTEMPTY'], 'the directory is not empty'],
+  ['name_taken', ['EEXIST'], 'something has that name'],
+  ['storage_full', ['ENOSPC', 'EDQUOT'], 'there is no space left on its disk'],
+  ['internal', ['EIO', 'EUCLEAN'], 'it cannot be read or written whole, because the disk of the host failed there'],
+  ['path_invalid', ['EROFS'], 'it is on a volume that is mounted read-only'],
+  ['path_invalid', ['ELOOP'], 'it leads through a circle of links, or out of the disks of the box'],
+  ['path_invalid', ['EXDEV'], 'it leads from one disk to another'],
+  ['path_invalid', ['ENAMETOOLONG'], 'a name in it is longer than 255 bytes, or all of it than 4,095'],
+  ['path_invalid', ['EBUSY'], 'a volume or file of the system is mounted there'],
+  ['path_invalid', ['EACCES', 'EPERM', 'EOVERFLOW'], 'the file is protected from changes'],
+  ['path_invalid', ['ENXIO', 'ENODEV'], 'it is no file'],
+  ['path_invalid', ['EMLINK'], 'it has as many links as there can be'],
+  // A rename meanwhile, again and again, or a lease that keeps others away.
+  ['box_busy', ['EAGAIN'], 'processes of the box keep it from being opened; try again'],
+]

@@ -1,0 +1,192 @@
+import { closeFd } from '../../lib/syscalls/descriptors.ts'
+import { readNames } from '../../lib/syscalls/directories.ts'
+import { O, openBelow, RESOLVE } from '../../lib/syscalls/files.ts'
+import { isErrno } from '../../lib/syscalls/libc.ts'
+import { type FileStat, readLinkAt, statAt, statFd } from '../../lib/syscalls/stat.ts'
+import type { Steps, TaskIo } from '../../lib/threads/steps.ts'
+import {
+  addEntry,
+  type EntryColumns,
+  isFull,
+  type LastColumns,
+  type ListedNames,
+  lastColumns,
+  newColumns,
+} from './columns.ts'
+import { kindOf } from './facts.ts'
+import { explainFault } from './faults.ts'
+import { bytesOf, type RawPath } from './paths.ts'
+import type { PathArgument } from './reading.ts'
+import { checkReadable, isReadable, openPath, reopenDirectory, withFd } from './resolve.ts'
+import { type FileView, openView } from './views.ts'
+
+export interface ListArgument extends PathArgument {
+  depth: number
+  after: RawPath | null
+  limit: number
+}
+
+/** Lists a directory, one page: of each level no more names are kept than the page can have. */
+export function* listTask(io: TaskIo<EntryColumns>, argument: ListArgument): Steps<LastColumns> {
+  const { path, limit } = argument
+  const view = openView(argument.place)
+  const levels: Level[] = []
+  try {
+    levels.push(newLevel(openTop(view, path), '', splitCursor(argument.after)))
+    const depth = Math.min(argument.depth, LEVELS_MAX)
+    let columns = newColumns(view.idBase)
+    let left = limit
+    let pageBytes = 0
+    for (let level = levels.at(-1); level !== undefined; level = levels.at(-1)) {
+      if (io.mustPause()) yield 'turn'
+      const name = level.names[level.index++]
+      if (name === undefined) {
+        if (level.isWhole) closeFd(levels.pop()?.fd ?? -1)
+        else yield* selectNames(io, level, namesAt(levels.length, left + 1))
+        continue
+      }
+      const stat = tryStat(level.fd, name)
+      if (stat === null) continue
+      const isPassed = name === level.cursor[0]
+      if (!isPassed) {
+        if (left === 0 || pageBytes > PAGE_BYTES) return lastColumns(columns, true)
+        if (isFull(columns)) {
+          yield* io.say(columns, [columns.numbers.buffer])
+          columns = newColumns(view.idBase)
+        }
+        const entry = { path: `${level.prefix}${name}`, target: targetOf(level.fd, name, stat) }
+        addEntry(columns, stat, entry)
+        left--
+        pageBytes += weightOf(entry)
+      }
+      const fd = levels.length < depth && kindOf(stat) === 'directory' ? tryEnter(level, name, stat) : null
+      if (fd !== null) levels.push(newLevel(fd, `${level.prefix}${name}/`, isPassed ? level.cursor.slice(1) : []))
+    }
+    return lastColumns(columns, false)
+  } catch (error) {
+    throw explainFault(path, error)
+  } finally {
+    for (const { fd } of levels) closeFd(fd)
+    view.close()
+  }
+}
+
+function weightOf({ path, target }: ListedNames): number {
+  return path.length * (PLAIN.test(path) ? 1 : OTHER_WEIGHT) + (target?.length ?? 0) * OTHER_WEIGHT
+}
+
+// Of each level below the first few are kept, which are read again for more: there may be many levels.
+function namesAt(levels: number, wanted: number): number {
+  return levels === 1 ? wanted : Math.min(wanted, DEEP_NAMES)
+}
+
+/** A directory that is being listed. */
+interface Level {
+  fd: number
+  mountId: number
+  /** What its names get at their front. */
+  prefix: RawPath
+  /** Names on the way to the entry after which the page begins, which are gone into and not listed again. */
+  cursor: readonly RawPath[]
+  /** The next ones, in order. */
+  names: RawPath[]
+  index: number
+  /** Whether there are none after those; not before they are read. */
+  isWhole: boolean
+}
+
+function newLevel(fd: number, prefix: RawPath, cursor: readonly RawPath[]): Level {
+  return { fd, mountId: statFd(fd).mountId, prefix, cursor, names: [], index: 0, isWhole: false }
+}
+
+/** Reads which names come next, of all that are there: `count`, and one that tells that there are more. */
+function* selectNames(io: TaskIo, level: Level, count: number): Steps<void> {
+  const last = level.names.at(-1)
+  const from = last ?? level.cursor[0] ?? ''
+  const isNext = (name: RawPath): boolean => name > from || (last === undefined && name === from)
+  const size = count + 1
+  let kept: RawPath[] = []
+  let bound: RawPath | null = null
+  for (const batch of batchesOf(level.fd)) {
+    for (const name of batch) if (isNext(name) && (bound === null || name < bound)) kept.push(name)
+    if (kept.length >= 2 * size) {
+      kept = kept.sort().slice(0, size)
+      bound = kept.at(-1) ?? null
+    }
+    if (io.mustPause()) yield 'turn'
+  }
+  level.isWhole = bound === null && kept.length <= size
+  level.names = kept.sort().slice(0, size)
+  level.index = 0
+}
+
+/** The names in a directory, a batch at a time; none of one that was removed. */
+function* batchesOf(directoryFd: number): Generator<RawPath[]> {
+  let fd: number | undefined
+  try {
+    // A descriptor of its own: one that was read before goes on where it was.
+    fd = reopenDirectory(directoryFd)
+    for (let batch = readNames(fd, BUFFER); batch !== null; batch = readNames(fd, BUFFER)) yield batch
+  } catch (error) {
+    if (!isErrno(error, 'ENOENT', 'ESTALE')) throw error
+  } finally {
+    if (fd !== undefined) closeFd(fd)
+  }
+}
+
+function openTop(view: FileView, path: RawPath): number {
+  return withFd(openPath(view, path, { follow: true }), (fd) => {
+    checkReadable(fd, path)
+    return reopenDirectory(fd)
+  })
+}
+
+/** Null for what cannot be gone into: gone by now, no directory any more, or none of the box's disks. */
+function tryEnter({ fd: parentFd, mountId }: Level, name: RawPath, stat: FileStat): number | null {
+  try {
+    const fd = openBelow(parentFd, bytesOf(name), ENTER)
+    if (stat.mountId === mountId || isReadable(fd)) return fd
+    closeFd(fd)
+    return null
+  } catch (error) {
+    if (isErrno(error, 'ENOENT', 'ENOTDIR', 'ELOOP', 'ESTALE', 'EAGAIN')) return null
+    throw error
+  }
+}
+
+function tryStat(fd: number, name: RawPath): FileStat | null {
+  try {
+    // One buffer for all of them: to make each its own would take as long as half of the call.
+    NAME[NAME.write(name, 'latin1')] = 0
+    return statAt(fd, NAME)
+  } catch (error) {
+    if (isErrno(error, 'ENOENT', 'ESTALE')) return null
+    throw error
+  }
+}
+
+function targetOf(fd: number, name: RawPath, stat: FileStat): Uint8Array | null {
+  if (kindOf(stat) !== 'symlink') return null
+  try {
+    return readLinkAt(fd, bytesOf(name))
+  } catch (error) {
+    if (isErrno(error, 'ENOENT', 'EINVAL', 'ESTALE')) return null
+    throw error
+  }
+}
+
+function splitCursor(after: RawPath | null): RawPath[] {
+  return after === null ? [] : after.split('/')
+}
+
+const ENTER = { flags: O.RDONLY | O.DIRECTORY | O.NOFOLLOW, resolve: RESOLVE.BENEATH | RESOLVE.NO_SYMLINKS }
+// Each has a descriptor open.
+const LEVELS_MAX = 64
+// A path may be 16 KiB long: so many bytes of them end a page, however few they are. As JSON what is not plain may take seven
+// times as many.
+const PAGE_BYTES = 2 * 1024 * 1024
+const PLAIN = /^[ !#-[\]-~]*$/
+const OTHER_WEIGHT = 4
+const DEEP_NAMES = 1024
+const BUFFER = Buffer.allocUnsafeSlow(64 * 1024)
+const NAME = Buffer.allocUnsafeSlow(256)

@@ -1,0 +1,222 @@
+import fs from 'node:fs'
+import { ServiceError } from '../../../shared/errors.ts'
+import { closeFd } from '../../lib/syscalls/descriptors.ts'
+import { type RawEntry, readEntries } from '../../lib/syscalls/directories.ts'
+import { O, openBelow, RESOLVE, removeAt } from '../../lib/syscalls/files.ts'
+import { isErrno } from '../../lib/syscalls/libc.ts'
+import { AT } from '../../lib/syscalls/mounts.ts'
+import { statFd } from '../../lib/syscalls/stat.ts'
+import type { Steps, TaskIo } from '../../lib/threads/steps.ts'
+import { checkNoMount, notADirectory, splitName } from './changes.ts'
+import type { Turns } from './copying.ts'
+import { syncChanges } from './durability.ts'
+import { kindOf } from './facts.ts'
+import { explainFault } from './faults.ts'
+import { bytesOf, pathInvalid, type RawPath, showPath } from './paths.ts'
+import type { PathArgument } from './reading.ts'
+import { checkWritable, openDirectoryPath, openName, reopenDirectory, withFd } from './resolve.ts'
+import { type FileView, openView } from './views.ts'
+
+export interface RemoveArgument extends PathArgument {
+  recursive: boolean
+}
+
+/** Removes a file, an empty directory, or a tree. */
+export function* removeTask(io: TaskIo, argument: RemoveArgument): Steps<void> {
+  const { path } = argument
+  const view = openView(argument.place)
+  let parentFd: number | undefined
+  try {
+    const { parent, name, isDirectory } = splitName(path)
+    parentFd = openDirectoryPath(view, parent)
+    checkWritable(parentFd, path)
+    const kind = checkRemovable(view, parentFd, { path, name })
+    if (isDirectory && kind !== 'directory') throw notADirectory(path)
+    if (kind !== 'directory') removeAt(parentFd, bytesOf(name))
+    else if (!tryRemoveDirectory(parentFd, name)) {
+      if (!argument.recursive) throw new ServiceError('directory_not_empty', `${showPath(path)}: it is not empty.`)
+      yield* removeTree(io, path, { parentFd, name })
+    }
+    syncChanges([reopenDirectory(parentFd)])
+  } catch (error) {
+    throw explainFault(path, error)
+  } finally {
+    if (parentFd !== undefined) closeFd(parentFd)
+    view.close()
+  }
+}
+
+/** Throws `path_invalid` if something is mounted there or below; else tells what it is. */
+function checkRemovable(
+  view: FileView,
+  parentFd: number,
+  { path, name }: { path: RawPath; name: RawPath },
+): ReturnType<typeof kindOf> {
+  return withFd(openName(parentFd, name), (fd) => {
+    checkNoMount(path, { parentFd, fd })
+    const kind = kindOf(statFd(fd))
+    if (kind === 'directory') checkNoMountsBelow(view, fd, path)
+    return kind
+  })
+}
+
+/**
+ * Throws `path_invalid` if something is mounted below a directory. What is mounted later keeps its own files, since the kernel lets
+ * nobody remove through it: the rest of the tree may be gone.
+ */
+export function checkNoMountsBelow(view: FileView, fd: number, path: RawPath): void {
+  const { mountId } = statFd(fd)
+  const mounts = view.mounts().filter(({ parentId }) => parentId === mountId)
+  if (mounts.length === 0) return
+  const place = readPlace(fd)
+  const inside = mounts.find(({ rawPath }) => rawPath.startsWith(`${place}/`))
+  if (inside !== undefined) throw pathInvalid(path, 'a volume, or a file of the system, is mounted in it')
+}
+
+/** Where a directory is, as a mount table tells places. */
+function readPlace(fd: number): RawPath {
+  return fs.readlinkSync(`/proc/self/fd/${fd}`, 'latin1')
+}
+
+/** False if something is in it. */
+function tryRemoveDirectory(parentFd: number, name: RawPath): boolean {
+  try {
+    removeAt(parentFd, bytesOf(name), AT.REMOVEDIR)
+    return true
+  } catch (error) {
+    if (isErrno(error, 'ENOTEMPTY', 'EEXIST')) return false
+    throw error
+  }
+}
+
+/** A directory on the way down. */
+interface Level {
+  name: RawPath
+  inode: number
+  device: number
+  /** Of those in it that were seen, and are to be gone into. */
+  directories: RawPath[]
+}
+
+/**
+ * Removes all that is in a directory, then itself. However deep it is, one descriptor is open: the way up is `..`, which is
+ * taken only if it leads to where the way down came from. No link is followed and no mount entered.
+ */
+export function* removeTree(
+  io: Turns,
+  path: RawPath,
+  { parentFd, name }: { parentFd: number; name: RawPath },
+): Steps<void> {
+  const deadline = performance.now() + TIME_MAX_MS
+  const buffer = Buffer.allocUnsafeSlow(BUFFER_BYTES)
+  const levels: Level[] = []
+  let fd = -1
+  const enter = (from: number, child: RawPath): boolean => {
+    const childFd = tryOpenDirectory(from, child)
+    if (childFd === null) return false
+    if (fd >= 0) closeFd(fd)
+    fd = childFd
+    levels.push(levelOf(fd, child))
+    return true
+  }
+  try {
+    enter(parentFd, name)
+    for (let level = levels.at(-1); level !== undefined; level = levels.at(-1)) {
+      if (performance.now() > deadline || levels.length > LEVELS_MAX) throw endless(path)
+      if (level.directories.length === 0)
+        yield* removeFiles(io, fd, { buffer, level, room: levels.length > DEEP ? 4 : 512 })
+      const child = level.directories.pop()
+      if (child !== undefined) {
+        enter(fd, child)
+        continue
+      }
+      levels.pop()
+      const above = levels.at(-1)
+      const aboveFd = above === undefined ? parentFd : openAbove(path, fd, above)
+      closeFd(fd)
+      fd = above === undefined ? -1 : aboveFd
+      // Something was made in it since it was found empty: of one below the first its directory tells again.
+      if (!removeEmptied(aboveFd, level.name) && above === undefined) enter(parentFd, name)
+    }
+  } finally {
+    if (fd >= 0) closeFd(fd)
+  }
+}
+
+/** Removes what is no directory, and notes directories until there are enough for now. */
+function* removeFiles(
+  io: Turns,
+  fd: number,
+  { buffer, level, room }: { buffer: Buffer; level: Level; room: number },
+): Steps<void> {
+  const found: RawPath[] = []
+  while (found.length < room) {
+    if (io.mustPause()) yield 'turn'
+    const entries = readEntries(fd, buffer)
+    if (entries === null) break
+    for (const entry of entries) if (!removeFile(fd, entry) && found.length < room) found.push(entry.name)
+  }
+  level.directories = found
+}
+
+/** False for a directory. */
+function removeFile(fd: number, { name, isDirectory }: RawEntry): boolean {
+  if (isDirectory === true) return false
+  try {
+    removeAt(fd, bytesOf(name))
+  } catch (error) {
+    if (isErrno(error, 'EISDIR')) return false
+    if (!isErrno(error, 'ENOENT')) throw error
+  }
+  return true
+}
+
+/** As `tryRemoveDirectory`, of what may be gone, or something else, by now. */
+function removeEmptied(parentFd: number, name: RawPath): boolean {
+  try {
+    return tryRemoveDirectory(parentFd, name)
+  } catch (error) {
+    if (isErrno(error, 'ENOENT', 'ENOTDIR')) return true
+    throw error
+  }
+}
+
+/** Null if it is gone by now, or no directory any more. */
+function tryOpenDirectory(parentFd: number, name: RawPath): number | null {
+  try {
+    return openBelow(parentFd, bytesOf(name), WITHIN)
+  } catch (error) {
+    if (isErrno(error, 'ENOENT', 'ENOTDIR', 'ELOOP')) return null
+    throw error
+  }
+}
+
+function openAbove(path: RawPath, fd: number, above: Level): number {
+  const aboveFd = openBelow(fd, '..', { flags: O.RDONLY | O.DIRECTORY })
+  const { inode, device } = statFd(aboveFd)
+  if (inode === above.inode && device === above.device) return aboveFd
+  closeFd(aboveFd)
+  throw new ServiceError('box_busy', `${showPath(path)}: directories in it are moved while it is removed.`)
+}
+
+function levelOf(fd: number, name: RawPath): Level {
+  const { inode, device } = statFd(fd)
+  return { name, inode, device, directories: [] }
+}
+
+function endless(path: RawPath): ServiceError {
+  return new ServiceError(
+    'box_busy',
+    `${showPath(path)}: it is filled faster than it is removed, or deeper than can be.`,
+  )
+}
+
+const WITHIN = {
+  flags: O.RDONLY | O.DIRECTORY | O.NOFOLLOW,
+  resolve: RESOLVE.BENEATH | RESOLVE.NO_SYMLINKS | RESOLVE.NO_XDEV,
+}
+const BUFFER_BYTES = 32 * 1024
+const DEEP = 64
+// For each a name is kept, and a few of those beside it.
+const LEVELS_MAX = 100_000
+const TIME_MAX_MS = 300_000

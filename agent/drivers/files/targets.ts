@@ -1,0 +1,148 @@
+import { closeFd } from '../../lib/syscalls/descriptors.ts'
+import { makeDirectoryAt, O, openBelow, RESOLVE, removeAt } from '../../lib/syscalls/files.ts'
+import { isErrno } from '../../lib/syscalls/libc.ts'
+import { AT } from '../../lib/syscalls/mounts.ts'
+import { type FileStat, readLinkFd, statFd } from '../../lib/syscalls/stat.ts'
+import { kindOf } from './facts.ts'
+import { bytesOf, isADirectory, pathInvalid, type RawPath, splitPath } from './paths.ts'
+import { checkWritable, openDirectoryPath, openName, withFd } from './resolve.ts'
+import { asBoxRoot, type FileView } from './views.ts'
+
+/** Where a file is to be. */
+export interface FileTarget {
+  /**
+   * Its directory, or the nearest that is there, open as a path. Whatever the box renames from now on it is a directory of the
+   * box, of which nothing but names in it is used: so nothing else is ever changed.
+   */
+  parentFd: number
+  /** Directories that are missing, from there on. */
+  missing: readonly RawPath[]
+  name: RawPath
+  /** What has the name now. */
+  stat: FileStat | null
+}
+
+/** Does `work` on what a path leads to, following links at its end too, of which each is resolved by the kernel as any path. */
+export function withTarget<T>(
+  view: FileView,
+  { path, parents }: { path: RawPath; parents: boolean },
+  work: (target: FileTarget) => T,
+): T {
+  let raw = path
+  for (let hops = 0; hops < LINKS_MAX; hops++) {
+    const split = splitPath(raw)
+    if (split === null || split.isDirectory) throw isADirectory(path)
+    const { fd, missing } = openParent(view, split.parent, parents)
+    try {
+      checkWritable(fd, path)
+      const found = missing.length > 0 ? null : look(fd, split.name)
+      if (typeof found !== 'string') return work({ parentFd: fd, missing, name: split.name, stat: found })
+      raw = found.startsWith('/') ? found : `${split.parent}/${found}`
+    } finally {
+      closeFd(fd)
+    }
+  }
+  throw pathInvalid(path, 'it leads through a circle of links, or too many')
+}
+
+/** Opens a directory, or if asked the nearest one on the way to it, with the names that are missing. */
+export function openParent(
+  view: FileView,
+  raw: RawPath,
+  parents: boolean,
+): { fd: number; missing: readonly RawPath[] } {
+  const names = raw.split('/').filter((name) => name !== '' && name !== '.')
+  const leastDepth = parents ? Math.max(0, names.length - MISSING_MAX) : names.length
+  for (let depth = names.length; ; depth--) {
+    try {
+      const fd = openDirectoryPath(view, depth === names.length ? raw : `/${names.slice(0, depth).join('/')}`)
+      return { fd, missing: names.slice(depth) }
+    } catch (error) {
+      // Above what is missing there is nothing to go up to.
+      if (!isErrno(error, 'ENOENT') || depth <= leastDepth || names[depth - 1] === '..') throw error
+    }
+  }
+}
+
+/** Directories that were made, one in another; at least one is open. */
+export interface MadeDirectories {
+  /** The last, open as a path; not that which the first was to be in. */
+  fd: number
+  /** Whether the last was made, and was not there meanwhile. */
+  isNew: boolean
+  /** Takes away those that were made and are empty. */
+  undo(): void
+  close(): void
+}
+
+/** Makes directories (0755), at least one, each in the one before; the last may have another mode. */
+export function makeDirectories(
+  view: FileView,
+  { parentFd, names, mode = 0o755 }: { parentFd: number; names: readonly RawPath[]; mode?: number },
+): MadeDirectories {
+  const fds: number[] = []
+  const made: { fd: number; name: RawPath }[] = []
+  const result = {
+    fd: parentFd,
+    isNew: false,
+    undo: () => {
+      for (const { fd, name } of made.toReversed()) removeEmpty(fd, name)
+    },
+    close: () => fds.splice(0).forEach(closeFd),
+  }
+  try {
+    for (const [index, name] of names.entries()) {
+      result.isNew = makeDirectory(view, result.fd, { name, mode: index === names.length - 1 ? mode : 0o755 })
+      if (result.isNew) made.push({ fd: result.fd, name })
+      result.fd = openBelow(result.fd, bytesOf(name), STRICT_DIRECTORY)
+      fds.push(result.fd)
+    }
+    return result
+  } catch (error) {
+    result.undo()
+    result.close()
+    throw error
+  }
+}
+
+function makeDirectory(view: FileView, parentFd: number, { name, mode }: { name: RawPath; mode: number }): boolean {
+  try {
+    asBoxRoot(view, () => makeDirectoryAt(parentFd, bytesOf(name), mode))
+    return true
+  } catch (error) {
+    // Also a link that leads nowhere, which cannot be opened next.
+    if (isErrno(error, 'EEXIST')) return false
+    throw error
+  }
+}
+
+function removeEmpty(parentFd: number, name: RawPath): void {
+  try {
+    removeAt(parentFd, bytesOf(name), AT.REMOVEDIR)
+  } catch (error) {
+    if (!isErrno(error, 'ENOENT', 'ENOTEMPTY', 'ENOTDIR', 'EBUSY')) throw error
+  }
+}
+
+/** What has a name in a directory, or of a link what it says; null if there is nothing. */
+function look(directoryFd: number, name: RawPath): FileStat | RawPath | null {
+  let fd: number
+  try {
+    fd = openName(directoryFd, name)
+  } catch (error) {
+    if (isErrno(error, 'ENOENT')) return null
+    throw error
+  }
+  return withFd(fd, () => {
+    const stat = statFd(fd)
+    return kindOf(stat) === 'symlink' ? Buffer.from(readLinkFd(fd)).toString('latin1') : stat
+  })
+}
+
+// As the kernel.
+const LINKS_MAX = 40
+const MISSING_MAX = 100
+const STRICT_DIRECTORY = {
+  flags: O.PATH | O.DIRECTORY | O.NOFOLLOW,
+  resolve: RESOLVE.BENEATH | RESOLVE.NO_SYMLINKS | RESOLVE.NO_XDEV,
+}

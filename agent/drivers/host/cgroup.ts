@@ -1,0 +1,268 @@
+import fs from 'node:fs'
+import { readTextIfThere } from '../../lib/disk/file-text.ts'
+import { isErrno } from '../../lib/syscalls/libc.ts'
+import type { BoxUsage } from '../../ports/boxes/runtime.ts'
+import { type CgroupLayout, rootsOf } from './cgroup-layout.ts'
+import { type BoxFreezer, createBoxFreezer, setFrozen } from './freeze.ts'
+import { setMemoryLimit } from './memory.ts'
+import { createOomKills } from './oom-kills.ts'
+import { signalMembers } from './signals.ts'
+import { readUsage } from './usage.ts'
+
+/** The cgroups of one instance's boxes: at `/boxyard/<instance>/<box>` in every hierarchy, unless placed elsewhere. */
+export interface BoxCgroups extends BoxFreezer {
+  readonly version: 1 | 2
+  /** From now on the box's cgroups are at `path` below each hierarchy, made by somebody else; null: where we make them. */
+  place(boxId: string, path: string | null): void
+  /** Makes the box's cgroups with their limits for memory and processes. */
+  create(boxId: string, limits: { ramMb: number; pidsMax: number }): void
+  /**
+   * Bounds the box's memory from now on. Throws `below_use`, and changes nothing, if it uses more that cannot be reclaimed.
+   */
+  setMemory(boxId: string, ramMb: number): Promise<void>
+  /** Bounds the box's processor time from now on. */
+  setCpus(boxId: string, cpus: number): void
+  /**
+   * Lets what the box's cgroups are in, such as a pod's, have as much as the box is about to get. What has more is left as it
+   * is: whoever made it lowers it in the right order, which it tells from what it finds.
+   */
+  raiseParent(boxId: string, limits: { cpus: number; ramMb: number }): void
+  /** Files into which a single-threaded process writes `0` to enter the box, or one of its commands' cgroups. */
+  entrances(boxId: string, exec?: string): string[]
+  createExec(boxId: string, exec: string): void
+  /**
+   * Puts what a command left running among the box's own processes and removes its cgroup; an absent one is a success.
+   * Throws if that takes more than 20 rounds.
+   */
+  dissolveExec(boxId: string, exec: string): Promise<void>
+  execs(boxId: string): string[]
+  /** Host process ids in the box, those of its commands included. */
+  processes(boxId: string): number[]
+  execProcesses(boxId: string, exec: string): number[]
+  /** SIGKILL to everything in the command's cgroup, whatever it forks meanwhile. */
+  killExec(boxId: string, exec: string): void
+  /** SIGKILL to everything in the box, which goes on if it stood still. */
+  kill(boxId: string): void
+  /** What a box whose init is process `pid` has used; null if it is gone. */
+  usage(boxId: string, pid: number): BoxUsage | null
+  /** How many processes of the box the kernel has ended for want of memory. */
+  oomKills(boxId: string): number
+  /** Whether a process of the box that SIGKILL ended just now may have ended so, where `since` was the number before. */
+  isOutOfMemory(boxId: string, since: number): boolean
+  /** Has `isOutOfMemory` tell the right time of each kill, until what is returned is called. */
+  watchMemory(boxId: string): () => void
+  /** Removes the box's cgroups; false if a process is left in one. Absent ones are a success. */
+  remove(boxId: string): boolean
+  /** Ids of boxes that have a cgroup in any hierarchy. */
+  list(): string[]
+  /** Removes the directories of the instance if no box has one. */
+  close(): void
+}
+
+/** The cgroups of instance `instanceId`; with version 2 the controllers are switched on for them here. */
+export function createBoxCgroups(layout: CgroupLayout, instanceId: string): BoxCgroups {
+  const roots = rootsOf(layout)
+  const isFirst = layout.version === 1
+  const places = new Map<string, string>()
+  const home = (root: string, boxId: string): string =>
+    `${root}/${places.get(boxId) ?? `boxyard/${instanceId}/${boxId}`}`
+  const execHome = (boxId: string, exec: string): string => `${home(layout.execs, boxId)}/${exec}`
+  const execs = (boxId: string): string[] => childDirectories(home(layout.execs, boxId))
+  const killExec = (boxId: string, exec: string): void => killGroup(execHome(boxId, exec), isFirst)
+  const execHomes = (boxId: string): string[] => execs(boxId).map((exec) => execHome(boxId, exec))
+  const processes = (boxId: string): number[] =>
+    [home(layout.pids, boxId), ...(isFirst ? [] : execHomes(boxId))].flatMap(readProcesses)
+  const freezer = createBoxFreezer(layout.version, {
+    isPlaced: (boxId) => places.has(boxId),
+    home: (boxId) => home(layout.execs, boxId),
+    execs: execHomes,
+    cpuHome: (boxId) => home(layout.cpu, boxId),
+  })
+  const oom = createOomKills(
+    (boxId) => readOomKills(home(layout.memory, boxId), isFirst),
+    () => performance.now(),
+  )
+  prepare(layout, roots, instanceId)
+  return {
+    version: layout.version,
+    place: (boxId, path) => void (path === null ? places.delete(boxId) : places.set(boxId, path)),
+    create: (boxId, limits) => {
+      for (const root of roots) fs.mkdirSync(home(root, boxId), { recursive: true })
+      limitBox({ memory: home(layout.memory, boxId), pids: home(layout.pids, boxId) }, limits, isFirst)
+    },
+    setMemory: (boxId, ramMb) => setMemoryLimit(home(layout.memory, boxId), ramMb, layout.version),
+    setCpus: (boxId, cpus) => limitCpus(home(layout.cpu, boxId), cpus, isFirst),
+    raiseParent: (boxId, limits) =>
+      raiseParent({ memory: home(layout.memory, boxId), cpu: home(layout.cpu, boxId) }, limits, isFirst),
+    entrances: (boxId, exec) => {
+      const leaf = exec === undefined ? home(layout.execs, boxId) : execHome(boxId, exec)
+      const others = roots.filter((root) => root !== layout.execs).map((root) => home(root, boxId))
+      // A thread that moves itself by `tasks` does not make the kernel wait for all processors, as cgroup.procs does (15 ms).
+      return [...others, leaf].map((path) => `${path}/${isFirst ? 'tasks' : 'cgroup.procs'}`)
+    },
+    createExec: (boxId, exec) => fs.mkdirSync(execHome(boxId, exec)),
+    dissolveExec: (boxId, exec) => dissolve(execHome(boxId, exec), home(layout.execs, boxId), layout.version),
+    execs,
+    processes,
+    execProcesses: (boxId, exec) => readProcesses(execHome(boxId, exec)),
+    killExec,
+    kill: (boxId) => {
+      if (isFirst) {
+        for (const exec of execs(boxId)) killExec(boxId, exec)
+        signalMembers(() => processes(boxId), 'SIGKILL')
+      } else killGroup(home(layout.execs, boxId), false)
+      freezer.thaw(boxId)
+    },
+    ...freezer,
+    usage: (boxId, pid) => readUsage(layout, (root) => home(root, boxId), pid),
+    oomKills: oom.count,
+    isOutOfMemory: oom.isRecent,
+    watchMemory: oom.watch,
+    remove: (boxId) => {
+      const paths = [...execHomes(boxId), ...roots.map((root) => home(root, boxId))]
+      const isGone = paths.map(removeDirectory).every(Boolean)
+      if (isGone) oom.forget(boxId)
+      return isGone
+    },
+    list: () => [...new Set(roots.flatMap((root) => childDirectories(`${root}/boxyard/${instanceId}`)))],
+    close: () => {
+      for (const root of roots) if (removeDirectory(`${root}/boxyard/${instanceId}`)) removeDirectory(`${root}/boxyard`)
+    },
+  }
+}
+
+function limitBox(
+  paths: { memory: string; pids: string },
+  { ramMb, pidsMax }: { ramMb: number; pidsMax: number },
+  isFirst: boolean,
+): void {
+  const bytes = String(ramMb * 1024 * 1024)
+  fs.writeFileSync(`${paths.pids}/pids.max`, String(pidsMax))
+  fs.writeFileSync(`${paths.memory}/${isFirst ? 'memory.limit_in_bytes' : 'memory.max'}`, bytes)
+  // No swap; a host without swap accounting has no such file, and none is needed there.
+  const swap = isFirst ? 'memory.memsw.limit_in_bytes' : 'memory.swap.max'
+  if (fs.existsSync(`${paths.memory}/${swap}`)) fs.writeFileSync(`${paths.memory}/${swap}`, isFirst ? bytes : '0')
+}
+
+function limitCpus(path: string, cpus: number, isFirst: boolean): void {
+  const quota = quotaOf(cpus)
+  if (isFirst) fs.writeFileSync(`${path}/cpu.cfs_quota_us`, String(quota))
+  else fs.writeFileSync(`${path}/cpu.max`, `${quota} ${PERIOD_US}`)
+}
+
+function quotaOf(cpus: number): number {
+  return Math.max(MIN_QUOTA_US, Math.round(cpus * PERIOD_US))
+}
+
+function raiseParent(
+  homes: { memory: string; cpu: string },
+  { cpus, ramMb }: { cpus: number; ramMb: number },
+  isFirst: boolean,
+): void {
+  raise(`${homes.memory}/../${isFirst ? 'memory.limit_in_bytes' : 'memory.max'}`, ramMb * 1024 * 1024)
+  raise(`${homes.cpu}/../${isFirst ? 'cpu.cfs_quota_us' : 'cpu.max'}`, quotaOf(cpus), isFirst ? '' : ` ${PERIOD_US}`)
+}
+
+// `max` and -1 are no limit.
+function raise(file: string, value: number, rest = ''): void {
+  const now = Number.parseInt(fs.readFileSync(file, 'utf8'), 10)
+  if (now > 0 && now < value) fs.writeFileSync(file, `${value}${rest}`)
+}
+
+function prepare(layout: CgroupLayout, roots: readonly string[], instanceId: string): void {
+  for (const root of roots) fs.mkdirSync(`${root}/boxyard/${instanceId}`, { recursive: true })
+  if (layout.version === 2) delegateControllers(layout.memory, instanceId)
+  fs.writeFileSync(`${layout.pids}/boxyard/pids.max`, String(readProcessLimit()))
+}
+
+function delegateControllers(root: string, instanceId: string): void {
+  for (const path of [root, `${root}/boxyard`, `${root}/boxyard/${instanceId}`])
+    fs.writeFileSync(`${path}/cgroup.subtree_control`, '+cpu +memory +pids')
+}
+
+function killGroup(path: string, isFirst: boolean): void {
+  try {
+    if (!isFirst) {
+      fs.writeFileSync(`${path}/cgroup.kill`, '1')
+      return
+    }
+    fs.writeFileSync(`${path}/freezer.state`, 'FROZEN')
+  } catch (error) {
+    if (isErrno(error, 'ENOENT', 'ENODEV')) return
+    throw error
+  }
+  try {
+    signalMembers(() => readProcesses(path), 'SIGKILL')
+  } finally {
+    // Whoever followed the command may have removed the cgroup meanwhile, if nothing was in it.
+    setFrozen({ version: 1, path }, false)
+  }
+}
+
+async function dissolve(path: string, into: string, version: 1 | 2): Promise<void> {
+  for (let attempt = 0; attempt < DISSOLVE_ATTEMPTS; attempt++) {
+    if (removeDirectory(path)) return
+    // What forks faster than it is moved must stand still meanwhile; what is moved goes on.
+    const isHeld = attempt >= FREE_ATTEMPTS
+    if (isHeld) setFrozen({ version, path }, true)
+    try {
+      for (const pid of readProcesses(path)) await moveProcess(pid, into)
+    } finally {
+      if (isHeld) setFrozen({ version, path }, false)
+    }
+  }
+  if (!removeDirectory(path)) throw new Error(`processes in ${path} fork faster than they can be moved`)
+}
+
+async function moveProcess(pid: number, into: string): Promise<void> {
+  try {
+    await fs.promises.writeFile(`${into}/cgroup.procs`, String(pid))
+  } catch (error) {
+    if (!isErrno(error, 'ESRCH', 'ENOENT', 'ENODEV')) throw error
+  }
+}
+
+// Boxes that use up theirs, all together, must leave the host some processes.
+function readProcessLimit(): number {
+  const limits = ['pid_max', 'threads-max'].map((name) => Number(fs.readFileSync(`/proc/sys/kernel/${name}`, 'utf8')))
+  const most = Math.min(...limits)
+  return Math.max(most - RESERVED_PROCESSES, Math.floor(most / 2))
+}
+
+function readOomKills(path: string, isFirst: boolean): number {
+  const text = readTextIfThere(`${path}/${isFirst ? 'memory.oom_control' : 'memory.events'}`)
+  return Number(/^oom_kill (\d+)$/m.exec(text)?.[1] ?? 0)
+}
+
+function readProcesses(path: string): number[] {
+  return readTextIfThere(`${path}/cgroup.procs`).split('\n').filter(Boolean).map(Number)
+}
+
+function childDirectories(path: string): string[] {
+  try {
+    return fs
+      .readdirSync(path, { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map((entry) => entry.name)
+  } catch (error) {
+    if (isErrno(error, 'ENOENT')) return []
+    throw error
+  }
+}
+
+function removeDirectory(path: string): boolean {
+  try {
+    fs.rmdirSync(path)
+    return true
+  } catch (error) {
+    if (isErrno(error, 'ENOENT')) return true
+    if (isErrno(error, 'EBUSY')) return false
+    throw error
+  }
+}
+
+const PERIOD_US = 100_000
+const MIN_QUOTA_US = 1_000
+const DISSOLVE_ATTEMPTS = 20
+const FREE_ATTEMPTS = 4
+const RESERVED_PROCESSES = 2048

@@ -1,0 +1,106 @@
+import fs from 'node:fs'
+import type { Logger } from '../../../shared/log.ts'
+import { assertPrivateMountNamespace } from '../../lib/mounts/namespace.ts'
+import { adoptOrphans } from '../../lib/syscalls/children.ts'
+import { MS, mountFilesystem, unmountIfMounted } from '../../lib/syscalls/mounts.ts'
+import { type BoxCgroups, createBoxCgroups } from './cgroup.ts'
+import { findCgroupLayout } from './cgroup-layout.ts'
+import { CRUN_COMMAND, type Crun, createCrun } from './crun.ts'
+import { createExitWatcher, type ExitWatcher } from './exit-watcher.ts'
+import { type BoxHandles, createBoxHandles } from './handle.ts'
+import type { FileLimit } from './oci-spec.ts'
+
+/** What commands of boxes are started with, by the agent or by the holder. */
+export interface CommandHost {
+  crun: Crun
+  /** A read-only view of crun. */
+  crunPath: string
+  cgroups: BoxCgroups
+  handles: BoxHandles
+  watcher: ExitWatcher
+  fileLimit: FileLimit
+  /** A directory in memory, which is gone when this process is. */
+  workDir: string
+  /** Undoes what opening mounted and opened. */
+  close(): void
+}
+
+export interface CommandHostOptions {
+  instanceId: string
+  runDir: string
+  /** The name of the work directory below `runDir`: each process that runs crun has one of its own. */
+  workName: string
+  crunPath: string
+  logger: Logger
+}
+
+/** Makes this process the parent of commands, with three mounts in its mount namespace, which must be its own. */
+export function openCommandHost({ instanceId, runDir, workName, crunPath, logger }: CommandHostOptions): CommandHost {
+  assertPrivateMountNamespace()
+  fs.accessSync(crunPath, fs.constants.X_OK)
+  fs.mkdirSync(runDir, { recursive: true, mode: 0o711 })
+  adoptOrphans()
+  coverUnifiedHierarchy()
+  const layout = findCgroupLayout(readMountInfo())
+  const workDir = mountWorkDir(`${runDir}/${workName}`)
+  const readOnlyCrun = bindReadOnly(crunPath, `${workDir}/${CRUN_COMMAND}`)
+  const watcher = createExitWatcher(logger)
+  const cgroups = createBoxCgroups(layout, instanceId)
+  return {
+    crun: createCrun({ crunPath: readOnlyCrun, stateDir: `${workDir}/crun`, watcher }),
+    crunPath: readOnlyCrun,
+    cgroups,
+    handles: createBoxHandles(`${runDir}/boxes`),
+    watcher,
+    fileLimit: readFileLimit(),
+    workDir,
+    close: () => {
+      watcher.close()
+      unmountIfMounted(readOnlyCrun)
+      unmountIfMounted(workDir)
+    },
+  }
+}
+
+/** crun refuses a host with controllers in both versions; an empty tmpfs over the second, here only, hides it. */
+function coverUnifiedHierarchy(): void {
+  const mounts = readMountInfo().split('\n')
+  const topmost = mounts.filter((line) => line.split(' ')[4] === UNIFIED).at(-1)
+  if (topmost === undefined || !topmost.includes(' - cgroup2 ')) return
+  mountFilesystem({ source: 'tmpfs', target: UNIFIED, type: 'tmpfs', flags: MS.RDONLY, data: 'size=4k' })
+}
+
+// From a read-only mount crun does not copy itself before each run.
+function bindReadOnly(source: string, target: string): string {
+  fs.writeFileSync(target, '')
+  mountFilesystem({ source, target, type: null, flags: MS.BIND })
+  mountFilesystem({ source: null, target, type: null, flags: MS.BIND | MS.REMOUNT | MS.RDONLY })
+  return target
+}
+
+// In memory, since making files on a busy disk costs a millisecond each. Root of a box, which has no rights on the host,
+// passes through while crun prepares its mounts.
+function mountWorkDir(path: string): string {
+  unmountIfMounted(path)
+  fs.mkdirSync(path, { recursive: true })
+  mountFilesystem({ source: 'tmpfs', target: path, type: 'tmpfs', flags: MS.NOSUID | MS.NODEV, data: WORK_OPTIONS })
+  fs.mkdirSync(`${path}/boxes`, { mode: 0o711 })
+  return path
+}
+
+// A limit may be lowered by anyone, but raised only with a capability the host may withhold.
+function readFileLimit(): FileLimit {
+  const limits = fs.readFileSync('/proc/self/limits', 'utf8')
+  const [, value] = /^Max open files\s+\S+\s+(\S+)/m.exec(limits) ?? []
+  const hard = Math.min(value === undefined || value === 'unlimited' ? FILES_MAX : Number(value), FILES_MAX)
+  return { soft: Math.min(hard, FILES_SOFT), hard }
+}
+
+function readMountInfo(): string {
+  return fs.readFileSync('/proc/self/mountinfo', 'utf8')
+}
+
+const WORK_OPTIONS = 'mode=711,size=256m'
+const UNIFIED = '/sys/fs/cgroup/unified'
+const FILES_MAX = 1_048_576
+const FILES_SOFT = 65_536

@@ -1,0 +1,256 @@
+import fs from 'node:fs'
+import { Socket } from 'node:net'
+import { run, runOk } from '../../lib/run.ts'
+import { closeFd, openPipe } from '../../lib/syscalls/descriptors.ts'
+import { isErrno } from '../../lib/syscalls/libc.ts'
+import { startProgram } from '../../lib/syscalls/spawn.ts'
+import type { ExitWatcher } from './exit-watcher.ts'
+import { buildCompileConfig, FILTER_ANNOTATION, type OciConfig, type OciProcess } from './oci-spec.ts'
+import { buildSeccompProfile } from './seccomp-profile.ts'
+import { signalSession } from './signals.ts'
+
+/** How one run of crun went. */
+export interface CrunOutcome {
+  /** The process it left, null if none. */
+  pid: number | null
+  /** Why that process did not become the program; empty if it did. */
+  message: string
+  /** True if a signal ended it: by a kill of the box, for want of memory, or by our deadline. */
+  wasKilled: boolean
+}
+
+/** crun, run from inside the box's cgroups, so that at no time anything of a box is outside of them. */
+export interface Crun {
+  /** Starts a container from `config`; resolves when its init runs. */
+  start(boxId: string, config: OciConfig, entrances: readonly string[]): Promise<CrunOutcome>
+  /** Starts a command; resolves when the program has replaced crun, or could not be started. Takes none of the descriptors. */
+  exec(boxId: string, process: OciProcess, place: ExecPlace): Promise<CrunOutcome>
+  /** What crun noted of a container it started; put down by `remember`, another agent can go on with it. */
+  status(boxId: string): string
+  /** Puts down what `exec` reads: the note, and the least configuration; that of `start` came through a pipe. */
+  remember(boxId: string, status: string, config: OciConfig): void
+  /** Removes what crun keeps of a container; its processes are gone. An unknown one is a success. */
+  forget(boxId: string): void
+  /** Resolves once no run of crun for the box goes on; what one left is then a child of this process. */
+  settled(boxId: string): Promise<void>
+}
+
+export interface ExecPlace {
+  entrances: readonly string[]
+  /** Descriptors for 0, 1 and 2; with a terminal for those of crun only. */
+  stdio: readonly [number, number, number]
+  /** With a terminal: what is started in place of the program, as its descriptor 3, and the socket the terminal is sent to. */
+  terminal?: { gateFd: number; doorFd: number }
+}
+
+export interface CrunSettings {
+  crunPath: string
+  stateDir: string
+  watcher: ExitWatcher
+}
+
+/** `crunPath` is on a read-only mount, or crun copies itself at each run (1.5 ms). State is kept in `stateDir`, also the bundle of all. */
+export function createCrun({ crunPath, stateDir, watcher }: CrunSettings): Crun {
+  fs.mkdirSync(stateDir, { recursive: true, mode: 0o700 })
+  const options = ['--root', stateDir, '--cgroup-manager=disabled', '--log-format=json']
+  const log = ({ terminal }: ExecPlace): string => `--log=/proc/self/fd/${terminal === undefined ? 4 : 5}`
+  const home = (boxId: string): string => `${stateDir}/${boxId}`
+  const running = new Map<string, Set<Promise<unknown>>>()
+  let aliases = 0
+  const runCrun = (boxId: string, command: Command, place: ExecPlace): Promise<CrunOutcome> => {
+    const all = running.get(boxId) ?? new Set()
+    const input = JSON.stringify(command.input)
+    const outcome = launch(watcher, { args: [crunPath, log(place), ...options, ...command.args], input }, place)
+    running.set(boxId, all.add(outcome))
+    void outcome.finally(() => {
+      all.delete(outcome)
+      if (all.size === 0 && running.get(boxId) === all) running.delete(boxId)
+    })
+    return outcome
+  }
+  return {
+    start: (boxId, config, entrances) => {
+      const args = ['run', '-d', '--config=/proc/self/fd/3', '--pid-file=/proc/self/fd/4', '-b', stateDir, boxId]
+      return inDeadPipes((stdio) => runCrun(boxId, { args, input: config }, { entrances, stdio }))
+    },
+    exec: async (boxId, process, place) => {
+      if (place.terminal === undefined) {
+        const args = ['exec', '-d', '--process=/proc/self/fd/3', '--pid-file=/proc/self/fd/4', boxId]
+        return runCrun(boxId, { args, input: process }, place)
+      }
+      const alias = `${boxId}.${aliases++}`
+      const told = ['--process=/proc/self/fd/4', '--pid-file=/proc/self/fd/5', '--console-socket=/proc/self/fd/6']
+      try {
+        makeAlias(home(boxId), home(alias), process)
+        const args = ['exec', '-d', ...told, '--preserve-fds=1', alias]
+        return await runCrun(boxId, { args, input: process }, place)
+      } finally {
+        fs.rmSync(home(alias), { recursive: true, force: true })
+      }
+    },
+    status: (boxId) => fs.readFileSync(`${home(boxId)}/status`, 'utf8'),
+    remember: (boxId, status, config) => {
+      fs.mkdirSync(home(boxId), { recursive: true, mode: 0o700 })
+      fs.writeFileSync(`${home(boxId)}/status`, status)
+      fs.writeFileSync(`${home(boxId)}/config.json`, JSON.stringify(config))
+      // The annotation is for a container that is made: a command in one gets the filter that is found here, or none.
+      fs.writeFileSync(`${home(boxId)}/seccomp.bpf`, filterOf(config))
+    },
+    forget: (boxId) => fs.rmSync(home(boxId), { recursive: true, force: true }),
+    settled: async (boxId) => {
+      await Promise.all([...(running.get(boxId) ?? [])])
+    },
+  }
+}
+
+/** Has crun compile the seccomp filter of boxes, in a container that never runs, below the directory `workDir`, which outlives this process; base64. */
+export async function compileSeccompFilter(crunPath: string, workDir: string, watcher: ExitWatcher): Promise<string> {
+  const options = ['--root', `${workDir}/state`, '--cgroup-manager=disabled']
+  const settings = { env: ENVIRONMENT, timeoutMs: DEADLINE_MS }
+  // An agent that was killed here left a process that waits for its start.
+  if (fs.existsSync(`${workDir}/state/filter`))
+    await run(crunPath, [...options, 'delete', '--force', 'filter'], settings)
+  fs.rmSync(workDir, { recursive: true, force: true })
+  fs.mkdirSync(`${workDir}/root`, { recursive: true, mode: 0o700 })
+  fs.writeFileSync(`${workDir}/root/init`, '', { mode: 0o755 })
+  const config = buildCompileConfig(`${workDir}/root`, buildSeccompProfile(process.arch))
+  fs.writeFileSync(`${workDir}/config.json`, JSON.stringify(config))
+  try {
+    await runOk(crunPath, [...options, 'create', '-b', workDir, 'filter'], settings)
+    return fs.readFileSync(`${workDir}/state/filter/seccomp.bpf`).toString('base64')
+  } finally {
+    const pid = readNotedPid(`${workDir}/state/filter`)
+    await run(crunPath, [...options, 'delete', '--force', 'filter'], settings)
+    if (pid !== null) watcher.collect(pid)
+    fs.rmSync(workDir, { recursive: true, force: true })
+  }
+}
+
+// The same container by another name: crun gives a terminal to the user of the configuration, not to that of the command.
+function makeAlias(home: string, alias: string, process: OciProcess): void {
+  fs.mkdirSync(alias, { mode: 0o700 })
+  try {
+    const config = JSON.parse(fs.readFileSync(`${home}/config.json`, 'utf8')) as OciConfig
+    fs.writeFileSync(`${alias}/config.json`, JSON.stringify({ ...config, process }))
+    for (const name of ['status', 'seccomp.bpf']) fs.symlinkSync(`${home}/${name}`, `${alias}/${name}`)
+  } catch (error) {
+    // The container has gone: crun is to find none by this name either.
+    if (!isErrno(error, 'ENOENT')) throw error
+  }
+}
+
+function filterOf({ annotations }: OciConfig): Buffer {
+  return Buffer.from(annotations?.[FILTER_ANNOTATION] ?? '', 'base64')
+}
+
+function readNotedPid(directory: string): number | null {
+  try {
+    const { pid } = JSON.parse(fs.readFileSync(`${directory}/status`, 'utf8')) as { pid?: unknown }
+    return typeof pid === 'number' ? pid : null
+  } catch {
+    return null
+  }
+}
+
+// Never /dev/null, which crun would give to the box's root. Init reads end of file and, once crun is done, its writes fail.
+async function inDeadPipes<T>(work: (stdio: [number, number, number]) => Promise<T>): Promise<T> {
+  const input = openPipe()
+  const output = openPipe()
+  closeFd(input.writeFd)
+  try {
+    return await work([input.readFd, output.writeFd, output.writeFd])
+  } finally {
+    for (const fd of [input.readFd, output.readFd, output.writeFd]) closeFd(fd)
+  }
+}
+
+/** Arguments, and what is read at descriptor 3, or 4 with a terminal. */
+interface Command<Input = OciConfig | OciProcess> {
+  args: readonly string[]
+  input: Input
+}
+
+function launch(watcher: ExitWatcher, command: Command<string>, place: ExecPlace): Promise<CrunOutcome> {
+  const feed = openPipe()
+  const report = openPipe()
+  let pid: number
+  try {
+    const args = ['sh', '-c', ENTER, 'enter', ...place.entrances, '--', ...command.args]
+    const ours = [feed.readFd, report.writeFd]
+    const { stdio: first, terminal } = place
+    const stdio = terminal === undefined ? [...first, ...ours] : [...first, terminal.gateFd, ...ours, terminal.doorFd]
+    pid = startProgram({ path: '/bin/sh', args, env: ENVIRONMENT, stdio })
+  } catch (error) {
+    for (const fd of [feed.writeFd, report.readFd]) closeFd(fd)
+    throw error
+  } finally {
+    for (const fd of [feed.readFd, report.writeFd]) closeFd(fd)
+  }
+  feedPipe(feed.writeFd, command.input)
+  const deadline = setTimeout(() => signalSession(pid, 'SIGKILL'), DEADLINE_MS)
+  return new Promise((resolve) => {
+    const told = collectReport(report.readFd)
+    watcher.watch(pid, (status) => {
+      clearTimeout(deadline)
+      const exitCode = status?.exitCode ?? null
+      // The end comes when the program has replaced crun, or has not; after a kill something may hold it off for ever.
+      if (exitCode === null) told.close()
+      void told.whole.then((text) => resolve(outcomeOf(exitCode, text)))
+    })
+  })
+}
+
+function collectReport(fd: number): { whole: Promise<string>; close(): void } {
+  const chunks: Buffer[] = []
+  const socket = new Socket({ fd, readable: true, writable: false })
+  socket.on('error', () => undefined).on('data', (chunk: Buffer) => chunks.push(chunk))
+  const whole = new Promise<string>((resolve) => {
+    socket.once('close', () => resolve(Buffer.concat(chunks).toString()))
+  })
+  return { whole, close: () => socket.destroy() }
+}
+
+// The pid, if a process was left running, and then, if that could not become the program, why, as a line of JSON.
+function outcomeOf(exitCode: number | null, text: string): CrunOutcome {
+  const [, pid = '', fault = ''] = /^(\d*)(\{.*\})?/.exec(text) ?? []
+  return {
+    pid: exitCode === 0 && pid !== '' ? Number(pid) : null,
+    message: messageOf(fault),
+    wasKilled: exitCode === null,
+  }
+}
+
+function messageOf(line: string): string {
+  try {
+    const { msg, level } = JSON.parse(line) as { msg?: unknown; level?: unknown }
+    return typeof msg === 'string' && level === 'error' ? msg : ''
+  } catch {
+    return ''
+  }
+}
+
+function feedPipe(fd: number, text: string): void {
+  const bytes = Buffer.from(text)
+  if (bytes.length > PIPE_BYTES) {
+    // More than the pipe holds: the rest follows when crun reads. That it ends without reading is told by its exit.
+    const socket = new Socket({ fd, readable: false, writable: true })
+    socket.on('error', () => undefined).end(bytes)
+    return
+  }
+  try {
+    fs.writeSync(fd, bytes)
+  } catch (error) {
+    if (!isErrno(error, 'EPIPE')) throw error
+  } finally {
+    closeFd(fd)
+  }
+}
+
+/** The name of crun's processes, which `crunPath` must end in. */
+export const CRUN_COMMAND = 'crun-program'
+
+// Enters the cgroups named before `--`, then becomes the command after it.
+const ENTER = 'while [ "$1" != -- ]; do echo 0 >"$1" || exit 1; shift; done; shift; exec "$@"'
+const ENVIRONMENT = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' }
+const DEADLINE_MS = 30_000
+const PIPE_BYTES = 65_536

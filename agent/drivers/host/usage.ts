@@ -1,0 +1,56 @@
+import fs from 'node:fs'
+import { isErrno } from '../../lib/syscalls/libc.ts'
+import type { BoxUsage } from '../../ports/boxes/runtime.ts'
+import type { CgroupLayout } from './cgroup-layout.ts'
+
+/** What the kernel has counted of a box, of which `home` is below each hierarchy and `pid` its init; null if it is gone. */
+export function readUsage(layout: CgroupLayout, home: (root: string) => string, pid: number): BoxUsage | null {
+  const { version, cpuacct } = layout
+  const isFirst = version === 1
+  const [pids, memory] = [home(layout.pids), home(layout.memory)]
+  try {
+    const memoryBytes = readNumber(`${memory}/${isFirst ? 'memory.usage_in_bytes' : 'memory.current'}`)
+    const stat = fs.readFileSync(`${memory}/memory.stat`, 'utf8')
+    return {
+      cpuSeconds: cpuacct === null ? null : isFirst ? firstCpu(home(cpuacct)) : secondCpu(home(cpuacct)),
+      memoryBytes,
+      cacheBytes: Math.min(memoryBytes, fieldOf(stat, isFirst ? 'total_inactive_file' : 'inactive_file')),
+      pids: readNumber(`${pids}/pids.current`),
+      network: parseInterface(fs.readFileSync(`/proc/${pid}/net/dev`, 'utf8')),
+    }
+  } catch (error) {
+    if (isErrno(error, 'ENOENT', 'ENODEV', 'ESRCH', 'EINVAL')) return null
+    throw error
+  }
+}
+
+/** The sums of all interfaces but loopback, from the text of `/proc/<pid>/net/dev`. A pure function. */
+export function parseInterface(text: string): BoxUsage['network'] {
+  const sum = { receivedBytes: 0, receivedPackets: 0, sentBytes: 0, sentPackets: 0 }
+  for (const line of text.split('\n')) {
+    const [name = '', counts = ''] = line.trim().split(/:\s*/)
+    if (counts === '' || name === 'lo') continue
+    const [received = 0, receivedPackets = 0, , , , , , , sent = 0, sentPackets = 0] = counts.split(/\s+/).map(Number)
+    sum.receivedBytes += received
+    sum.receivedPackets += receivedPackets
+    sum.sentBytes += sent
+    sum.sentPackets += sentPackets
+  }
+  return sum
+}
+
+function firstCpu(home: string): number {
+  return readNumber(`${home}/cpuacct.usage`) / 1e9
+}
+
+function secondCpu(home: string): number {
+  return fieldOf(fs.readFileSync(`${home}/cpu.stat`, 'utf8'), 'usage_usec') / 1e6
+}
+
+function fieldOf(text: string, name: string): number {
+  return Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1] ?? 0)
+}
+
+function readNumber(file: string): number {
+  return Number(fs.readFileSync(file, 'utf8'))
+}

@@ -1,0 +1,181 @@
+import {
+  closeSync,
+  existsSync,
+  fstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import * as z from 'zod'
+import { ServiceError } from '../../../shared/errors.ts'
+import { tryReadText } from '../../lib/disk/file-text.ts'
+import { lockFile } from '../../lib/syscalls/descriptors.ts'
+import { isErrno } from '../../lib/syscalls/libc.ts'
+import { readBootId } from '../host/facts.ts'
+import { readStartTicks } from '../host/handle.ts'
+import { processIdBases } from './host.ts'
+import { INSTANCES_MAX, instanceIds, interfacePrefix, isOverlapping, parseSubordinateIds } from './slots.ts'
+
+/** Who holds an instance number of this host. */
+export interface HostClaim {
+  instanceId: string
+  dataDir: string
+  /** The host's boot that the claim was made in; a claim of another boot holds nothing. */
+  bootId: string
+  /** The agent that made the claim, and when it started, in clock ticks since boot. */
+  pid: number
+  startTicks: number
+}
+
+/** What decides whether a number can be had: pure facts of the host, gathered by `claimInstance`. */
+export interface InstanceFacts {
+  claim: HostClaim | null
+  /** Whether interfaces or processes of the number exist. */
+  isAlive: boolean
+  /** Whether the claim's data directory exists, and the agent that made it still runs. */
+  isHeld: boolean
+  /** Whether /etc/subuid or /etc/subgid lends ids of its range to others. */
+  isLent: boolean
+}
+
+/** Where the instances of a host claim their numbers. */
+export const HOST_CLAIMS_DIR = '/run/boxyard/hosts'
+
+/**
+ * Claims an instance number (0–11) of this host under `directory`: the one this instance holds already, whatever its last
+ * process left behind, else the first that nobody holds. Throws `runtime_unavailable` with a remedy if there is none.
+ */
+export async function claimInstance(
+  directory: string,
+  owner: Pick<HostClaim, 'instanceId' | 'dataDir'>,
+): Promise<number> {
+  const { pid } = process
+  const mine: HostClaim = { ...owner, bootId: readBootId(), pid, startTicks: readStartTicks(pid) ?? 0 }
+  return withLock(directory, () => {
+    const facts = Array.from({ length: INSTANCES_MAX }, (_, k) => gatherFacts(directory, k))
+    const k = chooseInstance(facts, mine)
+    if (k === null) throw new ServiceError('runtime_unavailable', noInstanceDetail(facts))
+    writeClaim(directory, k, mine)
+    return k
+  })
+}
+
+/** Gives number `k` back if this instance holds it; takes the directory away with the last claim. */
+export async function releaseInstance(directory: string, k: number, instanceId: string): Promise<void> {
+  await withLock(directory, () => {
+    if (readClaim(directory, k)?.instanceId === instanceId) rmSync(claimPath(directory, k), { force: true })
+    if (readdirSync(directory).some((name) => name !== LOCK_NAME)) return
+    rmSync(`${directory}/${LOCK_NAME}`, { force: true })
+    rmdirSync(directory)
+  })
+}
+
+/** The number that `mine` gets: its own, else the first that is free or whose claim is stale; null if there is none. */
+export function chooseInstance(facts: readonly InstanceFacts[], mine: HostClaim): number | null {
+  const own = facts.findIndex(({ claim }) => claim?.instanceId === mine.instanceId && claim.dataDir === mine.dataDir)
+  if (own >= 0 && facts[own]?.isLent === false) return own
+  const free = facts.findIndex((fact) => !fact.isLent && !fact.isAlive && isUnclaimed(fact, mine.bootId))
+  return free >= 0 ? free : null
+}
+
+function isUnclaimed({ claim, isHeld }: InstanceFacts, currentBootId: string): boolean {
+  return claim === null || claim.bootId !== currentBootId || !isHeld
+}
+
+function noInstanceDetail(facts: readonly InstanceFacts[]): string {
+  const lent = facts.filter(({ isLent }) => isLent).length
+  const held = facts.length - lent
+  return (
+    `This host has ${facts.length} instance numbers: ${held} are held by other instances and ${lent} overlap ranges in ` +
+    '/etc/subuid or /etc/subgid. Take down an instance, or move those ranges out of 1073741824–1879048191.'
+  )
+}
+
+// An agent that is gone and left nothing running needs its number no more: the next start of its instance takes another.
+function gatherFacts(directory: string, k: number): InstanceFacts {
+  const claim = readClaim(directory, k)
+  const isHeld = claim !== null && existsSync(claim.dataDir) && readStartTicks(claim.pid) === claim.startTicks
+  return { claim, isHeld, isLent: isLent(k), isAlive: hasInterfaces(k) || hasProcesses(k) }
+}
+
+function isLent(k: number): boolean {
+  return ['/etc/subuid', '/etc/subgid'].some((path) =>
+    isOverlapping(instanceIds(k), parseSubordinateIds(tryReadText(path))),
+  )
+}
+
+function hasInterfaces(k: number): boolean {
+  return readdirSync('/sys/class/net').some((name) => name.startsWith(interfacePrefix(k)))
+}
+
+function hasProcesses(k: number): boolean {
+  const { start, end } = instanceIds(k)
+  return processIdBases().some((base) => base >= start && base < end)
+}
+
+function readClaim(directory: string, k: number): HostClaim | null {
+  try {
+    return CLAIM.safeParse(JSON.parse(readFileSync(claimPath(directory, k), 'utf8'))).data ?? null
+  } catch {
+    // A claim that is absent, or that no instance wrote whole, holds nothing.
+    return null
+  }
+}
+
+function writeClaim(directory: string, k: number, claim: HostClaim): void {
+  const draft = `${claimPath(directory, k)}.new`
+  writeFileSync(draft, `${JSON.stringify(claim)}\n`, { mode: 0o600 })
+  renameSync(draft, claimPath(directory, k))
+}
+
+function claimPath(directory: string, k: number): string {
+  return `${directory}/${k}`
+}
+
+async function withLock<T>(directory: string, work: () => T): Promise<T> {
+  const path = `${directory}/${LOCK_NAME}`
+  for (let attempt = 0; attempt < LOCK_ATTEMPTS; attempt++) {
+    mkdirSync(directory, { recursive: true, mode: 0o711 })
+    const fd = openLock(path)
+    try {
+      // The last one out removes the lock file: a lock on a file that is no longer there guards nothing.
+      if (fd !== null && lockFile(fd, 'exclusive') && isAt(path, fd)) return work()
+    } finally {
+      if (fd !== null) closeSync(fd)
+    }
+    await sleep(LOCK_PAUSE_MS)
+  }
+  throw new ServiceError('runtime_unavailable', 'Another process holds the lock of the host claims for too long.')
+}
+
+function openLock(path: string): number | null {
+  try {
+    return openSync(path, 'w', 0o600)
+  } catch (error) {
+    if (isErrno(error, 'ENOENT')) return null
+    throw error
+  }
+}
+
+function isAt(path: string, fd: number): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.ino === fstatSync(fd).ino
+}
+
+const LOCK_NAME = '.lock'
+const LOCK_ATTEMPTS = 500
+const LOCK_PAUSE_MS = 10
+
+const CLAIM = z.object({
+  instanceId: z.string(),
+  dataDir: z.string(),
+  bootId: z.string(),
+  pid: z.int().positive(),
+  startTicks: z.number(),
+})

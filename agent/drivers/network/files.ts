@@ -1,0 +1,136 @@
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeSync,
+} from 'node:fs'
+import { ServiceError } from '../../../shared/errors.ts'
+
+/** A box as the hosts file of its project shows it. */
+export interface HostName {
+  name: string
+  address: string
+}
+
+/** The hosts files of projects, each kept up to date in place for as long as the project has a running box. */
+export interface HostsFiles {
+  /** Names a box in its project's file; returns the file's path. */
+  add(project: string, host: HostName): string
+  /** Takes an address out again, whatever its project; the file goes with the project's last. */
+  remove(address: string): void
+}
+
+/** What a resolv.conf tells: the nameservers that a box can use, and the lines that are not about nameservers. */
+export interface ResolverSettings {
+  nameservers: string[]
+  otherLines: string[]
+}
+
+/**
+ * Keeps hosts files in `directory`, which it makes. The files of an earlier process are taken over with their inodes, and
+ * in them the addresses that `isLive` knows: their boxes still look each other up.
+ */
+export function createHostsFiles(directory: string, isLive: (address: string) => boolean): HostsFiles {
+  mkdirSync(directory, { recursive: true, mode: 0o711 })
+  const projects = inheritProjects(directory, isLive)
+  const write = (project: string, hosts: ReadonlyMap<string, HostName>): string => {
+    const path = hostsPath(directory, project)
+    writeInPlace(path, hostsText([...hosts.values()]))
+    return path
+  }
+  return {
+    add(project, host) {
+      const hosts = projects.get(project) ?? new Map<string, HostName>()
+      const path = write(project, hosts.set(host.address, host))
+      projects.set(project, hosts)
+      return path
+    },
+    remove(address) {
+      for (const [project, hosts] of projects) {
+        if (!hosts.delete(address)) continue
+        if (hosts.size > 0) write(project, hosts)
+        else rmSync(hostsPath(directory, project), { force: true })
+        if (hosts.size === 0) projects.delete(project)
+      }
+    },
+  }
+}
+
+/** The text of a hosts file, in the order of names. */
+export function hostsText(hosts: readonly HostName[]): string {
+  const sorted = hosts.toSorted((one, other) => (one.name < other.name ? -1 : 1))
+  return [...LOCALHOST_LINES, ...sorted.map(({ name, address }) => `${address} ${name}`), ''].join('\n')
+}
+
+/** The boxes that a hosts file names. */
+export function parseHosts(text: string): HostName[] {
+  return text.split('\n').flatMap((line) => {
+    const [address = '', name] = line.split(' ')
+    return name === undefined || LOCALHOST_LINES.includes(line) ? [] : [{ address, name }]
+  })
+}
+
+/**
+ * Reads a resolv.conf; nameservers out of a box's reach are left out:
+ * IPv6, loopback, link-local and the host's own, `hostAddresses`.
+ */
+export function parseResolvConf(text: string, hostAddresses: readonly string[]): ResolverSettings {
+  const lines = text.split('\n').map((line) => line.trim())
+  const nameservers = lines.flatMap((line) => /^nameserver\s+(\S+)/.exec(line)?.[1] ?? [])
+  return {
+    nameservers: nameservers.filter((address) => isReachable(address, hostAddresses)),
+    otherLines: lines.filter((line) => /^(search|domain|options|sortlist)\s/.test(line)),
+  }
+}
+
+/** The text of a box's resolv.conf. */
+export function resolvConfText({ nameservers, otherLines }: ResolverSettings): string {
+  return [...nameservers.map((address) => `nameserver ${address}`), ...otherLines, ''].join('\n')
+}
+
+/**
+ * Gives a file of lines new content but keeps its inode: it may be bind-mounted in boxes, so that replacing it would not
+ * reach them. Who reads meanwhile may find empty lines at the end, but none of the old ones beside the new.
+ */
+export function writeInPlace(path: string, text: string): void {
+  const size = Buffer.byteLength(text)
+  const fd = openSync(path, constants.O_WRONLY | constants.O_CREAT, 0o644)
+  try {
+    const bytes = Buffer.alloc(Math.max(size, fstatSync(fd).size), '\n')
+    bytes.write(text)
+    for (let done = 0; done < bytes.length; ) done += writeSync(fd, bytes, done, bytes.length - done, done)
+    ftruncateSync(fd, size)
+  } finally {
+    closeSync(fd)
+  }
+}
+
+function inheritProjects(directory: string, isLive: (address: string) => boolean): Map<string, Map<string, HostName>> {
+  const projects = new Map<string, Map<string, HostName>>()
+  for (const project of readdirSync(directory)) {
+    const hosts = parseHosts(readFileSync(`${directory}/${project}`, 'utf8')).filter(({ address }) => isLive(address))
+    if (hosts.length > 0) projects.set(project, new Map(hosts.map((host) => [host.address, host])))
+    else rmSync(`${directory}/${project}`, { force: true })
+  }
+  return projects
+}
+
+function hostsPath(directory: string, project: string): string {
+  if (!/^[a-z0-9-]{1,63}$/.test(project)) throw new ServiceError('internal', 'The name of the project is no file name.')
+  return `${directory}/${project}`
+}
+
+function isReachable(address: string, hostAddresses: readonly string[]): boolean {
+  const octets = /^\d{1,3}(\.\d{1,3}){3}$/.test(address) ? address.split('.').map(Number) : []
+  const isIpv4 = octets.length === 4 && octets.every((octet) => octet <= 255)
+  const isLinkLocal = octets[0] === 169 && octets[1] === 254
+  return isIpv4 && octets[0] !== 127 && octets[0] !== 0 && !isLinkLocal && !hostAddresses.includes(address)
+}
+
+const LOCALHOST_LINES = ['127.0.0.1 localhost', '::1 localhost ip6-localhost ip6-loopback']

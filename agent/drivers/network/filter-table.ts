@@ -1,0 +1,189 @@
+import { randomInt } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
+import { ServiceError } from '../../../shared/errors.ts'
+import type { Logger } from '../../../shared/log.ts'
+import { type Nftables, openNftables } from '../../lib/syscalls/nftables.ts'
+import { trackedConnections } from './host.ts'
+import { flowsPerBox } from './nft-rules.ts'
+import type { AddressedBox, BoxMarks, TableLoad } from './nft-table.ts'
+
+/** A table of family `inet` as text: how boxes are written into it and read from it. */
+export interface TableText<Box extends AddressedBox> {
+  name: string
+  /** Puts the whole table in the place of the one there is, as one transaction. */
+  load(entries: readonly (Box & BoxMarks)[], load: TableLoad): string
+  add(entry: Box & BoxMarks): string
+  remove(entry: Box & BoxMarks): string
+  /** The boxes of a table that nft listed as JSON. */
+  parse(listing: string): (Box & BoxMarks)[]
+}
+
+/** A table in the kernel's packet filter; memory and kernel agree after each call, or it threw. */
+export interface FilterTable<Box extends AddressedBox> {
+  /**
+   * Loads the table. What a table of an earlier process lets through stays so, for the boxes that `isLive` knows:
+   * running boxes keep their connections until they are added again.
+   */
+  open(isLive: (box: Box) => boolean): void
+  /**
+   * Lets a box through. An adopted one keeps the numbers that the table of the earlier process has for its address;
+   * a new one never gets them: they may let it through to another project.
+   */
+  add(box: Box, admission: { project: string; isAdopted: boolean }): void
+  /** Shuts an address off; an unknown one is a success. */
+  remove(address: string): void
+  /** Changes which nameservers boxes may ask. */
+  setResolvers(resolvers: readonly string[]): void
+  /** Loads the table again if somebody removed it; true if it was missing. */
+  heal(): boolean
+  close(options: { release: boolean }): void
+}
+
+export interface FilterTableOptions<Box extends AddressedBox> {
+  text: TableText<Box>
+  resolvers: readonly string[]
+  logger: Logger
+}
+
+/** Opens the library; `open` then loads the table. Throws `runtime_unavailable` where there is no nftables. */
+export function createFilterTable<Box extends AddressedBox>(options: FilterTableOptions<Box>): FilterTable<Box> {
+  const { text, logger } = options
+  const nft = guarded('open the packet filter', () => openNftables())
+  const entries = new Map<string, Box & BoxMarks>()
+  const projects = createProjectMarks()
+  let { resolvers } = options
+
+  const load = (): void =>
+    loadTable(nft, (flows) => text.load([...entries.values()], { flowsPerBox: flows, resolvers }))
+  const change = (commands: readonly string[]): void => {
+    try {
+      nft.run(commands.join('\n'))
+    } catch (error) {
+      // The kernel's table is not what it was left as: somebody flushed or edited it. Memory is the truth.
+      logger.warn('packet filter was changed by another program; loading it again', { error })
+      load()
+    }
+  }
+
+  return {
+    open(isLive) {
+      for (const entry of text.parse(listTable(text.name))) {
+        if (isLive(entry)) entries.set(entry.address, entry)
+      }
+      projects.inherit([...entries.values()])
+      load()
+    },
+    add(box, { project, isAdopted }) {
+      const { address } = box
+      const before = entries.get(address)
+      const kept = isAdopted ? before : undefined
+      const projectMark = projects.join(project, address, kept?.projectMark)
+      const entry = { ...box, projectMark, epoch: kept?.epoch ?? randomInt(1, EPOCH_END) }
+      if (isDeepStrictEqual(before, entry)) return
+      entries.set(address, entry)
+      try {
+        change([...(before ? [text.remove(before)] : []), text.add(entry)])
+      } catch (error) {
+        entries.delete(address)
+        projects.leave(address)
+        throw error
+      }
+    },
+    remove(address) {
+      const entry = entries.get(address)
+      if (!entry) return
+      entries.delete(address)
+      try {
+        change([text.remove(entry)])
+      } catch (error) {
+        entries.set(address, entry)
+        throw error
+      }
+      projects.leave(address)
+    },
+    setResolvers(addresses) {
+      resolvers = addresses
+      load()
+    },
+    heal() {
+      const isMissing = !hasTable(nft, text.name)
+      if (isMissing) load()
+      return isMissing
+    },
+    close({ release }) {
+      if (release) removeTable(nft, text.name)
+      nft.close()
+    },
+  }
+}
+
+function loadTable(nft: Nftables, commandsFor: (flowsPerBox: number) => string): void {
+  const connections = trackedConnections()
+  guarded('load the packet filter', () => nft.run(commandsFor(flowsPerBox(connections?.max ?? 0))))
+  // The first rules about connections make the kernel track them, and only then tell how many it can remember.
+  if (connections === null && trackedConnections() !== null) loadTable(nft, commandsFor)
+}
+
+function hasTable(nft: Nftables, name: string): boolean {
+  const tables = guarded('list the packet filter', () => nft.run('list tables inet'))
+  return tables.split('\n').includes(`table inet ${name}`)
+}
+
+function removeTable(nft: Nftables, name: string): void {
+  const table = `inet ${name}`
+  guarded('remove the packet filter', () => nft.run(`add table ${table}\ndelete table ${table}`))
+}
+
+/** The table as JSON; empty if there is none. */
+function listTable(name: string): string {
+  let nft: Nftables | undefined
+  try {
+    nft = openNftables({ json: true })
+    return nft.run(`list table inet ${name}`)
+  } catch {
+    return ''
+  } finally {
+    nft?.close()
+  }
+}
+
+interface ProjectMarks {
+  inherit(entries: readonly BoxMarks[]): void
+  join(project: string, address: string, wanted: number | undefined): number
+  leave(address: string): void
+}
+
+/** Numbers projects. Two projects never share a number, and a number of an earlier process is not given to another project. */
+function createProjectMarks(): ProjectMarks {
+  const marks = new Map<string, number>()
+  const members = new Map<string, string>()
+  let next = 1
+  return {
+    inherit(entries) {
+      next = Math.max(next, ...entries.map(({ projectMark }) => projectMark + 1))
+    },
+    join(project, address, wanted) {
+      const isFree = wanted !== undefined && ![...marks.values()].includes(wanted)
+      const mark = marks.get(project) ?? (isFree ? wanted : next++)
+      marks.set(project, mark)
+      members.set(address, project)
+      return mark
+    },
+    leave(address) {
+      const project = members.get(address)
+      members.delete(address)
+      if (project !== undefined && ![...members.values()].includes(project)) marks.delete(project)
+    },
+  }
+}
+
+function guarded<T>(what: string, work: () => T): T {
+  try {
+    return work()
+  } catch (cause) {
+    const detail = `Cannot ${what}: install nftables (libnftables1) and a kernel with nf_tables, and run as root.`
+    throw new ServiceError('runtime_unavailable', detail, { cause })
+  }
+}
+
+const EPOCH_END = 0x7fff_ffff

@@ -1,0 +1,253 @@
+import { mkdirSync, rmSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { ServiceError } from '../../../shared/errors.ts'
+import type { Logger } from '../../../shared/log.ts'
+import type { Network, NetworkMember, NetworkProblem, NetworkSlot } from '../../ports/boxes/network.ts'
+import { claimInstance, HOST_CLAIMS_DIR, releaseInstance } from './claim.ts'
+import { createHostsFiles, type HostsFiles } from './files.ts'
+import { assertSubnetIsFree, enableForwarding, inhabitedSlots, outboundMtu, slotInterfaces } from './host.ts'
+import { tableName } from './nft-rules.ts'
+import { createPacketFilter, type PacketFilter } from './packet-filter.ts'
+import { findNetworkProblems } from './problems.ts'
+import { createSlotFactory, type PreparedSlot, type SlotFactory } from './slot-factory.ts'
+import { createSlotPool, type SlotPool } from './slot-pool.ts'
+import { isSlotSubnet, planSlot, SLOTS_MAX, slotOfInterface } from './slots.ts'
+import { type NetworkUpkeep, openNetworkUpkeep } from './upkeep.ts'
+
+export interface NftNetworkSettings {
+  /** Names this instance among those of the host, for good. */
+  instanceId: string
+  /** The instance's data directory: a claim whose directory is gone is stale. */
+  dataDir: string
+  /** Directory for namespaces and the files mounted into boxes; boxes' users may pass through it. */
+  runDir: string
+  /** The /16 that boxes get their addresses from, such as `10.213.0.0/16`. */
+  subnet: string
+  /** Whether boxes reach the outside. */
+  egress: boolean
+  /** Whether boxes reach private ranges outside. */
+  allowPrivate: boolean
+  /** Nameservers for boxes where the host's own are out of their reach. */
+  dns: readonly string[]
+  /** Slots kept ready. */
+  spareMin: number
+  logger: Logger
+}
+
+/**
+ * Networks of boxes by routing alone: each box is joined to the host by a pair of interfaces of its own, and one nft table
+ * decides what passes between them. Runs in a private mount namespace, as root.
+ */
+export function createNftNetwork(settings: NftNetworkSettings): Network {
+  if (!isSlotSubnet(settings.subnet)) {
+    throw new ServiceError('runtime_unavailable', `The subnet of boxes must be an IPv4 /16, not ${settings.subnet}.`)
+  }
+  return new NftNetwork(settings)
+}
+
+interface Parts {
+  instance: number
+  filter: PacketFilter
+  factory: SlotFactory
+  pool: SlotPool<PreparedSlot>
+  hosts: HostsFiles
+  upkeep: NetworkUpkeep
+}
+
+interface Admission {
+  member: NetworkMember
+  slot: PreparedSlot
+  isAdopted: boolean
+}
+
+interface Membership {
+  member: NetworkMember
+  slot: PreparedSlot
+  hostsFile: string
+}
+
+class NftNetwork implements Network {
+  readonly #settings: NftNetworkSettings
+  readonly #memberships = new Map<string, Promise<Membership>>()
+  /** Slots whose interface an earlier process left with somebody inside, and that nobody adopted yet. */
+  readonly #unadopted = new Set<number>()
+  #parts: Parts | null = null
+
+  constructor(settings: NftNetworkSettings) {
+    this.#settings = settings
+  }
+
+  async open(): Promise<void> {
+    const { instanceId, dataDir, runDir, subnet, egress, allowPrivate, dns, logger } = this.#settings
+    assertSubnetIsFree(subnet)
+    mkdirSync(runDir, { recursive: true, mode: 0o711 })
+    const factory = createSlotFactory({ mtu: outboundMtu(), logger })
+    const instance = await claimInstance(HOST_CLAIMS_DIR, { instanceId, dataDir })
+    const table = tableName(instance)
+    const upkeep = openNetworkUpkeep({ resolvFile: this.#resolvFile(), dns, table, logger })
+    const resolvers = upkeep.nameservers()
+    const filter = createPacketFilter({ rules: { instance, subnet, egress, allowPrivate, resolvers }, logger })
+    const pool = this.#createPool(factory, instance)
+    const first = this.#takeStock(instance, pool)
+    filter.open((name) => this.#unadopted.has(slotOfInterface(instance, name) ?? SLOTS_MAX))
+    const live = new Set([...this.#unadopted].map((index) => planSlot(subnet, instance, index).address))
+    const parts: Parts = {
+      instance,
+      filter,
+      factory,
+      pool,
+      hosts: createHostsFiles(`${runDir}/hosts`, (one) => live.has(one)),
+      upkeep,
+    }
+    enableForwarding()
+    this.#parts = parts
+    parts.pool.start(first)
+    upkeep.start(filter, () => this.#releaseDeserted(parts))
+  }
+
+  async join(member: NetworkMember): Promise<NetworkSlot> {
+    const parts = this.#opened()
+    return this.#become(member, async () =>
+      this.#admit(parts, { member, slot: await parts.pool.take(member.project), isAdopted: false }),
+    )
+  }
+
+  async adopt(member: NetworkMember, slotIndex: number, pid: number): Promise<NetworkSlot> {
+    const parts = this.#opened()
+    return this.#become(member, async () => {
+      if (!this.#unadopted.has(slotIndex)) throw new ServiceError('internal', 'No box was left running in this slot.')
+      const slot = await parts.factory.adopt(planSlot(this.#settings.subnet, parts.instance, slotIndex), pid)
+      const membership = this.#admit(parts, { member, slot, isAdopted: true })
+      this.#unadopted.delete(slotIndex)
+      return membership
+    })
+  }
+
+  async leave(boxId: string): Promise<void> {
+    const parts = this.#opened()
+    const membership = await this.#memberships.get(boxId)?.catch(() => undefined)
+    if (!membership || !this.#memberships.has(boxId)) return
+    const { member, slot } = membership
+    parts.filter.remove(slot.address)
+    this.#memberships.delete(boxId)
+    parts.hosts.remove(slot.address)
+    parts.pool.give(slot, member.project)
+  }
+
+  async addressOf(boxId: string): Promise<string | null> {
+    return (await this.#memberships.get(boxId)?.catch(() => undefined))?.slot.address ?? null
+  }
+
+  async problems(): Promise<NetworkProblem[]> {
+    const { upkeep } = this.#opened()
+    const { subnet, egress } = this.#settings
+    const removed = upkeep.check()
+    return [...removed, ...(await findNetworkProblems({ subnet, egress, nameservers: upkeep.nameservers() }))]
+  }
+
+  async close({ release }: { release: boolean }): Promise<void> {
+    const parts = this.#parts
+    if (!parts) return
+    this.#parts = null
+    parts.upkeep.close()
+    await parts.pool.stop()
+    await Promise.allSettled(this.#memberships.values())
+    if (release) await this.#removeEverything(parts)
+    parts.filter.close({ release })
+    parts.factory.close()
+    if (release) await releaseInstance(HOST_CLAIMS_DIR, parts.instance, this.#settings.instanceId)
+  }
+
+  #opened(): Parts {
+    if (!this.#parts) throw new ServiceError('runtime_unavailable', 'The network is not open.')
+    return this.#parts
+  }
+
+  #resolvFile(): string {
+    return `${this.#settings.runDir}/resolv.conf`
+  }
+
+  #createPool(factory: SlotFactory, instance: number): SlotPool<PreparedSlot> {
+    const { subnet, spareMin, logger } = this.#settings
+    return createSlotPool<PreparedSlot>({
+      create: (indexes) => factory.create(indexes.map((index) => planSlot(subnet, instance, index))),
+      destroy: (slot) => factory.destroy(slot),
+      spareMin,
+      spareMax: Math.max(spareMin, SPARE_MAX),
+      logger,
+    })
+  }
+
+  /** Keeps the slots of boxes that run since before this process; returns the first number above all that exist. */
+  #takeStock(instance: number, pool: SlotPool<PreparedSlot>): number {
+    for (const index of inhabitedSlots(instance)) {
+      pool.reserve(index)
+      this.#unadopted.add(index)
+    }
+    return Math.max(0, ...[...slotInterfaces(instance), ...this.#unadopted].map((index) => index + 1))
+  }
+
+  /** One membership for a box at a time; a failed one is forgotten. */
+  async #become(member: NetworkMember, work: () => Promise<Membership>): Promise<NetworkSlot> {
+    let pending = this.#memberships.get(member.boxId)
+    if (!pending) {
+      pending = work()
+      this.#memberships.set(member.boxId, pending)
+    }
+    try {
+      return this.#describe(await pending)
+    } catch (error) {
+      if (this.#memberships.get(member.boxId) === pending) this.#memberships.delete(member.boxId)
+      throw error
+    }
+  }
+
+  #admit(parts: Parts, { member, slot, isAdopted }: Admission): Membership {
+    const { project, name } = member
+    const { interfaceName, address } = slot
+    try {
+      const hostsFile = parts.hosts.add(project, { name, address })
+      parts.filter.add({ project, interfaceName, address }, isAdopted)
+      return { member, slot, hostsFile }
+    } catch (error) {
+      parts.hosts.remove(address)
+      if (!isAdopted) parts.pool.give(slot, project)
+      throw error
+    }
+  }
+
+  #describe({ slot, hostsFile }: Membership): NetworkSlot {
+    const { index, userNamespace, networkNamespace, idBase, address } = slot
+    return { index, userNamespace, networkNamespace, idBase, address, hostsFile, resolvFile: this.#resolvFile() }
+  }
+
+  /** Frees the slots of boxes that ended without having been adopted. */
+  #releaseDeserted({ instance, pool, filter, hosts }: Parts): void {
+    if (this.#unadopted.size === 0) return
+    const { subnet } = this.#settings
+    const inhabited = inhabitedSlots(instance)
+    for (const index of [...this.#unadopted]) {
+      if (inhabited.has(index) || !this.#unadopted.delete(index)) continue
+      const { address } = planSlot(subnet, instance, index)
+      filter.remove(address)
+      hosts.remove(address)
+      pool.free(index)
+    }
+  }
+
+  async #removeEverything({ instance, factory }: Parts): Promise<void> {
+    const { runDir, subnet } = this.#settings
+    factory.destroyAll()
+    for (let waitedMs = 0; slotInterfaces(instance).length > 0 && waitedMs < VANISH_MS; waitedMs += VANISH_STEP_MS) {
+      await sleep(VANISH_STEP_MS)
+    }
+    await factory.disconnect(slotInterfaces(instance).map((index) => planSlot(subnet, instance, index)))
+    this.#memberships.clear()
+    for (const part of ['hosts', 'resolv.conf']) rmSync(`${runDir}/${part}`, { recursive: true, force: true })
+  }
+}
+
+const VANISH_MS = 3_000
+const VANISH_STEP_MS = 10
+/** Slots kept after a burst: each holds a little kernel memory and spares the next box some milliseconds. */
+const SPARE_MAX = 64

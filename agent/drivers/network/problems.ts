@@ -1,0 +1,147 @@
+import * as z from 'zod'
+import { run } from '../../lib/run.ts'
+import { openNftables } from '../../lib/syscalls/nftables.ts'
+import { ipv4Bytes } from '../../lib/syscalls/rtnetlink.ts'
+import type { NetworkProblem } from '../../ports/boxes/network.ts'
+import { hostRoutes, isForwarding, trackedConnections } from './host.ts'
+
+export interface ProblemsRequest {
+  subnet: string
+  egress: boolean
+  /** Nameservers that boxes are given. */
+  nameservers: readonly string[]
+}
+
+/** A packet filter chain of another program, where the forwarding of packets is decided. */
+export interface ForwardChain {
+  family: string
+  table: string
+  chain: string
+}
+
+/** What is wrong with the host's network now, with evidence and remedy. */
+export async function findNetworkProblems(request: ProblemsRequest): Promise<NetworkProblem[]> {
+  return [
+    ...(isForwarding() ? [] : [FORWARDING_OFF]),
+    ...foreignDrops(),
+    ...(await legacyDrop()),
+    ...resolverProblems(request),
+    ...subnetProblems(request.subnet),
+    ...connectionProblems(),
+  ]
+}
+
+/** The problem of a table that somebody removed, such as by a flush of the whole ruleset. */
+export function packetFilterRemoved(table: string): NetworkProblem {
+  return {
+    code: 'packet_filter_removed',
+    evidence: `table inet ${table} was removed by another program in the last ten minutes; it was loaded again`,
+    remedy:
+      'Find what flushes the whole nft ruleset, such as a firewall service, and let it replace only its own tables.',
+  }
+}
+
+/** The base chains, in nft's JSON listing, that drop forwarded IPv4 packets by policy; those of this service are left out. */
+export function parseForwardDrops(listing: string): ForwardChain[] {
+  const parsed = CHAINS.safeParse(JSON.parse(listing))
+  return (parsed.data?.nftables ?? []).flatMap(({ chain }) => {
+    if (chain?.hook !== 'forward' || chain.policy !== 'drop' || !['ip', 'inet'].includes(chain.family)) return []
+    if (chain.table.startsWith('boxyard_')) return []
+    return [{ family: chain.family, table: chain.table, chain: chain.name }]
+  })
+}
+
+function foreignDrops(): NetworkProblem[] {
+  const json = openNftables({ json: true })
+  const text = openNftables()
+  try {
+    return parseForwardDrops(json.run('list chains'))
+      .filter(({ family, table }) => !NAMES_OUR_INTERFACES.test(text.run(`list table ${family} ${table}`)))
+      .map(({ family, table, chain }) => forwardDrop(`nft chain ${family} ${table} ${chain} has policy drop`))
+  } catch {
+    // A listing that another program's change cut short is tried again by the next health report.
+    return []
+  } finally {
+    json.close()
+    text.close()
+  }
+}
+
+/** The chain that old iptables keeps apart from nftables. */
+async function legacyDrop(): Promise<NetworkProblem[]> {
+  try {
+    const { exitCode, stdout } = await run('iptables-legacy', ['-S', 'FORWARD'], { timeoutMs: LEGACY_TIMEOUT_MS })
+    const isDrop = exitCode === 0 && stdout.includes('-P FORWARD DROP') && !NAMES_OUR_INTERFACES.test(stdout)
+    return isDrop ? [forwardDrop('iptables-legacy: -P FORWARD DROP')] : []
+  } catch {
+    // Not installed.
+    return []
+  }
+}
+
+function forwardDrop(evidence: string): NetworkProblem {
+  return {
+    code: 'forward_dropped',
+    evidence,
+    remedy:
+      'Let box traffic pass: `iptables -I DOCKER-USER -i bx+ -j ACCEPT; iptables -I DOCKER-USER -o bx+ -j ACCEPT` ' +
+      '(without Docker: the chain FORWARD); isolation stays with the rules of this service.',
+  }
+}
+
+function resolverProblems({ egress, nameservers }: ProblemsRequest): NetworkProblem[] {
+  if (!egress || nameservers.length > 0) return []
+  return [
+    {
+      code: 'no_nameserver',
+      evidence: '/etc/resolv.conf names no IPv4 nameserver outside the host itself',
+      remedy: 'Configure nameservers for boxes.',
+    },
+  ]
+}
+
+function subnetProblems(subnet: string): NetworkProblem[] {
+  const network = ipv4Bytes(subnet.split('/')[0] ?? '').readUInt32BE(0)
+  return hostRoutes()
+    .filter(({ interfaceName, mask }) => !interfaceName.startsWith('bx') && mask !== 0)
+    .filter(({ destination, mask }) => {
+      const shared = (mask & SUBNET_MASK) >>> 0
+      return (destination & shared) >>> 0 === (network & shared) >>> 0
+    })
+    .map(({ interfaceName }) => ({
+      code: 'subnet_in_use',
+      evidence: `the host routes a part of ${subnet} to ${interfaceName}`,
+      remedy: 'Configure another /16 for boxes.',
+    }))
+}
+
+function connectionProblems(): NetworkProblem[] {
+  const connections = trackedConnections()
+  if (!connections || connections.count < CONNECTIONS_SHARE * connections.max) return []
+  return [
+    {
+      code: 'connections_used_up',
+      evidence: `the host remembers ${connections.count} connections of at most ${connections.max}`,
+      remedy: 'Raise net.netfilter.nf_conntrack_max with sysctl, keep it in /etc/sysctl.d, and restart this service.',
+    },
+  ]
+}
+
+const FORWARDING_OFF: NetworkProblem = {
+  code: 'forwarding_off',
+  evidence: '/proc/sys/net/ipv4/ip_forward is 0',
+  remedy: 'Run `sysctl -w net.ipv4.ip_forward=1`, and keep it in /etc/sysctl.d.',
+}
+const NAMES_OUR_INTERFACES = /\bbx(\d+-)?[*+]/
+const SUBNET_MASK = 0xffff_0000
+const CONNECTIONS_SHARE = 0.8
+const LEGACY_TIMEOUT_MS = 5_000
+
+const CHAIN = z.object({
+  family: z.string(),
+  table: z.string(),
+  name: z.string(),
+  hook: z.string().optional(),
+  policy: z.string().optional(),
+})
+const CHAINS = z.object({ nftables: z.array(z.object({ chain: CHAIN.optional() })) })

@@ -1,0 +1,94 @@
+import type { V1Node, V1Pod } from '@kubernetes/client-node'
+import type { KubeApi } from '../../lib/kube/api.ts'
+import { KubeError } from '../../lib/kube/errors.ts'
+import { parseQuantity } from '../../lib/kube/quantities.ts'
+import type { PodWatch } from '../../lib/kube/watch.ts'
+import type { ClusterFacts, ClusterNode, ClusterProblem, ClusterReport } from '../../ports/boxes/cluster-facts.ts'
+import { createPastProblems } from './cluster-facts-past.ts'
+import { findNodeProblems, findPodProblems } from './cluster-facts-problems.ts'
+
+export interface KubeFactsOptions {
+  api: Pick<KubeApi, 'namespace' | 'nodes' | 'faults'>
+  /** Follows the pods of this deployment. */
+  pods: Pick<PodWatch, 'all' | 'fault' | 'onChange'>
+  /** Milliseconds since the epoch. */
+  now(): number
+}
+
+/** The facts of a cluster: its nodes as the API lists them, pods as the agent follows them. */
+export function createKubeClusterFacts({ api, pods, now }: KubeFactsOptions): ClusterFacts {
+  const past = createPastProblems(now)
+  pods.onChange(past.look)
+  const listNodes = remember(() => api.nodes({ deadlineMs: DEADLINE_MS }), KEEP_MS)
+  return {
+    report: async (): Promise<ClusterReport> => {
+      const { nodes, problems } = await listNodes().then(
+        (items) => ({ nodes: items, problems: findNodeProblems(items) }),
+        (error: unknown) => ({ nodes: [], problems: [problemOf(error)] }),
+      )
+      const fault = pods.fault()
+      const watchProblems = fault ? [problemOf(fault.error)] : []
+      // Pods that are not followed cannot be counted, and a figure of none would be made up.
+      const known = fault ? [] : pods.all()
+      const present = findPodProblems(known, now())
+      const gone = past.list().filter(({ code }) => !present.some((problem) => problem.code === code))
+      return {
+        namespace: api.namespace,
+        nodes: fault ? [] : nodes.map((node) => viewNode(node, known)),
+        problems: withoutTwins([...problems, ...watchProblems, ...api.faults(), ...present, ...gone]),
+      }
+    },
+  }
+}
+
+/** The figures of a node. Of a node that has told none yet they are 0. */
+function viewNode({ metadata, status }: V1Node, pods: readonly V1Pod[]): ClusterNode {
+  const { allocatable = {}, capacity = {} } = status ?? {}
+  const figure = (figures: Record<string, string>, name: string): number => parseQuantity(figures[name] ?? '0')
+  const name = metadata?.name ?? ''
+  return {
+    name,
+    cpu_allocatable: figure(allocatable, 'cpu'),
+    cpu_capacity: figure(capacity, 'cpu'),
+    memory_allocatable_bytes: Math.round(figure(allocatable, 'memory')),
+    memory_capacity_bytes: Math.round(figure(capacity, 'memory')),
+    pods_allocatable: figure(allocatable, 'pods'),
+    pods_capacity: figure(capacity, 'pods'),
+    pods_running: pods.filter((pod) => pod.spec?.nodeName === name && pod.status?.phase === 'Running').length,
+    ready: status?.conditions?.some(({ type, status: state }) => type === 'Ready' && state === 'True') ?? false,
+  }
+}
+
+function problemOf(error: unknown): ClusterProblem {
+  const fault = error instanceof KubeError ? error.fault : null
+  return fault ?? { code: 'kubernetes_unreadable', evidence: 'The cluster could not be read.', remedy: READ_LOG }
+}
+
+/** One cause may have several calls fail. */
+function withoutTwins(problems: readonly ClusterProblem[]): ClusterProblem[] {
+  const isOfServer = ({ code }: ClusterProblem): boolean => WHOLE_SERVER.has(code)
+  const keyOf = (problem: ClusterProblem): string => (isOfServer(problem) ? problem.code : problem.evidence)
+  return [...new Map(problems.map((problem) => [keyOf(problem), problem])).values()]
+}
+
+/** The result, kept for `keepMs` and shared by those who ask meanwhile; a failure too. */
+function remember<T>(read: () => Promise<T>, keepMs: number): () => Promise<T> {
+  let held: { result: Promise<T>; until: number } | null = null
+  return () => {
+    if (held && performance.now() < held.until) return held.result
+    const result = read()
+    const entry = { result, until: Number.POSITIVE_INFINITY }
+    const settle = (): void => {
+      entry.until = performance.now() + keepMs
+    }
+    result.then(settle, settle)
+    held = entry
+    return result
+  }
+}
+
+const WHOLE_SERVER = new Set(['kubernetes_unreachable', 'kubernetes_credentials'])
+const READ_LOG = "Read the agent's log for the cause."
+/** Polls of the health report must not load the server. */
+const KEEP_MS = 2_000
+const DEADLINE_MS = 2_000

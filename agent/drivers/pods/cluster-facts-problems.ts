@@ -1,0 +1,129 @@
+import type { V1Node, V1Pod } from '@kubernetes/client-node'
+import type { ClusterProblem } from '../../ports/boxes/cluster-facts.ts'
+import { CONTAINER_REASONS, IMAGE_REASONS } from './state.ts'
+
+/** What is wrong with nodes that may hold boxes. Pure. */
+export function findNodeProblems(nodes: readonly V1Node[]): ClusterProblem[] {
+  const boxNodes = nodes.filter(({ metadata }) => metadata?.labels?.[NODE_LABEL] === 'true')
+  return boxNodes.length === 0 ? [noNode(nodes.length)] : boxNodes.flatMap(problemsOfNode)
+}
+
+/** Why pods of boxes do not run, `now` in milliseconds since the epoch; boxes with one cause are told together. Pure. */
+export function findPodProblems(pods: readonly V1Pod[], now: number): ClusterProblem[] {
+  const causes = new Map<string, { cause: PodCause; ids: string[] }>()
+  for (const pod of pods) {
+    const cause = causeOf(pod, now)
+    if (!cause) continue
+    const key = `${cause.code} ${cause.why}`
+    const known = causes.get(key) ?? { cause, ids: [] }
+    known.ids.push(pod.metadata?.labels?.['boxyard.dev/box-id'] ?? pod.metadata?.name ?? '')
+    causes.set(key, known)
+  }
+  return [...causes.values()].slice(0, CAUSES_TOLD).map(({ cause: { code, what, why, remedy }, ids }) => ({
+    code,
+    evidence: `${what} ${why} (${tellBoxes(ids)})`,
+    remedy,
+  }))
+}
+
+function tellBoxes(ids: readonly string[]): string {
+  const told = ids.slice(0, IDS_TOLD).join(', ')
+  return `${ids.length === 1 ? '1 box' : `${ids.length} boxes`}: ${told}${ids.length > IDS_TOLD ? ', …' : ''}`
+}
+
+interface PodCause {
+  code: string
+  what: string
+  why: string
+  remedy: string
+}
+
+function noNode(count: number): ClusterProblem {
+  return {
+    code: 'kubernetes_no_node',
+    evidence: `None of the ${count} nodes of the cluster has the label ${NODE_LABEL}=true.`,
+    remedy: `Prepare a node with infra/node/install.sh and label it: kubectl label node NAME ${NODE_LABEL}=true`,
+  }
+}
+
+function problemsOfNode({ metadata, spec, status }: V1Node): ClusterProblem[] {
+  const name = metadata?.name ?? ''
+  const problems: ClusterProblem[] = []
+  for (const { type, status: state, reason, message } of status?.conditions ?? []) {
+    const why = `${reason ?? 'unknown'}: ${shorten(message)}`
+    if (type === 'Ready' && state !== 'True') {
+      problems.push({
+        code: 'kubernetes_node_not_ready',
+        evidence: `Node ${name} is not ready: ${why}`,
+        remedy: 'Start its kubelet and container runtime; their logs on the node name the cause.',
+      })
+    }
+    const relief = PRESSURE_REMEDIES[type]
+    if (relief !== undefined && state === 'True') {
+      problems.push({ code: 'kubernetes_node_pressure', evidence: `Node ${name} has ${type}: ${why}`, remedy: relief })
+    }
+  }
+  if (spec?.unschedulable) {
+    problems.push({
+      code: 'kubernetes_node_cordoned',
+      evidence: `Node ${name} takes no new pods: it is cordoned.`,
+      remedy: `When its maintenance is over: kubectl uncordon ${name}`,
+    })
+  }
+  return problems
+}
+
+function causeOf({ metadata, status }: V1Pod, now: number): PodCause | null {
+  if (metadata?.deletionTimestamp || status?.phase !== 'Pending') return null
+  const ageMs = now - (metadata?.creationTimestamp?.getTime() ?? now)
+  const waiting = status.containerStatuses?.map(({ state }) => state?.waiting).find((item) => item !== undefined)
+  const reason = waiting?.reason ?? ''
+  const why = `${reason}: ${shorten(waiting?.message)}`
+  if (IMAGE_REASONS.has(reason)) return { ...IMAGE, why }
+  if (CONTAINER_REASONS.has(reason)) return { ...CONTAINER, why }
+  const conditions = new Map(status.conditions?.map((condition) => [condition.type, condition]))
+  const scheduled = conditions.get('PodScheduled')
+  if (scheduled?.status === 'False') {
+    return ageMs > UNSCHEDULED_MS ? { ...UNSCHEDULABLE, why: shorten(scheduled.message) } : null
+  }
+  // A sandbox that cannot be made, for want of the handler or of a network, shows nowhere else in a pod.
+  const isWithoutSandbox = conditions.get('PodReadyToStartContainers')?.status === 'False'
+  return isWithoutSandbox && ageMs > UNSTARTED_MS ? { ...SANDBOX, why: '' } : null
+}
+
+function shorten(message: string | undefined): string {
+  const text = (message ?? 'no reason is given').replaceAll(/\s+/g, ' ').trim()
+  return text.length > MESSAGE_CHARACTERS ? `${text.slice(0, MESSAGE_CHARACTERS)}…` : text
+}
+
+const IMAGE = {
+  code: 'kubernetes_image',
+  what: 'A node cannot get the image of box pods.',
+  remedy: 'Load the image of BOXYARD_POD_IMAGE on the node, or name one that it has or can pull.',
+}
+const CONTAINER = {
+  code: 'kubernetes_container',
+  what: 'A node cannot make the container of a box.',
+  remedy: "See the agent's log, and kubectl describe pod: the agent and infra/node/install.sh must be of one version.",
+}
+const UNSCHEDULABLE = {
+  code: 'kubernetes_unschedulable',
+  what: 'The scheduler finds no node.',
+  remedy: 'Delete or shrink boxes, or give the cluster room: a node that fits, ready and labelled.',
+}
+const SANDBOX = {
+  code: 'kubernetes_sandbox',
+  what: 'A node has not made the sandbox of a pod.',
+  remedy: 'See the events in kubectl describe pod: often containerd lacks the handler boxyard, or a network.',
+}
+const PRESSURE_REMEDIES: Record<string, string> = {
+  MemoryPressure: 'Stop boxes or other work on the node, or give it memory: pods are evicted meanwhile.',
+  DiskPressure: 'Free disk space on the node: pods are evicted meanwhile.',
+  PIDPressure: 'End processes on the node, or raise its limit: pods are evicted meanwhile.',
+}
+const NODE_LABEL = 'boxyard.dev/node'
+const UNSCHEDULED_MS = 10_000
+const UNSTARTED_MS = 30_000
+const MESSAGE_CHARACTERS = 200
+const IDS_TOLD = 5
+const CAUSES_TOLD = 10

@@ -1,0 +1,204 @@
+import fs from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { BoxSpec } from '../../ports/boxes/runtime.ts'
+import type { BoxMounts } from '../boxes/mounts.ts'
+import { readStartTicks } from '../host/handle.ts'
+import { INIT_PATH } from '../host/oci-spec.ts'
+import { buildSeccompProfile } from '../host/seccomp-profile.ts'
+import { buildPodConfig, type GivenConfig, type PodPlace, parseGivenConfig, placeOf } from './config.ts'
+import { type HookCall, type HookListener, hookPath } from './node-hook.ts'
+
+/** A pod of ours that is to become a box, or to wait for one. */
+export interface PodTicket {
+  spec: Pick<BoxSpec, 'pidsMax' | 'environment'>
+  namespace: string
+  /** Called when the pod has its network, before anything runs in it. */
+  prepare(network: PodPlaceInNetwork): PodRoot
+}
+
+/** Where a pod is in the cluster's network. */
+export interface PodPlaceInNetwork {
+  address: string
+  /** Path of its network namespace. */
+  networkNamespace: string
+}
+
+/** The root of a pod's container. */
+export interface PodRoot {
+  /** Host path of the tree. */
+  source: string
+  readOnly: boolean
+  /** Host paths of files to mount in it, by their places below the root. */
+  files: Readonly<Record<string, string>>
+}
+
+/** The init of a box that runs in its pod. */
+export interface PodInit {
+  pid: number
+  startTicks: number
+  idBase: number
+  /** Below the mount point of each hierarchy. */
+  cgroup: string
+}
+
+/** Gives pods of this node their roots: the listener of the node hook. */
+export interface PodRoots extends HookListener {
+  /** From now on the pod `podUid` may have the root of the box; `started` resolves when its init runs. */
+  expect(podUid: string, ticket: PodTicket): { started: Promise<PodInit>; fail(why: Error): void; drop(): void }
+  /** That pod will not become a box; one that is not expected is a success. */
+  fail(podUid: string, why: Error): void
+}
+
+export interface PodRootsOptions {
+  instanceId: string
+  /** Directory for what does not outlive a boot; users of boxes may pass through it. */
+  runDir: string
+  initPath: string
+  cgroupVersion(): 1 | 2
+  mounts: Pick<BoxMounts, 'stage'>
+}
+
+/** Only the pods that were told by `expect` get a root, each that of its own box. */
+export function createPodRoots(options: PodRootsOptions): PodRoots {
+  const tickets = new Map<string, Ticket>()
+  /** By their bundles, containers that have no process yet. */
+  const prepared = new Map<string, { ticket: Ticket; idBase: number }>()
+  const find = async (podUid: string): Promise<Ticket> => {
+    // The node may be faster than the answer to whoever made the pod.
+    const deadline = performance.now() + UNKNOWN_MS
+    for (;;) {
+      const ticket = tickets.get(podUid)
+      if (ticket !== undefined) return ticket
+      if (performance.now() > deadline) throw new Error('this pod is no box that is being started')
+      await sleep(UNKNOWN_PAUSE_MS)
+    }
+  }
+  return {
+    expect: (podUid, ticket) => {
+      const { promise: started, resolve, reject } = Promise.withResolvers<PodInit>()
+      // Whoever waits may have given up already.
+      started.catch(() => undefined)
+      tickets.set(podUid, { ...ticket, resolve, reject })
+      const drop = (): void => {
+        tickets.delete(podUid)
+        for (const [bundle, { ticket }] of prepared) if (ticket.resolve === resolve) prepared.delete(bundle)
+      }
+      return { started, fail: reject, drop }
+    },
+    fail: (podUid, why) => tickets.get(podUid)?.reject(why),
+    prepare: async (call) => {
+      const given = readConfig(call)
+      const place = placeOf(given)
+      const ticket = await find(place.podUid)
+      check(place, ticket, options.instanceId)
+      await prepare(options, { call, given, place, ticket })
+      prepared.set(call.bundle, { ticket, idBase: place.idBase })
+    },
+    created: async ({ pid, bundle }) => {
+      const box = prepared.get(bundle)
+      prepared.delete(bundle)
+      if (box === undefined) return
+      try {
+        box.ticket.resolve(await untilInit(pid, box.idBase))
+      } catch (error) {
+        box.ticket.reject(error)
+      }
+    },
+  }
+}
+
+interface Ticket extends PodTicket {
+  resolve(init: PodInit): void
+  reject(error: unknown): void
+}
+
+interface Preparation {
+  call: HookCall
+  given: GivenConfig
+  place: PodPlace
+  ticket: PodTicket
+}
+
+function check({ namespace, container, instanceId }: PodPlace, ticket: PodTicket, ours: string): void {
+  if (namespace !== ticket.namespace || container !== 'box' || instanceId !== ours)
+    throw new Error('this container is not that of a box of this agent')
+}
+
+async function prepare(options: PodRootsOptions, { call, given, place, ticket }: Preparation): Promise<void> {
+  const { userNamespace, networkNamespace } = place
+  const stage = `${options.runDir}/stage`
+  fs.mkdirSync(stage, { recursive: true, mode: 0o711 })
+  const address = addressOf(sandboxOf(networkNamespace))
+  const { source, readOnly, files } = ticket.prepare({ address, networkNamespace })
+  await options.mounts.stage({ pid: call.pid, userNamespace, source, readOnly, target: stage })
+  const config = buildPodConfig(given, ticket.spec, {
+    stagedRoot: stage,
+    userNamespace,
+    networkNamespace,
+    init: options.initPath,
+    files: Object.fromEntries(Object.entries(files).map(([name, from]) => [`/${name}`, from])),
+    seccomp: buildSeccompProfile(process.arch),
+    cgroupVersion: options.cgroupVersion(),
+  })
+  const path = hookPath(call, 'config.json')
+  fs.writeFileSync(`${path}.boxyard`, JSON.stringify(config), { mode: 0o600 })
+  fs.renameSync(`${path}.boxyard`, path)
+}
+
+function readConfig(call: HookCall): GivenConfig {
+  return parseGivenConfig(fs.readFileSync(hookPath(call, 'config.json'), 'utf8'))
+}
+
+// The pod's network is up before its first container is made; the sandbox's process is in it.
+function sandboxOf(networkNamespace: string): number {
+  const pid = /^\/proc\/(\d+)\/ns\/net$/.exec(networkNamespace)?.[1]
+  if (pid === undefined) throw new Error('the network of the pod cannot be told from its namespace')
+  return Number(pid)
+}
+
+/** The IPv4 address of the network that process `pid` is in. */
+export function addressOf(pid: number): string {
+  const address = parseAddress(fs.readFileSync(`/proc/${pid}/net/fib_trie`, 'utf8'))
+  if (address === null) throw new Error('the pod has no IPv4 address')
+  return address
+}
+
+/** The first IPv4 address, other than loopback, of the kernel's routing table as `/proc/<pid>/net/fib_trie` prints it. */
+export function parseAddress(fibTrie: string): string | null {
+  const addresses = [...fibTrie.matchAll(/\|-- ([\d.]+)\n\s+\/32 host LOCAL/g)].map(([, address]) => address ?? '')
+  return addresses.find((address) => !address.startsWith('127.')) ?? null
+}
+
+// Between its creation and its start the process is runc's.
+async function untilInit(pid: number, idBase: number): Promise<PodInit> {
+  const startTicks = readStartTicks(pid)
+  const deadline = performance.now() + START_MS
+  while (startTicks !== null && readStartTicks(pid) === startTicks && performance.now() < deadline) {
+    if (readCommand(pid) === INIT_COMMAND) return { pid, startTicks, idBase, cgroup: readCgroup(pid) }
+    await sleep(START_PAUSE_MS)
+  }
+  throw new Error('the container ended before its first process ran')
+}
+
+function readCommand(pid: number): string {
+  try {
+    return fs.readFileSync(`/proc/${pid}/comm`, 'utf8').trim()
+  } catch {
+    return ''
+  }
+}
+
+// The same in all hierarchies that matter: of version 2 there is one, of version 1 that of processes.
+function readCgroup(pid: number): string {
+  const lines = fs.readFileSync(`/proc/${pid}/cgroup`, 'utf8').split('\n')
+  const line = lines.find((each) => /^\d+:pids:/.test(each)) ?? lines.find((each) => each.startsWith('0::')) ?? ''
+  const path = line.slice(line.indexOf(':', line.indexOf(':') + 1) + 2)
+  if (path === '') throw new Error('the container has no cgroup of its own')
+  return path
+}
+
+const INIT_COMMAND = INIT_PATH.slice(INIT_PATH.lastIndexOf('/') + 1)
+const UNKNOWN_MS = 3_000
+const UNKNOWN_PAUSE_MS = 20
+const START_MS = 30_000
+const START_PAUSE_MS = 2

@@ -1,0 +1,229 @@
+import type { V1Pod } from '@kubernetes/client-node'
+import type { Logger } from '../../../shared/log.ts'
+import type { KubeApi } from '../../lib/kube/api.ts'
+import type { PodChange, PodWatch } from '../../lib/kube/watch.ts'
+import { isErrno } from '../../lib/syscalls/libc.ts'
+import type { BoxExit, BoxLimits, BoxSpec, Runtime, RuntimeBox } from '../../ports/boxes/runtime.ts'
+import {
+  type BoxLife,
+  type InitEnd,
+  RunningBoxes,
+  type RunningBoxesOptions,
+  runtimeOf,
+} from '../boxes/running-boxes.ts'
+import type { BoxCgroups } from '../host/cgroup.ts'
+import { readBootId } from '../host/facts.ts'
+import type { BoxHandle } from '../host/handle.ts'
+import { BoxPods } from './box-pods.ts'
+import { createPodDrain, type PodDrain } from './drain.ts'
+import { createPodFiles, type PodFileHomes } from './files.ts'
+import type { PodNetwork } from './network.ts'
+import { type NodeHook, openNodeHook } from './node-hook.ts'
+import { createPodRoots, type PodInit, type PodRoots } from './roots.ts'
+import { PodStarts, placeOf } from './starts.ts'
+import { failureOf } from './state.ts'
+
+export interface KubeRuntimeOptions extends Pick<RunningBoxesOptions, 'instanceId' | 'runDir' | 'execFiles'> {
+  api: KubeApi
+  /** Follows the pods of this instance; opened and closed by whoever made it. */
+  pods: PodWatch
+  network: PodNetwork
+  /** The stub that containers of boxes are made from. */
+  image: string
+  /** The name of this node: where the roots of boxes are, so must their pods be. */
+  node: string
+  /** How many pods are kept ready for boxes to come. */
+  warmPool: number
+  /** The `pidsMax` of boxes, all the same. */
+  pidsMax: number
+  logger: Logger
+  /** Default `/usr/bin/crun`: starts commands in boxes, whatever made those. */
+  crunPath?: string
+  /** Default `/usr/bin/catatonit`. */
+  initPath?: string
+}
+
+/**
+ * The runtime of a cluster's node: a box is a pod of RuntimeClass `boxyard`, whose root this process makes ready when the
+ * node asks for it. Its commands are started here, on the node, as on one host: they need no API server.
+ */
+export function createKubeRuntime(options: KubeRuntimeOptions): Runtime {
+  const runtime = new KubeRuntime({ crunPath: '/usr/bin/crun', initPath: '/usr/bin/catatonit', ...options })
+  const { boxes } = runtime
+  return {
+    ...runtimeOf(boxes, runtime),
+    kind: 'kubernetes',
+    open: () => runtime.open(),
+    checkReady: () => runtime.checkReady(),
+    list: async () => runtime.list(),
+    resize: (id, limits) => runtime.resize(id, limits),
+    onExit: (listener) => runtime.onExit(listener),
+    onRecovery: (listener) => void options.pods.onRecovery(listener),
+    close: () => runtime.close(),
+  }
+}
+
+class KubeRuntime implements BoxLife {
+  readonly boxes: RunningBoxes
+  readonly #options: Required<KubeRuntimeOptions>
+  readonly #roots: PodRoots
+  readonly #pods: BoxPods
+  readonly #drain: PodDrain
+  readonly #files: PodFileHomes
+  readonly #starts: PodStarts
+  #hook: NodeHook | undefined
+  #listener: (exit: BoxExit) => void = () => undefined
+
+  constructor(options: Required<KubeRuntimeOptions>) {
+    this.#options = options
+    this.boxes = new RunningBoxes(options, (id, end) => void this.#tellExit(id, end))
+    this.#pods = new BoxPods(options)
+    this.#files = createPodFiles(options.runDir)
+    this.#drain = createPodDrain({ boxes: this.boxes, logger: options.logger })
+    this.#roots = createPodRoots({
+      ...options,
+      cgroupVersion: () => this.boxes.host.cgroups.version,
+      mounts: this.boxes,
+    })
+    const { namespace } = options.api
+    const parts = { pods: this.#pods, roots: this.#roots, files: this.#files, boxes: this.boxes, namespace }
+    this.#starts = new PodStarts({ ...options, ...parts })
+  }
+
+  async open(): Promise<void> {
+    this.#options.pods.onChange((pod, change) => this.#look(pod, change))
+    await this.boxes.open((id, handle) => this.#adoptNetwork(id, handle))
+    const { runDir, network, logger } = this.#options
+    const running = this.boxes.list().filter(({ isRunning }) => isRunning)
+    network.retain(running.map(({ id }) => id))
+    this.#hook = await openNodeHook(runDir, this.#roots, logger)
+    this.#starts.open()
+  }
+
+  checkReady(): Promise<void> {
+    return this.#pods.checkReady()
+  }
+
+  async close(): Promise<void> {
+    await this.#starts.close()
+    this.#hook?.close()
+    await this.boxes.close()
+  }
+
+  // Those that ended while no agent looked are told of at once: only here is it known whether their pods were taken away.
+  onExit(listener: (exit: BoxExit) => void): void {
+    this.#listener = listener
+    for (const id of this.boxes.host.handles.list())
+      if (this.boxes.read(id) === null) listener({ id, outOfMemory: false, isLost: this.#pods.isTaken(id) })
+  }
+
+  /** Boxes that run on this node, and those of which the cluster still has a pod. */
+  list(): RuntimeBox[] {
+    const known = new Map(this.boxes.list().map((box) => [box.id, box]))
+    for (const id of this.#pods.boxIds()) if (!known.has(id)) known.set(id, { id, isRunning: false, pid: null })
+    return [...known.values()]
+  }
+
+  /** The node's figures at once; soon after what the scheduler counts with. */
+  resize(id: string, limits: BoxLimits): Promise<void> {
+    return this.boxes.whileRunning(id, async ({ cgroups }) => {
+      await this.#pods.beforeResize(id, limits)
+      await applyLimits(cgroups, id, limits)
+      this.#pods.tellLimits(id, limits)
+    })
+  }
+
+  // From a pod that waits, if there is one and it will do: it takes a twentieth of the time.
+  async start(spec: BoxSpec): Promise<RuntimeBox> {
+    const stub = this.#starts.takeStub(spec)
+    if (stub === null) return this.#begin(spec, await this.#starts.cold(spec))
+    try {
+      const box = await this.#begin(spec, await this.#starts.warm(spec, stub))
+      this.#pods.tellLimits(spec.id, spec)
+      return box
+    } catch (error) {
+      this.#options.logger.warn('a pod that was ready could not become a box', { box: spec.id, error })
+      await this.remove(spec.id)
+      return this.#begin(spec, await this.#starts.cold(spec))
+    }
+  }
+
+  async #begin(spec: BoxSpec, { pid, startTicks, idBase, cgroup }: PodInit): Promise<RuntimeBox> {
+    const { id, project, name, rootPath } = spec
+    const bootId = readBootId()
+    const { cgroups } = this.boxes.host
+    this.boxes.expect(id, idBase)
+    cgroups.place(id, cgroup)
+    await applyLimits(cgroups, id, spec)
+    const crunStatus = statusForCrun(pid, startTicks)
+    const handle = { bootId, pid, startTicks, slotIndex: 0, idBase, project, name, rootPath, cgroup, crunStatus }
+    return this.boxes.begin(id, handle, spec.mounts)
+  }
+
+  // Processes first, so that nothing uses the root; then the pod, which is not waited for if its processes were known: its
+  // name is never used again. Of one that was not noted nobody knows what runs.
+  async remove(id: string): Promise<void> {
+    const isNoted = this.boxes.host.handles.list().includes(id)
+    await this.boxes.end(id)
+    await this.#pods.remove(id, { untilGone: !isNoted })
+    this.#options.network.leave(id)
+    this.#files.remove(id)
+    this.boxes.forget(id)
+  }
+
+  #look(pod: V1Pod, change: PodChange): void {
+    const why = failureOf(change === 'deleted' ? null : pod)
+    if (why === null) return
+    this.#starts.fail(pod.metadata?.uid ?? '', why)
+    if (change === 'deleted') this.#pods.forget(pod)
+    else this.#drain.look(pod)
+  }
+
+  // Nobody in the box asked for that end if its pod was taken away.
+  async #tellExit(id: string, end: InitEnd): Promise<void> {
+    const isLost = !end.outOfMemory && (await this.#pods.wasTaken(id))
+    this.#listener({ id, ...end, isLost })
+  }
+
+  // The box itself is well, whatever becomes of its network, and the others want to be taken up too.
+  async #adoptNetwork(id: string, { project, name, pid }: BoxHandle): Promise<void> {
+    try {
+      this.#options.network.admit({ boxId: id, project, name, ...placeOf(pid) })
+    } catch (error) {
+      this.#options.logger.error('network of a running box could not be taken up', { box: id, error })
+    }
+  }
+}
+
+// The kubelet may lower the limits of the pod itself at any time, to what it was told before.
+async function applyLimits(cgroups: BoxCgroups, id: string, limits: BoxLimits): Promise<void> {
+  cgroups.raiseParent(id, limits)
+  await cgroups.setMemory(id, limits.ramMb)
+  for (let attempt = 1; ; attempt++) {
+    try {
+      cgroups.raiseParent(id, limits)
+      return cgroups.setCpus(id, limits.cpus)
+    } catch (error) {
+      if (!isErrno(error, 'EINVAL') || attempt === ATTEMPTS) throw error
+    }
+  }
+}
+
+// What crun would have noted, had it made the container: it reads it before it enters one.
+function statusForCrun(pid: number, startTicks: number): string {
+  return JSON.stringify({
+    pid,
+    'process-start-time': startTicks,
+    'cgroup-path': '',
+    scope: '',
+    rootfs: 'rootfs',
+    'systemd-cgroup': false,
+    bundle: '/',
+    created: new Date(0).toISOString(),
+    owner: 'root',
+    detached: true,
+    external_descriptors: '[]',
+  })
+}
+
+const ATTEMPTS = 5

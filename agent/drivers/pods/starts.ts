@@ -1,0 +1,146 @@
+import type { V1Pod } from '@kubernetes/client-node'
+import { ServiceError } from '../../../shared/errors.ts'
+import type { Logger } from '../../../shared/log.ts'
+import { runOk } from '../../lib/run.ts'
+import type { BoxSpec } from '../../ports/boxes/runtime.ts'
+import type { RunningBoxes } from '../boxes/running-boxes.ts'
+import type { BoxPods } from './box-pods.ts'
+import type { PodFileHomes } from './files.ts'
+import type { PodNetwork } from './network.ts'
+import {
+  addressOf,
+  type PodInit,
+  type PodPlaceInNetwork,
+  type PodRoot,
+  type PodRoots,
+  type PodTicket,
+} from './roots.ts'
+import { newStubName, STUB_GRACE_SECONDS } from './spec.ts'
+import { isTakenAway, waitOf } from './state.ts'
+import { createPodStubs, type PodStub, type PodStubs } from './stubs.ts'
+
+export interface PodStartsOptions {
+  pods: BoxPods
+  roots: PodRoots
+  files: PodFileHomes
+  network: PodNetwork
+  boxes: RunningBoxes
+  /** Of the pods. */
+  namespace: string
+  /** How many pods are kept ready. */
+  warmPool: number
+  /** The `pidsMax` of all boxes. */
+  pidsMax: number
+  logger: Logger
+}
+
+/** The two ways in which a box gets its init: in a pod of its own making, or in one that waited. */
+export class PodStarts {
+  readonly #options: PodStartsOptions
+  readonly #stubs: PodStubs
+
+  constructor(options: PodStartsOptions) {
+    this.#options = options
+    this.#stubs = createPodStubs({
+      size: options.warmPool,
+      list: () => options.pods.listStubs(),
+      newName: newStubName,
+      make: (name, signal) => this.#makeStub(name, signal),
+      remove: (name) => options.pods.removeStub(name),
+      isStanding: ({ uid }) => !isTakenAway(options.pods.get(uid)),
+      logger: options.logger,
+    })
+  }
+
+  /** Begins to keep pods ready. */
+  open(): void {
+    this.#stubs.start()
+  }
+
+  close(): Promise<void> {
+    return this.#stubs.close()
+  }
+
+  /** The pod `podUid` will become no box. */
+  fail(podUid: string, why: string): void {
+    this.#options.roots.fail(podUid, notStarted(why))
+    this.#stubs.lose(podUid)
+  }
+
+  /** Makes the box's pod; resolves when its init runs. */
+  async cold(spec: BoxSpec): Promise<PodInit> {
+    const pod = await this.#options.pods.create(spec)
+    return this.#untilInit(pod, { spec, prepare: (place) => this.#readyRoot(spec, place) })
+  }
+
+  /** A pod that waits and will do for the box; null if there is none. */
+  takeStub(spec: BoxSpec): PodStub | null {
+    const isLikeMost = spec.graceSeconds <= STUB_GRACE_SECONDS && spec.pidsMax === this.#options.pidsMax
+    return isLikeMost ? this.#stubs.take() : null
+  }
+
+  /** Makes a pod that waited the box's; if that fails it is half changed, and nothing may run in it. */
+  async warm(spec: BoxSpec, { name, init }: PodStub): Promise<PodInit> {
+    const { pods, boxes } = this.#options
+    await pods.claim(name, spec)
+    const { source, files } = this.#readyRoot(spec, placeOf(init.pid))
+    boxes.expect(spec.id, init.idBase)
+    await boxes.replaceRoot({ pid: init.pid, source, files })
+    await setHostname(init.pid, spec.hostname)
+    return init
+  }
+
+  async #makeStub(name: string, signal: AbortSignal): Promise<PodStub> {
+    const { pods, files, pidsMax } = this.#options
+    const pod = await pods.createStub(name)
+    const ticket = { spec: { pidsMax, environment: {} }, prepare: () => files.stubRoot() }
+    const init = await this.#untilInit(pod, ticket, signal)
+    return { name, uid: pod.metadata?.uid ?? '', init }
+  }
+
+  #readyRoot(spec: BoxSpec, place: PodPlaceInNetwork): PodRoot {
+    const { files, network } = this.#options
+    const { id, project, name } = spec
+    return files.rootOf(spec, network.admit({ boxId: id, project, name, ...place }))
+  }
+
+  async #untilInit(
+    pod: V1Pod,
+    { spec, prepare }: Pick<PodTicket, 'spec' | 'prepare'>,
+    signal?: AbortSignal,
+  ): Promise<PodInit> {
+    const { roots, pods, namespace } = this.#options
+    const uid = pod.metadata?.uid ?? ''
+    const ticket = roots.expect(uid, { spec, namespace, prepare })
+    const abort = (): void => ticket.fail(new Error('given up'))
+    const timer = setTimeout(() => ticket.fail(notStarted(waitOf(pods.get(uid)))), START_MS)
+    signal?.addEventListener('abort', abort)
+    if (signal?.aborted === true) abort()
+    try {
+      return await ticket.started
+    } finally {
+      signal?.removeEventListener('abort', abort)
+      clearTimeout(timer)
+      ticket.drop()
+    }
+  }
+}
+
+/** The error of a box whose pod did not start. */
+function notStarted(why: string): ServiceError {
+  return new ServiceError('runtime_unavailable', why)
+}
+
+/** Where the pod of a process is in the cluster's network. */
+export function placeOf(pid: number): PodPlaceInNetwork {
+  return { address: addressOf(pid), networkNamespace: `/proc/${pid}/ns/net` }
+}
+
+// Written from the host, since a box may only read it.
+async function setHostname(pid: number, name: string): Promise<void> {
+  const write = 'echo "$1" >/proc/sys/kernel/hostname'
+  await runOk('nsenter', [`--uts=/proc/${pid}/ns/uts`, '--', 'sh', '-c', write, 'sh', name])
+}
+
+// Less than the deadline of a step, so that the reason is told and not only that it took too long.
+const START_MS = 50_000

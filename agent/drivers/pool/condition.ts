@@ -1,0 +1,77 @@
+import fs from 'node:fs/promises'
+import { controlBuffer } from '../../lib/syscalls/descriptors.ts'
+import type { DeviceErrors, PoolCondition } from '../../ports/pool/condition.ts'
+
+/** What a pool sets aside for data or metadata, and uses of it, as the kernel tells. */
+export async function readAllocation(filesystemId: string, kind: 'data' | 'metadata'): Promise<PoolCondition['data']> {
+  const directory = `/sys/fs/btrfs/${filesystemId}/allocation/${kind}`
+  const read = async (name: string): Promise<number> => Number(await fs.readFile(`${directory}/${name}`, 'utf8'))
+  return { totalBytes: await read('total_bytes'), usedBytes: await read('bytes_used') }
+}
+
+/** What the pool's only device failed at. */
+export function readDeviceErrors(rootFd: number): DeviceErrors {
+  return deviceErrors(rootFd, 0n)
+}
+
+/** Lets them be counted anew, from the next commit on also after the pool was opened again. */
+export function resetDeviceErrors(rootFd: number): void {
+  deviceErrors(rootFd, DEV_STATS_RESET)
+}
+
+function deviceErrors(rootFd: number, flags: bigint): DeviceErrors {
+  // `btrfs_ioctl_get_dev_stats`
+  const stats = Buffer.alloc(DEV_STATS_BYTES)
+  stats.writeBigUInt64LE(DEVICE_ID, 0)
+  stats.writeBigUInt64LE(5n, 8)
+  stats.writeBigUInt64LE(flags, 16)
+  controlBuffer(rootFd, GET_DEV_STATS, stats)
+  const value = (index: number): number => Number(stats.readBigUInt64LE(24 + index * 8))
+  return { writes: value(0), reads: value(1), flushes: value(2), corruptions: value(3), generations: value(4) }
+}
+
+/**
+ * Does `work`, all writes of which reach the disk before it ends. The kernel tells whoever syncs a file that its data could not
+ * be written, but not whoever copies it: those are counted.
+ * @throws SyscallError EIO if the disk refused a write meanwhile
+ */
+export async function withSoundWrites<T>(rootFd: number, work: () => T | Promise<T>): Promise<T> {
+  const before = failedWrites(rootFd)
+  const result = await work()
+  if (failedWrites(rootFd) === before) return result
+  throw Object.assign(new Error('the disk refused a write'), { code: 'EIO' })
+}
+
+function failedWrites(rootFd: number): number {
+  const { writes, flushes } = readDeviceErrors(rootFd)
+  return writes + flushes
+}
+
+/** What a scrub has done so far. */
+export interface ScrubProgress {
+  checkedBytes: number
+  errors: number
+}
+
+/** Of the scrub that is under way. Throws a SyscallError ENOTCONN where there is none. */
+export function readScrubProgress(rootFd: number): ScrubProgress {
+  // `btrfs_ioctl_scrub_args`
+  const args = Buffer.alloc(SCRUB_BYTES)
+  args.writeBigUInt64LE(DEVICE_ID, 0)
+  controlBuffer(rootFd, SCRUB_PROGRESS, args)
+  const value = (index: number): number => Number(args.readBigUInt64LE(32 + index * 8))
+  return { checkedBytes: value(2) + value(3), errors: value(4) + value(5) + value(6) + value(9) }
+}
+
+/** Ends the scrub that is under way, whoever began it; it has ended on return. Throws as `readScrubProgress`. */
+export function cancelScrub(rootFd: number): void {
+  controlBuffer(rootFd, SCRUB_CANCEL, Buffer.alloc(8))
+}
+
+const GET_DEV_STATS = 0xc4089434
+const DEV_STATS_BYTES = 1032
+const DEV_STATS_RESET = 1n
+const SCRUB_CANCEL = 0x941c
+const SCRUB_PROGRESS = 0xc400941d
+const SCRUB_BYTES = 1024
+const DEVICE_ID = 1n

@@ -1,0 +1,233 @@
+import fs from 'node:fs/promises'
+import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { controlBufferAsync, syncFilesystem } from '../../lib/syscalls/descriptors.ts'
+import { isErrno } from '../../lib/syscalls/libc.ts'
+import type { CowFilesystem, SnapshotRequest } from '../../ports/pool/cow-filesystem.ts'
+import type { ChangesRequest } from '../../ports/pool/tree-changes.ts'
+import { withSoundWrites } from './condition.ts'
+import { checkWritable, converted, convertedBytes } from './faults.ts'
+import { createBtrfsInsight } from './insight.ts'
+import { BTRFS } from './ioctls.ts'
+import type { BtrfsPoolOptions, MountedPool } from './pool.ts'
+import { mountPool } from './pool.ts'
+import { createSpaceKeeper } from './space.ts'
+import {
+  countedBytes,
+  createSubvolume,
+  destroySubvolume,
+  limitSubvolume,
+  quotaGroupIds,
+  removeQuotaGroup,
+  setSubvolumeReadOnly,
+  snapshotSubvolume,
+  subvolumeId,
+  topSubvolumes,
+  withSubvolume,
+} from './subvolumes.ts'
+import { receiveChain, sendSubvolume } from './transfer.ts'
+
+/** A copy-on-write pool that can be made larger. */
+export interface BtrfsPool extends CowFilesystem {
+  /** Makes the pool a step larger; false if the host has no room above its reserve. */
+  grow(): Promise<boolean>
+}
+
+/**
+ * The copy-on-write pool in `<dataDir>/pool.img`, a btrfs filesystem on a loop device, mounted at `<runDir>/pool`.
+ * Its id is the random one of the filesystem.
+ */
+export async function openBtrfsPool(options: BtrfsPoolOptions): Promise<BtrfsPool> {
+  const pool = await mountPool(options)
+  const commit = createCommits(pool.rootFd)
+  const inTurn = createTurns()
+  const space = createSpaceKeeper(pool, { ...options, commit })
+  const insight = createBtrfsInsight(pool)
+  if (!pool.isReadOnly()) await removeStaleQuotaGroups(pool)
+  return {
+    kind: 'btrfs',
+    poolId: pool.filesystemId,
+    grow: pool.grow,
+    path: (name) => path.join(pool.mountPath, checkedName(name)),
+    exists: async (name) => converted(pool, () => hasSubvolume(pool, checkedName(name))),
+    list: async () => converted(pool, () => topSubvolumes(pool.rootFd).map((subvolume) => subvolume.name)),
+    create: async (name) => {
+      await space.use(() => createSubvolume(pool.rootFd, checkedName(name)))
+      await converted(pool, commit)
+    },
+    snapshot: (request) => {
+      const act = (): Promise<void> => snapshotSubvolume(pool.rootFd, checkedRequest(request))
+      return space.use(() => inTurn(() => withSoundWrites(pool.rootFd, act)))
+    },
+    setReadOnly: (name, isReadOnly) =>
+      converted(pool, () =>
+        withSubvolume(pool.rootFd, checkedName(name), async (fd) => {
+          // A commit alone leaves files as long as they were when last written out: empty, mostly.
+          if (isReadOnly) await withSoundWrites(pool.rootFd, () => syncFilesystem(fd))
+          setSubvolumeReadOnly(fd, isReadOnly)
+        }),
+      ),
+    setQuota: (name, quotaBytes) =>
+      converted(pool, async () => {
+        const id = await withSubvolume(pool.rootFd, checkedName(name), subvolumeId)
+        limitSubvolume(pool.rootFd, id, quotaBytes)
+        await commit()
+      }),
+    destroy: async (name) => {
+      // To take away is to write: where the disk below is full it would end all other writes as well.
+      await checkWritable(pool)
+      await converted(pool, () => destroySubvolume(pool.rootFd, checkedName(name)))
+      space.noteFreed()
+      await converted(pool, commit)
+    },
+    origin: (name) => converted(pool, () => originOf(path.join(pool.mountPath, checkedName(name)))),
+    usedBytes: (name) =>
+      converted(pool, async () => {
+        const id = await withSubvolume(pool.rootFd, checkedName(name), subvolumeId)
+        return countedBytes(pool.filesystemId, id)
+      }),
+    changes: (request) => converted(pool, () => insight.changes(checkedPair(request))),
+    measure: (names) => converted(pool, () => insight.measure(names.map(checkedName))),
+    ...createTransfers(pool),
+    withSoundWrites: (work) => converted(pool, () => withSoundWrites(pool.rootFd, work)),
+    capacity: space.capacity,
+    checkWritable: () => checkWritable(pool),
+    condition: () => converted(pool, insight.condition),
+    startScrub: (clock) => converted(pool, () => insight.startScrub(clock)),
+    close: async () => {
+      await insight.close()
+      await space.close()
+      await pool.close()
+    },
+  }
+}
+
+function createTransfers(pool: MountedPool): Pick<CowFilesystem, 'send' | 'receive'> {
+  return {
+    send: ({ name, parent, signal }) => {
+      const from = parent === null ? null : checkedName(parent)
+      return convertedBytes(pool, sendSubvolume(pool, { name: checkedName(name), parent: from, signal }), signal)
+    },
+    receive: (request) =>
+      converted(pool, async () => {
+        checkedName(request.container)
+        checkedName(request.name)
+        try {
+          await withSoundWrites(pool.rootFd, () => receiveChain(pool, request))
+        } catch (error) {
+          if (pool.isReadOnly()) throw Object.assign(new Error('the disk failed', { cause: error }), { code: 'EROFS' })
+          throw (await isFull(pool))
+            ? Object.assign(new Error('the pool is full', { cause: error }), { code: 'ENOSPC' })
+            : error
+        }
+      }),
+  }
+}
+
+// A copy has the directory at the top of what it was copied from, and with it the time at which that was made.
+async function originOf(directory: string): Promise<string | null> {
+  try {
+    return String((await fs.stat(directory, { bigint: true })).birthtimeNs)
+  } catch (error) {
+    if (isErrno(error, 'ENOENT')) return null
+    throw error
+  }
+}
+
+/**
+ * Makes what was done so far durable. Callers that wait while a commit runs share the next one, since the running one
+ * may have begun before their change.
+ */
+function createCommits(rootFd: number): () => Promise<void> {
+  let tail: Promise<void> = Promise.resolve()
+  let queued: Promise<void> | undefined
+  const flush = async (): Promise<void> => {
+    queued = undefined
+    const transaction = Buffer.alloc(8)
+    await startSync(rootFd, transaction)
+    await controlBufferAsync(rootFd, BTRFS.WAIT_SYNC, transaction)
+  }
+  return () => {
+    if (queued === undefined) {
+      queued = tail.then(flush)
+      tail = queued.catch(() => undefined)
+    }
+    return queued
+  }
+}
+
+/**
+ * Begins a commit. The kernel's thread may miss that it was asked while it ends the one before: it would sleep until the next of
+ * its own, of which one comes every 30 s. Asked again, it wakes.
+ */
+async function startSync(rootFd: number, transaction: Buffer): Promise<void> {
+  const asked = [controlBufferAsync(rootFd, BTRFS.START_SYNC, transaction)]
+  const [first] = asked
+  const isOver = first?.then(() => true).catch(() => true)
+  while (asked.length < ASKED_MAX && !(await Promise.race([isOver, sleep(ASK_AGAIN_MS, false)])))
+    asked.push(controlBufferAsync(rootFd, BTRFS.START_SYNC, Buffer.alloc(8)))
+  await Promise.all(asked)
+}
+
+/**
+ * One after another: commits do not overlap in the kernel, and more at once would only take the pool threads of all
+ * file calls.
+ */
+function createTurns(): (act: () => Promise<void>) => Promise<void> {
+  let tail: Promise<void> = Promise.resolve()
+  return (act) => {
+    const turn = tail.then(act)
+    tail = turn.catch(() => undefined)
+    return turn
+  }
+}
+
+/**
+ * Accounts of subvolumes that are gone; the kernel removes most itself, those with shared data stay until it is free.
+ */
+async function removeStaleQuotaGroups(pool: MountedPool): Promise<void> {
+  const ids = await quotaGroupIds(pool.filesystemId)
+  const alive = new Set(topSubvolumes(pool.rootFd).map((subvolume) => subvolume.id))
+  for (const id of ids) {
+    if (id >= FIRST_SUBVOLUME_ID && !alive.has(id)) removeQuotaGroup(pool.rootFd, id)
+  }
+}
+
+async function hasSubvolume(pool: MountedPool, name: string): Promise<boolean> {
+  try {
+    await withSubvolume(pool.rootFd, name, () => undefined)
+    return true
+  } catch (error) {
+    if (isErrno(error, 'ENOENT')) return false
+    throw error
+  }
+}
+
+// What programs meet there they tell in words only.
+async function isFull(pool: MountedPool): Promise<boolean> {
+  const { bavail, bsize } = await fs.statfs(pool.mountPath)
+  return bavail * bsize < FULL_BYTES
+}
+
+function checkedRequest(request: SnapshotRequest): SnapshotRequest {
+  checkedName(request.source)
+  checkedName(request.name)
+  return request
+}
+
+function checkedPair(request: ChangesRequest): ChangesRequest {
+  checkedName(request.from)
+  checkedName(request.to)
+  return request
+}
+
+function checkedName(name: string): string {
+  if (!/^[a-z0-9_]{1,64}$/.test(name)) throw new Error(`not the name of a subvolume: ${JSON.stringify(name)}`)
+  return name
+}
+
+const FULL_BYTES = 16 * 1024 ** 2
+const ASK_AGAIN_MS = 100
+// Each takes a thread of the pool while it waits.
+const ASKED_MAX = 3
+const FIRST_SUBVOLUME_ID = 256n

@@ -1,0 +1,82 @@
+import fs from 'node:fs/promises'
+import type { Logger } from '../../../shared/log.ts'
+import { MS, mountFilesystemAsync } from '../../lib/syscalls/mounts.ts'
+import { fileExists } from './image.ts'
+
+export interface PoolMountRequest {
+  /** The block device. */
+  source: string
+  target: string
+  imagePath: string
+  logger: Logger
+}
+
+/**
+ * Mounts the filesystem of a pool; read-only where the kernel takes it in no other way: it does not let what had a failed write
+ * be written to again before nobody is left in it. Whoever reads is served meanwhile.
+ * @throws Error that says what is wrong with the image, if it can be mounted in no way
+ */
+export async function mountPoolDevice({ source, target, imagePath, logger }: PoolMountRequest): Promise<void> {
+  await fs.mkdir(target, { recursive: true, mode: 0o700 })
+  const mount = (flags: number): Promise<unknown> =>
+    mountFilesystemAsync({ source, target, type: 'btrfs', flags: FLAGS | flags, data: OPTIONS })
+  try {
+    await mount(0)
+  } catch (error) {
+    try {
+      await mount(MS.RDONLY)
+    } catch {
+      throw new Error(`${imagePath}, the storage pool, ${await findFault(imagePath)} Nothing was changed.`, {
+        cause: error,
+      })
+    }
+    logger.error('the storage pool could only be mounted read-only', { error })
+  }
+}
+
+async function findFault(imagePath: string): Promise<string> {
+  const { size } = await fs.stat(imagePath)
+  const superblock = await readSuperblock(imagePath).catch(() => null)
+  if (superblock === null) return 'holds no filesystem that can be recognised: bring the file back from a copy.'
+  const { id, sizeBytes } = superblock
+  if (await fileExists(`/sys/fs/btrfs/${id}`))
+    return (
+      'is still in use by boxes, and takes no writes since its disk failed: once the disk is mended take the service ' +
+      'down (`npm run down`, which ends the boxes) and start it again.'
+    )
+  if (sizeBytes > size)
+    return (
+      `was cut off: it has ${size} bytes, its filesystem ${sizeBytes}. Bring the whole file back from a copy. Without ` +
+      `one, \`truncate -s ${sizeBytes}\` of the file lets what lies in the part that is left be read.`
+    )
+  return (
+    'cannot be mounted, though its size is right: the log of the kernel (`dmesg`) names the reason. Mend the disk that it ' +
+    'is on; `btrfs check --readonly` and `btrfs restore` read what it holds without changing it.'
+  )
+}
+
+/** What the first copy of the superblock says; null if there is none. */
+async function readSuperblock(imagePath: string): Promise<{ id: string; sizeBytes: number } | null> {
+  const file = await fs.open(imagePath, 'r')
+  try {
+    const block = Buffer.alloc(SUPERBLOCK_BYTES)
+    const { bytesRead } = await file.read(block, 0, block.length, SUPERBLOCK_OFFSET)
+    const isThere = bytesRead === block.length && block.toString('latin1', MAGIC_OFFSET, MAGIC_OFFSET + 8) === MAGIC
+    if (!isThere) return null
+    const id = block.toString('hex', ID_OFFSET, ID_OFFSET + 16).replace(UUID, '$1-$2-$3-$4-$5')
+    return { id, sizeBytes: Number(block.readBigUInt64LE(TOTAL_BYTES_OFFSET)) }
+  } finally {
+    await file.close()
+  }
+}
+
+const FLAGS = MS.NOATIME | MS.NOSUID | MS.NODEV
+// A loop device says that it rotates, and btrfs then holds back each sync for others to join it.
+const OPTIONS = 'compress=zstd:1,nodiscard,ssd'
+const SUPERBLOCK_OFFSET = 64 * 1024
+const SUPERBLOCK_BYTES = 4096
+const ID_OFFSET = 0x20
+const UUID = /^(.{8})(.{4})(.{4})(.{4})(.{12})$/
+const MAGIC_OFFSET = 0x40
+const MAGIC = '_BHRfS_M'
+const TOTAL_BYTES_OFFSET = 0x70

@@ -1,0 +1,229 @@
+import fs from 'node:fs/promises'
+import path from 'node:path'
+import { assertPrivateMountNamespace } from '../../lib/mounts/namespace.ts'
+import { closeFd, controlBuffer, controlBufferAsync } from '../../lib/syscalls/descriptors.ts'
+import { O, openBelow } from '../../lib/syscalls/files.ts'
+import { isErrno } from '../../lib/syscalls/libc.ts'
+import { AT, UMOUNT, unmount, unmountAsync } from '../../lib/syscalls/mounts.ts'
+import { diskOf } from '../../lib/syscalls/stat.ts'
+import type { PoolBacking } from '../../ports/pool/condition.ts'
+import {
+  backImage,
+  ensureImage,
+  fileExists,
+  growImage,
+  growthStep,
+  missingBytesOf,
+  type PoolImageOptions,
+  readBacking,
+} from './image.ts'
+import {
+  BTRFS,
+  decodeDeviceBytes,
+  decodeFilesystemId,
+  encodeDeviceInfo,
+  encodeEnableSimpleQuotas,
+  encodeFilesystemInfo,
+  encodeVolumeArgs,
+} from './ioctls.ts'
+import type { LoopDevice } from './loop-device.ts'
+import {
+  attachLoopDevice,
+  detachLoopDevice,
+  findLoopDevice,
+  isAttached,
+  loopDeviceBytes,
+  refreshCapacity,
+  releaseLoopDevice,
+} from './loop-device.ts'
+import { mountPoolDevice } from './mount.ts'
+
+export interface BtrfsPoolOptions extends PoolImageOptions {
+  /** Holds `pool.img`; the caller has locked it against other agents. */
+  dataDir: string
+  /** Where the pool is mounted, as `<runDir>/pool`, in this process' own mount namespace. */
+  runDir: string
+  /** The pool grows by this much when half of it is all that is left; 0: never. */
+  stepBytes: number
+}
+
+/** The mounted filesystem of a pool image. */
+export interface MountedPool {
+  /** The image's directory. */
+  dataDir: string
+  mountPath: string
+  /** A descriptor of the pool's top directory. */
+  rootFd: number
+  /** The random id that the filesystem was made with, as a UUID. */
+  filesystemId: string
+  /** Makes the pool a step larger; false if the host has no room above its reserve. One growth at a time. */
+  grow(): Promise<boolean>
+  /** Whether the kernel has ceased to write to it. */
+  isReadOnly(): boolean
+  backing(): Promise<PoolBacking>
+  /** Of the image's blocks; 0 but for one that was copied with holes. */
+  missingBytes(): number
+  /** Gives the image the blocks that it lacks, if the disk it is on has room for all; false if not. */
+  back(): Promise<boolean>
+  /** Bytes by which the pool could still grow. */
+  growableBytes(): Promise<number>
+  close(): Promise<void>
+}
+
+/**
+ * Opens the pool of a data directory, making it if there is none: image, loop device, mount, simple quotas. Every step
+ * takes up what an earlier process left. Throws if the host has no room for a pool, or this process no mount namespace
+ * of its own.
+ */
+export async function mountPool(options: BtrfsPoolOptions): Promise<MountedPool> {
+  assertPrivateMountNamespace()
+  const imagePath = path.join(options.dataDir, IMAGE_NAME)
+  await ensureImage(imagePath, options)
+  const loop = attachLoopDevice(imagePath)
+  const mountPath = path.join(options.runDir, 'pool')
+  try {
+    await matchDeviceToImage(loop, imagePath)
+    await mountPoolDevice({ source: loop.path, target: mountPath, imagePath, logger: options.logger })
+    return await openMounted(options, { loop, mountPath, imagePath })
+  } catch (error) {
+    releaseLoopDevice(loop)
+    throw error
+  }
+}
+
+/** What is left of a pool after its agent ended: whether something (a running box) still holds the loop device. */
+export interface PoolRelease {
+  device: string | null
+  isStillUsed: boolean
+}
+
+/**
+ * Detaches the loop device of a data directory's pool, now or as soon as its last user ends; the caller holds the
+ * lock.
+ */
+export async function releasePool(dataDir: string): Promise<PoolRelease> {
+  const imagePath = path.join(dataDir, IMAGE_NAME)
+  if (!(await fileExists(imagePath))) return { device: null, isStillUsed: false }
+  const loop = findLoopDevice(imagePath)
+  if (loop === null) return { device: null, isStillUsed: false }
+  detachLoopDevice(loop)
+  releaseLoopDevice(loop)
+  return { device: loop.path, isStillUsed: isAttached(loop.path) }
+}
+
+/** A growth that was cut off left the file larger than the device. */
+async function matchDeviceToImage(loop: LoopDevice, imagePath: string): Promise<void> {
+  const { size } = await fs.stat(imagePath)
+  if (loopDeviceBytes(loop) < size - (size % SECTOR_BYTES)) refreshCapacity(loop)
+}
+
+interface Parts {
+  loop: LoopDevice
+  mountPath: string
+  imagePath: string
+}
+
+async function openMounted(options: BtrfsPoolOptions, parts: Parts): Promise<MountedPool> {
+  const { loop, mountPath, imagePath } = parts
+  let rootFd: number | undefined
+  try {
+    const fd = openBelow(AT.FDCWD, mountPath, { flags: O.RDONLY | O.DIRECTORY })
+    rootFd = fd
+    const filesystemId = readFilesystemId(fd)
+    const isReadOnly = (): boolean => diskOf(fd).isReadOnly
+    if (!isReadOnly()) {
+      await fs.chmod(mountPath, 0o700)
+      await enableQuotas(fd, filesystemId)
+      await matchFilesystemToDevice(fd, loop)
+    }
+    const grow = createGrowth(options, { loop, imagePath, rootFd: fd })
+    return {
+      dataDir: options.dataDir,
+      mountPath,
+      rootFd: fd,
+      filesystemId,
+      grow,
+      isReadOnly,
+      missingBytes: () => missingBytesOf(imagePath),
+      backing: () => readBacking(imagePath, options.hostReserveBytes),
+      back: () => backImage(imagePath, options),
+      growableBytes: () =>
+        options.stepBytes === 0 || isReadOnly()
+          ? Promise.resolve(0)
+          : growthStep(imagePath, Number.MAX_SAFE_INTEGER, options.hostReserveBytes),
+      close: () => closeMounted(parts, rootFd),
+    }
+  } catch (error) {
+    if (rootFd !== undefined) closeFd(rootFd)
+    unmount(mountPath, UMOUNT.DETACH)
+    throw error
+  }
+}
+
+function readFilesystemId(rootFd: number): string {
+  const info = encodeFilesystemInfo()
+  controlBuffer(rootFd, BTRFS.FS_INFO, info)
+  return decodeFilesystemId(info)
+}
+
+async function enableQuotas(rootFd: number, filesystemId: string): Promise<void> {
+  const directory = `/sys/fs/btrfs/${filesystemId}/qgroups`
+  const mode = await fs.readFile(`${directory}/mode`, 'utf8').catch(() => '')
+  if (mode.trim() === 'squota') return
+  try {
+    await controlBufferAsync(rootFd, BTRFS.QUOTA_CTL, encodeEnableSimpleQuotas())
+  } catch (error) {
+    if (!isErrno(error, 'EINVAL', 'EOPNOTSUPP')) throw error
+    throw new Error('This kernel has no simple quotas for btrfs: boot Linux 6.7 or newer (Debian 13, or backports).', {
+      cause: error,
+    })
+  }
+}
+
+async function matchFilesystemToDevice(rootFd: number, loop: LoopDevice): Promise<void> {
+  const info = encodeDeviceInfo()
+  controlBuffer(rootFd, BTRFS.DEV_INFO, info)
+  if (loopDeviceBytes(loop) - decodeDeviceBytes(info) < RESIZE_SLACK_BYTES) return
+  await controlBufferAsync(rootFd, BTRFS.RESIZE, encodeVolumeArgs('1:max'))
+}
+
+/** One growth at a time; those who ask meanwhile share its outcome. */
+function createGrowth(
+  options: BtrfsPoolOptions,
+  parts: { loop: LoopDevice; imagePath: string; rootFd: number },
+): () => Promise<boolean> {
+  let growing: Promise<boolean> | undefined
+  const grow = async (): Promise<boolean> => {
+    // The image would become larger, and the filesystem would not.
+    if (diskOf(parts.rootFd).isReadOnly) return false
+    const step = await growthStep(parts.imagePath, options.stepBytes, options.hostReserveBytes)
+    if (step === 0 || !(await growImage(parts.imagePath, step))) return false
+    refreshCapacity(parts.loop)
+    await controlBufferAsync(parts.rootFd, BTRFS.RESIZE, encodeVolumeArgs('1:max'))
+    options.logger.info('the storage pool grew', { stepBytes: step })
+    return true
+  }
+  return () => {
+    growing ??= grow().finally(() => {
+      growing = undefined
+    })
+    return growing
+  }
+}
+
+async function closeMounted(parts: Parts, rootFd: number | undefined): Promise<void> {
+  if (rootFd !== undefined) closeFd(rootFd)
+  try {
+    await unmountAsync(parts.mountPath)
+  } catch (error) {
+    if (!isErrno(error, 'EBUSY')) throw error
+    await unmountAsync(parts.mountPath, UMOUNT.DETACH)
+  } finally {
+    releaseLoopDevice(parts.loop)
+  }
+}
+
+const IMAGE_NAME = 'pool.img'
+// Less than this is the filesystem's own rounding.
+const RESIZE_SLACK_BYTES = 1024 * 1024
+const SECTOR_BYTES = 512

@@ -1,0 +1,136 @@
+import fs from 'node:fs'
+import path from 'node:path'
+import { writeDurably } from '../../lib/disk/durable-file.ts'
+import { killGroup, spawnChild } from '../../lib/run.ts'
+import { isErrno } from '../../lib/syscalls/libc.ts'
+import type { Clock } from '../../ports/host/clock.ts'
+import type { Scrub } from '../../ports/pool/condition.ts'
+import { cancelScrub, readScrubProgress, resetDeviceErrors, type ScrubProgress } from './condition.ts'
+
+/** The scrubs of a pool: one at a time, the last kept in a file beside the pool's image. */
+export interface PoolScrubs {
+  /** Begins one, unless one is under way. */
+  start(clock: Pick<Clock, 'now'>): void
+  /** The one under way, else the last; null: none was begun. */
+  current(): Scrub | null
+  /** Ends the one under way, which is then `interrupted`. */
+  close(): Promise<void>
+}
+
+export interface PoolScrubsOptions {
+  rootFd: number
+  mountPath: string
+  dataDir: string
+  filesystemId: string
+}
+
+/** A scrub is a process of its own: it takes as long as it takes to read the pool. */
+export function createPoolScrubs(options: PoolScrubsOptions): PoolScrubs {
+  const { rootFd, dataDir } = options
+  const file = path.join(dataDir, FILE_NAME)
+  let last = recover(rootFd, readNote(file))
+  let running: { ended: Promise<void>; stop(): void } | null = null
+  const note = (scrub: Scrub): void => {
+    last = scrub
+    writeDurably(file, `${JSON.stringify(scrub)}\n`)
+  }
+  if (last?.status === 'interrupted') note(last)
+  return {
+    start: (clock) => {
+      if (running !== null) return
+      const startedAt = clock.now()
+      note({ status: 'running', startedAt, endedAt: null, checkedBytes: 0, errors: 0 })
+      let isStopped = false
+      const { output, kill } = runScrub(options)
+      const ended = output.then((text) => {
+        const found = parseResult(text)
+        const status = isStopped ? 'interrupted' : found === null ? 'failed' : 'done'
+        running = null
+        // Nothing is left of what went wrong before.
+        if (status === 'done' && found?.errors === 0) resetDeviceErrors(rootFd)
+        note({ status, startedAt, endedAt: clock.now(), ...(found ?? NOTHING) })
+      })
+      const stop = (): void => {
+        isStopped = true
+        cancel(rootFd)
+        kill()
+      }
+      running = { ended, stop }
+    },
+    current: () => (running === null || last === null ? last : { ...last, ...progressOf(rootFd) }),
+    close: async () => {
+      running?.stop()
+      await running?.ended
+    },
+  }
+}
+
+/** What it printed once it has ended, empty if it could not be started. */
+function runScrub({ mountPath, filesystemId }: PoolScrubsOptions): { output: Promise<string>; kill(): void } {
+  const child = spawnChild('btrfs', ['scrub', 'start', '-B', '-R', mountPath], { stdio: ['ignore', 'pipe', 'ignore'] })
+  let text = ''
+  child.stdout?.on('data', (piece: Buffer) => {
+    text = `${text}${piece.toString()}`.slice(-OUTPUT_MAX)
+  })
+  const ended = new Promise<void>((resolve) => {
+    child.once('error', () => resolve())
+    child.once('close', () => resolve())
+  })
+  const output = ended.then(() => {
+    // The program's own notes, of a filesystem that nobody but us looks at.
+    for (const kind of ['status', 'progress'])
+      fs.rmSync(`/var/lib/btrfs/scrub.${kind}.${filesystemId}`, { force: true })
+    return text
+  })
+  return { output, kill: () => void killGroup(child, 'SIGKILL') }
+}
+
+/** Null if it did not come to its end. A pure function. */
+function parseResult(text: string): ScrubProgress | null {
+  const values = new Map(
+    [...text.matchAll(/^\s*(\w+):\s*(\d+)\s*$/gm)].map(([, name = '', value]) => [name, Number(value)]),
+  )
+  const sum = (...names: string[]): number => names.reduce((total, name) => total + (values.get(name) ?? 0), 0)
+  if (!values.has('csum_errors') || /aborted|interrupted|cancel/i.test(text)) return null
+  return {
+    checkedBytes: sum('data_bytes_scrubbed', 'tree_bytes_scrubbed'),
+    errors: sum('read_errors', 'csum_errors', 'verify_errors', 'super_errors'),
+  }
+}
+
+function progressOf(rootFd: number): ScrubProgress | null {
+  try {
+    return readScrubProgress(rootFd)
+  } catch (error) {
+    if (isErrno(error, 'ENOTCONN')) return null
+    throw error
+  }
+}
+
+/** The one of an agent that ended without a word may still be under way, and holds the pool. */
+function recover(rootFd: number, noted: Scrub | null): Scrub | null {
+  if (noted?.status !== 'running') return noted
+  cancel(rootFd)
+  return { ...noted, status: 'interrupted' }
+}
+
+function cancel(rootFd: number): void {
+  try {
+    cancelScrub(rootFd)
+  } catch (error) {
+    if (!isErrno(error, 'ENOTCONN')) throw error
+  }
+}
+
+function readNote(file: string): Scrub | null {
+  try {
+    return JSON.parse(fs.readFileSync(file, 'utf8')) as Scrub
+  } catch (error) {
+    if (isErrno(error, 'ENOENT') || error instanceof SyntaxError) return null
+    throw error
+  }
+}
+
+const FILE_NAME = 'scrub.json'
+const OUTPUT_MAX = 64 * 1024
+const NOTHING: ScrubProgress = { checkedBytes: 0, errors: 0 }

@@ -1,0 +1,115 @@
+import fs from 'node:fs/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { isErrno } from '../../lib/syscalls/libc.ts'
+import type { DiskCapacity } from '../../ports/host/facts.ts'
+import { converted } from './faults.ts'
+import type { BtrfsPoolOptions, MountedPool } from './pool.ts'
+
+export interface SpaceOptions extends Pick<BtrfsPoolOptions, 'stepBytes' | 'logger'> {
+  /** Makes what was done so far durable. */
+  commit(): Promise<void>
+}
+
+/** The room of a pool: every second it looks whether it has to grow. Foreign errors come out converted. */
+export interface SpaceKeeper {
+  /** Runs what needs space; out of it, again once the pool grew, and while what was destroyed becomes room. */
+  use(act: () => void | Promise<void>): Promise<void>
+  /** To be called after something was destroyed. */
+  noteFreed(): void
+  /** The pool as it is, with what it can still grow by. */
+  capacity(): Promise<DiskCapacity>
+  close(): Promise<void>
+}
+
+/** Keeps room in a pool. */
+export function createSpaceKeeper(
+  pool: Pick<MountedPool, 'mountPath' | 'dataDir' | 'grow' | 'growableBytes' | 'back' | 'isReadOnly'>,
+  options: SpaceOptions,
+): SpaceKeeper {
+  const stopGrowing = startGrowing(pool, options)
+  let freedAt = Number.NEGATIVE_INFINITY
+  // The kernel takes back by and by what was destroyed, and has even less room for moments in which it moves its own.
+  const mayCome = (since: number): boolean => performance.now() < Math.min(freedAt, since) + RETURN_MS
+  const untilThere = async (act: () => void | Promise<void>): Promise<void> => {
+    const since = performance.now()
+    for (;;) {
+      try {
+        return await act()
+      } catch (error) {
+        if (!isErrno(error, 'ENOSPC') || !mayCome(since)) throw error
+      }
+      await sleep(LOOK_MS)
+      await options.commit()
+    }
+  }
+  return {
+    use: (act) =>
+      converted(pool, async () => {
+        try {
+          await act()
+        } catch (error) {
+          if (!isErrno(error, 'ENOSPC')) throw error
+          // What was destroyed just now is room only after a commit.
+          if (!(await pool.grow())) await options.commit()
+          await untilThere(act)
+        }
+      }),
+    noteFreed: () => {
+      freedAt = performance.now()
+    },
+    capacity: () =>
+      converted(pool, async () => {
+        const since = performance.now()
+        let space = await fs.statfs(pool.mountPath)
+        while (space.bavail === 0 && mayCome(since)) {
+          await sleep(LOOK_MS)
+          space = await fs.statfs(pool.mountPath)
+        }
+        const { blocks, bfree, bavail, bsize } = space
+        const growableBytes = await pool.growableBytes()
+        return {
+          path: pool.dataDir,
+          totalBytes: blocks * bsize + growableBytes,
+          usedBytes: (blocks - bfree) * bsize,
+          availableBytes: bavail * bsize + growableBytes,
+        }
+      }),
+    close: stopGrowing,
+  }
+}
+
+function startGrowing(
+  pool: Pick<MountedPool, 'mountPath' | 'grow' | 'back'>,
+  { stepBytes, logger }: SpaceOptions,
+): () => Promise<void> {
+  let check: Promise<void> | undefined
+  let isBacked = false
+  let told = ''
+  const look = async (): Promise<void> => {
+    try {
+      const { bavail, bsize } = await fs.statfs(pool.mountPath)
+      if (bavail * bsize < stepBytes / 2) await pool.grow()
+      isBacked ||= await pool.back()
+      told = ''
+    } catch (error) {
+      // It is tried every second.
+      if (told !== String(error)) logger.error('the storage pool could not grow', { error })
+      told = String(error)
+    }
+  }
+  const timer = setInterval(() => {
+    check ??= look().finally(() => {
+      check = undefined
+    })
+  }, CHECK_INTERVAL_MS)
+  timer.unref()
+  return async () => {
+    clearInterval(timer)
+    await check
+  }
+}
+
+const CHECK_INTERVAL_MS = 1_000
+/** After something was destroyed, at most; some ten milliseconds were seen. */
+const RETURN_MS = 1_000
+const LOOK_MS = 5

@@ -1,0 +1,175 @@
+import fs from 'node:fs/promises'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { closeFd, controlBuffer, controlBufferAsync } from '../../lib/syscalls/descriptors.ts'
+import { O, openBelow, openHandle } from '../../lib/syscalls/files.ts'
+import { addressOf, isErrno } from '../../lib/syscalls/libc.ts'
+import type { SubvolumeReference } from './ioctls.ts'
+import {
+  BTRFS,
+  decodeChildSearch,
+  decodeSubvolumeLookup,
+  encodeChildSearch,
+  encodeDestroyById,
+  encodeQuotaLimit,
+  encodeRemoveQuotaGroup,
+  encodeSnapshotArgs,
+  encodeSubvolumeHandle,
+  encodeSubvolumeLookup,
+  encodeVolumeArgs,
+  SUBVOLUME_READ_ONLY,
+  TOP_SUBVOLUME_ID,
+} from './ioctls.ts'
+
+/** Runs `use` with a descriptor of the subvolume `name` at the top of the pool, without following a link. */
+export async function withSubvolume<T>(rootFd: number, name: string, use: (fd: number) => T | Promise<T>): Promise<T> {
+  const fd = openBelow(rootFd, name, { flags: O.RDONLY | O.DIRECTORY | O.NOFOLLOW })
+  try {
+    return await use(fd)
+  } finally {
+    closeFd(fd)
+  }
+}
+
+/** Makes an empty subvolume; it is not durable before the next commit. */
+export function createSubvolume(rootFd: number, name: string): void {
+  controlBuffer(rootFd, BTRFS.SUBVOL_CREATE, encodeVolumeArgs(name))
+}
+
+/** Makes a durable snapshot, with its quota from the start; commits on a pool thread, which takes milliseconds. */
+export async function snapshotSubvolume(
+  rootFd: number,
+  request: { source: string; name: string; isReadOnly: boolean; quotaBytes: number | null },
+): Promise<void> {
+  await withSubvolume(rootFd, request.source, (sourceFd) => {
+    const args = encodeSnapshotArgs({ ...request, sourceFd }, addressOf)
+    return controlBufferAsync(rootFd, BTRFS.SNAP_CREATE_V2, args)
+  })
+}
+
+/** Makes a subvolume writable or not; durable on return. */
+export function setSubvolumeReadOnly(fd: number, isReadOnly: boolean): void {
+  const flags = Buffer.alloc(8)
+  controlBuffer(fd, BTRFS.SUBVOL_GETFLAGS, flags)
+  const before = flags.readBigUInt64LE(0)
+  const after = isReadOnly ? before | SUBVOLUME_READ_ONLY : before & ~SUBVOLUME_READ_ONLY
+  if (after === before) return
+  flags.writeBigUInt64LE(after, 0)
+  controlBuffer(fd, BTRFS.SUBVOL_SETFLAGS, flags)
+}
+
+/**
+ * Bounds what may be written to a subvolume from now on, null lifts the bound; not durable before the next commit.
+ * `rootFd` must lie outside the subvolume: from within a full one the call itself fails.
+ */
+export function limitSubvolume(rootFd: number, id: bigint, quotaBytes: number | null): void {
+  controlBuffer(rootFd, BTRFS.QGROUP_LIMIT, encodeQuotaLimit(id, quotaBytes))
+}
+
+/** The id of the subvolume that `fd` lies in. */
+export function subvolumeId(fd: number): bigint {
+  const lookup = encodeSubvolumeLookup()
+  controlBuffer(fd, BTRFS.INO_LOOKUP, lookup)
+  return decodeSubvolumeLookup(lookup)
+}
+
+/** The subvolumes directly in the subvolume `parentId`, from the filesystem's own tree: no path is walked. */
+export function childSubvolumes(rootFd: number, parentId: bigint): SubvolumeReference[] {
+  const children: SubvolumeReference[] = []
+  for (let fromId = 0n; ; ) {
+    const search = encodeChildSearch(parentId, fromId)
+    controlBuffer(rootFd, BTRFS.TREE_SEARCH, search)
+    const found = decodeChildSearch(search)
+    const last = found.at(-1)
+    if (last === undefined) return children
+    children.push(...found)
+    fromId = last.id + 1n
+  }
+}
+
+/** The subvolumes at the top of the pool. */
+export function topSubvolumes(rootFd: number): SubvolumeReference[] {
+  return childSubvolumes(rootFd, TOP_SUBVOLUME_ID)
+}
+
+/** Destroys a subvolume at the top and all that are nested in it, deepest first; not durable before the next commit. */
+export async function destroySubvolume(rootFd: number, name: string): Promise<void> {
+  let id: bigint
+  try {
+    id = await withSubvolume(rootFd, name, subvolumeId)
+  } catch (error) {
+    if (isErrno(error, 'ENOENT')) return
+    throw error
+  }
+  if (id === TOP_SUBVOLUME_ID) throw new Error(`${name} is no subvolume`)
+  const nested = await nestedSubvolumes(rootFd, id)
+  if (nested.length > 0) await destroyNested(rootFd, id, nested)
+  controlBuffer(rootFd, BTRFS.SNAP_DESTROY, encodeVolumeArgs(name))
+}
+
+/** Removes the account of a destroyed subvolume; false while it still has bytes to its name. */
+export function removeQuotaGroup(rootFd: number, id: bigint): boolean {
+  try {
+    controlBuffer(rootFd, BTRFS.QGROUP_CREATE, encodeRemoveQuotaGroup(id))
+    return true
+  } catch (error) {
+    if (isErrno(error, 'EBUSY', 'ENOENT', 'ENOTCONN')) return false
+    throw error
+  }
+}
+
+/** The bytes that the simple quota of a subvolume counts; 0 if it has none. */
+export async function countedBytes(filesystemId: string, id: bigint): Promise<number> {
+  try {
+    return Number(await fs.readFile(`${quotaDirectory(filesystemId)}/0_${id}/referenced`, 'utf8'))
+  } catch (error) {
+    if (isErrno(error, 'ENOENT')) return 0
+    throw error
+  }
+}
+
+/** Ids of the subvolumes that have an account, destroyed ones included. */
+export async function quotaGroupIds(filesystemId: string): Promise<bigint[]> {
+  const names = await fs.readdir(quotaDirectory(filesystemId))
+  return names.filter((name) => /^0_\d+$/.test(name)).map((name) => BigInt(name.slice(2)))
+}
+
+async function nestedSubvolumes(rootFd: number, id: bigint): Promise<bigint[]> {
+  const nested: bigint[] = []
+  const parents = [id]
+  for (let parent = parents.pop(); parent !== undefined; parent = parents.pop()) {
+    for (const child of childSubvolumes(rootFd, parent)) {
+      nested.push(child.id)
+      parents.push(child.id)
+    }
+    if (nested.length % YIELD_EVERY === YIELD_EVERY - 1) await nextTurn()
+  }
+  // A parent always comes before its children.
+  return nested.reverse()
+}
+
+async function destroyNested(rootFd: number, topId: bigint, nested: readonly bigint[]): Promise<void> {
+  // Removing a name from a full or read-only subvolume fails, and a box may have left both behind.
+  for (const id of [topId, ...nested]) {
+    limitSubvolume(rootFd, id, null)
+    withSubvolumeId(rootFd, id, (fd) => setSubvolumeReadOnly(fd, false))
+  }
+  for (const [index, id] of nested.entries()) {
+    controlBuffer(rootFd, BTRFS.SNAP_DESTROY_V2, encodeDestroyById(id))
+    if (index % YIELD_EVERY === YIELD_EVERY - 1) await nextTurn()
+  }
+}
+
+function withSubvolumeId(rootFd: number, id: bigint, use: (fd: number) => void): void {
+  const fd = openHandle(rootFd, { bytes: encodeSubvolumeHandle(id), mountId: 0 }, O.RDONLY | O.DIRECTORY)
+  try {
+    use(fd)
+  } finally {
+    closeFd(fd)
+  }
+}
+
+function quotaDirectory(filesystemId: string): string {
+  return `/sys/fs/btrfs/${filesystemId}/qgroups`
+}
+
+const YIELD_EVERY = 64

@@ -1,0 +1,179 @@
+import type { ChildProcess } from 'node:child_process'
+import fs from 'node:fs/promises'
+import { Socket } from 'node:net'
+import path from 'node:path'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { readPipe } from '../../lib/output/pipe-reader.ts'
+import { type ChildStdio, killGroup, spawnChild } from '../../lib/run.ts'
+import { closeFd, openPipe, widenPipe } from '../../lib/syscalls/descriptors.ts'
+import type { ReceiveRequest, SendRequest } from '../../ports/pool/cow-filesystem.ts'
+import type { MountedPool } from './pool.ts'
+import { sendFault } from './send-faults.ts'
+import { childSubvolumes, createSubvolume, snapshotSubvolume, subvolumeId, withSubvolume } from './subvolumes.ts'
+
+type Place = Pick<MountedPool, 'rootFd' | 'mountPath'>
+
+/**
+ * A read-only subvolume as a stream of `btrfs send`, packed with zstd; with a parent only what differs from it. Whoever leaves
+ * it before its end, or aborts `signal`, ends the programs behind it. It rejects at its end if they failed.
+ */
+export async function* sendSubvolume({ mountPath }: Place, request: SendRequest): AsyncGenerator<Uint8Array> {
+  const { name, parent, signal } = request
+  const from = parent === null ? [] : ['-p', path.join(mountPath, parent)]
+  // As it is on the disk, packed, where it is: to unpack and pack it anew would take most of the time.
+  const args = ['send', '-q', '--proto', '2', '--compressed-data', ...from, path.join(mountPath, name)]
+  const { writer: sender, reader: packer, fd } = startPair(['btrfs', args], ['zstd', PACK], 'read')
+  const stop = stopOn([sender, packer], signal)
+  try {
+    // Whoever takes the pieces stops now and then to wait for a disk or a network: what comes meanwhile is kept, up to a bound.
+    yield* readPipe(fd, AHEAD_BYTES)
+    if ((await sender.exit) !== 0) throw sendFault(sender.complaint())
+    await ended(packer)
+    signal?.throwIfAborted()
+  } finally {
+    stop()
+  }
+}
+
+/**
+ * Fills the new subvolume `container` with what a chain of such streams makes, one subvolume each, and makes `name` a writable
+ * copy of the last, durably. What is in the streams can reach nothing outside of the container.
+ * @throws Error for what are no such streams, or make anything else
+ */
+export async function receiveChain(place: Place, request: ReceiveRequest): Promise<void> {
+  const { rootFd, mountPath } = place
+  const { container, name, quotaBytes, signal } = request
+  createSubvolume(rootFd, container)
+  const directory = path.join(mountPath, container)
+  let last = ''
+  const seen = new Set<string>()
+  for await (const stream of request.streams) {
+    await receiveOne(directory, stream, signal)
+    last = await newSubvolume(place, container, seen)
+    seen.add(last)
+  }
+  if (last === '') throw new Error('nothing was received')
+  signal?.throwIfAborted()
+  await snapshotSubvolume(rootFd, { source: `${container}/${last}`, name, isReadOnly: false, quotaBytes })
+}
+
+async function receiveOne(
+  directory: string,
+  stream: AsyncIterable<Uint8Array>,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  // In a root of its own: a stream names the paths that are written to.
+  const receive = ['receive', '-q', '-C', directory]
+  const { writer: unpacker, reader: receiver, fd } = startPair(['zstd', UNPACK], ['btrfs', receive], 'write')
+  const stop = stopOn([unpacker, receiver], signal)
+  const input = new Socket({ fd, readable: false, writable: true })
+  try {
+    const feeding = pipeline(Readable.from(stream, { objectMode: true, highWaterMark: 1 }), input)
+    // What ends a program early is told by that program, not by the pipe that broke.
+    const failures = (await Promise.allSettled([ended(receiver), ended(unpacker), feeding])).filter(
+      (each) => each.status === 'rejected',
+    )
+    signal?.throwIfAborted()
+    const source = failures.find(({ reason }) => !isBrokenPipe(reason) && !(reason instanceof ProgramError))
+    if (failures[0]) throw (source ?? failures[0]).reason
+  } finally {
+    input.destroy()
+    stop()
+  }
+}
+
+/** The one subvolume in `container` that is not among those seen; anything else in there is refused. */
+async function newSubvolume({ rootFd, mountPath }: Place, container: string, seen: Set<string>): Promise<string> {
+  const id = await withSubvolume(rootFd, container, subvolumeId)
+  const made = childSubvolumes(rootFd, id).filter((child) => !seen.has(child.name))
+  const names = await fs.readdir(path.join(mountPath, container))
+  const [only] = made
+  if (only && made.length === 1 && names.length === seen.size + 1 && names.includes(only.name)) return only.name
+  throw new Error('the stream makes something else than one subvolume')
+}
+
+interface Program {
+  name: string
+  child: ChildProcess
+  exit: Promise<number | NodeJS.Signals | null>
+  complaint(): string
+}
+
+type Command = readonly [name: string, args: readonly string[]]
+
+/**
+ * Two programs, of which the second reads what the first writes; and a descriptor of ours, which reads what the second writes or
+ * writes what the first reads.
+ */
+function startPair(
+  first: Command,
+  second: Command,
+  own: 'read' | 'write',
+): { writer: Program; reader: Program; fd: number } {
+  const [between, outer] = [openPipe(), openPipe()]
+  for (const { readFd } of [between, outer]) widenPipe(readFd, PIPE_BYTES)
+  const [ours, theirs] = own === 'read' ? [outer.readFd, outer.writeFd] : [outer.writeFd, outer.readFd]
+  try {
+    const writer = start(first, [own === 'read' ? 'ignore' : theirs, between.writeFd, 'pipe'])
+    const reader = start(second, [between.readFd, own === 'read' ? theirs : 'ignore', 'pipe'])
+    return { writer, reader, fd: ours }
+  } catch (error) {
+    closeFd(ours)
+    throw error
+  } finally {
+    for (const fd of [between.readFd, between.writeFd, theirs]) closeFd(fd)
+  }
+}
+
+function start([name, args]: Command, stdio: readonly ChildStdio[]): Program {
+  const child = spawnChild(name, args, { stdio })
+  let complaint = ''
+  child.stderr
+    ?.on('error', () => undefined)
+    .on('data', (text: Buffer) => {
+      complaint = (complaint + text.toString()).slice(-500)
+    })
+  const exit = new Promise<number | NodeJS.Signals | null>((resolve, reject) => {
+    child.once('error', reject)
+    child.once('exit', (code, signal) => {
+      const end = (): void => resolve(code ?? signal)
+      // What it complained of may not have been read yet.
+      if (child.stderr === null || child.stderr.closed) end()
+      else child.stderr.once('close', end)
+    })
+  })
+  exit.catch(() => undefined)
+  return { name, child, exit, complaint: () => complaint.trim() }
+}
+
+async function ended({ name, exit, complaint }: Program): Promise<void> {
+  const how = await exit
+  if (how !== 0) throw new ProgramError(`${name} failed: ${complaint() || how}`)
+}
+
+/** Ends the programs when `signal` aborts; and now, when called, those that run. */
+function stopOn(programs: readonly Program[], signal: AbortSignal | undefined): () => void {
+  const kill = (): void => {
+    for (const { child } of programs) killGroup(child, 'SIGKILL')
+  }
+  signal?.addEventListener('abort', kill, { once: true })
+  if (signal?.aborted) kill()
+  return () => {
+    signal?.removeEventListener('abort', kill)
+    kill()
+    for (const { child } of programs) for (const stream of child.stdio) stream?.destroy()
+  }
+}
+
+class ProgramError extends Error {}
+
+function isBrokenPipe(error: unknown): boolean {
+  const { code } = error as { code?: string }
+  return code === 'EPIPE' || code === 'ERR_STREAM_PREMATURE_CLOSE'
+}
+
+const AHEAD_BYTES = 32 * 1024 ** 2
+const PIPE_BYTES = 1024 ** 2
+const PACK = ['-q', '-c', '-1']
+const UNPACK = ['-q', '-d', '-c']

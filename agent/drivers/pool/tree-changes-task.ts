@@ -1,0 +1,159 @@
+import { ServiceError } from '../../../shared/errors.ts'
+import { closeFd } from '../../lib/syscalls/descriptors.ts'
+import { O, openBelow, RESOLVE } from '../../lib/syscalls/files.ts'
+import { type FileStat, statAt, statFd } from '../../lib/syscalls/stat.ts'
+import type { Steps, TaskIo } from '../../lib/threads/steps.ts'
+import { kindOf } from '../files/facts.ts'
+import { bytesOf, type RawPath } from '../files/paths.ts'
+import { namesOfFile } from './names.ts'
+import { createSendReader } from './send-stream.ts'
+import { createTreeModel, type FoundChange } from './tree-changes.ts'
+import { type ChangeRecords, compareChanges, createChangeWriter, type RawChange } from './tree-changes-records.ts'
+
+/** The two trees, open. */
+export interface ChangesArgument {
+  fromFd: number
+  toFd: number
+}
+
+/**
+ * Hears the stream that turns one tree into the other, piece by piece and null at its end, and says what differs. Fails with
+ * `body_too_large` for more than `CHANGES_MAX` names.
+ */
+export function* changesTask(
+  io: TaskIo<ChangeRecords, Uint8Array | null>,
+  { fromFd, toFd }: ChangesArgument,
+): Steps<void> {
+  const model = createTreeModel(CHANGES_MAX)
+  const reader = createSendReader((command) => model.apply(command))
+  for (let piece = yield* io.hear(); piece !== null; piece = yield* io.hear()) {
+    refusingMore(() => reader.push(Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength)))
+    if (io.mustPause()) yield 'turn'
+  }
+  reader.end()
+  const found: FoundChange[] = []
+  for (const change of model.changes()) {
+    found.push(change)
+    if (io.mustPause()) yield 'turn'
+  }
+  const trees = { earlier: createLook(fromFd), later: createLook(toFd), toFd }
+  try {
+    const changes = yield* describe(io, found, trees)
+    const records = yield* encode(io, changes.sort(compareChanges))
+    yield* io.say(records, [records.bytes.buffer, records.offsets.buffer])
+  } finally {
+    trees.earlier.close()
+    trees.later.close()
+  }
+}
+
+interface Trees {
+  earlier: Look
+  later: Look
+  toFd: number
+}
+
+type Pausing = Pick<TaskIo, 'mustPause'>
+
+function* describe(io: Pausing, found: FoundChange[], { earlier, later, toFd }: Trees): Steps<RawChange[]> {
+  // What is next to each other is mostly in one directory.
+  found.sort(compareChanges)
+  const changes: RawChange[] = []
+  const others = new OtherNames(toFd, found)
+  for (const change of found) {
+    const stat = (change.kind === 'deleted' ? earlier : later).stat(change.path)
+    const type = kindOf(stat)
+    const isModified = change.isModified || (type !== 'directory' && wasTouched(change, earlier))
+    const from = change.kind === 'renamed' ? change.from : null
+    const told = { ...change, from, isModified, type, sizeBytes: stat.sizeBytes }
+    if (isModified || change.kind !== 'modified') changes.push(told)
+    if (isModified && type !== 'directory' && stat.links > 1)
+      for (const path of others.of(stat.inode)) changes.push({ ...told, kind: 'modified', path, from: null })
+    if (io.mustPause()) yield 'turn'
+  }
+  return changes
+}
+
+/** Names of files that have several: of one that was modified all are, and the stream speaks of one. */
+class OtherNames {
+  readonly #fd: number
+  readonly #found: readonly FoundChange[]
+  #known: Set<RawPath> | null = null
+
+  constructor(fd: number, found: readonly FoundChange[]) {
+    this.#fd = fd
+    this.#found = found
+  }
+
+  /** Those that were not told before. */
+  of(inode: number): RawPath[] {
+    this.#known ??= new Set(this.#found.flatMap(({ kind, path }) => (kind === 'deleted' ? [] : [path])))
+    const fresh = namesOfFile(this.#fd, inode).filter((name) => this.#known?.has(name) !== true)
+    for (const name of fresh) this.#known.add(name)
+    return fresh
+  }
+}
+
+function* encode(io: Pausing, changes: readonly RawChange[]): Steps<ChangeRecords> {
+  const writer = createChangeWriter(changes.length, RECORDS_BYTES_MAX)
+  for (const change of changes) {
+    if (!writer.add(change)) throw tooMany()
+    if (io.mustPause()) yield 'turn'
+  }
+  return writer.finish()
+}
+
+// The stream tells the times of each file of which anything is known, and not whether they are others.
+function wasTouched({ touched, from, path }: FoundChange, earlier: Look): boolean {
+  if (touched === null) return false
+  const stat = earlier.stat(from ?? path)
+  return stat.modifiedSeconds !== Number(touched.seconds) || stat.modifiedNanoseconds !== touched.nanoseconds
+}
+
+/** lstat in a tree that does not change; never through a link. */
+interface Look {
+  stat(path: RawPath): FileStat
+  close(): void
+}
+
+// What is next is mostly in the same directory.
+function createLook(rootFd: number): Look {
+  let directory: { path: RawPath; fd: number } | null = null
+  const close = (): void => {
+    if (directory !== null) closeFd(directory.fd)
+    directory = null
+  }
+  const enter = (path: RawPath): number => {
+    if (path === '') return rootFd
+    if (directory?.path === path) return directory.fd
+    close()
+    const resolve = RESOLVE.IN_ROOT | RESOLVE.NO_SYMLINKS | RESOLVE.NO_MAGICLINKS
+    const fd = openBelow(rootFd, bytesOf(path), { flags: O.PATH | O.DIRECTORY, resolve })
+    directory = { path, fd }
+    return fd
+  }
+  return {
+    stat: (path) => {
+      if (path === '/') return statFd(rootFd)
+      const slash = path.lastIndexOf('/')
+      return statAt(enter(path.slice(0, slash)), bytesOf(path.slice(slash + 1)))
+    },
+    close,
+  }
+}
+
+function refusingMore(work: () => void): void {
+  try {
+    work()
+  } catch (error) {
+    throw error instanceof RangeError ? tooMany() : error
+  }
+}
+
+function tooMany(): ServiceError {
+  return new ServiceError('body_too_large', `The two differ by more than ${CHANGES_MAX} names; compare nearer ones.`)
+}
+
+/** The most names that may be concerned, and the most bytes of what is told of them. */
+const CHANGES_MAX = 1_000_000
+const RECORDS_BYTES_MAX = 64 * 1024 ** 2

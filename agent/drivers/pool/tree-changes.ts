@@ -1,0 +1,295 @@
+import type { ChangeKind } from '../../ports/pool/tree-changes.ts'
+import type { RawPath } from '../files/paths.ts'
+import { SEND, type SendCommand, SendStreamError, type SendTime } from './send-stream.ts'
+
+/** One difference between two trees, as their names tell it. Paths are absolute, with one character for each byte. */
+export interface FoundChange {
+  kind: ChangeKind
+  /** Where it is in the later tree; of what was deleted, where it was in the earlier one. */
+  path: RawPath
+  /** Where it was in the earlier tree, where that says more than `path`. */
+  from: RawPath | null
+  /** Whether what is there is otherwise as it was; also of another name for a file of the earlier tree. */
+  isModified: boolean
+  /** The time of its last modification, where that alone may have changed: whoever can look tells. */
+  touched: SendTime | null
+}
+
+/** Works out what differs between two trees from the commands that turn the earlier into the later. */
+export interface TreeModel {
+  /** @throws SendStreamError for what no such stream says, RangeError if more names are concerned than the bound allows */
+  apply(command: SendCommand): void
+  /** The net difference, in no order. */
+  changes(): Generator<FoundChange>
+}
+
+/**
+ * A model that knows only the names that commands are about: every other of the earlier tree is where it was. A file is itself,
+ * whatever its name: one that lost a name and got another was renamed, unless it had several. What is below a renamed directory moved with it and is
+ * not told. Of what is gone and has another file in its place only that other is told, as modified if it is new.
+ */
+export function createTreeModel(namesMax: number): TreeModel {
+  const names = new Names(namesMax)
+  return {
+    apply: (command) => applyCommand(names, command),
+    *changes() {
+      if (names.root.file.isModified) yield modifiedAt('/', names.root)
+      const gone: Entry[] = []
+      const moved: [Entry, Entry][] = []
+      const fresh: Entry[] = []
+      for (const file of names.files) sortNames(file, { gone, moved, fresh })
+      yield* toldDeletions(names, gone)
+      for (const [was, is] of moved)
+        yield { ...modifiedAt(names.pathNow(is), is), kind: 'renamed', from: names.pathBefore(was) }
+      for (const entry of fresh) yield addedAt(names.pathNow(entry), entry)
+      for (const file of names.files) yield* toldModifications(names, file)
+    },
+  }
+}
+
+/** A name in a directory, of the earlier tree, the later one, or both. */
+interface Entry {
+  /** The directory it is in; null: in none any more. */
+  directory: Entry | null
+  name: string
+  /** The directory it was in in the earlier tree; null: in none. */
+  wasIn: Entry | null
+  wasNamed: string
+  file: FileState
+  /** Of a directory, the names that are known of it; null is one that it has not any more. */
+  names: Map<string, Entry | null> | null
+  /** Whether it is where another was, which is gone. */
+  isReplacement: boolean
+}
+
+/** A file, of whatever type, that has names. */
+interface FileState {
+  isNew: boolean
+  isModified: boolean
+  touched: SendTime | null
+  entries: Entry[]
+}
+
+class Names {
+  readonly root: Entry
+  readonly files: FileState[] = []
+  readonly #max: number
+  readonly #pathsNow = new Map<Entry, string>()
+  readonly #pathsBefore = new Map<Entry, string>()
+  #count = 0
+
+  constructor(max: number) {
+    this.#max = max
+    this.root = newEntry(null, '')
+    newFile(this.root, false)
+  }
+
+  /** What has the path now. */
+  find(path: string): Entry {
+    let entry = this.root
+    for (let start = 0; start < path.length; ) {
+      const slash = path.indexOf('/', start)
+      const end = slash < 0 ? path.length : slash
+      entry = this.#child(entry, path.slice(start, end))
+      start = end + 1
+    }
+    return entry
+  }
+
+  /** What has the path now, as far as is known. */
+  findKnown(path: string): Entry | null {
+    let entry: Entry | null = this.root
+    for (const name of path.split('/')) if (name !== '') entry = entry?.names?.get(name) ?? null
+    return entry
+  }
+
+  make(path: string): Entry {
+    const entry = this.#placed(newEntry(null, ''), path)
+    this.files.push(newFile(entry, true))
+    return entry
+  }
+
+  link(path: string, file: FileState): void {
+    const entry = this.#placed(newEntry(null, ''), path)
+    entry.file = file
+    file.entries.push(entry)
+  }
+
+  move(entry: Entry, path: string): void {
+    this.remove(entry)
+    this.#count--
+    this.#placed(entry, path)
+  }
+
+  remove(entry: Entry): void {
+    if (entry.directory === null) throw new SendStreamError('the stream removes the root')
+    namesOf(entry.directory).set(entry.name, null)
+    entry.directory = null
+  }
+
+  pathNow(entry: Entry): RawPath {
+    return `${this.#directoryNow(entry.directory)}/${entry.name}`
+  }
+
+  pathBefore(entry: Entry): RawPath {
+    return `${this.#directoryBefore(entry.wasIn)}/${entry.wasNamed}`
+  }
+
+  isThere(directory: Entry | null): boolean {
+    for (let at = directory; at !== this.root; at = at.directory) if (at === null) return false
+    return true
+  }
+
+  // What is not known of a directory of the earlier tree is as it was there.
+  #child(directory: Entry, name: string): Entry {
+    const known = directory.names?.get(name)
+    if (known) return known
+    if (known === null || directory.file.isNew) throw new SendStreamError('the stream names what is not there')
+    this.#countOne()
+    const entry = newEntry(directory, name)
+    entry.wasIn = directory
+    entry.wasNamed = name
+    this.files.push(newFile(entry, false))
+    namesOf(directory).set(name, entry)
+    return entry
+  }
+
+  #placed(entry: Entry, path: string): Entry {
+    this.#countOne()
+    const slash = path.lastIndexOf('/')
+    const directory = this.find(path.slice(0, Math.max(0, slash)))
+    const name = path.slice(slash + 1)
+    if (directory.names?.get(name)) throw new SendStreamError('the stream gives a name twice')
+    entry.directory = directory
+    entry.name = name
+    namesOf(directory).set(name, entry)
+    return entry
+  }
+
+  #countOne(): void {
+    if (++this.#count > this.#max) throw new RangeError(`more than ${this.#max} names are concerned`)
+  }
+
+  #directoryNow(directory: Entry | null): string {
+    if (directory === null || directory === this.root) return ''
+    const known = this.#pathsNow.get(directory)
+    if (known !== undefined) return known
+    const path = this.pathNow(directory)
+    this.#pathsNow.set(directory, path)
+    return path
+  }
+
+  #directoryBefore(directory: Entry | null): string {
+    if (directory === null || directory === this.root) return ''
+    const known = this.#pathsBefore.get(directory)
+    if (known !== undefined) return known
+    const path = this.pathBefore(directory)
+    this.#pathsBefore.set(directory, path)
+    return path
+  }
+}
+
+function applyCommand(names: Names, { code, path, pathTo, pathLink, modified }: SendCommand): void {
+  if (path === null || code === SEND.SUBVOLUME || code === SEND.SNAPSHOT) return
+  if (MAKES.has(code)) names.make(path)
+  else if (code === SEND.RENAME && pathTo !== null) names.move(names.find(path), pathTo)
+  else if (code === SEND.LINK && pathLink !== null) names.link(path, names.find(pathLink).file)
+  else if (code === SEND.UNLINK || code === SEND.RMDIR) names.remove(names.find(path))
+  else if (code === SEND.UTIMES) names.find(path).file.touched = modified
+  else if (MODIFIES.has(code)) names.find(path).file.isModified = true
+}
+
+interface SortedNames {
+  /** Names that a file lost and no other of its own is for. */
+  gone: Entry[]
+  /** The name that a file lost, and the one that it got. */
+  moved: [Entry, Entry][]
+  /** Names that files got. */
+  fresh: Entry[]
+}
+
+function sortNames({ entries }: FileState, { gone, moved, fresh }: SortedNames): void {
+  const lost = entries.filter((was) => was.wasIn !== null && !entries.some((is) => isWhereWas(is, was)))
+  const gained = entries.filter((is) => is.directory !== null && !entries.some((was) => isWhereWas(is, was)))
+  for (const [index, was] of lost.entries()) {
+    const is = gained[index]
+    if (is === undefined) gone.push(was)
+    else moved.push([was, is])
+  }
+  fresh.push(...gained.slice(lost.length))
+}
+
+function* toldDeletions(names: Names, gone: readonly Entry[]): Generator<FoundChange> {
+  for (const was of gone) {
+    const path = names.pathBefore(was)
+    // Where its directory is gone too, another may have the path of that.
+    const isThere = names.isThere(was.wasIn)
+    const successor = isThere ? was.wasIn?.names?.get(was.wasNamed) : names.findKnown(path)
+    if (successor) successor.isReplacement = true
+    else yield { kind: 'deleted', path, from: null, isModified: false, touched: null }
+  }
+}
+
+// A name that a file has as before, and that was spoken of.
+function* toldModifications(names: Names, { entries, isNew, isModified, touched }: FileState): Generator<FoundChange> {
+  if (isNew || (!isModified && touched === null)) return
+  for (const is of entries) {
+    if (is.directory === null || !entries.some((was) => isWhereWas(is, was))) continue
+    const [path, before] = [names.pathNow(is), names.pathBefore(is)]
+    yield { ...modifiedAt(path, is), from: before === path ? null : before }
+  }
+}
+
+function isWhereWas(is: Entry, was: Entry): boolean {
+  return was.wasIn !== null && is.directory === was.wasIn && is.name === was.wasNamed
+}
+
+function modifiedAt(path: RawPath, { file }: Entry): FoundChange {
+  const { isModified, touched } = file
+  return { kind: 'modified', path, from: null, isModified, touched: isModified ? null : touched }
+}
+
+function addedAt(path: RawPath, { isReplacement, file }: Entry): FoundChange {
+  const isModified = isReplacement || (file.isModified && !file.isNew)
+  return { kind: isReplacement ? 'modified' : 'added', path, from: null, isModified, touched: null }
+}
+
+function newEntry(directory: Entry | null, name: string): Entry {
+  return { directory, name, wasIn: null, wasNamed: '', file: NO_FILE, names: null, isReplacement: false }
+}
+
+function newFile(entry: Entry, isNew: boolean): FileState {
+  entry.file = { isNew, isModified: false, touched: null, entries: [entry] }
+  return entry.file
+}
+
+function namesOf(directory: Entry): Map<string, Entry | null> {
+  directory.names ??= new Map()
+  return directory.names
+}
+
+const NO_FILE: FileState = { isNew: false, isModified: false, touched: null, entries: [] }
+
+const MAKES: ReadonlySet<number> = new Set([
+  SEND.MKFILE,
+  SEND.MKDIR,
+  SEND.MKNOD,
+  SEND.MKFIFO,
+  SEND.MKSOCK,
+  SEND.SYMLINK,
+])
+
+const MODIFIES: ReadonlySet<number> = new Set([
+  SEND.SET_XATTR,
+  SEND.REMOVE_XATTR,
+  SEND.WRITE,
+  SEND.CLONE,
+  SEND.TRUNCATE,
+  SEND.CHMOD,
+  SEND.CHOWN,
+  SEND.UPDATE_EXTENT,
+  SEND.FALLOCATE,
+  SEND.FILEATTR,
+  SEND.ENCODED_WRITE,
+  SEND.ENABLE_VERITY,
+])

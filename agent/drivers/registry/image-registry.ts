@@ -1,0 +1,169 @@
+import { createHash } from 'node:crypto'
+import * as z from 'zod'
+import { ServiceError } from '../../../shared/errors.ts'
+import {
+  IMAGE_LIMITS,
+  indexSchema,
+  isLayerType,
+  isRunnable,
+  partPath,
+  remoteManifestSchema,
+} from '../../../shared/image-manifest.ts'
+import { BLOCK_BYTES, encodeTarHeader, paddedSize } from '../../lib/tar/headers.ts'
+import type { ImageReference, ImageRegistry, ImageWish } from '../../ports/bases/image-registry.ts'
+import { openRegistryClient, type RegistryClient, type RegistryTimes } from './client.ts'
+import { imageFault } from './faults.ts'
+
+export interface ImageRegistryOptions {
+  /** The origins of registries that may be at any address, and for `http:` without encryption. */
+  named: readonly string[]
+  now(): number
+  times?: RegistryTimes
+}
+
+/** Registries that speak as the OCI distribution specification has it. */
+export function createImageRegistry({ named, now, times = TIMES }: ImageRegistryOptions): ImageRegistry {
+  return {
+    find: async (reference, wish) => {
+      const { signal } = wish
+      const client = await openRegistryClient({ reference, named: new Set(named), times, now, signal })
+      try {
+        const image = await findImage(client, reference, wish)
+        const sizeBytes = image.layers.reduce((sum, { size }) => sum + size, 0)
+        if (sizeBytes > wish.mostBytes) throw tooLarge(wish.mostBytes)
+        return { digest: image.digest, sizeBytes, archive: () => archiveOf(client, image), close: client.close }
+      } catch (error) {
+        client.close()
+        throw error
+      }
+    },
+  }
+}
+
+type Layer = z.output<typeof remoteManifestSchema>['layers'][number]
+
+interface FoundImage {
+  /** Of what the reference names, which may be an index. */
+  digest: string
+  manifest: { mediaType: string; digest: string; bytes: Buffer }
+  /** Each once. */
+  layers: Layer[]
+}
+
+async function findImage(client: RegistryClient, reference: ImageReference, wish: ImageWish): Promise<FoundImage> {
+  const { architecture } = wish
+  let part = await readManifest(client, reference.digest ?? reference.tag ?? '', reference.digest)
+  const { digest } = part
+  let isForHere = false
+  for (let depth = 0; 'manifests' in part.value; depth++) {
+    if (depth >= IMAGE_LIMITS.depth) throw imageFault('its indexes lead nowhere')
+    const fitting = parse(indexSchema, part.value).manifests.find((each) => isRunnable(each, architecture))
+    if (fitting === undefined) throw notForHere(architecture)
+    isForHere = fitting.platform !== undefined
+    part = await readManifest(client, fitting.digest, fitting.digest)
+  }
+  const { mediaType, config, layers } = parse(remoteManifestSchema, part.value)
+  const odd = layers.find(({ mediaType }) => !isLayerType(mediaType))
+  if (odd) throw imageFault(`it has a layer of a type that is not unpacked: ${odd.mediaType.slice(0, 100)}`)
+  if (!isForHere) await checkConfig(client, config, architecture)
+  const once = new Map(layers.map((layer) => [layer.digest, layer]))
+  return { digest, manifest: { mediaType, digest: part.digest, bytes: part.bytes }, layers: [...once.values()] }
+}
+
+interface ManifestPart {
+  digest: string
+  bytes: Buffer
+  value: Record<string, unknown>
+}
+
+async function readManifest(client: RegistryClient, name: string, expected: string | null): Promise<ManifestPart> {
+  const wish = { accept: ACCEPTED.join(', '), mostBytes: IMAGE_LIMITS.jsonBytes }
+  const bytes = await client.read(`manifests/${name}`, wish)
+  const algorithm = expected?.split(':')[0] ?? 'sha256'
+  const digest = `${algorithm}:${createHash(algorithm).update(bytes).digest('hex')}`
+  if (expected !== null && digest !== expected)
+    throw imageFault('the registry gives another manifest than its digest says')
+  const value = parse(objectSchema, parseJson(bytes))
+  if (value['schemaVersion'] !== 2) throw imageFault('it is of a kind that is too old')
+  // Which of both it is would be for each reader to choose.
+  if ('manifests' in value && 'layers' in value) throw imageFault('it is an index and an image at once')
+  return { digest, bytes, value }
+}
+
+/** Where nobody else says what an image is for, its configuration does. */
+async function checkConfig(client: RegistryClient, config: Layer, architecture: string): Promise<void> {
+  if (config.size > IMAGE_LIMITS.jsonBytes) throw imageFault('its configuration is too large')
+  const pieces: Uint8Array[] = []
+  for await (const piece of client.readPart(config)) pieces.push(piece)
+  const told = parse(configSchema, parseJson(Buffer.concat(pieces)))
+  if ((told.os ?? 'linux') !== 'linux' || (told.architecture ?? architecture) !== architecture) {
+    throw notForHere(architecture)
+  }
+}
+
+async function* archiveOf(client: RegistryClient, image: FoundImage): AsyncGenerator<Uint8Array> {
+  const { mediaType, digest, bytes } = image.manifest
+  const index = { schemaVersion: 2, manifests: [{ mediaType, digest, size: bytes.length }] }
+  yield* fileOf('oci-layout', Buffer.from('{"imageLayoutVersion":"1.0.0"}'))
+  yield* fileOf('index.json', Buffer.from(JSON.stringify(index)))
+  yield* fileOf(partPath(digest).slice(1), bytes)
+  for (const layer of image.layers) {
+    yield headerOf(partPath(layer.digest).slice(1), layer.size)
+    yield* client.readPart(layer)
+    yield paddingOf(layer.size)
+  }
+  yield Buffer.alloc(2 * BLOCK_BYTES)
+}
+
+function* fileOf(path: string, bytes: Buffer): Generator<Uint8Array> {
+  yield headerOf(path, bytes.length)
+  yield bytes
+  yield paddingOf(bytes.length)
+}
+
+function headerOf(path: string, sizeBytes: number): Buffer {
+  const owner = { uid: 0, gid: 0, mode: 0o600, modifiedSeconds: 0, modifiedNanoseconds: 0 }
+  return encodeTarHeader({ kind: 'file', path, target: '', sizeBytes, ...owner })
+}
+
+function paddingOf(sizeBytes: number): Buffer {
+  return Buffer.alloc(paddedSize(sizeBytes) - sizeBytes)
+}
+
+function parseJson(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(bytes.toString('utf8'))
+  } catch {
+    throw imageFault('the registry answers with what is no JSON')
+  }
+}
+
+function parse<T extends z.ZodType>(schema: T, value: unknown): z.output<T> {
+  const parsed = schema.safeParse(value)
+  if (parsed.success) return parsed.data
+  throw imageFault('it is no image')
+}
+
+function notForHere(architecture: string): ServiceError {
+  return imageFault(`it is not for linux/${architecture}, which this host is`)
+}
+
+function tooLarge(mostBytes: number): ServiceError {
+  return new ServiceError('body_too_large', `The layers of the image have more than ${mostBytes} bytes.`)
+}
+
+const ACCEPTED = [
+  'application/vnd.oci.image.index.v1+json',
+  'application/vnd.docker.distribution.manifest.list.v2+json',
+  'application/vnd.oci.image.manifest.v1+json',
+  'application/vnd.docker.distribution.manifest.v2+json',
+]
+const objectSchema = z.record(z.string(), z.unknown())
+const configSchema = z.looseObject({ os: z.string().optional(), architecture: z.string().optional() })
+const TIMES: RegistryTimes = {
+  connectMs: 10_000,
+  silenceMs: 30_000,
+  answerMs: 60_000,
+  paceMs: 30_000,
+  paceBytes: 1024 ** 2,
+}

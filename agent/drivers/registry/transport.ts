@@ -1,0 +1,74 @@
+import type { Dispatcher } from 'undici'
+import { createGuardedConnector } from './addresses.ts'
+import { imageFault } from './faults.ts'
+
+export interface TransportOptions {
+  /** Origins at which any address, and for `http:` no encryption, is accepted. */
+  named: ReadonlySet<string>
+  connectMs: number
+  /** For an answer to begin, and between its pieces. */
+  silenceMs: number
+  /** Ends all that is under way. */
+  signal: AbortSignal
+}
+
+/** Requests of one pull, over connections of its own. */
+export interface RegistryTransport {
+  /**
+   * The answer at the end of at most five redirects; `authorization` goes to the origin of `url` alone. Throws `invalid_request` for
+   * what is not asked, else what went wrong.
+   */
+  get(url: URL, headers: Record<string, string>, signal: AbortSignal): Promise<Dispatcher.ResponseData>
+  close(): void
+}
+
+/** Opens nothing yet. */
+export async function openTransport(options: TransportOptions): Promise<RegistryTransport> {
+  // Only where one pulls: it takes time to load.
+  const { Agent, buildConnector, request } = await import('undici')
+  const { named, connectMs, silenceMs, signal: end } = options
+  const connect = createGuardedConnector(buildConnector, { named, timeoutMs: connectMs })
+  const timeouts = { headersTimeout: silenceMs, bodyTimeout: silenceMs }
+  const dispatcher = new Agent({ connect, ...timeouts })
+  const close = (): void => {
+    end.removeEventListener('abort', close)
+    void dispatcher.destroy()
+  }
+  // A signal alone does not reach a request that waits for its connection.
+  end.addEventListener('abort', close)
+  return {
+    close,
+    get: async (url, headers, signal) => {
+      const { authorization: _own, ...others } = headers
+      let target = url
+      for (let hops = 0; hops <= REDIRECTS_MAX; hops++) {
+        checkTarget(target, named)
+        const sent = target.origin === url.origin ? headers : others
+        const answer = await request(target, { dispatcher, method: 'GET', headers: sent, signal })
+        const location = REDIRECTS.has(answer.statusCode) ? answer.headers['location'] : undefined
+        if (location === undefined) return answer
+        await dropBody(answer)
+        if (!URL.canParse(String(location), target.href)) throw imageFault('the registry redirects to no address')
+        target = new URL(String(location), target)
+      }
+      throw imageFault('the registry redirects too often')
+    },
+  }
+}
+
+/** Lets go of an answer that is not read, and keeps its connection if that is soon done. */
+export async function dropBody({ body }: Pick<Dispatcher.ResponseData, 'body'>): Promise<void> {
+  await body.dump({ limit: DROPPED_BYTES, signal: AbortSignal.timeout(DROPPED_MS) }).catch(() => undefined)
+}
+
+function checkTarget(target: URL, named: ReadonlySet<string>): void {
+  if (target.username !== '' || target.password !== '')
+    throw imageFault('the registry leads to a place with a password')
+  if (target.protocol === 'https:' || named.has(target.origin)) return
+  throw imageFault('the registry leads to a place without encryption, which the operator has to allow')
+}
+
+const REDIRECTS = new Set([301, 302, 303, 307, 308])
+const REDIRECTS_MAX = 5
+const DROPPED_BYTES = 16 * 1024
+const DROPPED_MS = 5_000

@@ -1,0 +1,59 @@
+import type { EdgeGrantRecord, EdgeGrantStore } from '../../ports/store/edge-grants.ts'
+import type { Database, Row } from './database.ts'
+
+/** Grants of the edge in SQLite, beside the tokens that they end with. */
+export function createEdgeGrantStore(database: Database): EdgeGrantStore {
+  return {
+    put: async (record, bounds) =>
+      database.transaction(() => {
+        const { credential, scope, tokenId, project, createdAt, expiresAt } = record
+        const sql = `INSERT INTO edge_grants (credential, scope, token_id, project, created_at, expires_at)
+          SELECT ?, ?, id, ?, ?, ? FROM tokens WHERE id = ? AND revoked_at IS NULL
+          ON CONFLICT (credential, scope) DO UPDATE SET created_at = excluded.created_at, expires_at = excluded.expires_at`
+        if (database.run(sql, credential, scope, project, createdAt, expiresAt, tokenId) === 0) return null
+        const ofToken = `${OTHERS} AND token_id = ? ${FROM_NEWEST}`
+        const tooMany = [
+          ...database.all(ofToken, credential, tokenId, bounds.ofToken - 1),
+          ...database.all(`${OTHERS} ${FROM_NEWEST}`, credential, bounds.inAll - 1),
+        ]
+        return credentialsOf(tooMany)
+      }),
+    find: async ({ credential, scope }, now) => {
+      const row = database.get(`${LIVE} AND credential = ? AND scope = ?`, now, credential, scope)
+      return row ? recordOf(row) : null
+    },
+    live: async (now) => database.all(LIVE, now).map(recordOf),
+    ended: async (now) => {
+      const sql = `SELECT credential FROM edge_grants LEFT JOIN tokens ON tokens.id = token_id
+        WHERE expires_at <= ? OR tokens.id IS NULL OR revoked_at IS NOT NULL OR ${IS_FOREIGN}`
+      return credentialsOf(database.all(sql, now))
+    },
+    prune: async (endedBefore) => void database.run('DELETE FROM edge_grants WHERE expires_at < ?', endedBefore),
+    remove: async (credentials) => {
+      const sql = 'DELETE FROM edge_grants WHERE credential IN (SELECT value FROM json_each(?))'
+      database.freeing(() => database.run(sql, JSON.stringify(credentials)))
+    },
+  }
+}
+
+function credentialsOf(rows: readonly Row[]): string[] {
+  return [...new Set(rows.map(({ credential }) => String(credential)))]
+}
+
+function recordOf(row: Row): EdgeGrantRecord {
+  return {
+    credential: String(row.credential),
+    scope: String(row.scope),
+    tokenId: String(row.token_id),
+    project: String(row.project),
+    createdAt: Number(row.created_at),
+    expiresAt: Number(row.expires_at),
+  }
+}
+
+const IS_FOREIGN = `EXISTS (SELECT 1 FROM domains JOIN boxes ON boxes.id = domains.box_id
+  WHERE domains.domain = edge_grants.scope AND boxes.project <> edge_grants.project)`
+const LIVE = `SELECT edge_grants.* FROM edge_grants JOIN tokens ON tokens.id = token_id
+  WHERE revoked_at IS NULL AND NOT ${IS_FOREIGN} AND expires_at > ?`
+const OTHERS = 'SELECT credential FROM edge_grants WHERE credential <> ?'
+const FROM_NEWEST = 'ORDER BY edge_grants.created_at DESC LIMIT -1 OFFSET ?'

@@ -1,0 +1,86 @@
+import type { ExecBounds, ExecRecord, ExecStore } from '../../ports/store/exec.ts'
+import type { Database, Row } from './database.ts'
+
+/** Exec records in SQLite, with kept output that is small; that of an ended command that is null is in a file. */
+export function createExecStore(database: Database): ExecStore {
+  return {
+    insert: async (record) => {
+      const sql = `INSERT INTO execs (id, box_id, status, record, bytes)
+        SELECT ?, id, ?, ?, 0 FROM boxes WHERE id = ?`
+      database.run(sql, record.id, record.status, JSON.stringify(record), record.boxId)
+    },
+    finish: async ({ record, output, fileBytes }, keep) =>
+      database.transaction(() => {
+        const { stdout, stderr } = output
+        const bytes = (stdout?.length ?? 0) + (stderr?.length ?? 0) + fileBytes
+        const sql = 'UPDATE execs SET status = ?, record = ?, stdout = ?, stderr = ?, bytes = ? WHERE id = ?'
+        const rows = database.run(sql, record.status, JSON.stringify(record), stdout, stderr, bytes, record.id)
+        return rows === 0 ? [record.id] : prune(database, record, keep)
+      }),
+    get: async (boxId, id) => {
+      const row = database.get('SELECT record, stdout, stderr FROM execs WHERE id = ? AND box_id = ?', id, boxId)
+      if (!row) return null
+      return { record: recordOf(row), output: { stdout: bytesOf(row.stdout), stderr: bytesOf(row.stderr) } }
+    },
+    list: async ({ boxId, status, after, limit }) => {
+      const rows = database.all(LIST, boxId, after ?? '', status, limit, PAGE_CHARACTERS)
+      const records = rows.map(recordOf)
+      const last = records.at(-1)
+      const hasMore = last !== undefined && database.get(NEXT, boxId, last.id, status) !== null
+      return { records, hasMore }
+    },
+    running: async () =>
+      database.all("SELECT record FROM execs WHERE status = 'running' ORDER BY id").map((row) => recordOf(row)),
+    lose: async (ids, endedAt) =>
+      database.transaction(() => {
+        for (const id of ids) database.run(LOSE, endedAt, id)
+      }),
+    withFiles: async () =>
+      database
+        .all('SELECT id, box_id FROM execs WHERE stdout IS NULL OR stderr IS NULL')
+        .map((row) => ({ boxId: String(row.box_id), execId: String(row.id) })),
+  }
+}
+
+function prune(database: Database, { id, boxId }: ExecRecord, keep: ExecBounds): string[] {
+  const sums = database.get(
+    "SELECT count(*) AS n, sum(bytes) AS bytes FROM execs WHERE box_id = ? AND status <> 'running'",
+    boxId,
+  )
+  const gone: string[] = []
+  for (let records = Number(sums?.n); records > keep.records; records--) {
+    const oldest = database.get(`${OLDEST} ORDER BY id LIMIT 1`, boxId, id, -1)
+    if (!oldest) break
+    database.run('DELETE FROM execs WHERE id = ?', String(oldest.id))
+    gone.push(String(oldest.id))
+  }
+  let bytes = Number(sums?.bytes)
+  while (bytes > keep.bytes) {
+    const oldest = database.get(`${OLDEST} ORDER BY id LIMIT 1`, boxId, id, 0)
+    if (!oldest) break
+    database.run("UPDATE execs SET stdout = x'', stderr = x'', bytes = 0 WHERE id = ?", String(oldest.id))
+    gone.push(String(oldest.id))
+    bytes -= Number(oldest.bytes)
+  }
+  return gone
+}
+
+function recordOf(row: Row): ExecRecord {
+  return JSON.parse(String(row.record)) as ExecRecord
+}
+
+function bytesOf(value: Row[string] | undefined): Uint8Array | null {
+  return value instanceof Uint8Array ? value : null
+}
+
+// One text whatever is asked, so that no request makes another statement.
+const WANTED = 'FROM execs WHERE box_id = ?1 AND id > ?2 AND (?3 IS NULL OR status = ?3) ORDER BY id LIMIT'
+// As many as fit into a page, and one at least, however long their commands are.
+const LIST = `SELECT record FROM (
+  SELECT record, sum(length(record)) OVER (ORDER BY id ROWS UNBOUNDED PRECEDING) - length(record) AS before
+  FROM (SELECT id, record ${WANTED} ?4)) WHERE before < ?5`
+const NEXT = `SELECT 1 ${WANTED} 1`
+const PAGE_CHARACTERS = 4 * 1024 ** 2
+const LOSE = `UPDATE execs SET status = 'lost', stdout = x'', stderr = x'',
+  record = json_set(record, '$.status', 'lost', '$.endedAt', ?) WHERE id = ? AND status = 'running'`
+const OLDEST = `SELECT id, bytes FROM execs WHERE box_id = ? AND status <> 'running' AND id <> ? AND bytes > ?`

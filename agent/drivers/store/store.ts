@@ -1,0 +1,139 @@
+import { dirname, join } from 'node:path'
+import type { IdempotencyStore, StoredAnswer } from '../../ports/store/idempotency.ts'
+import type { JobRecord, OperationRecord, OperationStore } from '../../ports/store/operations.ts'
+import type { MetaStore, Store } from '../../ports/store/store.ts'
+import { createAuditStore } from './audit.ts'
+import { createBackupRecords } from './backups.ts'
+import { openBallast } from './ballast.ts'
+import { createBaseStore } from './bases.ts'
+import { createBoxStore } from './boxes.ts'
+import { type Database, openDatabase } from './database.ts'
+import { createEdgeGrantStore } from './edge-grants.ts'
+import { createEventStore } from './events.ts'
+import { createExecStore } from './exec.ts'
+import type { JournalDeps } from './journal.ts'
+import { createQuotaStore } from './quotas.ts'
+import { createServiceStore } from './services.ts'
+import { createSnapshotStore } from './snapshots.ts'
+import { createTokenStore } from './tokens.ts'
+import { createTombstoneStore } from './tombstones.ts'
+import { createVolumeStore } from './volumes.ts'
+
+export interface SqliteStoreOptions {
+  /** Keeps room beside the file, in `ballast`, so that deleting works on a full disk; for one process at a time. */
+  hasBallast?: boolean
+  /** The time, and on whose behalf things happen, for the events; left out: time 0, nobody. */
+  journal?: Omit<JournalDeps, 'onWritten'>
+}
+
+/** Opens the store in the SQLite file at `path`, making it if need be. */
+export function openSqliteStore(path: string, options: SqliteStoreOptions = {}): Store {
+  const { hasBallast = false, journal = TIMELESS } = options
+  const ballast = hasBallast ? openBallast(join(dirname(path), 'ballast'), BALLAST) : null
+  const listeners = new Set<() => void>()
+  const onWritten = (): void => listeners.forEach((listener) => listener())
+  const database = openDatabase(path, { ballast, journal: { ...journal, onWritten } })
+  return {
+    kind: 'sqlite',
+    boxes: createBoxStore(database),
+    volumes: createVolumeStore(database),
+    snapshots: createSnapshotStore(database),
+    services: createServiceStore(database),
+    backups: createBackupRecords(database),
+    quotas: createQuotaStore(database),
+    tombstones: createTombstoneStore(database),
+    tokens: createTokenStore(database),
+    edgeGrants: createEdgeGrantStore(database),
+    operations: createOperationStore(database),
+    execs: createExecStore(database),
+    bases: createBaseStore(database),
+    audit: createAuditStore(database),
+    events: createEventStore(database, (listener) => {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    }),
+    idempotency: createIdempotencyStore(database),
+    meta: createMetaStore(database),
+    close: async () => {
+      ballast?.close()
+      database.close()
+    },
+  }
+}
+
+function createOperationStore(database: Database): OperationStore {
+  return {
+    insert: async (record) => {
+      const sql = 'INSERT INTO operations (id, created_at, record) VALUES (?, ?, ?)'
+      database.run(sql, record.id, record.createdAt, JSON.stringify(record))
+    },
+    get: async (id) => {
+      const row = database.get('SELECT record FROM operations WHERE id = ?', id)
+      return row ? (JSON.parse(String(row.record)) as OperationRecord) : null
+    },
+    finish: async (id, outcome) => {
+      const sql = `UPDATE operations SET record = json_set(record, '$.outcome', json(?))
+        WHERE id = ? AND json_extract(record, '$.outcome') IS NULL`
+      database.run(sql, JSON.stringify(outcome), id)
+    },
+    unfinishedJobs: async () =>
+      database
+        .all(`SELECT record FROM operations WHERE ${IS_UNFINISHED_JOB}`)
+        .map(({ record }) => JSON.parse(String(record)) as JobRecord),
+    prune: async (createdBefore) =>
+      void database.run(`DELETE FROM operations WHERE created_at < ? AND NOT (${IS_UNFINISHED_JOB})`, createdBefore),
+  }
+}
+
+function createIdempotencyStore(database: Database): IdempotencyStore {
+  return {
+    begin: async ({ token, key, fingerprint, now }) => {
+      const sql = 'INSERT OR IGNORE INTO idempotency (token, key, fingerprint, created_at) VALUES (?, ?, ?, ?)'
+      if (database.run(sql, token, key, fingerprint, now) === 1) return null
+      const row = database.get('SELECT fingerprint, answer FROM idempotency WHERE token = ? AND key = ?', token, key)
+      if (!row) return null
+      const answer = row.answer === null ? null : (JSON.parse(String(row.answer)) as StoredAnswer)
+      return { fingerprint: String(row.fingerprint), answer }
+    },
+    finish: async (token, key, answer) => {
+      const sql = 'UPDATE idempotency SET answer = ? WHERE token = ? AND key = ?'
+      database.run(sql, JSON.stringify(answer), token, key)
+    },
+    drop: async (token, key) =>
+      void database.run('DELETE FROM idempotency WHERE token = ? AND key = ? AND answer IS NULL', token, key),
+    prune: async (createdBefore, { unfinished }) => {
+      database.run('DELETE FROM idempotency WHERE created_at < ?', createdBefore)
+      if (unfinished) database.run('DELETE FROM idempotency WHERE answer IS NULL')
+    },
+  }
+}
+
+function createMetaStore(database: Database): MetaStore {
+  return {
+    get: async (key) => {
+      const row = database.get('SELECT value FROM meta WHERE key = ?', key)
+      return row ? String(row.value) : null
+    },
+    list: async (prefix) => {
+      const rows = database.all(
+        'SELECT key, value FROM meta WHERE substr(key, 1, length(?)) = ? ORDER BY key',
+        prefix,
+        prefix,
+      )
+      return rows.map(({ key, value }) => ({ key: String(key), value: String(value) }))
+    },
+    remove: async (key) => {
+      database.freeing(() => database.run('DELETE FROM meta WHERE key = ?', key))
+    },
+    set: async (key, value) => {
+      const sql = 'INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value'
+      database.run(sql, key, value)
+    },
+  }
+}
+
+const TIMELESS = { now: () => 0, causes: { current: () => null } }
+const IS_UNFINISHED_JOB = "record ->> '$.outcome' IS NULL AND record ->> '$.resource' IS NOT NULL"
+
+// SQLite's log grows to 4 MiB before it goes into the database file, and emptying it may take as much there.
+const BALLAST = { sizeBytes: 8 * 1024 ** 2, checkMs: 10_000 }

@@ -1,0 +1,37 @@
+import type { TokenRecord, TokenStore } from '../../ports/store/tokens.ts'
+import type { Database, Row, Value } from './database.ts'
+
+/** Token records in SQLite; the tokens themselves are never stored. */
+export function createTokenStore(database: Database): TokenStore {
+  return {
+    insert: async (record) => {
+      const sql = 'INSERT INTO tokens (id, created_by, ends_at, record) VALUES (?, ?, ?, ?)'
+      database.run(sql, record.id, record.createdBy, record.expiresAt, JSON.stringify(record))
+    },
+    get: async (id) => {
+      const row = database.get('SELECT record, revoked_at FROM tokens WHERE id = ?', id)
+      return row ? recordOf(row) : null
+    },
+    list: async ({ createdBy, after, limit }) => {
+      const values: Value[] = [after ?? '', ...(createdBy === null ? [] : [createdBy]), limit + 1]
+      const mine = createdBy === null ? '' : 'AND created_by = ?'
+      const sql = `SELECT record, revoked_at FROM tokens WHERE id > ? ${mine} ORDER BY id LIMIT ?`
+      const rows = database.all(sql, ...values)
+      return { records: rows.slice(0, limit).map(recordOf), hasMore: rows.length > limit }
+    },
+    revoke: async (id, revokedAt) => {
+      const sql = `WITH RECURSIVE minted (id) AS (
+          VALUES (?) UNION SELECT tokens.id FROM tokens JOIN minted ON tokens.created_by = minted.id
+        )
+        UPDATE tokens SET revoked_at = ?, ends_at = ? WHERE id IN (SELECT id FROM minted) AND revoked_at IS NULL`
+      // A revocation must not wait for somebody to make room.
+      database.freeing(() => database.run(sql, id, revokedAt, revokedAt))
+    },
+    prune: async (endedBefore) => void database.run('DELETE FROM tokens WHERE ends_at < ?', endedBefore),
+  }
+}
+
+function recordOf(row: Row): TokenRecord {
+  const record = JSON.parse(String(row.record)) as TokenRecord
+  return { ...record, revokedAt: row.revoked_at === null ? null : Number(row.revoked_at) }
+}

@@ -1,0 +1,29 @@
+import type { Tombstone, TombstoneStore } from '../../ports/store/tombstones.ts'
+import type { Database } from './database.ts'
+
+/** Tombstones in SQLite. */
+export function createTombstoneStore(database: Database): TombstoneStore {
+  return {
+    insert: async (tombstone) => insertTombstone(database, tombstone),
+    all: async () =>
+      database.all('SELECT * FROM tombstones ORDER BY id').map((row) => ({
+        id: String(row.id),
+        root: String(row.root),
+        createdAt: Number(row.created_at),
+      })),
+    remove: async (id) => {
+      database.freeing(() => database.run('DELETE FROM tombstones WHERE id = ?', id))
+    },
+  }
+}
+
+/** Drops tombstones inside whatever transaction is open: records have what they stood for. */
+export function dropTombstones(database: Database, ids: readonly string[]): void {
+  database.run('DELETE FROM tombstones WHERE id IN (SELECT value FROM json_each(?))', JSON.stringify(ids))
+}
+
+/** Writes a tombstone inside whatever transaction is open. */
+export function insertTombstone(database: Database, tombstone: Tombstone): void {
+  const sql = 'INSERT OR REPLACE INTO tombstones (id, root, created_at) VALUES (?, ?, ?)'
+  database.run(sql, tombstone.id, tombstone.root, tombstone.createdAt)
+}

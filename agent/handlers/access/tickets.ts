@@ -1,0 +1,80 @@
+import { addTicket } from '../../../shared/auth/ticket-target.ts'
+import { authorize } from '../../../shared/auth/tokens.ts'
+import type { Operation } from '../../../shared/operation.ts'
+import { operations } from '../../../shared/routes.ts'
+import type { BoxTicketBody, TicketBody } from '../../../shared/schemas/streams.ts'
+import { invalidRequest, validateRequest } from '../../../shared/validate.ts'
+import type { Tickets } from '../../core/access/tickets.ts'
+import type { Boxes } from '../../core/boxes/boxes.ts'
+import type { Caller } from '../../core/common/caller.ts'
+import { timestamp } from '../../core/common/time.ts'
+import type { Handlers, Reply } from '../common/call.ts'
+
+export interface TicketHandlerDeps {
+  boxes: Boxes
+  tickets: Tickets
+  /** The origin at which a ticket is good. */
+  dataUrl: string
+}
+
+/** Tickets over HTTP: each is for one request, which is checked here as if it were made. */
+export function createTicketHandlers(deps: TicketHandlerDeps): Pick<Handlers, 'createTicket' | 'createProjectTicket'> {
+  const { boxes, tickets, dataUrl } = deps
+  const reply = (wanted: WantedTicket, boxId: string | null): Reply => {
+    const { operation, params, body, caller } = wanted
+    const query = queryOf(body)
+    validateRequest(operation, { params, query, body: undefined, isBytes: true })
+    const target = targetOf(operation, params, query)
+    if (target.length > TARGET_MAX) throw invalidRequest([{ pointer: '/query', detail: TOO_LONG }])
+    const { ticket, expiresAt } = tickets.issue({ operationId: operation.id, target, boxId, caller })
+    const origin = operation.transport === 'websocket' ? dataUrl.replace(/^http/, 'ws') : dataUrl
+    const told = { method: operation.method, expires_at: timestamp(expiresAt) }
+    return { body: { url: origin + addTicket(target, ticket), ...told }, replayBody: told }
+  }
+  return {
+    createTicket: async ({ params, body, caller }) => {
+      const operation: Operation = operations[body.operation]
+      authorize(operation, params, caller)
+      const box = await boxes.get(params)
+      return reply({ operation, params: withService(params, body), body, caller }, box.id)
+    },
+    createProjectTicket: async ({ params, body, caller }) => {
+      const operation: Operation = operations[body.operation]
+      authorize(operation, params, caller)
+      return reply({ operation, params, body, caller }, null)
+    },
+  }
+}
+
+interface WantedTicket {
+  operation: Operation
+  params: Record<string, string>
+  body: TicketBody
+  caller: Caller
+}
+
+/** The path of what the ticket is for: of a service, where it is said which. */
+function withService(params: Record<string, string>, { operation, service }: BoxTicketBody): Record<string, string> {
+  const isOfService = operation === 'getServiceLogs'
+  if (isOfService !== (service !== undefined)) {
+    throw invalidRequest([{ pointer: '/service', detail: isOfService ? 'is needed' : 'is for logs of services alone' }])
+  }
+  return service === undefined ? params : { ...params, service }
+}
+
+function queryOf({ query = {} }: TicketBody): URLSearchParams {
+  const pairs = Object.entries(query).flatMap(([name, values]) =>
+    (typeof values === 'string' ? [values] : values).map((value): [string, string] => [name, value]),
+  )
+  return new URLSearchParams(pairs)
+}
+
+function targetOf({ path }: Operation, params: Record<string, string>, query: URLSearchParams): string {
+  const pathname = path.replace(/\{(\w+)\}/g, (_whole, name: string) => encodeURIComponent(params[name] ?? ''))
+  // As clients write it.
+  return query.size === 0 ? pathname : `${pathname}?${query.toString().replaceAll('%7E', '~')}`
+}
+
+// With its ticket it has to fit into the head of a request.
+const TARGET_MAX = 16_384
+const TOO_LONG = `makes a URL of more than ${TARGET_MAX} characters`

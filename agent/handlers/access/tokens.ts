@@ -1,0 +1,52 @@
+import type { Tokens } from '../../core/access/tokens.ts'
+import { timestamp } from '../../core/common/time.ts'
+import type { Operations } from '../../core/operations/operations.ts'
+import type { TokenRecord } from '../../ports/store/tokens.ts'
+import type { Handlers } from '../common/call.ts'
+
+type TokenHandlers = Pick<Handlers, 'getMe' | 'createToken' | 'listTokens' | 'deleteToken' | 'getOperation'>
+
+/** Tokens and operations over HTTP. */
+export function createTokenHandlers(deps: { tokens: Tokens; operations: Operations }): TokenHandlers {
+  const { tokens, operations } = deps
+  return {
+    getMe: async ({ caller }) => ({
+      body: {
+        id: caller.tokenId,
+        name: caller.tokenName,
+        projects: caller.projects,
+        permissions: caller.permissions,
+        expires_at: caller.expiresAt === null ? null : timestamp(caller.expiresAt),
+      },
+    }),
+    createToken: async ({ body, caller }) => {
+      const { record, token } = await tokens.create(caller, body)
+      const view = viewToken(record)
+      return { body: { ...view, token }, replayBody: view, headers: { location: `/v1/tokens/${record.id}` } }
+    },
+    listTokens: async ({ query, caller }) => {
+      const { records, next } = await tokens.list(caller, query)
+      return { body: { tokens: records.map(viewToken), has_more: next !== null, next_continuation_token: next } }
+    },
+    deleteToken: async ({ params, caller }) => {
+      await tokens.revoke(caller, params.token)
+      return { body: null }
+    },
+    getOperation: async ({ params, query, caller }) => ({
+      body: await operations.get(caller, params.operation, query.wait_seconds * 1000),
+    }),
+  }
+}
+
+function viewToken(record: TokenRecord) {
+  return {
+    id: record.id,
+    name: record.name,
+    projects: record.projects,
+    permissions: record.permissions,
+    expires_at: record.expiresAt === null ? null : timestamp(record.expiresAt),
+    created_at: timestamp(record.createdAt),
+    created_by: record.createdBy,
+    revoked_at: record.revokedAt === null ? null : timestamp(record.revokedAt),
+  }
+}

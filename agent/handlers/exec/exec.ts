@@ -1,0 +1,50 @@
+import type { Boxes } from '../../core/boxes/boxes.ts'
+import type { Execs } from '../../core/exec/execs.ts'
+import { viewExec, viewExecRecord, viewOutput } from '../../core/exec/view.ts'
+import type { Handlers, ReplayRead } from '../common/call.ts'
+
+type ExecHandlers = Pick<Handlers, 'createExec' | 'listExecs' | 'getExec' | 'getExecOutput' | 'signalExec'>
+
+/** Commands over HTTP. */
+export function createExecHandlers(deps: { boxes: Boxes; execs: Execs }): ExecHandlers {
+  const { boxes, execs } = deps
+  return {
+    createExec: async ({ params, query, body, remember }) => {
+      const box = await boxes.get(params)
+      const encoding = body.encoding ?? 'utf-8'
+      const waitSeconds = query.wait_seconds ?? (body.no_hup === true ? 0 : WAIT_SECONDS)
+      const readOf = (exec: string): ReplayRead => ({
+        operation: 'getExec',
+        params: { ...params, exec },
+        query: { wait_seconds: waitSeconds, encoding },
+      })
+      const waitMs = waitSeconds * 1000
+      const { record, output } = await execs.run(box, body, { waitMs, onRecorded: (id) => remember(readOf(id)) })
+      const path = `/v1/projects/${params.project}/boxes/${params.name}/exec/${record.id}`
+      const view = viewExec(record, output, encoding)
+      const replayRead = readOf(record.id)
+      if (record.status !== 'running') return { body: view, replayRead }
+      return { status: 202, body: view, headers: { 'operation-location': path }, replayRead }
+    },
+    listExecs: async ({ params, query }) => {
+      const { records, next } = await execs.list(await boxes.get(params), query)
+      const views = records.map(viewExecRecord)
+      return { body: { execs: views, has_more: next !== null, next_continuation_token: next } }
+    },
+    getExec: async ({ params, query }) => {
+      const box = await boxes.get(params)
+      const { record, output } = await execs.get(box, params.exec, query.wait_seconds * 1000)
+      return { body: viewExec(record, output, query.encoding) }
+    },
+    getExecOutput: async ({ params, query }) => {
+      const piece = await execs.output(await boxes.get(params), params.exec, query)
+      return { body: viewOutput(piece, query.stream, query.encoding) }
+    },
+    signalExec: async ({ params, body }) => {
+      const record = await execs.signal(await boxes.get(params), params.exec, body.signal)
+      return { body: viewExecRecord(record) }
+    },
+  }
+}
+
+const WAIT_SECONDS = 20

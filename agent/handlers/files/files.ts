@@ -1,0 +1,145 @@
+import { isDeepStrictEqual } from 'node:util'
+import { ServiceError } from '../../../shared/errors.ts'
+import { invalidRequest } from '../../../shared/validate.ts'
+import { decodeCursor, encodeCursor } from '../../core/common/paging.ts'
+import { createListText } from '../../core/files/list-text.ts'
+import { type GivenPath, pathOf } from '../../core/files/paths.ts'
+import { modeOf, viewFile, viewReport } from '../../core/files/view.ts'
+import type { FilePath, Files, FilesPlace, WriteWish } from '../../ports/files/files.ts'
+import type { Call, Handlers } from '../common/call.ts'
+import { type ElsewhereDeps, jsonOrElsewhere } from '../common/elsewhere.ts'
+import { type FilePlaceDeps, placeOf, readPlaceOf } from './places.ts'
+
+type ChangeHandlers = Pick<
+  Handlers,
+  'writeFile' | 'statFile' | 'listFiles' | 'deleteFile' | 'moveFile' | 'makeDirectory' | 'writeArchive'
+>
+
+export interface FileHandlerDeps extends ElsewhereDeps, FilePlaceDeps {
+  files: Files
+}
+
+/** Files over HTTP, but for reading what is in them. */
+export function createFileHandlers({ files, ...deps }: FileHandlerDeps): ChangeHandlers {
+  return {
+    writeFile: async (call) => {
+      const { query, body, bytes } = call
+      const path = writtenPath(call)
+      const wish: WriteWish = {
+        mode: modeOf(query.mode ?? body?.mode),
+        parents: query.parents === undefined ? body?.parents === true : isYes(query.parents),
+        ifMatch: ifMatchOf(call.ifMatch),
+        ifNoneMatch: isNoneWanted(call.ifNoneMatch),
+      }
+      const place = await placeOf(deps, call)
+      const content = bytes === null ? contentOf(body) : whileSame(bytes, place, () => placeOf(deps, call))
+      const { facts } = await files.write(place, path, wish, content)
+      return { body: viewFile(path, facts), etag: facts.etag }
+    },
+    statFile: async (call) => {
+      const path = queryPath(call.query)
+      const facts = await files.stat(await readPlaceOf(deps, call), path)
+      return { body: viewFile(path, facts), etag: facts.etag }
+    },
+    listFiles: async (call) => {
+      const { query } = call
+      const path = query.path === undefined && query.path_base64 === undefined ? ROOT : queryPath(query)
+      const depth = query.depth ?? (query.recursive ? DEPTH_MAX : 1)
+      const [token] = decodeCursor(query.continuation_token, 1) ?? []
+      const after = token === undefined ? null : Buffer.from(token, 'base64')
+      const place = await readPlaceOf(deps, call)
+      const text = createListText()
+      const next = await files.list(place, path, { depth, after, limit: query.max_results, take: text.add })
+      const cursor = next === null ? null : encodeCursor([Buffer.from(next).toString('base64')])
+      const more = { has_more: next !== null, next_continuation_token: cursor }
+      return jsonOrElsewhere(deps, { call, boxId: place.boxId }, text.end(more))
+    },
+    deleteFile: async (call) => {
+      await files.remove(await placeOf(deps, call), queryPath(call.query), { recursive: call.query.recursive })
+      return { body: null }
+    },
+    moveFile: async (call) => {
+      const { body } = call
+      const from = pathOf({ text: body.from, base64: body.from_base64, pointer: '/from' })
+      const to = pathOf({ text: body.to, base64: body.to_base64, pointer: '/to' })
+      const facts = await files.move(await placeOf(deps, call), from, to, { overwrite: body.overwrite === true })
+      return { body: viewFile(to, facts) }
+    },
+    makeDirectory: async (call) => {
+      const { body } = call
+      const path = pathOf({ text: body.path, base64: body.path_base64, pointer: '/path' })
+      const options = { mode: modeOf(body.mode), parents: body.parents === true }
+      const { facts } = await files.makeDirectory(await placeOf(deps, call), path, options)
+      return { body: viewFile(path, facts) }
+    },
+    writeArchive: async (call) => {
+      const path = queryPath(call.query)
+      const { bytes } = call
+      if (bytes === null) throw new ServiceError('unsupported_media_type', 'The body must be application/x-tar.')
+      const place = await placeOf(deps, call)
+      const report = await files.unpack(
+        place,
+        path,
+        whileSame(bytes, place, () => placeOf(deps, call)),
+      )
+      return { body: viewReport(report) }
+    },
+  }
+}
+
+/** The path that a query names. Throws `invalid_request` for none, or two. */
+export function queryPath(query: { path?: string | undefined; path_base64?: string | undefined }): FilePath {
+  return pathOf({ text: query.path, base64: query.path_base64, pointer: '/query/path' })
+}
+
+// It may be told in the query, in the body, or in both alike.
+function writtenPath({ query, body }: Call<'writeFile'>): FilePath {
+  const places: GivenPath[] = [{ text: query.path, base64: query.path_base64, pointer: '/query/path' }]
+  if (body !== undefined) places.push({ text: body.path, base64: body.path_base64, pointer: '/path' })
+  const given = places.filter(({ text, base64 }) => text !== undefined || base64 !== undefined)
+  const [path, other] = (given.length > 0 ? given : places.slice(-1)).map(pathOf)
+  if (path !== undefined && (other === undefined || Buffer.compare(path, other) === 0)) return path
+  throw invalidRequest([{ pointer: '/path', detail: 'is another than that of the query' }])
+}
+
+// A client may take hours: what it brings must not end up in a volume that is another box's by then.
+async function* whileSame(
+  bytes: AsyncIterable<Uint8Array>,
+  place: FilesPlace,
+  again: () => Promise<FilesPlace>,
+): AsyncGenerator<Uint8Array> {
+  yield* bytes
+  if (isDeepStrictEqual(await again(), place)) return
+  throw changedMeanwhile()
+}
+
+/** The box is not as it was. */
+export function changedMeanwhile(): ServiceError {
+  return new ServiceError('box_busy', 'The box has another root or other volumes by now: nothing was written there.')
+}
+
+async function* contentOf(body: Call<'writeFile'>['body'] | undefined): AsyncGenerator<Uint8Array> {
+  const text = body?.content ?? ''
+  if (body?.encoding !== 'base64') yield Buffer.from(text, 'utf8')
+  else if (BASE64.test(text)) yield Buffer.from(text, 'base64')
+  else throw invalidRequest([{ pointer: '/content', detail: 'must be base64, as encoding says' }])
+}
+
+function ifMatchOf(header: string | null): WriteWish['ifMatch'] {
+  const tags = header?.split(',').map((tag) => tag.trim()) ?? null
+  return tags?.includes('*') ? '*' : tags
+}
+
+function isNoneWanted(header: string | null): boolean {
+  if (header === null) return false
+  if (header.trim() === '*') return true
+  throw invalidRequest([{ pointer: '/headers/if-none-match', detail: 'must be * where something is written' }])
+}
+
+function isYes(text: string): boolean {
+  return text === 'true' || text === '1'
+}
+
+const ROOT = Buffer.from('/')
+const DEPTH_MAX = 64
+const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/

@@ -1,0 +1,55 @@
+import type { Boxes } from '../../core/boxes/boxes.ts'
+import { livePlace } from '../../core/files/restores.ts'
+import { boxMountsOf } from '../../core/reconcile/box-start.ts'
+import { findBoxSnapshot } from '../../core/snapshots/lookup.ts'
+import type { FilesPlace } from '../../ports/files/files.ts'
+import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
+import type { BoxRecord, Store } from '../../ports/store/store.ts'
+import { checkBound } from '../exec/streams.ts'
+
+/** Where files are looked for. */
+export interface FilePlaceDeps {
+  boxes: Boxes
+  store: Store
+  filesystem: CowFilesystem
+}
+
+interface BoxCall {
+  params: { project: string; name: string }
+  boundBoxId: string | null
+}
+
+/** Where the files of the box are that a request names. */
+export async function placeOf(deps: FilePlaceDeps, call: BoxCall): Promise<FilesPlace> {
+  return livePlace(deps, await boxOf(deps, call))
+}
+
+/**
+ * The same, or where they are in the snapshot that it names: there with the volumes that were taken with it.
+ * @throws ServiceError `snapshot_not_found`
+ */
+export async function readPlaceOf(
+  deps: FilePlaceDeps,
+  call: BoxCall & { query: { snapshot?: string | undefined } },
+): Promise<FilesPlace> {
+  const { snapshot } = call.query
+  if (snapshot === undefined) return placeOf(deps, call)
+  return (await restorePlacesOf(deps, call, snapshot)).from
+}
+
+/** Where the files of a box are, and where they are in a snapshot of it. Throws as `readPlaceOf`. */
+export async function restorePlacesOf(
+  deps: FilePlaceDeps,
+  call: BoxCall,
+  snapshot: string,
+): Promise<{ place: FilesPlace; from: FilesPlace }> {
+  const box = await boxOf(deps, call)
+  const { subvolume, data } = await findBoxSnapshot(deps.store, box, snapshot)
+  const mounts = boxMountsOf({ mounts: data }, deps.filesystem).map((mount) => ({ ...mount, readOnly: true }))
+  const from: FilesPlace = { boxId: box.id, isSnapshot: true, rootPath: deps.filesystem.path(subvolume), mounts }
+  return { place: livePlace(deps, box), from }
+}
+
+async function boxOf({ boxes }: FilePlaceDeps, { params, boundBoxId }: BoxCall): Promise<BoxRecord> {
+  return checkBound(await boxes.get(params), boundBoxId)
+}

@@ -1,0 +1,112 @@
+import { ServiceError } from '../../../shared/errors.ts'
+import { isKnownEtag } from '../../core/common/preconditions.ts'
+import { type ByteRange, rangeOf } from '../../core/files/byte-range.ts'
+import { viewFile } from '../../core/files/view.ts'
+import type { FileFacts, FilePath, OpenFile } from '../../ports/files/files.ts'
+import type { Call, Handlers, Reply } from '../common/call.ts'
+import { answerBytesMaxOf, elsewhere } from '../common/elsewhere.ts'
+import { type FileHandlerDeps, queryPath } from './files.ts'
+import { readPlaceOf } from './places.ts'
+
+type ReadHandlers = Pick<Handlers, 'readFile' | 'readArchive'>
+
+/** What is in files, over HTTP: a function that cannot carry it is told where its client finds it. */
+export function createFileReadHandlers(deps: FileHandlerDeps): ReadHandlers {
+  return {
+    readFile: async (call) => {
+      const path = queryPath(call.query)
+      const place = await readPlaceOf(deps, call)
+      const file = await deps.files.open(place, path)
+      try {
+        return await readReply(file, { path, call, elsewhere: () => elsewhere(deps, call, place.boxId) })
+      } catch (error) {
+        file.close()
+        throw error
+      }
+    },
+    readArchive: async (call) => {
+      const place = await readPlaceOf(deps, call)
+      // Its length is not known before it is made.
+      if (answerBytesMaxOf(call) !== null) return elsewhere(deps, call, place.boxId)
+      const bytes = await deps.files.pack(place, queryPath(call.query))
+      return { body: null, bytes, headers: { 'content-type': 'application/x-tar' } }
+    },
+  }
+}
+
+interface Reading {
+  path: FilePath
+  call: Call<'readFile'>
+  elsewhere(): Reply
+}
+
+async function readReply(file: OpenFile, { path, call, elsewhere }: Reading): Promise<Reply> {
+  const { facts } = file
+  const { etag, sizeBytes } = facts
+  if (call.ifNoneMatch !== null && isKnownEtag(call.ifNoneMatch, etag)) {
+    file.close()
+    return { status: 304, body: null, etag }
+  }
+  if (isJsonWanted(call.accept)) return jsonReply(file, path)
+  const range = rangeOf(call.range, sizeBytes)
+  const { start, end } = range ?? { start: 0, end: sizeBytes }
+  const most = answerBytesMaxOf(call)
+  if (most !== null && end - start > most) {
+    file.close()
+    return elsewhere()
+  }
+  const headers: Record<string, string> = {
+    'content-type': 'application/octet-stream',
+    'content-length': String(end - start),
+    'accept-ranges': 'bytes',
+    'last-modified': new Date(facts.modifiedAt).toUTCString(),
+    // What a box holds must not run in the name of this origin.
+    'x-content-type-options': 'nosniff',
+    'content-disposition': 'attachment',
+  }
+  if (range !== null) headers['content-range'] = `bytes ${start}-${end - 1}/${sizeBytes}`
+  const bytes = await bytesOf(file, { start, end })
+  return { status: range === null ? 200 : 206, body: null, bytes, headers, etag }
+}
+
+async function jsonReply(file: OpenFile, path: FilePath): Promise<Reply> {
+  const { facts } = file
+  if (facts.sizeBytes > FILE_JSON_BYTES) throw tooLarge(facts)
+  const pieces: Uint8Array[] = []
+  for await (const piece of file.read({ start: 0, end: facts.sizeBytes })) pieces.push(piece)
+  const bytes = Buffer.concat(pieces)
+  const text = bytes.toString('utf8')
+  const isText = Buffer.from(text, 'utf8').equals(bytes)
+  const content = isText
+    ? { content: text, encoding: 'utf-8' }
+    : { content: bytes.toString('base64'), encoding: 'base64' }
+  return { body: { ...viewFile(path, facts), ...content }, etag: facts.etag }
+}
+
+// What is not whole is closed also where whoever is to read it never begins. The first piece is read before anything is
+// answered: of a file that cannot be read the answer says so.
+async function bytesOf(file: OpenFile, range: ByteRange): Promise<AsyncIterable<Uint8Array> | Uint8Array> {
+  if (file.whole !== null) return file.whole.subarray(range.start, range.end)
+  const iterator = file.read(range)[Symbol.asyncIterator]()
+  const ahead: IteratorResult<Uint8Array>[] = [await iterator.next()]
+  const next = async (): Promise<IteratorResult<Uint8Array>> => ahead.pop() ?? iterator.next()
+  const end = async (): Promise<IteratorResult<Uint8Array>> => {
+    await iterator.return?.()
+    file.close()
+    return { done: true, value: undefined }
+  }
+  return { [Symbol.asyncIterator]: () => ({ next, return: end }) }
+}
+
+// Whoever takes anything gets the bytes.
+function isJsonWanted(accept: string | null): boolean {
+  return accept !== null && /(^|[ ,])application\/json([ ,;]|$)/.test(accept) && !accept.includes('*/*')
+}
+
+function tooLarge({ sizeBytes }: FileFacts): ServiceError {
+  const detail = `The file has ${sizeBytes} bytes, more than JSON carries (${FILE_JSON_BYTES}); ask for its bytes.`
+  return new ServiceError('body_too_large', detail)
+}
+
+/** The longest file that is answered as JSON. */
+export const FILE_JSON_BYTES = 1024 * 1024

@@ -1,0 +1,73 @@
+import { buildOpenApiDocument } from '../../../shared/openapi.ts'
+import type { Health } from '../../../shared/schemas/system.ts'
+import type { BoxDefaults } from '../../core/boxes/create.ts'
+import type { Store } from '../../ports/store/store.ts'
+import type { Handlers } from '../common/call.ts'
+
+export interface SystemDeps {
+  store: Store
+  version: { version: string; commit: string | null }
+  drivers: { runtime: string; filesystem: string; store: string; backups: string }
+  defaults: BoxDefaults & { volumeSizeGb: number }
+  /** Every limit in force, by name with its unit. */
+  limits: Record<string, number>
+  health(): Promise<Health>
+}
+
+type SystemHandlers = Pick<Handlers, 'getHealth' | 'getVersion' | 'getOpenApi' | 'getConfig'>
+
+/** What tells of the deployment itself. */
+export function createSystemHandlers(deps: SystemDeps): SystemHandlers {
+  let openApi: Record<string, unknown> | null = null
+  return {
+    getHealth: async ({ caller }) => {
+      const report = await deps.health()
+      const status = report.status === 'unavailable' ? 503 : 200
+      if (caller) return { status, body: report }
+      return { status, body: { status: report.status, api: report.api, errors: [] } }
+    },
+    getVersion: async () => {
+      const { runtime, filesystem } = deps.drivers
+      return { body: { ...deps.version, api_version: 'v1', runtime, filesystem } }
+    },
+    getOpenApi: async () => {
+      openApi ??= buildOpenApiDocument()
+      return { body: openApi }
+    },
+    getConfig: async () => {
+      const { defaults } = deps
+      const shared = { projects: null, prefix: '', after: null, limit: MANY }
+      const { records: bases } = await deps.store.bases.list(shared)
+      return {
+        body: {
+          drivers: deps.drivers,
+          region: defaults.config.region,
+          bases: bases.map(({ name }) => name),
+          defaults: {
+            base: defaults.base,
+            config: defaults.config,
+            termination_grace_period_seconds: defaults.gracePeriodSeconds,
+            volume_size_gb: defaults.volumeSizeGb,
+          },
+          features: [
+            'boxes',
+            'exec',
+            'consoles',
+            'files',
+            'tickets',
+            'tokens',
+            'forks',
+            'data',
+            'bases',
+            'backups',
+            'quotas',
+          ],
+          limits: deps.limits,
+        },
+      }
+    },
+  }
+}
+
+// More than there may be.
+const MANY = 1000

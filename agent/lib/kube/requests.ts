@@ -1,0 +1,233 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { type Dispatcher, request as sendRequest } from 'undici'
+import type { KubeCall } from './call.ts'
+import type { KubeAccess, KubeCredentials } from './credentials.ts'
+import {
+  forbiddenError,
+  type KubeAction,
+  type KubeError,
+  type KubeFault,
+  type KubeStatus,
+  readKubeStatus,
+  refusalError,
+  unreachableError,
+} from './errors.ts'
+import { createKubeFaults } from './faults.ts'
+import { encodeKube } from './models.ts'
+import { isAllowed, reviewOf } from './reviews.ts'
+
+/** What came back: an answer, or why there is none. */
+type Outcome = Answer | NoAnswer
+
+interface Answer {
+  kind: 'answer'
+  status: number
+  body: unknown
+  retryAfterMs: number
+}
+
+interface NoAnswer {
+  kind: 'none'
+  cause: unknown
+  isLate: boolean
+}
+
+/** Sends calls over kept connections, and turns every failure into a KubeError. */
+export class KubeRequests {
+  readonly #credentials: KubeCredentials
+  readonly #closing = new AbortController()
+  readonly #faults: ReturnType<typeof createKubeFaults>
+  #count = 0
+
+  constructor(credentials: KubeCredentials, now: () => number) {
+    this.#credentials = credentials
+    this.#faults = createKubeFaults(now)
+  }
+
+  /** The answer to `call`, which is sent up to three times if the server does not answer or cannot. */
+  async send(call: KubeCall): Promise<unknown> {
+    const deadline = AbortSignal.timeout(call.deadlineMs ?? DEADLINE_MS)
+    const signal = AbortSignal.any([this.#closing.signal, deadline])
+    for (let attempt = 1; ; attempt++) {
+      const outcome = await this.#attempt(call, signal)
+      const waitMs = retryWaitMs(outcome, attempt)
+      if (waitMs === null) return this.#settle(call, outcome)
+      await delay(waitMs, undefined, { signal }).catch(() => undefined)
+    }
+  }
+
+  /** The body of a watch, once the server has accepted it. It fails after `silenceMs` without a byte. */
+  async open(call: KubeCall, options: { signal: AbortSignal; silenceMs: number }): Promise<AsyncIterable<Buffer>> {
+    const signal = AbortSignal.any([this.#closing.signal, options.signal])
+    let outcome: Outcome
+    try {
+      const timeouts = { headersTimeout: OPEN_MS, bodyTimeout: options.silenceMs }
+      const response = await this.#authorized(call, { signal, ...timeouts })
+      if (response.statusCode === 200) {
+        this.#faults.noteSuccess(call)
+        return response.body
+      }
+      outcome = await readAnswer(response)
+    } catch (error) {
+      outcome = { kind: 'none', cause: error, isLate: false }
+    }
+    throw await this.#failure(call, outcome)
+  }
+
+  /** How many requests have been sent. */
+  requestCount(): number {
+    return this.#count
+  }
+
+  /**
+   * Fails unless the account may do all of `actions`, of the API's core group. It also tells whether the server is there
+   * and takes the credentials.
+   */
+  async checkAllowed(actions: readonly KubeAction[]): Promise<void> {
+    for (const action of actions) {
+      if (isAllowed(await this.send(reviewOf(action, '')))) this.#faults.noteAllowed(action)
+      else throw this.#noted(action, forbiddenError(action, new Error('its SelfSubjectAccessReview does not allow it')))
+    }
+  }
+
+  faults(): KubeFault[] {
+    return this.#faults.list()
+  }
+
+  /** Calls `listener` when the server begins to answer no more; returns what takes it out. */
+  onLoss(listener: () => void): () => void {
+    return this.#faults.onLoss(listener)
+  }
+
+  /** Calls `listener` when the server answers again, or takes the credentials again; returns what takes it out. */
+  onRecovery(listener: () => void): () => void {
+    return this.#faults.onRecovery(listener)
+  }
+
+  /** Aborts what is under way, watches too. */
+  close(): void {
+    this.#closing.abort()
+    this.#credentials.close()
+  }
+
+  async #attempt(call: KubeCall, signal: AbortSignal): Promise<Outcome> {
+    // The signal alone does not reach a request that waits for its connection.
+    const { promise: aborted, reject } = Promise.withResolvers<never>()
+    const abort = (): void => reject(signal.reason)
+    signal.addEventListener('abort', abort, { once: true })
+    if (signal.aborted) abort()
+    try {
+      return await Promise.race([this.#authorized(call, { signal }).then(readAnswer), aborted])
+    } catch (error) {
+      return { kind: 'none', cause: error, isLate: signal.aborted }
+    } finally {
+      signal.removeEventListener('abort', abort)
+    }
+  }
+
+  /** Sends it, and once more if the credentials were refused and others are there by now. */
+  async #authorized(call: KubeCall, options: SendOptions): Promise<Dispatcher.ResponseData> {
+    const access = await this.#credentials.current()
+    const response = await this.#sendOnce(call, access, options)
+    if (response.statusCode !== 401 || !(await this.#credentials.renew(access))) return response
+    await response.body.dump()
+    return this.#sendOnce(call, await this.#credentials.current(), options)
+  }
+
+  #sendOnce(call: KubeCall, access: KubeAccess, options: SendOptions): Promise<Dispatcher.ResponseData> {
+    this.#count += 1
+    const { path, query = {}, body, contentType = 'application/json' } = call
+    const search = Object.keys(query).length > 0 ? `?${new URLSearchParams(query).toString()}` : ''
+    return sendRequest(`${access.server}${path}${search}`, {
+      headersTimeout: DEADLINE_MS,
+      ...options,
+      method: METHODS[call.verb],
+      dispatcher: access.dispatcher,
+      headers: {
+        ...access.headers,
+        accept: 'application/json',
+        'user-agent': 'boxyard-agent',
+        ...(body === undefined ? {} : { 'content-type': contentType }),
+      },
+      body: body === undefined ? null : encodeKube(body),
+    })
+  }
+
+  async #settle(call: KubeCall, outcome: Outcome): Promise<unknown> {
+    if (outcome.kind === 'none' || outcome.status >= 300) throw await this.#failure(call, outcome)
+    this.#faults.noteSuccess(call)
+    return outcome.body
+  }
+
+  async #failure(call: KubeCall, outcome: Outcome): Promise<KubeError> {
+    return this.#noted(call, await this.#errorOf(call, outcome))
+  }
+
+  #noted(action: KubeAction, error: KubeError): KubeError {
+    if (!this.#closing.signal.aborted) this.#faults.note(action, error)
+    return error
+  }
+
+  async #errorOf(call: KubeCall, outcome: Outcome): Promise<KubeError> {
+    if (outcome.kind === 'none') {
+      const why = outcome.isLate ? 'in time' : `(${faultCode(outcome.cause)})`
+      return unreachableError(`does not answer ${why}`, outcome.cause)
+    }
+    const said = readKubeStatus(outcome.status, outcome.body)
+    if (isOverloaded(said.status))
+      return unreachableError(`answers ${said.status} ${said.message}`.trim(), causeOf(said))
+    if (said.status === 403 && (await this.#isForbidden(call))) return forbiddenError(call, causeOf(said))
+    return refusalError(call, said)
+  }
+
+  /** Whether a 403 comes of RBAC: admission also says it, of writes, and only the message would tell. So ask. */
+  async #isForbidden(call: KubeCall): Promise<boolean> {
+    if (call.verb === 'get' || call.verb === 'list' || call.verb === 'watch') return true
+    const review = reviewOf(call, /^\/apis\/([^/]+)\//.exec(call.path)?.[1] ?? '')
+    const signal = AbortSignal.any([this.#closing.signal, AbortSignal.timeout(review.deadlineMs ?? DEADLINE_MS)])
+    const outcome = await this.#attempt(review, signal)
+    return !(outcome.kind === 'answer' && outcome.status === 201 && isAllowed(outcome.body))
+  }
+}
+
+type SendOptions = Pick<Dispatcher.RequestOptions, 'signal' | 'bodyTimeout' | 'headersTimeout'>
+
+async function readAnswer({ statusCode, headers, body }: Dispatcher.ResponseData): Promise<Answer> {
+  const text = await body.text()
+  const retryAfterMs = Number(headers['retry-after'] ?? 0) * 1000
+  try {
+    return { kind: 'answer', status: statusCode, body: JSON.parse(text), retryAfterMs: retryAfterMs || 0 }
+  } catch (error) {
+    if (statusCode >= 300) return { kind: 'answer', status: statusCode, body: null, retryAfterMs: retryAfterMs || 0 }
+    throw new Error('The answer is no JSON.', { cause: error })
+  }
+}
+
+/** How long to wait before the next attempt; null if there is none. */
+function retryWaitMs(outcome: Outcome, attempt: number): number | null {
+  const isWorthIt = outcome.kind === 'none' ? !outcome.isLate : isOverloaded(outcome.status)
+  if (!isWorthIt || attempt >= ATTEMPTS_MAX) return null
+  const waitMs = RETRY_MS * 4 ** (attempt - 1) * (0.5 + Math.random() / 2)
+  return outcome.kind === 'none' ? waitMs : Math.max(waitMs, outcome.retryAfterMs)
+}
+
+function isOverloaded(status: number): boolean {
+  return status === 429 || status >= 500
+}
+
+/** Such as ECONNREFUSED or CERT_HAS_EXPIRED: the message would name the host. */
+function faultCode(cause: unknown): string {
+  const { code, cause: inner } = (cause ?? {}) as { code?: unknown; cause?: unknown }
+  if (typeof code === 'string') return code
+  return inner === undefined ? 'the connection failed' : faultCode(inner)
+}
+
+function causeOf({ status, reason, message }: KubeStatus): Error {
+  return new Error(`${status} ${reason}: ${message}`)
+}
+
+const METHODS = { get: 'GET', list: 'GET', watch: 'GET', create: 'POST', patch: 'PATCH', delete: 'DELETE' } as const
+const DEADLINE_MS = 10_000
+const OPEN_MS = 5_000
+const ATTEMPTS_MAX = 3
+const RETRY_MS = 150

@@ -1,0 +1,256 @@
+import type { V1Pod } from '@kubernetes/client-node'
+import type { ServiceError } from '../../../shared/errors.ts'
+import type { Logger } from '../../../shared/log.ts'
+import { isKubeError, KubeError, unreachableError } from './errors.ts'
+
+export type PodChange = 'added' | 'modified' | 'deleted'
+
+/** A view of the pods of a selector that follows the cluster. What it shows may be late, and stays while it cannot follow. */
+export interface PodWatch {
+  /** Begins; resolves once the view is complete, or with the first failure, which `fault` then tells. */
+  start(): Promise<void>
+  /** Waits until the view has been complete once; throws a KubeError if it cannot be. */
+  synced(): Promise<void>
+  /** Null if it shows no such pod. */
+  get(uid: string): V1Pod | null
+  all(): V1Pod[]
+  /**
+   * A pod that vanished while the view did not follow is told as deleted, as it was last seen. Returns what takes the
+   * listener out.
+   */
+  onChange(listener: (pod: V1Pod, change: PodChange) => void): () => void
+  /** Calls `listener` when the view follows again after a fault; returns what takes it out. */
+  onRecovery(listener: () => void): () => void
+  /** Since when (ms since the epoch) and why the view does not follow; null while it does. */
+  fault(): { since: number; error: ServiceError } | null
+  close(): void
+}
+
+/** What a watch is made of. */
+export interface PodSource {
+  /** The pods now, and the version of that list. */
+  list(): Promise<{ pods: V1Pod[]; version: string }>
+  /** The lines of a watch from `version` on. It ends when the server likes, and fails when it is silent for long. */
+  open(version: string, signal: AbortSignal): Promise<AsyncIterable<Buffer>>
+  decode(pod: unknown): V1Pod
+  /** Calls `listener` when the server begins to answer no more; returns what takes it out. */
+  onLoss(listener: () => void): () => void
+  /** Calls `listener` when the server answers again; returns what takes it out. */
+  onRecovery(listener: () => void): () => void
+}
+
+export interface PodWatchSettings {
+  source: PodSource
+  logger: Logger
+  /** Milliseconds since the epoch. */
+  now(): number
+  /** Between attempts, doubled with each that fails. */
+  waitMs: { min: number; max: number }
+}
+
+/** A watch that has not begun. */
+export function createPodWatch(settings: PodWatchSettings): PodWatch {
+  return new Watch(settings)
+}
+
+class Watch implements PodWatch {
+  readonly #settings: PodWatchSettings
+  readonly #pods = new Map<string, V1Pod>()
+  readonly #listeners = new Set<(pod: V1Pod, change: PodChange) => void>()
+  readonly #recoveryListeners = new Set<() => void>()
+  readonly #closing = new AbortController()
+  readonly #begun = Promise.withResolvers<void>()
+  #fault: { since: number; error: ServiceError } | null = null
+  #version: string | null = null
+  /** Since a watch that lasted. */
+  #attempts = 0
+  #openedAt: number | null = null
+  #wake: () => void = () => undefined
+  #isRunning = false
+  #isComplete = false
+
+  constructor(settings: PodWatchSettings) {
+    this.#settings = settings
+  }
+
+  start(): Promise<void> {
+    if (!this.#isRunning) void this.#follow()
+    this.#isRunning = true
+    return this.#begun.promise
+  }
+
+  async synced(): Promise<void> {
+    await this.#begun.promise
+    if (!this.#isComplete) throw this.#fault?.error ?? unreachableError('was not asked for the pods', undefined)
+  }
+
+  get(uid: string): V1Pod | null {
+    return this.#pods.get(uid) ?? null
+  }
+
+  all(): V1Pod[] {
+    return [...this.#pods.values()]
+  }
+
+  onChange(listener: (pod: V1Pod, change: PodChange) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  onRecovery(listener: () => void): () => void {
+    this.#recoveryListeners.add(listener)
+    return () => this.#recoveryListeners.delete(listener)
+  }
+
+  fault(): { since: number; error: ServiceError } | null {
+    return this.#fault
+  }
+
+  close(): void {
+    this.#closing.abort()
+    this.#wake()
+    this.#begun.resolve()
+  }
+
+  async #follow(): Promise<void> {
+    for (;;) {
+      this.#openedAt = null
+      const failure = await this.#followOnce().catch((error: unknown) => ({ error }))
+      if (this.#closing.signal.aborted) return
+      if (this.#openedAt !== null && performance.now() - this.#openedAt > this.#settings.waitMs.min) this.#attempts = 0
+      if (failure) this.#noteFailure(failure.error)
+      this.#attempts += 1
+      // The first attempt is made at once, but a server that ends each watch, in good order or not, is not asked in a loop.
+      if (this.#attempts > 1) await this.#pause()
+    }
+  }
+
+  /** Lists if need be, then watches until the watch ends. */
+  async #followOnce(): Promise<void> {
+    const { source, logger } = this.#settings
+    if (this.#version === null) {
+      const { pods, version } = await source.list()
+      this.#replaceAll(pods)
+      this.#version = version
+      this.#isComplete = true
+    }
+    // A server that hangs looks like one at rest: when another call gets no answer, this one asks again.
+    const lost = new AbortController()
+    const forget = source.onLoss(() => lost.abort())
+    try {
+      const body = await source.open(this.#version, AbortSignal.any([this.#closing.signal, lost.signal]))
+      this.#openedAt = performance.now()
+      const isBack = this.#fault !== null
+      if (isBack) logger.info('the pods of the cluster are followed again')
+      this.#fault = null
+      this.#begun.resolve()
+      if (isBack) for (const listener of [...this.#recoveryListeners]) listener()
+      for await (const line of splitLines(body)) this.#takeEvent(line)
+    } finally {
+      forget()
+    }
+  }
+
+  #takeEvent(line: Buffer): void {
+    const { type, object } = parseEvent(line)
+    if (type === 'ERROR') throw errorOf(object)
+    const pod = this.#settings.source.decode(object)
+    if (type === 'ADDED' || type === 'MODIFIED') this.#put(pod)
+    else if (type === 'DELETED') this.#drop(pod)
+    // Last: what could not be taken is asked for again.
+    this.#version = pod.metadata?.resourceVersion ?? this.#version
+  }
+
+  #replaceAll(pods: readonly V1Pod[]): void {
+    const uids = new Set(pods.map(uidOf))
+    for (const pod of this.all()) if (!uids.has(uidOf(pod))) this.#drop(pod)
+    for (const pod of pods) this.#put(pod)
+  }
+
+  #put(pod: V1Pod): void {
+    const known = this.#pods.get(uidOf(pod))
+    if (known && known.metadata?.resourceVersion === pod.metadata?.resourceVersion) return
+    this.#pods.set(uidOf(pod), pod)
+    this.#tell(pod, known ? 'modified' : 'added')
+  }
+
+  #drop(pod: V1Pod): void {
+    if (this.#pods.delete(uidOf(pod))) this.#tell(pod, 'deleted')
+  }
+
+  #tell(pod: V1Pod, change: PodChange): void {
+    for (const listener of [...this.#listeners]) {
+      try {
+        listener(pod, change)
+      } catch (error) {
+        this.#settings.logger.error('a change of a pod was not taken', { pod: pod.metadata?.name, change, error })
+      }
+    }
+  }
+
+  #noteFailure(error: unknown): void {
+    // A connection that breaks is resumed once, where it was. After that the server may know another history than
+    // we do, for example after a restore: list again.
+    if (this.#attempts === 0 && !(error instanceof KubeError)) return
+    this.#version = null
+    if (isKubeError(error, 'expired') && this.#attempts < EXPIRIES_TAKEN) return
+    const known = error instanceof KubeError ? error : unreachableError('ended the watch of the pods', error)
+    if (!this.#fault) this.#settings.logger.warn('the pods of the cluster cannot be followed', { error: known })
+    this.#fault = { since: this.#fault?.since ?? this.#settings.now(), error: known }
+    this.#begun.resolve()
+  }
+
+  /** Waits longer after each failure, and no longer than until the server answers somebody else of the agent. */
+  async #pause(): Promise<void> {
+    const { waitMs, source } = this.#settings
+    const ms = Math.min(waitMs.max, waitMs.min * 2 ** (this.#attempts - 2)) * (0.5 + Math.random() / 2)
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const timer = setTimeout(resolve, ms)
+    timer.unref()
+    const forget = source.onRecovery(resolve)
+    this.#wake = resolve
+    await promise
+    clearTimeout(timer)
+    forget()
+  }
+}
+
+async function* splitLines(body: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  let pieces: Buffer[] = []
+  let heldBytes = 0
+  for await (const chunk of body) {
+    let start = 0
+    for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, start)) {
+      yield Buffer.concat([...pieces, chunk.subarray(start, end)])
+      pieces = []
+      heldBytes = 0
+      start = end + 1
+    }
+    pieces.push(chunk.subarray(start))
+    heldBytes += chunk.length - start
+    if (heldBytes > EVENT_BYTES_MAX) throw new Error(`An event is longer than ${EVENT_BYTES_MAX} bytes.`)
+  }
+}
+
+function parseEvent(line: Buffer): { type: string; object: unknown } {
+  const event = JSON.parse(line.toString('utf8')) as { type?: unknown; object?: unknown }
+  if (typeof event.type !== 'string') throw new Error('An event names no type.')
+  return { type: event.type, object: event.object }
+}
+
+function errorOf(object: unknown): KubeError {
+  const { code, reason } = (object ?? {}) as { code?: unknown; reason?: unknown }
+  const cause = new Error(`The watch ended: ${String(code)} ${String(reason)}`)
+  if (code === 410) return new KubeError('expired', 'The cluster no longer knows that version.', { cause })
+  return unreachableError(`ended the watch of the pods with ${String(code)}`, cause)
+}
+
+function uidOf(pod: V1Pod): string {
+  return pod.metadata?.uid ?? ''
+}
+
+const NEWLINE = 10
+/** Above what the API takes for one object. */
+const EVENT_BYTES_MAX = 4 * 1024 ** 2
+/** After a list the version is new: a server that goes on to refuse it is at fault. */
+const EXPIRIES_TAKEN = 3

@@ -1,0 +1,132 @@
+import { checked, checkedAsync, lazyNative } from './libc.ts'
+
+/** Closes a raw descriptor; every descriptor from this library is close-on-exec. */
+export function closeFd(fd: number): void {
+  checked(close()(fd), 'close')
+}
+
+/** A pipe whose ends are close-on-exec. */
+export function openPipe(): { readFd: number; writeFd: number } {
+  const fds = Buffer.alloc(8)
+  checked(pipe2()(fds, O_CLOEXEC), 'pipe2')
+  return { readFd: fds.readInt32LE(0), writeFd: fds.readInt32LE(4) }
+}
+
+/** Lets a pipe hold `bytes`, up to 1 MiB, where the host allows it: its ends then wait less for one another. */
+export function widenPipe(fd: number, bytes: number): void {
+  fcntl()(fd, F_SETPIPE_SZ, bytes)
+}
+
+/** A close-on-exec duplicate of `fd`, with a number of at least `least`. */
+export function duplicateFd(fd: number, least = 3): number {
+  return checked(fcntl()(fd, F_DUPFD_CLOEXEC, least), 'fcntl')
+}
+
+/** Changes owner and group of what `fd` is open on. */
+export function changeOwner(fd: number, uid: number, gid: number): void {
+  checked(fchown()(fd, uid, gid), 'fchown')
+}
+
+/** Writes the whole filesystem of `fd` out to the disk, off the main thread. */
+export function syncFilesystem(fd: number): Promise<number> {
+  return checkedAsync('syncfs', (done) => syncfs().async(fd, done))
+}
+
+/** Takes (`exclusive`, `shared`) or drops a lock of the open file, without waiting; false if another holds it. */
+export function lockFile(fd: number, kind: 'exclusive' | 'shared' | 'unlock'): boolean {
+  const result = flock()(fd, LOCK_KINDS[kind] | LOCK_NB)
+  try {
+    checked(result, 'flock')
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EAGAIN') return false
+    throw error
+  }
+}
+
+/**
+ * Gives the file real disk blocks from `offset` for `length` bytes, growing it; ENOSPC if there are none. Off the main
+ * thread.
+ */
+export function allocateFile(fd: number, offset: number, length: number): Promise<number> {
+  return checkedAsync('fallocate', (done) => fallocate().async(fd, 0, offset, length, done))
+}
+
+/** As `allocateFile`, before it returns: for a few MiB. */
+export function allocateFileNow(fd: number, offset: number, length: number): void {
+  checked(fallocate()(fd, 0, offset, length), 'fallocate')
+}
+
+/** An ioctl with a structure that the kernel reads, writes or both; blocks. Returns the call's result. */
+export function controlBuffer(fd: number, request: number, argument: Buffer): number {
+  return checked(ioctlBuffer()(fd, request, argument), 'ioctl', hex(request))
+}
+
+/** As `controlBuffer`, on a pool thread. The buffer must not be touched meanwhile. */
+export function controlBufferAsync(fd: number, request: number, argument: Buffer): Promise<number> {
+  return checkedAsync('ioctl', (done) => ioctlBuffer().async(fd, request, argument, done))
+}
+
+/** An ioctl with a number for its argument. */
+export function controlNumber(fd: number, request: number, argument: number): number {
+  return checked(ioctlNumber()(fd, request, argument), 'ioctl', hex(request))
+}
+
+/** Enters the namespace that `fd` is open on, this thread only; `kind` 0 takes any. Read embedded.md, fact 1, first. */
+export function enterNamespace(fd: number, kind: number): void {
+  checked(setns()(fd, kind), 'setns')
+}
+
+/** Kinds of namespace, and what a thread may unshare. */
+export const CLONE = {
+  FS: 0x200,
+  NEWNS: 0x20000,
+  NEWCGROUP: 0x2000000,
+  NEWUTS: 0x4000000,
+  NEWIPC: 0x8000000,
+  NEWUSER: 0x10000000,
+  NEWPID: 0x20000000,
+  NEWNET: 0x40000000,
+} as const
+
+function hex(request: number): string {
+  return `0x${request.toString(16)}`
+}
+
+const O_CLOEXEC = 0o2000000
+const F_DUPFD_CLOEXEC = 1030
+const F_SETPIPE_SZ = 1031
+const LOCK_NB = 4
+const LOCK_KINDS = { shared: 1, exclusive: 2, unlock: 8 } as const
+
+const close = lazyNative<(fd: number) => number>(null, 'close', { result: 'int', args: ['int'] })
+const pipe2 = lazyNative<(fds: Buffer, flags: number) => number>(null, 'pipe2', {
+  result: 'int',
+  args: ['void *', 'int'],
+})
+const fcntl = lazyNative<(fd: number, command: number, value: number) => number>(null, 'fcntl', {
+  result: 'int',
+  args: ['int', 'int', 'long'],
+})
+const fchown = lazyNative<(fd: number, uid: number, gid: number) => number>(null, 'fchown', {
+  result: 'int',
+  args: ['int', 'uint', 'uint'],
+})
+const syncfs = lazyNative<(fd: number) => number>(null, 'syncfs', { result: 'int', args: ['int'] })
+const flock = lazyNative<(fd: number, operation: number) => number>(null, 'flock', {
+  result: 'int',
+  args: ['int', 'int'],
+})
+const fallocate = lazyNative<(fd: number, mode: number, offset: number, length: number) => number>(null, 'fallocate', {
+  result: 'int',
+  args: ['int', 'int', 'int64', 'int64'],
+})
+const ioctlBuffer = lazyNative<(fd: number, request: number, argument: Buffer) => number>(null, 'ioctl', {
+  result: 'int',
+  args: ['int', 'ulong', 'void *'],
+})
+const ioctlNumber = lazyNative<(fd: number, request: number, argument: number) => number>(null, 'ioctl', {
+  result: 'int',
+  args: ['int', 'ulong', 'ulong'],
+})
+const setns = lazyNative<(fd: number, kind: number) => number>(null, 'setns', { result: 'int', args: ['int', 'int'] })

@@ -1,0 +1,85 @@
+import { checked, lazyNative } from './libc.ts'
+import { AT } from './mounts.ts'
+
+/** An entry of a directory as it is read, before anything else is known of it. */
+export interface RawEntry {
+  /** One character for each byte. */
+  name: string
+  /** Whether it is a directory; null where the filesystem does not say. */
+  isDirectory: boolean | null
+}
+
+/** Reads what comes next of the directory that `fd` is open on, less `.` and `..`; null at its end. `buffer` holds it meanwhile. */
+export function readEntries(fd: number, buffer: Buffer): RawEntry[] | null {
+  const entries: RawEntry[] = []
+  const isMore = visitEntries(fd, buffer, (name, kind) => {
+    entries.push({ name, isDirectory: kind === UNKNOWN ? null : kind === DIRECTORY })
+  })
+  return isMore ? entries : null
+}
+
+/** As `readEntries`, the names alone. */
+export function readNames(fd: number, buffer: Buffer): string[] | null {
+  const names: string[] = []
+  return visitEntries(fd, buffer, (name) => names.push(name)) ? names : null
+}
+
+function visitEntries(fd: number, buffer: Buffer, visit: (name: string, kind: number | undefined) => void): boolean {
+  const length = checked(getdents64()(fd, buffer, buffer.length), 'getdents64')
+  for (let start = 0; start < length; ) {
+    const size = buffer.readUInt16LE(start + 16)
+    const nameStart = start + NAME_OFFSET
+    // Entries are padded, so that the name ends somewhere in the last 8 bytes.
+    const name = buffer.toString('latin1', nameStart, buffer.indexOf(0, Math.max(nameStart, start + size - 8)))
+    if (name !== '.' && name !== '..') visit(name, buffer[start + 18])
+    start += size
+  }
+  return length > 0
+}
+
+/** Gives the file that `fd` is open on, which may have no name yet, the name `name` in `directoryFd`; EEXIST if that is taken. */
+export function linkFd(fd: number, directoryFd: number, name: string | Buffer): void {
+  checked(linkat()(fd, '', directoryFd, name, AT.EMPTY_PATH), 'linkat', name)
+}
+
+/** As `linkFd`, of what `fromName` in `fromFd` is, also a link. */
+export function linkAt(fromFd: number, fromName: string | Buffer, to: { fd: number; name: string | Buffer }): void {
+  checked(linkat()(fromFd, fromName, to.fd, to.name, 0), 'linkat', to.name)
+}
+
+/** Makes a link `name` in `directoryFd` that says `target`; texts, or bytes that end with a zero. */
+export function symlinkAt(target: string | Buffer, directoryFd: number, name: string | Buffer): void {
+  checked(symlinkat()(target, directoryFd, name), 'symlinkat', name)
+}
+
+/** Changes the permissions of what `fd` is open on, which `O.PATH` alone is not enough for. */
+export function changeMode(fd: number, mode: number): void {
+  checked(fchmod()(fd, mode), 'fchmod')
+}
+
+/** Waits until what `fd` is open on is on the disk. */
+export function syncFd(fd: number): void {
+  checked(fsync()(fd), 'fsync')
+}
+
+const NAME_OFFSET = 19
+const UNKNOWN = 0
+const DIRECTORY = 4
+
+const getdents64 = lazyNative<(fd: number, buffer: Buffer, size: number) => number>(null, 'getdents64', {
+  result: 'long',
+  args: ['int', 'void *', 'ulong'],
+})
+const linkat = lazyNative<
+  (fromFd: number, fromName: string | Buffer, toFd: number, toName: string | Buffer, flags: number) => number
+>(null, 'linkat', { result: 'int', args: ['int', 'str', 'int', 'str', 'int'] })
+const symlinkat = lazyNative<(target: string | Buffer, fd: number, name: string | Buffer) => number>(
+  null,
+  'symlinkat',
+  { result: 'int', args: ['str', 'int', 'str'] },
+)
+const fchmod = lazyNative<(fd: number, mode: number) => number>(null, 'fchmod', {
+  result: 'int',
+  args: ['int', 'uint'],
+})
+const fsync = lazyNative<(fd: number) => number>(null, 'fsync', { result: 'int', args: ['int'] })

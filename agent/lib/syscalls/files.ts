@@ -1,0 +1,207 @@
+import { constants } from 'node:fs'
+import { checked, checkedAsync, isErrno, lazyNative } from './libc.ts'
+import { AT } from './mounts.ts'
+
+export interface OpenRequest {
+  /** Sum of `O` bits; O_CLOEXEC is added. */
+  flags: number
+  /** Permission bits of a file that is made (`O.CREAT`, `O.TMPFILE`). */
+  mode?: number
+  /** Sum of `RESOLVE` bits. */
+  resolve?: number
+}
+
+/**
+ * openat2(2): opens `path` below `directoryFd` (or `AT.FDCWD`); with `RESOLVE.IN_ROOT` no link leads out of it.
+ * EAGAIN, a rename meanwhile, is tried again up to 100 times. A path that may be no text is given as bytes that end with a
+ * zero.
+ */
+export function openBelow(directoryFd: number, path: string | Buffer, request: OpenRequest): number {
+  // Of three numbers of 64 bits the lower halves.
+  OPEN_HOW.writeUInt32LE((request.flags | O.CLOEXEC) >>> 0, 0)
+  OPEN_HOW.writeUInt32LE(request.mode ?? 0, 8)
+  OPEN_HOW.writeUInt32LE(request.resolve ?? 0, 16)
+  const open = (): number =>
+    checked(openat2()(SYS_OPENAT2, directoryFd, path, OPEN_HOW, OPEN_HOW.length), 'openat2', path)
+  return retried(open, 'EINTR', 'EAGAIN')
+}
+
+/** Makes the directory `name`, a text or bytes that end with a zero, in `directoryFd`. */
+export function makeDirectoryAt(directoryFd: number, name: string | Buffer, mode: number): void {
+  checked(mkdirat()(directoryFd, name, mode), 'mkdirat', name)
+}
+
+/** Removes `name` from `directoryFd`: a file, or with `AT.REMOVEDIR` an empty directory. Names as `makeDirectoryAt`. */
+export function removeAt(directoryFd: number, name: string | Buffer, flags = 0): void {
+  checked(unlinkat()(directoryFd, name, flags), 'unlinkat', name)
+}
+
+/** Names are texts, or bytes that end with a zero. */
+export interface RenameRequest {
+  fromFd: number
+  fromName: string | Buffer
+  toFd: number
+  toName: string | Buffer
+  /** Sum of `RENAME` bits. */
+  flags?: number
+}
+
+/** renameat2(2), optionally without replacing, or exchanging the two. */
+export function renameBetween(request: RenameRequest): void {
+  const { fromFd, fromName, toFd, toName, flags = 0 } = request
+  checked(renameat2()(fromFd, fromName, toFd, toName, flags), 'renameat2', toName)
+}
+
+/** Has what was written into a part of a file sent to the disk, and does not wait for it; on a pool thread. */
+export function startWriteBack(fd: number, offset: number, length: number): Promise<number> {
+  return checkedAsync('sync_file_range', (done) =>
+    syncFileRange().async(fd, offset, length, SYNC_FILE_RANGE_WRITE, done),
+  )
+}
+
+/** Where a file lies. */
+export interface MountPlace {
+  /** The id of its mount, as the first number of a line of `mountinfo`. */
+  mountId: number
+  /** Whether it is what is mounted there, and not something below. */
+  isMountRoot: boolean
+}
+
+/** The place of what `fd` is open on. */
+export function mountPlace(fd: number): MountPlace {
+  const facts = Buffer.alloc(STATX_BYTES)
+  checked(statx()(fd, '', AT.EMPTY_PATH, STATX_MNT_ID, facts), 'statx')
+  return {
+    mountId: Number(facts.readBigUInt64LE(STATX_MOUNT_OFFSET)),
+    isMountRoot: (facts.readBigUInt64LE(STATX_ATTRIBUTES_OFFSET) & STATX_ATTR_MOUNT_ROOT) !== 0n,
+  }
+}
+
+/** A file as its filesystem knows it, good for `openHandle` on any mount of that filesystem. */
+export interface FileHandle {
+  bytes: Buffer
+  mountId: number
+}
+
+/** The handle of `path` below `directoryFd`, or of the descriptor itself with the path ''. */
+export function fileHandle(directoryFd: number, path: string): FileHandle {
+  const bytes = Buffer.alloc(HANDLE_HEADER_BYTES + HANDLE_MAX_BYTES)
+  bytes.writeUInt32LE(HANDLE_MAX_BYTES, 0)
+  const mountId = Buffer.alloc(4)
+  checked(
+    nameToHandleAt()(directoryFd, path, bytes, mountId, path === '' ? AT.EMPTY_PATH : 0),
+    'name_to_handle_at',
+    path,
+  )
+  const size = bytes.readUInt32LE(0)
+  return { bytes: bytes.subarray(0, HANDLE_HEADER_BYTES + size), mountId: mountId.readInt32LE(0) }
+}
+
+/** Opens a handle on the mount that `mountFd` lies on: the same file, with that mount's ids. ESTALE if it is gone. */
+export function openHandle(mountFd: number, handle: FileHandle, flags: number): number {
+  return checked(openByHandleAt()(mountFd, handle.bytes, flags | O.CLOEXEC), 'open_by_handle_at')
+}
+
+/** Reads into `buffer` from the descriptor's position; 0 at the end. Retries what a signal interrupts. */
+export function readFd(fd: number, buffer: Buffer): number {
+  return retried(() => checked(read()(fd, buffer, buffer.length), 'read'), 'EINTR')
+}
+
+/** Writes all of `buffer` at the descriptor's position. */
+export function writeFd(fd: number, buffer: Buffer): void {
+  for (let done = 0; done < buffer.length; ) {
+    const rest = buffer.subarray(done)
+    done += retried(() => checked(write()(fd, rest, rest.length), 'write'), 'EINTR')
+  }
+}
+
+function retried(call: () => number, ...codes: string[]): number {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return call()
+    } catch (error) {
+      if (attempt >= MAX_ATTEMPTS || !isErrno(error, ...codes)) throw error
+    }
+  }
+}
+
+/** Flags of open(2) on this machine. */
+export const O = {
+  RDONLY: 0,
+  WRONLY: 1,
+  RDWR: 2,
+  CREAT: 0o100,
+  EXCL: 0o200,
+  NOCTTY: 0o400,
+  TRUNC: 0o1000,
+  APPEND: 0o2000,
+  NONBLOCK: 0o4000,
+  DIRECTORY: constants.O_DIRECTORY,
+  NOFOLLOW: constants.O_NOFOLLOW,
+  CLOEXEC: 0o2000000,
+  PATH: 0o10000000,
+  TMPFILE: 0o20000000 | constants.O_DIRECTORY,
+} as const
+
+/** How openat2(2) may resolve a path. */
+export const RESOLVE = { NO_XDEV: 1, NO_MAGICLINKS: 2, NO_SYMLINKS: 4, BENEATH: 8, IN_ROOT: 16 } as const
+
+/** Flags of renameat2(2). */
+export const RENAME = { NOREPLACE: 1, EXCHANGE: 2 } as const
+
+const MAX_ATTEMPTS = 100
+const SYS_OPENAT2 = 437
+/** What each call fills and makes: a thread makes one at a time. */
+const OPEN_HOW = Buffer.alloc(24)
+const HANDLE_HEADER_BYTES = 8
+const HANDLE_MAX_BYTES = 128
+const STATX_BYTES = 256
+const STATX_MNT_ID = 0x1000
+const STATX_ATTRIBUTES_OFFSET = 8
+const STATX_ATTR_MOUNT_ROOT = 0x2000n
+const STATX_MOUNT_OFFSET = 144
+
+const openat2 = lazyNative<(call: number, fd: number, path: string | Buffer, how: Buffer, size: number) => number>(
+  null,
+  'syscall',
+  { result: 'long', args: ['long', 'int', 'str', 'void *', 'ulong'] },
+)
+const mkdirat = lazyNative<(fd: number, name: string | Buffer, mode: number) => number>(null, 'mkdirat', {
+  result: 'int',
+  args: ['int', 'str', 'uint'],
+})
+const unlinkat = lazyNative<(fd: number, name: string | Buffer, flags: number) => number>(null, 'unlinkat', {
+  result: 'int',
+  args: ['int', 'str', 'int'],
+})
+const renameat2 = lazyNative<
+  (fromFd: number, fromName: string | Buffer, toFd: number, toName: string | Buffer, flags: number) => number
+>(null, 'renameat2', { result: 'int', args: ['int', 'str', 'int', 'str', 'uint'] })
+const statx = lazyNative<(fd: number, path: string, flags: number, mask: number, facts: Buffer) => number>(
+  null,
+  'statx',
+  { result: 'int', args: ['int', 'str', 'int', 'uint', 'void *'] },
+)
+const nameToHandleAt = lazyNative<(fd: number, path: string, handle: Buffer, mountId: Buffer, flags: number) => number>(
+  null,
+  'name_to_handle_at',
+  { result: 'int', args: ['int', 'str', 'void *', 'void *', 'int'] },
+)
+const openByHandleAt = lazyNative<(fd: number, handle: Buffer, flags: number) => number>(null, 'open_by_handle_at', {
+  result: 'int',
+  args: ['int', 'void *', 'int'],
+})
+const read = lazyNative<(fd: number, buffer: Buffer, size: number) => number>(null, 'read', {
+  result: 'long',
+  args: ['int', 'void *', 'ulong'],
+})
+const write = lazyNative<(fd: number, buffer: Buffer, size: number) => number>(null, 'write', {
+  result: 'long',
+  args: ['int', 'void *', 'ulong'],
+})
+const syncFileRange = lazyNative<(fd: number, offset: number, length: number, flags: number) => number>(
+  null,
+  'sync_file_range',
+  { result: 'int', args: ['int', 'int64', 'int64', 'uint'] },
+)
+const SYNC_FILE_RANGE_WRITE = 2

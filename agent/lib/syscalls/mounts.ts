@@ -1,0 +1,169 @@
+import { checked, checkedAsync, isErrno, lazyNative } from './libc.ts'
+
+export interface MountRequest {
+  /** A device, a directory to bind, or null. */
+  source: string | null
+  target: string
+  /** Such as `btrfs`; null for binds, remounts and propagation. */
+  type: string | null
+  flags: number
+  /** Options of the filesystem, such as `compress=zstd:1`. */
+  data?: string
+}
+
+/** mount(2), with the mount namespace of this thread. */
+export function mountFilesystem(request: MountRequest): void {
+  const { source, target, type, flags, data } = request
+  checked(mount()(source, target, type, flags, data ?? null), 'mount', target)
+}
+
+/** As `mountFilesystem`, on a pool thread: a log replay takes its time. */
+export async function mountFilesystemAsync(request: MountRequest): Promise<void> {
+  const { source, target, type, flags, data } = request
+  await checkedAsync('mount', (done) => mount().async(source, target, type, flags, data ?? null, done))
+}
+
+/**
+ * umount2(2); `UMOUNT.DETACH` takes a busy mount out of sight. EINVAL: nothing is mounted there. A path that may be no text
+ * is given as bytes that end with a zero.
+ */
+export function unmount(target: string | Buffer, flags = 0): void {
+  checked(umount2()(target, flags), 'umount2', String(target))
+}
+
+/** Takes what is mounted at `target` out of sight, however busy; nothing there is a success. */
+export function unmountIfMounted(target: string): void {
+  try {
+    unmount(target, UMOUNT.DETACH)
+  } catch (error) {
+    if (!isErrno(error, 'EINVAL', 'ENOENT')) throw error
+  }
+}
+
+/** As `unmount`, on a pool thread: what is dirty is written out first. */
+export async function unmountAsync(target: string, flags = 0): Promise<void> {
+  await checkedAsync('umount2', (done) => umount2().async(target, flags, done))
+}
+
+/**
+ * A detached copy of the mount at `path` (below `directoryFd`, or AT.FDCWD), as a descriptor; `recursive` takes what
+ * is mounted below.
+ */
+export function cloneMount(directoryFd: number, path: string, options: { recursive?: boolean } = {}): number {
+  const flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT.EMPTY_PATH | (options.recursive === true ? AT.RECURSIVE : 0)
+  return checked(openTree()(SYS_OPEN_TREE, directoryFd, path, flags), 'open_tree', path)
+}
+
+/** Attaches the detached mount `mountFd` at `path`. */
+export function attachMountAt(mountFd: number, path: string): void {
+  checked(moveMount()(SYS_MOVE_MOUNT, mountFd, '', AT.FDCWD, path, MOVE_MOUNT_F_EMPTY_PATH), 'move_mount', path)
+}
+
+/** Attaches the mount `mountFd`, which may be attached elsewhere, at the directory that `directoryFd` is open on: no path is walked. */
+export function attachMountTo(mountFd: number, directoryFd: number): void {
+  const flags = MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH
+  checked(moveMount()(SYS_MOVE_MOUNT, mountFd, '', directoryFd, '', flags), 'move_mount')
+}
+
+/**
+ * pivot_root(2): the mount at `path` becomes the root of this thread's mount namespace, and of all whose root or working
+ * directory was the one before, which is mounted at `oldPath` then.
+ */
+export function pivotRoot(path: string, oldPath: string): void {
+  checked(pivot()(path, oldPath), 'pivot_root', path)
+}
+
+export interface MountAttributes {
+  /** Sum of `MOUNT_ATTR` bits to set. */
+  set?: number
+  clear?: number
+  /** User namespace whose id maps the mount takes (idmapped mount). */
+  userNamespaceFd?: number
+  /** Neither gets nor passes on what is mounted in other namespaces. */
+  isPrivate?: boolean
+  recursive?: boolean
+}
+
+/** mount_setattr(2) on a detached mount: flags, and ids mapped by a user namespace. */
+export function setMountAttributes(mountFd: number, attributes: MountAttributes): void {
+  const { set = 0, clear = 0, userNamespaceFd, isPrivate = false, recursive = false } = attributes
+  const argument = Buffer.alloc(MOUNT_ATTR_SIZE)
+  argument.writeBigUInt64LE(BigInt(userNamespaceFd === undefined ? set : set | MOUNT_ATTR.IDMAP), 0)
+  argument.writeBigUInt64LE(BigInt(clear), 8)
+  argument.writeBigUInt64LE(BigInt(isPrivate ? MS.PRIVATE : 0), 16)
+  argument.writeBigUInt64LE(BigInt(userNamespaceFd ?? 0), 24)
+  const flags = AT.EMPTY_PATH | (recursive ? AT.RECURSIVE : 0)
+  const result = mountSetattr()(SYS_MOUNT_SETATTR, mountFd, '', flags, argument, MOUNT_ATTR_SIZE)
+  checked(result, 'mount_setattr')
+}
+
+/** Flags of mount(2). */
+export const MS = {
+  RDONLY: 1,
+  NOSUID: 2,
+  NODEV: 4,
+  NOEXEC: 8,
+  REMOUNT: 32,
+  NOATIME: 1024,
+  BIND: 4096,
+  MOVE: 8192,
+  REC: 16384,
+  UNBINDABLE: 1 << 17,
+  PRIVATE: 1 << 18,
+  SLAVE: 1 << 19,
+  SHARED: 1 << 20,
+} as const
+
+/** Flags of umount2(2). */
+export const UMOUNT = { FORCE: 1, DETACH: 2, EXPIRE: 4, NOFOLLOW: 8 } as const
+
+/** Attributes of mount_setattr(2). */
+export const MOUNT_ATTR = { RDONLY: 1, NOSUID: 2, NODEV: 4, NOEXEC: 8, NOATIME: 0x10, IDMAP: 0x100000 } as const
+
+/** Starting points and flags of the `…at` calls. */
+export const AT = {
+  FDCWD: -100,
+  SYMLINK_NOFOLLOW: 0x100,
+  REMOVEDIR: 0x200,
+  SYMLINK_FOLLOW: 0x400,
+  EMPTY_PATH: 0x1000,
+  RECURSIVE: 0x8000,
+} as const
+
+const SYS_OPEN_TREE = 428
+const SYS_MOVE_MOUNT = 429
+const SYS_MOUNT_SETATTR = 442
+const OPEN_TREE_CLONE = 1
+const OPEN_TREE_CLOEXEC = 0o2000000
+const MOVE_MOUNT_F_EMPTY_PATH = 4
+const MOVE_MOUNT_T_EMPTY_PATH = 0x40
+const MOUNT_ATTR_SIZE = 32
+
+type Text = string | null
+
+const mount = lazyNative<(source: Text, target: string, type: Text, flags: number, data: Text) => number>(
+  null,
+  'mount',
+  {
+    result: 'int',
+    args: ['str', 'str', 'str', 'ulong', 'str'],
+  },
+)
+const umount2 = lazyNative<(target: string | Buffer, flags: number) => number>(null, 'umount2', {
+  result: 'int',
+  args: ['str', 'int'],
+})
+const pivot = lazyNative<(path: string, oldPath: string) => number>(null, 'pivot_root', {
+  result: 'int',
+  args: ['str', 'str'],
+})
+const openTree = lazyNative<(call: number, fd: number, path: string, flags: number) => number>(null, 'syscall', {
+  result: 'long',
+  args: ['long', 'int', 'str', 'uint'],
+})
+const moveMount = lazyNative<
+  (call: number, fromFd: number, fromPath: string, toFd: number, toPath: string, flags: number) => number
+>(null, 'syscall', { result: 'long', args: ['long', 'int', 'str', 'int', 'str', 'uint'] })
+const mountSetattr = lazyNative<
+  (call: number, fd: number, path: string, flags: number, argument: Buffer, size: number) => number
+>(null, 'syscall', { result: 'long', args: ['long', 'int', 'str', 'uint', 'void *', 'ulong'] })

@@ -1,0 +1,137 @@
+import { closeSync, openSync } from 'node:fs'
+import { CLONE, closeFd, enterNamespace } from './descriptors.ts'
+import { checked, checkedAsync, isErrno, lazyNative, SyscallError, watchReadable } from './libc.ts'
+import { decodeAcks, encodeMessages, messageTypes, type RouteMessage } from './rtnetlink.ts'
+
+/** A routing socket of one network namespace; not for concurrent use: one `send` at a time. */
+export interface RouteSocket {
+  /**
+   * Carries out `messages` in order, on a pool thread: the kernel may be busy with other interfaces. Throws a SyscallError
+   * for the first refusal that `ignored` (such as `ENODEV`) does not name; those after it were carried out nevertheless.
+   */
+  send(messages: readonly RouteMessage[], ignored?: readonly string[]): Promise<void>
+  close(): void
+}
+
+/** Opens a routing socket of the network namespace this thread is in. */
+export function openRouteSocket(): RouteSocket {
+  const fd = checked(socket()(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE), 'socket')
+  return {
+    async send(messages, ignored = []) {
+      const bytes = encodeMessages(messages)
+      await checkedAsync('send', (done) => send().async(fd, bytes, bytes.length, 0, done))
+      const failure = readAnswers(fd, messages).find(({ code }) => !ignored.includes(code))
+      if (failure) throw failure
+    },
+    close: () => closeFd(fd),
+  }
+}
+
+/**
+ * Runs `work` with this thread inside the network namespace that `namespaceFd` is open on. `work` is synchronous and
+ * starts neither a process nor a thread, which would stay there; if the way back is barred this process ends.
+ */
+export function inNetworkNamespace<T>(namespaceFd: number, work: () => T): T {
+  const home = openSync('/proc/thread-self/ns/net', 'r')
+  try {
+    enterNamespace(namespaceFd, CLONE.NEWNET)
+    try {
+      return work()
+    } finally {
+      returnHome(home)
+    }
+  } finally {
+    closeSync(home)
+  }
+}
+
+/**
+ * Calls `listener`, from the event loop, each time tables were removed from the packet filter of this network namespace,
+ * or may have been: the kernel lost count.
+ */
+export function watchRemovedTables(listener: () => void): { close(): void } {
+  const fd = checked(socket()(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_NETFILTER), 'socket')
+  const messages = Buffer.alloc(EVENT_BYTES)
+  try {
+    const address = Buffer.alloc(12)
+    address.writeUInt16LE(AF_NETLINK, 0)
+    address.writeUInt32LE(1 << (NFNLGRP_NFTABLES - 1), 8)
+    checked(bind()(fd, address, address.length), 'bind')
+    const watch = watchReadable(fd, () => {
+      if (drainEvents(fd, messages)) listener()
+    })
+    return {
+      close: () => {
+        watch.close()
+        closeFd(fd)
+      },
+    }
+  } catch (error) {
+    closeFd(fd)
+    throw error
+  }
+}
+
+/** Reads all that wait; true if one of them tells of a removed table. */
+function drainEvents(fd: number, messages: Buffer): boolean {
+  for (let isRemoval = false; ; ) {
+    try {
+      const size = checked(recv()(fd, messages, messages.length, MSG_DONTWAIT), 'recv')
+      isRemoval ||= messageTypes(messages.subarray(0, size)).some((type) => TABLE_REMOVED.includes(type))
+    } catch (error) {
+      // Any other failure, such as ENOBUFS, may have swallowed one.
+      return isRemoval || !isErrno(error, 'EAGAIN')
+    }
+  }
+}
+
+function returnHome(home: number): void {
+  try {
+    enterNamespace(home, CLONE.NEWNET)
+  } catch {
+    process.abort()
+  }
+}
+
+// The kernel works through the request inside the send, so that every answer is there already.
+function readAnswers(fd: number, messages: readonly RouteMessage[]): SyscallError[] {
+  const answer = Buffer.alloc(ANSWER_BYTES)
+  const failures: SyscallError[] = []
+  for (let answered = 0; answered < messages.length; ) {
+    const size = checked(recv()(fd, answer, answer.length, MSG_DONTWAIT), 'recv')
+    const { count, refusals } = decodeAcks(answer.subarray(0, size))
+    answered += count
+    for (const { index, errno } of refusals) failures.push(new SyscallError('netlink', errno, messages[index]?.label))
+  }
+  return failures
+}
+
+const AF_NETLINK = 16
+const SOCK_RAW = 3
+const SOCK_CLOEXEC = 0o2000000
+const NETLINK_ROUTE = 0
+const NETLINK_NETFILTER = 12
+const NFNLGRP_NFTABLES = 7
+/** NFT_MSG_DELTABLE and NFT_MSG_DESTROYTABLE of the subsystem nf_tables. */
+const TABLE_REMOVED = [0x0a02, 0x0a1a]
+const MSG_DONTWAIT = 0x40
+const ANSWER_BYTES = 16_384
+/** More than the kernel puts into one datagram of events. */
+const EVENT_BYTES = 65_536
+
+const socket = lazyNative<(domain: number, type: number, protocol: number) => number>(null, 'socket', {
+  result: 'int',
+  args: ['int', 'int', 'int'],
+})
+const send = lazyNative<(fd: number, data: Buffer, size: number, flags: number) => number>(null, 'send', {
+  result: 'long',
+  args: ['int', 'void *', 'ulong', 'int'],
+})
+const recv = lazyNative<(fd: number, data: Buffer, size: number, flags: number) => number>(null, 'recv', {
+  result: 'long',
+  args: ['int', 'void *', 'ulong', 'int'],
+})
+const bind = lazyNative<(fd: number, address: Buffer, size: number) => number>(null, 'bind', {
+  result: 'int',
+  args: ['int', 'void *', 'uint'],
+})

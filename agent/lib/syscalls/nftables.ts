@@ -1,0 +1,76 @@
+import { lazyNative } from './libc.ts'
+
+/** A failed packet filter command: `detail` is what nft printed. */
+export class NftablesError extends Error {
+  override readonly name = 'NftablesError'
+  readonly detail: string
+
+  constructor(detail: string) {
+    super(`nftables: ${detail.trim().slice(0, 500)}`)
+    this.detail = detail
+  }
+}
+
+/** The packet filter of this network namespace, through libnftables, kept open. Blocks for about 0.1 ms a command. */
+export interface Nftables {
+  /**
+   * Runs commands as one transaction, as `nft -f` does; returns what they print. Throws NftablesError, nothing
+   * changed.
+   */
+  run(commands: string): string
+  close(): void
+}
+
+/** Opens libnftables; `json` makes it print JSON. Throws if the library is not installed. */
+export function openNftables(options: { json?: boolean } = {}): Nftables {
+  const context = contextNew()(0)
+  if (context === null) throw new NftablesError('no context')
+  bufferOutput()(context)
+  bufferError()(context)
+  if (options.json === true) setOutputFlags()(context, OUTPUT_JSON)
+  return {
+    run: (commands) => {
+      const result = runCommand()(context, commands)
+      const output = getOutput()(context) ?? ''
+      const error = getError()(context) ?? ''
+      if (result !== 0) throw new NftablesError(error)
+      return output
+    },
+    close: () => contextFree()(context),
+  }
+}
+
+const LIBRARY = 'libnftables.so.1'
+const OUTPUT_JSON = 1 << 4
+
+type Context = unknown
+
+const contextNew = lazyNative<(flags: number) => Context>(LIBRARY, 'nft_ctx_new', { result: 'void *', args: ['uint'] })
+const contextFree = lazyNative<(context: Context) => void>(LIBRARY, 'nft_ctx_free', {
+  result: 'void',
+  args: ['void *'],
+})
+const bufferOutput = lazyNative<(context: Context) => number>(LIBRARY, 'nft_ctx_buffer_output', {
+  result: 'int',
+  args: ['void *'],
+})
+const bufferError = lazyNative<(context: Context) => number>(LIBRARY, 'nft_ctx_buffer_error', {
+  result: 'int',
+  args: ['void *'],
+})
+const getOutput = lazyNative<(context: Context) => string | null>(LIBRARY, 'nft_ctx_get_output_buffer', {
+  result: 'str',
+  args: ['void *'],
+})
+const getError = lazyNative<(context: Context) => string | null>(LIBRARY, 'nft_ctx_get_error_buffer', {
+  result: 'str',
+  args: ['void *'],
+})
+const setOutputFlags = lazyNative<(context: Context, flags: number) => void>(LIBRARY, 'nft_ctx_output_set_flags', {
+  result: 'void',
+  args: ['void *', 'uint'],
+})
+const runCommand = lazyNative<(context: Context, commands: string) => number>(LIBRARY, 'nft_run_cmd_from_buffer', {
+  result: 'int',
+  args: ['void *', 'str'],
+})

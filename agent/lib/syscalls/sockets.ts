@@ -1,0 +1,125 @@
+import { randomUUID } from 'node:crypto'
+import { closeSync, constants, openSync, unlinkSync } from 'node:fs'
+import { closeFd } from './descriptors.ts'
+import { addressOf, checked, isErrno, lazyNative } from './libc.ts'
+
+/** A unix socket that listens and has no name. */
+export interface NamelessListener {
+  /** Non-blocking, for `acceptNow`. */
+  listenFd: number
+  /** What leads there: a process that holds it as its descriptor N connects to `/proc/self/fd/N`. */
+  doorFd: number
+}
+
+/** Makes a listener for one connection, by a name in `directory` that is gone before this returns. Both are close-on-exec. */
+export function openNamelessListener(directory: string): NamelessListener {
+  const directoryFd = openSync(directory, O_PATH | constants.O_DIRECTORY)
+  // Through the descriptor, since a socket's path has at most 107 bytes.
+  const path = `/proc/self/fd/${directoryFd}/${randomUUID()}`
+  let listenFd: number | null = null
+  try {
+    listenFd = checked(socket()(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), 'socket')
+    const address = addressTo(path)
+    checked(bind()(listenFd, address, address.length), 'bind')
+    try {
+      checked(listen()(listenFd, 1), 'listen')
+      return { listenFd, doorFd: openSync(path, O_PATH | constants.O_NOFOLLOW) }
+    } finally {
+      unlinkSync(path)
+    }
+  } catch (error) {
+    if (listenFd !== null) closeFd(listenFd)
+    throw error
+  } finally {
+    closeSync(directoryFd)
+  }
+}
+
+/** Takes a connection that waits, close-on-exec and non-blocking; null if there is none. */
+export function acceptNow(listenFd: number): number | null {
+  try {
+    return checked(accept4()(listenFd, null, null, SOCK_CLOEXEC | SOCK_NONBLOCK), 'accept4')
+  } catch (error) {
+    if (isErrno(error, 'EAGAIN', 'ECONNABORTED')) return null
+    throw error
+  }
+}
+
+/**
+ * The descriptors that come with the next message, close-on-exec and at most two (the kernel drops what else is sent); its
+ * bytes, at most one, are dropped. Empty if none waits, or the other side has gone.
+ */
+export function receiveFds(socketFd: number): number[] {
+  const memory = Buffer.alloc(MEMORY_BYTES)
+  const base = addressOf(memory)
+  memory.writeBigUInt64LE(base + BigInt(VECTOR_AT), HEADER_VECTOR)
+  memory.writeBigUInt64LE(1n, HEADER_VECTORS)
+  memory.writeBigUInt64LE(base + BigInt(CONTROL_AT), HEADER_CONTROL)
+  memory.writeBigUInt64LE(BigInt(CONTROL_BYTES), HEADER_CONTROL_SIZE)
+  memory.writeBigUInt64LE(base + BigInt(DATA_AT), VECTOR_AT)
+  memory.writeBigUInt64LE(1n, VECTOR_AT + 8)
+  try {
+    checked(recvmsg()(socketFd, memory, MSG_CMSG_CLOEXEC | MSG_DONTWAIT), 'recvmsg')
+  } catch (error) {
+    if (isErrno(error, 'EAGAIN', 'ECONNRESET')) return []
+    throw error
+  }
+  const size = Number(memory.readBigUInt64LE(HEADER_CONTROL_SIZE))
+  return descriptorsIn(memory.subarray(CONTROL_AT, CONTROL_AT + size))
+}
+
+function descriptorsIn(control: Buffer): number[] {
+  if (control.length < CONTROL_HEADER_BYTES) return []
+  const isRights = control.readInt32LE(8) === SOL_SOCKET && control.readInt32LE(12) === SCM_RIGHTS
+  const count = (Number(control.readBigUInt64LE(0)) - CONTROL_HEADER_BYTES) / 4
+  return isRights ? Array.from({ length: count }, (_, at) => control.readInt32LE(CONTROL_HEADER_BYTES + at * 4)) : []
+}
+
+function addressTo(path: string): Buffer {
+  const address = Buffer.alloc(2 + Buffer.byteLength(path) + 1)
+  address.writeUInt16LE(AF_UNIX, 0)
+  address.write(path, 2)
+  return address
+}
+
+const AF_UNIX = 1
+const SOCK_STREAM = 1
+const SOCK_NONBLOCK = 0o4000
+const SOCK_CLOEXEC = 0o2000000
+const SOL_SOCKET = 1
+const SCM_RIGHTS = 1
+const MSG_DONTWAIT = 0x40
+const MSG_CMSG_CLOEXEC = 0x40000000
+const O_PATH = 0o10000000
+/** struct msghdr, then struct iovec, then what they point to, in one piece that V8 does not move. */
+const HEADER_VECTOR = 16
+const HEADER_VECTORS = 24
+const HEADER_CONTROL = 32
+const HEADER_CONTROL_SIZE = 40
+const VECTOR_AT = 64
+const DATA_AT = 80
+const CONTROL_AT = 96
+const CONTROL_BYTES = 24
+const CONTROL_HEADER_BYTES = 16
+const MEMORY_BYTES = 256
+
+const socket = lazyNative<(domain: number, type: number, protocol: number) => number>(null, 'socket', {
+  result: 'int',
+  args: ['int', 'int', 'int'],
+})
+const bind = lazyNative<(fd: number, address: Buffer, size: number) => number>(null, 'bind', {
+  result: 'int',
+  args: ['int', 'void *', 'uint'],
+})
+const listen = lazyNative<(fd: number, backlog: number) => number>(null, 'listen', {
+  result: 'int',
+  args: ['int', 'int'],
+})
+const accept4 = lazyNative<(fd: number, address: null, size: null, flags: number) => number>(null, 'accept4', {
+  result: 'int',
+  args: ['int', 'void *', 'void *', 'int'],
+})
+const recvmsg = lazyNative<(fd: number, message: Buffer, flags: number) => number>(null, 'recvmsg', {
+  result: 'long',
+  args: ['int', 'void *', 'int'],
+})

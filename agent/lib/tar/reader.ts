@@ -1,0 +1,198 @@
+import { ServiceError } from '../../../shared/errors.ts'
+import type { Steps } from '../threads/steps.ts'
+import { decodeRecords, decodeTarBlock, decodeText, KEPT_BYTES, SPARSE, type TarBlock, withRecords } from './fields.ts'
+import { BLOCK_BYTES, paddedSize, type TarHeader } from './headers.ts'
+
+/** An entry as the archive has it, whatever that is. */
+export interface TarEntry extends TarHeader {
+  /** Why what is told of it cannot be relied on; else null. */
+  fault: string | null
+}
+
+/** Reads an archive as it comes in, entry by entry. Throws `invalid_request` for what is no tar, or ends before its end. */
+export interface TarReader {
+  /** The next entry, whatever was left of the one before; null at the end. */
+  next(): Steps<TarEntry | null>
+  /** The next piece of the content of this entry, good until the next call; null at its end. */
+  read(): Steps<Buffer | null>
+  /** Takes what comes after the end. */
+  drain(): Steps<void>
+}
+
+/**
+ * A reader of what `hear` brings, a piece at a time, null at its end. POSIX (ustar and pax), GNU and older archives; no more
+ * than 1 MiB is held of what an archive tells of an entry, and nothing of its content.
+ */
+export function createTarReader(hear: () => Steps<Uint8Array | null>): TarReader {
+  return new Reader(hear)
+}
+
+class Reader implements TarReader {
+  readonly #hear: () => Steps<Uint8Array | null>
+  #piece: Buffer = Buffer.alloc(0)
+  #isAtEnd = false
+  #hasBegun = false
+  /** Of the content of this entry, and of what fills its last block. */
+  #left = 0
+  #padding = 0
+  #globals = new Map<string, string>()
+
+  constructor(hear: () => Steps<Uint8Array | null>) {
+    this.#hear = hear
+  }
+
+  *next(): Steps<TarEntry | null> {
+    const told: Told = { records: new Map(this.#globals), fault: null }
+    for (;;) {
+      yield* this.#skip(this.#left + this.#padding)
+      this.#left = this.#padding = 0
+      const bytes = yield* this.#bytes(BLOCK_BYTES)
+      if (isZero(bytes)) return null
+      const block = decodeTarBlock(bytes)
+      if (block === null) throw this.#hasBegun ? damaged('what comes next is no header') : noTar(bytes)
+      this.#hasBegun = true
+      if (ABOUT_NEXT.has(block.flag)) yield* this.#take(block, told)
+      else return yield* this.#enter(block, told)
+    }
+  }
+
+  *read(): Steps<Buffer | null> {
+    if (this.#left === 0) return null
+    yield* this.#fill()
+    const piece = this.#piece.subarray(0, this.#left)
+    this.#piece = this.#piece.subarray(piece.length)
+    this.#left -= piece.length
+    return piece
+  }
+
+  *drain(): Steps<void> {
+    while (!this.#isAtEnd) this.#isAtEnd = (yield* this.#hear()) === null
+  }
+
+  /** Takes what is told of the next entry. */
+  *#take(block: TarBlock, told: Told): Steps<void> {
+    const { flag } = block
+    this.#expect(sizeOf(block.sizeBytes))
+    if (this.#left > TOLD_MAX) {
+      told.fault = 'what the archive tells of it is larger than 1 MiB'
+      return
+    }
+    const body = yield* this.#bytes(this.#left)
+    this.#left = 0
+    if (flag === 'L') return void told.records.set('path', decodeText(body, 0, body.length))
+    if (flag === 'K') return void told.records.set('linkpath', decodeText(body, 0, body.length))
+    const records = decodeRecords(body)
+    if (records === null) told.fault = 'what the archive tells of it is damaged'
+    for (const [key, value] of records ?? []) {
+      told.records.set(key, value)
+      if (flag === 'g') this.#globals.set(key, value)
+    }
+  }
+
+  *#enter(block: TarBlock, { records, fault }: Told): Steps<TarEntry> {
+    const header = withRecords(block, records)
+    if (header.kind === 'file' && header.path.endsWith('/')) header.kind = 'directory'
+    for (let hasMore = block.hasMore; hasMore; hasMore = (yield* this.#bytes(BLOCK_BYTES))[504] === 1);
+    this.#expect(WITHOUT_CONTENT.has(block.flag) ? 0 : sizeOf(header.sizeBytes))
+    return { ...header, sizeBytes: this.#left, fault: fault ?? faultOf(header, records) }
+  }
+
+  #expect(sizeBytes: number): void {
+    this.#left = sizeBytes
+    this.#padding = paddedSize(sizeBytes) - sizeBytes
+  }
+
+  // Of the piece itself where it has them all.
+  *#bytes(count: number): Steps<Buffer> {
+    if (this.#piece.length < count) {
+      const parts: Buffer[] = []
+      for (let left = count; left > 0; ) {
+        if (!(yield* this.#tryFill())) throw this.#hasBegun ? breaksOff() : noTar(Buffer.concat(parts))
+        const part = this.#piece.subarray(0, left)
+        parts.push(part)
+        left -= part.length
+        this.#piece = this.#piece.subarray(part.length)
+      }
+      return Buffer.concat(parts)
+    }
+    const bytes = this.#piece.subarray(0, count)
+    this.#piece = this.#piece.subarray(count)
+    return bytes
+  }
+
+  *#skip(count: number): Steps<void> {
+    for (let left = count; left > 0; ) {
+      yield* this.#fill()
+      const part = Math.min(left, this.#piece.length)
+      this.#piece = this.#piece.subarray(part)
+      left -= part
+    }
+  }
+
+  *#fill(): Steps<void> {
+    if (!(yield* this.#tryFill())) throw breaksOff()
+  }
+
+  *#tryFill(): Steps<boolean> {
+    while (this.#piece.length === 0) {
+      const piece = this.#isAtEnd ? null : yield* this.#hear()
+      if (piece === null) {
+        this.#isAtEnd = true
+        return false
+      }
+      this.#piece = Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength)
+    }
+    return true
+  }
+}
+
+/** What headers said of the entry after them. */
+interface Told {
+  records: Map<string, string>
+  fault: string | null
+}
+
+function faultOf(header: TarHeader, records: ReadonlyMap<string, string>): string | null {
+  if (header.path.length > KEPT_BYTES) return `its name is longer than ${KEPT_BYTES} bytes`
+  if (records.has(SPARSE)) return 'it is a sparse file, which is not unpacked'
+  const { mode, uid, gid, modifiedSeconds } = header
+  return [mode, uid, gid, modifiedSeconds].every(Number.isSafeInteger)
+    ? null
+    : 'what the archive tells of it is damaged'
+}
+
+// Where the content of an entry ends tells where the next one begins.
+function sizeOf(sizeBytes: number): number {
+  if (!Number.isSafeInteger(sizeBytes) || sizeBytes < 0) throw damaged('a size in it is no number')
+  return sizeBytes
+}
+
+function isZero(block: Buffer): boolean {
+  return block[0] === 0 && block.every((byte) => byte === 0)
+}
+
+function noTar(bytes: Buffer): ServiceError {
+  const found = COMPRESSIONS.find(([magic]) => bytes.toString('latin1', 0, magic.length) === magic)
+  if (found === undefined) return new ServiceError('invalid_request', 'The body is no tar archive.')
+  return new ServiceError('invalid_request', `The body is compressed (${found[1]}); it must be a tar as it is.`)
+}
+
+function damaged(why: string): ServiceError {
+  return new ServiceError('invalid_request', `The archive is damaged: ${why}. What came before was unpacked.`)
+}
+
+function breaksOff(): ServiceError {
+  return new ServiceError('invalid_request', 'The archive breaks off. What came before was unpacked.')
+}
+
+/** Extended headers, for one entry or all that follow, and the long names of GNU. */
+const ABOUT_NEXT: ReadonlySet<string> = new Set(['x', 'X', 'g', 'L', 'K'])
+/** Links, devices, directories, FIFOs: of these a size tells something else, if anything. */
+const WITHOUT_CONTENT: ReadonlySet<string> = new Set(['1', '2', '3', '4', '5', '6'])
+const TOLD_MAX = 1024 * 1024
+const COMPRESSIONS: readonly (readonly [string, string])[] = [
+  ['\x1f\x8b', 'gzip'],
+  ['BZh', 'bzip2'],
+  ['\xfd7zXZ', 'xz'],
+  ['\x28\xb5\x2f\xfd', 'zstd'],
+]

@@ -1,0 +1,190 @@
+import type { ErrorCode } from '../../../shared/errors.ts'
+import type { BoxConfig, BoxReason, BoxStatus } from '../../../shared/schemas/boxes.ts'
+import type { BackupRecords } from './backups.ts'
+import type { BaseStore } from './bases.ts'
+import type { EdgeGrantStore } from './edge-grants.ts'
+import type { AuditStore, EventStore } from './events.ts'
+import type { ExecStore } from './exec.ts'
+import type { IdempotencyStore } from './idempotency.ts'
+import type { OperationStore } from './operations.ts'
+import type { ServiceStore } from './services.ts'
+import type { NewSnapshot, SnapshotStore } from './snapshots.ts'
+import type { TokenStore } from './tokens.ts'
+import type { Tombstone, TombstoneStore } from './tombstones.ts'
+import type { NamedQuery, QuotaStore, VolumeStore } from './volumes.ts'
+
+/** A box as it is stored: what the user wants, what was seen, and a version that each write raises. Times in ms since the epoch. */
+export interface BoxRecord {
+  id: string
+  project: string
+  name: string
+  /** Raised by one at every write; the ETag. */
+  version: number
+  createdAt: number
+  updatedAt: number
+  /** The name of the base it was made from. */
+  base: string | null
+  /** The id of that base; null: unknown. */
+  baseId: string | null
+  forkOf: string | null
+  /** The subvolume that is its root now. */
+  root: string
+  desired: { power: 'running' | 'stopped'; generation: number }
+  observed: BoxObserved
+  config: BoxConfig
+  environment: Record<string, string>
+  tags: Record<string, string>
+  port: number | null
+  /** Names at which it is published, beside its own; each belongs to one box, or one service, of the deployment. */
+  domains: string[]
+  gracePeriodSeconds: number
+  /** Until when it is kept awake, or was; null: nobody asked. */
+  leaseUntil: number | null
+  urlSettings: { auth: 'token' | 'public'; wake: boolean; idle_stop_seconds: number | null }
+  /** Its data volumes, in the order in which they were attached. */
+  mounts: MountRecord[]
+  /** A restore that was asked for and has not come to its end. */
+  restore: RestoreWish | null
+  /** The restore that failed last, until another is asked for. */
+  restoreFault: { root: string; code: ErrorCode; detail: string } | null
+  /** Who made it: a create repeated after a crash finds its own box by the key. */
+  createdBy: { token: string; idempotencyKey: string | null }
+}
+
+/** What a box is to have in the place of what it has: copies of a snapshot, ready to be used. */
+export interface RestoreWish {
+  /** The name of the snapshot. */
+  snapshot: string
+  root: string
+  data: { volumeId: string; subvolume: string }[]
+}
+
+/** A data volume that a box has, or is to have once it runs. */
+export interface MountRecord {
+  volumeId: string
+  name: string
+  /** The subvolume that holds its data. */
+  subvolume: string
+  /** Absolute and normalised. */
+  path: string
+  readOnly: boolean
+}
+
+/** What was last seen of a box. `generation` is the desired generation this is the outcome of. */
+export interface BoxObserved {
+  status: BoxStatus
+  reason: BoxReason
+  message: string | null
+  since: number
+  generation: number
+  /** The boot in which it was last seen running. */
+  bootId: string | null
+}
+
+/** A page of boxes; `status` null is any. */
+export interface BoxQuery extends NamedQuery {
+  status: BoxStatus | null
+}
+
+/**
+ * Durable state. Every method that writes is committed, and survives a power cut, when it resolves. On a full disk it
+ * throws ServiceError `storage_full`, but for removing boxes and tombstones, which goes on.
+ */
+export interface Store {
+  /** As `GET /v1/config` tells it: `sqlite`. */
+  readonly kind: string
+  readonly boxes: BoxStore
+  readonly volumes: VolumeStore
+  readonly snapshots: SnapshotStore
+  readonly services: ServiceStore
+  readonly backups: BackupRecords
+  readonly quotas: QuotaStore
+  readonly tombstones: TombstoneStore
+  readonly tokens: TokenStore
+  readonly edgeGrants: EdgeGrantStore
+  readonly operations: OperationStore
+  readonly execs: ExecStore
+  readonly bases: BaseStore
+  readonly events: EventStore
+  readonly audit: AuditStore
+  readonly idempotency: IdempotencyStore
+  readonly meta: MetaStore
+  close(): Promise<void>
+}
+
+export interface BoxStore {
+  /**
+   * Records a box with its mounts and drops the tombstone that stood for its root, in one commit. `name_taken` if the
+   * project has a box of that name; else as `replaceMounts`.
+   */
+  insert(record: BoxRecord): Promise<'stored' | 'name_taken' | MountConflict>
+  get(project: string, name: string): Promise<BoxRecord | null>
+  byId(id: string): Promise<BoxRecord | null>
+  /** Compare-and-set: false if the stored version is not `record.version - 1`, or the box is gone. Mounts stay as stored. */
+  replace(record: BoxRecord, effects?: BoxEffects): Promise<boolean>
+  /**
+   * As `replace`, of a box that wishes for a restore; drops the tombstones of what was made for it. `changed`: the version was
+   * another; `volume_in_use`: another box has one of the volumes, or wishes for a restore of it.
+   */
+  wish(record: BoxRecord): Promise<'stored' | 'changed' | 'volume_in_use'>
+  /**
+   * As `replace`, with the mounts of `record`; raises the version of each volume that came or went, in the same commit.
+   * `changed`: the version was another.
+   */
+  replaceMounts(record: BoxRecord): Promise<'stored' | 'changed' | MountConflict>
+  /** As `replace`, with the domains of `record`. `changed`: the version was another; else a domain that another one has. */
+  publish(record: BoxRecord): Promise<'stored' | 'changed' | DomainTaken>
+  /**
+   * Removes the record with what belongs to it, and writes `tombstone` and those of its snapshots, in one commit: gives all of
+   * them; null if the version is another.
+   */
+  remove(id: string, version: number, tombstone: Tombstone): Promise<Tombstone[] | null>
+  /**
+   * Commits a restore, and drops the tombstones of the new subvolumes. `changed`: box or volume is another, or the box gone;
+   * `volume_in_use`: a box that is not among the given does not rest and has one of the volumes, or another box wishes for a
+   * restore of one.
+   */
+  swap(swap: Swap): Promise<'stored' | 'changed' | 'volume_gone' | 'volume_in_use'>
+  list(query: BoxQuery): Promise<{ records: BoxRecord[]; hasMore: boolean }>
+  all(): Promise<BoxRecord[]>
+  /** Those that run, and are to stop when nobody uses them. */
+  withIdleStop(): Promise<BoxRecord[]>
+  countByStatus(): Promise<Record<BoxStatus, number>>
+}
+
+/** A domain that another box or service has. */
+export interface DomainTaken {
+  taken: string
+}
+
+/** What a restore puts in the place of what was there, all in one commit. */
+export interface Swap {
+  /** The box whose root is replaced, as it is from now on, with its mounts, its version raised by one; null: of volumes alone. */
+  box: BoxRecord | null
+  /**
+   * Volumes and the subvolumes they have from now on, also in the records of all other boxes that have them; where it is said
+   * what one replaces, the volume must have that.
+   */
+  volumes: readonly { volumeId: string; subvolume: string; replaces?: string }[]
+  /** What was replaced. */
+  kept: readonly NewSnapshot[]
+  /** Boxes that may have the volumes though they do not rest: they have been given what is new. */
+  given: readonly string[]
+  now: number
+}
+
+/** What goes in the commit of a box's record: subvolumes it has no more. */
+export interface BoxEffects {
+  buries: readonly Tombstone[]
+}
+
+/** Why mounts were not stored: a volume is gone, or has another box that writes to it. */
+export type MountConflict = 'volume_gone' | 'volume_in_use'
+
+export interface MetaStore {
+  get(key: string): Promise<string | null>
+  /** Those whose keys begin with `prefix`. */
+  list(prefix: string): Promise<{ key: string; value: string }[]>
+  remove(key: string): Promise<void>
+  set(key: string, value: string): Promise<void>
+}

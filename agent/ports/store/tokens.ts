@@ -1,0 +1,28 @@
+import type { Permission } from '../../../shared/schemas/system.ts'
+
+/** An access token as it is stored, without its secret. Times in ms since the epoch. */
+export interface TokenRecord {
+  id: string
+  name: string
+  projects: '*' | string[]
+  permissions: Permission[]
+  expiresAt: number | null
+  createdAt: number
+  createdBy: string | null
+  revokedAt: number | null
+}
+
+/** Access tokens of the deployment. */
+export interface TokenStore {
+  insert(record: TokenRecord): Promise<void>
+  get(id: string): Promise<TokenRecord | null>
+  /** Newest last; `createdBy` null is all. */
+  list(query: { createdBy: string | null; after: string | null; limit: number }): Promise<{
+    records: TokenRecord[]
+    hasMore: boolean
+  }>
+  /** Revokes a token and all that were minted with it, and with those; keeps the first time of each. */
+  revoke(id: string, revokedAt: number): Promise<void>
+  /** Forgets tokens that ended before `endedBefore`. */
+  prune(endedBefore: number): Promise<void>
+}

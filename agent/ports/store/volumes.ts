@@ -1,0 +1,95 @@
+import type { Tombstone } from './tombstones.ts'
+
+/** A data volume as it is stored. Times in ms since the epoch. */
+export interface VolumeRecord {
+  id: string
+  project: string
+  name: string
+  /** Raised by one at every write, and when a box gets or loses the volume; the ETag. */
+  version: number
+  createdAt: number
+  updatedAt: number
+  /** The subvolume that holds its data. */
+  subvolume: string
+  sizeGb: number
+  /** What it was made from, as people read it; null: empty. */
+  from: string | null
+  /** When it is backed up, and for how long that is kept; null: when asked. */
+  backupSchedule: BackupSchedule | null
+  tags: Record<string, string>
+  /** Who made it: a create repeated after a crash finds its own volume by the key. */
+  createdBy: { token: string; idempotencyKey: string | null }
+}
+
+/** A backup every so often; of the older ones at most `keepCount` stay, and none longer than `keepSeconds`. */
+export interface BackupSchedule {
+  intervalSeconds: number
+  keepCount: number | null
+  keepSeconds: number | null
+}
+
+/** A box that has a volume. */
+export interface Attachment {
+  volumeId: string
+  boxId: string
+  /** The name of the box. */
+  box: string
+  path: string
+  readOnly: boolean
+}
+
+/** A page of a list ordered by project and name. `projects` `*` is every one; `after` is the last key of the page before. */
+export interface NamedQuery {
+  projects: readonly string[] | '*'
+  prefix: string
+  /** A value of null matches any value. */
+  tags: readonly (readonly [key: string, value: string | null])[]
+  after: { project: string; name: string } | null
+  limit: number
+}
+
+export interface VolumeStore {
+  /** Records a volume and drops the tombstone of its id, in one commit; false if the project has one of that name. */
+  insert(record: VolumeRecord): Promise<boolean>
+  get(project: string, name: string): Promise<VolumeRecord | null>
+  /** Compare-and-set: false if the stored version is not `record.version - 1`, or the volume is gone. */
+  replace(record: VolumeRecord): Promise<boolean>
+  /**
+   * Removes the record and writes `tombstone`, those of its snapshots and of the copies that its backups keep, in one commit,
+   * unless its version is another or a box has it: gives all of them.
+   */
+  remove(id: string, version: number, tombstone: Tombstone): Promise<Tombstone[] | 'changed' | 'attached'>
+  list(query: NamedQuery): Promise<{ records: VolumeRecord[]; hasMore: boolean }>
+  all(): Promise<VolumeRecord[]>
+  /** The boxes that have any of these volumes, by the name of the box. */
+  attachments(volumeIds: readonly string[]): Promise<Attachment[]>
+}
+
+/** Bounds of a project; null is unlimited. */
+export interface QuotaRecord {
+  /** Raised by one at every write; the ETag. */
+  version: number
+  boxes: number | null
+  cpus: number | null
+  ramMb: number | null
+  storageGb: number | null
+  updatedAt: number
+}
+
+/** What the records of a project, or of all, add up to. */
+export interface Usage {
+  boxes: number
+  volumes: number
+  /** Of boxes that are wanted to run. */
+  cpus: number
+  ramMb: number
+  /** Of all boxes and volumes. */
+  storageGb: number
+}
+
+export interface QuotaStore {
+  get(project: string): Promise<QuotaRecord | null>
+  set(project: string, record: QuotaRecord): Promise<void>
+  /** `project` null: of the whole deployment. */
+  usage(project: string | null): Promise<Usage>
+}

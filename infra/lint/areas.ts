@@ -1,0 +1,54 @@
+/**
+ * Names the areas of each layer, lowest level first: an area imports only itself and the areas of the levels below its own
+ * (ARCHITECTURE.md, Layout). `.dependency-cruiser.mjs` makes its rules of this table, and tests/architecture a violation of each.
+ */
+export const AREAS: Readonly<Record<string, readonly (readonly string[])[]>> = {
+  'agent/core': [
+    ['common'],
+    ['access', 'events', 'snapshots'],
+    ['reconcile'],
+    ['boxes'],
+    ['exec', 'files', 'operations', 'volumes'],
+    ['backups', 'bases', 'services'],
+    ['edge', 'health'],
+  ],
+  'agent/drivers': [
+    ['host'],
+    ['backups', 'bases', 'edge', 'exec', 'metrics', 'network', 'registry', 'store'],
+    ['boxes'],
+    ['files', 'pods'],
+    ['pool'],
+  ],
+  'agent/handlers': [
+    ['common'],
+    ['access', 'backups', 'bases', 'boxes', 'events', 'exec', 'health', 'services'],
+    ['edge', 'files', 'volumes'],
+  ],
+  'agent/ports': [['backups', 'bases', 'boxes', 'edge', 'files', 'host'], ['pool', 'store'], ['exec']],
+  'agent/lib': [['syscalls'], ['disk', 'kube', 'mounts', 'output', 'threads'], ['tar']],
+  shared: [
+    ['http', 'schemas'],
+    ['auth', 'examples', 'routes'],
+  ],
+}
+
+export interface AreaRule {
+  layer: string
+  area: string
+  allowed: string[]
+  forbidden: string[]
+}
+
+/** Lists every area with the areas of its layer that it may not import; those that may import all others are left out. */
+export function forbiddenAreas(): AreaRule[] {
+  return Object.entries(AREAS)
+    .flatMap(([layer, levels]) =>
+      levels.flatMap((level, index) =>
+        level.map((area) => {
+          const allowed = [area, ...levels.slice(0, index).flat()]
+          return { layer, area, allowed, forbidden: levels.flat().filter((each) => !allowed.includes(each)) }
+        }),
+      ),
+    )
+    .filter(({ forbidden }) => forbidden.length > 0)
+}

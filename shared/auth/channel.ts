@@ -1,0 +1,289 @@
+import {
+  createCipheriv,
+  createHash,
+  createHmac,
+  createSecretKey,
+  type KeyObject,
+  randomBytes,
+  timingSafeEqual,
+} from 'node:crypto'
+import { ServiceError } from '../errors.ts'
+import type { HeaderMap } from '../http/messages.ts'
+import { takeRandomBytes } from '../random-bytes.ts'
+import { createReplayMemory } from './replay-memory.ts'
+
+/** One shared secret of the channel; the first of a set signs, all verify. */
+export interface ChannelKey {
+  /** 1–32 of `a-z 0-9 -`. */
+  id: string
+  /** At least 32 bytes, base64url. */
+  secret: string
+}
+
+/** What a signature covers besides the body; `headers` may hold more than is signed. */
+export interface ChannelRequest {
+  method: string
+  /** Path and query exactly as on the wire. */
+  target: string
+  headers: HeaderMap
+}
+
+/** Why a request was refused. */
+export type RefusalReason =
+  | 'unsigned'
+  | 'unknown_key'
+  | 'signature'
+  | 'stale'
+  | 'restarted'
+  | 'replayed'
+  | 'body'
+  | 'overloaded'
+
+/** The facts of a refusal, for the audit line; `skewMs` is how far the sender's clock is ahead of ours. */
+export interface Refusal {
+  isAccepted: false
+  reason: RefusalReason
+  keyId: string | null
+  skewMs: number | null
+  /** With `restarted` only: what AGENT_RUN_HEADER must say under the signature. */
+  agentRun?: string
+}
+
+/** An accepted request: only `headers` were signed, so nothing else of the head may be believed. */
+export interface Acceptance {
+  isAccepted: true
+  keyId: string
+  headers: Record<string, string>
+  /** Whether these bytes are the body that was signed; to be asked before they are used. */
+  matchesBody(body: Uint8Array): boolean
+  /** Makes what the end of a body that was not known when it was signed is checked with (`openSealed`); null: it was known. */
+  bodyMac: (() => BodyMac) | null
+}
+
+export interface SignerOptions {
+  /** Asked at each request, so that a rotation needs no restart. */
+  keys(): readonly ChannelKey[]
+  agentId(): string
+  /** Milliseconds since the epoch. */
+  now(): number
+}
+
+export interface VerifierOptions {
+  keys(): readonly ChannelKey[]
+  agentId: string
+  now(): number
+  /** When this verifier's process began: it cannot know what was replayed from before, so refuses it. */
+  startedAt: number
+  /** How far two clocks may be apart; 30,000 by default. */
+  maxSkewMs?: number
+  /** Most nonces remembered; beyond it requests are refused as `overloaded`. 500,000 by default. */
+  nonceCapacity?: number
+}
+
+/**
+ * Gives the value of SIGNATURE_HEADER for a request with this body, or with null for one whose body is not known yet and is
+ * sealed by `bodyMac` of that value; each call makes a new nonce.
+ */
+export type Signer = (request: ChannelRequest, body: Uint8Array | null) => string
+
+/** Judges the head of a request; the body is judged by `matchesBody` once it has been read. */
+export type Verifier = (request: ChannelRequest) => Acceptance | Refusal
+
+/** Signs requests from the functions to the agent. */
+export function createSigner(options: SignerOptions): Signer {
+  const secrets = createSecretCache()
+  return (request, body) => {
+    const key = options.keys()[0]
+    if (!key) throw new Error('the channel has no key to sign with')
+    const nonce = takeRandomBytes(NONCE_BYTES).toString('base64url')
+    const stamp = {
+      keyId: key.id,
+      time: String(options.now()),
+      nonce,
+      bodyDigest: body === null ? STREAMED_DIGEST : digestOf(body),
+    }
+    const mac = sign(secrets(key), canonicalText(stamp, options.agentId(), request)).toString('base64url')
+    return [VERSION, stamp.keyId, stamp.time, stamp.nonce, stamp.bodyDigest, mac].join('.')
+  }
+}
+
+/**
+ * Verifies requests on the agent's side; remembers nonces for as long as their time is acceptable. What was accepted
+ * before `startedAt`, by a process whose nonces are gone, may be stamped as late as `startedAt + maxSkewMs`: a stamp up
+ * to then is believed only if this run's id is signed with it, which a `restarted` refusal tells to holders of a key.
+ * So nothing is accepted twice, unless the agent's clock is set back across its restart.
+ */
+export function createVerifier(options: VerifierOptions): Verifier {
+  const { maxSkewMs = MAX_SKEW_MS, nonceCapacity = NONCE_CAPACITY } = options
+  const secrets = createSecretCache()
+  const replays = createReplayMemory({ lifetimeMs: maxSkewMs, capacity: nonceCapacity })
+  const agentRun = randomBytes(NONCE_BYTES).toString('base64url')
+  return (request) => {
+    const parsed = parseSignature(request.headers[SIGNATURE_HEADER])
+    if (!parsed) return refuse('unsigned')
+    const now = options.now()
+    const sentAt = Number(parsed.time)
+    const facts = { keyId: parsed.keyId, skewMs: sentAt - now }
+    const key = options.keys().find((one) => one.id === parsed.keyId)
+    if (!key) return refuse('unknown_key', facts)
+    const expected = sign(secrets(key), canonicalText(parsed, options.agentId, request))
+    if (!timingSafeEqual(expected, parsed.mac)) return refuse('signature', facts)
+    if (Math.abs(sentAt - now) > maxSkewMs) return refuse('stale', facts)
+    if (sentAt <= options.startedAt + maxSkewMs && request.headers[AGENT_RUN_HEADER] !== agentRun) {
+      return { ...refuse('restarted', facts), agentRun }
+    }
+    const memory = replays.remember(parsed.nonce, { sentAt, now })
+    if (memory !== 'new') return refuse(memory === 'full' ? 'overloaded' : 'replayed', facts)
+    return {
+      isAccepted: true,
+      keyId: parsed.keyId,
+      headers: signedHeaders(request.headers),
+      matchesBody: (body) => digestOf(body) === parsed.bodyDigest,
+      bodyMac:
+        parsed.bodyDigest === STREAMED_DIGEST ? () => bodyMac(key, String(request.headers[SIGNATURE_HEADER])) : null,
+    }
+  }
+}
+
+/** A MAC that takes a body in pieces. */
+export interface BodyMac {
+  update(piece: Uint8Array): void
+  /** 16 bytes, once. */
+  digest(): Buffer
+}
+
+/**
+ * What a streamed body is sealed with: AES-256-GMAC, fifteen times as fast as a hash, by a key that is made of the channel's and
+ * the signature of the head, which has a nonce: so that no two bodies share one, and it needs none of its own.
+ */
+export function bodyMac(key: ChannelKey, signature: string): BodyMac {
+  const secret = createHmac('sha256', Buffer.from(key.secret, 'base64url'))
+    .update(`boxyard-channel-body\n${signature}\n`)
+    .digest()
+  const cipher = createCipheriv('aes-256-gcm', secret, NO_NONCE)
+  return {
+    update: (piece) => {
+      cipher.setAAD(piece)
+    },
+    digest: () => {
+      cipher.final()
+      return cipher.getAuthTag()
+    },
+  }
+}
+
+/** The refusal of a request whose body is not the one that was signed. */
+export function bodyRefusal(acceptance: Acceptance): Refusal {
+  return refuse('body', { keyId: acceptance.keyId, skewMs: null })
+}
+
+/** What a refused sender is told: 502, with what it needs to read its keys again or to sign for this run of the agent. */
+export function refusalError({ reason, agentRun }: Refusal): ServiceError {
+  return new ServiceError('agent_protocol', 'The agent refused the signature of this request.', {
+    headers: { [REFUSAL_HEADER]: reason, ...(agentRun === undefined ? {} : { [AGENT_RUN_HEADER]: agentRun }) },
+  })
+}
+
+/** The headers that travel to the agent: each is signed, and no other is sent. */
+export function signedHeaders(headers: HeaderMap): Record<string, string> {
+  const signed: Record<string, string> = {}
+  for (const name of SIGNED_HEADERS) {
+    const value = headers[name]
+    if (typeof value === 'string') signed[name] = value
+  }
+  return signed
+}
+
+interface Stamp {
+  keyId: string
+  time: string
+  nonce: string
+  bodyDigest: string
+}
+
+/** Every field with its length before it, `-` for an absent one: two requests never share one text. */
+function canonicalText(stamp: Stamp, agentId: string, request: ChannelRequest): string {
+  let text = `boxyard-channel-${VERSION}\n`
+  for (const field of [stamp.keyId, agentId, stamp.time, stamp.nonce, request.method, request.target]) {
+    text += `${field.length}:${field}`
+  }
+  for (const name of SIGNED_HEADERS) {
+    const value = request.headers[name]
+    text += typeof value === 'string' ? `${value.length}:${value}` : '-'
+  }
+  return `${text}${stamp.bodyDigest.length}:${stamp.bodyDigest}`
+}
+
+function parseSignature(header: HeaderMap[string]): (Stamp & { mac: Buffer }) | undefined {
+  const match = typeof header === 'string' ? SIGNATURE.exec(header) : null
+  if (!match) return undefined
+  const [, keyId = '', time = '', nonce = '', bodyDigest = '', mac = ''] = match
+  return { keyId, time, nonce, bodyDigest, mac: Buffer.from(mac, 'base64url') }
+}
+
+function refuse(reason: RefusalReason, facts: { keyId: string; skewMs: number | null } | null = null): Refusal {
+  return { isAccepted: false, reason, keyId: facts?.keyId ?? null, skewMs: facts?.skewMs ?? null }
+}
+
+function sign(secret: KeyObject, text: string): Buffer {
+  return createHmac('sha256', secret).update(text, 'utf8').digest()
+}
+
+function digestOf(body: Uint8Array): string {
+  return body.length === 0 ? EMPTY_DIGEST : createHash('sha256').update(body).digest('base64url')
+}
+
+/** Key objects by the key they were made of, gone with it. */
+function createSecretCache(): (key: ChannelKey) => KeyObject {
+  const cache = new WeakMap<ChannelKey, KeyObject>()
+  return (key) => {
+    const known = cache.get(key)
+    if (known) return known
+    const made = createSecretKey(key.secret, 'base64url')
+    cache.set(key, made)
+    return made
+  }
+}
+
+/** Carries version, key id, time, nonce, body digest and MAC. */
+export const SIGNATURE_HEADER = 'x-boxyard-signature'
+
+/** On a refusal: its reason. Never passed on to a client. */
+export const REFUSAL_HEADER = 'x-boxyard-refusal'
+
+/** The id of the agent's process: told on a `restarted` refusal, and signed from then on. Never taken from a client. */
+export const AGENT_RUN_HEADER = 'x-boxyard-agent-run'
+
+/** The peer's address as the functions saw it, for the audit log. */
+export const CLIENT_ADDRESS_HEADER = 'x-boxyard-client-address'
+
+/** Every header that may change what a request means, or is written down as a fact. */
+export const SIGNED_HEADERS = [
+  'accept',
+  'authorization',
+  'content-encoding',
+  'content-type',
+  'cookie',
+  'idempotency-key',
+  'if-match',
+  'if-modified-since',
+  'if-none-match',
+  'if-unmodified-since',
+  'last-event-id',
+  'prefer',
+  'range',
+  'sec-websocket-protocol',
+  'x-request-id',
+  CLIENT_ADDRESS_HEADER,
+  AGENT_RUN_HEADER,
+] as const
+
+const VERSION = 'v1'
+const NONCE_BYTES = 16
+const MAX_SKEW_MS = 30_000
+const NONCE_CAPACITY = 500_000
+/** Stands for the digest of a body that comes in pieces; no digest ends in `_`, so it is that of no other body. */
+const STREAMED_DIGEST = 'this-body-comes-in-pieces-so-has-no-digest_'
+const NO_NONCE = Buffer.alloc(12)
+const EMPTY_DIGEST = '47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU'
+const SIGNATURE = /^v1\.([a-z0-9-]{1,32})\.(\d{1,15})\.([A-Za-z0-9_-]{22})\.([A-Za-z0-9_-]{43})\.([A-Za-z0-9_-]{43})$/

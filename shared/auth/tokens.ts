@@ -1,0 +1,173 @@
+import type { JWK } from 'jose'
+import { CompactSign } from 'jose/jws/compact/sign'
+import { compactVerify } from 'jose/jws/compact/verify'
+import { importJWK } from 'jose/key/import'
+import { ServiceError } from '../errors.ts'
+import type { Operation } from '../operation.ts'
+import { type Permission, permissionSchema } from '../schemas/system.ts'
+import type { TokenKeySet } from './keys.ts'
+
+/** What a token says of its bearer; `iat` and `exp` are seconds since the epoch, `exp` null is never. */
+export interface TokenClaims {
+  jti: string
+  sub: string
+  projects: '*' | readonly string[]
+  permissions: readonly Permission[]
+  iat: number
+  exp: number | null
+}
+
+/** What one token may hand on to another. */
+export type TokenScope = Pick<TokenClaims, 'projects' | 'permissions' | 'exp'>
+
+export interface TokenVerifierOptions {
+  /** Public keys; asked at each call. A new object empties the cache. */
+  keys(): TokenKeySet
+  /** Milliseconds since the epoch. */
+  now(): number
+  /** Most tokens whose signature is remembered; 1,000 by default. Expiry is checked each time. */
+  cacheSize?: number
+}
+
+/**
+ * Gives the claims of a token whose signature is good and whose time has not run out. Revocation is the agent's to check.
+ * @throws ServiceError `token_missing` if undefined, `token_invalid`, `token_expired`
+ */
+export type TokenVerifier = (token: string | undefined) => Promise<TokenClaims>
+
+/** How every token begins: the base64url of `{"alg":"EdDSA","kid":"`. */
+export const TOKEN_PREFIX = 'eyJhbGciOiJFZERTQSIsImtpZCI6I'
+
+/** Signs a token with the first key of a private set (api.md §1, Authentication). */
+export async function mintToken(keys: TokenKeySet, claims: TokenClaims): Promise<string> {
+  const jwk = keys.keys[0]
+  if (jwk?.d === undefined) throw new Error('the set has no private key to sign tokens with')
+  const { exp, ...rest } = claims
+  const payload = JSON.stringify(exp === null ? rest : { ...rest, exp })
+  return new CompactSign(new TextEncoder().encode(payload))
+    .setProtectedHeader({ alg: ALGORITHM, kid: String(jwk.kid), typ: 'JWT' })
+    .sign(await importJWK(jwk as JWK, ALGORITHM))
+}
+
+/** Makes a verifier with a bounded memory of signatures already verified. */
+export function createTokenVerifier(options: TokenVerifierOptions): TokenVerifier {
+  const { cacheSize = CACHE_SIZE } = options
+  const verified = new Map<string, TokenClaims>()
+  let keysOfCache: TokenKeySet | undefined
+  return async (token) => {
+    if (token === undefined) throw new ServiceError('token_missing', 'This needs `Authorization: Bearer <token>`.')
+    const keys = options.keys()
+    if (keys !== keysOfCache) verified.clear()
+    keysOfCache = keys
+    let claims = verified.get(token)
+    if (!claims) {
+      claims = await verifySignature(token, keys)
+      if (keys === keysOfCache) keep(verified, { token, claims, cacheSize })
+    }
+    if (claims.exp !== null && options.now() >= claims.exp * 1000) {
+      throw new ServiceError('token_expired', 'The token has expired.')
+    }
+    return claims
+  }
+}
+
+/** The id of the key a token names, whether or not the token is good; undefined if it names none. */
+export function tokenKeyId(token: string): string | undefined {
+  try {
+    const header: unknown = JSON.parse(Buffer.from(token.split('.', 1)[0] ?? '', 'base64url').toString('utf8'))
+    const kid = typeof header === 'object' && header !== null && 'kid' in header ? header.kid : undefined
+    return typeof kid === 'string' ? kid : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * Lets a bearer do what its token says, and no more. Project `-` passes here: it stands for every project the token
+ * may read, and the handler lists those alone.
+ * @throws ServiceError `permission_denied`
+ */
+export function authorize(
+  operation: Pick<Operation, 'permission'>,
+  params: Readonly<Record<string, string>>,
+  claims: Pick<TokenClaims, 'projects' | 'permissions'>,
+): void {
+  const { permission } = operation
+  if (permission === null) return
+  if (permission !== 'any' && !claims.permissions.includes(permission)) {
+    throw new ServiceError('permission_denied', `The token lacks the permission "${permission}".`)
+  }
+  const { project } = params
+  if (project !== undefined && project !== '-' && !mayEnter(claims, project)) {
+    throw new ServiceError('permission_denied', 'The token is not for this project.')
+  }
+}
+
+/** Whether the token's scope takes in the project. */
+export function mayEnter(scope: Pick<TokenScope, 'projects'>, project: string): boolean {
+  return scope.projects === '*' || scope.projects.includes(project)
+}
+
+/** Whether a token of scope `parent` may mint one of scope `child`: never more projects, permissions or life. */
+export function isSubset(child: TokenScope, parent: TokenScope): boolean {
+  const isWithinProjects =
+    parent.projects === '*' || (child.projects !== '*' && child.projects.every((name) => mayEnter(parent, name)))
+  const isWithinPermissions = child.permissions.every((one) => parent.permissions.includes(one))
+  const isWithinLife = parent.exp === null || (child.exp !== null && child.exp <= parent.exp)
+  return isWithinProjects && isWithinPermissions && isWithinLife
+}
+
+async function verifySignature(token: string, keys: TokenKeySet): Promise<TokenClaims> {
+  const kid = token.length <= MAX_TOKEN ? tokenKeyId(token) : undefined
+  const jwk = keys.keys.find((key) => key.kid === kid)
+  if (kid === undefined || !jwk) throw new ServiceError('token_invalid', 'The token is not one of this deployment.')
+  const { d: _private, ...publicJwk } = jwk
+  let payload: Uint8Array
+  try {
+    const key = await importJWK(publicJwk as JWK, ALGORITHM)
+    payload = (await compactVerify(token, key, { algorithms: [ALGORITHM] })).payload
+  } catch (cause) {
+    throw new ServiceError('token_invalid', 'The token is not one of this deployment.', { cause })
+  }
+  const claims = parseClaims(payload)
+  if (!claims) throw new ServiceError('token_invalid', 'The token does not say what a token must.')
+  return claims
+}
+
+function parseClaims(payload: Uint8Array): TokenClaims | undefined {
+  let value: unknown
+  try {
+    value = JSON.parse(Buffer.from(payload).toString('utf8'))
+  } catch {
+    return undefined
+  }
+  if (typeof value !== 'object' || value === null) return undefined
+  const { jti, sub, projects, permissions, iat, exp = null } = value as Partial<Record<keyof TokenClaims, unknown>>
+  if (typeof jti !== 'string' || typeof sub !== 'string' || typeof iat !== 'number') return undefined
+  if (projects !== '*' && !isStrings(projects)) return undefined
+  if (!isStrings(permissions) || (exp !== null && !Number.isFinite(exp))) return undefined
+  return { jti, sub, projects, permissions: permissions.filter(isPermission), iat, exp: exp as number | null }
+}
+
+function isStrings(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === 'string')
+}
+
+function isPermission(name: string): name is Permission {
+  return PERMISSIONS.has(name)
+}
+
+/** The oldest makes room. */
+function keep(
+  cache: Map<string, TokenClaims>,
+  { token, claims, cacheSize }: { token: string; claims: TokenClaims; cacheSize: number },
+): void {
+  const oldest = cache.size >= cacheSize ? cache.keys().next().value : undefined
+  if (oldest !== undefined) cache.delete(oldest)
+  if (cacheSize > 0) cache.set(token, claims)
+}
+
+const ALGORITHM = 'EdDSA'
+const CACHE_SIZE = 1_000
+const MAX_TOKEN = 24_576
+const PERMISSIONS: ReadonlySet<string> = new Set(permissionSchema.options)

@@ -1,0 +1,15 @@
+import { box } from './box.ts'
+import { service } from './services.ts'
+
+const published = { ...box, port: 3000, published_domains: ['shop.example.org'] }
+
+/** Those of the operations on domains. */
+export const PUBLISHING_EXAMPLES = {
+  publishBox: { body: { domains: ['shop.example.org'], port: 3000 }, response: published },
+  unpublishBox: { body: { domains: ['shop.example.org'] }, response: { ...published, published_domains: [] } },
+  publishService: {
+    body: { domains: ['api.example.org'] },
+    response: { ...service, published_domains: ['api.example.org'] },
+  },
+  unpublishService: { body: { domains: ['api.example.org'] }, response: service },
+}

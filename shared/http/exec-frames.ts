@@ -1,0 +1,164 @@
+import { constants } from 'node:os'
+import { ServiceError } from '../errors.ts'
+
+/** The protocols of a command's WebSocket, the server's preference first (api.md §4). */
+export const FRAME_PROTOCOLS = ['v5.channel.k8s.io', 'v4.channel.k8s.io', 'v4.base64.channel.k8s.io'] as const
+
+export type FrameProtocol = (typeof FRAME_PROTOCOLS)[number]
+
+/** What the first byte, or the first digit, of a frame says. */
+export const CHANNELS = { stdin: 0, stdout: 1, stderr: 2, status: 3, resize: 4 } as const
+
+/** What a client says in one frame. */
+export type ClientFrame =
+  | { kind: 'input'; bytes: Uint8Array }
+  | { kind: 'inputEnd' }
+  | { kind: 'resize'; cols: number; rows: number }
+  | { kind: 'nothing' }
+
+/** A frame that is none of its protocol; `closeCode` is what its sender is told (RFC 6455 §7.4). */
+export class FrameFault extends Error {
+  override readonly name = 'FrameFault'
+  readonly closeCode: number
+
+  constructor(closeCode: number, reason: string) {
+    super(reason)
+    this.closeCode = closeCode
+  }
+}
+
+/** How a command ended, as far as it is known; a signal such as `SIGKILL`. */
+export interface CommandEnd {
+  exitCode: number | null
+  signal: string | null
+  /** Told beside it. */
+  note: string | null
+}
+
+/** A Kubernetes `Status`, as channel 3 carries it. */
+export interface CommandStatus {
+  kind: 'Status'
+  apiVersion: 'v1'
+  metadata: Record<string, never>
+  status: 'Success' | 'Failure'
+  message?: string
+  reason?: 'NonZeroExitCode' | 'InternalError'
+  details?: { causes: { reason: 'ExitCode'; message: string }[] }
+  code?: number
+}
+
+/**
+ * The protocol to speak with a client that sent this `Sec-WebSocket-Protocol`.
+ * @throws ServiceError `invalid_request` if it offers none of ours
+ */
+export function chooseProtocol(offered: string | undefined): FrameProtocol {
+  const names = new Set((offered ?? '').split(',').map((name) => name.trim()))
+  const chosen = FRAME_PROTOCOLS.find((name) => names.has(name))
+  if (chosen !== undefined) return chosen
+  const fault = { pointer: '/headers/sec-websocket-protocol', detail: `must offer ${FRAME_PROTOCOLS.join(', ')}` }
+  throw new ServiceError('invalid_request', `${fault.pointer}: ${fault.detail}.`, { errors: [fault] })
+}
+
+/** A frame of the server: bytes to send as a binary message, a string as a text message. */
+export function encodeFrame(protocol: FrameProtocol, channel: number, payload: Uint8Array): Uint8Array | string {
+  if (protocol === BASE64) return String(channel) + asBuffer(payload).toString('base64')
+  const frame = Buffer.allocUnsafe(payload.length + 1)
+  frame[0] = channel
+  frame.set(payload, 1)
+  return frame
+}
+
+/**
+ * Reads a message of the client. The bytes of an input are a view of `message` where the protocol is binary.
+ * @throws FrameFault for what the protocol does not know
+ */
+export function decodeFrame(protocol: FrameProtocol, message: Uint8Array, isText: boolean): ClientFrame {
+  const takesText = protocol === BASE64
+  if (isText !== takesText) throw new FrameFault(1003, `${protocol} is ${takesText ? 'text' : 'binary'}`)
+  const [first] = message
+  // Some clients keep a connection alive so.
+  if (first === undefined) return { kind: 'nothing' }
+  const rest = message.subarray(1)
+  if (takesText) return readChannel(first - ZERO, () => decodeBase64(rest))
+  if (first === CLOSE && protocol === V5) return readClose(rest)
+  return readChannel(first, () => rest)
+}
+
+/** What a client is told of a command's end: a signal is code 128 + n, and what nobody knows is no code. */
+export function statusOf({ exitCode, signal, note }: CommandEnd): CommandStatus {
+  const number = signal === null ? undefined : (constants.signals as Record<string, number>)[signal]
+  const code = exitCode ?? (number === undefined ? null : 128 + number)
+  const said = note === null ? {} : { message: note }
+  if (code === 0) return { ...COMMON, status: 'Success', ...said }
+  if (code === null) {
+    const message =
+      note ?? (signal === null ? 'Nobody knows how the command ended.' : `The command was ended by ${signal}.`)
+    return { ...COMMON, status: 'Failure', message, reason: 'InternalError', code: 500 }
+  }
+  const how = signal === null ? `ended with exit code ${code}` : `was ended by ${signal}`
+  return {
+    ...COMMON,
+    status: 'Failure',
+    message: note ?? `The command ${how}.`,
+    reason: 'NonZeroExitCode',
+    details: { causes: [{ reason: 'ExitCode', message: String(code) }] },
+  }
+}
+
+/** The exit code that the text of a status tells; null where it tells of none. */
+export function exitCodeIn(status: string): number | null {
+  const { status: outcome, details } = JSON.parse(status) as Partial<CommandStatus>
+  if (outcome === 'Success') return 0
+  const told = details?.causes[0]?.message
+  return told === undefined ? null : Number(told)
+}
+
+function readChannel(channel: number, payload: () => Uint8Array): ClientFrame {
+  if (channel === CHANNELS.stdin) return { kind: 'input', bytes: payload() }
+  if (channel === CHANNELS.resize) return readResize(payload())
+  throw new FrameFault(1008, `a client cannot send on channel ${channel}`)
+}
+
+function readClose(rest: Uint8Array): ClientFrame {
+  const [channel = CLOSE] = rest
+  if (rest.length !== 1 || channel > CHANNELS.resize) throw new FrameFault(1008, 'there is no such channel to close')
+  // Of the others there is nothing that could end before the command does.
+  return { kind: channel === CHANNELS.stdin ? 'inputEnd' : 'nothing' }
+}
+
+/** Clients write the names as they like: Go reads them in any case. */
+function readResize(payload: Uint8Array): ClientFrame {
+  let value: unknown
+  try {
+    value = JSON.parse(asBuffer(payload).toString('utf8'))
+  } catch {
+    throw new FrameFault(1007, 'a size must be JSON')
+  }
+  const fields = typeof value === 'object' && value !== null ? Object.entries(value as Record<string, unknown>) : []
+  const sizes = new Map(fields.map(([name, size]) => [name.toLowerCase(), size]))
+  const [cols, rows] = [sizes.get('width'), sizes.get('height')]
+  if (!isCells(cols) || !isCells(rows)) throw new FrameFault(1007, 'Width and Height must be from 1 to 65535')
+  return { kind: 'resize', cols, rows }
+}
+
+function isCells(value: unknown): value is number {
+  return Number.isInteger(value) && (value as number) >= 1 && (value as number) <= 65_535
+}
+
+/** Buffer's own decoder passes over what is no base64. */
+function decodeBase64(payload: Uint8Array): Uint8Array {
+  const text = asBuffer(payload).toString('latin1')
+  if (text.length % 4 !== 0 || !BASE64_TEXT.test(text)) throw new FrameFault(1007, 'the frame is not base64')
+  return Buffer.from(text, 'base64')
+}
+
+function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
+}
+
+const V5 = FRAME_PROTOCOLS[0]
+const BASE64 = FRAME_PROTOCOLS[2]
+const CLOSE = 255
+const ZERO = 0x30
+const BASE64_TEXT = /^[A-Za-z0-9+/]*={0,2}$/
+const COMMON = { kind: 'Status', apiVersion: 'v1', metadata: {} } as const

@@ -1,0 +1,153 @@
+import { isUtf8 } from 'node:buffer'
+import { asServiceError, problemOf, ServiceError } from '../errors.ts'
+
+/** Headers as node:http gives them: lower-case names; only `set-cookie` is a list. */
+export type HeaderMap = Readonly<Record<string, string | readonly string[] | undefined>>
+
+/**
+ * A request as every host gives it to an app. It is not the web `Request`: loading that class costs 22 ms of a
+ * function's start, and making one costs more than the rest of a request's way through the front.
+ */
+export interface HttpRequest {
+  readonly method: string
+  /** Path and query as sent, starting with `/`. */
+  readonly target: string
+  readonly headers: HeaderMap
+  /** The address of the peer, or `""` where it is not known. */
+  readonly clientAddress: string
+  /** Aborted when the client has left before its answer was complete. */
+  readonly signal: AbortSignal
+  /**
+   * The whole body, empty if there is none; nothing is read, nor asked of the client, before this call.
+   * @throws ServiceError `body_too_large` beyond `maxBytes`, `invalid_request` if the client breaks off
+   */
+  readBody(maxBytes: number): Promise<Uint8Array>
+  /**
+   * In place of `readBody`: the body in pieces, of any length, read as fast as they are taken. Throws ServiceError
+   * `invalid_request` where the client breaks off, or is silent for a minute.
+   */
+  openBody(): AsyncIterable<Uint8Array>
+}
+
+/** An answer; a stream is pulled only as fast as the client takes it. */
+export interface HttpResponse {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string | readonly string[]>>
+  readonly body: string | Uint8Array | AsyncIterable<Uint8Array> | null
+}
+
+/** One app: an answer for every request. It handles its own errors; a rejection is a fault of ours. */
+export type HttpHandler = (request: HttpRequest) => Promise<HttpResponse>
+
+/** The one value of a header, or undefined; a repeated header other than `set-cookie` comes joined by commas. */
+export function headerOf(headers: HeaderMap, name: string): string | undefined {
+  const value = headers[name]
+  return typeof value === 'string' ? value : value?.[0]
+}
+
+/** The raw path and the query of a request target, split at the first `?`. */
+export function splitTarget(target: string): { pathname: string; query: URLSearchParams } {
+  const mark = target.indexOf('?')
+  if (mark < 0) return { pathname: target, query: new URLSearchParams() }
+  return { pathname: target.slice(0, mark), query: new URLSearchParams(target.slice(mark + 1)) }
+}
+
+/** The client's `X-Request-Id` if it is 1–128 printable ASCII characters, else undefined. */
+export function givenRequestId(headers: HeaderMap): string | undefined {
+  const given = headerOf(headers, 'x-request-id')
+  return given !== undefined && REQUEST_ID.test(given) ? given : undefined
+}
+
+/** The token of `Authorization: Bearer …`, or undefined if there is no such header or it is of another scheme. */
+export function bearerToken(headers: HeaderMap): string | undefined {
+  return BEARER.exec(headerOf(headers, 'authorization') ?? '')?.[1]
+}
+
+/** An answer of JSON. */
+export function jsonResponse(status: number, value: unknown, headers: Record<string, string> = {}): HttpResponse {
+  return { status, headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(value) }
+}
+
+/** The answer that tells a client of any thrown value, as RFC 9457 (api.md §1, Errors); foreign ones are `internal`. */
+export function problemResponse(error: unknown, requestId: string): HttpResponse {
+  const known = asServiceError(error)
+  const headers: Record<string, string> = {
+    'content-type': 'application/problem+json',
+    'cache-control': 'no-store',
+    'x-request-id': requestId,
+  }
+  if (known.status === 401) headers['www-authenticate'] = 'Bearer'
+  for (const [name, value] of Object.entries(known.headers)) headers[name.toLowerCase()] = value
+  return { status: known.status, headers, body: JSON.stringify(problemOf(known, requestId)) }
+}
+
+/**
+ * The value of a JSON body; undefined if the body is empty, whatever its type.
+ * @throws ServiceError `unsupported_media_type` unless it is `application/json` in UTF-8; `invalid_json` if it is not
+ * JSON, not UTF-8, nested deeper than 64, or names a field `__proto__`
+ */
+export function readJson(body: Uint8Array, contentType: string | undefined): unknown {
+  if (body.length === 0) return undefined
+  if (!JSON_TYPE.test(contentType ?? '')) {
+    throw new ServiceError('unsupported_media_type', 'The body must be application/json in UTF-8.')
+  }
+  const text = decodeText(body)
+  refuseDeepNesting(text)
+  if (PROTOTYPE_NAME.test(text)) throw new ServiceError('invalid_json', 'The body holds the name "__proto__".')
+  try {
+    return JSON.parse(text)
+  } catch (cause) {
+    throw new ServiceError('invalid_json', 'The body is not valid JSON.', { cause })
+  }
+}
+
+/** Whether a body of this content type is JSON, and not bytes, to an operation that takes both. */
+export function isJsonType(contentType: string | undefined): boolean {
+  return contentType !== undefined && /^application\/json *(;|$)/i.test(contentType)
+}
+
+function decodeText(body: Uint8Array): string {
+  if (!isUtf8(body)) throw new ServiceError('invalid_json', 'The body is not valid UTF-8.')
+  return Buffer.from(body.buffer, body.byteOffset, body.length).toString('utf8')
+}
+
+/** Counts brackets outside strings before anything is parsed, so that no parser or validator has to recurse. */
+function refuseDeepNesting(text: string): void {
+  let depth = 0
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i)
+    if (code === QUOTE) i = endOfString(text, i)
+    else if (code === OPEN_BRACE || code === OPEN_BRACKET) depth++
+    else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) depth--
+    if (depth > MAX_JSON_DEPTH) {
+      throw new ServiceError('invalid_json', `The body is nested deeper than ${MAX_JSON_DEPTH} levels.`)
+    }
+  }
+}
+
+function endOfString(text: string, start: number): number {
+  let end = text.indexOf('"', start + 1)
+  while (end > 0 && isEscaped(text, end)) end = text.indexOf('"', end + 1)
+  return end < 0 ? text.length : end
+}
+
+function isEscaped(text: string, index: number): boolean {
+  let backslashes = 0
+  while (text.charCodeAt(index - 1 - backslashes) === BACKSLASH) backslashes++
+  return backslashes % 2 === 1
+}
+
+/** The deepest nesting of a JSON body that is parsed. */
+export const MAX_JSON_DEPTH = 64
+
+const REQUEST_ID = /^[\x20-\x7e]{1,128}$/
+const BEARER = /^bearer +([^\s,]+) *$/i
+const JSON_TYPE = /^application\/json *(; *charset="?utf-8"? *)?$/i
+/** Validators pass over this name, and what a client sent would be lost without a word. In a string its quotes are escaped. */
+const PROTOTYPE_NAME = /"__proto__"\s*:/
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const OPEN_BRACE = 0x7b
+const CLOSE_BRACE = 0x7d
+const OPEN_BRACKET = 0x5b
+const CLOSE_BRACKET = 0x5d

@@ -1,0 +1,103 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { setMemoryLimit } from '../../../agent/drivers/host/memory.ts'
+import { boxCgroupFile, execute, leftoversOf, type OciLab, openOciLab, untilTrue } from '../../helpers/boxes/oci-lab.ts'
+
+const MIB = 1024 * 1024
+
+describe('limits of a running box', () => {
+  let lab: OciLab
+
+  beforeAll(async () => {
+    lab = await openOciLab()
+    await lab.runtime.start(lab.spec('box_main', { cpus: 1, ramMb: 48 }))
+  })
+
+  afterAll(async () => {
+    await lab.close()
+    await untilTrue(() => leftoversOf(lab).length === 0)
+  })
+
+  const resize = (cpus: number, ramMb: number): Promise<void> => lab.runtime.resize('box_main', { cpus, ramMb })
+  const takes = async (mib: number): Promise<boolean> => {
+    const command = `head -c ${mib}m /dev/zero | tail -c ${mib}m | wc -c`
+    return Number((await execute(lab.runtime, 'box_main', command)).stdout) === mib * MIB
+  }
+  const limits = (): { cpus: number; ramMb: number; bothMb: number } => {
+    const read = (controller: string, file: string): string =>
+      readFileSync(boxCgroupFile(lab, 'box_main', controller, file), 'utf8')
+    const isFirst = boxCgroupFile(lab, 'box_main', 'memory', '').startsWith('/sys/fs/cgroup/memory')
+    const ramMb = Number(read('memory', isFirst ? 'memory.limit_in_bytes' : 'memory.max')) / MIB
+    if (!isFirst) return { cpus: Number(read('cpu', 'cpu.max').split(' ')[0]) / 100_000, ramMb, bothMb: ramMb }
+    const bothMb = Number(read('memory', 'memory.memsw.limit_in_bytes')) / MIB
+    return { cpus: Number(read('cpu', 'cpu.cfs_quota_us')) / 100_000, ramMb, bothMb }
+  }
+
+  test('are raised and lowered at once, and hold', async () => {
+    expect(await takes(50)).toBe(false)
+    await resize(1.5, 512)
+    expect(limits()).toEqual({ cpus: 1.5, ramMb: 512, bothMb: 512 })
+    expect(await takes(50)).toBe(true)
+    await resize(0.25, 40)
+    expect(limits()).toEqual({ cpus: 0.25, ramMb: 40, bothMb: 40 })
+    expect(await takes(50)).toBe(false)
+    await resize(0.25, 40)
+    await resize(2, 128)
+  })
+
+  test('are not lowered below what is used, and then nothing is changed', async () => {
+    const holder = await lab.runtime.exec('box_main', {
+      command: ['/bin/sh', '-c', 'head -c 50m /dev/zero >/dev/shm/held; echo ready; read line'],
+      cwd: '/',
+      environment: {},
+      user: null,
+    })
+    await new Promise((resolve) => holder.stdout.once('data', resolve))
+    const before = limits()
+    await expect(resize(1, 32)).rejects.toMatchObject({
+      code: 'below_use',
+      message: expect.stringMatching(/^The box uses 5\d MiB of memory, more than the 32 MiB asked for\.$/),
+    })
+    expect(limits()).toEqual(before)
+    await execute(lab.runtime, 'box_main', 'rm /dev/shm/held')
+    await resize(1, 32)
+    expect(limits()).toEqual({ cpus: 1, ramMb: 32, bothMb: 32 })
+    holder.stdin.end('\n')
+    await holder.exited
+    for (const stream of [holder.stdout, holder.stderr]) stream.destroy()
+    await resize(2, 128)
+  })
+
+  test('give up caches to get smaller', async () => {
+    await execute(lab.runtime, 'box_main', 'head -c 90m /dev/zero >/tmp/cached; sync; cat /tmp/cached >/dev/null')
+    await resize(2, 32)
+    expect(limits().ramMb).toBe(32)
+    expect((await execute(lab.runtime, 'box_main', 'rm /tmp/cached')).exitCode).toBe(0)
+  })
+
+  test('of a box that does not run are not changed', async () => {
+    const changed = lab.runtime.resize('box_none', { cpus: 1, ramMb: 64 })
+    await expect(changed).rejects.toMatchObject({ code: 'box_not_running' })
+  })
+})
+
+describe('the memory limit of a cgroup of version 2', () => {
+  const home = mkdtempSync(`${tmpdir()}/boxyard-memory-`)
+
+  afterAll(() => rmSync(home, { recursive: true }))
+
+  test('is not written where processes would have to end for it, and caches are not use', async () => {
+    writeFileSync(`${home}/memory.current`, `${100 * MIB}\n`)
+    const stat = `anon ${30 * MIB}\nactive_file ${20 * MIB}\ninactive_file ${40 * MIB}\nslab_reclaimable ${10 * MIB}\n`
+    writeFileSync(`${home}/memory.stat`, stat)
+    writeFileSync(`${home}/memory.max`, 'before')
+    await expect(setMemoryLimit(home, 29, 2)).rejects.toMatchObject({
+      code: 'below_use',
+      message: 'The box uses 30 MiB of memory, more than the 29 MiB asked for.',
+    })
+    expect(readFileSync(`${home}/memory.max`, 'utf8')).toBe('before')
+    await setMemoryLimit(home, 30, 2)
+    expect(readFileSync(`${home}/memory.max`, 'utf8')).toBe(String(30 * MIB))
+  })
+})

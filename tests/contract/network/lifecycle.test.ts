@@ -1,0 +1,253 @@
+import { spawn } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { createNftNetwork, type NftNetworkSettings } from '../../../agent/drivers/network/nft-network.ts'
+import { IDS_PER_SLOT, SLOTS_MAX } from '../../../agent/drivers/network/slots.ts'
+import { run, runOk } from '../../../agent/lib/run.ts'
+import type { NetworkMember, NetworkProblem, NetworkSlot } from '../../../agent/ports/boxes/network.ts'
+import {
+  BOX_PORT,
+  firstOutput,
+  join,
+  type Listener,
+  labSettings,
+  member,
+  type Outside,
+  openOutside,
+  runIn,
+  serve,
+  tcp,
+  udp,
+  withNetwork,
+  withServers,
+} from '../../helpers/network/network-lab.ts'
+import { passable, passableNode } from '../../helpers/passable.ts'
+
+let outside: Outside
+const listeners: Listener[] = []
+
+beforeAll(async () => {
+  outside = await openOutside()
+  listeners.push(await serve(outside, 80, 'outside'), await serve(outside, LATE_PORT, 'late', LATE_MS))
+})
+
+afterAll(() => {
+  for (const listener of listeners) listener.close()
+  outside.close()
+})
+
+describe('slots', () => {
+  test('are the same for a box that joins twice, and each box of 50 at once gets its own', async () => {
+    await withNetwork(labSettings(), async (network) => {
+      const names = Array.from({ length: 50 }, (_, i) => `box-${i}`)
+      const slots = await Promise.all([...names, ...names].map((name) => join(network, 'demo', name)))
+      expect(slots.slice(0, 50)).toEqual(slots.slice(50))
+      for (const key of ['index', 'address', 'idBase', 'networkNamespace'] as const) {
+        expect(new Set(slots.map((slot) => slot[key])).size).toBe(50)
+      }
+      const [first, last] = [slots[0], slots[49]]
+      if (!first || !last) throw new Error('slots are missing')
+      await withServers([last], async () => expect(await tcp(first, last.address, BOX_PORT)).toBe(last.address))
+    })
+  })
+
+  test('used again by the same project get nothing of what was meant for the box before', async () => {
+    await withNetwork(labSettings({ spareMin: 0 }), async (network) => {
+      const old = await join(network, 'red', 'old')
+      // A question to the outside leaves the way back open in the kernel's memory.
+      await sendFrom(old, outside.address, LATE_PORT)
+      await network.leave('box_red_old')
+      const next = await join(network, 'red', 'next')
+      expect(next.index).toBe(old.index)
+      await withServers([next], async ([listener]) => {
+        expect(await udp(next, outside.address, LATE_PORT)).toBe('late')
+        await sleep(LATE_MS)
+        expect(listener?.lines).toEqual(['ready'])
+      })
+    })
+  })
+
+  test('are made anew for another project, which finds no trace of the traffic before', async () => {
+    await withNetwork(labSettings({ spareMin: 0 }), async (network) => {
+      const [old, friend] = [await join(network, 'red', 'old'), await join(network, 'red', 'friend')]
+      await udp(old, outside.address, LATE_PORT)
+      expect(await trafficOf(old)).toBeGreaterThan(0)
+      await network.leave('box_red_old')
+      const next = await join(network, 'blue', 'next')
+      expect(await trafficOf(next)).toBe(0)
+      await withServers([next], async () => expect(await tcp(friend, next.address, BOX_PORT)).toBe('blocked'))
+      expect(readFileSync(next.hostsFile, 'utf8')).not.toContain('friend')
+    })
+  })
+})
+
+describe('after kill -9 of the agent', () => {
+  test('running boxes keep their network, are adopted with it, and stay isolated', async () => {
+    const settings = labSettings()
+    const boxes = await crashedAgent(settings, [member('red', 'one'), member('red', 'two'), member('blue', 'box')])
+    try {
+      await withNetwork(settings, async (network) => {
+        const [one, two, blue] = boxes.map(({ pid }) => ({ networkNamespace: `/proc/${pid}/ns/net` }))
+        const [oneBox, twoBox, blueBox] = boxes
+        if (!one || !two || !blue || !oneBox || !twoBox || !blueBox) throw new Error('boxes are missing')
+        expect(await tcp(one, twoBox.address, BOX_PORT)).toBe('two')
+        expect(readFileSync(twoBox.hostsFile, 'utf8')).toContain(`${oneBox.address} one\n`)
+        // A newcomer must not be taken for a member of a project whose boxes are not adopted yet.
+        const newcomer = await join(network, 'green', 'newcomer')
+        for (const box of boxes) expect(await tcp(newcomer, box.address, BOX_PORT)).toBe('blocked')
+        for (const box of boxes) {
+          const slot = await network.adopt(box.member, box.index, box.pid)
+          expect(slot).toMatchObject({ index: box.index, address: box.address, hostsFile: box.hostsFile })
+          expect(await network.join(box.member)).toEqual(slot)
+        }
+        const another = await join(network, 'red', 'three')
+        expect(await tcp(another, oneBox.address, BOX_PORT)).toBe('one')
+        expect(await tcp(two, oneBox.address, BOX_PORT)).toBe('one')
+        expect(await tcp(blue, oneBox.address, BOX_PORT)).toBe('blocked')
+        expect(await tcp(one, blueBox.address, BOX_PORT)).toBe('blocked')
+        expect(await tcp(blue, outside.address, 80)).toBe('outside')
+        await expect(network.adopt(member('red', 'stranger'), another.index, process.pid)).rejects.toThrow('slot')
+      })
+    } finally {
+      for (const box of boxes) await run('kill', ['-9', String(box.pid)])
+    }
+  })
+})
+
+describe('the host', () => {
+  test('is told when its rules were flushed, and has them back with every box still in its project', async () => {
+    await withNetwork(labSettings(), async (network) => {
+      const [one, two] = [await join(network, 'demo', 'one'), await join(network, 'demo', 'two')]
+      const table = `boxyard_${instanceOf(one)}`
+      await runOk('nft', ['delete', 'table', 'inet', table])
+      const removed = expect.objectContaining({ code: 'packet_filter_removed' })
+      expect(await network.problems()).toEqual([removed])
+      expect(await network.problems()).toEqual([removed])
+      await withServers([two], async () => expect(await tcp(one, two.address, BOX_PORT)).toBe(two.address))
+      await runOk('nft', ['delete', 'table', 'inet', table])
+      const three = await join(network, 'other', 'three')
+      await withServers([two], async () => expect(await tcp(three, two.address, BOX_PORT)).toBe('blocked'))
+    })
+  })
+
+  test('has its rules back within moments, unasked', async () => {
+    await withNetwork(labSettings(), async (network) => {
+      const [one, two] = [await join(network, 'red', 'one'), await join(network, 'blue', 'two')]
+      await runOk('nft', ['delete', 'table', 'inet', `boxyard_${instanceOf(one)}`])
+      await sleep(HEALED_MS)
+      expect(await tracesOf(instanceOf(one))).toContain(`table inet boxyard_${instanceOf(one)}`)
+      await withServers([two], async () => expect(await tcp(one, two.address, BOX_PORT)).toBe('blocked'))
+    })
+  })
+
+  test('is told, with a remedy, what would keep boxes from being connected', async () => {
+    const problems = await problemsAfter([
+      'echo 0 >/proc/sys/net/ipv4/ip_forward',
+      'nft add table ip other',
+      "nft 'add chain ip other forward { type filter hook forward priority 0; policy drop; }'",
+      'ip link set lo up',
+      'ip route add 10.213.7.0/24 dev lo',
+    ])
+    expect(problems.map(({ code }) => code)).toEqual([
+      'forwarding_off',
+      'forward_dropped',
+      'no_nameserver',
+      'subnet_in_use',
+    ])
+    expect(problems[1]?.evidence).toContain('ip other forward')
+    expect(problems.every(({ remedy }) => remedy.length > 10)).toBe(true)
+  })
+
+  test('is not troubled by a chain that drops by policy but lets boxes pass', async () => {
+    const problems = await problemsAfter([
+      'echo 1 >/proc/sys/net/ipv4/ip_forward',
+      'nft add table ip other',
+      "nft 'add chain ip other forward { type filter hook forward priority 0; policy drop; }'",
+      `nft 'add rule ip other forward iifname "bx*" accept'`,
+    ])
+    expect(problems.map(({ code }) => code)).toEqual(['no_nameserver'])
+  })
+
+  test('refuses a subnet in which it has an address itself', async () => {
+    const settings = labSettings({ subnet: '203.0.0.0/16' })
+    await expect(createNftNetwork(settings).open()).rejects.toThrow(outside.hostAddress)
+    rmSync(settings.dataDir, { recursive: true })
+  })
+
+  test('keeps nothing of a network that was released', async () => {
+    const settings = labSettings()
+    const network = createNftNetwork(settings)
+    await network.open()
+    const instance = instanceOf(await join(network, 'demo', 'box'))
+    expect((await tracesOf(instance)).length).toBeGreaterThanOrEqual(3)
+    await network.close({ release: true })
+    expect(await tracesOf(instance)).toEqual([])
+    expect(readdirSync(settings.runDir)).toEqual([])
+    expect(readFileSync('/proc/self/mounts', 'utf8')).not.toContain(settings.runDir)
+    rmSync(settings.dataDir, { recursive: true })
+  })
+})
+
+interface CrashedBox {
+  member: NetworkMember
+  index: number
+  address: string
+  hostsFile: string
+  pid: number
+}
+
+async function crashedAgent(
+  { logger: _, ...settings }: NftNetworkSettings,
+  members: NetworkMember[],
+): Promise<CrashedBox[]> {
+  const program = passable(new URL('../../fixtures/network-agent.ts', import.meta.url).pathname)
+  const order = JSON.stringify({ settings, members, port: BOX_PORT })
+  const args = ['--mount', '--propagation', 'slave', passableNode(), program, order]
+  const agent = spawn('unshare', args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  const boxes = JSON.parse(await firstOutput(agent)) as CrashedBox[]
+  const ended = new Promise((resolve) => agent.once('exit', resolve))
+  agent.kill('SIGKILL')
+  await ended
+  return boxes
+}
+
+/** The problems of a host of its own, a network namespace in which `commands` were run. */
+async function problemsAfter(commands: readonly string[]): Promise<NetworkProblem[]> {
+  const program = new URL('../../fixtures/network-problems.ts', import.meta.url).pathname
+  const script = [...commands, `exec "${process.execPath}" "${program}"`].join(' && ')
+  return JSON.parse((await runOk('unshare', ['--net', 'sh', '-c', script])).stdout) as NetworkProblem[]
+}
+
+/** One datagram from a box's server port to the outside. */
+async function sendFrom(slot: NetworkSlot, host: string, port: number): Promise<void> {
+  const script = `const s=require('dgram').createSocket('udp4');s.bind(${BOX_PORT},()=>s.send('x',${port},'${host}',()=>process.exit(0)))`
+  await runIn(slot, [passableNode(), '-e', script])
+}
+
+/** Datagrams that were sent in a box's network since it exists. */
+async function trafficOf(slot: NetworkSlot): Promise<number> {
+  const counters = (await runIn(slot, ['cat', '/proc/net/snmp'])).split('\n').filter((line) => line.startsWith('Udp:'))
+  const [names = [], values = []] = counters.map((line) => line.split(' '))
+  return Number(values[names.indexOf('OutDatagrams')])
+}
+
+/** The number of the slot's instance. */
+function instanceOf(slot: NetworkSlot): number {
+  return Math.floor((slot.idBase - 0x4000_0000) / (IDS_PER_SLOT * SLOTS_MAX))
+}
+
+/** What the host has of an instance. */
+async function tracesOf(instance: number): Promise<string[]> {
+  const { stdout: tables } = await runOk('nft', ['list', 'tables'])
+  const claim = `/run/boxyard/hosts/${instance}`
+  return [
+    ...tables.split('\n').filter((line) => line === `table inet boxyard_${instance}`),
+    ...readdirSync('/sys/class/net').filter((name) => name.startsWith(`bx${instance}-`)),
+    ...(existsSync(claim) ? [claim] : []),
+  ]
+}
+
+const LATE_PORT = 8053
+const LATE_MS = 700
+const HEALED_MS = 100

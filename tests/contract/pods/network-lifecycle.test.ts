@@ -1,0 +1,204 @@
+import { readFileSync, statSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { enableForwarding } from '../../../agent/drivers/network/host.ts'
+import { createPodNetwork } from '../../../agent/drivers/pods/network.ts'
+import { podTableName } from '../../../agent/drivers/pods/rules.ts'
+import { runOk } from '../../../agent/lib/run.ts'
+import {
+  BOX_PORT,
+  type Listener,
+  type Outside,
+  openOutside,
+  serve,
+  tcp,
+  udp,
+} from '../../helpers/network/network-lab.ts'
+import {
+  openPodLab,
+  type Pod,
+  type PodLab,
+  podMember,
+  podSettings,
+  withPodNetwork,
+} from '../../helpers/pods/pod-lab.ts'
+
+let outside: Outside
+let lab: PodLab
+const listeners: Listener[] = []
+
+beforeAll(async () => {
+  enableForwarding()
+  outside = await openOutside()
+  lab = await openPodLab('routed')
+  listeners.push(await serve(outside, 80, 'outside'), await serve(outside, LATE_PORT, 'late', LATE_MS))
+})
+
+afterAll(() => {
+  for (const listener of listeners) listener.close()
+  lab.close()
+  outside.close()
+})
+
+describe('a box in a pod', () => {
+  test('that left is neither reached nor named, and one that comes back elsewhere is', async () => {
+    await withPodNetwork(podSettings(), async (network) => {
+      const [box, friend, elsewhere] = [await lab.pod(), await lab.pod(), await lab.pod()]
+      const servers = [await serve(friend, BOX_PORT, 'friend'), await serve(elsewhere, BOX_PORT, 'elsewhere')]
+      const { hostsFile } = network.admit(podMember('red', 'box', box))
+      const inode = statSync(hostsFile).ino
+      network.admit(podMember('red', 'friend', friend))
+      network.admit(podMember('red', 'friend', elsewhere))
+      expect(await tcp(box, friend.address, BOX_PORT)).toBe('blocked')
+      expect(await tcp(box, elsewhere.address, BOX_PORT)).toBe('elsewhere')
+      expect(readFileSync(hostsFile, 'utf8')).toMatch(new RegExp(`${elsewhere.address} friend\n$`))
+      network.leave('box_red_friend')
+      network.leave('box_red_friend')
+      expect(await tcp(box, elsewhere.address, BOX_PORT)).toBe('blocked')
+      expect(readFileSync(hostsFile, 'utf8')).not.toContain('friend')
+      expect(statSync(hostsFile).ino).toBe(inode)
+      for (const server of servers) server.close()
+    })
+  })
+
+  test('gets no answer that was meant for the box that had its address', async () => {
+    await withPodNetwork(podSettings(), async (network) => {
+      const pod = await lab.pod()
+      network.admit(podMember('red', 'old', pod))
+      await sendFrom(pod, outside.address, LATE_PORT)
+      network.admit(podMember('blue', 'new', pod))
+      const server = await serve(pod, BOX_PORT, 'new')
+      expect(await udp(pod, outside.address, LATE_PORT)).toBe('late')
+      await sleep(LATE_MS)
+      expect(server.lines).toEqual(['ready'])
+      server.close()
+    })
+  })
+
+  test("cannot fill the node's memory of connections", async () => {
+    await withPodNetwork(podSettings(), async (network) => {
+      const [box, friend] = [await lab.pod(), await lab.pod()]
+      network.admit(podMember('red', 'box', box))
+      network.admit(podMember('red', 'friend', friend))
+      await flood(box, outside.address, 6_000)
+      expect(await udp(box, outside.address, 80)).toBe('blocked')
+      expect(await udp(friend, outside.address, 80)).toBe('outside')
+    })
+  })
+
+  test('is refused on a bridge whose ports no rule parts', async () => {
+    const problem = await admissionAfter([
+      'ip link add pb0 type bridge',
+      'ip address add 10.221.0.1/24 dev pb0',
+      'ip link set pb0 up',
+      'echo 0 >/proc/sys/net/bridge/bridge-nf-call-iptables',
+    ])
+    expect(problem).toMatch(/^runtime_unavailable .*pb0.*br_netfilter/)
+  })
+})
+
+describe('after the end of an agent that took nothing down', () => {
+  test('running boxes keep their network, and those that ended lose it', async () => {
+    const settings = podSettings()
+    const [one, two, gone] = [await lab.pod(), await lab.pod(), await lab.pod()]
+    const servers = [await serve(two, BOX_PORT, 'two'), await serve(gone, BOX_PORT, 'gone')]
+    const first = createPodNetwork(settings)
+    await first.open()
+    const { hostsFile } = first.admit(podMember('red', 'one', one))
+    first.admit(podMember('red', 'two', two))
+    first.admit(podMember('red', 'gone', gone))
+    await first.close({ release: false })
+    expect(await tcp(one, two.address, BOX_PORT)).toBe('two')
+    await withPodNetwork(settings, async (network) => {
+      expect(await tcp(one, two.address, BOX_PORT)).toBe('two')
+      expect(readFileSync(hostsFile, 'utf8')).toContain(`${two.address} two\n`)
+      // A newcomer must not be taken for a member of a project whose boxes are not taken up yet.
+      const newcomer = await lab.pod()
+      network.admit(podMember('blue', 'newcomer', newcomer))
+      expect(await tcp(newcomer, two.address, BOX_PORT)).toBe('blocked')
+      for (const member of [podMember('red', 'one', one), podMember('red', 'two', two)]) network.admit(member)
+      network.retain(['box_red_one', 'box_red_two', 'box_blue_newcomer'])
+      expect(await tcp(one, two.address, BOX_PORT)).toBe('two')
+      expect(await tcp(one, gone.address, BOX_PORT)).toBe('blocked')
+      expect(readFileSync(hostsFile, 'utf8')).not.toContain('gone')
+      expect(await tcp(newcomer, outside.address, 80)).toBe('outside')
+    })
+    for (const server of servers) server.close()
+  })
+
+  test('a box still gets the answer to what it asked before', async () => {
+    const settings = podSettings()
+    const pod = await lab.pod()
+    const first = createPodNetwork(settings)
+    await first.open()
+    first.admit(podMember('red', 'box', pod))
+    await sendFrom(pod, outside.address, LATE_PORT)
+    await first.close({ release: false })
+    await withPodNetwork(settings, async (network) => {
+      network.admit(podMember('red', 'box', pod))
+      const server = await serve(pod, BOX_PORT, 'box')
+      await sleep(LATE_MS)
+      expect(server.lines).toEqual(['ready', `udp ${outside.address}`])
+      server.close()
+    })
+  })
+})
+
+describe('the node', () => {
+  test('is told when its rules were flushed, and has them back unasked with every box in its project', async () => {
+    const settings = podSettings()
+    await withPodNetwork(settings, async (network) => {
+      const [one, two, other] = [await lab.pod(), await lab.pod(), await lab.pod()]
+      network.admit(podMember('red', 'one', one))
+      network.admit(podMember('red', 'two', two))
+      network.admit(podMember('blue', 'other', other))
+      await runOk('nft', ['delete', 'table', 'inet', podTableName(settings.instanceId)])
+      await sleep(HEALED_MS)
+      const server = await serve(two, BOX_PORT, 'two')
+      expect(await tcp(one, two.address, BOX_PORT)).toBe('two')
+      expect(await tcp(other, two.address, BOX_PORT)).toBe('blocked')
+      server.close()
+      expect(await network.problems()).toEqual([expect.objectContaining({ code: 'packet_filter_removed' })])
+    })
+  })
+
+  test('keeps nothing of a network that was released', async () => {
+    const settings = podSettings()
+    await withPodNetwork(settings, async () => {
+      expect(await tables()).toContain(podTableName(settings.instanceId))
+    })
+    expect(await tables()).not.toContain(podTableName(settings.instanceId))
+  })
+})
+
+async function tables(): Promise<string> {
+  return (await runOk('nft', ['list', 'tables'])).stdout
+}
+
+/** One datagram from a pod's server port. */
+function sendFrom(pod: Pod, host: string, port: number): Promise<unknown> {
+  return script(pod, `s.bind(${BOX_PORT},()=>s.send('x',${port},'${host}',()=>process.exit(0)))`)
+}
+
+/** One datagram to each of `count` ports. */
+function flood(pod: Pod, host: string, count: number): Promise<unknown> {
+  const end = 10_000 + count
+  return script(pod, `let p=10000;(function go(){if(p===${end})return process.exit(0);s.send('x',p++,'${host}',go)})()`)
+}
+
+function script({ networkNamespace }: Pod, text: string): Promise<unknown> {
+  const program = `const s=require('dgram').createSocket('udp4');${text}`
+  return runOk('nsenter', [`--net=${networkNamespace}`, process.execPath, '-e', program])
+}
+
+/** What came of letting a box in on a host of its own, a network namespace in which `commands` were run. */
+async function admissionAfter(commands: readonly string[]): Promise<string> {
+  const program = new URL('../../fixtures/pod-admission.ts', import.meta.url).pathname
+  // What /sys tells of interfaces is about the network that it was mounted in.
+  const line = ['mount -t sysfs sysfs /sys', ...commands, `exec "${process.execPath}" "${program}" 10.221.0.7`]
+  return (await runOk('unshare', ['--net', '--mount', 'sh', '-c', line.join(' && ')])).stdout
+}
+
+const LATE_PORT = 8053
+const LATE_MS = 700
+const HEALED_MS = 100

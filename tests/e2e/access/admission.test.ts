@@ -1,0 +1,56 @@
+import { afterEach, expect, test } from '@jest/globals'
+import { createClient } from '../../helpers/front/client.ts'
+import { startService, type TestService } from '../../helpers/service.ts'
+
+let service: TestService
+const client = createClient(
+  () => service.url,
+  () => service.adminToken,
+)
+const boxes = '/v1/projects/memory/boxes'
+const MIB = 1024 ** 2
+
+afterEach(async () => {
+  await service.close()
+}, 60_000)
+
+test('running boxes are promised no more memory than the host may promise', async () => {
+  service = await startService({ settings: { BOXYARD_MEMORY_OVERCOMMIT: '0.05' } })
+  const { limits } = (await client.get('/v1/config')).body
+  expect(limits.memory_overcommit).toBe(0.05)
+  const total = (await client.get('/healthz')).body.host.memory.total_bytes
+  const promisable = Math.floor((total * 0.05) / MIB)
+  const config = { ram_mb: Math.floor(promisable / 2) + 1 }
+  expect((await client.post(boxes, { name: 'one', config })).status).toBe(201)
+  const refused = await client.post(boxes, { name: 'two', config })
+  expect([refused.status, refused.body.code]).toEqual([403, 'quota_exceeded'])
+  expect(refused.body.detail).toContain(`${config.ram_mb} of ${promisable} MiB are promised`)
+  const grown = await client.call('PUT', `${boxes}/one`, { body: { config: { ram_mb: promisable + 1 } } })
+  expect([grown.status, grown.body.code]).toEqual([403, 'quota_exceeded'])
+  await client.post(`${boxes}/one/stop`)
+  expect((await client.post(boxes, { name: 'two', config })).status).toBe(201)
+  const resumed = await client.post(`${boxes}/one/resume`)
+  expect([resumed.status, resumed.body.code]).toEqual([403, 'quota_exceeded'])
+  await client.delete(`${boxes}/two`)
+  expect((await client.post(`${boxes}/one/resume`)).body.status).toBe('running')
+}, 60_000)
+
+test('no box starts while the host has less memory than it keeps for itself', async () => {
+  service = await startService({ settings: { BOXYARD_MEMORY_RESERVE_MB: String(16_777_216) } })
+  const refused = await client.post(boxes, { name: 'one' })
+  expect([refused.status, refused.body.code, refused.body.retryable]).toEqual([503, 'runtime_unavailable', true])
+  expect(refused.body.detail).toMatch(/short of memory: \d+ MiB are available, 16777216 MiB must be/)
+  expect((await client.get(boxes)).body.boxes).toEqual([])
+}, 60_000)
+
+test('a deployment holds no more volumes than it may, whatever their size', async () => {
+  service = await startService({ settings: { BOXYARD_VOLUMES_MAX: '2' } })
+  const create = (name: string) => client.post('/v1/projects/many/data', { name, size_gb: 0.000001 })
+  const answers = await Promise.all(['a', 'b', 'c', 'd'].map(create))
+  expect(answers.map(({ status }) => status).sort()).toEqual([201, 201, 403, 403])
+  const refused = answers.find(({ status }) => status === 403)
+  expect(refused?.body).toMatchObject({
+    code: 'quota_exceeded',
+    detail: 'This deployment holds 2 of at most 2 volumes.',
+  })
+}, 60_000)

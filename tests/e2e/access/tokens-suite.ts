@@ -1,0 +1,98 @@
+import { describe, expect, test } from '@jest/globals'
+import type { Client } from '../../helpers/front/client.ts'
+
+/** Tokens as their users see them. */
+export function defineTokensSuite(client: Client): void {
+  const mint = (body: Record<string, unknown>, token?: string) =>
+    client.post(
+      '/v1/tokens',
+      { name: 'ci', projects: ['mine'], permissions: ['read'], ...body },
+      token ? { token } : {},
+    )
+
+  describe('tokens', () => {
+    test('a request without, with a broken, and with a foreign token is refused', async () => {
+      const missing = await client.get('/v1/me', { token: null })
+      expect([missing.status, missing.body.code]).toEqual([401, 'token_missing'])
+      for (const token of ['x', 'a.b.c', `${'e'.repeat(9000)}.x.y`]) {
+        const answer = await client.get('/v1/me', { token })
+        expect([answer.status, answer.body.code]).toEqual([401, 'token_invalid'])
+      }
+    })
+
+    test('a minted token does what it says, and no more', async () => {
+      const minted = await mint({})
+      expect(minted.status).toBe(201)
+      const { token, id } = minted.body
+      expect((await client.get('/v1/me', { token })).body).toEqual({
+        id,
+        name: 'ci',
+        projects: ['mine'],
+        permissions: ['read'],
+        expires_at: null,
+      })
+      expect((await client.get('/v1/projects/mine/boxes', { token })).status).toBe(200)
+      const foreign = await client.get('/v1/projects/other/boxes', { token })
+      expect([foreign.status, foreign.body.code]).toEqual([403, 'permission_denied'])
+      const write = await client.post('/v1/projects/mine/boxes', { name: 'x' }, { token })
+      expect([write.status, write.body.code]).toEqual([403, 'permission_denied'])
+      expect((await client.get('/v1/tokens')).text).not.toContain(token)
+    })
+
+    test('it mints only subsets of itself', async () => {
+      const { token } = (await mint({ permissions: ['read', 'write'], expires_in_seconds: 100 })).body
+      expect((await mint({ permissions: ['exec'] }, token)).body.code).toBe('permission_denied')
+      expect((await mint({ projects: '*' }, token)).body.code).toBe('permission_denied')
+      expect((await mint({ projects: ['mine', 'more'] }, token)).body.code).toBe('permission_denied')
+      expect((await mint({ expires_in_seconds: 200 }, token)).body.code).toBe('permission_denied')
+      const child = (await mint({}, token)).body
+      expect(child.expires_at).not.toBeNull()
+      expect((await client.get('/v1/tokens', { token })).body.tokens.map((one: { id: string }) => one.id)).toEqual([
+        child.id,
+      ])
+    })
+
+    test('revoking acts from the next request on', async () => {
+      const { token, id } = (await mint({})).body
+      expect((await client.get('/v1/me', { token })).status).toBe(200)
+      expect((await client.delete(`/v1/tokens/${id}`)).status).toBe(204)
+      const after = await client.get('/v1/me', { token })
+      expect([after.status, after.body.code]).toEqual([401, 'token_revoked'])
+    })
+
+    test('revoking a token takes those minted with it along', async () => {
+      const parent = (await mint({ permissions: ['read', 'write'] })).body
+      const child = (await mint({}, parent.token)).body
+      const grandchild = (await mint({}, child.token)).body
+      expect((await client.get('/v1/me', { token: grandchild.token })).status).toBe(200)
+      await client.delete(`/v1/tokens/${parent.id}`)
+      for (const { token } of [parent, child, grandchild]) {
+        expect((await client.get('/v1/me', { token })).body.code).toBe('token_revoked')
+      }
+    })
+
+    test('an expired token is told so', async () => {
+      const { token } = (await mint({ expires_in_seconds: 1 })).body
+      await new Promise((resolve) => setTimeout(resolve, 1100))
+      const after = await client.get('/v1/me', { token })
+      expect([after.status, after.body.code]).toEqual([401, 'token_expired'])
+    })
+
+    test('a replay of a minting leaves the secret out', async () => {
+      const headers = { 'idempotency-key': `mint-${Math.random()}` }
+      const body = { name: 'once', projects: ['mine'], permissions: ['read'] }
+      const first = await client.post('/v1/tokens', body, { headers })
+      const second = await client.post('/v1/tokens', body, { headers })
+      expect(second.body.id).toBe(first.body.id)
+      expect([typeof first.body.token, second.body.token]).toEqual(['string', undefined])
+    })
+
+    test('the environment of a box is shown only to those who may write', async () => {
+      await client.post('/v1/projects/mine/boxes', { name: 'secretive', environment: { KEY: 'value' } })
+      const { token } = (await mint({})).body
+      const seen = await client.get('/v1/projects/mine/boxes/secretive', { token })
+      expect(seen.body.environment).toEqual({})
+      await client.delete('/v1/projects/mine/boxes/secretive')
+    })
+  })
+}

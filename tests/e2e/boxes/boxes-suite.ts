@@ -1,0 +1,211 @@
+import { describe, expect, test } from '@jest/globals'
+import type { Client } from '../../helpers/front/client.ts'
+
+/** What a user does with boxes, on whatever front; `client` holds the admin token of a service of base busybox. */
+export function defineBoxesSuite(client: Client): void {
+  const boxes = '/v1/projects/life/boxes'
+
+  describe('the life of a box', () => {
+    test('create answers a running box with every field', async () => {
+      const created = await client.post(boxes, {
+        name: 'web',
+        environment: { GREETING: 'hello' },
+        tags: { team: 'search' },
+        config: { ram_mb: 64 },
+      })
+      expect(created.status).toBe(201)
+      expect(created.headers.location).toBe(`${boxes}/web`)
+      expect(created.body).toMatchObject({
+        name: 'web',
+        project: 'life',
+        status: 'running',
+        state: { reason: 'ready', message: null },
+        base: 'busybox',
+        fork_of: null,
+        config: { cpus: 1, ram_mb: 64, region: 'local', storage_gb: 10 },
+        data_mounts: [],
+        environment: { GREETING: 'hello' },
+        port: null,
+        published_domains: [],
+        tags: { team: 'search' },
+        termination_grace_period_seconds: 10,
+        url: expect.stringMatching(/^http:\/\/web--life\.localhost:\d+\/$/),
+        url_settings: { auth: 'token', wake: false, idle_stop_seconds: null },
+        lease_until: null,
+      })
+      expect(created.body.id).toMatch(/^box_[0-9a-z]{26}$/)
+      expect((await client.get(`${boxes}/web`)).body).toEqual(created.body)
+    })
+
+    test('a command runs in it, with its environment and its own host name', async () => {
+      const exec = await client.shell('life', 'web', 'echo $GREETING from $(hostname) as $BOX_NAME; pwd')
+      expect(exec.status).toBe(200)
+      expect(exec.body).toMatchObject({ status: 'exited', exit_code: 0, signal: null, stderr: '', detached: false })
+      expect(exec.body.stdout).toBe('hello from web as web\n/root\n')
+    })
+
+    test('its metrics are what the kernel counts of it', async () => {
+      const metrics = async () => (await client.get(`${boxes}/web/metrics`)).body
+      const before = await metrics()
+      expect(before).toMatchObject({
+        box: 'web',
+        cpu: { limit_cores: 1 },
+        memory: { limit_bytes: 64 * 1024 ** 2 },
+        storage: { limit_bytes: 10 * 1024 ** 3 },
+      })
+      const work =
+        'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; nc -w 1 192.0.2.1 80 </dev/null; sleep 1000 >/dev/null 2>&1 &'
+      await client.shell('life', 'web', `dd if=/dev/urandom of=/root/large bs=1M count=4 2>&1; sync; ${work}`)
+      const after = await metrics()
+      expect(after.cpu.seconds).toBeGreaterThan(before.cpu.seconds)
+      expect(after.memory.used_bytes).toBeGreaterThan(after.memory.cache_bytes)
+      expect(after.pids.current).toBeGreaterThan(before.pids.current)
+      expect(after.network.sent_packets).toBeGreaterThan(before.network.sent_packets)
+      const written = 4 * 1024 ** 2
+      expect(after.storage.used_bytes - before.storage.used_bytes).toBeGreaterThanOrEqual(written)
+      expect(after.storage.unique_bytes - before.storage.unique_bytes).toBeGreaterThanOrEqual(written)
+      await client.shell('life', 'web', 'rm /root/large')
+    })
+
+    test('stop and resume keep the files, and repeat without harm', async () => {
+      await client.shell('life', 'web', 'echo kept > /root/file')
+      const stopped = await client.post(`${boxes}/web/stop`)
+      expect(stopped.status).toBe(200)
+      expect(stopped.body).toMatchObject({ status: 'stopped', state: { reason: 'stopped_by_request' } })
+      expect((await client.post(`${boxes}/web/stop`)).body).toEqual(stopped.body)
+      expect((await client.get(`${boxes}/web/metrics`)).body).toMatchObject({
+        ...{ cpu: { seconds: null }, memory: { used_bytes: null }, pids: { current: null }, network: null },
+      })
+      const refused = await client.shell('life', 'web', 'true')
+      expect([refused.status, refused.body.code]).toEqual([409, 'box_not_running'])
+      const resumed = await client.post(`${boxes}/web/resume`)
+      expect(resumed.body.status).toBe('running')
+      expect((await client.post(`${boxes}/web/resume`)).body).toEqual(resumed.body)
+      expect((await client.shell('life', 'web', 'cat /root/file')).body.stdout).toBe('kept\n')
+    })
+
+    test('stop sends SIGTERM first and waits for what handles it', async () => {
+      await client.shell(
+        'life',
+        'web',
+        `(trap 'echo bye > /root/said; exit' TERM; while :; do sleep 0.05; done) >/dev/null 2>&1 & sleep 0.2`,
+      )
+      await client.post(`${boxes}/web/stop`)
+      await client.post(`${boxes}/web/resume`)
+      expect((await client.shell('life', 'web', 'cat /root/said')).body.stdout).toBe('bye\n')
+    })
+
+    test('an ETag guards against a change meanwhile', async () => {
+      const { headers } = await client.get(`${boxes}/web`)
+      const etag = String(headers.etag)
+      for (const known of [etag, `W/${etag}`, `"x", W/${etag}`, '*']) {
+        expect((await client.get(`${boxes}/web`, { headers: { 'if-none-match': known } })).status).toBe(304)
+      }
+      const stale = await client.post(`${boxes}/web/stop`, undefined, { headers: { 'if-match': '"0"' } })
+      expect([stale.status, stale.body.code]).toEqual([412, 'precondition_failed'])
+      const fresh = await client.post(`${boxes}/web/stop`, undefined, { headers: { 'if-match': etag } })
+      expect(fresh.status).toBe(200)
+      const old = await client.delete(`${boxes}/web`, { headers: { 'if-match': etag } })
+      expect(old.status).toBe(412)
+    })
+
+    test('delete frees the name at once, and a new box of that name is another', async () => {
+      const { body: before } = await client.get(`${boxes}/web`)
+      const deleted = await client.delete(`${boxes}/web`)
+      expect([deleted.status, deleted.text]).toEqual([204, ''])
+      const gone = await client.get(`${boxes}/web`)
+      expect([gone.status, gone.body.code]).toEqual([404, 'box_not_found'])
+      expect((await client.delete(`${boxes}/web`)).status).toBe(404)
+      const again = await client.post(boxes, { name: 'web' })
+      expect(again.body.id).not.toBe(before.id)
+      expect((await client.shell('life', 'web', 'ls /root')).body.stdout).toBe('')
+      await client.delete(`${boxes}/web`)
+    })
+
+    test('a box whose first process is killed from inside is stopped and says so', async () => {
+      await client.post(boxes, { name: 'fragile' })
+      await client.shell('life', 'fragile', 'kill -9 -1')
+      const { body } = await client.get(`${boxes}/fragile`)
+      expect(['running', 'stopped']).toContain(body.status)
+      await client.delete(`${boxes}/fragile`)
+    })
+
+    test('a create that does not wait answers at once and names what to wait on', async () => {
+      const created = await client.post(`${boxes}?wait_seconds=0`, { name: 'later' })
+      expect([created.status, created.body.status]).toEqual([201, 'pending'])
+      const path = String(created.headers['operation-location'])
+      const operation = await client.get(`${path}?wait_seconds=20`)
+      expect(operation.body).toMatchObject({ kind: 'box.create', status: 'done', error: null })
+      expect((await client.get(`${boxes}/later`)).body.status).toBe('running')
+      await client.shell('life', 'later', `(trap '' TERM; sleep 600) >/dev/null 2>&1 & sleep 0.1`)
+      const stopped = await client.post(`${boxes}/later/stop?wait_seconds=0`)
+      expect([stopped.status, stopped.body.state.reason]).toEqual([202, 'stopping'])
+      await client.delete(`${boxes}/later`)
+    })
+
+    test('a create whose box is deleted meanwhile was a create all the same', async () => {
+      for (let i = 0; i < 5; i++) {
+        const creating = client.post(boxes, { name: 'fleeting' })
+        let deleted = await client.delete(`${boxes}/fleeting`)
+        while (deleted.status === 404) deleted = await client.delete(`${boxes}/fleeting`)
+        expect([(await creating).status, deleted.status]).toEqual([201, 204])
+      }
+    })
+
+    test('the latest wish wins: a resume in the middle of a stop ends running', async () => {
+      await client.post(boxes, { name: 'torn' })
+      await client.shell('life', 'torn', `(trap '' TERM; sleep 600) >/dev/null 2>&1 & sleep 0.1`)
+      const stopping = await client.post(`${boxes}/torn/stop?wait_seconds=0`)
+      expect(stopping.status).toBe(202)
+      const resumed = await client.post(`${boxes}/torn/resume`)
+      expect(resumed.body.status).toBe('running')
+      await client.delete(`${boxes}/torn`)
+    })
+  })
+
+  describe('many boxes', () => {
+    test('of 50 creates of one name exactly one wins', async () => {
+      const answers = await Promise.all(Array.from({ length: 50 }, () => client.post(boxes, { name: 'race' })))
+      const statuses = answers.map(({ status }) => status)
+      expect(statuses.filter((status) => status === 201)).toHaveLength(1)
+      expect(answers.filter(({ body }) => body.code === 'name_taken')).toHaveLength(49)
+      await client.delete(`${boxes}/race`)
+    })
+
+    test('lists are paged in order, filtered by prefix, status and tag', async () => {
+      const project = '/v1/projects/lists/boxes'
+      for (const name of ['c', 'a', 'b', 'ab']) await client.post(project, { name, tags: { name } })
+      await client.post(`${project}/c/stop`)
+      const names = async (query: string): Promise<string[]> =>
+        (await client.get(`${project}?${query}`)).body.boxes.map((box: { name: string }) => box.name)
+      expect(await names('')).toEqual(['a', 'ab', 'b', 'c'])
+      expect(await names('prefix=a')).toEqual(['a', 'ab'])
+      expect(await names('status=stopped')).toEqual(['c'])
+      expect(await names('tag=name%3Db')).toEqual(['b'])
+      const first = (await client.get(`${project}?max_results=3`)).body
+      expect(first.has_more).toBe(true)
+      const rest = await names(`max_results=3&continuation_token=${first.next_continuation_token}`)
+      expect(rest).toEqual(['c'])
+      const everywhere = (await client.get('/v1/projects/-/boxes?prefix=a')).body.boxes
+      expect(everywhere.map((box: { project: string }) => box.project)).toEqual(['lists', 'lists'])
+      expect((await client.get('/v1/projects/empty/boxes')).body).toEqual({
+        boxes: [],
+        has_more: false,
+        next_continuation_token: null,
+      })
+      for (const name of ['a', 'b', 'ab', 'c']) await client.delete(`${project}/${name}`)
+    })
+
+    test('an Idempotency-Key makes one box of two creates, and refuses another body', async () => {
+      const headers = { 'idempotency-key': `key-${Math.random()}` }
+      const first = await client.post(boxes, { name: 'once' }, { headers })
+      const second = await client.post(boxes, { name: 'once' }, { headers })
+      expect(second.status).toBe(201)
+      expect(second.body).toEqual(first.body)
+      expect(second.headers['idempotent-replayed']).toBe('true')
+      const other = await client.post(boxes, { name: 'other' }, { headers })
+      expect([other.status, other.body.code]).toEqual([422, 'idempotency_key_reused'])
+      await client.delete(`${boxes}/once`)
+    })
+  })
+}

@@ -1,0 +1,253 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { ageByOneBoot, limitsOf, mountsOf, pidsOf, readWorld } from '../../helpers/boxes/world.ts'
+import { armStep, around, at, drawSteps, during, hasDied, restartAgent, startAgent } from '../../helpers/fault-steps.ts'
+import { type Answer, type Client, createClient } from '../../helpers/front/client.ts'
+import { runtimeOfTests } from '../../helpers/pods/cluster-of-tests.ts'
+import { startService, type TestService } from '../../helpers/service.ts'
+
+/** How the network takes a box in. */
+const JOIN = runtimeOfTests() === 'kubernetes' ? 'network.admit' : 'network.join'
+/** Steps at which the agent is killed, by what it was doing; each is a call from the core or the runtime to a port. */
+const STEPS = {
+  create: [
+    ...around(['store.tombstones.insert', 'store.boxes.insert', 'filesystem.snapshot']),
+    ...around(['runtime.start', JOIN, 'store.boxes.replace']),
+    ...during('runtime.start', [1, 3, 6, 10, 15, 25]),
+    ...during('filesystem.snapshot', [0, 2]),
+  ],
+  stop: [
+    ...around(['runtime.stop', 'network.leave', 'store.boxes.replace']),
+    ...around(['store.boxes.replace'], 2),
+    ...during('runtime.stop', [1, 3, 6]),
+  ],
+  resume: [
+    ...around(['runtime.start', JOIN, 'store.boxes.replace']),
+    ...around(['store.boxes.replace'], 2),
+    ...during('runtime.start', [2, 8, 14]),
+  ],
+  delete: [
+    ...around(['store.boxes.remove', 'runtime.stop', 'network.leave', 'filesystem.destroy', 'store.tombstones.remove']),
+    ...during('runtime.stop', [1, 3, 6]),
+  ],
+  fork: [
+    ...around(['store.tombstones.insert', 'filesystem.snapshot', 'store.boxes.insert', 'runtime.start']),
+    ...during('filesystem.snapshot', [0, 1]),
+    ...during('runtime.start', [2, 8]),
+  ],
+  attach: [...around(['store.boxes.replaceMounts', 'runtime.attach']), ...during('runtime.attach', [0])],
+  detach: [...around(['runtime.detach', 'store.boxes.replaceMounts']), ...during('runtime.detach', [0])],
+  update: around(['runtime.resize', 'filesystem.setQuota', 'store.boxes.replace']),
+  resumeMounted: [...around(['runtime.start']), ...during('runtime.start', [4, 10, 14])],
+  createVolume: around(['store.tombstones.insert', 'filesystem.create', 'filesystem.setQuota', 'store.volumes.insert']),
+  updateVolume: around(['filesystem.setQuota', 'store.volumes.replace']),
+  deleteVolume: around(['store.volumes.remove', 'filesystem.destroy', 'store.tombstones.remove']),
+}
+type Action = keyof typeof STEPS
+// With pods for boxes each takes some ten times as long.
+const SAMPLE = runtimeOfTests() === 'kubernetes' ? 8 : 16
+const CHOSEN = drawSteps(STEPS, SAMPLE)
+
+let service: TestService
+const client: Client = createClient(
+  () => service.url,
+  () => service.adminToken,
+)
+const boxes = '/v1/projects/faults/boxes'
+const data = '/v1/projects/faults/data'
+const SMALL = { ram_mb: 64, cpus: 0.5, storage_gb: 1 }
+const LARGE = { ram_mb: 128, cpus: 1, storage_gb: 2 }
+
+beforeAll(async () => {
+  service = await startService({ agentScript: 'tests/fixtures/faulty-agent.ts' })
+  await client.post(boxes, { name: 'witness' })
+}, 60_000)
+
+afterAll(async () => {
+  await service.close()
+}, 60_000)
+
+describe('kill -9 of the agent', () => {
+  test.each(CHOSEN)(
+    '%s, killed at %s: record and world agree, and nothing leaks',
+    async (action, step) => {
+      const witness = (await client.get(`${boxes}/witness`)).body
+      const witnessPids = pidsOf(service, witness.id)
+      await prepare(action)
+      await restartAgent(service, 'SIGTERM', step)
+      // What the start itself looks after is over by then, mostly; what is hit of it instead must heal as well.
+      await sleep(100)
+      await armStep(service)
+
+      const answer = await act(action)
+      // Only a kill some milliseconds into a step may come too late for it.
+      if (!step.includes('during')) expect(await hasDied(service.agentPid)).toBe(true)
+      await service.killAgent()
+      await startAgent(service, '')
+
+      await holdAnswer(action, answer, await settledBox('victim'))
+      expect(pidsOf(service, witness.id)).toEqual(witnessPids)
+      await expectAgreement()
+      for (const name of ['victim', 'heir']) await client.delete(`${boxes}/${name}`)
+      await client.delete(`${data}/vol`)
+      await expectAgreement()
+    },
+    60_000,
+  )
+
+  test('an attach that was cut off and cannot be is undone', async () => {
+    await client.post(data, { name: 'vol', size_gb: 1 })
+    await client.shell('faults', 'witness', 'echo > /file')
+    await restartAgent(service, 'SIGTERM', at('store.boxes.replaceMounts', 'after'))
+    await armStep(service)
+    await client.post(`${data}/vol/attach`, { box: 'witness', path: '/file' })
+    await service.killAgent()
+    await startAgent(service, '')
+    for (let attempt = 0; attempt < 100; attempt++) {
+      if ((await client.get(`${data}/vol`)).body.attachments.length === 0) break
+      await sleep(50)
+    }
+    expect((await client.get(`${data}/vol`)).body.attachments).toEqual([])
+    expect((await client.delete(`${data}/vol`)).status).toBe(204)
+    await expectAgreement()
+  }, 60_000)
+
+  test('a reboot brings back the boxes that should run, and only those', async () => {
+    await client.post(boxes, { name: 'off' })
+    await client.post(`${boxes}/off/stop`)
+    await client.post(data, { name: 'vol', size_gb: 1 })
+    await client.post(`${data}/vol/attach`, { box: 'witness', path: '/mnt/deep/vol' })
+    await client.shell('faults', 'witness', 'echo kept > /root/boot; echo data > /mnt/deep/vol/boot; sync')
+    const { body: witness } = await client.get(`${boxes}/witness`)
+    await service.killAgent()
+    for (const pid of pidsOf(service, witness.id)) process.kill(pid, 'SIGKILL')
+    ageByOneBoot(service)
+    await service.startAgent()
+    expect((await settledBox('witness'))?.status).toBe('running')
+    expect((await settledBox('off'))?.status).toBe('stopped')
+    const both = await client.shell('faults', 'witness', 'cat /root/boot /mnt/deep/vol/boot')
+    expect(both.body.stdout).toBe('kept\ndata\n')
+    await expectAgreement()
+    await client.delete(`${boxes}/off`)
+    await client.post(`${data}/vol/detach`, { box: 'witness' })
+    expect((await client.delete(`${data}/vol`)).status).toBe(204)
+  }, 60_000)
+
+  test('down stops the boxes, and up brings back those that should run, and only those', async () => {
+    await client.post(boxes, { name: 'asleep' })
+    await client.post(`${boxes}/asleep/stop`)
+    await client.shell('faults', 'witness', 'echo kept > /root/kept; sync')
+    await service.killAgent('SIGTERM')
+    expect(await service.runAgentMode('down')).toContain('Stopped 1 box;')
+    await service.startAgent()
+    expect((await settledBox('witness'))?.status).toBe('running')
+    expect((await settledBox('asleep'))?.status).toBe('stopped')
+    expect((await client.shell('faults', 'witness', 'cat /root/kept')).body.stdout).toBe('kept\n')
+    await expectAgreement()
+  }, 60_000)
+})
+
+/** The world in which an action is begun. */
+async function prepare(action: Action): Promise<void> {
+  const isVolume = ['attach', 'detach', 'resumeMounted', 'updateVolume', 'deleteVolume'].includes(action)
+  if (isVolume) await client.post(data, { name: 'vol', size_gb: 1 })
+  if (action === 'create' || action.endsWith('Volume')) return
+  await client.post(boxes, { name: 'victim', config: SMALL })
+  await client.shell('faults', 'victim', 'echo data > /root/data')
+  if (action === 'detach' || action === 'resumeMounted') await act('attach')
+  if (action.startsWith('resume')) await client.post(`${boxes}/victim/stop`)
+}
+
+async function act(action: Action): Promise<Answer> {
+  const path = `${boxes}/victim`
+  const attached = { box: 'victim', path: '/mnt/vol' }
+  const call: Record<Action, () => Promise<Answer>> = {
+    create: () => client.post(boxes, { name: 'victim', config: SMALL }),
+    stop: () => client.post(`${path}/stop`),
+    resume: () => client.post(`${path}/resume`),
+    delete: () => client.delete(path),
+    fork: () => client.post(boxes, { name: 'heir', fork: 'victim' }),
+    attach: () => client.post(`${data}/vol/attach`, attached),
+    detach: () => client.post(`${data}/vol/detach`, { box: 'victim' }),
+    update: () => client.put(path, { config: LARGE }),
+    resumeMounted: () => client.post(`${path}/resume`),
+    createVolume: () => client.post(data, { name: 'vol', size_gb: 1 }),
+    updateVolume: () => client.put(`${data}/vol`, { size_gb: 2 }),
+    deleteVolume: () => client.delete(`${data}/vol`),
+  }
+  const answer = await call[action]()
+  // What goes on after the answer is to be hit as well.
+  await sleep(100)
+  return answer
+}
+
+/** An answered 2xx holds; what was refused may have happened or not, but is whole. */
+async function holdAnswer(action: Action, answer: Answer, box: { status: string } | null): Promise<void> {
+  if (answer.status >= 300) return
+  const status = { create: 'running', stop: 'stopped', delete: null }[String(action)]
+  expect(box?.status ?? null).toBe(status === undefined ? (action.endsWith('Volume') ? null : 'running') : status)
+  const volume = (await client.get(`${data}/vol`)).body
+  if (action === 'attach' || action === 'resumeMounted') expect(volume.attachments).toHaveLength(1)
+  if (action === 'detach') expect(volume.attachments).toEqual([])
+  if (action === 'update') expect((await client.get(`${boxes}/victim`)).body.config).toMatchObject(LARGE)
+  if (action === 'createVolume' || action === 'updateVolume')
+    expect(volume.size_gb).toBe(action === 'createVolume' ? 1 : 2)
+  if (action === 'deleteVolume') expect(volume.code).toBe('volume_not_found')
+  if (action === 'fork') {
+    expect((await settledBox('heir'))?.status).toBe('running')
+    expect((await client.shell('faults', 'heir', 'cat /root/data')).body.stdout).toBe('data\n')
+  }
+}
+
+async function settledBox(name: string): Promise<{ id: string; status: string } | null> {
+  for (let attempt = 0; attempt < 200; attempt++) {
+    const { status, body } = await client.get(`${boxes}/${name}`)
+    if (status === 404) return null
+    if (status === 200 && body.status !== 'pending') return body
+    await sleep(50)
+  }
+  throw new Error(`${name} stays pending`)
+}
+
+/** The records, the processes with their mounts and limits, the runtime's state and the pool tell of the same. */
+async function expectAgreement(): Promise<void> {
+  let last: unknown
+  for (let attempt = 0; attempt < 100; attempt++) {
+    const records: BoxView[] = (await client.get(boxes)).body.boxes
+    const volumes: { id: string; name: string }[] = (await client.get(data)).body.volumes
+    const running = records.filter(({ status }) => status === 'running')
+    const ids = running.map(({ id }) => id).sort()
+    const world = { ...readWorld(service), boxes: running.map(({ id }) => seenBox(id)) }
+    const expected = {
+      running: ids,
+      states: ids,
+      roots: records.map(({ id }) => id).sort(),
+      volumes: volumes.map(({ id }) => id).sort(),
+      boxes: running.map((record) => recordedBox(record, volumes)),
+    }
+    if (JSON.stringify(world) === JSON.stringify(expected)) return
+    last = { world, expected }
+    await sleep(50)
+  }
+  throw new Error(`record and world differ: ${JSON.stringify(last)}`)
+}
+
+interface BoxView {
+  id: string
+  status: string
+  config: { cpus: number; ram_mb: number }
+  data_mounts: { name: string; path: string; read_only: boolean }[]
+}
+
+function seenBox(id: string): unknown {
+  return { ...limitsOf(service, id), mounts: mountsOf(service, id) }
+}
+
+function recordedBox({ config, data_mounts: mounts }: BoxView, volumes: { id: string; name: string }[]): unknown {
+  const idOf = (name: string): string | undefined => volumes.find((volume) => volume.name === name)?.id
+  return {
+    ramMb: config.ram_mb,
+    cpus: config.cpus,
+    mounts: mounts.map(({ name, path, read_only: readOnly }) => ({ volume: idOf(name), path, readOnly })),
+  }
+}

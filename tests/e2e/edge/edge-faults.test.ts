@@ -1,0 +1,123 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { edgePidsOf } from '../../helpers/edge/edge-processes.ts'
+import { startSteadyLoad } from '../../helpers/edge/steady-load.ts'
+import { askUrl } from '../../helpers/edge/url-client.ts'
+import { eventually } from '../../helpers/eventually.ts'
+import { armStep, around, drawSteps, hasDied, restartAgent } from '../../helpers/fault-steps.ts'
+import { type Answer, type Client, createClient } from '../../helpers/front/client.ts'
+import { startService, type TestService } from '../../helpers/service.ts'
+
+/** Steps at which the agent is killed; each is a call from the core to a port. */
+const STEPS = {
+  publish: around(['store.boxes.publish', 'edge.change']),
+  unpublish: around(['store.boxes.publish', 'edge.change']),
+  open: around(['store.boxes.replace', 'edge.change']),
+  visit: around(['store.edgeGrants.put', 'edge.grant']),
+}
+type Action = keyof typeof STEPS
+const CHOSEN = drawSteps(STEPS, 4)
+
+let service: TestService
+const client: Client = createClient(
+  () => service.url,
+  () => service.adminToken,
+)
+const web = '/v1/projects/faults/boxes/web'
+let url: string
+let domainUrl: string
+const act: Record<Action, () => Promise<{ status: number }>> = {
+  publish: () => client.post(`${web}/publish`, { domains: ['shop.example.org'] }),
+  unpublish: () => client.post(`${web}/unpublish`, {}),
+  open: () => setAuth('public'),
+  visit: () => askUrl(url, { token: service.adminToken }),
+}
+
+beforeAll(async () => {
+  service = await startService({ agentScript: 'tests/fixtures/faulty-agent.ts' })
+  const { body } = await client.post('/v1/projects/faults/boxes', { name: 'web', config: { ram_mb: 128 } })
+  const line = 'mkdir -p /srv/w; echo hello > /srv/w/index.html; exec httpd -f -p 8080 -h /srv/w'
+  await client.put(`${web}/services/page`, { command: ['/bin/sh', '-c', line], port: 8080, readiness: { tcp: true } })
+  url = body.url
+  domainUrl = `http://shop.example.org:${new URL(url).port}/`
+}, 60_000)
+
+afterAll(async () => {
+  await service.close()
+}, 60_000)
+
+function setAuth(auth: string): Promise<Answer> {
+  return client.put(web, { url_settings: { auth } })
+}
+
+/** What is said of the box is what the edge serves. */
+async function untilAgreed(): Promise<void> {
+  const { published_domains: domains, url_settings: settings } = (await client.get(web)).body
+  const ways = { url: settings.auth === 'public' ? 200 : 401, domain: domains.length === 0 ? 404 : 200 }
+  await eventually(async () => {
+    const seen = { url: (await askUrl(url)).status, domain: (await askUrl(domainUrl, asAdmin())).status }
+    return JSON.stringify(seen) === JSON.stringify(ways)
+  })
+  expect(await askUrl(url, asAdmin())).toMatchObject({ status: 200, text: 'hello\n' })
+}
+
+function asAdmin(): { token: string } {
+  return { token: service.adminToken }
+}
+
+describe('kill -9 of the agent', () => {
+  test.each(CHOSEN)(
+    '%s, killed at %s: what was answered holds, and the edge serves what is said',
+    async (action, step) => {
+      await client.post(`${web}/unpublish`, {})
+      if (action === 'unpublish') await act.publish()
+      await setAuth('token')
+      await restartAgent(service, 'SIGTERM', step)
+      await armStep(service)
+      const doing = act[action]().catch(() => ({ status: 0 }))
+      const isDead = await hasDied(service.agentPid)
+      await restartAgent(service, 'SIGKILL', '')
+      const { status } = await doing
+      if (action !== 'visit') expect(isDead).toBe(true)
+      if (action === 'visit') expect(status).toBe(200)
+      const { published_domains: domains, url_settings: settings } = (await client.get(web)).body
+      if (status === 200 && action === 'publish') expect(domains).toEqual(['shop.example.org'])
+      if (status === 200 && action === 'unpublish') expect(domains).toEqual([])
+      if (status === 200 && action === 'open') expect(settings.auth).toBe('public')
+      await untilAgreed()
+      expect(edgePidsOf(service)).toHaveLength(1)
+    },
+    60_000,
+  )
+
+  test('fails no request for a URL, public or private, that the edge knows', async () => {
+    await setAuth('token')
+    const { token } = asAdmin()
+    expect((await askUrl(url, { token })).status).toBe(200)
+    const load = startSteadyLoad(url, { perSecond: 100, token })
+    for (const signal of ['SIGKILL', 'SIGTERM'] as const) await restartAgent(service, signal, '')
+    const { sent, failures, bodies } = await load.stop()
+    expect(failures).toEqual([])
+    expect(bodies).toEqual(new Map([['hello\n', sent]]))
+  }, 60_000)
+
+  test('makes those wait whom the edge does not know yet', async () => {
+    const made = await client.post('/v1/tokens', { name: 'late', projects: ['faults'], permissions: ['read'] })
+    await service.killAgent('SIGKILL')
+    const asked = askUrl(url, { token: made.body.token })
+    await service.startAgent()
+    expect((await asked).status).toBe(200)
+  }, 60_000)
+})
+
+describe('kill -9 of the edge', () => {
+  test('is back with all that it served, and lets those pass who did', async () => {
+    await client.post(`${web}/publish`, { domains: ['shop.example.org'] })
+    await untilAgreed()
+    const [pid] = edgePidsOf(service)
+    process.kill(pid as number, 'SIGKILL')
+    await eventually(async () => (await askUrl(domainUrl, asAdmin()).catch(() => null))?.status === 200, 20)
+    expect(edgePidsOf(service)).not.toContain(pid)
+    await untilAgreed()
+    expect((await client.get('/healthz')).body.errors).toEqual([])
+  }, 60_000)
+})

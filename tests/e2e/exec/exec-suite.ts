@@ -1,0 +1,169 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import type { Client } from '../../helpers/front/client.ts'
+
+/** What a user does with commands. */
+export function defineExecSuite(client: Client): void {
+  const box = '/v1/projects/run/boxes/it'
+  const exec = (body: Record<string, unknown>, query = '') => client.post(`${box}/exec${query}`, body)
+
+  describe('commands', () => {
+    beforeAll(async () => {
+      await client.post('/v1/projects/run/boxes', { name: 'it', environment: { FROM_BOX: 'b', BOTH: 'b' } })
+    })
+    afterAll(async () => {
+      await client.delete(box)
+    })
+
+    test('an array is run as it is, a shell line by the shell', async () => {
+      expect((await exec({ command: ['echo', '$HOME', 'a b'] })).body.stdout).toBe('$HOME a b\n')
+      expect((await exec({ shell: 'echo $HOME; echo oops >&2; exit 3' })).body).toMatchObject({
+        stdout: '/root\n',
+        stderr: 'oops\n',
+        exit_code: 3,
+        status: 'exited',
+        command: ['/bin/sh', '-c', 'echo $HOME; echo oops >&2; exit 3'],
+      })
+    })
+
+    test('stdin, environment, directory and user are what was asked', async () => {
+      const run = await exec({
+        shell: 'cat; echo "$FROM_BOX $BOTH $ONE $(pwd) $(id -u):$(id -g)"',
+        stdin: 'in ä\n',
+        env: { ONE: '1', BOTH: 'e' },
+        cwd: '/tmp',
+        user: '1234:99',
+      })
+      expect(run.body.stdout).toBe('in ä\nb e 1 /tmp 1234:99\n')
+      expect(run.body).toMatchObject({ user: '1234:99', cwd: '/tmp' })
+    })
+
+    test('an unknown user is told at its place', async () => {
+      const run = await exec({ command: ['id'], user: 'nobody-here' })
+      expect([run.status, run.body.code]).toEqual([400, 'invalid_request'])
+      expect(run.body.errors[0].pointer).toBe('/user')
+    })
+
+    test('base64 carries bytes both ways', async () => {
+      const bytes = Buffer.from([0, 255, 254, 10, 128])
+      const run = await exec({ command: ['cat'], stdin: bytes.toString('base64'), encoding: 'base64' })
+      expect(Buffer.from(run.body.stdout, 'base64')).toEqual(bytes)
+      const wrong = await exec({ command: ['cat'], stdin: 'no base64!', encoding: 'base64' })
+      expect(wrong.body.errors[0].pointer).toBe('/stdin')
+      const text = await exec({ shell: "printf 'a\\377b'" })
+      expect(text.body.stdout).toBe('a\ufffdb')
+    })
+
+    test('a program that is missing is 127, one that may not run is 126, and both say why', async () => {
+      const missing = await exec({ command: ['no-such-program'] })
+      expect([missing.status, missing.body.exit_code]).toEqual([200, 127])
+      expect(missing.body.stderr).toContain('no-such-program')
+      expect((await exec({ command: ['/etc/passwd'] })).body.exit_code).toBe(126)
+      const lost = await exec({ command: ['true'], cwd: '/no/such/place' })
+      expect(lost.body.exit_code).toBe(127)
+      expect(lost.body.stderr).toContain('/no/such/place')
+    })
+
+    test('a signal is a signal, and an exit code that looks like one is not', async () => {
+      expect((await exec({ shell: 'kill -TERM $$' })).body).toMatchObject({
+        status: 'killed',
+        signal: 'SIGTERM',
+        exit_code: null,
+      })
+      expect((await exec({ shell: 'exit 137' })).body).toMatchObject({ status: 'exited', signal: null, exit_code: 137 })
+    })
+
+    test('a time-out kills everything the command started', async () => {
+      const run = await exec({ shell: 'setsid sleep 611 & sleep 612 & sleep 613', timeout_seconds: 0.5 })
+      expect(run.body).toMatchObject({ status: 'timed_out', exit_code: null, signal: 'SIGKILL' })
+      const left = await exec({ shell: "ps | grep -c 'sleep 61[123]'" })
+      expect(left.body.stdout.trim()).toBe('0')
+    })
+
+    test('of 100 MB of output the end is kept', async () => {
+      const run = await exec({ shell: 'head -c 100000000 /dev/zero | tr "\\0" x; echo end' })
+      expect(run.body).toMatchObject({
+        status: 'exited',
+        truncated: true,
+        next_offset: { stdout: 100_000_004, stderr: 0 },
+      })
+      expect(run.body.stdout).toHaveLength(1024 * 1024)
+      expect(run.body.stdout.endsWith('xend\n')).toBe(true)
+    })
+
+    test('a command that outlives the wait is waited for by its own address', async () => {
+      const run = await exec({ shell: 'sleep 1; echo late' }, '?wait_seconds=0')
+      expect([run.status, run.body.status]).toEqual([202, 'running'])
+      const done = await client.get(`${String(run.headers['operation-location'])}?wait_seconds=20`)
+      expect(done.body).toMatchObject({ status: 'exited', stdout: 'late\n', id: run.body.id })
+    })
+
+    test('what a command leaves in the background does not hold its answer', async () => {
+      const before = Date.now()
+      const run = await exec({ shell: 'sleep 600 & echo started' })
+      expect(run.body.stdout).toBe('started\n')
+      expect(Date.now() - before).toBeLessThan(5000)
+    })
+
+    test('what floods its streams after its end is held back, and the agent stays quick', async () => {
+      for (let i = 0; i < 5; i++) await exec({ shell: 'yes & echo' })
+      const before = Date.now()
+      for (let i = 0; i < 5; i++) expect((await exec({ command: ['echo', 'quick'] })).body.stdout).toBe('quick\n')
+      expect(Date.now() - before).toBeLessThan(5000)
+      await exec({ shell: 'killall yes' })
+    }, 60_000)
+
+    test('an Idempotency-Key runs a command once, and its repeat reads what became of it', async () => {
+      const headers = { 'idempotency-key': `exec-${Math.random()}` }
+      const body = { shell: 'echo once >> /root/count; cat /root/count' }
+      const first = await client.post(`${box}/exec`, body, { headers })
+      const second = await client.post(`${box}/exec`, body, { headers })
+      expect(second.headers['idempotent-replayed']).toBe('true')
+      expect(second.body).toEqual(first.body)
+      expect(second.body.stdout).toBe('once\n')
+    })
+
+    test('a refusal that depends on the state of the box is not remembered', async () => {
+      const headers = { 'idempotency-key': `state-${Math.random()}` }
+      await client.post(`${box}/stop`)
+      const refused = await client.post(`${box}/exec`, { command: ['true'] }, { headers })
+      expect(refused.body.code).toBe('box_not_running')
+      await client.post(`${box}/resume`)
+      expect((await client.post(`${box}/exec`, { command: ['true'] }, { headers })).status).toBe(200)
+    })
+
+    test('exactly one of command and shell is needed', async () => {
+      for (const body of [{}, { command: ['true'], shell: 'true' }, { command: [] }]) {
+        const run = await exec(body)
+        expect([run.status, run.body.code]).toEqual([400, 'invalid_request'])
+      }
+    })
+
+    test('reserved names are refused in a box and in a command', async () => {
+      const inBox = await client.post('/v1/projects/run/boxes', { name: 'r', environment: { BOXYARD_X: '1' } })
+      expect(inBox.body.code).toBe('environment_reserved')
+      expect((await exec({ command: ['true'], env: { BOX_ID: 'x' } })).body.code).toBe('environment_reserved')
+    })
+  })
+
+  describe('a hostile box', () => {
+    test('a fork bomb, a memory hog and a disk filler leave others and the service well', async () => {
+      const boxes = '/v1/projects/hostile/boxes'
+      await client.post(boxes, { name: 'bad', config: { ram_mb: 64, storage_gb: 0.05 } })
+      await client.post(boxes, { name: 'good' })
+      const bombs = [
+        client.shell('hostile', 'bad', 'b() { b | b & }; b; sleep 2', { timeout_seconds: 3 }),
+        client.shell('hostile', 'bad', 'head -c 300m /dev/zero | tail', { timeout_seconds: 10 }),
+        client.shell('hostile', 'bad', 'head -c 200000000 /dev/urandom > /root/fill', { timeout_seconds: 20 }),
+      ]
+      for (let i = 0; i < 5; i++) {
+        expect((await client.shell('hostile', 'good', 'echo well')).body.stdout).toBe('well\n')
+      }
+      const [, hog, fill] = await Promise.all(bombs)
+      expect(hog?.body.exit_code).not.toBe(0)
+      expect(fill?.body.exit_code).not.toBe(0)
+      expect((await client.get('/healthz')).body.status).toBe('ok')
+      expect((await client.delete(`${boxes}/bad`)).status).toBe(204)
+      expect((await client.delete(`${boxes}/good`)).status).toBe(204)
+    })
+  })
+}

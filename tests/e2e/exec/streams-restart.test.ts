@@ -1,0 +1,139 @@
+import { Readable } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { request } from 'undici'
+import { openTerminal, type TestTerminal } from '../../helpers/exec/terminal.ts'
+import { createClient } from '../../helpers/front/client.ts'
+import { startService, type TestService } from '../../helpers/service.ts'
+
+let service: TestService
+const client = createClient(
+  () => service.url,
+  () => service.adminToken,
+)
+const box = '/v1/projects/restarts/boxes/it'
+
+beforeAll(async () => {
+  service = await startService()
+  await client.post('/v1/projects/restarts/boxes', { name: 'it' })
+}, 60_000)
+
+afterAll(async () => {
+  await service.close()
+}, 60_000)
+
+const open = (path: string): Promise<TestTerminal> =>
+  openTerminal(`${service.url}${box}/${path}`, { token: service.adminToken })
+const record = async (id: string) => (await client.get(`${box}/exec/${id}`)).body
+async function restartAgent(): Promise<void> {
+  await service.killAgent()
+  await service.startAgent()
+}
+
+describe('when the agent is killed', () => {
+  test('a console goes on, and is there again with what was on it', async () => {
+    const before = await open('console?session=kept')
+    before.type('i=0; while [ $i -lt 8 ]; do echo line-$i; i=$((i+1)); sleep 0.3; done; echo all-$((1+1))\n')
+    await before.until(/line-0/)
+    const [{ id, process: pid }] = (await client.get(`${box}/sessions`)).body.sessions
+    await restartAgent()
+    expect((await before.ended).status).toBeNull()
+    const [session] = (await client.get(`${box}/sessions`)).body.sessions
+    expect(session).toMatchObject({ id, process: pid, name: 'kept', viewers: 0 })
+    const after = await open('console?session=kept')
+    await after.until(/line-0[\s\S]*line-7[\s\S]*all-2/)
+    after.type('exit 3\n')
+    expect((await after.ended).status).toMatchObject({ details: { causes: [{ message: '3' }] } })
+    expect((await client.get(`${box}/sessions`)).body.sessions).toEqual([])
+  })
+
+  test('a streamed command ends, and is told to be lost, but for one with no_hup', async () => {
+    const ends = await open('exec/ws?command=sleep&command=600&tty=true&stdin=true')
+    const goesOn = await open('exec/ws?command=sh&command=-c&command=sleep+2;+echo+done;+exit+4&no_hup=true')
+    await restartAgent()
+    expect((await ends.ended).status).toBeNull()
+    expect((await goesOn.ended).status).toBeNull()
+    expect(await record(ends.id)).toMatchObject({ status: 'lost', exit_code: null, tty: true })
+    const kept = (await client.get(`${box}/exec/${goesOn.id}?wait_seconds=20`)).body
+    expect(kept).toMatchObject({ status: 'exited', exit_code: 4, stdout: 'done\n', detached: true })
+    expect((await client.shell('restarts', 'it', 'ps | grep "sleep 60[0]"')).body.exit_code).toBe(1)
+  })
+
+  test('its end, when it is asked to, closes streams and leaves consoles', async () => {
+    const console = await open('console?session=polite')
+    console.type('echo ready-$((1+1))\n')
+    await console.until(/ready-2/)
+    await service.restart()
+    expect((await console.ended).status).toBeNull()
+    const again = await open('console?session=polite')
+    await again.until(/ready-2/)
+    again.leave()
+    expect((await client.delete(`${box}/sessions/polite`)).status).toBe(204)
+  })
+})
+
+describe('when a client leaves', () => {
+  test('its command is hung up, and killed if it does not heed that', async () => {
+    const heeds = await open('exec/ws?command=sleep&command=601&tty=true')
+    const ignores = await open(
+      `exec/ws?command=sh&command=-c&command=${encodeURIComponent("trap '' HUP; echo deaf; sleep 602; sleep 603")}`,
+    )
+    await ignores.until(/deaf/)
+    heeds.leave()
+    ignores.leave()
+    const ended = async (id: string) => (await client.get(`${box}/exec/${id}?wait_seconds=20`)).body
+    expect(await ended(heeds.id)).toMatchObject({ status: 'killed', signal: 'SIGHUP' })
+    expect(await ended(ignores.id)).toMatchObject({ status: 'killed', signal: 'SIGKILL' })
+    expect((await client.shell('restarts', 'it', 'ps | grep "sleep 60[123]"')).body.exit_code).toBe(1)
+  })
+
+  test('a command with no_hup goes on, and what reads is told that there is no more', async () => {
+    const line = encodeURIComponent('cat >/tmp/heard; sleep 1; echo end')
+    const stream = await open(`exec/ws?command=sh&command=-c&command=${line}&stdin=true&no_hup=true`)
+    stream.type('said\n')
+    await sleep(300)
+    stream.leave()
+    expect((await client.get(`${box}/exec/${stream.id}?wait_seconds=20`)).body).toMatchObject({ stdout: 'end\n' })
+    expect((await client.shell('restarts', 'it', 'cat /tmp/heard')).body.stdout).toBe('said\n')
+  })
+
+  test('stopping the box ends what it watches', async () => {
+    const console = await open('console?session=stops')
+    const command = await open('exec/ws?command=sleep&command=600')
+    await client.post(`${box}/stop`)
+    expect((await console.ended).code).toBe(1000)
+    expect((await command.ended).status).toMatchObject({ status: 'Failure' })
+    await client.post(`${box}/resume`)
+    expect((await client.get(`${box}/sessions`)).body.sessions).toEqual([])
+  })
+})
+
+test('a file that takes long is not written to a volume that is elsewhere by then', async () => {
+  const base = '/v1/projects/restarts'
+  await client.post(`${base}/boxes`, { name: 'other' })
+  await client.post(`${base}/data`, { name: 'disk', size_gb: 1 })
+  await client.post(`${base}/data/disk/attach`, { box: 'it', path: '/mnt/disk' })
+  await client.post(`${box}/stop`)
+  const isHalf = Promise.withResolvers<void>()
+  const goOn = Promise.withResolvers<void>()
+  const bytes = async function* (): AsyncGenerator<Uint8Array> {
+    for (let n = 0; n < 20; n++) yield Buffer.alloc(65_536, 'x')
+    isHalf.resolve()
+    await goOn.promise
+    yield Buffer.from('end')
+  }
+  const written = request(`${service.url}${box}/files/write?path=/mnt/disk/late`, {
+    method: 'PUT',
+    headers: { authorization: `Bearer ${service.adminToken}`, 'content-type': 'application/octet-stream' },
+    body: Readable.from(bytes()),
+  })
+  await isHalf.promise
+  // What it sends has reached the agent, which has opened the file.
+  await sleep(500)
+  await client.post(`${base}/data/disk/detach`, { box: 'it' })
+  await client.post(`${base}/data/disk/attach`, { box: 'other', path: '/mnt/disk' })
+  goOn.resolve()
+  const answer = await written
+  expect([answer.statusCode, ((await answer.body.json()) as { code: string }).code]).toEqual([409, 'box_busy'])
+  expect((await client.shell('restarts', 'other', 'ls /mnt/disk')).body.stdout).toBe('')
+})

@@ -1,0 +1,155 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { untilTrue } from '../../helpers/boxes/oci-lab.ts'
+import { limitsOf, pidsOf, readWorld } from '../../helpers/boxes/world.ts'
+import { armStep, at, type FaultStep, restartAgent } from '../../helpers/fault-steps.ts'
+import { createClient } from '../../helpers/front/client.ts'
+import { startService, type TestService } from '../../helpers/service.ts'
+
+let service: TestService
+const client = createClient(
+  () => service.url,
+  () => service.adminToken,
+)
+const boxes = '/v1/projects/failures/boxes'
+
+beforeAll(async () => {
+  service = await startService({ agentScript: 'tests/fixtures/faulty-agent.ts' })
+}, 60_000)
+
+afterAll(async () => {
+  await service.close()
+}, 60_000)
+
+/** From now on the agent fails at `fault`; an empty one lets it be. */
+async function breakAt(fault: FaultStep | ''): Promise<void> {
+  await restartAgent(service, 'SIGTERM', fault)
+  await armStep(service)
+  await sleep(50)
+}
+
+describe('a step that fails', () => {
+  test('a start that fails leaves a stopped box that says why, and can be resumed', async () => {
+    await breakAt(at('runtime.start', 'throw'))
+    const created = await client.post(boxes, { name: 'unlucky' })
+    expect(created.status).toBe(201)
+    expect(created.body).toMatchObject({ status: 'stopped', state: { reason: 'failed' } })
+    expect(created.body.state.message).toMatch(/^The start failed\./)
+    expect(created.text).not.toContain('was made to fail')
+    expect((await client.post(`${boxes}/unlucky/resume`)).body.status).toBe('running')
+    expect((await client.delete(`${boxes}/unlucky`)).status).toBe(204)
+  })
+
+  test.each([
+    at('filesystem.snapshot', 'throw'),
+    at('filesystem.snapshot', 'reject'),
+    at('store.boxes.insert', 'throw'),
+  ])('a create that fails at %s leaves no box, no root, and the name free', async (fault) => {
+    await breakAt(fault)
+    const refused = await client.post(boxes, { name: 'rootless' })
+    expect([refused.status, refused.body.code]).toEqual([500, 'internal'])
+    expect((await client.get(`${boxes}/rootless`)).status).toBe(404)
+    for (let attempt = 0; attempt < 100 && readWorld(service).roots.length > 0; attempt++) await sleep(20)
+    expect(readWorld(service).roots).toEqual([])
+    expect((await client.post(boxes, { name: 'rootless' })).body.status).toBe('running')
+    await client.delete(`${boxes}/rootless`)
+  })
+
+  test('an attach whose mount fails leaves the volume free, one whose record fails does too', async () => {
+    const data = '/v1/projects/failures/data'
+    await breakAt('')
+    await client.post(data, { name: 'vol', size_gb: 0.1 })
+    await client.post(boxes, { name: 'taker' })
+    for (const fault of MOUNTING) {
+      await breakAt(fault)
+      expect((await client.post(`${data}/vol/attach`, { box: 'taker', path: '/vol' })).status).toBe(500)
+      expect((await client.get(`${data}/vol`)).body.attachments).toEqual([])
+      expect((await client.shell('failures', 'taker', 'grep -c /vol_ /proc/self/mountinfo')).body.stdout).toBe('0\n')
+    }
+  })
+
+  test('a detach or update that fails at its last write is as if it had not been asked for', async () => {
+    const data = '/v1/projects/failures/data'
+    await breakAt('')
+    await client.post(`${data}/vol/attach`, { box: 'taker', path: '/vol' })
+    await client.shell('failures', 'taker', 'echo kept > /vol/file')
+    await breakAt(at('store.boxes.replaceMounts', 'throw'))
+    expect((await client.post(`${data}/vol/detach`, { box: 'taker' })).status).toBe(500)
+    expect((await client.get(`${data}/vol`)).body.attachments).toHaveLength(1)
+    await untilTrue(async () => (await client.shell('failures', 'taker', 'cat /vol/file')).body.stdout === 'kept\n')
+    await breakAt(at('store.boxes.replace', 'throw'))
+    const { body: box } = await client.get(`${boxes}/taker`)
+    expect((await client.put(`${boxes}/taker`, { config: { ram_mb: 1024, cpus: 2 } })).status).toBe(500)
+    expect((await client.get(`${boxes}/taker`)).body).toEqual(box)
+    // One after the other.
+    const recorded = { ramMb: box.config.ram_mb, cpus: box.config.cpus }
+    await untilTrue(() => isDeepStrictEqual(limitsOf(service, box.id), recorded))
+    await client.delete(`${boxes}/taker`)
+    expect((await client.delete(`${data}/vol`)).status).toBe(204)
+  })
+
+  test('an operation that ended badly says so', async () => {
+    await breakAt(at('runtime.start', 'reject'))
+    const created = await client.post(`${boxes}?wait_seconds=0`, { name: 'later' })
+    const operation = await client.get(`${String(created.headers['operation-location'])}?wait_seconds=20`)
+    expect(operation.body).toMatchObject({ kind: 'box.create', status: 'failed', error: { code: 'internal' } })
+    await client.delete(`${boxes}/later`)
+  })
+
+  test('a wish that came while a step failed is not overruled by the failure', async () => {
+    await breakAt('')
+    await client.post(boxes, { name: 'torn' })
+    await client.shell('failures', 'torn', `(trap '' TERM; sleep 600) >/dev/null 2>&1 & sleep 0.1`)
+    await breakAt(at('runtime.stop', 'reject'))
+    const stopping = client.post(`${boxes}/torn/stop`)
+    await sleep(100)
+    const resumed = await client.post(`${boxes}/torn/resume`)
+    await stopping
+    expect(resumed.body.status).toBe('running')
+    expect((await client.get(`${boxes}/torn`)).body.status).toBe('running')
+    await client.delete(`${boxes}/torn`)
+  })
+
+  test('a stop that cannot be done leaves the box unknown, and is tried until it is', async () => {
+    await breakAt('')
+    const { body: box } = await client.post(boxes, { name: 'wedged' })
+    await breakAt(at('runtime.stop', 'throw', '1+'))
+    const stopped = await client.post(`${boxes}/wedged/stop`)
+    expect(stopped.body.status).toBe('unknown')
+    expect(pidsOf(service, box.id).length).toBeGreaterThan(0)
+    await breakAt('')
+    for (let attempt = 0; attempt < 100; attempt++) {
+      if ((await client.get(`${boxes}/wedged`)).body.status === 'stopped') break
+      await sleep(50)
+    }
+    expect((await client.get(`${boxes}/wedged`)).body.status).toBe('stopped')
+    expect(pidsOf(service, box.id)).toEqual([])
+  })
+
+  test('a delete is never blocked by a wedged box, and health names what is left', async () => {
+    await breakAt('')
+    await client.post(boxes, { name: 'stuck' })
+    await breakAt(at('runtime.stop', 'throw', '1+'))
+    expect((await client.delete(`${boxes}/stuck`)).status).toBe(204)
+    expect((await client.post(boxes, { name: 'stuck' })).status).toBe(201)
+    await sleep(100)
+    const health = (await client.get('/healthz')).body
+    expect(health.status).toBe('degraded')
+    expect(health.errors.map(({ code }: { code: string }) => code)).toContain('remains_not_destroyed')
+    await breakAt('')
+    for (let attempt = 0; attempt < 100 && (await client.get('/healthz')).body.status !== 'ok'; attempt++)
+      await sleep(50)
+    expect((await client.get('/healthz')).body.status).toBe('ok')
+    await client.delete(`${boxes}/stuck`)
+    await client.delete(`${boxes}/wedged`)
+    for (let attempt = 0; attempt < 100 && readWorld(service).roots.length > 0; attempt++) await sleep(50)
+    expect(readWorld(service)).toEqual({ running: [], states: [], roots: [], volumes: [] })
+  }, 60_000)
+})
+
+const MOUNTING = [
+  at('runtime.attach', 'throw'),
+  at('runtime.attach', 'reject'),
+  at('store.boxes.replaceMounts', 'throw'),
+]

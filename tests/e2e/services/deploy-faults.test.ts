@@ -1,0 +1,150 @@
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { eventually } from '../../helpers/eventually.ts'
+import {
+  armStep,
+  around,
+  drawSteps,
+  during,
+  type FaultCall,
+  type FaultStep,
+  hasDied,
+  restartAgent,
+} from '../../helpers/fault-steps.ts'
+import { type Answer, type Client, createClient } from '../../helpers/front/client.ts'
+import { startService, type TestService } from '../../helpers/service.ts'
+
+/** Steps at which the agent is killed; each is a call from the core to a port. */
+const STEPS = {
+  deploy: [...twice(['store.services.replace', 'runtime.hold']), ...during('runtime.hold', [1, 5, 15, 40])],
+  fork: [
+    ...twice(['store.tombstones.insert', 'filesystem.snapshot', 'store.services.replace']),
+    ...twice(['runtime.start', 'runtime.hold']),
+  ],
+  promote: twice(['store.services.replace']),
+  promoteFork: twice(['store.services.replace', 'runtime.hold']),
+  rollback: twice(['store.services.replace']),
+  discard: twice(['store.services.replace', 'outputs.remove']),
+}
+type Action = keyof typeof STEPS
+const CHOSEN = drawSteps(STEPS, 5)
+
+let service: TestService
+const client: Client = createClient(
+  () => service.url,
+  () => service.adminToken,
+)
+const boxes = '/v1/projects/faults/boxes'
+const app = `${boxes}/host/services/app`
+const version = (seconds: number): string[] => ['/bin/sh', '-c', `exec sleep ${seconds}`]
+const [one, two] = [54_321, 54_322]
+const act: Record<Action, () => Promise<Answer>> = {
+  deploy: () => client.post(`${app}/deploy`, { command: version(two) }),
+  fork: () => client.post(`${app}/deploy`, { command: version(two), isolation: 'fork' }),
+  promote: () => client.post(`${app}/promote`),
+  promoteFork: () => client.post(`${app}/promote`),
+  rollback: () => client.post(`${app}/rollback`),
+  discard: () => client.post(`${app}/discard`),
+}
+/** What is there before each. */
+const EARLIER: Record<Action, Action[]> = {
+  deploy: [],
+  fork: [],
+  promote: ['deploy'],
+  promoteFork: ['fork'],
+  rollback: ['deploy', 'promote'],
+  discard: ['deploy'],
+}
+
+beforeAll(async () => {
+  service = await startService({ agentScript: 'tests/fixtures/faulty-agent.ts' })
+  await client.post(boxes, { name: 'host', config: { ram_mb: 64 } })
+}, 60_000)
+
+afterAll(async () => {
+  await service.close()
+}, 60_000)
+
+/** Whether an action has come about. */
+async function isDone(action: Action): Promise<boolean> {
+  const { active, preview } = (await client.get(app)).body
+  const runs = (instance: { spec: { command: string[] } } | null, seconds: number): boolean =>
+    instance?.spec.command.at(-1) === `exec sleep ${seconds}`
+  if (action === 'deploy' || action === 'fork') return runs(preview, two)
+  if (action === 'discard') return preview === null
+  return runs(active, action === 'rollback' ? one : two)
+}
+
+/** What is said of the versions is what runs, and one of them is active. */
+async function untilAgreed(): Promise<void> {
+  await eventually(async () => {
+    const { body: seen } = await client.get(app)
+    const { stdout } = (await client.shell('faults', 'host', `ps | grep '[s]leep 5432' | awk '{ print $1 }'`)).body
+    const running = stdout.trim().split('\n').filter(Boolean).map(Number).toSorted()
+    const inBox = [seen.active, seen.preview, seen.previous].filter((each) => each?.alive && each.isolation !== 'fork')
+    const told = inBox.map(({ pid }) => pid)
+    if (seen.preview !== null && !seen.preview.alive) return false
+    return seen.active.alive && JSON.stringify(running) === JSON.stringify(told.toSorted())
+  })
+}
+
+/** Files of what was written by commands that are held, or were. */
+function outputFiles(): string[] {
+  const execs = join(service.dataDir, 'execs')
+  return readdirSync(execs).flatMap((box) => readdirSync(join(execs, box)))
+}
+
+describe('kill -9 of the agent', () => {
+  test.each(CHOSEN)(
+    '%s killed at %s: what was answered holds, one version is active, and nothing runs twice or is left',
+    async (action, step) => {
+      await client.put(app, { command: version(one), grace_seconds: 1 })
+      for (const earlier of EARLIER[action]) await act[earlier]()
+      await restartAgent(service, 'SIGTERM', step)
+      await armStep(service)
+      const { status } = await act[action]()
+      if (step.endsWith('replace:before:1') || step.endsWith('replace:after:1'))
+        expect(await hasDied(service.agentPid)).toBe(true)
+      await restartAgent(service, 'SIGKILL', '')
+      await untilAgreed()
+      if (status < 300) expect(await isDone(action)).toBe(true)
+      // What was written before goes on by itself.
+      if (!(await isDone(action))) await act[action]()
+      await eventually(() => isDone(action))
+      await untilAgreed()
+      await client.delete(app)
+      await eventually(async () => {
+        const { stdout } = (await client.shell('faults', 'host', `ps | grep -c '[s]leep 5432'`)).body
+        const { deleting, orphans } = (await client.get('/v1/storage')).body
+        return stdout === '0\n' && outputFiles().length === 0 && deleting === 0 && orphans.length === 0
+      })
+    },
+    90_000,
+  )
+})
+
+describe('versions of a service', () => {
+  test('go on without the agent and are taken up; one that ignores SIGTERM is ended all the same', async () => {
+    const stubborn = ['/bin/sh', '-c', 'trap "" TERM; while :; do sleep 0.1; done']
+    await client.put(app, { command: stubborn, grace_seconds: 1 })
+    await client.post(`${app}/deploy`, { command: version(one) })
+    const { body: before } = await act.promote()
+    await act.deploy()
+    await restartAgent(service, 'SIGKILL', '')
+    const { body: seen } = await client.get(app)
+    expect([seen.active.pid, seen.previous.pid]).toEqual([before.active.pid, before.previous.pid])
+    expect(seen).toMatchObject({ active: { alive: true }, preview: { state: 'running' }, previous: { alive: true } })
+    expect((await act.promote()).body.previous.pid).toBe(seen.active.pid)
+    await restartAgent(service, 'SIGKILL', '')
+    await eventually(async () => {
+      const line = `kill -0 ${before.previous.pid} 2>/dev/null || echo gone`
+      return (await client.shell('faults', 'host', line)).body.stdout === 'gone\n'
+    })
+    await client.delete(app)
+  }, 90_000)
+})
+
+function twice(calls: readonly FaultCall[]): FaultStep[] {
+  return [...around(calls), ...around(calls, 2)]
+}

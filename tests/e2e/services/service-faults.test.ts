@@ -1,0 +1,151 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { untilTrue } from '../../helpers/boxes/oci-lab.ts'
+import { pidsOf } from '../../helpers/boxes/world.ts'
+import {
+  armStep,
+  around,
+  at,
+  drawSteps,
+  during,
+  type FaultCall,
+  type FaultStep,
+  hasDied,
+  restartAgent,
+  startAgent,
+} from '../../helpers/fault-steps.ts'
+import { type Answer, type Client, createClient } from '../../helpers/front/client.ts'
+import { startService, type TestService } from '../../helpers/service.ts'
+
+/** Steps at which the agent is killed; each is a call from the core to a port. */
+const STEPS = {
+  put: [
+    ...onceAndAgain(['store.services.insert', 'store.services.replace', 'runtime.hold']),
+    ...during('runtime.hold', [1, 5, 15, 40]),
+  ],
+  start: onceAndAgain(['store.services.replace', 'runtime.hold']),
+  stop: onceAndAgain(['store.services.replace']),
+  delete: onceAndAgain(['store.services.remove']),
+}
+type Action = keyof typeof STEPS
+const CHOSEN = drawSteps(STEPS, 6)
+
+let service: TestService
+const client: Client = createClient(
+  () => service.url,
+  () => service.adminToken,
+)
+const boxes = '/v1/projects/faults/boxes'
+const app = `${boxes}/host/services/app`
+const body = { command: ['/bin/sh', '-c', 'echo up; exec sleep 54321'], grace_seconds: 2 }
+const act: Record<Action, () => Promise<Answer>> = {
+  put: () => client.put(app, body),
+  start: () => client.post(`${app}/start`),
+  stop: () => client.post(`${app}/stop`),
+  delete: () => client.delete(app),
+}
+
+beforeAll(async () => {
+  service = await startService({ agentScript: 'tests/fixtures/faulty-agent.ts' })
+  await client.post(boxes, { name: 'host', config: { ram_mb: 64 } })
+}, 60_000)
+
+afterAll(async () => {
+  await service.close()
+}, 60_000)
+
+async function processes(): Promise<string[]> {
+  const { stdout } = (await client.shell('faults', 'host', `ps | grep '[s]leep 54321' | awk '{ print $1 }'`)).body
+  return stdout.trim().split('\n').filter(Boolean)
+}
+
+/** What is said of the service is what runs: one process, or none. */
+async function untilAgreed(): Promise<void> {
+  await untilTrue(async () => {
+    const { status, body: seen } = await client.get(app)
+    const running = await processes()
+    if (status === 404) return running.length === 0
+    if (seen.state === 'running') return running.length === 1 && Number(running[0]) === seen.active.pid
+    return seen.state === 'stopped' && running.length === 0
+  })
+}
+
+/** The process of the service on the host. */
+async function hostPid(): Promise<number> {
+  const { id } = (await client.get(`${boxes}/host`)).body
+  const found = pidsOf(service, id).find((pid) => readFileSync(`/proc/${pid}/cmdline`, 'utf8').startsWith('sleep\0'))
+  if (found === undefined) throw new Error('the service does not run')
+  return found
+}
+
+function parentOf(pid: number): number {
+  return Number(/^PPid:\t(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1])
+}
+
+/** Files of what was written by commands that are held, or were. */
+function outputFiles(): string[] {
+  const execs = join(service.dataDir, 'execs')
+  return readdirSync(execs).flatMap((box) => readdirSync(join(execs, box)))
+}
+
+describe('kill -9 of the agent', () => {
+  test.each(CHOSEN)(
+    '%s of a service, killed at %s: what was answered holds, and it runs once or not at all',
+    async (action, step) => {
+      if (action !== 'put') await act.put()
+      if (action === 'start') await act.stop()
+      await restartAgent(service, 'SIGTERM', step)
+      await armStep(service)
+      const { status } = await act[action]()
+      if (!step.includes('during') && !step.endsWith(':2')) expect(await hasDied(service.agentPid)).toBe(true)
+      await restartAgent(service, 'SIGKILL', '')
+      await untilAgreed()
+      const { state } = (await client.get(app)).body
+      if (status < 300)
+        expect(state).toBe({ put: 'running', start: 'running', stop: 'stopped', delete: undefined }[action])
+      // Asked again it comes about, whatever was done of it.
+      await act[action]()
+      await untilAgreed()
+      await client.delete(app)
+      await untilAgreed()
+      await untilTrue(async () => outputFiles().length === 0)
+    },
+    60_000,
+  )
+})
+
+describe('a service', () => {
+  test('goes on without the agent, is taken up, and its end in between is told', async () => {
+    const { pid } = (await act.put()).body.active
+    await restartAgent(service, 'SIGKILL', '')
+    const taken = (await client.get(app)).body
+    expect(taken).toMatchObject({ state: 'running', active: { pid, restarts: 0 } })
+    expect((await client.get(`${app}/logs`)).body.data).toBe('up\n')
+    const held = await hostPid()
+    await service.killAgent('SIGKILL')
+    process.kill(held, 'SIGTERM')
+    await startAgent(service, '')
+    await untilTrue(async () => (await client.get(app)).body.active?.restarts === 1)
+    await untilAgreed()
+    expect((await client.get(app)).body.active.last_exit).toMatchObject({ exit_code: null, signal: 'SIGTERM' })
+    expect((await client.get(`${app}/logs`)).body.data).toBe('up\nup\n')
+    await client.delete(app)
+  }, 60_000)
+
+  test('whose holder is killed too is started again, once', async () => {
+    await act.put()
+    const holder = parentOf(await hostPid())
+    await service.killAgent('SIGKILL')
+    process.kill(holder, 'SIGKILL')
+    await startAgent(service, '')
+    await untilTrue(async () => (await client.get(app)).body.active?.restarts === 1)
+    await untilAgreed()
+    await client.delete(app)
+    await untilAgreed()
+  }, 60_000)
+})
+
+function onceAndAgain(calls: readonly FaultCall[]): FaultStep[] {
+  return [...around(calls), ...calls.map((call) => at(call, 'after', 2))]
+}

@@ -1,0 +1,194 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
+import { subvolumesOf } from '../../helpers/boxes/world.ts'
+import {
+  armStep,
+  around,
+  at,
+  draw,
+  drawSteps,
+  during,
+  type FaultStep,
+  restartAgent,
+  untilDead,
+} from '../../helpers/fault-steps.ts'
+import { type Answer, type Client, createClient } from '../../helpers/front/client.ts'
+import { startService, type TestService } from '../../helpers/service.ts'
+
+/** Steps at which the agent is killed; each is a call from the core to a port. */
+const STEPS = {
+  take: [
+    ...around(['store.tombstones.insert', 'runtime.frozen', 'filesystem.snapshot', 'store.snapshots.insert']),
+    ...around(['filesystem.snapshot'], 2),
+  ],
+  delete: around(['store.snapshots.remove', 'filesystem.destroy', 'store.tombstones.remove']),
+  restore: [
+    ...around(['store.tombstones.insert', 'filesystem.snapshot', 'store.boxes.wish', 'runtime.stop']),
+    ...around(['filesystem.setReadOnly', 'runtime.start', 'store.boxes.swap']),
+    ...during('runtime.start', [2, 8, 14]),
+    at('filesystem.snapshot', 'after', 2),
+    at('filesystem.setReadOnly', 'after', 2),
+  ],
+}
+type Action = keyof typeof STEPS
+const CHOSEN = drawSteps(STEPS, 6)
+/** Calls that fail, at which a restore leaves box and volume as they were. */
+const FAILING = [
+  at('filesystem.snapshot', 'throw'),
+  at('filesystem.snapshot', 'throw', 2),
+  at('filesystem.snapshot', 'reject', 2),
+  at('filesystem.setReadOnly', 'throw'),
+  at('filesystem.setReadOnly', 'reject', 2),
+  at('runtime.start', 'throw'),
+  at('runtime.start', 'reject'),
+  at('store.boxes.swap', 'throw'),
+  at('store.tombstones.insert', 'throw', 2),
+]
+
+let service: TestService
+const client: Client = createClient(
+  () => service.url,
+  () => service.adminToken,
+)
+const box = '/v1/projects/faults/boxes/web'
+const data = '/v1/projects/faults/data'
+const act: Record<Action, () => Promise<Answer>> = {
+  take: () => client.post(`${box}/snapshots`, { name: 'taken', include_data: true }),
+  delete: () => client.delete(`${box}/snapshots/taken`),
+  restore: () => client.post(`${box}/restore`, { snapshot: 'taken' }),
+}
+
+beforeAll(async () => {
+  service = await startService({ agentScript: 'tests/fixtures/faulty-agent.ts' })
+}, 60_000)
+
+beforeEach(async () => {
+  await client.post('/v1/projects/faults/boxes', { name: 'web', config: { ram_mb: 64 } })
+  await client.post(data, { name: 'vol', size_gb: 0.25 })
+  await client.post(`${data}/vol/attach`, { box: 'web', path: '/mnt/vol' })
+  await write('before')
+}, 60_000)
+
+afterAll(async () => {
+  await service.close()
+}, 60_000)
+
+describe('kill -9 of the agent', () => {
+  test.each(CHOSEN)(
+    '%s of a snapshot, killed at %s: what was answered holds, records and pool agree, and nothing is left',
+    async (action, step) => {
+      if (action !== 'take') await act.take()
+      await write('after')
+      await restart('SIGTERM', step)
+      await armStep(service)
+      const { status } = await act[action]()
+      if (!step.includes('during')) await untilDead(service.agentPid)
+      await restart('SIGKILL', '')
+
+      expect(await settled()).toBe('running')
+      const held = await read()
+      // Root and volume are of one state, whichever that is.
+      expect([...new Set(held)]).toHaveLength(1)
+      if (action !== 'restore') expect(held).toEqual(['after', 'after'])
+      else if (status === 200) expect(held).toEqual(['before', 'before'])
+      await write('later')
+      const isThere = (await client.get(`${box}/snapshots/taken`)).status === 200
+      if (status < 300) expect(isThere).toBe(action !== 'delete')
+      if (isThere) {
+        expect((await act.restore()).status).toBe(200)
+        expect(await read()).toEqual(action === 'take' ? ['after', 'after'] : ['before', 'before'])
+      }
+      await expectAgreement()
+      await clear()
+      expect(await untilEmpty()).toEqual([])
+    },
+    60_000,
+  )
+})
+
+describe('a restore', () => {
+  test.each(draw(FAILING, 4))(
+    'that fails at %s leaves what was there, which goes on, and can be asked for again',
+    async (step) => {
+      await act.take()
+      await write('after')
+      await restart('SIGTERM', step)
+      await armStep(service)
+      const refused = await act.restore()
+      expect(refused.status).toBeGreaterThanOrEqual(400)
+      expect(refused.body.detail).not.toContain('made to fail')
+      expect(await settled()).toBe('running')
+      expect(await read()).toEqual(['after', 'after'])
+      await write('later')
+      expect((await act.restore()).status).toBe(200)
+      expect(await read()).toEqual(['before', 'before'])
+      await expectAgreement()
+      await clear()
+      expect(await untilEmpty()).toEqual([])
+    },
+    60_000,
+  )
+})
+
+test.each([0, 3, 6, 10, 15, 25, 40])(
+  'a box that is deleted %i ms into a restore takes all of it along',
+  async (ms) => {
+    await act.take()
+    const restored = act.restore()
+    await sleep(ms)
+    expect((await client.delete(box)).status).toBe(204)
+    const { status, body } = await restored
+    if (status !== 200) expect(body.code).toBe('box_not_found')
+    expect((await client.delete(`${data}/vol`)).status).toBe(204)
+    expect(await untilEmpty()).toEqual([])
+    expect((await client.get('/healthz')).body).toMatchObject({ status: 'ok', errors: [] })
+  },
+  60_000,
+)
+
+async function write(text: string): Promise<void> {
+  const { body } = await client.shell('faults', 'web', `echo ${text} > /root/state && echo ${text} > /mnt/vol/state`)
+  expect(body.exit_code).toBe(0)
+}
+
+async function read(): Promise<string[]> {
+  return (await client.shell('faults', 'web', 'cat /root/state /mnt/vol/state')).body.stdout.trim().split('\n')
+}
+
+async function restart(signal: 'SIGTERM' | 'SIGKILL', step: FaultStep | ''): Promise<void> {
+  await restartAgent(service, signal, step)
+  // What the start itself looks after is over by then.
+  await sleep(100)
+}
+
+async function settled(): Promise<string> {
+  for (let attempt = 0; attempt < 200; attempt++) {
+    const { body } = await client.get(box)
+    if (body.status !== 'pending') return body.status
+    await sleep(50)
+  }
+  throw new Error('the box stays pending')
+}
+
+/** The pool has what the records of the box, its volume and their snapshots name, and no more. */
+async function expectAgreement(): Promise<void> {
+  const { snapshots } = (await client.get(`${box}/snapshots`)).body
+  const parts = snapshots.reduce((sum: number, each: { data: unknown[] }) => sum + 1 + each.data.length, 0)
+  let found: string[] = []
+  for (let attempt = 0; attempt < 100; attempt++) {
+    found = subvolumesOf(service)
+    if (found.length === 2 + parts) return
+    await sleep(50)
+  }
+  throw new Error(`a box, a volume and ${parts} parts of snapshots, but ${found.join(' ')}`)
+}
+
+async function clear(): Promise<void> {
+  expect((await client.delete(box)).status).toBe(204)
+  expect((await client.delete(`${data}/vol`)).status).toBe(204)
+}
+
+async function untilEmpty(): Promise<string[]> {
+  for (let attempt = 0; attempt < 100 && subvolumesOf(service).length > 0; attempt++) await sleep(50)
+  return subvolumesOf(service)
+}

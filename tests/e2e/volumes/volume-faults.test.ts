@@ -1,0 +1,243 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
+import { untilTrue } from '../../helpers/boxes/oci-lab.ts'
+import { mountsOf, pidsOf } from '../../helpers/boxes/world.ts'
+import { armStep, around, at, drawSteps, type FaultStep, restartAgent, untilDead } from '../../helpers/fault-steps.ts'
+import { type Answer, type Client, createClient } from '../../helpers/front/client.ts'
+import { startService, type TestService } from '../../helpers/service.ts'
+import { isWritable, pooledSubvolumes, recordedSubvolumes } from '../../helpers/volumes/volume-world.ts'
+
+/** Steps at which the agent is killed; each is a call from the core to a port. */
+const STEPS = {
+  snapshot: around(['store.tombstones.insert', 'filesystem.snapshot', 'store.snapshots.insert']),
+  deleteSnapshot: around(['store.snapshots.remove', 'filesystem.destroy', 'store.tombstones.remove']),
+  copy: around(['store.tombstones.insert', 'filesystem.snapshot', 'store.volumes.insert']),
+  restore: [
+    ...around(['store.tombstones.insert', 'filesystem.snapshot', 'runtime.detach', 'store.boxes.swap']),
+    ...around(['runtime.attach', 'filesystem.setReadOnly', 'store.snapshots.remove', 'filesystem.destroy']),
+    ...around(['store.tombstones.remove']),
+    at('runtime.detach', 'after', 2),
+    at('runtime.attach', 'after', 2),
+    at('runtime.detach', 'during-0'),
+    at('runtime.attach', 'during-0', 2),
+  ],
+}
+type Action = keyof typeof STEPS
+const CHOSEN = drawSteps(STEPS, 6)
+
+let service: TestService
+const client: Client = createClient(
+  () => service.url,
+  () => service.adminToken,
+)
+const boxes = '/v1/projects/faults/boxes'
+const data = '/v1/projects/faults/data'
+const act: Record<Action, () => Promise<Answer>> = {
+  snapshot: () => client.post(`${data}/vol/snapshots`, { name: 'made' }),
+  deleteSnapshot: () => client.delete(`${data}/vol/snapshots/good`),
+  copy: () => client.post(data, { name: 'copy', from: 'vol', from_snapshot: 'good' }),
+  restore: () => client.post(`${data}/vol/restore`, { snapshot: 'good' }),
+}
+let pids: number[][]
+
+beforeAll(async () => {
+  service = await startService({ agentScript: 'tests/fixtures/faulty-agent.ts' })
+  for (const name of ['writer', 'reader']) await client.post(boxes, { name, config: { ram_mb: 64 } })
+}, 60_000)
+
+afterAll(async () => {
+  await service.close()
+}, 60_000)
+
+beforeEach(async () => {
+  await restartAgent(service, 'SIGTERM', '')
+  await client.post(data, { name: 'vol', size_gb: 0.5 })
+  await client.post(`${data}/vol/attach`, { box: 'writer', path: '/vol' })
+  await client.post(`${data}/vol/attach`, { box: 'reader', path: '/vol', read_only: true })
+  await shell('writer', 'echo good > /vol/file')
+  await client.post(`${data}/vol/snapshots`, { name: 'good' })
+  // Of the next restore there is one too many.
+  for (let round = 0; round < 3; round++) expect((await act.restore()).status).toBe(200)
+  await shell('writer', 'echo later > /vol/file; sync')
+  pids = await boxPids()
+  await expectAgreement()
+}, 60_000)
+
+afterEach(async () => {
+  for (const box of ['writer', 'reader']) await client.post(`${data}/vol/detach`, { box })
+  for (const name of ['vol', 'copy']) await client.delete(`${data}/${name}`)
+  await expectAgreement()
+  expect(pooledSubvolumes(service)).toEqual([])
+}, 60_000)
+
+describe('kill -9 of the agent', () => {
+  test.each(CHOSEN)(
+    '%s of a data volume, killed at %s: what was answered holds, records and world agree, and nothing is left',
+    async (action, step) => {
+      await restartAgent(service, 'SIGTERM', step)
+      await armStep(service)
+      const { status } = await act[action]()
+      if (!step.includes('during')) await untilDead(service.agentPid)
+      await restartAgent(service, 'SIGKILL', '')
+
+      const contents = [await shell('writer', 'cat /vol/file'), await shell('reader', 'cat /vol/file')]
+      const isRestored = contents[0] === 'good\n'
+      expect(contents).toEqual(isRestored ? ['good\n', 'good\n'] : ['later\n', 'later\n'])
+      if (status < 300) expect(isRestored).toBe(action === 'restore')
+      expect(await boxPids()).toEqual(pids)
+      await expectAgreement()
+      await holdSnapshots(action, status)
+      await expectWhole(isRestored)
+    },
+    60_000,
+  )
+})
+
+const BODIES: { name?: string }[] = [{ name: 'made' }, {}]
+test.each(BODIES)(
+  'a snapshot of %j whose answer was lost in a crash is found by its key, and not made again',
+  async (body) => {
+    const make = () =>
+      client.post(`${data}/vol/snapshots`, body, { headers: { 'idempotency-key': `key-${body.name}` } })
+    await restartAgent(service, 'SIGTERM', at('store.snapshots.insert', 'after'))
+    await armStep(service)
+    expect((await make()).status).toBeGreaterThanOrEqual(500)
+    await restartAgent(service, 'SIGKILL', '')
+    const made = await make()
+    expect(made.status).toBe(201)
+    const names = (await client.get(`${data}/vol/snapshots`)).body.snapshots.map(({ name }: { name: string }) => name)
+    expect(names.filter((name: string) => name === made.body.name)).toHaveLength(1)
+    expect(names).toHaveLength(5)
+  },
+  60_000,
+)
+
+describe('a step that fails', () => {
+  const breakAt = async (fault: FaultStep): Promise<void> => {
+    await restartAgent(service, 'SIGTERM', fault)
+    await armStep(service)
+    await sleep(50)
+  }
+
+  test.each([
+    at('filesystem.snapshot', 'throw'),
+    at('filesystem.snapshot', 'reject'),
+    at('runtime.detach', 'throw', 2),
+    at('store.boxes.swap', 'throw'),
+  ])('a restore that fails at %s leaves the volume as it was, in all its boxes', async (fault) => {
+    await breakAt(fault)
+    expect((await act.restore()).body.code).toBe('internal')
+    for (const box of ['writer', 'reader']) expect(await shell(box, 'cat /vol/file')).toBe('later\n')
+    await expectAgreement()
+    expect(await boxPids()).toEqual(pids)
+    await expectWhole(false)
+  })
+
+  test('a restore whose commit is there though the call failed is one, and its data stays', async () => {
+    await breakAt(at('store.boxes.swap', 'reject'))
+    expect((await act.restore()).status).toBe(500)
+    for (const box of ['writer', 'reader']) expect(await shell(box, 'cat /vol/file')).toBe('good\n')
+    await restartAgent(service, 'SIGTERM', '')
+    await expectAgreement()
+    await expectWhole(true)
+  })
+
+  test('a box that cannot be given what was restored gets it later', async () => {
+    await breakAt(at('runtime.attach', 'throw'))
+    const answer = await act.restore()
+    expect([answer.status, answer.body.code]).toEqual([500, 'internal'])
+    expect(answer.body.detail).toContain('"reader"')
+    await untilTrue(() => worldMounts().then((mounts) => mounts.every((each) => each.length === 1)))
+    for (const box of ['writer', 'reader']) expect(await shell(box, 'cat /vol/file')).toBe('good\n')
+    await expectAgreement()
+    await expectWhole(true)
+  })
+
+  test('a restore that cannot tidy up is done, and the next start of the agent does the rest', async () => {
+    await breakAt(at('filesystem.setReadOnly', 'throw'))
+    expect((await act.restore()).status).toBe(200)
+    expect(recordedSubvolumes(service).sealed).toHaveLength(4)
+    await restartAgent(service, 'SIGKILL', '')
+    await expectAgreement()
+    await expectWhole(true)
+  })
+
+  test.each([
+    ['snapshot', 'store.snapshots.insert'],
+    ['copy', 'store.volumes.insert'],
+  ] as const)(
+    'a %s whose commit is there though %s failed is whole, and one that is not leaves nothing',
+    async (action, call) => {
+      await breakAt(at(call, 'throw'))
+      expect((await act[action]()).status).toBe(500)
+      await expectAgreement()
+      await breakAt(at(call, 'reject'))
+      expect((await act[action]()).status).toBe(500)
+      await expectAgreement()
+      if (action === 'snapshot') expect((await client.get(`${data}/vol/snapshots/made`)).status).toBe(200)
+      else expect((await client.get(`${data}/copy`)).body.from).toBe('vol@good')
+      await expectWhole(false)
+    },
+  )
+})
+
+async function shell(box: string, line: string): Promise<string> {
+  const { stdout, stderr } = (await client.shell('faults', box, line)).body
+  return stdout + stderr
+}
+
+async function boxIds(): Promise<string[]> {
+  const answers = [await client.get(`${boxes}/writer`), await client.get(`${boxes}/reader`)]
+  return answers.map(({ body }) => body.id)
+}
+
+async function boxPids(): Promise<number[][]> {
+  return (await boxIds()).map((id) => pidsOf(service, id))
+}
+
+async function worldMounts(): Promise<unknown[][]> {
+  return (await boxIds()).map((id) => mountsOf(service, id))
+}
+
+/** An answered 2xx holds; what was refused may have happened or not. */
+async function holdSnapshots(action: Action, status: number): Promise<void> {
+  if (status >= 300) return
+  if (action === 'snapshot') expect((await client.get(`${data}/vol/snapshots/made`)).status).toBe(200)
+  if (action === 'copy') expect((await client.get(`${data}/copy`)).status).toBe(200)
+  if (action === 'deleteSnapshot') expect((await client.get(`${data}/vol/snapshots/good`)).status).toBe(404)
+}
+
+/** All that claims to be there can be read, and is what it was. */
+async function expectWhole(isRestored: boolean): Promise<void> {
+  const snapshots: { name: string; automatic: boolean }[] = (await client.get(`${data}/vol/snapshots`)).body.snapshots
+  expect(snapshots.filter(({ automatic }) => automatic)).toHaveLength(3)
+  for (const { name } of snapshots.filter((each) => ['good', 'made'].includes(each.name))) {
+    await client.post(data, { name: 'check', from: 'vol', from_snapshot: name })
+    await client.post(`${data}/check/attach`, { box: 'writer', path: '/check' })
+    expect(await shell('writer', 'cat /check/file')).toBe(name === 'good' ? 'good\n' : 'later\n')
+    await client.post(`${data}/check/detach`, { box: 'writer' })
+    expect((await client.delete(`${data}/check`)).status).toBe(204)
+  }
+  // What a restore replaced is brought back.
+  const last = snapshots.findLast(({ automatic }) => automatic)
+  if (isRestored) {
+    expect((await client.post(`${data}/vol/restore`, { snapshot: last?.name })).status).toBe(200)
+    for (const box of ['writer', 'reader']) expect(await shell(box, 'cat /vol/file')).toBe('later\n')
+  }
+  await shell('writer', 'echo on >> /vol/file')
+  expect(await shell('reader', 'cat /vol/file')).toBe('later\non\n')
+}
+
+/** The pool has what the records tell of and no more, nothing can be written to what restores replaced, and boxes have the rest. */
+async function expectAgreement(): Promise<void> {
+  let last: unknown
+  for (let attempt = 0; attempt < 100; attempt++) {
+    const { all, sealed } = recordedSubvolumes(service)
+    const pooled = pooledSubvolumes(service)
+    const writable = sealed.filter((name) => isWritable(service, name))
+    last = { all, pooled, writable }
+    if (JSON.stringify(all) === JSON.stringify(pooled) && writable.length === 0) return
+    await sleep(50)
+  }
+  throw new Error(`records and pool differ: ${JSON.stringify(last)}`)
+}

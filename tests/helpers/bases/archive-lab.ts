@@ -1,0 +1,102 @@
+import { execFileSync, spawn } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { buffer } from 'node:stream/consumers'
+import { createHostFiles, type HostFiles } from '../../../agent/drivers/files/files.ts'
+import type { FilesPlace, UnpackReport } from '../../../agent/ports/files/files.ts'
+import { leftoversOf, untilTrue } from '../boxes/oci-lab.ts'
+import { openVolumeLab, type VolumeLab } from '../volumes/volume-lab.ts'
+
+/** A box with a volume at /srv/data, whose files are seen as it runs, and by another name as if it did not. */
+export interface ArchiveLab {
+  volumes: VolumeLab
+  files: HostFiles
+  rootPath: string
+  volumePath: string
+  places: { runs: FilesPlace; stopped: FilesPlace }
+  /** Makes a directory outside of any box. */
+  newDirectory(): string
+  /** Makes a directory of the box. */
+  newInBox(): { path: string; onHost: string }
+  close(): Promise<void>
+}
+
+export type View = keyof ArchiveLab['places']
+
+/** Opens a lab; whoever opens it closes it. */
+export async function openArchiveLab(): Promise<ArchiveLab> {
+  const volumes = await openVolumeLab()
+  const { rootPath } = await volumes.startBox('box_main')
+  const volumePath = await volumes.makeVolume('vol_main')
+  const mount = { source: volumePath, path: '/srv/data', readOnly: false }
+  await volumes.lab.runtime.attach('box_main', mount)
+  const readBox = () => JSON.parse(readFileSync(`${volumes.lab.home}/run/boxes/box_main.json`, 'utf8'))
+  const files = createHostFiles({ find: (boxId) => (boxId === 'box_main' ? readBox() : null) })
+  const place = { rootPath, mounts: [mount] }
+  const scratch = mkdtempSync(`${tmpdir()}/boxyard-archive-`)
+  let count = 0
+  return {
+    volumes,
+    files,
+    rootPath,
+    volumePath,
+    places: { runs: { ...place, boxId: 'box_main' }, stopped: { ...place, boxId: 'box_other' } },
+    newDirectory: () => {
+      const path = `${scratch}/${count++}`
+      mkdirSync(path)
+      return path
+    },
+    newInBox: () => {
+      const path = `/root/${count++}`
+      mkdirSync(`${rootPath}${path}`)
+      return { path, onHost: `${rootPath}${path}` }
+    },
+    close: async () => {
+      rmSync(scratch, { recursive: true, force: true })
+      await files.close()
+      await volumes.close()
+      await untilTrue(() => leftoversOf(volumes.lab).length === 0)
+    },
+  }
+}
+
+export async function packOf({ files, places }: ArchiveLab, view: View, path: string): Promise<Buffer> {
+  return buffer(await files.pack(places[view], Buffer.from(path)))
+}
+
+/** Unpacks an archive that comes in pieces of `pieceBytes`. */
+export function unpackTo(
+  { files, places }: ArchiveLab,
+  view: View,
+  { path, archive, pieceBytes = 64 * 1024 }: { path: string; archive: Uint8Array; pieceBytes?: number },
+): Promise<UnpackReport> {
+  return files.unpack(places[view], Buffer.from(path), pieces(archive, pieceBytes))
+}
+
+/** What was refused, as texts. */
+export function refusedIn({ refused }: UnpackReport): Record<string, string> {
+  return Object.fromEntries(refused.map(({ path, reason }) => [Buffer.from(path).toString('latin1'), reason]))
+}
+
+/** Everything below a directory: name, kind, mode, owner, size but of directories, names but of directories, seconds, target. */
+export function treeOf(path: string): string[] {
+  const facts = '%P\\t%y %m %U:%G %T@ %l'
+  const format = ['(', '-type', 'd', '-printf', `${facts}\\0`, ')', '-o', '-printf', `${facts} %s %n\\0`]
+  const found = execFileSync('find', ['.', '-mindepth', '1', ...format], { cwd: path, maxBuffer: 1e9 })
+  return found.toString('latin1').split('\0').sort()
+}
+
+/** Runs GNU tar in a directory, with `input`; what it wrote. Fails if it complains. */
+export async function tar(cwd: string, args: readonly string[], input: Uint8Array = Buffer.alloc(0)): Promise<Buffer> {
+  const child = spawn('tar', args, { cwd, stdio: ['pipe', 'pipe', 'pipe'], env: { ...process.env, LC_ALL: 'C' } })
+  child.stdin.on('error', () => undefined)
+  child.stdin.end(input)
+  const code = new Promise<number | null>((resolve) => child.once('close', resolve))
+  const [out, complaints, exitCode] = await Promise.all([buffer(child.stdout), buffer(child.stderr), code])
+  if (exitCode !== 0 || complaints.length > 0) throw new Error(`tar: ${exitCode} ${String(complaints)}`)
+  return out
+}
+
+async function* pieces(bytes: Uint8Array, size: number): AsyncGenerator<Uint8Array> {
+  for (let start = 0; start < bytes.length; start += size) yield bytes.subarray(start, start + size)
+}

@@ -1,0 +1,41 @@
+import type { BoxRecord } from '../../../agent/ports/store/store.ts'
+import { newId } from '../../../shared/ids.ts'
+
+/** A complete record of a box that was just asked for; `overrides` replace fields. */
+export function boxRecord(overrides: Partial<BoxRecord> = {}): BoxRecord {
+  const id = overrides.id ?? newId('box', 1_700_000_000_000)
+  return {
+    id,
+    project: 'demo',
+    name: 'web',
+    version: 1,
+    createdAt: 1000,
+    updatedAt: 1000,
+    base: 'busybox',
+    baseId: null,
+    forkOf: null,
+    root: `sub_${id}`,
+    desired: { power: 'running', generation: 1 },
+    observed: {
+      status: 'pending',
+      reason: 'creating',
+      message: null,
+      since: 1000,
+      generation: 0,
+      bootId: null,
+    },
+    config: { cpus: 1, ram_mb: 64, region: 'local', storage_gb: 1 },
+    environment: {},
+    tags: {},
+    port: null,
+    domains: [],
+    gracePeriodSeconds: 10,
+    leaseUntil: null,
+    urlSettings: { auth: 'token', wake: false, idle_stop_seconds: null },
+    mounts: [],
+    restore: null,
+    restoreFault: null,
+    createdBy: { token: 'tok_a', idempotencyKey: null },
+    ...overrides,
+  }
+}

@@ -1,0 +1,90 @@
+import { mkdirSync, rmSync, symlinkSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { V1Pod } from '@kubernetes/client-node'
+import { createOciRuntime } from '../../../agent/drivers/boxes/runtime-oci.ts'
+import { createNftNetwork, type NftNetworkSettings } from '../../../agent/drivers/network/nft-network.ts'
+import { removePolicies, removeStubs } from '../../../agent/drivers/pods/box-pods.ts'
+import { createPodNetwork } from '../../../agent/drivers/pods/network.ts'
+import { createKubeRuntime } from '../../../agent/drivers/pods/runtime-kube.ts'
+import { ANNOTATION_INSTANCE, LABEL_WARM } from '../../../agent/drivers/pods/spec.ts'
+import { openKubeApi } from '../../../agent/lib/kube/api.ts'
+import type { PodWatch } from '../../../agent/lib/kube/watch.ts'
+import type { HostNetwork } from '../../../agent/ports/boxes/network.ts'
+import type { Runtime } from '../../../agent/ports/boxes/runtime.ts'
+import { clusterOfTests, runtimeOfTests } from '../pods/cluster-of-tests.ts'
+import { silentLogger } from '../silent-logger.ts'
+
+/** What a lab's boxes run in: this host, or with `TEST_RUNTIME=kubernetes` the cluster of the tests. */
+export interface LabWorld {
+  /** Open. */
+  network: HostNetwork
+  /** Another runtime of the same boxes, not open yet. */
+  create(): Runtime
+  /** Lets go of what the runtimes share, but for the network. */
+  drop(): void
+}
+
+/**
+ * Opens the world of a lab, whose runtimes keep what does not outlive a boot in `runDir`. With `TEST_WARM_POOL` boxes start from
+ * so many pods that wait.
+ */
+export async function openLabWorld(settings: NftNetworkSettings, runDir: string): Promise<LabWorld> {
+  return runtimeOfTests() === 'kubernetes' ? openCluster(settings, runDir) : openHost(settings, runDir)
+}
+
+async function openHost(settings: NftNetworkSettings, runDir: string): Promise<LabWorld> {
+  const { instanceId } = settings
+  const network = createNftNetwork(settings)
+  await network.open()
+  const create = (): Runtime => createOciRuntime({ instanceId, runDir, network, logger: silentLogger })
+  return { network, create, drop: () => undefined }
+}
+
+async function openCluster(settings: NftNetworkSettings, runDir: string): Promise<LabWorld> {
+  const { instanceId } = settings
+  const { kubeconfig, node, image } = clusterOfTests()
+  mkdirSync(runDir, { recursive: true, mode: 0o711 })
+  const network = createPodNetwork({ ...settings, runDir, logger: silentLogger })
+  await network.open()
+  const api = await openKubeApi({ kubeconfig, namespace: 'boxyard', logger: silentLogger, now: () => Date.now() })
+  const pods = api.pods.watch(`${ANNOTATION_INSTANCE}=${instanceId}`)
+  await pods.start()
+  // Where the node's wrapper looks for the agent of an instance.
+  const known = `/run/boxyard/${instanceId}`
+  mkdirSync('/run/boxyard', { recursive: true, mode: 0o711 })
+  symlinkSync(runDir, known)
+  const execFiles = { directory: `${runDir}/execs`, keptBytes: 8 * 1024 ** 2 }
+  const warmPool = Number(process.env['TEST_WARM_POOL'] ?? 0)
+  const limits = { warmPool, pidsMax: 256 }
+  const parts = { instanceId, runDir, api, pods, network, image, node, execFiles, ...limits, logger: silentLogger }
+  const close: HostNetwork['close'] = async ({ release }) => {
+    if (release) await removeStubs(api, instanceId)
+    if (release) await removePolicies(api, instanceId)
+    await network.close({ release })
+  }
+  return {
+    network: { problems: () => network.problems(), addressOf: (boxId) => network.addressOf(boxId), close },
+    create: () => (warmPool > 0 ? inWarmPods(createKubeRuntime(parts), pods) : createKubeRuntime(parts)),
+    drop: () => {
+      pods.close()
+      api.close()
+      rmSync(known, { force: true })
+    },
+  }
+}
+
+/** Each box waits for a pod that is ready, so that nearly all start from one. */
+function inWarmPods(runtime: Runtime, pods: PodWatch): Runtime {
+  const isWarm = ({ metadata, status }: V1Pod): boolean =>
+    metadata?.labels?.[LABEL_WARM] !== undefined && status?.phase === 'Running'
+  return {
+    ...runtime,
+    start: async (spec) => {
+      const deadline = performance.now() + WARM_MS
+      while (!pods.all().some(isWarm) && performance.now() < deadline) await sleep(20)
+      return runtime.start(spec)
+    },
+  }
+}
+
+const WARM_MS = 10_000

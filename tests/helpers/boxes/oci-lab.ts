@@ -1,0 +1,190 @@
+import { execFileSync } from 'node:child_process'
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { text } from 'node:stream/consumers'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { NftNetworkSettings } from '../../../agent/drivers/network/nft-network.ts'
+import type { HostNetwork } from '../../../agent/ports/boxes/network.ts'
+import type { BoxSpec, ExecExit, ExecRequest, Runtime } from '../../../agent/ports/boxes/runtime.ts'
+import { findTraces } from '../leftovers.ts'
+import { labSettings } from '../network/network-lab.ts'
+import { openLabWorld } from './lab-world.ts'
+
+/** A runtime of its own on this host, with a real network and busybox roots. */
+export interface OciLab {
+  home: string
+  instanceId: string
+  runtime: Runtime
+  network: HostNetwork
+  /** Makes a root tree; returns its path. */
+  makeRoot(name: string): string
+  /** A specification of a box with a root of its own, which is made. */
+  spec(id: string, changes?: Partial<BoxSpec>): BoxSpec
+  /** Opens another runtime in place of the first, as a restarted agent would: the first one just lets go. */
+  reopen(): Promise<Runtime>
+  /** Lets go of everything and leaves it in place, for another. */
+  letGo(): Promise<OciLabOptions>
+  close(): Promise<void>
+}
+
+/** What a command printed and how it ended. */
+export interface Outcome extends ExecExit {
+  stdout: string
+  stderr: string
+}
+
+/** What another lab, or another process, needs to go on where one let go. */
+export interface OciLabOptions {
+  home: string
+  settings: NftNetworkSettings
+}
+
+/** Opens a lab; whoever opens it closes it, which stops its boxes. */
+export async function openOciLab(options: OciLabOptions = newLabOptions()): Promise<OciLab> {
+  const { home, settings } = options
+  const { instanceId } = settings
+  const { network, create, drop } = await openLabWorld(settings, `${home}/run`)
+  const lab: OciLab = {
+    home,
+    instanceId,
+    network,
+    runtime: create(),
+    makeRoot: (name) => makeBusyboxRoot(`${home}/roots/${name}`),
+    spec: (id, changes = {}) => ({
+      ...DEFAULTS,
+      id,
+      name: id,
+      hostname: id.replaceAll('_', '-'),
+      rootPath: lab.makeRoot(id),
+      ...changes,
+    }),
+    reopen: async () => {
+      await lab.runtime.close()
+      lab.runtime = create()
+      await lab.runtime.open()
+      return lab.runtime
+    },
+    letGo: async () => {
+      await lab.runtime.close()
+      await network.close({ release: false })
+      drop()
+      return options
+    },
+    close: async () => {
+      for (const { id } of await lab.runtime.list()) await lab.runtime.stop(id, { graceMs: 0 })
+      await lab.runtime.close()
+      await network.close({ release: true })
+      drop()
+      for (const path of [home, settings.dataDir]) rmSync(path, { recursive: true, force: true })
+    },
+  }
+  try {
+    await lab.runtime.open()
+    return lab
+  } catch (error) {
+    await network.close({ release: true })
+    drop()
+    throw error
+  }
+}
+
+function newLabOptions(): OciLabOptions {
+  const home = mkdtempSync(`${tmpdir()}/boxyard-oci-`)
+  execFileSync('chmod', ['711', home])
+  const instanceId = Math.random().toString(36).slice(2, 10).padEnd(8, '0')
+  return { home, settings: { ...labSettings(), instanceId } }
+}
+
+/** Runs a command to its end and collects what it prints. A string is run by the box's shell. */
+export async function execute(
+  runtime: Runtime,
+  boxId: string,
+  command: string | readonly string[],
+  changes: Partial<ExecRequest> & { input?: string } = {},
+): Promise<Outcome> {
+  const { input, ...request } = changes
+  const running = await runtime.exec(boxId, {
+    command: typeof command === 'string' ? ['/bin/sh', '-c', command] : command,
+    cwd: '/',
+    environment: {},
+    user: null,
+    ...request,
+  })
+  running.stdin.end(input)
+  const [exit, stdout, stderr] = await Promise.all([running.exited, text(running.stdout), text(running.stderr)])
+  return { ...exit, stdout, stderr }
+}
+
+/** A file in the box's cgroup of a controller, whichever version the host has. */
+export function boxCgroupFile(lab: OciLab, boxId: string, controller: string, file: string): string {
+  const root = existsSync(`/sys/fs/cgroup/${controller}`) ? `/sys/fs/cgroup/${controller}` : '/sys/fs/cgroup'
+  return `${root}/${readCgroup(lab, boxId) ?? `boxyard/${lab.instanceId}/${boxId}`}/${file}`
+}
+
+// Where the box's own runtime has put it, if that is not ours to choose.
+function readCgroup({ home }: OciLab, boxId: string): string | null {
+  const note = `${home}/run/boxes/${boxId}.json`
+  return existsSync(note) ? (JSON.parse(readFileSync(note, 'utf8')) as { cgroup: string | null }).cgroup : null
+}
+
+/** Names of the cgroups that the box's commands have now. */
+export function execCgroups(lab: OciLab, boxId: string): string[] {
+  const path = boxCgroupFile(lab, boxId, 'freezer', '')
+  const entries = existsSync(path) ? readdirSync(path, { withFileTypes: true }) : []
+  return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name)
+}
+
+/** The process that holds what outlives the agents of the lab. */
+export function holderOf({ instanceId }: OciLab): number {
+  return Number(execFileSync('pgrep', ['-f', `holder/main.ts.*${instanceId}`], { encoding: 'utf8' }))
+}
+
+/** What on this machine still carries the mark of the lab. */
+export function leftoversOf(lab: OciLab): string[] {
+  return [...findTraces()].filter((trace) => trace.includes(lab.instanceId) || trace.includes(lab.home))
+}
+
+/** Resolves once `isTrue` says so; fails after 5 s. */
+export async function untilTrue(isTrue: () => boolean | Promise<boolean>): Promise<void> {
+  const deadline = performance.now() + 20_000
+  while (!(await isTrue())) {
+    if (performance.now() > deadline) throw new Error('it did not come true within 20 s')
+    await sleep(10)
+  }
+}
+
+/** Makes a root tree, unless it is there, with a static busybox and the users root and app (1000). */
+export function makeBusyboxRoot(path: string): string {
+  if (existsSync(path)) return path
+  for (const name of ['bin', 'etc', 'proc', 'sys', 'dev', 'run', 'tmp', 'root', 'home/app', 'usr'])
+    mkdirSync(`${path}/${name}`, { recursive: true })
+  execFileSync('chmod', ['1777', `${path}/tmp`])
+  cpSync('/bin/busybox', `${path}/bin/busybox`)
+  for (const applet of APPLETS) if (applet !== 'busybox') symlinkSync('busybox', `${path}/bin/${applet}`)
+  writeFileSync(`${path}/etc/passwd`, 'root:x:0:0:root:/root:/bin/sh\napp:x:1000:1000:app:/home/app:/bin/sh\n')
+  writeFileSync(`${path}/etc/group`, 'root:x:0:\napp:x:1000:\naudio:x:29:app\nvideo:x:44:root,app\n')
+  execFileSync('chown', ['1000:1000', `${path}/home/app`])
+  return path
+}
+
+const DEFAULTS = {
+  project: 'demo',
+  machineId: '0123456789abcdef0123456789abcdef',
+  cpus: 2,
+  ramMb: 256,
+  pidsMax: 256,
+  environment: {},
+  graceSeconds: 0,
+  mounts: [],
+}
+const APPLETS = execFileSync('/bin/busybox', ['--list'], { encoding: 'utf8' }).trim().split('\n')

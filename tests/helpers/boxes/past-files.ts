@@ -1,0 +1,43 @@
+import { execFileSync } from 'node:child_process'
+import type { FilesPlace } from '../../../agent/ports/files/files.ts'
+import type { FileLab } from '../files/file-lab.ts'
+
+/** The files of `box_main` as they were. */
+export interface Past {
+  place: FilesPlace
+  drop(): Promise<void>
+}
+
+/** Takes a snapshot of the root of `box_main`, and of the volumes given by their paths as of `FileLab.startBox`. */
+export async function takePast({ volumes }: FileLab, paths: Record<string, string> = {}): Promise<Past> {
+  const { pool } = volumes
+  const names: string[] = []
+  const take = async (source: string): Promise<string> => {
+    const name = `snp_${taken++}`
+    await pool.snapshot({ source, name, isReadOnly: true, quotaBytes: null })
+    names.push(name)
+    return pool.path(name)
+  }
+  const rootPath = await take('sub_box_main')
+  const mounts: FilesPlace['mounts'][number][] = []
+  for (const [path, name] of Object.entries(paths))
+    mounts.push({ source: await take(name.replace(/:ro$/, '')), path, readOnly: true })
+  return {
+    place: { boxId: 'box_main', isSnapshot: true, rootPath, mounts },
+    drop: async () => {
+      for (const name of names) await pool.destroy(name)
+    },
+  }
+}
+
+/** All in a directory, and itself: kind, mode, ids, time, names, link targets and what is in files, a line each. */
+export function describeTree(path: string): string[] {
+  const find = (...args: string[]): string[] =>
+    execFileSync('find', ['.', ...args], { cwd: path, encoding: 'latin1', maxBuffer: 64 * 1024 ** 2 }).split('\0')
+  const facts = find('-printf', '%p %y %m %U %G %T@ %n %s %l\\0')
+  const sums = find('-type', 'f', '-size', '-50M', '-exec', 'sha256sum', '-z', '{}', '+')
+  // The size of a directory tells nothing of what is in it.
+  return [...facts.map((line) => line.replace(/^(.* d .*) \d+ \d+ $/s, '$1')), ...sums].sort()
+}
+
+let taken = 0

@@ -1,0 +1,53 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { freePort } from '../service.ts'
+import { type AcmeServer, startAcmeServer } from './acme-server.ts'
+import { createEdgeLab, type EdgeLab } from './edge-lab.ts'
+import { pidsWith } from './edge-processes.ts'
+import type { TlsPlace } from './tls-client.ts'
+
+/** An edge behind Caddy, the CA that it asks, and a data directory that nobody but root enters. */
+export interface AcmeLab {
+  lab: EdgeLab
+  ca: AcmeServer
+  httpPort: number
+  dataDir: string
+  /** As a client that believes the CA reaches it. */
+  place: TlsPlace
+  /** The processes of Caddy. */
+  caddyPids(): number[]
+  /** Those of HAProxy. */
+  haproxyPids(): number[]
+  close(): Promise<void>
+}
+
+/** Makes one whose edge is not open yet. Close it, also after a failure. */
+export async function createAcmeLab({ certificates = null }: { certificates?: string | null } = {}): Promise<AcmeLab> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'boxyard-acme-data-'))
+  const [port, httpPort] = [await freePort(), await freePort()]
+  const ca = await startAcmeServer({ tlsPort: port, httpPort })
+  const lab = createEdgeLab(
+    { port, certificates },
+    {
+      ...{ storage: join(dataDir, 'acme'), email: 'admin@example.org', directory: ca.directory, root: ca.root },
+      ...{ httpPort, seenPort: () => port },
+    },
+  )
+  const pidsOf = (program: string): number[] =>
+    pidsWith((args) => args[0] === program && args.some((arg) => arg.startsWith(`${lab.runDir}/`)))
+  return {
+    ...{ lab, ca, httpPort, dataDir },
+    place: { port, ca: ca.issuer },
+    caddyPids: () => pidsOf('caddy'),
+    haproxyPids: () => pidsOf('haproxy'),
+    close: async () => {
+      try {
+        await lab.close()
+      } finally {
+        await ca.close()
+        rmSync(dataDir, { recursive: true, force: true })
+      }
+    },
+  }
+}

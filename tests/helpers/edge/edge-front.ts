@@ -1,0 +1,216 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createTokens, type NewToken, type Tokens } from '../../../agent/core/access/tokens.ts'
+import { type BoxActivity, createBoxActivity } from '../../../agent/core/boxes/activity.ts'
+import type { EdgeAddress } from '../../../agent/core/common/urls.ts'
+import { createEdgeFront, type EdgeFront } from '../../../agent/core/edge/front.ts'
+import { createEdgeGrants, type EdgeGrants } from '../../../agent/core/edge/grants.ts'
+import type { HostTarget } from '../../../agent/core/edge/routes.ts'
+import { openSqliteStore } from '../../../agent/drivers/store/store.ts'
+import type { Edge, EdgeDecision, EdgeRequest, EdgeRoute } from '../../../agent/ports/edge/edge.ts'
+import type { BoxRecord, Store } from '../../../agent/ports/store/store.ts'
+import { createTokenKeys, publicTokenKeys, type TokenKeySet } from '../../../shared/auth/keys.ts'
+import { createTokenVerifier } from '../../../shared/auth/tokens.ts'
+import type { HttpRequest } from '../../../shared/http/messages.ts'
+import { createJsonLogger } from '../../../shared/log.ts'
+import { boxRecord } from '../boxes/box-records.ts'
+
+export const ADDRESS: EdgeAddress = { domain: 'boxes.test', scheme: 'https', port: null }
+export const HOST = 'web--demo.boxes.test'
+export const SIGN_IN_HOST = 'sign-in.boxes.test'
+export const START = 1_800_000_000_000
+
+/** What stands behind the edge, over a real store, with an edge that only remembers what it was told. */
+export interface FrontLab {
+  front: EdgeFront
+  grants: EdgeGrants
+  activity: BoxActivity
+  store: Store
+  tokens: Tokens
+  /** By credential and scope: when they end. */
+  passing: Map<string, number>
+  /** Targets by host. */
+  hosts: Map<string, HostTarget>
+  /** Names of boxes in the order in which they were resumed. */
+  resumed: string[]
+  /** Lines that were logged. */
+  lines: string[]
+  /** Called before a resume is answered; the box runs then. */
+  onResume(act: (box: string) => void | Promise<void>): void
+  /** Null: the port takes connections. */
+  look(answer: () => string | null): void
+  /** Moves the clock on. */
+  pass(ms: number): void
+  mint(wanted?: Partial<NewToken>): Promise<{ token: string; id: string }>
+  /** A process after this one: the same store, an edge that knows nothing. */
+  restart(): Promise<void>
+  close(): Promise<void>
+}
+
+/** One in a directory of its own. */
+export async function openFrontLab(): Promise<FrontLab> {
+  const directory = mkdtempSync(join(tmpdir(), 'boxyard-front-'))
+  const path = join(directory, 'boxyard.db')
+  const state: LabState = {
+    keys: createTokenKeys(),
+    now: START,
+    lines: [],
+    passing: new Map(),
+    hosts: new Map(),
+    resumed: [],
+    look: () => null,
+    whenResumed: () => undefined,
+  }
+  const lab = {
+    ...wire(state, path),
+    passing: state.passing,
+    hosts: state.hosts,
+    resumed: state.resumed,
+    lines: state.lines,
+    onResume: (act: LabState['whenResumed']) => {
+      state.whenResumed = act
+    },
+    look: (answer: LabState['look']) => {
+      state.look = answer
+    },
+    pass: (ms: number) => {
+      state.now += ms
+    },
+    mint: async (wanted: Partial<NewToken> = {}) => {
+      const plain = { name: 'me', projects: ['demo'], permissions: ['read' as const], expiresAt: null, createdBy: null }
+      const { record, token } = await lab.tokens.issue({ ...plain, ...wanted })
+      return { token, id: record.id }
+    },
+    restart: async () => {
+      await lab.store.close()
+      state.passing.clear()
+      Object.assign(lab, wire(state, path))
+    },
+    close: async () => {
+      await lab.store.close()
+      rmSync(directory, { recursive: true, force: true })
+    },
+  }
+  return lab
+}
+
+/** What outlives a process. */
+interface LabState extends Pick<FrontLab, 'passing' | 'hosts' | 'resumed' | 'lines'> {
+  keys: TokenKeySet
+  now: number
+  look(): string | null
+  whenResumed(box: string): void | Promise<void>
+}
+
+function wire(state: LabState, path: string): Pick<FrontLab, 'store' | 'tokens' | 'grants' | 'activity' | 'front'> {
+  const now = (): number => state.now
+  const sleep = async (ms: number): Promise<void> => {
+    state.now += ms
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  const clock = { now, sleep }
+  const store = openSqliteStore(path)
+  const tokens = createTokens({ store, clock, signingKeys: () => state.keys })
+  const grants = createEdgeGrants({ grants: store.edgeGrants, edge: rememberingEdge(state), clock })
+  const activity = createBoxActivity()
+  const publicKeys = publicTokenKeys(state.keys)
+  const front = createEdgeFront({
+    grants,
+    hosts: { lookup: async (host) => state.hosts.get(host) ?? null, hold: () => () => undefined },
+    address: ADDRESS,
+    boxes: {
+      resume: async ({ name }) => {
+        state.resumed.push(name)
+        await state.whenResumed(name)
+        return { record: boxRecord({ name }), isSettled: true }
+      },
+    },
+    tokens,
+    activity,
+    verifyToken: createTokenVerifier({ keys: () => publicKeys, now }),
+    prober: { look: async () => state.look() },
+    clock,
+    logger: createJsonLogger({ level: 'debug', write: (line) => state.lines.push(line), now }),
+  })
+  return { store, tokens, grants, activity, front }
+}
+
+function rememberingEdge({ passing }: LabState): Pick<Edge, 'grant' | 'revoke'> {
+  return {
+    grant: async (grants) => {
+      for (const { credential, scope, expiresAt } of grants) passing.set(`${credential}@${scope}`, expiresAt)
+    },
+    revoke: async (credentials) => {
+      for (const key of passing.keys()) if (credentials.includes(key.slice(0, 64))) passing.delete(key)
+    },
+  }
+}
+
+/** A box, and the route to it if it runs. */
+export function targetOf(
+  overrides: Partial<BoxRecord> & {
+    status?: BoxRecord['observed']['status']
+    auth?: 'token' | 'public'
+    wake?: boolean
+  },
+  host = HOST,
+): HostTarget {
+  const { status = 'running', auth = 'token', wake = false, ...rest } = overrides
+  const plain = boxRecord(rest)
+  const power = status === 'stopped' ? ('stopped' as const) : ('running' as const)
+  const reason = status === 'stopped' ? ('stopped_by_request' as const) : ('ready' as const)
+  const box: BoxRecord = {
+    ...plain,
+    desired: { power, generation: 1 },
+    observed: { ...plain.observed, status, reason, since: 1000, generation: 1 },
+    urlSettings: { auth, wake, idle_stop_seconds: null },
+    ...rest,
+  }
+  const at = { boxId: box.id, port: 8080 }
+  const route: EdgeRoute = { host, project: box.project, boxId: box.id, auth, address: '10.1.0.2', port: 8080 }
+  return { box, service: null, at, route: status === 'running' ? route : null, isHeld: false }
+}
+
+/** The head of a request; a browser's with `browses`. */
+export function edgeRequest(
+  changed: Partial<EdgeRequest> & { browses?: boolean; token?: string; cookie?: string } = {},
+): EdgeRequest {
+  const { browses = false, token, cookie, headers = {}, ...rest } = changed
+  const accept = browses ? { accept: 'text/html,application/xhtml+xml,*/*;q=0.8', 'sec-fetch-mode': 'navigate' } : {}
+  const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` }
+  const sent = { ...accept, ...authorization, ...(cookie === undefined ? {} : { cookie }), ...headers }
+  const plain = { method: 'GET', host: HOST, target: '/', clientAddress: '192.0.2.1', isSecure: true }
+  return { ...plain, ...rest, headers: sent }
+}
+
+/** A request for a page of ours, as it comes from the edge. */
+export function pageRequest(
+  host: string,
+  target: string,
+  {
+    method = 'GET',
+    headers = {},
+    form,
+  }: { method?: string; headers?: Record<string, string>; form?: Record<string, string> } = {},
+): HttpRequest {
+  const body = form === undefined ? '' : new URLSearchParams(form).toString()
+  const type = form === undefined ? {} : { 'content-type': 'application/x-www-form-urlencoded' }
+  return {
+    method: form === undefined ? method : 'POST',
+    target,
+    headers: { host, accept: 'text/html', ...type, ...headers },
+    clientAddress: '192.0.2.1',
+    signal: new AbortController().signal,
+    readBody: async () => Buffer.from(body),
+    openBody: () => {
+      throw new Error('a page has no body to stream')
+    },
+  }
+}
+
+/** The parts of a decision that is an answer. */
+export function answerOf(decision: EdgeDecision): Extract<EdgeDecision, { kind: 'answer' }> {
+  if (decision.kind === 'answer') return decision
+  throw new Error(`forwarded to ${decision.route.host}`)
+}

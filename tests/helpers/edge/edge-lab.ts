@@ -1,0 +1,237 @@
+import { createHash } from 'node:crypto'
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { WebSocketServer } from 'ws'
+import { type CaddyEdgeOptions, createCaddyEdge } from '../../../agent/drivers/edge/caddy.ts'
+import { createHaproxyEdge, type HaproxyEdgeOptions } from '../../../agent/drivers/edge/haproxy.ts'
+import { endEdge } from '../../../agent/drivers/edge/process.ts'
+import type { Edge, EdgeDecision, EdgeGrant, EdgeRequest, EdgeRoute } from '../../../agent/ports/edge/edge.ts'
+import { TOKEN_PREFIX } from '../../../shared/auth/tokens.ts'
+import type { HttpHandler } from '../../../shared/http/messages.ts'
+import { silentLogger } from '../silent-logger.ts'
+
+/** What a server of the lab was sent, as it came. */
+export interface SeenRequest {
+  method: string
+  target: string
+  /** Names and values in turn. */
+  rawHeaders: string[]
+  headers: IncomingMessage['headers']
+}
+
+/** A server as a box would have one. */
+export interface Upstream {
+  address: string
+  port: number
+  seen: SeenRequest[]
+  server: Server
+  close(): Promise<void>
+}
+
+/** An edge of its own, the servers behind it, and a gate that answers as the test says. */
+export interface EdgeLab {
+  runDir: string
+  edge: Edge
+  /** What the gate was asked. */
+  asked: EdgeRequest[]
+  decide(decision: (request: EdgeRequest) => EdgeDecision | Promise<EdgeDecision>): void
+  /** The names that may get certificates; none at first. */
+  certified: Set<string>
+  /** Names for which certificates were asked of the gate. */
+  wanted: string[]
+  /** A server that tells what it was sent; WebSockets are echoed. */
+  startUpstream(listener?: RequestListener): Promise<Upstream>
+  route(host: string, upstream: Pick<Upstream, 'address' | 'port'>, rest?: Partial<EdgeRoute>): EdgeRoute
+  /** Opens the edge, or another driver of the same run directory. */
+  open(state?: { routes?: EdgeRoute[]; grants?: EdgeGrant[] }): Promise<Edge>
+  /** Lets go of the edge that is open. */
+  leave(): Promise<void>
+  /** What is answered to these bytes, until the edge closes or `until` is heard. */
+  say(text: string, until?: RegExp): Promise<string>
+  /** One request whose connection closes after it. */
+  ask(head: readonly string[], body?: string): Promise<EdgeAnswer>
+  close(): Promise<void>
+}
+
+export interface EdgeAnswer {
+  status: number
+  headers: string
+  body: string
+}
+
+/** What an edge with Caddy in front has beside the others. */
+export type LabAcme = Omit<CaddyEdgeOptions, keyof HaproxyEdgeOptions>
+
+/** Makes a lab whose edge is not open yet, with `acme` one behind Caddy. Close it, also after a failure. */
+export function createEdgeLab(changed: Partial<HaproxyEdgeOptions> = {}, acme: LabAcme | null = null): EdgeLab {
+  const runDir = mkdtempSync(join(tmpdir(), 'boxyard-edge-'))
+  // As an agent has it.
+  chmodSync(runDir, 0o711)
+  const certified = new Set<string>()
+  const wanted: string[] = []
+  const upstreams: Upstream[] = []
+  const asked: EdgeRequest[] = []
+  let decision: (request: EdgeRequest) => EdgeDecision | Promise<EdgeDecision> = refuseUnknown
+  const create = (): Edge => {
+    const options = { ...defaultsOf(runDir), ...changed }
+    return acme === null ? createHaproxyEdge(options) : createCaddyEdge({ ...options, ...acme })
+  }
+  let isTaken = false
+  const lab: EdgeLab = {
+    runDir,
+    edge: create(),
+    asked,
+    certified,
+    wanted,
+    decide: (given) => {
+      decision = given
+    },
+    startUpstream: async (listener) => {
+      const upstream = await startUpstream(listener)
+      upstreams.push(upstream)
+      return upstream
+    },
+    route: (host, { address, port }, rest = {}) => ({
+      host,
+      project: 'demo',
+      boxId: 'box_1',
+      auth: 'public',
+      address,
+      port,
+      ...rest,
+    }),
+    open: async ({ routes = [], grants = [] } = {}) => {
+      // The first is there already: one that is never closed keeps its process from ending.
+      if (isTaken) lab.edge = create()
+      isTaken = true
+      const gate = {
+        decide: async (request: EdgeRequest) => {
+          asked.push(request)
+          return decision(request)
+        },
+        certifies: async (host: string) => {
+          wanted.push(host)
+          return certified.has(host)
+        },
+      }
+      await lab.edge.open({ routes, grants, gate })
+      return lab.edge
+    },
+    leave: () => lab.edge.close({ release: false }),
+    say: (text, until) => converse(lab.edge.port, text, until),
+    ask: async (head, body = '') =>
+      parseAnswer(await converse(lab.edge.port, [...head, 'connection: close', '', body].join('\r\n'))),
+    close: async () => {
+      try {
+        await lab.edge.close({ release: true })
+      } finally {
+        await endEdge(runDir)
+        for (const upstream of upstreams) await upstream.close()
+        rmSync(runDir, { recursive: true, force: true })
+      }
+    },
+  }
+  return lab
+}
+
+/** A grant of an hour. */
+export function grantOf(credential: string, scope: string, lifeMs = 3_600_000): EdgeGrant {
+  return { credential: digestOf(credential), scope, expiresAt: Date.now() + lifeMs }
+}
+
+/** As the edge knows a credential. */
+export function digestOf(credential: string): string {
+  return createHash('sha256').update(credential).digest('hex')
+}
+
+function defaultsOf(runDir: string): HaproxyEdgeOptions {
+  const pages: HttpHandler = async (request) => ({
+    status: 200,
+    headers: { 'content-type': 'application/json', 'set-cookie': ['a=1', '__Host-boxyard=s; Secure'] },
+    body: JSON.stringify({ page: request.target, headers: request.headers, client: request.clientAddress }),
+  })
+  return {
+    runDir,
+    host: '127.0.0.1',
+    port: 0,
+    door: null,
+    signInHost: 'sign-in.localhost',
+    scheme: 'http',
+    certificates: null,
+    tokenPrefixes: [TOKEN_PREFIX],
+    trustedProxies: [],
+    pages,
+    logger: silentLogger,
+    clock: { now: () => Date.now(), sleep: (ms, signal) => pause(ms, undefined, { signal }).catch(() => undefined) },
+  }
+}
+
+function refuseUnknown(request: EdgeRequest): EdgeDecision {
+  return { kind: 'answer', status: 404, headers: { 'x-from': 'gate' }, body: `unknown: ${request.host}` }
+}
+
+async function startUpstream(listener?: RequestListener): Promise<Upstream> {
+  const seen: SeenRequest[] = []
+  const server = createServer((incoming, outgoing) => {
+    const { method = '', url = '', rawHeaders, headers } = incoming
+    seen.push({ method, target: url, rawHeaders, headers })
+    if (listener) listener(incoming, outgoing)
+    else tell(incoming, outgoing)
+  })
+  const sockets = new WebSocketServer({ server })
+  sockets.on('connection', (socket, { method = '', url = '', rawHeaders, headers }) => {
+    seen.push({ method, target: url, rawHeaders, headers })
+    socket.on('message', (data) => socket.send(data))
+    socket.on('error', () => undefined)
+  })
+  const address = `127.0.${1 + (nextAddress >> 8)}.${1 + (nextAddress++ & 127)}`
+  await new Promise<void>((resolve) => server.listen(0, address, resolve))
+  const { port } = server.address() as AddressInfo
+  return {
+    address,
+    port,
+    seen,
+    server,
+    close: () =>
+      new Promise((resolve) => {
+        for (const client of sockets.clients) client.terminate()
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+}
+
+function tell(incoming: IncomingMessage, outgoing: ServerResponse): void {
+  let size = 0
+  incoming.on('data', (piece: Buffer) => (size += piece.length))
+  incoming.on('end', () => {
+    outgoing.setHeader('content-type', 'application/json')
+    outgoing.end(JSON.stringify({ at: (incoming.socket.address() as AddressInfo).port, target: incoming.url, size }))
+  })
+}
+
+function converse(port: number, text: string, until?: RegExp): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let heard = ''
+    const socket = connect(port, '127.0.0.1', () => socket.write(text, 'latin1'))
+    socket.setTimeout(35_000, () => socket.destroy(new Error(`the edge is silent after ${JSON.stringify(heard)}`)))
+    socket.on('data', (piece) => {
+      heard += piece.toString('latin1')
+      if (until?.test(heard)) socket.destroy()
+    })
+    socket.once('error', (error: NodeJS.ErrnoException) => (error.code === 'ECONNRESET' ? undefined : reject(error)))
+    socket.once('close', () => resolve(heard))
+  })
+}
+
+function parseAnswer(text: string): EdgeAnswer {
+  const end = text.indexOf('\r\n\r\n')
+  const head = end < 0 ? text : text.slice(0, end)
+  return { status: Number(text.split(' ')[1]), headers: head.toLowerCase(), body: end < 0 ? '' : text.slice(end + 4) }
+}
+
+let nextAddress = 1

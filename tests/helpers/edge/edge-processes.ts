@@ -1,0 +1,33 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { eventually } from '../eventually.ts'
+
+/** The processes whose arguments, the program first, are such. */
+export function pidsWith(isOne: (args: string[]) => boolean): number[] {
+  return readdirSync('/proc').flatMap((name) => {
+    try {
+      const isIt = /^\d+$/.test(name) && isOne(readFileSync(`/proc/${name}/cmdline`, 'utf8').split('\0'))
+      return isIt ? [Number(name)] : []
+    } catch {
+      return []
+    }
+  })
+}
+
+/** The processes of the edge whose files are in a run directory. */
+export function edgePids(runDir: string): number[] {
+  return pidsWith((args) => args[0]?.endsWith('haproxy') === true && args.some((arg) => arg.includes(`${runDir}/`)))
+}
+
+/** The processes of the edge of a service. */
+export function edgePidsOf({ dataDir }: { dataDir: string }): number[] {
+  return edgePids(`/${readFileSync(join(dataDir, 'instance'), 'utf8').trim()}`)
+}
+
+/** Has a process stand still until it is told to go on (SIGCONT); resolves once no thread of it runs any more. */
+export async function freezeProcess(pid: number): Promise<void> {
+  process.kill(pid, 'SIGSTOP')
+  const isStill = (thread: string): boolean =>
+    /^State:\sT/m.test(readFileSync(`/proc/${pid}/task/${thread}/status`, 'utf8'))
+  await eventually(() => readdirSync(`/proc/${pid}/task`).every(isStill))
+}

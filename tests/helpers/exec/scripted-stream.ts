@@ -1,0 +1,51 @@
+import { PassThrough } from 'node:stream'
+import type { CommandStream, StreamEnd } from '../../../agent/core/exec/command-stream.ts'
+import type { TerminalSize } from '../../../agent/ports/boxes/runtime.ts'
+
+/** A command that does what a test says. */
+export interface ScriptedStream {
+  stream: CommandStream
+  /** What the client has sent is read from here, and what the command writes goes to the others. */
+  stdin: PassThrough
+  stdout: PassThrough
+  stderr: PassThrough
+  sizes: TerminalSize[]
+  /** Settles when the client has left. */
+  left: Promise<void>
+  hasLeft(): boolean
+  /** Ends the command; its output ends with it unless `keepsOutput`. */
+  end(how?: Partial<StreamEnd>, keepsOutput?: boolean): void
+}
+
+/** A command that runs until it is told to end. */
+export function makeScriptedStream(id = 'exe_00000000000000000000000001'): ScriptedStream {
+  const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()]
+  const sizes: TerminalSize[] = []
+  const ended = Promise.withResolvers<StreamEnd>()
+  const left = Promise.withResolvers<void>()
+  let hasLeft = false
+  const stream: CommandStream = {
+    id,
+    stdin,
+    stdout,
+    stderr,
+    goesOn: false,
+    terminal: { resize: (size) => void sizes.push(size) },
+    ended: ended.promise,
+    leave: () => {
+      hasLeft = true
+      for (const each of [stdin, stdout, stderr]) each.destroy()
+      left.resolve()
+    },
+  }
+  return {
+    ...{ stream, stdin, stdout, stderr, sizes, left: left.promise },
+    hasLeft: () => hasLeft,
+    end: (how = {}, keepsOutput = false) => {
+      ended.resolve({ exitCode: how.signal ? null : 0, signal: null, note: null, ...how })
+      if (keepsOutput) return
+      stdout.end()
+      stderr.end()
+    },
+  }
+}

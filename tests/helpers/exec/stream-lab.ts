@@ -1,0 +1,85 @@
+import { connect, type Socket } from 'node:net'
+import type { Writable } from 'node:stream'
+import { createTokenVerifier } from '../../../shared/auth/tokens.ts'
+import { makeDeployment } from '../front/test-front.ts'
+import type { ScriptedStream } from './scripted-stream.ts'
+import { openStream, type StreamClient } from './stream-client.ts'
+import { type StreamServerOptions, startStreamServer, type TestStreamServer } from './stream-server.ts'
+
+export const BOX = '/v1/projects/demo/boxes/web'
+export const CAT = `${BOX}/exec/ws?command=cat&stdin=true`
+
+/** The keys that tokens of the tests are of. */
+export const deployment = makeDeployment()
+
+type ClientOptions = Parameters<typeof openStream>[1]
+
+/** A server of WebSockets whose commands are scripted, and clients for it. */
+export interface StreamLab extends TestStreamServer {
+  token: string
+  /** A client and the command it was joined to. */
+  join(path?: string, options?: ClientOptions): Promise<{ client: StreamClient; command: ScriptedStream }>
+  /** A connection on which nothing was said yet. */
+  connect(): Promise<Socket>
+  /** A WebSocket that keeps no rules. */
+  shakeHands(): Promise<Socket>
+}
+
+/** Starts one; `close` it. */
+export async function startStreamLab(options: Partial<StreamServerOptions> = {}): Promise<StreamLab> {
+  const token = await deployment.mint()
+  const verifyToken = createTokenVerifier({ keys: () => deployment.tokenKeys, now: Date.now })
+  const server = await startStreamServer({ verifyToken, ...options })
+  const lab: StreamLab = Object.assign(server, {
+    token,
+    join: async (path = CAT, given: ClientOptions = {}) => {
+      const [client, command] = await Promise.all([
+        openStream(`${server.url}${path}`, { token, ...given }),
+        server.next(),
+      ])
+      return { client, command }
+    },
+    connect: async () => {
+      const raw = connect(Number(new URL(server.url).port), '127.0.0.1')
+      raw.on('error', () => undefined)
+      await new Promise((resolve) => raw.once('connect', resolve))
+      return raw
+    },
+    shakeHands: async () => {
+      const raw = await lab.connect()
+      raw.write(handshakeOf(token))
+      await new Promise((resolve) => raw.once('data', resolve))
+      return raw
+    },
+  })
+  return lab
+}
+
+/** A request for a WebSocket, as it is on the wire. */
+export function handshakeOf(token: string, protocols = 'v5.channel.k8s.io'): string {
+  return (
+    `GET ${CAT} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nAuthorization: Bearer ${token}\r\n` +
+    'Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n' +
+    `Sec-WebSocket-Protocol: ${protocols}\r\n\r\n`
+  )
+}
+
+/** Writes so many pieces as fast as they are taken, or until nobody takes them. */
+export function writePieces(output: Writable, pieces: number): { done: Promise<void>; soFar(): number } {
+  let written = 0
+  let wake = (): void => undefined
+  output.on('drain', () => wake())
+  output.on('close', () => wake())
+  const work = async (): Promise<void> => {
+    for (; written < pieces && !output.destroyed; written++) {
+      if (output.write(PIECE)) continue
+      await new Promise<void>((resolve) => {
+        wake = resolve
+      })
+    }
+  }
+  return { done: work(), soFar: () => written }
+}
+
+/** What `writePieces` writes. */
+export const PIECE = Buffer.alloc(64 * 1024, 'y')

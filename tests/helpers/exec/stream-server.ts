@@ -1,0 +1,106 @@
+import { createServer } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { createTickets, type Tickets } from '../../../agent/core/access/tickets.ts'
+import type { StreamHandlers } from '../../../agent/handlers/common/call.ts'
+import type { Clock } from '../../../agent/ports/host/clock.ts'
+import type { HeartbeatTimes } from '../../../agent/server/heartbeat.ts'
+import { createRequestMeter } from '../../../agent/server/request-meter.ts'
+import { createStreamServer, type StreamServer } from '../../../agent/server/streams.ts'
+import { type Trust, trustSender } from '../../../agent/server/trust.ts'
+import type { TokenVerifier } from '../../../shared/auth/tokens.ts'
+import { ServiceError } from '../../../shared/errors.ts'
+import { problemResponse } from '../../../shared/http/messages.ts'
+import { SERVER_OPTIONS, serve } from '../../../shared/http/serve.ts'
+import type { Logger } from '../../../shared/log.ts'
+import { matchOperation } from '../../../shared/match.ts'
+import { silentLogger } from '../silent-logger.ts'
+import { silentMeter } from '../silent-meter.ts'
+import { makeScriptedStream, type ScriptedStream } from './scripted-stream.ts'
+
+export interface StreamServerOptions {
+  verifyToken: TokenVerifier
+  trust?: Trust
+  logger?: Logger
+  streamsAtOnce?: number
+  heartbeatTimes?: HeartbeatTimes
+  isRevoked?(tokenId: string): boolean
+}
+
+/** The WebSockets of an agent, without one: each that is opened is joined to a command of the test. */
+export interface TestStreamServer {
+  url: string
+  server: StreamServer
+  tickets: Tickets
+  /** What was asked of the handlers, in order. */
+  calls: Parameters<StreamHandlers['streamExec']>[0][]
+  /** The commands that were started, in order. */
+  started: ScriptedStream[]
+  /** What a handler answers; by default a new scripted stream. */
+  respond(): Promise<ScriptedStream>
+  /** The next command to be started, or the one that was and nobody waited for. */
+  next(): Promise<ScriptedStream>
+  isDraining: boolean
+  /** The server's sides of all connections that are open. */
+  wires(): Socket[]
+  close(): Promise<void>
+}
+
+/** Starts one on a free port of loopback. */
+export async function startStreamServer(options: StreamServerOptions): Promise<TestStreamServer> {
+  const clock: Clock = { now: () => Date.now(), sleep: (ms) => sleep(ms) }
+  const waiting: ((stream: ScriptedStream) => void)[] = []
+  const unclaimed: ScriptedStream[] = []
+  const handle = async (call: unknown): Promise<ScriptedStream['stream']> => {
+    test.calls.push(call as TestStreamServer['calls'][number])
+    const made = await test.respond()
+    test.started.push(made)
+    const claim = waiting.shift()
+    if (claim) claim(made)
+    else unclaimed.push(made)
+    return made.stream
+  }
+  const tickets = createTickets({ clock })
+  const logger = options.logger ?? silentLogger
+  const server = createStreamServer({
+    verifyToken: options.verifyToken,
+    checkAlive: async (id) => {
+      if (options.isRevoked?.(id)) throw new ServiceError('token_revoked', 'The token was revoked.')
+    },
+    tickets,
+    rateLimit: () => undefined,
+    isDraining: () => test.isDraining,
+    requests: createRequestMeter(silentMeter, clock),
+    clock,
+    audit: { add: () => undefined },
+    logger,
+    handlers: { streamExec: handle, openConsole: handle },
+    streamsAtOnce: options.streamsAtOnce ?? 1024,
+    ...(options.heartbeatTimes ? { heartbeatTimes: options.heartbeatTimes } : {}),
+  })
+  const http = createServer(SERVER_OPTIONS)
+  const plain = async () => problemResponse(new ServiceError('route_not_found', 'Not here.'), 'req_plain')
+  const serving = serve(http, { handler: plain, logger, now: Date.now })
+  server.serve(http, { trust: options.trust ?? trustSender, match: matchOperation })
+  const wires = new Set<Socket>()
+  http.on('connection', (wire: Socket) => {
+    wires.add(wire)
+    wire.once('close', () => wires.delete(wire))
+  })
+  await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve))
+  const test: TestStreamServer = {
+    url: `http://127.0.0.1:${(http.address() as AddressInfo).port}`,
+    ...{ server, tickets, calls: [], started: [], isDraining: false },
+    wires: () => [...wires],
+    respond: () => Promise.resolve(makeScriptedStream()),
+    next: () => {
+      const made = unclaimed.shift()
+      return made ? Promise.resolve(made) : new Promise((resolve) => waiting.push(resolve))
+    },
+    close: async () => {
+      await server.drain(AbortSignal.abort())
+      await serving.drain(AbortSignal.abort())
+    },
+  }
+  return test
+}

@@ -1,0 +1,134 @@
+import { buffer } from 'node:stream/consumers'
+import { createHostFiles, type HostFiles } from '../../../agent/drivers/files/files.ts'
+import { createBoxHandles } from '../../../agent/drivers/host/handle.ts'
+import type {
+  FileFacts,
+  FilePath,
+  Files,
+  FilesPlace,
+  ListWish,
+  WriteWish,
+  WrittenFile,
+} from '../../../agent/ports/files/files.ts'
+import { leftoversOf, untilTrue } from '../boxes/oci-lab.ts'
+import { openVolumeLab, type VolumeLab } from '../volumes/volume-lab.ts'
+
+/** The files of boxes on one pool. */
+export interface FileLab {
+  volumes: VolumeLab
+  files: HostFiles
+  /** Starts a box with its volumes, by their paths; those that end with `:ro` read-only. */
+  startBox(id: string, mounts?: Record<string, string>): Promise<BoxFiles>
+  /** Fails where something is left. */
+  close(): Promise<void>
+}
+
+/** The files of one box. */
+export interface BoxFiles {
+  place: FilesPlace
+  stop(): Promise<void>
+  start(): Promise<void>
+  /** Stops it and destroys its root. */
+  drop(): Promise<void>
+  /** All of a file, or what is from `start` to `end`. */
+  read(path: string, range?: { start: number; end: number }): Promise<string>
+  write(path: string, text: string, wish?: Partial<WriteWish>): Promise<WrittenFile>
+  list(path: string, wish?: Partial<ListWish>): Promise<Page>
+  /** The names that a listing of all has. */
+  names(path: string, depth?: number): Promise<string[]>
+}
+
+/** A page of a listing. */
+export interface Page {
+  entries: (FileFacts & { path: FilePath })[]
+  next: FilePath | null
+}
+
+/** Opens a lab; whoever opens it closes it. */
+export async function openFileLab(): Promise<FileLab> {
+  const volumes = await openVolumeLab()
+  const handles = createBoxHandles(`${volumes.lab.home}/run/boxes`)
+  const files = createHostFiles({ find: (boxId) => handles.readRunning(boxId) })
+  await files.start()
+  return {
+    volumes,
+    files,
+    startBox: async (id, volumePaths = {}) => {
+      const mounts = Object.entries(volumePaths).map(([path, name]) => ({
+        source: volumes.pool.path(name.replace(/:ro$/, '')),
+        path,
+        readOnly: name.endsWith(':ro'),
+      }))
+      const spec = await volumes.startBox(id, { mounts })
+      return boxFiles({ volumes, files }, { boxId: id, rootPath: spec.rootPath, mounts }, async () => {
+        await volumes.lab.runtime.start(spec)
+      })
+    },
+    close: async () => {
+      await files.close()
+      await volumes.close()
+      await untilTrue(() => leftoversOf(volumes.lab).length === 0)
+    },
+  }
+}
+
+/** A lab with one box, `box_main`. */
+export interface FileBox extends FileLab {
+  box: BoxFiles
+  /** Where a path of its root is on the host, with ids as the box has them. */
+  disk(path: string): string
+}
+
+/** Opens one whose box has volumes by their paths, as of `startBox`, which are made; it is stopped again if `view` says so. */
+export async function openFileBox(view: string, volumes: Record<string, string> = DATA): Promise<FileBox> {
+  const lab = await openFileLab()
+  for (const name of Object.values(volumes)) await lab.volumes.makeVolume(name.replace(/:ro$/, ''))
+  const box = await lab.startBox('box_main', volumes)
+  if (view === 'stopped') await box.stop()
+  return { ...lab, box, disk: (path) => `${box.place.rootPath}${path}` }
+}
+
+function boxFiles(
+  { volumes, files }: Pick<FileLab, 'volumes' | 'files'>,
+  place: FilesPlace,
+  start: () => Promise<void>,
+): BoxFiles {
+  const list: BoxFiles['list'] = (path, wish) => listPage(files, { place, path, ...wish })
+  return {
+    place,
+    start,
+    stop: () => volumes.lab.runtime.stop(place.boxId, { graceMs: 0 }),
+    drop: () => volumes.dropBox(place.boxId),
+    read: async (path, range) => {
+      const file = await files.open(place, Buffer.from(path))
+      return (await buffer(file.read(range ?? { start: 0, end: file.facts.sizeBytes }))).toString()
+    },
+    write: (path, text, wish = {}) => files.write(place, Buffer.from(path), { ...PLAIN, ...wish }, pieces(text)),
+    list,
+    names: async (path, depth = 1) =>
+      (await list(path, { depth })).entries.map((entry) => Buffer.from(entry.path).toString()),
+  }
+}
+
+/** A page of a directory: of up to 1,000 entries, if nothing else is wished. */
+export async function listPage(
+  files: Files,
+  { place, path, ...wish }: { place: FilesPlace; path: string } & Partial<ListWish>,
+): Promise<Page> {
+  const entries: Page['entries'] = []
+  const take: ListWish['take'] = (some) => {
+    for (const entry of some) entries.push({ ...entry, path: Buffer.from(entry.path, 'latin1') })
+  }
+  const next = await files.list(place, Buffer.from(path), { depth: 1, after: null, limit: 1000, take, ...wish })
+  return { entries, next }
+}
+
+/** A text, or bytes `count` times, as a writer brings them. */
+export async function* pieces(text: string | Uint8Array, count = 1): AsyncGenerator<Uint8Array> {
+  for (let index = 0; index < count; index++) yield Buffer.from(text)
+}
+
+const DATA = { '/srv/data': 'vol_data' }
+
+/** A write without conditions. */
+export const PLAIN: WriteWish = { mode: null, parents: false, ifMatch: null, ifNoneMatch: false }

@@ -1,0 +1,61 @@
+import { createServer } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
+import type { HttpHandler } from '../../../shared/http/messages.ts'
+import { SERVER_OPTIONS, type Serving, type ServingOptions, serve } from '../../../shared/http/serve.ts'
+import { silentLogger } from '../silent-logger.ts'
+
+/** A server on a free port of 127.0.0.1. */
+export interface TestServer {
+  port: number
+  url: string
+  serving: Serving
+}
+
+/** Starts servers of one handler each, and closes them all. */
+export function createHttpServers() {
+  const servings: Serving[] = []
+  return {
+    start: async (
+      handler: HttpHandler,
+      options: { server?: object; serving?: Partial<ServingOptions> } = {},
+    ): Promise<TestServer> => {
+      const server = createServer({ ...SERVER_OPTIONS, ...options.server })
+      const serving = serve(server, { handler, logger: silentLogger, now: Date.now, ...options.serving })
+      servings.push(serving)
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+      const { port } = server.address() as AddressInfo
+      return { port, url: `http://127.0.0.1:${port}`, serving }
+    },
+    closeAll: async (): Promise<void> => {
+      for (const serving of servings.splice(0)) await serving.drain(AbortSignal.abort())
+    },
+  }
+}
+
+/** Everything the server says to these bytes until it closes or falls silent. */
+export function converse(port: number, text: string, silenceMs = 300): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(port, '127.0.0.1', () => socket.write(text, 'latin1'))
+    let heard = ''
+    socket.setTimeout(silenceMs, () => socket.destroy())
+    socket.on('data', (chunk) => (heard += chunk.toString('latin1')))
+    socket.on('close', () => resolve(heard))
+    socket.on('error', (error: NodeJS.ErrnoException) => (error.code === 'ECONNRESET' ? undefined : reject(error)))
+  })
+}
+
+/** A client that says what the test says, when it says it. */
+export function openConversation(port: number) {
+  const socket = connect(port, '127.0.0.1')
+  const state = { heard: '', isClosed: false }
+  socket.on('data', (chunk) => (state.heard += chunk.toString('latin1')))
+  socket.on('close', () => (state.isClosed = true))
+  socket.on('error', () => {})
+  return {
+    socket,
+    say: (text: string) => socket.write(text, 'latin1'),
+    heard: () => state.heard,
+    isClosed: () => state.isClosed,
+    closed: new Promise<void>((resolve) => socket.once('close', () => resolve())),
+  }
+}

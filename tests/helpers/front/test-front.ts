@@ -1,0 +1,107 @@
+import { createApp } from '../../../functions/app.ts'
+import { createAuthenticator } from '../../../functions/auth.ts'
+import { createForward, type ForwardBytes } from '../../../functions/forward.ts'
+import { createForwardBytes } from '../../../functions/forward-bytes.ts'
+import { createKeyring, type Keyring } from '../../../functions/keyring.ts'
+import { RESULT_MAX_BYTES } from '../../../functions/lambda-event.ts'
+import { createNodeTransport } from '../../../functions/node-transport.ts'
+import { createPoolTransport } from '../../../functions/pool-transport.ts'
+import { createSigning } from '../../../functions/signing.ts'
+import type { AgentTransport } from '../../../functions/transport.ts'
+import { createChannelKeys, createTokenKeys, publicTokenKeys } from '../../../shared/auth/keys.ts'
+import { mintToken, type TokenClaims } from '../../../shared/auth/tokens.ts'
+import type { HttpHandler, HttpRequest, HttpResponse } from '../../../shared/http/messages.ts'
+import type { LogFields, Logger } from '../../../shared/log.ts'
+import { silentLogger } from '../silent-logger.ts'
+
+/** A deployment's keys, made once for a test file. */
+export function makeDeployment() {
+  const channelKeys = createChannelKeys()
+  const tokenKeys = createTokenKeys()
+  const keyring = createKeyring({
+    channelKeys: { text: JSON.stringify(channelKeys) },
+    tokenKeys: { text: JSON.stringify(publicTokenKeys(tokenKeys)) },
+    logger: silentLogger,
+    now: Date.now,
+  })
+  const mint = (claims: Partial<TokenClaims> = {}): Promise<string> =>
+    mintToken(tokenKeys, {
+      jti: 'tok_00000000000000000000000000',
+      sub: 'test',
+      projects: '*',
+      permissions: ['read', 'write', 'exec', 'admin'],
+      iat: Math.floor(Date.now() / 1000),
+      exp: null,
+      ...claims,
+    })
+  return { channelKeys, tokenKeys, keyring, mint }
+}
+
+/** A front in this process before the agent at `agentUrl`. */
+export function makeFront(options: {
+  agentUrl: string
+  keyring: Keyring
+  kind?: 'pool' | 'node'
+  timeoutMs?: number
+  logger?: Logger
+  audit?: Logger
+}): { app: HttpHandler; transport: AgentTransport } {
+  const { agentUrl, keyring, kind = 'pool', timeoutMs = 5000, logger = silentLogger, audit = silentLogger } = options
+  const signing = createSigning({ keyring, logger, now: Date.now })
+  const authenticate = createAuthenticator({ keyring, now: Date.now })
+  if (kind === 'pool') {
+    const transport = createPoolTransport({ agentUrl, tls: null })
+    const forward = createForward({ transport, signing, timeoutMs, answerBytesMax: null })
+    const forwardBytes = createForwardBytes({ transport, signing, timeoutMs, forward })
+    return { app: createApp({ authenticate, forward, forwardBytes, logger, audit, now: Date.now }), transport }
+  }
+  const transport = createNodeTransport({ agentUrl, tls: null })
+  const forward = createForward({ transport, signing, timeoutMs, answerBytesMax: RESULT_MAX_BYTES })
+  const forwardBytes: ForwardBytes = async (head) =>
+    forward({ ...head, body: await head.request.readBody(head.operation.maxBodyBytes) })
+  return { app: createApp({ authenticate, forward, forwardBytes, logger, audit, now: Date.now }), transport }
+}
+
+/** A request as a host adapter would give it. */
+export function makeRequest(
+  method: string,
+  target: string,
+  given: { headers?: Record<string, string>; body?: string | Uint8Array; signal?: AbortSignal } = {},
+): HttpRequest {
+  const body = Buffer.from(given.body ?? '')
+  const type: Record<string, string> = body.length > 0 ? { 'content-type': 'application/json' } : {}
+  return {
+    method,
+    target,
+    headers: { ...type, ...given.headers },
+    clientAddress: '192.0.2.1',
+    signal: given.signal ?? new AbortController().signal,
+    readBody: async () => body,
+    openBody: async function* () {
+      if (body.length > 0) yield body
+    },
+  }
+}
+
+/** The JSON of an answer that came whole. */
+export function jsonOf(response: HttpResponse): Record<string, unknown> {
+  const body = response.body as string | Uint8Array
+  return JSON.parse(typeof body === 'string' ? body : Buffer.from(body).toString('utf8')) as Record<string, unknown>
+}
+
+/** A logger that keeps its lines. */
+export function makeRecorder(): { logger: Logger; lines: { level: string; message: string; fields: LogFields }[] } {
+  const lines: { level: string; message: string; fields: LogFields }[] = []
+  const take =
+    (level: string) =>
+    (message: string, fields: LogFields = {}) =>
+      void lines.push({ level, message, fields })
+  const logger: Logger = {
+    debug: take('debug'),
+    info: take('info'),
+    warn: take('warn'),
+    error: take('error'),
+    child: () => logger,
+  }
+  return { logger, lines }
+}

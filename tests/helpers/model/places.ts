@@ -1,0 +1,72 @@
+import type { Model, ModelBox, ModelVolume, Mount, Tree } from './state.ts'
+
+/** The outcome depends on what the model does not know. */
+export class Unpredictable extends Error {}
+
+/** What lies at `path` in a box: the file of a volume or of its root, null if there is none. */
+export function readFile(model: Model, box: ModelBox, path: string): string | null {
+  const { mount, rest } = resolve(box, path)
+  return (mount ? volumeOf(model, mount.name).files.get(rest) : box.files.get(path)) ?? null
+}
+
+/** The boxes that have a volume, by name. */
+export function attachmentsOf(model: Model, volume: string): { box: string; path: string; read_only: boolean }[] {
+  const found = [...model.boxes].flatMap(([box, { mounts }]) =>
+    mounts
+      .filter(({ name }) => name === volume)
+      .map(({ path, read_only: readOnly }) => ({ box, path, read_only: readOnly })),
+  )
+  return found.sort((a, b) => (a.box < b.box ? -1 : 1))
+}
+
+/** Whether a box keeps `volume` from being taken away: another is mounted in it, or a process sits there. */
+export function isBusyIn(box: ModelBox, volume: string): boolean {
+  const mount = box.mounts.find(({ name }) => name === volume)
+  if (mount === undefined || box.status === 'stopped') return false
+  return box.sitsIn.includes(volume) || box.mounts.some(({ path }) => path.startsWith(`${mount.path}/`))
+}
+
+/** Starts a box: false without a place for one of its mounts. @throws Unpredictable */
+export function startBox(model: Model, box: ModelBox): boolean {
+  const byDepth = box.mounts.toSorted((a, b) => a.path.split('/').length - b.path.split('/').length)
+  const isRunning = byDepth.every(({ path }) => makePlace(model, box, path))
+  box.status = isRunning ? 'running' : 'stopped'
+  return isRunning
+}
+
+/** Whether a directory to mount on is there or can be made. @throws Unpredictable */
+export function makePlace(model: Model, box: ModelBox, path: string): boolean {
+  const { mount, rest } = resolve(box, path)
+  if (!mount) return true
+  const { directories } = volumeOf(model, mount.name)
+  if (!mount.read_only) directories.set(rest, 'there')
+  if (directories.get(rest) === 'unknown') throw new Unpredictable(path)
+  return directories.has(rest)
+}
+
+/** The innermost mount of a box that `path` lies below, if any, and the path from there. */
+export function resolve(box: ModelBox, path: string): { mount: Mount | null; rest: string } {
+  const over = box.mounts.filter((mount) => path.startsWith(`${mount.path}/`))
+  const mount = over.sort((a, b) => b.path.length - a.path.length)[0] ?? null
+  return { mount, rest: mount ? path.slice(mount.path.length + 1) : path }
+}
+
+/** A copy of what a volume holds. */
+export function copyTree({ files, directories }: Tree): Tree {
+  return { files: new Map(files), directories: new Map(directories) }
+}
+
+/** The box of that name, which is there. */
+export function boxOf(model: Model, name: string): ModelBox {
+  return known(model.boxes.get(name))
+}
+
+/** The volume of that name, which is there. */
+export function volumeOf(model: Model, name: string): ModelVolume {
+  return known(model.volumes.get(name))
+}
+
+function known<T>(value: T | undefined): T {
+  if (value === undefined) throw new Error('the model lost something')
+  return value
+}

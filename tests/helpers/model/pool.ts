@@ -1,0 +1,116 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { instanceOf } from '../boxes/world.ts'
+import type { TestService } from '../service.ts'
+import { FILE_PATHS, VOLUME_FILE_PATHS } from './operations.ts'
+import type { Model, ModelSnapshot } from './state.ts'
+
+/** The files of every root, volume and snapshot: `box ant`, `volume oak@v0`, `box ant@v0 with oak`. */
+export type Contents = Record<string, Record<string, string>>
+
+/** What the records of a service name, and what their subvolumes hold. */
+export interface Pool {
+  contents: Contents
+  /** The subvolumes of all that contents are told of, sorted. */
+  subvolumes: string[]
+  /** The subvolumes of volumes, by name. */
+  volumes: Map<string, string>
+}
+
+/** Reads database and pool, past the service. */
+export function readPool(service: TestService): Pool {
+  const named = readNames(service)
+  const contents = named.map(({ key, subvolume, isRoot }) => {
+    return [key, readTree(service, subvolume, isRoot ? 'root' : 'volume')]
+  })
+  return {
+    contents: Object.fromEntries(contents),
+    subvolumes: named.map(({ subvolume }) => subvolume).sort(),
+    volumes: new Map(named.map(({ key, subvolume }) => [key.replace('volume ', ''), subvolume])),
+  }
+}
+
+/** The files of a subvolume, by their paths there. */
+export function readTree(service: TestService, subvolume: string, kind: 'root' | 'volume'): Record<string, string> {
+  const pool = join(`/proc/${service.agentPid}/root/run/boxyard`, instanceOf(service), 'pool')
+  const files = (kind === 'root' ? FILE_PATHS : VOLUME_FILE_PATHS).flatMap((path) => {
+    const text = readLine(join(pool, subvolume, path))
+    return text === null ? [] : [[path, text]]
+  })
+  return Object.fromEntries(files)
+}
+
+/** All records of a table. */
+export function readRecords<T>(service: TestService, table: string): T[] {
+  const database = new DatabaseSync(join(service.dataDir, 'boxyard.db'), { readOnly: true })
+  try {
+    const rows = database.prepare(`SELECT record FROM ${table}`).all()
+    return rows.map((row) => JSON.parse(String(row['record'])) as T)
+  } finally {
+    database.close()
+  }
+}
+
+/** What a model has in the place of `readPool`. */
+export function expectedContents(model: Model): Contents {
+  const contents: Contents = {}
+  const add = (key: string, files: ReadonlyMap<string, string>): void => {
+    contents[key] = Object.fromEntries(files)
+  }
+  const addHistory = (owner: string, snapshots: ReadonlyMap<string, ModelSnapshot>): void => {
+    for (const [name, { tree, data }] of snapshots) {
+      add(`${owner}@${name}`, tree.files)
+      for (const part of data) add(`${owner}@${name} with ${part.name}`, part.tree.files)
+    }
+  }
+  for (const [name, { files, history }] of model.boxes) {
+    add(`box ${name}`, files)
+    addHistory(`box ${name}`, history.snapshots)
+  }
+  for (const [name, { files, history }] of model.volumes) {
+    add(`volume ${name}`, files)
+    addHistory(`volume ${name}`, history.snapshots)
+  }
+  return contents
+}
+
+interface Named {
+  key: string
+  subvolume: string
+  isRoot: boolean
+}
+
+function readNames(service: TestService): Named[] {
+  return [
+    ...readRecords<{ name: string; root: string }>(service, 'boxes').map(({ name, root }) => {
+      return { key: `box ${name}`, subvolume: root, isRoot: true }
+    }),
+    ...readRecords<{ name: string; subvolume: string }>(service, 'volumes').map(({ name, subvolume }) => {
+      return { key: `volume ${name}`, subvolume, isRoot: false }
+    }),
+    ...readRecords<StoredSnapshot>(service, 'snapshots').flatMap(({ name, owner, subvolume, data }) => {
+      const key = `${owner.kind} ${owner.name}@${name}`
+      const parts = data.map((part) => {
+        return { key: `${key} with ${part.name}`, subvolume: part.subvolume, isRoot: false }
+      })
+      return [{ key, subvolume, isRoot: owner.kind === 'box' }, ...parts]
+    }),
+  ]
+}
+
+interface StoredSnapshot {
+  name: string
+  owner: { kind: 'box' | 'volume'; name: string }
+  subvolume: string
+  data: { name: string; subvolume: string }[]
+}
+
+function readLine(path: string): string | null {
+  try {
+    return readFileSync(path, 'utf8').trimEnd()
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
+    throw error
+  }
+}

@@ -1,0 +1,177 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { createNftNetwork, type NftNetworkSettings } from '../../../agent/drivers/network/nft-network.ts'
+import { runOk } from '../../../agent/lib/run.ts'
+import type { Network, NetworkMember, NetworkSlot } from '../../../agent/ports/boxes/network.ts'
+import { passable, passableNode } from '../passable.ts'
+import { silentLogger } from '../silent-logger.ts'
+
+/** A place for a process: the network namespace of a box, of the outside, or the host's own (null). */
+export type Place = Pick<NetworkSlot, 'networkNamespace'> | NetworkSlot | null
+
+/** A network beyond the host, with a public address on either side. */
+export interface Outside {
+  address: string
+  hostAddress: string
+  networkNamespace: string
+  close(): void
+}
+
+export interface Listener {
+  /** What it told so far: a line for each peer. */
+  lines: string[]
+  pid: number
+  close(): void
+}
+
+export interface Question {
+  protocol: 'tcp' | 'udp'
+  host: string
+  port: number
+  /** Address to send from. */
+  source?: string
+}
+
+/** Settings of an instance of its own, with its directories below a new temporary one. */
+export function labSettings(changes: Partial<NftNetworkSettings> = {}): NftNetworkSettings {
+  const home = mkdtempSync(`${tmpdir()}/boxyard-network-`)
+  execFileSync('chmod', ['711', home])
+  return {
+    instanceId: randomUUID(),
+    dataDir: home,
+    runDir: `${home}/run`,
+    subnet: '10.213.0.0/16',
+    egress: true,
+    allowPrivate: false,
+    dns: [],
+    spareMin: 2,
+    logger: silentLogger,
+    ...changes,
+  }
+}
+
+/** Opens a network, runs `work`, and takes all of it down again. */
+export async function withNetwork<T>(settings: NftNetworkSettings, work: (network: Network) => Promise<T>): Promise<T> {
+  const network = createNftNetwork(settings)
+  await network.open()
+  try {
+    return await work(network)
+  } finally {
+    await network.close({ release: true })
+    rmSync(settings.dataDir, { recursive: true, force: true })
+  }
+}
+
+/** Makes the outside: a namespace behind an interface of the host, with `extraAddresses` beside its public one. */
+export async function openOutside(extraAddresses: readonly string[] = []): Promise<Outside> {
+  const child = spawn('unshare', ['--net', 'sh', '-c', 'echo ready; read -r _'], { stdio: ['pipe', 'pipe', 'inherit'] })
+  await firstOutput(child)
+  const namespace = `/proc/${child.pid}/ns/net`
+  // Test files run side by side, each with a part of 203.0.113.0/24.
+  const part = (process.pid % 62) * 4
+  const [hostAddress, address] = [`203.0.113.${part + 1}`, `203.0.113.${part + 2}`]
+  const name = `out${process.pid % 100_000}`
+  const inside = (line: string): Promise<unknown> => runOk('nsenter', [`--net=${namespace}`, 'ip', ...line.split(' ')])
+  await runOk('ip', ['link', 'add', name, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', String(child.pid)])
+  await runOk('ip', ['address', 'add', `${hostAddress}/30`, 'dev', name])
+  await runOk('ip', ['link', 'set', name, 'up'])
+  await inside('link set lo up')
+  await inside(`address add ${address}/30 dev eth0`)
+  await inside('link set eth0 up')
+  await inside(`route add default via ${hostAddress}`)
+  for (const extra of extraAddresses) {
+    await inside(`address add ${extra}/32 dev eth0`)
+    await runOk('ip', ['route', 'add', `${extra}/32`, 'via', address, 'dev', name])
+  }
+  return {
+    address,
+    hostAddress,
+    networkNamespace: namespace,
+    close: () => {
+      execFileSync('ip', ['link', 'delete', name])
+      child.stdin.end()
+    },
+  }
+}
+
+/** Starts a server at `place` that answers `tag` on TCP, and on UDP after `delayMs`. */
+export async function serve(place: Place, port: number, tag: string, delayMs = 0): Promise<Listener> {
+  const [command, args] = enter(place, ['serve', String(port), tag, String(delayMs)])
+  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  const lines: string[] = []
+  child.stdout.on('data', (data: Buffer) => lines.push(...data.toString().trim().split('\n')))
+  await firstOutput(child)
+  return { lines, pid: child.pid ?? 0, close: () => child.kill('SIGKILL') }
+}
+
+/** What comes back from a server: its tag, `refused` or `blocked`. */
+export async function ask(place: Place, question: Question): Promise<string> {
+  const { protocol, host, port, source } = question
+  const [command, args] = enter(place, [protocol, host, String(port), ...(source === undefined ? [] : [source])])
+  return (await runOk(command, args)).stdout
+}
+
+/** What comes back from a TCP server. */
+export function tcp(place: Place, host: string, port: number): Promise<string> {
+  return ask(place, { protocol: 'tcp', host, port })
+}
+
+/** What comes back from a UDP server. */
+export function udp(place: Place, host: string, port: number): Promise<string> {
+  return ask(place, { protocol: 'udp', host, port })
+}
+
+/** A box of the lab, its id made of project and name. */
+export function member(project: string, name: string): NetworkMember {
+  return { boxId: `box_${project}_${name}`, project, name }
+}
+
+/** Lets a box of the lab into a network. */
+export function join(network: Network, project: string, name: string): Promise<NetworkSlot> {
+  return network.join(member(project, name))
+}
+
+/** Runs `work` while each slot has a server on BOX_PORT that answers the slot's address. */
+export async function withServers(
+  slots: readonly NetworkSlot[],
+  work: (servers: Listener[]) => Promise<unknown>,
+): Promise<void> {
+  const servers = await Promise.all(slots.map((slot) => serve(slot, BOX_PORT, slot.address)))
+  try {
+    await work(servers)
+  } finally {
+    for (const server of servers) server.close()
+  }
+}
+
+/** Runs a program as the root of a box's namespaces, or as host root in its network only. */
+export async function runIn(
+  slot: NetworkSlot,
+  command: readonly string[],
+  as: 'box' | 'host' = 'box',
+): Promise<string> {
+  const user = as === 'box' ? [`--user=${slot.userNamespace}`] : []
+  return (await runOk('nsenter', [...user, `--net=${slot.networkNamespace}`, ...command])).stdout
+}
+
+/** Resolves with the first piece that a child prints. */
+export function firstOutput(child: ChildProcess): Promise<string> {
+  return new Promise((resolve, reject) => {
+    child.stdout?.once('data', (data: Buffer) => resolve(data.toString()))
+    child.once('exit', (code) => reject(new Error(`the child ended with ${code}`)))
+  })
+}
+
+function enter(place: Place, args: readonly string[]): [command: string, args: string[]] {
+  const program = [passableNode(), passable(PROBE), ...args]
+  if (place === null) return [passableNode(), program.slice(1)]
+  const user = 'userNamespace' in place ? [`--user=${place.userNamespace}`] : []
+  return ['nsenter', [...user, `--net=${place.networkNamespace}`, ...program]]
+}
+
+/** The port of servers in boxes. */
+export const BOX_PORT = 7000
+
+const PROBE = new URL('../../fixtures/net-probe.ts', import.meta.url).pathname

@@ -1,0 +1,146 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type HookListener, type NodeHook, openNodeHook } from '../../../agent/drivers/pods/node-hook.ts'
+import { silentLogger } from '../silent-logger.ts'
+import { ROOT } from '../tool.ts'
+
+/** How the wrapper ended; `reason` is what containerd would read from its log. */
+export interface OciOutcome {
+  exitCode: number | null
+  stdout: string
+  stderr: string
+  reason: string | null
+}
+
+/** A node of one directory, for the wrapper alone: runc is a program that notes how it was called, the agent a real hook. */
+export interface OciNode {
+  /** Of the instance `abcd1234`, where it listens. */
+  readonly fifo: string
+  readonly home: string
+  /** Makes the bundle of a container; null leaves it without a configuration. */
+  makeBundle(name: string, config: string | null): string
+  /** Runs the wrapper to its end. */
+  run(args: readonly string[], options?: { cwd?: string; input?: string }): Promise<OciOutcome>
+  /** The same, creating a container as containerd's shim does; without `isNamed` the bundle is where it runs. */
+  create(bundle: string, options?: { isNamed: boolean }): Promise<OciOutcome>
+  /** Starts an agent, in place of one that is there. */
+  listen(listener?: HookListener): Promise<NodeHook>
+  /** What runc ends with from now on. */
+  answer(status: number): void
+  /** The arguments of each call of runc. */
+  calls(): string[][]
+  /** What the last runc noted: `limits`, `environment`, `open` files, or what is `elsewhere`, a directory of the node. */
+  noted(name: string): string
+  close(): void
+}
+
+/** Makes one; close it. */
+export function openOciNode(): OciNode {
+  const home = mkdtempSync(join(tmpdir(), 'boxyard-node-'))
+  const wrapper = join(home, 'bin/boxyard-oci')
+  const runDir = join(home, 'run/abcd1234')
+  const children: ChildProcess[] = []
+  let hook: NodeHook | null = null
+  for (const name of ['bin', 'run/abcd1234', 'calls', 'elsewhere']) mkdirSync(join(home, name), { recursive: true })
+  copyFileSync(join(ROOT, 'infra/node/boxyard-oci'), wrapper)
+  chmodSync(wrapper, 0o755)
+  writeFileSync(join(home, 'bin/runc'), RUNC, { mode: 0o755 })
+  writeFileSync(`${wrapper}.conf`, `RUNC='${home}/bin/runc'\nRUN_DIR='${home}/run'\nexport CALLS='${home}/calls'\n`)
+  const noted = (name: string): string => readText(join(home, 'calls', name))
+  const run: OciNode['run'] = async (args, { cwd = '/', input = '' } = {}) => {
+    const child = spawn(wrapper, args, { cwd })
+    children.push(child)
+    const printed = { stdout: '', stderr: '' }
+    child.stdout.on('data', (chunk: Buffer) => (printed.stdout += chunk.toString()))
+    child.stderr.on('data', (chunk: Buffer) => (printed.stderr += chunk.toString()))
+    child.stdin.end(input)
+    await once(child, 'close')
+    const log = args[args.indexOf('--log') + 1] ?? ''
+    return { exitCode: child.exitCode, ...printed, reason: readReason(log) }
+  }
+  return {
+    home,
+    fifo: join(runDir, 'node.fifo'),
+    makeBundle: (name, config) => {
+      const bundle = join(home, 'bundles', name)
+      mkdirSync(bundle, { recursive: true })
+      if (config !== null) writeFileSync(join(bundle, 'config.json'), config)
+      return bundle
+    },
+    run,
+    create: (bundle, { isNamed } = { isNamed: true }) => {
+      const log = join(home, `log-${bundle.split('/').at(-1)}.json`)
+      const global = ['--root', join(home, 'runc'), '--log', log, '--log-format', 'json']
+      const own = ['create', ...(isNamed ? ['--bundle', bundle] : []), '--pid-file', join(bundle, 'init.pid'), 'f00d']
+      return run([...global, ...own], isNamed ? {} : { cwd: bundle })
+    },
+    listen: async (listener = CONSENTING) => {
+      hook?.close()
+      hook = await openNodeHook(runDir, listener, silentLogger)
+      return hook
+    },
+    answer: (status) => writeFileSync(join(home, 'calls/status'), String(status)),
+    calls: () =>
+      noted('arguments')
+        .split('\0\n')
+        .slice(0, -1)
+        .map((call) => call.split('\0')),
+    noted,
+    close: () => {
+      hook?.close()
+      for (const child of children) if (child.exitCode === null) child.kill('SIGKILL')
+      rmSync(home, { recursive: true })
+    },
+  }
+}
+
+/** A container's configuration as containerd writes it, in one line: of a box, but for what `annotations` say. */
+export function ociConfig(annotations: Record<string, string | undefined> = {}): string {
+  const all = { 'io.kubernetes.cri.container-name': 'box', 'boxyard.dev/instance': 'abcd1234', ...annotations }
+  return JSON.stringify({ ociVersion: '1.3.0', process: { args: ['/pause'] }, annotations: all })
+}
+
+/** Null unless the last line is an error. */
+function readReason(log: string): string | null {
+  const text = readText(log).trimEnd()
+  if (text === '') return null
+  const last = text
+    .split('\n')
+    .map((line) => JSON.parse(line) as { level: string; msg: string })
+    .at(-1)
+  return last?.level === 'error' ? last.msg : null
+}
+
+function readText(path: string): string {
+  return existsSync(path) ? readFileSync(path, 'utf8') : ''
+}
+
+const CONSENTING: HookListener = { prepare: async () => undefined, created: async () => undefined }
+
+// Prints its input, and ends as the file `status` says.
+const RUNC = `#!/bin/sh
+{ for each; do printf '%s\\0' "$each"; done; echo; } >>"$CALLS/arguments"
+ls "$CALLS/../elsewhere" >"$CALLS/elsewhere"
+{ ulimit -c; ulimit -Hc; } >"$CALLS/limits"
+env >"$CALLS/environment"
+for fd in /proc/$$/fd/[0-9]; do readlink "$fd"; done >"$CALLS/open"
+cat
+previous=
+for each; do
+  [ "$previous" = --pid-file ] && echo 4711 >"$each"
+  previous=$each
+done
+exit "$(cat "$CALLS/status" 2>/dev/null || echo 0)"
+`

@@ -1,0 +1,52 @@
+import { readFileSync } from 'node:fs'
+import { formatKubeconfig, writeSecret } from '../../../infra/cluster/cluster-keys.ts'
+import { type ClusterRecord, clusterPaths, readRecord } from '../../../infra/cluster/cluster-record.ts'
+import { startCluster } from '../../../infra/cluster/cluster-start.ts'
+import { stopCluster } from '../../../infra/cluster/cluster-stop.ts'
+import { type ServiceOptions } from '../service.ts'
+import { startWeather, type Weather } from './weather.ts'
+
+/** A cluster of a test file's own, whose parts may be killed, and a service in it. */
+export interface WeatherCluster extends Weather {
+  /** Of the cluster. */
+  name: string
+  record: ClusterRecord
+  /** The token of the agent's account. */
+  token: string
+  /** Writes the agent's kubeconfig anew. */
+  writeAgentKubeconfig(how: { port?: number; token?: string }): void
+}
+
+/** Named like those of a run of tests, it is taken down by the next one if this process is killed. */
+export async function startWeatherCluster(options: ServiceOptions = {}): Promise<WeatherCluster> {
+  const name = `test-${process.pid}`
+  const kubeconfig = await startCluster(name, () => undefined)
+  try {
+    const { agentKubeconfig } = clusterPaths(name)
+    const record = readRecord(name)
+    if (record === null) throw new Error('The cluster has no record.')
+    const { token } = JSON.parse(readFileSync(agentKubeconfig, 'utf8')).users[0].user
+    const settings = { ...options.settings, BOXYARD_KUBECONFIG: agentKubeconfig }
+    const weather = await startWeather({ ...options, kubeconfig, settings })
+    return {
+      ...weather,
+      name,
+      record,
+      token,
+      writeAgentKubeconfig: ({ port = record.ports.apiServer, token: other = token }) => {
+        const ports = { ...record.ports, apiServer: port }
+        writeSecret(agentKubeconfig, formatKubeconfig({ ...record, ports }, other))
+      },
+      close: async () => {
+        try {
+          await weather.close()
+        } finally {
+          await stopCluster(name)
+        }
+      },
+    }
+  } catch (error) {
+    await stopCluster(name)
+    throw error
+  }
+}

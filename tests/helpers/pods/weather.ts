@@ -1,0 +1,180 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { instanceOf, pidsOf, readWorld } from '../boxes/world.ts'
+import { type Client, createClient } from '../front/client.ts'
+import { type ServiceOptions, startService, type TestService } from '../service.ts'
+import { kubectl, succeed } from './kubectl.ts'
+
+/** A service whose boxes are pods, in a cluster that fares badly. */
+export interface Weather {
+  service: TestService
+  client: Client
+  /** Path of the boxes of project `weather`. */
+  boxes: string
+  /** What the cluster has of this service, asked past it; only while the API server answers. */
+  pods(): SeenPod[]
+  /** The one pod of a box, which nobody deletes. */
+  podOf(box: string): SeenPod
+  /** kubectl as the admin of the cluster, in the namespace of the boxes; throws unless it succeeds. */
+  kubectl(...args: string[]): string
+  /** Creates a box that must run. */
+  createBox(name: string, body?: object): Promise<BoxSeen>
+  getBox(name: string): Promise<BoxSeen>
+  /** What a command printed in a box; throws unless it exits with 0. */
+  run(box: string, line: string): Promise<string>
+  /** Codes of the health report's errors. */
+  faults(): Promise<string[]>
+  /** Waits until records, pods, processes and roots tell of the same boxes, each with one pod that runs. */
+  untilAgreed(): Promise<void>
+  close(): Promise<void>
+}
+
+/** A pod as kubectl shows it. */
+export interface SeenPod {
+  name: string
+  uid: string
+  phase: string
+  box: string
+  isDeleted: boolean
+  limits: { cpu: string; memory: string }
+}
+
+/** A box as the API shows it: what these tests read of it. */
+export interface BoxSeen {
+  id: string
+  name: string
+  status: string
+  state: { reason: string; message: string | null }
+  config: { cpus: number; ram_mb: number }
+}
+
+/** Starts one; `kubeconfig` is the admin's, of the cluster of the tests if left out. */
+export async function startWeather(
+  options: ServiceOptions & { kubeconfig?: string; namespace?: string } = {},
+): Promise<Weather> {
+  const { kubeconfig = process.env['KUBECONFIG'] ?? '', namespace = 'boxyard' } = options
+  const service = await startService(options)
+  const client = createClient(
+    () => service.url,
+    () => service.adminToken,
+  )
+  const boxes = '/v1/projects/weather/boxes'
+  const ask = (...args: string[]): string =>
+    succeed(kubectl(`--kubeconfig=${kubeconfig}`, `--namespace=${namespace}`, ...args)).stdout
+  const pods = (): SeenPod[] =>
+    JSON.parse(ask('get', 'pods', '-o', 'json', '-l', `boxyard.dev/instance=${instanceOf(service)}`)).items.map(viewPod)
+  const getBox = async (name: string): Promise<BoxSeen> => (await client.get(`${boxes}/${name}`)).body
+  return {
+    service,
+    client,
+    boxes,
+    pods,
+    podOf: (box) => {
+      const found = pods().filter((pod) => pod.box === box && !pod.isDeleted)
+      if (found[0] === undefined || found.length > 1) throw new Error(`${box} has ${found.length} pods.`)
+      return found[0]
+    },
+    kubectl: ask,
+    createBox: async (name, body = {}) => {
+      const { status, text, body: made } = await client.post(boxes, { name, config: SMALL, ...body })
+      if (status !== 201 || made.status !== 'running') throw new Error(`${name} does not run: ${status} ${text}`)
+      return made
+    },
+    getBox,
+    run: async (box, line) => {
+      const { body, text } = await client.shell('weather', box, line)
+      if (body?.exit_code !== 0) throw new Error(`"${line}" in ${box}: ${text}`)
+      return body.stdout
+    },
+    faults: async () => (await client.get('/healthz')).body.errors.map(({ code }: { code: string }) => code),
+    untilAgreed: () => untilAgreed({ service, client, boxes, pods }),
+    close: () => service.close(),
+  }
+}
+
+/** Waits until `read` gives what is true, and gives it; throws with what it gave last, after a minute if not told otherwise. */
+export async function until<T>(read: () => T | Promise<T>, what: string, deadlineMs = 60_000): Promise<T> {
+  const deadline = performance.now() + deadlineMs
+  for (;;) {
+    const value = await read()
+    if (value) return value
+    if (performance.now() > deadline) throw new Error(`It did not come to that: ${what}`)
+    await sleep(PAUSE_MS)
+  }
+}
+
+/** Runs commands in a box, one after another, until told to stop: it gives how many there were, or how one failed. */
+export function keepRunning(weather: Weather, box: string): { stop(): Promise<number> } {
+  let isOver = false
+  const work = (async () => {
+    let count = 0
+    for (; !isOver; count++) {
+      const said = await weather.run(box, `echo ${count}`)
+      if (said !== `${count}\n`) throw new Error(`A command in ${box} said: ${said}`)
+      await sleep(PAUSE_MS)
+    }
+    return count
+  })()
+  work.catch(() => undefined)
+  return {
+    stop: () => {
+      isOver = true
+      return work
+    },
+  }
+}
+
+async function untilAgreed({
+  service,
+  client,
+  boxes,
+  pods,
+}: Pick<Weather, 'service' | 'client' | 'boxes' | 'pods'>): Promise<void> {
+  let last = ''
+  const read = async (): Promise<boolean> => {
+    const records: BoxSeen[] = (await client.get(boxes)).body.boxes
+    const running = records.filter(({ status }) => status === 'running')
+    const ids = running.map(({ id }) => id).sort()
+    const { volumes: _volumes, ...world } = readWorld(service)
+    const seen = {
+      ...world,
+      pods: pods()
+        .map(({ box, phase }) => `${box} ${phase}`)
+        .sort(),
+    }
+    const expected = {
+      running: ids,
+      states: ids,
+      roots: records.map(({ id }) => id).sort(),
+      pods: running.map(({ name }) => `${name} Running`).sort(),
+    }
+    last = JSON.stringify({
+      seen,
+      expected,
+      records: records.map(({ name, status, state }) => ({ name, status, state })),
+    })
+    return JSON.stringify(seen) === JSON.stringify(expected)
+  }
+  await until(read, 'records and world agree').catch((error: unknown) => {
+    throw new Error(`${String(error)}: ${last}`)
+  })
+}
+
+/** The pids of a box's processes on the host: who is there still is who was there. */
+export function pidsOfBox({ service }: Weather, { id }: Pick<BoxSeen, 'id'>): number[] {
+  return pidsOf(service, id)
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: what kubectl prints
+function viewPod({ metadata, spec, status }: any): SeenPod {
+  return {
+    name: metadata.name,
+    uid: metadata.uid,
+    phase: status.phase,
+    box: metadata.labels['boxyard.dev/box'] ?? '',
+    isDeleted: metadata.deletionTimestamp !== undefined,
+    limits: spec.containers[0].resources.limits,
+  }
+}
+
+const SMALL = { ram_mb: 64, cpus: 0.5, storage_gb: 1 }
+const PAUSE_MS = 100

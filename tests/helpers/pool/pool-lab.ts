@@ -1,0 +1,45 @@
+import { execFileSync } from 'node:child_process'
+import fs from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import { type BtrfsPool, openBtrfsPool } from '../../../agent/drivers/pool/cow-filesystem.ts'
+import { silentLogger } from '../silent-logger.ts'
+
+/** A pool of its own in a directory of its own. */
+export interface PoolLab {
+  pool: BtrfsPool
+  directory: string
+  /** A read-only snapshot. */
+  freeze(source: string, name: string): Promise<void>
+  /** A writable one. */
+  copy(source: string, name: string): Promise<void>
+  close(): Promise<void>
+}
+
+export async function openPoolLab(initialBytes: number): Promise<PoolLab> {
+  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'boxyard-lab-'))
+  const runDir = path.join(directory, 'run')
+  const pool = await openBtrfsPool({
+    dataDir: directory,
+    runDir,
+    initialBytes,
+    stepBytes: 0,
+    hostReserveBytes: 0,
+    logger: silentLogger,
+  })
+  return {
+    pool,
+    directory,
+    freeze: (source, name) => pool.snapshot({ source, name, isReadOnly: true, quotaBytes: null }),
+    copy: (source, name) => pool.snapshot({ source, name, isReadOnly: false, quotaBytes: null }),
+    close: async () => {
+      await pool.close()
+      fs.rmSync(directory, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Runs a shell line in a directory, which must succeed. */
+export function shellAt(directory: string, line: string): string {
+  return execFileSync('bash', ['-ec', line], { cwd: directory, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
+}

@@ -1,0 +1,84 @@
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
+import { changeKeys, openKeyFiles } from '../../../agent/lib/disk/key-files.ts'
+import { runOk } from '../../../agent/lib/run.ts'
+import { parseTokenKeys, publicTokenKeys, rotateTokenKeys, type TokenKeySet } from '../../../shared/auth/keys.ts'
+
+let dataDir: string
+
+beforeEach(() => {
+  dataDir = mkdtempSync(join(tmpdir(), 'boxyard-keys-'))
+})
+
+afterEach(() => rmSync(dataDir, { recursive: true, force: true }))
+
+const pathOf = (half: 'private' | 'public') => join(dataDir, 'keys', `token-${half}.json`)
+const keysOf = (half: 'private' | 'public'): TokenKeySet => parseTokenKeys(readFileSync(pathOf(half), 'utf8'))
+const open = (isExclusive: boolean) => openKeyFiles(dataDir, { now: () => 0, isExclusive })
+
+describe('key files', () => {
+  test('are made private, with the public half of the token keys beside', () => {
+    const keys = open(false)
+    expect(keysOf('public')).toEqual(publicTokenKeys(keys.tokens()))
+    expect(readdirSync(join(dataDir, 'keys')).sort()).toEqual([
+      'channel.json',
+      'lock',
+      'token-private.json',
+      'token-public.json',
+    ])
+    for (const name of readdirSync(join(dataDir, 'keys'))) {
+      expect(statSync(join(dataDir, 'keys', name)).mode & 0o777).toBe(0o600)
+    }
+  })
+
+  test('a reader beside the agent leaves the public half alone', () => {
+    open(true)
+    const newer = JSON.stringify(publicTokenKeys(rotateTokenKeys(keysOf('private'))))
+    writeFileSync(pathOf('public'), newer)
+    open(false)
+    expect(readFileSync(pathOf('public'), 'utf8')).toBe(newer)
+  })
+
+  test('a change that is cut short leaves no key that signs unknown, and the agent mends it', async () => {
+    open(true)
+    // A file that is mounted upon cannot be replaced.
+    await runOk('mount', ['--bind', pathOf('private'), pathOf('private')])
+    try {
+      expect(() => changeKeys(dataDir, 'token', 'rotate')).toThrow(/EBUSY/)
+    } finally {
+      await runOk('umount', [pathOf('private')])
+    }
+    expect(keysOf('private').keys).toHaveLength(1)
+    expect(keysOf('public').keys.slice(1)).toEqual(publicTokenKeys(keysOf('private')).keys)
+    open(true)
+    expect(keysOf('public')).toEqual(publicTokenKeys(keysOf('private')))
+  })
+
+  test('a change adds a key that signs, and the public half has it', () => {
+    open(true)
+    changeKeys(dataDir, 'token', 'rotate')
+    expect(keysOf('private').keys).toHaveLength(2)
+    expect(keysOf('public')).toEqual(publicTokenKeys(keysOf('private')))
+  })
+
+  test('the agent removes what a killed change left', () => {
+    open(true)
+    const draft = `${pathOf('private')}.0123456789abcdef.new`
+    writeFileSync(draft, '{')
+    open(true)
+    expect(existsSync(draft)).toBe(false)
+  })
+
+  test('changes at once by several processes all count', async () => {
+    open(true)
+    const module = new URL('../../../agent/lib/disk/key-files.ts', import.meta.url).href
+    const change = `import { changeKeys } from ${JSON.stringify(module)}
+      for (let i = 0; i < 5; i++) changeKeys(${JSON.stringify(dataDir)}, 'token', 'rotate')`
+    const rotate = () => runOk(process.execPath, ['--input-type=module', '-e', change], { timeoutMs: 20_000 })
+    await Promise.all([rotate(), rotate(), rotate()])
+    expect(keysOf('private').keys).toHaveLength(16)
+    expect(keysOf('public')).toEqual(publicTokenKeys(keysOf('private')))
+  }, 30_000)
+})

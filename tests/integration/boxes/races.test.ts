@@ -1,0 +1,125 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { createExitWatcher } from '../../../agent/drivers/host/exit-watcher.ts'
+import { startProgram } from '../../../agent/lib/syscalls/spawn.ts'
+import type { RunningExec } from '../../../agent/ports/boxes/runtime.ts'
+import {
+  boxCgroupFile,
+  execCgroups,
+  execute,
+  leftoversOf,
+  type OciLab,
+  openOciLab,
+  untilTrue,
+} from '../../helpers/boxes/oci-lab.ts'
+import { silentLogger } from '../../helpers/silent-logger.ts'
+
+describe('a runtime under races and load', () => {
+  let lab: OciLab
+
+  beforeAll(async () => {
+    lab = await openOciLab()
+  })
+
+  afterAll(async () => {
+    await lab.close()
+    await untilTrue(() => leftoversOf(lab).length === 0)
+  })
+
+  const begin = (boxId: string, command: string[]): Promise<RunningExec> =>
+    lab.runtime.exec(boxId, { command, cwd: '/', environment: {}, user: null })
+
+  test('a stop while commands start leaves no process behind', async () => {
+    const spec = lab.spec('box_race')
+    // Agents that tests before this one killed in this same process have left it theirs.
+    const inherited = new Set(boxChildren())
+    for (let round = 0; round < 24; round++) {
+      await lab.runtime.start(spec)
+      const execs = Promise.allSettled([begin(spec.id, ['true']), begin(spec.id, ['sleep', '60'])])
+      await sleep(1 + (round % 6))
+      await lab.runtime.stop(spec.id, { graceMs: 0 })
+      for (const { status, ...each } of await execs) {
+        if (status === 'rejected' || !('value' in each)) continue
+        await each.value.exited
+        for (const stream of [each.value.stdin, each.value.stdout, each.value.stderr]) stream.destroy()
+      }
+    }
+    await untilTrue(() => boxChildren().every((pid) => inherited.has(pid)))
+  })
+
+  test('what a command leaves that forks without end is moved among the processes of the box', async () => {
+    const spec = lab.spec('box_forks', { pidsMax: 64 })
+    await lab.runtime.start(spec)
+    writeFileSync(`${spec.rootPath}/tmp/spin`, '#!/bin/sh\n/tmp/spin &\n', { mode: 0o755 })
+    await execute(lab.runtime, spec.id, 'for i in 1 2 3 4 5 6; do /tmp/spin >/dev/null 2>&1 </dev/null & done')
+    await untilTrue(() => execCgroups(lab, spec.id).length === 0)
+    await untilTrue(() => boxProcesses(lab, spec.id) > 1)
+    await lab.runtime.stop(spec.id, { graceMs: 50 })
+  })
+
+  test('all boxes together leave the host some processes', () => {
+    const most = Number(readFileSync(boxCgroupFile(lab, '..', 'pids', 'pids.max'), 'utf8'))
+    const [pids, threads] = ['pid_max', 'threads-max'].map((name) => Number(readFileSync(`/proc/sys/kernel/${name}`)))
+    expect(most).toBe(Math.min(pids ?? 0, threads ?? 0) - 2048)
+  })
+
+  test('commands with large environments in a box short of processor time hold up nothing else', async () => {
+    const spec = lab.spec('box_slow', { cpus: 0.05 })
+    await lab.runtime.start(spec)
+    const hog = await begin(spec.id, ['sh', '-c', 'while :; do :; done'])
+    const environment = Object.fromEntries(Array.from({ length: 12 }, (_, i) => [`BIG_${i}`, 'x'.repeat(8_000)]))
+    const all = Promise.all([1, 2, 3, 4].map(() => execute(lab.runtime, spec.id, ['true'], { environment })))
+    const waits: number[] = []
+    for (let i = 0; i < 30; i++) {
+      await sleep(10)
+      const begun = performance.now()
+      await stat('/')
+      waits.push(performance.now() - begun)
+    }
+    await hog.signal('SIGKILL')
+    for (const stream of [hog.stdin, hog.stdout, hog.stderr]) stream.destroy()
+    expect((await all).map(({ exitCode }) => exitCode)).toEqual([0, 0, 0, 0])
+    expect(Math.max(...waits)).toBeLessThan(150)
+    await lab.runtime.stop(spec.id, { graceMs: 0 })
+  })
+})
+
+test('a listener that throws is logged and does not keep others from hearing', async () => {
+  const lines: string[] = []
+  const watcher = createExitWatcher({ ...silentLogger, error: (line) => lines.push(line) })
+  try {
+    const pid = startProgram({ path: '/bin/sleep', args: ['sleep', '0.05'], env: {}, stdio: [0, 1, 2] })
+    let isHeard = false
+    const fail = (): never => {
+      throw new Error('no')
+    }
+    watcher.watch(pid, fail)
+    watcher.watch(pid, () => {
+      isHeard = true
+    })
+    await untilTrue(() => isHeard)
+    expect(lines).toEqual(['end of a process was not handled'])
+  } finally {
+    watcher.close()
+  }
+})
+
+function boxProcesses(lab: OciLab, boxId: string): number {
+  return readFileSync(boxCgroupFile(lab, boxId, 'pids', 'cgroup.procs'), 'utf8')
+    .trim()
+    .split('\n').length
+}
+
+/** Children of this process that run, or ran, as a user of a box. */
+function boxChildren(): string[] {
+  const pids = readFileSync(`/proc/self/task/${process.pid}/children`, 'utf8').trim().split(' ')
+  return pids.filter((pid) => {
+    try {
+      return Number(/^Uid:\t(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) > 65_535
+    } catch {
+      return false
+    }
+  })
+}

@@ -1,0 +1,204 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
+import { TOKEN_PREFIX } from '../../../shared/auth/tokens.ts'
+import { createEdgeLab, type EdgeLab, grantOf, type Upstream } from '../../helpers/edge/edge-lab.ts'
+
+const TOKEN = `${TOKEN_PREFIX}InRlc3QifQ.payload.signature`
+const OPEN = 'open--demo.localhost'
+const SHUT = 'shut--demo.localhost'
+
+let lab: EdgeLab
+let open: Upstream
+let shut: Upstream
+
+beforeAll(async () => {
+  lab = createEdgeLab()
+  open = await lab.startUpstream()
+  shut = await lab.startUpstream()
+  await lab.open({
+    routes: [lab.route(OPEN, open, { boxId: 'box_open' }), lab.route(SHUT, shut, { boxId: 'box_shut', auth: 'token' })],
+    grants: [grantOf(TOKEN, 'demo'), grantOf('the-session', SHUT)],
+  })
+  lab.decide(() => ({ kind: 'answer', status: 401, headers: {}, body: 'asked' }))
+})
+afterAll(() => lab.close())
+beforeEach(() => {
+  open.seen.length = 0
+  shut.seen.length = 0
+  lab.asked.length = 0
+})
+
+describe('what a box is not to know', () => {
+  test('the forwarded headers are those of the edge', async () => {
+    await lab.ask([
+      'GET / HTTP/1.1',
+      `host: ${OPEN}:8081`,
+      'x-forwarded-for: 1.2.3.4',
+      'X-Forwarded-For: 5.6.7.8',
+      'x-forwarded-host: evil.example',
+      'x-forwarded-proto: https',
+      'x-forwarded-port: 1',
+      'x-forwarded-prefix: /x',
+      'x-real-ip: 1.2.3.4',
+      'forwarded: for=1.2.3.4',
+    ])
+    const { headers } = open.seen[0] ?? { headers: {} }
+    const forwarded = Object.fromEntries(Object.entries(headers).filter(([name]) => /forwarded|real/.test(name)))
+    expect(forwarded).toEqual({
+      'x-forwarded-for': '127.0.0.1',
+      'x-forwarded-host': `${OPEN}:8081`,
+      'x-forwarded-proto': 'http',
+    })
+  })
+
+  test.each([`Bearer ${TOKEN}`, `bearer   ${TOKEN}`, `Token ${TOKEN}`, `Bearer ${TOKEN_PREFIX}anything`])(
+    'an Authorization of ours is not passed on: %s',
+    async (value) => {
+      await lab.ask(['GET / HTTP/1.1', `host: ${OPEN}`, `Authorization: ${value}`])
+      expect(open.seen[0]?.headers).not.toHaveProperty('authorization')
+    },
+  )
+
+  test.each(['Bearer eyJhbGciOiJIUzI1NiJ9.x.y', 'Basic dXNlcjpwYXNz'])('another is: %s', async (value) => {
+    await lab.ask(['GET / HTTP/1.1', `host: ${OPEN}`, `authorization: ${value}`])
+    expect(open.seen[0]?.headers.authorization).toBe(value)
+  })
+
+  test('several Authorizations are refused', async () => {
+    const two = [`authorization: Basic x`, `authorization: Bearer ${TOKEN}`]
+    expect((await lab.ask(['GET / HTTP/1.1', `host: ${SHUT}`, ...two])).status).toBe(400)
+  })
+
+  test.each([
+    [['__Host-boxyard=tok; b=2; c=3'], ['b=2; c=3']],
+    [['a=1; __Host-boxyard=tok; c=3'], ['a=1; c=3']],
+    [['a=1; b="x y"; __Host-boxyard=tok'], ['a=1; b="x y"']],
+    [['__Host-boxyard=tok'], []],
+    [['__Host-boxyard=t1; a=1; __Host-boxyard=t2'], ['a=1']],
+    [['a=1;__Host-boxyard=tok;b=2'], ['a=1;b=2']],
+    [
+      ['a=1', '__Host-boxyard=tok', 'b=2'],
+      ['a=1', '', 'b=2'],
+    ],
+    [['a=1; __Host-boxyard = tok'], ['a=1']],
+    [['__Host-boxyard2=mine; x__Host-boxyard=mine'], ['__Host-boxyard2=mine; x__Host-boxyard=mine']],
+    [['a=__Host-boxyard; b=2'], ['a=__Host-boxyard; b=2']],
+  ])('the session is cut out of the cookies, and nothing else: %j', async (sent, seen) => {
+    await lab.ask(['GET / HTTP/1.1', `host: ${OPEN}`, ...sent.map((value) => `cookie: ${value}`)])
+    const raw = open.seen[0]?.rawHeaders ?? []
+    const cookies = raw.filter((_value, index) => index % 2 === 1 && raw[index - 1]?.toLowerCase() === 'cookie')
+    expect(cookies).toEqual(seen)
+  })
+
+  test('more sessions in one header than are cut are refused', async () => {
+    const many = Array.from({ length: 20 }, (_, index) => `__Host-boxyard=t${index}`).join('; ')
+    expect((await lab.ask(['GET / HTTP/1.1', `host: ${OPEN}`, `cookie: ${many}`])).status).toBe(400)
+    expect(open.seen).toEqual([])
+  })
+
+  test.each(['Authorization', 'Cookie', 'X-Forwarded-For', 'X-Forwarded-Host, close', 'Host'])(
+    'a header that is named as one of the hop is kept: %s',
+    async (named) => {
+      await lab.say(
+        [
+          `GET / HTTP/1.1`,
+          `host: ${SHUT}`,
+          `authorization: Bearer ${TOKEN}`,
+          'cookie: a=1',
+          `connection: ${named}`,
+          '',
+          '',
+        ].join('\r\n'),
+        /\r\n\r\n/,
+      )
+      expect(shut.seen[0]?.headers).toMatchObject({ cookie: 'a=1', 'x-forwarded-for': '127.0.0.1', host: SHUT })
+      expect(shut.seen[0]?.headers.connection ?? '').not.toContain(named.split(',')[0])
+    },
+  )
+
+  test('a box can set no cookie that is ours', async () => {
+    const box = await lab.startUpstream((_incoming, outgoing) => {
+      outgoing.setHeader('set-cookie', [
+        'a=1',
+        '__Host-boxyard=evil; Secure; Path=/',
+        ' __Host-boxyard-x=evil',
+        '=__Host-boxyard=evil',
+        '__host-Boxyard=evil',
+        'b=2',
+      ])
+      outgoing.end('x')
+    })
+    await lab.edge.change({ set: [lab.route('setting.localhost', box)] })
+    const { headers } = await lab.ask(['GET / HTTP/1.1', 'host: setting.localhost'])
+    const cookies = [...headers.matchAll(/set-cookie: ?(.*)/g)].map(([, value]) => value)
+    expect(cookies.filter((value) => value?.includes('boxyard'))).toEqual([])
+    expect(cookies).toEqual(expect.arrayContaining(['a=1', 'b=2']))
+  })
+})
+
+describe('a session, which a browser sends by itself', () => {
+  const session = 'cookie: __Host-boxyard=the-session'
+  const own = `origin: http://${SHUT}:8081`
+  const ask = async (method: string, ...headers: string[]): Promise<number> =>
+    (await lab.ask([`${method} / HTTP/1.1`, `host: ${SHUT}:8081`, session, 'content-length: 0', ...headers])).status
+
+  test('opens its host to what changes nothing, whoever asks', async () => {
+    expect(await ask('GET', 'origin: http://evil.example')).toBe(200)
+    expect(await ask('HEAD')).toBe(200)
+    expect(shut.seen).toHaveLength(2)
+  })
+
+  test('lets pages of its own host change things, and no others', async () => {
+    expect(await ask('POST', own)).toBe(200)
+    for (const headers of [
+      [],
+      ['origin: null'],
+      ['origin: http://evil.example'],
+      [`origin: http://${SHUT}`],
+      [`origin: https://${SHUT}:8081`],
+      [`origin: http://${OPEN}:8081`],
+      [`origin: http://${SHUT}:8081.evil.example`],
+    ]) {
+      expect(await ask('POST', ...headers)).toBe(403)
+      expect(await ask('DELETE', ...headers)).toBe(403)
+    }
+    expect(shut.seen).toHaveLength(1)
+  })
+
+  test('opens no other host', async () => {
+    expect((await lab.ask(['GET / HTTP/1.1', `host: other.localhost`, session])).status).toBe(401)
+    await lab.edge.change({ set: [lab.route('twin--demo.localhost', shut, { auth: 'token' })] })
+    expect((await lab.ask(['GET / HTTP/1.1', 'host: twin--demo.localhost', session])).status).toBe(401)
+  })
+
+  test('opens WebSockets for pages of its own host alone', async () => {
+    const upgrade = [
+      'connection: Upgrade',
+      'upgrade: websocket',
+      'sec-websocket-version: 13',
+      'sec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==',
+    ]
+    const open = (...headers: string[]): Promise<string> =>
+      lab.say(
+        ['GET / HTTP/1.1', `host: ${SHUT}:8081`, session, ...upgrade, ...headers, '', ''].join('\r\n'),
+        /\r\n\r\n/,
+      )
+    expect(await open(own)).toMatch(/^HTTP\/1\.1 101/)
+    expect(await open('origin: http://evil.example')).toMatch(/^HTTP\/1\.1 403/)
+    expect(await open()).toMatch(/^HTTP\/1\.1 403/)
+  })
+
+  test('a bearer token needs no origin', async () => {
+    const bearer = `authorization: Bearer ${TOKEN}`
+    expect((await lab.ask(['POST / HTTP/1.1', `host: ${SHUT}`, bearer, 'content-length: 0'])).status).toBe(200)
+  })
+
+  test('what the gate lets in by a session is held to the same', async () => {
+    lab.decide((request) => ({ kind: 'forward', route: lab.route(request.host, shut, { auth: 'token' }) }))
+    const post = async (...headers: string[]): Promise<number> =>
+      (await lab.ask(['POST / HTTP/1.1', 'host: woken.localhost', 'content-length: 0', ...headers])).status
+    expect(await post('cookie: __Host-boxyard=x', 'origin: http://evil.example')).toBe(403)
+    expect(await post('cookie: __Host-boxyard=x', 'origin: http://woken.localhost')).toBe(200)
+    expect(await post(`authorization: Bearer ${TOKEN}x`)).toBe(200)
+    lab.decide(() => ({ kind: 'answer', status: 401, headers: {}, body: 'asked' }))
+  })
+})

@@ -1,0 +1,45 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterEach, expect, test } from '@jest/globals'
+import { type FileView, openView } from '../../../agent/drivers/files/views.ts'
+import { readStartTicks } from '../../../agent/drivers/host/handle.ts'
+
+let parent: ChildProcess
+let view: FileView
+
+afterEach(async () => {
+  view.close()
+  if (parent.exitCode !== null || parent.signalCode !== null) return
+  parent.kill('SIGKILL')
+  await once(parent, 'exit')
+})
+
+/** Starts a program that prints the process whose files are to be seen. */
+async function viewOf(line: string): Promise<number> {
+  parent = spawn('/bin/sh', ['-c', line], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const [said] = (await once(parent.stdout as NodeJS.ReadableStream, 'data')) as [Buffer]
+  const pid = Number(said.toString())
+  view = openView({ kind: 'running', pid, startTicks: readStartTicks(pid) ?? -1, idBase: 0 })
+  expect(view.mounts().length).toBeGreaterThan(0)
+  return pid
+}
+
+const stateOf = (pid: number): string => readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) (.).*$/s, '$1')
+const busy = expect.objectContaining({ code: 'box_busy' })
+
+test('the mounts of a box that has ended, and was not collected yet, are asked for again', async () => {
+  // The second program collects nothing of what the first has started.
+  const pid = await viewOf('sleep 600 & echo $!; exec sleep 600')
+  process.kill(pid, 'SIGKILL')
+  while (stateOf(pid) !== 'Z') await sleep(5)
+  expect(() => view.mounts()).toThrow(busy)
+})
+
+test('the mounts of a box that is gone are asked for again', async () => {
+  await viewOf('echo $$; exec sleep 600')
+  parent.kill('SIGKILL')
+  await once(parent, 'exit')
+  expect(() => view.mounts()).toThrow(busy)
+})

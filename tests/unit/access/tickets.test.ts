@@ -1,0 +1,114 @@
+import { beforeEach, describe, expect, test } from '@jest/globals'
+import { createTickets, type TicketGrant, type Tickets } from '../../../agent/core/access/tickets.ts'
+import { addTicket, loggedTarget, splitTicket } from '../../../shared/auth/ticket-target.ts'
+import { CALLER as caller } from '../../helpers/caller.ts'
+
+const START = 1_800_000_000_000
+const grant: TicketGrant = {
+  operationId: 'streamExec',
+  target: '/v1/projects/demo/boxes/web/exec/ws?command=id',
+  boxId: 'box_00000000000000000000000000',
+  caller,
+}
+let now = START
+let tickets: Tickets
+
+beforeEach(() => {
+  now = START
+  tickets = createTickets({ clock: { now: () => now, sleep: () => Promise.resolve() } })
+})
+
+const code = (expected: string) => expect.objectContaining({ code: expected })
+const check = (ticket: string, changed: Partial<TicketGrant> = {}) =>
+  tickets.check(ticket, { operationId: grant.operationId, target: grant.target, ...changed })
+
+describe('a ticket', () => {
+  test('is good once, for 60 s', () => {
+    const { ticket, expiresAt } = tickets.issue(grant)
+    expect(expiresAt).toBe(START + 60_000)
+    expect(ticket).toMatch(/^[A-Za-z0-9_-]{43}$/)
+    now = START + 59_999
+    // Whatever is given for it is good no longer than it would have been.
+    expect(check(ticket)).toEqual({ boxId: grant.boxId, caller: { ...caller, expiresAt } })
+    tickets.take(ticket)
+    expect(() => check(ticket)).toThrow(code('token_invalid'))
+  })
+
+  test('is taken by the first of those who checked it, and by another once it is given back', () => {
+    const { ticket } = tickets.issue(grant)
+    expect([check(ticket), check(ticket)]).toHaveLength(2)
+    const giveBack = tickets.take(ticket)
+    expect(() => tickets.take(ticket)).toThrow(code('token_invalid'))
+    now = START + 59_000
+    giveBack()
+    tickets.take(ticket)()
+    now = START + 60_000
+    expect(() => check(ticket)).toThrow(code('token_expired'))
+  })
+
+  test('expires, is told so for a while, and is then forgotten', () => {
+    const { ticket: late } = tickets.issue(grant)
+    const { ticket: later } = tickets.issue(grant)
+    now = START + 60_000
+    expect(() => check(late)).toThrow(code('token_expired'))
+    now = START + 120_000
+    tickets.issue(grant)
+    expect(() => check(later)).toThrow(code('token_invalid'))
+  })
+
+  test('ends with the token that it was issued to', () => {
+    const { ticket, expiresAt } = tickets.issue({ ...grant, caller: { ...caller, expiresAt: START + 5_000 } })
+    expect(expiresAt).toBe(START + 5_000)
+    now = START + 5_000
+    expect(() => check(ticket)).toThrow(code('token_expired'))
+  })
+
+  test.each<[string, Partial<TicketGrant>]>([
+    ['operation', { operationId: 'openConsole' }],
+    ['target', { target: `${grant.target}&tty=true` }],
+  ])('is used up by another %s', (_what, changed) => {
+    const { ticket } = tickets.issue(grant)
+    expect(() => check(ticket, changed)).toThrow(code('token_invalid'))
+    expect(() => check(ticket)).toThrow(code('token_invalid'))
+  })
+
+  test('is refused where 1,000 of its token or 10,000 of all are open, until they have expired', () => {
+    const of = (tokenId: string): TicketGrant => ({ ...grant, caller: { ...caller, tokenId } })
+    for (let token = 0; token < 10; token++) {
+      for (let i = 0; i < 1000; i++) tickets.issue(of(`tok_${token}`))
+      expect(() => tickets.issue(of(`tok_${token}`))).toThrow(code('rate_limited'))
+    }
+    expect(() => tickets.issue(of('tok_another'))).toThrow(code('rate_limited'))
+    now = START + 120_000
+    expect(tickets.issue(of('tok_0')).expiresAt).toBe(now + 60_000)
+  })
+
+  test('is made up by nobody', () => {
+    tickets.issue(grant)
+    for (const made of ['', 'x', 'A'.repeat(43)]) expect(() => check(made)).toThrow(code('token_invalid'))
+  })
+})
+
+describe('a target', () => {
+  test.each([
+    ['/a', null, '/a'],
+    ['/a?b=1', null, '/a?b=1'],
+    ['/a?ticket=t', 't', '/a'],
+    ['/a?b=1&ticket=t&c=%20', 't', '/a?b=1&c=%20'],
+    ['/a?ticket=t&ticket=u', 't', '/a'],
+    ['/a?ticket=', '', '/a'],
+    ['/a?tickets=1', null, '/a?tickets=1'],
+  ])('of %s has its ticket apart', (given, ticket, target) => {
+    expect(splitTicket(given)).toEqual({ target, ticket })
+  })
+
+  test('has its ticket put in where there is a query, and where there is none', () => {
+    expect([addTicket('/a', 't'), addTicket('/a?b=1', 't')]).toEqual(['/a?ticket=t', '/a?b=1&ticket=t'])
+  })
+
+  test('is logged without a ticket, and without a command line', () => {
+    expect(loggedTarget('/a?b=1&ticket=t', null)).toBe('/a?b=1')
+    expect(loggedTarget('/a?b=1&ticket=t', { transport: 'http' })).toBe('/a?b=1')
+    expect(loggedTarget('/a?command=secret', { transport: 'websocket' })).toBe('/a')
+  })
+})

@@ -1,0 +1,84 @@
+import { describe, expect, test } from '@jest/globals'
+import { updatedRecord } from '../../../agent/core/boxes/update.ts'
+import { checkMountPath, checkPathIsFree } from '../../../agent/core/common/mount-paths.ts'
+import { boxRecord } from '../../helpers/boxes/box-records.ts'
+
+const DEFAULTS = {
+  base: 'debian',
+  config: { cpus: 1, ram_mb: 512, region: 'local', storage_gb: 10 },
+  gracePeriodSeconds: 10,
+}
+const record = boxRecord({
+  environment: { A: '1' },
+  tags: { t: 'x' },
+  port: 80,
+  gracePeriodSeconds: 3,
+  urlSettings: { auth: 'public', wake: true, idle_stop_seconds: 9 },
+})
+
+describe('an updated record', () => {
+  test('is the same object where nothing changes', () => {
+    for (const body of [{}, { port: 80 }, { config: {} }, { config: { cpus: 1 } }, { tags: { t: 'x' } }])
+      expect(updatedRecord(record, body, DEFAULTS)).toBe(record)
+  })
+
+  test.each([
+    [{ config: { cpus: 2 } }, { config: { ...record.config, cpus: 2 } }],
+    [{ config: { cpus: null, ram_mb: 99 } }, { config: { ...record.config, cpus: 1, ram_mb: 99 } }],
+    [{ config: null }, { config: DEFAULTS.config }],
+    [{ port: 0 }, { port: null }],
+    [{ port: null }, { port: null }],
+    [{ environment: { B: '2' } }, { environment: { B: '2' } }],
+    [
+      { environment: null, tags: null },
+      { environment: {}, tags: {} },
+    ],
+    [{ termination_grace_period_seconds: 0 }, { gracePeriodSeconds: 0 }],
+    [{ termination_grace_period_seconds: null }, { gracePeriodSeconds: 10 }],
+    [{ url_settings: { wake: false } }, { urlSettings: { auth: 'public', wake: false, idle_stop_seconds: 9 } }],
+    [
+      { url_settings: { idle_stop_seconds: null, auth: null } },
+      { urlSettings: { auth: 'token', wake: true, idle_stop_seconds: null } },
+    ],
+    [{ url_settings: null }, { urlSettings: { auth: 'token', wake: false, idle_stop_seconds: null } }],
+  ])('by %j has what is given and keeps the rest', (body, changes) => {
+    expect(updatedRecord(record, body, DEFAULTS)).toEqual({ ...record, ...changes })
+  })
+
+  test('has no foreign region and no reserved name', () => {
+    expect(() => updatedRecord(record, { config: { region: 'mars' } }, DEFAULTS)).toThrow(/must be "local"/)
+    expect(() => updatedRecord(record, { environment: { BOX_ID: '1' } }, DEFAULTS)).toThrow(/BOX_ID/)
+    expect(updatedRecord(record, { config: { region: 'local' } }, DEFAULTS)).toBe(record)
+  })
+})
+
+describe('where a volume may be mounted', () => {
+  test.each(['/a', '/a/b.c/d e', '/процес', '/proces', '/devices', '/.hidden', '/a..b', '/run/x'])('%s', (path) => {
+    expect(() => checkMountPath(path)).not.toThrow()
+  })
+
+  test.each([
+    '/',
+    '//',
+    '/a/',
+    '/a//b',
+    '/.',
+    '/..',
+    '/a/./b',
+    '/a/..',
+    '/proc',
+    '/proc/1',
+    '/sys',
+    '/sys/x',
+    '/dev/shm',
+  ])('%s is refused', (path) => {
+    expect(() => checkMountPath(path)).toThrow(expect.objectContaining({ code: 'path_invalid' }))
+  })
+
+  test('not where another is, nor above one, but below and beside', () => {
+    const mounts = [{ name: 'v', path: '/a/b' }]
+    for (const path of ['/a/b', '/a'])
+      expect(() => checkPathIsFree(path, mounts)).toThrow(expect.objectContaining({ code: 'mount_path_taken' }))
+    for (const path of ['/a/b/c', '/a/bc', '/ab']) expect(() => checkPathIsFree(path, mounts)).not.toThrow()
+  })
+})

@@ -1,0 +1,40 @@
+import { expect, test } from '@jest/globals'
+import { createFairShares, largestShare } from '../../../shared/fair-shares.ts'
+
+test('one alone gets half, and others still get theirs', () => {
+  const shares = createFairShares(12)
+  const takeAll = (owner: string): number => {
+    let taken = 0
+    while (shares.take(owner) !== null) taken++
+    return taken
+  }
+  expect([takeAll('a'), takeAll('b'), takeAll('c')]).toEqual([6, 3, 1])
+  expect([shares.held(), largestShare(12)]).toEqual([10, 6])
+})
+
+test('two who take in turn leave as much as each has', () => {
+  const shares = createFairShares(12)
+  let taken = 0
+  while (shares.take('a') !== null && shares.take('b') !== null) taken++
+  expect(taken).toBe(4)
+})
+
+test('an amount is taken whole or not at all, and nothing is always left to take', () => {
+  const shares = createFairShares(64)
+  const giveBack = shares.take('a', 32)
+  expect(shares.take('a', 1)).toBeNull()
+  expect(shares.take('b', 17)).toBeNull()
+  expect(shares.take('b', 16)).not.toBeNull()
+  expect(shares.take('a', 0)).not.toBeNull()
+  giveBack?.()
+  giveBack?.()
+  expect([shares.held(), shares.take('a', 24) !== null]).toEqual([16, true])
+})
+
+test('what is there already is counted, though there was no room', () => {
+  const shares = createFairShares(2)
+  const leaves = [shares.add('a'), shares.add('a'), shares.add('a')]
+  expect([shares.held(), shares.take('b')]).toEqual([3, null])
+  for (const leave of leaves) leave()
+  expect(shares.take('b')).not.toBeNull()
+})

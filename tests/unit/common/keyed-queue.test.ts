@@ -1,0 +1,102 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, test } from '@jest/globals'
+import { createKeyedQueue } from '../../../agent/core/common/keyed-queue.ts'
+
+const never = new Promise<void>(() => undefined)
+
+function recorded() {
+  const steps: string[] = []
+  const release = Promise.withResolvers<void>()
+  const queue = createKeyedQueue({
+    work: async (key) => {
+      steps.push(`work ${key} begins`)
+      await release.promise
+      steps.push(`work ${key} ends`)
+    },
+    onError: (key, error) => steps.push(`${key}: ${String(error)}`),
+  })
+  return { steps, queue, release: () => release.resolve() }
+}
+
+describe('a turn of its own', () => {
+  test('begins at once where nothing runs, and its outcome comes back', async () => {
+    const { queue } = recorded()
+    let isBegun = false
+    const turn = queue.exclusive(
+      'a',
+      async () => {
+        isBegun = true
+        return 7
+      },
+      Promise.resolve(),
+    )
+    expect(isBegun).toBe(true)
+    expect(await turn).toBe(7)
+    await expect(queue.exclusive('a', () => Promise.reject(new Error('no')), never)).rejects.toThrow('no')
+  })
+
+  test('waits for the work under way, comes before what was asked for, and is alone', async () => {
+    const { queue, steps, release } = recorded()
+    queue.add('a')
+    queue.add('a')
+    const turns = ['first', 'second'].map((name) =>
+      queue.exclusive(
+        'a',
+        async () => {
+          steps.push(`${name} begins`)
+          await sleep(5)
+          steps.push(`${name} ends`)
+        },
+        never,
+      ),
+    )
+    release()
+    await Promise.all(turns)
+    await queue.close()
+    expect(steps).toEqual([
+      'work a begins',
+      'work a ends',
+      'first begins',
+      'first ends',
+      'work a begins',
+      'work a ends',
+      'second begins',
+      'second ends',
+    ])
+  })
+
+  test('lets in what is asked for after each other, however many there are', async () => {
+    const { queue, steps, release } = recorded()
+    release()
+    let isOver = false
+    const again = async (): Promise<void> => {
+      while (!isOver) await queue.exclusive('a', () => sleep(1), never)
+    }
+    const others = [again(), again()]
+    queue.add('a')
+    await sleep(30)
+    expect(steps).toContain('work a ends')
+    isOver = true
+    await Promise.all(others)
+  })
+
+  test('that cannot begin in time never does, and holds up nobody', async () => {
+    const { queue, steps, release } = recorded()
+    queue.add('a')
+    const late = queue.exclusive('a', async () => void steps.push('late'), sleep(5))
+    await expect(late).rejects.toMatchObject({ code: 'box_busy' })
+    release()
+    await queue.exclusive('a', async () => void steps.push('next'), never)
+    expect(steps).not.toContain('late')
+    expect(steps).toContain('next')
+  })
+
+  test('of one key does not wait for another, and none is given once the queue is closed', async () => {
+    const { queue, release } = recorded()
+    queue.add('a')
+    expect(await queue.exclusive('b', async () => 'b', never)).toBe('b')
+    release()
+    await queue.close()
+    await expect(queue.exclusive('b', async () => 'b', never)).rejects.toMatchObject({ code: 'draining' })
+  })
+})

@@ -1,0 +1,40 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals'
+import { type FrontLab, openFrontLab, SIGN_IN_HOST, targetOf } from '../../helpers/edge/edge-front.ts'
+
+let lab: FrontLab
+
+beforeEach(async () => {
+  lab = await openFrontLab()
+})
+afterEach(() => lab.close())
+
+const certifies = (host: string): Promise<boolean> => lab.front.gate.certifies(host)
+
+test('only what somebody has gets certificates, and the sign-in', async () => {
+  lab.hosts.set('shop.example.org', targetOf({}))
+  expect(await Promise.all(['shop.example.org', SIGN_IN_HOST].map(certifies))).toEqual([true, true])
+  const others = [
+    'nobody.example.org',
+    'boxes.test',
+    '',
+    'Shop.example.org',
+    'shop.example.org.',
+    'shop.example.org:443',
+  ]
+  expect(await Promise.all(others.map(certifies))).toEqual(others.map(() => false))
+})
+
+test('a box gets 30 at once, then one every two minutes, and takes none from another', async () => {
+  const target = targetOf({})
+  for (let i = 0; i < 40; i++) lab.hosts.set(`n${i}.example.org`, target)
+  lab.hosts.set('other.example.org', targetOf({ id: 'box_other' }))
+  const given = []
+  for (let i = 0; i < 40; i++) given.push(await certifies(`n${i}.example.org`))
+  expect(given.filter(Boolean)).toHaveLength(30)
+  expect([await certifies('other.example.org'), await certifies('n0.example.org')]).toEqual([true, false])
+  lab.pass(119_000)
+  expect(await certifies('n39.example.org')).toBe(false)
+  lab.pass(1_000)
+  expect([await certifies('n39.example.org'), await certifies('n38.example.org')]).toEqual([true, false])
+  expect(lab.lines.join('\n')).toContain('more certificates than it may')
+})

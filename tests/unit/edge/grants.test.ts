@@ -1,0 +1,113 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
+import { createEdgeGrants } from '../../../agent/core/edge/grants.ts'
+import type { EdgeGrant } from '../../../agent/ports/edge/edge.ts'
+import { type FrontLab, HOST, openFrontLab, START } from '../../helpers/edge/edge-front.ts'
+
+let lab: FrontLab
+let shown: { tokenId: string; expiresAt: null; project: string }
+/** What is done before the edge has done as it was told. */
+let atEdge: () => void | Promise<void>
+let passing: Set<string>
+
+beforeEach(async () => {
+  lab = await openFrontLab()
+  shown = { tokenId: (await lab.mint()).id, expiresAt: null, project: 'demo' }
+  atEdge = () => undefined
+  passing = new Set()
+})
+
+afterEach(() => lab.close())
+
+const clock = { now: () => START, sleep: () => Promise.resolve() }
+const edge = {
+  grant: async (grants: readonly EdgeGrant[]) => {
+    await atEdge()
+    for (const { credential } of grants) passing.add(credential)
+  },
+  revoke: async (credentials: readonly string[]) => {
+    await atEdge()
+    for (const credential of credentials) passing.delete(credential)
+  },
+}
+const open = () => createEdgeGrants({ grants: lab.store.edgeGrants, edge, clock })
+
+describe('grants', () => {
+  test('of a token that is revoked while one is given do not outlast that', async () => {
+    const grants = open()
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const reached = Promise.withResolvers<void>()
+    atEdge = () => {
+      reached.resolve()
+      return promise
+    }
+    const allowing = grants.allowToken('a', shown)
+    await reached.promise
+    await lab.store.tokens.revoke(shown.tokenId, START)
+    const ending = grants.endOver()
+    resolve()
+    await Promise.all([allowing, ending])
+    expect(passing.size).toBe(0)
+    expect(await grants.live()).toEqual([])
+    await expect(grants.allowToken('a', shown)).rejects.toMatchObject({ code: 'token_revoked' })
+    await expect(grants.beginSession(HOST, shown)).rejects.toMatchObject({ code: 'token_revoked' })
+    expect(passing.size).toBe(0)
+  })
+
+  test('that could not be taken from the edge are no grants any more, and are tried again', async () => {
+    const grants = open()
+    await grants.allowToken('a', shown)
+    await lab.store.tokens.revoke(shown.tokenId, START)
+    atEdge = () => Promise.reject(new Error('the edge is away'))
+    await expect(grants.endOver()).rejects.toThrow('the edge is away')
+    expect(await grants.live()).toEqual([])
+    expect(passing.size).toBe(1)
+    atEdge = () => undefined
+    await grants.endOver()
+    expect(passing.size).toBe(0)
+    expect(await lab.store.edgeGrants.ended(START)).toEqual([])
+  })
+
+  test('of one token are bounded: the oldest give way, and no other token’s', async () => {
+    const { edgeGrants } = lab.store
+    const put = (credential: string, createdAt: number, tokenId = shown.tokenId) =>
+      edgeGrants.put(
+        { credential, scope: HOST, tokenId, project: 'demo', createdAt, expiresAt: START + 1_000 },
+        { ofToken: 2, inAll: 4 },
+      )
+    const other = (await lab.mint()).id
+    expect(await put('other', 0, other)).toEqual([])
+    expect(await put('a', 1)).toEqual([])
+    expect(await put('b', 2)).toEqual([])
+    expect(await put('c', 3)).toEqual(['a'])
+    await edgeGrants.remove(['a'])
+    // Given again it is the newest.
+    expect(await put('b', 4)).toEqual([])
+    expect(await put('d', 5)).toEqual(['c'])
+    await edgeGrants.remove(['c'])
+    const third = (await lab.mint()).id
+    expect(await put('e', 6, third)).toEqual([])
+    expect(await put('f', 7, third)).toEqual(['other'])
+  })
+
+  test('end with their time, and with a token that is forgotten', async () => {
+    const { edgeGrants, tokens } = lab.store
+    const ending = { ...shown, expiresAt: START + 1_000 }
+    const grants = open()
+    await grants.allowToken('a', ending)
+    expect(await edgeGrants.ended(START + 999)).toEqual([])
+    expect(await edgeGrants.ended(START + 1_000)).toHaveLength(1)
+    expect(await edgeGrants.live(START + 1_000)).toEqual([])
+    const short = await lab.mint({ expiresAt: START })
+    await edgeGrants.put(
+      { credential: 'b', scope: HOST, tokenId: short.id, project: 'demo', createdAt: START, expiresAt: START + 9_000 },
+      { ofToken: 10, inAll: 10 },
+    )
+    await tokens.prune(START + 1)
+    expect(await edgeGrants.ended(START)).toEqual(['b'])
+    expect(await edgeGrants.find({ credential: 'b', scope: HOST }, START)).toBeNull()
+    await edgeGrants.prune(START + 1_000)
+    expect(await edgeGrants.ended(START + 1_000)).toHaveLength(2)
+    await edgeGrants.prune(START + 9_001)
+    expect(await edgeGrants.ended(START + 9_001)).toEqual([])
+  })
+})

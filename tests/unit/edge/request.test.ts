@@ -1,0 +1,191 @@
+import { describe, expect, test } from '@jest/globals'
+import {
+  guesserOf,
+  hostNameOf,
+  isFromOwnPage,
+  isNavigation,
+  nonceOf,
+  prefersPage,
+  safeTarget,
+  sessionCookie,
+  sessionOf,
+} from '../../../agent/core/edge/request.ts'
+import { edgeRequest, HOST } from '../../helpers/edge/edge-front.ts'
+import { createRandom, readSeed } from '../../helpers/sample.ts'
+
+const VALUE = 'A'.repeat(42)
+const session = `${VALUE}a`
+const nonce = `${VALUE}b`
+
+describe('the cookies of a request', () => {
+  test.each([
+    ['alone', `__Host-boxyard=${session}`, session],
+    ['among others', `a=1; __Host-boxyard=${session}; b=2`, session],
+    ['without spaces', `a=1;__Host-boxyard=${session};b=2`, session],
+    ['after that of a sign-in', `__Host-boxyard-nonce=${nonce}; __Host-boxyard=${session}`, session],
+    ['the first of two', `__Host-boxyard=${session}; __Host-boxyard=${nonce}`, session],
+    ['of another form', '__Host-boxyard=x', undefined],
+    ['in quotes', `__Host-boxyard="${session}"`, undefined],
+    ['in the value of another', `a=__Host-boxyard=${session}`, undefined],
+    ['of another case', `__host-boxyard=${session}`, undefined],
+    ['a name that only ends so', `x__Host-boxyard=${session}`, undefined],
+    ['empty', '', undefined],
+  ])('hold a session: %s', (_what, header, expected) => {
+    expect(sessionOf(header)).toBe(expected)
+  })
+
+  test('hold what a sign-in is bound to', () => {
+    expect(nonceOf(`__Host-boxyard=${session}; __Host-boxyard-nonce=${nonce}`)).toBe(nonce)
+    expect(nonceOf(`__Host-boxyard=${session}`)).toBeUndefined()
+  })
+
+  test('of any bytes never give what has not the form of a secret', () => {
+    const random = createRandom(readSeed())
+    const pieces = ['__Host-boxyard', '=', ';', ' ', '-nonce', session, '"', ',', '\t', 'x', '%3d', '']
+    for (let round = 0; round < 5_000; round++) {
+      const header = Array.from({ length: 8 }, () => pieces[Math.floor(random() * pieces.length)]).join('')
+      const found = sessionOf(header)
+      if (found === undefined) continue
+      expect(found).toMatch(/^[\w-]{43}$/)
+      expect(header.replace(/=\s+/g, '=')).toContain(`__Host-boxyard=${found}`)
+    }
+  })
+
+  test('are set for this host alone, and for no script', () => {
+    expect(sessionCookie(session, 60.9)).toBe(
+      `__Host-boxyard=${session}; Path=/; Max-Age=60; Secure; HttpOnly; SameSite=Lax`,
+    )
+  })
+})
+
+describe('where a browser is led after a sign-in', () => {
+  test.each([
+    '/',
+    '/a/b?c=d&e=%2F%2Fevil.test',
+    '/a//b',
+    '/@evil.test',
+    '/?next=https://evil.test',
+    '/.boxyard',
+    "/'()",
+  ])('is %s as it was', (target) => expect(safeTarget(target)).toBe(target))
+
+  test.each([
+    '//evil.test',
+    '/\\evil.test',
+    '\\/evil.test',
+    'https://evil.test/',
+    'evil.test',
+    '/\t/evil.test',
+    '/a\r\nset-cookie: x=1',
+    '/ä',
+    '/a b',
+    '/a\\..\\b',
+    '/.boxyard/sign-out',
+    `/${'a'.repeat(2_048)}`,
+    '',
+    null,
+    undefined,
+  ])('is the first page for %j', (target) => expect(safeTarget(target)).toBe('/'))
+
+  test('is of the same host, whatever was asked for', () => {
+    const random = createRandom(readSeed())
+    const pieces = [
+      '/',
+      '\\',
+      '@',
+      ':',
+      '?',
+      '#',
+      'evil.test',
+      'https:',
+      '.',
+      '..',
+      '%2f',
+      '%5c',
+      '\t',
+      '\n',
+      ' ',
+      'a',
+      ';',
+      '/.boxyard/',
+    ]
+    for (let round = 0; round < 3_000; round++) {
+      const target = Array.from({ length: 7 }, () => pieces[Math.floor(random() * pieces.length)]).join('')
+      const led = new URL(safeTarget(target), `https://${HOST}/`)
+      expect(led.origin).toBe(`https://${HOST}`)
+      expect(led.username).toBe('')
+    }
+  })
+})
+
+describe('what a client would rather have', () => {
+  test.each([
+    ['text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8', true],
+    ['text/html', true],
+    ['TEXT/HTML;q=0.5', true],
+    ['application/json, text/html;q=0.9', false],
+    ['text/html;q=0', false],
+    ['text/html;q=x', false],
+    ['*/*', false],
+    ['application/json', false],
+    ['', false],
+    [undefined, false],
+  ])('%j: a page is %s', (accept, expected) => expect(prefersPage(accept)).toBe(expected))
+
+  test('is a page where a person opens one', () => {
+    expect(isNavigation(edgeRequest({ browses: true }))).toBe(true)
+    expect(isNavigation(edgeRequest({ headers: { accept: 'text/html' } }))).toBe(true)
+    expect(isNavigation(edgeRequest())).toBe(false)
+    expect(isNavigation(edgeRequest({ browses: true, method: 'POST' }))).toBe(false)
+    expect(isNavigation(edgeRequest({ browses: true, method: 'HEAD' }))).toBe(false)
+    expect(isNavigation(edgeRequest({ browses: true, headers: { upgrade: 'websocket' } }))).toBe(false)
+    expect(isNavigation(edgeRequest({ browses: true, headers: { 'sec-fetch-mode': 'cors' } }))).toBe(false)
+  })
+})
+
+describe('a request that a cookie vouches for', () => {
+  const own = `https://${HOST}`
+  test.each([
+    ['GET', {}, true],
+    ['HEAD', { origin: 'https://evil.test' }, true],
+    ['POST', { origin: own }, true],
+    ['POST', { origin: `${own}:8443` }, true],
+    ['POST', {}, false],
+    ['POST', { origin: 'null' }, false],
+    ['POST', { origin: `http://${HOST}` }, false],
+    ['POST', { origin: 'https://web2--demo.boxes.test' }, false],
+    ['POST', { origin: `${own}.evil.test` }, false],
+    ['POST', { origin: `https://${HOST}@evil.test` }, false],
+    ['DELETE', { origin: 'https://boxes.test' }, false],
+    ['GET', { upgrade: 'websocket' }, false],
+    ['GET', { upgrade: 'websocket', origin: 'https://evil.test' }, false],
+    ['GET', { upgrade: 'websocket', origin: own }, true],
+  ])('%s %j may pass: %s', (method, headers: Record<string, string>, expected) => {
+    expect(isFromOwnPage(edgeRequest({ method, headers }))).toBe(expected)
+  })
+})
+
+describe('a host name', () => {
+  test.each([
+    ['Web--Demo.Boxes.test:8081', 'web--demo.boxes.test'],
+    ['web--demo.boxes.test.', 'web--demo.boxes.test'],
+    ['user@web.test', null],
+    ['web.test/path', null],
+    ['[::1]:80', null],
+    ['-a.test', null],
+    ['a'.repeat(254), null],
+    ['', null],
+    [undefined, null],
+  ])('%j is %j', (given, expected) => expect(hostNameOf(given)).toBe(expected))
+})
+
+describe('who guesses', () => {
+  test.each([
+    ['192.0.2.1', '192.0.2.1'],
+    ['::ffff:192.0.2.1', '192.0.2.1'],
+    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2'],
+    ['2001:db8:1:2::6', '2001:db8:1:2'],
+    ['2001:DB8::6', '2001:db8:0:0'],
+    ['::1', '0:0:0:0'],
+  ])('from %s is %s', (address, expected) => expect(guesserOf(address)).toBe(expected))
+})

@@ -1,0 +1,87 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from '@jest/globals'
+import { type AuditTrail, createAuditTrail } from '../../../agent/core/events/audit-trail.ts'
+import { openSqliteStore } from '../../../agent/drivers/store/store.ts'
+import type { AuditRecord } from '../../../agent/ports/store/events.ts'
+import type { Store } from '../../../agent/ports/store/store.ts'
+import { CALLER } from '../../helpers/caller.ts'
+import { eventually } from '../../helpers/eventually.ts'
+import { silentLogger } from '../../helpers/silent-logger.ts'
+
+const PAGE = { max_results: 1000 }
+const caller = { ...CALLER, projects: '*' } as const
+let directory: string
+let store: Store
+let trail: AuditTrail
+let wake: () => void = () => undefined
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'boxyard-audit-'))
+  store = openSqliteStore(join(directory, 'boxyard.db'))
+  const sleep = (): Promise<void> =>
+    new Promise((resolve) => {
+      wake = resolve
+    })
+  trail = createAuditTrail({ store, logger: silentLogger, clock: { now: () => 0, sleep } })
+})
+
+afterEach(async () => {
+  await store.close()
+  rmSync(directory, { recursive: true, force: true })
+})
+
+function entry(at: number, changes: Partial<AuditRecord> = {}): AuditRecord {
+  return {
+    ...{ at, operation: 'createBox', method: 'POST', target: '/', project: 'demo', actor: 'tok_a', actorName: 'ci' },
+    ...{ clientAddress: '', requestId: `req_${at}`, durationMs: 1, status: 201, code: null },
+    ...changes,
+  }
+}
+
+const kept = async (): Promise<number> =>
+  (await store.audit.read({ ...ANY, projects: '*', before: null, limit: 1000 })).records.length
+
+test('what is added is written together, a little later', async () => {
+  for (const at of [1, 2, 3]) trail.add(entry(at))
+  expect(await kept()).toBe(0)
+  wake()
+  await eventually(async () => (await kept()) === 3)
+  trail.add(entry(4))
+  wake()
+  await eventually(async () => (await kept()) === 4)
+})
+
+test('a list has what was just added, pages without gaps, and ends', async () => {
+  for (let at = 1; at <= 25; at++) trail.add(entry(at, { project: at % 2 === 0 ? 'even' : 'odd' }))
+  const seen: number[] = []
+  for (let token: string | undefined; ; ) {
+    const { records, next } = await trail.list(caller, {
+      ...{ max_results: 5, project: 'even' },
+      ...(token === undefined ? {} : { continuation_token: token }),
+    })
+    seen.push(...records.map(({ at }) => at))
+    if (next === null) break
+    token = next
+  }
+  expect(seen).toEqual([24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2])
+})
+
+test('those without a good token cannot push out the others', async () => {
+  for (let at = 1; at <= 100; at++) trail.add(entry(at, { actor: null, status: 401 }))
+  trail.add(entry(101))
+  const { records } = await trail.list(caller, PAGE)
+  expect([records.length, records[0]?.at]).toEqual([11, 101])
+})
+
+test('old ones are forgotten by age and by count', async () => {
+  for (let at = 1; at <= 10; at++) trail.add(entry(at))
+  await trail.flush()
+  await store.audit.prune(4, 100)
+  expect(await kept()).toBe(7)
+  await store.audit.prune(0, 2)
+  expect(await kept()).toBe(2)
+})
+
+const ANY = { project: null, actor: null, operation: null, status: null }

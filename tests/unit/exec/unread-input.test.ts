@@ -1,0 +1,25 @@
+import { PassThrough } from 'node:stream'
+import { expect, test } from '@jest/globals'
+import { createUnreadInput } from '../../../agent/holder/unread-input.ts'
+
+const ofMib = (count: number): string => Buffer.alloc(count * 1024 ** 2).toString('base64')
+const tooMuch = expect.objectContaining({ code: 'rate_limited' })
+
+test('one box can hold half of what there is, and leaves the others theirs', () => {
+  const unread = createUnreadInput()
+  unread.take('a', ofMib(32))
+  expect(() => unread.take('a', ofMib(1))).toThrow(tooMuch)
+  unread.take('a', '')
+  unread.take('b', ofMib(16))
+  expect(() => unread.take('b', ofMib(1))).toThrow(tooMuch)
+})
+
+test('what is read, or never will be, is free again', async () => {
+  const unread = createUnreadInput()
+  unread.take('a', ofMib(32)).drop()
+  const stdin = new PassThrough()
+  unread.take('a', ofMib(32)).feed(stdin, { keepsOpen: true })
+  expect(() => unread.take('a', ofMib(1))).toThrow(tooMuch)
+  for await (const piece of stdin) if ((piece as Buffer).length === 32 * 1024 ** 2) break
+  unread.take('a', ofMib(32))
+})

@@ -1,0 +1,98 @@
+import { beforeEach, describe, expect, test } from '@jest/globals'
+import { removeLeftRestores, restoreFile } from '../../../agent/core/files/restores.ts'
+import { type ErrorCode, ServiceError } from '../../../shared/errors.ts'
+import { boxRecord } from '../../helpers/boxes/box-records.ts'
+import { silentLogger } from '../../helpers/silent-logger.ts'
+
+const box = boxRecord()
+const places = { place: { boxId: box.id, rootPath: '/pool/root', mounts: [] }, from: {} as never }
+let notes: Map<string, string>
+let removed: string[]
+/** What `Files.restore` and `Files.remove` do. */
+let work: () => void
+let isThere: boolean
+
+beforeEach(() => {
+  notes = new Map()
+  removed = []
+  isThere = true
+  work = () => undefined
+})
+
+const store = {
+  boxes: { byId: async () => (isThere ? box : null) },
+  meta: {
+    list: async (prefix: string) =>
+      [...notes].flatMap(([key, value]) => (key.startsWith(prefix) ? [{ key, value }] : [])),
+    set: async (key: string, value: string) => void notes.set(key, value),
+    remove: async (key: string) => void notes.delete(key),
+  },
+} as never
+const files = {
+  restore: async () => work(),
+  remove: async (_place: unknown, path: Uint8Array) => {
+    removed.push(Buffer.from(path).toString('latin1'))
+    work()
+  },
+} as never
+const deps = { store, files, filesystem: { path: (name: string) => `/pool/${name}` } as never, logger: silentLogger }
+const restore = (path: string | Uint8Array) => restoreFile(deps, places, Buffer.from(path))
+const failing = (code: ErrorCode) => (): never => {
+  throw new ServiceError(code, 'it was refused')
+}
+
+/** What an agent that is killed in the middle of a restore leaves. */
+async function cutOff(path: string | Uint8Array): Promise<void> {
+  let kept = new Map<string, string>()
+  work = () => {
+    kept = new Map(notes)
+  }
+  await restore(path)
+  expect(kept.size).toBe(1)
+  for (const [key, value] of kept) notes.set(key, value)
+  work = () => undefined
+}
+
+describe('what a restore of a path may leave', () => {
+  test('is noted no longer than it lasts, whatever comes of it', async () => {
+    await restore('/a')
+    expect(notes.size).toBe(0)
+    work = failing('storage_full')
+    await expect(restore('/a')).rejects.toMatchObject({ code: 'storage_full' })
+    expect(notes.size).toBe(0)
+  })
+
+  test.each([
+    ['/a', /^\/\.boxyard-[0-9a-f]{16}$/],
+    ['/deep/er/', /^\/deep\/\.boxyard-[0-9a-f]{16}$/],
+    [Buffer.from('/\xff/x', 'latin1'), /^\/\xff\/\.boxyard-[0-9a-f]{16}$/],
+  ])('is taken away by the next start, beside %s', async (path, expected) => {
+    await cutOff(path)
+    await removeLeftRestores(deps)
+    expect(removed).toEqual([expect.stringMatching(expected)])
+    expect(notes.size).toBe(0)
+    await removeLeftRestores(deps)
+    expect(removed).toHaveLength(1)
+  })
+
+  test('is forgotten with its box, or when it is not there', async () => {
+    await cutOff('/a')
+    work = failing('file_not_found')
+    await removeLeftRestores(deps)
+    expect([removed.length, notes.size]).toEqual([1, 0])
+    await cutOff('/b')
+    isThere = false
+    await removeLeftRestores(deps)
+    expect([removed.length, notes.size]).toEqual([1, 0])
+  })
+
+  test('is tried again where it cannot be taken away', async () => {
+    await cutOff('/a')
+    work = failing('box_busy')
+    await removeLeftRestores(deps)
+    expect(notes.size).toBe(1)
+    work = () => undefined
+    await removeLeftRestores(deps)
+    expect(notes.size).toBe(0)
+  })
+})

@@ -1,0 +1,165 @@
+import { describe, expect, test } from '@jest/globals'
+import { readAgentSettings } from '../../../agent/config/agent.ts'
+import { AGENT_SETTINGS, FRONT_SETTINGS } from '../../../shared/settings-names.ts'
+
+describe('the data address', () => {
+  test('is beside the agent unless it is said where', () => {
+    expect(readAgentSettings({}).data).toEqual({ host: '127.0.0.1', port: 8091, url: null, tls: null })
+  })
+
+  test('is what the settings say', () => {
+    const settings = readAgentSettings({
+      BOXYARD_DATA_HOST: '0.0.0.0',
+      BOXYARD_DATA_PORT: '443',
+      BOXYARD_DATA_URL: 'https://Data.example.org/',
+      BOXYARD_DATA_CERT: '/etc/data.crt',
+      BOXYARD_DATA_KEY: '/etc/data.key',
+    })
+    expect(settings.data).toEqual({
+      host: '0.0.0.0',
+      port: 443,
+      url: 'https://data.example.org',
+      tls: { cert: '/etc/data.crt', key: '/etc/data.key' },
+    })
+  })
+
+  test.each([
+    ['BOXYARD_DATA_PORT', '70000'],
+    ['BOXYARD_DATA_URL', 'data.example.org'],
+    ['BOXYARD_DATA_URL', 'https://data.example.org/path'],
+    ['BOXYARD_DATA_URL', 'https://user@data.example.org'],
+    ['BOXYARD_DATA_URL', 'https://data.example.org:99999'],
+    ['BOXYARD_DATA_CERT', 'data.crt'],
+  ])('is refused with %s=%s', (name, value) => {
+    expect(() => readAgentSettings({ [name]: value })).toThrow(`${name}=${JSON.stringify(value)}: `)
+  })
+
+  test.each(['BOXYARD_DATA_CERT', 'BOXYARD_DATA_KEY'])('is refused with %s alone', (name) => {
+    expect(() => readAgentSettings({ [name]: '/file' })).toThrow(
+      'BOXYARD_DATA_CERT and BOXYARD_DATA_KEY must be given together.',
+    )
+  })
+})
+
+describe('the address for metrics', () => {
+  test('is on loopback unless it is said where, or that there is none', () => {
+    expect(readAgentSettings({}).metrics).toEqual({ host: '127.0.0.1', port: 8092 })
+    const given = { BOXYARD_METRICS_HOST: '10.0.0.7', BOXYARD_METRICS_PORT: '0' }
+    expect(readAgentSettings(given).metrics).toEqual({ host: '10.0.0.7', port: 0 })
+    expect(readAgentSettings({ BOXYARD_METRICS_PORT: 'off' }).metrics).toBeNull()
+  })
+
+  test.each(['70000', 'no', '-1'])('is refused with port %s', (port) => {
+    expect(() => readAgentSettings({ BOXYARD_METRICS_PORT: port })).toThrow(
+      `BOXYARD_METRICS_PORT="${port}": expected a port from 0 to 65535, or off.`,
+    )
+  })
+})
+
+const ACME = { BOXYARD_EDGE_ACME: 'admin@example.org' }
+
+describe('the edge', () => {
+  test('listens on this host alone, for boxes below localhost, unless it is said otherwise', () => {
+    expect(readAgentSettings({}).edge).toEqual({
+      ...{ host: '127.0.0.1', port: 8081, domain: 'localhost', seenAs: null, certificates: null },
+      ...{ trustedProxies: [], acme: null },
+    })
+  })
+
+  test('is what the settings say', () => {
+    const given = { BOXYARD_EDGE_HOST: '0.0.0.0', BOXYARD_EDGE_PORT: '0', BOXYARD_EDGE_CERTIFICATES: '/etc/edge' }
+    const proxies = '192.0.2.1,10.0.0.0/8,2001:db8::/32'
+    const { edge } = readAgentSettings({
+      BOXYARD_EDGE_TRUSTED_PROXIES: proxies,
+      ...{ ...given, BOXYARD_DOMAIN: 'boxes.example.org', BOXYARD_EDGE_URL: 'https://boxes.example.org:8443' },
+    })
+    expect(edge).toEqual({
+      ...{ host: '0.0.0.0', port: 0, domain: 'boxes.example.org', certificates: '/etc/edge' },
+      seenAs: { scheme: 'https', port: 8443 },
+      ...{ trustedProxies: proxies.split(','), acme: null },
+    })
+    const plain = readAgentSettings({ BOXYARD_EDGE_URL: 'https://localhost' })
+    expect(plain.edge.seenAs).toEqual({ scheme: 'https', port: null })
+  })
+
+  test.each([
+    ['BOXYARD_EDGE_PORT', '65536'],
+    ['BOXYARD_EDGE_PORT', '-1'],
+    ['BOXYARD_DOMAIN', 'Boxes.example.org'],
+    ['BOXYARD_DOMAIN', 'example.org.'],
+    ['BOXYARD_EDGE_URL', 'localhost:8081'],
+    ['BOXYARD_EDGE_CERTIFICATES', 'certs'],
+    ['BOXYARD_EDGE_ACME', 'true'],
+    ['BOXYARD_EDGE_ACME_DIRECTORY', 'http://ca.example.org/dir'],
+    ['BOXYARD_EDGE_ACME_ROOT', 'root.pem'],
+    ['BOXYARD_EDGE_HTTP_PORT', '0'],
+    ['BOXYARD_EDGE_TRUSTED_PROXIES', 'proxy.example.org'],
+    ['BOXYARD_EDGE_TRUSTED_PROXIES', '10.0.0.0/33'],
+    ['BOXYARD_EDGE_TRUSTED_PROXIES', '10.0.0.0/8/8'],
+    ['BOXYARD_EDGE_TRUSTED_PROXIES', '2001:db8::/129'],
+  ])('is refused with %s=%s', (name, value) => {
+    expect(() => readAgentSettings({ [name]: value })).toThrow(`${name}=${JSON.stringify(value)}: `)
+  })
+
+  test('gets certificates from a CA where it is told whom that may write to', () => {
+    const none = { directory: null, root: null, httpPort: null }
+    expect(readAgentSettings(ACME).edge.acme).toEqual({ email: 'admin@example.org', ...none })
+    const all = {
+      ...{
+        ...ACME,
+        BOXYARD_EDGE_ACME_DIRECTORY: 'https://ca.example.org/dir',
+        BOXYARD_EDGE_ACME_ROOT: '/etc/root.pem',
+      },
+      ...{ BOXYARD_EDGE_HTTP_PORT: '80', BOXYARD_EDGE_CERTIFICATES: '/etc/edge', BOXYARD_EDGE_PORT: '443' },
+    }
+    expect(readAgentSettings(all).edge).toMatchObject({
+      certificates: '/etc/edge',
+      acme: {
+        email: 'admin@example.org',
+        directory: 'https://ca.example.org/dir',
+        root: '/etc/root.pem',
+        httpPort: 80,
+      },
+    })
+  })
+
+  test.each([
+    [{ BOXYARD_EDGE_ACME_DIRECTORY: 'https://ca.example.org/dir' }, 'BOXYARD_EDGE_ACME_DIRECTORY is given without'],
+    [{ BOXYARD_EDGE_ACME_ROOT: '/etc/root.pem' }, 'BOXYARD_EDGE_ACME_ROOT is given without'],
+    [{ BOXYARD_EDGE_HTTP_PORT: '80' }, 'BOXYARD_EDGE_HTTP_PORT is given without'],
+    [{ ...ACME, BOXYARD_EDGE_TRUSTED_PROXIES: '10.0.0.1' }, 'BOXYARD_EDGE_TRUSTED_PROXIES cannot be given with'],
+    [{ ...ACME, BOXYARD_EDGE_URL: 'http://localhost' }, 'BOXYARD_EDGE_URL must be https'],
+    [{ ...ACME, BOXYARD_EDGE_HTTP_PORT: '8081' }, 'must not be the same'],
+  ])('is refused with %j', (given, fault) => {
+    expect(() => readAgentSettings(given)).toThrow(fault)
+  })
+
+  test('is refused with a URL of another domain', () => {
+    expect(() => readAgentSettings({ BOXYARD_EDGE_URL: 'https://example.org' })).toThrow('BOXYARD_EDGE_URL must be of')
+  })
+})
+
+test('the agent knows every setting that the front passes over, and the other way round', () => {
+  for (const name of [...AGENT_SETTINGS, ...FRONT_SETTINGS]) {
+    expect(() => readAgentSettings({ [name]: '?' })).not.toThrow('no such setting')
+  }
+})
+
+describe('registries that images may come from', () => {
+  test('are named as references name them, over https unless it says http', () => {
+    const { baseRegistries } = readAgentSettings({
+      BOXYARD_BASE_REGISTRIES: 'Registry.example.org,10.0.0.7:5000,https://a.example.org:443/,http://127.0.0.1:5000',
+    })
+    expect(baseRegistries).toEqual([
+      ...['https://registry.example.org', 'https://10.0.0.7:5000', 'https://a.example.org', 'http://127.0.0.1:5000'],
+    ])
+    expect(readAgentSettings({}).baseRegistries).toEqual([])
+  })
+
+  test.each(['a.example.org/path', 'ftp://a.example.org', 'user@a.example.org', 'a.example.org:99999', 'a b'])(
+    'are refused: %s',
+    (value) => {
+      expect(() => readAgentSettings({ BOXYARD_BASE_REGISTRIES: value })).toThrow('expected registries such as')
+    },
+  )
+})

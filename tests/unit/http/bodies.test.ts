@@ -1,0 +1,255 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterEach, describe, expect, test } from '@jest/globals'
+import { ServiceError } from '../../../shared/errors.ts'
+import { type HttpHandler, jsonResponse, problemResponse } from '../../../shared/http/messages.ts'
+import { createHttpServers, openConversation } from '../../helpers/front/http-server.ts'
+
+const { start, closeAll } = createHttpServers()
+
+afterEach(closeAll)
+
+/** Says how a body ended: with how many bytes, or as what it was refused. */
+function createTaker(take: 'whole' | 'pieces', betweenMs = 0) {
+  const outcomes: (number | string)[] = []
+  const handler: HttpHandler = async ({ readBody, openBody }) => {
+    try {
+      let size = 0
+      if (take === 'whole') size = (await readBody(1024 * 1024)).length
+      else {
+        for await (const piece of openBody()) {
+          size += piece.length
+          await sleep(betweenMs)
+        }
+      }
+      outcomes.push(size)
+      return jsonResponse(200, { size })
+    } catch (error) {
+      outcomes.push((error as ServiceError).code)
+      throw error
+    }
+  }
+  return { outcomes, handler }
+}
+
+const post = (headers: string) => `POST / HTTP/1.1\r\nhost: a\r\n${headers}\r\n\r\n`
+
+async function drip(say: (text: string) => void, { times, everyMs }: { times: number; everyMs: number }) {
+  for (let i = 0; i < times; i++) {
+    say('x')
+    await sleep(everyMs)
+  }
+}
+
+describe('a body that is read whole', () => {
+  test('is cut off in time, however little by little it comes', async () => {
+    const { outcomes, handler } = createTaker('whole')
+    const { port } = await start(handler, { serving: { patience: { wholeMs: 300, silenceMs: 10_000 } } })
+    const client = openConversation(port)
+    client.say(post('content-length: 100000'))
+    await Promise.race([client.closed, drip(client.say, { times: 500, everyMs: 20 })])
+    expect([client.isClosed(), client.heard(), outcomes]).toEqual([true, '', ['invalid_request']])
+  })
+
+  test('is not cut off after its end, however long its answer takes', async () => {
+    const slow: HttpHandler = async ({ readBody }) => {
+      const { length } = await readBody(100)
+      await sleep(400)
+      return jsonResponse(200, { length })
+    }
+    const { port } = await start(slow, { serving: { patience: { wholeMs: 150, silenceMs: 150 } } })
+    const client = openConversation(port)
+    client.say(`${post('content-length: 3')}abc`)
+    await sleep(800)
+    expect(client.heard()).toContain('{"length":3}')
+    client.socket.destroy()
+  })
+
+  test('of a client that has left before is not waited for', async () => {
+    const outcome = new Promise<unknown>((resolve) => {
+      const late: HttpHandler = async ({ readBody, signal }) => {
+        await new Promise((left) => signal.addEventListener('abort', left))
+        await sleep(50)
+        resolve(await readBody(100).catch((error: unknown) => error))
+        return jsonResponse(200, {})
+      }
+      void start(late).then(({ port }) => {
+        const client = openConversation(port)
+        client.say(post('content-length: 3'))
+        setTimeout(() => client.socket.destroy(), 50)
+      })
+    })
+    expect(await outcome).toMatchObject({ code: 'invalid_request' })
+  })
+})
+
+describe('a body that is taken in pieces', () => {
+  const patience = { wholeMs: 100, silenceMs: 600 }
+
+  test('may take as long as it brings anything', async () => {
+    const { outcomes, handler } = createTaker('pieces')
+    const { port } = await start(handler, { serving: { patience } })
+    const client = openConversation(port)
+    client.say(post('content-length: 20'))
+    await drip(client.say, { times: 20, everyMs: 60 })
+    await sleep(100)
+    expect(outcomes).toEqual([20])
+    client.socket.destroy()
+  })
+
+  test('is cut off when its client falls silent, before or in the middle', async () => {
+    for (const beginning of ['', 'some']) {
+      const { outcomes, handler } = createTaker('pieces')
+      const { port } = await start(handler, { serving: { patience } })
+      const client = openConversation(port)
+      client.say(post('content-length: 20') + beginning)
+      await client.closed
+      expect(outcomes).toEqual(['invalid_request'])
+    }
+  })
+
+  test('is not cut off because whoever takes it is slow', async () => {
+    const { outcomes, handler } = createTaker('pieces', 700)
+    const { port } = await start(handler, { serving: { patience: { ...patience, silenceMs: 250 } } })
+    const client = openConversation(port)
+    client.say(`${post('content-length: 150000')}${'x'.repeat(150_000)}`)
+    await sleep(3500)
+    expect(outcomes).toEqual([150_000])
+    client.socket.destroy()
+  }, 10_000)
+
+  test.each([
+    ['content-length: 20', 'x'.repeat(19)],
+    ['transfer-encoding: chunked', '14\r\nxxxxxxxx'],
+    ['transfer-encoding: chunked', '4\r\nxxxx\r\n'],
+    ['transfer-encoding: chunked', '4\r\nxxxx\r\n0\r\n'],
+  ])('with %s is not whole if its client leaves before the end', async (header, text) => {
+    const { outcomes, handler } = createTaker('pieces')
+    const { port } = await start(handler)
+    const client = openConversation(port)
+    client.say(post(header) + text)
+    await sleep(100)
+    client.socket.destroy()
+    await sleep(100)
+    expect(outcomes).toEqual(['invalid_request'])
+  })
+
+  test('is asked of a client that waits for 100 Continue only when the first is taken', async () => {
+    let begin = (): void => {}
+    const { port } = await start(async ({ openBody }) => {
+      const body = openBody()
+      await new Promise<void>((resolve) => (begin = resolve))
+      for await (const piece of body) return jsonResponse(200, { size: piece.length })
+      return jsonResponse(200, { size: 0 })
+    })
+    const client = openConversation(port)
+    client.say(post('expect: 100-continue\r\ncontent-length: 3'))
+    await sleep(100)
+    expect(client.heard()).toBe('')
+    begin()
+    await sleep(100)
+    expect(client.heard()).toBe('HTTP/1.1 100 Continue\r\n\r\n')
+    client.say('abc')
+    await sleep(100)
+    expect(client.heard()).toContain('{"size":3}')
+    client.socket.destroy()
+  })
+})
+
+describe('a client that is refused while it still has a body to send', () => {
+  const refuse = () => problemResponse(new ServiceError('token_missing', 'No.'), 'r')
+  const readers: [string, HttpHandler][] = [
+    ['that nobody looked at', async () => refuse()],
+    [
+      'of which a piece was taken',
+      async ({ openBody }) => {
+        const body = openBody()[Symbol.asyncIterator]()
+        await body.next()
+        await body.return?.()
+        return refuse()
+      },
+    ],
+    [
+      'that is still waited for',
+      async ({ openBody }) => {
+        const body = openBody()[Symbol.asyncIterator]()
+        await body.next()
+        void body.next()
+        void body.return?.()
+        return refuse()
+      },
+    ],
+  ]
+
+  test.each(readers)('%s hears so at once, and may send another request after it', async (_title, handler) => {
+    let requests = 0
+    const { port } = await start((request) =>
+      requests++ === 0 ? handler(request) : Promise.resolve(jsonResponse(200, {})),
+    )
+    const client = openConversation(port)
+    client.say(post('content-length: 8000000') + 'x'.repeat(1000))
+    await sleep(150)
+    expect(client.heard()).toMatch(/^HTTP\/1.1 401 /)
+    for (let i = 0; i < 7999; i++) client.say('x'.repeat(1000))
+    client.say('GET / HTTP/1.1\r\nhost: a\r\n\r\n')
+    await sleep(250)
+    expect(client.heard()).toContain('HTTP/1.1 200 OK')
+    client.socket.destroy()
+  })
+
+  test('hears so whole, though it asked for the connection to be closed after it', async () => {
+    const { port, serving } = await start(async () => {
+      await sleep(20)
+      return { status: 413, headers: {}, body: Buffer.alloc(4 * 1024 * 1024, 'y') }
+    })
+    for (let i = 0; i < 5; i++) {
+      const client = openConversation(port)
+      client.socket.pause()
+      client.say(post('connection: close\r\ncontent-length: 100000000'))
+      await drip((text) => client.say(text.repeat(100_000)), { times: 10, everyMs: 10 })
+      client.socket.resume()
+      await drip((text) => client.say(text.repeat(100_000)), { times: 10, everyMs: 10 })
+      await client.closed
+      expect(client.heard().length).toBeGreaterThan(4 * 1024 * 1024)
+    }
+    expect(serving.inFlight()).toBe(0)
+  }, 20_000)
+
+  test('may send on as slowly as one that is heard, and is cut off like that', async () => {
+    for (const [times, patience] of [
+      [Number.POSITIVE_INFINITY, { wholeMs: 400, silenceMs: 10_000 }],
+      [3, { wholeMs: 10_000, silenceMs: 300 }],
+    ] as const) {
+      const { port } = await start(async () => refuse(), { serving: { patience } })
+      const client = openConversation(port)
+      client.say(post('content-length: 100000'))
+      const isClosed = client.closed.then(() => true)
+      for (let i = 0; i < times && !client.isClosed(); i++) {
+        client.say('x')
+        await sleep(100)
+      }
+      expect(client.heard()).toMatch(/^HTTP\/1.1 401 /)
+      expect(await isClosed).toBe(true)
+    }
+  })
+
+  test('hears so also where it comes to that late', async () => {
+    const { port } = await start(async () => refuse())
+    const client = openConversation(port)
+    client.socket.pause()
+    client.say(post('content-length: 6000000'))
+    await drip((text) => client.say(text.repeat(1_000_000)), { times: 6, everyMs: 500 })
+    client.socket.resume()
+    client.say('GET / HTTP/1.1\r\nhost: a\r\n\r\n')
+    await sleep(150)
+    expect(client.heard().match(/HTTP\/1.1 401 /g)).toHaveLength(2)
+    client.socket.destroy()
+  })
+
+  test('is told to close where it was not asked for the body: nobody could tell what it sends next', async () => {
+    const { port } = await start(async () => refuse())
+    const client = openConversation(port)
+    client.say(post('expect: 100-continue\r\ncontent-length: 3'))
+    await client.closed
+    expect(client.heard()).toMatch(/^HTTP\/1.1 401 [\s\S]*connection: close/i)
+  })
+})

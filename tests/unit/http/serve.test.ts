@@ -1,0 +1,231 @@
+import { request as httpRequest } from 'node:http'
+import { connect } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterEach, describe, expect, test } from '@jest/globals'
+import { type HttpHandler, type HttpRequest, jsonResponse, problemResponse } from '../../../shared/http/messages.ts'
+import { converse, createHttpServers } from '../../helpers/front/http-server.ts'
+
+const { start, closeAll } = createHttpServers()
+
+afterEach(closeAll)
+
+const echoSize =
+  (maxBytes: number): HttpHandler =>
+  async (request) => {
+    try {
+      return jsonResponse(200, { size: (await request.readBody(maxBytes)).length })
+    } catch (error) {
+      return problemResponse(error, 'req-1')
+    }
+  }
+
+describe('a request', () => {
+  test('reaches the handler with method, raw target, headers and peer', async () => {
+    let seen: HttpRequest | undefined
+    const { port } = await start(async (request) => {
+      seen = request
+      return jsonResponse(200, {})
+    })
+    await converse(port, 'PUT /a/../b%2Fc?x=1&x=%zz HTTP/1.1\r\nhost: a\r\nIf-Match: "1"\r\nif-match: "2"\r\n\r\n')
+    expect(seen).toMatchObject({ method: 'PUT', target: '/a/../b%2Fc?x=1&x=%zz', clientAddress: '127.0.0.1' })
+    expect(seen?.headers['if-match']).toBe('"1", "2"')
+  })
+
+  test.each([
+    ['GET http://elsewhere/v1/me?x=1', '/v1/me?x=1'],
+    ['GET http://elsewhere', '/'],
+    ['OPTIONS *', '/*'],
+  ])('%s has target %s', async (line, target) => {
+    const { port } = await start(async (request) => jsonResponse(200, { target: request.target }))
+    expect(await converse(port, `${line} HTTP/1.1\r\nhost: a\r\n\r\n`)).toContain(JSON.stringify({ target }))
+  })
+})
+
+describe('the body', () => {
+  test('is given whole up to the limit', async () => {
+    const { url } = await start(echoSize(1000))
+    const answer = await fetch(url, { method: 'POST', body: 'x'.repeat(1000) })
+    expect(await answer.json()).toEqual({ size: 1000 })
+  })
+
+  test('is empty if there is none', async () => {
+    const { url } = await start(echoSize(0))
+    expect(await (await fetch(url)).json()).toEqual({ size: 0 })
+  })
+
+  test('declared too long is refused before it is sent', async () => {
+    const { port } = await start(echoSize(1000))
+    const heard = await converse(port, 'POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 1001\r\n\r\n')
+    expect(heard).toMatch(/^HTTP\/1.1 413 /)
+    expect(heard).toContain('"code":"body_too_large"')
+  })
+
+  test('that grows too long in chunks is refused while it comes', async () => {
+    const { port } = await start(echoSize(1000))
+    const chunk = `200\r\n${'x'.repeat(512)}\r\n`
+    const heard = await converse(
+      port,
+      `POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n${chunk}${chunk}`,
+    )
+    expect(heard).toMatch(/^HTTP\/1.1 413 /)
+  })
+
+  test('too long does not cost a client that sends it all its answer', async () => {
+    const { url } = await start(echoSize(1000))
+    for (let i = 0; i < 5; i++) {
+      const answer = await fetch(url, { method: 'POST', body: Buffer.alloc(8 * 1024 * 1024) })
+      expect(answer.status).toBe(413)
+      await answer.arrayBuffer()
+    }
+  })
+
+  test('is asked of a client that waits for 100 Continue only when it will be read', async () => {
+    const { port } = await start(echoSize(1000))
+    const head = (size: number) =>
+      `POST / HTTP/1.1\r\nhost: a\r\nexpect: 100-continue\r\ncontent-length: ${size}\r\n\r\n`
+    expect(await converse(port, head(10))).toBe('HTTP/1.1 100 Continue\r\n\r\n')
+    expect(await converse(port, head(1001))).toMatch(/^HTTP\/1.1 413 /)
+  })
+
+  test('that breaks off is an invalid request', async () => {
+    const failure = new Promise<unknown>((resolve) => {
+      void start(async (request) => {
+        await request.readBody(100).catch(resolve)
+        return jsonResponse(200, {})
+      }).then(({ port }) => converse(port, 'POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 10\r\n\r\nabc', 50))
+    })
+    expect(await failure).toMatchObject({ code: 'invalid_request' })
+  })
+})
+
+describe('what never reaches the app', () => {
+  test.each([
+    ['rubbish', '\0\0\0\r\n\r\n', 400],
+    ['two lengths', 'POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n', 400],
+    ['what only a proxy takes', 'CONNECT x:1 HTTP/1.1\r\nhost: x:1\r\n\r\n', 400],
+    ['a head too large', `GET / HTTP/1.1\r\nhost: a\r\nx: ${'y'.repeat(40_000)}\r\n\r\n`, 400],
+  ])('%s is answered in the one error shape', async (_name, text, status) => {
+    const { port } = await start(async () => jsonResponse(200, {}))
+    const heard = await converse(port, text)
+    expect(heard.startsWith(`HTTP/1.1 ${status} `)).toBe(true)
+    expect(heard).toContain('content-type: application/problem+json')
+    expect(JSON.parse(heard.split('\r\n\r\n')[1] ?? '')).toMatchObject({ code: 'invalid_request', status })
+  })
+
+  test('a second request on the connection is answered in the one error shape as well', async () => {
+    const { port } = await start(async () => jsonResponse(200, {}))
+    const socket = connect(port, '127.0.0.1')
+    let heard = ''
+    socket.on('data', (chunk) => (heard += chunk.toString()))
+    socket.write('GET / HTTP/1.1\r\nhost: a\r\n\r\n')
+    await sleep(100)
+    socket.write('\0\0\r\n\r\n')
+    await new Promise((resolve) => socket.once('close', resolve))
+    expect(heard).toMatch(/200 OK[\s\S]*HTTP\/1.1 400 Bad Request/)
+  })
+
+  test('a client that sends its head too slowly is cut off', async () => {
+    const { port } = await start(async () => jsonResponse(200, {}), {
+      server: { headersTimeout: 100, connectionsCheckingInterval: 50 },
+    })
+    expect(await converse(port, 'GET / HTTP/1.1\r\nhost: a\r\n', 2000)).toContain('took too long to arrive')
+  })
+})
+
+describe('a client that leaves', () => {
+  test('aborts the signal of its request', async () => {
+    const left = new Promise<unknown>((resolve) => {
+      void start(async (request) => {
+        request.signal.addEventListener('abort', () => resolve('aborted'))
+        await sleep(2000, undefined, { signal: request.signal }).catch(() => {})
+        return jsonResponse(200, {})
+      }).then(({ url }) => {
+        const client = httpRequest(url)
+        client.on('error', () => {})
+        client.end()
+        setTimeout(() => client.destroy(), 50)
+      })
+    })
+    expect(await left).toBe('aborted')
+  })
+
+  test('does not abort the signal by being answered', async () => {
+    let signal: AbortSignal | undefined
+    const { url } = await start(async (request) => {
+      signal = request.signal
+      return jsonResponse(200, {})
+    })
+    await (await fetch(url)).text()
+    await sleep(20)
+    expect(signal?.aborted).toBe(false)
+  })
+})
+
+describe('a stream', () => {
+  test('is read no faster than its client takes it, and ends when the client leaves', async () => {
+    let produced = 0
+    let ended = false
+    const chunk = Buffer.alloc(64 * 1024)
+    async function* produce() {
+      try {
+        for (let i = 0; i < 10_000; i++) {
+          produced += chunk.length
+          yield chunk
+        }
+      } finally {
+        ended = true
+      }
+    }
+    const { port } = await start(async () => ({ status: 200, headers: {}, body: produce() }))
+    const socket = connect(port, '127.0.0.1', () => socket.write('GET / HTTP/1.1\r\nhost: a\r\n\r\n'))
+    socket.pause()
+    await sleep(500)
+    const afterHalfASecond = produced
+    await sleep(300)
+    expect(produced).toBe(afterHalfASecond)
+    expect(produced).toBeLessThan(32 * 1024 * 1024)
+    socket.destroy()
+    await sleep(100)
+    expect(ended).toBe(true)
+  })
+})
+
+describe('a handler that throws', () => {
+  test('is answered as internal without telling why', async () => {
+    const { url } = await start(async () => {
+      throw new Error('the password is hunter2')
+    })
+    const answer = await fetch(url, { headers: { 'x-request-id': 'mine' } })
+    expect(answer.status).toBe(500)
+    const problem = await answer.text()
+    expect(JSON.parse(problem)).toMatchObject({ code: 'internal', request_id: 'mine', retryable: true })
+    expect(problem).not.toContain('hunter2')
+  })
+})
+
+describe('draining', () => {
+  test('lets a request in flight end, takes no new connection and closes idle ones', async () => {
+    const { url, serving } = await start(async () => {
+      await sleep(200)
+      return jsonResponse(200, {})
+    })
+    const inFlight = fetch(url)
+    await sleep(50)
+    expect(serving.inFlight()).toBe(1)
+    const drained = serving.drain(AbortSignal.timeout(5000))
+    await expect(fetch(url)).rejects.toThrow()
+    const answer = await inFlight
+    expect(answer.status).toBe(200)
+    await answer.text()
+    await drained
+    expect(serving.inFlight()).toBe(0)
+  })
+
+  test('cuts off what has not ended by its deadline', async () => {
+    const { url, serving } = await start(() => new Promise(() => {}))
+    const cutOff = expect(fetch(url)).rejects.toThrow()
+    await sleep(50)
+    await serving.drain(AbortSignal.timeout(100))
+    await cutOff
+  })
+})

@@ -1,0 +1,102 @@
+import { describe, expect, test } from '@jest/globals'
+import {
+  INSTANCES_MAX,
+  instanceAddresses,
+  instanceIds,
+  isMappedTo,
+  isOverlapping,
+  isSlotSubnet,
+  parseSubordinateIds,
+  planSlot,
+  SLOTS_MAX,
+  slotOfIdBase,
+  slotOfInterface,
+} from '../../../agent/drivers/network/slots.ts'
+
+const SUBNET = '10.213.0.0/16'
+
+describe('planSlot', () => {
+  test('gives every slot of every instance ids, an address and a name of its own', () => {
+    const plans = Array.from({ length: INSTANCES_MAX * SLOTS_MAX }, (_, n) =>
+      planSlot(SUBNET, Math.floor(n / SLOTS_MAX), n % SLOTS_MAX),
+    )
+    for (const key of ['idBase', 'address', 'interfaceName'] as const) {
+      expect(new Set(plans.map((plan) => plan[key])).size).toBe(plans.length)
+    }
+    expect(new Set(plans.flatMap((plan) => [plan.hostMac.toString('hex'), plan.boxMac.toString('hex')])).size).toBe(
+      2 * plans.length,
+    )
+    expect(plans.every(({ address }) => /^10\.213\.\d+\.\d+$/.test(address) && !/\.(0|255)$/.test(address))).toBe(true)
+    expect(plans.every(({ interfaceName }) => interfaceName.length <= 15)).toBe(true)
+    expect(plans.every(({ idBase }) => idBase % 65_536 === 0 && idBase + 65_536 <= 2 ** 31)).toBe(true)
+  })
+
+  test('begins where the contract says', () => {
+    expect(planSlot(SUBNET, 0, 0)).toMatchObject({ idBase: 0x4000_0000, address: '10.213.0.1', interfaceName: 'bx0-0' })
+    expect(planSlot(SUBNET, 1, 2)).toMatchObject({
+      idBase: 0x4402_0000,
+      address: '10.213.4.11',
+      interfaceName: 'bx1-2',
+    })
+    expect(instanceAddresses(SUBNET, 0)).toEqual({ first: '10.213.0.1', last: '10.213.4.8' })
+  })
+})
+
+describe('finding a slot again', () => {
+  test.each([
+    [1, 'bx1-0', 0],
+    [1, 'bx1-1023', 1023],
+    [1, 'bx1-1024', null],
+    [1, 'bx1-01', null],
+    [1, 'bx1-', null],
+    [1, 'bx10-1', null],
+    [1, 'bx1-1x', null],
+    [1, 'eth0', null],
+  ])('instance %i, interface %s', (k, name, slot) => expect(slotOfInterface(k, name)).toBe(slot))
+
+  test.each([
+    [0, 0x4000_0000, 0],
+    [0, 0x4001_0000, 1],
+    [0, 0x4000_0001, null],
+    [1, 0x4000_0000, null],
+    [1, 0x4800_0000, null],
+    [0, 100_000, null],
+  ])('instance %i, id %i', (k, base, slot) => expect(slotOfIdBase(k, base)).toBe(slot))
+
+  test('takes only the whole map of a slot for its own', () => {
+    expect(isMappedTo('         0 1073741824      65536\n', 0x4000_0000)).toBe(true)
+    expect(isMappedTo('         0 1073741824      1000\n', 0x4000_0000)).toBe(false)
+    expect(isMappedTo('         0          0 4294967295\n', 0x4000_0000)).toBe(false)
+    expect(isMappedTo('', 0x4000_0000)).toBe(false)
+  })
+})
+
+describe('ranges of /etc/subuid', () => {
+  test('are read past comments and lines that are none', () => {
+    const text = '# root\nroot:100000:65536\nbroken\n1000:1073741824:65536\nempty:5:0\n'
+    expect(parseSubordinateIds(text)).toEqual([
+      { start: 100_000, end: 165_536 },
+      { start: 1_073_741_824, end: 1_073_807_360 },
+    ])
+  })
+
+  test('overlap an instance by a single id', () => {
+    const { start, end } = instanceIds(2)
+    expect(isOverlapping(instanceIds(2), [{ start: end - 1, end: end + 5 }])).toBe(true)
+    expect(
+      isOverlapping(instanceIds(2), [
+        { start: end, end: end + 5 },
+        { start: start - 9, end: start },
+      ]),
+    ).toBe(false)
+  })
+})
+
+test.each([
+  ['10.213.0.0/16', true],
+  ['10.213.1.0/16', false],
+  ['10.213.0.0/24', false],
+  ['10.256.0.0/16', false],
+  ['10.0213.0.0/16', false],
+  ['fd00::/16', false],
+])('subnet %s', (subnet, isValid) => expect(isSlotSubnet(subnet)).toBe(isValid))

@@ -1,0 +1,209 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
+import type { V1Node, V1Pod } from '@kubernetes/client-node'
+import { createKubeClusterFacts } from '../../../agent/drivers/pods/cluster-facts-kube.ts'
+import { findNodeProblems, findPodProblems } from '../../../agent/drivers/pods/cluster-facts-problems.ts'
+import type { PodWatch } from '../../../agent/lib/kube/watch.ts'
+import { ServiceError } from '../../../shared/errors.ts'
+import { type FaultyKube, sendJson, sendStatus, startFaultyKube } from '../../helpers/pods/faulty-kube.ts'
+
+const NOW = Date.parse('2026-01-01T00:10:00Z')
+const secondsAgo = (seconds: number): Date => new Date(NOW - seconds * 1000)
+
+const node = (conditions: [string, string][], extra: Partial<V1Node> = {}): V1Node => ({
+  metadata: { name: 'n1', labels: { 'boxyard.dev/node': 'true' } },
+  status: {
+    conditions: conditions.map(([type, status]) => ({ type, status, reason: 'Because', message: 'of  that' })),
+    allocatable: { cpu: '1930m', memory: '16Gi', pods: '250' },
+    capacity: { cpu: '2', memory: '24574668Ki', pods: '256' },
+  },
+  ...extra,
+})
+
+interface PodShape {
+  phase?: string
+  age?: number
+  waiting?: string
+  scheduled?: string
+  sandbox?: string
+}
+
+const pod = (id: string, { phase = 'Pending', age = 60, waiting, scheduled, sandbox }: PodShape): V1Pod => {
+  const condition = (type: string, status: string | undefined) =>
+    status === undefined ? [] : [{ type, status, reason: 'Unschedulable', message: '0/1 nodes are available.' }]
+  return {
+    metadata: { name: `box-${id}`, labels: { 'boxyard.dev/box-id': id }, creationTimestamp: secondsAgo(age) },
+    spec: { containers: [], nodeName: 'n1' },
+    status: {
+      phase,
+      conditions: [...condition('PodScheduled', scheduled), ...condition('PodReadyToStartContainers', sandbox)],
+      containerStatuses: waiting
+        ? [
+            {
+              ...{ name: 'box', image: '', imageID: '', ready: false, restartCount: 0 },
+              state: { waiting: { reason: waiting, message: 'x'.repeat(500) } },
+            },
+          ]
+        : [],
+    },
+  }
+}
+
+describe('problems of nodes', () => {
+  const codesOf = (nodes: V1Node[]) => findNodeProblems(nodes).map(({ code }) => code)
+
+  test('are none while all is well', () => {
+    expect(
+      codesOf([
+        node([
+          ['Ready', 'True'],
+          ['MemoryPressure', 'False'],
+        ]),
+      ]),
+    ).toEqual([])
+  })
+
+  test.each([
+    ['Ready', 'False', 'kubernetes_node_not_ready'],
+    ['Ready', 'Unknown', 'kubernetes_node_not_ready'],
+    ['MemoryPressure', 'True', 'kubernetes_node_pressure'],
+    ['DiskPressure', 'True', 'kubernetes_node_pressure'],
+    ['PIDPressure', 'True', 'kubernetes_node_pressure'],
+  ])('%s being %s is one', (type, status, code) => {
+    const [problem, ...others] = findNodeProblems([node([[type, status]])])
+    expect(problem?.code).toBe(code)
+    expect(problem?.evidence).toMatch(/^Node n1 .*Because: of that$/)
+    expect(others).toEqual([])
+  })
+
+  test('a node that takes no pods is one, and that no node is for boxes', () => {
+    expect(codesOf([node([['Ready', 'True']], { spec: { unschedulable: true } })])).toEqual([
+      'kubernetes_node_cordoned',
+    ])
+    expect(codesOf([node([['Ready', 'False']], { metadata: { name: 'other' } })])).toEqual(['kubernetes_no_node'])
+  })
+})
+
+describe('problems of pods', () => {
+  const codesOf = (shape: PodShape) => findPodProblems([pod('a', shape)], NOW).map(({ code }) => code)
+
+  test.each<[PodShape, string[]]>([
+    [{ phase: 'Running' }, []],
+    [{ scheduled: 'False', age: 5 }, []],
+    [{ scheduled: 'False', age: 11 }, ['kubernetes_unschedulable']],
+    [{ scheduled: 'True', sandbox: 'False', age: 20 }, []],
+    [{ scheduled: 'True', sandbox: 'False', age: 31 }, ['kubernetes_sandbox']],
+    [{ scheduled: 'True', sandbox: 'True', age: 90 }, []],
+    [{ waiting: 'ContainerCreating' }, []],
+    [{ waiting: 'ErrImageNeverPull', age: 1 }, ['kubernetes_image']],
+    [{ waiting: 'ImagePullBackOff' }, ['kubernetes_image']],
+    [{ waiting: 'ErrImagePull' }, ['kubernetes_image']],
+    [{ waiting: 'CreateContainerError' }, ['kubernetes_container']],
+    [{ waiting: 'RunContainerError' }, ['kubernetes_container']],
+  ])('%j: %j', (shape, codes) => {
+    expect(codesOf(shape)).toEqual(codes)
+  })
+
+  test('with one cause are told together, and briefly', () => {
+    const ids = ['a', 'b', 'c', 'd', 'e', 'f', 'g']
+    const problems = findPodProblems(
+      [...ids.map((id) => pod(id, { scheduled: 'False' })), pod('h', { waiting: 'ErrImagePull' })],
+      NOW,
+    )
+    expect(problems.map(({ evidence }) => evidence)).toEqual([
+      'The scheduler finds no node. 0/1 nodes are available. (7 boxes: a, b, c, d, e, …)',
+      `A node cannot get the image of box pods. ErrImagePull: ${'x'.repeat(200)}… (1 box: h)`,
+    ])
+  })
+
+  test('that are being deleted are none', () => {
+    const leaving = pod('a', { waiting: 'ErrImagePull' })
+    expect(
+      findPodProblems([{ ...leaving, metadata: { ...leaving.metadata, deletionTimestamp: new Date(NOW) } }], NOW),
+    ).toEqual([])
+  })
+})
+
+describe('the facts of a cluster', () => {
+  let kube: FaultyKube
+  let fault: ReturnType<PodWatch['fault']>
+  let change: (pod: V1Pod) => void
+  const factsOf = (pods: V1Pod[]) => {
+    const onChange: PodWatch['onChange'] = (listener) => {
+      change = (changed) => listener(changed, 'modified')
+      return () => undefined
+    }
+    return createKubeClusterFacts({
+      api: kube.api,
+      pods: { all: () => pods, fault: () => fault, onChange },
+      now: () => NOW,
+    })
+  }
+
+  beforeEach(async () => {
+    kube = await startFaultyKube()
+    fault = null
+    kube.answer((_request, response) => sendJson(response, { items: [node([['Ready', 'True']])] }))
+  })
+
+  afterEach(() => kube.close())
+
+  test('are its own figures, listed once for polls that come together', async () => {
+    const facts = factsOf([pod('a', { phase: 'Running' }), pod('b', { phase: 'Failed' })])
+    const [report] = await Promise.all([facts.report(), facts.report(), facts.report()])
+    expect(report).toEqual({
+      namespace: 'boxes',
+      nodes: [
+        {
+          name: 'n1',
+          cpu_allocatable: 1.93,
+          cpu_capacity: 2,
+          memory_allocatable_bytes: 16 * 1024 ** 3,
+          memory_capacity_bytes: 24_574_668 * 1024,
+          pods_allocatable: 250,
+          pods_capacity: 256,
+          pods_running: 1,
+          ready: true,
+        },
+      ],
+      problems: [],
+    })
+    await facts.report()
+    expect(kube.requests).toHaveLength(1)
+  })
+
+  test('of a server that hangs are none, with the one problem, after two seconds at most', async () => {
+    kube.answer(() => undefined)
+    const facts = factsOf([pod('a', { phase: 'Running' })])
+    const startedAt = performance.now()
+    const { nodes, problems } = await facts.report()
+    expect(performance.now() - startedAt).toBeLessThan(2_500)
+    expect(nodes).toEqual([])
+    expect(problems.map(({ code }) => code)).toEqual(['kubernetes_unreachable'])
+    await facts.report()
+    expect(kube.requests).toHaveLength(1)
+  })
+
+  test('count no pods that are not followed', async () => {
+    fault = { since: NOW, error: new ServiceError('runtime_unavailable', 'It does not follow.') }
+    const { nodes, problems } = await factsOf([pod('a', { waiting: 'ErrImagePull' })]).report()
+    expect(nodes).toEqual([])
+    expect(problems.map(({ code }) => code)).toEqual(['kubernetes_unreadable'])
+  })
+
+  test('tell what a pod that is gone has failed of, until a later one runs', async () => {
+    const facts = factsOf([])
+    const codes = async () => (await facts.report()).problems.map(({ code }) => code)
+    change(pod('a', { waiting: 'ErrImagePull' }))
+    expect(await codes()).toEqual(['kubernetes_image'])
+    change(pod('b', { phase: 'Running', age: 60 }))
+    expect(await codes()).toEqual(['kubernetes_image'])
+    change(pod('c', { phase: 'Running', age: 0 }))
+    expect(await codes()).toEqual([])
+  })
+
+  test('name the verb that is missing', async () => {
+    kube.answer((_request, response) => sendStatus(response, 403, 'Forbidden'))
+    const { problems } = await factsOf([]).report()
+    expect(problems).toMatchObject([{ code: 'kubernetes_forbidden', evidence: 'The agent may not list nodes.' }])
+  })
+})
