@@ -53,21 +53,21 @@ const LAYERS = [
   {
     name: 'server-gets-handlers-injected',
     from: '^agent/server/',
-    to: '^agent/(handlers|drivers|holder)/',
+    to: '^agent/(handlers|drivers|shim)/',
     typesAllowed: true,
     comment: 'The server serves what it is given: of handlers it knows the types.',
   },
   {
-    name: 'holder-imports-drivers-ports-lib-and-shared',
-    from: '^agent/holder/',
-    to: '^agent/(?!holder/|drivers/|ports/|lib/)',
-    comment: 'The holder starts commands as the drivers do, and knows no rules: it outlives the agent and stays small.',
+    name: 'shim-imports-drivers-ports-lib-and-shared',
+    from: '^agent/shim/',
+    to: '^agent/(?!shim/|drivers/|ports/|lib/)',
+    comment: 'The shim starts commands as the drivers do, and knows no rules: it outlives the agent and stays small.',
   },
   {
     name: 'only-compose-wires',
-    from: '^agent/(?!compose/|drivers/|holder/)',
+    from: '^agent/(?!compose/|drivers/|shim/)',
     to: '^agent/drivers/',
-    comment: 'compose is the only place that picks and wires drivers; the holder is a process of its own.',
+    comment: 'compose is the only place that picks and wires drivers; the shim is a process of its own.',
   },
   {
     name: 'nothing-imports-its-wiring',

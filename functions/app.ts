@@ -15,7 +15,13 @@ import { newId } from '../shared/ids.ts'
 import type { Operation } from '../shared/operation.ts'
 import { validateRequest } from '../shared/validate.ts'
 import type { Forward, ForwardBytes } from './forward.ts'
-import { noteRefusal, type Progress, type Reception, type ReceptionOptions, receive } from './reception.ts'
+import {
+  auditRefusedRequest,
+  type Progress,
+  type Reception,
+  type ReceptionOptions,
+  receiveRequest,
+} from './reception.ts'
 
 export interface AppOptions extends ReceptionOptions {
   forward: Forward
@@ -42,7 +48,7 @@ type Context = AppOptions & Reception
 async function handle(request: HttpRequest, context: Context): Promise<HttpResponse> {
   const { forward, forwardBytes, requestId } = context
   const { headers } = request
-  const { operation, params, query } = await receive(request, context)
+  const { operation, params, query } = await receiveRequest(request, context)
   if (operation.transport === 'websocket') throw upgradeRequired()
   const type = headerOf(headers, 'content-type')
   if (operation.bytesIn !== null && !isJsonType(type)) {
@@ -62,7 +68,7 @@ function maxBodyBytes(operation: Operation, { claims }: Progress): number {
 
 async function refuse(error: unknown, request: HttpRequest, context: Context): Promise<HttpResponse> {
   const { requestId, progress } = context
-  const known = noteRefusal(error, request, context)
+  const known = auditRefusedRequest(error, request, context)
   const isOutage = known.code === 'agent_unavailable' || known.code === 'agent_timeout'
   if (progress.operation?.id === 'getHealth' && isOutage) return unavailableReport(known, request, context)
   return problemResponse(known, requestId)

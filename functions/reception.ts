@@ -34,7 +34,7 @@ export type Reception = ReceptionOptions & { requestId: string; progress: Progre
  * Finds the operation of a request, and lets its sender do it: by token, or with a ticket, which only the agent can judge.
  * @throws ServiceError for what is unknown, missing, invalid, expired, or not permitted
  */
-export async function receive(
+export async function receiveRequest(
   { method, target, headers }: ReceivedHead,
   { authenticate, progress }: Reception,
 ): Promise<Match & { query: URLSearchParams }> {
@@ -51,7 +51,7 @@ export async function receive(
 }
 
 /** Writes down that a request was refused, or failed, and gives the error to tell. */
-export function noteRefusal(error: unknown, request: ReceivedHead, reception: Reception): ServiceError {
+export function auditRefusedRequest(error: unknown, request: ReceivedHead, reception: Reception): ServiceError {
   const { logger, requestId, progress } = reception
   const known = asServiceError(error)
   const durationMs = reception.now() - progress.startedAt

@@ -11,7 +11,13 @@ import { failureError, protocolError, responseOf } from './agent-answer.ts'
 import type { Dial, Dialled } from './agent-dial.ts'
 import { attemptTwice } from './forward.ts'
 import { joinSockets } from './joined-sockets.ts'
-import { noteRefusal, type ReceivedHead, type Reception, type ReceptionOptions, receive } from './reception.ts'
+import {
+  auditRefusedRequest,
+  type ReceivedHead,
+  type Reception,
+  type ReceptionOptions,
+  receiveRequest,
+} from './reception.ts'
 import { REFUSAL_RETRIES, type Signed, type Signing } from './signing.ts'
 import { TransportFailure } from './transport.ts'
 
@@ -104,7 +110,7 @@ async function passThrough({ incoming, client, head }: Upgrade, options: Upgrade
     if (head.length > 0) dialled.socket.write(head)
     await joinSockets(client, dialled.socket)
   } catch (error) {
-    endWithResponse(client, problemResponse(noteRefusal(error, request, context), requestId))
+    endWithResponse(client, problemResponse(auditRefusedRequest(error, request, context), requestId))
   }
 }
 
@@ -112,7 +118,7 @@ async function ask(
   request: ReceivedHead,
   context: UpgradeOptions & Reception,
 ): Promise<{ operation: Operation; dialled: Dialled }> {
-  const { operation, params, query } = await receive(request, context)
+  const { operation, params, query } = await receiveRequest(request, context)
   if (operation.transport !== 'websocket') throw noWebSocket()
   checkHandshake(request.headers)
   validateRequest(operation, { params, query, body: undefined })

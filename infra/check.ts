@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { ROOT } from './commands.ts'
-import { runTasks, type Task } from './tasks.ts'
+import { type CheckTask, runTasks } from './tasks.ts'
 
 /** `npm run check`: everything that can be said about the code without running it; needs no network and no root. */
 async function main(): Promise<void> {
@@ -17,7 +17,7 @@ async function main(): Promise<void> {
 const node = (path: string, ...args: string[]): string[] => [process.execPath, join(ROOT, path), ...args]
 
 /** The longest first, so that the cores end together. */
-const TASKS: readonly Task[] = [
+const TASKS: readonly CheckTask[] = [
   { name: 'lint', command: node('node_modules/eslint/bin/eslint.js', '--max-warnings', '0', '.') },
   { name: 'types', command: node('node_modules/typescript/bin/tsc', '--noEmit', '-p', '.') },
   {

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { availableParallelism } from 'node:os'
 
-export interface Task {
+export interface CheckTask {
   name: string
   command: readonly string[]
   env?: Record<string, string>
@@ -15,7 +15,10 @@ export interface TaskResult {
 }
 
 /** Runs all tasks, as many at once as there are cores; `onEnd` is told of each as it ends. Their output is kept together. */
-export async function runTasks(tasks: readonly Task[], onEnd: (result: TaskResult) => void): Promise<TaskResult[]> {
+export async function runTasks(
+  tasks: readonly CheckTask[],
+  onEnd: (result: TaskResult) => void,
+): Promise<TaskResult[]> {
   const waiting = [...tasks]
   const results: TaskResult[] = []
   const work = async (): Promise<void> => {
@@ -29,7 +32,7 @@ export async function runTasks(tasks: readonly Task[], onEnd: (result: TaskResul
   return results
 }
 
-function runTask(task: Task): Promise<TaskResult> {
+function runTask(task: CheckTask): Promise<TaskResult> {
   const startedAt = performance.now()
   const [program = '', ...args] = task.command
   const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...task.env } })

@@ -23,7 +23,7 @@ const REST = [
   'access/admission',
   'health/failures',
   'pool/full-disk',
-  'exec/holder',
+  'exec/shim',
   'http/large-bodies',
   'boxes/lost-data',
 ].map((name) => `tests/e2e/${name}`)

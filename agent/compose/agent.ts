@@ -10,12 +10,12 @@ import { matchOperation } from '../../shared/match.ts'
 import type { Health } from '../../shared/schemas/system.ts'
 import { createRateLimit } from '../core/access/rate-limit.ts'
 import { createTickets } from '../core/access/tickets.ts'
-import { meterEdge } from '../core/edge/figures.ts'
 import { startIdleStops } from '../core/edge/idle-stop.ts'
+import { meterEdge } from '../core/edge/metrics.ts'
 import { createAuditTrail } from '../core/events/audit-trail.ts'
 import { createEventFeed } from '../core/events/feed.ts'
 import { reportHealth } from '../core/health/health.ts'
-import { meterState } from '../core/health/state-figures.ts'
+import { meterState } from '../core/health/state-metrics.ts'
 import { createLogStreams } from '../core/services/log-streams.ts'
 import { createLinuxHost } from '../drivers/host/facts.ts'
 import type { PrometheusMeter } from '../drivers/metrics/meter-prometheus.ts'
@@ -118,7 +118,7 @@ async function serveAll(parts: Parts): Promise<{ channel: Server; stopServing(la
   closers.add('servers', () => {
     for (const server of [channel, data]) server.closeAllConnections()
   })
-  const { store, causes } = deployment
+  const { store, actorContext } = deployment
   const trail = createAuditTrail({ store, clock, logger })
   closers.add('audit', () => trail.flush())
   const reception = createReception(parts, trail)
@@ -129,9 +129,9 @@ async function serveAll(parts: Parts): Promise<{ channel: Server; stopServing(la
   const logStreams = createLogStreams({ outputs: parts.drivers.outputs, clock, checkAlive })
   const { handlers, streams, boxes } = wireHandlers({ ...parts, feed, logStreams, trail, tickets, dataUrl })
   parts.edge.decideBy({ boxes, activity: parts.activity, verifyToken: reception.verifyToken })
-  parts.meter.reading('gauge', STREAMS_OPEN, () => [{ labels: {}, value: webSockets.open() }])
+  parts.meter.observable('gauge', STREAMS_OPEN, () => [{ labels: {}, value: webSockets.open() }])
   const bodies = createBodyBudget(limits.largeBodyBytesAtOnce)
-  const answering = { ...reception, bodies, idempotency: store.idempotency, handlers, causes }
+  const answering = { ...reception, bodies, idempotency: store.idempotency, handlers, actorContext }
   const webSockets = createStreamServer({ ...reception, handlers: streams, streamsAtOnce: limits.streamsAtOnce })
   const ways = [
     { server: channel, trust: trustChannel(parts), match: matchOperation, wrap: (app: HttpHandler) => app },

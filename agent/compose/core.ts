@@ -15,7 +15,7 @@ import type { Meter } from '../ports/host/meter.ts'
 import { type BackupParts, createBackupParts } from './backups.ts'
 import type { Deployment, DeploymentDeps } from './deployment.ts'
 import type { Drivers } from './drivers.ts'
-import { scheduleUpkeep } from './retention.ts'
+import { scheduleRetention } from './retention.ts'
 
 /** What moves the world towards the records; all of it has taken up what a process before this one left. */
 export interface CoreParts {
@@ -45,7 +45,10 @@ export async function startCoreParts(deps: CorePartsDeps, signal: AbortSignal): 
   const reconciler = new Reconciler({ ...drivers, store, clock, logger, meter, bootId: readBootId(), limits })
   closers.add('reconciler', () => reconciler.close())
   const serving = { ...drivers, store, traffic: routes, clock, logger, limits }
-  const forks = createForks({ ...serving, bury: (tombstone, trees) => reconciler.bury(tombstone, trees) })
+  const forks = createForks({
+    ...serving,
+    scheduleDestroy: (tombstone, trees) => reconciler.scheduleDestroy(tombstone, trees),
+  })
   const supervisor = new ServiceSupervisor({ ...serving, forks, prober: netProber })
   reconciler.onChange((boxId) => {
     routes.wake(boxId)
@@ -58,7 +61,7 @@ export async function startCoreParts(deps: CorePartsDeps, signal: AbortSignal): 
     logger.error('what restores of files left in boxes could not be looked for', { error }),
   )
   await ensureBases(settings.bases, { ...drivers, store, clock, notices: deps.notices }, signal)
-  await scheduleUpkeep({ store, clock, closers, logger, limits })
+  await scheduleRetention({ store, clock, closers, logger, limits })
   const activity = createBoxActivity()
   const execs = createExecs({ ...drivers, store, clock, logger, meter, activity, limits })
   await forks.recover()

@@ -6,7 +6,7 @@ import type { AgentSettings } from '../config/agent.ts'
 import { createTokens, type Tokens } from '../core/access/tokens.ts'
 import type { PodNetwork } from '../drivers/pods/network.ts'
 import { openSqliteStore } from '../drivers/store/store.ts'
-import { createCauses } from '../lib/causes.ts'
+import { createActorContext } from '../lib/actor-context.ts'
 import { lockDataDirectory } from '../lib/disk/data-lock.ts'
 import { writeDurably } from '../lib/disk/durable-file.ts'
 import { type KeyFiles, openKeyFiles } from '../lib/disk/key-files.ts'
@@ -19,7 +19,7 @@ import type { ExecOutputs } from '../ports/exec/outputs.ts'
 import type { Files } from '../ports/files/files.ts'
 import type { Clock } from '../ports/host/clock.ts'
 import type { CowFilesystem } from '../ports/pool/cow-filesystem.ts'
-import type { Cause, Causes } from '../ports/store/events.ts'
+import type { Actor, ActorContext } from '../ports/store/events.ts'
 import type { Store } from '../ports/store/store.ts'
 import type { Closers } from './closers.ts'
 
@@ -32,7 +32,7 @@ export interface Deployment {
   store: Store
   tokens: Tokens
   /** On whose behalf records change. */
-  causes: Causes
+  actorContext: ActorContext
 }
 
 export interface DeploymentDeps {
@@ -67,13 +67,13 @@ export function openDeployment(deps: DeploymentDeps, options: { exclusive: boole
   if (options.exclusive) closers.add('data directory lock', lockDataDirectory(dataDir))
   const instanceId = readInstanceId(join(dataDir, 'instance'))
   const keys = openKeyFiles(dataDir, { now: () => clock.now(), isExclusive: options.exclusive })
-  const causes = createCauses<Cause>()
-  const journal = { now: () => clock.now(), causes }
-  const database = openSqliteStore(join(dataDir, 'boxyard.db'), { hasBallast: options.exclusive, journal })
+  const actorContext = createActorContext<Actor>()
+  const outbox = { now: () => clock.now(), actorContext }
+  const database = openSqliteStore(join(dataDir, 'boxyard.db'), { hasBallast: options.exclusive, outbox })
   const store = deps.decorate('store', database)
   closers.add('store', () => store.close())
   const tokens = createTokens({ store, clock, signingKeys: () => keys.tokens() })
-  return { instanceId, runDir: join(settings.runRoot, instanceId), keys, store, tokens, causes }
+  return { instanceId, runDir: join(settings.runRoot, instanceId), keys, store, tokens, actorContext }
 }
 
 /** Writes the first admin token, without expiry, to `<data dir>/admin.token` (0600), unless there is one. */

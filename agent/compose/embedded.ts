@@ -1,5 +1,5 @@
 import { createOciRuntime } from '../drivers/boxes/runtime-oci.ts'
-import type { ExecFiles } from '../drivers/exec/holder-protocol.ts'
+import type { ExecFiles } from '../drivers/exec/shim-protocol.ts'
 import { createNftNetwork } from '../drivers/network/nft-network.ts'
 import { createNoClusterFacts } from '../drivers/pods/cluster-facts-none.ts'
 import type { World } from '../ports/boxes/world.ts'

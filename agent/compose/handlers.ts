@@ -24,7 +24,7 @@ import { SERVICES_MAX } from '../core/services/put.ts'
 import { RUNS_KEPT } from '../core/services/runs.ts'
 import { AUTOMATIC_SNAPSHOTS_MAX } from '../core/snapshots/automatic.ts'
 import { SNAPSHOTS_MAX } from '../core/snapshots/bounds.ts'
-import { HELD_LIMITS } from '../drivers/exec/holder-protocol.ts'
+import { SHIM_LIMITS } from '../drivers/exec/shim-protocol.ts'
 import { FILE_LIMITS } from '../drivers/files/transfers.ts'
 import { createLinuxHost } from '../drivers/host/facts.ts'
 import { createQuotaHandlers } from '../handlers/access/quotas.ts'
@@ -130,14 +130,14 @@ function toldLimits({ limits }: AgentSettings): Record<string, number> {
     execs_at_once_per_box: largestShare(limits.execsAtOnce),
     streams_at_once: limits.streamsAtOnce,
     streams_at_once_per_box: largestShare(limits.streamsAtOnce),
-    sessions_per_box: HELD_LIMITS.sessionsPerBox,
-    sessions_at_once: HELD_LIMITS.sessions,
+    sessions_per_box: SHIM_LIMITS.sessionsPerBox,
+    sessions_at_once: SHIM_LIMITS.sessions,
     services_per_box: SERVICES_MAX,
     domains_per_box: DOMAINS_MAX,
     service_log_runs: RUNS_KEPT,
     log_streams_at_once: LOG_STREAMS_AT_ONCE,
-    viewers_per_session: HELD_LIMITS.viewersEach,
-    session_kept_bytes: HELD_LIMITS.replayBytes,
+    viewers_per_session: SHIM_LIMITS.viewersEach,
+    session_kept_bytes: SHIM_LIMITS.replayBytes,
     ticket_keep_seconds: TICKET_LIFE_MS / 1000,
     file_json_bytes: FILE_JSON_BYTES,
     file_write_json_bytes: operations.writeFile.maxBodyBytes,
@@ -146,8 +146,8 @@ function toldLimits({ limits }: AgentSettings): Record<string, number> {
     file_transfers_at_once: FILE_LIMITS.atOnce,
     large_body_bytes_at_once: limits.largeBodyBytesAtOnce,
     large_body_bytes_at_once_per_box: largestShare(limits.largeBodyBytesAtOnce),
-    unread_input_bytes_at_once: HELD_LIMITS.unreadInputBytes,
-    unread_input_bytes_at_once_per_box: largestShare(HELD_LIMITS.unreadInputBytes),
+    unread_input_bytes_at_once: SHIM_LIMITS.unreadInputBytes,
+    unread_input_bytes_at_once_per_box: largestShare(SHIM_LIMITS.unreadInputBytes),
     exec_body_bytes: operations.createExec.maxBodyBytes,
     backups_at_once: BACKUPS_AT_ONCE,
     backup_increments: INCREMENTS_MAX,

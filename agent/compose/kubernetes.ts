@@ -1,5 +1,5 @@
-import type { ExecFiles } from '../drivers/exec/holder-protocol.ts'
-import { removePolicies, removeStubs } from '../drivers/pods/box-pods.ts'
+import type { ExecFiles } from '../drivers/exec/shim-protocol.ts'
+import { removePolicies, removeWarmPods } from '../drivers/pods/box-pods.ts'
 import { createKubeClusterFacts } from '../drivers/pods/cluster-facts-kube.ts'
 import { createPodNetwork } from '../drivers/pods/network.ts'
 import { createKubeRuntime } from '../drivers/pods/runtime-kube.ts'
@@ -34,7 +34,7 @@ export async function openClusterWorld(
   closers.add('runtime', () => runtime.close())
   const cluster = createKubeClusterFacts({ api, pods, now: () => clock.now() })
   const close: HostNetwork['close'] = async ({ release }) => {
-    if (release) await removeStubs(api, instanceId)
+    if (release) await removeWarmPods(api, instanceId)
     if (release) await removePolicies(api, instanceId)
     await network.close({ release })
   }

@@ -1,5 +1,5 @@
 import { serve } from '../../shared/http/serve.ts'
-import { meterProcess } from '../drivers/host/process-figures.ts'
+import { meterProcess } from '../drivers/host/process-metrics.ts'
 import { createPrometheusMeter, PROMETHEUS_TYPE, type PrometheusMeter } from '../drivers/metrics/meter-prometheus.ts'
 import { createMetricsHandler } from '../server/metrics-address.ts'
 import type { DeploymentDeps } from './deployment.ts'

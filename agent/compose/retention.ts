@@ -13,14 +13,14 @@ interface UpkeepDeps {
 }
 
 /** Forgets histories past their bounds: now, and every hour until the end. */
-export async function scheduleUpkeep(deps: UpkeepDeps): Promise<void> {
+export async function scheduleRetention(deps: UpkeepDeps): Promise<void> {
   const { closers, logger } = deps
   await forgetOld(deps, { unfinished: true })
   const timer = setInterval(() => {
     forgetOld(deps, { unfinished: false }).catch((error: unknown) => logger.error('upkeep failed', { error }))
   }, HOUR_MS)
   timer.unref()
-  closers.add('upkeep', () => clearInterval(timer))
+  closers.add('retention', () => clearInterval(timer))
 }
 
 async function forgetOld({ store, clock, limits }: UpkeepDeps, options: { unfinished: boolean }): Promise<void> {

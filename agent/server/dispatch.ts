@@ -13,7 +13,7 @@ import { isMutation, type Operation } from '../../shared/operation.ts'
 import { validateRequest } from '../../shared/validate.ts'
 import { etagOf, isKnownEtag } from '../core/common/preconditions.ts'
 import type { Handlers, ReplayRead, Reply, RequestConditions } from '../handlers/common/call.ts'
-import type { Causes } from '../ports/store/events.ts'
+import type { ActorContext } from '../ports/store/events.ts'
 import type { IdempotencyStore, StoredAnswer } from '../ports/store/idempotency.ts'
 import { auditMutation } from './audit.ts'
 import type { BodyBudget } from './body-budget.ts'
@@ -30,7 +30,7 @@ export interface DispatchDeps extends ReceptionDeps {
   idempotency: IdempotencyStore
   handlers: Handlers
   /** What a handler does is done on behalf of who asked. */
-  causes: Pick<Causes, 'within'>
+  actorContext: Pick<ActorContext, 'run'>
 }
 
 /** Every request that is no WebSocket: trust → match → token → validate → handler → audit. It answers its own errors. */
@@ -90,7 +90,7 @@ async function answerRead(read: ReadRequest, context: Context): Promise<HttpResp
   const refusal = body === null ? null : trusted.refuseBody(body)
   if (refusal) throw refuse(refusal, facts, context.logger)
   const { caller, boxId, enter } = read.identity ?? (await admit(read, context))
-  const onBehalf: Behalf = (act) => (caller === null ? act() : context.causes.within(caller, act))
+  const onBehalf: Behalf = (act) => (caller === null ? act() : context.actorContext.run(caller, act))
   const json = body === null || bytes !== null ? undefined : readJson(body, headers['content-type'])
   const input = validateRequest(operation, { params, query, body: json, isBytes: bytes !== null })
   const key = operation.method === 'POST' ? idempotencyKeyOf(headers) : null

@@ -13,7 +13,7 @@ export function createRequestMeter(meter: Meter, clock: Clock): RequestMeter {
   const count = meter.counter(REQUESTS)
   const time = meter.histogram(DURATION)
   let inFlight = 0
-  meter.reading('gauge', IN_FLIGHT, () => [{ labels: {}, value: inFlight }])
+  meter.observable('gauge', IN_FLIGHT, () => [{ labels: {}, value: inFlight }])
   return {
     begin: (facts) => {
       inFlight += 1

@@ -62,7 +62,7 @@ export function readRecord(name: string): ClusterRecord | null {
 }
 
 /** Settles ports and network that no other cluster of this host has, and notes them. To be called under the host's lock. */
-export async function createRecord(name: string, programs: string): Promise<ClusterRecord> {
+export async function createClusterRecord(name: string, programs: string): Promise<ClusterRecord> {
   const others = listClusters()
     .map(readRecord)
     .filter((record) => record !== null)

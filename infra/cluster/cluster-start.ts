@@ -7,7 +7,7 @@ import { ROOT } from '../commands.ts'
 import { createApiClient } from './api-client.ts'
 import { formatKubeconfig, writeKeys, writeSecret } from './cluster-keys.ts'
 import { createMasquerade } from './cluster-network.ts'
-import { type ClusterRecord, clusterPaths, createRecord, readRecord } from './cluster-record.ts'
+import { type ClusterRecord, clusterPaths, createClusterRecord, readRecord } from './cluster-record.ts'
 import { destroyCluster } from './cluster-stop.ts'
 import { packImages } from './container-images.ts'
 import { withLock } from './host-lock.ts'
@@ -31,7 +31,7 @@ export async function startCluster(name: string, say: (text: string) => void): P
     say(`Starting the cluster ${name}`)
     const record = await withLock('host', async () => {
       noteHostState()
-      return await createRecord(name, programs)
+      return await createClusterRecord(name, programs)
     })
     await startNode(record)
     await installManifests(record)

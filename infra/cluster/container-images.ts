@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { PAUSE_IMAGE } from './node-configuration.ts'
-import { packTar, type TarEntry } from './tar-archive.ts'
+import { type ArchiveEntry, packTar } from './tar-archive.ts'
 
 /** For tests that need a shell in a pod. */
 export const BUSYBOX_IMAGE = 'boxyard.test/busybox:1'
@@ -22,11 +22,11 @@ export function packImages(): Buffer {
   ])
 }
 
-function pauseRoot(): TarEntry[] {
+function pauseRoot(): ArchiveEntry[] {
   return [{ path: 'catatonit', mode: 0o755, content: readFileSync('/usr/bin/catatonit') }]
 }
 
-function busyboxRoot(): TarEntry[] {
+function busyboxRoot(): ArchiveEntry[] {
   const applets = execFileSync('/usr/bin/busybox', ['--list'], { encoding: 'utf8' }).trim().split('\n')
   return [
     ...['bin/', 'etc/', 'root/', 'var/', 'work/'].map((path) => ({ path })),
@@ -39,7 +39,7 @@ function busyboxRoot(): TarEntry[] {
 }
 
 interface Image {
-  entries: readonly TarEntry[]
+  entries: readonly ArchiveEntry[]
   Entrypoint?: readonly string[]
   Cmd?: readonly string[]
 }

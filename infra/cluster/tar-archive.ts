@@ -1,5 +1,5 @@
 /** An entry of a tar archive: a file, a directory or a symbolic link, all owned by root. */
-export interface TarEntry {
+export interface ArchiveEntry {
   path: string
   mode?: number
   content?: Buffer
@@ -7,7 +7,7 @@ export interface TarEntry {
 }
 
 /** A ustar archive. Names are at most 100 bytes; one that ends with "/" is a directory. */
-export function packTar(entries: readonly TarEntry[]): Buffer {
+export function packTar(entries: readonly ArchiveEntry[]): Buffer {
   const blocks = entries.flatMap((entry) => {
     const content = entry.content ?? Buffer.alloc(0)
     return [header(entry, content.length), content, Buffer.alloc(-content.length & (BLOCK - 1))]
@@ -15,7 +15,7 @@ export function packTar(entries: readonly TarEntry[]): Buffer {
   return Buffer.concat([...blocks, Buffer.alloc(2 * BLOCK)])
 }
 
-function header({ path, mode, linkTo }: TarEntry, size: number): Buffer {
+function header({ path, mode, linkTo }: ArchiveEntry, size: number): Buffer {
   const isDirectory = path.endsWith('/')
   const type = linkTo !== undefined ? '2' : isDirectory ? '5' : '0'
   const block = Buffer.alloc(BLOCK)

@@ -31,4 +31,4 @@ export const auditListSchema = z
   .looseObject({ entries: z.array(auditEntrySchema), ...pageFields })
   .meta({ id: 'AuditList' })
 
-export type AuditQuery = z.output<typeof auditQuery>
+export type AuditListQuery = z.output<typeof auditQuery>

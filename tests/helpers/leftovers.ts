@@ -122,4 +122,4 @@ function readText(path: string): string {
 /** Shared by all instances of a host, present and future. */
 const STAYING = ['/run/boxyard/hosts', '/run/boxyard/hosts/.lock', '/run/boxyard/init']
 const OUR_PROGRAMS =
-  /agent\/(holder\/)?main\.ts|functions\/standalone\.ts|infra\/up\.ts|\bhaproxy -D -f \S*boxyard|\bcaddy run --config \S*boxyard|\bpebble -config |\bcrun\b.* (run|exec|create) |^catatonit /
+  /agent\/(shim\/)?main\.ts|functions\/standalone\.ts|infra\/up\.ts|\bhaproxy -D -f \S*boxyard|\bcaddy run --config \S*boxyard|\bpebble -config |\bcrun\b.* (run|exec|create) |^catatonit /

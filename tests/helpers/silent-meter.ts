@@ -4,5 +4,5 @@ import type { Meter } from '../../agent/ports/host/meter.ts'
 export const silentMeter: Meter = {
   counter: () => () => {},
   histogram: () => () => {},
-  reading: () => {},
+  observable: () => {},
 }

@@ -3,8 +3,8 @@ import { newId } from '../../../shared/ids.ts'
 import { createKeyedLock } from '../../../shared/locks.ts'
 import type { BackupRecord } from '../../ports/store/backups.ts'
 import type { VolumeRecord } from '../../ports/store/volumes.ts'
-import { abandon } from '../common/abandon.ts'
 import type { Caller } from '../common/caller.ts'
+import { discardUncommitted } from '../common/discard-uncommitted.ts'
 import { checkIfMatch } from '../common/preconditions.ts'
 import { copyTree } from '../snapshots/tree-copy.ts'
 import { findVolume, type VolumeRef } from '../volumes/lookup.ts'
@@ -12,7 +12,7 @@ import { isListed, type StoredBackup } from './catalog.ts'
 import { type BackupWorkDeps, createBackupWork } from './work.ts'
 
 /** Who asks for a backup: a request, or the volume's schedule. */
-export interface BackupWish {
+export interface BackupOptions {
   caller: Pick<Caller, 'tokenId' | 'requestId'>
   idempotencyKey: string | null
   automatic: boolean
@@ -27,7 +27,7 @@ export interface Backups {
    * Takes a copy of a volume as it is now and begins to send it to the store.
    * @throws ServiceError `volume_not_found`, `volume_busy` while another of the same volume is under way
    */
-  create(ref: VolumeRef, wish: BackupWish): Promise<BackupRecord>
+  create(ref: VolumeRef, wish: BackupOptions): Promise<BackupRecord>
   /** Those of a volume that this deployment made, oldest first. @throws ServiceError `volume_not_found` */
   list(ref: VolumeRef): Promise<BackupRecord[]>
   /** Also of a volume that is gone, or of another deployment. @throws ServiceError `backup_not_found` */
@@ -126,7 +126,7 @@ async function findParent(
 
 async function takeCopy(
   deps: BackupWorkDeps,
-  { volume, wish, last }: { volume: VolumeRecord; wish: BackupWish; last: BackupRecord | undefined },
+  { volume, wish, last }: { volume: VolumeRecord; wish: BackupOptions; last: BackupRecord | undefined },
 ): Promise<BackupRecord> {
   const { store, records, filesystem, clock } = deps
   const now = clock.now()
@@ -150,12 +150,12 @@ async function takeCopy(
     if (await records.insert(record)) return record
     throw new ServiceError('volume_not_found', 'The data volume was deleted meanwhile.')
   } catch (error) {
-    await abandon(deps, tombstone)
+    await discardUncommitted(deps, tombstone)
     throw error
   }
 }
 
-function isOwn({ createdBy }: BackupRecord, { caller, idempotencyKey }: BackupWish): boolean {
+function isOwn({ createdBy }: BackupRecord, { caller, idempotencyKey }: BackupOptions): boolean {
   return idempotencyKey !== null && createdBy.token === caller.tokenId && createdBy.idempotencyKey === idempotencyKey
 }
 

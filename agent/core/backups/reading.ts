@@ -4,7 +4,7 @@ import type { BackupStore } from '../../ports/backups/store.ts'
 import { type ChainLink, damaged } from './catalog.ts'
 import { holdsPart } from './parts.ts'
 
-export interface Reading {
+export interface ChainReading {
   signal: AbortSignal
   /** Told of each byte twice: when it was looked at, and when it is taken. */
   onBytes(count: number): void
@@ -18,7 +18,7 @@ export interface Reading {
 export async function* readChain(
   store: BackupStore,
   chain: readonly ChainLink[],
-  reading: Reading,
+  reading: ChainReading,
 ): AsyncGenerator<AsyncIterable<Uint8Array>> {
   const places = chain.flatMap(({ directory, parts }) => parts.map((part) => ({ directory, part })))
   const proofs = new Map<BackupPart, Promise<void>>()
@@ -50,7 +50,7 @@ interface PartPlace {
 async function provePart(
   store: BackupStore,
   { directory, part }: PartPlace,
-  { signal, onBytes }: Reading,
+  { signal, onBytes }: ChainReading,
 ): Promise<void> {
   if (!(await holdsPart(store, { directory, part, signal }))) throw damaged(directory + part.name)
   onBytes(part.sizeBytes)
@@ -59,7 +59,7 @@ async function provePart(
 async function* readPart(
   store: BackupStore,
   { directory, part }: PartPlace,
-  { signal, onBytes }: Reading,
+  { signal, onBytes }: ChainReading,
 ): AsyncGenerator<Uint8Array> {
   const pieces = await store.get(directory + part.name, signal)
   if (pieces === null) throw damaged(directory + part.name)

@@ -14,7 +14,7 @@ export interface RestoreOverDeps extends VolumeSwapDeps, Pick<BackupRestoreDeps,
 }
 
 /** The volume that is to have what a backup held, for how long the client waits, and of which version of it. */
-export interface RestoreOverWish {
+export interface RestoreOverOptions {
   ref: VolumeRef
   waitMs: number
   ifMatch: string | null
@@ -29,7 +29,7 @@ export interface RestoreOver {
    * @throws ServiceError `volume_not_found`, `precondition_failed`, `volume_too_small`, `backup_damaged` if a manifest is not
    * what it was
    */
-  begin(caller: Caller, known: KnownBackup, wish: RestoreOverWish): Promise<string>
+  begin(caller: Caller, known: KnownBackup, wish: RestoreOverOptions): Promise<string>
 }
 
 /** Restores as jobs; what is cut off is destroyed by the next start of the service. */

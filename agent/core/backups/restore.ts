@@ -2,8 +2,8 @@ import { ServiceError } from '../../../shared/errors.ts'
 import { newId } from '../../../shared/ids.ts'
 import type { CreateVolumeBody } from '../../../shared/schemas/volumes.ts'
 import type { BackupStore } from '../../ports/backups/store.ts'
-import { abandon } from '../common/abandon.ts'
 import type { Caller } from '../common/caller.ts'
+import { discardUncommitted } from '../common/discard-uncommitted.ts'
 import type { JobRun, Jobs } from '../operations/jobs.ts'
 import { type CreateVolumeDeps, createVolume, nameTaken } from '../volumes/create.ts'
 import { backupNotFound, type KnownBackup } from './backups.ts'
@@ -17,7 +17,7 @@ export interface BackupRestoreDeps extends CreateVolumeDeps {
 }
 
 /** A new volume that is to have what a backup holds. */
-export interface RestoreWish {
+export interface BackupRestoreOptions {
   project: string
   name: string
   /** Null: the size of the volume that was backed up. */
@@ -35,7 +35,7 @@ export interface BackupRestore {
    * it was read and found to be as it was stored.
    * @throws ServiceError `name_taken`, `volume_too_small`, `backup_damaged` if a manifest is not what it was
    */
-  begin(caller: Caller, known: KnownBackup, wish: RestoreWish): Promise<string>
+  begin(caller: Caller, known: KnownBackup, wish: BackupRestoreOptions): Promise<string>
 }
 
 /** Restores as jobs; what is cut off is destroyed by the next start of the service. */
@@ -61,7 +61,7 @@ export function createBackupRestore(deps: BackupRestoreDeps): BackupRestore {
 }
 
 interface Restoring {
-  wish: RestoreWish
+  wish: BackupRestoreOptions
   chain: readonly ChainLink[]
   run: JobRun
 }
@@ -105,7 +105,7 @@ export async function fillFromBackup(
     await filesystem.receive({ container, name: subvolume, quotaBytes, streams, signal })
   } finally {
     ending.abort()
-    await abandon(deps, tombstone)
+    await discardUncommitted(deps, tombstone)
   }
 }
 

@@ -13,7 +13,7 @@ export interface BackupRunDeps {
   backupStore: BackupStore
   catalog: BackupCatalog
   filesystem: CowFilesystem
-  reconciler: { bury(tombstone: Tombstone): void }
+  reconciler: { scheduleDestroy(tombstone: Tombstone): void }
   clock: Clock
 }
 
@@ -134,7 +134,7 @@ export async function writeAll(
   changed: readonly BackupRecord[],
   tombstones: readonly Tombstone[],
 ): Promise<void> {
-  for (const tombstone of await records.write(changed, tombstones)) reconciler.bury(tombstone)
+  for (const tombstone of await records.write(changed, tombstones)) reconciler.scheduleDestroy(tombstone)
 }
 
 /** What stands for a copy that is given up. */

@@ -5,14 +5,14 @@ import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
 import type { BaseRecord } from '../../ports/store/bases.ts'
 import type { Store } from '../../ports/store/store.ts'
 import type { Tombstone } from '../../ports/store/tombstones.ts'
-import { abandon } from '../common/abandon.ts'
+import { discardUncommitted } from '../common/discard-uncommitted.ts'
 import type { BaseSizes } from './sizes.ts'
 
 export interface BaseCreateDeps {
   store: Store
   filesystem: CowFilesystem
   /** Destroys what was begun and has no record. */
-  reconciler: { bury(tombstone: Tombstone): void }
+  reconciler: { scheduleDestroy(tombstone: Tombstone): void }
   clock: Clock
   sizes: Pick<BaseSizes, 'count'>
 }
@@ -49,7 +49,7 @@ export async function makeBase(
     sizes.count(record)
     return record
   } catch (error) {
-    await abandon(deps, tombstone)
+    await discardUncommitted(deps, tombstone)
     throw error
   }
 }

@@ -1,6 +1,6 @@
 import type { Files, FilesPlace, UnpackReport } from '../../ports/files/files.ts'
 import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
-import { plainBytes } from '../common/plain-bytes.ts'
+import { decompress } from './decompress.ts'
 import { findLayers, type ImageDirectory, layerBytes } from './image-layout.ts'
 import { BASE_LIMITS, checkRoot, makeTree } from './unpack.ts'
 
@@ -18,7 +18,7 @@ export async function spoolImage(
   bytes: AsyncIterable<Uint8Array>,
 ): Promise<FilesPlace> {
   const place = await makeTree(filesystem, name)
-  await files.unpack(place, ROOT, plainBytes(bytes, BASE_LIMITS.unpackedBytes))
+  await files.unpack(place, ROOT, decompress(bytes, BASE_LIMITS.unpackedBytes))
   return place
 }
 
@@ -47,7 +47,7 @@ export async function unpackImage(
     let bytes = 0
     const read = async function* (): AsyncGenerator<Uint8Array> {
       bytes = 0
-      for await (const piece of plainBytes(layerBytes(directory, layer), leftBytes)) {
+      for await (const piece of decompress(layerBytes(directory, layer), leftBytes)) {
         signal.throwIfAborted()
         bytes += piece.length
         yield piece

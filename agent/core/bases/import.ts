@@ -71,7 +71,7 @@ export function createBaseImports(deps: BaseImportDeps): BaseImports {
     const leave = uploads.enter(asker)
     const spool = newSpool(deps)
     const end = (): void => {
-      deps.reconciler.bury(spool.tombstone)
+      deps.reconciler.scheduleDestroy(spool.tombstone)
       leave()
     }
     try {

@@ -2,7 +2,7 @@ import { ServiceError } from '../../../shared/errors.ts'
 import type { BaseListQuery } from '../../../shared/schemas/bases.ts'
 import type { BaseQuery, BaseRecord, BaseUse } from '../../ports/store/bases.ts'
 import type { Caller } from '../common/caller.ts'
-import { findOwnCreate } from '../common/own-create.ts'
+import { findByIdempotencyKey } from '../common/idempotent-create.ts'
 import { decodeCursor, encodeCursor } from '../common/paging.ts'
 import { checkIfMatch } from '../common/preconditions.ts'
 import { type BaseCreateDeps, findBoxSource, makeBase } from './create.ts'
@@ -17,7 +17,7 @@ export interface BaseRef {
 }
 
 /** A base that is asked for, of a project or shared. */
-export interface BaseWish {
+export interface BaseOptions {
   project: string
   name: string
   isShared: boolean
@@ -25,20 +25,20 @@ export interface BaseWish {
 }
 
 /** Of the root of a box as it is now, or as it was in a snapshot. */
-export interface BoxBaseWish extends BaseWish {
+export interface BoxBaseOptions extends BaseOptions {
   box: string
   snapshot: string | undefined
 }
 
 /** Of an archive, as it comes. */
-export interface ArchiveWish extends BaseWish {
+export interface ArchiveBaseOptions extends BaseOptions {
   isImage: boolean
   bytes: AsyncIterable<Uint8Array>
   waitMs: number
 }
 
 /** Of an image of a registry. */
-export interface PullWish extends BaseWish {
+export interface PulledBaseOptions extends BaseOptions {
   image: string
   waitMs: number
 }
@@ -46,18 +46,18 @@ export interface PullWish extends BaseWish {
 /** The bases of the API. */
 export interface Bases {
   /** @throws ServiceError `box_not_found`, `snapshot_not_found`, `name_taken`, `permission_denied` for a shared one */
-  create(caller: Caller, wish: BoxBaseWish): Promise<BaseRecord>
+  create(caller: Caller, wish: BoxBaseOptions): Promise<BaseRecord>
   /**
    * Of the tar of a root filesystem, or the archive of an image; the id of the operation of one that outlives its wait.
    * @throws ServiceError `name_taken`, `permission_denied`, `rate_limited`, `invalid_request`, `body_too_large`
    */
-  unpack(caller: Caller, wish: ArchiveWish): Promise<Imported>
+  unpack(caller: Caller, wish: ArchiveBaseOptions): Promise<Imported>
   /**
    * Of an image of a registry, as `unpack`.
    * @throws ServiceError `name_taken`, `permission_denied`, `rate_limited`, `invalid_request`, `body_too_large`, and `internal` for
    * a registry that does not answer
    */
-  pull(caller: Caller, wish: PullWish): Promise<Imported>
+  pull(caller: Caller, wish: PulledBaseOptions): Promise<Imported>
   /** The project's own, or else the shared one of that name. @throws ServiceError `base_not_found` */
   get(ref: BaseRef): Promise<BaseRecord>
   /** The boxes in the caller's reach that were made from it. */
@@ -82,7 +82,7 @@ export function createBases(deps: BaseImportDeps): Bases {
   const imports = createBaseImports(deps)
   const usedBy: Bases['usedBy'] = (caller, { id, project }) =>
     store.bases.usedBy(id, { projects: project === null ? caller.projects : [project], limit: USERS_MAX })
-  const wantedBy = async (caller: Caller, wish: BaseWish) => {
+  const wantedBy = async (caller: Caller, wish: BaseOptions) => {
     const { name, idempotencyKey } = wish
     const project = wish.isShared ? sharedProject(caller) : wish.project
     const earlier = await findOwnBase(deps, caller, { project, name, idempotencyKey })
@@ -138,7 +138,7 @@ export function createBases(deps: BaseImportDeps): Bases {
       const use = await usedBy(caller, record)
       const tombstone = { id: record.id, root: record.subvolume, createdAt: clock.now() }
       if (!(await store.bases.remove(record.id, tombstone))) throw notFound(ref)
-      reconciler.bury(tombstone)
+      reconciler.scheduleDestroy(tombstone)
       return use
     },
   }
@@ -161,7 +161,7 @@ function findOwnBase(
     const record = await store.bases.get(project, name)
     return record?.createdBy ? { ...record, createdBy: record.createdBy } : null
   }
-  return findOwnCreate(find, caller, idempotencyKey)
+  return findByIdempotencyKey(find, caller, idempotencyKey)
 }
 
 /** Where shared bases are, for whoever may change them: every project's boxes may be made from them. */

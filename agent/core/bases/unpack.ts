@@ -2,7 +2,7 @@ import { ServiceError } from '../../../shared/errors.ts'
 import { createFairShares, largestShare } from '../../../shared/fair-shares.ts'
 import type { Files, FilesPlace, UnpackReport } from '../../ports/files/files.ts'
 import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
-import { plainBytes } from '../common/plain-bytes.ts'
+import { decompress } from './decompress.ts'
 
 export interface BaseUnpackDeps {
   filesystem: CowFilesystem
@@ -39,7 +39,7 @@ export async function unpackBase(
   bytes: AsyncIterable<Uint8Array>,
 ): Promise<UnpackReport> {
   const place = await makeTree(filesystem, subvolume)
-  const report = await files.unpack(place, Buffer.from('/'), plainBytes(bytes, BASE_BYTES_MAX))
+  const report = await files.unpack(place, Buffer.from('/'), decompress(bytes, BASE_BYTES_MAX))
   await checkRoot(files, place)
   await filesystem.setReadOnly(subvolume, true)
   return report

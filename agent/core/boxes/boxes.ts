@@ -5,14 +5,14 @@ import type { Runtime } from '../../ports/boxes/runtime.ts'
 import type { BoxRecord, Store } from '../../ports/store/store.ts'
 import type { NamedQuery } from '../../ports/store/volumes.ts'
 import type { Caller } from '../common/caller.ts'
-import { findOwnCreate } from '../common/own-create.ts'
+import { findByIdempotencyKey } from '../common/idempotent-create.ts'
 import { namedPage, nextNamedPage } from '../common/paging.ts'
 import { checkIfMatch } from '../common/preconditions.ts'
 import { bytesOf } from '../common/sizes.ts'
 import { pendingRecord } from '../reconcile/box-outcome.ts'
 import { unlessEnded } from '../reconcile/box-start.ts'
 import { checkNoRestore } from '../reconcile/restore-fault.ts'
-import { type CreateDeps, createRecord, wishOf } from './create.ts'
+import { type CreateDeps, createBoxRecord, resourcesOf } from './create.ts'
 import { resizeTree, updatedRecord } from './update.ts'
 
 export interface BoxesDeps extends CreateDeps {
@@ -75,7 +75,7 @@ export function createBoxes(deps: BoxesDeps): Boxes {
       await runtime.checkReady()
       const wanted = { ...record, desired: { power, generation: record.desired.generation + 1 } }
       const changed = pendingRecord(wanted, power === 'running' ? 'starting' : 'stopping', clock.now())
-      const { boxes: _boxes, storageGb: _storage, ...wish } = wishOf(record)
+      const { boxes: _boxes, storageGb: _storage, ...wish } = resourcesOf(record)
       const write = (): Promise<boolean> => store.boxes.replace(changed)
       if (!(await (power === 'running' ? admission.admit(wish, write) : write()))) continue
       reconciler.wake(changed.id)
@@ -87,11 +87,11 @@ export function createBoxes(deps: BoxesDeps): Boxes {
     create: async (caller, wanted, how) => {
       const asked = { caller, ...wanted, idempotencyKey: how.idempotencyKey }
       const find = (): Promise<BoxRecord | null> => store.boxes.get(asked.project, asked.body.name)
-      const earlier = await findOwnCreate(find, caller, how.idempotencyKey)
+      const earlier = await findByIdempotencyKey(find, caller, how.idempotencyKey)
       if (earlier) return settle(earlier, how.waitMs)
       await runtime.checkReady()
       // Of many at once for one name only the first makes a root.
-      const record = await names.run(`${asked.project}/${asked.body.name}`, () => createRecord(deps, asked))
+      const record = await names.run(`${asked.project}/${asked.body.name}`, () => createBoxRecord(deps, asked))
       reconciler.wake(record.id)
       const settled = await reconciler.settled(record.id, 1, how.waitMs)
       // Its record was durable: whatever became of it since, it was created.
@@ -111,7 +111,7 @@ export function createBoxes(deps: BoxesDeps): Boxes {
         // A restore under way may have started it with what was made for that.
         const used = [...record.mounts.map(({ subvolume }) => subvolume), ...remains.map(({ root }) => root)]
         const trees = used.filter((name) => name !== record.root).map((name) => filesystem.path(name))
-        for (const each of remains) reconciler.bury(each, each.id === record.id ? trees : [])
+        for (const each of remains) reconciler.scheduleDestroy(each, each.id === record.id ? trees : [])
         return
       }
     },
@@ -173,7 +173,7 @@ async function applyConfig(
 }
 
 function growthOf(record: BoxRecord, next: BoxRecord) {
-  const [before, after] = [wishOf(record), wishOf(next)]
+  const [before, after] = [resourcesOf(record), resourcesOf(next)]
   const isWanted = next.desired.power === 'running'
   return {
     project: record.project,

@@ -6,9 +6,9 @@ import type { Clock } from '../../ports/host/clock.ts'
 import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
 import type { BaseRecord } from '../../ports/store/bases.ts'
 import type { BoxRecord, MountRecord, Store } from '../../ports/store/store.ts'
-import { abandon } from '../common/abandon.ts'
 import type { Admission } from '../common/admission.ts'
 import type { Caller } from '../common/caller.ts'
+import { discardUncommitted } from '../common/discard-uncommitted.ts'
 import { checkEnvironment } from '../common/environment.ts'
 import { checkMountPath, checkPathIsFree } from '../common/mount-paths.ts'
 import { bytesOf } from '../common/sizes.ts'
@@ -43,7 +43,7 @@ export interface NewBox {
  * Makes the root of a new box, then its record, durably: a fault up to there leaves no record. The root is a copy of its
  * source as it is now, so that whatever becomes of that does not matter any more.
  */
-export async function createRecord(deps: CreateDeps, asked: NewBox): Promise<BoxRecord> {
+export async function createBoxRecord(deps: CreateDeps, asked: NewBox): Promise<BoxRecord> {
   const { store, clock, admission } = deps
   const { project, body } = asked
   checkEnvironment(body.environment ?? {})
@@ -52,7 +52,7 @@ export async function createRecord(deps: CreateDeps, asked: NewBox): Promise<Box
   const mounts = await resolveMounts(store, asked)
   if (await store.boxes.get(project, body.name)) throw nameTaken(project, body.name)
   const record = newRecord(asked, { origin, mounts, now: clock.now() })
-  const wish = wishOf(record)
+  const wish = resourcesOf(record)
   await admission.check(wish)
   await checkRoom(deps.filesystem)
   const tombstone = { id: record.id, root: record.root, createdAt: record.createdAt }
@@ -61,14 +61,14 @@ export async function createRecord(deps: CreateDeps, asked: NewBox): Promise<Box
     await makeRoot(deps, record, { asked, origin })
     await admission.admit(wish, () => insert(store, record))
   } catch (error) {
-    await abandon(deps, tombstone)
+    await discardUncommitted(deps, tombstone)
     throw error
   }
   return record
 }
 
 /** What a box takes of its project and host while it runs; `storage` also while it does not. */
-export function wishOf({ project, config }: BoxRecord) {
+export function resourcesOf({ project, config }: BoxRecord) {
   return { project, boxes: 1, cpus: config.cpus, ramMb: config.ram_mb, storageGb: config.storage_gb }
 }
 

@@ -2,13 +2,13 @@ import { ServiceError } from '../../../shared/errors.ts'
 import { newId } from '../../../shared/ids.ts'
 import type { BoxRestoreBody } from '../../../shared/schemas/snapshots.ts'
 import type { SnapshotData, SnapshotRecord } from '../../ports/store/snapshots.ts'
-import type { BoxRecord, RestoreWish, Store } from '../../ports/store/store.ts'
-import { abandon } from '../common/abandon.ts'
+import type { BoxRecord, PendingRestore, Store } from '../../ports/store/store.ts'
+import { discardUncommitted } from '../common/discard-uncommitted.ts'
 import { checkIfMatch } from '../common/preconditions.ts'
 import { bytesOf } from '../common/sizes.ts'
 import { pendingRecord } from '../reconcile/box-outcome.ts'
+import { madeFor, volumesOf } from '../reconcile/pending-restore.ts'
 import { checkNoRestore, restoreFailed } from '../reconcile/restore-fault.ts'
-import { madeFor, volumesOf } from '../reconcile/restore-wish.ts'
 import { findBoxSnapshot } from '../snapshots/lookup.ts'
 import type { BoxRef, Mutated, Mutation } from './boxes.ts'
 import type { BoxSnapshotsDeps } from './snapshots.ts'
@@ -55,7 +55,7 @@ async function wishOf(
   { store, clock }: BoxRestoreDeps,
   box: BoxRecord,
   { snapshot, withData }: { snapshot: SnapshotRecord; withData: boolean },
-): Promise<RestoreWish> {
+): Promise<PendingRestore> {
   const now = clock.now()
   const parts = withData ? snapshot.data.filter(({ readOnly }) => !readOnly) : []
   await checkVolumes(store, box, parts)
@@ -88,15 +88,15 @@ async function volumeTaken(store: Store, box: BoxRecord, { data }: SnapshotRecor
   return new ServiceError('volume_in_use', `${who} a data volume of the snapshot; try again later.`)
 }
 
-interface WishRequest {
+interface RestoreRequest {
   ref: BoxRef
   box: BoxRecord
-  wish: RestoreWish
+  wish: PendingRestore
   snapshot: SnapshotRecord
   how: Mutation
 }
 
-async function recordWish(deps: BoxRestoreDeps, { ref, box, wish, snapshot, how }: WishRequest): Promise<BoxRecord> {
+async function recordWish(deps: BoxRestoreDeps, { ref, box, wish, snapshot, how }: RestoreRequest): Promise<BoxRecord> {
   const { store, boxes, clock } = deps
   const tombstones = madeFor(wish).map((root) => ({ id: root, root, createdAt: clock.now() }))
   try {
@@ -109,12 +109,12 @@ async function recordWish(deps: BoxRestoreDeps, { ref, box, wish, snapshot, how 
       const wanted = { ...latest, restore: wish, restoreFault: null, desired: { power, generation: generation + 1 } }
       const next = pendingRecord(wanted, 'restoring', clock.now())
       if (latest.id !== box.id) throw boxGone(box)
-      const outcome = await store.boxes.wish(next)
+      const outcome = await store.boxes.beginRestore(next)
       if (outcome === 'stored') return next
       if (outcome === 'volume_in_use') throw await volumeTaken(store, box, snapshot)
     }
   } catch (error) {
-    await abandon(deps, ...tombstones)
+    await discardUncommitted(deps, ...tombstones)
     throw error
   }
 }
@@ -122,7 +122,7 @@ async function recordWish(deps: BoxRestoreDeps, { ref, box, wish, snapshot, how 
 async function copyAll(
   { store, filesystem }: BoxRestoreDeps,
   box: BoxRecord,
-  { wish, snapshot }: { wish: RestoreWish; snapshot: SnapshotRecord },
+  { wish, snapshot }: { wish: PendingRestore; snapshot: SnapshotRecord },
 ): Promise<void> {
   const volumes = await volumesOf(store, wish.data)
   const copies = [

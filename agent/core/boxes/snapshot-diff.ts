@@ -21,7 +21,7 @@ import type { Boxes, BoxRef } from './boxes.ts'
 export interface SnapshotDiffDeps {
   store: Store
   filesystem: CowFilesystem
-  reconciler: Pick<Reconciler, 'bury'>
+  reconciler: Pick<Reconciler, 'scheduleDestroy'>
   clock: Clock
   boxes: Pick<Boxes, 'get'>
 }
@@ -94,7 +94,7 @@ async function withLive<T>(deps: SnapshotDiffDeps, box: BoxRecord, work: (name: 
     })
     return await work(name)
   } finally {
-    reconciler.bury(tombstone)
+    reconciler.scheduleDestroy(tombstone)
   }
 }
 

@@ -6,8 +6,8 @@ import type { Clock } from '../../ports/host/clock.ts'
 import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
 import type { NewSnapshot, SnapshotData, SnapshotRecord } from '../../ports/store/snapshots.ts'
 import type { BoxRecord, Store } from '../../ports/store/store.ts'
-import { abandon } from '../common/abandon.ts'
 import type { Caller } from '../common/caller.ts'
+import { discardUncommitted } from '../common/discard-uncommitted.ts'
 import { checkIfMatch } from '../common/preconditions.ts'
 import type { Reconciler } from '../reconcile/reconciler.ts'
 import { checkSnapshotRoom } from '../snapshots/bounds.ts'
@@ -111,7 +111,7 @@ async function take(deps: BoxSnapshotsDeps, box: BoxRecord, { snapshot, still }:
   } catch (error) {
     // What is given up must have come to its end before it is destroyed.
     await work.catch(() => undefined)
-    await abandon(deps, ...tombstones)
+    await discardUncommitted(deps, ...tombstones)
     if (!(await store.boxes.byId(box.id))) throw boxGone(box)
     throw error
   }

@@ -20,7 +20,7 @@ export interface AdmissionLimits {
 }
 
 /** What is asked for beyond what is held; what is not named is 0. */
-export interface Wish extends Partial<Usage> {
+export interface ResourceRequest extends Partial<Usage> {
   project: string
 }
 
@@ -29,15 +29,15 @@ export interface Admission {
   /**
    * @throws ServiceError `quota_exceeded` with figures, or `runtime_unavailable` while the host is short of memory
    */
-  check(wish: Wish): Promise<void>
+  check(wish: ResourceRequest): Promise<void>
   /** Checks and runs `write`, which records what was wished; one after another, so that none takes another's room. */
-  admit<T>(wish: Wish, write: () => Promise<T>): Promise<T>
+  admit<T>(wish: ResourceRequest, write: () => Promise<T>): Promise<T>
 }
 
 /** Admission by the sums of the stored records, and by the memory the host has at the call. */
 export function createAdmission(deps: AdmissionDeps): Admission {
   const turns = createLimiter(1)
-  const check = async (wish: Wish): Promise<void> => {
+  const check = async (wish: ResourceRequest): Promise<void> => {
     if (!ASKED.some((key) => (wish[key] ?? 0) > 0)) return
     const quota = await deps.store.quotas.get(wish.project)
     if (quota) checkQuota(wish, quota, await deps.store.quotas.usage(wish.project))
@@ -54,7 +54,7 @@ export function createAdmission(deps: AdmissionDeps): Admission {
   }
 }
 
-function checkQuota(wish: Wish, quota: QuotaRecord, used: Usage): void {
+function checkQuota(wish: ResourceRequest, quota: QuotaRecord, used: Usage): void {
   for (const { key, unit } of ASPECTS) {
     const [allowed, asked] = [quota[key], wish[key] ?? 0]
     if (allowed === null || asked <= 0 || used[key] + asked <= allowed * (1 + ROUNDING)) continue
@@ -63,7 +63,7 @@ function checkQuota(wish: Wish, quota: QuotaRecord, used: Usage): void {
   }
 }
 
-function checkHost({ host, limits }: AdmissionDeps, wish: Wish, used: Usage): void {
+function checkHost({ host, limits }: AdmissionDeps, wish: ResourceRequest, used: Usage): void {
   for (const [what, most] of [['boxes', limits.boxesMax] as const, ['volumes', limits.volumesMax] as const]) {
     const asked = wish[what] ?? 0
     if (asked === 0 || used[what] + asked <= most) continue

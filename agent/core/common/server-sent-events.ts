@@ -1,5 +1,5 @@
 /** One message of an event stream; without data it only moves the id that a client goes on from. */
-export interface SentEvent {
+export interface ServerSentEvent {
   id: string
   /** Left out: `message`. */
   event?: string
@@ -7,13 +7,13 @@ export interface SentEvent {
 }
 
 /** A message as it is sent: JSON never has a line break in it. */
-export function encodeSentEvent({ id, event, data }: SentEvent): string {
+export function encodeServerSentEvent({ id, event, data }: ServerSentEvent): string {
   const name = event === undefined ? '' : `event: ${event}\n`
   return data === undefined ? `id: ${id}\n: still here\n\n` : `id: ${id}\n${name}data: ${JSON.stringify(data)}\n\n`
 }
 
 /** The pieces that `make` gives; whoever reads no further aborts its signal at once, and `onEnd` is called once. */
-export function sentEvents(
+export function streamServerSentEvents(
   make: (signal: AbortSignal) => AsyncGenerator<string>,
   onEnd: () => void,
 ): AsyncIterable<Uint8Array> & AsyncIterator<Uint8Array> {

@@ -2,10 +2,10 @@
 export interface Waiters {
   notify(key: string): void
   /** Reads until `isDone`, again at each notice of `key`; when `timeout` resolves, the last reading. */
-  until<T>(key: string, wish: Wish<T>): Promise<T>
+  until<T>(key: string, wish: WaitCondition<T>): Promise<T>
 }
 
-export interface Wish<T> {
+export interface WaitCondition<T> {
   read(): Promise<T>
   isDone(value: T): boolean
   timeout: Promise<void>

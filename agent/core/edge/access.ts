@@ -2,8 +2,8 @@ import { authorize, mayEnter, type TokenClaims, type TokenVerifier } from '../..
 import { asServiceError, ServiceError } from '../../../shared/errors.ts'
 import { bearerToken } from '../../../shared/http/messages.ts'
 import type { EdgeRequest } from '../../ports/edge/edge.ts'
+import type { FailedAuthLimit } from './failed-auth-limit.ts'
 import type { EdgeGrants, ShownToken } from './grants.ts'
-import type { Guesses } from './guesses.ts'
 import { isFromOwnPage, sessionOf } from './request.ts'
 
 export interface AccessDeps {
@@ -11,7 +11,7 @@ export interface AccessDeps {
   /** @throws ServiceError for a token that was revoked, or is none of this deployment */
   checkAlive(tokenId: string): Promise<void>
   grants: Pick<EdgeGrants, 'allowToken' | 'allowSession'>
-  guesses: Guesses
+  failedAuth: FailedAuthLimit
 }
 
 /** Whose boxes are asked for: null where the address does not say. `isKnown`: there is a box that has it. */
@@ -40,7 +40,7 @@ export interface Shown extends ShownToken {
 }
 
 /** Access by what tokens say now. */
-export function createAccess({ verifyToken, checkAlive, grants, guesses }: AccessDeps): Access {
+export function createAccess({ verifyToken, checkAlive, grants, failedAuth }: AccessDeps): Access {
   const verify = async (token: string, project: string | null): Promise<Shown> => {
     const claims = await verifyToken(token)
     await checkAlive(claims.jti)
@@ -60,11 +60,11 @@ export function createAccess({ verifyToken, checkAlive, grants, guesses }: Acces
   }
   return {
     showToken: async (token, { project, clientAddress }) => {
-      guesses.check(clientAddress)
+      failedAuth.check(clientAddress)
       try {
         return await verify(token, project)
       } catch (error) {
-        if (asServiceError(error).code === 'token_invalid') guesses.note(clientAddress)
+        if (asServiceError(error).code === 'token_invalid') failedAuth.note(clientAddress)
         throw error
       }
     },
@@ -73,13 +73,13 @@ export function createAccess({ verifyToken, checkAlive, grants, guesses }: Acces
       const token = bearerToken(headers)
       const session = sessionOf(headers.cookie)
       if (token === undefined && session === undefined) throw missingToken()
-      guesses.check(clientAddress)
+      failedAuth.check(clientAddress)
       const fault = token === undefined ? missingToken() : await admitToken(token, place)
       if (fault === null) return
       // A box behind a session may use the header for tokens of its own.
       const hasSession = session !== undefined && (await grants.allowSession(session, { host, project: place.project }))
       if (!hasSession) {
-        if (session !== undefined || fault.code === 'token_invalid') guesses.note(clientAddress)
+        if (session !== undefined || fault.code === 'token_invalid') failedAuth.note(clientAddress)
         throw fault
       }
       if (!isFromOwnPage(request)) throw new ServiceError('permission_denied', FOREIGN_PAGE)

@@ -18,7 +18,7 @@ export interface Asker {
 }
 
 /** Any thrown value as RFC 9457 for a program, and as a page of the same status for a person. */
-export function answerFault(error: unknown, { method, accept, requestId }: Asker): EdgeAnswer {
+export function edgeAnswerOf(error: unknown, { method, accept, requestId }: Asker): EdgeAnswer {
   const problem = problemOf(asServiceError(error), requestId)
   const { status, headers } = problemResponse(error, requestId)
   const plain = { ...(headers as Record<string, string>), ...PRIVATE_HEADERS, vary: 'accept' }

@@ -11,9 +11,9 @@ import type { EdgeAddress } from '../common/urls.ts'
 import { createAccess } from './access.ts'
 import { createCertifier } from './certifier.ts'
 import { createSignInCodes } from './codes.ts'
+import { createFailedAuthLimit } from './failed-auth-limit.ts'
 import { createEdgeGate } from './gate.ts'
 import type { EdgeGrants } from './grants.ts'
-import { createGuesses } from './guesses.ts'
 import type { EdgeRoutes } from './routes.ts'
 import { createSignIn } from './sign-in.ts'
 import { createWaker } from './wake.ts'
@@ -42,11 +42,11 @@ export interface EdgeFront {
 export function createEdgeFront(deps: EdgeFrontDeps): EdgeFront {
   const { grants, hosts, address, clock, logger, tokens } = deps
   tokens.onRevoke(() => grants.endOver())
-  const guesses = createGuesses({ clock })
+  const failedAuth = createFailedAuthLimit({ clock })
   const checkAlive = (id: string): Promise<void> => tokens.checkAlive(id)
-  const access = createAccess({ verifyToken: deps.verifyToken, checkAlive, grants, guesses })
+  const access = createAccess({ verifyToken: deps.verifyToken, checkAlive, grants, failedAuth })
   const codes = createSignInCodes({ clock })
-  const signIn = createSignIn({ hosts, address, access, grants, codes, guesses, clock, logger })
+  const signIn = createSignIn({ hosts, address, access, grants, codes, failedAuth, clock, logger })
   const gate = createEdgeGate({ hosts, address, access, signIn, waker: createWaker(deps), clock, logger })
   const certifies = createCertifier({ hosts, address, clock, logger })
   return { gate: { ...gate, certifies }, handle: signIn.handle }

@@ -6,7 +6,7 @@ import type { EdgeDecision, EdgeGate, EdgeRequest, EdgeRoute } from '../../ports
 import type { Clock } from '../../ports/host/clock.ts'
 import { type EdgeAddress, isOwnHost, projectOfHost } from '../common/urls.ts'
 import type { Access } from './access.ts'
-import { answerFault } from './answers.ts'
+import { edgeAnswerOf } from './answers.ts'
 import { isNavigation } from './request.ts'
 import type { EdgeRoutes } from './routes.ts'
 import type { SignIn } from './sign-in.ts'
@@ -67,5 +67,5 @@ function refuse(
     logger.error('a request for a URL failed', { request_id: requestId, host: request.host, error })
   const isPerson = headers.authorization === undefined && isNavigation(request)
   if (known.status === 401 && isPerson) return signIn.lead(request)
-  return answerFault(known, { method, accept: headers.accept, requestId })
+  return edgeAnswerOf(known, { method, accept: headers.accept, requestId })
 }

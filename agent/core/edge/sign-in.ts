@@ -15,10 +15,10 @@ import type { Clock } from '../../ports/host/clock.ts'
 import { digestOf } from '../common/digest.ts'
 import { type EdgeAddress, isOwnHost, projectOfHost, signInHost, urlOf } from '../common/urls.ts'
 import type { Access } from './access.ts'
-import { answerFault, type EdgeAnswer, leadTo } from './answers.ts'
+import { type EdgeAnswer, edgeAnswerOf, leadTo } from './answers.ts'
 import type { SignInCodes } from './codes.ts'
+import type { FailedAuthLimit } from './failed-auth-limit.ts'
 import type { EdgeGrants } from './grants.ts'
-import type { Guesses } from './guesses.ts'
 import { messagePage, onwardPage, pageHeaders, type SignInForm, signInPage, signOutPage } from './pages.ts'
 import { hostNameOf, nonceCookie, nonceOf, OWN_PATHS, safeTarget, sessionCookie, sessionOf } from './request.ts'
 import type { EdgeRoutes } from './routes.ts'
@@ -29,7 +29,7 @@ export interface SignInDeps {
   access: Pick<Access, 'showToken'>
   grants: Pick<EdgeGrants, 'beginSession' | 'endSession'>
   codes: SignInCodes
-  guesses: Guesses
+  failedAuth: FailedAuthLimit
   clock: Clock
   logger: Logger
 }
@@ -63,7 +63,7 @@ export function createSignIn(deps: SignInDeps): SignIn {
       } catch (error) {
         const known = asServiceError(error)
         if (known.status >= 500) deps.logger.error('a page of the edge failed', { request_id: requestId, error })
-        return answerFault(known, { method: request.method, accept: visit.header('accept'), requestId })
+        return edgeAnswerOf(known, { method: request.method, accept: visit.header('accept'), requestId })
       }
     },
   }
@@ -149,12 +149,12 @@ async function takeForm(deps: SignInDeps, visit: Visit): Promise<HttpResponse> {
 }
 
 async function beginSession(deps: SignInDeps, visit: Visit, host: string): Promise<HttpResponse> {
-  const { codes, guesses, grants, clock } = deps
+  const { codes, failedAuth, grants, clock } = deps
   const { clientAddress } = visit
-  guesses.check(clientAddress)
+  failedAuth.check(clientAddress)
   const signedIn = codes.take(visit.query.get('code') ?? '')
   const nonce = nonceOf(visit.header('cookie'))
-  if (signedIn === null) guesses.note(clientAddress)
+  if (signedIn === null) failedAuth.note(clientAddress)
   const isBound = nonce !== undefined && signedIn?.nonceDigest === digestOf(nonce)
   if (signedIn === null || signedIn.host !== host || !isBound) {
     const text = nonce === undefined ? NO_COOKIE : 'This sign-in is over, or was begun elsewhere.'

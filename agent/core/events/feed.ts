@@ -2,8 +2,8 @@ import type { EventsQuery, EventView } from '../../../shared/schemas/events.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { EventPage, EventRecord, EventScope, EventStore } from '../../ports/store/events.ts'
 import type { Caller } from '../common/caller.ts'
-import { createSentStreams, type SentSource, type SentStreamsDeps } from '../common/sent-streams.ts'
-import { encodeSentEvent } from '../common/server-sent-events.ts'
+import { createEventStreams, type EventStreamSource, type EventStreamsDeps } from '../common/event-streams.ts'
+import { encodeServerSentEvent } from '../common/server-sent-events.ts'
 import { timestamp } from '../common/time.ts'
 import { cursorExpired, decodeEventCursor, encodeEventCursor } from './cursor.ts'
 
@@ -15,7 +15,7 @@ export interface EventAnswer {
 }
 
 /** What is looked for in the events: whose, of which types; empty: of any. */
-export interface EventWish {
+export interface EventOptions {
   scope: EventScope
   types: readonly string[]
 }
@@ -40,7 +40,7 @@ export interface EventFeed {
   close(): void
 }
 
-export interface EventFeedDeps extends SentStreamsDeps {
+export interface EventFeedDeps extends EventStreamsDeps {
   store: { events: EventStore }
 }
 
@@ -48,12 +48,12 @@ export interface EventFeedDeps extends SentStreamsDeps {
 export function createEventFeed(deps: EventFeedDeps): EventFeed {
   const { store, clock } = deps
   const { events } = store
-  const streams = createSentStreams(deps, { kind: 'events', atOnce: EVENT_STREAMS_AT_ONCE })
+  const streams = createEventStreams(deps, { kind: 'events', atOnce: EVENT_STREAMS_AT_ONCE })
   const { closing } = streams
   const notices = createNotices(events)
   return {
     read: async (caller, project, query) => {
-      const wish = wishOf(caller, project, query)
+      const wish = eventOptionsOf(caller, project, query)
       const until = clock.now() + query.wait_seconds * 1000
       for (let after = decodeEventCursor(query.since, await events.bounds()); ; ) {
         const notice = notices.next()
@@ -66,7 +66,7 @@ export function createEventFeed(deps: EventFeedDeps): EventFeed {
     },
     follow: async (caller, project, query) => {
       const after = decodeEventCursor(query.since, await events.bounds())
-      const wish = { ...wishOf(caller, project, query), after, limit: STREAMED_AT_ONCE }
+      const wish = { ...eventOptionsOf(caller, project, query), after, limit: STREAMED_AT_ONCE }
       return streams.open(caller, sourceOf({ ...deps, notices }, wish))
     },
     close: () => streams.close(),
@@ -74,7 +74,7 @@ export function createEventFeed(deps: EventFeedDeps): EventFeed {
 }
 
 /** Whose events, and of which types, a caller asks for; `-` is all it may read, with what is of no project. */
-export function wishOf(caller: Caller, project: string, query: Pick<EventsQuery, 'type'>): EventWish {
+export function eventOptionsOf(caller: Caller, project: string, query: Pick<EventsQuery, 'type'>): EventOptions {
   const isAll = project === '-'
   const scope = {
     projects: isAll ? caller.projects : [project],
@@ -85,7 +85,7 @@ export function wishOf(caller: Caller, project: string, query: Pick<EventsQuery,
 }
 
 // A look is bounded: where nothing is found in what was looked at, the next follows, and others have their turn between.
-async function readOn(events: EventStore, query: EventWish & { after: number; limit: number }): Promise<EventPage> {
+async function readOn(events: EventStore, query: EventOptions & { after: number; limit: number }): Promise<EventPage> {
   for (let { after } = query; ; ) {
     if (after < (await events.bounds()).oldest - 1) throw cursorExpired()
     const page = await events.read({ ...query, after })
@@ -110,8 +110,8 @@ function viewEvent({ id, at, type, project, resource, actor, requestId, data }: 
 /** A page is read at once. */
 function sourceOf(
   { store, clock, notices }: EventFeedDeps & { notices: Notices },
-  wish: EventWish & { after: number; limit: number },
-): SentSource {
+  wish: EventOptions & { after: number; limit: number },
+): EventStreamSource {
   let { after } = wish
   return {
     read: async (signal) => {
@@ -126,7 +126,7 @@ function sourceOf(
 }
 
 function sentEventOf({ number, record }: EventPage['events'][number]): string {
-  return encodeSentEvent({ id: encodeEventCursor(number), data: viewEvent(record) })
+  return encodeServerSentEvent({ id: encodeEventCursor(number), data: viewEvent(record) })
 }
 
 interface Notices {

@@ -2,7 +2,7 @@ import { ServiceError } from '../../../shared/errors.ts'
 import { newId } from '../../../shared/ids.ts'
 import { createKeyedLock } from '../../../shared/locks.ts'
 import type { ConsoleQuery, Session } from '../../../shared/schemas/streams.ts'
-import type { AttachedExec, HeldEnd, HeldSession, Runtime, SessionFacts } from '../../ports/boxes/runtime.ts'
+import type { AttachedExec, DetachedEnd, Runtime, SessionFacts, TerminalSession } from '../../ports/boxes/runtime.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { BoxRecord } from '../../ports/store/store.ts'
 import type { BoxActivity } from '../boxes/activity.ts'
@@ -41,7 +41,7 @@ export function createConsoles({ runtime, clock, activity }: ConsolesDeps): Cons
   const join = async (
     box: BoxRecord,
     query: ConsoleQuery,
-  ): Promise<{ session: HeldSession; attached: AttachedExec }> => {
+  ): Promise<{ session: TerminalSession; attached: AttachedExec }> => {
     const before = runtime.session(box.id, query.session)
     const attached = await before?.attach(query.typing).catch(whenOver(before))
     if (before && attached) return { session: before, attached }
@@ -90,7 +90,7 @@ export function createConsoles({ runtime, clock, activity }: ConsolesDeps): Cons
 }
 
 // It ended just now: one of its name may be begun again. A fault of another kind is told.
-function whenOver(session: HeldSession): (error: unknown) => Promise<undefined> {
+function whenOver(session: TerminalSession): (error: unknown) => Promise<undefined> {
   return async (error) => {
     const isOver = await Promise.race([session.ended.then(() => true), Promise.resolve(false)])
     if (!isOver) throw error
@@ -98,7 +98,7 @@ function whenOver(session: HeldSession): (error: unknown) => Promise<undefined> 
   }
 }
 
-function endOf(end: HeldEnd | null): StreamEnd {
+function endOf(end: DetachedEnd | null): StreamEnd {
   if (end === null) return UNKNOWN_END
   return { exitCode: end.exitCode, signal: end.signal, note: null }
 }

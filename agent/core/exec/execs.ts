@@ -10,13 +10,13 @@ import type { BoxActivity } from '../boxes/activity.ts'
 import { checkEnvironment } from '../common/environment.ts'
 import { decodeCursor, encodeCursor } from '../common/paging.ts'
 import type { CommandStream } from './command-stream.ts'
-import { discardHeld, followHeld, recordLost } from './held-exec.ts'
+import { discardDetached, followDetached, recordLost } from './detached-exec.ts'
 import type { LiveExec } from './live-exec.ts'
 import {
   type ExecPiece,
   endedExec,
+  type OutputOptions,
   type OutputTails,
-  type OutputWish,
   type ReadableExec,
   readTails,
   readWaiting,
@@ -31,7 +31,7 @@ export interface ExecsDeps extends ExecStartDeps {
   limits: ExecStartDeps['limits'] & { execOutputBytes: number; execsAtOnce: number; lingeringExecs: number }
 }
 
-export interface RunOptions {
+export interface ExecRunOptions {
   waitMs: number
   /** Called once the command is recorded as running, before it is waited for. */
   onRecorded(id: string): Promise<void>
@@ -54,7 +54,7 @@ export interface Execs {
    * Starts a command and waits for its end, at most `waitMs` (ms); it goes on if nobody waits.
    * @throws ServiceError `box_not_running`, `environment_reserved`, `invalid_request` (no such user)
    */
-  run(box: BoxRecord, body: ExecBody, how: RunOptions): Promise<ExecState>
+  run(box: BoxRecord, body: ExecBody, how: ExecRunOptions): Promise<ExecState>
   /** Starts a command for a client who streams it. Throws as `run`, or `runtime_unavailable`. */
   stream(box: BoxRecord, query: ExecStreamQuery): Promise<CommandStream>
   get(box: BoxRecord, id: string, waitMs: number): Promise<ExecState>
@@ -147,7 +147,7 @@ async function recover(deps: ExecsDeps, others: readonly OutputPlace[], add: (li
   for (const record of await store.execs.running()) {
     const each = held.get(record.id)
     held.delete(record.id)
-    if (each) add(followHeld({ record, held: each, deps }))
+    if (each) add(followDetached({ record, held: each, deps }))
     else lost.push(record)
   }
   if (lost.length > 0) logger.warn('commands of the last process are lost', { execs: lost.length })
@@ -161,7 +161,7 @@ async function recover(deps: ExecsDeps, others: readonly OutputPlace[], add: (li
   await outputs.sweep([...known, ...held.values(), ...others])
   const recorded = new Set(known.map(({ execId }) => execId))
   // Their ends were recorded, or their starts never were.
-  for (const each of held.values()) void (recorded.has(each.execId) ? each.forget() : discardHeld(each, deps))
+  for (const each of held.values()) void (recorded.has(each.execId) ? each.forget() : discardDetached(each, deps))
 }
 
 async function stored(deps: ExecsDeps, box: BoxRecord, id: string): Promise<ReadableExec> {
@@ -174,7 +174,7 @@ function readable(live: LiveExec): ReadableExec {
   return { record: live.record(), read: live.read, onChange: live.onChange }
 }
 
-function outputWish({ stream, offset, max_bytes: maxBytes, encoding, wait_seconds }: ExecOutputQuery): OutputWish {
+function outputWish({ stream, offset, max_bytes: maxBytes, encoding, wait_seconds }: ExecOutputQuery): OutputOptions {
   return { stream, offset, maxBytes, isText: encoding === 'utf-8', waitMs: wait_seconds * 1000 }
 }
 

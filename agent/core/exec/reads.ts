@@ -18,7 +18,7 @@ export interface OutputTails {
   stderr: Uint8Array
 }
 
-export interface OutputWish extends OutputRange {
+export interface OutputOptions extends OutputRange {
   /** Ends no piece within a UTF-8 character of which more may come; gives at least 4 bytes, so that it can. */
   isText: boolean
   waitMs: number
@@ -71,7 +71,7 @@ export function readTails({ read, record }: ReadableExec, maxBytes: number): Out
  */
 export async function readWaiting(
   find: () => Promise<ReadableExec>,
-  wish: OutputWish,
+  wish: OutputOptions,
   clock: Clock,
 ): Promise<ExecPiece> {
   const timer = new AbortController()
@@ -98,7 +98,7 @@ export async function readWaiting(
   }
 }
 
-function readPiece({ record, read }: ReadableExec, wish: OutputWish): ExecPiece {
+function readPiece({ record, read }: ReadableExec, wish: OutputOptions): ExecPiece {
   const { stream, offset: asked, maxBytes, isText } = wish
   const piece = read({ stream, offset: asked, maxBytes: isText ? Math.max(maxBytes, LONGEST_CHARACTER) : maxBytes })
   const hasEnded = record.status !== 'running'

@@ -1,12 +1,12 @@
 import { newId } from '../../../shared/ids.ts'
 import type { ExecBody } from '../../../shared/schemas/exec.ts'
 import { invalidRequest } from '../../../shared/validate.ts'
-import type { ExecRequest, HeldExec, RunningExec, Runtime, TerminalSize } from '../../ports/boxes/runtime.ts'
+import type { DetachedExec, ExecRequest, RunningExec, Runtime, TerminalSize } from '../../ports/boxes/runtime.ts'
 import type { OutputStream } from '../../ports/exec/outputs.ts'
 import type { ExecRecord } from '../../ports/store/exec.ts'
 import type { BoxRecord } from '../../ports/store/store.ts'
 import { commandEnvironment } from '../common/environment.ts'
-import { discardHeld, followHeld } from './held-exec.ts'
+import { discardDetached, followDetached } from './detached-exec.ts'
 import { followRunning, type LiveExec, type LiveExecDeps, type RunningLiveExec } from './live-exec.ts'
 
 export interface ExecStartDeps extends LiveExecDeps {
@@ -14,7 +14,7 @@ export interface ExecStartDeps extends LiveExecDeps {
 }
 
 /** A command as it is asked for, over HTTP or a WebSocket; null and undefined are what the box or its user have. */
-export interface ExecWish {
+export interface ExecOptions {
   command: readonly string[]
   cwd?: string | undefined
   env?: Record<string, string> | undefined
@@ -33,7 +33,7 @@ export interface ExecStart {
 }
 
 /** What to start in `box`. A pure function of its input and `now`, but for the id. */
-export function newStart(box: BoxRecord, wish: ExecWish, now: number): ExecStart {
+export function newStart(box: BoxRecord, wish: ExecOptions, now: number): ExecStart {
   const record = newRecord(box, wish, now)
   const request: ExecRequest = {
     command: record.command,
@@ -48,7 +48,7 @@ export function newStart(box: BoxRecord, wish: ExecWish, now: number): ExecStart
 /** Starts a command in a running box and records it: one of this process, or with `no_hup` one that is held. */
 export async function launchExec(deps: ExecStartDeps, box: BoxRecord, body: ExecBody): Promise<LiveExec> {
   const stdin = stdinOf(body)
-  const wish: ExecWish = {
+  const wish: ExecOptions = {
     command: body.command ?? ['/bin/sh', '-c', body.shell ?? ''],
     cwd: body.cwd,
     env: body.env,
@@ -58,7 +58,7 @@ export async function launchExec(deps: ExecStartDeps, box: BoxRecord, body: Exec
     timeoutSeconds: body.timeout_seconds,
   }
   const start = newStart(box, wish, deps.clock.now())
-  if (wish.detached) return (await startHeld(deps, start, { stdin, keepsInput: false })).live
+  if (wish.detached) return (await startDetached(deps, start, { stdin, keepsInput: false })).live
   return (await startRunning(deps, start, { stdin, copied: [] })).live
 }
 
@@ -80,24 +80,24 @@ export async function startRunning(
 }
 
 /** Starts a command that does not end with this process. */
-export async function startHeld(
+export async function startDetached(
   deps: ExecStartDeps,
   { record, request, timeoutMs }: ExecStart,
   input: { stdin: Buffer; keepsInput: boolean },
-): Promise<{ live: LiveExec; held: HeldExec }> {
+): Promise<{ live: LiveExec; held: DetachedExec }> {
   const { id, boxId } = record
   const { held, cwd } = await deps.runtime.hold(boxId, id, { ...request, ...input, timeoutMs })
   const stored = { ...record, cwd, process: held.process }
   try {
     await deps.store.execs.insert(stored)
   } catch (error) {
-    void discardHeld(held, deps)
+    void discardDetached(held, deps)
     throw error
   }
-  return { live: followHeld({ record: stored, held, deps }), held }
+  return { live: followDetached({ record: stored, held, deps }), held }
 }
 
-function newRecord(box: BoxRecord, wish: ExecWish, now: number): ExecRecord {
+function newRecord(box: BoxRecord, wish: ExecOptions, now: number): ExecRecord {
   return {
     id: newId('exe', now),
     boxId: box.id,

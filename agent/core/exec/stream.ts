@@ -9,7 +9,7 @@ import { checkEnvironment } from '../common/environment.ts'
 import type { CommandStream, StreamEnd } from './command-stream.ts'
 import { hangUp } from './hang-up.ts'
 import type { LiveExec } from './live-exec.ts'
-import { type ExecStart, type ExecStartDeps, type ExecWish, newStart, startHeld, startRunning } from './start.ts'
+import { type ExecOptions, type ExecStart, type ExecStartDeps, newStart, startDetached, startRunning } from './start.ts'
 
 /** What a stream is started with: `onStarted` is told of the command as soon as it runs, whatever becomes of the stream. */
 export interface StreamStartDeps extends ExecStartDeps {
@@ -21,7 +21,7 @@ export function launchStream(deps: StreamStartDeps, box: BoxRecord, query: ExecS
   const { cols, rows, cwd, user, command } = query
   const env = variablesOf(query.env)
   checkEnvironment(env)
-  const wish: ExecWish = {
+  const wish: ExecOptions = {
     command,
     cwd,
     env,
@@ -76,7 +76,10 @@ async function streamRunning(deps: StreamStartDeps, start: ExecStart, query: Exe
 }
 
 async function streamHeld(deps: StreamStartDeps, start: ExecStart, query: ExecStreamQuery): Promise<CommandStream> {
-  const { live, held } = await startHeld(deps, start, { stdin: Buffer.alloc(0), keepsInput: query.stdin || query.tty })
+  const { live, held } = await startDetached(deps, start, {
+    stdin: Buffer.alloc(0),
+    keepsInput: query.stdin || query.tty,
+  })
   deps.onStarted(live)
   const attached = await held.attach('all').catch(async (error: unknown) => {
     // Nobody was told of it.

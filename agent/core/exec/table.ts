@@ -26,7 +26,7 @@ export function createExecTable(options: {
   const time = meter.histogram(DURATION)
   const live = new Map<string, LiveExec>()
   const lingering = new Set<LiveExec>()
-  meter.reading('gauge', RUNNING, () => [{ labels: {}, value: live.size }])
+  meter.observable('gauge', RUNNING, () => [{ labels: {}, value: live.size }])
 
   const retire = (exec: LiveExec): void => {
     const { id } = exec

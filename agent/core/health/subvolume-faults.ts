@@ -1,7 +1,7 @@
 import type { HealthFault } from '../../../shared/schemas/system.ts'
 import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
 import type { Store } from '../../ports/store/store.ts'
-import { madeFor } from '../reconcile/restore-wish.ts'
+import { madeFor } from '../reconcile/pending-restore.ts'
 import { subvolumesOf } from '../snapshots/record.ts'
 
 /** The subvolumes that records know. */

@@ -8,7 +8,7 @@ import type { Store } from '../../ports/store/store.ts'
 import { createWaiters, type Waiters } from '../common/waiters.ts'
 
 /** What a job is: `project` null is one that every token may see, `resource` the path of what it works on. */
-export interface JobWish {
+export interface JobOptions {
   kind: string
   project: string | null
   resource: string
@@ -35,7 +35,7 @@ export interface JobState {
 /** Work that is about no box and outlives requests: operations that carry their own status. */
 export interface Jobs {
   /** Records a job and begins its work, whose rejection is how the job fails; its id. */
-  start(wish: JobWish, work: JobWork): Promise<string>
+  start(wish: JobOptions, work: JobWork): Promise<string>
   /** Goes on with a job that an agent before this one began; false if that has ended, or is not known any more. */
   takeUp(id: string, work: JobWork): Promise<boolean>
   /** The state of a job once it has ended, or after `waitMs`. */
@@ -184,7 +184,7 @@ function failure(record: JobRecord, error: ServiceError, endedAt: number): Opera
 }
 
 function meterJobs(meter: Meter, running: ReadonlyMap<string, Running>) {
-  meter.reading('gauge', JOBS_RUNNING, () =>
+  meter.observable('gauge', JOBS_RUNNING, () =>
     [...Map.groupBy(running.values(), ({ kind }) => kind)].map(([kind, { length }]) => ({
       labels: { kind },
       value: length,

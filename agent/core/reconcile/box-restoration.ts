@@ -2,15 +2,15 @@ import { asServiceError, ServiceError } from '../../../shared/errors.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
 import type { SnapshotData } from '../../ports/store/snapshots.ts'
-import type { BoxRecord, RestoreWish, Store } from '../../ports/store/store.ts'
+import type { BoxRecord, PendingRestore, Store } from '../../ports/store/store.ts'
 import { bytesOf } from '../common/sizes.ts'
 import { pruneAutomatic } from '../snapshots/automatic.ts'
 import { automaticSnapshot } from '../snapshots/record.ts'
 import type { RemovalDeps } from '../snapshots/removal.ts'
 import { pendingRecord, settleRecord } from './box-outcome.ts'
 import { matchQuota } from './match-quota.ts'
+import { madeFor, volumesOf } from './pending-restore.ts'
 import { READY, STOPPED } from './plan.ts'
-import { madeFor, volumesOf } from './restore-wish.ts'
 
 export interface RestorationDeps extends RemovalDeps {
   store: Store
@@ -76,7 +76,7 @@ interface Replaced {
 async function findReplaced(
   { store, filesystem }: RestorationDeps,
   record: BoxRecord,
-  wish: RestoreWish,
+  wish: PendingRestore,
 ): Promise<Replaced> {
   const root = (await filesystem.exists(record.root)) ? record.root : null
   const data: SnapshotData[] = []
@@ -99,7 +99,7 @@ async function findReplaced(
   }
 }
 
-async function checkVolumes(store: Store, record: BoxRecord, wish: RestoreWish): Promise<void> {
+async function checkVolumes(store: Store, record: BoxRecord, wish: PendingRestore): Promise<void> {
   const attachments = await store.volumes.attachments(wish.data.map(({ volumeId }) => volumeId))
   for (const { boxId, box } of attachments) {
     const other = boxId === record.id ? null : await store.boxes.byId(boxId)
@@ -110,7 +110,7 @@ async function checkVolumes(store: Store, record: BoxRecord, wish: RestoreWish):
 
 interface Commit {
   boxId: string
-  wish: RestoreWish
+  wish: PendingRestore
   replaced: Replaced
   isRunning: boolean
 }
@@ -144,14 +144,14 @@ async function commit(deps: RestorationDeps, { boxId, wish, replaced, isRunning 
 }
 
 // Updates may have changed sizes since the copies were made.
-async function matchQuotas(deps: RestorationDeps, { config }: BoxRecord, wish: RestoreWish): Promise<void> {
+async function matchQuotas(deps: RestorationDeps, { config }: BoxRecord, wish: PendingRestore): Promise<void> {
   await deps.filesystem.setQuota(wish.root, bytesOf(config.storage_gb))
   for (const volume of (await volumesOf(deps.store, wish.data)).values()) await matchQuota(deps, volume, null)
 }
 
 async function recordFault(
   { store, clock, reconciler }: RestorationDeps,
-  { boxId, wish }: { boxId: string; wish: RestoreWish },
+  { boxId, wish }: { boxId: string; wish: PendingRestore },
   { code, message }: ServiceError,
 ): Promise<void> {
   for (;;) {
@@ -161,18 +161,18 @@ async function recordFault(
     const isWanted = latest.desired.power === 'running'
     const restoreFault = { root: wish.root, code, detail: message }
     const next = pendingRecord({ ...latest, restore: null, restoreFault }, isWanted ? 'starting' : 'stopping', now)
-    const buries = madeFor(wish).map((root) => ({
+    const tombstones = madeFor(wish).map((root) => ({
       id: root,
       root,
       createdAt: now,
     }))
-    if (!(await store.boxes.replace(next, { buries }))) continue
-    for (const tombstone of buries) reconciler.bury(tombstone)
+    if (!(await store.boxes.replace(next, { tombstones }))) continue
+    for (const tombstone of tombstones) reconciler.scheduleDestroy(tombstone)
     return
   }
 }
 
-function restoredRecord(record: BoxRecord, wish: RestoreWish): BoxRecord {
+function restoredRecord(record: BoxRecord, wish: PendingRestore): BoxRecord {
   const subvolumes = new Map(wish.data.map(({ volumeId, subvolume }) => [volumeId, subvolume]))
   const mounts = record.mounts.map((mount) => {
     return {

@@ -4,7 +4,7 @@ import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
 import type { BoxRecord, MountRecord } from '../../ports/store/store.ts'
 import { shortDigestOf } from '../common/digest.ts'
 import { environmentOf } from '../common/environment.ts'
-import type { Graves } from './tombstones.ts'
+import type { Reaper } from './reaper.ts'
 
 /**
  * Makes sure that a box may start: it has its root, and no deleted box that has not ended yet has one of its volumes. A
@@ -12,14 +12,14 @@ import type { Graves } from './tombstones.ts'
  * @throws ServiceError `internal` for a root that is lost, `volume_in_use` after `waitMs`
  */
 export async function checkStart(
-  { filesystem, graves, waitMs }: { filesystem: CowFilesystem; graves: Graves; waitMs: number },
+  { filesystem, reaper, waitMs }: { filesystem: CowFilesystem; reaper: Reaper; waitMs: number },
   record: BoxRecord,
 ): Promise<void> {
   if (!(await filesystem.exists(record.root)))
     throw new ServiceError('internal', "The box's root is missing from the pool.")
   const trees = record.mounts.map(({ subvolume }) => filesystem.path(subvolume))
   // A box that is deleted while it starts does not wait for itself.
-  if (await graves.untilFree(trees, waitMs, record.id)) return
+  if (await reaper.untilFree(trees, waitMs, record.id)) return
   throw new ServiceError('volume_in_use', 'A deleted box that has not ended yet still has a data volume of this one.')
 }
 

@@ -10,8 +10,8 @@ import { failedStart, pendingRecord, settleRecord, unknownOutcome } from './box-
 import { openRestoration } from './box-restoration.ts'
 import { boxSpecOf, checkStart } from './box-start.ts'
 import { type BoxStep, type Outcome, READY, stoppedOutcome } from './plan.ts'
+import type { Reaper } from './reaper.ts'
 import type { StepMeter } from './step-meter.ts'
-import type { Graves } from './tombstones.ts'
 
 export interface BoxStepsDeps {
   store: Store
@@ -21,7 +21,7 @@ export interface BoxStepsDeps {
   logger: Logger
   bootId: string
   limits: { startsAtOnce: number; startDeadlineMs: number; stopSlackMs: number; pidsPerBox: number }
-  graves: Graves
+  reaper: Reaper
   steps: StepMeter
   /** Boxes whose init runs, as far as is known; the steps keep it so. */
   running: Set<string>
@@ -33,7 +33,7 @@ export interface BoxStepsDeps {
   /** The box is to be looked at again. */
   wake(boxId: string): void
   /** Destroys what a restore gives up. */
-  bury(tombstone: Tombstone): void
+  scheduleDestroy(tombstone: Tombstone): void
 }
 
 /** Does what is planned for a box, one step at a time, and records what came of it. */
@@ -151,9 +151,9 @@ export class BoxSteps {
   }
 
   async #launch(record: BoxRecord): Promise<void> {
-    const { clock, runtime, filesystem, limits, graves } = this.#deps
+    const { clock, runtime, filesystem, limits, reaper } = this.#deps
     this.#deps.exits.delete(record.id)
-    await checkStart({ filesystem, graves, waitMs: limits.stopSlackMs }, record)
+    await checkStart({ filesystem, reaper, waitMs: limits.stopSlackMs }, record)
     await withDeadline(runtime.start(boxSpecOf(record, filesystem, limits.pidsPerBox)), {
       ms: limits.startDeadlineMs,
       what: 'The box did not start',

@@ -12,14 +12,14 @@ import { createWaiters, type Waiters } from '../common/waiters.ts'
 import { BoxSteps } from './box-steps.ts'
 import { restoreBoxes, verifyBox } from './box-verify.ts'
 import { type BoxWorld, planBox } from './plan.ts'
+import { createReaper, type Reaper, type ReaperDeps } from './reaper.ts'
 import { createStepMeter, type StepMeter } from './step-meter.ts'
-import { createGraves, type Graves, type GravesDeps } from './tombstones.ts'
 
 export interface ReconcilerDeps {
   store: Store
   runtime: Runtime
   filesystem: CowFilesystem
-  outputs: GravesDeps['outputs']
+  outputs: ReaperDeps['outputs']
   clock: Clock
   logger: Logger
   meter: Meter
@@ -41,25 +41,25 @@ export class Reconciler {
   readonly #unverified = new Set<string>()
   readonly #waiters: Waiters = createWaiters()
   #onChange: (boxId: string) => void = () => undefined
-  readonly #graves: Graves
+  readonly #reaper: Reaper
   readonly #stepMeter: StepMeter
   readonly #steps: BoxSteps
   readonly #queue: KeyedQueue
 
   constructor(deps: ReconcilerDeps) {
     this.#deps = deps
-    this.#graves = createGraves(deps)
+    this.#reaper = createReaper(deps)
     this.#stepMeter = createStepMeter(deps.meter, deps.clock)
     this.#steps = new BoxSteps({
       ...deps,
       steps: this.#stepMeter,
-      graves: this.#graves,
+      reaper: this.#reaper,
       running: this.#running,
       exits: this.#exits,
       onStarted: (boxId) => this.#unverified.delete(boxId),
       onChange: (boxId) => this.#changed(boxId),
       wake: (boxId) => this.#queue.add(boxId),
-      bury: (tombstone) => this.bury(tombstone),
+      scheduleDestroy: (tombstone) => this.scheduleDestroy(tombstone),
     })
     this.#queue = createKeyedQueue({
       work: (boxId) => this.#reconcile(boxId),
@@ -122,12 +122,12 @@ export class Reconciler {
 
   /** Resolves once no deleted box has any of these host paths mounted, true, or after `timeoutMs`, false. */
   untilFree(trees: readonly string[], timeoutMs: number): Promise<boolean> {
-    return this.#graves.untilFree(trees, timeoutMs)
+    return this.#reaper.untilFree(trees, timeoutMs)
   }
 
   /** A box or volume was deleted: destroys what it leaves. `trees` are host paths that its processes may have mounted. */
-  bury(tombstone: Tombstone, trees: readonly string[] = []): void {
-    this.#graves.add(tombstone, trees)
+  scheduleDestroy(tombstone: Tombstone, trees: readonly string[] = []): void {
+    this.#reaper.add(tombstone, trees)
     this.#changed(tombstone.id)
     this.wake(tombstone.id)
   }
@@ -149,7 +149,7 @@ export class Reconciler {
 
   /** Deleted boxes whose remains could not be destroyed yet, and why. */
   stuckTombstones(): { id: string; error: string }[] {
-    return this.#graves.stuck()
+    return this.#reaper.stuck()
   }
 
   /** Boxes with a step under way, with another one due after it, and to be tried again later. */
@@ -176,7 +176,7 @@ export class Reconciler {
     for (const tombstone of tombstones) {
       const isRunning = this.#running.has(tombstone.id)
       const mounts = isRunning ? await runtime.mounts(tombstone.id) : []
-      this.bury(tombstone, isRunning ? [...mounts.map(({ source }) => source), ...parts] : [])
+      this.scheduleDestroy(tombstone, isRunning ? [...mounts.map(({ source }) => source), ...parts] : [])
     }
   }
 
@@ -202,8 +202,8 @@ export class Reconciler {
 
   // One key, one worker: a start under way has ended before its remains are destroyed.
   async #destroy(boxId: string): Promise<void> {
-    if (this.#graves.has(boxId) || this.#running.has(boxId))
-      await this.#stepMeter.run('destroy', () => this.#graves.destroy(boxId).then(() => true))
+    if (this.#reaper.has(boxId) || this.#running.has(boxId))
+      await this.#stepMeter.run('destroy', () => this.#reaper.destroy(boxId).then(() => true))
     this.#running.delete(boxId)
     this.#exits.delete(boxId)
   }

@@ -10,10 +10,10 @@ import { checkEnvironment } from '../common/environment.ts'
 import { checkIfMatch } from '../common/preconditions.ts'
 import { checkRunning } from '../exec/execs.ts'
 import type { Forks } from './forks.ts'
-import type { LiveRun } from './live.ts'
+import type { ObservedService } from './observer.ts'
 import { bumped, changeService, serviceNotFound, withChange } from './records.ts'
+import type { RunMonitor } from './run-monitor.ts'
 import type { ServiceHow, ServiceRef, ServiceState } from './services.ts'
-import type { ServiceSight } from './sights.ts'
 import type { ServiceSupervisor } from './supervisor.ts'
 import { promoted, rolledBack, type SwitchHow, withNext, withoutPreview, withPreview } from './switch.ts'
 import { previewStateOf } from './view.ts'
@@ -65,7 +65,7 @@ export function createDeploys(deps: DeploysDeps): Deploys {
     name: string,
     wait: { waitMs: number; what: string },
   ): Promise<ServiceState> => {
-    const isDone = ({ record: { next } }: ServiceSight): boolean => next === null || next.failure !== null
+    const isDone = ({ record: { next } }: ObservedService): boolean => next === null || next.failure !== null
     const state = await settle(box, name, { isDone, ms: wait.waitMs })
     const failure = state.sight.record.next?.failure
     if (!failure) return state
@@ -87,7 +87,7 @@ export function createDeploys(deps: DeploysDeps): Deploys {
         await admission.check({ project: box.project, cpus, ramMb })
         await forks.make(box, body.snapshot, write)
       }
-      const isDone = (sight: ServiceSight): boolean => previewStateOf(sight)?.state !== 'starting'
+      const isDone = (sight: ObservedService): boolean => previewStateOf(sight)?.state !== 'starting'
       return settle(box, ref.service, { isDone, ms: how.waitMs })
     },
     promote: async (caller, ref, how) => {
@@ -116,7 +116,7 @@ export function createDeploys(deps: DeploysDeps): Deploys {
 }
 
 interface Wait {
-  isDone(sight: ServiceSight): boolean
+  isDone(sight: ObservedService): boolean
   ms: number
 }
 
@@ -131,7 +131,7 @@ interface Switching {
 function switchNow(
   { store, supervisor, clock }: DeploysDeps,
   { caller, box, name, ifMatch }: Switching,
-  edit: (sight: ServiceSight, how: SwitchHow) => ServiceRecord,
+  edit: (sight: ObservedService, how: SwitchHow) => ServiceRecord,
 ): Promise<void> {
   const key = { boxId: box.id, name }
   return supervisor.exclusive(key, async () => {
@@ -157,7 +157,7 @@ function previewOf({ spec }: ServiceRecord, body: DeployServiceBody): CandidateR
 
 // What ran in a copy of the box is to be ready in the box itself first.
 function promote(
-  { sight, name, by }: { sight: ServiceSight; name: string; by: string },
+  { sight, name, by }: { sight: ObservedService; name: string; by: string },
   how: SwitchHow,
 ): ServiceRecord {
   const { record } = sight
@@ -168,7 +168,7 @@ function promote(
   return withNext(record, { spec, ...NEW_RUNS, readyMs, what: 'promoted', by })
 }
 
-function readyPreview(sight: ServiceSight, name: string): CandidateRecord {
+function readyPreview(sight: ObservedService, name: string): CandidateRecord {
   const { preview } = sight.record
   if (preview === null) throw noPreview(name)
   if (preview.failure === null && isServing(sight.liveOf(preview))) return preview
@@ -177,7 +177,7 @@ function readyPreview(sight: ServiceSight, name: string): CandidateRecord {
 }
 
 function rollback(
-  { box, sight, by }: { box: BoxRecord; sight: ServiceSight; by: string },
+  { box, sight, by }: { box: BoxRecord; sight: ObservedService; by: string },
   how: SwitchHow,
 ): ServiceRecord {
   const { record, liveOf } = sight
@@ -191,7 +191,7 @@ function rollback(
   return withNext(record, { spec: previous.spec, ...NEW_RUNS, readyMs: READY_MS, what: 'rolled_back', by })
 }
 
-function isServing(live: LiveRun | null): boolean {
+function isServing(live: RunMonitor | null): boolean {
   return live !== null && live.ended === null && !live.isEnding && live.isReady && live.health !== 'unhealthy'
 }
 

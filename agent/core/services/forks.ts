@@ -14,8 +14,8 @@ export interface ForksDeps {
   runtime: Runtime
   filesystem: CowFilesystem
   clock: Clock
-  /** Destroys what a fork leaves; see Reconciler.bury. */
-  bury(tombstone: Tombstone, trees?: readonly string[]): void
+  /** Destroys what a fork leaves; see Reconciler.scheduleDestroy. */
+  scheduleDestroy(tombstone: Tombstone, trees?: readonly string[]): void
   limits: { pidsPerBox: number }
 }
 
@@ -55,7 +55,7 @@ export function createForks(deps: ForksDeps): Forks {
       const { boxId } = fork
       if (kept.has(boxId) || !known.delete(boxId)) continue
       const trees = fork.mounts.map(({ subvolume }) => filesystem.path(subvolume))
-      for (const each of tombstonesOf(fork, clock.now())) deps.bury(each, each.id === boxId ? trees : [])
+      for (const each of tombstonesOf(fork, clock.now())) deps.scheduleDestroy(each, each.id === boxId ? trees : [])
     }
   }
   return {

@@ -1,10 +1,10 @@
 import type { ServiceLogsQuery } from '../../../shared/schemas/services.ts'
 import type { Caller } from '../common/caller.ts'
-import { createSentStreams, type SentSource, type SentStreamsDeps } from '../common/sent-streams.ts'
-import { encodeSentEvent } from '../common/server-sent-events.ts'
+import { createEventStreams, type EventStreamSource, type EventStreamsDeps } from '../common/event-streams.ts'
+import { encodeServerSentEvent } from '../common/server-sent-events.ts'
 import { encodeOutput } from '../exec/text.ts'
 import { type LoggedService, readLogs, type ServiceLogsDeps } from './logs.ts'
-import type { ServiceSight } from './sights.ts'
+import type { ObservedService } from './observer.ts'
 
 /** Logs of services as they come. */
 export interface LogStreams {
@@ -19,16 +19,20 @@ export interface LogStreams {
 }
 
 /** Each holds one piece, whatever its reader does: the next is read when it is asked for. */
-export function createLogStreams(deps: ServiceLogsDeps & SentStreamsDeps): LogStreams {
-  const streams = createSentStreams(deps, { kind: 'logs', atOnce: LOG_STREAMS_AT_ONCE })
+export function createLogStreams(deps: ServiceLogsDeps & EventStreamsDeps): LogStreams {
+  const streams = createEventStreams(deps, { kind: 'logs', atOnce: LOG_STREAMS_AT_ONCE })
   return {
     follow: (caller, service, query) => streams.open(caller, sourceOf(deps, service, query)),
     close: () => streams.close(),
   }
 }
 
-function sourceOf(deps: ServiceLogsDeps, { sight: first, see }: LoggedService, query: ServiceLogsQuery): SentSource {
-  let seen: ServiceSight | null = first
+function sourceOf(
+  deps: ServiceLogsDeps,
+  { sight: first, see }: LoggedService,
+  query: ServiceLogsQuery,
+): EventStreamSource {
+  let seen: ObservedService | null = first
   let { offset } = query
   const id = (): string => String(offset ?? 0)
   return {
@@ -38,7 +42,7 @@ function sourceOf(deps: ServiceLogsDeps, { sight: first, see }: LoggedService, q
       seen = null
       const piece = await readLogs(deps, { sight, see }, { ...query, offset, wait_seconds: wait })
       offset = piece.offset + piece.bytes.length
-      return piece.bytes.length === 0 ? '' : encodeSentEvent({ id: id(), data: viewPiece(piece, query) })
+      return piece.bytes.length === 0 ? '' : encodeServerSentEvent({ id: id(), data: viewPiece(piece, query) })
     },
     id,
   }

@@ -4,8 +4,8 @@ import type { Clock } from '../../ports/host/clock.ts'
 import type { RunRecord } from '../../ports/store/services.ts'
 import { hostOf } from '../common/service-instances.ts'
 import { wholeCharacters } from '../exec/text.ts'
-import type { LiveRun } from './live.ts'
-import type { ServiceSight } from './sights.ts'
+import type { ObservedService } from './observer.ts'
+import type { RunMonitor } from './run-monitor.ts'
 
 export interface ServiceLogsDeps {
   outputs: ExecOutputs
@@ -14,8 +14,8 @@ export interface ServiceLogsDeps {
 
 /** A service whose log is read: as it was just seen, and how to see it again. */
 export interface LoggedService {
-  sight: ServiceSight
-  see(): Promise<ServiceSight>
+  sight: ObservedService
+  see(): Promise<ObservedService>
 }
 
 /** A piece of a log from `offset` on. */
@@ -49,7 +49,7 @@ export async function readLogs(
   }
 }
 
-interface LogWish {
+interface LogOptions {
   offset: number
   maxBytes: number
   /** Ends no piece within a character of which more may come. */
@@ -62,7 +62,7 @@ interface LogWish {
 function readFrom(
   outputs: ExecOutputs,
   { boxId, runs }: { boxId: string; runs: readonly RunRecord[] },
-  { offset, maxBytes, isText, isTail }: LogWish,
+  { offset, maxBytes, isText, isTail }: LogOptions,
 ): LogPiece {
   const pieces: Uint8Array[] = []
   let [from, end] = [offset, offset]
@@ -98,7 +98,7 @@ function readFrom(
   return { offset: from + skip, bytes: bytes.subarray(skip, skip + length), isTruncated }
 }
 
-function endOf(outputs: ExecOutputs, { record }: ServiceSight, version: ServiceLogsQuery['version']): number {
+function endOf(outputs: ExecOutputs, { record }: ObservedService, version: ServiceLogsQuery['version']): number {
   const run = record[version]?.runs.at(-1)
   if (run === undefined) return 0
   const { totalBytes } = outputs.read(
@@ -108,7 +108,7 @@ function endOf(outputs: ExecOutputs, { record }: ServiceSight, version: ServiceL
   return run.logOffset + totalBytes
 }
 
-async function untilOutput(live: LiveRun | null, clock: Clock, ms: number): Promise<void> {
+async function untilOutput(live: RunMonitor | null, clock: Clock, ms: number): Promise<void> {
   const timer = new AbortController()
   const { promise, resolve } = Promise.withResolvers<void>()
   const stop = live?.held.onOutput(resolve)

@@ -30,7 +30,7 @@ export type ServiceStep =
   | { kind: 'stop' }
 
 /** What is seen of a run that goes on. */
-export interface SeenRun {
+export interface ObservedRun {
   isReady: boolean
   isEnding: boolean
   /** Why it is not ready, as the last look at it tells. */
@@ -42,7 +42,7 @@ export interface SeenRun {
 /** What is seen of all versions of a service. */
 export interface InstancesWorld extends ServiceWorld {
   /** Null: nothing of it runs. */
-  runOf(instance: InstanceRecord): SeenRun | null
+  runOf(instance: InstanceRecord): ObservedRun | null
   /** Whether the requests that the version before had are over. */
   isDrained: boolean
 }

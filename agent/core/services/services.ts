@@ -9,9 +9,9 @@ import { decodeCursor, encodeCursor } from '../common/paging.ts'
 import { checkIfMatch } from '../common/preconditions.ts'
 import { instancesOf, lastRun, placesOf, runsOf } from '../common/service-instances.ts'
 import { checkRunning } from '../exec/execs.ts'
+import type { ObservedService } from './observer.ts'
 import { putService } from './put.ts'
 import { changeService, serviceNotFound, withChange } from './records.ts'
-import type { ServiceSight } from './sights.ts'
 import type { ServiceSupervisor } from './supervisor.ts'
 import { withoutNext, withoutPreview } from './switch.ts'
 import { stateOf } from './view.ts'
@@ -37,7 +37,7 @@ export interface ServiceHow {
 /** A service of a box, as far as it has come. */
 export interface ServiceState {
   box: BoxRecord
-  sight: ServiceSight
+  sight: ObservedService
 }
 
 /** The services of the API. All throw `box_not_found`, and `service_not_found` where one is meant that is there. */
@@ -52,7 +52,10 @@ export interface Services {
     wanted: { body: PutServiceBody; how: ServiceHow },
   ): Promise<ServiceState & { isNew: boolean }>
   get(ref: ServiceRef): Promise<ServiceState>
-  list(ref: BoxRef, query: ServiceListQuery): Promise<{ box: BoxRecord; sights: ServiceSight[]; next: string | null }>
+  list(
+    ref: BoxRef,
+    query: ServiceListQuery,
+  ): Promise<{ box: BoxRecord; sights: ObservedService[]; next: string | null }>
   /** One that runs is left as it is. @throws ServiceError `box_not_running` */
   start(caller: Caller, ref: ServiceRef, how: ServiceHow): Promise<ServiceState>
   stop(caller: Caller, ref: ServiceRef, how: ServiceHow): Promise<ServiceState>
@@ -63,7 +66,7 @@ export interface Services {
 /** Writes what is wanted, durably, and lets the supervisor bring it about. */
 export function createServices(deps: ServicesDeps): Services {
   const { boxes, supervisor, clock } = deps
-  const see = async (box: BoxRecord, name: string): Promise<ServiceSight> => {
+  const see = async (box: BoxRecord, name: string): Promise<ObservedService> => {
     const sight = await supervisor.see({ boxId: box.id, name })
     if (sight) return sight
     throw serviceNotFound(box, name)
@@ -77,7 +80,7 @@ export function createServices(deps: ServicesDeps): Services {
   const act = async (
     ref: ServiceRef,
     { waitMs, ifMatch }: ServiceHow,
-    edit: (record: ServiceRecord, sight: ServiceSight) => ServiceRecord,
+    edit: (record: ServiceRecord, sight: ObservedService) => ServiceRecord,
   ): Promise<ServiceState> => {
     const box = await boxes.get(ref)
     const sight = await see(box, ref.service)
@@ -126,7 +129,7 @@ async function listServices(
   { store, supervisor }: ServicesDeps,
   { id: boxId }: BoxRecord,
   query: ServiceListQuery,
-): Promise<{ sights: ServiceSight[]; next: string | null }> {
+): Promise<{ sights: ObservedService[]; next: string | null }> {
   const [after = ''] = decodeCursor(query.continuation_token, 1) ?? []
   const prefix = query.prefix ?? ''
   const all = (await store.services.of(boxId)).filter(({ name }) => name > after && name.startsWith(prefix))
@@ -156,7 +159,7 @@ async function removeService(
 }
 
 /** Whether a service has come to rest at what was asked of it. */
-function isSettled(sight: ServiceSight): boolean {
+function isSettled(sight: ObservedService): boolean {
   const { record, liveOf } = sight
   if (record.desired === 'stopped')
     return instancesOf(record).every((each) => liveOf(each) === null && lastRun(each)?.end !== null)

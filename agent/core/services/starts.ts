@@ -1,19 +1,19 @@
 import { createKeyedLock } from '../../../shared/locks.ts'
 import type { Logger } from '../../../shared/log.ts'
-import type { HeldEnd } from '../../ports/boxes/runtime.ts'
+import type { DetachedEnd } from '../../ports/boxes/runtime.ts'
 import type { ExecOutputs } from '../../ports/exec/outputs.ts'
 import type { InstanceRecord, RunEnd, RunRecord, ServiceRecord } from '../../ports/store/services.ts'
 import type { BoxRecord, Store } from '../../ports/store/store.ts'
 import { forkOf, hostOf, lastRun } from '../common/service-instances.ts'
 import type { Forks } from './forks.ts'
-import { followRun, type LiveRun, type LiveRunDeps, requestOf } from './live.ts'
-import type { ServiceKey } from './lives.ts'
 import { choosePort, type StartSlot } from './ports.ts'
 import { bumped } from './records.ts'
+import { monitorRun, type RunMonitor, type RunMonitorDeps, requestOf } from './run-monitor.ts'
+import type { ServiceKey } from './run-registry.ts'
 import { droppedRuns, withEnd, withNewRun } from './runs.ts'
 import type { Traffic } from './traffic.ts'
 
-export interface StartsDeps extends LiveRunDeps {
+export interface StartsDeps extends RunMonitorDeps {
   store: Store
   outputs: ExecOutputs
   traffic: Traffic
@@ -32,9 +32,9 @@ export interface Start {
 /** Starts runs of services, and records how they ended. */
 export interface Starts {
   /** What runs now; null: the record has changed meanwhile, or nothing could be started, which it says. */
-  start(start: Start, onChange: () => void): Promise<LiveRun | null>
+  start(start: Start, onChange: () => void): Promise<RunMonitor | null>
   /** Writes the end of a run; `end` null: nobody knows how. One that is not in the record is a success. */
-  writeEnd(key: ServiceKey, of: { instance: InstanceRecord; run: RunRecord; end: HeldEnd | null }): Promise<void>
+  writeEnd(key: ServiceKey, of: { instance: InstanceRecord; run: RunRecord; end: DetachedEnd | null }): Promise<void>
   /** Bytes that the last run of a version has written so far. */
   bytesOf(key: ServiceKey, instance: InstanceRecord): number
 }
@@ -90,7 +90,7 @@ export function createStarts(deps: StartsDeps): Starts {
         if (instance.fork !== null) await forks.start(box, instance.fork)
         if (isMoved || instance.fork !== null) await settle(box.id)
         const { held } = await runtime.hold(host.id, execId, { ...task, stdin: NOTHING, timeoutMs: null })
-        return followRun(deps, { box, name: record.name, instance, held, isTrial: slot !== 'active' }, onChange)
+        return monitorRun(deps, { box, name: record.name, instance, held, isTrial: slot !== 'active' }, onChange)
       } catch (error) {
         logger.warn('a service could not be started', { box: box.id, service: record.name, error })
         await outputs.remove({ boxId: host.id, execId }).catch(() => undefined)

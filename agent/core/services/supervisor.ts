@@ -4,38 +4,38 @@ import type { BoxRecord } from '../../ports/store/store.ts'
 import { createKeyedQueue, type KeyedQueue } from '../common/keyed-queue.ts'
 import { hostOf, instancesOf, lastRun, placesOf } from '../common/service-instances.ts'
 import { createWaiters } from '../common/waiters.ts'
-import { discardHeld } from '../exec/held-exec.ts'
+import { discardDetached } from '../exec/detached-exec.ts'
 import { createDrains, type Drains } from './drains.ts'
-import { createEndings, type Endings } from './endings.ts'
 import { failedCandidate } from './failures.ts'
-import { followRun } from './live.ts'
-import { createLiveRuns, keyOf, parseKey, type ServiceKey } from './lives.ts'
+import { createServiceObserver, type ObservedService, type ServiceObserver } from './observer.ts'
 import { planInstances, type ServiceAction } from './plan.ts'
 import { bumped } from './records.ts'
-import { createSights, type ServiceSight, type Sights } from './sights.ts'
+import { monitorRun } from './run-monitor.ts'
+import { createRunRegistry, keyOf, parseKey, type ServiceKey } from './run-registry.ts'
+import { createRunTerminator, type RunTerminator } from './run-terminator.ts'
 import { createStarts, type Starts, type StartsDeps } from './starts.ts'
 import { switchedToNext } from './switch.ts'
 
 /** Moves services towards what is wanted of them, one step of each at a time: observe → plan → act. */
 export class ServiceSupervisor {
   readonly #deps: StartsDeps
-  readonly #lives = createLiveRuns()
+  readonly #runs = createRunRegistry()
   /** Names of the services of each box that has any. */
   readonly #names = new Map<string, Set<string>>()
   readonly #waiters = createWaiters()
   readonly #starts: Starts
-  readonly #endings: Endings
+  readonly #endings: RunTerminator
   readonly #drains: Drains
-  readonly #sights: Sights
+  readonly #observer: ServiceObserver
   readonly #queue: KeyedQueue
   #isClosed = false
 
   constructor(deps: StartsDeps) {
     this.#deps = deps
     this.#starts = createStarts(deps)
-    this.#endings = createEndings(deps)
+    this.#endings = createRunTerminator(deps)
     this.#drains = createDrains(deps)
-    this.#sights = createSights({ ...deps, lives: this.#lives, drains: this.#drains })
+    this.#observer = createServiceObserver({ ...deps, lives: this.#runs, drains: this.#drains })
     this.#queue = createKeyedQueue({
       work: (key) => this.#reconcile(parseKey(key)),
       onError: (key, error) => this.#retryLater(key, error),
@@ -60,17 +60,17 @@ export class ServiceSupervisor {
           if (each === undefined) continue
           const of = { box, name: record.name, instance, isTrial: instance !== record.active, held: each }
           if (run.end !== null || box === null) void each.forget()
-          else this.#lives.add(record, followRun(this.#deps, { ...of, box }, this.#onChange(record)))
+          else this.#runs.add(record, monitorRun(this.#deps, { ...of, box }, this.#onChange(record)))
         }
       }
       this.#queue.add(keyOf(record))
     }
-    if (this.#lives.count() > 0) logger.info('services go on', { services: this.#lives.count() })
+    if (this.#runs.count() > 0) logger.info('services go on', { services: this.#runs.count() })
   }
 
   /** Something of the record has changed, or of its box. A stop under way goes on; with `hurry` it no longer waits. */
   wake(key: ServiceKey, { hurry = false } = {}): void {
-    if (hurry) for (const live of this.#lives.of(key)) this.#endings.hurry(live)
+    if (hurry) for (const live of this.#runs.of(key)) this.#endings.hurry(live)
     this.#note(key)
     this.#queue.add(keyOf(key))
   }
@@ -81,16 +81,20 @@ export class ServiceSupervisor {
   }
 
   /** As it is now; null if there is none. */
-  async see(key: ServiceKey): Promise<ServiceSight | null> {
+  async see(key: ServiceKey): Promise<ObservedService | null> {
     const record = await this.#deps.store.services.get(key.boxId, key.name)
-    return record ? this.#sights.of(record) : null
+    return record ? this.#observer.of(record) : null
   }
 
   /** As `see` gives it once `isDone`, or after `waitMs`. */
-  async until(key: ServiceKey, isDone: (sight: ServiceSight) => boolean, waitMs: number): Promise<ServiceSight | null> {
+  async until(
+    key: ServiceKey,
+    isDone: (sight: ObservedService) => boolean,
+    waitMs: number,
+  ): Promise<ObservedService | null> {
     const timer = new AbortController()
     const wish = { read: () => this.see(key), timeout: this.#deps.clock.sleep(waitMs, timer.signal) }
-    const isOver = (sight: ServiceSight | null): boolean => sight === null || isDone(sight)
+    const isOver = (sight: ObservedService | null): boolean => sight === null || isDone(sight)
     return this.#waiters.until(keyOf(key), { ...wish, isDone: isOver }).finally(() => timer.abort())
   }
 
@@ -120,7 +124,7 @@ export class ServiceSupervisor {
       if (box === null) return this.#forget(key)
       if (await this.#recordEnd(record)) continue
       for (const late of record.retired.slice(0, -RETIRED_MAX)) this.#hurry(record, late)
-      const action = planInstances(record, await this.#sights.worldOf(record, box))
+      const action = planInstances(record, await this.#observer.worldOf(record, box))
       if (action.kind === 'rest') {
         if (action.inMs !== null) this.#queue.addLater(keyOf(key), action.inMs)
         return
@@ -134,7 +138,7 @@ export class ServiceSupervisor {
     switch (action.kind) {
       case 'start': {
         const live = await this.#starts.start({ record, box, ...action }, this.#onChange(record))
-        if (live !== null) this.#lives.add(record, live)
+        if (live !== null) this.#runs.add(record, live)
         return
       }
       case 'end':
@@ -162,7 +166,7 @@ export class ServiceSupervisor {
   }
 
   #end(record: ServiceRecord, { instance, drains }: Extract<ServiceAction, { kind: 'end' }>): void {
-    const live = this.#lives.find(record, instance)
+    const live = this.#runs.find(record, instance)
     if (live === null) return
     const drain = drains ? () => this.#drains.end(record.boxId, instance) : null
     const onError = (error: unknown): void => this.#retryLater(keyOf(record), error)
@@ -170,7 +174,7 @@ export class ServiceSupervisor {
   }
 
   #hurry(record: ServiceRecord, instance: InstanceRecord): void {
-    const live = this.#lives.find(record, instance)
+    const live = this.#runs.find(record, instance)
     if (live !== null) this.#endings.hurry(live)
   }
 
@@ -185,7 +189,7 @@ export class ServiceSupervisor {
 
   // No rollback comes between: its turn is another.
   async #drain(record: ServiceRecord): Promise<void> {
-    const live = this.#lives.find(record, record.previous)
+    const live = this.#runs.find(record, record.previous)
     if (record.previous !== null && live !== null) await this.#drains.cutOff(record.boxId, record.previous, live)
   }
 
@@ -197,15 +201,15 @@ export class ServiceSupervisor {
   /** Writes the ends of runs that have ended, if that is not written yet; whether there were any. */
   async #recordEnd(record: ServiceRecord): Promise<boolean> {
     const instance = instancesOf(record).find((each) => {
-      const live = this.#lives.find(record, each)
+      const live = this.#runs.find(record, each)
       return live === null ? lastRun(each)?.end === null : live.ended !== null
     })
     const run = lastRun(instance ?? null)
     if (instance === undefined || run === null) return false
-    const live = this.#lives.find(record, instance)
+    const live = this.#runs.find(record, instance)
     if (run.end === null) await this.#starts.writeEnd(record, { instance, run, end: live?.ended?.end ?? null })
     if (live !== null) {
-      this.#lives.remove(record, live)
+      this.#runs.remove(record, live)
       await live.held.forget()
     }
     this.#changed(record)
@@ -214,11 +218,11 @@ export class ServiceSupervisor {
 
   // Without a record nothing of it may go on.
   async #forget(key: ServiceKey): Promise<void> {
-    const lives = this.#lives.of(key)
-    for (const live of lives) this.#lives.remove(key, live)
+    const lives = this.#runs.of(key)
+    for (const live of lives) this.#runs.remove(key, live)
     this.#names.get(key.boxId)?.delete(key.name)
     if (this.#names.get(key.boxId)?.size === 0) this.#names.delete(key.boxId)
-    await Promise.all(lives.map((live) => discardHeld(live.held, this.#deps)))
+    await Promise.all(lives.map((live) => discardDetached(live.held, this.#deps)))
     await this.#deps.forks.sweep()
     this.#changed(key)
   }
@@ -240,7 +244,7 @@ export class ServiceSupervisor {
     this.#waiters.notify(keyOf({ boxId, name }))
     for (const other of this.#names.get(boxId) ?? []) {
       const key = { boxId, name: other }
-      if (other !== name && this.#lives.of(key).every(({ isTrial }) => isTrial)) this.#queue.add(keyOf(key))
+      if (other !== name && this.#runs.of(key).every(({ isTrial }) => isTrial)) this.#queue.add(keyOf(key))
     }
   }
 

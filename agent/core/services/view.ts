@@ -4,9 +4,9 @@ import type { BoxRecord } from '../../ports/store/store.ts'
 import { timestamp } from '../common/time.ts'
 import { type EdgeAddress, hostOfPreview, hostOfService, urlOf } from '../common/urls.ts'
 import { failureText } from './failures.ts'
-import type { LiveRun } from './live.ts'
+import type { ObservedService } from './observer.ts'
 import { endText, isRestarted } from './plan.ts'
-import type { ServiceSight } from './sights.ts'
+import type { RunMonitor } from './run-monitor.ts'
 import { viewSpec } from './spec.ts'
 import { targetsOf } from './targets.ts'
 
@@ -21,7 +21,7 @@ interface PreviewState {
 }
 
 /** What a service is up to, and why. */
-export function stateOf({ record, live, step, isBoxRunning }: ServiceSight): State {
+export function stateOf({ record, live, step, isBoxRunning }: ObservedService): State {
   if (live !== null && live.ended === null) {
     if (live.isEnding) return { state: 'stopping', message: null }
     return { state: live.isReady ? 'running' : 'starting', message: live.why }
@@ -38,7 +38,7 @@ export function stateOf({ record, live, step, isBoxRunning }: ServiceSight): Sta
 
 /** What the preview of a service is up to, and why; null if it has none. */
 export function previewStateOf(
-  { record: { preview }, liveOf, isBoxRunning }: ServiceSight,
+  { record: { preview }, liveOf, isBoxRunning }: ObservedService,
   withOutput = false,
 ): PreviewState | null {
   if (preview === null) return null
@@ -56,7 +56,7 @@ export interface ServiceSeen {
 }
 
 /** The Service of the API. */
-export function viewService(box: BoxRecord, sight: ServiceSight, seen: ServiceSeen): ServiceView {
+export function viewService(box: BoxRecord, sight: ObservedService, seen: ServiceSeen): ServiceView {
   const { record, liveOf } = sight
   const { active, previous } = record
   const state = stateOf(sight)
@@ -84,7 +84,7 @@ export function viewService(box: BoxRecord, sight: ServiceSight, seen: ServiceSe
   }
 }
 
-function viewPreview(sight: ServiceSight, seen: ServiceSeen): ServiceView['preview'] {
+function viewPreview(sight: ObservedService, seen: ServiceSeen): ServiceView['preview'] {
   const { preview } = sight.record
   const state = previewStateOf(sight, seen.output)
   if (preview === null || state === null) return null
@@ -97,7 +97,7 @@ function viewPreview(sight: ServiceSight, seen: ServiceSeen): ServiceView['previ
 
 function viewInstance(
   { spec, port, runs, restarts }: InstanceRecord,
-  live: LiveRun | null,
+  live: RunMonitor | null,
   { environment }: ServiceSeen,
 ): NonNullable<ServiceView['active']> {
   const run = runs.at(-1)

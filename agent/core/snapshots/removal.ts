@@ -6,7 +6,7 @@ import { subvolumesOf } from './record.ts'
 
 export interface RemovalDeps {
   store: Store
-  reconciler: { bury(tombstone: Tombstone): void }
+  reconciler: { scheduleDestroy(tombstone: Tombstone): void }
   clock: Clock
 }
 
@@ -15,6 +15,6 @@ export async function removeSnapshot(deps: RemovalDeps, snapshot: SnapshotRecord
   const createdAt = deps.clock.now()
   const tombstones = subvolumesOf(snapshot).map((root) => ({ id: root, root, createdAt }))
   if (!(await deps.store.snapshots.remove(snapshot.id, tombstones))) return false
-  for (const tombstone of tombstones) deps.reconciler.bury(tombstone)
+  for (const tombstone of tombstones) deps.reconciler.scheduleDestroy(tombstone)
   return true
 }

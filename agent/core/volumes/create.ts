@@ -3,9 +3,9 @@ import { newId } from '../../../shared/ids.ts'
 import type { CreateVolumeBody } from '../../../shared/schemas/volumes.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { VolumeRecord } from '../../ports/store/volumes.ts'
-import { abandon } from '../common/abandon.ts'
 import type { Admission } from '../common/admission.ts'
 import type { Caller } from '../common/caller.ts'
+import { discardUncommitted } from '../common/discard-uncommitted.ts'
 import { bytesOf } from '../common/sizes.ts'
 import type { Reconciler } from '../reconcile/reconciler.ts'
 import { findVolumeOrigin, type OriginDeps, type VolumeOrigin } from './copies.ts'
@@ -61,7 +61,7 @@ export async function createVolume(deps: CreateVolumeDeps, caller: Caller, asked
     if (!(await admission.admit(wish, () => store.volumes.insert(record))))
       throw nameTaken({ project, name: body.name })
   } catch (error) {
-    await abandon(deps, tombstone)
+    await discardUncommitted(deps, tombstone)
     throw error
   }
   return record

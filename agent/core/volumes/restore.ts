@@ -1,7 +1,7 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import { newId } from '../../../shared/ids.ts'
 import type { VolumeRecord } from '../../ports/store/volumes.ts'
-import { abandon } from '../common/abandon.ts'
+import { discardUncommitted } from '../common/discard-uncommitted.ts'
 import { checkIfMatch } from '../common/preconditions.ts'
 import { bytesOf } from '../common/sizes.ts'
 import { matchQuota } from '../reconcile/match-quota.ts'
@@ -66,7 +66,7 @@ export async function replaceData(deps: VolumeSwapDeps, volume: VolumeRecord, da
     await data.fill(subvolume, bytesOf(volume.sizeGb))
     swapped = await swapOnceIdle(deps, change, { deadline: data.idleBy(), signal: data.signal })
   } catch (error) {
-    await abandon(deps, tombstone)
+    await discardUncommitted(deps, tombstone)
     throw error
   }
   await tidyUp(deps, volume, swapped.replaced)

@@ -5,8 +5,8 @@ import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
 import type { NewSnapshot, SnapshotRecord } from '../../ports/store/snapshots.ts'
 import type { Store } from '../../ports/store/store.ts'
 import type { VolumeRecord } from '../../ports/store/volumes.ts'
-import { abandon } from '../common/abandon.ts'
 import type { Caller } from '../common/caller.ts'
+import { discardUncommitted } from '../common/discard-uncommitted.ts'
 import { checkIfMatch } from '../common/preconditions.ts'
 import type { Reconciler } from '../reconcile/reconciler.ts'
 import { checkSnapshotRoom } from '../snapshots/bounds.ts'
@@ -100,7 +100,7 @@ async function create(
     if (outcome === 'owner_gone') throw volumeNotFound(volume)
     return outcome
   } catch (error) {
-    await abandon(deps, tombstone)
+    await discardUncommitted(deps, tombstone)
     throw error
   }
 }

@@ -8,7 +8,7 @@ import type { Attachment, VolumeRecord } from '../../ports/store/volumes.ts'
 import { resizeTree } from '../boxes/update.ts'
 import type { Admission } from '../common/admission.ts'
 import type { Caller } from '../common/caller.ts'
-import { findOwnCreate } from '../common/own-create.ts'
+import { findByIdempotencyKey } from '../common/idempotent-create.ts'
 import { namedPage, nextNamedPage } from '../common/paging.ts'
 import { checkIfMatch } from '../common/preconditions.ts'
 import { bytesOf } from '../common/sizes.ts'
@@ -64,7 +64,7 @@ export function createVolumes(deps: VolumesDeps): Volumes {
     get,
     create: async (caller, wanted, how) => {
       const find = (): Promise<VolumeRecord | null> => store.volumes.get(wanted.project, wanted.body.name)
-      const earlier = await findOwnCreate(find, caller, how.idempotencyKey)
+      const earlier = await findByIdempotencyKey(find, caller, how.idempotencyKey)
       if (earlier) return stateOf(deps, earlier)
       const { idempotencyKey } = how
       return stateOf(deps, await createVolume(deps, caller, { ...wanted, idempotencyKey }), [])
@@ -98,7 +98,7 @@ export function createVolumes(deps: VolumesDeps): Volumes {
         const outcome = await store.volumes.remove(record.id, record.version, tombstone)
         if (outcome === 'attached') throw inUse(record, await store.volumes.attachments([record.id]))
         if (outcome === 'changed') continue
-        for (const each of outcome) reconciler.bury(each)
+        for (const each of outcome) reconciler.scheduleDestroy(each)
         return
       }
     },

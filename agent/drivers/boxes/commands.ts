@@ -1,17 +1,17 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import type { Logger } from '../../../shared/log.ts'
 import type {
+  DetachedExec,
   ExecRequest,
-  HeldExec,
-  HeldSession,
   HoldRequest,
   RunningExec,
   SessionFacts,
   SessionRequest,
+  TerminalSession,
 } from '../../ports/boxes/runtime.ts'
-import { heldCgroup } from '../exec/holder-protocol.ts'
-import type { Holders } from '../exec/holders.ts'
 import { dissolve, startExec } from '../exec/oci-exec.ts'
+import { detachedCgroup } from '../exec/shim-protocol.ts'
+import type { Shims } from '../exec/shims.ts'
 import type { BoxHandle } from '../host/handle.ts'
 import { type BoxUser, buildExecConfig } from '../host/oci-spec.ts'
 import { IDS_PER_BOX } from './end.ts'
@@ -21,19 +21,19 @@ import { findBoxUser, findHome } from './users.ts'
 /** The commands and sessions of running boxes, as the methods of `Runtime`. */
 export interface BoxCommands {
   exec(boxId: string, request: ExecRequest): Promise<RunningExec>
-  hold(boxId: string, execId: string, request: HoldRequest): Promise<{ held: HeldExec; cwd: string }>
-  held(): HeldExec[]
-  openSession(boxId: string, request: SessionRequest): Promise<HeldSession>
-  session(boxId: string, name: string): HeldSession | null
+  hold(boxId: string, execId: string, request: HoldRequest): Promise<{ held: DetachedExec; cwd: string }>
+  held(): DetachedExec[]
+  openSession(boxId: string, request: SessionRequest): Promise<TerminalSession>
+  session(boxId: string, name: string): TerminalSession | null
   sessions(boxId: string): Promise<SessionFacts[]>
   /** Ends those that a process before this one started, but for those that are held. */
   endOrphaned(boxId: string): Promise<void>
 }
 
-/** Commands started here, or by the holder. */
-export function createBoxCommands(host: OciHost, parts: { holders: Holders; logger: Logger }): BoxCommands {
-  const { holders, logger } = parts
-  const { execs, sessions } = holders
+/** Commands started here, or by the shim. */
+export function createBoxCommands(host: OciHost, parts: { shims: Shims; logger: Logger }): BoxCommands {
+  const { shims, logger } = parts
+  const { execs, sessions } = shims
   let started = 0
   const nextName = (): string => `exec-${process.pid}-${started++}`
   const placeIn = (boxId: string, request: ExecRequest) => placeOf(boxId, requireRunning(host, boxId), request)
@@ -59,7 +59,7 @@ export function createBoxCommands(host: OciHost, parts: { holders: Holders; logg
     sessions: (boxId) => sessions.facts(boxId),
     endOrphaned: async (boxId) => {
       const ids = [...execs.list().map(({ execId }) => execId), ...sessions.list().map(({ sessionId }) => sessionId)]
-      const kept = new Set(ids.map(heldCgroup))
+      const kept = new Set(ids.map(detachedCgroup))
       for (const name of host.cgroups.execs(boxId))
         if (!kept.has(name)) await endCommand({ ...host, logger }, boxId, name)
     },
@@ -85,13 +85,13 @@ async function endCommand(
   await dissolve({ cgroups, logger }, boxId, name)
 }
 
-/** Ends a command or session that no holder holds any more; `idBase` is that of its box, if it is known. */
+/** Ends a command or session that no shim holds any more; `idBase` is that of its box, if it is known. */
 export async function endLost(
   host: Parameters<typeof endCommand>[0],
   { boxId, id }: { boxId: string; id: string },
   idBase: number | undefined,
 ): Promise<void> {
-  await endCommand(host, boxId, heldCgroup(id))
+  await endCommand(host, boxId, detachedCgroup(id))
   // What had ended and was not collected is a child of ours now, perhaps.
   if (idBase !== undefined) host.watcher.collectOwned({ first: idBase, count: IDS_PER_BOX })
 }

@@ -26,7 +26,7 @@ export async function runInit(host: OciHost, spec: BoxSpec, ground: BoxGround): 
   // The box has a copy of its own; each mount that stayed would make the next start slower.
   unstageRoot(`${home}/root`)
   if (outcome.pid === null || outcome.message !== '')
-    throw failedStart(outcome.wasKilled ? 'crun was killed' : `crun: ${outcome.message}`)
+    throw initFailure(outcome.wasKilled ? 'crun was killed' : `crun: ${outcome.message}`)
   return outcome.pid
 }
 
@@ -36,7 +36,7 @@ export function workHome({ workDir }: OciHost, boxId: string): string {
 }
 
 /** The error of a start that failed for `reason`, which is only logged. */
-export function failedStart(reason: string): ServiceError {
+export function initFailure(reason: string): ServiceError {
   return new ServiceError('internal', 'The box could not be started; the cause is logged under the request id.', {
     cause: new Error(reason),
   })

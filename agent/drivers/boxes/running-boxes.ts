@@ -2,8 +2,8 @@ import { ServiceError } from '../../../shared/errors.ts'
 import { createKeyedLock } from '../../../shared/locks.ts'
 import type { Logger } from '../../../shared/log.ts'
 import type { BoxLimits, BoxMount, BoxSpec, BoxUsage, Runtime, RuntimeBox } from '../../ports/boxes/runtime.ts'
-import type { ExecFiles } from '../exec/holder-protocol.ts'
-import { createHolders, type Holders } from '../exec/holders.ts'
+import type { ExecFiles } from '../exec/shim-protocol.ts'
+import { createShims, type Shims } from '../exec/shims.ts'
 import { CRUN_COMMAND } from '../host/crun.ts'
 import { whileFrozen } from '../host/freeze.ts'
 import type { BoxHandle } from '../host/handle.ts'
@@ -71,7 +71,7 @@ export class RunningBoxes {
   readonly #unwatch = new Map<string, () => void>()
   /** The host id of each box's id 0: by it what is left of the box's processes is known. */
   readonly #idBases = new Map<string, number>()
-  readonly #holders: Holders
+  readonly #shims: Shims
   readonly #onExit: (id: string, end: InitEnd) => void
   #host: OciHost | undefined
   #commands: BoxCommands | undefined
@@ -80,8 +80,8 @@ export class RunningBoxes {
     this.#options = options
     this.#onExit = onExit
     const { instanceId, runDir, crunPath, execFiles, logger } = options
-    this.#holders = createHolders({
-      holder: { instanceId, runDir, crunPath, execFiles },
+    this.#shims = createShims({
+      shim: { instanceId, runDir, crunPath, execFiles },
       logger,
       endLost: (lost) => endLost({ ...this.host, logger }, lost, this.#idBases.get(lost.boxId)),
     })
@@ -90,15 +90,15 @@ export class RunningBoxes {
   /** Makes the host ready, and takes up the boxes that run; `adopt` does what else that takes, and may log and go on. */
   async open(adopt: (id: string, handle: BoxHandle) => Promise<void>): Promise<void> {
     this.#host = await openOciHost(this.#options)
-    await this.#holders.open()
-    this.#commands = createBoxCommands(this.#host, { holders: this.#holders, logger: this.#options.logger })
+    await this.#shims.open()
+    this.#commands = createBoxCommands(this.#host, { shims: this.#shims, logger: this.#options.logger })
     for (const id of this.#host.handles.list()) await this.#tryAdopt(this.#host, id, adopt)
     // Nothing waits for it; if it fails the first mount tries again, and tells of it.
     this.#mounts.open().catch(() => undefined)
   }
 
   async close(): Promise<void> {
-    await this.#holders.close((boxId) => this.#host?.handles.readRunning(boxId) === null)
+    await this.#shims.close((boxId) => this.#host?.handles.readRunning(boxId) === null)
     this.#unwatch.clear()
     this.#host?.close()
     this.#host = undefined
@@ -182,8 +182,8 @@ export class RunningBoxes {
     const idBase = this.#idBases.get(id)
     // Of a start that another agent did not finish nothing more is known than its processes, of which we may be the heirs.
     if (idBase === undefined) for (const pid of cgroups.processes(id)) watcher.collect(pid)
-    // Init does not end before its holder has collected what it held.
-    const [, end] = await Promise.allSettled([this.#holders.check(id), killBox(cgroups, id)])
+    // Init does not end before its shim has collected what it held.
+    const [, end] = await Promise.allSettled([this.#shims.check(id), killBox(cgroups, id)])
     if (end.status === 'rejected') throw end.reason
     await crun.settled(id)
     if (idBase !== undefined) await collectBox(watcher, { first: idBase, count: IDS_PER_BOX })

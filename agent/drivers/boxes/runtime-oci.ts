@@ -4,7 +4,7 @@ import type { Network } from '../../ports/boxes/network.ts'
 import type { BoxExit, BoxSpec, Runtime, RuntimeBox } from '../../ports/boxes/runtime.ts'
 import { readBootId } from '../host/facts.ts'
 import { type BoxHandle, readStartTicks } from '../host/handle.ts'
-import { failedStart, runInit, workHome } from './init.ts'
+import { initFailure, runInit, workHome } from './init.ts'
 import { unstageRoot } from './root.ts'
 import { type BoxLife, RunningBoxes, type RunningBoxesOptions, runtimeOf } from './running-boxes.ts'
 
@@ -66,7 +66,7 @@ class OciRuntime implements BoxLife {
     const pid = await this.#gate.run(() => runInit(host, spec, { slot, init: this.#options.initPath }))
     host.cgroups.setCpus(id, spec.cpus)
     const startTicks = readStartTicks(pid)
-    if (startTicks === null) throw failedStart('init ended at once')
+    if (startTicks === null) throw initFailure('init ended at once')
     const { index: slotIndex, idBase } = slot
     const [bootId, crunStatus] = [readBootId(), host.crun.status(id)]
     const handle = { bootId, pid, startTicks, slotIndex, idBase, project, name, rootPath, cgroup: null, crunStatus }

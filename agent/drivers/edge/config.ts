@@ -1,17 +1,23 @@
 import { ERROR_STATUSES } from '../../../shared/errors.ts'
-import { doorBind, doorSections, type EdgeDoor, forwardingRules, sourceRules } from './config-door.ts'
+import {
+  type FrontProxySocket,
+  forwardingRules,
+  frontProxyBind,
+  frontProxySections,
+  sourceRules,
+} from './config-front-proxy.ts'
 import { firstLook, HOST, HOST_CHARACTERS, HOST_NAME, OWN_PATH, SESSION_COOKIE, shortcut } from './config-shortcut.ts'
 import { type edgePaths, markOf } from './names.ts'
 import { type EdgeRefusal, pageAnswer, problemAnswer } from './pages.ts'
 
 /** What the configuration of one HAProxy follows from. */
-export interface EdgeSettings {
+export interface HaproxySettings {
   paths: ReturnType<typeof edgePaths>
   /** Address and port to listen on. */
   host: string
   port: number
   /** Where it listens in place of that, for what stands in front of it; null: nothing does. */
-  door: EdgeDoor | null
+  door: FrontProxySocket | null
   /** The host that never serves what a box says. */
   signInHost: string
   /** What browsers say before `://`. */
@@ -30,7 +36,7 @@ export interface EdgeSettings {
  * The text for the process of a generation; `mark`, which its admin socket tells, is the same for the same settings.
  * @throws Error for a setting that would be read as something else
  */
-export function haproxyConfig(settings: EdgeSettings, generation: number): { text: string; mark: string } {
+export function haproxyConfig(settings: HaproxySettings, generation: number): { text: string; mark: string } {
   const { paths, host, signInHost, certificates, tokenPrefixes, door } = settings
   const files = [paths.directory, certificates?.directory ?? '', settings.lua.path, door?.socket ?? '']
   for (const path of files) expectText(path, PLAIN_PATH)
@@ -41,13 +47,13 @@ export function haproxyConfig(settings: EdgeSettings, generation: number): { tex
   const textWith = (mark: string, socket: string): string =>
     [
       ...[...globals(settings, mark, socket), ...defaults(), ...frontend(settings), ...tables(), ...backends(settings)],
-      ...(door ? doorSections(door) : []),
+      ...(door ? frontProxySections(door) : []),
     ].join('\n')
   const mark = markOf(textWith('', ''), settings.lua.fingerprint, settings.certificates?.fingerprint)
   return { text: `${textWith(mark, paths.admin(generation))}\n`, mark }
 }
 
-function globals({ paths, lua, scheme }: EdgeSettings, mark: string, socket: string): string[] {
+function globals({ paths, lua, scheme }: HaproxySettings, mark: string, socket: string): string[] {
   return [
     'global',
     `  description ${mark}`,
@@ -84,13 +90,13 @@ function defaults(): string[] {
   ]
 }
 
-function frontend(settings: EdgeSettings): string[] {
+function frontend(settings: HaproxySettings): string[] {
   const { paths, host, port, signInHost, certificates, door } = settings
   const address = host.includes(':') ? `ipv6@${host}` : host
   const encryption = certificates ? ` ssl crt '${certificates.directory}' alpn h2,http/1.1` : ''
   return [
     'frontend edge',
-    door ? doorBind(door) : `  bind ${address}:${port}${encryption}`,
+    door ? frontProxyBind(door) : `  bind ${address}:${port}${encryption}`,
     '  acl is_browser req.fhdr(accept) -m beg -i text/html',
     ...sourceRules(settings),
     ...firstLook({ routes: paths.routes, signInHost }),
@@ -134,7 +140,7 @@ function soundness(): string[] {
 }
 
 /** Where it goes: by the maps alone where they know, else as the agent says. */
-function decision({ paths, signInHost, scheme, tokenPrefixes }: EdgeSettings): string[] {
+function decision({ paths, signInHost, scheme, tokenPrefixes }: HaproxySettings): string[] {
   const grant = `sha2(256),hex,lower,concat(@,%),map_str_int('${paths.grants}')`
   return [
     `  acl is_own var(txn.host) -m str ${signInHost}`,
@@ -192,7 +198,7 @@ function tables(): string[] {
   return ['backend boxes_use', '  stick-table type string len 160 size 20k store conn_cur,http_req_cnt']
 }
 
-function backends({ tokenPrefixes }: EdgeSettings): string[] {
+function backends({ tokenPrefixes }: HaproxySettings): string[] {
   const boxBackend = (name: string, answerOf: (refusal: EdgeRefusal) => string): string[] => [
     `backend ${name}`,
     ...delivery(tokenPrefixes),

@@ -6,12 +6,12 @@ import type { Clock } from '../../ports/host/clock.ts'
 import { commandHaproxy, readUses } from './admin.ts'
 import { fingerprintOf, readCertificates } from './certificates.ts'
 import { haproxyConfig } from './config.ts'
-import type { EdgeDoor } from './config-door.ts'
+import type { FrontProxySocket } from './config-front-proxy.ts'
 import { drainTarget } from './drain.ts'
-import { readServed } from './figures.ts'
 import { type GateServer, openGateServer } from './gate-server.ts'
 import { haproxyProgram } from './haproxy-program.ts'
 import { createEdgeMap, type EdgeMap, grantChange, type MapChange, routeChange } from './maps.ts'
+import { readServed } from './metrics.ts'
 import { edgePaths } from './names.ts'
 import { keptPort } from './port.ts'
 import { endEdge, endFront } from './process.ts'
@@ -26,7 +26,7 @@ export interface HaproxyEdgeOptions {
   /** 0: a free one, which the edge keeps over restarts. */
   port: number
   /** Where it listens in place of that, for what stands in front of it; null: nothing does. */
-  door: (Omit<EdgeDoor, 'asks'> & { asks(): EdgeDoor['asks'] }) | null
+  door: (Omit<FrontProxySocket, 'asks'> & { asks(): FrontProxySocket['asks'] }) | null
   /** The host that serves pages of the agent's own, and never what a box says. */
   signInHost: string
   /** What browsers say before `://`. */

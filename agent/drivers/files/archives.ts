@@ -1,9 +1,9 @@
 import { syncFilesystem } from '../../lib/syscalls/descriptors.ts'
-import type { Conversation } from '../../lib/threads/thread.ts'
+import type { TaskChannel } from '../../lib/threads/thread.ts'
 import type { UnpackReport } from '../../ports/files/files.ts'
-import type { PruneSaid } from './archive/prune.ts'
+import type { PruneSent } from './archive/prune.ts'
 import type { UnpackedTree } from './archive/report.ts'
-import type { UnpackHeard, UnpackSaid } from './archive/unpack.ts'
+import type { UnpackReceived, UnpackSent } from './archive/unpack.ts'
 import { explainFault } from './faults.ts'
 import type { RawPath } from './paths.ts'
 
@@ -12,7 +12,7 @@ import type { RawPath } from './paths.ts'
  * `onEnd` is called at the end of the archive, when it fails, and when the reader has left: at least once.
  */
 export async function packedBytes(
-  talk: Conversation<null, Uint8Array, never>,
+  talk: TaskChannel<null, Uint8Array, never>,
   onEnd: () => void,
 ): Promise<AsyncIterable<Uint8Array>> {
   const first = talk.next()
@@ -40,11 +40,11 @@ export async function packedBytes(
 }
 
 /** A task that unpacks, as the main thread sees it. */
-export type UnpackTalk = Conversation<UnpackedTree, UnpackSaid, UnpackHeard>
+export type UnpackChannel = TaskChannel<UnpackedTree, UnpackSent, UnpackReceived>
 
 /** Has a task, which has said that it is ready, unpack what `source` brings, and what it made synced. */
 export async function unpackBytes(
-  talk: UnpackTalk,
+  talk: UnpackChannel,
   { path, source }: { path: RawPath; source: AsyncIterable<Uint8Array> },
 ): Promise<UnpackReport> {
   try {
@@ -66,11 +66,11 @@ export async function unpackBytes(
 }
 
 /** A task that removes what a layer takes away, as the main thread sees it. */
-export type PruneTalk = Conversation<{ removed: number }, PruneSaid, Uint8Array | null>
+export type PruneChannel = TaskChannel<{ removed: number }, PruneSent, Uint8Array | null>
 
 /** Has a task, which has said that it is ready, remove what the layer that `source` brings takes away. */
 export async function pruneBytes(
-  talk: PruneTalk,
+  talk: PruneChannel,
   { path, source }: { path: RawPath; source: AsyncIterable<Uint8Array> },
 ): Promise<void> {
   try {

@@ -1,14 +1,14 @@
 import fs from 'node:fs'
 import { promisify } from 'node:util'
 import { ServiceError } from '../../../shared/errors.ts'
-import type { Conversation } from '../../lib/threads/thread.ts'
+import type { TaskChannel } from '../../lib/threads/thread.ts'
 import type { OpenFile } from '../../ports/files/files.ts'
 import { explainFault } from './faults.ts'
 import type { RawPath } from './paths.ts'
 import type { LargeFile, SmallFile } from './reading.ts'
 
 /** A task that opens a file, as the main thread sees it. */
-type OpenTalk = Conversation<SmallFile, LargeFile, never>
+type OpenTalk = TaskChannel<SmallFile, LargeFile, never>
 
 /** The file that a task opened. A large one is counted by `enter` from when it is read until it is closed. */
 export async function openedFile(

@@ -9,10 +9,10 @@ import type { FileFacts, WrittenFile } from '../../ports/files/files.ts'
 import { syncChanges } from './durability.ts'
 import { kindOf } from './facts.ts'
 import { withFaults } from './faults.ts'
-import { bytesOf, pathInvalid, type RawPath, type SplitPath, showPath, splitPath } from './paths.ts'
+import { pathInvalid, type RawPath, rawBytesOf, type SplitPath, showPath, splitPath } from './paths.ts'
 import { inView, type PathArgument } from './reading.ts'
 import {
-  checkWritable,
+  checkWritableMount,
   openDirectoryPath,
   openName,
   readFacts,
@@ -64,7 +64,7 @@ function makeNew(view: FileView, argument: MakeDirectoryArgument): WrittenFile {
   const { parent, name } = splitName(path)
   const { fd: parentFd, missing } = openParent(view, parent, parents)
   return withFd(parentFd, () => {
-    checkWritable(parentFd, path)
+    checkWritableMount(parentFd, path)
     const made = makeDirectories(view, { parentFd, names: [...missing, name], mode: mode ?? 0o755 })
     try {
       // What is asked for, even where the directory it is in gives its own group.
@@ -96,13 +96,13 @@ function move(view: FileView, { path, to, overwrite }: MoveArgument): FileFacts 
   }
   try {
     const fromFd = opened(openDirectoryPath(view, from.parent))
-    checkWritable(fromFd, path)
+    checkWritableMount(fromFd, path)
     const movedFd = opened(openName(fromFd, from.name))
     checkNoMount(path, { parentFd: fromFd, fd: movedFd })
     const isNoDirectory = kindOf(statFd(movedFd)) !== 'directory'
     if (isNoDirectory && (from.isDirectory || into.isDirectory)) throw notADirectory(from.isDirectory ? path : to)
     const toFd = opened(withFaults(to, () => openDirectoryPath(view, into.parent)))
-    checkWritable(toFd, to)
+    checkWritableMount(toFd, to)
     if (overwrite) checkNothingMounted(toFd, into.name, to)
     withFaults(to, () => rename(view, { fromFd, from, toFd, into, overwrite }))
     syncChanges(reopenDirectories([toFd, fromFd]))
@@ -124,7 +124,7 @@ function rename(view: FileView, { fromFd, from, toFd, into, overwrite }: Rename)
   const flags = overwrite ? 0 : RENAME.NOREPLACE
   try {
     asBoxRoot(view, () =>
-      renameBetween({ fromFd, fromName: bytesOf(from.name), toFd, toName: bytesOf(into.name), flags }),
+      renameBetween({ fromFd, fromName: rawBytesOf(from.name), toFd, toName: rawBytesOf(into.name), flags }),
     )
   } catch (error) {
     if (!isErrno(error, 'EINVAL')) throw error

@@ -1,4 +1,4 @@
-import type { Conversation } from '../../lib/threads/thread.ts'
+import type { TaskChannel } from '../../lib/threads/thread.ts'
 import type { FileEntry, FilePath } from '../../ports/files/files.ts'
 import { factsOf, type ListedStat } from './facts.ts'
 import type { RawPath } from './paths.ts'
@@ -59,7 +59,7 @@ export function lastColumns(columns: EntryColumns, isMore: boolean): LastColumns
 
 /** Gives away what a task finds while it goes on; where the next page goes on, null at the end. */
 export async function takeEntries(
-  talk: Conversation<LastColumns, EntryColumns, never>,
+  talk: TaskChannel<LastColumns, EntryColumns, never>,
   take: (entries: Iterable<FileEntry>) => void,
 ): Promise<FilePath | null> {
   try {

@@ -4,9 +4,9 @@ import { makeDirectoryAt, O, openBelow, RESOLVE } from '../../lib/syscalls/files
 import { changeOwnerOfPath, makeNodeAt, setModified } from '../../lib/syscalls/marks.ts'
 import { readLinkFd, statFd } from '../../lib/syscalls/stat.ts'
 import type { Steps } from '../../lib/threads/steps.ts'
-import { type CopySource, copyFacts, copyNamedFile, type Turns, timeOf } from './copying.ts'
+import { type CopySource, copyFacts, copyNamedFile, fileTimeOf, type Turns } from './copying.ts'
 import { kindOf } from './facts.ts'
-import { bytesOf, pathInvalid, type RawPath } from './paths.ts'
+import { pathInvalid, type RawPath, rawBytesOf } from './paths.ts'
 import { openName, reopenDirectory, withFd } from './resolve.ts'
 
 export interface TreeCopy {
@@ -22,7 +22,7 @@ export interface TreeCopy {
  * Copies all of a directory of a snapshot, and what is known of it: names of one file are names of one file again. No link is
  * followed. Throws `path_invalid` for devices, and beyond 256 levels or 100,000 files with several names.
  */
-export function* copyTree(io: Turns, copy: TreeCopy): Steps<void> {
+export function* copyDirectory(io: Turns, copy: TreeCopy): Steps<void> {
   const buffer = Buffer.allocUnsafeSlow(BUFFER_BYTES)
   const levels: Level[] = []
   const linked = new Map<number, RawPath>()
@@ -55,14 +55,14 @@ export function copyOther(
   { directoryFd, name, path }: { directoryFd: number; name: RawPath; path: RawPath },
 ): void {
   const kind = kindOf(stat)
-  if (kind === 'symlink') symlinkAt(Buffer.concat([readLinkFd(fd), Buffer.alloc(1)]), directoryFd, bytesOf(name))
-  else if (kind === 'fifo' || kind === 'socket') makeNodeAt(directoryFd, bytesOf(name), stat.mode)
+  if (kind === 'symlink') symlinkAt(Buffer.concat([readLinkFd(fd), Buffer.alloc(1)]), directoryFd, rawBytesOf(name))
+  else if (kind === 'fifo' || kind === 'socket') makeNodeAt(directoryFd, rawBytesOf(name), stat.mode)
   else throw pathInvalid(path, 'a device of a snapshot is not made again')
   withFd(openName(directoryFd, name), (madeFd) => {
     // Else the box has put something else there by now.
     if (kindOf(statFd(madeFd)) !== kind) return
     changeOwnerOfPath(madeFd, idBase + stat.uid, idBase + stat.gid)
-    setModified(madeFd, timeOf(stat))
+    setModified(madeFd, fileTimeOf(stat))
   })
 }
 
@@ -106,8 +106,8 @@ function* copyEntry({ io, copy, level, linked }: Step, name: RawPath): Steps<Lev
 }
 
 function makeLevel(above: Level, { path, name, fd }: { path: RawPath; name: RawPath; fd: number }): Level {
-  makeDirectoryAt(above.targetFd, bytesOf(name), 0o700)
-  return withFd(openBelow(above.targetFd, bytesOf(name), DIRECTORY), (madeFd) => openLevel(path, fd, madeFd))
+  makeDirectoryAt(above.targetFd, rawBytesOf(name), 0o700)
+  return withFd(openBelow(above.targetFd, rawBytesOf(name), DIRECTORY), (madeFd) => openLevel(path, fd, madeFd))
 }
 
 function openLevel(path: RawPath, sourcePathFd: number, targetPathFd: number): Level {
@@ -131,9 +131,9 @@ function linkToFirst(
   { directoryFd, name }: { directoryFd: number; name: RawPath },
 ): void {
   const cut = first.lastIndexOf('/')
-  const parent = cut < 0 ? '.' : bytesOf(first.slice(0, cut))
+  const parent = cut < 0 ? '.' : rawBytesOf(first.slice(0, cut))
   withFd(openBelow(targetFd, parent, DIRECTORY), (fd) =>
-    linkAt(fd, bytesOf(first.slice(cut + 1)), { fd: directoryFd, name: bytesOf(name) }),
+    linkAt(fd, rawBytesOf(first.slice(cut + 1)), { fd: directoryFd, name: rawBytesOf(name) }),
   )
 }
 

@@ -6,7 +6,7 @@ import { isErrno } from '../../lib/syscalls/libc.ts'
 import { setModified } from '../../lib/syscalls/marks.ts'
 import type { FileStat } from '../../lib/syscalls/stat.ts'
 import type { Steps } from '../../lib/threads/steps.ts'
-import { bytesOf, type RawPath } from './paths.ts'
+import { type RawPath, rawBytesOf } from './paths.ts'
 import { reopenFile, withFd } from './resolve.ts'
 
 /** A regular file of a snapshot. */
@@ -32,7 +32,7 @@ export function* copyFile(
   source: CopySource,
   { directoryFd, name }: { directoryFd: number; name: RawPath | null },
 ): Steps<number> {
-  const copyFd = openBelow(directoryFd, name === null ? '.' : bytesOf(name), name === null ? NAMELESS : NAMED)
+  const copyFd = openBelow(directoryFd, name === null ? '.' : rawBytesOf(name), name === null ? NAMELESS : NAMED)
   let fromFd: number | undefined
   try {
     fromFd = reopenFile(source.fd)
@@ -53,10 +53,13 @@ export function copyFacts(fromFd: number, toFd: number, { stat, idBase }: Omit<C
   changeOwner(toFd, idBase + stat.uid, idBase + stat.gid)
   copyAttributes(fromFd, toFd, idBase)
   changeMode(toFd, stat.mode & 0o7777)
-  setModified(toFd, timeOf(stat))
+  setModified(toFd, fileTimeOf(stat))
 }
 
-export function timeOf({ modifiedSeconds, modifiedNanoseconds }: FileStat): { seconds: number; nanoseconds: number } {
+export function fileTimeOf({ modifiedSeconds, modifiedNanoseconds }: FileStat): {
+  seconds: number
+  nanoseconds: number
+} {
   return { seconds: modifiedSeconds, nanoseconds: modifiedNanoseconds }
 }
 

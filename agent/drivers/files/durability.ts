@@ -5,7 +5,7 @@ import { syncFd } from '../../lib/syscalls/directories.ts'
  * What a task leaves to the main thread, whose pool may wait for a disk while the thread of the task does what others want:
  * to fill a file, to settle what it holds, to sync it, and to sync all of the disk it is on. Each is answered when it is done.
  */
-export type Chore = { act: 'fill' | 'settle' | 'sync' | 'commit'; fd: number }
+export type MainThreadTask = { act: 'fill' | 'settle' | 'sync' | 'commit'; fd: number }
 
 /**
  * Has what was written into a file lie where it is to lie, so that a btrfs which commits a name of it commits that too: without

@@ -14,7 +14,7 @@ export function factsOf(stat: ListedStat, idBase: number, target: Uint8Array | n
     uid: boxId(stat.uid, idBase),
     gid: boxId(stat.gid, idBase),
     modifiedAt: withinCalendar(stat.modifiedSeconds * 1000 + Math.floor(stat.modifiedNanoseconds / 1e6)),
-    etag: etagOf(stat),
+    etag: fileEtagOf(stat),
     target,
   }
 }
@@ -27,7 +27,7 @@ export function kindOf({ mode }: Pick<FileStat, 'mode'>): FileKind {
  * The number of a subvolume is another after each mount, and so no part of it; an inode's number is used once, and each change
  * of what is in it, or known of it, gives it another time.
  */
-export function etagOf(stat: ListedStat): string {
+export function fileEtagOf(stat: ListedStat): string {
   const { inode, sizeBytes, modifiedSeconds, modifiedNanoseconds, changedSeconds, changedNanoseconds } = stat
   const modified = `${short(modifiedSeconds)}-${short(modifiedNanoseconds)}`
   return `"${short(inode)}-${short(sizeBytes)}-${modified}-${short(changedSeconds)}-${short(changedNanoseconds)}"`

@@ -5,8 +5,8 @@ import type { Files, FilesPlace, UnpackReport, WrittenFile } from '../../ports/f
 import type { MountedBox } from '../boxes/mounts.ts'
 import { packedBytes, pruneBytes, unpackBytes } from './archives.ts'
 import { openedFile } from './bytes.ts'
-import { doChores, takeHead } from './chores.ts'
 import { takeEntries } from './columns.ts'
+import { runMainThreadTasks, takeHead } from './main-thread-tasks.ts'
 import { rawOf, rawPathOf } from './paths.ts'
 import { type OpenedPlace, openBeside, openPlace, openSnapshot } from './places.ts'
 import { type PathArgument, SMALL_BYTES } from './reading.ts'
@@ -60,7 +60,7 @@ export function createHostFiles({ find }: HostFilesOptions): HostFiles {
           // Until it has said something it may still find that the box is not as it was told, and is begun again.
           return { talk: begun, first: await begun.next() }
         })
-        return doChores(talk, { path: rawOf(path), first, bytes: head.bytes })
+        return runMainThreadTasks(talk, { path: rawOf(path), first, bytes: head.bytes })
       }
       try {
         return await counted(head.whole === null, place, work)
@@ -125,7 +125,7 @@ function createRestoreCall({ threads, transfers, inPlace }: LongCallDeps): Pick<
           const begun = await threads.begin(place.boxId, { name: 'restore', argument: both, fds: past.fds })
           return { talk: begun, first: await begun.next() }
         })
-        return doChores(talk, { path: rawOf(path), first, bytes: null })
+        return runMainThreadTasks(talk, { path: rawOf(path), first, bytes: null })
       }),
   }
 }

@@ -15,7 +15,7 @@ import {
 } from './columns.ts'
 import { kindOf } from './facts.ts'
 import { explainFault } from './faults.ts'
-import { bytesOf, type RawPath } from './paths.ts'
+import { type RawPath, rawBytesOf } from './paths.ts'
 import type { PathArgument } from './reading.ts'
 import { checkReadable, isReadable, openPath, reopenDirectory, withFd } from './resolve.ts'
 import { type FileView, openView } from './views.ts'
@@ -144,7 +144,7 @@ function openTop(view: FileView, path: RawPath): number {
 /** Null for what cannot be gone into: gone by now, no directory any more, or none of the box's disks. */
 function tryEnter({ fd: parentFd, mountId }: Level, name: RawPath, stat: FileStat): number | null {
   try {
-    const fd = openBelow(parentFd, bytesOf(name), ENTER)
+    const fd = openBelow(parentFd, rawBytesOf(name), ENTER)
     if (stat.mountId === mountId || isReadable(fd)) return fd
     closeFd(fd)
     return null
@@ -168,7 +168,7 @@ function tryStat(fd: number, name: RawPath): FileStat | null {
 function targetOf(fd: number, name: RawPath, stat: FileStat): Uint8Array | null {
   if (kindOf(stat) !== 'symlink') return null
   try {
-    return readLinkAt(fd, bytesOf(name))
+    return readLinkAt(fd, rawBytesOf(name))
   } catch (error) {
     if (isErrno(error, 'ENOENT', 'EINVAL', 'ESTALE')) return null
     throw error

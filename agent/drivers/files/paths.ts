@@ -18,7 +18,7 @@ export function rawOf(bytes: Uint8Array): RawPath {
 }
 
 /** The bytes of a path as a system call takes them, ending with a zero. */
-export function bytesOf(raw: RawPath): Buffer {
+export function rawBytesOf(raw: RawPath): Buffer {
   return Buffer.from(`${raw}\0`, 'latin1')
 }
 

@@ -12,9 +12,9 @@ import type { Turns } from './copying.ts'
 import { syncChanges } from './durability.ts'
 import { kindOf } from './facts.ts'
 import { explainFault } from './faults.ts'
-import { bytesOf, pathInvalid, type RawPath, showPath } from './paths.ts'
+import { pathInvalid, type RawPath, rawBytesOf, showPath } from './paths.ts'
 import type { PathArgument } from './reading.ts'
-import { checkWritable, openDirectoryPath, openName, reopenDirectory, withFd } from './resolve.ts'
+import { checkWritableMount, openDirectoryPath, openName, reopenDirectory, withFd } from './resolve.ts'
 import { type FileView, openView } from './views.ts'
 
 export interface RemoveArgument extends PathArgument {
@@ -29,10 +29,10 @@ export function* removeTask(io: TaskIo, argument: RemoveArgument): Steps<void> {
   try {
     const { parent, name, isDirectory } = splitName(path)
     parentFd = openDirectoryPath(view, parent)
-    checkWritable(parentFd, path)
+    checkWritableMount(parentFd, path)
     const kind = checkRemovable(view, parentFd, { path, name })
     if (isDirectory && kind !== 'directory') throw notADirectory(path)
-    if (kind !== 'directory') removeAt(parentFd, bytesOf(name))
+    if (kind !== 'directory') removeAt(parentFd, rawBytesOf(name))
     else if (!tryRemoveDirectory(parentFd, name)) {
       if (!argument.recursive) throw new ServiceError('directory_not_empty', `${showPath(path)}: it is not empty.`)
       yield* removeTree(io, path, { parentFd, name })
@@ -81,7 +81,7 @@ function readPlace(fd: number): RawPath {
 /** False if something is in it. */
 function tryRemoveDirectory(parentFd: number, name: RawPath): boolean {
   try {
-    removeAt(parentFd, bytesOf(name), AT.REMOVEDIR)
+    removeAt(parentFd, rawBytesOf(name), AT.REMOVEDIR)
     return true
   } catch (error) {
     if (isErrno(error, 'ENOTEMPTY', 'EEXIST')) return false
@@ -163,7 +163,7 @@ function* removeFiles(
 function removeFile(fd: number, { name, isDirectory }: RawEntry): boolean {
   if (isDirectory === true) return false
   try {
-    removeAt(fd, bytesOf(name))
+    removeAt(fd, rawBytesOf(name))
   } catch (error) {
     if (isErrno(error, 'EISDIR')) return false
     if (!isErrno(error, 'ENOENT')) throw error
@@ -184,7 +184,7 @@ function removeEmptied(parentFd: number, name: RawPath): boolean {
 /** Null if it is gone by now, or no directory any more. */
 function tryOpenDirectory(parentFd: number, name: RawPath): number | null {
   try {
-    return openBelow(parentFd, bytesOf(name), WITHIN)
+    return openBelow(parentFd, rawBytesOf(name), WITHIN)
   } catch (error) {
     if (isErrno(error, 'ENOENT', 'ENOTDIR', 'ELOOP')) return null
     throw error

@@ -8,17 +8,17 @@ import type { Steps, TaskIo } from '../../lib/threads/steps.ts'
 import type { FileFacts } from '../../ports/files/files.ts'
 import { checkNoMount } from './changes.ts'
 import { copyFile, type Turns } from './copying.ts'
-import { copyOther, copyTree } from './copying-tree.ts'
-import type { Chore } from './durability.ts'
+import { copyDirectory, copyOther } from './copying-tree.ts'
+import type { MainThreadTask } from './durability.ts'
 import { kindOf } from './facts.ts'
-import { bytesOf, type RawPath, showPath } from './paths.ts'
+import { type RawPath, rawBytesOf, showPath } from './paths.ts'
 import { checkNoMountsBelow, removeTree } from './removal.ts'
 import { openName, readFacts, reopenDirectory, withFd } from './resolve.ts'
 import type { FileView } from './views.ts'
 
 /** What is made, and where. */
 export interface Making {
-  io: TaskIo<Chore, 'done'>
+  io: TaskIo<MainThreadTask, 'done'>
   view: FileView
   path: RawPath
   source: { fd: number; stat: FileStat; idBase: number }
@@ -38,7 +38,7 @@ export function* replace(making: Making): Steps<FileFacts> {
     draft.isNameless = false
     const { inode } = statFd(draft.fd)
     const isReplaced = takeName(view, making)
-    if (statAt(homeFd, bytesOf(making.name)).inode !== inode) throw hasMoved(path)
+    if (statAt(homeFd, rawBytesOf(making.name)).inode !== inode) throw hasMoved(path)
     draft.isPlaced = true
     yield* commit(io, homeFd)
     if (isReplaced) yield* discard(io, { homeFd, name: passing, inode: null })
@@ -67,13 +67,13 @@ function* makeDraft({ io, path, source, homeFd, passing }: Making): Steps<Draft>
     const fd = yield* copyFile(io, source, { directoryFd: homeFd, name: null })
     return { fd, isNameless: true, isPlaced: false }
   }
-  if (kind === 'directory') makeDirectoryAt(homeFd, bytesOf(passing), 0o700)
+  if (kind === 'directory') makeDirectoryAt(homeFd, rawBytesOf(passing), 0o700)
   else copyOther(source, { directoryFd: homeFd, name: passing, path })
   const draft: Draft = { fd: openName(homeFd, passing), isNameless: false, isPlaced: false }
   let isWhole = false
   try {
     const copy = { sourceFd: source.fd, targetFd: draft.fd, idBase: source.idBase, path }
-    if (kind === 'directory') yield* copyTree(io, copy)
+    if (kind === 'directory') yield* copyDirectory(io, copy)
     isWhole = true
     return draft
   } catch (error) {
@@ -89,7 +89,7 @@ function* makeDraft({ io, path, source, homeFd, passing }: Making): Steps<Draft>
 
 /** Gives the copy its name; true if something had it, which has the passing one now. */
 function takeName(view: FileView, { homeFd, name, path, passing }: Making): boolean {
-  const both = { fromFd: homeFd, fromName: bytesOf(passing), toFd: homeFd, toName: bytesOf(name) }
+  const both = { fromFd: homeFd, fromName: rawBytesOf(passing), toFd: homeFd, toName: rawBytesOf(name) }
   for (let attempt = 1; ; attempt++) {
     try {
       const isThere = findReplaced(view, { homeFd, name, path })
@@ -122,7 +122,7 @@ export function findReplaced(
 }
 
 /** Brings all that was changed on a disk there: also what a name stands for, before it is given. */
-function* commit(io: TaskIo<Chore, 'done'>, homeFd: number): Steps<void> {
+function* commit(io: TaskIo<MainThreadTask, 'done'>, homeFd: number): Steps<void> {
   const fd = reopenDirectory(homeFd)
   try {
     yield* io.say({ act: 'commit', fd })
@@ -148,10 +148,10 @@ interface Passing {
 /** Removes it, if it is still that. What the box keeps from being removed is left: nothing that was asked for depends on it. */
 function* discard(io: Turns, { homeFd, name, inode }: Passing): Steps<void> {
   try {
-    const stat = statAt(homeFd, bytesOf(name))
+    const stat = statAt(homeFd, rawBytesOf(name))
     if (inode !== null && stat.inode !== inode) return
     if (kindOf(stat) === 'directory') yield* removeTree(io, name, { parentFd: homeFd, name })
-    else removeAt(homeFd, bytesOf(name))
+    else removeAt(homeFd, rawBytesOf(name))
   } catch (error) {
     if (!(error instanceof ServiceError || error instanceof SyscallError)) throw error
   }

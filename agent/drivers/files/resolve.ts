@@ -4,7 +4,7 @@ import { AT } from '../../lib/syscalls/mounts.ts'
 import { DISK, diskOf, type FileStat, readLinkFd, statFd } from '../../lib/syscalls/stat.ts'
 import type { FileFacts } from '../../ports/files/files.ts'
 import { factsOf, kindOf } from './facts.ts'
-import { bytesOf, pathInvalid, type RawPath } from './paths.ts'
+import { pathInvalid, type RawPath, rawBytesOf } from './paths.ts'
 import type { FileView } from './views.ts'
 
 /**
@@ -12,17 +12,17 @@ import type { FileView } from './views.ts'
  * if it is a link, is followed only if asked. Throws a SyscallError.
  */
 export function openPath(view: FileView, raw: RawPath, { follow }: { follow: boolean }): number {
-  return openBelow(view.rootFd, bytesOf(raw), { flags: O.PATH | (follow ? 0 : O.NOFOLLOW), resolve: IN_BOX })
+  return openBelow(view.rootFd, rawBytesOf(raw), { flags: O.PATH | (follow ? 0 : O.NOFOLLOW), resolve: IN_BOX })
 }
 
 /** As `openPath`, of a directory. */
 export function openDirectoryPath(view: FileView, raw: RawPath): number {
-  return openBelow(view.rootFd, bytesOf(raw), { flags: O.PATH | O.DIRECTORY, resolve: IN_BOX })
+  return openBelow(view.rootFd, rawBytesOf(raw), { flags: O.PATH | O.DIRECTORY, resolve: IN_BOX })
 }
 
 /** Opens a name in a directory as a path only, also a link; never through one. */
 export function openName(directoryFd: number, name: RawPath): number {
-  return openBelow(directoryFd, bytesOf(name), { flags: O.PATH | O.NOFOLLOW, resolve: ONE_NAME })
+  return openBelow(directoryFd, rawBytesOf(name), { flags: O.PATH | O.NOFOLLOW, resolve: ONE_NAME })
 }
 
 /** Opens what is open as a path for reading: the very same file, whatever has its name by now. */
@@ -59,7 +59,7 @@ export function checkReadable(fd: number, raw: RawPath): void {
 }
 
 /** As `checkReadable`, and `path_invalid` for what is mounted read-only, or in memory. */
-export function checkWritable(fd: number, raw: RawPath): void {
+export function checkWritableMount(fd: number, raw: RawPath): void {
   const { magic, isReadOnly } = diskOf(fd)
   if (!READABLE.has(magic) || magic === DISK.TMPFS) throw pathInvalid(raw, 'it is on no disk of the box')
   if (isReadOnly || magic !== DISK.BTRFS) throw pathInvalid(raw, 'it is on a volume that is mounted read-only')

@@ -4,14 +4,14 @@ import { type FileStat, statFd } from '../../lib/syscalls/stat.ts'
 import type { Steps, TaskIo } from '../../lib/threads/steps.ts'
 import type { FileFacts } from '../../ports/files/files.ts'
 import { checkNoMount, notADirectory, splitName } from './changes.ts'
-import type { Chore } from './durability.ts'
+import type { MainThreadTask } from './durability.ts'
 import { kindOf } from './facts.ts'
 import { explainFault } from './faults.ts'
 import type { RawPath } from './paths.ts'
 import type { PathArgument } from './reading.ts'
 import { checkNoMountsBelow } from './removal.ts'
 import { findReplaced, replace } from './replacing.ts'
-import { checkReadable, checkWritable, openDirectoryPath, openName, reopenDirectory, withFd } from './resolve.ts'
+import { checkReadable, checkWritableMount, openDirectoryPath, openName, reopenDirectory, withFd } from './resolve.ts'
 import { type MadeDirectories, makeDirectories, openParent } from './targets.ts'
 import { asBoxRootThroughout, type FileView, openView, type ViewPlace } from './views.ts'
 
@@ -27,7 +27,7 @@ export interface RestoreArgument extends PathArgument {
  * then has its name in one step: what had it takes the hidden one, and is removed. Of a file the copy has no name before that.
  */
 export function* restoreTask(
-  io: TaskIo<Chore, 'done'>,
+  io: TaskIo<MainThreadTask, 'done'>,
   { place, path, from, passing }: RestoreArgument,
 ): Steps<FileFacts> {
   const view = openView(place)
@@ -52,7 +52,7 @@ interface Views {
   passing: RawPath
 }
 
-function* restore(io: TaskIo<Chore, 'done'>, { view, past, path, passing }: Views): Steps<FileFacts> {
+function* restore(io: TaskIo<MainThreadTask, 'done'>, { view, past, path, passing }: Views): Steps<FileFacts> {
   const { parent, name, isDirectory } = splitName(path)
   const source = openSource(past, { path, parent, name })
   let home: Home | undefined
@@ -103,7 +103,7 @@ function openHome(view: FileView, past: FileView, { path, parent }: { path: RawP
   const { fd, missing } = openParent(view, parent, true)
   let made: MadeDirectories | null = null
   try {
-    checkWritable(fd, path)
+    checkWritableMount(fd, path)
     if (missing.length === 0) return { fd, made, close: () => closeFd(fd) }
     const names = parent.split('/').filter((each) => each !== '' && each !== '.')
     const stats = missing.map((_, index) => {

@@ -4,8 +4,8 @@ import { isErrno } from '../../lib/syscalls/libc.ts'
 import { AT } from '../../lib/syscalls/mounts.ts'
 import { type FileStat, readLinkFd, statFd } from '../../lib/syscalls/stat.ts'
 import { kindOf } from './facts.ts'
-import { bytesOf, isADirectory, pathInvalid, type RawPath, splitPath } from './paths.ts'
-import { checkWritable, openDirectoryPath, openName, withFd } from './resolve.ts'
+import { isADirectory, pathInvalid, type RawPath, rawBytesOf, splitPath } from './paths.ts'
+import { checkWritableMount, openDirectoryPath, openName, withFd } from './resolve.ts'
 import { asBoxRoot, type FileView } from './views.ts'
 
 /** Where a file is to be. */
@@ -34,7 +34,7 @@ export function withTarget<T>(
     if (split === null || split.isDirectory) throw isADirectory(path)
     const { fd, missing } = openParent(view, split.parent, parents)
     try {
-      checkWritable(fd, path)
+      checkWritableMount(fd, path)
       const found = missing.length > 0 ? null : look(fd, split.name)
       if (typeof found !== 'string') return work({ parentFd: fd, missing, name: split.name, stat: found })
       raw = found.startsWith('/') ? found : `${split.parent}/${found}`
@@ -94,7 +94,7 @@ export function makeDirectories(
     for (const [index, name] of names.entries()) {
       result.isNew = makeDirectory(view, result.fd, { name, mode: index === names.length - 1 ? mode : 0o755 })
       if (result.isNew) made.push({ fd: result.fd, name })
-      result.fd = openBelow(result.fd, bytesOf(name), STRICT_DIRECTORY)
+      result.fd = openBelow(result.fd, rawBytesOf(name), STRICT_DIRECTORY)
       fds.push(result.fd)
     }
     return result
@@ -107,7 +107,7 @@ export function makeDirectories(
 
 function makeDirectory(view: FileView, parentFd: number, { name, mode }: { name: RawPath; mode: number }): boolean {
   try {
-    asBoxRoot(view, () => makeDirectoryAt(parentFd, bytesOf(name), mode))
+    asBoxRoot(view, () => makeDirectoryAt(parentFd, rawBytesOf(name), mode))
     return true
   } catch (error) {
     // Also a link that leads nowhere, which cannot be opened next.
@@ -118,7 +118,7 @@ function makeDirectory(view: FileView, parentFd: number, { name, mode }: { name:
 
 function removeEmpty(parentFd: number, name: RawPath): void {
   try {
-    removeAt(parentFd, bytesOf(name), AT.REMOVEDIR)
+    removeAt(parentFd, rawBytesOf(name), AT.REMOVEDIR)
   } catch (error) {
     if (!isErrno(error, 'ENOENT', 'ENOTEMPTY', 'ENOTDIR', 'EBUSY')) throw error
   }

@@ -5,18 +5,18 @@ import { changeMode, linkFd, syncFd } from '../../lib/syscalls/directories.ts'
 import { O, openBelow, RESOLVE, removeAt, renameBetween, writeFd } from '../../lib/syscalls/files.ts'
 import { type FileStat, statFd } from '../../lib/syscalls/stat.ts'
 import type { Steps, TaskIo } from '../../lib/threads/steps.ts'
-import type { WriteWish, WrittenFile } from '../../ports/files/files.ts'
-import { type Chore, settleFile, syncChanges } from './durability.ts'
-import { etagOf, factsOf, hasBoxId, kindOf } from './facts.ts'
+import type { WriteOptions, WrittenFile } from '../../ports/files/files.ts'
+import { type MainThreadTask, settleFile, syncChanges } from './durability.ts'
+import { factsOf, fileEtagOf, hasBoxId, kindOf } from './facts.ts'
 import { withFaults } from './faults.ts'
-import { bytesOf, isADirectory, pathInvalid, type RawPath, showPath } from './paths.ts'
+import { isADirectory, pathInvalid, type RawPath, rawBytesOf, showPath } from './paths.ts'
 import type { PathArgument } from './reading.ts'
 import { reopenDirectories } from './resolve.ts'
 import { type FileTarget, makeDirectories, withTarget } from './targets.ts'
 import { asBoxRoot, type FileView, openView } from './views.ts'
 
 export interface WriteArgument extends PathArgument {
-  wish: WriteWish
+  wish: WriteOptions
   /** All of it, if it is small; null: the file is to be filled. */
   bytes: Uint8Array | null
 }
@@ -25,7 +25,7 @@ export interface WriteArgument extends PathArgument {
  * Writes a file that has no name until all of it is where it is to lie, so that nothing is left of one that is given up, not
  * even by the end of this process. The name is given in one step, in which no other task of the box has its turn.
  */
-export function* writeTask(io: TaskIo<Chore, 'done'>, argument: WriteArgument): Steps<WrittenFile> {
+export function* writeTask(io: TaskIo<MainThreadTask, 'done'>, argument: WriteArgument): Steps<WrittenFile> {
   const { path, wish, bytes } = argument
   const view = openView(argument.place)
   let draftFd: number | undefined
@@ -105,12 +105,14 @@ function commit(view: FileView, { path, wish }: WriteArgument, { draftFd, change
 /** What is returned is to be synced after the file, and closed. */
 function giveName(view: FileView, draftFd: number, { parentFd, missing, name, stat }: FileTarget): number[] {
   if (missing.length === 0) {
-    asBoxRoot(view, () => (stat === null ? linkFd(draftFd, parentFd, bytesOf(name)) : replace(draftFd, parentFd, name)))
+    asBoxRoot(view, () =>
+      stat === null ? linkFd(draftFd, parentFd, rawBytesOf(name)) : replace(draftFd, parentFd, name),
+    )
     return []
   }
   const made = makeDirectories(view, { parentFd, names: missing })
   try {
-    asBoxRoot(view, () => linkFd(draftFd, made.fd, bytesOf(name)))
+    asBoxRoot(view, () => linkFd(draftFd, made.fd, rawBytesOf(name)))
     return reopenDirectories([made.fd, parentFd])
   } catch (error) {
     made.undo()
@@ -125,7 +127,7 @@ function replace(draftFd: number, parentFd: number, name: RawPath): void {
   const passing = `.boxyard-${randomBytes(8).toString('hex')}`
   linkFd(draftFd, parentFd, passing)
   try {
-    renameBetween({ fromFd: parentFd, fromName: passing, toFd: parentFd, toName: bytesOf(name) })
+    renameBetween({ fromFd: parentFd, fromName: passing, toFd: parentFd, toName: rawBytesOf(name) })
   } catch (error) {
     removeAt(parentFd, passing)
     throw error
@@ -133,7 +135,7 @@ function replace(draftFd: number, parentFd: number, name: RawPath): void {
 }
 
 /** Throws if the file may not be replaced, or made, as things are. */
-function checkTarget(path: RawPath, { ifMatch, ifNoneMatch }: WriteWish, { parentFd, stat }: FileTarget): void {
+function checkTarget(path: RawPath, { ifMatch, ifNoneMatch }: WriteOptions, { parentFd, stat }: FileTarget): void {
   if (stat === null) {
     if (ifMatch !== null) throw preconditionFailed(path, 'there is no such file')
     return
@@ -142,12 +144,16 @@ function checkTarget(path: RawPath, { ifMatch, ifNoneMatch }: WriteWish, { paren
   if (kindOf(stat) !== 'file') throw pathInvalid(path, 'it is no regular file')
   if (stat.mountId !== statFd(parentFd).mountId) throw pathInvalid(path, 'it is a file of the system, mounted there')
   if (ifNoneMatch) throw preconditionFailed(path, 'the file exists')
-  if (ifMatch !== null && ifMatch !== '*' && !ifMatch.includes(etagOf(stat)))
+  if (ifMatch !== null && ifMatch !== '*' && !ifMatch.includes(fileEtagOf(stat)))
     throw preconditionFailed(path, 'the file has changed')
 }
 
 /** Makes the draft have owner and mode of the file it replaces, or a new one has. */
-function takeAfter(view: FileView, draftFd: number, { wish, stat }: { wish: WriteWish; stat: FileStat | null }): void {
+function takeAfter(
+  view: FileView,
+  draftFd: number,
+  { wish, stat }: { wish: WriteOptions; stat: FileStat | null },
+): void {
   const now = statFd(draftFd)
   const { uid, gid } = stat !== null && hasBoxId(stat, view.idBase) ? stat : { uid: view.idBase, gid: view.idBase }
   const mode = wish.mode ?? (stat === null ? 0o644 : stat.mode & 0o7777)

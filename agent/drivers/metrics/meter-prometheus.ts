@@ -1,6 +1,6 @@
 import type { Logger } from '../../../shared/log.ts'
 import type { Clock } from '../../ports/host/clock.ts'
-import type { Figure, Labels, Meter, Reading } from '../../ports/host/meter.ts'
+import type { Labels, Meter, Metric, Sample } from '../../ports/host/meter.ts'
 
 /** A meter whose figures a Prometheus server reads. */
 export interface PrometheusMeter extends Meter {
@@ -14,7 +14,7 @@ export const PROMETHEUS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 /** A meter without figures. What it holds is bounded by the values of the figures' labels. */
 export function createPrometheusMeter(deps: { clock: Clock; logger: Logger }): PrometheusMeter {
   const families = new Map<string, Family>()
-  const add = (kind: Family['kind'], { name, help }: Figure<string>, lines: Family['lines']): void => {
+  const add = (kind: Family['kind'], { name, help }: Metric<string>, lines: Family['lines']): void => {
     families.set(name, { kind, help, lines })
   }
   let rendering: Promise<string> | null = null
@@ -37,7 +37,7 @@ export function createPrometheusMeter(deps: { clock: Clock; logger: Logger }): P
       )
       return (labels, seconds) => observe(series.of(labels), bounds, seconds)
     },
-    reading: (kind, figure, read) => {
+    observable: (kind, figure, read) => {
       add(kind, figure, async () => (await read()).map((each) => readingLine(figure, each)))
     },
     render: () => {
@@ -70,7 +70,7 @@ interface Series<T> {
 }
 
 // Asked with every request: labels are written when somebody looks.
-function createSeries<T>({ labels: names }: Figure<string>, make: () => T): Series<T> {
+function createSeries<T>({ labels: names }: Metric<string>, make: () => T): Series<T> {
   const known = new Map<string, { labels: Labels<string>; value: T }>()
   return {
     of: (labels) => {
@@ -141,7 +141,7 @@ function histogramLines(
   ]
 }
 
-function readingLine(figure: Figure<string>, { labels, value }: Reading<string>): string {
+function readingLine(figure: Metric<string>, { labels, value }: Sample<string>): string {
   return `${figure.name}${braced(labelText(figure.labels, labels))} ${value}`
 }
 

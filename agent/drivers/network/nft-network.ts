@@ -6,13 +6,13 @@ import type { Network, NetworkMember, NetworkProblem, NetworkSlot } from '../../
 import { claimInstance, HOST_CLAIMS_DIR, releaseInstance } from './claim.ts'
 import { createHostsFiles, type HostsFiles } from './files.ts'
 import { assertSubnetIsFree, enableForwarding, inhabitedSlots, outboundMtu, slotInterfaces } from './host.ts'
+import { type NetworkMaintenance, openNetworkMaintenance } from './maintenance.ts'
 import { tableName } from './nft-rules.ts'
 import { createPacketFilter, type PacketFilter } from './packet-filter.ts'
 import { findNetworkProblems } from './problems.ts'
 import { createSlotFactory, type PreparedSlot, type SlotFactory } from './slot-factory.ts'
 import { createSlotPool, type SlotPool } from './slot-pool.ts'
 import { isSlotSubnet, planSlot, SLOTS_MAX, slotOfInterface } from './slots.ts'
-import { type NetworkUpkeep, openNetworkUpkeep } from './upkeep.ts'
 
 export interface NftNetworkSettings {
   /** Names this instance among those of the host, for good. */
@@ -51,7 +51,7 @@ interface Parts {
   factory: SlotFactory
   pool: SlotPool<PreparedSlot>
   hosts: HostsFiles
-  upkeep: NetworkUpkeep
+  maintenance: NetworkMaintenance
 }
 
 interface Admission {
@@ -84,8 +84,8 @@ class NftNetwork implements Network {
     const factory = createSlotFactory({ mtu: outboundMtu(), logger })
     const instance = await claimInstance(HOST_CLAIMS_DIR, { instanceId, dataDir })
     const table = tableName(instance)
-    const upkeep = openNetworkUpkeep({ resolvFile: this.#resolvFile(), dns, table, logger })
-    const resolvers = upkeep.nameservers()
+    const maintenance = openNetworkMaintenance({ resolvFile: this.#resolvFile(), dns, table, logger })
+    const resolvers = maintenance.nameservers()
     const filter = createPacketFilter({ rules: { instance, subnet, egress, allowPrivate, resolvers }, logger })
     const pool = this.#createPool(factory, instance)
     const first = this.#takeStock(instance, pool)
@@ -97,12 +97,12 @@ class NftNetwork implements Network {
       factory,
       pool,
       hosts: createHostsFiles(`${runDir}/hosts`, (one) => live.has(one)),
-      upkeep,
+      maintenance,
     }
     enableForwarding()
     this.#parts = parts
     parts.pool.start(first)
-    upkeep.start(filter, () => this.#releaseDeserted(parts))
+    maintenance.start(filter, () => this.#releaseDeserted(parts))
   }
 
   async join(member: NetworkMember): Promise<NetworkSlot> {
@@ -139,17 +139,17 @@ class NftNetwork implements Network {
   }
 
   async problems(): Promise<NetworkProblem[]> {
-    const { upkeep } = this.#opened()
+    const { maintenance } = this.#opened()
     const { subnet, egress } = this.#settings
-    const removed = upkeep.check()
-    return [...removed, ...(await findNetworkProblems({ subnet, egress, nameservers: upkeep.nameservers() }))]
+    const removed = maintenance.check()
+    return [...removed, ...(await findNetworkProblems({ subnet, egress, nameservers: maintenance.nameservers() }))]
   }
 
   async close({ release }: { release: boolean }): Promise<void> {
     const parts = this.#parts
     if (!parts) return
     this.#parts = null
-    parts.upkeep.close()
+    parts.maintenance.close()
     await parts.pool.stop()
     await Promise.allSettled(this.#memberships.values())
     if (release) await this.#removeEverything(parts)

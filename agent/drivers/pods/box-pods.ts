@@ -16,7 +16,7 @@ import {
   type PodPlan,
   type PodSettings,
   planBoxPod,
-  planStub,
+  planWarmPod,
   podLimits,
   podResources,
 } from './spec.ts'
@@ -96,7 +96,7 @@ export class BoxPods {
   /** Makes a pod that waits for a box. */
   async createStub(name: string): Promise<V1Pod> {
     const { instanceId, api } = this.#options
-    return api.pods.create(await this.#build(planStub(name, instanceId)))
+    return api.pods.create(await this.#build(planWarmPod(name, instanceId)))
   }
 
   /** Names of all pods that wait, whoever made them. */
@@ -226,7 +226,7 @@ export class BoxPods {
 }
 
 /** Deletes the pods of an instance that wait, whoever made them. */
-export async function removeStubs(api: KubeApi, instanceId: string): Promise<void> {
+export async function removeWarmPods(api: KubeApi, instanceId: string): Promise<void> {
   for (const name of await findStubs(api, instanceId)) await removeStub(api, name)
 }
 

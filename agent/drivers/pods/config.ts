@@ -27,7 +27,7 @@ export function parseGivenConfig(text: string): GivenConfig {
 }
 
 /** What the configuration says of its pod: by containerd's own annotations, not the pod's. Throws for a pod without ids of its own. */
-export function placeOf(given: GivenConfig): PodPlace {
+export function podPlaceOf(given: GivenConfig): PodPlace {
   const { annotations, linux } = given
   const pathOf = (type: string): string => {
     const path = linux.namespaces.find((each) => each.type === type)?.path

@@ -5,8 +5,8 @@ import type { Logger } from '../../../shared/log.ts'
 import type { HostNetwork, NetworkMember, NetworkProblem } from '../../ports/boxes/network.ts'
 import { createHostsFiles, type HostsFiles } from '../network/files.ts'
 import { createFilterTable, type FilterTable } from '../network/filter-table.ts'
+import { type NetworkMaintenance, openNetworkMaintenance } from '../network/maintenance.ts'
 import { findNetworkProblems } from '../network/problems.ts'
-import { type NetworkUpkeep, openNetworkUpkeep } from '../network/upkeep.ts'
 import { findOpenBridge, OPEN_BRIDGE_REMEDY } from './net-bridge.ts'
 import { disableIpv6 } from './net-ipv6.ts'
 import { createPodRules, type PodBox, podTableName } from './rules.ts'
@@ -67,7 +67,7 @@ export function createPodNetwork(settings: PodNetworkSettings): PodNetwork {
 interface Parts {
   filter: FilterTable<PodBox>
   hosts: HostsFiles
-  upkeep: NetworkUpkeep
+  maintenance: NetworkMaintenance
 }
 
 class NftPodNetwork implements PodNetwork {
@@ -84,13 +84,13 @@ class NftPodNetwork implements PodNetwork {
     const { instanceId, runDir, dns, logger } = this.#settings
     mkdirSync(runDir, { recursive: true, mode: 0o711 })
     const table = podTableName(instanceId)
-    const upkeep = openNetworkUpkeep({ resolvFile: this.#resolvFile(), dns, table, logger })
-    const resolvers = upkeep.nameservers()
+    const maintenance = openNetworkMaintenance({ resolvFile: this.#resolvFile(), dns, table, logger })
+    const resolvers = maintenance.nameservers()
     const filter = createFilterTable({ text: createPodRules(this.#settings), resolvers, logger })
     filter.open(({ address, boxId }) => Boolean(this.#owners.set(address, boxId)))
     const hosts = createHostsFiles(`${runDir}/hosts`, (address) => this.#owners.has(address))
-    this.#parts = { filter, hosts, upkeep }
-    upkeep.start(filter)
+    this.#parts = { filter, hosts, maintenance }
+    maintenance.start(filter)
   }
 
   admit({ boxId, project, name, address, networkNamespace }: PodMember): PodFiles {
@@ -133,10 +133,10 @@ class NftPodNetwork implements PodNetwork {
   }
 
   async problems(): Promise<NetworkProblem[]> {
-    const { upkeep } = this.#opened()
+    const { maintenance } = this.#opened()
     const { egress } = this.#settings
-    const removed = upkeep.check()
-    const found = await findNetworkProblems({ subnet: NO_SUBNET, egress, nameservers: upkeep.nameservers() })
+    const removed = maintenance.check()
+    const found = await findNetworkProblems({ subnet: NO_SUBNET, egress, nameservers: maintenance.nameservers() })
     return [...removed, ...this.#bridgeProblems(), ...found.filter(({ code }) => !CLUSTERS_OWN.includes(code))]
   }
 
@@ -144,7 +144,7 @@ class NftPodNetwork implements PodNetwork {
     const parts = this.#parts
     if (!parts) return
     this.#parts = null
-    parts.upkeep.close()
+    parts.maintenance.close()
     parts.filter.close({ release })
     this.#owners.clear()
     if (!release) return

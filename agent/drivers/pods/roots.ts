@@ -5,7 +5,7 @@ import type { BoxMounts } from '../boxes/mounts.ts'
 import { readStartTicks } from '../host/handle.ts'
 import { INIT_PATH } from '../host/oci-spec.ts'
 import { buildSeccompProfile } from '../host/seccomp-profile.ts'
-import { buildPodConfig, type GivenConfig, type PodPlace, parseGivenConfig, placeOf } from './config.ts'
+import { buildPodConfig, type GivenConfig, type PodPlace, parseGivenConfig, podPlaceOf } from './config.ts'
 import { type HookCall, type HookListener, hookPath } from './node-hook.ts'
 
 /** A pod of ours that is to become a box, or to wait for one. */
@@ -88,7 +88,7 @@ export function createPodRoots(options: PodRootsOptions): PodRoots {
     fail: (podUid, why) => tickets.get(podUid)?.reject(why),
     prepare: async (call) => {
       const given = readConfig(call)
-      const place = placeOf(given)
+      const place = podPlaceOf(given)
       const ticket = await find(place.podUid)
       check(place, ticket, options.instanceId)
       await prepare(options, { call, given, place, ticket })
@@ -128,7 +128,7 @@ async function prepare(options: PodRootsOptions, { call, given, place, ticket }:
   const { userNamespace, networkNamespace } = place
   const stage = `${options.runDir}/stage`
   fs.mkdirSync(stage, { recursive: true, mode: 0o711 })
-  const address = addressOf(sandboxOf(networkNamespace))
+  const address = podAddressOf(sandboxOf(networkNamespace))
   const { source, readOnly, files } = ticket.prepare({ address, networkNamespace })
   await options.mounts.stage({ pid: call.pid, userNamespace, source, readOnly, target: stage })
   const config = buildPodConfig(given, ticket.spec, {
@@ -157,7 +157,7 @@ function sandboxOf(networkNamespace: string): number {
 }
 
 /** The IPv4 address of the network that process `pid` is in. */
-export function addressOf(pid: number): string {
+export function podAddressOf(pid: number): string {
   const address = parseAddress(fs.readFileSync(`/proc/${pid}/net/fib_trie`, 'utf8'))
   if (address === null) throw new Error('the pod has no IPv4 address')
   return address

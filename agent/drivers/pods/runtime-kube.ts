@@ -20,8 +20,8 @@ import { createPodFiles, type PodFileHomes } from './files.ts'
 import type { PodNetwork } from './network.ts'
 import { type NodeHook, openNodeHook } from './node-hook.ts'
 import { createPodRoots, type PodInit, type PodRoots } from './roots.ts'
-import { PodStarts, placeOf } from './starts.ts'
-import { failureOf } from './state.ts'
+import { PodStarts, warmPodPlaceOf } from './starts.ts'
+import { podFailureOf } from './state.ts'
 
 export interface KubeRuntimeOptions extends Pick<RunningBoxesOptions, 'instanceId' | 'runDir' | 'execFiles'> {
   api: KubeApi
@@ -172,7 +172,7 @@ class KubeRuntime implements BoxLife {
   }
 
   #look(pod: V1Pod, change: PodChange): void {
-    const why = failureOf(change === 'deleted' ? null : pod)
+    const why = podFailureOf(change === 'deleted' ? null : pod)
     if (why === null) return
     this.#starts.fail(pod.metadata?.uid ?? '', why)
     if (change === 'deleted') this.#pods.forget(pod)
@@ -188,7 +188,7 @@ class KubeRuntime implements BoxLife {
   // The box itself is well, whatever becomes of its network, and the others want to be taken up too.
   async #adoptNetwork(id: string, { project, name, pid }: BoxHandle): Promise<void> {
     try {
-      this.#options.network.admit({ boxId: id, project, name, ...placeOf(pid) })
+      this.#options.network.admit({ boxId: id, project, name, ...warmPodPlaceOf(pid) })
     } catch (error) {
       this.#options.logger.error('network of a running box could not be taken up', { box: id, error })
     }

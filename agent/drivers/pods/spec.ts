@@ -33,14 +33,14 @@ export function planBoxPod(spec: BoxSpec, instanceId: string): PodPlan {
 }
 
 /** The plan of a pod that waits for a box: what of it cannot be changed later is what most boxes have. */
-export function planStub(name: string, instanceId: string): PodPlan {
+export function planWarmPod(name: string, instanceId: string): PodPlan {
   const labels = { ...OUR_LABELS, 'app.kubernetes.io/name': 'warm-pod', [ANNOTATION_INSTANCE]: instanceId }
   const limits = { cpus: 1, ramMb: 64, graceSeconds: STUB_GRACE_SECONDS }
   return { name, hostname: null, labels: { ...labels, [LABEL_WARM]: 'true' }, ...limits }
 }
 
 /** A name for a pod that waits. */
-export function newStubName(): string {
+export function newWarmPodName(): string {
   return `warm-${randomMark()}`
 }
 

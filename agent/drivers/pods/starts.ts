@@ -8,16 +8,16 @@ import type { BoxPods } from './box-pods.ts'
 import type { PodFileHomes } from './files.ts'
 import type { PodNetwork } from './network.ts'
 import {
-  addressOf,
   type PodInit,
   type PodPlaceInNetwork,
   type PodRoot,
   type PodRoots,
   type PodTicket,
+  podAddressOf,
 } from './roots.ts'
-import { newStubName, STUB_GRACE_SECONDS } from './spec.ts'
+import { newWarmPodName, STUB_GRACE_SECONDS } from './spec.ts'
 import { isTakenAway, waitOf } from './state.ts'
-import { createPodStubs, type PodStub, type PodStubs } from './stubs.ts'
+import { createWarmPodPool, type WarmPod, type WarmPodPool } from './warm-pool.ts'
 
 export interface PodStartsOptions {
   pods: BoxPods
@@ -37,14 +37,14 @@ export interface PodStartsOptions {
 /** The two ways in which a box gets its init: in a pod of its own making, or in one that waited. */
 export class PodStarts {
   readonly #options: PodStartsOptions
-  readonly #stubs: PodStubs
+  readonly #warmPods: WarmPodPool
 
   constructor(options: PodStartsOptions) {
     this.#options = options
-    this.#stubs = createPodStubs({
+    this.#warmPods = createWarmPodPool({
       size: options.warmPool,
       list: () => options.pods.listStubs(),
-      newName: newStubName,
+      newName: newWarmPodName,
       make: (name, signal) => this.#makeStub(name, signal),
       remove: (name) => options.pods.removeStub(name),
       isStanding: ({ uid }) => !isTakenAway(options.pods.get(uid)),
@@ -54,17 +54,17 @@ export class PodStarts {
 
   /** Begins to keep pods ready. */
   open(): void {
-    this.#stubs.start()
+    this.#warmPods.start()
   }
 
   close(): Promise<void> {
-    return this.#stubs.close()
+    return this.#warmPods.close()
   }
 
   /** The pod `podUid` will become no box. */
   fail(podUid: string, why: string): void {
     this.#options.roots.fail(podUid, notStarted(why))
-    this.#stubs.lose(podUid)
+    this.#warmPods.lose(podUid)
   }
 
   /** Makes the box's pod; resolves when its init runs. */
@@ -74,23 +74,23 @@ export class PodStarts {
   }
 
   /** A pod that waits and will do for the box; null if there is none. */
-  takeStub(spec: BoxSpec): PodStub | null {
+  takeStub(spec: BoxSpec): WarmPod | null {
     const isLikeMost = spec.graceSeconds <= STUB_GRACE_SECONDS && spec.pidsMax === this.#options.pidsMax
-    return isLikeMost ? this.#stubs.take() : null
+    return isLikeMost ? this.#warmPods.take() : null
   }
 
   /** Makes a pod that waited the box's; if that fails it is half changed, and nothing may run in it. */
-  async warm(spec: BoxSpec, { name, init }: PodStub): Promise<PodInit> {
+  async warm(spec: BoxSpec, { name, init }: WarmPod): Promise<PodInit> {
     const { pods, boxes } = this.#options
     await pods.claim(name, spec)
-    const { source, files } = this.#readyRoot(spec, placeOf(init.pid))
+    const { source, files } = this.#readyRoot(spec, warmPodPlaceOf(init.pid))
     boxes.expect(spec.id, init.idBase)
     await boxes.replaceRoot({ pid: init.pid, source, files })
     await setHostname(init.pid, spec.hostname)
     return init
   }
 
-  async #makeStub(name: string, signal: AbortSignal): Promise<PodStub> {
+  async #makeStub(name: string, signal: AbortSignal): Promise<WarmPod> {
     const { pods, files, pidsMax } = this.#options
     const pod = await pods.createStub(name)
     const ticket = { spec: { pidsMax, environment: {} }, prepare: () => files.stubRoot() }
@@ -132,8 +132,8 @@ function notStarted(why: string): ServiceError {
 }
 
 /** Where the pod of a process is in the cluster's network. */
-export function placeOf(pid: number): PodPlaceInNetwork {
-  return { address: addressOf(pid), networkNamespace: `/proc/${pid}/ns/net` }
+export function warmPodPlaceOf(pid: number): PodPlaceInNetwork {
+  return { address: podAddressOf(pid), networkNamespace: `/proc/${pid}/ns/net` }
 }
 
 // Written from the host, since a box may only read it.

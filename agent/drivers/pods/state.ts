@@ -8,7 +8,7 @@ export function isTakenAway(pod: V1Pod | null): boolean {
 }
 
 /** Why a pod cannot become a box any more; null while it still may. */
-export function failureOf(pod: V1Pod | null): string | null {
+export function podFailureOf(pod: V1Pod | null): string | null {
   if (pod === null || pod.metadata?.deletionTimestamp !== undefined) return 'Its pod was deleted.'
   const { phase, message, containerStatuses } = pod.status ?? {}
   const state = containerStatuses?.[0]?.state

@@ -7,7 +7,7 @@ import type { FileThreads } from '../../lib/threads/threads.ts'
 import type { ChangesPage, ChangesRequest } from '../../ports/pool/tree-changes.ts'
 import { sendFault } from './send-faults.ts'
 import type { BtrfsTasks } from './tasks.ts'
-import { type ChangeRecords, pageOf } from './tree-changes-records.ts'
+import { type ChangeRecords, changesPageOf } from './tree-changes-records.ts'
 
 /** What differs between two read-only subvolumes of a pool. */
 export interface BtrfsChanges {
@@ -49,7 +49,7 @@ export function createBtrfsChanges(options: BtrfsChangesOptions): BtrfsChanges {
         records = await (signal ? find(request) : (underWay.get(key) ?? findOnce(key, request)))
         if (keep) kept.set(key, records)
       }
-      return pageOf(records, after, limit)
+      return changesPageOf(records, after, limit)
     },
   }
 }

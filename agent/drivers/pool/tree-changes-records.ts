@@ -55,7 +55,7 @@ export function createChangeWriter(count: number, limitBytes: number): ChangeWri
 }
 
 /** The page after `after`, which need not be among them. */
-export function pageOf(records: ChangeRecords, after: ChangeCursor | null, limit: number): ChangesPage {
+export function changesPageOf(records: ChangeRecords, after: ChangeCursor | null, limit: number): ChangesPage {
   const count = records.offsets.length - 1
   const first = after === null ? 0 : placeAfter(records, after)
   const end = Math.min(first + limit, count)

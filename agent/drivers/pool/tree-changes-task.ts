@@ -4,7 +4,7 @@ import { O, openBelow, RESOLVE } from '../../lib/syscalls/files.ts'
 import { type FileStat, statAt, statFd } from '../../lib/syscalls/stat.ts'
 import type { Steps, TaskIo } from '../../lib/threads/steps.ts'
 import { kindOf } from '../files/facts.ts'
-import { bytesOf, type RawPath } from '../files/paths.ts'
+import { type RawPath, rawBytesOf } from '../files/paths.ts'
 import { namesOfFile } from './names.ts'
 import { createSendReader } from './send-stream.ts'
 import { createTreeModel, type FoundChange } from './tree-changes.ts'
@@ -128,7 +128,7 @@ function createLook(rootFd: number): Look {
     if (directory?.path === path) return directory.fd
     close()
     const resolve = RESOLVE.IN_ROOT | RESOLVE.NO_SYMLINKS | RESOLVE.NO_MAGICLINKS
-    const fd = openBelow(rootFd, bytesOf(path), { flags: O.PATH | O.DIRECTORY, resolve })
+    const fd = openBelow(rootFd, rawBytesOf(path), { flags: O.PATH | O.DIRECTORY, resolve })
     directory = { path, fd }
     return fd
   }
@@ -136,7 +136,7 @@ function createLook(rootFd: number): Look {
     stat: (path) => {
       if (path === '/') return statFd(rootFd)
       const slash = path.lastIndexOf('/')
-      return statAt(enter(path.slice(0, slash)), bytesOf(path.slice(slash + 1)))
+      return statAt(enter(path.slice(0, slash)), rawBytesOf(path.slice(slash + 1)))
     },
     close,
   }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Dispatcher } from 'undici'
 import { ServiceError } from '../../../shared/errors.ts'
 import type { ImageReference } from '../../ports/bases/image-registry.ts'
-import { answerFault, imageFault, registryAway } from './faults.ts'
+import { imageFault, registryAnswerFault, registryAway } from './faults.ts'
 import { findRegistryPlace } from './place.ts'
 import { parseChallenge, readToken, tokenUrl } from './token.ts'
 import { dropBody, openTransport, type RegistryTransport } from './transport.ts'
@@ -50,14 +50,14 @@ export async function openRegistryClient(options: RegistryClientOptions): Promis
     const answer = await ask(urlOf(path), { accept }, limit)
     if (answer.statusCode === 200) return readAll(answer, mostBytes)
     await dropBody(answer)
-    throw answerFault(registry, answer.statusCode)
+    throw registryAnswerFault(registry, answer.statusCode)
   }
   const open = async (digest: string, offset: number): Promise<Dispatcher.ResponseData> => {
     const range: Record<string, string> = offset === 0 ? {} : { range: `bytes=${offset}-` }
     const answer = await ask(urlOf(`blobs/${digest}`), range, signal)
     if (answer.statusCode === 200 || (offset > 0 && isFrom(answer, offset))) return answer
     await dropBody(answer)
-    throw answerFault(registry, answer.statusCode)
+    throw registryAnswerFault(registry, answer.statusCode)
   }
   const attempts = { registry, signal }
   return {

@@ -14,7 +14,7 @@ export function registryAway(registry: string, cause: unknown): ServiceError {
 }
 
 /** What an answer of a registry that is no success means. */
-export function answerFault(registry: string, status: number): ServiceError {
+export function registryAnswerFault(registry: string, status: number): ServiceError {
   if (status === 400 || status === 404) return imageFault('the registry has no such image')
   if (status === 401 || status === 403) {
     return imageFault('the registry has no such image, or does not give it to everybody')

@@ -10,7 +10,7 @@ import {
   remoteManifestSchema,
 } from '../../../shared/image-manifest.ts'
 import { BLOCK_BYTES, encodeTarHeader, paddedSize } from '../../lib/tar/headers.ts'
-import type { ImageReference, ImageRegistry, ImageWish } from '../../ports/bases/image-registry.ts'
+import type { ImageReference, ImageRegistry, ImageRequest } from '../../ports/bases/image-registry.ts'
 import { openRegistryClient, type RegistryClient, type RegistryTimes } from './client.ts'
 import { imageFault } from './faults.ts'
 
@@ -50,7 +50,7 @@ interface FoundImage {
   layers: Layer[]
 }
 
-async function findImage(client: RegistryClient, reference: ImageReference, wish: ImageWish): Promise<FoundImage> {
+async function findImage(client: RegistryClient, reference: ImageReference, wish: ImageRequest): Promise<FoundImage> {
   const { architecture } = wish
   let part = await readManifest(client, reference.digest ?? reference.tag ?? '', reference.digest)
   const { digest } = part

@@ -6,7 +6,7 @@ import { freeAllDomains, publishDomains } from './domains.ts'
 import { isOneWriterConflict } from './errors.ts'
 import { listPage } from './lists.ts'
 import { removeSnapshots } from './snapshots.ts'
-import { commitSwap, commitWish } from './swap.ts'
+import { commitBeginRestore, commitSwap } from './swap.ts'
 import { insertTombstone } from './tombstones.ts'
 import { touchVolumes } from './volumes.ts'
 
@@ -29,11 +29,11 @@ export function createBoxStore(database: Database): BoxStore {
       if (effects === undefined) return replaceBox(database, record)
       return database.transaction(() => {
         if (!replaceBox(database, record)) return false
-        for (const tombstone of effects.buries) insertTombstone(database, tombstone)
+        for (const tombstone of effects.tombstones) insertTombstone(database, tombstone)
         return true
       })
     },
-    wish: async (record) => commitWish(database, record),
+    beginRestore: async (record) => commitBeginRestore(database, record),
     replaceMounts: async (record) =>
       withMounts(database, record, (current) => (replaceBox(database, current) ? 'stored' : 'changed')),
     publish: async (record) =>

@@ -4,7 +4,7 @@ import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { moveDurably } from '../../lib/disk/durable-file.ts'
 import type { Ballast } from './ballast.ts'
 import { convertSqliteError, isStorageFull } from './errors.ts'
-import { type JournalDeps, keepJournal } from './journal.ts'
+import { type OutboxDeps, openOutbox } from './outbox.ts'
 import { MIGRATIONS } from './schema.ts'
 
 /** A row as SQLite gives it. */
@@ -35,7 +35,7 @@ export interface DatabaseOptions {
   /** The schema, one script a version. */
   migrations?: readonly string[]
   /** Null, or left out: changes of records leave no events. */
-  journal?: JournalDeps | null
+  outbox?: OutboxDeps | null
 }
 
 /**
@@ -43,7 +43,7 @@ export interface DatabaseOptions {
  * @throws Error if its schema is newer than this program's, naming both versions
  */
 export function openDatabase(path: string, options: DatabaseOptions): Database {
-  const { ballast, migrations = MIGRATIONS, journal = null } = options
+  const { ballast, migrations = MIGRATIONS, outbox = null } = options
   const directory = dirname(path)
   const converted = <T>(act: () => T): T => {
     try {
@@ -53,7 +53,7 @@ export function openDatabase(path: string, options: DatabaseOptions): Database {
     }
   }
   const sqlite = openFile(path, { ballast, migrations })
-  if (journal !== null) keepJournal(sqlite, journal)
+  if (outbox !== null) openOutbox(sqlite, outbox)
   const prepared = createStatements(sqlite)
   return {
     get: (sql, ...values) => converted(() => prepared(sql).get(...values) ?? null),

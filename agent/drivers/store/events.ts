@@ -1,9 +1,9 @@
 import type { EventRecord, EventScope, EventStore } from '../../ports/store/events.ts'
 import type { Database } from './database.ts'
-import { AUDIENCES } from './journal.ts'
 import { boundsOf, pruneNumbered } from './numbered.ts'
+import { AUDIENCES } from './outbox.ts'
 
-/** Events in SQLite, as the journal of the database writes them. */
+/** Events in SQLite, as the outbox of the database writes them. */
 export function createEventStore(database: Database, onCommit: EventStore['onCommit']): EventStore {
   return {
     bounds: async () => boundsOf(database, 'events'),

@@ -11,7 +11,7 @@ import { type Database, openDatabase } from './database.ts'
 import { createEdgeGrantStore } from './edge-grants.ts'
 import { createEventStore } from './events.ts'
 import { createExecStore } from './exec.ts'
-import type { JournalDeps } from './journal.ts'
+import type { OutboxDeps } from './outbox.ts'
 import { createQuotaStore } from './quotas.ts'
 import { createServiceStore } from './services.ts'
 import { createSnapshotStore } from './snapshots.ts'
@@ -23,16 +23,16 @@ export interface SqliteStoreOptions {
   /** Keeps room beside the file, in `ballast`, so that deleting works on a full disk; for one process at a time. */
   hasBallast?: boolean
   /** The time, and on whose behalf things happen, for the events; left out: time 0, nobody. */
-  journal?: Omit<JournalDeps, 'onWritten'>
+  outbox?: Omit<OutboxDeps, 'onWritten'>
 }
 
 /** Opens the store in the SQLite file at `path`, making it if need be. */
 export function openSqliteStore(path: string, options: SqliteStoreOptions = {}): Store {
-  const { hasBallast = false, journal = TIMELESS } = options
+  const { hasBallast = false, outbox = TIMELESS } = options
   const ballast = hasBallast ? openBallast(join(dirname(path), 'ballast'), BALLAST) : null
   const listeners = new Set<() => void>()
   const onWritten = (): void => listeners.forEach((listener) => listener())
-  const database = openDatabase(path, { ballast, journal: { ...journal, onWritten } })
+  const database = openDatabase(path, { ballast, outbox: { ...outbox, onWritten } })
   return {
     kind: 'sqlite',
     boxes: createBoxStore(database),
@@ -132,7 +132,7 @@ function createMetaStore(database: Database): MetaStore {
   }
 }
 
-const TIMELESS = { now: () => 0, causes: { current: () => null } }
+const TIMELESS = { now: () => 0, actorContext: { current: () => null } }
 const IS_UNFINISHED_JOB = "record ->> '$.outcome' IS NULL AND record ->> '$.resource' IS NOT NULL"
 
 // SQLite's log grows to 4 MiB before it goes into the database file, and emptying it may take as much there.

@@ -5,7 +5,7 @@ import { insertSnapshot } from './snapshots.ts'
 import { dropTombstones } from './tombstones.ts'
 
 /** Records that a box wishes for a restore, as `BoxStore.wish`. */
-export function commitWish(database: Database, box: BoxRecord): Awaited<ReturnType<BoxStore['wish']>> {
+export function commitBeginRestore(database: Database, box: BoxRecord): Awaited<ReturnType<BoxStore['beginRestore']>> {
   const { root, data = [] } = box.restore ?? {}
   const isTaken = ({ volumeId }: { volumeId: string }): boolean =>
     isWishedElsewhere(database, volumeId, box.id) || isAttachedElsewhere(database, volumeId, box.id)

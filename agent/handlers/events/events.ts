@@ -3,12 +3,12 @@ import type { AuditTrail } from '../../core/events/audit-trail.ts'
 import type { EventFeed } from '../../core/events/feed.ts'
 import type { AuditRecord } from '../../ports/store/events.ts'
 import type { Handlers } from '../common/call.ts'
-import { type ElsewhereDeps, isStreamAsked, streamOrElsewhere } from '../common/elsewhere.ts'
+import { isStreamAsked, type RedirectDeps, streamOrRedirect } from '../common/data-address-redirect.ts'
 
-type HistoryHandlers = Pick<Handlers, 'listEvents' | 'listAudit'>
+type EventHandlers = Pick<Handlers, 'listEvents' | 'listAudit'>
 
 /** Events, and the audit log, over HTTP. */
-export function createHistoryHandlers(deps: ElsewhereDeps & { feed: EventFeed; trail: AuditTrail }): HistoryHandlers {
+export function createHistoryHandlers(deps: RedirectDeps & { feed: EventFeed; trail: AuditTrail }): EventHandlers {
   const { feed, trail } = deps
   return {
     listEvents: async (call) => {
@@ -16,7 +16,7 @@ export function createHistoryHandlers(deps: ElsewhereDeps & { feed: EventFeed; t
       if (isStreamAsked(call)) {
         const since = call.lastEventId ?? query.since
         const open = () => feed.follow(caller, params.project, { ...query, since })
-        return streamOrElsewhere(deps, { call, boxId: null }, open)
+        return streamOrRedirect(deps, { call, boxId: null }, open)
       }
       const { events, hasMore, nextCursor } = await feed.read(caller, params.project, query)
       return { body: { events, has_more: hasMore, next_cursor: nextCursor } }

@@ -5,17 +5,17 @@ import { decodeCursor, encodeCursor } from '../../core/common/paging.ts'
 import { createListText } from '../../core/files/list-text.ts'
 import { type GivenPath, pathOf } from '../../core/files/paths.ts'
 import { modeOf, viewFile, viewReport } from '../../core/files/view.ts'
-import type { FilePath, Files, FilesPlace, WriteWish } from '../../ports/files/files.ts'
+import type { FilePath, Files, FilesPlace, WriteOptions } from '../../ports/files/files.ts'
 import type { Call, Handlers } from '../common/call.ts'
-import { type ElsewhereDeps, jsonOrElsewhere } from '../common/elsewhere.ts'
-import { type FilePlaceDeps, placeOf, readPlaceOf } from './places.ts'
+import { jsonOrRedirect, type RedirectDeps } from '../common/data-address-redirect.ts'
+import { type FilePlaceDeps, filesPlaceOf, readPlaceOf } from './places.ts'
 
 type ChangeHandlers = Pick<
   Handlers,
   'writeFile' | 'statFile' | 'listFiles' | 'deleteFile' | 'moveFile' | 'makeDirectory' | 'writeArchive'
 >
 
-export interface FileHandlerDeps extends ElsewhereDeps, FilePlaceDeps {
+export interface FileHandlerDeps extends RedirectDeps, FilePlaceDeps {
   files: Files
 }
 
@@ -25,14 +25,14 @@ export function createFileHandlers({ files, ...deps }: FileHandlerDeps): ChangeH
     writeFile: async (call) => {
       const { query, body, bytes } = call
       const path = writtenPath(call)
-      const wish: WriteWish = {
+      const wish: WriteOptions = {
         mode: modeOf(query.mode ?? body?.mode),
         parents: query.parents === undefined ? body?.parents === true : isYes(query.parents),
         ifMatch: ifMatchOf(call.ifMatch),
         ifNoneMatch: isNoneWanted(call.ifNoneMatch),
       }
-      const place = await placeOf(deps, call)
-      const content = bytes === null ? contentOf(body) : whileSame(bytes, place, () => placeOf(deps, call))
+      const place = await filesPlaceOf(deps, call)
+      const content = bytes === null ? contentOf(body) : whileSame(bytes, place, () => filesPlaceOf(deps, call))
       const { facts } = await files.write(place, path, wish, content)
       return { body: viewFile(path, facts), etag: facts.etag }
     },
@@ -52,35 +52,35 @@ export function createFileHandlers({ files, ...deps }: FileHandlerDeps): ChangeH
       const next = await files.list(place, path, { depth, after, limit: query.max_results, take: text.add })
       const cursor = next === null ? null : encodeCursor([Buffer.from(next).toString('base64')])
       const more = { has_more: next !== null, next_continuation_token: cursor }
-      return jsonOrElsewhere(deps, { call, boxId: place.boxId }, text.end(more))
+      return jsonOrRedirect(deps, { call, boxId: place.boxId }, text.end(more))
     },
     deleteFile: async (call) => {
-      await files.remove(await placeOf(deps, call), queryPath(call.query), { recursive: call.query.recursive })
+      await files.remove(await filesPlaceOf(deps, call), queryPath(call.query), { recursive: call.query.recursive })
       return { body: null }
     },
     moveFile: async (call) => {
       const { body } = call
       const from = pathOf({ text: body.from, base64: body.from_base64, pointer: '/from' })
       const to = pathOf({ text: body.to, base64: body.to_base64, pointer: '/to' })
-      const facts = await files.move(await placeOf(deps, call), from, to, { overwrite: body.overwrite === true })
+      const facts = await files.move(await filesPlaceOf(deps, call), from, to, { overwrite: body.overwrite === true })
       return { body: viewFile(to, facts) }
     },
     makeDirectory: async (call) => {
       const { body } = call
       const path = pathOf({ text: body.path, base64: body.path_base64, pointer: '/path' })
       const options = { mode: modeOf(body.mode), parents: body.parents === true }
-      const { facts } = await files.makeDirectory(await placeOf(deps, call), path, options)
+      const { facts } = await files.makeDirectory(await filesPlaceOf(deps, call), path, options)
       return { body: viewFile(path, facts) }
     },
     writeArchive: async (call) => {
       const path = queryPath(call.query)
       const { bytes } = call
       if (bytes === null) throw new ServiceError('unsupported_media_type', 'The body must be application/x-tar.')
-      const place = await placeOf(deps, call)
+      const place = await filesPlaceOf(deps, call)
       const report = await files.unpack(
         place,
         path,
-        whileSame(bytes, place, () => placeOf(deps, call)),
+        whileSame(bytes, place, () => filesPlaceOf(deps, call)),
       )
       return { body: viewReport(report) }
     },
@@ -125,7 +125,7 @@ async function* contentOf(body: Call<'writeFile'>['body'] | undefined): AsyncGen
   else throw invalidRequest([{ pointer: '/content', detail: 'must be base64, as encoding says' }])
 }
 
-function ifMatchOf(header: string | null): WriteWish['ifMatch'] {
+function ifMatchOf(header: string | null): WriteOptions['ifMatch'] {
   const tags = header?.split(',').map((tag) => tag.trim()) ?? null
   return tags?.includes('*') ? '*' : tags
 }

@@ -20,7 +20,7 @@ interface BoxCall {
 }
 
 /** Where the files of the box are that a request names. */
-export async function placeOf(deps: FilePlaceDeps, call: BoxCall): Promise<FilesPlace> {
+export async function filesPlaceOf(deps: FilePlaceDeps, call: BoxCall): Promise<FilesPlace> {
   return livePlace(deps, await boxOf(deps, call))
 }
 
@@ -33,7 +33,7 @@ export async function readPlaceOf(
   call: BoxCall & { query: { snapshot?: string | undefined } },
 ): Promise<FilesPlace> {
   const { snapshot } = call.query
-  if (snapshot === undefined) return placeOf(deps, call)
+  if (snapshot === undefined) return filesPlaceOf(deps, call)
   return (await restorePlacesOf(deps, call, snapshot)).from
 }
 

@@ -4,7 +4,7 @@ import { type ByteRange, rangeOf } from '../../core/files/byte-range.ts'
 import { viewFile } from '../../core/files/view.ts'
 import type { FileFacts, FilePath, OpenFile } from '../../ports/files/files.ts'
 import type { Call, Handlers, Reply } from '../common/call.ts'
-import { answerBytesMaxOf, elsewhere } from '../common/elsewhere.ts'
+import { answerBytesMaxOf, redirectToDataAddress } from '../common/data-address-redirect.ts'
 import { type FileHandlerDeps, queryPath } from './files.ts'
 import { readPlaceOf } from './places.ts'
 
@@ -18,7 +18,7 @@ export function createFileReadHandlers(deps: FileHandlerDeps): ReadHandlers {
       const place = await readPlaceOf(deps, call)
       const file = await deps.files.open(place, path)
       try {
-        return await readReply(file, { path, call, elsewhere: () => elsewhere(deps, call, place.boxId) })
+        return await readReply(file, { path, call, elsewhere: () => redirectToDataAddress(deps, call, place.boxId) })
       } catch (error) {
         file.close()
         throw error
@@ -27,7 +27,7 @@ export function createFileReadHandlers(deps: FileHandlerDeps): ReadHandlers {
     readArchive: async (call) => {
       const place = await readPlaceOf(deps, call)
       // Its length is not known before it is made.
-      if (answerBytesMaxOf(call) !== null) return elsewhere(deps, call, place.boxId)
+      if (answerBytesMaxOf(call) !== null) return redirectToDataAddress(deps, call, place.boxId)
       const bytes = await deps.files.pack(place, queryPath(call.query))
       return { body: null, bytes, headers: { 'content-type': 'application/x-tar' } }
     },

@@ -1,14 +1,14 @@
 import type { Caller } from '../../core/common/caller.ts'
 import type { EdgeAddress } from '../../core/common/urls.ts'
+import type { ObservedService } from '../../core/services/observer.ts'
 import type { ServiceState } from '../../core/services/services.ts'
-import type { ServiceSight } from '../../core/services/sights.ts'
 import { type ServiceSeen, viewService } from '../../core/services/view.ts'
 import type { BoxRecord } from '../../ports/store/store.ts'
 import type { Reply } from '../common/call.ts'
 
 /** Services as they are answered. */
 export interface ServiceReplies {
-  view(caller: Caller, box: BoxRecord, sight: ServiceSight): ReturnType<typeof viewService>
+  view(caller: Caller, box: BoxRecord, sight: ObservedService): ReturnType<typeof viewService>
   reply(caller: Caller, state: ServiceState): Reply
 }
 

@@ -4,7 +4,7 @@ import { readLogs, type ServiceLogsDeps } from '../../core/services/logs.ts'
 import type { ServiceState, Services } from '../../core/services/services.ts'
 import { stateOf } from '../../core/services/view.ts'
 import type { Handlers, Reply } from '../common/call.ts'
-import { type ElsewhereDeps, isStreamAsked, streamOrElsewhere } from '../common/elsewhere.ts'
+import { isStreamAsked, type RedirectDeps, streamOrRedirect } from '../common/data-address-redirect.ts'
 import type { ServiceReplies } from './replies.ts'
 
 type ServiceHandlers = Pick<
@@ -14,8 +14,7 @@ type ServiceHandlers = Pick<
 
 /** Services over HTTP. */
 export function createServiceHandlers(
-  deps: ServiceLogsDeps &
-    ElsewhereDeps & { services: Services; serviceReplies: ServiceReplies; logStreams: LogStreams },
+  deps: ServiceLogsDeps & RedirectDeps & { services: Services; serviceReplies: ServiceReplies; logStreams: LogStreams },
 ): ServiceHandlers {
   const { services } = deps
   const { view, reply } = deps.serviceReplies
@@ -52,7 +51,7 @@ export function createServiceHandlers(
       if (!isStreamAsked(call)) return { body: viewPiece(await readLogs(deps, service, query), query) }
       const offset = offsetOf(call.lastEventId) ?? query.offset
       const open = () => deps.logStreams.follow(caller, service, { ...query, offset })
-      return streamOrElsewhere(deps, { call, boxId: box.id }, open)
+      return streamOrRedirect(deps, { call, boxId: box.id }, open)
     },
   }
 }

@@ -90,7 +90,7 @@ export function forbiddenError({ verb, resource, namespace }: KubeAction, cause:
 }
 
 /** Any other answer that is no success. A 403 here is one that RBAC did not say. */
-export function refusalError(action: KubeAction, said: KubeStatus): KubeError {
+export function kubeRefusalError(action: KubeAction, said: KubeStatus): KubeError {
   const cause = new Error(`${action.verb} ${action.resource}: ${said.status} ${said.reason}: ${said.message}`)
   if (said.status === 401) return credentialsError(cause)
   if (said.status === 403) return admissionError(action, said, cause)

@@ -8,8 +8,8 @@ import {
   type KubeError,
   type KubeFault,
   type KubeStatus,
+  kubeRefusalError,
   readKubeStatus,
-  refusalError,
   unreachableError,
 } from './errors.ts'
 import { createKubeFaults } from './faults.ts'
@@ -177,7 +177,7 @@ export class KubeRequests {
     if (isOverloaded(said.status))
       return unreachableError(`answers ${said.status} ${said.message}`.trim(), causeOf(said))
     if (said.status === 403 && (await this.#isForbidden(call))) return forbiddenError(call, causeOf(said))
-    return refusalError(call, said)
+    return kubeRefusalError(call, said)
   }
 
   /** Whether a 403 comes of RBAC: admission also says it, of writes, and only the message would tell. So ask. */

@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import { isErrno } from '../syscalls/libc.ts'
 
 /** A piece of a stream: `bytes` from `offset` on, where `totalBytes` have been written in all. */
-export interface OutputPiece {
+export interface RingPiece {
   /** Later than asked for where the asked bytes are no longer kept. */
   offset: number
   bytes: Buffer
@@ -77,7 +77,7 @@ export class OutputRing {
   }
 
   /** At most `maxBytes` from `offset` on, or from the oldest byte that is kept. */
-  read(offset: number, maxBytes: number): OutputPiece {
+  read(offset: number, maxBytes: number): RingPiece {
     if (this.#fd !== null) return readRing(this.#fd, { capacity: this.#options.capacity, offset, maxBytes })
     const kept = Buffer.concat(this.#chunks)
     const start = Math.max(offset, this.#from)
@@ -164,7 +164,7 @@ export class OutputRing {
 }
 
 /** Reads the file of a ring of that `capacity`, also while it is written elsewhere; without a file nothing was written. */
-export function readRingFile(path: string, range: { capacity: number; offset: number; maxBytes: number }): OutputPiece {
+export function readRingFile(path: string, range: { capacity: number; offset: number; maxBytes: number }): RingPiece {
   let fd: number
   try {
     fd = fs.openSync(path, 'r')
@@ -179,7 +179,7 @@ export function readRingFile(path: string, range: { capacity: number; offset: nu
   }
 }
 
-function readRing(fd: number, range: { capacity: number; offset: number; maxBytes: number }): OutputPiece {
+function readRing(fd: number, range: { capacity: number; offset: number; maxBytes: number }): RingPiece {
   const { capacity, offset, maxBytes } = range
   const before = readHeader(fd)
   const start = Math.max(offset, before.from, before.reserved - capacity)

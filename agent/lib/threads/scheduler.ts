@@ -9,7 +9,7 @@ import {
   type TaskIo,
   type TaskTable,
   type ToThread,
-  UNHEARD_MAX,
+  UNACKED_MAX,
 } from './steps.ts'
 
 /** The port of a thread, as far as tasks need it. */
@@ -100,7 +100,7 @@ function createIo(task: Running, port: TaskPort, mustPause: () => boolean): Task
   return {
     mustPause,
     *say(value, transfer = []) {
-      while (task.unheard >= UNHEARD_MAX) yield 'output'
+      while (task.unheard >= UNACKED_MAX) yield 'output'
       task.unheard++
       port.postMessage({ act: 'said', id: task.id, value }, transfer)
     },

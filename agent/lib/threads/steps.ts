@@ -25,8 +25,8 @@ export type TaskTable = Record<string, Task<never, unknown, never, never>>
 
 export type ArgumentOf<T> = T extends (io: never, argument: infer A) => unknown ? A : never
 export type ResultOf<T> = T extends (...args: never[]) => Steps<infer R> ? R : never
-export type SaidBy<T> = T extends (io: TaskIo<infer S, never>, ...args: never[]) => unknown ? S : never
-export type HeardBy<T> = T extends (io: infer Io, ...args: never[]) => unknown
+export type SentBy<T> = T extends (io: TaskIo<infer S, never>, ...args: never[]) => unknown ? S : never
+export type ReceivedBy<T> = T extends (io: infer Io, ...args: never[]) => unknown
   ? Io extends { hear(): Steps<infer H> }
     ? H
     : never
@@ -55,4 +55,4 @@ export type FromThread =
   | { act: 'alive' }
 
 /** How much either side of a conversation says before the other has heard it. */
-export const UNHEARD_MAX = 4
+export const UNACKED_MAX = 4

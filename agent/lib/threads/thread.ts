@@ -4,10 +4,10 @@ import { Worker } from 'node:worker_threads'
 import { isErrorCode, ServiceError } from '../../../shared/errors.ts'
 import { closeFd } from '../syscalls/descriptors.ts'
 import { SyscallError } from '../syscalls/libc.ts'
-import { type Failure, type FromThread, type ToThread, UNHEARD_MAX } from './steps.ts'
+import { type Failure, type FromThread, type ToThread, UNACKED_MAX } from './steps.ts'
 
 /** A task under way, as whoever began it sees it, and ends it when nothing of it is used any more. */
-export interface Conversation<Result, Said, Heard> {
+export interface TaskChannel<Result, Said, Heard> {
   /** What the task says next, in order; null when it has ended. Throws what it failed of. */
   next(): Promise<Said | null>
   /** Tells the task, once it has heard all but a few of what was said before. Throws what it failed of; never after its end. */
@@ -29,7 +29,7 @@ export interface TaskStart {
 
 /** A thread that runs. */
 export interface FileThread {
-  begin(start: TaskStart): Conversation<unknown, unknown, unknown>
+  begin(start: TaskStart): TaskChannel<unknown, unknown, unknown>
   /**
    * Stops its tasks: whoever began one is told `draining`. Those that are not ended within 2 s go with the thread, and leave
    * their descriptors open: they may be in use, and their numbers must not be given away.
@@ -96,7 +96,7 @@ class Thread implements FileThread {
     this.#refuse = reject
   }
 
-  begin({ name, argument, fds }: TaskStart): Conversation<unknown, unknown, unknown> {
+  begin({ name, argument, fds }: TaskStart): TaskChannel<unknown, unknown, unknown> {
     const id = ++this.#lastId
     const talk = new Talk({
       post: (message, transfer) => this.#post({ ...message, id }, transfer),
@@ -161,7 +161,7 @@ interface TalkOptions {
 
 type Unaddressed = { act: 'say'; value: unknown } | { act: 'heard' } | { act: 'end' }
 
-class Talk implements Conversation<unknown, unknown, unknown> {
+class Talk implements TaskChannel<unknown, unknown, unknown> {
   readonly #options: TalkOptions
   readonly #said: unknown[] = []
   readonly #outcome = Promise.withResolvers<unknown>()
@@ -194,7 +194,7 @@ class Talk implements Conversation<unknown, unknown, unknown> {
   }
 
   async say(value: unknown, transfer?: readonly ArrayBuffer[]): Promise<void> {
-    while (this.#unheard >= UNHEARD_MAX && !this.#isOver) {
+    while (this.#unheard >= UNACKED_MAX && !this.#isOver) {
       await new Promise<void>((resolve) => {
         this.#wakeSpeaker = resolve
       })

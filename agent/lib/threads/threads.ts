@@ -1,7 +1,7 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import { closeFd } from '../syscalls/descriptors.ts'
-import type { ArgumentOf, HeardBy, ResultOf, SaidBy, TaskTable } from './steps.ts'
-import { type Conversation, type FileThread, type FileThreadOptions, startFileThread } from './thread.ts'
+import type { ArgumentOf, ReceivedBy, ResultOf, SentBy, TaskTable } from './steps.ts'
+import { type FileThread, type FileThreadOptions, startFileThread, type TaskChannel } from './thread.ts'
 
 /** Threads that do the file work of others: what is under way of one key is in one of them, so that each step of it is alone. */
 export interface FileThreads<T extends TaskTable> {
@@ -14,7 +14,7 @@ export interface FileThreads<T extends TaskTable> {
   begin<N extends keyof T & string>(
     key: string,
     task: { name: N; argument: ArgumentOf<T[N]>; fds?: readonly number[] },
-  ): Promise<Conversation<ResultOf<T[N]>, SaidBy<T[N]>, HeardBy<T[N]>>>
+  ): Promise<TaskChannel<ResultOf<T[N]>, SentBy<T[N]>, ReceivedBy<T[N]>>>
   /** As `begin` for a task that says nothing: what came of it. */
   run<N extends keyof T & string>(
     key: string,

@@ -9,7 +9,7 @@ export interface ImageReference {
   digest: string | null
 }
 
-export interface ImageWish {
+export interface ImageRequest {
   /** Of this host, as images name it: `amd64`. */
   architecture: string
   /** The most that all parts of it may have. */
@@ -27,7 +27,7 @@ export interface ImageWish {
  */
 export interface ImageRegistry {
   /** Finds an image: of what may be many, the one for this host. Its layers are not asked for yet. Close what it gives. */
-  find(reference: ImageReference, wish: ImageWish): Promise<RemoteImage>
+  find(reference: ImageReference, wish: ImageRequest): Promise<RemoteImage>
 }
 
 /** An image that a registry has. */

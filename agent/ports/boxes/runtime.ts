@@ -131,19 +131,19 @@ export interface HoldRequest extends ExecRequest {
 }
 
 /** How a held command ended; `endedAt` in ms since the epoch. */
-export interface HeldEnd extends ExecExit {
+export interface DetachedEnd extends ExecExit {
   timedOut: boolean
   endedAt: number
 }
 
 /** A command that was given away by `hold`, by this process or one before. */
-export interface HeldExec {
+export interface DetachedExec {
   readonly boxId: string
   readonly execId: string
   /** The process in the box's own pid namespace; null if it could not be told. */
   readonly process: number | null
   /** How it ended, once its output is in its files durably; null if nobody knows. Never rejects. */
-  ended: Promise<HeldEnd | null>
+  ended: Promise<DetachedEnd | null>
   /** Calls `listener` when there is new output in its files; returns what stops it. */
   onOutput(listener: () => void): () => void
   /** As that of a RunningExec. */
@@ -200,12 +200,12 @@ export interface SessionFacts {
 }
 
 /** A session, begun by this process or one before. */
-export interface HeldSession {
+export interface TerminalSession {
   readonly sessionId: string
   readonly boxId: string
   readonly name: string
   /** How its shell ended; null if nobody knows. Never rejects. */
-  ended: Promise<HeldEnd | null>
+  ended: Promise<DetachedEnd | null>
   /** As that of a HeldExec; but once it has ended, soon or at once `session_not_found`. */
   attach(typing: Typing): Promise<AttachedExec>
   signal(name: NodeJS.Signals): Promise<void>
@@ -257,13 +257,13 @@ export interface Runtime {
    * Starts a command that does not belong to this process, and whose output goes to the files of `execId`. Resolves when it
    * runs, with the directory it was started in. Throws as `exec`, or `runtime_unavailable` if nobody can hold it.
    */
-  hold(id: string, execId: string, request: HoldRequest): Promise<{ held: HeldExec; cwd: string }>
+  hold(id: string, execId: string, request: HoldRequest): Promise<{ held: DetachedExec; cwd: string }>
   /** All held commands that run, or have ended and were not forgotten, those of processes before this one included. */
-  held(): Promise<HeldExec[]>
+  held(): Promise<DetachedExec[]>
   /** Begins a session that does not belong to this process; ends with its shell. Throws as `hold`. */
-  openSession(id: string, request: SessionRequest): Promise<HeldSession>
+  openSession(id: string, request: SessionRequest): Promise<TerminalSession>
   /** The session of that name, if the box has it. */
-  session(id: string, name: string): HeldSession | null
+  session(id: string, name: string): TerminalSession | null
   /** The sessions of a box. */
   sessions(id: string): Promise<SessionFacts[]>
   /** Calls `listener` when a box's init ends and nobody asked; at most one listener. */

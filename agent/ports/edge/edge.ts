@@ -59,7 +59,7 @@ export interface EdgeUse {
 }
 
 /** What the edge tells of itself. */
-export interface EdgeFigures {
+export interface EdgeMetrics {
   /** How often this driver started it; 0 if it was adopted and has run since. */
   starts: number
   /** null: it does not run, or did not answer within 2 s. */
@@ -104,7 +104,7 @@ export interface Edge {
   /** By box id; boxes that were never asked for are left out. */
   use(): Promise<ReadonlyMap<string, EdgeUse>>
   /** For those who watch it; never rejects. */
-  figures(): Promise<EdgeFigures>
+  figures(): Promise<EdgeMetrics>
   /** What is wrong with it, for the health report. */
   problems(): Promise<{ code: string; evidence: string; remedy: string }[]>
   /** Lets go of it; it goes on serving. With `release` it ends. */

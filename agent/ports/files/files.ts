@@ -38,7 +38,7 @@ export interface FileEntry extends FileFacts {
   path: string
 }
 
-export interface ListWish {
+export interface ListOptions {
   /** How many levels of directories, 1–64; 1 is the directory alone. Links are not followed, /proc and its like not entered. */
   depth: number
   /** The entry after which to go on; null begins. */
@@ -62,7 +62,7 @@ export interface OpenFile {
   close(): void
 }
 
-export interface WriteWish {
+export interface WriteOptions {
   /** Null keeps that of the file that is replaced, and is 0o644 for a new one. */
   mode: number | null
   /** Whether missing directories are made, 0o755. */
@@ -107,14 +107,14 @@ export interface Files {
   /** Links on the way are followed, the last name is not. */
   stat(place: FilesPlace, path: FilePath): Promise<FileFacts>
   /** In the order of their names' bytes, a directory before what is in it. Resolves to where to go on, null at the end. */
-  list(place: FilesPlace, path: FilePath, wish: ListWish): Promise<FilePath | null>
+  list(place: FilesPlace, path: FilePath, wish: ListOptions): Promise<FilePath | null>
   /** Throws `is_a_directory`, or `path_invalid` for what is no regular file, without opening it. */
   open(place: FilesPlace, path: FilePath): Promise<OpenFile>
   /**
    * Replaces a file at once by what `bytes` brings, keeping its owner and mode; a link is followed. If `bytes` throws, nothing
    * is changed and nothing left. Throws `precondition_failed`, `is_a_directory`.
    */
-  write(place: FilesPlace, path: FilePath, wish: WriteWish, bytes: AsyncIterable<Uint8Array>): Promise<WrittenFile>
+  write(place: FilesPlace, path: FilePath, wish: WriteOptions, bytes: AsyncIterable<Uint8Array>): Promise<WrittenFile>
   /**
    * Removes a file, a link or an empty directory, or with `recursive` a tree. Throws `directory_not_empty`; `path_invalid`
    * for the root, a mount, or a tree in which something is mounted, before anything is removed.

@@ -1,5 +1,5 @@
 /** What a figure is called, and what it is about. */
-export interface Figure<L extends string = never> {
+export interface Metric<L extends string = never> {
   /** snake_case with its unit last (`_seconds`, `_bytes`), or `_total` for what only grows. */
   name: string
   /** One sentence. */
@@ -12,7 +12,7 @@ export interface Figure<L extends string = never> {
 export type Labels<L extends string> = Readonly<Record<L, string>>
 
 /** One series as it is at the moment. */
-export interface Reading<L extends string = never> {
+export interface Sample<L extends string = never> {
   labels: Labels<L>
   value: number
 }
@@ -20,15 +20,15 @@ export interface Reading<L extends string = never> {
 /** Takes the figures of the agent for those who watch it. Each figure is named once; nothing here throws. */
 export interface Meter {
   /** How often something happens: a call counts one. */
-  counter<L extends string>(figure: Figure<L>): (labels: Labels<L>) => void
+  counter<L extends string>(figure: Metric<L>): (labels: Labels<L>) => void
   /** How long things take, in seconds, as how many took at most each of `bounds` (ascending). */
   histogram<L extends string>(
-    figure: Figure<L> & { bounds: readonly number[] },
+    figure: Metric<L> & { bounds: readonly number[] },
   ): (labels: Labels<L>, seconds: number) => void
   /** Asked for whenever somebody looks; of kind `counter` it only grows. One that fails is left out of that look. */
-  reading<L extends string>(
+  observable<L extends string>(
     kind: 'gauge' | 'counter',
-    figure: Figure<L>,
-    read: () => readonly Reading<L>[] | Promise<readonly Reading<L>[]>,
+    figure: Metric<L>,
+    read: () => readonly Sample<L>[] | Promise<readonly Sample<L>[]>,
   ): void
 }

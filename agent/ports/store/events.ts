@@ -1,16 +1,16 @@
 /** Who caused a change: the token and the request. */
-export interface Cause {
+export interface Actor {
   tokenId: string
   tokenName: string
   requestId: string
 }
 
 /** Knows on whose behalf the code that asks is running. */
-export interface Causes {
+export interface ActorContext {
   /** Null: nobody's but the service's own. */
-  current(): Cause | null
+  current(): Actor | null
   /** Runs `work`, and all that it begins, on behalf of `cause`. */
-  within<T>(cause: Cause, work: () => T): T
+  run<T>(cause: Actor, work: () => T): T
 }
 
 /** Something that became of a resource, written in the commit that made it so. Nothing secret, nor of an environment, is in it. */

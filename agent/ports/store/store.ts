@@ -44,7 +44,7 @@ export interface BoxRecord {
   /** Its data volumes, in the order in which they were attached. */
   mounts: MountRecord[]
   /** A restore that was asked for and has not come to its end. */
-  restore: RestoreWish | null
+  restore: PendingRestore | null
   /** The restore that failed last, until another is asked for. */
   restoreFault: { root: string; code: ErrorCode; detail: string } | null
   /** Who made it: a create repeated after a crash finds its own box by the key. */
@@ -52,7 +52,7 @@ export interface BoxRecord {
 }
 
 /** What a box is to have in the place of what it has: copies of a snapshot, ready to be used. */
-export interface RestoreWish {
+export interface PendingRestore {
   /** The name of the snapshot. */
   snapshot: string
   root: string
@@ -126,7 +126,7 @@ export interface BoxStore {
    * As `replace`, of a box that wishes for a restore; drops the tombstones of what was made for it. `changed`: the version was
    * another; `volume_in_use`: another box has one of the volumes, or wishes for a restore of it.
    */
-  wish(record: BoxRecord): Promise<'stored' | 'changed' | 'volume_in_use'>
+  beginRestore(record: BoxRecord): Promise<'stored' | 'changed' | 'volume_in_use'>
   /**
    * As `replace`, with the mounts of `record`; raises the version of each volume that came or went, in the same commit.
    * `changed`: the version was another.
@@ -175,7 +175,7 @@ export interface Swap {
 
 /** What goes in the commit of a box's record: subvolumes it has no more. */
 export interface BoxEffects {
-  buries: readonly Tombstone[]
+  tombstones: readonly Tombstone[]
 }
 
 /** Why mounts were not stored: a volume is gone, or has another box that writes to it. */

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
-import type { HeldExec, HoldRequest } from '../../../agent/ports/boxes/runtime.ts'
+import type { DetachedExec, HoldRequest } from '../../../agent/ports/boxes/runtime.ts'
 import { newId } from '../../../shared/ids.ts'
-import { execute, holderOf, type OciLab, untilTrue } from '../../helpers/boxes/oci-lab.ts'
-import { type HeldLab, openHeldLab } from '../../helpers/exec/held-lab.ts'
+import { execute, type OciLab, shimOf, untilTrue } from '../../helpers/boxes/oci-lab.ts'
+import { type HeldLab, openHeldLab } from '../../helpers/exec/shim-lab.ts'
 import { listen } from '../../helpers/network/listener.ts'
 
 const BOX = 'box_attach'
@@ -21,12 +21,12 @@ describe('one who attaches to a held command', () => {
 
   afterAll(() => at.close())
 
-  const hold = async (shell: string, changes: Partial<HoldRequest> = {}): Promise<HeldExec> => {
+  const hold = async (shell: string, changes: Partial<HoldRequest> = {}): Promise<DetachedExec> => {
     const request = { command: ['/bin/sh', '-c', shell], cwd: '/', environment: {}, user: null }
     const given = { ...request, stdin: Buffer.alloc(0), timeoutMs: null, ...changes }
     return (await lab.runtime.hold(BOX, newId('exe', Date.now()), given)).held
   }
-  const again = async ({ execId }: HeldExec): Promise<HeldExec> => {
+  const again = async ({ execId }: DetachedExec): Promise<DetachedExec> => {
     const found = (await lab.runtime.held()).find((each) => each.execId === execId)
     if (found === undefined) throw new Error('it is not held any more')
     return found
@@ -168,11 +168,11 @@ describe('one who attaches to a held command', () => {
     expect(await held.ended).toMatchObject({ exitCode: 0 })
   })
 
-  test('of a command whose holder is killed the streams break, and nobody knows its end', async () => {
+  test('of a command whose shim is killed the streams break, and nobody knows its end', async () => {
     const held = await hold('echo said; sleep 600')
     const viewer = await at.attach(held)
     await viewer.seen.until('said')
-    process.kill(holderOf(lab), 'SIGKILL')
+    process.kill(shimOf(lab), 'SIGKILL')
     await expect(viewer.seen.end).rejects.toMatchObject({ code: 'runtime_unavailable' })
     expect(await held.ended).toBeNull()
     const late = await at.attach(held)

@@ -149,14 +149,14 @@ describe('a command in a box', () => {
     ]
     writeFileSync(`${spec.rootPath}/tmp/lease`, buildSyscallProgram(calls), { mode: 0o755 })
     await lab.runtime.start(spec)
-    const holder = await lab.runtime.exec(spec.id, { command: ['/tmp/lease'], cwd: '/', environment: {}, user: null })
+    const shim = await lab.runtime.exec(spec.id, { command: ['/tmp/lease'], cwd: '/', environment: {}, user: null })
     await sleep(100)
     expect(await execute(lab.runtime, spec.id, ['true'], { user: '7' })).toMatchObject({ exitCode: 0 })
     await expect(execute(lab.runtime, spec.id, 'id', { user: 'app' })).rejects.toMatchObject({
       code: 'invalid_request',
     })
     await lab.runtime.stop(spec.id, { graceMs: 0 })
-    for (const stream of [holder.stdin, holder.stdout, holder.stderr]) stream.destroy()
+    for (const stream of [shim.stdin, shim.stdout, shim.stderr]) stream.destroy()
   })
 
   test('output streams can be opened anew by their names, by root and by others', async () => {

@@ -1,16 +1,16 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { holderPaths } from '../../../agent/drivers/exec/holder-protocol.ts'
+import { shimPaths } from '../../../agent/drivers/exec/shim-protocol.ts'
 import { readRingFile } from '../../../agent/lib/output/ring.ts'
-import type { HeldExec, HoldRequest } from '../../../agent/ports/boxes/runtime.ts'
+import type { DetachedExec, HoldRequest } from '../../../agent/ports/boxes/runtime.ts'
 import { newId } from '../../../shared/ids.ts'
 import {
   execCgroups,
   execute,
-  holderOf,
   leftoversOf,
   type OciLab,
   openOciLab,
+  shimOf,
   untilTrue,
 } from '../../helpers/boxes/oci-lab.ts'
 
@@ -29,17 +29,17 @@ describe('a held command', () => {
     await untilTrue(() => leftoversOf(lab).length === 0)
   })
 
-  const hold = async (shell: string, changes: Partial<HoldRequest> = {}, boxId = BOX): Promise<HeldExec> => {
+  const hold = async (shell: string, changes: Partial<HoldRequest> = {}, boxId = BOX): Promise<DetachedExec> => {
     const request = { command: ['/bin/sh', '-c', shell], cwd: '/', environment: {}, user: null }
     const given = { ...request, stdin: Buffer.alloc(0), timeoutMs: null, ...changes }
     return (await lab.runtime.hold(boxId, newId('exe', Date.now()), given)).held
   }
-  const read = ({ boxId, execId }: HeldExec, stream = 'stdout', offset = 0) => {
+  const read = ({ boxId, execId }: DetachedExec, stream = 'stdout', offset = 0) => {
     const path = `${lab.home}/run/execs/${boxId}/${execId}.${stream}`
     return readRingFile(path, { capacity: 8 * 1024 ** 2, offset, maxBytes: 16 * 1024 ** 2 })
   }
-  const printed = (held: HeldExec, stream = 'stdout'): string => read(held, stream).bytes.toString()
-  const said = (held: HeldExec, text: string): Promise<void> =>
+  const printed = (held: DetachedExec, stream = 'stdout'): string => read(held, stream).bytes.toString()
+  const said = (held: DetachedExec, text: string): Promise<void> =>
     new Promise((resolve) => {
       const look = (): void => {
         if (printed(held).includes(text)) resolve()
@@ -47,12 +47,12 @@ describe('a held command', () => {
       held.onOutput(look)
       look()
     })
-  const again = async ({ execId }: HeldExec): Promise<HeldExec> => {
+  const again = async ({ execId }: DetachedExec): Promise<DetachedExec> => {
     const found = (await lab.runtime.held()).find((each) => each.execId === execId)
     if (found === undefined) throw new Error('it is not held any more')
     return found
   }
-  const holder = (): number => holderOf(lab)
+  const shim = (): number => shimOf(lab)
 
   test('gets its input, environment, directory and user, and its output and end are kept', async () => {
     const held = await hold('cat; pwd; echo "$A $(id -u) $$"; echo bad >&2; exit 7', {
@@ -75,7 +75,7 @@ describe('a held command', () => {
 
   test('input that nobody reads is bounded, and is room again once its command ended', async () => {
     const stdin = Buffer.alloc(6_000_000, 'x')
-    const helds: HeldExec[] = []
+    const helds: DetachedExec[] = []
     // Half of 64 MiB, which others are to share in.
     for (let count = 0; count < 5; count++) helds.push(await hold('sleep 600', { stdin }))
     await expect(hold('sleep 600', { stdin })).rejects.toMatchObject({
@@ -107,7 +107,7 @@ describe('a held command', () => {
     const held = await hold('echo begun; while [ ! -e /tmp/go ]; do sleep 0.02; done; echo done; exit 3')
     const other = await lab.runtime.exec(BOX, { command: ['sleep', '600'], cwd: '/', environment: {}, user: null })
     await said(held, 'begun')
-    const pid = holder()
+    const pid = shim()
     await lab.reopen()
     expect(execCgroups(lab, BOX)).toEqual([`held-${held.execId}`])
     const found = await again(held)
@@ -115,7 +115,7 @@ describe('a held command', () => {
     await execute(lab.runtime, BOX, 'touch /tmp/go')
     expect(await found.ended).toMatchObject({ exitCode: 3, signal: null })
     expect(printed(found)).toBe('begun\ndone\n')
-    expect(holder()).toBe(pid)
+    expect(shim()).toBe(pid)
     await found.forget()
     await execute(lab.runtime, BOX, 'rm /tmp/go')
     for (const stream of [other.stdin, other.stdout, other.stderr]) stream.destroy()
@@ -135,9 +135,9 @@ describe('a held command', () => {
     await later.forget()
   })
 
-  test('its end while no agent is there is told to the next, once, also when the holder is gone', async () => {
+  test('its end while no agent is there is told to the next, once, also when the shim is gone', async () => {
     const held = await hold('sleep 0.2; exit 9')
-    const pid = holder()
+    const pid = shim()
     await lab.runtime.close()
     await untilTrue(() => existsSync(`${lab.home}/run/execs/${BOX}/${held.execId}.exit`))
     await untilTrue(() => !existsSync(`/proc/${pid}`))
@@ -206,11 +206,11 @@ describe('a held command', () => {
     await found.forget()
   })
 
-  test('when the holder is killed, what ran is ended and nobody knows how; another takes its place', async () => {
+  test('when the shim is killed, what ran is ended and nobody knows how; another takes its place', async () => {
     const [held, other] = [await hold('echo seen; sleep 600'), await hold('exit 4')]
     await said(held, 'seen')
     await other.ended
-    const pid = holder()
+    const pid = shim()
     process.kill(pid, 'SIGKILL')
     expect(await held.ended).toBeNull()
     expect(await other.ended).toMatchObject({ exitCode: 4 })
@@ -218,14 +218,14 @@ describe('a held command', () => {
     expect(execCgroups(lab, BOX)).toEqual([])
     const next = await hold('exit 6')
     expect(await next.ended).toMatchObject({ exitCode: 6 })
-    expect(holder()).not.toBe(pid)
+    expect(shim()).not.toBe(pid)
     for (const each of [held, other, next]) await each.forget()
   })
 
-  test('a holder killed while no agent is there leaves nothing running, and ends that were noted', async () => {
+  test('a shim killed while no agent is there leaves nothing running, and ends that were noted', async () => {
     const [held, other] = [await hold('sleep 600'), await hold('exit 4')]
     await other.ended
-    const pid = holder()
+    const pid = shim()
     await lab.runtime.close()
     process.kill(pid, 'SIGKILL')
     await lab.reopen()
@@ -236,11 +236,11 @@ describe('a held command', () => {
     expect(held.execId).not.toBe(other.execId)
   })
 
-  test('the holder sees nothing of the mounts of the agent, and hands no /dev/null to a box', async () => {
+  test('the shim sees nothing of the mounts of the agent, and hands no /dev/null to a box', async () => {
     const held = await hold('sleep 600')
-    const mounts = readFileSync(`/proc/${holder()}/mountinfo`, 'utf8').split('\n')
+    const mounts = readFileSync(`/proc/${shim()}/mountinfo`, 'utf8').split('\n')
     const below = mounts.map((line) => line.split(' ')[4] ?? '').filter((path) => path.startsWith(lab.home))
-    const { work, socket } = holderPaths(`${lab.home}/run`)
+    const { work, socket } = shimPaths(`${lab.home}/run`)
     expect(below.sort()).toEqual([`${lab.home}/run/${work}`, `${lab.home}/run/${work}/crun-program`])
     const { uid, gid, mode } = statSync('/dev/null')
     expect([uid, gid, mode & 0o777]).toEqual([0, 0, 0o666])

@@ -47,13 +47,13 @@ describe('limits of a running box', () => {
   })
 
   test('are not lowered below what is used, and then nothing is changed', async () => {
-    const holder = await lab.runtime.exec('box_main', {
+    const shim = await lab.runtime.exec('box_main', {
       command: ['/bin/sh', '-c', 'head -c 50m /dev/zero >/dev/shm/held; echo ready; read line'],
       cwd: '/',
       environment: {},
       user: null,
     })
-    await new Promise((resolve) => holder.stdout.once('data', resolve))
+    await new Promise((resolve) => shim.stdout.once('data', resolve))
     const before = limits()
     await expect(resize(1, 32)).rejects.toMatchObject({
       code: 'below_use',
@@ -63,9 +63,9 @@ describe('limits of a running box', () => {
     await execute(lab.runtime, 'box_main', 'rm /dev/shm/held')
     await resize(1, 32)
     expect(limits()).toEqual({ cpus: 1, ramMb: 32, bothMb: 32 })
-    holder.stdin.end('\n')
-    await holder.exited
-    for (const stream of [holder.stdout, holder.stderr]) stream.destroy()
+    shim.stdin.end('\n')
+    await shim.exited
+    for (const stream of [shim.stdout, shim.stderr]) stream.destroy()
     await resize(2, 128)
   })
 

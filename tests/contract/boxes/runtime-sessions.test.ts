@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
-import type { HeldSession, SessionFacts, SessionRequest } from '../../../agent/ports/boxes/runtime.ts'
+import type { SessionFacts, SessionRequest, TerminalSession } from '../../../agent/ports/boxes/runtime.ts'
 import { newId } from '../../../shared/ids.ts'
-import { execCgroups, holderOf, type OciLab, untilTrue } from '../../helpers/boxes/oci-lab.ts'
-import { type HeldLab, openHeldLab } from '../../helpers/exec/held-lab.ts'
+import { execCgroups, type OciLab, shimOf, untilTrue } from '../../helpers/boxes/oci-lab.ts'
+import { type HeldLab, openHeldLab } from '../../helpers/exec/shim-lab.ts'
 
 const BOX = 'box_sessions'
 
@@ -20,14 +20,15 @@ describe('a session', () => {
 
   afterAll(() => at.close())
 
-  const open = (name = 'main', changes: Partial<SessionRequest> = {}, boxId = BOX): Promise<HeldSession> =>
+  const open = (name = 'main', changes: Partial<SessionRequest> = {}, boxId = BOX): Promise<TerminalSession> =>
     lab.runtime.openSession(boxId, {
       ...{ sessionId: newId('ses', Date.now()), name, command: ['/bin/sh'], cwd: '/', user: null },
       ...{ environment: { PS1: '> ', TERM: 'dumb' }, terminal: { cols: 80, rows: 24 } },
       ...changes,
     })
-  const run = (shell: string, name?: string): Promise<HeldSession> => open(name, { command: ['/bin/sh', '-c', shell] })
-  const find = (name = 'main'): HeldSession => {
+  const run = (shell: string, name?: string): Promise<TerminalSession> =>
+    open(name, { command: ['/bin/sh', '-c', shell] })
+  const find = (name = 'main'): TerminalSession => {
     const session = lab.runtime.session(BOX, name)
     if (session === null) throw new Error('there is no such session')
     return session
@@ -64,12 +65,12 @@ describe('a session', () => {
     first.close()
     await untilTrue(async () => (await facts())?.viewers === 0)
     const told = await facts()
-    const pid = holderOf(lab)
+    const pid = shimOf(lab)
     await lab.runtime.close()
-    // A holder that holds nothing is gone by then.
+    // A shim that holds nothing is gone by then.
     await sleep(2500)
     await lab.reopen()
-    expect([holderOf(lab), execCgroups(lab, BOX)]).toEqual([pid, [`held-${session.sessionId}`]])
+    expect([shimOf(lab), execCgroups(lab, BOX)]).toEqual([pid, [`held-${session.sessionId}`]])
     expect(await facts()).toEqual(told)
     const found = find()
     const second = await at.attach(found)
@@ -214,11 +215,11 @@ describe('a session', () => {
     expect(lab.runtime.session('box_stopped', 'main')).toBeNull()
   })
 
-  test('is lost with its holder, and nothing of it runs on', async () => {
+  test('is lost with its shim, and nothing of it runs on', async () => {
     const session = await run('echo up; sleep 600')
     const viewer = await at.attach(session)
     await viewer.seen.until('up')
-    process.kill(holderOf(lab), 'SIGKILL')
+    process.kill(shimOf(lab), 'SIGKILL')
     await expect(viewer.seen.end).rejects.toMatchObject({ code: 'runtime_unavailable' })
     expect(await session.ended).toBeNull()
     expect([execCgroups(lab, BOX), lab.runtime.session(BOX, 'main')]).toEqual([[], null])
@@ -229,9 +230,9 @@ describe('a session', () => {
     await again.seen.until('\r\nwell')
   })
 
-  test('is lost with a holder that is killed while no agent is there', async () => {
+  test('is lost with a shim that is killed while no agent is there', async () => {
     await run('echo up; sleep 600')
-    const pid = holderOf(lab)
+    const pid = shimOf(lab)
     await lab.runtime.close()
     process.kill(pid, 'SIGKILL')
     await lab.reopen()

@@ -62,15 +62,15 @@ describe('terminals', () => {
 
   test('a box that has no terminal left says so, and has one again when another is gone', async () => {
     const hold = 'for n in $(seq 255); do sleep 100 3<>/dev/ptmx & done; sleep 1; ls /dev/pts | wc -l; wait'
-    const holder = await openScreen(lab, 'box_many', hold)
-    await holder.until(/257\r\n/)
+    const shim = await openScreen(lab, 'box_many', hold)
+    await shim.until(/257\r\n/)
     const before = openDescriptors()
     const refused = await openScreen(lab, 'box_many', 'true')
     expect(await refused.ended).toMatchObject({ exitCode: 126, signal: null })
     expect(refused.text()).toBe('boxyard: the box cannot make a terminal: No space left on device\r\n')
     expect((await execute(lab.runtime, 'box_many', 'echo fine')).stdout).toBe('fine\n')
     await untilTrue(() => openDescriptors().length <= before.length)
-    await holder.kill()
+    await shim.kill()
     expect(await textOf(openScreen(lab, 'box_many', 'echo fine'))).toBe('fine\r\n')
   })
 

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { openSqliteStore } from '../../../agent/drivers/store/store.ts'
-import { createCauses } from '../../../agent/lib/causes.ts'
+import { createActorContext } from '../../../agent/lib/actor-context.ts'
 import type { BackupRecord } from '../../../agent/ports/store/backups.ts'
-import type { Cause, EventRecord } from '../../../agent/ports/store/events.ts'
+import type { Actor, EventRecord } from '../../../agent/ports/store/events.ts'
 import type { ServiceRecord } from '../../../agent/ports/store/services.ts'
 import type { BoxRecord, Store } from '../../../agent/ports/store/store.ts'
 import { newId } from '../../../shared/ids.ts'
@@ -14,7 +14,7 @@ import { eventually } from '../../helpers/eventually.ts'
 import { mountOf, snapshotRecord, volumeRecord } from '../../helpers/volumes/storage-records.ts'
 
 const EVERYTHING = { scope: { projects: '*', shared: true, admin: true }, types: [], after: 0, limit: 1000 } as const
-const causes = createCauses<Cause>()
+const actorContext = createActorContext<Actor>()
 let directory: string
 let store: Store
 let now = 5000
@@ -22,7 +22,7 @@ let now = 5000
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), 'boxyard-events-'))
   now = 5000
-  store = openSqliteStore(join(directory, 'boxyard.db'), { journal: { now: () => now, causes } })
+  store = openSqliteStore(join(directory, 'boxyard.db'), { outbox: { now: () => now, actorContext } })
 })
 
 afterEach(async () => {
@@ -52,14 +52,16 @@ describe('events of boxes', () => {
   test('tell what became of one, by whom, in order and without a gap', async () => {
     const cause = { tokenId: 'tok_a', tokenName: 'ci', requestId: 'req_1' }
     const made = box('web', { environment: { PASSWORD: 'hunter2' } })
-    await causes.within(cause, () => store.boxes.insert(made))
+    await actorContext.run(cause, () => store.boxes.insert(made))
     now = 6000
     const observed = { ...made.observed, status: 'running', reason: 'ready' } as const
     const running = await change(made, { observed })
-    const changed = await causes.within(cause, () =>
+    const changed = await actorContext.run(cause, () =>
       change(running, { environment: { PASSWORD: 'hunter3' }, tags: { a: 'b' } }),
     )
-    const stopping = await causes.within(cause, () => change(changed, { desired: { power: 'stopped', generation: 2 } }))
+    const stopping = await actorContext.run(cause, () =>
+      change(changed, { desired: { power: 'stopped', generation: 2 } }),
+    )
     await store.boxes.remove(made.id, stopping.version, { id: made.id, root: made.root, createdAt: 7 })
     const { events } = await store.events.read(EVERYTHING)
     expect(events.map(({ number }) => number)).toEqual([1, 2, 3, 4, 5])
@@ -97,7 +99,7 @@ describe('events of boxes', () => {
     const wish = { snapshot: 'v0', root: 'sub_new', data: [] }
     const desired = { power: 'running', generation: 2 } as const
     const wishing = { ...record, version: 2, restore: wish, desired }
-    expect(await store.boxes.wish(wishing)).toBe('stored')
+    expect(await store.boxes.beginRestore(wishing)).toBe('stored')
     const restored = { ...wishing, version: 3, root: 'sub_new', restore: null }
     const kept = [snapshotRecord(record, { automatic: true })]
     expect(await store.boxes.swap({ box: restored, volumes: [], kept, given: [], now: 9 })).toBe('stored')

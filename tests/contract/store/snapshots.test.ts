@@ -118,14 +118,14 @@ test('what goes in the commit of a box is all or nothing', async () => {
   const box = await storedBox('web')
   await store.tombstones.insert(graveOf('sub_new'))
   const next = { ...box, version: 2 }
-  const buries = [graveOf('sub_old')]
-  expect(await store.boxes.replace({ ...next, version: 9 }, { buries })).toBe(false)
+  const tombstones = [graveOf('sub_old')]
+  expect(await store.boxes.replace({ ...next, version: 9 }, { tombstones })).toBe(false)
   expect((await store.tombstones.all()).map(({ id }) => id)).toEqual(['sub_new'])
-  expect(await store.boxes.replace(next, { buries })).toBe(true)
+  expect(await store.boxes.replace(next, { tombstones })).toBe(true)
   const restore = { snapshot: 'v0', root: 'sub_new', data: [] }
-  expect(await store.boxes.wish({ ...next, version: 9, restore })).toBe('changed')
+  expect(await store.boxes.beginRestore({ ...next, version: 9, restore })).toBe('changed')
   expect(await store.tombstones.all()).toHaveLength(2)
-  expect(await store.boxes.wish({ ...next, version: 3, restore })).toBe('stored')
+  expect(await store.boxes.beginRestore({ ...next, version: 3, restore })).toBe('stored')
   expect((await store.tombstones.all()).map(({ id }) => id)).toEqual(['sub_old'])
 })
 

@@ -60,14 +60,14 @@ test('of two boxes that wish for a restore with one volume, or have it, the seco
     return boxRecord({ id: newId('box', Date.now()), name, version: 2, restore })
   }) as [BoxRecord, BoxRecord, BoxRecord]
   for (const box of [first, second, third]) await store.boxes.insert({ ...box, version: 1, restore: null })
-  expect(await store.boxes.wish(first)).toBe('stored')
-  expect(await store.boxes.wish(second)).toBe('volume_in_use')
+  expect(await store.boxes.beginRestore(first)).toBe('stored')
+  expect(await store.boxes.beginRestore(second)).toBe('volume_in_use')
   expect(await store.boxes.byId(second.id)).toMatchObject({ version: 1, restore: null })
   expect(await store.boxes.replace({ ...first, version: 3, restore: null })).toBe(true)
   const mounts = [mountOf(volume, { readOnly: true })]
   expect(await store.boxes.replaceMounts({ ...third, mounts, restore: null })).toBe('stored')
-  expect(await store.boxes.wish(second)).toBe('volume_in_use')
-  expect(await store.boxes.wish({ ...third, version: 3 })).toBe('stored')
+  expect(await store.boxes.beginRestore(second)).toBe('volume_in_use')
+  expect(await store.boxes.beginRestore({ ...third, version: 3 })).toBe('stored')
 })
 
 test('a box gets what its volume has at the commit, whatever it was looked up with', async () => {

@@ -23,7 +23,7 @@ const STEPS = {
   ],
   delete: around(['store.snapshots.remove', 'filesystem.destroy', 'store.tombstones.remove']),
   restore: [
-    ...around(['store.tombstones.insert', 'filesystem.snapshot', 'store.boxes.wish', 'runtime.stop']),
+    ...around(['store.tombstones.insert', 'filesystem.snapshot', 'store.boxes.beginRestore', 'runtime.stop']),
     ...around(['filesystem.setReadOnly', 'runtime.start', 'store.boxes.swap']),
     ...during('runtime.start', [2, 8, 14]),
     at('filesystem.snapshot', 'after', 2),

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { V1Pod } from '@kubernetes/client-node'
 import { createOciRuntime } from '../../../agent/drivers/boxes/runtime-oci.ts'
 import { createNftNetwork, type NftNetworkSettings } from '../../../agent/drivers/network/nft-network.ts'
-import { removePolicies, removeStubs } from '../../../agent/drivers/pods/box-pods.ts'
+import { removePolicies, removeWarmPods } from '../../../agent/drivers/pods/box-pods.ts'
 import { createPodNetwork } from '../../../agent/drivers/pods/network.ts'
 import { createKubeRuntime } from '../../../agent/drivers/pods/runtime-kube.ts'
 import { ANNOTATION_INSTANCE, LABEL_WARM } from '../../../agent/drivers/pods/spec.ts'
@@ -58,7 +58,7 @@ async function openCluster(settings: NftNetworkSettings, runDir: string): Promis
   const limits = { warmPool, pidsMax: 256 }
   const parts = { instanceId, runDir, api, pods, network, image, node, execFiles, ...limits, logger: silentLogger }
   const close: HostNetwork['close'] = async ({ release }) => {
-    if (release) await removeStubs(api, instanceId)
+    if (release) await removeWarmPods(api, instanceId)
     if (release) await removePolicies(api, instanceId)
     await network.close({ release })
   }

@@ -145,8 +145,8 @@ export function execCgroups(lab: OciLab, boxId: string): string[] {
 }
 
 /** The process that holds what outlives the agents of the lab. */
-export function holderOf({ instanceId }: OciLab): number {
-  return Number(execFileSync('pgrep', ['-f', `holder/main.ts.*${instanceId}`], { encoding: 'utf8' }))
+export function shimOf({ instanceId }: OciLab): number {
+  return Number(execFileSync('pgrep', ['-f', `shim/main.ts.*${instanceId}`], { encoding: 'utf8' }))
 }
 
 /** What on this machine still carries the mark of the lab. */

@@ -6,8 +6,8 @@ import type {
   FilePath,
   Files,
   FilesPlace,
-  ListWish,
-  WriteWish,
+  ListOptions,
+  WriteOptions,
   WrittenFile,
 } from '../../../agent/ports/files/files.ts'
 import { leftoversOf, untilTrue } from '../boxes/oci-lab.ts'
@@ -32,8 +32,8 @@ export interface BoxFiles {
   drop(): Promise<void>
   /** All of a file, or what is from `start` to `end`. */
   read(path: string, range?: { start: number; end: number }): Promise<string>
-  write(path: string, text: string, wish?: Partial<WriteWish>): Promise<WrittenFile>
-  list(path: string, wish?: Partial<ListWish>): Promise<Page>
+  write(path: string, text: string, wish?: Partial<WriteOptions>): Promise<WrittenFile>
+  list(path: string, wish?: Partial<ListOptions>): Promise<Page>
   /** The names that a listing of all has. */
   names(path: string, depth?: number): Promise<string[]>
 }
@@ -113,10 +113,10 @@ function boxFiles(
 /** A page of a directory: of up to 1,000 entries, if nothing else is wished. */
 export async function listPage(
   files: Files,
-  { place, path, ...wish }: { place: FilesPlace; path: string } & Partial<ListWish>,
+  { place, path, ...wish }: { place: FilesPlace; path: string } & Partial<ListOptions>,
 ): Promise<Page> {
   const entries: Page['entries'] = []
-  const take: ListWish['take'] = (some) => {
+  const take: ListOptions['take'] = (some) => {
     for (const entry of some) entries.push({ ...entry, path: Buffer.from(entry.path, 'latin1') })
   }
   const next = await files.list(place, Buffer.from(path), { depth: 1, after: null, limit: 1000, take, ...wish })
@@ -131,4 +131,4 @@ export async function* pieces(text: string | Uint8Array, count = 1): AsyncGenera
 const DATA = { '/srv/data': 'vol_data' }
 
 /** A write without conditions. */
-export const PLAIN: WriteWish = { mode: null, parents: false, ifMatch: null, ifNoneMatch: false }
+export const PLAIN: WriteOptions = { mode: null, parents: false, ifMatch: null, ifNoneMatch: false }

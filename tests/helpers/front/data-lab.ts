@@ -48,7 +48,7 @@ export async function startDataLab(given: { now(): number; burst?: number; bodyB
     logger: silentLogger,
     bodies: createBodyBudget(bodyBytes),
     audit: { add: () => undefined },
-    causes: { within: (_cause, work) => work() },
+    actorContext: { run: (_cause, work) => work() },
     idempotency: { begin: nowhere, finish: nowhere, drop: nowhere, prune: nowhere },
     handlers: { readFile: handle, writeFile: handle } as unknown as Handlers,
   })

@@ -40,7 +40,7 @@ test('every kind of thing that is left behind is found, and only while it is the
 
     const child = spawn('bash', ['-c', 'exec -a agent/main.ts sleep 60'], { stdio: 'ignore' })
     undo.push(() => child.kill('SIGKILL'))
-    const holder = spawn('bash', ['-c', 'exec -a agent/holder/main.ts sleep 60'], { stdio: 'ignore' })
+    const holder = spawn('bash', ['-c', 'exec -a agent/shim/main.ts sleep 60'], { stdio: 'ignore' })
     undo.push(() => holder.kill('SIGKILL'))
     await new Promise((resolve) => setTimeout(resolve, 100))
 
@@ -54,7 +54,7 @@ test('every kind of thing that is left behind is found, and only while it is the
       `cgroup ${cgroup}`,
       `run file ${runFile}`,
       `process ${child.pid} agent/main.ts 60`,
-      `process ${holder.pid} agent/holder/main.ts 60`,
+      `process ${holder.pid} agent/shim/main.ts 60`,
     ]) {
       expect(left).toContain(trace)
     }

@@ -196,7 +196,7 @@ describe('a URL that takes a token', () => {
     expect(lab.passing.size).toBe(0)
   })
 
-  test('turns away whoever guesses, and nobody else', async () => {
+  test('turns away whoever failedAuth, and nobody else', async () => {
     const { token } = await lab.mint()
     for (let guess = 0; guess < 60; guess++) expect(await refusalOf({ token: `x${guess}` })).toBe('401 token_invalid')
     const { status, headers } = answerOf(await decide({ token: 'x' }))

@@ -179,7 +179,7 @@ describe('a host name', () => {
   ])('%j is %j', (given, expected) => expect(hostNameOf(given)).toBe(expected))
 })
 
-describe('who guesses', () => {
+describe('who failedAuth', () => {
   test.each([
     ['192.0.2.1', '192.0.2.1'],
     ['::ffff:192.0.2.1', '192.0.2.1'],

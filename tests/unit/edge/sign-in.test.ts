@@ -148,7 +148,7 @@ describe('the sign-in', () => {
     expect((await post({}, { 'sec-fetch-site': 'same-origin' })).status).toBe(303)
   })
 
-  test('turns away whoever guesses', async () => {
+  test('turns away whoever failedAuth', async () => {
     for (let guess = 0; guess < 60; guess++) expect((await post({ token: `x${guess}` })).status).toBe(401)
     expect((await post()).status).toBe(429)
   })

@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream'
 import { expect, test } from '@jest/globals'
-import { createUnreadInput } from '../../../agent/holder/unread-input.ts'
+import { createUnreadInput } from '../../../agent/shim/unread-input.ts'
 
 const ofMib = (count: number): string => Buffer.alloc(count * 1024 ** 2).toString('base64')
 const tooMuch = expect.objectContaining({ code: 'rate_limited' })

@@ -69,11 +69,11 @@ test('a reading that fails, or does not come, is left out, and the others are to
   const clock = stillClock()
   const meter = newMeter(clock)
   const figure = (name: string) => ({ name, help: 'One.', labels: [] })
-  meter.reading('gauge', figure('broken'), async () => {
+  meter.observable('gauge', figure('broken'), async () => {
     throw new Error('The disk is gone.')
   })
-  meter.reading('gauge', figure('stuck'), () => new Promise(() => undefined))
-  meter.reading('gauge', figure('fine'), () => [{ labels: {}, value: 3 }])
+  meter.observable('gauge', figure('stuck'), () => new Promise(() => undefined))
+  meter.observable('gauge', figure('fine'), () => [{ labels: {}, value: 3 }])
   const rendered = meter.render()
   clock.ring()
   expect(await rendered).toBe('# HELP fine One.\n# TYPE fine gauge\nfine 3\n')
@@ -82,7 +82,7 @@ test('a reading that fails, or does not come, is left out, and the others are to
 test('those who look at once cause one reading, later ones another', async () => {
   const meter = newMeter()
   let reads = 0
-  meter.reading('counter', { name: 'reads_total', help: 'Reads.', labels: [] }, async () => {
+  meter.observable('counter', { name: 'reads_total', help: 'Reads.', labels: [] }, async () => {
     reads += 1
     return [{ labels: {}, value: reads }]
   })

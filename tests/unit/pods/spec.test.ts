@@ -3,9 +3,9 @@ import type { V1Pod } from '@kubernetes/client-node'
 import {
   boxLabels,
   buildPod,
-  newStubName,
+  newWarmPodName,
   planBoxPod,
-  planStub,
+  planWarmPod,
   podLimits,
   podResources,
 } from '../../../agent/drivers/pods/spec.ts'
@@ -108,7 +108,7 @@ describe('the pod of a box', () => {
 })
 
 test('a pod that waits is of no box and no project, and has the name of the pod for a host name', () => {
-  const [one, other] = [planStub(newStubName(), 'abcd1234'), planStub(newStubName(), 'abcd1234')]
+  const [one, other] = [planWarmPod(newWarmPodName(), 'abcd1234'), planWarmPod(newWarmPodName(), 'abcd1234')]
   expect(one.name).toMatch(DNS_LABEL)
   expect(one.name).not.toBe(other.name)
   const { metadata, spec } = buildPod(one, SETTINGS)

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import type { V1ContainerState, V1Pod } from '@kubernetes/client-node'
 import { parseAddress } from '../../../agent/drivers/pods/roots.ts'
-import { failureOf, isTakenAway, waitOf } from '../../../agent/drivers/pods/state.ts'
+import { isTakenAway, podFailureOf, waitOf } from '../../../agent/drivers/pods/state.ts'
 
 const DELETED: V1Pod = { metadata: { deletionTimestamp: new Date(0) } }
 
@@ -53,13 +53,13 @@ describe('a pod', () => {
     ],
     ['that succeeded', { status: { phase: 'Succeeded' } }, 'Its pod ended before it ran: no reason is given'],
   ])('%s: why it becomes no box', (_, pod, expected) => {
-    const why = failureOf(pod)
+    const why = podFailureOf(pod)
     if (expected instanceof RegExp) expect(why).toMatch(expected)
     else expect(why).toBe(expected)
   })
 
   test('whose reason is endless is told in short', () => {
-    expect(failureOf(waiting('ErrImagePull', 'x'.repeat(10_000)))?.length).toBeLessThan(400)
+    expect(podFailureOf(waiting('ErrImagePull', 'x'.repeat(10_000)))?.length).toBeLessThan(400)
     expect(waitOf(unplaced('y'.repeat(10_000))).length).toBeLessThan(400)
   })
 

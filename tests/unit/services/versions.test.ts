@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals'
 import {
   type InstancesWorld,
+  type ObservedRun,
   planInstances,
-  type SeenRun,
   type ServiceAction,
 } from '../../../agent/core/services/plan.ts'
 import { choosePort } from '../../../agent/core/services/ports.ts'
@@ -22,7 +22,7 @@ const NOW = 1_000_000
 const BOX_SINCE = 500_000
 const SPEC: ServiceSpec = serviceRecord({ port: 8080 }).spec
 const END: RunEnd = { exitCode: 1, signal: null, outOfMemory: false, endedAt: NOW, logBytes: 7 }
-const UP: SeenRun = { isReady: true, isEnding: false, why: null, followedAt: NOW }
+const UP: ObservedRun = { isReady: true, isEnding: false, why: null, followedAt: NOW }
 const HOW = { by: 'me', at: NOW, bytesOf: () => 5 }
 
 function service(name = 'web'): ServiceRecord {
@@ -49,8 +49,11 @@ function switched(): ServiceRecord {
 }
 
 /** `runs`: what runs, by version. */
-function world(record: ServiceRecord, runs: Partial<Record<'active' | 'preview' | 'previous' | 'retired', SeenRun>>) {
-  const seen = (instance: InstanceRecord): SeenRun | null => {
+function world(
+  record: ServiceRecord,
+  runs: Partial<Record<'active' | 'preview' | 'previous' | 'retired', ObservedRun>>,
+) {
+  const seen = (instance: InstanceRecord): ObservedRun | null => {
     if (record.retired.some((each) => each === instance)) return runs.retired ?? null
     for (const slot of ['active', 'preview', 'previous'] as const)
       if (record[slot] === instance) return runs[slot] ?? null

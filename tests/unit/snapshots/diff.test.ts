@@ -25,7 +25,7 @@ function openLab(changes: (lab: Lab) => unknown) {
       },
       changes: async () => changes(lab),
     } as never,
-    reconciler: { bury: () => lab.events.push('buried') },
+    reconciler: { scheduleDestroy: () => lab.events.push('buried') },
     clock: { now: () => 1 } as never,
     boxes: { get: async () => boxRecord() },
   })

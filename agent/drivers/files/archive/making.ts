@@ -16,9 +16,9 @@ import { statAt, statFd } from '../../../lib/syscalls/stat.ts'
 import type { TarEntry } from '../../../lib/tar/reader.ts'
 import type { Steps } from '../../../lib/threads/steps.ts'
 import { kindOf } from '../facts.ts'
-import { bytesOf, type RawPath } from '../paths.ts'
-import { checkWritable, openName, withFd } from '../resolve.ts'
-import { Refusal } from './names.ts'
+import { type RawPath, rawBytesOf } from '../paths.ts'
+import { checkWritableMount, openName, withFd } from '../resolve.ts'
+import { RefusedName } from './names.ts'
 import type { Place } from './places.ts'
 
 /** Where an entry is made. */
@@ -48,45 +48,48 @@ export function* fillNameless(
 /** Gives it what the archive tells of it, and its name, in place of a file or link. */
 export function nameFile(spot: Spot, entry: TarEntry, fd: number): void {
   setFacts(fd, spot, entry)
-  setModified(fd, timeOf(entry))
+  setModified(fd, entryTimeOf(entry))
   takeName(spot, (name) => linkFd(fd, spot.place.fd, name))
 }
 
 /** Makes a directory, or gives the one that is there the facts, but for the time, which what is made in it would change. */
 export function makeDirectory(spot: Spot, entry: TarEntry): void {
-  const name = bytesOf(spot.name)
+  const name = rawBytesOf(spot.name)
   try {
     makeDirectoryAt(spot.place.fd, name, entry.mode & 0o7777)
   } catch (error) {
     if (!isErrno(error, 'EEXIST')) throw error
   }
   withFd(openBelow(spot.place.fd, name, DIRECTORY), (fd) => {
-    checkWritable(fd, spot.name)
+    checkWritableMount(fd, spot.name)
     setFacts(fd, spot, entry)
   })
 }
 
 export function makeSymlink(spot: Spot, entry: TarEntry): void {
-  const target = bytesOf(entry.target)
+  const target = rawBytesOf(entry.target)
   takeName(spot, (name) => {
     symlinkAt(target, spot.place.fd, name)
     withFd(openName(spot.place.fd, name.toString('latin1', 0, name.length - 1)), (fd) => {
       // Else the box has put something else there by now.
       if (kindOf(statFd(fd)) !== 'symlink') return
       changeOwnerOfPath(fd, spot.idBase + entry.uid, spot.idBase + entry.gid)
-      setModified(fd, timeOf(entry))
+      setModified(fd, entryTimeOf(entry))
     })
   })
 }
 
 /** Makes another name of what has the name `name` in `from`. */
 export function makeLink(spot: Spot, from: { fd: number; name: RawPath }): void {
-  const kind = kindOf(statAt(from.fd, bytesOf(from.name)))
-  if (kind !== 'file' && kind !== 'symlink') throw new Refusal('it links to what is neither a file nor a link')
-  takeName(spot, (name) => linkAt(from.fd, bytesOf(from.name), { fd: spot.place.fd, name }))
+  const kind = kindOf(statAt(from.fd, rawBytesOf(from.name)))
+  if (kind !== 'file' && kind !== 'symlink') throw new RefusedName('it links to what is neither a file nor a link')
+  takeName(spot, (name) => linkAt(from.fd, rawBytesOf(from.name), { fd: spot.place.fd, name }))
 }
 
-export function timeOf({ modifiedSeconds, modifiedNanoseconds }: TarEntry): { seconds: number; nanoseconds: number } {
+export function entryTimeOf({ modifiedSeconds, modifiedNanoseconds }: TarEntry): {
+  seconds: number
+  nanoseconds: number
+} {
   return { seconds: modifiedSeconds, nanoseconds: modifiedNanoseconds }
 }
 
@@ -98,7 +101,7 @@ function setFacts(fd: number, { idBase }: Spot, { uid, gid, mode }: TarEntry): v
 
 /** Has `make` make something of the name, or if that is taken by a file or link, of another that then takes its place. */
 function takeName({ place, name }: Spot, make: (name: Buffer) => void): void {
-  const final = bytesOf(name)
+  const final = rawBytesOf(name)
   for (let attempt = 1; ; attempt++) {
     try {
       return make(final)
@@ -117,9 +120,9 @@ function takeName({ place, name }: Spot, make: (name: Buffer) => void): void {
 function replace(place: Place, final: Buffer, make: (name: Buffer) => void): void {
   const stat = statAt(place.fd, final)
   // A rename would take the mount away, which the kernel forbids only those who see it.
-  if (stat.mountId !== place.mountId) throw new Refusal('a volume or file of the system is mounted there')
+  if (stat.mountId !== place.mountId) throw new RefusedName('a volume or file of the system is mounted there')
   const kind = kindOf(stat)
-  if (kind !== 'file' && kind !== 'symlink') throw new Refusal('something of another kind has its name')
+  if (kind !== 'file' && kind !== 'symlink') throw new RefusedName('something of another kind has its name')
   const passing = Buffer.from(`.boxyard-${randomBytes(8).toString('hex')}\0`)
   make(passing)
   try {

@@ -1,19 +1,20 @@
 import type { RawPath } from '../paths.ts'
 
 /** Why an entry of an archive is left out, as a client reads it. */
-export class Refusal extends Error {
+export class RefusedName extends Error {
   override readonly name = 'Refusal'
 }
 
 /** The names of a path that an archive tells, of which there are none for the directory itself. Throws a Refusal; pure. */
 export function entryNames(raw: RawPath): RawPath[] {
-  if (raw === '') throw new Refusal('it has no name')
-  if (raw.includes('\0')) throw new Refusal('its name has a zero byte')
-  if (raw.startsWith('/')) throw new Refusal('its name is absolute')
-  if (raw.length > PATH_MAX) throw new Refusal(`its name is longer than ${PATH_MAX} bytes`)
+  if (raw === '') throw new RefusedName('it has no name')
+  if (raw.includes('\0')) throw new RefusedName('its name has a zero byte')
+  if (raw.startsWith('/')) throw new RefusedName('its name is absolute')
+  if (raw.length > PATH_MAX) throw new RefusedName(`its name is longer than ${PATH_MAX} bytes`)
   const names = raw.split('/').filter((name) => name !== '' && name !== '.')
-  if (names.includes('..')) throw new Refusal('its name has a ".." in it')
-  if (names.some((name) => name.length > NAME_MAX)) throw new Refusal(`a name in it is longer than ${NAME_MAX} bytes`)
+  if (names.includes('..')) throw new RefusedName('its name has a ".." in it')
+  if (names.some((name) => name.length > NAME_MAX))
+    throw new RefusedName(`a name in it is longer than ${NAME_MAX} bytes`)
   return names
 }
 
@@ -26,18 +27,18 @@ export function checkLinkTarget(
   target: RawPath,
   { parent, root }: { parent: readonly RawPath[]; root: readonly RawPath[] },
 ): void {
-  if (target === '') throw new Refusal('the link leads nowhere')
-  if (target.includes('\0')) throw new Refusal('the link has a zero byte in it')
-  if (target.length > PATH_MAX) throw new Refusal(`the link is longer than ${PATH_MAX} bytes`)
+  if (target === '') throw new RefusedName('the link leads nowhere')
+  if (target.includes('\0')) throw new RefusedName('the link has a zero byte in it')
+  if (target.length > PATH_MAX) throw new RefusedName(`the link is longer than ${PATH_MAX} bytes`)
   const isAbsolute = target.startsWith('/')
   const names = isAbsolute ? [] : [...parent]
   for (const name of target.split('/')) {
     if (name === '' || name === '.') continue
     if (name !== '..') names.push(name)
     // Above the root of the box there is the root again.
-    else if (names.pop() === undefined && !isAbsolute && root.length > 0) throw new Refusal(LEADS_OUT)
+    else if (names.pop() === undefined && !isAbsolute && root.length > 0) throw new RefusedName(LEADS_OUT)
   }
-  if (isAbsolute && root.some((name, index) => name !== names[index])) throw new Refusal(LEADS_OUT)
+  if (isAbsolute && root.some((name, index) => name !== names[index])) throw new RefusedName(LEADS_OUT)
 }
 
 /** The names of an absolute path, by its text alone. A pure function. */

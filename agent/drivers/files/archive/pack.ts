@@ -6,7 +6,7 @@ import { BLOCK_BYTES, encodeTarHeader, paddedSize } from '../../../lib/tar/heade
 import type { Steps, TaskIo } from '../../../lib/threads/steps.ts'
 import { kindOf } from '../facts.ts'
 import { explainFault } from '../faults.ts'
-import { bytesOf, pathInvalid, type RawPath, splitPath } from '../paths.ts'
+import { pathInvalid, type RawPath, rawBytesOf, splitPath } from '../paths.ts'
 import type { PathArgument } from '../reading.ts'
 import { checkReadable, isReadable, openPath, reopenDirectory, reopenFile, withFd } from '../resolve.ts'
 import { type FileView, openView } from '../views.ts'
@@ -78,7 +78,7 @@ function* packTree(packing: Packing, { fd, stat }: Opened): Steps<void> {
 
 function* packName(packing: Packing, levels: Level[], { level, name }: { level: Level; name: RawPath }): Steps<void> {
   const path = `${level.prefix}${name}`
-  const nameBytes = bytesOf(name)
+  const nameBytes = rawBytesOf(name)
   const found = unlessGone(() => statAt(level.fd, nameBytes))
   if (found === null) return
   const kind = kindOf(found)

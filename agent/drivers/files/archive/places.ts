@@ -2,8 +2,8 @@ import { closeFd } from '../../../lib/syscalls/descriptors.ts'
 import { makeDirectoryAt, O, openBelow, RESOLVE } from '../../../lib/syscalls/files.ts'
 import { isErrno } from '../../../lib/syscalls/libc.ts'
 import { statFd } from '../../../lib/syscalls/stat.ts'
-import { bytesOf, type RawPath } from '../paths.ts'
-import { checkWritable, reopenDirectory } from '../resolve.ts'
+import { type RawPath, rawBytesOf } from '../paths.ts'
+import { checkWritableMount, reopenDirectory } from '../resolve.ts'
 
 /** A directory in which entries are made, open as a path. */
 export interface Place {
@@ -31,7 +31,7 @@ export function createPlaces(destinationFd: number): Places {
   const disks = new Map<number, number>()
   const admit = (fd: number, path: RawPath): Place => {
     try {
-      checkWritable(fd, path)
+      checkWritableMount(fd, path)
       const { device, mountId } = statFd(fd)
       if (!disks.has(device)) disks.set(device, reopenDirectory(fd))
       return { fd, mountId }
@@ -64,7 +64,10 @@ export function createPlaces(destinationFd: number): Places {
     const name = names.at(-1)
     if (name === undefined) return keep(path, admit(openStrictly(destinationFd, '.'), path))
     const { fd: parentFd } = openDirectory(names.slice(0, -1), make)
-    return keep(path, admit(make ? openOrMake(parentFd, bytesOf(name)) : openStrictly(parentFd, bytesOf(name)), path))
+    return keep(
+      path,
+      admit(make ? openOrMake(parentFd, rawBytesOf(name)) : openStrictly(parentFd, rawBytesOf(name)), path),
+    )
   }
   return {
     open: (names, { make }) => openDirectory(names, make),

@@ -7,19 +7,19 @@ import { createTarReader, type TarEntry } from '../../../lib/tar/reader.ts'
 import type { Steps, TaskIo } from '../../../lib/threads/steps.ts'
 import { kindOf } from '../facts.ts'
 import { explainFault } from '../faults.ts'
-import { bytesOf, type RawPath } from '../paths.ts'
+import { type RawPath, rawBytesOf } from '../paths.ts'
 import type { PathArgument } from '../reading.ts'
 import { removeTree } from '../removal.ts'
-import { checkWritable, openDirectoryPath, reopenDirectory } from '../resolve.ts'
+import { checkWritableMount, openDirectoryPath, reopenDirectory } from '../resolve.ts'
 import { openView } from '../views.ts'
-import { entryNames, Refusal } from './names.ts'
+import { entryNames, RefusedName } from './names.ts'
 import { createPlaces, type Places } from './places.ts'
 
 /** What a layer of an image says of the layers below it begins with this, in the place of a name (OCI image spec, layers). */
 export const WHITEOUT = '.wh.'
 
 /** What the task says: that it takes the archive. */
-export type PruneSaid = { act: 'ready' }
+export type PruneSent = { act: 'ready' }
 
 /**
  * Removes from a directory what a layer of an image takes away, and what it puts something of another kind in the place of:
@@ -27,7 +27,7 @@ export type PruneSaid = { act: 'ready' }
  * through; what cannot be there is passed over.
  */
 export function* pruneTask(
-  io: TaskIo<PruneSaid, Uint8Array | null>,
+  io: TaskIo<PruneSent, Uint8Array | null>,
   { place, path }: PathArgument,
 ): Steps<{ removed: number }> {
   const view = openView(place)
@@ -35,7 +35,7 @@ export function* pruneTask(
     const destinationFd = openDirectoryPath(view, path)
     const places = createPlaces(destinationFd)
     try {
-      checkWritable(destinationFd, path)
+      checkWritableMount(destinationFd, path)
       yield* io.say({ act: 'ready' })
       return { removed: yield* pruneAll(io, places) }
     } finally {
@@ -49,7 +49,7 @@ export function* pruneTask(
   }
 }
 
-function* pruneAll(io: TaskIo<PruneSaid, Uint8Array | null>, places: Places): Steps<number> {
+function* pruneAll(io: TaskIo<PruneSent, Uint8Array | null>, places: Places): Steps<number> {
   const reader = createTarReader(() => io.hear())
   let removed = 0
   for (let entry = yield* reader.next(); entry !== null; entry = yield* reader.next()) {
@@ -73,7 +73,7 @@ function* prune(io: Pausing, places: Places, entry: TarEntry): Steps<number> {
   if (name === OPAQUE) {
     for (const child of yield* namesIn(io, fd)) removed += yield* remove(io, fd, child)
   } else if (!name.startsWith(WHITEOUT)) {
-    const kind = kindOf(statAt(fd, bytesOf(name)))
+    const kind = kindOf(statAt(fd, rawBytesOf(name)))
     if ((kind === 'directory') !== (entry.kind === 'directory')) removed += yield* remove(io, fd, name)
   } else if (!name.startsWith(RESERVED)) {
     const target = name.slice(WHITEOUT.length)
@@ -100,15 +100,15 @@ function* namesIn(io: Pausing, fd: number): Steps<RawPath[]> {
 }
 
 function* remove(io: Pausing, parentFd: number, name: RawPath): Steps<number> {
-  const kind = kindOf(statAt(parentFd, bytesOf(name)))
+  const kind = kindOf(statAt(parentFd, rawBytesOf(name)))
   if (kind === 'directory') yield* removeTree(io, name, { parentFd, name })
-  else removeAt(parentFd, bytesOf(name))
+  else removeAt(parentFd, rawBytesOf(name))
   return 1
 }
 
 // It is not there, or it is there by another name alone: the second pass tells of what cannot be made.
 function isNothing(error: unknown): boolean {
-  return error instanceof Refusal || isErrno(error, 'ENOENT', 'ENOTDIR', 'ELOOP', 'EXDEV', 'ENAMETOOLONG')
+  return error instanceof RefusedName || isErrno(error, 'ENOENT', 'ENOTDIR', 'ELOOP', 'EXDEV', 'ENAMETOOLONG')
 }
 
 type Pausing = Pick<TaskIo, 'mustPause'>

@@ -1,7 +1,7 @@
 import { ServiceError } from '../../../../shared/errors.ts'
 import { isErrno } from '../../../lib/syscalls/libc.ts'
 import type { RawPath } from '../paths.ts'
-import { Refusal } from './names.ts'
+import { RefusedName } from './names.ts'
 
 /** What became of an archive, as it crosses threads. */
 export interface UnpackedTree {
@@ -15,7 +15,7 @@ export function newReport(): UnpackedTree {
 }
 
 /** Notes that an entry is left out, with the first 1,024 bytes of its path. Throws `error` if that is no reason for it. */
-export function noteRefusal(report: UnpackedTree, path: RawPath, error: unknown): void {
+export function reportRefusedName(report: UnpackedTree, path: RawPath, error: unknown): void {
   const reason = reasonOf(error)
   if (reason === null) throw error
   report.refusedCount++
@@ -28,7 +28,7 @@ function shown(path: RawPath): RawPath {
 }
 
 function reasonOf(error: unknown): string | null {
-  if (error instanceof Refusal) return error.message
+  if (error instanceof RefusedName) return error.message
   if (error instanceof ServiceError && error.code === 'path_invalid')
     return 'it would be on a volume that is mounted read-only, or on no disk of the box'
   return REASONS.find(([errnos]) => isErrno(error, ...errnos))?.[1] ?? null

@@ -3,9 +3,9 @@ import { isErrno } from '../../../lib/syscalls/libc.ts'
 import { setModified } from '../../../lib/syscalls/marks.ts'
 import type { TarEntry } from '../../../lib/tar/reader.ts'
 import type { Steps } from '../../../lib/threads/steps.ts'
-import { bytesOf, type RawPath } from '../paths.ts'
+import { type RawPath, rawBytesOf } from '../paths.ts'
 import { isReadable, withFd } from '../resolve.ts'
-import { timeOf } from './making.ts'
+import { entryTimeOf } from './making.ts'
 
 /** The times of directories, which are set when everything is in them. */
 export interface DirectoryTimes {
@@ -29,7 +29,7 @@ export function* addTime(
 ): Steps<void> {
   // A copy: a mere slice of what the archive tells keeps all of it.
   const path = Buffer.from(names.join('/'), 'latin1').toString('latin1')
-  times.waiting.push({ path, ...timeOf(entry) })
+  times.waiting.push({ path, ...entryTimeOf(entry) })
   times.bytes += path.length + ENTRY_BYTES
   if (times.bytes > WAITING_MAX_BYTES) yield* setTimes(times, io)
 }
@@ -40,7 +40,7 @@ export function* setTimes(times: DirectoryTimes, io: Turns): Steps<void> {
   times.bytes = 0
   for (const { path, ...time } of waiting) {
     try {
-      withFd(openBelow(times.destinationFd, bytesOf(path), DIRECTORY), (fd) => {
+      withFd(openBelow(times.destinationFd, rawBytesOf(path), DIRECTORY), (fd) => {
         if (isReadable(fd)) setModified(fd, time)
       })
     } catch (error) {

@@ -5,17 +5,17 @@ import type { Steps, TaskIo } from '../../../lib/threads/steps.ts'
 import { explainFault } from '../faults.ts'
 import type { RawPath } from '../paths.ts'
 import type { PathArgument } from '../reading.ts'
-import { checkWritable, openDirectoryPath, withFd } from '../resolve.ts'
+import { checkWritableMount, openDirectoryPath, withFd } from '../resolve.ts'
 import { asBoxRootThroughout, type FileView, openView } from '../views.ts'
 import { fillNameless, makeDirectory, makeLink, makeSymlink, nameFile, openNameless, type Spot } from './making.ts'
-import { absoluteNames, checkLinkTarget, entryNames, Refusal } from './names.ts'
+import { absoluteNames, checkLinkTarget, entryNames, RefusedName } from './names.ts'
 import { createPlaces, type Places } from './places.ts'
 import { WHITEOUT } from './prune.ts'
-import { newReport, noteRefusal, type UnpackedTree } from './report.ts'
+import { newReport, reportRefusedName, type UnpackedTree } from './report.ts'
 import { addTime, createTimes, type DirectoryTimes, setTimes } from './times.ts'
 
 /** What the task says: that it takes the archive, and then a directory of each disk that is to be synced. */
-export type UnpackSaid = { act: 'ready' } | { act: 'sync'; fd: number }
+export type UnpackSent = { act: 'ready' } | { act: 'sync'; fd: number }
 
 export interface UnpackArgument extends PathArgument {
   /** Whether it is a layer of an image: what that takes away is passed over. */
@@ -23,14 +23,14 @@ export interface UnpackArgument extends PathArgument {
 }
 
 /** What it hears: the bytes of the archive, null at their end, and each time when the disk is synced. */
-export type UnpackHeard = Uint8Array | null | 'synced'
+export type UnpackReceived = Uint8Array | null | 'synced'
 
 /**
  * Unpacks a tar into a directory, whose own facts stay as they are. Every entry is made below it without going through a link,
  * with mode, owner and time as the archive tells, and a file only when all of it is there. What may not be made is left out and
  * reported. One sync of each disk makes all of it durable, which many files need less than one each would take.
  */
-export function* unpackTask(io: TaskIo<UnpackSaid, UnpackHeard>, argument: UnpackArgument): Steps<UnpackedTree> {
+export function* unpackTask(io: TaskIo<UnpackSent, UnpackReceived>, argument: UnpackArgument): Steps<UnpackedTree> {
   const { place, path, isLayer } = argument
   const view = openView(place)
   try {
@@ -43,7 +43,7 @@ export function* unpackTask(io: TaskIo<UnpackSaid, UnpackHeard>, argument: Unpac
 }
 
 interface Unpacking {
-  io: TaskIo<UnpackSaid, UnpackHeard>
+  io: TaskIo<UnpackSent, UnpackReceived>
   idBase: number
   reader: TarReader
   places: Places
@@ -54,14 +54,14 @@ interface Unpacking {
 }
 
 function* unpack(
-  io: TaskIo<UnpackSaid, UnpackHeard>,
+  io: TaskIo<UnpackSent, UnpackReceived>,
   view: FileView,
   { path, isLayer }: { path: RawPath; isLayer: boolean },
 ): Steps<UnpackedTree> {
   const destinationFd = openDirectoryPath(view, path)
   const places = createPlaces(destinationFd)
   try {
-    checkWritable(destinationFd, path)
+    checkWritableMount(destinationFd, path)
     yield* io.say({ act: 'ready' })
     const hear = io.hear as () => Steps<Uint8Array | null>
     const reader = createTarReader(hear)
@@ -88,7 +88,7 @@ function* unpackEntries(unpacking: Unpacking): Steps<UnpackedTree> {
     try {
       if (yield* unpackEntry(unpacking, entry)) report.entries++
     } catch (error) {
-      noteRefusal(report, entry.path, error)
+      reportRefusedName(report, entry.path, error)
     }
     if (io.mustPause()) yield 'turn'
   }
@@ -101,7 +101,7 @@ function* unpackEntry(unpacking: Unpacking, entry: TarEntry): Steps<boolean> {
   checkEntry(entry)
   const name = names.at(-1)
   if (name === undefined) {
-    if (entry.kind !== 'directory') throw new Refusal('it has the name of the directory itself')
+    if (entry.kind !== 'directory') throw new RefusedName('it has the name of the directory itself')
     return false
   }
   if (unpacking.isLayer && names.some((each) => each.startsWith(WHITEOUT))) return false
@@ -143,10 +143,11 @@ function unpackLink(unpacking: Unpacking, entry: TarEntry, where: Where): void {
 }
 
 function checkEntry({ kind, fault, uid, gid }: TarEntry): void {
-  if (fault !== null) throw new Refusal(fault)
+  if (fault !== null) throw new RefusedName(fault)
   const refused = REFUSED_KINDS[kind]
-  if (refused !== undefined) throw new Refusal(refused)
-  if ([uid, gid].some((id) => id < 0 || id > ID_MAX)) throw new Refusal(`its owner or group is none of 0 to ${ID_MAX}`)
+  if (refused !== undefined) throw new RefusedName(refused)
+  if ([uid, gid].some((id) => id < 0 || id > ID_MAX))
+    throw new RefusedName(`its owner or group is none of 0 to ${ID_MAX}`)
 }
 
 function linkedFrom({ target }: TarEntry): Where {
@@ -154,10 +155,10 @@ function linkedFrom({ target }: TarEntry): Where {
   try {
     names = entryNames(target)
   } catch (error) {
-    throw error instanceof Refusal ? new Refusal('what it links to is not below the directory') : error
+    throw error instanceof RefusedName ? new RefusedName('what it links to is not below the directory') : error
   }
   const name = names.at(-1)
-  if (name === undefined) throw new Refusal('it links to the directory itself')
+  if (name === undefined) throw new RefusedName('it links to the directory itself')
   return { parent: names.slice(0, -1), name }
 }
 

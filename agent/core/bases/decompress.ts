@@ -1,0 +1,86 @@
+import { PassThrough, type Transform } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { constants, createGunzip, createZstdDecompress } from 'node:zlib'
+import { ServiceError } from '../../../shared/errors.ts'
+import { invalidRequest } from '../../../shared/validate.ts'
+
+/**
+ * What `source` brings, taken out of gzip or zstd where its first bytes say so; a piece at a time is held. Throws what `source`
+ * throws, `invalid_request` for what is damaged or breaks off, and `body_too_large` once more than `mostBytes` came out.
+ */
+export async function* decompress(source: AsyncIterable<Uint8Array>, mostBytes: number): AsyncGenerator<Uint8Array> {
+  let total = 0
+  for await (const bytes of uncompressed(source)) {
+    total += bytes.length
+    if (total > mostBytes) throw tooLarge(mostBytes)
+    yield bytes
+  }
+}
+
+async function* uncompressed(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const faults: unknown[] = []
+  const pieces = noting(source, faults)[Symbol.asyncIterator]()
+  const head = await takeHead(pieces)
+  const stream = decompressorOf(head)
+  const done = pipeline(rest(head, pieces), stream)
+  // Told by the stream itself, to whoever reads it.
+  done.catch(() => undefined)
+  try {
+    for await (const bytes of stream) yield bytes as Buffer
+  } catch (error) {
+    if (faults.length > 0) throw faults[0]
+    throw damaged(error)
+  } finally {
+    stream.destroy()
+    await done.catch(() => undefined)
+  }
+}
+
+function decompressorOf(head: Buffer): Transform {
+  if (head.subarray(0, GZIP.length).equals(GZIP)) return createGunzip()
+  if (!head.subarray(0, ZSTD.length).equals(ZSTD)) return new PassThrough()
+  return createZstdDecompress({ params: { [constants.ZSTD_d_windowLogMax]: WINDOW_LOG_MAX } })
+}
+
+async function takeHead(pieces: AsyncIterator<Uint8Array>): Promise<Buffer> {
+  let head = Buffer.alloc(0)
+  while (head.length < ZSTD.length) {
+    const next = await pieces.next()
+    if (next.done === true) break
+    head = Buffer.concat([head, next.value])
+  }
+  return head
+}
+
+async function* rest(head: Buffer, pieces: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array> {
+  try {
+    if (head.length > 0) yield head
+    for (let next = await pieces.next(); next.done !== true; next = await pieces.next()) yield next.value
+  } finally {
+    await pieces.return?.()
+  }
+}
+
+// A stream that is destroyed tells of that, and not of why.
+async function* noting(source: AsyncIterable<Uint8Array>, faults: unknown[]): AsyncGenerator<Uint8Array> {
+  try {
+    yield* source
+  } catch (error) {
+    faults.push(error)
+    throw error
+  }
+}
+
+function damaged(cause: unknown): ServiceError {
+  const { message, errors = [] } = invalidRequest([{ pointer: '', detail: 'is damaged, or breaks off' }])
+  return new ServiceError('invalid_request', message, { cause, errors })
+}
+
+function tooLarge(mostBytes: number): ServiceError {
+  return new ServiceError('body_too_large', `Unpacked, it has more than ${mostBytes} bytes.`)
+}
+
+const GZIP = Buffer.from([0x1f, 0x8b])
+const ZSTD = Buffer.from([0x28, 0xb5, 0x2f, 0xfd])
+// 128 MiB, what every decoder takes by itself; more of it is memory that the archive would ask for.
+const WINDOW_LOG_MAX = 27

@@ -1,0 +1,80 @@
+import type { Edge, EdgeMetrics, EdgeServed } from '../../ports/edge/edge.ts'
+import type { Meter, Metric, Sample } from '../../ports/host/meter.ts'
+
+/** Has `meter` tell of the edge. While that does not answer, only that it does not, and how often it was started. */
+export function meterEdge(meter: Meter, edge: Pick<Edge, 'figures'>): void {
+  const look = shareLooks(() => edge.figures())
+  const tell = <L extends string>(
+    kind: 'gauge' | 'counter',
+    figure: Metric<L>,
+    of: (served: EdgeServed) => readonly Sample<L>[],
+  ): void =>
+    meter.observable(kind, figure, async () => {
+      const { served } = await look()
+      return served === null ? [] : of(served)
+    })
+  const single = (kind: 'gauge' | 'counter', [name, help]: Named, of: (served: EdgeServed) => number): void =>
+    tell(kind, { name, help, labels: [] }, (served) => [{ labels: {}, value: of(served) }])
+  meter.observable('gauge', UP, async () => [{ labels: {}, value: (await look()).served === null ? 0 : 1 }])
+  meter.observable('counter', STARTS, async () => [{ labels: {}, value: (await look()).starts }])
+  tell('counter', ANSWERED, ({ answers }) =>
+    Object.entries(answers).map(([status, value]) => ({ labels: { status }, value })),
+  )
+  tell('counter', REFUSED, ({ refused }) => [
+    { labels: { reason: 'malformed' }, value: refused.malformed },
+    { labels: { reason: 'not_admitted' }, value: refused.notAdmitted },
+  ])
+  tell('counter', BOX_ERRORS, ({ boxErrors }) => [
+    { labels: { kind: 'connect' }, value: boxErrors.connect },
+    { labels: { kind: 'answer' }, value: boxErrors.answer },
+  ])
+  single('counter', CONNECTIONS, ({ connections }) => connections.total)
+  single('gauge', OPEN, ({ connections }) => connections.open)
+  single('gauge', LIMIT, ({ connections }) => connections.limit)
+  single('counter', RECEIVED, ({ receivedBytes }) => receivedBytes)
+  single('counter', SENT, ({ sentBytes }) => sentBytes)
+  single('gauge', NAMES, ({ names }) => names)
+  single('gauge', GRANTS, ({ grants }) => grants)
+}
+
+// All figures are read at once: what is asked for while one look is under way is told by that.
+function shareLooks(read: () => Promise<EdgeMetrics>): () => Promise<EdgeMetrics> {
+  let looking: Promise<EdgeMetrics> | null = null
+  return () => {
+    looking ??= read().finally(() => {
+      looking = null
+    })
+    return looking
+  }
+}
+
+type Named = readonly [name: string, help: string]
+
+const UP = { name: 'boxyard_edge_up', help: 'Whether the edge runs and answers: 1 or 0.', labels: [] } as const
+const STARTS = {
+  name: 'boxyard_edge_starts_total',
+  help: 'How often this agent started the edge; one that it found is not counted.',
+  labels: [],
+} as const
+const ANSWERED = {
+  name: 'boxyard_edge_requests_total',
+  help: 'Requests that were answered at URLs of boxes and at the sign-in, by the class of the status.',
+  labels: ['status'],
+} as const
+const REFUSED = {
+  name: 'boxyard_edge_requests_refused_total',
+  help: 'Requests that came to no box: unreadable or incomplete (malformed), or refused or led to sign-in (not_admitted).',
+  labels: ['reason'],
+} as const
+const BOX_ERRORS = {
+  name: 'boxyard_edge_box_errors_total',
+  help: 'Boxes that took no connection (connect), or did not give a whole answer (answer).',
+  labels: ['kind'],
+} as const
+const CONNECTIONS: Named = ['boxyard_edge_connections_total', 'Connections that clients made to the edge.']
+const OPEN: Named = ['boxyard_edge_connections_open', 'Those of them that are open.']
+const LIMIT: Named = ['boxyard_edge_connections_limit', 'How many may be open at once.']
+const RECEIVED: Named = ['boxyard_edge_received_bytes_total', 'Bytes of requests, without encryption.']
+const SENT: Named = ['boxyard_edge_sent_bytes_total', 'Bytes of answers, without encryption.']
+const NAMES: Named = ['boxyard_edge_names', 'Host names that the edge knows a box for.']
+const GRANTS: Named = ['boxyard_edge_grants', 'Tokens and sessions that pass the edge without being asked about.']

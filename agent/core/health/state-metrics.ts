@@ -1,0 +1,64 @@
+import type { DiskCapacity } from '../../ports/host/facts.ts'
+import type { Meter, Sample } from '../../ports/host/meter.ts'
+import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
+import type { Store } from '../../ports/store/store.ts'
+import type { Reconciler } from '../reconcile/reconciler.ts'
+import type { ServiceSupervisor } from '../services/supervisor.ts'
+import { stateOf } from '../services/view.ts'
+
+export interface StateMetricsDeps {
+  store: Store
+  filesystem: CowFilesystem
+  reconciler: Reconciler
+  supervisor: ServiceSupervisor
+}
+
+/** Has `meter` tell of what there is: boxes, services, storage, and what is still to be done. */
+export function meterState(meter: Meter, { store, filesystem, reconciler, supervisor }: StateMetricsDeps): void {
+  meter.observable('gauge', BOXES, async () => byLabel('status', Object.entries(await store.boxes.countByStatus())))
+  meter.observable('gauge', SERVICES, async () => byLabel('state', [...(await countServices(store, supervisor))]))
+  meter.observable('gauge', QUEUE, () => byLabel('state', Object.entries(reconciler.queued())))
+  const single = (figure: { name: string; help: string }, read: () => Promise<number>): void =>
+    meter.observable('gauge', { ...figure, labels: [] }, async () => [{ labels: {}, value: await read() }])
+  const pool = (name: string, help: string, field: keyof Omit<DiskCapacity, 'path'>): void =>
+    single({ name: `boxyard_pool_${name}_bytes`, help }, async () => (await filesystem.capacity())[field])
+  pool('size', 'Size of the storage pool.', 'totalBytes')
+  pool('used', 'What of the storage pool is in use.', 'usedBytes')
+  pool('available', 'What of the storage pool can be written to.', 'availableBytes')
+  single(SUBVOLUMES, async () => (await filesystem.list()).length)
+  single(TOMBSTONES, async () => (await store.tombstones.all()).length)
+  meter.observable('counter', EVENTS, async () => [{ labels: {}, value: (await store.events.bounds()).newest }])
+  single(STUCK, async () => reconciler.stuckTombstones().length)
+}
+
+async function countServices(store: Store, supervisor: ServiceSupervisor): Promise<Map<string, number>> {
+  const counts = new Map(SERVICE_STATES.map((state) => [state as string, 0]))
+  for (const key of await store.services.all()) {
+    const sight = await supervisor.see(key)
+    if (sight === null) continue
+    const { state } = stateOf(sight)
+    counts.set(state, (counts.get(state) ?? 0) + 1)
+  }
+  return counts
+}
+
+function byLabel<L extends string>(label: L, counts: readonly [string, number][]): Sample<L>[] {
+  return counts.map(([name, value]) => ({ labels: { [label]: name } as Record<L, string>, value }))
+}
+
+const SERVICE_STATES = ['stopped', 'starting', 'running', 'stopping', 'failed'] as const
+const BOXES = { name: 'boxyard_boxes', help: 'Boxes, by status.', labels: ['status'] } as const
+const SERVICES = { name: 'boxyard_services', help: 'Services, by state.', labels: ['state'] } as const
+const QUEUE = {
+  name: 'boxyard_reconcile_queue',
+  help: 'Boxes with a step under way (running), due again (waiting), or to be tried again after a failure (later).',
+  labels: ['state'],
+} as const
+const EVENTS = {
+  name: 'boxyard_events_total',
+  help: 'Events that were written, by all agents of these data.',
+  labels: [],
+} as const
+const SUBVOLUMES = { name: 'boxyard_subvolumes', help: 'Subvolumes in the pool: roots, volumes, snapshots, bases.' }
+const TOMBSTONES = { name: 'boxyard_tombstones', help: 'Deleted things whose space is still to be freed.' }
+const STUCK = { name: 'boxyard_tombstones_stuck', help: 'Those of them that failed to be destroyed at least once.' }

@@ -1,0 +1,92 @@
+import { createLimiter } from '../../../shared/locks.ts'
+import type { Logger } from '../../../shared/log.ts'
+import type { Runtime } from '../../ports/boxes/runtime.ts'
+import type { ExecOutputs } from '../../ports/exec/outputs.ts'
+import type { Clock } from '../../ports/host/clock.ts'
+import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
+import type { Store } from '../../ports/store/store.ts'
+import type { Tombstone } from '../../ports/store/tombstones.ts'
+import { withDeadline } from '../common/deadline.ts'
+import { createWaiters } from '../common/waiters.ts'
+
+/** Destroys what deleted boxes and volumes leave: processes first, then the subvolume, then the tombstone itself. */
+export interface Reaper {
+  /** `trees` are the host paths that processes of a deleted box may still have mounted. */
+  add(tombstone: Tombstone, trees: readonly string[]): void
+  has(id: string): boolean
+  /** Destroys the remains of `id`, and stops what runs under that id without a record. Rejects if it must be tried again. */
+  destroy(id: string): Promise<void>
+  /** Resolves once no deleted box, but `exceptId`, has any of `trees` mounted any more, true, or after `timeoutMs`, false. */
+  untilFree(trees: readonly string[], timeoutMs: number, exceptId?: string): Promise<boolean>
+  /** Those that failed at least once, and why. */
+  stuck(): { id: string; error: string }[]
+}
+
+export interface ReaperDeps {
+  store: Store
+  runtime: Runtime
+  filesystem: CowFilesystem
+  outputs: Pick<ExecOutputs, 'removeBox'>
+  clock: Clock
+  logger: Logger
+}
+
+/** What it holds is bounded by the tombstones stored. */
+export function createReaper({ store, runtime, filesystem, outputs, clock, logger }: ReaperDeps): Reaper {
+  const tombstones = new Map<string, Tombstone>()
+  const failures = new Map<string, string>()
+  const held = new Map<string, readonly string[]>()
+  const waiters = createWaiters()
+  const limiter = createLimiter(DESTROYS_AT_ONCE)
+
+  const isFree = (trees: readonly string[], exceptId?: string): boolean =>
+    ![...held].some(([id, mounted]) => id !== exceptId && mounted.some((tree) => trees.includes(tree)))
+  const untilFree: Reaper['untilFree'] = async (trees, timeoutMs, exceptId) => {
+    if (isFree(trees, exceptId)) return true
+    const timer = new AbortController()
+    const timeout = clock.sleep(timeoutMs, timer.signal)
+    const wish = { read: async () => isFree(trees, exceptId), isDone: (free: boolean) => free, timeout }
+    return waiters.until(FREED, wish).finally(() => timer.abort())
+  }
+  const destroy = async (id: string): Promise<void> => {
+    const tombstone = tombstones.get(id)
+    if (!tombstone) logger.warn('what runs without a record is stopped; its root stays', { box: id })
+    await runtime.stop(id, { graceMs: 0 })
+    if (held.delete(id)) waiters.notify(FREED)
+    if (!tombstone) return
+    const tree = filesystem.path(tombstone.root)
+    if (!isFree([tree])) throw new Error(`a deleted box still has ${tombstone.root} mounted`)
+    await outputs.removeBox(id)
+    await filesystem.destroy(tombstone.root)
+    await store.tombstones.remove(id)
+    tombstones.delete(id)
+  }
+  return {
+    add: (tombstone, trees) => {
+      tombstones.set(tombstone.id, tombstone)
+      if (trees.length > 0) held.set(tombstone.id, trees)
+    },
+    has: (id) => tombstones.has(id),
+    untilFree,
+    destroy: async (id) => {
+      const tombstone = tombstones.get(id)
+      // Outside of the limit: those it waits for need a place there.
+      if (tombstone) await untilFree([filesystem.path(tombstone.root)], DESTROY_MS)
+      await limiter.run(async () => {
+        try {
+          const options = { ms: DESTROY_MS, what: 'The remains were not destroyed', clock, onLate: () => undefined }
+          await withDeadline(destroy(id), options)
+          failures.delete(id)
+        } catch (error) {
+          failures.set(id, error instanceof Error ? error.message : String(error))
+          throw error
+        }
+      })
+    },
+    stuck: () => [...failures].map(([id, error]) => ({ id, error })),
+  }
+}
+
+const DESTROYS_AT_ONCE = 4
+const DESTROY_MS = 60_000
+const FREED = 'freed'

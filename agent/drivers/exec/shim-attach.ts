@@ -1,0 +1,192 @@
+import type { Socket } from 'node:net'
+import { Readable, Writable } from 'node:stream'
+import { ServiceError } from '../../../shared/errors.ts'
+import { readJsonLines, writeJsonLine } from '../../lib/output/json-lines.ts'
+import type { AttachedExec, Terminal, Typing } from '../../ports/boxes/runtime.ts'
+import { shimFailureOf, tryConnect } from './shim-connection.ts'
+import {
+  createShimFrameReader,
+  encodeShimFrame,
+  encodeShimFrameHeader,
+  FRAME_PAYLOAD_BYTES,
+  type Frame,
+} from './shim-frames.ts'
+import { LINE_BYTES, type ShimMessage, type ShimRequest } from './shim-protocol.ts'
+
+/**
+ * Attaches to the command or session `id` of the shim that listens at `path`. Throws `runtime_unavailable` if it cannot be
+ * reached or does not answer within 15 s, `rate_limited`, or `exec_not_found` if it is not held (any more).
+ */
+export async function attachToShim(path: string, id: string, typing: Typing): Promise<AttachedExec> {
+  const socket = await tryConnect(path)
+  if (socket === null) throw unreachable()
+  const answer = await askToAttach(socket, id, typing)
+  return createAttached(socket, answer)
+}
+
+interface Answer {
+  terminal: boolean
+  /** What came after it. */
+  rest: Buffer
+}
+
+async function askToAttach(socket: Socket, execId: string, typing: Typing): Promise<Answer> {
+  const { promise, resolve, reject } = Promise.withResolvers<Answer>()
+  const close = (): void => reject(unreachable())
+  const timer = setTimeout(close, ANSWER_MS)
+  socket.once('close', close)
+  // What it tells every agent comes before its answer.
+  const lines = readJsonLines(socket, LINE_BYTES, (value) => {
+    const message = value as ShimMessage
+    if (message.type === 'failed') reject(shimFailureOf(message))
+    if (message.type === 'attached') resolve({ terminal: message.terminal, rest: lines.release() })
+  })
+  writeJsonLine(socket, { type: 'attach', id: 0, execId, typing } satisfies ShimRequest)
+  try {
+    return await promise
+  } catch (error) {
+    socket.destroy()
+    throw error
+  } finally {
+    clearTimeout(timer)
+    socket.off('close', close)
+  }
+}
+
+function createAttached(socket: Socket, { terminal, rest }: Answer): AttachedExec {
+  const outputs = createOutputs(socket)
+  if (terminal) outputs.take({ kind: 'stderr', bytes: Buffer.alloc(0) })
+  const reader = createShimFrameReader()
+  const read = (chunk: Buffer): void => {
+    try {
+      reader.push(chunk).forEach(outputs.take)
+    } catch {
+      socket.destroy()
+    }
+  }
+  socket.on('data', read).once('close', outputs.lose)
+  // Closed already, perhaps.
+  if (socket.destroyed) outputs.lose()
+  if (rest.length > 0) read(rest)
+  if (!outputs.isFull()) socket.resume()
+  const { stdout, stderr } = outputs
+  return {
+    ...{ stdin: createInput(socket), stdout, stderr },
+    terminal: terminal ? createResizing(socket) : null,
+    close: () => {
+      stdout.destroy()
+      stderr.destroy()
+      letGo(socket, read)
+    },
+  }
+}
+
+// What was typed before still arrives, which it may not where output was left unread.
+function letGo(socket: Socket, read: (chunk: Buffer) => void): void {
+  socket.off('data', read).resume().end()
+  const timer = setTimeout(() => socket.destroy(), LET_GO_MS)
+  socket.once('close', () => clearTimeout(timer))
+}
+
+interface Outputs {
+  stdout: Readable
+  stderr: Readable
+  take(frame: Frame): void
+  isFull(): boolean
+  /** What has not ended will not: that is told as an error. */
+  lose(): void
+}
+
+// The connection is read while there is room in both: each must be read, or destroyed.
+function createOutputs(socket: Socket): Outputs {
+  const full = new Set<Readable>()
+  const ended = new Set<Readable>()
+  const goOn = (output: Readable): void => {
+    if (full.delete(output) && full.size === 0) socket.resume()
+  }
+  const create = (): Readable => {
+    const output = new Readable({
+      highWaterMark: FRAME_PAYLOAD_BYTES,
+      read: () => goOn(output),
+      destroy: (error, done) => {
+        goOn(output)
+        done(error)
+      },
+    })
+    return output.on('error', () => undefined)
+  }
+  const streams = { stdout: create(), stderr: create() }
+  return {
+    ...streams,
+    isFull: () => full.size > 0,
+    take: (frame) => {
+      if (frame.kind === 'idle') return
+      if (frame.kind === 'stdin' || frame.kind === 'resize') throw new Error('a command has no input to tell of')
+      const output = streams[frame.kind]
+      if (output.destroyed || ended.has(output)) return
+      if (frame.bytes.length === 0) {
+        ended.add(output)
+        output.push(null)
+      } else if (!output.push(frame.bytes)) {
+        full.add(output)
+        socket.pause()
+      }
+    },
+    lose: () => {
+      for (const output of Object.values(streams)) if (!ended.has(output)) output.destroy(unreachable())
+    },
+  }
+}
+
+// What nobody can take any more is dropped without an error.
+function createInput(socket: Socket): Writable {
+  return new Writable({
+    highWaterMark: FRAME_PAYLOAD_BYTES,
+    write: (chunk: Buffer, _, done) => {
+      const parts: Buffer[] = []
+      for (let start = 0; start < chunk.length; start += FRAME_PAYLOAD_BYTES) {
+        const bytes = chunk.subarray(start, start + FRAME_PAYLOAD_BYTES)
+        parts.push(encodeShimFrameHeader('stdin', bytes.length), bytes)
+      }
+      send(socket, parts, done)
+    },
+    final: (done) => send(socket, [encodeShimFrameHeader('stdin', 0)], done),
+  })
+}
+
+// The shim does not read one whose input its program leaves unread: only the last of the sizes is kept for then.
+function createResizing(socket: Socket): Terminal {
+  let latest: Buffer | null = null
+  const sendLatest = (): void => {
+    if (latest !== null) send(socket, [latest])
+    latest = null
+  }
+  return {
+    resize: (size) => {
+      const frame = encodeShimFrame({ kind: 'resize', size })
+      if (!socket.writableNeedDrain) {
+        send(socket, [frame])
+        return
+      }
+      if (latest === null) socket.once('drain', sendLatest)
+      latest = frame
+    },
+  }
+}
+
+function send(socket: Socket, parts: readonly Buffer[], done: () => void = () => undefined): void {
+  if (!socket.writable || parts.length === 0) {
+    done()
+    return
+  }
+  socket.cork()
+  for (const [index, part] of parts.entries()) socket.write(part, index === parts.length - 1 ? () => done() : undefined)
+  socket.uncork()
+}
+
+function unreachable(): ServiceError {
+  return new ServiceError('runtime_unavailable', 'What holds commands cannot be reached.')
+}
+
+const ANSWER_MS = 15_000
+const LET_GO_MS = 1_000

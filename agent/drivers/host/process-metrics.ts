@@ -1,0 +1,42 @@
+import { readdirSync } from 'node:fs'
+import { monitorEventLoopDelay, performance } from 'node:perf_hooks'
+import type { Meter } from '../../ports/host/meter.ts'
+
+/** Has `meter` tell of this process, by the names that all Prometheus clients use; ends with what it returns. */
+export function meterProcess(meter: Meter, build: { version: string; commit: string | null }): () => void {
+  const delay = monitorEventLoopDelay({ resolution: LOOK_MS })
+  delay.enable()
+  const single = (value: number) => [{ labels: {}, value }]
+  const gauge = (name: string, help: string, read: () => number): void =>
+    meter.observable('gauge', { name, help, labels: [] }, () => single(read()))
+  const counter = (name: string, help: string, read: () => number): void =>
+    meter.observable('counter', { name, help, labels: [] }, () => single(read()))
+  meter.observable('gauge', BUILD, () => [
+    { labels: { version: build.version, commit: build.commit ?? '', node: process.version }, value: 1 },
+  ])
+  gauge('process_resident_memory_bytes', 'Memory of the agent that is in RAM.', () => process.memoryUsage.rss())
+  gauge('process_open_fds', 'Open file descriptors of the agent.', () => readdirSync('/proc/self/fd').length)
+  gauge('process_start_time_seconds', 'When the agent started, in seconds since the epoch.', () => START_SECONDS())
+  counter('process_cpu_seconds_total', 'Processor time of the agent, its threads included.', () => {
+    const { user, system } = process.cpuUsage()
+    return (user + system) / 1e6
+  })
+  counter('boxyard_event_loop_active_seconds_total', 'Time in which the main thread of the agent had work.', () => {
+    return performance.eventLoopUtilization().active / 1000
+  })
+  gauge('boxyard_event_loop_lag_seconds', 'Longest time by which the main thread was late since the last look.', () => {
+    const seconds = Math.max(0, delay.max / 1e9 - LOOK_MS / 1000)
+    delay.reset()
+    return seconds
+  })
+  return () => void delay.disable()
+}
+
+const BUILD = {
+  name: 'boxyard_build_info',
+  help: 'What runs: always 1.',
+  labels: ['version', 'commit', 'node'],
+} as const
+
+const START_SECONDS = (): number => performance.timeOrigin / 1000
+const LOOK_MS = 20

@@ -1,0 +1,267 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { untilTrue } from '../../helpers/boxes/oci-lab.ts'
+import { instanceOf } from '../../helpers/boxes/world.ts'
+import { createClient } from '../../helpers/front/client.ts'
+import { startService, type TestService } from '../../helpers/service.ts'
+
+let service: TestService
+const client = createClient(
+  () => service.url,
+  () => service.adminToken,
+)
+const boxes = '/v1/projects/held/boxes'
+const box = `${boxes}/it`
+
+beforeAll(async () => {
+  service = await startService()
+  await client.post(boxes, { name: 'it' })
+}, 60_000)
+
+afterAll(async () => {
+  await service.close()
+}, 60_000)
+
+/** Starts a held command; its path. */
+async function hold(shell: string, more: Record<string, unknown> = {}, at = box): Promise<string> {
+  const begun = await client.post(`${at}/exec`, { shell, no_hup: true, ...more })
+  // One that is quick has ended by then.
+  expect(begun.status).toBe(begun.body.status === 'running' ? 202 : 200)
+  return `${at}/exec/${begun.body.id}`
+}
+
+const end = async (path: string) => (await client.get(`${path}?wait_seconds=25`)).body
+const begunText = (path: string) => client.get(`${path}/output?wait_seconds=20`)
+const idOf = (path: string): string => path.split('/').at(-1) ?? ''
+
+/** Pids of the shims of this service. */
+function shims(): number[] {
+  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name))
+  return pids.map(Number).filter((pid) => {
+    try {
+      const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8')
+      return command.includes('shim/main.ts') && command.includes(service.dataDir)
+    } catch {
+      return false
+    }
+  })
+}
+
+/** Names of the cgroups that held commands of this service have now. */
+function heldCgroups(): string[] {
+  const root = existsSync('/sys/fs/cgroup/freezer') ? '/sys/fs/cgroup/freezer' : '/sys/fs/cgroup'
+  const own = `${root}/boxyard/${instanceOf(service)}`
+  return entriesOf(own)
+    .flatMap((name) => entriesOf(`${own}/${name}`))
+    .filter((name) => name.startsWith('held-'))
+}
+
+/** None of what is gone by now. */
+function entriesOf(path: string): string[] {
+  try {
+    return readdirSync(path)
+  } catch {
+    return []
+  }
+}
+
+/** Resolves once a held command's end is noted, whoever is there to be told. */
+async function untilNoted(path: string): Promise<void> {
+  const execs = join(service.dataDir, 'execs')
+  await untilTrue(() => readdirSync(execs).some((id) => existsSync(join(execs, id, `${idOf(path)}.exit`))))
+}
+
+/** One that ended and that the host's init has still to collect shows no arguments. */
+async function untilNoSleep(): Promise<void> {
+  await untilTrue(async () => (await client.shell('held', 'it', 'ps | grep "sleep 60[0]"')).body.exit_code === 1)
+}
+
+describe.each(['SIGTERM', 'SIGKILL'] as const)('when the agent ends by %s', (signal) => {
+  test('a held command goes on, and its output and exit code are known afterwards', async () => {
+    const path = await hold('echo begun; sleep 6; echo done; echo oops >&2; exit 7')
+    await begunText(path)
+    await service.killAgent(signal)
+    await service.startAgent()
+    expect((await client.get(path)).body).toMatchObject({ status: 'running', stdout: 'begun\n', detached: true })
+    expect(await end(path)).toMatchObject({
+      status: 'exited',
+      exit_code: 7,
+      stdout: 'begun\ndone\n',
+      stderr: 'oops\n',
+    })
+  })
+
+  test('what ends, or is ended by its time, while no agent is there is known to the next', async () => {
+    const [ended, late] = [
+      await hold('echo in time; sleep 0.3; exit 9'),
+      await hold('sleep 600', { timeout_seconds: 0.5 }),
+    ]
+    await service.killAgent(signal)
+    await untilNoted(ended)
+    await untilNoted(late)
+    await service.startAgent()
+    expect(await end(ended)).toMatchObject({ status: 'exited', exit_code: 9, stdout: 'in time\n' })
+    expect(await end(late)).toMatchObject({ status: 'timed_out', exit_code: null, signal: 'SIGKILL' })
+  })
+
+  test('the last 8 MiB of much output can be read afterwards', async () => {
+    const path = await hold('echo go; sleep 1; head -c 20000000 /dev/zero | tr "\\0" y; echo; echo end')
+    await begunText(path)
+    await service.killAgent(signal)
+    await untilNoted(path)
+    await service.startAgent()
+    expect(await end(path)).toMatchObject({ status: 'exited', truncated: true, next_offset: { stdout: 20_000_008 } })
+    let [offset, kept, text] = [0, 0, '']
+    for (;;) {
+      const piece = (await client.get(`${path}/output?offset=${offset}`)).body
+      if (kept === 0) expect([piece.offset, piece.truncated]).toEqual([20_000_008 - 8 * 1024 ** 2, true])
+      kept += piece.next_offset - piece.offset
+      offset = piece.next_offset
+      text = piece.data
+      if (piece.end) break
+    }
+    expect(kept).toBe(8 * 1024 ** 2)
+    expect(text.endsWith('yy\nend\n')).toBe(true)
+  })
+
+  test('a command that was not held is gone, and known to be', async () => {
+    const begun = await client.post(`${box}/exec?wait_seconds=0`, { shell: 'sleep 600' })
+    const path = `${box}/exec/${begun.body.id}`
+    await service.killAgent(signal)
+    await service.startAgent()
+    const { status, exit_code: exitCode } = (await client.get(path)).body
+    expect([status, exitCode]).toEqual([signal === 'SIGKILL' ? 'lost' : 'killed', null])
+    await untilNoSleep()
+  })
+})
+
+describe('the shim', () => {
+  test('is one, however many commands and agents come', async () => {
+    const paths = await Promise.all(Array.from({ length: 8 }, () => hold('sleep 600')))
+    const [first, ...others] = shims()
+    expect(others).toEqual([])
+    await service.killAgent()
+    await service.startAgent()
+    paths.push(await hold('sleep 600'))
+    expect(shims()).toEqual([first])
+    for (const path of paths) await client.post(`${path}/signal`, { signal: 'SIGKILL' })
+    for (const path of paths) expect((await end(path)).status).toBe('killed')
+  })
+
+  test('killed while no agent is there, leaves what its commands wrote', async () => {
+    const path = await hold('echo seen; echo bad >&2; sleep 600')
+    await begunText(path)
+    const pids = shims()
+    await service.killAgent()
+    for (const pid of pids) process.kill(pid, 'SIGKILL')
+    await service.startAgent()
+    const lost = {
+      status: 'lost',
+      exit_code: null,
+      stdout: 'seen\n',
+      stderr: 'bad\n',
+      next_offset: { stdout: 5, stderr: 4 },
+    }
+    expect((await client.get(path)).body).toMatchObject(lost)
+    await untilNoSleep()
+  })
+
+  test('killed, takes its commands along, which are lost; what had ended is not', async () => {
+    const [running, ended] = [await hold('echo seen; sleep 600'), await hold('exit 5')]
+    await end(ended)
+    await begunText(running)
+    for (const pid of shims()) process.kill(pid, 'SIGKILL')
+    expect(await end(running)).toMatchObject({ status: 'lost', exit_code: null, signal: null, stdout: 'seen\n' })
+    expect((await client.get(ended)).body).toMatchObject({ status: 'exited', exit_code: 5 })
+    await untilNoSleep()
+    expect(await end(await hold('exit 6'))).toMatchObject({ exit_code: 6 })
+  })
+
+  test('killed while no agent is there, the next agent ends and loses what ran', async () => {
+    const [running, ended] = [await hold('sleep 600'), await hold('sleep 0.3; exit 5')]
+    await service.killAgent()
+    await untilNoted(ended)
+    for (const pid of shims()) process.kill(pid, 'SIGKILL')
+    await service.startAgent()
+    expect((await client.get(running)).body).toMatchObject({ status: 'lost', exit_code: null })
+    expect(await end(ended)).toMatchObject({ status: 'exited', exit_code: 5 })
+    await untilNoSleep()
+  })
+
+  test.each([0, 2, 4, 6, 8, 10, 15, 25])(
+    'an agent killed %i ms into a start leaves no command without a record',
+    async (ms) => {
+      const asked = client.post(`${box}/exec`, { shell: 'sleep 600', no_hup: true }).catch(() => null)
+      await sleep(ms)
+      await service.killAgent()
+      const answer = await asked
+      await service.startAgent()
+      const running: { id: string }[] = (await client.get(`${box}/exec?status=running`)).body.execs
+      if (answer?.status === 202) expect(running.map(({ id }) => id)).toEqual([answer.body.id])
+      await untilTrue(() => heldCgroups().length === running.length)
+      for (const { id } of running) {
+        expect(heldCgroups()).toContain(`held-${id}`)
+        await client.post(`${box}/exec/${id}/signal`, { signal: 'SIGKILL' })
+        expect((await end(`${box}/exec/${id}`)).status).toBe('killed')
+      }
+    },
+  )
+
+  test('a command that ended with its box, which was stopped by the next agent, was killed', async () => {
+    await client.post(boxes, { name: 'stopped' })
+    const path = await hold('sleep 600', {}, `${boxes}/stopped`)
+    await service.killAgent()
+    await service.startAgent()
+    await client.post(`${boxes}/stopped/stop`)
+    expect((await end(path)).status).toBe('killed')
+    expect((await client.delete(`${boxes}/stopped`)).status).toBe(204)
+  })
+
+  test('does not keep the pool: the next agent serves boxes and data as before', async () => {
+    const path = await hold('sleep 600')
+    await service.killAgent('SIGTERM')
+    const [shim = 0] = shims()
+    const mounts = readFileSync(`/proc/${shim}/mountinfo`, 'utf8')
+    expect(mounts).not.toContain(`/run/boxyard/${instanceOf(service)}/pool`)
+    expect(mounts).not.toContain(`/run/boxyard/${instanceOf(service)}/work `)
+    await service.startAgent()
+    expect((await client.post(boxes, { name: 'fresh' })).body.status).toBe('running')
+    await client.delete(`${boxes}/fresh`)
+    await client.post(`${path}/signal`, { signal: 'SIGKILL' })
+    expect((await end(path)).status).toBe('killed')
+  })
+
+  test('ends by itself once it holds nothing and no agent is there', async () => {
+    await end(await hold('true'))
+    expect(shims()).toHaveLength(1)
+    await service.killAgent()
+    await untilTrue(() => shims().length === 0)
+    await service.startAgent()
+    expect(await end(await hold('exit 2'))).toMatchObject({ exit_code: 2 })
+  })
+
+  test('is gone when the service is taken down, and its commands are known to be killed', async () => {
+    const path = await hold('sleep 600')
+    await service.killAgent('SIGTERM')
+    expect(shims()).toHaveLength(1)
+    await service.runAgentMode('down')
+    expect(shims()).toEqual([])
+    await service.startAgent()
+    expect((await end(path)).status).toBe('killed')
+  })
+
+  test('no file of a command stays when its box is deleted', async () => {
+    await client.post(boxes, { name: 'brief' })
+    const path = await hold('head -c 300000 /dev/zero', {}, `${boxes}/brief`)
+    await end(path)
+    const { id } = (await client.get(`${boxes}/brief`)).body
+    const directory = join(service.dataDir, 'execs', id)
+    // What is empty goes once it is recorded.
+    await untilTrue(() => readdirSync(directory).length === 1)
+    expect(readdirSync(directory)).toEqual([`${idOf(path)}.stdout`])
+    await client.delete(`${boxes}/brief`)
+    await untilTrue(() => !existsSync(directory))
+  })
+})

@@ -1,0 +1,76 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, test } from '@jest/globals'
+import { shimPaths } from '../../../agent/drivers/exec/shim-protocol.ts'
+import type { SessionOpenerTask } from '../../fixtures/session-opener.ts'
+import { attachTo } from '../../helpers/attached.ts'
+import { execCgroups, leftoversOf, type OciLabOptions, openOciLab, untilTrue } from '../../helpers/boxes/oci-lab.ts'
+
+const BOX = 'box_struck'
+
+test.each([0, 5, 20, 60, 100, 150, 220, 400])(
+  'the sessions of an agent that is killed %i ms after it began to open some go on, and take typing from the next',
+  async (delayMs) => {
+    const { options, opened } = await killWhileOpening(delayMs)
+    const lab = await openOciLab(options)
+    try {
+      await untilTrue(async () => (await lab.runtime.sessions(BOX)).every(({ viewers }) => viewers === 0))
+      const facts = await lab.runtime.sessions(BOX)
+      const names = facts.map(({ name }) => name)
+      expect(names).toEqual(expect.arrayContaining(opened))
+      expect(execCgroups(lab, BOX).sort()).toEqual(facts.map(({ sessionId }) => `held-${sessionId}`).sort())
+      for (const name of names) {
+        const session = lab.runtime.session(BOX, name)
+        if (session === null) throw new Error(`${name} is gone`)
+        const viewer = await attachTo(session)
+        viewer.stdin.write('\x03\necho $((20 + 3)) well; exit 9\n')
+        await viewer.seen.until('23 well')
+        await viewer.seen.end
+        expect(await session.ended).toMatchObject({ exitCode: 9 })
+      }
+      expect([await lab.runtime.sessions(BOX), execCgroups(lab, BOX)]).toEqual([[], []])
+    } finally {
+      // One that is still about to begin would do so after all is gone.
+      await untilTrue(() => existsSync(shimPaths(`${lab.home}/run`).socket) || !isStarting(lab.instanceId))
+      await lab.close()
+    }
+    await untilTrue(() => leftoversOf(lab).length === 0)
+  },
+)
+
+function isStarting(instanceId: string): boolean {
+  return spawnSync('pgrep', ['-f', `shim/main.ts.*${instanceId}`]).status === 0
+}
+
+/** The names of the sessions that ran by then, as the agent has said. */
+async function killWhileOpening(delayMs: number): Promise<{ options: OciLabOptions; opened: string[] }> {
+  const prepared = await openOciLab()
+  await prepared.runtime.start(prepared.spec(BOX))
+  const options = await prepared.letGo()
+  const { logger: _, ...network } = options.settings
+  const task: SessionOpenerTask = {
+    ...{ network, runDir: `${options.home}/run`, instanceId: options.settings.instanceId, boxId: BOX },
+  }
+  const child = spawn(
+    'unshare',
+    ['--mount', '--propagation', 'slave', process.execPath, OPENER, JSON.stringify(task)],
+    {
+      stdio: ['pipe', 'pipe', 'ignore'],
+      env: { PATH: process.env['PATH'] },
+    },
+  )
+  let said = ''
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    said += text
+  })
+  await untilTrue(() => said !== '')
+  child.stdin.write('go\n')
+  await sleep(delayMs)
+  child.kill('SIGKILL')
+  await once(child, 'close')
+  return { options, opened: said.split('\n').filter((line) => /^s\d+$/.test(line)) }
+}
+
+const OPENER = new URL('../../fixtures/session-opener.ts', import.meta.url).pathname

@@ -1,0 +1,188 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterEach, describe, expect, test } from '@jest/globals'
+import { readStartTicks } from '../../../agent/drivers/host/handle.ts'
+import { createWarmPodPool, type WarmPod, type WarmPodPool } from '../../../agent/drivers/pods/warm-pool.ts'
+import { silentLogger } from '../../helpers/silent-logger.ts'
+
+const INIT = { pid: process.pid, startTicks: readStartTicks(process.pid) ?? 0, idBase: 0, cgroup: '' }
+
+/** A cluster of pods that wait, with the faults of one. */
+class Pods {
+  readonly names = new Set<string>()
+  readonly calls: string[] = []
+  /** What the next calls do instead, each once. */
+  readonly faults = new Map<string, Error>()
+  /** Holds those being made. */
+  gate: Promise<void> = Promise.resolve()
+  /** Of the pods to be made. */
+  init = INIT
+  stubs: WarmPodPool | undefined
+  #drawn = 0
+
+  open(size: number): WarmPodPool {
+    this.stubs = createWarmPodPool({
+      size,
+      list: async () => {
+        this.#do('list')
+        return [...this.names]
+      },
+      newName: () => `warm-${++this.#drawn}`,
+      make: async (name, signal) => {
+        this.names.add(name)
+        this.#do('make')
+        await Promise.race([this.gate, aborted(signal)])
+        this.#do('answer')
+        return { name, uid: `uid of ${name}`, init: this.init }
+      },
+      remove: async (name) => {
+        this.#do('remove')
+        this.names.delete(name)
+      },
+      isStanding: ({ name }) => this.names.has(name),
+      logger: silentLogger,
+    })
+    this.stubs.start()
+    return this.stubs
+  }
+
+  #do(call: string): void {
+    this.calls.push(call)
+    const fault = this.faults.get(call)
+    this.faults.delete(call)
+    if (fault !== undefined) throw fault
+  }
+}
+
+describe('a pool of pods that wait', () => {
+  let pods: Pods
+  const until = async (isTrue: () => boolean): Promise<void> => {
+    const deadline = performance.now() + 5_000
+    while (!isTrue()) {
+      if (performance.now() > deadline)
+        throw new Error(`it stays at ${[...pods.names].join()} after ${pods.calls.join()}`)
+      await sleep(5)
+    }
+  }
+  const has = (...names: string[]) => until(() => [...pods.names].join() === names.join())
+  const take = async (stubs: WarmPodPool): Promise<WarmPod | null> => {
+    await sleep(20)
+    return stubs.take()
+  }
+
+  afterEach(() => pods.stubs?.close())
+
+  test('is filled, gives each of its pods once, and is filled again', async () => {
+    pods = new Pods()
+    const stubs = pods.open(2)
+    await has('warm-1', 'warm-2')
+    const first = await take(stubs)
+    const second = stubs.take()
+    expect([first?.name, second?.name, stubs.take()]).toEqual(['warm-1', 'warm-2', null])
+    await has('warm-1', 'warm-2', 'warm-3', 'warm-4')
+    await sleep(20)
+    expect(pods.calls.filter((call) => call === 'make')).toHaveLength(4)
+  })
+
+  test('removes first what an earlier process kept, also if it is to keep none itself', async () => {
+    for (const size of [1, 0]) {
+      pods = new Pods()
+      pods.names.add('warm-old')
+      const stubs = pods.open(size)
+      await has(...(size === 0 ? [] : ['warm-1']))
+      expect(pods.calls.slice(0, 2)).toEqual(['list', 'remove'])
+      expect((await take(stubs))?.name).toBe(size === 0 ? undefined : 'warm-1')
+      await stubs.close()
+    }
+  })
+
+  test.each(['list', 'remove'])(
+    'makes none before all that is old is removed, however often %s fails',
+    async (call) => {
+      pods = new Pods()
+      pods.names.add('warm-old')
+      pods.faults.set(call, new Error('away'))
+      pods.open(1)
+      await has('warm-1')
+      expect(pods.calls.indexOf('make')).toBeGreaterThan(pods.calls.lastIndexOf('remove'))
+    },
+  )
+
+  test.each(['make', 'answer'])('leaves no pod behind of one whose making fails at %s', async (call) => {
+    pods = new Pods()
+    pods.faults.set(call, new Error('lost'))
+    pods.open(1)
+    await has('warm-2')
+  })
+
+  test('does not give a pod that is lost, and makes another', async () => {
+    pods = new Pods()
+    const stubs = pods.open(2)
+    await has('warm-1', 'warm-2')
+    await sleep(20)
+    stubs.lose('uid of warm-1')
+    stubs.lose('uid of nobody')
+    await has('warm-2', 'warm-3')
+    expect((await take(stubs))?.name).toBe('warm-2')
+  })
+
+  test('does not give a pod that went unseen, and makes another', async () => {
+    pods = new Pods()
+    const stubs = pods.open(2)
+    await has('warm-1', 'warm-2')
+    await sleep(20)
+    pods.names.delete('warm-1')
+    expect(stubs.take()?.name).toBe('warm-2')
+    await has('warm-2', 'warm-3', 'warm-4')
+  })
+
+  test('does not give a pod whose init has ended, and removes it', async () => {
+    pods = new Pods()
+    pods.init = { ...INIT, startTicks: INIT.startTicks + 1 }
+    const stubs = pods.open(1)
+    await has('warm-1')
+    pods.init = INIT
+    expect(await take(stubs)).toBe(null)
+    await has('warm-2')
+    expect((await take(stubs))?.name).toBe('warm-2')
+  })
+
+  test('is told of one lost while it was made', async () => {
+    pods = new Pods()
+    const { promise, resolve } = Promise.withResolvers<void>()
+    pods.gate = promise
+    pods.open(1)
+    await has('warm-1')
+    pods.names.delete('warm-1')
+    resolve()
+    await has('warm-2')
+  })
+
+  test('makes no more once it is closed, and waits for the one being made', async () => {
+    pods = new Pods()
+    pods.gate = new Promise(() => undefined)
+    const stubs = pods.open(2)
+    await has('warm-1')
+    await stubs.close()
+    const { length } = pods.calls
+    stubs.lose('uid of warm-1')
+    stubs.start()
+    await sleep(20)
+    expect(pods.calls).toHaveLength(length)
+  })
+
+  test('closes at once while it waits after a failure', async () => {
+    pods = new Pods()
+    pods.faults.set('list', new Error('away'))
+    const stubs = pods.open(1)
+    await until(() => pods.calls.length > 0)
+    const begun = performance.now()
+    await stubs.close()
+    expect(performance.now() - begun).toBeLessThan(500)
+  })
+})
+
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    signal.addEventListener('abort', () => reject(new Error('given up')), { once: true })
+  })
+}
