@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type HttpRequest, type HttpResponse, headerOf } from '../shared/http/messages.ts'
+import { type HeaderMap, type HttpRequest, type HttpResponse, headerOf } from '../shared/http/messages.ts'
 import type { Operation } from '../shared/operation.ts'
 import { failureError, responseOf } from './agent-answer.ts'
 import { REFUSAL_RETRIES, type Signed, type Signing } from './signing.ts'
@@ -37,7 +37,7 @@ export interface ForwardOptions {
  */
 export function createForward(options: ForwardOptions): Forward {
   const { transport, signing, timeoutMs, answerBytesMax } = options
-  const attempt = async (forwarded: ForwardedRequest): Promise<Attempt> => {
+  const attempt = async (forwarded: ForwardedRequest): Promise<Attempt<AgentAnswer>> => {
     const signed = signing.sign(forwarded)
     const { method, target, headers } = signed
     const signal = method === 'GET' ? forwarded.request.signal : null
@@ -48,31 +48,41 @@ export function createForward(options: ForwardOptions): Forward {
     const sent = { method, target, headers, body, signal, timeoutMs: patienceMs, isBulk }
     return { signed, answer: await transport.send(sent) }
   }
-  const mayPassNow = ({ signed, answer }: Attempt, { requestId }: ForwardedRequest): boolean =>
-    signing.mayPassNow(signed, answer, requestId)
   return async (given) => {
     const forwarded = answerBytesMax === null ? given : withAnswerBytesMax(given, answerBytesMax)
-    let last: Attempt
-    try {
-      last = await attemptTwice(() => attempt(forwarded), { isSafe: forwarded.operation.method === 'GET' })
-      for (let retries = 0; retries < REFUSAL_RETRIES && mayPassNow(last, forwarded); retries++) {
-        last = await attempt(forwarded)
-      }
-    } catch (error) {
-      throw error instanceof TransportFailure ? failureError(error) : error
-    }
-    return responseOf(last.answer, forwarded)
+    const { operation, requestId } = forwarded
+    const how = { signing, requestId, isSafe: operation.method === 'GET' }
+    return responseOf(await askSigned(() => attempt(forwarded), how), forwarded)
   }
 }
 
 /** What became of one sending. */
-interface Attempt {
+export interface Attempt<T> {
   signed: Signed
-  answer: AgentAnswer
+  answer: T
 }
 
-/** Tries once more what never left, and where it `isSafe` also what may have. */
-export async function attemptTwice<T>(attempt: () => Promise<T>, { isSafe }: { isSafe: boolean }): Promise<T> {
+/**
+ * The answer to what `attempt` signs and sends. Once more for what never left, and where it `isSafe` also for what may have;
+ * and anew where the agent refused to look at it, and would take it now.
+ * @throws ServiceError `agent_unavailable`, `agent_timeout`, `agent_protocol`
+ */
+export async function askSigned<T extends { headers: HeaderMap }>(
+  attempt: () => Promise<Attempt<T>>,
+  { signing, requestId, isSafe }: { signing: Signing; requestId: string; isSafe: boolean },
+): Promise<T> {
+  try {
+    let { signed, answer } = await attemptTwice(attempt, { isSafe })
+    for (let retries = 0; retries < REFUSAL_RETRIES && signing.mayPassNow(signed, answer, requestId); retries++) {
+      ;({ signed, answer } = await attempt())
+    }
+    return answer
+  } catch (error) {
+    throw error instanceof TransportFailure ? failureError(error) : error
+  }
+}
+
+async function attemptTwice<T>(attempt: () => Promise<T>, { isSafe }: { isSafe: boolean }): Promise<T> {
   try {
     return await attempt()
   } catch (error) {

@@ -7,9 +7,9 @@ import { requestHead } from '../shared/http/serve.ts'
 import { newId } from '../shared/ids.ts'
 import type { Operation } from '../shared/operation.ts'
 import { validateRequest } from '../shared/validate.ts'
-import { failureError, protocolError, responseOf } from './agent-answer.ts'
+import { protocolError, responseOf } from './agent-answer.ts'
 import type { Dial, Dialled } from './agent-dial.ts'
-import { attemptTwice } from './forward.ts'
+import { type Attempt, askSigned } from './forward.ts'
 import { joinSockets } from './joined-sockets.ts'
 import {
   auditRefusedRequest,
@@ -18,8 +18,7 @@ import {
   type ReceptionOptions,
   receiveRequest,
 } from './reception.ts'
-import { REFUSAL_RETRIES, type Signed, type Signing } from './signing.ts'
-import { TransportFailure } from './transport.ts'
+import type { Signing } from './signing.ts'
 
 export interface UpgradeOptions extends ReceptionOptions {
   signing: Signing
@@ -124,23 +123,11 @@ async function ask(
   validateRequest(operation, { params, query, body: undefined })
   const { signing, dial, requestId } = context
   const handshake = handshakeOf(request)
-  const attempt = async (): Promise<{ signed: Signed; dialled: Dialled }> => {
+  const attempt = async (): Promise<Attempt<Dialled>> => {
     const signed = signing.sign({ request, operation, requestId, body: NO_BODY })
-    return { signed, dialled: await dial(signed, handshake, request.signal) }
+    return { signed, answer: await dial(signed, handshake, request.signal) }
   }
-  try {
-    let last = await attemptTwice(attempt, { isSafe: false })
-    for (
-      let retries = 0;
-      retries < REFUSAL_RETRIES && signing.mayPassNow(last.signed, last.dialled, requestId);
-      retries++
-    ) {
-      last = await attempt()
-    }
-    return { operation, dialled: last.dialled }
-  } catch (error) {
-    throw error instanceof TransportFailure ? failureError(error) : error
-  }
+  return { operation, dialled: await askSigned(attempt, { signing, requestId, isSafe: false }) }
 }
 
 /** A success is none here: what was asked for is a WebSocket. */

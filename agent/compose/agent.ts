@@ -118,7 +118,7 @@ async function serveAll(parts: Parts): Promise<{ channel: Server; stopServing(la
   closers.add('servers', () => {
     for (const server of [channel, data]) server.closeAllConnections()
   })
-  const { store, actorContext } = deployment
+  const { store } = deployment
   const trail = createAuditTrail({ store, clock, logger })
   closers.add('audit', () => trail.flush())
   const reception = createReception(parts, trail)
@@ -131,7 +131,7 @@ async function serveAll(parts: Parts): Promise<{ channel: Server; stopServing(la
   parts.edge.decideBy({ boxes, activity: parts.activity, verifyToken: reception.verifyToken })
   parts.meter.observable('gauge', STREAMS_OPEN, () => [{ labels: {}, value: webSockets.open() }])
   const bodies = createBodyBudget(limits.largeBodyBytesAtOnce)
-  const answering = { ...reception, bodies, idempotency: store.idempotency, handlers, actorContext }
+  const answering = { ...reception, bodies, idempotency: store.idempotency, handlers }
   const webSockets = createStreamServer({ ...reception, handlers: streams, streamsAtOnce: limits.streamsAtOnce })
   const ways = [
     { server: channel, trust: trustChannel(parts), match: matchOperation, wrap: (app: HttpHandler) => app },
@@ -163,7 +163,7 @@ function createReception(
   { settings, deployment, clock, logger, state, meter }: Parts,
   audit: ReceptionDeps['audit'],
 ): Omit<ReceptionDeps, 'trust' | 'match'> {
-  const { keys, tokens } = deployment
+  const { keys, tokens, actorContext } = deployment
   let privateKeys = keys.tokens()
   let publicKeys = publicTokenKeys(privateKeys)
   const currentPublicKeys = () => {
@@ -180,6 +180,7 @@ function createReception(
     checkAlive: (id) => tokens.checkAlive(id),
     rateLimit: createRateLimit({ perSecond, burst, clock }),
     isDraining: () => state.isDraining,
+    actorContext,
     audit,
     requests: createRequestMeter(meter, clock),
     clock,

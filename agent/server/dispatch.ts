@@ -13,7 +13,6 @@ import { isMutation, type Operation } from '../../shared/operation.ts'
 import { validateRequest } from '../../shared/validate.ts'
 import { etagOf, isKnownEtag } from '../core/common/preconditions.ts'
 import type { Handlers, ReplayRead, Reply, RequestConditions } from '../handlers/common/call.ts'
-import type { ActorContext } from '../ports/store/events.ts'
 import type { IdempotencyStore, StoredAnswer } from '../ports/store/idempotency.ts'
 import { auditMutation } from './audit.ts'
 import type { BodyBudget } from './body-budget.ts'
@@ -29,8 +28,6 @@ export interface DispatchDeps extends ReceptionDeps {
   bodies: BodyBudget
   idempotency: IdempotencyStore
   handlers: Handlers
-  /** What a handler does is done on behalf of who asked. */
-  actorContext: Pick<ActorContext, 'run'>
 }
 
 /** Every request that is no WebSocket: trust → match → token → validate → handler → audit. It answers its own errors. */
@@ -90,7 +87,6 @@ async function answerRead(read: ReadRequest, context: Context): Promise<HttpResp
   const refusal = body === null ? null : trusted.refuseBody(body)
   if (refusal) throw refuse(refusal, facts, context.logger)
   const { caller, boxId, enter } = read.identity ?? (await admit(read, context))
-  const onBehalf: Behalf = (act) => (caller === null ? act() : context.actorContext.run(caller, act))
   const json = body === null || bytes !== null ? undefined : readJson(body, headers['content-type'])
   const input = validateRequest(operation, { params, query, body: json, isBytes: bytes !== null })
   const key = operation.method === 'POST' ? idempotencyKeyOf(headers) : null
@@ -108,7 +104,7 @@ async function answerRead(read: ReadRequest, context: Context): Promise<HttpResp
       await context.idempotency.finish(facts.caller.tokenId, key, answer)
     },
   }
-  const work = (): Promise<RememberedResponse> => enter(() => onBehalf(() => perform(operation, call, context)))
+  const work = (): Promise<RememberedResponse> => enter(() => perform(operation, call, context))
   if (key === null || !facts.caller) return (await work()).response
   const keyed = {
     tokenId: facts.caller.tokenId,
@@ -121,8 +117,6 @@ async function answerRead(read: ReadRequest, context: Context): Promise<HttpResp
   const replay = (what: unknown): Promise<string> => readAgain(what as ReplayRead, call, context)
   return runOnce(keyed, { store, clock, read: replay }, () => remembered(work, facts.requestId))
 }
-
-type Behalf = <T>(act: () => Promise<T>) => Promise<T>
 
 // One that does not tell its length may be as long as any.
 function bodyBytes({ headers }: HttpRequest): number {

@@ -1,5 +1,4 @@
-import type { HttpHandler } from '../../shared/http/messages.ts'
-import { splitTarget } from '../../shared/http/messages.ts'
+import { type HttpHandler, splitTarget } from '../../shared/http/messages.ts'
 
 /** What is served at the address for metrics: `GET /metrics`, and nothing else. */
 export function createMetricsHandler(page: { type: string; render(): Promise<string> }): HttpHandler {

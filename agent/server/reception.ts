@@ -9,6 +9,7 @@ import { isMutation, type Operation } from '../../shared/operation.ts'
 import type { RateLimit } from '../core/access/rate-limit.ts'
 import type { Tickets } from '../core/access/tickets.ts'
 import type { Clock } from '../ports/host/clock.ts'
+import type { ActorContext } from '../ports/store/events.ts'
 import type { AuditSink } from './audit.ts'
 import { type Identity, identify } from './identify.ts'
 import type { RequestFacts } from './request-facts.ts'
@@ -24,6 +25,7 @@ export interface ReceptionDeps {
   /** @throws ServiceError for a token that was revoked */
   checkAlive(tokenId: string): Promise<void>
   tickets: Tickets
+  actorContext: Pick<ActorContext, 'run'>
   rateLimit: RateLimit
   isDraining(): boolean
   audit: AuditSink
@@ -61,12 +63,13 @@ export function receive(request: RequestHead, { trust, match, facts, logger }: C
 }
 
 /**
- * Lets a request in: its sender may do this, asks little enough, and the agent is not being stopped.
+ * Lets a request in: its sender may do this, asks little enough, and the agent is not being stopped. What enters is done on
+ * behalf of the sender.
  * @throws ServiceError for what is missing, invalid, expired, revoked or not permitted; `rate_limited`, `draining`
  */
 export async function admit(received: Received, context: Context): Promise<Identity> {
   const { trusted, operation, params, target, ticket } = received
-  const { facts, rateLimit } = context
+  const { facts, rateLimit, actorContext } = context
   const { headers } = trusted
   const identity = await identify(
     { operation, params, headers, target, ticket, requestId: facts.requestId },
@@ -77,9 +80,10 @@ export async function admit(received: Received, context: Context): Promise<Ident
       },
     },
   )
-  rateLimit(identity.caller?.tokenId ?? `anonymous:${facts.clientAddress}`)
+  const { caller, boxId, enter } = identity
+  rateLimit(caller?.tokenId ?? `anonymous:${facts.clientAddress}`)
   checkOpen(operation, context)
-  return identity
+  return { caller, boxId, enter: (work) => enter(() => (caller === null ? work() : actorContext.run(caller, work))) }
 }
 
 /** The error of a refusal, which is written down: someone without a key may have tried. */

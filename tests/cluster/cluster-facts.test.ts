@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import type { V1Pod } from '@kubernetes/client-node'
+import type { Pod } from 'kubernetes-types/core/v1.d.ts'
 import { createKubeClusterFacts } from '../../agent/drivers/pods/cluster-facts-kube.ts'
 import { type KubeApi, openKubeApi } from '../../agent/lib/kube/api.ts'
 import { parseQuantity } from '../../agent/lib/kube/quantities.ts'
@@ -36,7 +36,7 @@ afterAll(async () => {
   account.close()
 })
 
-const create = (name: string, container: { image?: string; cpu?: string }): Promise<V1Pod> =>
+const create = (name: string, container: { image?: string; cpu?: string }): Promise<Pod> =>
   api.pods.create({
     metadata: { name, labels: { app: 'box' } },
     spec: {

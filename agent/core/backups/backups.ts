@@ -6,8 +6,8 @@ import type { VolumeRecord } from '../../ports/store/volumes.ts'
 import type { Caller } from '../common/caller.ts'
 import { discardUncommitted } from '../common/discard-uncommitted.ts'
 import { checkIfMatch } from '../common/preconditions.ts'
+import { findVolume, type VolumeRef, volumeGone } from '../common/volume-lookup.ts'
 import { copyTree } from '../snapshots/tree-copy.ts'
-import { findVolume, type VolumeRef } from '../volumes/lookup.ts'
 import { isListed, type StoredBackup } from './catalog.ts'
 import { type BackupWorkDeps, createBackupWork } from './work.ts'
 
@@ -148,7 +148,7 @@ async function takeCopy(
       createdBy: { token: wish.caller.tokenId, idempotencyKey: wish.idempotencyKey },
     }
     if (await records.insert(record)) return record
-    throw new ServiceError('volume_not_found', 'The data volume was deleted meanwhile.')
+    throw volumeGone('The data volume')
   } catch (error) {
     await discardUncommitted(deps, tombstone)
     throw error

@@ -1,7 +1,7 @@
 import type { Caller } from '../common/caller.ts'
 import { checkIfMatch } from '../common/preconditions.ts'
+import { findVolume, type VolumeRef } from '../common/volume-lookup.ts'
 import type { Jobs } from '../operations/jobs.ts'
-import { findVolume, type VolumeRef } from '../volumes/lookup.ts'
 import { replaceData } from '../volumes/restore.ts'
 import type { VolumeSwapDeps } from '../volumes/swap.ts'
 import type { KnownBackup } from './backups.ts'

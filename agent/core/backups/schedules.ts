@@ -5,8 +5,9 @@ import type { Clock } from '../../ports/host/clock.ts'
 import type { BackupRecords } from '../../ports/store/backups.ts'
 import type { Store } from '../../ports/store/store.ts'
 import type { VolumeRecord } from '../../ports/store/volumes.ts'
+import { editRecord } from '../common/edit-record.ts'
 import { checkIfMatch } from '../common/preconditions.ts'
-import { findVolume, type VolumeRef } from '../volumes/lookup.ts'
+import { findVolume, type VolumeRef } from '../common/volume-lookup.ts'
 import type { Backups } from './backups.ts'
 import { isBackupDue } from './retention.ts'
 
@@ -33,19 +34,21 @@ export function createBackupSchedules(deps: BackupSchedulesDeps): BackupSchedule
   let look = (): void => undefined
   return {
     set: async (ref, body, ifMatch) => {
-      for (;;) {
-        const record = await findVolume(store, ref)
-        checkIfMatch(ifMatch, record.version)
-        const { interval_seconds: intervalSeconds, keep_count, keep_seconds } = body
-        const backupSchedule =
-          intervalSeconds === null
-            ? null
-            : { intervalSeconds, keepCount: keep_count ?? null, keepSeconds: keep_seconds ?? null }
-        const next = { ...record, backupSchedule, version: record.version + 1, updatedAt: clock.now() }
-        if (!(await store.volumes.replace(next))) continue
-        look()
-        return next
-      }
+      const { interval_seconds: intervalSeconds, keep_count, keep_seconds } = body
+      const backupSchedule =
+        intervalSeconds === null
+          ? null
+          : { intervalSeconds, keepCount: keep_count ?? null, keepSeconds: keep_seconds ?? null }
+      const changed = await editRecord(clock, {
+        read: () => findVolume(store, ref),
+        edit: (record) => {
+          checkIfMatch(ifMatch, record.version)
+          return { ...record, backupSchedule }
+        },
+        write: (next) => store.volumes.replace(next),
+      })
+      look()
+      return changed
     },
     run: async (signal) => {
       while (!signal.aborted) {

@@ -4,7 +4,9 @@ import type { BoxListQuery, CreateBoxBody, UpdateBoxBody } from '../../../shared
 import type { Runtime } from '../../ports/boxes/runtime.ts'
 import type { BoxRecord, Store } from '../../ports/store/store.ts'
 import type { NamedQuery } from '../../ports/store/volumes.ts'
+import { boxGone, readBox } from '../common/box-lookup.ts'
 import type { Caller } from '../common/caller.ts'
+import { editRecord } from '../common/edit-record.ts'
 import { findByIdempotencyKey } from '../common/idempotent-create.ts'
 import { namedPage, nextNamedPage } from '../common/paging.ts'
 import { checkIfMatch } from '../common/preconditions.ts'
@@ -64,7 +66,7 @@ export function createBoxes(deps: BoxesDeps): Boxes {
   const settle = async (record: BoxRecord, waitMs: number): Promise<Mutated> => {
     const { generation } = record.desired
     const settled = await reconciler.settled(record.id, generation, waitMs)
-    if (!settled) throw new ServiceError('box_not_found', `The box "${record.name}" was deleted meanwhile.`)
+    if (!settled) throw boxGone(record)
     return { record: settled, isSettled: isSettledAt(settled, generation) }
   }
   const setPower = async (ref: BoxRef, power: 'running' | 'stopped', how: Mutation): Promise<Mutated> => {
@@ -126,22 +128,23 @@ interface Update {
 // The world first: what cannot be done leaves the record as it was. Cut off in between, the record is brought about again.
 async function updateBox(deps: BoxesDeps, id: string, { body, how }: Update): Promise<BoxRecord> {
   const { store, reconciler, clock, admission, defaults } = deps
-  const change = async (isRunning: boolean): Promise<BoxRecord> => {
-    for (;;) {
-      const record = await store.boxes.byId(id)
-      if (!record) throw new ServiceError('box_not_found', 'The box was deleted meanwhile.')
-      checkIfMatch(how.ifMatch, record.version)
-      how.check(record)
-      checkNoRestore(record)
-      const updated = updatedRecord(record, body, defaults)
-      if (updated === record) return record
-      const next = { ...updated, version: record.version + 1, updatedAt: clock.now() }
-      const growth = growthOf(record, next)
-      await admission.check(growth)
-      // Not in the turn of admission: one box that does not answer would hold up all others.
-      await applyConfig(deps, { record, next, isRunning })
-      if (await admission.admit(growth, () => store.boxes.replace(next))) return next
-    }
+  const change = (isRunning: boolean): Promise<BoxRecord> => {
+    return editRecord(clock, {
+      read: () => readBox(store, { id }),
+      edit: (record) => {
+        checkIfMatch(how.ifMatch, record.version)
+        how.check(record)
+        checkNoRestore(record)
+        return updatedRecord(record, body, defaults)
+      },
+      write: async (next, record) => {
+        const growth = growthOf(record, next)
+        await admission.check(growth)
+        // Not in the turn of admission: one box that does not answer would hold up all others.
+        await applyConfig(deps, { record, next, isRunning })
+        return admission.admit(growth, () => store.boxes.replace(next))
+      },
+    })
   }
   const turn = async (isRunning: boolean): Promise<BoxRecord> => {
     try {

@@ -12,6 +12,7 @@ import { discardUncommitted } from '../common/discard-uncommitted.ts'
 import { checkEnvironment } from '../common/environment.ts'
 import { checkMountPath, checkPathIsFree } from '../common/mount-paths.ts'
 import { bytesOf } from '../common/sizes.ts'
+import { volumeGone } from '../common/volume-lookup.ts'
 import type { Reconciler } from '../reconcile/reconciler.ts'
 import { findBoxSnapshot } from '../snapshots/lookup.ts'
 
@@ -200,7 +201,7 @@ async function insert(store: Store, record: BoxRecord): Promise<void> {
     case 'name_taken':
       throw nameTaken(record.project, record.name)
     case 'volume_gone':
-      throw new ServiceError('volume_not_found', 'A data volume of the box was deleted meanwhile.')
+      throw volumeGone('A data volume of the box')
     case 'volume_in_use':
       throw new ServiceError('volume_in_use', 'A data volume has a box that writes to it already: mount it read-only.')
     case 'stored':

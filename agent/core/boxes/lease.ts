@@ -1,5 +1,6 @@
 import type { Clock } from '../../ports/host/clock.ts'
 import type { BoxRecord, Store } from '../../ports/store/store.ts'
+import { editRecord } from '../common/edit-record.ts'
 import { checkIfMatch } from '../common/preconditions.ts'
 import type { Boxes, BoxRef } from './boxes.ts'
 
@@ -19,13 +20,13 @@ export async function leaseBox(
   ref: BoxRef,
   { seconds, ifMatch }: { seconds: number; ifMatch: string | null },
 ): Promise<BoxRecord> {
-  for (;;) {
-    const record = await boxes.get(ref)
-    checkIfMatch(ifMatch, record.version)
-    const now = clock.now()
-    const leaseUntil = seconds === 0 ? null : Math.max(record.leaseUntil ?? 0, now + seconds * 1000)
-    if (leaseUntil === record.leaseUntil) return record
-    const next = { ...record, leaseUntil, version: record.version + 1, updatedAt: now }
-    if (await store.boxes.replace(next)) return next
-  }
+  return editRecord(clock, {
+    read: () => boxes.get(ref),
+    edit: (record) => {
+      checkIfMatch(ifMatch, record.version)
+      const leaseUntil = seconds === 0 ? null : Math.max(record.leaseUntil ?? 0, clock.now() + seconds * 1000)
+      return leaseUntil === record.leaseUntil ? record : { ...record, leaseUntil }
+    },
+    write: (next) => store.boxes.replace(next),
+  })
 }

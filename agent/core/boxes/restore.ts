@@ -3,6 +3,7 @@ import { newId } from '../../../shared/ids.ts'
 import type { BoxRestoreBody } from '../../../shared/schemas/snapshots.ts'
 import type { SnapshotData, SnapshotRecord } from '../../ports/store/snapshots.ts'
 import type { BoxRecord, PendingRestore, Store } from '../../ports/store/store.ts'
+import { boxGone } from '../common/box-lookup.ts'
 import { discardUncommitted } from '../common/discard-uncommitted.ts'
 import { checkIfMatch } from '../common/preconditions.ts'
 import { bytesOf } from '../common/sizes.ts'
@@ -141,8 +142,4 @@ async function copyAll(
     await findBoxSnapshot(store, box, snapshot.name)
     throw error
   }
-}
-
-function boxGone({ name }: BoxRecord): ServiceError {
-  return new ServiceError('box_not_found', `The box "${name}" was deleted meanwhile.`)
 }

@@ -1,4 +1,3 @@
-import { ServiceError } from '../../../shared/errors.ts'
 import { newId } from '../../../shared/ids.ts'
 import type { SnapshotDiffQuery } from '../../../shared/schemas/snapshot-diff.ts'
 import { invalidRequest } from '../../../shared/validate.ts'
@@ -12,6 +11,7 @@ import type {
   TreeChange,
 } from '../../ports/pool/tree-changes.ts'
 import type { BoxRecord, Store } from '../../ports/store/store.ts'
+import { readBox } from '../common/box-lookup.ts'
 import { decodeCursor, encodeCursor } from '../common/paging.ts'
 import type { Reconciler } from '../reconcile/reconciler.ts'
 import { findBoxSnapshot } from '../snapshots/lookup.ts'
@@ -55,18 +55,12 @@ export function createSnapshotDiff(deps: SnapshotDiffDeps): SnapshotDiff {
         return cutToSize(page)
       } catch (error) {
         // What was deleted meanwhile is not found, whatever the pool says.
-        await readBox(deps, box)
+        await readBox(store, box)
         for (const name of isLive ? [snapshot] : [snapshot, query.to]) await find(name)
         throw error
       }
     },
   }
-}
-
-async function readBox({ store }: SnapshotDiffDeps, { id, name }: BoxRecord): Promise<BoxRecord> {
-  const record = await store.boxes.byId(id)
-  if (record) return record
-  throw new ServiceError('box_not_found', `The box "${name}" was deleted meanwhile.`)
 }
 
 async function between(
@@ -87,7 +81,7 @@ async function withLive<T>(deps: SnapshotDiffDeps, box: BoxRecord, work: (name: 
   await filesystem.checkWritable()
   await store.tombstones.insert(tombstone)
   try {
-    await copyTree(filesystem, async () => (await readBox(deps, box)).root, {
+    await copyTree(filesystem, async () => (await readBox(store, box)).root, {
       name,
       isReadOnly: true,
       quotaBytes: null,

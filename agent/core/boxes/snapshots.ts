@@ -6,6 +6,7 @@ import type { Clock } from '../../ports/host/clock.ts'
 import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
 import type { NewSnapshot, SnapshotData, SnapshotRecord } from '../../ports/store/snapshots.ts'
 import type { BoxRecord, Store } from '../../ports/store/store.ts'
+import { boxGone, readBox } from '../common/box-lookup.ts'
 import type { Caller } from '../common/caller.ts'
 import { discardUncommitted } from '../common/discard-uncommitted.ts'
 import { checkIfMatch } from '../common/preconditions.ts'
@@ -77,9 +78,9 @@ async function takeSnapshot(
   const { reconciler, runtime } = deps
   const { id } = snapshot.owner
   // The root alone is one tree, which is copied at one instant whatever the box does.
-  if (!withData) return take(deps, await readBox(deps, id), { snapshot, still: (work) => work() })
+  if (!withData) return take(deps, await readBox(deps.store, { id }), { snapshot, still: (work) => work() })
   const turn = async (isRunning: boolean): Promise<SnapshotRecord> => {
-    const box = await readBox(deps, id)
+    const box = await readBox(deps.store, { id })
     const data = box.mounts.map((mount) => partOf(mount, snapshot.createdAt))
     const still = (work: () => Promise<void>): Promise<void> => (isRunning ? runtime.frozen(id, work) : work())
     return take(deps, box, { snapshot: { ...snapshot, data }, still })
@@ -129,16 +130,6 @@ function treesOf(box: BoxRecord, { subvolume, data }: NewSnapshot): { source: st
 
 function partOf({ volumeId, name, path, readOnly }: BoxRecord['mounts'][number], now: number): SnapshotData {
   return { volumeId, name, subvolume: newId('snp', now), path, readOnly }
-}
-
-async function readBox({ store }: BoxSnapshotsDeps, boxId: string): Promise<BoxRecord> {
-  const record = await store.boxes.byId(boxId)
-  if (record) return record
-  throw new ServiceError('box_not_found', 'The box was deleted meanwhile.')
-}
-
-function boxGone({ name }: BoxRecord): ServiceError {
-  return new ServiceError('box_not_found', `The box "${name}" was deleted meanwhile.`)
 }
 
 function nameTaken(box: BoxRecord, name: string): ServiceError {

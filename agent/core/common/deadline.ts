@@ -13,12 +13,22 @@ export interface DeadlineOptions {
 /** The outcome of `work`, or a rejection once `ms` are over. */
 export async function withDeadline<T>(work: Promise<T>, options: DeadlineOptions): Promise<T> {
   const { ms, what, clock, onLate } = options
-  const timer = new AbortController()
   const late = Symbol('late')
-  const first = await Promise.race([work, clock.sleep(ms, timer.signal).then((): typeof late => late)]).finally(() =>
-    timer.abort(),
-  )
+  const first = await withTimer({ clock, ms }, (over) => Promise.race([work, over.then((): typeof late => late)]))
   if (first !== late) return first
   work.then(onLate, () => undefined)
   throw new ServiceError('internal', `${what} within ${ms / 1000} s.`)
+}
+
+/** The outcome of `work`, which is given what resolves once `ms` are over, or `signal` aborts. No timer outlives it. */
+export async function withTimer<T>(
+  { clock, ms, signal }: { clock: Clock; ms: number; signal?: AbortSignal },
+  work: (over: Promise<void>) => Promise<T>,
+): Promise<T> {
+  const done = new AbortController()
+  try {
+    return await work(clock.sleep(ms, signal ? AbortSignal.any([signal, done.signal]) : done.signal))
+  } finally {
+    done.abort()
+  }
 }

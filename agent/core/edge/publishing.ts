@@ -1,11 +1,12 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import type { PublishBody } from '../../../shared/schemas/publishing.ts'
 import type { Clock } from '../../ports/host/clock.ts'
-import type { BoxRecord, Store } from '../../ports/store/store.ts'
+import type { BoxRecord, DomainTaken, Store } from '../../ports/store/store.ts'
 import type { Boxes, BoxRef } from '../boxes/boxes.ts'
+import { editRecord } from '../common/edit-record.ts'
 import { checkIfMatch } from '../common/preconditions.ts'
 import { type EdgeAddress, mayPublish } from '../common/urls.ts'
-import { bumped, serviceNotFound } from '../services/records.ts'
+import { serviceNotFound } from '../services/records.ts'
 import type { EdgeRoutes } from './routes.ts'
 
 export interface PublishingDeps {
@@ -42,18 +43,14 @@ export function createPublishing(deps: PublishingDeps): Publishing {
     ifMatch: string | null,
     edit: (record: BoxRecord) => BoxRecord,
   ): Promise<BoxRecord> => {
-    for (;;) {
-      const record = await boxes.get(ref)
-      checkIfMatch(ifMatch, record.version)
-      const edited = edit(record)
-      if (edited === record) return settled(record)
-      const next = { ...edited, version: record.version + 1, updatedAt: clock.now() }
-      const outcome = await store.boxes.publish(next)
-      if (outcome === 'stored') return settled(next)
-      if (outcome !== 'changed') throw domainTaken(outcome.taken)
-    }
-  }
-  const settled = async (record: BoxRecord): Promise<BoxRecord> => {
+    const record = await editRecord(clock, {
+      read: () => boxes.get(ref),
+      edit: (box) => {
+        checkIfMatch(ifMatch, box.version)
+        return edit(box)
+      },
+      write: async (next) => isStored(await store.boxes.publish(next)),
+    })
     await routes.settle(record.id)
     return record
   }
@@ -62,17 +59,21 @@ export function createPublishing(deps: PublishingDeps): Publishing {
     ifMatch: string | null,
     edit: (domains: readonly string[]) => string[],
   ): Promise<void> => {
-    for (;;) {
-      const box = await boxes.get(ref)
-      const record = await store.services.get(box.id, name)
-      if (record === null) throw serviceNotFound(box, name)
-      checkIfMatch(ifMatch, record.version)
-      const next = bumped({ ...record, domains: edit(record.domains) }, clock.now())
-      const isSame = next.domains.join() === record.domains.join()
-      const outcome = isSame ? 'stored' : await store.services.publish(next)
-      if (outcome === 'stored') return routes.settle(box.id)
-      if (outcome !== 'changed') throw domainTaken(outcome.taken)
-    }
+    const { boxId } = await editRecord(clock, {
+      read: async () => {
+        const box = await boxes.get(ref)
+        const record = await store.services.get(box.id, name)
+        if (record === null) throw serviceNotFound(box, name)
+        return record
+      },
+      edit: (record) => {
+        checkIfMatch(ifMatch, record.version)
+        const domains = edit(record.domains)
+        return domains.join() === record.domains.join() ? record : { ...record, domains }
+      },
+      write: async (next) => isStored(await store.services.publish(next)),
+    })
+    await routes.settle(boxId)
   }
   return {
     publish: async (ref, { domains = [], port, auth }, ifMatch) => {
@@ -99,6 +100,12 @@ export function createPublishing(deps: PublishingDeps): Publishing {
     unpublishService: (ref, domains, ifMatch) =>
       changeService(ref, ifMatch, (before) => withoutDomains(before, domains)),
   }
+}
+
+/** @throws ServiceError `domain_taken` */
+function isStored(outcome: 'stored' | 'changed' | DomainTaken): boolean {
+  if (typeof outcome === 'object') throw domainTaken(outcome.taken)
+  return outcome === 'stored'
 }
 
 function withDomains(before: readonly string[], added: readonly string[]): string[] {

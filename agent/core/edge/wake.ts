@@ -5,6 +5,7 @@ import type { Clock } from '../../ports/host/clock.ts'
 import type { BoxRecord } from '../../ports/store/store.ts'
 import type { BoxActivity } from '../boxes/activity.ts'
 import type { Boxes } from '../boxes/boxes.ts'
+import { boxGone } from '../common/box-lookup.ts'
 import type { EdgeRoutes, HostTarget } from './routes.ts'
 
 export interface WakerDeps {
@@ -73,7 +74,7 @@ async function untilReached(deps: WakerDeps, host: string): Promise<EdgeRoute> {
 
 async function lookUp({ hosts }: WakerDeps, host: string): Promise<HostTarget> {
   const target = await hosts.lookup(host)
-  if (target === null) throw new ServiceError('box_not_found', 'The box was deleted meanwhile.')
+  if (target === null) throw boxGone()
   return target
 }
 

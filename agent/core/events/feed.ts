@@ -1,7 +1,7 @@
 import type { EventsQuery, EventView } from '../../../shared/schemas/events.ts'
-import type { Clock } from '../../ports/host/clock.ts'
 import type { EventPage, EventRecord, EventScope, EventStore } from '../../ports/store/events.ts'
 import type { Caller } from '../common/caller.ts'
+import { withTimer } from '../common/deadline.ts'
 import { createEventStreams, type EventStreamSource, type EventStreamsDeps } from '../common/event-streams.ts'
 import { encodeServerSentEvent } from '../common/server-sent-events.ts'
 import { timestamp } from '../common/time.ts'
@@ -61,7 +61,8 @@ export function createEventFeed(deps: EventFeedDeps): EventFeed {
         const left = until - clock.now()
         if (page.events.length > 0 || page.hasMore || left <= 0 || closing.aborted) return answerOf(page)
         after = page.through
-        await untilNotice(notice, { clock, ms: Math.min(left, LOOK_MS), signal: closing })
+        const look = { clock, ms: Math.min(left, LOOK_MS), signal: closing }
+        await withTimer(look, (over) => Promise.race([notice, over]))
       }
     },
     follow: async (caller, project, query) => {
@@ -118,7 +119,9 @@ function sourceOf(
       const notice = notices.next()
       const { events, through } = await readOn(store.events, { ...wish, after })
       after = through
-      if (events.length === 0) await untilNotice(notice, { clock, ms: LOOK_MS, signal })
+      if (events.length === 0) {
+        await withTimer({ clock, ms: LOOK_MS, signal }, (over) => Promise.race([notice, over]))
+      }
       return events.map(sentEventOf).join('')
     },
     id: () => encodeEventCursor(after),
@@ -141,15 +144,6 @@ function createNotices(events: EventStore): Notices {
     next = Promise.withResolvers<void>()
   })
   return { next: () => next.promise }
-}
-
-async function untilNotice(
-  notice: Promise<void>,
-  { clock, ms, signal }: { clock: Clock; ms: number; signal: AbortSignal },
-): Promise<void> {
-  const timer = new AbortController()
-  await Promise.race([notice, clock.sleep(ms, AbortSignal.any([signal, timer.signal]))])
-  timer.abort()
 }
 
 // Another process, such as one that mints a token, gives no notice.

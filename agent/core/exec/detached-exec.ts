@@ -1,6 +1,6 @@
+import { createListeners } from '../../../shared/listeners.ts'
 import type { DetachedExec } from '../../ports/boxes/runtime.ts'
 import type { ExecRecord } from '../../ports/store/exec.ts'
-import { createListeners } from '../common/listeners.ts'
 import { endedRecord, type RecordedEnd, recordEnd } from './end.ts'
 import { type LiveExec, type LiveExecDeps, withTotals } from './live-exec.ts'
 

@@ -7,6 +7,7 @@ import type { Meter } from '../../ports/host/meter.ts'
 import type { ExecRecord } from '../../ports/store/exec.ts'
 import type { BoxRecord } from '../../ports/store/store.ts'
 import type { BoxActivity } from '../boxes/activity.ts'
+import { withTimer } from '../common/deadline.ts'
 import { checkEnvironment } from '../common/environment.ts'
 import { decodeCursor, encodeCursor } from '../common/paging.ts'
 import type { CommandStream } from './command-stream.ts'
@@ -81,8 +82,7 @@ export function createExecs(deps: ExecsDeps): Execs {
     return stored(deps, box, id)
   }
   const stateAfter = async (live: LiveExec, waitMs: number): Promise<ExecState> => {
-    const timer = new AbortController()
-    await Promise.race([live.ended, clock.sleep(waitMs, timer.signal)]).finally(() => timer.abort())
+    await withTimer({ clock, ms: waitMs }, (over) => Promise.race([live.ended, over]))
     return stateOf(readable(live), limits.execOutputBytes)
   }
   const begin = async <T>(box: BoxRecord, start: () => Promise<T>): Promise<T> => {

@@ -1,8 +1,8 @@
+import { createListeners } from '../../../shared/listeners.ts'
 import type { Logger } from '../../../shared/log.ts'
 import type { RunningExec } from '../../ports/boxes/runtime.ts'
 import type { CollectedOutput, OutputPiece, OutputRange, OutputStream } from '../../ports/exec/outputs.ts'
 import type { ExecRecord } from '../../ports/store/exec.ts'
-import { createListeners } from '../common/listeners.ts'
 import { type ExecEndDeps, endedRecord, recordEnd } from './end.ts'
 
 export interface LiveExecDeps extends ExecEndDeps {

@@ -2,6 +2,7 @@ import { ServiceError } from '../../../shared/errors.ts'
 import type { ExecOutputs, OutputPiece, OutputRange } from '../../ports/exec/outputs.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { ExecOutput, ExecRecord } from '../../ports/store/exec.ts'
+import { withTimer } from '../common/deadline.ts'
 import { wholeCharacters } from './text.ts'
 
 /** A command, live or ended, and its output. */
@@ -74,12 +75,11 @@ export async function readWaiting(
   wish: OutputOptions,
   clock: Clock,
 ): Promise<ExecPiece> {
-  const timer = new AbortController()
-  let isOver = wish.waitMs === 0
-  const over = clock.sleep(wish.waitMs, timer.signal).then(() => {
-    isOver = true
-  })
-  try {
+  return withTimer({ clock, ms: wish.waitMs }, async (timeout) => {
+    let isOver = wish.waitMs === 0
+    const over = timeout.then(() => {
+      isOver = true
+    })
     for (;;) {
       const exec = await find()
       // Nothing comes between the reading and the listening.
@@ -93,9 +93,7 @@ export async function readWaiting(
       await Promise.race([change.promise, over])
       stop?.()
     }
-  } finally {
-    timer.abort()
-  }
+  })
 }
 
 function readPiece({ record, read }: ReadableExec, wish: OutputOptions): ExecPiece {

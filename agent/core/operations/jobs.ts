@@ -5,6 +5,7 @@ import type { Clock } from '../../ports/host/clock.ts'
 import type { Meter } from '../../ports/host/meter.ts'
 import type { JobRecord, OperationOutcome } from '../../ports/store/operations.ts'
 import type { Store } from '../../ports/store/store.ts'
+import { withTimer } from '../common/deadline.ts'
 import { createWaiters, type Waiters } from '../common/waiters.ts'
 
 /** What a job is: `project` null is one that every token may see, `resource` the path of what it works on. */
@@ -60,15 +61,15 @@ export function createJobs(deps: JobsDeps): Jobs {
   const { store, clock } = deps
   const table = createTable(deps)
   const settled = async (record: JobRecord, waitMs: number): Promise<JobState> => {
-    const timer = new AbortController()
-    const timeout = waitMs === 0 ? Promise.resolve() : clock.sleep(waitMs, timer.signal)
     // Looked at first: an end is written before the entry goes.
     const read = async (): Promise<Reading> => {
       const isOver = !table.running.has(record.id)
       return { isOver, state: table.stateOf((await jobOf(store, record.id)) ?? record) }
     }
-    const wish = { read, isDone: ({ isOver }: Reading) => isOver, timeout }
-    const { state } = await table.waiters.until(record.id, wish).finally(() => timer.abort())
+    const isDone = ({ isOver }: Reading): boolean => isOver
+    const { state } = await withTimer({ clock, ms: waitMs }, (over) =>
+      table.waiters.until(record.id, { read, isDone, timeout: waitMs === 0 ? Promise.resolve() : over }),
+    )
     return state
   }
   return {

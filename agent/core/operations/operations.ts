@@ -5,6 +5,7 @@ import type { OperationResource } from '../../../shared/schemas/system.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { BoxOperationRecord, OperationOutcome, OperationRecord } from '../../ports/store/operations.ts'
 import type { BoxRecord, Store } from '../../ports/store/store.ts'
+import { boxGone } from '../common/box-lookup.ts'
 import type { Caller } from '../common/caller.ts'
 import { timestamp } from '../common/time.ts'
 import type { Reconciler } from '../reconcile/reconciler.ts'
@@ -89,7 +90,7 @@ function outcomeOf(
     error: problemOf(error, at.requestId),
     endedAt,
   })
-  if (!box) return failed(new ServiceError('box_not_found', 'The box was deleted meanwhile.'), at.now)
+  if (!box) return failed(boxGone(), at.now)
   const { observed } = box
   const isUnderWay = observed.generation < record.generation || observed.status === 'pending'
   if (isUnderWay || observed.status === 'unknown') return { status: 'running', error: null, endedAt: null }

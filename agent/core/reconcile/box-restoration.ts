@@ -4,6 +4,7 @@ import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
 import type { SnapshotData } from '../../ports/store/snapshots.ts'
 import type { BoxRecord, PendingRestore, Store } from '../../ports/store/store.ts'
 import { bytesOf } from '../common/sizes.ts'
+import { volumeGone } from '../common/volume-lookup.ts'
 import { pruneAutomatic } from '../snapshots/automatic.ts'
 import { automaticSnapshot } from '../snapshots/record.ts'
 import type { RemovalDeps } from '../snapshots/removal.ts'
@@ -136,7 +137,7 @@ async function commit(deps: RestorationDeps, { boxId, wish, replaced, isRunning 
       case 'changed':
         continue
       case 'volume_gone':
-        throw new ServiceError('volume_not_found', 'A data volume of the snapshot was deleted meanwhile.')
+        throw volumeGone('A data volume of the snapshot')
       case 'volume_in_use':
         throw volumeInUse('Another box runs with a data volume of the snapshot, or is being restored with it')
     }

@@ -6,7 +6,7 @@ import type { Clock } from '../../ports/host/clock.ts'
 import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
 import type { Store } from '../../ports/store/store.ts'
 import type { Tombstone } from '../../ports/store/tombstones.ts'
-import { withDeadline } from '../common/deadline.ts'
+import { withDeadline, withTimer } from '../common/deadline.ts'
 import { createWaiters } from '../common/waiters.ts'
 
 /** Destroys what deleted boxes and volumes leave: processes first, then the subvolume, then the tombstone itself. */
@@ -43,10 +43,8 @@ export function createReaper({ store, runtime, filesystem, outputs, clock, logge
     ![...held].some(([id, mounted]) => id !== exceptId && mounted.some((tree) => trees.includes(tree)))
   const untilFree: Reaper['untilFree'] = async (trees, timeoutMs, exceptId) => {
     if (isFree(trees, exceptId)) return true
-    const timer = new AbortController()
-    const timeout = clock.sleep(timeoutMs, timer.signal)
-    const wish = { read: async () => isFree(trees, exceptId), isDone: (free: boolean) => free, timeout }
-    return waiters.until(FREED, wish).finally(() => timer.abort())
+    const wish = { read: async () => isFree(trees, exceptId), isDone: (free: boolean) => free }
+    return withTimer({ clock, ms: timeoutMs }, (timeout) => waiters.until(FREED, { ...wish, timeout }))
   }
   const destroy = async (id: string): Promise<void> => {
     const tombstone = tombstones.get(id)

@@ -5,7 +5,7 @@ import type { Meter } from '../../ports/host/meter.ts'
 import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
 import type { BoxRecord, Store } from '../../ports/store/store.ts'
 import type { Tombstone } from '../../ports/store/tombstones.ts'
-import { withDeadline } from '../common/deadline.ts'
+import { withDeadline, withTimer } from '../common/deadline.ts'
 import { createKeyedQueue, type KeyedQueue } from '../common/keyed-queue.ts'
 import { forkIdsOf } from '../common/service-instances.ts'
 import { createWaiters, type Waiters } from '../common/waiters.ts'
@@ -101,9 +101,7 @@ export class Reconciler {
    * @throws ServiceError `box_busy` if that is not possible within `waitMs`, `internal` if it takes longer than any step may
    */
   exclusive<T>(boxId: string, work: (isRunning: boolean) => Promise<T>, waitMs: number): Promise<T> {
-    const timer = new AbortController()
     const { clock, limits } = this.#deps
-    const isOver = clock.sleep(waitMs, timer.signal)
     const turn = (): Promise<T> =>
       withDeadline(work(this.#running.has(boxId)), {
         ms: limits.startDeadlineMs,
@@ -111,7 +109,7 @@ export class Reconciler {
         clock,
         onLate: () => this.verify(boxId),
       })
-    return this.#queue.exclusive(boxId, turn, isOver).finally(() => timer.abort())
+    return withTimer({ clock, ms: waitMs }, (isOver) => this.#queue.exclusive(boxId, turn, isOver))
   }
 
   /** A running box may no longer be what its record says: brings it there, as often as it takes. */
@@ -137,14 +135,9 @@ export class Reconciler {
     const { store, clock } = this.#deps
     const isAtRest = (record: BoxRecord | null): boolean =>
       record === null || (record.observed.generation >= generation && record.observed.status !== 'pending')
-    const timer = new AbortController()
-    return this.#waiters
-      .until(boxId, {
-        read: () => store.boxes.byId(boxId),
-        isDone: isAtRest,
-        timeout: clock.sleep(waitMs, timer.signal),
-      })
-      .finally(() => timer.abort())
+    return withTimer({ clock, ms: waitMs }, (timeout) =>
+      this.#waiters.until(boxId, { read: () => store.boxes.byId(boxId), isDone: isAtRest, timeout }),
+    )
   }
 
   /** Deleted boxes whose remains could not be destroyed yet, and why. */

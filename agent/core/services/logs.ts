@@ -2,6 +2,7 @@ import type { ServiceLogsQuery } from '../../../shared/schemas/services.ts'
 import type { ExecOutputs } from '../../ports/exec/outputs.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { RunRecord } from '../../ports/store/services.ts'
+import { withTimer } from '../common/deadline.ts'
 import { hostOf } from '../common/service-instances.ts'
 import { wholeCharacters } from '../exec/text.ts'
 import type { ObservedService } from './observer.ts'
@@ -109,12 +110,10 @@ function endOf(outputs: ExecOutputs, { record }: ObservedService, version: Servi
 }
 
 async function untilOutput(live: RunMonitor | null, clock: Clock, ms: number): Promise<void> {
-  const timer = new AbortController()
   const { promise, resolve } = Promise.withResolvers<void>()
   const stop = live?.held.onOutput(resolve)
-  await Promise.race([promise, clock.sleep(ms, timer.signal)])
+  await withTimer({ clock, ms }, (over) => Promise.race([promise, over]))
   stop?.()
-  timer.abort()
 }
 
 const LONGEST_CHARACTER = 4

@@ -3,6 +3,7 @@ import type { ExecRequest, Runtime } from '../../ports/boxes/runtime.ts'
 import type { Prober } from '../../ports/edge/prober.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { Readiness } from '../../ports/store/services.ts'
+import { withTimer } from '../common/deadline.ts'
 
 export interface ProbeDeps {
   runtime: Runtime
@@ -76,9 +77,9 @@ async function runProbe(
     const running = await runtime.exec(boxId, { ...request, command, mergesOutput: true, endsWhole: true })
     for (const stream of [running.stdout, running.stderr]) stream.resume()
     running.stdin.on('error', () => undefined).end()
-    const timer = new AbortController()
-    const late = clock.sleep(readiness.timeoutMs, timer.signal).then(() => null)
-    const exit = await Promise.race([running.exited, late]).finally(() => timer.abort())
+    const exit = await withTimer({ clock, ms: readiness.timeoutMs }, (over) =>
+      Promise.race([running.exited, over.then(() => null)]),
+    )
     if (exit === null) {
       await running.signal('SIGKILL')
       return `The readiness command did not end within ${readiness.timeoutMs / 1000} s.`

@@ -3,6 +3,7 @@ import type { PutServiceBody } from '../../../shared/schemas/services.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { ServiceRecord, ServiceSpec } from '../../ports/store/services.ts'
 import type { BoxRecord, Store } from '../../ports/store/store.ts'
+import { boxGone } from '../common/box-lookup.ts'
 import type { Caller } from '../common/caller.ts'
 import { changeService, withChange } from './records.ts'
 import { checkNeeds, specOf } from './spec.ts'
@@ -47,7 +48,7 @@ async function insert(
   }
   switch (await store.services.insert(record, SERVICES_MAX)) {
     case 'box_gone':
-      throw new ServiceError('box_not_found', `The box "${box.name}" was deleted meanwhile.`)
+      throw boxGone(box)
     case 'too_many':
       throw new ServiceError('quota_exceeded', `The box "${box.name}" has ${SERVICES_MAX} services, the most it may.`)
     case 'name_taken':

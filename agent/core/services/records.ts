@@ -3,12 +3,8 @@ import { SERVICE_HISTORY_MAX } from '../../../shared/schemas/services.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { ServiceChange, ServiceRecord } from '../../ports/store/services.ts'
 import type { BoxRecord, Store } from '../../ports/store/store.ts'
+import { editRecord } from '../common/edit-record.ts'
 import { checkIfMatch } from '../common/preconditions.ts'
-
-/** A record that is written next. */
-export function bumped(record: ServiceRecord, now: number): ServiceRecord {
-  return { ...record, version: record.version + 1, updatedAt: now }
-}
 
 /** The record after something was done to it; the oldest changes are forgotten. */
 export function withChange(record: ServiceRecord, change: Omit<ServiceChange, 'generation'>): ServiceRecord {
@@ -25,13 +21,18 @@ export async function changeService(
   { box, name, ifMatch }: { box: BoxRecord; name: string; ifMatch: string | null },
   edit: (record: ServiceRecord) => ServiceRecord,
 ): Promise<void> {
-  for (;;) {
-    const record = await store.services.get(box.id, name)
-    if (record === null) throw serviceNotFound(box, name)
-    checkIfMatch(ifMatch, record.version)
-    const edited = edit(record)
-    if (edited === record || (await store.services.replace(bumped(edited, clock.now())))) return
-  }
+  await editRecord(clock, {
+    read: async () => {
+      const record = await store.services.get(box.id, name)
+      if (record === null) throw serviceNotFound(box, name)
+      return record
+    },
+    edit: (record) => {
+      checkIfMatch(ifMatch, record.version)
+      return edit(record)
+    },
+    write: (next) => store.services.replace(next),
+  })
 }
 
 /** The error that tells of a service that is not there. */

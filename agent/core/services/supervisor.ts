@@ -1,6 +1,8 @@
 import type { OutputPlace } from '../../ports/exec/outputs.ts'
 import type { InstanceRecord, ServiceRecord } from '../../ports/store/services.ts'
 import type { BoxRecord } from '../../ports/store/store.ts'
+import { withTimer } from '../common/deadline.ts'
+import { bumped } from '../common/edit-record.ts'
 import { createKeyedQueue, type KeyedQueue } from '../common/keyed-queue.ts'
 import { hostOf, instancesOf, lastRun, placesOf } from '../common/service-instances.ts'
 import { createWaiters } from '../common/waiters.ts'
@@ -9,7 +11,6 @@ import { createDrains, type Drains } from './drains.ts'
 import { failedCandidate } from './failures.ts'
 import { createServiceObserver, type ObservedService, type ServiceObserver } from './observer.ts'
 import { planInstances, type ServiceAction } from './plan.ts'
-import { bumped } from './records.ts'
 import { monitorRun } from './run-monitor.ts'
 import { createRunRegistry, keyOf, parseKey, type ServiceKey } from './run-registry.ts'
 import { createRunTerminator, type RunTerminator } from './run-terminator.ts'
@@ -92,17 +93,17 @@ export class ServiceSupervisor {
     isDone: (sight: ObservedService) => boolean,
     waitMs: number,
   ): Promise<ObservedService | null> {
-    const timer = new AbortController()
-    const wish = { read: () => this.see(key), timeout: this.#deps.clock.sleep(waitMs, timer.signal) }
     const isOver = (sight: ObservedService | null): boolean => sight === null || isDone(sight)
-    return this.#waiters.until(keyOf(key), { ...wish, isDone: isOver }).finally(() => timer.abort())
+    return withTimer({ clock: this.#deps.clock, ms: waitMs }, (timeout) =>
+      this.#waiters.until(keyOf(key), { read: () => this.see(key), isDone: isOver, timeout }),
+    )
   }
 
   /** Runs `turn` while no step of the service is under way, or begins. Throws as KeyedQueue.exclusive. */
   async exclusive<T>(key: ServiceKey, turn: () => Promise<T>): Promise<T> {
-    const timer = new AbortController()
-    const isOver = this.#deps.clock.sleep(TURN_MS, timer.signal)
-    return this.#queue.exclusive(keyOf(key), turn, isOver).finally(() => timer.abort())
+    return withTimer({ clock: this.#deps.clock, ms: TURN_MS }, (isOver) =>
+      this.#queue.exclusive(keyOf(key), turn, isOver),
+    )
   }
 
   /** Bytes that the run of a version has written which goes on. */

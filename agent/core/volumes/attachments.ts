@@ -6,12 +6,15 @@ import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
 import type { BoxRecord, MountRecord, Store } from '../../ports/store/store.ts'
 import type { VolumeRecord } from '../../ports/store/volumes.ts'
 import type { Boxes } from '../boxes/boxes.ts'
+import { readBox } from '../common/box-lookup.ts'
+import { editRecord } from '../common/edit-record.ts'
 import { checkMountPath, checkPathIsFree } from '../common/mount-paths.ts'
 import { checkIfMatch } from '../common/preconditions.ts'
+import { retryWhileBusy } from '../common/retry-while-busy.ts'
+import { findVolume, type VolumeRef, volumeGone } from '../common/volume-lookup.ts'
 import { boxMountOf, unlessEnded } from '../reconcile/box-start.ts'
 import type { Reconciler } from '../reconcile/reconciler.ts'
 import { checkNoRestore } from '../reconcile/restore-fault.ts'
-import { findVolume, type VolumeRef } from './lookup.ts'
 
 export interface AttachmentsDeps {
   store: Store
@@ -59,18 +62,11 @@ export function createAttachments(deps: AttachmentsDeps): Attachments {
     },
     detach: async (ref, box, { waitMs, ifMatch }) => {
       const { volume, boxId } = await find(ref, box, ifMatch)
-      const deadline = clock.now() + waitMs
-      // Between the tries others may have their turn, so that a stop or a delete of the box is never held up.
-      for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, LAST_PAUSE_MS)) {
-        const restMs = deadline - clock.now()
-        try {
-          const turn = (isRunning: boolean): Promise<BoxRecord> => detach(deps, boxId, { volume, isRunning })
-          return await reconciler.exclusive(boxId, turn, Math.max(restMs, 0))
-        } catch (error) {
-          if (!isBusy(error) || restMs <= 0) throw error
-          await clock.sleep(Math.min(pauseMs, restMs))
-        }
-      }
+      const turn = (isRunning: boolean): Promise<BoxRecord> => detach(deps, boxId, { volume, isRunning })
+      return retryWhileBusy((restMs) => reconciler.exclusive(boxId, turn, restMs), {
+        ...{ clock, deadline: clock.now() + waitMs },
+        codes: ['volume_busy'],
+      })
     },
   }
 }
@@ -100,7 +96,7 @@ async function attach(
   })
   if (!isRunning) return record
   // A restore may have given the volume another subvolume since it was looked up; what is stored has the right one.
-  const stored = (await readBox(deps, boxId)).mounts.find(({ volumeId }) => volumeId === mount.volumeId)
+  const stored = (await readBox(deps.store, { id: boxId })).mounts.find(({ volumeId }) => volumeId === mount.volumeId)
   const tree = boxMountOf(stored ?? mount, filesystem)
   // What is there stays, also where the box has moved it by renaming a directory above.
   if (!isNew && (await runtime.mounts(boxId)).some(({ source }) => source === tree.source)) return record
@@ -137,7 +133,7 @@ async function detach(
   { volume, isRunning }: { volume: VolumeRecord; isRunning: boolean },
 ): Promise<BoxRecord> {
   const { runtime, filesystem, reconciler } = deps
-  const record = await readBox(deps, boxId)
+  const record = await readBox(deps.store, { id: boxId })
   const mount = record.mounts.find(({ volumeId }) => volumeId === volume.id)
   if (mount === undefined) throw notAttached(volume, record)
   if (isRunning) await unlessEnded(runtime.detach(boxId, filesystem.path(mount.subvolume)))
@@ -155,23 +151,21 @@ async function changeMounts(
   boxId: string,
   change: (record: BoxRecord) => MountRecord[],
 ): Promise<BoxRecord> {
-  for (;;) {
-    const record = await readBox(deps, boxId)
-    checkNoRestore(record)
-    const mounts = change(record)
-    if (mounts === record.mounts) return record
-    const next = { ...record, mounts, version: record.version + 1, updatedAt: deps.clock.now() }
-    const outcome = await deps.store.boxes.replaceMounts(next)
-    if (outcome === 'stored') return next
-    if (outcome === 'volume_gone') throw new ServiceError('volume_not_found', 'The data volume was deleted meanwhile.')
-    if (outcome === 'volume_in_use') throw await writerThere(deps.store, mounts.at(-1))
-  }
-}
-
-async function readBox({ store }: AttachmentsDeps, boxId: string): Promise<BoxRecord> {
-  const record = await store.boxes.byId(boxId)
-  if (record) return record
-  throw new ServiceError('box_not_found', 'The box was deleted meanwhile.')
+  const { store, clock } = deps
+  return editRecord(clock, {
+    read: () => readBox(store, { id: boxId }),
+    edit: (record) => {
+      checkNoRestore(record)
+      const mounts = change(record)
+      return mounts === record.mounts ? record : { ...record, mounts }
+    },
+    write: async (next) => {
+      const outcome = await store.boxes.replaceMounts(next)
+      if (outcome === 'volume_gone') throw volumeGone('The data volume')
+      if (outcome === 'volume_in_use') throw await writerThere(store, next.mounts.at(-1))
+      return outcome === 'stored'
+    },
+  })
 }
 
 function mountOf(
@@ -216,10 +210,4 @@ function notAttached({ name }: VolumeRecord, box: BoxRecord): ServiceError {
   return new ServiceError('not_attached', `The data volume "${name}" is not attached to "${box.name}".`)
 }
 
-function isBusy(error: unknown): boolean {
-  return error instanceof ServiceError && error.code === 'volume_busy'
-}
-
-const FIRST_PAUSE_MS = 5
-const LAST_PAUSE_MS = 200
 const MOUNTS_MAX = 64

@@ -5,8 +5,8 @@ import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
 import type { Store } from '../../ports/store/store.ts'
 import type { VolumeRecord } from '../../ports/store/volumes.ts'
 import { bytesOf } from '../common/sizes.ts'
+import { findVolume, findVolumeSnapshot, volumeNotFound } from '../common/volume-lookup.ts'
 import { copyTree } from '../snapshots/tree-copy.ts'
-import { findVolume, findVolumeSnapshot, volumeNotFound } from './lookup.ts'
 
 export interface OriginDeps {
   store: Store

@@ -7,9 +7,9 @@ import type { Admission } from '../common/admission.ts'
 import type { Caller } from '../common/caller.ts'
 import { discardUncommitted } from '../common/discard-uncommitted.ts'
 import { bytesOf } from '../common/sizes.ts'
+import type { VolumeRef } from '../common/volume-lookup.ts'
 import type { Reconciler } from '../reconcile/reconciler.ts'
 import { findVolumeOrigin, type OriginDeps, type VolumeOrigin } from './copies.ts'
-import type { VolumeRef } from './lookup.ts'
 
 export interface CreateVolumeDeps extends OriginDeps {
   reconciler: Reconciler

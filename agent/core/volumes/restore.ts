@@ -3,11 +3,12 @@ import { newId } from '../../../shared/ids.ts'
 import type { VolumeRecord } from '../../ports/store/volumes.ts'
 import { discardUncommitted } from '../common/discard-uncommitted.ts'
 import { checkIfMatch } from '../common/preconditions.ts'
+import { retryWhileBusy } from '../common/retry-while-busy.ts'
 import { bytesOf } from '../common/sizes.ts'
+import { findVolume, findVolumeSnapshot, type VolumeRef } from '../common/volume-lookup.ts'
 import { matchQuota } from '../reconcile/match-quota.ts'
 import { pruneAutomatic } from '../snapshots/automatic.ts'
 import { copyTree } from '../snapshots/tree-copy.ts'
-import { findVolume, findVolumeSnapshot, type VolumeRef } from './lookup.ts'
 import { swapTree, type VolumeChange, type VolumeSwapDeps } from './swap.ts'
 
 /** To which snapshot, how long to wait for boxes that use the volume, of which version of it, and who asks. */
@@ -64,7 +65,10 @@ export async function replaceData(deps: VolumeSwapDeps, volume: VolumeRecord, da
   let swapped: Awaited<ReturnType<typeof swapTree>>
   try {
     await data.fill(subvolume, bytesOf(volume.sizeGb))
-    swapped = await swapOnceIdle(deps, change, { deadline: data.idleBy(), signal: data.signal })
+    swapped = await retryWhileBusy((restMs) => swapTree(deps, change, restMs), {
+      ...{ clock, deadline: data.idleBy(), signal: data.signal },
+      codes: ['volume_busy', 'volume_in_use', 'box_busy'],
+    })
   } catch (error) {
     await discardUncommitted(deps, tombstone)
     throw error
@@ -73,26 +77,6 @@ export async function replaceData(deps: VolumeSwapDeps, volume: VolumeRecord, da
   if (swapped.without.length === 0) return
   const names = swapped.without.map((name) => `"${name}"`).join(', ')
   throw new ServiceError('internal', `The data volume is restored, and will be back soon in ${names}.`)
-}
-
-// Between the tries others may have their turn, so that a stop or a delete of a box is never held up.
-async function swapOnceIdle(
-  deps: VolumeSwapDeps,
-  change: VolumeChange,
-  { deadline, signal }: { deadline: number; signal: AbortSignal | undefined },
-): ReturnType<typeof swapTree> {
-  const { clock } = deps
-  for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, LAST_PAUSE_MS)) {
-    signal?.throwIfAborted()
-    const restMs = deadline - clock.now()
-    try {
-      return await swapTree(deps, change, Math.max(restMs, 0))
-    } catch (error) {
-      const isPassing = error instanceof ServiceError && PASSING.includes(error.code)
-      if (!isPassing || restMs <= 0) throw error
-      await clock.sleep(Math.min(pauseMs, restMs), signal)
-    }
-  }
 }
 
 // Done again by the next start of the service where it fails or is cut off: the volume is restored all the same.
@@ -108,7 +92,3 @@ async function tidyUp(deps: VolumeSwapDeps, volume: VolumeRecord, replaced: stri
     })
   }
 }
-
-const PASSING = ['volume_busy', 'volume_in_use', 'box_busy']
-const FIRST_PAUSE_MS = 5
-const LAST_PAUSE_MS = 200

@@ -8,6 +8,7 @@ import type { VolumeRecord } from '../../ports/store/volumes.ts'
 import type { Caller } from '../common/caller.ts'
 import { discardUncommitted } from '../common/discard-uncommitted.ts'
 import { checkIfMatch } from '../common/preconditions.ts'
+import { findVolume, findVolumeSnapshot, type VolumeRef, volumeNotFound } from '../common/volume-lookup.ts'
 import type { Reconciler } from '../reconcile/reconciler.ts'
 import { checkSnapshotRoom } from '../snapshots/bounds.ts'
 import { findEarlierSnapshot } from '../snapshots/earlier-snapshot.ts'
@@ -17,7 +18,6 @@ import { removeSnapshot } from '../snapshots/removal.ts'
 import { measureSnapshot } from '../snapshots/sizes.ts'
 import { copyTree } from '../snapshots/tree-copy.ts'
 import { SNAPSHOT_VERSION, type SnapshotState } from '../snapshots/view.ts'
-import { findVolume, findVolumeSnapshot, type VolumeRef, volumeNotFound } from './lookup.ts'
 
 export interface VolumeSnapshotsDeps {
   store: Store

@@ -5,10 +5,10 @@ import type { Clock } from '../../ports/host/clock.ts'
 import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
 import type { BoxRecord, Store } from '../../ports/store/store.ts'
 import type { VolumeRecord } from '../../ports/store/volumes.ts'
+import { findVolume, volumeNotFound } from '../common/volume-lookup.ts'
 import { boxMountOf, unlessEnded } from '../reconcile/box-start.ts'
 import type { Reconciler } from '../reconcile/reconciler.ts'
 import { automaticSnapshot } from '../snapshots/record.ts'
-import { findVolume, volumeNotFound } from './lookup.ts'
 
 export interface VolumeSwapDeps {
   store: Store

@@ -12,9 +12,9 @@ import { findByIdempotencyKey } from '../common/idempotent-create.ts'
 import { namedPage, nextNamedPage } from '../common/paging.ts'
 import { checkIfMatch } from '../common/preconditions.ts'
 import { bytesOf } from '../common/sizes.ts'
+import { findVolume, type VolumeRef } from '../common/volume-lookup.ts'
 import type { Reconciler } from '../reconcile/reconciler.ts'
 import { createVolume } from './create.ts'
-import { findVolume, type VolumeRef } from './lookup.ts'
 
 export interface VolumesDeps {
   store: Store

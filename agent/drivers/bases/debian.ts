@@ -2,8 +2,14 @@ import fs from 'node:fs/promises'
 import path from 'node:path'
 import { CommandError, run, runOk } from '../../lib/run.ts'
 import { isErrno } from '../../lib/syscalls/libc.ts'
-import type { AptSource } from './apt-sources.ts'
-import { findSuite, formatSource, parseListFile, parseSourcesFile, stripCredentials } from './apt-sources.ts'
+import {
+  type AptSource,
+  findSuite,
+  formatSource,
+  parseListFile,
+  parseSourcesFile,
+  stripCredentials,
+} from './apt-sources.ts'
 import { makeMountPoints, removeFilesBelow, replaceFile } from './root.ts'
 
 export interface DebianBuildOptions {

@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createLimiter } from '../../../shared/locks.ts'
 import { runOk } from '../../lib/run.ts'
 import type { Edge } from '../../ports/edge/edge.ts'
 import { caddyConfig } from './caddy-config.ts'
@@ -11,7 +12,6 @@ import { frontPaths } from './names.ts'
 import { keptPort } from './port.ts'
 import { endEdge } from './process.ts'
 import { createEdgeSupervisor, problemsOf } from './supervisor.ts'
-import { createTurns } from './turns.ts'
 
 export interface CaddyEdgeOptions extends Omit<HaproxyEdgeOptions, 'door' | 'scheme' | 'trustedProxies'> {
   /** Caddy's own, below the data directory: its account, certificates and log. */
@@ -43,7 +43,7 @@ export function createCaddyEdge(options: CaddyEdgeOptions): Edge {
   }
   const edge = createHaproxyEdge({ ...options, certificates: null, scheme: 'https', trustedProxies: [], door })
   const ports = (): number[] => [state.port, ...(options.httpPort === null ? [] : [options.httpPort])]
-  const inTurn = createTurns()
+  const { run: inTurn } = createLimiter(1)
   const supervisor = createEdgeSupervisor({
     program: caddyProgram({ runDir, storage: options.storage, host: options.host, ports }),
     what: 'Caddy',

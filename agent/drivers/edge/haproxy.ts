@@ -1,5 +1,6 @@
 import { chmodSync, mkdirSync } from 'node:fs'
 import type { HttpHandler } from '../../../shared/http/messages.ts'
+import { createLimiter } from '../../../shared/locks.ts'
 import type { Logger } from '../../../shared/log.ts'
 import type { Edge, EdgeUse } from '../../ports/edge/edge.ts'
 import type { Clock } from '../../ports/host/clock.ts'
@@ -16,7 +17,6 @@ import { edgePaths } from './names.ts'
 import { keptPort } from './port.ts'
 import { endEdge, endFront } from './process.ts'
 import { createEdgeSupervisor, type EdgeSupervisor, problemsOf, type SupervisorOptions } from './supervisor.ts'
-import { createTurns } from './turns.ts'
 
 export interface HaproxyEdgeOptions {
   /** Of this deployment; the edge keeps its files below it. */
@@ -49,7 +49,7 @@ export function createHaproxyEdge(options: HaproxyEdgeOptions): Edge {
   const paths = edgePaths(runDir)
   const routes = createEdgeMap(paths.routes)
   const grants = createEdgeMap(paths.grants)
-  const inTurn = createTurns()
+  const { run: inTurn } = createLimiter(1)
   const state = { port: options.port }
   const supervisor = createEdgeSupervisor({ ...supervisionOf(options, state, [routes, grants]), inTurn })
   let gateServer: GateServer | null = null

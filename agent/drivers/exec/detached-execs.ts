@@ -1,4 +1,5 @@
 import { mkdirSync, readdirSync, rmSync } from 'node:fs'
+import { createListeners, type Listeners } from '../../../shared/listeners.ts'
 import { createLimiter } from '../../../shared/locks.ts'
 import type { DetachedExec } from '../../ports/boxes/runtime.ts'
 import {
@@ -83,7 +84,7 @@ export function createDetachedExecs({ links, execFiles, attach }: DetachedExecsD
       for (const note of shim.link.held.commands) if (!commands.has(note.execId)) add(note, shim)
     },
     onOutput: (execIds) => {
-      for (const id of execIds) for (const listener of commands.get(id)?.listeners ?? []) listener()
+      for (const id of execIds) commands.get(id)?.output.notify()
     },
     readNotes: () => {
       const { directory } = execFiles
@@ -103,7 +104,7 @@ export function createDetachedExecs({ links, execFiles, attach }: DetachedExecsD
 interface Command extends DetachedExec {
   process: number | null
   entry: DetachedEntry
-  listeners: Set<() => void>
+  output: Listeners
 }
 
 function createCommand(
@@ -113,14 +114,11 @@ function createCommand(
 ): Command {
   const { boxId, execId, process } = note
   const { ended, signal } = entry
-  const listeners = new Set<() => void>()
+  const output = createListeners()
   return {
-    ...{ boxId, execId, process, ended, signal, entry, listeners },
+    ...{ boxId, execId, process, ended, signal, entry, output },
     ...acts,
-    onOutput: (listener) => {
-      listeners.add(listener)
-      return () => listeners.delete(listener)
-    },
+    onOutput: output.add,
   }
 }
 

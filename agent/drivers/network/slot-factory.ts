@@ -2,6 +2,7 @@ import type { ChildProcess } from 'node:child_process'
 import { closeSync, openSync, writeFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { ServiceError } from '../../../shared/errors.ts'
+import { createLimiter } from '../../../shared/locks.ts'
 import type { Logger } from '../../../shared/log.ts'
 import { tryReadText } from '../../lib/disk/file-text.ts'
 import { spawnChild } from '../../lib/run.ts'
@@ -51,13 +52,8 @@ export interface SlotFactoryOptions {
 /** A factory of slots. */
 export function createSlotFactory(options: SlotFactoryOptions): SlotFactory {
   const host = openRouteSocket()
-  let turn: Promise<unknown> = Promise.resolve()
   // A routing socket answers one request at a time.
-  const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
-    const result = turn.then(work)
-    turn = result.catch(() => undefined)
-    return result
-  }
+  const { run: inTurn } = createLimiter(1)
   const parts: Parts = { ...options, host, held: new Map() }
   const destroyAll = (): void => {
     for (const index of [...parts.held.keys()]) releaseNamespaces(parts, { index })

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { V1Pod } from '@kubernetes/client-node'
+import type { Pod } from 'kubernetes-types/core/v1.d.ts'
 import { ServiceError } from '../../../shared/errors.ts'
 import type { Logger } from '../../../shared/log.ts'
 import type { KubeApi } from '../../lib/kube/api.ts'
@@ -68,7 +68,7 @@ export class BoxPods {
   }
 
   /** The pods of a box that the watch knows. */
-  of(id: string): V1Pod[] {
+  of(id: string): Pod[] {
     return this.#options.pods.all().filter((pod) => boxIdOf(pod) === id)
   }
 
@@ -80,12 +80,12 @@ export class BoxPods {
     return [...new Set(standing.flatMap((pod) => boxIdOf(pod) ?? []))]
   }
 
-  get(uid: string): V1Pod | null {
+  get(uid: string): Pod | null {
     return this.#options.pods.get(uid) ?? null
   }
 
   /** Makes the pod of a box, and first the policy of its project. */
-  async create(spec: BoxSpec): Promise<V1Pod> {
+  async create(spec: BoxSpec): Promise<Pod> {
     const { instanceId, api } = this.#options
     await this.#ensurePolicy(spec.project)
     const plan = planBoxPod(spec, instanceId)
@@ -94,7 +94,7 @@ export class BoxPods {
   }
 
   /** Makes a pod that waits for a box. */
-  async createStub(name: string): Promise<V1Pod> {
+  async createStub(name: string): Promise<Pod> {
     const { instanceId, api } = this.#options
     return api.pods.create(await this.#build(planWarmPod(name, instanceId)))
   }
@@ -134,7 +134,7 @@ export class BoxPods {
   }
 
   /** The pod is gone for good. */
-  forget({ metadata }: V1Pod): void {
+  forget({ metadata }: Pod): void {
     this.#deleted.delete(metadata?.name ?? '')
   }
 
@@ -173,7 +173,7 @@ export class BoxPods {
     }
   }
 
-  #standing(id: string): V1Pod | undefined {
+  #standing(id: string): Pod | undefined {
     return this.of(id).findLast(isStanding)
   }
 
@@ -193,7 +193,7 @@ export class BoxPods {
     this.#made.set(id, (this.#made.get(id) ?? new Set()).add(name))
   }
 
-  async #build(plan: PodPlan): Promise<V1Pod> {
+  async #build(plan: PodPlan): Promise<Pod> {
     this.#nodeUid ??= await this.#findNode()
     return buildPod(plan, { ...this.#options, namespace: this.#options.api.namespace, nodeUid: this.#nodeUid })
   }
@@ -237,12 +237,12 @@ export async function removePolicies(api: KubeApi, instanceId: string): Promise<
     await api.networkPolicies.delete(metadata?.name ?? '')
 }
 
-function isStanding({ metadata }: V1Pod): boolean {
+function isStanding({ metadata }: Pod): boolean {
   return metadata?.deletionTimestamp === undefined
 }
 
 /** The box that a pod is of, if it is of one. */
-export function boxIdOf({ metadata }: V1Pod): string | undefined {
+export function boxIdOf({ metadata }: Pod): string | undefined {
   return metadata?.labels?.[LABEL_BOX_ID]
 }
 

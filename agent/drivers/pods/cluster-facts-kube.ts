@@ -1,4 +1,4 @@
-import type { V1Node, V1Pod } from '@kubernetes/client-node'
+import type { Node, Pod } from 'kubernetes-types/core/v1.d.ts'
 import type { KubeApi } from '../../lib/kube/api.ts'
 import { KubeError } from '../../lib/kube/errors.ts'
 import { parseQuantity } from '../../lib/kube/quantities.ts'
@@ -42,7 +42,7 @@ export function createKubeClusterFacts({ api, pods, now }: KubeFactsOptions): Cl
 }
 
 /** The figures of a node. Of a node that has told none yet they are 0. */
-function viewNode({ metadata, status }: V1Node, pods: readonly V1Pod[]): ClusterNode {
+function viewNode({ metadata, status }: Node, pods: readonly Pod[]): ClusterNode {
   const { allocatable = {}, capacity = {} } = status ?? {}
   const figure = (figures: Record<string, string>, name: string): number => parseQuantity(figures[name] ?? '0')
   const name = metadata?.name ?? ''

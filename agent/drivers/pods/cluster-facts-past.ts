@@ -1,11 +1,11 @@
-import type { V1Pod } from '@kubernetes/client-node'
+import type { Pod } from 'kubernetes-types/core/v1.d.ts'
 import type { ClusterProblem } from '../../ports/boxes/cluster-facts.ts'
 import { findPodProblems } from './cluster-facts-problems.ts'
 
 /** Problems of pods that are gone because of them: the next pod would have the same. */
 export interface PastProblems {
   /** A pod has changed. */
-  look(pod: V1Pod): void
+  look(pod: Pod): void
   /** What no later pod has shown to be mended, for ten minutes after it was seen. */
   list(): ClusterProblem[]
 }
@@ -21,7 +21,7 @@ export function createPastProblems(now: () => number): PastProblems {
       if (problem) held.set(problem.code, { problem, at })
       if (pod.status?.phase !== 'Running' || deletionTimestamp !== undefined) return
       // Creations are dated in seconds.
-      const madeAt = (creationTimestamp?.getTime() ?? 0) + 999
+      const madeAt = (creationTimestamp === undefined ? 0 : Date.parse(creationTimestamp)) + 999
       for (const [code, { at: seenAt }] of held) if (madeAt >= seenAt) held.delete(code)
     },
     list: () => {

@@ -1,15 +1,15 @@
-import type { V1Node, V1Pod } from '@kubernetes/client-node'
+import type { Node, Pod } from 'kubernetes-types/core/v1.d.ts'
 import type { ClusterProblem } from '../../ports/boxes/cluster-facts.ts'
 import { CONTAINER_REASONS, IMAGE_REASONS } from './state.ts'
 
 /** What is wrong with nodes that may hold boxes. Pure. */
-export function findNodeProblems(nodes: readonly V1Node[]): ClusterProblem[] {
+export function findNodeProblems(nodes: readonly Node[]): ClusterProblem[] {
   const boxNodes = nodes.filter(({ metadata }) => metadata?.labels?.[NODE_LABEL] === 'true')
   return boxNodes.length === 0 ? [noNode(nodes.length)] : boxNodes.flatMap(problemsOfNode)
 }
 
 /** Why pods of boxes do not run, `now` in milliseconds since the epoch; boxes with one cause are told together. Pure. */
-export function findPodProblems(pods: readonly V1Pod[], now: number): ClusterProblem[] {
+export function findPodProblems(pods: readonly Pod[], now: number): ClusterProblem[] {
   const causes = new Map<string, { cause: PodCause; ids: string[] }>()
   for (const pod of pods) {
     const cause = causeOf(pod, now)
@@ -46,7 +46,7 @@ function noNode(count: number): ClusterProblem {
   }
 }
 
-function problemsOfNode({ metadata, spec, status }: V1Node): ClusterProblem[] {
+function problemsOfNode({ metadata, spec, status }: Node): ClusterProblem[] {
   const name = metadata?.name ?? ''
   const problems: ClusterProblem[] = []
   for (const { type, status: state, reason, message } of status?.conditions ?? []) {
@@ -73,9 +73,9 @@ function problemsOfNode({ metadata, spec, status }: V1Node): ClusterProblem[] {
   return problems
 }
 
-function causeOf({ metadata, status }: V1Pod, now: number): PodCause | null {
+function causeOf({ metadata, status }: Pod, now: number): PodCause | null {
   if (metadata?.deletionTimestamp || status?.phase !== 'Pending') return null
-  const ageMs = now - (metadata?.creationTimestamp?.getTime() ?? now)
+  const ageMs = metadata?.creationTimestamp === undefined ? 0 : now - Date.parse(metadata.creationTimestamp)
   const waiting = status.containerStatuses?.map(({ state }) => state?.waiting).find((item) => item !== undefined)
   const reason = waiting?.reason ?? ''
   const why = `${reason}: ${shorten(waiting?.message)}`

@@ -1,4 +1,4 @@
-import type { V1Pod } from '@kubernetes/client-node'
+import type { Pod } from 'kubernetes-types/core/v1.d.ts'
 import type { Logger } from '../../../shared/log.ts'
 import { endCommands } from '../boxes/end.ts'
 import type { RunningBoxes } from '../boxes/running-boxes.ts'
@@ -9,7 +9,7 @@ import { GRACE_SLACK_SECONDS } from './spec.ts'
 /** Ends boxes whose pods somebody else deletes. */
 export interface PodDrain {
   /** A pod has changed: if it is being deleted, and its box runs in it, the box's commands get their time, then it ends. */
-  look(pod: V1Pod): void
+  look(pod: Pod): void
 }
 
 /** Without it the kubelet would end init, and with it at once all others. */

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { V1Pod } from '@kubernetes/client-node'
+import type { Pod } from 'kubernetes-types/core/v1.d.ts'
 import type { Logger } from '../../../shared/log.ts'
 import type { BoxLimits } from '../../ports/boxes/runtime.ts'
 import { actualLimits, podLimits } from './spec.ts'
@@ -19,7 +19,7 @@ export interface PodLimits {
 export interface PodLimitsOptions {
   resize(name: string, limits: BoxLimits): Promise<unknown>
   /** The pod as it was last seen; null if it is gone, or being deleted. */
-  see(name: string): V1Pod | null
+  see(name: string): Pod | null
   logger: Logger
 }
 

@@ -1,11 +1,11 @@
-import type { V1NetworkPolicy } from '@kubernetes/client-node'
+import type { NetworkPolicy } from 'kubernetes-types/networking/v1.d.ts'
 import { ANNOTATION_INSTANCE, LABEL_PROJECT } from './spec.ts'
 
 /**
  * The policy of a project, in the words of the cluster: its boxes take connections from each other and from no other pod.
  * A network plugin that enforces policies does so besides this agent. A pure function.
  */
-export function projectPolicy(project: string, instanceId: string): V1NetworkPolicy {
+export function projectPolicy(project: string, instanceId: string): NetworkPolicy {
   const labels = { [LABEL_PROJECT]: project, [ANNOTATION_INSTANCE]: instanceId }
   return {
     apiVersion: 'networking.k8s.io/v1',
@@ -17,7 +17,7 @@ export function projectPolicy(project: string, instanceId: string): V1NetworkPol
     spec: {
       podSelector: { matchLabels: labels },
       policyTypes: ['Ingress'],
-      ingress: [{ _from: [{ podSelector: { matchLabels: labels } }] }],
+      ingress: [{ from: [{ podSelector: { matchLabels: labels } }] }],
     },
   }
 }

@@ -1,4 +1,4 @@
-import type { V1Pod } from '@kubernetes/client-node'
+import type { Pod } from 'kubernetes-types/core/v1.d.ts'
 import type { Logger } from '../../../shared/log.ts'
 import type { KubeApi } from '../../lib/kube/api.ts'
 import type { PodChange, PodWatch } from '../../lib/kube/watch.ts'
@@ -171,7 +171,7 @@ class KubeRuntime implements BoxLife {
     this.boxes.forget(id)
   }
 
-  #look(pod: V1Pod, change: PodChange): void {
+  #look(pod: Pod, change: PodChange): void {
     const why = podFailureOf(change === 'deleted' ? null : pod)
     if (why === null) return
     this.#starts.fail(pod.metadata?.uid ?? '', why)

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { V1NodeSelector, V1Pod } from '@kubernetes/client-node'
+import type { NodeSelector, Pod } from 'kubernetes-types/core/v1.d.ts'
 import { parseQuantity } from '../../lib/kube/quantities.ts'
 import type { BoxSpec } from '../../ports/boxes/runtime.ts'
 
@@ -45,7 +45,7 @@ export function newWarmPodName(): string {
 }
 
 /** The pod of a plan. A pure function. */
-export function buildPod(plan: PodPlan, settings: PodSettings): V1Pod {
+export function buildPod(plan: PodPlan, settings: PodSettings): Pod {
   return {
     apiVersion: 'v1',
     kind: 'Pod',
@@ -90,7 +90,7 @@ export function buildPod(plan: PodPlan, settings: PodSettings): V1Pod {
 }
 
 // Where its root is, which for a fork is where its source is: left to the scheduler, which knows why a node cannot take it.
-function onNode(name: string): V1NodeSelector {
+function onNode(name: string): NodeSelector {
   const byName = { key: 'metadata.name', operator: 'In', values: [name] }
   return { nodeSelectorTerms: [{ matchFields: [byName] }] }
 }
@@ -124,12 +124,12 @@ export function podResources({ cpus, ramMb }: Pick<BoxSpec, 'cpus' | 'ramMb'>): 
 }
 
 /** The limits that a pod's container has now by its specification; null for one without. */
-export function podLimits(pod: V1Pod): { cpus: number; ramMb: number } | null {
+export function podLimits(pod: Pod): { cpus: number; ramMb: number } | null {
   return readLimits(pod.spec?.containers[0]?.resources?.limits)
 }
 
 /** The limits that the kubelet has set last; null if it has told none. */
-export function actualLimits(pod: V1Pod): { cpus: number; ramMb: number } | null {
+export function actualLimits(pod: Pod): { cpus: number; ramMb: number } | null {
   return readLimits(pod.status?.containerStatuses?.[0]?.resources?.limits)
 }
 

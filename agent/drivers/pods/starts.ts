@@ -1,4 +1,4 @@
-import type { V1Pod } from '@kubernetes/client-node'
+import type { Pod } from 'kubernetes-types/core/v1.d.ts'
 import { ServiceError } from '../../../shared/errors.ts'
 import type { Logger } from '../../../shared/log.ts'
 import { runOk } from '../../lib/run.ts'
@@ -105,7 +105,7 @@ export class PodStarts {
   }
 
   async #untilInit(
-    pod: V1Pod,
+    pod: Pod,
     { spec, prepare }: Pick<PodTicket, 'spec' | 'prepare'>,
     signal?: AbortSignal,
   ): Promise<PodInit> {

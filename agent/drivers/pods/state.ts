@@ -1,14 +1,14 @@
-import type { V1Pod } from '@kubernetes/client-node'
+import type { Pod } from 'kubernetes-types/core/v1.d.ts'
 
 /** Whether the cluster, or somebody who may, took the pod away: its box is still wanted. */
-export function isTakenAway(pod: V1Pod | null): boolean {
+export function isTakenAway(pod: Pod | null): boolean {
   if (pod === null || pod.metadata?.deletionTimestamp !== undefined) return true
   // The kubelet's own: evicted, preempted for a critical pod, the node shuts down. A container's end has no reason here.
   return pod.status?.phase === 'Failed' && pod.status.reason !== undefined
 }
 
 /** Why a pod cannot become a box any more; null while it still may. */
-export function podFailureOf(pod: V1Pod | null): string | null {
+export function podFailureOf(pod: Pod | null): string | null {
   if (pod === null || pod.metadata?.deletionTimestamp !== undefined) return 'Its pod was deleted.'
   const { phase, message, containerStatuses } = pod.status ?? {}
   const state = containerStatuses?.[0]?.state
@@ -21,7 +21,7 @@ export function podFailureOf(pod: V1Pod | null): string | null {
 }
 
 /** What a pod that does not start waits for. */
-export function waitOf(pod: V1Pod | null): string {
+export function waitOf(pod: Pod | null): string {
   const condition = pod?.status?.conditions?.find(({ type, status }) => type === 'PodScheduled' && status === 'False')
   if (condition !== undefined) return `The cluster cannot place it: ${shorten(condition.message)}`
   const reason = pod?.status?.containerStatuses?.[0]?.state?.waiting?.reason

@@ -1,6 +1,7 @@
 import fs from 'node:fs/promises'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { createLimiter } from '../../../shared/locks.ts'
 import { controlBufferAsync, syncFilesystem } from '../../lib/syscalls/descriptors.ts'
 import { isErrno } from '../../lib/syscalls/libc.ts'
 import type { CowFilesystem, SnapshotRequest } from '../../ports/pool/cow-filesystem.ts'
@@ -9,8 +10,7 @@ import { withSoundWrites } from './condition.ts'
 import { checkWritable, converted, convertedBytes } from './faults.ts'
 import { createBtrfsInsight } from './insight.ts'
 import { BTRFS } from './ioctls.ts'
-import type { BtrfsPoolOptions, MountedPool } from './pool.ts'
-import { mountPool } from './pool.ts'
+import { type BtrfsPoolOptions, type MountedPool, mountPool } from './pool.ts'
 import { createSpaceKeeper } from './space.ts'
 import {
   countedBytes,
@@ -40,7 +40,8 @@ export interface BtrfsPool extends CowFilesystem {
 export async function openBtrfsPool(options: BtrfsPoolOptions): Promise<BtrfsPool> {
   const pool = await mountPool(options)
   const commit = createCommits(pool.rootFd)
-  const inTurn = createTurns()
+  // Commits do not overlap in the kernel, and more at once would only take the pool threads of all file calls.
+  const { run: inTurn } = createLimiter(1)
   const space = createSpaceKeeper(pool, { ...options, commit })
   const insight = createBtrfsInsight(pool)
   if (!pool.isReadOnly()) await removeStaleQuotaGroups(pool)
@@ -167,19 +168,6 @@ async function startSync(rootFd: number, transaction: Buffer): Promise<void> {
   while (asked.length < ASKED_MAX && !(await Promise.race([isOver, sleep(ASK_AGAIN_MS, false)])))
     asked.push(controlBufferAsync(rootFd, BTRFS.START_SYNC, Buffer.alloc(8)))
   await Promise.all(asked)
-}
-
-/**
- * One after another: commits do not overlap in the kernel, and more at once would only take the pool threads of all
- * file calls.
- */
-function createTurns(): (act: () => Promise<void>) => Promise<void> {
-  let tail: Promise<void> = Promise.resolve()
-  return (act) => {
-    const turn = tail.then(act)
-    tail = turn.catch(() => undefined)
-    return turn
-  }
 }
 
 /**

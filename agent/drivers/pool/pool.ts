@@ -26,12 +26,12 @@ import {
   encodeFilesystemInfo,
   encodeVolumeArgs,
 } from './ioctls.ts'
-import type { LoopDevice } from './loop-device.ts'
 import {
   attachLoopDevice,
   detachLoopDevice,
   findLoopDevice,
   isAttached,
+  type LoopDevice,
   loopDeviceBytes,
   refreshCapacity,
   releaseLoopDevice,

@@ -3,7 +3,6 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { closeFd, controlBuffer, controlBufferAsync } from '../../lib/syscalls/descriptors.ts'
 import { O, openBelow, openHandle } from '../../lib/syscalls/files.ts'
 import { addressOf, isErrno } from '../../lib/syscalls/libc.ts'
-import type { SubvolumeReference } from './ioctls.ts'
 import {
   BTRFS,
   decodeChildSearch,
@@ -17,6 +16,7 @@ import {
   encodeSubvolumeLookup,
   encodeVolumeArgs,
   SUBVOLUME_READ_ONLY,
+  type SubvolumeReference,
   TOP_SUBVOLUME_ID,
 } from './ioctls.ts'
 

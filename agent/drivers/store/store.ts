@@ -1,4 +1,5 @@
 import { dirname, join } from 'node:path'
+import { createListeners } from '../../../shared/listeners.ts'
 import type { IdempotencyStore, StoredAnswer } from '../../ports/store/idempotency.ts'
 import type { JobRecord, OperationRecord, OperationStore } from '../../ports/store/operations.ts'
 import type { MetaStore, Store } from '../../ports/store/store.ts'
@@ -30,9 +31,8 @@ export interface SqliteStoreOptions {
 export function openSqliteStore(path: string, options: SqliteStoreOptions = {}): Store {
   const { hasBallast = false, outbox = TIMELESS } = options
   const ballast = hasBallast ? openBallast(join(dirname(path), 'ballast'), BALLAST) : null
-  const listeners = new Set<() => void>()
-  const onWritten = (): void => listeners.forEach((listener) => listener())
-  const database = openDatabase(path, { ballast, outbox: { ...outbox, onWritten } })
+  const written = createListeners()
+  const database = openDatabase(path, { ballast, outbox: { ...outbox, onWritten: written.notify } })
   return {
     kind: 'sqlite',
     boxes: createBoxStore(database),
@@ -48,10 +48,7 @@ export function openSqliteStore(path: string, options: SqliteStoreOptions = {}):
     execs: createExecStore(database),
     bases: createBaseStore(database),
     audit: createAuditStore(database),
-    events: createEventStore(database, (listener) => {
-      listeners.add(listener)
-      return () => listeners.delete(listener)
-    }),
+    events: createEventStore(database, written.add),
     idempotency: createIdempotencyStore(database),
     meta: createMetaStore(database),
     close: async () => {

@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { V1NetworkPolicy, V1Node, V1Pod } from '@kubernetes/client-node'
+import type { Node, Pod } from 'kubernetes-types/core/v1.d.ts'
+import type { NetworkPolicy } from 'kubernetes-types/networking/v1.d.ts'
 import type { Logger } from '../../../shared/log.ts'
 import type { KubeCall } from './call.ts'
 import { openKubeCredentials } from './credentials.ts'
 import { isKubeError, type KubeFault } from './errors.ts'
-import { type KubeModels, loadKubeModels } from './models.ts'
+import { decodeList, decodeObject } from './models.ts'
 import { KubeRequests } from './requests.ts'
 import { createPodWatch, type PodWatch } from './watch.ts'
 
@@ -14,16 +15,16 @@ export interface KubeApi {
   readonly namespace: string
   pods: {
     /** Fails with reason `exists` if the name is another pod's; of an attempt that went through unseen, the pod is given. */
-    create(pod: V1Pod): Promise<V1Pod>
+    create(pod: Pod): Promise<Pod>
     /** Null if there is none. */
-    get(name: string): Promise<V1Pod | null>
-    list(labelSelector: string): Promise<V1Pod[]>
+    get(name: string): Promise<Pod | null>
+    list(labelSelector: string): Promise<Pod[]>
     /** Succeeds if it is gone; with `uid` only that very pod is deleted. The pod's own grace period if none is given. */
     delete(name: string, options: { uid?: string; graceSeconds?: number }): Promise<void>
     /** A JSON merge patch; conflicts are tried again where it names no version. */
-    patch(name: string, patch: object): Promise<V1Pod>
+    patch(name: string, patch: object): Promise<Pod>
     /** A strategic merge patch of the resources of containers, which it knows by name. */
-    resize(name: string, patch: object): Promise<V1Pod>
+    resize(name: string, patch: object): Promise<Pod>
     /** A view that follows the pods of a selector; it has not begun. */
     watch(labelSelector: string): PodWatch
   }
@@ -31,13 +32,13 @@ export interface KubeApi {
   checkAllowed(): Promise<void>
   networkPolicies: {
     /** Makes it so, whether it was there or not. */
-    apply(policy: V1NetworkPolicy): Promise<void>
+    apply(policy: NetworkPolicy): Promise<void>
     /** Succeeds if there is none. */
     delete(name: string): Promise<void>
-    list(labelSelector: string): Promise<V1NetworkPolicy[]>
+    list(labelSelector: string): Promise<NetworkPolicy[]>
   }
   /** Without their images. */
-  nodes(options?: { deadlineMs: number }): Promise<V1Node[]>
+  nodes(options?: { deadlineMs: number }): Promise<Node[]>
   /** How many requests have been sent; a watch counts one each time it opens. */
   requestCount(): number
   /** Causes of failed calls that nothing has shown to be mended. */
@@ -66,7 +67,7 @@ export async function openKubeApi(settings: KubeApiSettings): Promise<KubeApi> {
   const { kubeconfig, namespace, logger, now } = settings
   const credentials = await openKubeCredentials(kubeconfig, logger)
   const requests = new KubeRequests(credentials, now)
-  const parts = { requests, models: await loadKubeModels(), namespace }
+  const parts = { requests, namespace }
   const watches: PodWatch[] = []
   const watchSettings = { logger, now, waitMs: settings.watchWaitMs ?? WATCH_WAIT_MS }
   return {
@@ -83,7 +84,7 @@ export async function openKubeApi(settings: KubeApiSettings): Promise<KubeApi> {
     networkPolicies: createPolicyCalls(parts),
     nodes: async (options) => {
       const call: KubeCall = { verb: 'list', resource: 'nodes', namespace: null, path: '/api/v1/nodes', ...options }
-      return parts.models.decodeList('V1Node', await requests.send(call)).items
+      return decodeList<Node>(await requests.send(call)).items
     },
     requestCount: () => requests.requestCount(),
     faults: () => requests.faults(),
@@ -96,30 +97,26 @@ export async function openKubeApi(settings: KubeApiSettings): Promise<KubeApi> {
 
 interface Parts {
   requests: KubeRequests
-  models: KubeModels
   namespace: string
 }
 
 function createPodCalls(parts: Parts): Omit<KubeApi['pods'], 'watch'> {
-  const { requests, models, namespace } = parts
+  const { requests, namespace } = parts
   const base = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods`
   const pathOf = (name: string): string => `${base}/${encodeURIComponent(name)}`
   const pods = { resource: 'pods', namespace }
-  const get = (name: string): Promise<V1Pod | null> =>
-    orNull(async () => models.decode('V1Pod', await requests.send({ ...pods, verb: 'get', path: pathOf(name) })))
-  const patchWith = async (
-    call: Pick<KubeCall, 'resource' | 'path' | 'contentType'>,
-    patch: object,
-  ): Promise<V1Pod> => {
+  const get = (name: string): Promise<Pod | null> =>
+    orNull(async () => decodeObject<Pod>(await requests.send({ ...pods, verb: 'get', path: pathOf(name) })))
+  const patchWith = async (call: Pick<KubeCall, 'resource' | 'path' | 'contentType'>, patch: object): Promise<Pod> => {
     const send = () => requests.send({ namespace, verb: 'patch', body: patch, ...call })
-    return models.decode('V1Pod', await (namesVersion(patch) ? send() : retryConflicts(send)))
+    return decodeObject<Pod>(await (namesVersion(patch) ? send() : retryConflicts(send)))
   }
   return {
     create: async (pod) => {
       const mark = randomUUID()
       const body = withMark(pod, mark)
       try {
-        return models.decode('V1Pod', await requests.send({ ...pods, verb: 'create', path: base, query: STRICT, body }))
+        return decodeObject<Pod>(await requests.send({ ...pods, verb: 'create', path: base, query: STRICT, body }))
       } catch (error) {
         if (!isKubeError(error, 'exists')) throw error
         // An attempt whose answer was lost may have made it: the mark is ours alone.
@@ -130,8 +127,7 @@ function createPodCalls(parts: Parts): Omit<KubeApi['pods'], 'watch'> {
     },
     get,
     list: async (labelSelector) =>
-      models.decodeList('V1Pod', await requests.send({ ...pods, verb: 'list', path: base, query: { labelSelector } }))
-        .items,
+      decodeList<Pod>(await requests.send({ ...pods, verb: 'list', path: base, query: { labelSelector } })).items,
     delete: async (name, { uid, graceSeconds }) => {
       const body = {
         ...(graceSeconds === undefined ? {} : { gracePeriodSeconds: graceSeconds }),
@@ -157,12 +153,12 @@ function createPodCalls(parts: Parts): Omit<KubeApi['pods'], 'watch'> {
   }
 }
 
-function podSource({ requests, models, namespace }: Parts, labelSelector: string) {
+function podSource({ requests, namespace }: Parts, labelSelector: string) {
   const call = { resource: 'pods', namespace, path: `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods` }
   return {
     list: async () => {
       const answer = await requests.send({ ...call, verb: 'list', query: { labelSelector } })
-      const { items, version } = models.decodeList('V1Pod', answer)
+      const { items, version } = decodeList<Pod>(answer)
       return { pods: items, version }
     },
     open: (version: string, signal: AbortSignal) => {
@@ -170,13 +166,13 @@ function podSource({ requests, models, namespace }: Parts, labelSelector: string
       const query = { labelSelector, watch: 'true', allowWatchBookmarks: 'true', resourceVersion: version }
       return requests.open({ ...call, verb: 'watch', query }, { signal, silenceMs: SILENCE_MS })
     },
-    decode: (pod: unknown) => models.decode('V1Pod', pod),
+    decode: decodeObject<Pod>,
     onLoss: (listener: () => void) => requests.onLoss(listener),
     onRecovery: (listener: () => void) => requests.onRecovery(listener),
   }
 }
 
-function createPolicyCalls({ requests, models, namespace }: Parts): KubeApi['networkPolicies'] {
+function createPolicyCalls({ requests, namespace }: Parts): KubeApi['networkPolicies'] {
   const base = `/apis/networking.k8s.io/v1/namespaces/${encodeURIComponent(namespace)}/networkpolicies`
   const policies = { resource: 'networkpolicies', namespace }
   const pathOf = (name: string): string => `${base}/${encodeURIComponent(name)}`
@@ -197,12 +193,12 @@ function createPolicyCalls({ requests, models, namespace }: Parts): KubeApi['net
     },
     list: async (labelSelector) => {
       const answer = await requests.send({ ...policies, verb: 'list', path: base, query: { labelSelector } })
-      return models.decodeList('V1NetworkPolicy', answer).items
+      return decodeList<NetworkPolicy>(answer).items
     },
   }
 }
 
-function withMark(pod: V1Pod, mark: string): V1Pod {
+function withMark(pod: Pod, mark: string): Pod {
   const metadata = { ...pod.metadata, annotations: { ...pod.metadata?.annotations, [MARK]: mark } }
   return { ...pod, apiVersion: 'v1', kind: 'Pod', metadata }
 }

@@ -1,3 +1,4 @@
+import { createListeners } from '../../../shared/listeners.ts'
 import type { KubeAction, KubeError, KubeFault } from './errors.ts'
 
 /** Causes of failed calls that nothing has shown to be mended. */
@@ -22,7 +23,7 @@ export function createKubeFaults(now: () => number): KubeFaults {
   const noteAnswer = (): void => {
     const wasAway = held.delete(WHOLE_SERVER.unreachable)
     const wasRefused = held.delete(WHOLE_SERVER.credentials)
-    if (wasAway || wasRefused) recoveries.call()
+    if (wasAway || wasRefused) recoveries.notify()
   }
   return {
     note: (action, { reason, fault }) => {
@@ -33,7 +34,7 @@ export function createKubeFaults(now: () => number): KubeFaults {
       if (fault) held.set(key, { fault, at: now() })
       // That there is no such pod, for example, is told to those alone who may ask.
       else held.delete(key)
-      if (isLoss) losses.call()
+      if (isLoss) losses.notify()
     },
     noteSuccess: (action) => {
       noteAnswer()
@@ -48,19 +49,6 @@ export function createKubeFaults(now: () => number): KubeFaults {
     },
     onLoss: losses.add,
     onRecovery: recoveries.add,
-  }
-}
-
-function createListeners() {
-  const listeners = new Set<() => void>()
-  return {
-    add: (listener: () => void) => {
-      listeners.add(listener)
-      return () => listeners.delete(listener)
-    },
-    call: () => {
-      for (const listener of [...listeners]) listener()
-    },
   }
 }
 

@@ -13,7 +13,6 @@ import {
   unreachableError,
 } from './errors.ts'
 import { createKubeFaults } from './faults.ts'
-import { encodeKube } from './models.ts'
 import { isAllowed, reviewOf } from './reviews.ts'
 
 /** What came back: an answer, or why there is none. */
@@ -149,7 +148,7 @@ export class KubeRequests {
         'user-agent': 'boxyard-agent',
         ...(body === undefined ? {} : { 'content-type': contentType }),
       },
-      body: body === undefined ? null : encodeKube(body),
+      body: body === undefined ? null : JSON.stringify(body),
     })
   }
 

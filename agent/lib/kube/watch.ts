@@ -1,5 +1,6 @@
-import type { V1Pod } from '@kubernetes/client-node'
+import type { Pod } from 'kubernetes-types/core/v1.d.ts'
 import type { ServiceError } from '../../../shared/errors.ts'
+import { createListeners } from '../../../shared/listeners.ts'
 import type { Logger } from '../../../shared/log.ts'
 import { isKubeError, KubeError, unreachableError } from './errors.ts'
 
@@ -12,13 +13,13 @@ export interface PodWatch {
   /** Waits until the view has been complete once; throws a KubeError if it cannot be. */
   synced(): Promise<void>
   /** Null if it shows no such pod. */
-  get(uid: string): V1Pod | null
-  all(): V1Pod[]
+  get(uid: string): Pod | null
+  all(): Pod[]
   /**
    * A pod that vanished while the view did not follow is told as deleted, as it was last seen. Returns what takes the
    * listener out.
    */
-  onChange(listener: (pod: V1Pod, change: PodChange) => void): () => void
+  onChange(listener: (pod: Pod, change: PodChange) => void): () => void
   /** Calls `listener` when the view follows again after a fault; returns what takes it out. */
   onRecovery(listener: () => void): () => void
   /** Since when (ms since the epoch) and why the view does not follow; null while it does. */
@@ -29,10 +30,10 @@ export interface PodWatch {
 /** What a watch is made of. */
 export interface PodSource {
   /** The pods now, and the version of that list. */
-  list(): Promise<{ pods: V1Pod[]; version: string }>
+  list(): Promise<{ pods: Pod[]; version: string }>
   /** The lines of a watch from `version` on. It ends when the server likes, and fails when it is silent for long. */
   open(version: string, signal: AbortSignal): Promise<AsyncIterable<Buffer>>
-  decode(pod: unknown): V1Pod
+  decode(pod: unknown): Pod
   /** Calls `listener` when the server begins to answer no more; returns what takes it out. */
   onLoss(listener: () => void): () => void
   /** Calls `listener` when the server answers again; returns what takes it out. */
@@ -55,9 +56,9 @@ export function createPodWatch(settings: PodWatchSettings): PodWatch {
 
 class Watch implements PodWatch {
   readonly #settings: PodWatchSettings
-  readonly #pods = new Map<string, V1Pod>()
-  readonly #listeners = new Set<(pod: V1Pod, change: PodChange) => void>()
-  readonly #recoveryListeners = new Set<() => void>()
+  readonly #pods = new Map<string, Pod>()
+  readonly #listeners = new Set<(pod: Pod, change: PodChange) => void>()
+  readonly #recoveries = createListeners()
   readonly #closing = new AbortController()
   readonly #begun = Promise.withResolvers<void>()
   #fault: { since: number; error: ServiceError } | null = null
@@ -84,22 +85,21 @@ class Watch implements PodWatch {
     if (!this.#isComplete) throw this.#fault?.error ?? unreachableError('was not asked for the pods', undefined)
   }
 
-  get(uid: string): V1Pod | null {
+  get(uid: string): Pod | null {
     return this.#pods.get(uid) ?? null
   }
 
-  all(): V1Pod[] {
+  all(): Pod[] {
     return [...this.#pods.values()]
   }
 
-  onChange(listener: (pod: V1Pod, change: PodChange) => void): () => void {
+  onChange(listener: (pod: Pod, change: PodChange) => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
   }
 
   onRecovery(listener: () => void): () => void {
-    this.#recoveryListeners.add(listener)
-    return () => this.#recoveryListeners.delete(listener)
+    return this.#recoveries.add(listener)
   }
 
   fault(): { since: number; error: ServiceError } | null {
@@ -144,7 +144,7 @@ class Watch implements PodWatch {
       if (isBack) logger.info('the pods of the cluster are followed again')
       this.#fault = null
       this.#begun.resolve()
-      if (isBack) for (const listener of [...this.#recoveryListeners]) listener()
+      if (isBack) this.#recoveries.notify()
       for await (const line of splitLines(body)) this.#takeEvent(line)
     } finally {
       forget()
@@ -161,24 +161,24 @@ class Watch implements PodWatch {
     this.#version = pod.metadata?.resourceVersion ?? this.#version
   }
 
-  #replaceAll(pods: readonly V1Pod[]): void {
+  #replaceAll(pods: readonly Pod[]): void {
     const uids = new Set(pods.map(uidOf))
     for (const pod of this.all()) if (!uids.has(uidOf(pod))) this.#drop(pod)
     for (const pod of pods) this.#put(pod)
   }
 
-  #put(pod: V1Pod): void {
+  #put(pod: Pod): void {
     const known = this.#pods.get(uidOf(pod))
     if (known && known.metadata?.resourceVersion === pod.metadata?.resourceVersion) return
     this.#pods.set(uidOf(pod), pod)
     this.#tell(pod, known ? 'modified' : 'added')
   }
 
-  #drop(pod: V1Pod): void {
+  #drop(pod: Pod): void {
     if (this.#pods.delete(uidOf(pod))) this.#tell(pod, 'deleted')
   }
 
-  #tell(pod: V1Pod, change: PodChange): void {
+  #tell(pod: Pod, change: PodChange): void {
     for (const listener of [...this.#listeners]) {
       try {
         listener(pod, change)
@@ -245,7 +245,7 @@ function errorOf(object: unknown): KubeError {
   return unreachableError(`ended the watch of the pods with ${String(code)}`, cause)
 }
 
-function uidOf(pod: V1Pod): string {
+function uidOf(pod: Pod): string {
   return pod.metadata?.uid ?? ''
 }
 

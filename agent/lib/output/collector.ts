@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream'
+import { createListeners } from '../../../shared/listeners.ts'
 
 /** Reads the streams of a command into rings. */
 export interface OutputCollector {
@@ -36,19 +37,13 @@ export function collectOutput(
   rings: OutputParts<OutputSink>,
   copies: OutputParts<OutputCopy | null> = { stdout: null, stderr: null },
 ): OutputCollector {
-  const listeners = new Set<() => void>()
-  const notify = (): void => {
-    for (const listener of listeners) listener()
-  }
+  const { add: onOutput, notify } = createListeners()
   const names = ['stdout', 'stderr'] as const
   const drains = names.map((name) => drain(streams[name], { ring: rings[name], copy: copies[name], notify }))
   const released = Promise.all(drains).then(() => undefined)
   return {
     released,
-    onOutput: (listener) => {
-      listeners.add(listener)
-      return () => listeners.delete(listener)
-    },
+    onOutput,
     settle: async () => {
       for (const name of names) copies[name]?.hurry()
       await untilQuiet(released, () => rings.stdout.totalBytes + rings.stderr.totalBytes)

@@ -17,7 +17,7 @@ export interface Sample<L extends string = never> {
   value: number
 }
 
-/** Takes the figures of the agent for those who watch it. Each figure is named once; nothing here throws. */
+/** Takes the figures of the agent for those who watch it. Each is named once; counting and timing them never throws. */
 export interface Meter {
   /** How often something happens: a call counts one. */
   counter<L extends string>(figure: Metric<L>): (labels: Labels<L>) => void

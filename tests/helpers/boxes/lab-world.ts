@@ -1,6 +1,6 @@
 import { mkdirSync, rmSync, symlinkSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { V1Pod } from '@kubernetes/client-node'
+import type { Pod } from 'kubernetes-types/core/v1.d.ts'
 import { createOciRuntime } from '../../../agent/drivers/boxes/runtime-oci.ts'
 import { createNftNetwork, type NftNetworkSettings } from '../../../agent/drivers/network/nft-network.ts'
 import { removePolicies, removeWarmPods } from '../../../agent/drivers/pods/box-pods.ts'
@@ -75,7 +75,7 @@ async function openCluster(settings: NftNetworkSettings, runDir: string): Promis
 
 /** Each box waits for a pod that is ready, so that nearly all start from one. */
 function inWarmPods(runtime: Runtime, pods: PodWatch): Runtime {
-  const isWarm = ({ metadata, status }: V1Pod): boolean =>
+  const isWarm = ({ metadata, status }: Pod): boolean =>
     metadata?.labels?.[LABEL_WARM] !== undefined && status?.phase === 'Running'
   return {
     ...runtime,

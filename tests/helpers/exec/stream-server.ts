@@ -3,7 +3,9 @@ import type { AddressInfo, Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createTickets, type Tickets } from '../../../agent/core/access/tickets.ts'
 import type { StreamHandlers } from '../../../agent/handlers/common/call.ts'
+import { createActorContext } from '../../../agent/lib/actor-context.ts'
 import type { Clock } from '../../../agent/ports/host/clock.ts'
+import type { Actor } from '../../../agent/ports/store/events.ts'
 import type { HeartbeatTimes } from '../../../agent/server/heartbeat.ts'
 import { createRequestMeter } from '../../../agent/server/request-meter.ts'
 import { createStreamServer, type StreamServer } from '../../../agent/server/streams.ts'
@@ -34,6 +36,8 @@ export interface TestStreamServer {
   tickets: Tickets
   /** What was asked of the handlers, in order. */
   calls: Parameters<StreamHandlers['streamExec']>[0][]
+  /** On whose behalf, each time. */
+  actors: (Actor | null)[]
   /** The commands that were started, in order. */
   started: ScriptedStream[]
   /** What a handler answers; by default a new scripted stream. */
@@ -49,10 +53,12 @@ export interface TestStreamServer {
 /** Starts one on a free port of loopback. */
 export async function startStreamServer(options: StreamServerOptions): Promise<TestStreamServer> {
   const clock: Clock = { now: () => Date.now(), sleep: (ms) => sleep(ms) }
+  const actorContext = createActorContext<Actor>()
   const waiting: ((stream: ScriptedStream) => void)[] = []
   const unclaimed: ScriptedStream[] = []
   const handle = async (call: unknown): Promise<ScriptedStream['stream']> => {
     test.calls.push(call as TestStreamServer['calls'][number])
+    test.actors.push(actorContext.current())
     const made = await test.respond()
     test.started.push(made)
     const claim = waiting.shift()
@@ -70,6 +76,7 @@ export async function startStreamServer(options: StreamServerOptions): Promise<T
     tickets,
     rateLimit: () => undefined,
     isDraining: () => test.isDraining,
+    actorContext,
     requests: createRequestMeter(silentMeter, clock),
     clock,
     audit: { add: () => undefined },
@@ -90,7 +97,7 @@ export async function startStreamServer(options: StreamServerOptions): Promise<T
   await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve))
   const test: TestStreamServer = {
     url: `http://127.0.0.1:${(http.address() as AddressInfo).port}`,
-    ...{ server, tickets, calls: [], started: [], isDraining: false },
+    ...{ server, tickets, calls: [], actors: [], started: [], isDraining: false },
     wires: () => [...wires],
     respond: () => Promise.resolve(makeScriptedStream()),
     next: () => {

@@ -1,5 +1,4 @@
-import type { Chance } from './snapshot-operations.ts'
-import { pickSnapshot } from './snapshot-operations.ts'
+import { type Chance, pickSnapshot } from './snapshot-operations.ts'
 import type { Model } from './state.ts'
 
 /** What a user may do with backups and with bases of their own, as plain data; a backup is told by its key in the model. */

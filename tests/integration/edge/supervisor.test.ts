@@ -6,7 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
 import type { EdgeProgram } from '../../../agent/drivers/edge/process.ts'
 import { createEdgeSupervisor, type EdgeSupervisor } from '../../../agent/drivers/edge/supervisor.ts'
-import { createTurns } from '../../../agent/drivers/edge/turns.ts'
+import { createLimiter, type Limiter } from '../../../shared/locks.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
 
@@ -24,7 +24,7 @@ afterEach(() => {
 
 interface Fixture {
   supervisor: EdgeSupervisor
-  inTurn: ReturnType<typeof createTurns>
+  inTurn: Limiter['run']
 }
 
 /** Of real processes, whose starts wait for `gate`; `info` tells which pid the latest says it has. */
@@ -35,7 +35,7 @@ function supervise({
   gate?: Promise<void>
   info?: (pid: number) => number
 }): Fixture {
-  const inTurn = createTurns()
+  const { run: inTurn } = createLimiter(1)
   const program: EdgeProgram = {
     filesOf: (generation) => ({
       generation,

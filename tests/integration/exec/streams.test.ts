@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, test } from '@jest/globals'
+import { CALLER } from '../../helpers/caller.ts'
 import { makeScriptedStream } from '../../helpers/exec/scripted-stream.ts'
 import { refusedStream, type StreamClient } from '../../helpers/exec/stream-client.ts'
 import { BOX, CAT, handshakeOf, type StreamLab, startStreamLab } from '../../helpers/exec/stream-lab.ts'
@@ -41,6 +42,15 @@ describe('a WebSocket', () => {
     expect(command.stdin.destroyed).toBe(true)
     // What the command left running is nobody's to end.
     expect(command.hasLeft()).toBe(false)
+  })
+
+  test.each(['token', 'ticket'])('is done on behalf of who came by %s', async (way) => {
+    at = await startStreamLab()
+    const { ticket } = at.tickets.issue({ operationId: 'streamExec', target: CAT, boxId: 'box_0', caller: CALLER })
+    const headers = { 'x-request-id': 'mine' }
+    await (way === 'token' ? at.join(CAT, { headers }) : at.join(`${CAT}&ticket=${ticket}`, { headers, token: null }))
+    const tokenName = way === 'token' ? 'test' : CALLER.tokenName
+    expect(at.actors).toMatchObject([{ tokenName, requestId: 'mine' }])
   })
 
   test.each([

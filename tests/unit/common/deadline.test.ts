@@ -1,18 +1,23 @@
 import { describe, expect, test } from '@jest/globals'
-import { withDeadline } from '../../../agent/core/common/deadline.ts'
+import { withDeadline, withTimer } from '../../../agent/core/common/deadline.ts'
 import type { Clock } from '../../../agent/ports/host/clock.ts'
 
-/** A clock whose sleeps end when the test says so. */
-function heldClock(): Clock & { ring(): void } {
-  let ring = (): void => undefined
+/** A clock whose sleeps end when the test says so, or what they are for is over. */
+function heldClock(): Clock & { ring(): void; isAsleep(): boolean } {
+  let [ring, isAsleep] = [(): void => undefined, false]
   return {
     now: () => 0,
     sleep: (_ms, signal) =>
       new Promise((resolve) => {
-        ring = resolve
-        signal?.addEventListener('abort', () => resolve())
+        isAsleep = true
+        ring = () => {
+          isAsleep = false
+          resolve()
+        }
+        signal?.addEventListener('abort', ring)
       }),
     ring: () => ring(),
+    isAsleep: () => isAsleep,
   }
 }
 
@@ -52,3 +57,37 @@ describe('withDeadline', () => {
     expect(isLate).toBe(true)
   })
 })
+
+describe('withTimer', () => {
+  const never = new Promise<never>(() => undefined)
+  const raced = (over: Promise<void>): Promise<string> => Promise.race([never, over.then(() => 'over')])
+
+  test.each<[string, () => Promise<number>]>([
+    ['succeeds', () => Promise.resolve(7)],
+    ['fails', () => Promise.reject(new Error('no'))],
+    ['throws', () => fail()],
+  ])('leaves no timer behind when the work %s', async (_, work) => {
+    const clock = heldClock()
+    await withTimer({ clock, ms: 60_000 }, work).catch(() => 0)
+    expect(clock.isAsleep()).toBe(false)
+  })
+
+  test('tells the work that its time is over', async () => {
+    const clock = heldClock()
+    const result = withTimer({ clock, ms: 60_000 }, raced)
+    expect(clock.isAsleep()).toBe(true)
+    clock.ring()
+    expect(await result).toBe('over')
+  })
+
+  test('tells it as well when whoever waits gives up', async () => {
+    const giveUp = new AbortController()
+    const result = withTimer({ clock: heldClock(), ms: 60_000, signal: giveUp.signal }, raced)
+    giveUp.abort()
+    expect(await result).toBe('over')
+  })
+})
+
+function fail(): never {
+  throw new Error('no')
+}

@@ -1,4 +1,5 @@
 import { expect, test } from '@jest/globals'
+import { register } from 'prom-client'
 import { createPrometheusMeter, type PrometheusMeter } from '../../../agent/drivers/metrics/meter-prometheus.ts'
 import type { Clock } from '../../../agent/ports/host/clock.ts'
 import { figureOf } from '../../helpers/promtool.ts'
@@ -18,6 +19,15 @@ function stillClock(): Clock & { ring(): void } {
       for (const wake of sleepers) wake()
     },
   }
+}
+
+/** The lines that tell a value. */
+function samplesOf(text: string): string[] {
+  return text.split('\n').filter((line) => line !== '' && !line.startsWith('#'))
+}
+
+function fail(): never {
+  throw new Error('The disk is gone.')
 }
 
 function newMeter(clock: Clock = stillClock()): PrometheusMeter {
@@ -48,10 +58,10 @@ test('what a histogram counts is in every class that holds it, a bound in its ow
   const meter = newMeter()
   const time = meter.histogram({ name: 'work_seconds', help: 'Work.', labels: ['kind'], bounds: [0.1, 1] })
   for (const seconds of [0.05, 0.1, 0.5, 7]) time({ kind: 'x' }, seconds)
-  expect((await meter.render()).split('\n').slice(2, -1)).toEqual([
-    'work_seconds_bucket{kind="x",le="0.1"} 2',
-    'work_seconds_bucket{kind="x",le="1"} 3',
-    'work_seconds_bucket{kind="x",le="+Inf"} 4',
+  expect(samplesOf(await meter.render())).toEqual([
+    'work_seconds_bucket{le="0.1",kind="x"} 2',
+    'work_seconds_bucket{le="1",kind="x"} 3',
+    'work_seconds_bucket{le="+Inf",kind="x"} 4',
     'work_seconds_sum{kind="x"} 7.65',
     'work_seconds_count{kind="x"} 4',
   ])
@@ -69,14 +79,39 @@ test('a reading that fails, or does not come, is left out, and the others are to
   const clock = stillClock()
   const meter = newMeter(clock)
   const figure = (name: string) => ({ name, help: 'One.', labels: [] })
-  meter.observable('gauge', figure('broken'), async () => {
-    throw new Error('The disk is gone.')
-  })
+  meter.observable('gauge', figure('broken'), async () => fail())
   meter.observable('gauge', figure('stuck'), () => new Promise(() => undefined))
   meter.observable('gauge', figure('fine'), () => [{ labels: {}, value: 3 }])
   const rendered = meter.render()
   clock.ring()
-  expect(await rendered).toBe('# HELP fine One.\n# TYPE fine gauge\nfine 3\n')
+  expect(samplesOf(await rendered)).toEqual(['fine 3'])
+})
+
+test('a reading that has failed once tells nothing old', async () => {
+  const meter = newMeter()
+  const looks = [() => 1, () => fail(), () => 2]
+  const figure = (name: string, labels: readonly 'a'[]) => ({ name, help: 'One.', labels })
+  for (const kind of ['gauge', 'counter'] as const) {
+    const values = looks[Symbol.iterator]()
+    meter.observable(kind, figure(kind, ['a']), () => [{ labels: { a: kind }, value: values.next().value?.() ?? 0 }])
+  }
+  expect(samplesOf(await meter.render())).toEqual(['gauge{a="gauge"} 1', 'counter{a="counter"} 1'])
+  expect(samplesOf(await meter.render())).toEqual([])
+  expect(samplesOf(await meter.render())).toEqual(['gauge{a="gauge"} 2', 'counter{a="counter"} 2'])
+})
+
+test('a count that would be less than nothing is left out, and the others are told', async () => {
+  const meter = newMeter()
+  meter.observable('counter', { name: 'odd_total', help: 'One.', labels: [] }, () => [{ labels: {}, value: -1 }])
+  meter.observable('gauge', { name: 'fine', help: 'One.', labels: [] }, () => [{ labels: {}, value: -1 }])
+  expect(samplesOf(await meter.render())).toEqual(['fine -1'])
+})
+
+test('meters know nothing of each other', async () => {
+  const [one, other] = [newMeter(), newMeter()]
+  for (const meter of [one, other]) meter.counter({ name: 'things_total', help: 'Things.', labels: [] })({})
+  expect(samplesOf(await one.render())).toEqual(['things_total 1'])
+  expect(await register.metrics()).toBe('\n')
 })
 
 test('those who look at once cause one reading, later ones another', async () => {

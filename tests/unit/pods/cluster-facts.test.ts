@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
-import type { V1Node, V1Pod } from '@kubernetes/client-node'
+import type { Node, Pod } from 'kubernetes-types/core/v1.d.ts'
 import { createKubeClusterFacts } from '../../../agent/drivers/pods/cluster-facts-kube.ts'
 import { findNodeProblems, findPodProblems } from '../../../agent/drivers/pods/cluster-facts-problems.ts'
 import type { PodWatch } from '../../../agent/lib/kube/watch.ts'
@@ -7,9 +7,9 @@ import { ServiceError } from '../../../shared/errors.ts'
 import { type FaultyKube, sendJson, sendStatus, startFaultyKube } from '../../helpers/pods/faulty-kube.ts'
 
 const NOW = Date.parse('2026-01-01T00:10:00Z')
-const secondsAgo = (seconds: number): Date => new Date(NOW - seconds * 1000)
+const secondsAgo = (seconds: number): string => new Date(NOW - seconds * 1000).toISOString()
 
-const node = (conditions: [string, string][], extra: Partial<V1Node> = {}): V1Node => ({
+const node = (conditions: [string, string][], extra: Partial<Node> = {}): Node => ({
   metadata: { name: 'n1', labels: { 'boxyard.dev/node': 'true' } },
   status: {
     conditions: conditions.map(([type, status]) => ({ type, status, reason: 'Because', message: 'of  that' })),
@@ -27,7 +27,7 @@ interface PodShape {
   sandbox?: string
 }
 
-const pod = (id: string, { phase = 'Pending', age = 60, waiting, scheduled, sandbox }: PodShape): V1Pod => {
+const pod = (id: string, { phase = 'Pending', age = 60, waiting, scheduled, sandbox }: PodShape): Pod => {
   const condition = (type: string, status: string | undefined) =>
     status === undefined ? [] : [{ type, status, reason: 'Unschedulable', message: '0/1 nodes are available.' }]
   return {
@@ -49,7 +49,7 @@ const pod = (id: string, { phase = 'Pending', age = 60, waiting, scheduled, sand
 }
 
 describe('problems of nodes', () => {
-  const codesOf = (nodes: V1Node[]) => findNodeProblems(nodes).map(({ code }) => code)
+  const codesOf = (nodes: Node[]) => findNodeProblems(nodes).map(({ code }) => code)
 
   test('are none while all is well', () => {
     expect(
@@ -118,7 +118,7 @@ describe('problems of pods', () => {
   test('that are being deleted are none', () => {
     const leaving = pod('a', { waiting: 'ErrImagePull' })
     expect(
-      findPodProblems([{ ...leaving, metadata: { ...leaving.metadata, deletionTimestamp: new Date(NOW) } }], NOW),
+      findPodProblems([{ ...leaving, metadata: { ...leaving.metadata, deletionTimestamp: secondsAgo(0) } }], NOW),
     ).toEqual([])
   })
 })
@@ -126,8 +126,8 @@ describe('problems of pods', () => {
 describe('the facts of a cluster', () => {
   let kube: FaultyKube
   let fault: ReturnType<PodWatch['fault']>
-  let change: (pod: V1Pod) => void
-  const factsOf = (pods: V1Pod[]) => {
+  let change: (pod: Pod) => void
+  const factsOf = (pods: Pod[]) => {
     const onChange: PodWatch['onChange'] = (listener) => {
       change = (changed) => listener(changed, 'modified')
       return () => undefined

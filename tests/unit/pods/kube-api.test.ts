@@ -2,6 +2,7 @@ import { renameSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { inspect } from 'node:util'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
+import { projectPolicy } from '../../../agent/drivers/pods/policy.ts'
 import { openKubeApi } from '../../../agent/lib/kube/api.ts'
 import { KubeError } from '../../../agent/lib/kube/errors.ts'
 import {
@@ -66,6 +67,31 @@ describe('a server that does not answer', () => {
     expect(kube.requests).toHaveLength(1)
     expect(kube.api.faults()[0]?.evidence).toBe("The cluster's API server does not answer in time.")
   })
+})
+
+describe('what the API sends', () => {
+  const creationTimestamp = '2026-01-01T00:00:00Z'
+  const metadata = { name: 'n1', creationTimestamp }
+
+  test('is given as it is, without what is long and of no use', async () => {
+    const managed = { ...metadata, managedFields: [{ manager: 'kubelet' }] }
+    const node = { metadata: managed, status: { capacity: { cpu: '2' }, images: [{ names: ['x'] }] } }
+    kube.answer((_request, response) => sendJson(response, { metadata: { resourceVersion: '9' }, items: [node] }))
+    expect(await kube.api.nodes()).toEqual([{ metadata, status: { capacity: { cpu: '2' } } }])
+  })
+
+  test('is given also where we know no such field', async () => {
+    kube.answer((_request, response) => sendJson(response, { ...POD, spec: { containers: [], newer: { _from: 1 } } }))
+    await expect(kube.api.pods.get('a')).resolves.toHaveProperty('spec.newer', { _from: 1 })
+  })
+})
+
+test('a policy is sent in the words of the API', async () => {
+  kube.answer((_request, response) => sendJson(response, {}))
+  await kube.api.networkPolicies.apply(projectPolicy('p', 'i'))
+  const { method, path, body } = kube.requests[0] ?? {}
+  expect([method, path]).toEqual(['PATCH', '/apis/networking.k8s.io/v1/namespaces/boxes/networkpolicies/project-p-i'])
+  expect(body.spec.ingress).toEqual([{ from: [{ podSelector: body.spec.podSelector }] }])
 })
 
 describe('a pod that is created', () => {

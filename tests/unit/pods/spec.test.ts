@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import type { V1Pod } from '@kubernetes/client-node'
+import type { Pod } from 'kubernetes-types/core/v1.d.ts'
 import {
   boxLabels,
   buildPod,
@@ -178,6 +178,6 @@ describe('limits', () => {
   })
 })
 
-function withLimits(limits: Record<string, string>): V1Pod {
+function withLimits(limits: Record<string, string>): Pod {
   return { spec: { containers: [{ name: 'box', resources: { limits } }] } }
 }

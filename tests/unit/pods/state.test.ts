@@ -1,12 +1,12 @@
 import { describe, expect, test } from '@jest/globals'
-import type { V1ContainerState, V1Pod } from '@kubernetes/client-node'
+import type { ContainerState, Pod } from 'kubernetes-types/core/v1.d.ts'
 import { parseAddress } from '../../../agent/drivers/pods/roots.ts'
 import { isTakenAway, podFailureOf, waitOf } from '../../../agent/drivers/pods/state.ts'
 
-const DELETED: V1Pod = { metadata: { deletionTimestamp: new Date(0) } }
+const DELETED: Pod = { metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' } }
 
 describe('a pod', () => {
-  test.each<[string, V1Pod | null, boolean]>([
+  test.each<[string, Pod | null, boolean]>([
     ['that is gone', null, true],
     ['that is being deleted', DELETED, true],
     ['that the kubelet evicted', { status: { phase: 'Failed', reason: 'Evicted' } }, true],
@@ -19,7 +19,7 @@ describe('a pod', () => {
     expect(isTakenAway(pod)).toBe(expected)
   })
 
-  test.each<[string, V1Pod | null, string | RegExp | null]>([
+  test.each<[string, Pod | null, string | RegExp | null]>([
     ['that is gone', null, 'Its pod was deleted.'],
     ['that is being deleted', DELETED, 'Its pod was deleted.'],
     ['that is new', {}, null],
@@ -63,7 +63,7 @@ describe('a pod', () => {
     expect(waitOf(unplaced('y'.repeat(10_000))).length).toBeLessThan(400)
   })
 
-  test.each<[string, V1Pod | null, string]>([
+  test.each<[string, Pod | null, string]>([
     ['that nobody has seen', null, 'The node has not started its pod.'],
     [
       'that cannot be placed',
@@ -99,16 +99,16 @@ describe('the address of a pod in the routing table of the kernel', () => {
   })
 })
 
-function status(state: V1ContainerState) {
+function status(state: ContainerState) {
   return { name: 'box', image: '', imageID: '', ready: false, restartCount: 0, state }
 }
 
-function waiting(reason: string, message?: string): V1Pod {
+function waiting(reason: string, message?: string): Pod {
   const state = { waiting: { reason, ...(message === undefined ? {} : { message }) } }
   return { status: { phase: 'Pending', containerStatuses: [status(state)] } }
 }
 
-function unplaced(message: string | undefined): V1Pod {
+function unplaced(message: string | undefined): Pod {
   const condition = { type: 'PodScheduled', status: 'False', ...(message === undefined ? {} : { message }) }
   return { status: { phase: 'Pending', conditions: [condition] } }
 }

@@ -31,3 +31,8 @@ export async function findVolumeSnapshot(
 export function volumeNotFound({ project, name }: VolumeRef): ServiceError {
   return new ServiceError('volume_not_found', `No data volume named "${name}" in project "${project}".`)
 }
+
+/** The error that tells of a volume, named by the beginning of a sentence, that was deleted in the middle of something. */
+export function volumeGone(what: string): ServiceError {
+  return new ServiceError('volume_not_found', `${what} was deleted meanwhile.`)
+}
