@@ -1,4 +1,5 @@
 import type { ServiceError } from '../shared/errors.ts'
+import { viewFaults } from '../shared/health-faults.ts'
 import { upgradeRequired } from '../shared/http/handshake.ts'
 import {
   givenRequestId,
@@ -81,7 +82,8 @@ async function unavailableReport(error: ServiceError, request: HttpRequest, cont
     () => false,
   )
   const fault = { code: error.code, evidence: error.message, remedy: 'Start the agent, or mend the network to it.' }
-  const report = { status: 'unavailable', api: { api_version: 'v1' }, errors: hasToken ? [fault] : [] }
+  const faults = hasToken ? viewFaults([fault]) : { errors: [] }
+  const report = { status: 'unavailable', api: { api_version: 'v1' }, ...faults }
   return jsonResponse(503, report, { 'x-request-id': context.requestId, 'cache-control': 'no-store' })
 }
 

@@ -88,7 +88,7 @@ function responsesOf(operation: Operation, example: unknown): ZodOpenApiOperatio
   const content = response === null && bytesOut === null ? {} : { content: types }
   const later = 'Accepted; the effect is not there yet. `Operation-Location` names what to wait on.'
   const responses: ZodOpenApiOperationObject['responses'] = {
-    [String(operation.status) as '200']: { description: 'Success', ...content },
+    [String(operation.status) as '200']: { description: operation.outcome, ...content },
     ...(operation.laterStatus === null
       ? {}
       : { [String(operation.laterStatus)]: { description: later, ...laterContentOf(operation, content) } }),
@@ -165,7 +165,7 @@ function headersOf(operation: Operation): z.ZodObject {
 
 function descriptionOf(operation: Operation): string {
   const { permission } = operation
-  if (permission === null) return `${operation.summary}. Needs no token.`
+  if (permission === null) return `${operation.summary}. Needs no token.${BAD_TOKEN_TEXTS[operation.badToken]}`
   const needs = `Needs ${permission === 'any' ? 'a valid token' : `a token with \`${permission}\``}`
   const orTicket = takesTicket(operation) ? ', or a ticket' : ''
   return [`${operation.summary}. ${needs}${orTicket}.`, ...paragraphsOf(operation)].join('\n\n')
@@ -230,7 +230,7 @@ const UPGRADED = {
 } as const
 const WEBSOCKET_TEXT = `Asks for an upgrade to a WebSocket (RFC 6455) with one of these subprotocols:
 
-- \`v5.channel.k8s.io\`: binary messages, whose first byte is the channel; \`[255, channel]\` closes one.
+- \`v5.channel.k8s.io\`: binary messages, whose first byte is the channel; \`[255, channel]\` closes one. Text of a client is taken as its bytes.
 - \`v4.channel.k8s.io\`: the same without closing.
 - \`v4.base64.channel.k8s.io\`: text messages: an ASCII digit for the channel, then base64.
 
@@ -242,6 +242,7 @@ const BYTES_IN_END =
   'One that breaks off changes nothing that was whole before. A function takes 4 MiB: use a ticket for more.'
 const EVENT_STREAM_TEXT = `\`Accept: text/event-stream\` asks for a stream, of an item a message: its \`id\` is the cursor, which \`Last-Event-ID\` goes on from. A
 message without data comes every 15 s; one named \`problem\` says why the stream ends.`
+const BAD_TOKEN_TEXTS = { refused: '', ignored: ' One that is broken, expired or revoked counts as none.' } as const
 /** Of which it is said elsewhere how they are asked for. */
 const NAMED_TYPES: ReadonlySet<string> = new Set(['application/json', 'text/event-stream'])
 const ARCHIVE_IN_TEXT =

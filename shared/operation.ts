@@ -14,6 +14,8 @@ export interface Operation {
   summary: string
   /** Null: no token is needed, though one may be given. `any`: a valid token of whatever permission. */
   permission: Permission | 'any' | null
+  /** What a token that is broken, expired or revoked makes of a request that needs none: `ignored` is as if it had none. */
+  badToken: 'refused' | 'ignored'
   params: z.ZodType<Record<string, string>>
   query: z.ZodType<Record<string, unknown>>
   /** Null: a body is refused. */
@@ -22,6 +24,8 @@ export interface Operation {
   response: z.ZodType | null
   /** The status of success. */
   status: number
+  /** What the OpenAPI document calls that; fixed where the original specification names it. */
+  outcome: string
   /** A second status of success: the effect is not there yet (api.md §1, Waiting). */
   laterStatus: number | null
   /** What is answered with that status; null: the same as else. */
@@ -40,10 +44,12 @@ export interface Operation {
 /** A row of the table, with what it leaves out. */
 export function define<const T extends Given>(given: T): Omit<Defaults, keyof T> & T {
   const defaults: Defaults = {
+    badToken: 'refused',
     params: noParams,
     query: noQuery,
     body: null,
     status: 200,
+    outcome: 'Success',
     laterStatus: null,
     laterResponse: null,
     maxBodyBytes: 1024 * 1024,
@@ -56,10 +62,12 @@ export function define<const T extends Given>(given: T): Omit<Defaults, keyof T>
 }
 
 interface Defaults {
+  badToken: 'refused'
   params: typeof noParams
   query: typeof noQuery
   body: null
   status: 200
+  outcome: 'Success'
   laterStatus: null
   laterResponse: null
   maxBodyBytes: number

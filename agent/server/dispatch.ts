@@ -13,7 +13,7 @@ import { isMutation, type Operation } from '../../shared/operation.ts'
 import { validateRequest } from '../../shared/validate.ts'
 import { etagOf, isKnownEtag } from '../core/common/preconditions.ts'
 import type { Handlers, ReplayRead, Reply, RequestConditions } from '../handlers/common/call.ts'
-import type { IdempotencyStore, StoredAnswer } from '../ports/store/idempotency.ts'
+import type { IdempotencyStore, KeyedAnswer, StoredAnswer } from '../ports/store/idempotency.ts'
 import { auditMutation } from './audit.ts'
 import type { BodyBudget } from './body-budget.ts'
 import { type RememberedResponse, runOnce } from './idempotency.ts'
@@ -103,6 +103,11 @@ async function answerRead(read: ReadRequest, context: Context): Promise<HttpResp
       const answer = { status: operation.status, headers: JSON_TYPE, body: '', read }
       await context.idempotency.finish(facts.caller.tokenId, key, answer)
     },
+    answerOf: (reply: Reply): KeyedAnswer | null => {
+      if (key === null || !facts.caller) return null
+      const { replay } = answersOf(operation, reply)
+      return replay && { token: facts.caller.tokenId, key, answer: replay }
+    },
   }
   const work = (): Promise<RememberedResponse> => enter(() => perform(operation, call, context))
   if (key === null || !facts.caller) return (await work()).response
@@ -114,7 +119,7 @@ async function answerRead(read: ReadRequest, context: Context): Promise<HttpResp
     body: body ?? EMPTY,
   }
   const { idempotency: store, clock } = context
-  const replay = (what: unknown): Promise<string> => readAgain(what as ReplayRead, call, context)
+  const replay = (answer: StoredAnswer): Promise<string> => readAgain(answer, call, context)
   return runOnce(keyed, { store, clock, read: replay }, () => remembered(work, facts.requestId))
 }
 
@@ -131,27 +136,48 @@ async function* wholeOf(body: Uint8Array): AsyncGenerator<Uint8Array> {
 async function perform(operation: Operation, call: RequestConditions, context: Context): Promise<RememberedResponse> {
   const handler = context.handlers[operation.id as keyof Handlers] as (call: unknown) => Promise<Reply>
   const reply = await handler(call)
-  const status = reply.status ?? operation.status
-  const etag = reply.etag ?? (reply.version === undefined ? undefined : etagOf(reply.version))
-  const headers = { ...reply.headers, ...(etag === undefined ? {} : { etag }) }
+  const { headers } = headOf(operation, reply)
   const known = call.ifNoneMatch
-  if (operation.method === 'GET' && known !== null && etag !== undefined && isKnownEtag(known, etag)) {
+  if (operation.method === 'GET' && known !== null && headers.etag !== undefined && isKnownEtag(known, headers.etag)) {
     return { response: { status: 304, headers, body: null }, replay: null }
   }
+  return answersOf(operation, reply)
+}
+
+function headOf(operation: Operation, reply: Reply) {
+  const etag = reply.etag ?? (reply.version === undefined ? undefined : etagOf(reply.version))
+  const headers: Record<string, string> = { ...reply.headers, ...(etag === undefined ? {} : { etag }) }
+  return { status: reply.status ?? operation.status, headers }
+}
+
+/** What is answered now, and to a repeat. */
+function answersOf(operation: Operation, reply: Reply): RememberedResponse {
+  const { status, headers } = headOf(operation, reply)
   if (reply.bytes !== undefined) return { response: { status, headers, body: reply.bytes }, replay: null }
   if (reply.body === null) {
     return { response: { status, headers, body: null }, replay: { status, headers, body: '' } }
   }
   const response = jsonResponse(status, reply.body, headers)
   const kept = { status, headers: { 'content-type': 'application/json', ...headers } }
-  if (reply.replayRead) return { response, replay: { ...kept, body: '', read: reply.replayRead } }
-  return { response, replay: { ...kept, body: JSON.stringify(reply.replayBody ?? reply.body) } }
+  const { replayRead: read, replayBody = reply.body } = reply
+  const body = read !== undefined && read.field === undefined ? '' : JSON.stringify(replayBody)
+  return { response, replay: { ...kept, body, ...(read === undefined ? {} : { read }) } }
 }
 
-async function readAgain({ operation, params, query }: ReplayRead, call: object, context: Context): Promise<string> {
+async function readAgain(answer: StoredAnswer, call: object, context: Context): Promise<string> {
+  const { operation, params, query, field } = answer.read as ReplayRead
   const handler = context.handlers[operation] as (call: unknown) => Promise<Reply>
-  const { body } = await handler({ ...call, params, query, body: undefined })
-  return JSON.stringify(body)
+  const reading = handler({ ...call, params, query, body: undefined })
+  if (field === undefined) return JSON.stringify((await reading).body)
+  const kept = JSON.parse(answer.body) as Resource
+  const found = (await reading.catch(noneIfGone))?.body as Resource | undefined
+  return found?.id === kept.id ? JSON.stringify({ ...kept, [field]: found[field] }) : answer.body
+}
+
+type Resource = { id: string } & Record<string, unknown>
+
+function noneIfGone(error: unknown): undefined {
+  if (!(error instanceof ServiceError) || error.status !== 404) throw error
 }
 
 // A request that is wrong in itself is refused for ever; what depends on the state of things may pass the next time.

@@ -25,7 +25,7 @@ export interface RememberedResponse {
  */
 export async function runOnce(
   request: KeyedRequest,
-  deps: { store: IdempotencyStore; clock: Clock; read(what: unknown): Promise<string> },
+  deps: { store: IdempotencyStore; clock: Clock; read(answer: StoredAnswer): Promise<string> },
   work: () => Promise<RememberedResponse>,
 ): Promise<HttpResponse> {
   const { tokenId: token, key } = request
@@ -41,7 +41,7 @@ export async function runOnce(
     })
   }
   const { status, headers, read } = entry.answer
-  const body = read === undefined ? entry.answer.body : await deps.read(read)
+  const body = read === undefined ? entry.answer.body : await deps.read(entry.answer)
   return { status, headers: { ...headers, 'idempotent-replayed': 'true' }, body: body === '' ? null : body }
 }
 

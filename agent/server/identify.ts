@@ -42,7 +42,7 @@ export interface Identity {
  * @throws ServiceError for what is missing, invalid, expired, revoked, or not permitted
  */
 export async function identify(given: Credentials, deps: IdentifyDeps): Promise<Identity> {
-  const { operation, params, headers, target, ticket, requestId } = given
+  const { operation, headers, target, ticket, requestId } = given
   const isAnonymous = headers.authorization === undefined
   if (isAnonymous && ticket !== null && takesTicket(operation)) {
     const grant = deps.tickets.check(ticket, { operationId: operation.id, target })
@@ -51,7 +51,19 @@ export async function identify(given: Credentials, deps: IdentifyDeps): Promise<
     await deps.checkAlive(caller.tokenId)
     return { caller, boxId: grant.boxId, enter: (work) => enterByTicket(ticket, deps.tickets, work) }
   }
-  if (operation.permission === null && isAnonymous) return { caller: null, boxId: null, enter }
+  if (operation.permission === null && isAnonymous) return ANONYMOUS
+  try {
+    return await identifyBearer(given, deps)
+  } catch (error) {
+    if (operation.badToken === 'ignored' && error instanceof ServiceError && error.status === 401) return ANONYMOUS
+    throw error
+  }
+}
+
+async function identifyBearer(
+  { operation, params, headers, requestId }: Credentials,
+  deps: IdentifyDeps,
+): Promise<Identity> {
   const claims = await deps.verifyToken(bearerToken(headers))
   const caller: Caller = {
     tokenId: claims.jti,
@@ -80,6 +92,8 @@ async function enterByTicket<T>(ticket: string, tickets: Tickets, work: () => Pr
     throw error
   }
 }
+
+const ANONYMOUS: Identity = { caller: null, boxId: null, enter }
 
 // Nothing was done then, and the client is told to come again.
 const TURNED_AWAY: ReadonlySet<string> = new Set(['rate_limited', 'draining'])

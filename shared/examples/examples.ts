@@ -1,3 +1,4 @@
+import { viewFaults } from '../health-faults.ts'
 import type { OperationId } from '../routes.ts'
 import { BACKUP_EXAMPLES } from './backups.ts'
 import { BASE_EXAMPLES } from './bases.ts'
@@ -68,9 +69,15 @@ const storage = {
 export const EXAMPLES: Record<OperationId, Example> = {
   getHealth: {
     response: {
-      status: 'ok',
+      status: 'degraded',
       api: { api_version: 'v1' },
-      errors: [],
+      ...viewFaults([
+        {
+          code: 'disk_full',
+          evidence: 'The disk of the data directory has 200 MiB left.',
+          remedy: 'Free space on that disk: state cannot be written without it.',
+        },
+      ]),
       boxes: { pending: 0, running: 3, stopped: 1, unknown: 0, total: 4 },
       host: {
         cpu: { cores: 2, load_avg_1: 0.31, load_avg_5: 0.24, load_avg_15: 0.2 },

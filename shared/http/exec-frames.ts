@@ -69,12 +69,13 @@ export function encodeFrame(protocol: FrameProtocol, channel: number, payload: U
 }
 
 /**
- * Reads a message of the client. The bytes of an input are a view of `message` where the protocol is binary.
+ * Reads a message of the client. The bytes of an input are a view of `message` where the protocol is binary; there a text
+ * message counts as its UTF-8, as Kubernetes' own servers have it: some clients send each string as text.
  * @throws FrameFault for what the protocol does not know
  */
 export function decodeFrame(protocol: FrameProtocol, message: Uint8Array, isText: boolean): ClientFrame {
   const takesText = protocol === BASE64
-  if (isText !== takesText) throw new FrameFault(1003, `${protocol} is ${takesText ? 'text' : 'binary'}`)
+  if (takesText && !isText) throw new FrameFault(1003, `${protocol} is text`)
   const [first] = message
   // Some clients keep a connection alive so.
   if (first === undefined) return { kind: 'nothing' }

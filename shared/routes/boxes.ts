@@ -26,6 +26,7 @@ export const boxOperations = {
     body: createBoxBodySchema,
     response: boxSchema,
     status: 201,
+    outcome: 'box created',
     errors: [
       ...(['name_taken', 'base_and_fork', 'base_not_found', 'box_not_found', 'snapshot_not_found'] as const),
       ...(['environment_reserved', 'quota_exceeded', 'runtime_unavailable', 'storage_full'] as const),
@@ -62,6 +63,7 @@ export const boxOperations = {
     query: waitQuery,
     body: updateBoxBodySchema,
     response: boxSchema,
+    outcome: 'box updated',
     errors: ['box_not_found', 'below_use', 'environment_reserved', 'quota_exceeded', 'runtime_unavailable', 'box_busy'],
   }),
   deleteBox: define({

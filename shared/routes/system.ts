@@ -21,8 +21,9 @@ export const systemOperations = {
     id: 'getHealth',
     method: 'GET',
     path: '/healthz',
-    summary: 'Health of the service and its host; short without a token',
+    summary: 'Health of the service and its host; short without a good token',
     permission: null,
+    badToken: 'ignored',
     response: healthSchema,
   }),
   getVersion: define({

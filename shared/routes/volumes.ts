@@ -93,6 +93,7 @@ export const storageOperations = {
     query: waitQuery,
     body: attachBodySchema,
     response: boxSchema,
+    outcome: 'data attached',
     errors: [
       ...(['volume_not_found', 'box_not_found', 'volume_in_use', 'mount_path_taken'] as const),
       ...(['path_invalid', 'storage_full', 'box_busy', 'quota_exceeded'] as const),
@@ -108,6 +109,7 @@ export const storageOperations = {
     query: waitQuery,
     body: detachBodySchema,
     response: boxSchema,
+    outcome: 'data detached',
     errors: ['volume_not_found', 'box_not_found', 'not_attached', 'volume_busy', 'box_busy'],
   }),
   getQuota: define({

@@ -55,20 +55,26 @@ export const boxConfigSchema = z
 export const createBoxBodySchema = z
   .strictObject({
     name: nameSchema,
-    base: nameSchema.optional().meta({ description: 'The default base of `GET /v1/config` if left out.' }),
+    base: nameSchema
+      .nullable()
+      .optional()
+      .meta({ description: 'The default base of `GET /v1/config` if null or left out.' }),
     fork: z
       .string()
       .regex(/^[a-z0-9-]{1,63}(@[a-z0-9-]{1,63})?$/, 'must be a box, or box@snapshot')
+      .nullable()
       .optional()
       .meta({
-        description: 'A box of the project, whose disk is cloned as it is now, or `box@snapshot`; not with `base`.',
+        description:
+          'A box of the project, whose disk is cloned as it is now, or `box@snapshot`; not with `base`. Null: none.',
       }),
     config: boxConfigInputSchema.optional(),
     data_mounts: z
       .array(z.strictObject({ name: nameSchema, path: mountPathSchema, read_only: z.boolean().optional() }))
       .max(64)
+      .nullable()
       .optional()
-      .meta({ description: 'Data volumes of the project to attach before the box runs.' }),
+      .meta({ description: 'Data volumes of the project to attach before the box runs. Null: none.' }),
     environment: environmentSchema.optional(),
     tags: tagsSchema.optional(),
   })

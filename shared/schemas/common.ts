@@ -34,14 +34,14 @@ export const environmentSchema = z
   .refine((map) => Object.keys(map).length <= 512, 'at most 512 variables')
   .meta({ id: 'Environment', description: 'Variables by name. `BOX_*` and `BOXYARD_*` are reserved.' })
 
-/** Tags of a resource. */
+/** Tags of a resource; every key of a Kubernetes label or annotation is one. */
 export const tagsSchema = z
   .record(
-    z.string().regex(/^[A-Za-z0-9_.-]{1,63}$/, 'keys are 1–63 of A–Z a–z 0–9 _ . -'),
+    z.string().regex(/^[A-Za-z0-9_.:/-]{1,317}$/, 'keys are 1–317 of A–Z a–z 0–9 _ . - : /'),
     withoutNul(z.string()).refine((value) => new TextEncoder().encode(value).length <= 256, 'at most 256 bytes'),
   )
   .refine((map) => Object.keys(map).length <= 64, 'at most 64 tags')
-  .meta({ id: 'Tags', description: 'Tags by key.' })
+  .meta({ id: 'Tags', description: 'Tags by key: 1–317 of A–Z a–z 0–9 _ . - : /, as `app.kubernetes.io/name`.' })
 
 /** A whole number in a query string, within bounds. */
 export function integerQuery(min: number, max: number) {

@@ -16,24 +16,29 @@ const healthFaultSchema = z.looseObject({
   remedy: z.string().meta({ description: 'How to mend it, in one sentence.' }),
 })
 
-const nodeSchema = z.looseObject({
+/** A node of the cluster that boxes run on. */
+export const nodeSchema = z.looseObject({
   name: z.string(),
-  cpu_allocatable: z.number(),
-  cpu_capacity: z.number(),
+  cpu_allocatable: z.string().meta({ description: 'The Kubernetes quantity as it is, such as `1930m`.' }),
+  cpu_capacity: z.string().meta({ description: 'The Kubernetes quantity as it is, such as `2`.' }),
   memory_allocatable_bytes: z.int(),
   memory_capacity_bytes: z.int(),
   pods_allocatable: z.int(),
   pods_capacity: z.int(),
-  pods_running: z.int().meta({ description: 'Pods of boxes of this deployment; of others the agent knows nothing.' }),
+  pods_running: z.int().meta({ description: 'All pods that run on the node.' }),
+  boxes: z.int().meta({ description: 'Those of them that are boxes of this deployment.' }),
   ready: z.boolean(),
 })
 
-/** `GET /healthz`; without a token only `status`, `api` and an empty `errors`. */
+/** `GET /healthz`; without a good token only `status`, `api` and an empty `errors`. */
 export const healthSchema = z
   .looseObject({
     status: z.enum(['ok', 'degraded', 'unavailable']),
     api: z.looseObject({ api_version: z.string() }),
-    errors: z.array(healthFaultSchema),
+    errors: z
+      .array(z.string())
+      .meta({ description: 'What is wrong: a sentence each, with evidence and remedy. Empty without a good token.' }),
+    problems: z.array(healthFaultSchema).optional().meta({ description: 'The same, in parts.' }),
     boxes: z
       .looseObject({
         pending: z.int(),

@@ -54,19 +54,19 @@ describe("the agent's account", () => {
     const anywhere = accessOfAgent(ELSEWHERE)
     expect(accessOfAgent('boxyard').filter((access) => !anywhere.includes(access))).toEqual(
       [
-        ...['get', 'list', 'watch', 'create', 'delete', 'patch'].map((verb) => `${verb} pods`),
+        ...['get', 'watch', 'create', 'delete', 'patch'].map((verb) => `${verb} pods`),
         'patch pods/resize',
         ...['list', 'create', 'patch', 'delete'].map((verb) => `${verb} ${POLICIES}`),
       ].sort(),
     )
   })
 
-  test('sees nodes, and otherwise has in other namespaces what any account has', () => {
+  test('lists nodes and pods, and otherwise has in other namespaces what any account has', () => {
     const anyone = `--as=system:serviceaccount:${ELSEWHERE}:default`
     for (const namespace of [ELSEWHERE, 'boxyard-system', 'kube-system']) {
       const common = accessOfAgent(namespace, anyone)
       const more = accessOfAgent(namespace).filter((access) => !common.includes(access))
-      expect(more).toEqual(['list nodes'])
+      expect(more).toEqual(['list nodes', 'list pods'])
     }
   })
 
@@ -75,7 +75,9 @@ describe("the agent's account", () => {
     ['no', 'create pods --subresource=exec --namespace=boxyard'],
     ['yes', 'patch pods --subresource=resize --namespace=boxyard'],
     ['yes', 'list nodes'],
-    ['no', 'list pods --all-namespaces'],
+    ['yes', 'list pods --all-namespaces'],
+    ['no', 'get pods --namespace=default'],
+    ['no', 'watch pods --all-namespaces'],
     ['no', 'create pods --namespace=default'],
     ['no', 'create pods --subresource=exec --namespace=kube-system'],
     ['no', 'get secrets --namespace=boxyard'],

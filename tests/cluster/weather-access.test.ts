@@ -41,7 +41,7 @@ async function untilRefused(detail: string): Promise<void> {
 async function untilFault(code: string, evidence: string): Promise<void> {
   const read = async () => {
     const { body } = await weather.client.get('/healthz')
-    return body.errors.find((fault: { code: string }) => fault.code === code)
+    return body.problems.find((fault: { code: string }) => fault.code === code)
   }
   const fault = await until(read, `health tells ${code}`)
   expect(fault.evidence).toContain(evidence)

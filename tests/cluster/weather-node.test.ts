@@ -21,7 +21,7 @@ afterAll(async () => {
 const ask = (name: string) => weather.client.post(`${weather.boxes}?wait_seconds=0`, { name, config: SMALL })
 
 const faultOf = async (code: string) =>
-  (await weather.client.get('/healthz')).body.errors.find((fault: { code: string }) => fault.code === code)
+  (await weather.client.get('/healthz')).body.problems.find((fault: { code: string }) => fault.code === code)
 
 test.each(['containerd', 'kubelet'] as const)(
   '%s that is killed takes no box along, and what is asked for meanwhile comes when it is back',
@@ -58,8 +58,8 @@ test('an image that the node cannot get is told', async () => {
     const { body } = await other.client.post(other.boxes, { name: 'bare' })
     expect(body).toMatchObject({ status: 'stopped', state: { reason: 'failed' } })
     expect(body.state.message).toMatch(/ErrImagePull|ImagePullBackOff/)
-    const { errors } = (await other.client.get('/healthz')).body
-    const fault = errors.find(({ code }: { code: string }) => code === 'kubernetes_image')
+    const { problems } = (await other.client.get('/healthz')).body
+    const fault = problems.find(({ code }: { code: string }) => code === 'kubernetes_image')
     expect(fault?.remedy).toContain('BOXYARD_POD_IMAGE')
     expect((await other.client.delete(`${other.boxes}/bare`)).status).toBe(204)
     await other.untilAgreed()

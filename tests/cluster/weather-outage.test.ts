@@ -50,7 +50,7 @@ async function expectRefusals(): Promise<void> {
 async function expectDegraded(): Promise<void> {
   const { status, body, ms } = await timed(weather.client.get('/healthz'))
   expect({ status, health: body.status }).toEqual({ status: 200, health: 'degraded' })
-  const fault = body.errors.find(({ code }: { code: string }) => code === 'kubernetes_unreachable')
+  const fault = body.problems.find(({ code }: { code: string }) => code === 'kubernetes_unreachable')
   expect(fault).toMatchObject({ evidence: expect.stringMatching(/./), remedy: expect.stringMatching(/./) })
   expect(ms).toBeLessThan(5_000)
 }

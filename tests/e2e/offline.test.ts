@@ -26,6 +26,7 @@ import { defineServicesSuite } from './services/services-suite.ts'
 import { defineBoxSnapshotsSuite } from './snapshots/box-snapshots-suite.ts'
 import { defineSnapshotDiffSuite } from './snapshots/snapshot-diff-suite.ts'
 import { defineSnapshotFilesSuite } from './snapshots/snapshot-files-suite.ts'
+import { defineSpecificationSuite } from './specification-suite.ts'
 import { defineVolumeCopiesSuite } from './volumes/volume-copies-suite.ts'
 import { defineVolumeSnapshotsSuite } from './volumes/volume-snapshots-suite.ts'
 import { defineVolumesSuite } from './volumes/volumes-suite.ts'
@@ -55,6 +56,7 @@ describe('through serverless-offline', () => {
   defineExecSuite(client)
   defineExecRecordsSuite(client)
   defineInputSuite(client)
+  defineSpecificationSuite(client)
   defineIdleSuite(client)
   defineTokensSuite(client)
   defineForksSuite(client)

@@ -7,6 +7,7 @@ import { defineUpdatesSuite } from './boxes/updates-suite.ts'
 import { defineExecSuite } from './exec/exec-suite.ts'
 import { defineInputSuite } from './exec/input-suite.ts'
 import { defineExecRecordsSuite } from './exec/records-suite.ts'
+import { defineSpecificationSuite } from './specification-suite.ts'
 import { defineVolumesSuite } from './volumes/volumes-suite.ts'
 
 const { client } = useOwnService()
@@ -16,6 +17,7 @@ describe('through the standalone front', () => {
   defineExecSuite(client)
   defineExecRecordsSuite(client)
   defineInputSuite(client)
+  defineSpecificationSuite(client)
   defineTokensSuite(client)
   defineForksSuite(client)
   defineVolumesSuite(client)

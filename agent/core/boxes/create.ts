@@ -95,11 +95,12 @@ interface Origin {
 }
 
 async function findOrigin({ store, defaults }: CreateDeps, { project, body }: NewBox): Promise<Origin> {
-  if (body.fork !== undefined) {
-    if (body.base === undefined) return findForkOrigin(store, project, body.fork)
+  const { base: wanted = null, fork = null } = body
+  if (fork !== null) {
+    if (wanted === null) return findForkOrigin(store, project, fork)
     throw new ServiceError('base_and_fork', 'A box is made from a base or forked from a box, not both.')
   }
-  const name = body.base ?? defaults.base
+  const name = wanted ?? defaults.base
   const base = await findBase(store, project, name)
   if (!base) throw baseNotFound(name)
   const { config, gracePeriodSeconds } = defaults
@@ -191,8 +192,8 @@ async function makeRoot(
   } catch (error) {
     const source = await findOrigin(deps, asked)
     if (source.subvolume === origin.subvolume) throw error
-    const { fork, base } = asked.body
-    throw fork === undefined ? baseNotFound(base ?? deps.defaults.base) : sourceNotFound(asked.project, fork)
+    const { base, fork = null } = asked.body
+    throw fork === null ? baseNotFound(base ?? deps.defaults.base) : sourceNotFound(asked.project, fork)
   }
 }
 

@@ -1,3 +1,4 @@
+import { viewFaults } from '../../../shared/health-faults.ts'
 import type { Logger } from '../../../shared/log.ts'
 import type { BoxStatus } from '../../../shared/schemas/boxes.ts'
 import type { Health, HealthFault } from '../../../shared/schemas/system.ts'
@@ -51,7 +52,7 @@ export async function reportHealth(deps: HealthDeps): Promise<Health> {
   return {
     status: deps.isDraining() || !counts ? 'unavailable' : faults.length > 0 ? 'degraded' : 'ok',
     api: { api_version: 'v1' },
-    errors: faults,
+    ...viewFaults(faults),
     ...(counts ? { boxes: viewCounts(counts) } : {}),
     host: {
       cpu,

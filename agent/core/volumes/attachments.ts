@@ -3,6 +3,7 @@ import type { AttachBody } from '../../../shared/schemas/volumes.ts'
 import type { BoxMount, Runtime } from '../../ports/boxes/runtime.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
+import type { KeyedAnswer } from '../../ports/store/idempotency.ts'
 import type { BoxRecord, MountRecord, Store } from '../../ports/store/store.ts'
 import type { VolumeRecord } from '../../ports/store/volumes.ts'
 import type { Boxes } from '../boxes/boxes.ts'
@@ -31,6 +32,14 @@ export interface AttachmentMutation {
   ifMatch: string | null
 }
 
+export interface DetachMutation extends AttachmentMutation {
+  /**
+   * What a repeat of the request is answered once this is the box; null if it has no key. Kept with the box, since a detach that
+   * is done cannot be told from one that had nothing to do.
+   */
+  answerOf(record: BoxRecord): KeyedAnswer | null
+}
+
 /** Which boxes have which data volumes (api.md, rule 5). */
 export interface Attachments {
   /**
@@ -42,7 +51,7 @@ export interface Attachments {
    * Takes a volume from a box; waits while its processes use it.
    * @throws ServiceError `not_attached`, `volume_busy`, `box_busy`, with nothing changed
    */
-  detach(ref: VolumeRef, box: string, how: AttachmentMutation): Promise<BoxRecord>
+  detach(ref: VolumeRef, box: string, how: DetachMutation): Promise<BoxRecord>
 }
 
 /** Live attachments: the record tells what should be mounted, and a step that is cut off is brought to that. */
@@ -60,9 +69,9 @@ export function createAttachments(deps: AttachmentsDeps): Attachments {
       const wish = { mount: mountOf(volume, body), deadline: clock.now() + waitMs }
       return reconciler.exclusive(boxId, (isRunning) => attach(deps, boxId, { ...wish, isRunning }), waitMs)
     },
-    detach: async (ref, box, { waitMs, ifMatch }) => {
+    detach: async (ref, box, { waitMs, ifMatch, answerOf }) => {
       const { volume, boxId } = await find(ref, box, ifMatch)
-      const turn = (isRunning: boolean): Promise<BoxRecord> => detach(deps, boxId, { volume, isRunning })
+      const turn = (isRunning: boolean): Promise<BoxRecord> => detach(deps, boxId, { volume, isRunning, answerOf })
       return retryWhileBusy((restMs) => reconciler.exclusive(boxId, turn, restMs), {
         ...{ clock, deadline: clock.now() + waitMs },
         codes: ['volume_busy'],
@@ -86,13 +95,15 @@ async function attach(
 ): Promise<BoxRecord> {
   const { runtime, filesystem, reconciler, clock } = deps
   let isNew = false
-  const record = await changeMounts(deps, boxId, (now) => {
-    const present = now.mounts.find(({ volumeId }) => volumeId === mount.volumeId)
-    isNew = present === undefined
-    if (present) return unchanged(now, present, mount)
-    checkPathIsFree(mount.path, now.mounts)
-    if (now.mounts.length >= MOUNTS_MAX) throw tooMany(now)
-    return [...now.mounts, mount]
+  const record = await changeMounts(deps, boxId, {
+    mountsOf: (now) => {
+      const present = now.mounts.find(({ volumeId }) => volumeId === mount.volumeId)
+      isNew = present === undefined
+      if (present) return unchanged(now, present, mount)
+      checkPathIsFree(mount.path, now.mounts)
+      if (now.mounts.length >= MOUNTS_MAX) throw tooMany(now)
+      return [...now.mounts, mount]
+    },
   })
   if (!isRunning) return record
   // A restore may have given the volume another subvolume since it was looked up; what is stored has the right one.
@@ -119,7 +130,7 @@ async function undo(
 ): Promise<void> {
   try {
     await unlessEnded(deps.runtime.detach(boxId, tree.source))
-    await changeMounts(deps, boxId, ({ mounts }) => without(mounts, volumeId))
+    await changeMounts(deps, boxId, { mountsOf: ({ mounts }) => without(mounts, volumeId) })
   } catch (cause) {
     deps.reconciler.verify(boxId)
     throw cause
@@ -130,7 +141,7 @@ async function undo(
 async function detach(
   deps: AttachmentsDeps,
   boxId: string,
-  { volume, isRunning }: { volume: VolumeRecord; isRunning: boolean },
+  { volume, isRunning, answerOf }: { volume: VolumeRecord; isRunning: boolean } & Pick<DetachMutation, 'answerOf'>,
 ): Promise<BoxRecord> {
   const { runtime, filesystem, reconciler } = deps
   const record = await readBox(deps.store, { id: boxId })
@@ -138,29 +149,34 @@ async function detach(
   if (mount === undefined) throw notAttached(volume, record)
   if (isRunning) await unlessEnded(runtime.detach(boxId, filesystem.path(mount.subvolume)))
   try {
-    return await changeMounts(deps, boxId, (now) => without(now.mounts, volume.id))
+    return await changeMounts(deps, boxId, { mountsOf: ({ mounts }) => without(mounts, volume.id), answerOf })
   } catch (error) {
     reconciler.verify(boxId)
     throw error
   }
 }
 
-/** Stores the mounts that `change` gives; the record as it is if they are the same. */
+interface MountsChange {
+  mountsOf(record: BoxRecord): MountRecord[]
+  answerOf?: DetachMutation['answerOf']
+}
+
+/** Stores the mounts that `mountsOf` gives; the record as it is if they are the same. */
 async function changeMounts(
   deps: AttachmentsDeps,
   boxId: string,
-  change: (record: BoxRecord) => MountRecord[],
+  { mountsOf, answerOf = () => null }: MountsChange,
 ): Promise<BoxRecord> {
   const { store, clock } = deps
   return editRecord(clock, {
     read: () => readBox(store, { id: boxId }),
     edit: (record) => {
       checkNoRestore(record)
-      const mounts = change(record)
+      const mounts = mountsOf(record)
       return mounts === record.mounts ? record : { ...record, mounts }
     },
     write: async (next) => {
-      const outcome = await store.boxes.replaceMounts(next)
+      const outcome = await store.boxes.replaceMounts(next, answerOf(next))
       if (outcome === 'volume_gone') throw volumeGone('The data volume')
       if (outcome === 'volume_in_use') throw await writerThere(store, next.mounts.at(-1))
       return outcome === 'stored'

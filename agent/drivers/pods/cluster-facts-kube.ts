@@ -6,26 +6,24 @@ import type { PodWatch } from '../../lib/kube/watch.ts'
 import type { ClusterFacts, ClusterNode, ClusterProblem, ClusterReport } from '../../ports/boxes/cluster-facts.ts'
 import { createPastProblems } from './cluster-facts-past.ts'
 import { findNodeProblems, findPodProblems } from './cluster-facts-problems.ts'
+import { LABEL_WARM } from './spec.ts'
 
 export interface KubeFactsOptions {
-  api: Pick<KubeApi, 'namespace' | 'nodes' | 'faults'>
+  api: Pick<KubeApi, 'namespace' | 'nodes' | 'countPods' | 'faults'>
   /** Follows the pods of this deployment. */
   pods: Pick<PodWatch, 'all' | 'fault' | 'onChange'>
   /** Milliseconds since the epoch. */
   now(): number
 }
 
-/** The facts of a cluster: its nodes as the API lists them, pods as the agent follows them. */
+/** The facts of a cluster: its nodes and their pods as the API lists them, boxes as the agent follows them. */
 export function createKubeClusterFacts({ api, pods, now }: KubeFactsOptions): ClusterFacts {
   const past = createPastProblems(now)
   pods.onChange(past.look)
-  const listNodes = remember(() => api.nodes({ deadlineMs: DEADLINE_MS }), KEEP_MS)
+  const readNodes = remember(() => listNodes(api), KEEP_MS)
   return {
     report: async (): Promise<ClusterReport> => {
-      const { nodes, problems } = await listNodes().then(
-        (items) => ({ nodes: items, problems: findNodeProblems(items) }),
-        (error: unknown) => ({ nodes: [], problems: [problemOf(error)] }),
-      )
+      const { nodes, problems } = await readNodes()
       const fault = pods.fault()
       const watchProblems = fault ? [problemOf(fault.error)] : []
       // Pods that are not followed cannot be counted, and a figure of none would be made up.
@@ -34,29 +32,57 @@ export function createKubeClusterFacts({ api, pods, now }: KubeFactsOptions): Cl
       const gone = past.list().filter(({ code }) => !present.some((problem) => problem.code === code))
       return {
         namespace: api.namespace,
-        nodes: fault ? [] : nodes.map((node) => viewNode(node, known)),
+        nodes: fault ? [] : nodes.map((counted) => viewNode(counted, known)),
         problems: withoutTwins([...problems, ...watchProblems, ...api.faults(), ...present, ...gone]),
       }
     },
   }
 }
 
+interface CountedNode {
+  node: Node
+  podsRunning: number
+}
+
+/** The nodes, and what is wrong with them; without those whose pods cannot be counted. Never rejects. */
+async function listNodes(api: KubeFactsOptions['api']): Promise<{ nodes: CountedNode[]; problems: ClusterProblem[] }> {
+  const endsAt = performance.now() + DEADLINE_MS
+  const problems: ClusterProblem[] = []
+  try {
+    const items = await api.nodes({ deadlineMs: DEADLINE_MS })
+    problems.push(...findNodeProblems(items))
+    const count = async (node: Node): Promise<CountedNode> => {
+      const deadlineMs = Math.max(1, Math.floor(endsAt - performance.now()))
+      return { node, podsRunning: await api.countPods(node.metadata?.name ?? '', { deadlineMs }) }
+    }
+    return { nodes: await Promise.all(items.map(count)), problems }
+  } catch (error) {
+    return { nodes: [], problems: [...problems, problemOf(error)] }
+  }
+}
+
 /** The figures of a node. Of a node that has told none yet they are 0. */
-function viewNode({ metadata, status }: Node, pods: readonly Pod[]): ClusterNode {
+function viewNode({ node: { metadata, status }, podsRunning }: CountedNode, pods: readonly Pod[]): ClusterNode {
   const { allocatable = {}, capacity = {} } = status ?? {}
   const figure = (figures: Record<string, string>, name: string): number => parseQuantity(figures[name] ?? '0')
   const name = metadata?.name ?? ''
   return {
     name,
-    cpu_allocatable: figure(allocatable, 'cpu'),
-    cpu_capacity: figure(capacity, 'cpu'),
+    cpu_allocatable: allocatable['cpu'] ?? '0',
+    cpu_capacity: capacity['cpu'] ?? '0',
     memory_allocatable_bytes: Math.round(figure(allocatable, 'memory')),
     memory_capacity_bytes: Math.round(figure(capacity, 'memory')),
     pods_allocatable: figure(allocatable, 'pods'),
     pods_capacity: figure(capacity, 'pods'),
-    pods_running: pods.filter((pod) => pod.spec?.nodeName === name && pod.status?.phase === 'Running').length,
+    pods_running: podsRunning,
+    boxes: pods.filter((pod) => pod.spec?.nodeName === name && isRunningBox(pod)).length,
     ready: status?.conditions?.some(({ type, status: state }) => type === 'Ready' && state === 'True') ?? false,
   }
+}
+
+/** A pod that waits for a box is none. */
+function isRunningBox({ metadata, status }: Pod): boolean {
+  return status?.phase === 'Running' && metadata?.labels?.[LABEL_WARM] === undefined
 }
 
 function problemOf(error: unknown): ClusterProblem {

@@ -1,9 +1,11 @@
+import type { KeyedAnswer } from '../../ports/store/idempotency.ts'
 import type { BoxRecord, BoxStore, MountConflict, MountRecord } from '../../ports/store/store.ts'
 import type { Tombstone } from '../../ports/store/tombstones.ts'
 import { boxOf, replaceBox, storedBox } from './box-record.ts'
 import type { Database } from './database.ts'
 import { freeAllDomains, publishDomains } from './domains.ts'
 import { isOneWriterConflict } from './errors.ts'
+import { storeAnswer } from './idempotency.ts'
 import { listPage } from './lists.ts'
 import { removeSnapshots } from './snapshots.ts'
 import { commitBeginRestore, commitSwap } from './swap.ts'
@@ -34,8 +36,8 @@ export function createBoxStore(database: Database): BoxStore {
       })
     },
     beginRestore: async (record) => commitBeginRestore(database, record),
-    replaceMounts: async (record) =>
-      withMounts(database, record, (current) => (replaceBox(database, current) ? 'stored' : 'changed')),
+    replaceMounts: async (record, answer = null) =>
+      withMounts(database, record, (current) => replaceAnswered(database, current, answer)),
     publish: async (record) =>
       publishDomains(
         database,
@@ -85,6 +87,12 @@ function begunBy(record: BoxRecord | null, now: number): Tombstone[] {
   const wish = record?.restore
   const subvolumes = wish ? [wish.root, ...wish.data.map(({ subvolume }) => subvolume)] : []
   return subvolumes.map((root) => ({ id: root, root, createdAt: now }))
+}
+
+function replaceAnswered(database: Database, record: BoxRecord, answer: KeyedAnswer | null): 'stored' | 'changed' {
+  if (!replaceBox(database, record)) return 'changed'
+  if (answer !== null) storeAnswer(database, answer)
+  return 'stored'
 }
 
 /** Writes a record by `write`, and what it says of mounts, all or nothing. */

@@ -1,6 +1,5 @@
 import { dirname, join } from 'node:path'
 import { createListeners } from '../../../shared/listeners.ts'
-import type { IdempotencyStore, StoredAnswer } from '../../ports/store/idempotency.ts'
 import type { JobRecord, OperationRecord, OperationStore } from '../../ports/store/operations.ts'
 import type { MetaStore, Store } from '../../ports/store/store.ts'
 import { createAuditStore } from './audit.ts'
@@ -12,6 +11,7 @@ import { type Database, openDatabase } from './database.ts'
 import { createEdgeGrantStore } from './edge-grants.ts'
 import { createEventStore } from './events.ts'
 import { createExecStore } from './exec.ts'
+import { createIdempotencyStore } from './idempotency.ts'
 import type { OutboxDeps } from './outbox.ts'
 import { createQuotaStore } from './quotas.ts'
 import { createServiceStore } from './services.ts'
@@ -79,29 +79,6 @@ function createOperationStore(database: Database): OperationStore {
         .map(({ record }) => JSON.parse(String(record)) as JobRecord),
     prune: async (createdBefore) =>
       void database.run(`DELETE FROM operations WHERE created_at < ? AND NOT (${IS_UNFINISHED_JOB})`, createdBefore),
-  }
-}
-
-function createIdempotencyStore(database: Database): IdempotencyStore {
-  return {
-    begin: async ({ token, key, fingerprint, now }) => {
-      const sql = 'INSERT OR IGNORE INTO idempotency (token, key, fingerprint, created_at) VALUES (?, ?, ?, ?)'
-      if (database.run(sql, token, key, fingerprint, now) === 1) return null
-      const row = database.get('SELECT fingerprint, answer FROM idempotency WHERE token = ? AND key = ?', token, key)
-      if (!row) return null
-      const answer = row.answer === null ? null : (JSON.parse(String(row.answer)) as StoredAnswer)
-      return { fingerprint: String(row.fingerprint), answer }
-    },
-    finish: async (token, key, answer) => {
-      const sql = 'UPDATE idempotency SET answer = ? WHERE token = ? AND key = ?'
-      database.run(sql, JSON.stringify(answer), token, key)
-    },
-    drop: async (token, key) =>
-      void database.run('DELETE FROM idempotency WHERE token = ? AND key = ? AND answer IS NULL', token, key),
-    prune: async (createdBefore, { unfinished }) => {
-      database.run('DELETE FROM idempotency WHERE created_at < ?', createdBefore)
-      if (unfinished) database.run('DELETE FROM idempotency WHERE answer IS NULL')
-    },
   }
 }
 

@@ -30,7 +30,13 @@ export function createBoxReplies({ operations, node, address }: BoxRepliesDeps):
     viewBox(record, { node, address, withEnvironment: caller.permissions.includes('write') })
   const done: BoxReplies['done'] = (caller, record) => {
     const body = view(record, caller)
-    return { body, version: record.version, replayBody: { ...body, environment: {} } }
+    const params = { project: record.project, name: record.name }
+    return {
+      body,
+      version: record.version,
+      replayBody: { ...body, environment: {} },
+      replayRead: { operation: 'getBox', params, query: {}, field: 'environment' },
+    }
   }
   return {
     view,

@@ -2,6 +2,7 @@ import type * as z from 'zod'
 import type { OperationId, operations, StreamId } from '../../../shared/routes.ts'
 import type { Caller } from '../../core/common/caller.ts'
 import type { CommandStream } from '../../core/exec/command-stream.ts'
+import type { KeyedAnswer } from '../../ports/store/idempotency.ts'
 
 type Operations = typeof operations
 
@@ -35,6 +36,11 @@ export interface Call<K extends OperationId> extends RequestConditions {
    * begun again, even if this process does not live to answer. Does nothing without an Idempotency-Key.
    */
   remember(read: ReplayRead): Promise<void>
+  /**
+   * What a repeat of this request is answered where it is answered so: for those who commit it together with what was asked,
+   * so that no crash comes between. Null without an Idempotency-Key.
+   */
+  answerOf(reply: Reply): KeyedAnswer | null
 }
 
 /** An answer; the table's success status if `status` is left out. */
@@ -51,15 +57,17 @@ export interface Reply {
   etag?: string
   /** What a replay of the request answers instead: without secrets. */
   replayBody?: unknown
-  /** A replay of the request reads this instead: for an answer too large, or too secret, to be kept twice. */
+  /** A replay of the request reads this instead, or a field of it: for what is too large, or too secret, to be kept twice. */
   replayRead?: ReplayRead
 }
 
 /** What a replay reads, with the token of whoever repeats the request. */
 export interface ReplayRead {
-  operation: 'getExec'
+  operation: 'getExec' | 'getBox'
   params: Record<string, string>
   query: Record<string, unknown>
+  /** The only field that is read, as long as there is that very resource; the others are those of `replayBody`. */
+  field?: 'environment'
 }
 
 /** One handler for every operation of the table: a missing one does not compile. */

@@ -2,6 +2,7 @@ import { checkReadOnly } from '../../core/common/read-only-fields.ts'
 import type { Attachments } from '../../core/volumes/attachments.ts'
 import { viewVolume } from '../../core/volumes/view.ts'
 import type { VolumeState, Volumes } from '../../core/volumes/volumes.ts'
+import type { BoxRecord } from '../../ports/store/store.ts'
 import type { BoxReplies } from '../boxes/replies.ts'
 import type { Call, Handlers, Reply } from '../common/call.ts'
 
@@ -44,9 +45,13 @@ export function createVolumeHandlers(deps: {
       const how = { waitMs: query.wait_seconds * 1000, ifMatch }
       return replies.done(caller, await attachments.attach(params, body, how))
     },
-    detachVolume: async ({ params, query, body, caller, ifMatch }) => {
-      const how = { waitMs: query.wait_seconds * 1000, ifMatch }
-      return replies.done(caller, await attachments.detach(params, body.box, how))
+    detachVolume: async ({ params, query, body, caller, ifMatch, answerOf }) => {
+      const answer = (record: BoxRecord): Reply => replies.done(caller, record)
+      const how = {
+        ...{ waitMs: query.wait_seconds * 1000, ifMatch },
+        answerOf: (record: BoxRecord) => answerOf(answer(record)),
+      }
+      return answer(await attachments.detach(params, body.box, how))
     },
   }
 }

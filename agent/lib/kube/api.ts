@@ -39,6 +39,8 @@ export interface KubeApi {
   }
   /** Without their images. */
   nodes(options?: { deadlineMs: number }): Promise<Node[]>
+  /** How many pods run on a node, whosever they are. */
+  countPods(node: string, options: { deadlineMs: number }): Promise<number>
   /** How many requests have been sent; a watch counts one each time it opens. */
   requestCount(): number
   /** Causes of failed calls that nothing has shown to be mended. */
@@ -86,6 +88,7 @@ export async function openKubeApi(settings: KubeApiSettings): Promise<KubeApi> {
       const call: KubeCall = { verb: 'list', resource: 'nodes', namespace: null, path: '/api/v1/nodes', ...options }
       return decodeList<Node>(await requests.send(call)).items
     },
+    countPods: (node, options) => countPods(requests, node, options),
     requestCount: () => requests.requestCount(),
     faults: () => requests.faults(),
     close: () => {
@@ -151,6 +154,14 @@ function createPodCalls(parts: Parts): Omit<KubeApi['pods'], 'watch'> {
       return patchWith({ resource: 'pods/resize', path, contentType: 'application/strategic-merge-patch+json' }, patch)
     },
   }
+}
+
+/** Asks for the metadata alone: what is in the pods of others is not for the agent. */
+async function countPods(requests: KubeRequests, node: string, options: { deadlineMs: number }): Promise<number> {
+  const query = { fieldSelector: `spec.nodeName=${node},status.phase=Running` }
+  const call: KubeCall = { verb: 'list', resource: 'pods', namespace: null, path: '/api/v1/pods', query, ...options }
+  const { items } = ((await requests.send({ ...call, accept: METADATA_LIST })) ?? {}) as { items?: unknown[] }
+  return items?.length ?? 0
 }
 
 function podSource({ requests, namespace }: Parts, labelSelector: string) {
@@ -234,6 +245,7 @@ async function retryConflicts<T>(send: () => Promise<T>): Promise<T> {
 const MARK = 'client.boxyard.dev/creation'
 /** A field that the server does not know is an error: a rule without its `from` would let everybody in. */
 const STRICT = { fieldValidation: 'Strict' }
+const METADATA_LIST = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1'
 const CHANGES = ['create', 'delete'] as const
 const WATCH_WAIT_MS = { min: 1_000, max: 10_000 }
 const SILENCE_MS = 150_000

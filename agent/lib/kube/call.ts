@@ -8,6 +8,8 @@ export interface KubeCall extends KubeAction {
   body?: unknown
   /** Of `body`; JSON if left out. */
   contentType?: string
+  /** What of the answer is wanted; all of it, as JSON, if left out. */
+  accept?: string
   /** For all attempts together; 10 s if left out. */
   deadlineMs?: number
 }

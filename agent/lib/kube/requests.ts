@@ -135,7 +135,7 @@ export class KubeRequests {
 
   #sendOnce(call: KubeCall, access: KubeAccess, options: SendOptions): Promise<Dispatcher.ResponseData> {
     this.#count += 1
-    const { path, query = {}, body, contentType = 'application/json' } = call
+    const { path, query = {}, body, contentType = 'application/json', accept = 'application/json' } = call
     const search = Object.keys(query).length > 0 ? `?${new URLSearchParams(query).toString()}` : ''
     return sendRequest(`${access.server}${path}${search}`, {
       headersTimeout: DEADLINE_MS,
@@ -144,7 +144,7 @@ export class KubeRequests {
       dispatcher: access.dispatcher,
       headers: {
         ...access.headers,
-        accept: 'application/json',
+        accept,
         'user-agent': 'boxyard-agent',
         ...(body === undefined ? {} : { 'content-type': contentType }),
       },

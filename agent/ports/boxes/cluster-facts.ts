@@ -15,14 +15,17 @@ export interface ClusterReport {
 /** Figures of a node, named and in units as the API tells them. */
 export interface ClusterNode {
   name: string
-  cpu_allocatable: number
-  cpu_capacity: number
+  /** Quantities as the cluster writes them, such as `1930m`. */
+  cpu_allocatable: string
+  cpu_capacity: string
   memory_allocatable_bytes: number
   memory_capacity_bytes: number
   pods_allocatable: number
   pods_capacity: number
-  /** Only pods of this deployment: of others the agent knows nothing. */
+  /** All pods that run there. */
   pods_running: number
+  /** Those of them that are boxes of this deployment. */
+  boxes: number
   ready: boolean
 }
 

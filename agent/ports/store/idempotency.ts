@@ -9,8 +9,15 @@ export interface StoredAnswer {
   status: number
   headers: Record<string, string>
   body: string
-  /** What is read instead of `body`; its form is the server's. */
+  /** What is read instead of `body`, or of a part of it; its form is the server's. */
   read?: unknown
+}
+
+/** What a repeat of one request is answered with; kept by whoever does what was asked, in the same commit. */
+export interface KeyedAnswer {
+  token: string
+  key: string
+  answer: StoredAnswer
 }
 
 /** Requests that carry an Idempotency-Key, and their answers. */

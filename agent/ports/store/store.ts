@@ -5,7 +5,7 @@ import type { BaseStore } from './bases.ts'
 import type { EdgeGrantStore } from './edge-grants.ts'
 import type { AuditStore, EventStore } from './events.ts'
 import type { ExecStore } from './exec.ts'
-import type { IdempotencyStore } from './idempotency.ts'
+import type { IdempotencyStore, KeyedAnswer } from './idempotency.ts'
 import type { OperationStore } from './operations.ts'
 import type { ServiceStore } from './services.ts'
 import type { NewSnapshot, SnapshotStore } from './snapshots.ts'
@@ -129,9 +129,9 @@ export interface BoxStore {
   beginRestore(record: BoxRecord): Promise<'stored' | 'changed' | 'volume_in_use'>
   /**
    * As `replace`, with the mounts of `record`; raises the version of each volume that came or went, in the same commit.
-   * `changed`: the version was another.
+   * `changed`: the version was another. With `answer`, the request that asked for it is answered in the same commit.
    */
-  replaceMounts(record: BoxRecord): Promise<'stored' | 'changed' | MountConflict>
+  replaceMounts(record: BoxRecord, answer?: KeyedAnswer | null): Promise<'stored' | 'changed' | MountConflict>
   /** As `replace`, with the domains of `record`. `changed`: the version was another; else a domain that another one has. */
   publish(record: BoxRecord): Promise<'stored' | 'changed' | DomainTaken>
   /**

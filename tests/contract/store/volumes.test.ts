@@ -104,6 +104,23 @@ describe('attachments', () => {
     expect(await versionOf('data')).toBe(1)
   })
 
+  test('the request that asked for a change is answered with it, or not at all', async () => {
+    const data = await storedVolume('data')
+    const [writer, other] = [await storedBox('writer', { mounts: [mountOf(data)] }), await storedBox('other')]
+    const asked = { token: 'tok_a', key: 'detach', fingerprint: 'f', now: 1 }
+    const answer = { status: 200, headers: { etag: '"2"' }, body: '{"id":"it"}' }
+    const keyed = { token: 'tok_a', key: 'detach', answer }
+    const told = async () => (await store.idempotency.begin(asked))?.answer
+    expect(await told()).toBeUndefined()
+    expect(await store.boxes.replaceMounts({ ...withMounts(writer, []), version: 7 }, keyed)).toBe('changed')
+    expect(await store.boxes.replaceMounts(withMounts(other, [mountOf(data)]), keyed)).toBe('volume_in_use')
+    expect(await told()).toBeNull()
+    expect(await store.boxes.replaceMounts(withMounts(writer, []), keyed)).toBe('stored')
+    // As the next process does of what the one before it left.
+    await store.idempotency.prune(0, { unfinished: true })
+    expect(await told()).toEqual(answer)
+  })
+
   test('a box is inserted with its mounts or not at all', async () => {
     const data = await storedVolume('data')
     await storedBox('one', { mounts: [mountOf(data)] })

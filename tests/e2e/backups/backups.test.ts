@@ -72,8 +72,8 @@ describe('backups that an agent was killed in', () => {
     const ended = await client.get(`/v1/operations/${begun.body.id}?wait_seconds=25`)
     expect(ended.body).toMatchObject({ status: 'failed', error: { code: 'internal' } })
     expect((await client.get('/v1/projects/lab/data/cut')).status).toBe(404)
-    const { errors } = (await client.get('/healthz')).body
-    expect(errors.filter(({ code }: { code: string }) => /subvolume/.test(code))).toEqual([])
+    const { problems } = (await client.get('/healthz')).body
+    expect(problems.filter(({ code }: { code: string }) => /subvolume/.test(code))).toEqual([])
   }, 60_000)
 
   test('are gone when they are deleted while they are made', async () => {

@@ -41,11 +41,17 @@ test('a pool and a database that differ are told of, and neither loses more by i
 
   const health = (await client.get('/healthz')).body
   expect(health.status).toBe('degraded')
-  expect(health.errors.map(({ code }: { code: string }) => code).sort()).toEqual([
+  expect(health.problems.map(({ code }: { code: string }) => code).sort()).toEqual([
     'missing_subvolumes',
     'unknown_subvolumes',
   ])
-  expect(JSON.stringify(health.errors)).toContain(lostId)
+  expect(JSON.stringify(health.problems)).toContain(lostId)
+  // A client of the original specification knows sentences alone.
+  expect(health.errors).toEqual([
+    expect.stringMatching(/^\S.*; remedy: \S.*\.$/),
+    expect.stringMatching(/^\S.*; remedy: \S.*\.$/),
+  ])
+  expect(health.errors.join()).toContain(lostId)
   expect((await client.post(boxes, { name: 'forgotten' })).status).toBe(201)
   expect(readWorld(service).roots).toContain(box.id)
 

@@ -102,6 +102,13 @@ export function defineStreamsSuite(client: Client, front: { url(): string; token
       expect(await endOf(stream)).toMatchObject({ status: 'timed_out' })
     })
 
+    test('takes a string as a Python client of Kubernetes sends it, as text', async () => {
+      const stream = await sh('read line; echo "got $line"; exit 2', { stdin: 'true' })
+      stream.socket.send('\0hello ä\n')
+      expect(await stream.closed).toEqual({ code: 1000, reason: '' })
+      expect([stream.text(1), stream.status()?.details?.causes[0]?.message]).toEqual(['got hello ä\n', '2'])
+    })
+
     test('says only what was asked for', async () => {
       const stream = await sh('echo out; echo err >&2; cat', { stdout: 'false' })
       stream.send(0, 'dropped: it has no input')

@@ -136,7 +136,7 @@ describe('a step that fails', () => {
     await sleep(100)
     const health = (await client.get('/healthz')).body
     expect(health.status).toBe('degraded')
-    expect(health.errors.map(({ code }: { code: string }) => code)).toContain('remains_not_destroyed')
+    expect(health.problems.map(({ code }: { code: string }) => code)).toContain('remains_not_destroyed')
     await breakAt('')
     for (let attempt = 0; attempt < 100 && (await client.get('/healthz')).body.status !== 'ok'; attempt++)
       await sleep(50)

@@ -84,9 +84,9 @@ describe('blocks that the disk has lost', () => {
   }, 60_000)
 
   test('are told by health, with what to do', async () => {
-    const { status, errors } = (await client.get('/healthz')).body
+    const { status, problems } = (await client.get('/healthz')).body
     expect(status).toBe('degraded')
-    expect(errors).toContainEqual({
+    expect(problems).toContainEqual({
       code: 'storage_errors',
       evidence: expect.stringMatching(/corruptions \d+/),
       remedy: expect.stringContaining('scrub'),

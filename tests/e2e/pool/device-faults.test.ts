@@ -117,9 +117,9 @@ describe('a disk that fails', () => {
     expect(service.logs.length - lines).toBeLessThan(100)
     const health = (await client.get('/healthz')).body
     expect(health.status).toBe('degraded')
-    const readOnly = health.errors.find(({ code }: { code: string }) => code === 'pool_read_only')
+    const readOnly = health.problems.find(({ code }: { code: string }) => code === 'pool_read_only')
     expect(readOnly.remedy).toMatch(/npm run down/)
-    expect(health.errors).toContainEqual(expect.objectContaining({ code: 'storage_errors' }))
+    expect(health.problems).toContainEqual(expect.objectContaining({ code: 'storage_errors' }))
     // What processes have of the disk in memory they keep.
     expect(await shell('cat /vol/file')).toBe('later\n')
     expect((await client.get(boxes)).body.boxes.map(({ status }: { status: string }) => status)).toEqual(['running'])
@@ -200,7 +200,7 @@ function expectProblem({ status, body }: Answer): void {
 }
 
 async function faults(): Promise<{ code: string }[]> {
-  return (await client.get('/healthz')).body.errors
+  return (await client.get('/healthz')).body.problems
 }
 
 async function shell(line: string): Promise<string> {

@@ -63,7 +63,7 @@ describe('a full pool', () => {
 
 async function faultCodes(): Promise<string[]> {
   const { body } = await client.get('/healthz')
-  return body.errors.map(({ code }: { code: string }) => code)
+  return body.problems.map(({ code }: { code: string }) => code)
 }
 
 async function createOnceThereIsRoom(name: string) {

@@ -94,7 +94,7 @@ test('once the disk has room for all of the image it takes its blocks, and healt
 }, 60_000)
 
 async function codes(): Promise<string[]> {
-  const all: string[] = (await client.get('/healthz')).body.errors.map(({ code }: { code: string }) => code)
+  const all: string[] = (await client.get('/healthz')).body.problems.map(({ code }: { code: string }) => code)
   // Counted until a scrub, if the count came to the disk before it was full.
   return all.filter((code) => code !== 'storage_errors')
 }

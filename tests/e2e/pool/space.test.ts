@@ -46,7 +46,7 @@ describe('what is wrong with the storage', () => {
     expect(body.pool.device_errors).toMatchObject({ corruptions: 1, writes: 0 })
     const health = (await client.get('/healthz')).body
     expect(health.status).toBe('degraded')
-    const faults = health.errors.filter(({ code }: { code: string }) => /^(storage|scrub)_errors$/.test(code))
+    const faults = health.problems.filter(({ code }: { code: string }) => /^(storage|scrub)_errors$/.test(code))
     expect(faults).toEqual([
       { code: 'storage_errors', evidence: expect.stringContaining('corruptions 1'), remedy: expect.any(String) },
       { code: 'scrub_errors', evidence: expect.stringContaining('1 errors'), remedy: expect.any(String) },

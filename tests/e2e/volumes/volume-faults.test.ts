@@ -112,6 +112,41 @@ test.each(BODIES)(
   60_000,
 )
 
+describe('a detach that a crash cut off, repeated with its key,', () => {
+  const detach = (key: string) =>
+    client.post(`${data}/vol/detach`, { box: 'reader' }, { headers: { 'idempotency-key': key } })
+  const dieAt = async (step: FaultStep): Promise<void> => {
+    await restartAgent(service, 'SIGTERM', step)
+    await armStep(service)
+    expect((await detach(step)).status).toBeGreaterThanOrEqual(500)
+    await untilDead(service.agentPid)
+    await restartAgent(service, 'SIGKILL', '')
+  }
+
+  test('answers what was done, whatever came after it', async () => {
+    const step = at('store.boxes.replaceMounts', 'after')
+    await client.put(`${boxes}/reader`, { environment: { GREETING: 'hello' } })
+    await dieAt(step)
+    await client.post(`${data}/vol/attach`, { box: 'reader', path: '/again', read_only: true })
+    const repeated = await detach(step)
+    expect([repeated.status, repeated.headers['idempotent-replayed']]).toEqual([200, 'true'])
+    expect(repeated.body).toMatchObject({ name: 'reader', data_mounts: [], environment: { GREETING: 'hello' } })
+    expect((await client.get(`${boxes}/reader`)).body.data_mounts).toMatchObject([{ path: '/again' }])
+    expect((await detach('another')).body.data_mounts).toEqual([])
+    const late = await detach('third')
+    expect([late.status, late.body.code]).toEqual([409, 'not_attached'])
+    await client.put(`${boxes}/reader`, { environment: null })
+  }, 60_000)
+
+  test('is done by then where it was not yet', async () => {
+    const step = at('store.boxes.replaceMounts', 'before')
+    await dieAt(step)
+    const repeated = await detach(step)
+    expect([repeated.status, repeated.headers['idempotent-replayed']]).toEqual([200, undefined])
+    expect(repeated.body.data_mounts).toEqual([])
+  }, 60_000)
+})
+
 describe('a step that fails', () => {
   const breakAt = async (fault: FaultStep): Promise<void> => {
     await restartAgent(service, 'SIGTERM', fault)

@@ -13,6 +13,7 @@ export interface KubeRequest {
   query: URLSearchParams
   body: any
   token: string
+  accept: string
 }
 
 type Answer = (request: KubeRequest, response: ServerResponse) => void
@@ -106,5 +107,6 @@ async function readRequest(message: IncomingMessage): Promise<KubeRequest> {
   const { pathname, searchParams } = new URL(message.url ?? '', 'http://server')
   const token = message.headers.authorization?.replace('Bearer ', '') ?? ''
   const body: unknown = text === '' ? null : JSON.parse(text)
-  return { method: message.method ?? '', path: pathname, query: searchParams, body, token }
+  const { accept = '' } = message.headers
+  return { method: message.method ?? '', path: pathname, query: searchParams, body, token, accept }
 }

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { kubectl, kubectlWith, succeed } from './kubectl.ts'
 
-/** A namespace of its own, with an account that may there what the agent's Role says, and see nodes. */
+/** A namespace of its own, with an account that may there what the agent's Role says, see nodes, and list all pods. */
 export interface KubeAccount {
   namespace: string
   /** Of the account; its server is `server`. */
@@ -56,7 +56,10 @@ export function createKubeAccount(name: string): KubeAccount {
   const grant = (rules: readonly object[]): void => apply({ ...rbac, kind: 'Role', metadata, rules })
   grant(POD_RULES)
   apply({ ...rbac, kind: 'RoleBinding', metadata, subjects, roleRef: { ...roleRef, kind: 'Role', name: 'agent' } })
-  const rules = [{ apiGroups: [''], resources: ['nodes'], verbs: ['get', 'list', 'watch'] }]
+  const rules = [
+    { apiGroups: [''], resources: ['nodes'], verbs: ['get', 'list', 'watch'] },
+    { apiGroups: [''], resources: ['pods'], verbs: ['list'] },
+  ]
   apply({ ...rbac, kind: 'ClusterRole', metadata: { name: namespace }, rules })
   const ofNodes = { ...roleRef, kind: 'ClusterRole', name: namespace }
   apply({ ...rbac, kind: 'ClusterRoleBinding', metadata: { name: namespace }, subjects, roleRef: ofNodes })

@@ -85,7 +85,7 @@ export async function startWeather(
       if (body?.exit_code !== 0) throw new Error(`"${line}" in ${box}: ${text}`)
       return body.stdout
     },
-    faults: async () => (await client.get('/healthz')).body.errors.map(({ code }: { code: string }) => code),
+    faults: async () => (await client.get('/healthz')).body.problems.map(({ code }: { code: string }) => code),
     untilAgreed: () => untilAgreed({ service, client, boxes, pods }),
     close: () => service.close(),
   }

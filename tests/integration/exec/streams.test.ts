@@ -106,6 +106,18 @@ describe('a WebSocket', () => {
     await client.until(1, 'still here')
   })
 
+  test.each(['v5.channel.k8s.io', 'v4.channel.k8s.io'])('of %s takes text as its bytes', async (protocol) => {
+    at = await startStreamLab()
+    const { client, command } = await at.join(undefined, { protocols: [protocol] })
+    command.stdin.pipe(command.stdout, { end: false })
+    client.socket.send('\0hi ä\n')
+    await client.until(1, 'hi ä\n')
+    client.socket.send('\x04{"Width":132,"Height":43}')
+    client.send(0, 'and bytes')
+    await client.until(1, 'hi ä\nand bytes')
+    expect(command.sizes).toEqual([{ cols: 132, rows: 43 }])
+  })
+
   test('carries text where nothing else passes', async () => {
     at = await startStreamLab()
     const { client, command } = await at.join(undefined, BASE64)
@@ -121,7 +133,8 @@ describe('a WebSocket', () => {
   test.each<[string, (client: StreamClient) => void, number]>([
     ['an unknown channel', (client) => client.send(9, 'x'), 1008],
     ['what only the server sends', (client) => client.send(1, 'x'), 1008],
-    ['text', (client) => client.socket.send('0aGk='), 1003],
+    ['text of an unknown channel', (client) => client.socket.send('0aGk='), 1008],
+    ['text that is no UTF-8', (client) => client.socket.send(Buffer.from([0, 255]), { binary: false }), 1007],
     ['a size of nothing', (client) => client.send(4, '{"Width":0,"Height":1}'), 1007],
     ['a message beyond 1 MiB', (client) => client.send(0, Buffer.alloc(1024 ** 2 + 1)), 1009],
     [

@@ -48,7 +48,7 @@ function makeBox(name: string, mount?: { path: string; read_only: boolean }) {
 
 const attach = (name: string, readOnly: boolean) =>
   service.attachments.attach(vol, { box: name, path: '/vol', read_only: readOnly }, PATIENT)
-const detach = (name: string) => service.attachments.detach(vol, name, PATIENT)
+const detach = (name: string) => service.attachments.detach(vol, name, { ...PATIENT, answerOf: () => null })
 
 async function automatic(): Promise<string[]> {
   const { record } = await service.volumes.get(vol)

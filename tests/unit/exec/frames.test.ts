@@ -80,6 +80,12 @@ describe('frames of a client', () => {
     expect(decode(BASE64, `4${Buffer.from(size).toString('base64')}`)).toEqual({ kind: 'resize', cols: 132, rows: 43 })
   })
 
+  test.each([V5, V4])('of text on %s are their bytes', (protocol) => {
+    expect(decode(protocol, '\0ls ä\n')).toEqual({ kind: 'input', bytes: hex('00 6c 73 20 c3 a4 0a').subarray(1) })
+    expect(decode(protocol, '\x04{"Width":80,"Height":24}')).toEqual({ kind: 'resize', cols: 80, rows: 24 })
+    expect(decode(protocol, '')).toEqual({ kind: 'nothing' })
+  })
+
   test('of size are read as Go writes them, and JavaScript', () => {
     expect(decode(V4, Buffer.from('\x04{"height":1,"width":65535}\n'))).toEqual({
       kind: 'resize',
@@ -98,8 +104,7 @@ describe('frames of a client', () => {
   })
 
   test.each<[string, FrameProtocol, Buffer | string, number]>([
-    ['text on a binary protocol', V5, '0ls', 1003],
-    ['empty text on a binary protocol', V4, '', 1003],
+    ['a digit for a channel on a binary protocol', V5, '0ls', 1008],
     ['bytes on a text protocol', BASE64, hex('00'), 1003],
     ['what only the server sends', V5, hex('01 61'), 1008],
     ['the status', V4, hex('03'), 1008],

@@ -180,7 +180,12 @@ describe('an agent that cannot be reached', () => {
 
   test('is explained in the health report to callers with one', async () => {
     const answer = await app(makeRequest('GET', '/healthz', { headers: bearer() }))
-    expect(jsonOf(answer)).toMatchObject({ status: 'unavailable', errors: [{ code: 'agent_unavailable' }] })
+    const [problem] = jsonOf(answer)['problems'] as { evidence: string }[]
+    expect(problem).toMatchObject({ code: 'agent_unavailable', remedy: expect.any(String) })
+    expect(jsonOf(answer)).toMatchObject({
+      status: 'unavailable',
+      errors: [expect.stringMatching(/^.+; remedy: Start the agent, or mend the network to it\.$/)],
+    })
   })
 })
 

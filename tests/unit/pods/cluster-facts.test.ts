@@ -4,6 +4,7 @@ import { createKubeClusterFacts } from '../../../agent/drivers/pods/cluster-fact
 import { findNodeProblems, findPodProblems } from '../../../agent/drivers/pods/cluster-facts-problems.ts'
 import type { PodWatch } from '../../../agent/lib/kube/watch.ts'
 import { ServiceError } from '../../../shared/errors.ts'
+import { nodeSchema } from '../../../shared/schemas/system.ts'
 import { type FaultyKube, sendJson, sendStatus, startFaultyKube } from '../../helpers/pods/faulty-kube.ts'
 
 const NOW = Date.parse('2026-01-01T00:10:00Z')
@@ -142,8 +143,12 @@ describe('the facts of a cluster', () => {
   beforeEach(async () => {
     kube = await startFaultyKube()
     fault = null
-    kube.answer((_request, response) => sendJson(response, { items: [node([['Ready', 'True']])] }))
+    answerWith(node([['Ready', 'True']]))
   })
+
+  /** Of a cluster with one node, on which three pods run. */
+  const answerWith = (item: Node): void =>
+    kube.answer(({ path }, response) => sendJson(response, { items: path === '/api/v1/nodes' ? [item] : [{}, {}, {}] }))
 
   afterEach(() => kube.close())
 
@@ -155,20 +160,67 @@ describe('the facts of a cluster', () => {
       nodes: [
         {
           name: 'n1',
-          cpu_allocatable: 1.93,
-          cpu_capacity: 2,
+          cpu_allocatable: '1930m',
+          cpu_capacity: '2',
           memory_allocatable_bytes: 16 * 1024 ** 3,
           memory_capacity_bytes: 24_574_668 * 1024,
           pods_allocatable: 250,
           pods_capacity: 256,
-          pods_running: 1,
+          pods_running: 3,
+          boxes: 1,
           ready: true,
         },
       ],
       problems: [],
     })
     await facts.report()
-    expect(kube.requests).toHaveLength(1)
+    expect(kube.requests.map(({ path }) => path)).toEqual(['/api/v1/nodes', '/api/v1/pods'])
+  })
+
+  test('count all pods that run on a node, of which they ask for the metadata alone, and boxes beside them', async () => {
+    const waiting = pod('c', { phase: 'Running' })
+    const warm = { ...waiting, metadata: { name: 'warm-c', labels: { 'boxyard.dev/warm': 'true' } } }
+    const elsewhere = { ...pod('d', { phase: 'Running' }), spec: { containers: [], nodeName: 'n2' } }
+    const { nodes } = await factsOf([pod('a', { phase: 'Running' }), pod('b', {}), warm, elsewhere]).report()
+    expect(nodes.map(({ name, pods_running, boxes }) => [name, pods_running, boxes])).toEqual([['n1', 3, 1]])
+    const asked = kube.requests.find(({ path }) => path === '/api/v1/pods')
+    expect(asked?.query.get('fieldSelector')).toBe('spec.nodeName=n1,status.phase=Running')
+    expect(asked?.accept).toContain('as=PartialObjectMetadataList')
+  })
+
+  test('of nodes whose pods may not be counted are none, with the verb that is missing and what is wrong with them', async () => {
+    const cordoned = node([['Ready', 'True']], { spec: { unschedulable: true } })
+    kube.answer(({ path }, response) => {
+      if (path === '/api/v1/nodes') sendJson(response, { items: [cordoned] })
+      else sendStatus(response, 403, 'Forbidden')
+    })
+    const { nodes, problems } = await factsOf([]).report()
+    expect(nodes).toEqual([])
+    expect(problems).toMatchObject([
+      { code: 'kubernetes_node_cordoned' },
+      { code: 'kubernetes_forbidden', evidence: 'The agent may not list pods.' },
+    ])
+  })
+
+  test('of pods that are not counted in time are none, after two seconds at most', async () => {
+    kube.answer(({ path }, response) => {
+      if (path === '/api/v1/nodes') sendJson(response, { items: [node([['Ready', 'True']])] })
+    })
+    const startedAt = performance.now()
+    const { nodes, problems } = await factsOf([]).report()
+    expect(performance.now() - startedAt).toBeLessThan(2_500)
+    expect([nodes, problems.map(({ code }) => code)]).toEqual([[], ['kubernetes_unreachable']])
+  })
+
+  test.each([
+    [{ cpu: '3920m' }, { cpu: '4' }, ['3920m', '4']],
+    [undefined, undefined, ['0', '0']],
+  ])('tell the processors %j and %j as they are, which is a string', async (allocatable, capacity, told) => {
+    const { status, ...rest } = node([['Ready', 'True']])
+    answerWith({ ...rest, status: { ...status, allocatable, capacity } } as Node)
+    const [shown] = (await factsOf([]).report()).nodes
+    expect([shown?.cpu_allocatable, shown?.cpu_capacity]).toEqual(told)
+    nodeSchema.parse(shown)
   })
 
   test('of a server that hangs are none, with the one problem, after two seconds at most', async () => {

@@ -1,0 +1,28 @@
+import type { IdempotencyStore, KeyedAnswer, StoredAnswer } from '../../ports/store/idempotency.ts'
+import type { Database } from './database.ts'
+
+/** Requests with an Idempotency-Key in SQLite; one without an answer is still under way. */
+export function createIdempotencyStore(database: Database): IdempotencyStore {
+  return {
+    begin: async ({ token, key, fingerprint, now }) => {
+      const sql = 'INSERT OR IGNORE INTO idempotency (token, key, fingerprint, created_at) VALUES (?, ?, ?, ?)'
+      if (database.run(sql, token, key, fingerprint, now) === 1) return null
+      const row = database.get('SELECT fingerprint, answer FROM idempotency WHERE token = ? AND key = ?', token, key)
+      if (!row) return null
+      const answer = row.answer === null ? null : (JSON.parse(String(row.answer)) as StoredAnswer)
+      return { fingerprint: String(row.fingerprint), answer }
+    },
+    finish: async (token, key, answer) => storeAnswer(database, { token, key, answer }),
+    drop: async (token, key) =>
+      void database.run('DELETE FROM idempotency WHERE token = ? AND key = ? AND answer IS NULL', token, key),
+    prune: async (createdBefore, { unfinished }) => {
+      database.run('DELETE FROM idempotency WHERE created_at < ?', createdBefore)
+      if (unfinished) database.run('DELETE FROM idempotency WHERE answer IS NULL')
+    },
+  }
+}
+
+/** Notes what a repeat is answered; within a transaction, together with what else is written there. */
+export function storeAnswer(database: Database, { token, key, answer }: KeyedAnswer): void {
+  database.run('UPDATE idempotency SET answer = ? WHERE token = ? AND key = ?', JSON.stringify(answer), token, key)
+}

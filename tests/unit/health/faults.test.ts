@@ -1,0 +1,35 @@
+import { describe, expect, test } from '@jest/globals'
+import { viewFaults } from '../../../shared/health-faults.ts'
+import { healthSchema } from '../../../shared/schemas/system.ts'
+
+const fault = { code: 'disk_full', evidence: 'The disk has 2 MiB left.', remedy: 'Free space: state needs it.' }
+
+describe('what is wrong', () => {
+  test('is told as an array of strings, one sentence each, and in parts beside it', () => {
+    const other = { code: 'forwarding_off', evidence: 'ip_forward is 0', remedy: 'Run `sysctl -w x=1`' }
+    const view = viewFaults([fault, other])
+    expect(view).toEqual({
+      errors: [
+        'The disk has 2 MiB left; remedy: Free space: state needs it.',
+        'ip_forward is 0; remedy: Run `sysctl -w x=1`.',
+      ],
+      problems: [fault, other],
+    })
+    healthSchema.parse({ status: 'degraded', api: { api_version: 'v1' }, ...view })
+  })
+
+  test('is one line where another program said it in several', () => {
+    const { errors, problems } = viewFaults([{ ...fault, evidence: 'It ended:\n  no such file\n' }])
+    expect(errors).toEqual(['It ended: no such file; remedy: Free space: state needs it.'])
+    expect(problems[0]?.evidence).toBe('It ended:\n  no such file\n')
+  })
+
+  test('is nothing where nothing is', () => {
+    expect(viewFaults([])).toEqual({ errors: [], problems: [] })
+  })
+})
+
+test('the health report refuses errors that are no strings', () => {
+  const report = { status: 'degraded', api: { api_version: 'v1' }, errors: [fault] }
+  expect(healthSchema.safeParse(report).success).toBe(false)
+})
