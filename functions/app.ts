@@ -1,4 +1,4 @@
-import type { ServiceError } from '../shared/errors.ts'
+import { problemTypeNotFound, type ServiceError } from '../shared/errors.ts'
 import { viewFaults } from '../shared/health-faults.ts'
 import { upgradeRequired } from '../shared/http/handshake.ts'
 import {
@@ -59,7 +59,21 @@ async function handle(request: HttpRequest, context: Context): Promise<HttpRespo
   const body = await request.readBody(maxBodyBytes(operation, context.progress))
   const value = readJson(body, type)
   validateRequest(operation, { params, query, body: value })
+  if (operation.id === 'listProblems' || operation.id === 'getProblem')
+    return answerAlone(params.code ?? null, request, context)
   return forward({ request, operation, requestId, body })
+}
+
+/** Answers what does not depend on the agent, so that it is there while the agent is not. */
+async function answerAlone(
+  code: string | null,
+  { headers }: HttpRequest,
+  { requestId }: Context,
+): Promise<HttpResponse> {
+  const { answerProblemTypes } = await import('../shared/problem-types.ts')
+  const answer = answerProblemTypes({ code, accept: headerOf(headers, 'accept'), types: '/problems' })
+  if (answer === null) throw problemTypeNotFound('/problems')
+  return { ...answer, headers: { ...answer.headers, 'x-request-id': requestId } }
 }
 
 /** Whoever has shown no token, but a ticket perhaps, does not make the front hold much. */
@@ -75,7 +89,7 @@ async function refuse(error: unknown, request: HttpRequest, context: Context): P
   return problemResponse(known, requestId)
 }
 
-/** The functions' own health report while the agent cannot be asked; its errors are for bearers of a token (api.md §2). */
+/** The functions' own health report while the agent cannot be asked; its errors are for bearers of a token (docs/api.md#health). */
 async function unavailableReport(error: ServiceError, request: HttpRequest, context: Context): Promise<HttpResponse> {
   const hasToken = await context.authenticate(request.headers).then(
     () => true,

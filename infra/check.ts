@@ -30,6 +30,7 @@ const TASKS: readonly CheckTask[] = [
   { name: 'dead code', command: node('node_modules/knip/bin/knip.js', '--no-progress') },
   { name: 'openapi', command: ['bash', join(ROOT, 'infra/lint/openapi.sh')] },
   { name: 'format', command: node('node_modules/@biomejs/biome/bin/biome', 'check', '--max-diagnostics=100') },
+  { name: 'docs', command: node('infra/api-docs.ts', '--check') },
   { name: 'hygiene', command: node('infra/hygiene.ts') },
 ]
 

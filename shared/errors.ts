@@ -1,4 +1,4 @@
-/** Every error code of the API with the one HTTP status, title and retry advice it stands for (api.md §1). */
+/** Every error code with its one HTTP status, title and retry advice; `problem-texts.ts` says what each means (docs/api.md#errors). */
 const PROBLEMS = {
   invalid_request: [400, 'Invalid request', false],
   invalid_json: [400, 'Invalid JSON', false],
@@ -69,8 +69,9 @@ export interface FieldFault {
   detail: string
 }
 
-/** The one error body of the API, RFC 9457 `application/problem+json` (api.md, Errors). */
+/** The one error body of the API, RFC 9457 `application/problem+json` (docs/api.md#errors). */
 export interface Problem {
+  /** A path of the origin that answered, where the code is explained. */
   type: string
   title: string
   status: number
@@ -115,11 +116,17 @@ export function asServiceError(error: unknown): ServiceError {
   })
 }
 
-/** The body that tells a client of `error`. */
-export function problemOf(error: ServiceError, requestId: string): Problem {
-  const [status, title, retryable] = PROBLEMS[error.code]
+/**
+ * Where problem types are served: at the API, and at hosts of boxes, of which only `/.boxyard/` is ours. A `type` is a path
+ * since no process knows every origin that it is read at, and a client resolves it against the one it asked (RFC 9457, 3.1.1).
+ */
+export type ProblemTypesPath = '/problems' | '/.boxyard/problems'
+
+/** The body that tells a client of `error`, and where it can read more. */
+export function problemOf(error: ServiceError, requestId: string, types: ProblemTypesPath = '/problems'): Problem {
+  const { status, title, retryable } = problemFacts(error.code)
   return {
-    type: `https://boxyard.dev/problems/${error.code}`,
+    type: `${types}/${error.code}`,
     title,
     status,
     detail: error.message,
@@ -128,6 +135,17 @@ export function problemOf(error: ServiceError, requestId: string): Problem {
     retryable,
     ...(error.errors ? { errors: error.errors } : {}),
   }
+}
+
+/** What a code stands for wherever it is told. */
+export function problemFacts(code: ErrorCode): { status: number; title: string; retryable: boolean } {
+  const [status, title, retryable] = PROBLEMS[code]
+  return { status, title, retryable }
+}
+
+/** What is told where the types of problems are served, of a code that there is not. */
+export function problemTypeNotFound(types: ProblemTypesPath): ServiceError {
+  return new ServiceError('route_not_found', `There is no problem of this code; ${types} lists all.`)
 }
 
 /** Whether `code` is one of the closed list. */

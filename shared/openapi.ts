@@ -3,6 +3,7 @@ import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiPathsObj
 import { ERROR_STATUSES, type ErrorCode } from './errors.ts'
 import { EXAMPLES } from './examples/examples.ts'
 import { type Operation, takesTicket } from './operation.ts'
+import { errorsOf } from './operation-errors.ts'
 import { OPERATIONS, type OperationId } from './routes.ts'
 
 /** The OpenAPI 3.1 document, made from the operation table alone. */
@@ -84,6 +85,7 @@ function responsesOf(operation: Operation, example: unknown): ZodOpenApiOperatio
   const types = {
     ...(bytesOut === null ? {} : { [bytesOut]: { schema: BYTES } }),
     ...(response === null ? {} : { 'application/json': { schema: response, example } }),
+    ...(HAS_PAGE.has(operation.id) ? { 'text/html': { schema: PAGE } } : {}),
   }
   const content = response === null && bytesOut === null ? {} : { content: types }
   const later = 'Accepted; the effect is not there yet. `Operation-Location` names what to wait on.'
@@ -130,12 +132,7 @@ function rangedResponses(content: object, bytesOut: string | null): object {
 }
 
 function errorsByStatus(operation: Operation): Map<number, ErrorCode[]> {
-  const codes = new Set<ErrorCode>([...COMMON_ERRORS, ...operation.errors])
-  if (operation.permission !== null) for (const code of AUTH_ERRORS) codes.add(code)
-  if (operation.body) for (const code of BODY_ERRORS) codes.add(code)
-  if (operation.method !== 'GET') codes.add('precondition_failed')
-  if (operation.method === 'POST') for (const code of POST_ERRORS) codes.add(code)
-  return Map.groupBy(codes, (code) => ERROR_STATUSES.get(code) ?? 500)
+  return Map.groupBy(errorsOf(operation), (code) => ERROR_STATUSES.get(code) ?? 500)
 }
 
 function headersOf(operation: Operation): z.ZodObject {
@@ -188,10 +185,12 @@ function paragraphsOf({ id, transport, bytesIn, bytesOut, response }: Operation)
 function tagOf(operation: Operation): string {
   if (operation.transport === 'websocket' || /\/(sessions|tickets)\b/.test(operation.path)) return 'streams'
   if (operation.path.includes('/files')) return 'files'
+  if (operation.path.includes('/services')) return 'services'
+  if (operation.path.endsWith('/events') || operation.path === '/v1/audit') return 'events'
   if (operation.path.includes('/exec')) return 'exec'
   if (operation.path.includes('/boxes')) return 'boxes'
   if (operation.path.includes('/bases')) return 'bases'
-  if (operation.path.includes('/data')) return 'data'
+  if (operation.path.includes('/data') || operation.path.endsWith('/backups')) return 'data'
   if (operation.path.endsWith('/quota')) return 'quota'
   return operation.path.startsWith('/v1/tokens') || operation.path === '/v1/me' ? 'tokens' : 'system'
 }
@@ -202,11 +201,11 @@ function isEmpty(schema: z.ZodType): boolean {
 
 const problemSchema = z
   .looseObject({
-    type: z.string(),
+    type: z.string().meta({ description: 'Where the code is explained: a path of the origin that answered.' }),
     title: z.string(),
     status: z.int(),
     detail: z.string(),
-    code: z.enum([...ERROR_STATUSES.keys()] as [ErrorCode, ...ErrorCode[]]),
+    code: z.enum([...ERROR_STATUSES.keys()] as [ErrorCode, ...ErrorCode[]]).meta({ id: 'ErrorCode' }),
     request_id: z.string(),
     retryable: z.boolean(),
     errors: z.array(z.looseObject({ pointer: z.string(), detail: z.string() })).optional(),
@@ -214,6 +213,7 @@ const problemSchema = z
   .meta({ id: 'Problem', description: 'The one error shape, RFC 9457.' })
 
 const protocolsSchema = z.string().meta({ description: 'At least one of the subprotocols below.' })
+const PAGE = { type: 'string' } as const
 const BYTES = { type: 'string', format: 'binary' } as const
 const ETAG = { description: 'Another after every change.', schema: { type: 'string' } } as const
 const ELSEWHERE = {
@@ -258,31 +258,18 @@ const BASE_GONE_TEXT =
 /** Take `If-None-Match: *`. */
 const MAKES_ONLY_NEW: ReadonlySet<string> = new Set<OperationId>(['writeFile'])
 
-const COMMON_ERRORS: readonly ErrorCode[] = [
-  'invalid_request',
-  'rate_limited',
-  'internal',
-  'agent_protocol',
-  'agent_unavailable',
-  'draining',
-  'agent_timeout',
-]
-const AUTH_ERRORS: readonly ErrorCode[] = [
-  'token_missing',
-  'token_invalid',
-  'token_expired',
-  'token_revoked',
-  'permission_denied',
-]
-const BODY_ERRORS: readonly ErrorCode[] = ['invalid_json', 'body_too_large', 'unsupported_media_type']
-const POST_ERRORS: readonly ErrorCode[] = ['idempotency_in_progress', 'idempotency_key_reused']
+/** Answer a page to whoever prefers one. */
+const HAS_PAGE: ReadonlySet<string> = new Set<OperationId>(['listProblems', 'getProblem'])
+
 const TAGS: Record<string, string> = {
-  system: 'Health, version, configuration, operations',
+  system: 'Health, version, configuration, storage, operations',
   tokens: 'Access tokens',
-  boxes: 'Boxes and their life cycle',
+  boxes: 'Boxes, their life cycle and snapshots',
+  services: 'Services and their versions',
+  events: 'Events and the audit log',
   exec: 'Commands in boxes',
   streams: 'WebSockets, consoles and tickets',
   files: 'Files of boxes',
-  data: 'Data volumes',
+  data: 'Data volumes, their snapshots and backups',
   quota: 'What a project may use',
 }

@@ -26,7 +26,7 @@ export interface Operation {
   status: number
   /** What the OpenAPI document calls that; fixed where the original specification names it. */
   outcome: string
-  /** A second status of success: the effect is not there yet (api.md §1, Waiting). */
+  /** A second status of success: the effect is not there yet (docs/api.md#waiting). */
   laterStatus: number | null
   /** What is answered with that status; null: the same as else. */
   laterResponse: z.ZodType | null
@@ -77,7 +77,7 @@ interface Defaults {
   errors: readonly ErrorCode[]
 }
 
-/** Whether it is one that a function cannot carry, so that a ticket may be given for it (api.md §3, tickets). */
+/** Whether it is one that a function cannot carry, so that a ticket may be given for it (docs/streams.md#tickets). */
 export function takesTicket({ transport, bytesIn, bytesOut }: Operation): boolean {
   return transport === 'websocket' || bytesIn !== null || bytesOut !== null
 }

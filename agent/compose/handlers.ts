@@ -1,31 +1,13 @@
-import { largestShare } from '../../shared/fair-shares.ts'
-import { operations } from '../../shared/routes.ts'
-import type { AgentSettings } from '../config/agent.ts'
 import { createQuotas } from '../core/access/quotas.ts'
-import { TICKET_LIFE_MS } from '../core/access/tickets.ts'
-import { INCREMENTS_MAX } from '../core/backups/backups.ts'
-import { PART_BYTES } from '../core/backups/parts.ts'
-import { BACKUPS_AT_ONCE } from '../core/backups/work.ts'
-import { BASES_MAX } from '../core/bases/create.ts'
-import { BASE_LIMITS } from '../core/bases/unpack.ts'
 import { type Boxes, createBoxes } from '../core/boxes/boxes.ts'
 import { createBoxRestore } from '../core/boxes/restore.ts'
 import { createSnapshotDiff } from '../core/boxes/snapshot-diff.ts'
 import { createBoxSnapshots } from '../core/boxes/snapshots.ts'
 import { createAdmission } from '../core/common/admission.ts'
-import { DOMAINS_MAX } from '../core/edge/publishing.ts'
 import { routedBoxes } from '../core/edge/routed-boxes.ts'
-import { EVENT_STREAMS_AT_ONCE } from '../core/events/feed.ts'
 import { createConsoles } from '../core/exec/consoles.ts'
 import { createStorage } from '../core/health/storage-report.ts'
 import { createOperations } from '../core/operations/operations.ts'
-import { LOG_STREAMS_AT_ONCE } from '../core/services/log-streams.ts'
-import { SERVICES_MAX } from '../core/services/put.ts'
-import { RUNS_KEPT } from '../core/services/runs.ts'
-import { AUTOMATIC_SNAPSHOTS_MAX } from '../core/snapshots/automatic.ts'
-import { SNAPSHOTS_MAX } from '../core/snapshots/bounds.ts'
-import { SHIM_LIMITS } from '../drivers/exec/shim-protocol.ts'
-import { FILE_LIMITS } from '../drivers/files/transfers.ts'
 import { createLinuxHost } from '../drivers/host/facts.ts'
 import { createQuotaHandlers } from '../handlers/access/quotas.ts'
 import { createTicketHandlers } from '../handlers/access/tickets.ts'
@@ -42,12 +24,13 @@ import { createHistoryHandlers } from '../handlers/events/events.ts'
 import { createExecHandlers } from '../handlers/exec/exec.ts'
 import { createSessionHandlers, createStreamHandlers } from '../handlers/exec/streams.ts'
 import { createFileHandlers } from '../handlers/files/files.ts'
-import { createFileReadHandlers, FILE_JSON_BYTES } from '../handlers/files/reads.ts'
+import { createFileReadHandlers } from '../handlers/files/reads.ts'
 import { createFileRestoreHandlers } from '../handlers/files/restore.ts'
 import { createSpaceHandlers } from '../handlers/health/space.ts'
 import { createSystemHandlers } from '../handlers/health/system.ts'
 import type { Store } from '../ports/store/store.ts'
 import type { Drivers } from './drivers.ts'
+import { publishedLimits } from './limits.ts'
 import type { HandlerParts } from './parts.ts'
 import { wireServices } from './services.ts'
 import { wireStorage } from './storage.ts'
@@ -76,7 +59,7 @@ export function wireHandlers(parts: HandlerParts): { handlers: Handlers; streams
       version,
       drivers: kindsOf(drivers, store),
       defaults,
-      limits: toldLimits(settings),
+      limits: publishedLimits(settings),
       health: parts.health,
     }),
     ...createTokenHandlers({ tokens, operations: underWay }),
@@ -105,63 +88,4 @@ export function wireHandlers(parts: HandlerParts): { handlers: Handlers; streams
 
 function kindsOf({ runtime, filesystem, backupStore }: Drivers, store: Store) {
   return { runtime: runtime.kind, filesystem: filesystem.kind, store: store.kind, backups: backupStore.kind }
-}
-
-function toldLimits({ limits }: AgentSettings): Record<string, number> {
-  return {
-    requests_per_second: limits.rateLimitPerSecond,
-    requests_burst: limits.rateLimitBurst,
-    boxes_max: limits.boxesMax,
-    volumes_max: limits.volumesMax,
-    snapshots_per_owner: SNAPSHOTS_MAX,
-    automatic_snapshots_per_owner: AUTOMATIC_SNAPSHOTS_MAX,
-    bases_per_project: BASES_MAX,
-    base_unpacked_bytes: BASE_LIMITS.unpackedBytes,
-    base_uploads_at_once: BASE_LIMITS.uploadsAtOnce,
-    base_uploads_at_once_per_project: BASE_LIMITS.uploadsAtOncePerProject,
-    memory_overcommit: limits.memoryOvercommit,
-    memory_reserve_bytes: limits.memoryReserveBytes,
-    pids_per_box: limits.pidsPerBox,
-    exec_output_bytes: limits.execOutputBytes,
-    exec_kept_bytes: limits.execKeptBytes,
-    exec_records_per_box: limits.execRecordsPerBox,
-    exec_record_bytes_per_box: limits.execRecordBytesPerBox,
-    execs_at_once: limits.execsAtOnce,
-    execs_at_once_per_box: largestShare(limits.execsAtOnce),
-    streams_at_once: limits.streamsAtOnce,
-    streams_at_once_per_box: largestShare(limits.streamsAtOnce),
-    sessions_per_box: SHIM_LIMITS.sessionsPerBox,
-    sessions_at_once: SHIM_LIMITS.sessions,
-    services_per_box: SERVICES_MAX,
-    domains_per_box: DOMAINS_MAX,
-    service_log_runs: RUNS_KEPT,
-    log_streams_at_once: LOG_STREAMS_AT_ONCE,
-    viewers_per_session: SHIM_LIMITS.viewersEach,
-    session_kept_bytes: SHIM_LIMITS.replayBytes,
-    ticket_keep_seconds: TICKET_LIFE_MS / 1000,
-    file_json_bytes: FILE_JSON_BYTES,
-    file_write_json_bytes: operations.writeFile.maxBodyBytes,
-    file_list_results: 10_000,
-    file_transfers_per_box: FILE_LIMITS.perBox,
-    file_transfers_at_once: FILE_LIMITS.atOnce,
-    large_body_bytes_at_once: limits.largeBodyBytesAtOnce,
-    large_body_bytes_at_once_per_box: largestShare(limits.largeBodyBytesAtOnce),
-    unread_input_bytes_at_once: SHIM_LIMITS.unreadInputBytes,
-    unread_input_bytes_at_once_per_box: largestShare(SHIM_LIMITS.unreadInputBytes),
-    exec_body_bytes: operations.createExec.maxBodyBytes,
-    backups_at_once: BACKUPS_AT_ONCE,
-    backup_increments: INCREMENTS_MAX,
-    backup_part_bytes: PART_BYTES,
-    event_keep_seconds: limits.eventKeepMs / 1000,
-    event_streams_at_once: EVENT_STREAMS_AT_ONCE,
-    events_kept: limits.eventsKept,
-    audit_keep_seconds: limits.auditKeepMs / 1000,
-    audit_entries_kept: limits.auditKept,
-    max_results: 1000,
-    wait_seconds: 25,
-    idempotency_keep_seconds: limits.idempotencyKeepMs / 1000,
-    operation_keep_seconds: limits.operationKeepMs / 1000,
-    ended_token_keep_seconds: limits.tokenKeepMs / 1000,
-    body_bytes: 1024 ** 2,
-  }
 }

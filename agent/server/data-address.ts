@@ -2,11 +2,14 @@ import { splitTicket } from '../../shared/auth/ticket-target.ts'
 import type { HttpHandler, HttpRequest, HttpResponse } from '../../shared/http/messages.ts'
 import { createMatcher, type Matcher } from '../../shared/match.ts'
 import { takesTicket } from '../../shared/operation.ts'
-import { OPERATIONS } from '../../shared/routes.ts'
+import { OPERATIONS, operations } from '../../shared/routes.ts'
 
-/** Knows what a function cannot carry, and nothing else: that alone is served at the data address (api.md §3, tickets). */
+/**
+ * Knows what a function cannot carry, which alone is served at the data address (docs/streams.md#tickets), and the types of its
+ * problems, which are paths of the origin that answered.
+ */
 export function matchTicketed(): Matcher {
-  return createMatcher(TICKETED)
+  return createMatcher([...TICKETED, operations.listProblems, operations.getProblem])
 }
 
 /**

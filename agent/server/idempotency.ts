@@ -20,7 +20,7 @@ export interface RememberedResponse {
 }
 
 /**
- * Runs `work` once for each key of a token: a repeat gets the stored answer (api.md §1, Idempotency).
+ * Runs `work` once for each key of a token: a repeat gets the stored answer (docs/api.md#idempotency).
  * @throws ServiceError `idempotency_key_reused`, `idempotency_in_progress`, and what `work` throws
  */
 export async function runOnce(

@@ -38,7 +38,7 @@ export type TokenVerifier = (token: string | undefined) => Promise<TokenClaims>
 /** How every token begins: the base64url of `{"alg":"EdDSA","kid":"`. */
 export const TOKEN_PREFIX = 'eyJhbGciOiJFZERTQSIsImtpZCI6I'
 
-/** Signs a token with the first key of a private set (api.md §1, Authentication). */
+/** Signs a token with the first key of a private set (docs/api.md#authentication). */
 export async function mintToken(keys: TokenKeySet, claims: TokenClaims): Promise<string> {
   const jwk = keys.keys[0]
   if (jwk?.d === undefined) throw new Error('the set has no private key to sign tokens with')

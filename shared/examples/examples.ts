@@ -1,4 +1,5 @@
 import { viewFaults } from '../health-faults.ts'
+import { problemTypes } from '../problem-types.ts'
 import type { OperationId } from '../routes.ts'
 import { BACKUP_EXAMPLES } from './backups.ts'
 import { BASE_EXAMPLES } from './bases.ts'
@@ -98,6 +99,8 @@ export const EXAMPLES: Record<OperationId, Example> = {
     response: { version: '0.1.0', api_version: 'v1', commit: null, runtime: 'crun', filesystem: 'btrfs' },
   },
   getOpenApi: { response: { openapi: '3.1.1', info: { title: 'Boxyard', version: 'v1' } } },
+  listProblems: { response: { problems: problemTypes().filter(({ code }) => code === 'box_not_found') } },
+  getProblem: { response: problemTypes().find(({ code }) => code === 'box_not_found') },
   getConfig: {
     response: {
       drivers: { runtime: 'crun', filesystem: 'btrfs', store: 'sqlite', backups: 'folder' },

@@ -68,7 +68,7 @@ export function jsonResponse(status: number, value: unknown, headers: Record<str
   return { status, headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(value) }
 }
 
-/** The answer that tells a client of any thrown value, as RFC 9457 (api.md §1, Errors); foreign ones are `internal`. */
+/** The answer that tells a client of any thrown value, as RFC 9457 (docs/api.md#errors); foreign ones are `internal`. */
 export function problemResponse(error: unknown, requestId: string): HttpResponse {
   const known = asServiceError(error)
   const headers: Record<string, string> = {

@@ -27,11 +27,47 @@ export function pagePolicy(formsTo: readonly string[] = []): string {
   ].join('; ')
 }
 
+/** The headers of a page: it loads nothing, runs nothing, is shown in no frame, is kept nowhere, and tells nobody its address. */
+export function pageHeaders(formsTo: readonly string[] = []): Record<string, string> {
+  return {
+    'content-type': 'text/html; charset=utf-8',
+    'content-security-policy': pagePolicy(formsTo),
+    'x-frame-options': 'DENY',
+    'cross-origin-opener-policy': 'same-origin',
+    ...PRIVATE_HEADERS,
+  }
+}
+
+/** Of what is for one reader: kept nowhere, and its address is told to nobody. */
+export const PRIVATE_HEADERS = {
+  'cache-control': 'no-store',
+  'referrer-policy': 'no-referrer',
+  'x-content-type-options': 'nosniff',
+} as const
+
+/** Whether a client would rather have a page than JSON: `Accept` names HTML, and not JSON before it. */
+export function prefersPage(accept: string | undefined): boolean {
+  let [page, json] = [0, 0]
+  for (const range of (accept ?? '').slice(0, ACCEPT_MAX).toLowerCase().split(',')) {
+    const [type = '', ...parameters] = range.split(';').map((part) => part.trim())
+    const quality = qualityOf(parameters)
+    if (type === 'text/html' || type === 'application/xhtml+xml') page = Math.max(page, quality)
+    if (type === 'application/json' || type === 'application/problem+json') json = Math.max(json, quality)
+  }
+  return page > 0 && page >= json
+}
+
 /** Text as HTML shows it, within an element or a quoted attribute. */
 export function escapeHtml(text: string): string {
   return text.replaceAll(/[&<>"']/g, (sign) => ESCAPES[sign] ?? '')
 }
 
+function qualityOf(parameters: readonly string[]): number {
+  const given = parameters.find((parameter) => parameter.startsWith('q='))
+  return given === undefined ? 1 : Number(given.slice(2)) || 0
+}
+
+const ACCEPT_MAX = 1_024
 const ESCAPES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' }
 const VIEWPORT = '<meta name="viewport" content="width=device-width, initial-scale=1">'
 const STYLE = [

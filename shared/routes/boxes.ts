@@ -88,7 +88,7 @@ export const boxOperations = {
     query: waitQuery,
     response: boxSchema,
     laterStatus: 202,
-    errors: ['box_not_found'],
+    errors: ['box_not_found', 'runtime_unavailable'],
   }),
   resumeBox: define({
     id: 'resumeBox',

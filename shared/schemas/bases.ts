@@ -13,7 +13,7 @@ import { unpackReportSchema } from './files.ts'
 
 const SHARED = { description: 'Whether it is one that all projects share: needs `admin` on all projects.' }
 
-/** A base template (api.md §2): all fields but `unpacked` are always present. */
+/** A base template (docs/api/resources.md#base): all fields but `unpacked` are always present. */
 export const baseSchema = z
   .looseObject({
     id: idSchema,

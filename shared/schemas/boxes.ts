@@ -17,7 +17,7 @@ import {
 /** The four states of a box, which are the buckets of the health report. */
 export const boxStatusSchema = z.enum(['pending', 'running', 'stopped', 'unknown']).meta({ id: 'BoxStatus' })
 
-/** Why a box is in its state (api.md §2, Box). */
+/** Why a box is in its state (docs/api.md#states-of-a-box). */
 export const boxReasonSchema = z
   .enum([
     'creating',
@@ -48,7 +48,12 @@ export const boxConfigInputSchema = z
 
 /** Cores, memory (MiB), region and storage (GiB) of a box. */
 export const boxConfigSchema = z
-  .looseObject({ cpus: z.number(), ram_mb: z.int(), region: z.string(), storage_gb: z.number() })
+  .looseObject({
+    cpus: z.number().meta({ description: 'Cores, may be fractional.' }),
+    ram_mb: z.int().meta({ description: 'MiB.' }),
+    region: z.string().meta({ description: "The deployment's own." }),
+    storage_gb: z.number().meta({ description: 'GiB it may write beyond what it inherited, compressed.' }),
+  })
   .meta({ id: 'BoxConfig' })
 
 /** `POST P/boxes`. */
@@ -80,21 +85,27 @@ export const createBoxBodySchema = z
   })
   .meta({ id: 'CreateBox' })
 
-const dataMountSchema = z.looseObject({ name: z.string(), path: z.string(), read_only: z.boolean() })
+const dataMountSchema = z.looseObject({
+  name: z.string().meta({ description: 'Of the data volume.' }),
+  path: z.string().meta({ description: 'Where it is mounted in the box.' }),
+  read_only: z.boolean(),
+})
 
 const authSchema = z.enum(['token', 'public'])
 
 const urlSettingsSchema = z.looseObject({
-  auth: authSchema,
-  wake: z.boolean(),
-  idle_stop_seconds: z.int().nullable(),
+  auth: authSchema.meta({
+    description: 'Who may use its URLs: bearers of a token with `read` in the project, or anybody.',
+  }),
+  wake: z.boolean().meta({ description: 'Whether a request for a URL starts it.' }),
+  idle_stop_seconds: z.int().nullable().meta({ description: 'Without use for so long it is stopped; null: never.' }),
 })
 
 const seconds = z.int().min(0).max(2_147_483_647)
 
 /**
  * `PUT B`: a field left out stays, null clears it to its default. `config` and `url_settings` merge by field, maps are
- * replaced whole. Read-only fields may be repeated as they are (api.md §1, Unknown body fields).
+ * replaced whole. Read-only fields may be repeated as they are (docs/api.md#conventions).
  */
 export const updateBoxBodySchema = z
   .strictObject({
@@ -145,26 +156,30 @@ export const leaseBodySchema = z
   })
   .meta({ id: 'Lease' })
 
-/** A box (api.md §2): all fields are always present. */
+/** A box (docs/api/resources.md#box): all fields are always present. */
 export const boxSchema = z
   .looseObject({
     id: idSchema,
     name: nameSchema,
     project: nameSchema,
     status: boxStatusSchema,
-    state: z.looseObject({ reason: boxReasonSchema, message: z.string().nullable(), since: timestampSchema }),
+    state: z.looseObject({
+      reason: boxReasonSchema,
+      message: z.string().nullable().meta({ description: 'More about the reason, for people.' }),
+      since: timestampSchema,
+    }),
     created_at: timestampSchema,
     updated_at: timestampSchema,
-    base: z.string().nullable(),
-    fork_of: z.string().nullable(),
-    node: z.string(),
+    base: z.string().nullable().meta({ description: 'The base that it, or what it was forked from, was made of.' }),
+    fork_of: z.string().nullable().meta({ description: 'The box, or `box@snapshot`, that it was forked from.' }),
+    node: z.string().meta({ description: 'Where it is: the node of the cluster, or else the region.' }),
     config: boxConfigSchema,
     data_mounts: z.array(dataMountSchema),
     environment: environmentSchema.meta({ description: 'Shown to tokens with `write`, else empty.' }),
-    port: z.int().nullable(),
-    published_domains: z.array(z.string()),
+    port: z.int().nullable().meta({ description: 'Where its URL leads; null: 8080.' }),
+    published_domains: z.array(z.string()).meta({ description: 'Names at which it is served beside its URL.' }),
     tags: tagsSchema,
-    termination_grace_period_seconds: z.int(),
+    termination_grace_period_seconds: z.int().meta({ description: 'Between SIGTERM and SIGKILL of a stop.' }),
     url: z.string().nullable(),
     url_settings: urlSettingsSchema,
     lease_until: timestampSchema.nullable().meta({ description: 'The end of its lease, to come or past.' }),

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 
-/** Project, box, volume, snapshot, base and service names (api.md §1, Names). */
+/** Project, box, volume, snapshot, base and service names (docs/api.md#conventions). */
 export const nameSchema = z
   .string()
   .regex(
@@ -62,7 +62,7 @@ export function booleanQuery(fallback: boolean, description: string) {
     .meta({ description, override: { type: 'boolean', default: fallback } })
 }
 
-/** `?wait_seconds=`: 0–25, `fallback` if left out; 25 keeps clear of API Gateway's 30 s (api.md §1, Waiting). */
+/** `?wait_seconds=`: 0–25, `fallback` if left out; 25 keeps clear of API Gateway's 30 s (docs/api.md#waiting). */
 export function waitSeconds(fallback: number, description: string) {
   const override = { type: 'integer' as const, minimum: 0, maximum: 25, default: fallback }
   return integerQuery(0, 25).default(fallback).meta({ description, override })
@@ -79,7 +79,7 @@ export const noQuery = z.strictObject({})
 /** A path that takes nothing. */
 export const noParams = z.strictObject({})
 
-/** Paging of every list (api.md §1, Lists). */
+/** Paging of every list (docs/api.md#lists). */
 export const pageQuery = z.strictObject({
   max_results: integerQuery(1, 1000)
     .default(100)

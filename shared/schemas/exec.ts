@@ -94,7 +94,7 @@ export const execStatusSchema = z
   .enum(['running', 'exited', 'killed', 'timed_out', 'out_of_memory', 'lost'])
   .meta({ id: 'ExecStatus' })
 
-/** A command without its output, as lists tell it (api.md §2, Exec). */
+/** A command without its output, as lists tell it (docs/api/resources.md#exec). */
 export const execRecordSchema = z
   .looseObject({
     id: idSchema,
@@ -102,8 +102,11 @@ export const execRecordSchema = z
     project: nameSchema,
     command: z.array(z.string()),
     status: execStatusSchema,
-    exit_code: z.int().nullable(),
-    signal: z.string().nullable(),
+    exit_code: z
+      .int()
+      .nullable()
+      .meta({ description: 'Null while it runs, where a signal ended it, and where nobody saw its end.' }),
+    signal: z.string().nullable().meta({ description: 'That ended it, such as `SIGKILL`.' }),
     started_at: timestampSchema,
     ended_at: timestampSchema.nullable(),
     tty: z.boolean(),
@@ -119,7 +122,7 @@ export const execSchema = execRecordSchema
   .extend({
     stdout: z.string().meta({ description: 'The last 1 MiB.' }),
     stderr: z.string().meta({ description: 'The last 1 MiB.' }),
-    encoding: z.enum(['utf-8', 'base64']),
+    encoding: z.enum(['utf-8', 'base64']).meta({ description: 'Of `stdout` and `stderr`.' }),
     truncated: z.boolean().meta({ description: 'Whether earlier output of a stream is left out.' }),
     next_offset: z
       .looseObject({ stdout: z.int(), stderr: z.int() })

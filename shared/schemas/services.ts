@@ -130,7 +130,7 @@ const previewSchema = instanceSchema
   })
   .meta({ id: 'ServicePreview' })
 
-/** A long-lived program of a box (api.md §2). */
+/** A long-lived program of a box (docs/services.md). */
 export const serviceSchema = z
   .looseObject({
     name: nameSchema,

@@ -1,14 +1,14 @@
 import * as z from 'zod'
 import { idSchema, nameSchema, pageFields, pageQuery, prefixQuery, timestampSchema } from './common.ts'
 
-/** A snapshot of a box's root or of a data volume (api.md §2): all fields are always present. */
+/** A snapshot of a box's root or of a data volume (docs/api/resources.md#snapshot): all fields are always present. */
 export const snapshotSchema = z
   .looseObject({
     id: idSchema,
     name: nameSchema,
     project: nameSchema,
-    box: nameSchema.nullable(),
-    volume: nameSchema.nullable(),
+    box: nameSchema.nullable().meta({ description: 'Whose root it holds; null: it is of a volume.' }),
+    volume: nameSchema.nullable().meta({ description: 'Whose data it holds; null: it is of a box.' }),
     comment: z.string().nullable(),
     created_at: timestampSchema,
     size_bytes: z

@@ -16,7 +16,7 @@ const TICKETED = [
 
 const cells = integerQuery(1, 65_535)
 
-/** The query of `GET B/exec/ws`: that of the Kubernetes exec endpoint, and what `POST B/exec` takes (api.md §4). */
+/** The query of `GET B/exec/ws`: that of the Kubernetes exec endpoint, and what `POST B/exec` takes (docs/streams.md#commands-over-a-websocket). */
 export const execStreamQuery = z.strictObject({
   command: z
     .union([argumentSchema.transform((one) => [one]), z.array(argumentSchema).min(1).max(4096)])

@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import { boxConfigSchema } from './boxes.ts'
 import { idSchema, nameSchema, pageFields, timestampSchema, waitSeconds } from './common.ts'
+import { limitsSchema } from './limits.ts'
 
 const usageFields = {
   total_bytes: z.int(),
@@ -96,12 +97,31 @@ export const configSchema = z
       volume_size_gb: z.number(),
     }),
     features: z.array(z.string()),
-    limits: z.record(z.string(), z.number()).meta({
-      description:
-        'The bounds in force. Of what has a `…_per_box` that is half of `…_at_once`, no box may hold more than is left free.',
-    }),
+    limits: limitsSchema,
   })
   .meta({ id: 'Config' })
+
+/** One error code explained; `ProblemType` of problem-types.ts. */
+export const problemTypeSchema = z
+  .looseObject({
+    type: z.string().meta({ description: 'The `type` of problems of this code: a path of the origin that answered.' }),
+    code: z.string(),
+    title: z.string(),
+    status: z.int(),
+    retryable: z.boolean().meta({ description: 'Whether the same request may succeed later.' }),
+    meaning: z.string(),
+    remedy: z.string().meta({ description: 'What to do about it.' }),
+    catalogue: z.string().meta({ description: 'The path of the list of all.' }),
+  })
+  .meta({ id: 'ProblemType' })
+
+/** `GET /problems`. */
+export const problemTypeListSchema = z
+  .looseObject({ problems: z.array(problemTypeSchema) })
+  .meta({ id: 'ProblemTypeList' })
+
+/** The path of one error code; what is no code is not found. */
+export const problemTypeParams = z.strictObject({ code: z.string().max(200) })
 
 /** What a token may do; permissions do not imply each other. */
 export const permissionSchema = z.enum(['read', 'write', 'exec', 'admin']).meta({ id: 'Permission' })
@@ -144,7 +164,7 @@ export const tokenSchema = z
     id: idSchema,
     ...tokenFields,
     created_at: timestampSchema,
-    created_by: idSchema.nullable(),
+    created_by: idSchema.nullable().meta({ description: 'The token that it was minted with.' }),
     revoked_at: timestampSchema.nullable(),
   })
   .meta({ id: 'Token' })
@@ -166,9 +186,9 @@ export const tokenParams = z.strictObject({ token: idSchema })
 export const operationSchema = z
   .looseObject({
     id: idSchema,
-    kind: z.string(),
+    kind: z.string().meta({ description: 'Such as `box.stop` or `backup.create`.' }),
     status: z.enum(['running', 'done', 'failed']),
-    progress: z.number().nullable(),
+    progress: z.number().nullable().meta({ description: 'From 0 to 1; null: not known.' }),
     resource: z.string().meta({ description: 'The path of what it works on.' }),
     error: z
       .looseObject({ code: z.string(), detail: z.string() })

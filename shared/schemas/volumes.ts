@@ -16,9 +16,13 @@ import {
 // Not compared: it may be another since the client read it.
 const MEASURED = { description: 'Read-only: may be repeated as it was read.' }
 
-const attachmentSchema = z.looseObject({ box: nameSchema, path: z.string(), read_only: z.boolean() })
+const attachmentSchema = z.looseObject({
+  box: nameSchema,
+  path: z.string().meta({ description: 'Where it is mounted in the box.' }),
+  read_only: z.boolean(),
+})
 
-/** A data volume (api.md §2): all fields are always present. */
+/** A data volume (docs/api/resources.md#volume): all fields are always present. */
 export const volumeSchema = z
   .looseObject({
     id: idSchema,
@@ -31,8 +35,11 @@ export const volumeSchema = z
     }),
     created_at: timestampSchema,
     updated_at: timestampSchema,
-    attachments: z.array(attachmentSchema),
-    from: z.string().nullable(),
+    attachments: z.array(attachmentSchema).meta({ description: 'The boxes that have it; one at most writes to it.' }),
+    from: z
+      .string()
+      .nullable()
+      .meta({ description: 'What it was made from: `name`, `name@snapshot`, or `backup:<id>`; null: empty.' }),
     backup_schedule: z
       .looseObject({ interval_seconds: z.int(), keep_count: z.int().nullable(), keep_seconds: z.int().nullable() })
       .nullable(),

@@ -209,7 +209,7 @@ async function insert(store: Store, record: BoxRecord): Promise<void> {
   }
 }
 
-// Known before the record is durable, it leaves no record behind (api.md §2, Box).
+// Known before the record is durable, it leaves no record behind (docs/api.md#states-of-a-box).
 async function checkRoom(filesystem: CowFilesystem): Promise<void> {
   const { availableBytes } = await filesystem.capacity()
   if (availableBytes >= ROOM_BYTES) return

@@ -1,7 +1,7 @@
 import { ServiceError } from '../../../shared/errors.ts'
 
 /**
- * Refuses a path at which no data volume may be mounted (api.md, rule 6).
+ * Refuses a path at which no data volume may be mounted (docs/api.md#data-volumes).
  * @throws ServiceError `path_invalid`
  */
 export function checkMountPath(path: string): void {

@@ -1,7 +1,7 @@
 import { asServiceError, problemOf } from '../../../shared/errors.ts'
 import { problemResponse } from '../../../shared/http/messages.ts'
-import { messagePage, PRIVATE_HEADERS, pageHeaders } from './pages.ts'
-import { prefersPage } from './request.ts'
+import { PRIVATE_HEADERS, pageHeaders, prefersPage } from '../../../shared/http/page.ts'
+import { messagePage } from './pages.ts'
 
 /** An answer of ours at the edge. */
 export interface EdgeAnswer {
@@ -19,7 +19,7 @@ export interface Asker {
 
 /** Any thrown value as RFC 9457 for a program, and as a page of the same status for a person. */
 export function edgeAnswerOf(error: unknown, { method, accept, requestId }: Asker): EdgeAnswer {
-  const problem = problemOf(asServiceError(error), requestId)
+  const problem = problemOf(asServiceError(error), requestId, '/.boxyard/problems')
   const { status, headers } = problemResponse(error, requestId)
   const plain = { ...(headers as Record<string, string>), ...PRIVATE_HEADERS, vary: 'accept' }
   if (!prefersPage(accept)) return bodyFor(method, { status, headers: plain, body: JSON.stringify(problem) })

@@ -1,4 +1,4 @@
-import { escapeHtml, pageOf, pagePolicy } from '../../../shared/http/page.ts'
+import { escapeHtml, pageOf } from '../../../shared/http/page.ts'
 
 /** The form that asks for a token for `host`. */
 export interface SignInForm {
@@ -49,21 +49,3 @@ export function messagePage(
   const foot = small === undefined ? '' : `\n<p class="small">${escapeHtml(small)}</p>`
   return pageOf({ title, main: `<p>${escapeHtml(text)}</p>${onward}${foot}` })
 }
-
-/** The headers of a page: it loads nothing, runs nothing, is shown in no frame, is kept nowhere, and tells nobody its address. */
-export function pageHeaders(formsTo: readonly string[] = []): Record<string, string> {
-  return {
-    'content-type': 'text/html; charset=utf-8',
-    'content-security-policy': pagePolicy(formsTo),
-    'x-frame-options': 'DENY',
-    'cross-origin-opener-policy': 'same-origin',
-    ...PRIVATE_HEADERS,
-  }
-}
-
-/** Of every answer of ours at the edge: kept nowhere, and its address is told to nobody. */
-export const PRIVATE_HEADERS = {
-  'cache-control': 'no-store',
-  'referrer-policy': 'no-referrer',
-  'x-content-type-options': 'nosniff',
-} as const

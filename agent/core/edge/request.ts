@@ -1,3 +1,4 @@
+import { prefersPage } from '../../../shared/http/page.ts'
 import type { EdgeRequest } from '../../ports/edge/edge.ts'
 
 /**
@@ -21,18 +22,6 @@ export function sessionCookie(value: string, seconds: number): string {
 /** As `sessionCookie`, what a sign-in is bound to. */
 export function nonceCookie(value: string, seconds: number): string {
   return setCookie(NONCE_COOKIE, value, seconds)
-}
-
-/** Whether a client would rather have a page than JSON: `Accept` names HTML, and not JSON before it. */
-export function prefersPage(accept: string | undefined): boolean {
-  let [page, json] = [0, 0]
-  for (const range of (accept ?? '').slice(0, ACCEPT_MAX).toLowerCase().split(',')) {
-    const [type = '', ...parameters] = range.split(';').map((part) => part.trim())
-    const quality = qualityOf(parameters)
-    if (type === 'text/html' || type === 'application/xhtml+xml') page = Math.max(page, quality)
-    if (type === 'application/json' || type === 'application/problem+json') json = Math.max(json, quality)
-  }
-  return page > 0 && page >= json
 }
 
 /** Whether a person's browser opens a page with this request: what may be led to another page in its place. */
@@ -90,11 +79,6 @@ function setCookie(name: string, value: string, seconds: number): string {
   return `${name}=${value}; Path=/; Max-Age=${Math.floor(seconds)}; Secure; HttpOnly; SameSite=Lax`
 }
 
-function qualityOf(parameters: readonly string[]): number {
-  const given = parameters.find((parameter) => parameter.startsWith('q='))
-  return given === undefined ? 1 : Number(given.slice(2)) || 0
-}
-
 /** Paths of every host that are ours, and never reach a box. */
 export const OWN_PATHS = '/.boxyard/'
 const SESSION_COOKIE = '__Host-boxyard'
@@ -105,4 +89,3 @@ const SAFE_TARGET = /^\/(?![/\\])[\x21-\x5b\x5d-\x7e]*$/
 const HOST = /^[a-z0-9]([a-z0-9._-]*[a-z0-9])?$/
 const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE'])
 const TARGET_MAX = 2_048
-const ACCEPT_MAX = 1_024

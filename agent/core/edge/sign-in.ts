@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { asServiceError, ServiceError } from '../../../shared/errors.ts'
+import { asServiceError, problemTypeNotFound, ServiceError } from '../../../shared/errors.ts'
 import {
   givenRequestId,
   type HttpHandler,
@@ -8,8 +8,10 @@ import {
   headerOf,
   splitTarget,
 } from '../../../shared/http/messages.ts'
+import { pageHeaders } from '../../../shared/http/page.ts'
 import { newId } from '../../../shared/ids.ts'
 import type { Logger } from '../../../shared/log.ts'
+import { answerProblemTypes } from '../../../shared/problem-types.ts'
 import type { EdgeRequest } from '../../ports/edge/edge.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import { digestOf } from '../common/digest.ts'
@@ -19,7 +21,7 @@ import { type EdgeAnswer, edgeAnswerOf, leadTo } from './answers.ts'
 import type { SignInCodes } from './codes.ts'
 import type { FailedAuthLimit } from './failed-auth-limit.ts'
 import type { EdgeGrants } from './grants.ts'
-import { messagePage, onwardPage, pageHeaders, type SignInForm, signInPage, signOutPage } from './pages.ts'
+import { messagePage, onwardPage, type SignInForm, signInPage, signOutPage } from './pages.ts'
 import { hostNameOf, nonceCookie, nonceOf, OWN_PATHS, safeTarget, sessionCookie, sessionOf } from './request.ts'
 import type { EdgeRoutes } from './routes.ts'
 
@@ -88,6 +90,13 @@ function visitOf(request: HttpRequest, requestId: string): Visit {
 
 async function answer(deps: SignInDeps, visit: Visit): Promise<HttpResponse> {
   const { host, pathname, request } = visit
+  if (pathname === PROBLEM_TYPES || pathname.startsWith(`${PROBLEM_TYPES}/`)) {
+    checkMethod(request, ['GET', 'HEAD'])
+    const code = pathname === PROBLEM_TYPES ? null : pathname.slice(PROBLEM_TYPES.length + 1)
+    const told = answerProblemTypes({ code, accept: visit.header('accept'), types: PROBLEM_TYPES })
+    if (told === null) throw problemTypeNotFound(PROBLEM_TYPES)
+    return told
+  }
   if (host === signInHost(deps.address)) {
     if (pathname !== '/') throw notFound()
     if (isRead(request)) return showForm(deps, visit)
@@ -232,6 +241,7 @@ function notFound(): ServiceError {
 
 const SESSION_PATH = `${OWN_PATHS}session`
 const SIGN_OUT_PATH = `${OWN_PATHS}sign-out`
+const PROBLEM_TYPES = `${OWN_PATHS}problems` as const
 const NONCE_BYTES = 32
 /** So long a page that asks for a token may be left open. */
 const NONCE_SECONDS = 3_600

@@ -40,7 +40,7 @@ export interface DetachMutation extends AttachmentMutation {
   answerOf(record: BoxRecord): KeyedAnswer | null
 }
 
-/** Which boxes have which data volumes (api.md, rule 5). */
+/** Which boxes have which data volumes (docs/api.md#data-volumes). */
 export interface Attachments {
   /**
    * Gives a volume to a box, running or not; the same again is a success.

@@ -142,7 +142,11 @@ const AWAY = {
           status_code: 503,
           headers: { 'Content-Type': ['application/problem+json'], 'Cache-Control': ['no-store'] },
           body: JSON.stringify(
-            problemOf(new ServiceError('agent_unavailable', 'The edge does not answer.'), 'req_{http.request.uuid}'),
+            problemOf(
+              new ServiceError('agent_unavailable', 'The edge does not answer.'),
+              'req_{http.request.uuid}',
+              '/.boxyard/problems',
+            ),
           ),
         },
       ],

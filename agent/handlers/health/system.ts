@@ -1,8 +1,11 @@
+import { problemTypeNotFound } from '../../../shared/errors.ts'
 import { buildOpenApiDocument } from '../../../shared/openapi.ts'
+import { answerProblemTypes } from '../../../shared/problem-types.ts'
+import type { LimitName } from '../../../shared/schemas/limits.ts'
 import type { Health } from '../../../shared/schemas/system.ts'
 import type { BoxDefaults } from '../../core/boxes/create.ts'
 import type { Store } from '../../ports/store/store.ts'
-import type { Handlers } from '../common/call.ts'
+import type { Handlers, Reply } from '../common/call.ts'
 
 export interface SystemDeps {
   store: Store
@@ -10,11 +13,14 @@ export interface SystemDeps {
   drivers: { runtime: string; filesystem: string; store: string; backups: string }
   defaults: BoxDefaults & { volumeSizeGb: number }
   /** Every limit in force, by name with its unit. */
-  limits: Record<string, number>
+  limits: Record<LimitName, number>
   health(): Promise<Health>
 }
 
-type SystemHandlers = Pick<Handlers, 'getHealth' | 'getVersion' | 'getOpenApi' | 'getConfig'>
+type SystemHandlers = Pick<
+  Handlers,
+  'getHealth' | 'getVersion' | 'getOpenApi' | 'listProblems' | 'getProblem' | 'getConfig'
+>
 
 /** What tells of the deployment itself. */
 export function createSystemHandlers(deps: SystemDeps): SystemHandlers {
@@ -34,6 +40,8 @@ export function createSystemHandlers(deps: SystemDeps): SystemHandlers {
       openApi ??= buildOpenApiDocument()
       return { body: openApi }
     },
+    listProblems: async ({ accept }) => tellProblemTypes(null, accept),
+    getProblem: async ({ params, accept }) => tellProblemTypes(params.code, accept),
     getConfig: async () => {
       const { defaults } = deps
       const shared = { projects: null, prefix: '', after: null, limit: MANY }
@@ -67,6 +75,13 @@ export function createSystemHandlers(deps: SystemDeps): SystemHandlers {
       }
     },
   }
+}
+
+// The front answers this itself; the data address is read here.
+function tellProblemTypes(code: string | null, accept: string | null): Reply {
+  const answer = answerProblemTypes({ code, accept: accept ?? undefined, types: '/problems' })
+  if (answer === null) throw problemTypeNotFound('/problems')
+  return { body: null, bytes: Buffer.from(answer.body), headers: answer.headers }
 }
 
 // More than there may be.

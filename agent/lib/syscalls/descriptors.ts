@@ -72,7 +72,11 @@ export function controlNumber(fd: number, request: number, argument: number): nu
   return checked(ioctlNumber()(fd, request, argument), 'ioctl', hex(request))
 }
 
-/** Enters the namespace that `fd` is open on, this thread only; `kind` 0 takes any. Read embedded.md, fact 1, first. */
+/**
+ * Enters the namespace that `fd` is open on, this thread only; `kind` 0 takes any. Until the thread is back it makes synchronous
+ * calls alone: no await, import or spawn. The threads of libuv's pool must be there before, since they get the namespace of
+ * the thread that first needs them.
+ */
 export function enterNamespace(fd: number, kind: number): void {
   checked(setns()(fd, kind), 'setns')
 }

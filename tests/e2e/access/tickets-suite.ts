@@ -81,6 +81,13 @@ export function defineTicketsSuite(client: Client, data: DataAddress): void {
       expect((await fetch(url)).status).toBe(401)
     })
 
+    test('are refused with a problem that is explained where it was told', async () => {
+      const refused = await direct.get(`${box}/files/read?path=/x&ticket=abc`, { token: null })
+      const told = await direct.get(refused.body.type, { token: null })
+      expect([told.status, told.body.code]).toEqual([200, refused.body.code])
+      expect((await direct.get('/version')).status).toBe(404)
+    })
+
     test('are for exactly what they were asked for, and used up by anything else', async () => {
       const url = await execTicket('id')
       const other = url.replace('command=id', 'command=reboot')

@@ -68,6 +68,16 @@ export function defineUrlsSuite(client: Client): void {
       expect([person.status, person.headers.location]).toEqual([302, expect.stringContaining('//sign-in.localhost')])
     })
 
+    test('tells what its problems mean at the host of the box', async () => {
+      const { type, code, title } = JSON.parse((await askUrl(url)).text)
+      expect(type).toBe('/.boxyard/problems/token_missing')
+      const told = await askUrl(new URL(type, url).href)
+      expect([told.status, JSON.parse(told.text)]).toEqual([200, expect.objectContaining({ type, code, title })])
+      const page = await askUrl(new URL(type, url).href, { headers: { accept: 'text/html' } })
+      expect([page.status, page.text]).toEqual([200, expect.stringContaining(title)])
+      expect((await askUrl(new URL('/.boxyard/problems', url).href)).status).toBe(200)
+    })
+
     test('ends with the token', async () => {
       const made = (await client.post('/v1/tokens', { name: 'brief', projects: ['urls'], permissions: ['read'] })).body
       expect((await askUrl(url, { token: made.token })).status).toBe(200)

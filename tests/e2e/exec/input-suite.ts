@@ -97,6 +97,24 @@ export function defineInputSuite(client: Client): void {
       expect(made.headers['x-request-id']).toBe(made.body.request_id)
     })
 
+    test('a problem leads to what it means, without a token and in the form that is wanted', async () => {
+      const { body: problem } = await client.get(`${boxes}/none`)
+      const { code, type, title, status, retryable } = problem
+      const json = await client.get(type, { token: null })
+      expect(json.headers).toMatchObject({ 'content-type': expect.stringMatching(/^application.json/), vary: 'accept' })
+      expect(json.body).toMatchObject({ code, type, title, status, retryable, catalogue: '/problems' })
+      const page = await client.get(type, { token: null, headers: { accept: 'text/html' } })
+      expect([page.status, page.headers['content-type']]).toEqual([200, 'text/html; charset=utf-8'])
+      expect(page.headers['content-security-policy']).toContain("default-src 'none'")
+      expect(page.text).toContain(title)
+      const head = await client.call('HEAD', type, { token: null })
+      expect([head.status, head.headers['content-length'], head.text]).toEqual([200, String(json.bytes.length), ''])
+      const all = await client.get(json.body.catalogue, { token: null })
+      expect(all.body.problems.map((one: { code: string }) => one.code)).toContain(code)
+      const unknown = await client.get('/problems/nothing', { token: null })
+      expect([unknown.status, unknown.body.code]).toEqual([404, 'route_not_found'])
+    })
+
     test('another media type is refused', async () => {
       const answer = await client.post(boxes, { name: 'x' }, { headers: { 'content-type': 'text/plain' } })
       expect([answer.status, answer.body.code]).toEqual([415, 'unsupported_media_type'])

@@ -160,7 +160,7 @@ describe('an edge with two boxes', () => {
     expect(forClient.status).toBe(502)
     expect(forClient.headers).toContain('content-type: application/problem+json')
     expect(JSON.parse(forClient.body)).toEqual({
-      type: 'https://boxyard.dev/problems/port_unreachable',
+      type: '/.boxyard/problems/port_unreachable',
       title: 'Port unreachable',
       status: 502,
       detail: 'Nothing answers on port 9 of this box.',

@@ -79,6 +79,7 @@ function inputsFor(path: string, example: unknown): RawInput[] {
     snapshot: 'v0',
     backup: id,
     service: 'web',
+    code: 'box_not_found',
   }
   const good = Object.fromEntries(Object.entries(values).filter(([key]) => path.includes(`{${key}}`)))
   const paths: Record<string, string>[] = [{}, good, { project: '-' }, { project: 'demo' }]

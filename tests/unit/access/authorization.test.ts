@@ -31,6 +31,7 @@ async function call(
   project = 'demo',
 ): Promise<HttpResponse> {
   const target = operation.path.replace('{project}', project).replace(/\{(\w+)\}/g, (_, name: string) => {
+    if (name === 'code') return 'box_not_found'
     return ['name', 'base', 'snapshot', 'service'].includes(name) ? 'web' : `tok_${'0'.repeat(26)}`
   })
   const headers: Record<string, string> = claims ? { authorization: `Bearer ${await deployment.mint(claims)}` } : {}
@@ -42,6 +43,10 @@ async function call(
 function expectAllowed(operation: Operation, response: HttpResponse): void {
   if (operation.transport === 'websocket') {
     expectDenied(response, 'upgrade_required')
+    return
+  }
+  if (operation.path.startsWith('/problems')) {
+    expect([response.status, forwarded]).toEqual([200, []])
     return
   }
   expect(response.body).toBe('{}')

@@ -5,11 +5,11 @@ import {
   isFromOwnPage,
   isNavigation,
   nonceOf,
-  prefersPage,
   safeTarget,
   sessionCookie,
   sessionOf,
 } from '../../../agent/core/edge/request.ts'
+import { prefersPage } from '../../../shared/http/page.ts'
 import { edgeRequest, HOST } from '../../helpers/edge/edge-front.ts'
 import { createRandom, readSeed } from '../../helpers/sample.ts'
 

@@ -12,6 +12,7 @@ import {
   START,
   targetOf,
 } from '../../helpers/edge/edge-front.ts'
+import { jsonOf } from '../../helpers/front/test-front.ts'
 
 let lab: FrontLab
 let token: string
@@ -218,6 +219,20 @@ describe('the sign-out', () => {
     expect(lab.passing.size).toBe(1)
     expect((await signOut({ method: 'POST', headers: { 'sec-fetch-site': 'same-origin' } })).status).toBe(200)
     expect(lab.passing.size).toBe(0)
+  })
+})
+
+describe('what a problem leads to', () => {
+  test.each([HOST, SIGN_IN_HOST, 'nothing.example.org'])('is told at %s, to anybody', async (host) => {
+    const refused = await ask(host, '/.boxyard/x', { headers: { accept: '*/*' } })
+    const type = String(jsonOf(refused).type)
+    const told = await ask(host, type, { headers: { accept: '*/*' } })
+    expect([told.status, jsonOf(told)]).toEqual([200, expect.objectContaining({ type })])
+    const page = await ask(host, type)
+    expect([page.status, page.headers['content-type']]).toEqual([200, 'text/html; charset=utf-8'])
+    expect((await ask(host, '/.boxyard/problems')).status).toBe(200)
+    expect((await ask(host, '/.boxyard/problems/nothing')).status).toBe(404)
+    expect((await ask(host, type, { method: 'POST' })).status).toBe(405)
   })
 })
 

@@ -187,6 +187,17 @@ describe('an agent that cannot be reached', () => {
       errors: [expect.stringMatching(/^.+; remedy: Start the agent, or mend the network to it\.$/)],
     })
   })
+
+  test('does not keep the front from telling what its problems mean', async () => {
+    const refused = await app(makeRequest('GET', BOX, { headers: bearer() }))
+    const answer = await app(makeRequest('GET', String(jsonOf(refused).type), { headers: { 'x-request-id': 'mine' } }))
+    expect(answer).toMatchObject({ status: 200, headers: { 'x-request-id': 'mine' } })
+    expect(jsonOf(answer)).toMatchObject({ code: 'agent_unavailable', remedy: expect.stringContaining('Try again') })
+    const unknown = await app(makeRequest('GET', '/problems/nothing'))
+    expect([unknown.status, jsonOf(unknown).code]).toEqual([404, 'route_not_found'])
+    const all = await app(makeRequest('HEAD', '/problems', { headers: { accept: 'text/html' } }))
+    expect(all).toMatchObject({ status: 200, headers: { 'content-type': 'text/html; charset=utf-8' } })
+  })
 })
 
 describe('a connection that breaks', () => {

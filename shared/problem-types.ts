@@ -1,0 +1,91 @@
+import { ERROR_STATUSES, type ErrorCode, isErrorCode, type ProblemTypesPath, problemFacts } from './errors.ts'
+import { escapeHtml, pageHeaders, pageOf, prefersPage } from './http/page.ts'
+import { PROBLEM_TEXTS } from './problem-texts.ts'
+
+/** One error code explained. */
+export interface ProblemType {
+  /** What a problem of this code has as its `type`. */
+  type: string
+  code: ErrorCode
+  title: string
+  status: number
+  retryable: boolean
+  meaning: string
+  remedy: string
+  /** The path of the list of all. */
+  catalogue: string
+}
+
+/** What is asked of the problem types: one, or `code` null, all; in the form that `accept` prefers. */
+export interface ProblemTypesQuestion {
+  code: string | null
+  accept: string | undefined
+  types: ProblemTypesPath
+}
+
+/** An answer that any host can give. */
+export interface ProblemTypesAnswer {
+  status: 200
+  headers: Record<string, string>
+  body: string
+}
+
+/**
+ * Tells what problem types mean, as JSON, or as a page for whoever prefers one; null: there is no such code. It is static. Nothing
+ * is thrown, since in a function this module has an error class of its own.
+ */
+export function answerProblemTypes({ code, accept, types }: ProblemTypesQuestion): ProblemTypesAnswer | null {
+  const answer = prefersPage(accept) ? pageAnswer : jsonAnswer
+  if (code === null) {
+    const problems = problemTypes(types)
+    return answer({ problems }, () => pageOfAll(problems))
+  }
+  if (!isErrorCode(code)) return null
+  const problem = problemTypeOf(code, types)
+  return answer(problem, () => pageOfOne(problem))
+}
+
+function jsonAnswer(value: object): ProblemTypesAnswer {
+  const headers = { 'content-type': 'application/json', 'x-content-type-options': 'nosniff', ...KEPT }
+  return { status: 200, headers, body: JSON.stringify(value) }
+}
+
+function pageAnswer(_value: object, page: () => string): ProblemTypesAnswer {
+  return { status: 200, headers: { ...pageHeaders(), ...KEPT }, body: page() }
+}
+
+/** Every error code explained, in the order of the catalogue. */
+export function problemTypes(types: ProblemTypesPath = '/problems'): ProblemType[] {
+  return [...ERROR_STATUSES.keys()].map((code) => problemTypeOf(code, types))
+}
+
+function problemTypeOf(code: ErrorCode, types: ProblemTypesPath): ProblemType {
+  const [meaning, remedy] = PROBLEM_TEXTS[code]
+  return { type: `${types}/${code}`, code, ...problemFacts(code), meaning, remedy, catalogue: types }
+}
+
+function pageOfOne({ title, status, code, retryable, meaning, remedy, catalogue }: ProblemType): string {
+  const advice = retryable ? 'The same request may succeed later.' : 'The same request will fail again.'
+  const main = [
+    `<p><code>${escapeHtml(code)}</code> · status ${status}</p>`,
+    `<p>${htmlOf(meaning)}</p>`,
+    `<p>${htmlOf(remedy)}</p>`,
+    `<p>${advice}</p>`,
+    `<p class="small"><a href="${escapeHtml(catalogue)}">All problems</a></p>`,
+  ]
+  return pageOf({ title, main: main.join('') })
+}
+
+function pageOfAll(problems: readonly ProblemType[]): string {
+  const items = problems.map(({ type, code, status, title }) => {
+    return `<li><a href="${escapeHtml(type)}"><code>${escapeHtml(code)}</code></a> ${status} ${escapeHtml(title)}</li>`
+  })
+  return pageOf({ title: 'Problems', main: `<ul>${items.join('')}</ul>` })
+}
+
+/** Text with the code marks of Markdown. */
+function htmlOf(text: string): string {
+  return escapeHtml(text).replaceAll(/`([^`]+)`/g, '<code>$1</code>')
+}
+
+const KEPT = { 'cache-control': 'public, max-age=3600', vary: 'accept' }

@@ -1,0 +1,76 @@
+import * as z from 'zod'
+
+/** Every bound that `GET /v1/config` publishes, with what it bounds; the last words of a name are its unit. */
+export const LIMIT_TEXTS = {
+  requests_per_second: 'Requests a second of one token; beyond, 429.',
+  requests_burst: 'Requests of one token at once.',
+  boxes_max: 'Boxes of the deployment.',
+  volumes_max: 'Data volumes of the deployment.',
+  snapshots_per_owner: 'Snapshots of one box or volume, automatic ones not counted.',
+  automatic_snapshots_per_owner: 'Automatic snapshots kept of one box or volume; older ones are deleted.',
+  bases_per_project: 'Bases of a project; as many may be shared by all.',
+  base_unpacked_bytes: 'What the archive of a base unpacks to.',
+  base_uploads_at_once: 'Bases that are made of archives or images at once.',
+  base_uploads_at_once_per_project: 'The same of one project, where others need none.',
+  memory_overcommit: 'How many times the memory of the host may be promised to boxes that run.',
+  memory_reserve_bytes: 'Memory of the host that must be available for a box to start.',
+  pids_per_box: 'Processes and threads of a box.',
+  exec_output_bytes: 'The end of each stream that is told with a command.',
+  exec_kept_bytes: 'The end of each stream that is kept.',
+  exec_records_per_box: 'Ended commands that are remembered of a box.',
+  exec_record_bytes_per_box: 'What those records take up together.',
+  execs_at_once: 'Commands that run at once.',
+  execs_at_once_per_box: 'The same of one box, where others need none.',
+  streams_at_once: 'WebSockets that are open at once.',
+  streams_at_once_per_box: 'The same of one box, where others need none.',
+  sessions_per_box: 'Console sessions of a box.',
+  sessions_at_once: 'Console sessions in all.',
+  services_per_box: 'Services of a box.',
+  domains_per_box: 'Domains of a box or a service.',
+  service_log_runs: 'Starts of a service whose log is kept.',
+  log_streams_at_once: 'Logs that are followed as streams at once.',
+  viewers_per_session: 'Clients at one console session.',
+  session_kept_bytes: 'The end of its output that a console session replays.',
+  ticket_keep_seconds: 'How long a ticket is good.',
+  file_json_bytes: 'A file that is read as JSON.',
+  file_write_json_bytes: 'The body that writes a file as JSON.',
+  file_list_results: 'Entries of one page of a list of files.',
+  file_transfers_per_box: 'Archives, large files, and lists and removals of trees at once, of one box.',
+  file_transfers_at_once: 'The same of all boxes.',
+  large_body_bytes_at_once: 'Bodies of more than 64 KiB in requests that are not answered yet, together.',
+  large_body_bytes_at_once_per_box: 'The same of one box, where others need none.',
+  unread_input_bytes_at_once: 'Input that commands with `no_hup` have not read yet, together.',
+  unread_input_bytes_at_once_per_box: 'The same of one box, where others need none.',
+  exec_body_bytes: 'The body of `POST …/exec`.',
+  backups_at_once: 'Backups that are made at once, one of each volume.',
+  backup_increments: 'Incremental backups before the next full one.',
+  backup_part_bytes: 'One part of a backup in its store.',
+  event_keep_seconds: 'How long events are kept.',
+  event_streams_at_once: 'Event streams that are open at once.',
+  events_kept: 'Events that are kept, the newest.',
+  audit_keep_seconds: 'How long lines of the audit log are kept.',
+  audit_entries_kept: 'Lines of the audit log that are kept, the newest.',
+  max_results: 'Resources of one page.',
+  wait_seconds: 'The longest `wait_seconds`.',
+  idempotency_keep_seconds: 'How long the answer to an `Idempotency-Key` is kept.',
+  operation_keep_seconds: 'How long an operation can be read.',
+  ended_token_keep_seconds: 'How long a token that has ended is listed.',
+  body_bytes: 'A JSON body, where nothing else is said.',
+} as const
+
+/** One of the closed list of published bounds. */
+export type LimitName = keyof typeof LIMIT_TEXTS
+
+/** The bounds in force, by name. */
+export const limitsSchema = z
+  .looseObject(
+    Object.fromEntries(
+      Object.entries(LIMIT_TEXTS).map(([name, description]) => [name, z.number().meta({ description })]),
+    ),
+  )
+  .partial()
+  .meta({
+    id: 'Limits',
+    description:
+      'The bounds in force. Of what has a `…_per_box` that is half of `…_at_once`, no box may hold more than is left free.',
+  })

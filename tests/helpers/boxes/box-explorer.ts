@@ -1,0 +1,174 @@
+import { setImmediate as soon } from 'node:timers/promises'
+import { type Boxes, createBoxes } from '../../../agent/core/boxes/boxes.ts'
+import { createBoxRestore } from '../../../agent/core/boxes/restore.ts'
+import { pendingRecord } from '../../../agent/core/reconcile/box-outcome.ts'
+import { Reconciler, type ReconcilerDeps } from '../../../agent/core/reconcile/reconciler.ts'
+import type { BoxExit } from '../../../agent/ports/boxes/runtime.ts'
+import type { BoxRecord } from '../../../agent/ports/store/store.ts'
+import type { BoxState } from '../../../shared/box-states.ts'
+import { ServiceError } from '../../../shared/errors.ts'
+import { silentLogger } from '../silent-logger.ts'
+import { silentMeter } from '../silent-meter.ts'
+import { boxRecord } from './box-records.ts'
+
+/** What the runtime of one run of the agent does wrong. */
+const FAULTS = ['none', 'start fails', 'runtime is away', 'end fails', 'both fail'] as const
+/** How the first process of a box ends after the box has come to rest; null: it does not. */
+const EXITS = [
+  null,
+  { outOfMemory: false, isLost: false },
+  { outOfMemory: true, isLost: false },
+  { outOfMemory: false, isLost: true },
+] as const
+const REQUESTS = ['stop', 'resume', 'restore', 'take down'] as const
+
+/** What was found: changes as `from → to`, and which status goes with which reason, as `status/reason`. */
+export interface Exploration {
+  changes: Set<string>
+  states: Set<string>
+}
+
+/**
+ * Finds every change of state that a box can make: from each record that was ever written, the agent that is killed there
+ * starts again in each world and with each fault, and each request comes. All that writes is the real core.
+ */
+export async function exploreBoxes(): Promise<Exploration> {
+  const changes = new Set<string>()
+  const states = new Set<string>()
+  const known = new Set<string>()
+  const found: BoxRecord[] = [boxRecord()]
+  const note = (before: BoxRecord, after: BoxRecord): void => {
+    const [from, to] = [stateOf(before), stateOf(after)]
+    if (from !== to) changes.add(`${from} → ${to}`)
+    found.push(after)
+  }
+  for (let record = found.pop(); record !== undefined; record = found.pop()) {
+    if (known.has(kindOf(record))) continue
+    known.add(kindOf(record))
+    states.add(`${record.observed.status}/${record.observed.reason}`)
+    for (const request of REQUESTS) await ask(record, request, note)
+    for (const isRunning of [true, false])
+      for (const bootId of [BOOT, 'another'])
+        for (const fault of FAULTS)
+          for (const exit of EXITS) await run(record, { isRunning, bootId, fault, exit }, note)
+  }
+  return { changes, states }
+}
+
+type Note = (before: BoxRecord, after: BoxRecord) => void
+
+interface World {
+  isRunning: boolean
+  bootId: string
+  fault: (typeof FAULTS)[number]
+  exit: Omit<BoxExit, 'id'> | null
+}
+
+/** The state of a box, as the table of transitions names it. */
+function stateOf({ observed }: BoxRecord): BoxState {
+  return observed.status === 'unknown' ? 'unknown' : observed.reason
+}
+
+/** What the core decides by. */
+function kindOf(record: BoxRecord): string {
+  const { observed, desired, restore } = record
+  const isSettled = observed.generation === desired.generation
+  return [stateOf(record), desired.power, isSettled, restore !== null, observed.bootId].join()
+}
+
+/** An agent that takes up the box, brings it to rest, sees its first process end, and is killed. */
+async function run(record: BoxRecord, { isRunning, bootId, fault, exit }: World, note: Note): Promise<void> {
+  const deps = fakeDeps(record, note)
+  const isStartBad = fault === 'start fails' || fault === 'both fail'
+  const isEndBad = fault === 'end fails' || fault === 'both fail'
+  let tell: (exit: BoxExit) => void = () => undefined
+  Object.assign(deps.runtime, {
+    list: async () => [{ id: record.id, isRunning }],
+    start: async () => {
+      if (fault === 'runtime is away') throw new ServiceError('runtime_unavailable', 'Away.')
+      if (isStartBad) throw new Error('no start')
+    },
+    stop: async () => {
+      if (isEndBad) throw new Error('no end')
+    },
+    onExit: (listener: typeof tell) => {
+      tell = listener
+    },
+  })
+  const reconciler = new Reconciler({ ...deps, bootId })
+  await reconciler.recover()
+  await untilAtRest(reconciler)
+  if (exit !== null) tell({ id: record.id, ...exit })
+  await untilAtRest(reconciler)
+  await reconciler.close()
+}
+
+async function untilAtRest(reconciler: Reconciler): Promise<void> {
+  for (let { running } = reconciler.queued(); running > 0; { running } = reconciler.queued()) await soon()
+}
+
+/** A request that is answered at once; what it wants is for the next agent to bring about. */
+async function ask(record: BoxRecord, request: (typeof REQUESTS)[number], note: Note): Promise<void> {
+  const deps = fakeDeps(record, note)
+  const reconciler = { wake: () => undefined, settled: () => deps.store.boxes.byId(record.id) }
+  const admission = { admit: (_wish: unknown, write: () => Promise<boolean>) => write() }
+  const boxes: Boxes = createBoxes({ ...deps, reconciler, admission } as unknown as Parameters<typeof createBoxes>[0])
+  const how = { waitMs: 0, ifMatch: null, idempotencyKey: null }
+  const isBusy = (error: unknown): null => {
+    if (error instanceof ServiceError && error.code === 'box_busy') return null
+    throw error
+  }
+  if (request === 'stop') await boxes.stop(record, how)
+  if (request === 'resume') await boxes.resume(record, how)
+  if (request === 'restore') {
+    const restore = createBoxRestore({ ...deps, reconciler, boxes } as unknown as Parameters<
+      typeof createBoxRestore
+    >[0])
+    await restore.restore(record, { snapshot: 'v0' }, how).catch(isBusy)
+  }
+  // As `npm run down` does of each box whose processes run.
+  if (request === 'take down') await deps.store.boxes.replace(pendingRecord(record, 'starting', 1))
+}
+
+/** One box in memory, a filesystem that has all and a runtime of which nothing goes wrong. */
+function fakeDeps(record: BoxRecord, note: Note): ReconcilerDeps {
+  let stored = record
+  const write = (next: BoxRecord): boolean => {
+    if (next.version !== stored.version + 1) return false
+    note(stored, next)
+    stored = next
+    return true
+  }
+  const nothing = async (): Promise<unknown[]> => []
+  const done = async (): Promise<void> => undefined
+  return {
+    store: {
+      boxes: {
+        ...{ get: async () => stored, byId: async () => stored, all: async () => [stored] },
+        replace: async (next: BoxRecord) => write(next),
+        beginRestore: async (next: BoxRecord) => (write(next) ? 'stored' : 'changed'),
+        swap: async ({ box }: { box: BoxRecord }) => (write(box) ? 'stored' : 'changed'),
+      },
+      volumes: { all: nothing, attachments: nothing },
+      snapshots: { get: async () => ({ name: 'v0', subvolume: 'sub', data: [] }), of: nothing },
+      tombstones: { all: nothing, insert: done, remove: done },
+      services: { all: nothing },
+    },
+    runtime: { checkReady: done, mounts: nothing, resize: done, onRecovery: () => undefined },
+    filesystem: {
+      ...{ exists: async () => true, path: (name: string) => name },
+      ...{ setQuota: done, setReadOnly: done, destroy: done, snapshot: done },
+    },
+    outputs: { removeBox: done },
+    clock: {
+      now: () => 1,
+      sleep: (_ms: number, signal?: AbortSignal) => new Promise((end) => signal?.addEventListener('abort', end)),
+    },
+    logger: silentLogger,
+    meter: silentMeter,
+    bootId: BOOT,
+    limits: { startsAtOnce: 4, startDeadlineMs: 60_000, stopSlackMs: 30_000, pidsPerBox: 10 },
+  } as unknown as ReconcilerDeps
+}
+
+const BOOT = 'boot'
