@@ -111,7 +111,11 @@ export function bridgeStream(socket: WebSocket, { wire, stream, protocol }: Brid
   return { socket, wire, goesOn: stream.goesOn, closed: closed.promise, close }
 }
 
-// A message of ws is on the wire when `send` returns, since nothing is compressed: this one comes between two of them.
+/**
+ * Sends a message past ws, which would copy all of it for one byte before it: 1 GiB of output comes 1.14 to 1.26 times as fast,
+ * and takes the agent 1.0 s of a processor instead of 1.2 (`npm run bench -- shortcuts`). A message of ws is on the wire when its
+ * `send` returns, since nothing is compressed: this one comes between two of them.
+ */
 function sendUncopied(wire: Socket, message: { head: Buffer; payload: Uint8Array; onSent: () => void }): void {
   wire.cork()
   wire.write(message.head)

@@ -3,8 +3,10 @@ import vm from 'node:vm'
 
 /**
  * Tells of bytes that are passed on in buffers of their own, each used once. They lie outside of the heap, so that much of them
- * makes the engine go through all of the heap, again and again, for buffers of which nearly every one is garbage and young: of
- * a stream of 200 MB that took 170 ms of 340. So after every 4 MiB the young generation alone is collected, in some 0.2 ms.
+ * makes the engine go through all of the heap, again and again, for buffers of which nearly every one is garbage and young. So
+ * after every 4 MiB the young generation alone is collected, in some 0.2 ms. With it the agent passes
+ * 1 GiB of output on in 1.9 s instead of 2.2 and a file in 1.2 s instead of 1.6, each for half the time of a processor, and has
+ * at most 222 MB of memory instead of 307 (`npm run bench -- shortcuts`).
  */
 export function notePassing(sizeBytes: number): void {
   passed += sizeBytes

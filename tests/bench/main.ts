@@ -15,8 +15,10 @@ import { benchMounts } from './mounts.ts'
 import { benchReads } from './reads.ts'
 import { benchScale } from './scale.ts'
 import { benchSecondUp } from './second-up.ts'
+import { benchShortcuts } from './shortcuts.ts'
 import { benchSnapshots } from './snapshots.ts'
 import { benchStreams } from './streams.ts'
+import { benchTerminals } from './terminals.ts'
 import { benchUpdate } from './update.ts'
 import { benchUrls } from './urls.ts'
 
@@ -43,6 +45,8 @@ async function main(names: readonly string[]): Promise<void> {
   if (wants('lambda')) await benchLambda()
   if (wants('up')) await benchSecondUp()
   if (wants('edge')) await benchEdge()
+  if (wants('terminals')) await benchTerminals()
+  if (wants('shortcuts')) await benchShortcuts()
   await benchCluster(wants)
   const sections = Object.entries(SECTIONS).filter(([name]) => wants(name))
   if (sections.length === 0) return
