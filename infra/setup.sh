@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Installs what the machine lacks: Debian packages and, by the lock file, Node.js packages.
-# usage: infra/setup.sh host|test|tools
+# usage: infra/setup.sh host|test|bench|tools
 #   host   what the service needs to run; with BOXYARD_EDGE_ACME set, caddy too
 #   test   that and what its tests need
+#   bench  that and what the figures are compared with; of docker only the programs, which the bench starts itself
 #   tools  what checks and builds need: Node.js packages only, no root
 # Says what it installs, one line each, and nothing if there is nothing to do.
 set -euo pipefail
@@ -22,6 +23,9 @@ test_packages=(
   "${host_packages[@]}" caddy git openssl procps gcc libc6-dev libseccomp-dev chromium
   htop ncurses-base vim-tiny
 )
+bench_packages=("${test_packages[@]}" curl rsync)
+# Docker's own packages, where they are, conflict with Debian's.
+command -v dockerd >/dev/null || bench_packages+=(containerd docker.io)
 
 main() {
   local purpose=${1:-}
@@ -36,8 +40,13 @@ main() {
       need_packages "${test_packages[@]}"
       need_modules all
       ;;
+    bench)
+      need_root
+      need_packages "${bench_packages[@]}"
+      need_modules all
+      ;;
     tools) need_modules all ;;
-    *) fail "usage: infra/setup.sh host|test|tools" ;;
+    *) fail "usage: infra/setup.sh host|test|bench|tools" ;;
   esac
 }
 
@@ -56,16 +65,29 @@ need_packages() {
   echo "Installing Debian packages: ${missing[*]}"
   export DEBIAN_FRONTEND=noninteractive
   locked logged apt-get -q -o DPkg::Lock::Timeout=300 update
-  locked logged apt-get -q -y -o DPkg::Lock::Timeout=300 install --no-install-recommends "${missing[@]}"
+  locked without_services logged apt-get -q -y -o DPkg::Lock::Timeout=300 install --no-install-recommends "${missing[@]}"
   for package in "${missing[@]}"; do
-    [[ $package != haproxy && $package != caddy ]] || leave_to_us "$package"
+    case $package in
+      haproxy | caddy | containerd) leave_to_us "$package.service" ;;
+      docker.io) leave_to_us docker.service docker.socket ;;
+    esac
   done
 }
 
-# Debian starts what it installs. Ours is a process of the agent's own; one that was there before stays as it was.
+# Debian starts what it installs, and dockerd changes the packet filter of the host when it starts. Runs in a subshell.
+without_services() {
+  local policy=/usr/sbin/policy-rc.d
+  if [[ ! -e $policy ]]; then
+    trap "rm -f $policy" EXIT
+    install -m 755 /dev/stdin "$policy" <<<$'#!/bin/sh\nexit 101'
+  fi
+  "$@"
+}
+
+# Ours is a process of the agent's or the bench's own; one that was there before stays as it was.
 leave_to_us() {
   [[ -d /run/systemd/system ]] || return 0
-  logged systemctl disable --now "$1.service"
+  logged systemctl disable --now "$@"
 }
 
 # The stamp tells which lock file node_modules was made from, and whether with the development packages.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs a program of this repository on the Node.js of its lock file, after installing what the machine lacks for it.
-# usage: infra/with-node.sh host|test|tools PROGRAM [ARGUMENT...]     (the purposes of infra/setup.sh)
+# usage: infra/with-node.sh host|test|bench|tools PROGRAM [ARGUMENT...]     (the purposes of infra/setup.sh)
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -17,6 +17,6 @@ cd "$root"
 
 # npm may be killed without a chance to tell us; the service must not stay behind then.
 if [[ ${npm_lifecycle_event:-} == up ]]; then exec setpriv --pdeathsig TERM -- "$bin/node" "$@"; fi
-# What a test mounts ends with it, and stays out of the sight of others.
-if [[ $purpose == test ]]; then exec unshare --mount --propagation slave -- "$bin/node" "$@"; fi
+# What a test or a bench mounts ends with it, and stays out of the sight of others.
+if [[ $purpose == test || $purpose == bench ]]; then exec unshare --mount --propagation slave -- "$bin/node" "$@"; fi
 exec "$bin/node" "$@"

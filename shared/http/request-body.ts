@@ -42,25 +42,51 @@ export function requestBody(
   }
 }
 
-/**
- * To be called before an answer: closes the connection of a client that is still sending only once that had time to read it.
- * A socket that is closed with unread data resets the connection, and the answer with it.
- */
-export function lingerOnClose(incoming: IncomingMessage, patience: BodyPatience): void {
-  const { socket } = incoming
-  if (incoming.complete || incoming.destroyed) return
-  // What node:http calls after an answer that is the last of its connection.
-  socket.destroySoon = () => {
-    socket.end()
-    socket.once('close', destroyInTime(incoming, patience))
-  }
+/** What a client is still sending when it is answered. */
+export interface BodyRest {
+  /**
+   * To be called before the answer: closes the connection only once the client had time to read it. A socket that is closed
+   * with unread data resets the connection, and the answer with it.
+   */
+  lingerOnClose(): void
+  /** To be called after the answer: reads and forgets the rest, as long as a body that is read. */
+  discard(): void
 }
 
-/** To be called after an answer: reads and forgets what a client is still sending, as long as one that is read. */
-export function discardRest(incoming: IncomingMessage, patience: BodyPatience): void {
-  if (incoming.complete || incoming.destroyed) return
-  forgetRest(incoming)
-  incoming.once('close', destroyInTime(incoming, patience))
+/** The rest of the body of a request; where it takes too long, or stays away, the connection is closed. */
+export function restOfBody(incoming: IncomingMessage, patience: BodyPatience): BodyRest {
+  const { socket } = incoming
+  const isOver = (): boolean => incoming.complete || incoming.destroyed
+  let isLast = false
+  let stopWaiting: (() => void) | null = null
+  const wait = (): void => {
+    stopWaiting ??= destroyInTime(incoming, patience)
+  }
+  const stop = (): void => {
+    stopWaiting?.()
+    stopWaiting = null
+  }
+  return {
+    lingerOnClose: () => {
+      if (isOver()) return
+      // What node:http calls after an answer that is the last of its connection.
+      socket.destroySoon = () => {
+        isLast = true
+        socket.end()
+        wait()
+        socket.once('close', stop)
+      }
+    },
+    discard: () => {
+      if (isOver()) return
+      forgetRest(incoming)
+      wait()
+      // A client that has sent all may still keep a connection that is to be closed.
+      incoming.once('close', () => {
+        if (!isLast) stop()
+      })
+    },
+  }
 }
 
 /** Closes the connection where the rest of a body takes too long, or stays away; returns what keeps it from that. */

@@ -11,7 +11,7 @@ import { asksForWebSocket } from './handshake.ts'
 import { givenRequestId, type HttpHandler, type HttpRequest, type HttpResponse, problemResponse } from './messages.ts'
 import { notePassing } from './passing-bytes.ts'
 import { endWithResponse, headOf } from './raw-response.ts'
-import { BODY_PATIENCE, type BodyPatience, discardRest, lingerOnClose, requestBody } from './request-body.ts'
+import { BODY_PATIENCE, type BodyPatience, requestBody, restOfBody } from './request-body.ts'
 import { sendPieces } from './send-pieces.ts'
 
 /** Limits for `http.createServer`; a client slower than these is cut off. */
@@ -99,6 +99,7 @@ async function answer(
   options: ServingOptions & { patience: BodyPatience; isDraining(): boolean },
 ): Promise<void> {
   outgoing.on('error', () => {})
+  const rest = restOfBody(incoming, options.patience)
   try {
     const request = toRequest(incoming, outgoing, options.patience)
     let response: HttpResponse
@@ -110,13 +111,13 @@ async function answer(
       response = problemResponse(error, requestId)
     }
     if (options.isDraining()) outgoing.shouldKeepAlive = false
-    lingerOnClose(incoming, options.patience)
+    rest.lingerOnClose()
     await sendResponse(outgoing, response)
   } catch (error) {
     options.logger.warn('An answer broke off', { error })
     outgoing.destroy()
   }
-  discardRest(incoming, options.patience)
+  rest.discard()
 }
 
 /** The request of a node:http pair; its body stays unread until asked for. */

@@ -11,7 +11,6 @@ export async function benchConcurrency({ client, docker }: BenchContext): Promis
   const isFine = median <= 1800 && ours.failures === 0
   report('100 at once: create → first exec', `${summary(ours.values)}, ${ours.failures} failures`, '1.8 s; 0', isFine)
   await Promise.all(NAMES.map((name) => deleteBox(client, name)))
-  if (!docker) return
   const theirs = await atOnce(async (name) => {
     await docker.createAndStart(name)
     await docker.exec(name)

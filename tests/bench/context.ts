@@ -2,11 +2,11 @@ import type { Client } from '../helpers/front/client.ts'
 import type { TestService } from '../helpers/service.ts'
 import type { DockerPeer } from './docker-peer.ts'
 
-/** What a section measures: a service of its own, and docker where it is installed. */
+/** What a section measures: a service of its own, and docker. */
 export interface BenchContext {
   service: TestService
   client: Client
-  docker: DockerPeer | null
+  docker: DockerPeer
 }
 
 const BOXES = '/v1/projects/bench/boxes'

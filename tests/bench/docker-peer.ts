@@ -1,8 +1,9 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { existsSync, mkdtempSync, readdirSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
 import { Pool } from 'undici'
 
 /** The docker API on this host, with a daemon, image and data of its own. */
@@ -19,25 +20,37 @@ export interface DockerPeer {
   close(): Promise<void>
 }
 
-/** Starts a private docker daemon with a busybox image; null where docker is not installed. */
-export async function startDockerPeer(): Promise<DockerPeer | null> {
-  if (!existsSync('/usr/sbin/dockerd')) return null
+/**
+ * Starts a docker daemon (infra/setup.sh bench) with a busybox image, and everything of it in a temporary directory. It is not
+ * told of the settings of one that the machine may have besides.
+ */
+export async function startDockerPeer(): Promise<DockerPeer> {
   const directory = mkdtempSync(join(tmpdir(), 'boxyard-docker-'))
   const socketPath = join(directory, 'docker.sock')
-  const daemon = spawn('/usr/sbin/dockerd', daemonArguments(directory), { stdio: ['pipe', 'ignore', 'ignore'] })
+  const daemon = startDaemon(directory)
   const api = new Pool('http://docker', { socketPath, connections: 8 })
-  const call = async (method: 'GET' | 'POST' | 'DELETE', path: string, body?: unknown): Promise<string> => {
-    const answer = await api.request({
-      method,
-      path: `/v1.41${path}`,
-      ...(body === undefined ? {} : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
-    })
+  const send = async (method: 'GET' | 'POST' | 'DELETE', path: string, what: Content = {}): Promise<string> => {
+    const answer = await api.request({ method, path, ...what })
     const text = await answer.body.text()
     if (answer.statusCode >= 400) throw new Error(`docker ${method} ${path}: ${answer.statusCode} ${text}`)
     return text
   }
-  await waitForApi(() => call('GET', '/_ping'))
-  importBusybox(directory, socketPath)
+  const call = (method: 'GET' | 'POST' | 'DELETE', path: string, body?: unknown): Promise<string> =>
+    send(method, path, body === undefined ? {} : { body: JSON.stringify(body), headers: JSON_TYPE })
+  const close = async (): Promise<void> => {
+    await api.close()
+    await daemon.stop()
+    removeCgroups()
+    rmSync(directory, { recursive: true, force: true })
+  }
+  try {
+    await waitForApi(() => call('GET', '/_ping'), daemon.fault)
+    const path = '/images/create?fromSrc=-&repo=bench&tag=1'
+    await send('POST', path, { body: await busyboxRoot(directory), headers: { 'content-type': 'application/x-tar' } })
+  } catch (error) {
+    await close()
+    throw error
+  }
   const exec = async (name: string, command: readonly string[]): Promise<void> => {
     const made = JSON.parse(
       await call('POST', `/containers/${name}/exec`, { AttachStdout: true, AttachStderr: true, Cmd: command }),
@@ -60,49 +73,89 @@ export async function startDockerPeer(): Promise<DockerPeer | null> {
     },
     remove: async (name) => void (await call('DELETE', `/containers/${name}?force=true`)),
     removeImage: async (image) => void (await call('DELETE', `/images/${image}?force=true`)),
-    close: async () => {
-      await api.close()
-      await stopDaemon(daemon)
-      rmSync(directory, { recursive: true, force: true })
-    },
+    close,
   }
 }
 
+interface Content {
+  body?: string | Buffer
+  headers?: Record<string, string>
+}
+
+interface Daemon {
+  /** Resolves with why it has ended, and what it said last. */
+  fault: Promise<Error>
+  stop(): Promise<void>
+}
+
+function startDaemon(directory: string): Daemon {
+  const child = spawn('dockerd', daemonArguments(directory), { stdio: ['ignore', 'ignore', 'pipe'] })
+  let said = ''
+  child.stderr.on('data', (piece: Buffer) => {
+    said = `${said}${piece.toString()}`.slice(-SAID_CHARACTERS)
+  })
+  const fault = new Promise<Error>((resolve) => {
+    child.once('error', resolve)
+    child.once('exit', (code, signal) => resolve(new Error(`dockerd ended with ${code ?? signal}.\n${said}`)))
+  })
+  return { fault, stop: () => stopDaemon(child, fault) }
+}
+
 function daemonArguments(directory: string): string[] {
+  const config = join(directory, 'daemon.json')
+  writeFileSync(config, '{}')
   return [
-    ...['--host', `unix://${join(directory, 'docker.sock')}`],
+    ...['--config-file', config, '--host', `unix://${join(directory, 'docker.sock')}`],
     ...['--data-root', join(directory, 'data'), '--exec-root', join(directory, 'exec')],
     ...['--pidfile', join(directory, 'docker.pid'), '--bridge', 'none', '--iptables=false'],
-    ...['--exec-opt', 'native.cgroupdriver=cgroupfs', '--cgroup-parent', '/boxyard-bench-docker'],
+    ...['--exec-opt', 'native.cgroupdriver=cgroupfs', '--cgroup-parent', `/${CGROUP}`],
   ]
 }
 
-function importBusybox(directory: string, socketPath: string): void {
+async function busyboxRoot(directory: string): Promise<Buffer> {
   const script = `
     set -e
     root="$1/root"
     mkdir -p "$root/bin" "$root/etc" "$root/tmp"
     cp /bin/busybox "$root/bin/busybox"
     for applet in sh sleep echo mkdir head cp; do ln -s busybox "$root/bin/$applet"; done
-    tar -C "$root" -c . | docker --host "unix://$2" import - bench:1 >/dev/null`
-  execFileSync('bash', ['-c', script, 'import', directory, socketPath], { stdio: 'pipe' })
+    tar -C "$root" -c .`
+  const options = { encoding: 'buffer', maxBuffer: 64 * 1024 ** 2 } as const
+  return (await promisify(execFile)('sh', ['-c', script, 'root', directory], options)).stdout
 }
 
-async function waitForApi(ping: () => Promise<string>): Promise<void> {
+async function waitForApi(ping: () => Promise<unknown>, fault: Promise<Error>): Promise<void> {
+  let ended: Error | null = null
+  void fault.then((error) => {
+    ended = error
+  })
   for (let attempt = 0; ; attempt++) {
     try {
       await ping()
       return
     } catch (error) {
-      if (attempt > 200) throw error
+      if (ended !== null || attempt > 200) throw ended ?? error
       await sleep(100)
     }
   }
 }
 
-async function stopDaemon(daemon: ChildProcess): Promise<void> {
-  const gone = new Promise((resolve) => daemon.once('exit', resolve))
-  daemon.kill('SIGTERM')
-  await Promise.race([gone, sleep(15_000)])
-  if (daemon.exitCode === null) daemon.kill('SIGKILL')
+async function stopDaemon(child: ChildProcess, ended: Promise<unknown>): Promise<void> {
+  child.kill('SIGTERM')
+  const late = new AbortController()
+  await Promise.race([ended, sleep(15_000, undefined, { signal: late.signal }).catch(() => undefined)])
+  late.abort()
+  if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
+  await ended
 }
+
+/** Those that the daemon leaves, in whatever hierarchies there are. */
+function removeCgroups(): void {
+  const root = '/sys/fs/cgroup'
+  const parents = [root, ...readdirSync(root).map((name) => join(root, name))].map((path) => join(path, CGROUP))
+  for (const path of parents) if (existsSync(path)) rmdirSync(path)
+}
+
+const JSON_TYPE = { 'content-type': 'application/json' }
+const CGROUP = 'boxyard-bench-docker'
+const SAID_CHARACTERS = 4_000

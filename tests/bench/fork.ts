@@ -33,7 +33,7 @@ export async function benchFork(context: BenchContext): Promise<void> {
     for (let i = 0; i < ROUNDS; i++) await deleteBox(client, `${source}-${i}`)
     await deleteBox(client, source)
   }
-  if (docker) await compareCommit(docker, percentile(large, 0.5))
+  await compareCommit(docker, percentile(large, 0.5))
 }
 
 async function checkFork(client: BenchContext['client'], name: string): Promise<void> {

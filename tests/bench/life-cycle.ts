@@ -23,7 +23,6 @@ export async function benchLifeCycle({ client, docker }: BenchContext): Promise<
   report('exec echo', summary(exec), '14 ms', p50(exec) <= 14)
   report('stop → resume → first exec', summary(cycle), '50 ms', p50(cycle) <= 50)
   report('delete', summary(remove), '30 ms', p50(remove) <= 30)
-  if (!docker) return
   const dockerCreate = await timeEach(ROUNDS, async (i) => {
     await docker.createAndStart(`life-${i}`)
     await docker.exec(`life-${i}`)

@@ -22,7 +22,7 @@ import { benchTerminals } from './terminals.ts'
 import { benchUpdate } from './update.ts'
 import { benchUrls } from './urls.ts'
 
-/** `npm run bench [section…]`: every figure that is promised, beside its target, and beside docker where it is installed. */
+/** `npm run bench [section…]`: every figure that is promised, beside its target, and beside docker. */
 const SECTIONS = {
   life: benchLifeCycle,
   burst: benchConcurrency,
@@ -51,7 +51,6 @@ async function main(names: readonly string[]): Promise<void> {
   const sections = Object.entries(SECTIONS).filter(([name]) => wants(name))
   if (sections.length === 0) return
   const docker = await startDockerPeer()
-  if (!docker) process.stdout.write('docker is not installed: no peer to compare with.\n')
   const service = await startService({
     settings: {
       BOXYARD_RATE_LIMIT: '1000000',
@@ -69,7 +68,7 @@ async function main(names: readonly string[]): Promise<void> {
     for (const [, section] of sections) await section({ service, client, docker })
   } finally {
     await service.close()
-    await docker?.close()
+    await docker.close()
   }
 }
 

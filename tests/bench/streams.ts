@@ -23,7 +23,6 @@ async function measureEcho(context: BenchContext): Promise<void> {
   const ours = await timeEach(ROUNDS, echo)
   report('WebSocket exec echo: connect → status', summary(ours), '≤ 16 ms', percentile(ours, 0.5) <= 16)
   const { docker } = context
-  if (docker === null) return
   await docker.createAndStart('streams')
   await timeEach(WARM_UPS, () => docker.exec('streams'))
   const theirs = await timeEach(ROUNDS / 2, () => docker.exec('streams'))

@@ -50,8 +50,8 @@ async function listProcesses(directory: string): Promise<{ pid: number; generati
     const unnamed: string[] = []
     for (const name of looked) {
       const text = tryReadText(`/proc/${name}/cmdline`)
-      const [generation] = text.split('\0').flatMap((arg) => generationIn(arg, directory))
-      if (generation !== undefined) found.push({ pid: Number(name), generation })
+      const generation = generationIn(text, directory)
+      if (generation !== null) found.push({ pid: Number(name), generation })
       // Just when one program takes the place of another, a process has no arguments; one of the kernel's has no program.
       else if (text === '' && existsSync(`/proc/${name}/exe`)) unnamed.push(name)
     }
@@ -60,9 +60,14 @@ async function listProcesses(directory: string): Promise<{ pid: number; generati
   return found
 }
 
-function generationIn(arg: string, directory: string): number[] {
-  const generation = arg.startsWith(`${directory}/`) ? CONFIG.exec(arg.slice(directory.length + 1))?.[1] : undefined
-  return generation === undefined ? [] : [Number(generation)]
+/** Of the first configuration in `directory` that a command line names; null: it names none. */
+function generationIn(commandLine: string, directory: string): number | null {
+  for (const argument of commandLine.split('\0')) {
+    if (!argument.startsWith(`${directory}/`)) continue
+    const generation = CONFIG.exec(argument.slice(directory.length + 1))?.[1]
+    if (generation !== undefined) return Number(generation)
+  }
+  return null
 }
 
 /** The processes of a program that answer, the latest first; what does not answer is killed. */

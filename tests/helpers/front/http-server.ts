@@ -1,5 +1,6 @@
 import { createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
+import { promisify } from 'node:util'
 import type { HttpHandler } from '../../../shared/http/messages.ts'
 import { SERVER_OPTIONS, type Serving, type ServingOptions, serve } from '../../../shared/http/serve.ts'
 import { silentLogger } from '../silent-logger.ts'
@@ -9,6 +10,8 @@ export interface TestServer {
   port: number
   url: string
   serving: Serving
+  /** How many are open. */
+  connections(): Promise<number>
 }
 
 /** Starts servers of one handler each, and closes them all. */
@@ -24,7 +27,8 @@ export function createHttpServers() {
       servings.push(serving)
       await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
       const { port } = server.address() as AddressInfo
-      return { port, url: `http://127.0.0.1:${port}`, serving }
+      const connections = (): Promise<number> => promisify(server.getConnections.bind(server))()
+      return { port, url: `http://127.0.0.1:${port}`, serving, connections }
     },
     closeAll: async (): Promise<void> => {
       for (const serving of servings.splice(0)) await serving.drain(AbortSignal.abort())

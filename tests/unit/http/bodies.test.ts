@@ -1,7 +1,10 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, test } from '@jest/globals'
 import { ServiceError } from '../../../shared/errors.ts'
 import { type HttpHandler, jsonResponse, problemResponse } from '../../../shared/http/messages.ts'
+import { eventually } from '../../helpers/eventually.ts'
 import { createHttpServers, openConversation } from '../../helpers/front/http-server.ts'
 
 const { start, closeAll } = createHttpServers()
@@ -230,6 +233,22 @@ describe('a client that is refused while it still has a body to send', () => {
       expect(client.heard()).toMatch(/^HTTP\/1.1 401 /)
       expect(await isClosed).toBe(true)
     }
+  })
+
+  test.each([
+    ['has sent all', 'xxx'],
+    ['stays silent', ''],
+  ])('is cut off in time where it %s and keeps a connection that was to be closed', async (_title, rest) => {
+    const { port, connections } = await start(async () => refuse(), {
+      serving: { patience: { wholeMs: 10_000, silenceMs: 300 } },
+    })
+    const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true }).on('error', () => undefined)
+    socket.write(post('connection: close\r\ncontent-length: 3'))
+    socket.resume()
+    await once(socket, 'end')
+    socket.write(rest)
+    await eventually(async () => (await connections()) === 0)
+    socket.destroy()
   })
 
   test('hears so also where it comes to that late', async () => {
