@@ -1,5 +1,5 @@
 export default {
-  testEnvironment: 'node',
+  testEnvironment: '<rootDir>/tests/environment.mjs',
   transform: {},
   extensionsToTreatAsEsm: ['.ts'],
   injectGlobals: false,

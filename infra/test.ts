@@ -2,14 +2,14 @@ import { spawn } from 'node:child_process'
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { findLeftovers, findTraces } from '../tests/helpers/leftovers.ts'
+import { draw } from '../tests/helpers/sample.ts'
 import { findAcmeServer } from './acme-server/program.ts'
 import { findTestCluster } from './cluster/test-cluster.ts'
 import { dieWithParent, ROOT } from './commands.ts'
 import { findObjectStore } from './object-store/program.ts'
 
-/** What holds of boxes wherever they run: that much of it runs on both each time, and the rest when asked for. */
-const EVERYWHERE = [
-  'standalone',
+/** Shown on one host each time, and with pods for boxes in turn: so many of them by the draw of the tree, all in `all`. */
+const REPEATED_ON_CLUSTER = inFolder('tests/e2e', [
   'deployment',
   'model',
   'services/services',
@@ -18,43 +18,50 @@ const EVERYWHERE = [
   'health/metrics',
   'boxes/idle',
   'boxes/faults',
-].map((name) => `tests/e2e/${name}`)
-const REST = [
+])
+/** Shown on one host each time, and with pods for boxes when asked for. */
+const REST = inFolder('tests/e2e', [
   'access/admission',
   'health/failures',
   'pool/full-disk',
   'exec/shim',
   'http/large-bodies',
   'boxes/lost-data',
-].map((name) => `tests/e2e/${name}`)
+])
 
-/** Two test files at a time keep two cores busy: those with boxes wait more than they compute. */
+/** Files with boxes wait more than they compute: more of them at a time than processors keep these busy. */
 const SUITES: Record<string, Suite> = {
   unit: { paths: ['tests/architecture/', 'tests/unit/'], workers: 2 },
-  real: { paths: ['tests/contract/', 'tests/integration/', 'tests/e2e/'], workers: 2 },
+  // With backups to a real server that speaks S3, and certificates of a real ACME server.
+  real: {
+    paths: ['tests/contract/', 'tests/integration/', 'tests/e2e/'],
+    workers: 3,
+    peers: ['object-store', 'acme-server'],
+  },
   // What every runtime must do is shown of both: the same files run here once more, with pods for boxes.
   cluster: {
-    paths: ['tests/cluster/', 'tests/contract/boxes/runtime', ...EVERYWHERE],
-    workers: 3,
+    paths: [...['tests/cluster/', 'tests/contract/boxes/runtime', 'tests/e2e/standalone']],
+    drawn: REPEATED_ON_CLUSTER,
+    workers: 4,
     env: { TEST_RUNTIME: 'kubernetes' },
     needsCluster: true,
   },
-  // Backups to a real server that speaks S3.
-  s3: { paths: ['tests/object-store/'], workers: 1, needs: 'object-store' },
-  // Certificates of a real ACME server.
-  acme: { paths: ['tests/acme/'], workers: 1, needs: 'acme-server' },
+  s3: { paths: [], workers: 1, peers: ['object-store'] },
+  acme: { paths: [], workers: 1, peers: ['acme-server'] },
   everywhere: { paths: REST, workers: 2, env: { TEST_RUNTIME: 'kubernetes' }, needsCluster: true },
-  faults: { paths: ['tests/e2e/.*faults'], workers: 1, env: { TEST_FAULTS: 'all' } },
+  faults: { paths: ['tests/e2e/.*faults'], workers: 1, env: { TEST_DRAW: 'all' } },
 }
 
 interface Suite {
   paths: readonly string[]
+  /** Paths of which some run beside those: each tree draws others. */
+  drawn?: readonly string[]
   workers: number
   env?: Record<string, string>
   /** It runs on a real Kubernetes. */
   needsCluster?: boolean
-  /** It needs a peer that is built with Go. */
-  needs?: keyof typeof PEERS
+  /** Peers that are built with Go, each with tests of its own. */
+  peers?: readonly (keyof typeof PEERS)[]
 }
 
 interface Counts {
@@ -70,14 +77,14 @@ interface Outcome extends Counts {
 }
 
 /**
- * `npm test`: all suites but `faults` and `everywhere`; `npm test -- SUITE` one of them; `npm test -- ARGUMENT…` what jest makes of it.
- * Without Go and KUBECONFIG the suite `cluster` does not run, and without Go `s3` and `acme`; in CI that counts as failed.
+ * `npm test`: the suites `unit`, `real` and `cluster`, of what repeats itself a draw; `npm test -- all` (`npm run test:all`) those and
+ * `everywhere`, with all that is drawn from; `npm test -- SUITE…` some; `npm test -- ARGUMENT…` what jest makes of it.
+ * Without Go and KUBECONFIG the suite `cluster` does not run, and without Go the tests of S3 and ACME; in CI that counts as failed.
  * A test that is skipped, a test file that does not load, a process that does not end and anything left behind count as failed.
  * Files that fail run once more, alone, unless they are many: what then passes is told of by name, as what needs to be mended.
  */
 async function main(args: readonly string[]): Promise<void> {
-  const named = args.length === 1 ? SUITES[args[0] ?? ''] : undefined
-  const suites = named ? [named] : args.length > 0 ? [{ paths: args, workers: 1 }] : DEFAULT_SUITES
+  const suites = suitesOf(args)
   const total: Counts = { passed: 0, failed: 0 }
   rmSync(SUMMARY, { force: true })
   for (const suite of suites) {
@@ -94,10 +101,18 @@ async function main(args: readonly string[]): Promise<void> {
   process.exitCode = total.failed === 0 ? 0 : 1
 }
 
+function suitesOf(args: readonly string[]): Suite[] {
+  const isAll = args.length === 1 && args[0] === 'all'
+  if (isAll) process.env['TEST_DRAW'] = 'all'
+  const names = isAll ? ALL_SUITES : args.length === 0 ? DEFAULT_SUITES : args
+  const suites = names.flatMap((name) => SUITES[name] ?? [])
+  return suites.length === names.length ? suites : [{ paths: args, workers: 1 }]
+}
+
 async function runSuite(suite: Suite): Promise<Counts> {
   mkdirSync(join(ROOT, '.build'), { recursive: true })
   const before = findTraces()
-  const run = suite.needsCluster ? runOnCluster : suite.needs ? runWithPeer : runTests
+  const run = suite.needsCluster ? runOnCluster : runWithPeers
   const counts = await run(suite)
   const leftovers = await findLeftovers(before)
   if (leftovers.length === 0) return counts
@@ -115,19 +130,32 @@ async function runOnCluster(suite: Suite): Promise<Counts> {
   const end = (): void => void cluster.close().finally(() => process.exit(1))
   for (const signal of ENDING_SIGNALS) process.once(signal, end)
   try {
-    return await runTests({ ...suite, env: { ...suite.env, ...(await cluster.start()) } })
+    const paths = [...suite.paths, ...draw(suite.drawn ?? [], DRAWN_AT_ONCE)]
+    return await runTests({ ...suite, paths, env: { ...suite.env, ...(await cluster.start()) } })
   } finally {
     for (const signal of ENDING_SIGNALS) process.removeListener(signal, end)
     await cluster.close()
   }
 }
 
-async function runWithPeer(suite: Suite): Promise<Counts> {
-  const peer = PEERS[suite.needs ?? 'object-store']
-  const program = await peer.find((text) => process.stdout.write(`${text}\n`))
-  if (typeof program === 'string') return runTests({ ...suite, env: { [peer.variable]: program } })
-  process.stdout.write(`The suite in ${suite.paths[0]} does not run: ${program.obstacle}.\n`)
-  return { passed: 0, failed: process.env['CI'] ? 1 : 0 }
+/** A peer that cannot be had leaves out its own tests; in CI that counts as failed. */
+async function runWithPeers(suite: Suite): Promise<Counts> {
+  const paths = [...suite.paths]
+  const env = { ...suite.env }
+  let missing = 0
+  for (const name of suite.peers ?? []) {
+    const peer = PEERS[name]
+    const program = await peer.find((text) => process.stdout.write(`${text}\n`))
+    if (typeof program === 'string') {
+      paths.push(peer.path)
+      env[peer.variable] = program
+      continue
+    }
+    process.stdout.write(`The tests in ${peer.path} do not run: ${program.obstacle}.\n`)
+    missing += 1
+  }
+  const counts = paths.length === 0 ? { passed: 0, failed: 0 } : await runTests({ ...suite, paths, env })
+  return { ...counts, failed: counts.failed + (process.env['CI'] ? missing : 0) }
 }
 
 async function runTests(suite: Suite): Promise<Counts> {
@@ -148,10 +176,12 @@ function runOnce(suite: Suite): Promise<Outcome> {
 
 type End = 'exited' | 'hung'
 
-function runJest({ paths, workers, env }: Suite): Promise<End> {
+function runJest({ paths, workers, env, needsCluster }: Suite): Promise<End> {
   const args = ['--ci', '--json', `--outputFile=${REPORT}`, '--passWithNoTests', `--maxWorkers=${workers}`, ...paths]
   const [program = '', ...command] = dieWithParent([
     process.execPath,
+    // The parts of a cluster and its tests share what they mount.
+    ...(needsCluster ? [] : ['--import', join(ROOT, 'infra/jest-workers.mjs')]),
     join(ROOT, 'node_modules/jest/bin/jest.js'),
     ...args,
   ])
@@ -207,22 +237,26 @@ interface JestReport {
   testResults: { name: string; status: string; assertionResults: { status: string }[] }[]
 }
 
+function inFolder(folder: string, names: readonly string[]): string[] {
+  return names.map((name) => `${folder}/${name}`)
+}
+
 /** Settings of a service that runs on this machine are not those of the tests. */
 function withoutSettings(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(environment).filter(([name]) => !name.startsWith('BOXYARD_')))
 }
 
-const DEFAULT_SUITES = [SUITES['unit'], SUITES['real'], SUITES['s3'], SUITES['acme'], SUITES['cluster']].filter(
-  (suite) => suite !== undefined,
-)
+const DEFAULT_SUITES = ['unit', 'real', 'cluster']
+const ALL_SUITES = [...DEFAULT_SUITES, 'everywhere']
 const PEERS = {
-  'object-store': { find: findObjectStore, variable: 'BOXYARD_TEST_OBJECT_STORE' },
-  'acme-server': { find: findAcmeServer, variable: 'BOXYARD_TEST_ACME_SERVER' },
+  'object-store': { find: findObjectStore, variable: 'BOXYARD_TEST_OBJECT_STORE', path: 'tests/object-store/' },
+  'acme-server': { find: findAcmeServer, variable: 'BOXYARD_TEST_ACME_SERVER', path: 'tests/acme/' },
 }
 const NODE_OPTIONS = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning']
 const REPORT = join(ROOT, '.build/jest.json')
 const SUMMARY = join(ROOT, '.build/test-summary')
 const SHOWN_LEFTOVERS = 40
+const DRAWN_AT_ONCE = 3
 // Two processors that run a cluster stumble now and then; a change that breaks something breaks it twice, or in many places.
 const RERUN_MAX = 3
 const ENDING_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const

@@ -6,7 +6,7 @@ import { podTableName } from '../../agent/drivers/pods/rules.ts'
 import { instanceOf } from '../helpers/boxes/world.ts'
 import type { Answer } from '../helpers/front/client.ts'
 import { type BoxSeen, pidsOfBox, startWeather, until, type Weather } from '../helpers/pods/weather.ts'
-import { createRandom, readSeed } from '../helpers/sample.ts'
+import { createRandom, draw, readSeed } from '../helpers/sample.ts'
 
 // The agent dies at any moment of a pod's life. A pod takes long to come and to go: the moments between the steps of
 // the agent, at which tests/e2e/faults.test.ts kills it, are not all there are.
@@ -29,7 +29,7 @@ const ROUNDS = (['create', 'stop', 'resume', 'delete', 'create', 'resume', 'dele
   (action) => [action, Math.floor(random() * (action === 'stop' || action === 'delete' ? 120 : 900))] as const,
 )
 
-test.each(ROUNDS)(
+test.each(draw(ROUNDS, 4))(
   'killed during %s, after %i ms: boxes, pods and processes are what the records say',
   async (action, ms) => {
     const pids = pidsOfBox(weather, witness)

@@ -4,6 +4,7 @@ import { startLoggingChild } from '../../infra/logging-child.ts'
 import { stopChild } from '../../infra/service-process.ts'
 import { startRegistry, type TestRegistry } from '../helpers/bases/registry.ts'
 import { createClient } from '../helpers/front/client.ts'
+import { draw } from '../helpers/sample.ts'
 import { freePort, startService, type TestService } from '../helpers/service.ts'
 import { defineTicketsSuite } from './access/tickets-suite.ts'
 import { defineTokensSuite } from './access/tokens-suite.ts'
@@ -51,36 +52,41 @@ afterAll(async () => {
   await registry.close()
 }, 60_000)
 
+// The standalone front is shown to do all of it; of this one each tree shows some.
+const REPEATED = [
+  () => defineBoxesSuite(client),
+  () => defineExecSuite(client),
+  () => defineExecRecordsSuite(client),
+  () => defineInputSuite(client),
+  () => defineIdleSuite(client),
+  () => defineTokensSuite(client),
+  () => defineForksSuite(client),
+  () => defineBoxSnapshotsSuite(client),
+  () => defineServicesSuite(client),
+  () => defineDeploysSuite(client),
+  () => defineUrlsSuite(client),
+  () => defineEventsSuite(client),
+  () => defineVolumesSuite(client),
+  () => defineVolumeSnapshotsSuite(client),
+  () => defineVolumeCopiesSuite(client),
+  () => defineBackupsSuite(client),
+  () => defineUpdatesSuite(client),
+  () => defineFilesSuite(client),
+  () => defineSnapshotFilesSuite(client),
+  () => defineSnapshotDiffSuite(client),
+  () => defineStorageSuite(client),
+  () => defineBasesSuite(client),
+  () => definePulledBasesSuite(client, () => registry),
+]
+
 describe('through serverless-offline', () => {
-  defineBoxesSuite(client)
-  defineExecSuite(client)
-  defineExecRecordsSuite(client)
-  defineInputSuite(client)
   defineSpecificationSuite(client)
-  defineIdleSuite(client)
-  defineTokensSuite(client)
-  defineForksSuite(client)
-  defineBoxSnapshotsSuite(client)
-  defineServicesSuite(client)
-  defineDeploysSuite(client)
-  defineUrlsSuite(client)
-  defineEventsSuite(client)
-  defineVolumesSuite(client)
-  defineVolumeSnapshotsSuite(client)
-  defineVolumeCopiesSuite(client)
-  defineBackupsSuite(client)
-  defineUpdatesSuite(client)
-  defineFilesSuite(client)
-  defineSnapshotFilesSuite(client)
-  defineSnapshotDiffSuite(client)
-  defineStorageSuite(client)
-  defineBasesSuite(client)
-  definePulledBasesSuite(client, () => registry)
   defineTicketsSuite(client, {
     url: () => service.dataUrl,
     token: () => service.adminToken,
     logs: () => [...service.logs, ...offline.said],
   })
+  for (const define of draw(REPEATED, 7)) define()
 
   test('a WebSocket is refused, with a hint at tickets', async () => {
     const answer = await client.get('/v1/projects/run/boxes/it/exec/ws?command=id')

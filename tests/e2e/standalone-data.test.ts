@@ -3,6 +3,8 @@ import { describe, test } from '@jest/globals'
 import { objectsIn } from '../helpers/backups/backup-lab.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { useOwnService } from '../helpers/own-service.ts'
+import { runtimeOfTests } from '../helpers/pods/cluster-of-tests.ts'
+import { draw } from '../helpers/sample.ts'
 import { defineTicketsSuite } from './access/tickets-suite.ts'
 import { defineBackupsSuite } from './backups/backups-suite.ts'
 import { defineConsolesSuite } from './exec/consoles-suite.ts'
@@ -16,17 +18,23 @@ import { defineVolumeSnapshotsSuite } from './volumes/volume-snapshots-suite.ts'
 const { client, service } = useOwnService()
 const front = { url: () => service().url, token: () => service().adminToken }
 
+const SUITES = [
+  () => defineBoxSnapshotsSuite(client),
+  () => defineVolumeSnapshotsSuite(client),
+  () => defineVolumeCopiesSuite(client),
+  () => {
+    defineBackupsSuite(client)
+    test('nothing is left of backups that are all deleted', async () => {
+      await eventually(() => objectsIn(join(service().dataDir, 'backups')).length === 0)
+    })
+  },
+  () => defineFilesSuite(client),
+  () => defineSnapshotFilesSuite(client),
+  () => defineConsolesSuite(client, front),
+  () => defineStreamsSuite(client, front),
+  () => defineTicketsSuite(client, { ...front, url: () => service().dataUrl, logs: () => service().logs }),
+]
+
 describe('through the standalone front', () => {
-  defineBoxSnapshotsSuite(client)
-  defineVolumeSnapshotsSuite(client)
-  defineVolumeCopiesSuite(client)
-  defineBackupsSuite(client)
-  test('nothing is left of backups that are all deleted', async () => {
-    await eventually(() => objectsIn(join(service().dataDir, 'backups')).length === 0)
-  })
-  defineFilesSuite(client)
-  defineSnapshotFilesSuite(client)
-  defineConsolesSuite(client, front)
-  defineStreamsSuite(client, front)
-  defineTicketsSuite(client, { ...front, url: () => service().dataUrl, logs: () => service().logs })
+  for (const define of runtimeOfTests() === 'kubernetes' ? draw(SUITES, 3) : SUITES) define()
 })

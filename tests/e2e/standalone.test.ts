@@ -1,5 +1,7 @@
 import { describe } from '@jest/globals'
 import { useOwnService } from '../helpers/own-service.ts'
+import { runtimeOfTests } from '../helpers/pods/cluster-of-tests.ts'
+import { draw } from '../helpers/sample.ts'
 import { defineTokensSuite } from './access/tokens-suite.ts'
 import { defineBoxesSuite } from './boxes/boxes-suite.ts'
 import { defineForksSuite } from './boxes/forks-suite.ts'
@@ -11,15 +13,18 @@ import { defineSpecificationSuite } from './specification-suite.ts'
 import { defineVolumesSuite } from './volumes/volumes-suite.ts'
 
 const { client } = useOwnService()
+const SUITES = [
+  () => defineBoxesSuite(client),
+  () => defineExecSuite(client),
+  () => defineExecRecordsSuite(client),
+  () => defineInputSuite(client),
+  () => defineSpecificationSuite(client),
+  () => defineTokensSuite(client),
+  () => defineForksSuite(client),
+  () => defineVolumesSuite(client),
+  () => defineUpdatesSuite(client),
+]
 
 describe('through the standalone front', () => {
-  defineBoxesSuite(client)
-  defineExecSuite(client)
-  defineExecRecordsSuite(client)
-  defineInputSuite(client)
-  defineSpecificationSuite(client)
-  defineTokensSuite(client)
-  defineForksSuite(client)
-  defineVolumesSuite(client)
-  defineUpdatesSuite(client)
+  for (const define of runtimeOfTests() === 'kubernetes' ? draw(SUITES, 3) : SUITES) define()
 })

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { DecoratedPorts } from '../../agent/compose/deployment.ts'
-import { pickSample } from './sample.ts'
+import { draw } from './sample.ts'
 import type { TestService } from './service.ts'
 
 /** A call to a port, such as `store.boxes.replace`: what is renamed there does not compile here. */
@@ -36,7 +36,7 @@ export function during(call: FaultCall, delaysMs: readonly number[]): FaultStep[
   return delaysMs.map((ms) => at(call, `during-${ms}`))
 }
 
-/** `count` steps, each with what is done then; all of them where TEST_FAULTS is `all`. */
+/** `count` steps, each with what is done then; all of them where TEST_DRAW is `all`. */
 export function drawSteps<Action extends string>(
   steps: Record<Action, readonly FaultStep[]>,
   count: number,
@@ -46,11 +46,6 @@ export function drawSteps<Action extends string>(
     all.flatMap(([action, each]) => each.map((step) => [action as Action, step] as const)),
     count,
   )
-}
-
-/** `count` of `items`; all of them where TEST_FAULTS is `all`. */
-export function draw<T>(items: readonly T[], count: number): readonly T[] {
-  return process.env['TEST_FAULTS'] === 'all' ? items : pickSample(items, count)
 }
 
 /** Ends the agent, and starts one that dies, or lets a call fail, at `step`; none if empty. */

@@ -1,3 +1,11 @@
+/**
+ * Draws `count` of `items` that repeat one another, in order, as `pickSample`; all of them where TEST_DRAW is `all`, as in
+ * `npm run test:all`. CI draws by the tree it tests, so that each tree runs others of them.
+ */
+export function draw<T>(items: readonly T[], count: number): readonly T[] {
+  return process.env['TEST_DRAW'] === 'all' ? items : pickSample(items, count)
+}
+
 /** `count` of `items`, in order, drawn by TEST_SEED or by the time; the seed is printed, so that a draw can be repeated. */
 export function pickSample<T>(items: readonly T[], count: number): T[] {
   const random = createRandom(readSeed())

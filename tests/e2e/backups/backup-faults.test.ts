@@ -10,7 +10,6 @@ import {
   armStep,
   around,
   at,
-  draw,
   drawSteps,
   during,
   type FaultCall,
@@ -18,6 +17,7 @@ import {
   untilDead,
 } from '../../helpers/fault-steps.ts'
 import { type Answer, type Client, createClient } from '../../helpers/front/client.ts'
+import { draw } from '../../helpers/sample.ts'
 import { startService, type TestService } from '../../helpers/service.ts'
 import { pooledSubvolumes, recordedSubvolumes } from '../../helpers/volumes/volume-world.ts'
 
@@ -61,7 +61,7 @@ const STEPS = {
   ],
 }
 type Action = keyof typeof STEPS
-const CHOSEN = drawSteps(STEPS, 5)
+const CHOSEN = drawSteps(STEPS, 3)
 /** Calls that fail, at which a restore over the volume leaves that as it was. */
 const FAILING = [
   // From the first on: a start reads the store as well.

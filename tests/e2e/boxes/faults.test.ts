@@ -45,7 +45,7 @@ const STEPS = {
 }
 type Action = keyof typeof STEPS
 // With pods for boxes each takes some ten times as long.
-const SAMPLE = runtimeOfTests() === 'kubernetes' ? 8 : 16
+const SAMPLE = runtimeOfTests() === 'kubernetes' ? 3 : 8
 const CHOSEN = drawSteps(STEPS, SAMPLE)
 
 let service: TestService

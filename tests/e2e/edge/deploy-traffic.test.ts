@@ -2,8 +2,9 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { startSteadyLoad } from '../../helpers/edge/steady-load.ts'
 import { askUrl } from '../../helpers/edge/url-client.ts'
 import { eventually } from '../../helpers/eventually.ts'
-import { armStep, at, draw, hasDied, restartAgent } from '../../helpers/fault-steps.ts'
+import { armStep, at, hasDied, restartAgent } from '../../helpers/fault-steps.ts'
 import { type Answer, type Client, createClient } from '../../helpers/front/client.ts'
+import { draw } from '../../helpers/sample.ts'
 import { startService, type TestService } from '../../helpers/service.ts'
 
 let service: TestService

@@ -15,7 +15,7 @@ const STEPS = {
   visit: around(['store.edgeGrants.put', 'edge.grant']),
 }
 type Action = keyof typeof STEPS
-const CHOSEN = drawSteps(STEPS, 4)
+const CHOSEN = drawSteps(STEPS, 2)
 
 let service: TestService
 const client: Client = createClient(

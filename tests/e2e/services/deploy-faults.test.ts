@@ -28,7 +28,7 @@ const STEPS = {
   discard: twice(['store.services.replace', 'outputs.remove']),
 }
 type Action = keyof typeof STEPS
-const CHOSEN = drawSteps(STEPS, 5)
+const CHOSEN = drawSteps(STEPS, 3)
 
 let service: TestService
 const client: Client = createClient(

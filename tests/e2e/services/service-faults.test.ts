@@ -29,7 +29,7 @@ const STEPS = {
   delete: onceAndAgain(['store.services.remove']),
 }
 type Action = keyof typeof STEPS
-const CHOSEN = drawSteps(STEPS, 6)
+const CHOSEN = drawSteps(STEPS, 3)
 
 let service: TestService
 const client: Client = createClient(

@@ -5,7 +5,6 @@ import {
   armStep,
   around,
   at,
-  draw,
   drawSteps,
   during,
   type FaultStep,
@@ -13,6 +12,7 @@ import {
   untilDead,
 } from '../../helpers/fault-steps.ts'
 import { type Answer, type Client, createClient } from '../../helpers/front/client.ts'
+import { draw } from '../../helpers/sample.ts'
 import { startService, type TestService } from '../../helpers/service.ts'
 
 /** Steps at which the agent is killed; each is a call from the core to a port. */
@@ -31,7 +31,7 @@ const STEPS = {
   ],
 }
 type Action = keyof typeof STEPS
-const CHOSEN = drawSteps(STEPS, 6)
+const CHOSEN = drawSteps(STEPS, 3)
 /** Calls that fail, at which a restore leaves box and volume as they were. */
 const FAILING = [
   at('filesystem.snapshot', 'throw'),
@@ -107,7 +107,7 @@ describe('kill -9 of the agent', () => {
 })
 
 describe('a restore', () => {
-  test.each(draw(FAILING, 4))(
+  test.each(draw(FAILING, 2))(
     'that fails at %s leaves what was there, which goes on, and can be asked for again',
     async (step) => {
       await act.take()
