@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { TestEnvironment } from 'jest-environment-node'
 
 /** The environment of a test file; the file fails if it leaves a mount in the mount namespace of its worker. */
@@ -12,10 +13,19 @@ export default class MountWatchingEnvironment extends TestEnvironment {
 
   async teardown() {
     await super.teardown()
-    const left = readMounts().filter((mount) => !this.#before.has(mount))
+    const deadline = performance.now() + PATIENCE_MS
+    let left = this.#left()
+    for (; left.length > 0 && performance.now() < deadline; left = this.#left()) await sleep(100)
     if (left.length > 0) throw new Error(`The tests of this file left ${left.length} mounts: ${left.join(', ')}`)
   }
+
+  #left() {
+    return readMounts().filter((mount) => !this.#before.has(mount))
+  }
 }
+
+// As long as for all else that tests may leave (tests/helpers/leftovers.ts).
+const PATIENCE_MS = 5_000
 
 /** The mount points below temporary directories of ours, with their ids. */
 function readMounts() {
