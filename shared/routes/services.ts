@@ -15,7 +15,7 @@ import {
 const SERVICES = '/v1/projects/{project}/boxes/{name}/services'
 const SERVICE = `${SERVICES}/{service}`
 
-/** Long-lived programs of boxes. */
+/** The operations on services, the long-lived programs of boxes. */
 export const serviceOperations = {
   listServices: define({
     id: 'listServices',
@@ -55,7 +55,7 @@ export const serviceOperations = {
     id: 'deleteService',
     method: 'DELETE',
     path: SERVICE,
-    summary: 'End a service and forget it, with its log',
+    summary: 'Delete a service with its log, and kill its processes',
     permission: 'exec',
     params: serviceParams,
     response: null,
@@ -78,7 +78,7 @@ export const serviceOperations = {
     id: 'stopService',
     method: 'POST',
     path: `${SERVICE}/stop`,
-    summary: 'Stop a service until it is started again, whatever becomes of its box',
+    summary: 'Stop a service until it is started again, also across restarts of its box',
     permission: 'exec',
     params: serviceParams,
     query: waitQuery,
@@ -144,7 +144,7 @@ export const serviceOperations = {
     id: 'getServiceLogs',
     method: 'GET',
     path: `${SERVICE}/logs`,
-    summary: 'Read what a service wrote, over its restarts',
+    summary: 'Read the log of a service, across its restarts',
     permission: 'exec',
     params: serviceParams,
     query: serviceLogsQuery,

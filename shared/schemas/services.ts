@@ -12,12 +12,12 @@ import {
 } from './common.ts'
 import { argumentSchema, cwdSchema, outputPieceFields, userSchema } from './exec.ts'
 
-/** The bounds of what is answered about a service's past. */
+/** Entries of a service's history. */
 export const SERVICE_HISTORY_MAX = 50
 
 const probeCommand = z.array(argumentSchema).min(1).max(256)
 
-/** When a service is ready; without one it is as soon as it runs. Exactly one of `http`, `tcp` and `command`. */
+/** A readiness probe, with exactly one of `http`, `tcp` and `command`; without a probe a service is ready as soon as it runs. */
 const readinessSchema = z
   .strictObject({
     http: z
@@ -25,19 +25,19 @@ const readinessSchema = z
       .max(2048)
       .regex(/^\/[\x21-\x7e]*$/, 'must be a path')
       .optional()
-      .meta({ description: 'A path that is asked for at its port: an answer from 200 to 399 is good.' }),
-    tcp: z.literal(true).optional().meta({ description: 'A connection to its port.' }),
+      .meta({ description: 'A path to GET at its port: a status from 200 to 399 succeeds.' }),
+    tcp: z.literal(true).optional().meta({ description: 'A connection to its port succeeds.' }),
     command: probeCommand
       .optional()
-      .meta({ description: 'Run in the box as the user of the service: exit code 0 is good.' }),
-    interval_seconds: z.number().min(0.1).max(300).optional().meta({ description: 'Between two looks; 1.' }),
-    timeout_seconds: z.number().min(0.1).max(60).optional().meta({ description: 'Of one look; 2.' }),
+      .meta({ description: 'Run in the box as the user of the service: exit code 0 succeeds.' }),
+    interval_seconds: z.number().min(0.1).max(300).optional().meta({ description: 'Between two probes; 1.' }),
+    timeout_seconds: z.number().min(0.1).max(60).optional().meta({ description: 'Of one probe; 2.' }),
     threshold: z
       .int()
       .min(1)
       .max(100)
       .optional()
-      .meta({ description: 'Bad looks in a row that end its being ready; 3.' }),
+      .meta({ description: 'Failed probes in a row that make it unhealthy; 3.' }),
   })
   .refine(({ http, tcp, command }) => [http, tcp, command].filter((one) => one !== undefined).length === 1, {
     error: 'exactly one of http, tcp and command',
@@ -60,28 +60,33 @@ const SPEC = {
     .max(65_535)
     .nullable()
     .optional()
-    .meta({ description: 'Where it listens; it is told by `PORT`. 0 and null: it has none.' }),
+    .meta({ description: 'The port on which it listens, which it gets as `PORT`. 0 and null: none.' }),
   needs: z
     .array(nameSchema)
     .max(32)
     .optional()
-    .meta({ description: 'Services of the box that are to be ready before it starts.' }),
+    .meta({ description: 'Services of the box that have to be ready before it starts.' }),
   restart: z
     .enum(['always', 'on-failure', 'never'])
     .optional()
-    .meta({ description: 'What follows its own end; `always`.' }),
+    .meta({ description: 'When it is started again after its end; `always`.' }),
   readiness: readinessSchema.nullable().optional(),
   stop_signal: z
     .enum(['SIGTERM', 'SIGINT', 'SIGQUIT', 'SIGHUP', 'SIGUSR1', 'SIGUSR2', 'SIGKILL'])
     .optional()
-    .meta({ description: 'How it is asked to end; SIGTERM.' }),
-  grace_seconds: z.int().min(0).max(3600).optional().meta({ description: 'After which it is killed; 10.' }),
+    .meta({ description: 'The signal that asks it to end; SIGTERM.' }),
+  grace_seconds: z
+    .int()
+    .min(0)
+    .max(3600)
+    .optional()
+    .meta({ description: 'From the stop signal until it is killed; 10.' }),
 }
 
-/** `PUT B/services/{service}`: what is left out is as by default. */
+/** The body of `PUT B/services/{service}`; fields that are left out get their defaults. */
 export const putServiceBodySchema = z.strictObject({ ...SPEC, tags: tagsSchema.optional() }).meta({ id: 'PutService' })
 
-/** What a service is, all defaults applied. */
+/** The definition of a service, with all defaults applied. */
 export const serviceSpecSchema = z
   .looseObject({
     command: z.array(z.string()),
@@ -97,7 +102,7 @@ export const serviceSpecSchema = z
   })
   .meta({ id: 'ServiceSpec' })
 
-/** One that runs, ran, or is to run. */
+/** A version of a service. */
 const instanceSchema = z
   .looseObject({
     alive: z.boolean(),
@@ -105,7 +110,7 @@ const instanceSchema = z
     port: z.int().nullable(),
     spec: serviceSpecSchema,
     started_at: timestampSchema.nullable(),
-    restarts: z.int().meta({ description: 'Since it was last asked to start.' }),
+    restarts: z.int().meta({ description: 'Restarts since the last start by a request.' }),
     health: z.enum(['unknown', 'starting', 'healthy', 'unhealthy']),
     last_exit: z
       .looseObject({
@@ -118,14 +123,14 @@ const instanceSchema = z
   })
   .meta({ id: 'ServiceInstance' })
 
-/** One that is tried before it becomes the active one. */
+/** A version that runs beside the active one until it is promoted or discarded. */
 const previewSchema = instanceSchema
   .extend({
     state: z.enum(['starting', 'running', 'failed', 'stopped']),
     message: z
       .string()
       .nullable()
-      .meta({ description: 'Why it is in that state; to those with `exec`, the last lines of one that failed.' }),
+      .meta({ description: 'Why it is in that state; to callers with `exec`, the last lines of output if it failed.' }),
     isolation: z.enum(['process', 'fork']),
   })
   .meta({ id: 'ServicePreview' })
@@ -138,10 +143,10 @@ export const serviceSchema = z
     project: nameSchema,
     state: z.enum(['stopped', 'starting', 'running', 'stopping', 'failed']),
     message: z.string().nullable().meta({ description: 'Why it is in that state.' }),
-    spec: serviceSpecSchema.meta({ description: 'What the next start uses.' }),
+    spec: serviceSpecSchema.meta({ description: 'The definition that its next start uses.' }),
     active: instanceSchema.nullable(),
     preview: previewSchema.nullable(),
-    previous: instanceSchema.nullable().meta({ description: 'What was active before: for a rollback.' }),
+    previous: instanceSchema.nullable().meta({ description: 'The version that was active before, for a rollback.' }),
     active_url: z.string().nullable(),
     preview_url: z.string().nullable(),
     published_domains: z.array(z.string()),
@@ -155,7 +160,7 @@ export const serviceSchema = z
   })
   .meta({ id: 'Service' })
 
-/** `GET B/services`: by name. */
+/** The answer of `GET B/services`, ordered by name. */
 export const serviceListSchema = z
   .looseObject({ services: z.array(serviceSchema), ...pageFields })
   .meta({ id: 'ServiceList' })
@@ -166,24 +171,24 @@ export const serviceListQuery = pageQuery.extend({ prefix: prefixQuery })
 /** The path of one service. */
 export const serviceParams = z.strictObject({ project: nameSchema, name: nameSchema, service: nameSchema })
 
-/** `POST …/deploy`: what is left out is as in the definition of the service. */
+/** The body of `POST …/deploy`; fields that are left out are as in the definition of the service. */
 export const deployServiceBodySchema = z
   .strictObject({
     command: SPEC.command.optional(),
-    env: SPEC.env.meta({ description: 'In the place of all that the definition has.' }),
+    env: SPEC.env.meta({ description: 'Replaces the whole environment of the definition.' }),
     isolation: z
       .enum(['process', 'fork'])
       .default('process')
       .meta({ description: '`fork`: in a copy of the box, with its data volumes read-only.' }),
     snapshot: z.boolean().default(false).meta({
-      description: 'In a fork: with copies of the data volumes, which can be written to and are thrown away.',
+      description: 'In a fork: mounts writable copies of the data volumes, which are deleted with the fork.',
     }),
     ready_seconds: z
       .int()
       .min(1)
       .max(3600)
       .default(60)
-      .meta({ description: 'After which a preview that is not ready has failed.' }),
+      .meta({ description: 'The longest from the start of the preview until it is ready; then it has failed.' }),
   })
   .refine(({ isolation, snapshot }) => !snapshot || isolation === 'fork', {
     path: ['snapshot'],
@@ -193,19 +198,18 @@ export const deployServiceBodySchema = z
 
 /** The query of `GET …/logs`. */
 export const serviceLogsQuery = z.strictObject({
-  version: z
-    .enum(['active', 'preview', 'previous'])
-    .default('active')
-    .meta({ description: 'Whose log; that of the active one goes on when another takes its place.' }),
+  version: z.enum(['active', 'preview', 'previous']).default('active').meta({
+    description: 'The version whose log to read; the log of the active one goes on over promotions and rollbacks.',
+  }),
   offset: integerQuery(0, 999_999_999_999_999)
     .optional()
-    .meta({ description: 'Bytes of the log to leave out; the last `max_bytes` if left out.' }),
-  max_bytes: integerQuery(1, 1_048_576).default(65_536).meta({ description: 'The most to answer.' }),
-  encoding: z.enum(['utf-8', 'base64']).default('utf-8').meta({ description: 'Of data.' }),
-  wait_seconds: waitSeconds(0, 'Seconds to wait for what comes after the offset.'),
+    .meta({ description: 'Where to begin, in bytes; by default `max_bytes` before the end.' }),
+  max_bytes: integerQuery(1, 1_048_576).default(65_536).meta({ description: 'The most to return.' }),
+  encoding: z.enum(['utf-8', 'base64']).default('utf-8').meta({ description: 'The encoding of `data`.' }),
+  wait_seconds: waitSeconds(0, 'Seconds to wait for output after the offset.'),
 })
 
-/** A piece of what a service wrote, to stdout and stderr alike. */
+/** A piece of a log: stdout and stderr in one. */
 export const serviceLogsSchema = z.looseObject(outputPieceFields).meta({ id: 'ServiceLogs' })
 
 export type PutServiceBody = z.infer<typeof putServiceBodySchema>

@@ -6,7 +6,7 @@ import type { Boxes, BoxRef } from '../boxes/boxes.ts'
 import { editRecord } from '../common/edit-record.ts'
 import { checkIfMatch } from '../common/preconditions.ts'
 import { type EdgeAddress, mayPublish } from '../common/urls.ts'
-import { serviceNotFound } from '../services/records.ts'
+import { serviceNotFound } from '../services/services.ts'
 import type { EdgeRoutes } from './routes.ts'
 
 export interface PublishingDeps {

@@ -6,7 +6,7 @@ import type { Edge, EdgeRoute } from '../../ports/edge/edge.ts'
 import type { ServiceRecord } from '../../ports/store/services.ts'
 import type { BoxRecord, Store } from '../../ports/store/store.ts'
 import { type EdgeAddress, hostOfBox, hostOfPreview, hostOfService, isOwnHost } from '../common/urls.ts'
-import { targetOfBox, targetsOf } from '../services/targets.ts'
+import { targetOfBox, targetsOf } from '../services/traffic.ts'
 
 /** What a host name stands for, whether or not it can be reached now. */
 export interface HostTarget {

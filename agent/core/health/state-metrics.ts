@@ -34,9 +34,9 @@ export function meterState(meter: Meter, { store, filesystem, reconciler, superv
 async function countServices(store: Store, supervisor: ServiceSupervisor): Promise<Map<string, number>> {
   const counts = new Map(SERVICE_STATES.map((state) => [state as string, 0]))
   for (const key of await store.services.all()) {
-    const sight = await supervisor.see(key)
-    if (sight === null) continue
-    const { state } = stateOf(sight)
+    const service = await supervisor.observe(key)
+    if (service === null) continue
+    const { state } = stateOf(service)
     counts.set(state, (counts.get(state) ?? 0) + 1)
   }
   return counts

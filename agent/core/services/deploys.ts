@@ -12,11 +12,19 @@ import { checkIfMatch } from '../common/preconditions.ts'
 import { checkRunning } from '../exec/execs.ts'
 import type { Forks } from './forks.ts'
 import type { ObservedService } from './observer.ts'
-import { changeService, serviceNotFound, withChange } from './records.ts'
 import type { RunMonitor } from './run-monitor.ts'
-import type { ServiceHow, ServiceRef, ServiceState } from './services.ts'
+import { changeService, type ServiceOptions, type ServiceRef, type ServiceState, serviceNotFound } from './services.ts'
 import type { ServiceSupervisor } from './supervisor.ts'
-import { promoted, rolledBack, type SwitchHow, withNext, withoutPreview, withPreview } from './switch.ts'
+import type { Traffic } from './traffic.ts'
+import {
+  promoted,
+  rolledBack,
+  type SwitchOptions,
+  withChange,
+  withNext,
+  withoutPreview,
+  withPreview,
+} from './versions.ts'
 import { previewStateOf } from './view.ts'
 
 export interface DeploysDeps {
@@ -24,61 +32,68 @@ export interface DeploysDeps {
   clock: Clock
   boxes: Pick<Boxes, 'get'>
   supervisor: ServiceSupervisor
+  traffic: Pick<Traffic, 'settle'>
   forks: Forks
   admission: Admission
 }
 
 /**
- * New versions of services, beside those that have the traffic. All throw `box_not_found` and `service_not_found`.
+ * Blue-green deployments: a preview runs beside the active version until it is promoted or discarded. All resolve once requests
+ * are routed by the new record, and throw `box_not_found`, `service_not_found` and `precondition_failed`.
  */
 export interface Deploys {
   /**
-   * Starts a preview, in the place of the one that is there, and waits until it is ready or has failed.
-   * @throws ServiceError `box_not_running`, `environment_reserved`, and for one in a copy of the box `quota_exceeded`, `storage_full`
+   * Starts a preview, which replaces the one before, and waits until it is ready or has failed.
+   * @throws ServiceError `box_not_running`, `environment_reserved`, and for a preview in a fork `quota_exceeded`, `storage_full`
    */
-  deploy(caller: Caller, ref: ServiceRef, wanted: { body: DeployServiceBody; how: ServiceHow }): Promise<ServiceState>
+  deploy(
+    caller: Caller,
+    ref: ServiceRef,
+    request: { body: DeployServiceBody; options: ServiceOptions },
+  ): Promise<ServiceState>
   /**
-   * At once; one that runs in a copy of the box is started in the box first, and waited for.
+   * Makes the preview active at once; a preview in a fork is started in the box itself first, and waited for.
    * @throws ServiceError `no_preview`, `preview_not_ready`, `box_busy`
    */
-  promote(caller: Caller, ref: ServiceRef, how: ServiceHow): Promise<ServiceState>
+  promote(caller: Caller, ref: ServiceRef, options: ServiceOptions): Promise<ServiceState>
   /**
-   * At once where the version before still runs; else it is started first, and waited for.
-   * @throws ServiceError `nothing_to_roll_back`, `preview_not_ready` if it does not come up, `box_not_running`, `box_busy`
+   * Makes the previous version active again, at once if it still runs; otherwise it is started first, and waited for.
+   * @throws ServiceError `nothing_to_roll_back`, `preview_not_ready` if it does not become ready, `box_not_running`, `box_busy`
    */
-  rollback(caller: Caller, ref: ServiceRef, how: ServiceHow): Promise<ServiceState>
-  /** @throws ServiceError `no_preview` */
-  discard(caller: Caller, ref: ServiceRef, how: ServiceHow): Promise<ServiceState>
+  rollback(caller: Caller, ref: ServiceRef, options: ServiceOptions): Promise<ServiceState>
+  /** Ends the preview. @throws ServiceError `no_preview` */
+  discard(caller: Caller, ref: ServiceRef, options: ServiceOptions): Promise<ServiceState>
 }
 
-/** Writes which versions there are to be, durably, and lets the supervisor bring it about. */
+/** Writes the versions of a service durably, and wakes the supervisor to bring them about. */
 export function createDeploys(deps: DeploysDeps): Deploys {
-  const { boxes, supervisor, forks, admission, clock } = deps
+  const { boxes, supervisor, traffic, forks, admission, clock } = deps
   const settle = async (box: BoxRecord, name: string, wait: Wait = NO_WAIT): Promise<ServiceState> => {
     const key = { boxId: box.id, name }
     supervisor.wake(key)
-    const sight = await supervisor.until(key, wait.isDone, wait.ms)
-    if (sight === null) throw serviceNotFound(box, name)
-    return { box, sight }
+    const service = await supervisor.until(key, wait.isDone, wait.ms)
+    if (service === null) throw serviceNotFound(box, name)
+    const failure = wait.awaitsNext ? service.record.next?.failure : null
+    if (failure)
+      throw new ServiceError('preview_not_ready', `${wait.awaitsNext} did not come up in the box. ${failure.why}`)
+    await traffic.settle(box.id)
+    return { box, service }
   }
-  const arrive = async (
+  const settleNext = (
     box: BoxRecord,
     name: string,
-    wait: { waitMs: number; what: string },
+    wait: { ms: number; awaitsNext: string },
   ): Promise<ServiceState> => {
     const isDone = ({ record: { next } }: ObservedService): boolean => next === null || next.failure !== null
-    const state = await settle(box, name, { isDone, ms: wait.waitMs })
-    const failure = state.sight.record.next?.failure
-    if (!failure) return state
-    throw new ServiceError('preview_not_ready', `${wait.what} did not come up in the box. ${failure.why}`)
+    return settle(box, name, { ...wait, isDone })
   }
   return {
-    deploy: async (caller, ref, { body, how }) => {
+    deploy: async (caller, ref, { body, options: { waitMs, ifMatch } }) => {
       checkEnvironment(body.env ?? {})
       const box = await boxes.get(ref)
       checkRunning(box)
       const write = (fork: ForkRecord | null): Promise<void> =>
-        changeService(deps, { box, name: ref.service, ifMatch: how.ifMatch }, (record) => {
+        changeService(deps, { box, name: ref.service, ifMatch }, (record) => {
           const deployed = withPreview(record, { ...previewOf(record, body), fork })
           return withChange(deployed, { what: 'deployed', by: caller.tokenName, at: clock.now() })
         })
@@ -88,26 +103,24 @@ export function createDeploys(deps: DeploysDeps): Deploys {
         await admission.check({ project: box.project, cpus, ramMb })
         await forks.make(box, body.snapshot, write)
       }
-      const isDone = (sight: ObservedService): boolean => previewStateOf(sight)?.state !== 'starting'
-      return settle(box, ref.service, { isDone, ms: how.waitMs })
+      const isDone = (service: ObservedService): boolean => previewStateOf(service)?.state !== 'starting'
+      return settle(box, ref.service, { isDone, ms: waitMs })
     },
-    promote: async (caller, ref, how) => {
+    promote: async (caller, ref, { waitMs, ifMatch }) => {
       const box = await boxes.get(ref)
-      await switchNow(deps, { caller, box, name: ref.service, ifMatch: how.ifMatch }, (sight, switching) =>
-        promote({ sight, name: ref.service, by: caller.tokenName }, switching),
+      await switchVersion(deps, { caller, box, name: ref.service, ifMatch }, promote)
+      return settleNext(box, ref.service, { ms: waitMs, awaitsNext: 'The preview' })
+    },
+    rollback: async (caller, ref, { waitMs, ifMatch }) => {
+      const box = await boxes.get(ref)
+      await switchVersion(deps, { caller, box, name: ref.service, ifMatch }, (service, options) =>
+        rollback(box, service, options),
       )
-      return arrive(box, ref.service, { waitMs: how.waitMs, what: 'The preview' })
+      return settleNext(box, ref.service, { ms: waitMs, awaitsNext: 'The version before' })
     },
-    rollback: async (caller, ref, how) => {
+    discard: async (caller, ref, { ifMatch }) => {
       const box = await boxes.get(ref)
-      await switchNow(deps, { caller, box, name: ref.service, ifMatch: how.ifMatch }, (sight, switching) =>
-        rollback({ box, sight, by: caller.tokenName }, switching),
-      )
-      return arrive(box, ref.service, { waitMs: how.waitMs, what: 'The version before' })
-    },
-    discard: async (caller, ref, how) => {
-      const box = await boxes.get(ref)
-      await changeService(deps, { box, name: ref.service, ifMatch: how.ifMatch }, (record) => {
+      await changeService(deps, { box, name: ref.service, ifMatch }, (record) => {
         if (record.preview === null) throw noPreview(ref.service)
         return withChange(withoutPreview(record), { what: 'discarded', by: caller.tokenName, at: clock.now() })
       })
@@ -117,35 +130,70 @@ export function createDeploys(deps: DeploysDeps): Deploys {
 }
 
 interface Wait {
-  isDone(sight: ObservedService): boolean
+  isDone(service: ObservedService): boolean
   ms: number
+  /** Names the version that is to become active, for the error if it fails. */
+  awaitsNext?: string
 }
 
-interface Switching {
+interface Switch {
   caller: Caller
   box: BoxRecord
   name: string
   ifMatch: string | null
 }
 
-// Alone: what the versions are up to stays as it was seen, and no connection of one that comes back is cut off.
-function switchNow(
+type CallerSwitchOptions = SwitchOptions & { by: string }
+
+// Excludes steps of the supervisor: what was observed holds until the record is written, and no drain cuts off the connections of
+// a version that becomes active again.
+function switchVersion(
   { store, supervisor, clock }: DeploysDeps,
-  { caller, box, name, ifMatch }: Switching,
-  edit: (sight: ObservedService, how: SwitchHow) => ServiceRecord,
+  { caller, box, name, ifMatch }: Switch,
+  edit: (service: ObservedService, options: CallerSwitchOptions) => ServiceRecord,
 ): Promise<void> {
   const key = { boxId: box.id, name }
   return supervisor.exclusive(key, async () => {
     for (;;) {
-      const sight = await supervisor.see(key)
-      if (sight === null) throw serviceNotFound(box, name)
-      checkIfMatch(ifMatch, sight.record.version)
+      const service = await supervisor.observe(key)
+      if (service === null) throw serviceNotFound(box, name)
+      checkIfMatch(ifMatch, service.record.version)
       const at = clock.now()
       const bytesOf = (instance: InstanceRecord): number => supervisor.bytesOf(key, instance)
-      const edited = edit(sight, { by: caller.tokenName, at, bytesOf })
-      if (edited === sight.record || (await store.services.replace(bumped(edited, at)))) return
+      const edited = edit(service, { by: caller.tokenName, at, bytesOf })
+      if (edited === service.record || (await store.services.replace(bumped(edited, at)))) return
     }
   })
+}
+
+function promote(service: ObservedService, options: CallerSwitchOptions): ServiceRecord {
+  const { record } = service
+  if (record.next?.what === 'promoted' && record.next.failure === null) return record
+  const preview = readyPreview(service)
+  if (preview.fork === null) return promoted(record, preview, options)
+  // A version that is ready in a fork has to become ready in the box itself.
+  const { spec, readyMs } = preview
+  return withNext(record, { spec, ...NEW_RUNS, readyMs, what: 'promoted', by: options.by })
+}
+
+function rollback(box: BoxRecord, service: ObservedService, options: CallerSwitchOptions): ServiceRecord {
+  const { record, monitorOf } = service
+  const { previous, next } = record
+  if (next?.what === 'rolled_back' && next.failure === null) return record
+  if (previous === null) throw new ServiceError('nothing_to_roll_back', `"${record.name}" has no version before.`)
+  // A stopped service stays stopped: only the record is switched.
+  if (isServing(monitorOf(previous)) || record.desired === 'stopped') return rolledBack(record, previous, options)
+  checkRunning(box)
+  const { spec } = previous
+  return withNext(record, { spec, ...NEW_RUNS, readyMs: READY_MS, what: 'rolled_back', by: options.by })
+}
+
+function readyPreview(service: ObservedService): CandidateRecord {
+  const { name, preview } = service.record
+  if (preview === null) throw noPreview(name)
+  if (preview.failure === null && isServing(service.monitorOf(preview))) return preview
+  const why = previewStateOf(service)?.message
+  throw new ServiceError('preview_not_ready', `The preview of "${name}" is not ready.${why ? ` ${why}` : ''}`)
 }
 
 function previewOf({ spec }: ServiceRecord, body: DeployServiceBody): CandidateRecord {
@@ -156,44 +204,8 @@ function previewOf({ spec }: ServiceRecord, body: DeployServiceBody): CandidateR
   }
 }
 
-// What ran in a copy of the box is to be ready in the box itself first.
-function promote(
-  { sight, name, by }: { sight: ObservedService; name: string; by: string },
-  how: SwitchHow,
-): ServiceRecord {
-  const { record } = sight
-  if (record.next?.what === 'promoted' && record.next.failure === null) return record
-  const preview = readyPreview(sight, name)
-  if (preview.fork === null) return promoted(record, preview, how)
-  const { spec, readyMs } = preview
-  return withNext(record, { spec, ...NEW_RUNS, readyMs, what: 'promoted', by })
-}
-
-function readyPreview(sight: ObservedService, name: string): CandidateRecord {
-  const { preview } = sight.record
-  if (preview === null) throw noPreview(name)
-  if (preview.failure === null && isServing(sight.liveOf(preview))) return preview
-  const why = previewStateOf(sight)?.message
-  throw new ServiceError('preview_not_ready', `The preview of "${name}" is not ready.${why ? ` ${why}` : ''}`)
-}
-
-function rollback(
-  { box, sight, by }: { box: BoxRecord; sight: ObservedService; by: string },
-  how: SwitchHow,
-): ServiceRecord {
-  const { record, liveOf } = sight
-  const { previous, next } = record
-  // The same was asked for already.
-  if (next?.what === 'rolled_back' && next.failure === null) return record
-  if (previous === null) throw new ServiceError('nothing_to_roll_back', `"${record.name}" has no version before.`)
-  // Of one that was stopped nothing is started.
-  if (isServing(liveOf(previous)) || record.desired === 'stopped') return rolledBack(record, previous, how)
-  checkRunning(box)
-  return withNext(record, { spec: previous.spec, ...NEW_RUNS, readyMs: READY_MS, what: 'rolled_back', by })
-}
-
-function isServing(live: RunMonitor | null): boolean {
-  return live !== null && live.ended === null && !live.isEnding && live.isReady && live.health !== 'unhealthy'
+function isServing(run: RunMonitor | null): boolean {
+  return run !== null && run.ended === null && !run.isEnding && run.isReady && run.health !== 'unhealthy'
 }
 
 function noPreview(name: string): ServiceError {
@@ -202,4 +214,5 @@ function noPreview(name: string): ServiceError {
 
 const NEW_RUNS = { fork: null, port: null, runs: [], restarts: 0, failures: 0, failure: null }
 const NO_WAIT: Wait = { isDone: () => true, ms: 0 }
+/** For a rollback to a version that no longer runs. */
 const READY_MS = 60_000

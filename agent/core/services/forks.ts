@@ -5,7 +5,7 @@ import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
 import type { ForkRecord } from '../../ports/store/services.ts'
 import type { BoxRecord, MountRecord, Store } from '../../ports/store/store.ts'
 import type { Tombstone } from '../../ports/store/tombstones.ts'
-import { forkOf, instancesOf } from '../common/service-instances.ts'
+import { asFork, instancesOf } from '../common/service-instances.ts'
 import { bytesOf } from '../common/sizes.ts'
 import { boxSpecOf } from '../reconcile/box-start.ts'
 
@@ -14,32 +14,32 @@ export interface ForksDeps {
   runtime: Runtime
   filesystem: CowFilesystem
   clock: Clock
-  /** Destroys what a fork leaves; see Reconciler.scheduleDestroy. */
+  /** See Reconciler.scheduleDestroy. */
   scheduleDestroy(tombstone: Tombstone, trees?: readonly string[]): void
   limits: { pidsPerBox: number }
 }
 
 /**
- * Copies of boxes in which previews run. A tombstone of each stands from before it is made: it lasts while the record of a
- * service names it, and is destroyed when none does any more.
+ * Forks of boxes, in which previews run. The tombstones of a fork are written before it is made, so that a crash leaves nothing
+ * behind; a fork lasts while the record of a service names it, then it is destroyed.
  */
 export interface Forks {
-  /** Knows those of the processes before this one; call once, before the others. */
+  /** Reads the forks of earlier processes from the records; call once, before the other methods. */
   recover(): Promise<void>
   /**
-   * Copies the root of a box as it is now, and with `withCopies` its data volumes, which else are mounted read-only; `write`
-   * records it: where it rejects, nothing is left.
+   * Copies the root of a box, and with `withCopies` its data volumes, which are mounted read-only otherwise. `write` records the
+   * fork: if it rejects, the fork is destroyed.
    */
   make(box: BoxRecord, withCopies: boolean, write: (fork: ForkRecord) => Promise<void>): Promise<void>
-  /** Starts the init of a fork; one that runs is left as it is. */
+  /** Starts the init of a fork, unless it runs. */
   start(box: BoxRecord, fork: ForkRecord): Promise<void>
-  /** Kills all that runs in a fork; what it has on its disk stays. */
+  /** Kills all processes of a fork; its disk stays. */
   halt(fork: ForkRecord): Promise<void>
-  /** Destroys all that no record names any more. */
+  /** Destroys the forks that no record names any more. */
   sweep(): Promise<void>
 }
 
-/** Knows the forks there are, each with its tombstones; bounded by the services that have one. */
+/** Keeps the existing forks in memory, bounded by the services that have one. */
 export function createForks(deps: ForksDeps): Forks {
   const { store, runtime, filesystem, clock } = deps
   const known = new Map<string, ForkRecord>()
@@ -47,7 +47,7 @@ export function createForks(deps: ForksDeps): Forks {
   const named = async (): Promise<ForkRecord[]> =>
     (await store.services.all()).flatMap((record) => instancesOf(record).flatMap((each) => each.fork ?? []))
   const sweep = async (): Promise<void> => {
-    // Looked up before the records are: what is being made may be recorded meanwhile.
+    // Taken before the records are read: a fork that is recorded in between is not destroyed.
     const made = [...known.values()].filter(({ boxId }) => !making.has(boxId))
     if (made.length === 0) return
     const kept = new Set((await named()).map(({ boxId }) => boxId))
@@ -78,8 +78,8 @@ export function createForks(deps: ForksDeps): Forks {
     },
     start: async (box, fork) => {
       const mounts = fork.mounts.map((mount) => ({ ...mount, volumeId: '', name: '' }))
-      // Its name is nobody's: others of the project go on to reach the box itself.
-      const own = { ...forkOf(box, fork), name: fork.boxId.replace('_', '-'), root: fork.root, mounts }
+      // A name of its own, so that the name of the box goes on to resolve to the box.
+      const own = { ...asFork(box, fork), name: fork.boxId.replace('_', '-'), root: fork.root, mounts }
       await runtime.start(boxSpecOf(own, filesystem, deps.limits.pidsPerBox))
     },
     halt: ({ boxId }) => runtime.stop(boxId, { graceMs: 0 }),
@@ -95,8 +95,8 @@ function newFork({ mounts }: BoxRecord, withCopies: boolean, now: number): ForkR
 
 async function copyTrees({ filesystem }: ForksDeps, box: BoxRecord, fork: ForkRecord): Promise<void> {
   const quotaBytes = bytesOf(box.config.storage_gb)
-  const copies = fork.mounts.flatMap(({ subvolume: name, readOnly }, place) =>
-    readOnly ? [] : [{ name, source: box.mounts[place]?.subvolume ?? '' }],
+  const copies = fork.mounts.flatMap(({ subvolume: name, readOnly }, index) =>
+    readOnly ? [] : [{ name, source: box.mounts[index]?.subvolume ?? '' }],
   )
   for (const copy of [{ name: fork.root, source: box.root }, ...copies])
     await filesystem.snapshot({ ...copy, isReadOnly: false, quotaBytes })

@@ -1,10 +1,13 @@
 import type { ServiceLogsQuery } from '../../../shared/schemas/services.ts'
 import type { ExecOutputs } from '../../ports/exec/outputs.ts'
 import type { Clock } from '../../ports/host/clock.ts'
-import type { RunRecord } from '../../ports/store/services.ts'
+import type { InstanceRecord, RunRecord, ServiceRecord } from '../../ports/store/services.ts'
+import type { Caller } from '../common/caller.ts'
 import { withTimer } from '../common/deadline.ts'
-import { hostOf } from '../common/service-instances.ts'
-import { wholeCharacters } from '../exec/text.ts'
+import { createEventStreams, type EventStreamSource, type EventStreamsDeps } from '../common/event-streams.ts'
+import { encodeServerSentEvent } from '../common/server-sent-events.ts'
+import { hostOf, lastRun } from '../common/service-instances.ts'
+import { encodeOutput, wholeCharacters } from '../exec/text.ts'
 import type { ObservedService } from './observer.ts'
 import type { RunMonitor } from './run-monitor.ts'
 
@@ -13,62 +16,123 @@ export interface ServiceLogsDeps {
   clock: Clock
 }
 
-/** A service whose log is read: as it was just seen, and how to see it again. */
+/** A service whose log is read, and how to observe it again. */
 export interface LoggedService {
-  sight: ObservedService
-  see(): Promise<ObservedService>
+  observed: ObservedService
+  observe(): Promise<ObservedService>
 }
 
-/** A piece of a log from `offset` on. */
+/** A piece of a log, which begins `offset` bytes after the start of the log. */
 export interface LogPiece {
   offset: number
   bytes: Uint8Array
+  /** True if bytes before the piece were asked for, and are no longer kept. */
   isTruncated: boolean
 }
 
 /**
- * Reads the log of a version of a service: what its kept runs wrote, one after another, under one count of bytes. Waits for something to
- * come, at most as long as is asked; `see` is asked at each look.
+ * Reads the log of a version: the output of its kept runs, one after another, under one count of bytes. Waits for output, at most
+ * as long as the query says.
  */
 export async function readLogs(
   { outputs, clock }: ServiceLogsDeps,
-  { sight: first, see }: LoggedService,
+  { observed: first, observe }: LoggedService,
   query: ServiceLogsQuery,
 ): Promise<LogPiece> {
   const end = endOf(outputs, first, query.version)
   const offset = query.offset ?? Math.max(0, end - query.max_bytes)
   const isText = query.encoding === 'utf-8'
   const maxBytes = isText ? Math.max(query.max_bytes, LONGEST_CHARACTER) : query.max_bytes
-  const wish = { offset, maxBytes, isText, isTail: query.offset === undefined }
+  const range = { offset, maxBytes, isText, isTail: query.offset === undefined }
   const until = clock.now() + query.wait_seconds * 1000
-  for (let sight = first; ; sight = await see()) {
-    const instance = sight.record[query.version]
-    const piece = readFrom(outputs, { boxId: hostOf(sight.record, instance), runs: instance?.runs ?? [] }, wish)
+  for (let service = first; ; service = await observe()) {
+    const { record, monitorOf } = service
+    const instance = record[query.version]
+    const piece = readFrom(outputs, { boxId: hostOf(record, instance), runs: instance?.runs ?? [] }, range)
     const left = until - clock.now()
     if (piece.bytes.length > 0 || left <= 0) return piece
-    await untilOutput(sight.liveOf(instance), clock, Math.min(left, LOOK_MS))
+    await untilOutput(monitorOf(instance), clock, Math.min(left, POLL_MS))
   }
 }
 
-interface LogOptions {
+/** Formats a piece for the API. */
+export function viewPiece({ offset, bytes, isTruncated }: LogPiece, { encoding }: Pick<ServiceLogsQuery, 'encoding'>) {
+  const data = encodeOutput(bytes, encoding)
+  return { offset, next_offset: offset + bytes.length, data, encoding, truncated: isTruncated }
+}
+
+/** Reads the last 20 lines, of at most 4 KiB, that the last run of a version wrote; empty if it has none. */
+export function lastLines(outputs: ExecOutputs, record: ServiceRecord, instance: InstanceRecord | null): string {
+  const run = lastRun(instance)
+  if (run === null) return ''
+  const place = { boxId: hostOf(record, instance), execId: run.execId }
+  const { totalBytes } = outputs.read(place, { stream: 'stdout', offset: 0, maxBytes: 0 })
+  const offset = Math.max(0, totalBytes - LAST_LINES_BYTES)
+  const { bytes } = outputs.read(place, { stream: 'stdout', offset, maxBytes: LAST_LINES_BYTES })
+  return Buffer.from(bytes).toString('utf8').trimEnd().split('\n').slice(-LAST_LINES).join('\n')
+}
+
+/** Streams of logs, as server-sent events. */
+export interface LogStreams {
+  /**
+   * Sends pieces of a log, each with the offset to resume from as its id, until the reader stops, the service or its token is
+   * gone, or the streams are closed.
+   * @throws ServiceError `rate_limited` if too many are open
+   */
+  follow(caller: Caller, service: LoggedService, query: ServiceLogsQuery): AsyncIterable<Uint8Array>
+  /** Ends all streams, and later ones at once. */
+  close(): void
+}
+
+/** Buffers one piece per stream: the next is read when the reader asks for it. */
+export function createLogStreams(deps: ServiceLogsDeps & EventStreamsDeps): LogStreams {
+  const streams = createEventStreams(deps, { kind: 'logs', atOnce: LOG_STREAMS_AT_ONCE })
+  return {
+    follow: (caller, service, query) => streams.open(caller, sourceOf(deps, service, query)),
+    close: () => streams.close(),
+  }
+}
+
+function sourceOf(
+  deps: ServiceLogsDeps,
+  { observed: first, observe }: LoggedService,
+  query: ServiceLogsQuery,
+): EventStreamSource {
+  let unread: ObservedService | null = first
+  let { offset } = query
+  const id = (): string => String(offset ?? 0)
+  return {
+    read: async () => {
+      const wait = offset === undefined ? 0 : STREAM_WAIT_SECONDS
+      const observed = unread ?? (await observe())
+      unread = null
+      const piece = await readLogs(deps, { observed, observe }, { ...query, offset, wait_seconds: wait })
+      offset = piece.offset + piece.bytes.length
+      return piece.bytes.length === 0 ? '' : encodeServerSentEvent({ id: id(), data: viewPiece(piece, query) })
+    },
+    id,
+  }
+}
+
+interface LogRange {
   offset: number
   maxBytes: number
-  /** Ends no piece within a character of which more may come. */
+  /** Ends the piece before a character that is not complete yet. */
   isText: boolean
-  /** Begins wherever that is, which may be within a character. */
+  /** The range begins where the tail happens to begin, maybe within a character. */
   isTail: boolean
 }
 
-// What is no longer kept leaves a gap, before which a piece ends.
+// Ends the piece before a gap of bytes that are no longer kept.
 function readFrom(
   outputs: ExecOutputs,
   { boxId, runs }: { boxId: string; runs: readonly RunRecord[] },
-  { offset, maxBytes, isText, isTail }: LogOptions,
+  { offset, maxBytes, isText, isTail }: LogRange,
 ): LogPiece {
   const pieces: Uint8Array[] = []
   let [from, end] = [offset, offset]
-  for (const [place, run] of runs.entries()) {
-    const limit = runs[place + 1]?.logOffset ?? Number.POSITIVE_INFINITY
+  for (const [index, run] of runs.entries()) {
+    const limit = runs[index + 1]?.logOffset ?? Number.POSITIVE_INFINITY
     if (end >= limit) continue
     const wanted = {
       stream: 'stdout' as const,
@@ -83,7 +147,7 @@ function readFrom(
     pieces.push(piece.bytes)
     end = at + piece.bytes.length
     if (end - from >= maxBytes) break
-    // Nothing more is kept of this one.
+    // The rest of this run is no longer kept: go on with the next one.
     if (end < limit && limit !== Number.POSITIVE_INFINITY) {
       if (piece.bytes.length > 0) break
       pieces.length = 0
@@ -109,13 +173,19 @@ function endOf(outputs: ExecOutputs, { record }: ObservedService, version: Servi
   return run.logOffset + totalBytes
 }
 
-async function untilOutput(live: RunMonitor | null, clock: Clock, ms: number): Promise<void> {
+async function untilOutput(run: RunMonitor | null, clock: Clock, ms: number): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
-  const stop = live?.held.onOutput(resolve)
+  const stop = run?.exec.onOutput(resolve)
   await withTimer({ clock, ms }, (over) => Promise.race([promise, over]))
   stop?.()
 }
 
+/** Log streams of all tokens. */
+export const LOG_STREAMS_AT_ONCE = 256
+const STREAM_WAIT_SECONDS = 1
+/** Bytes of a UTF-8 character. */
 const LONGEST_CHARACTER = 4
-// A run that began meanwhile is found by looking again.
-const LOOK_MS = 500
+/** At most so long after its start a run is found that began while a reader waited. */
+const POLL_MS = 500
+const LAST_LINES = 20
+const LAST_LINES_BYTES = 4096

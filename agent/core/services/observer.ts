@@ -1,63 +1,116 @@
+import type { ExecOutputs } from '../../ports/exec/outputs.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { InstanceRecord, ServiceRecord } from '../../ports/store/services.ts'
 import type { BoxRecord, Store } from '../../ports/store/store.ts'
-import type { Drains } from './drains.ts'
+import { hostOf, lastRun } from '../common/service-instances.ts'
 import { type InstancesWorld, planService, type ServiceStep } from './plan.ts'
 import type { RunMonitor } from './run-monitor.ts'
-import type { RunRegistry } from './run-registry.ts'
+import type { RunTerminator } from './run-terminator.ts'
 
-/** A service as far as it has come. `step` is what comes next for its active version. */
+/** A service: its record, its live runs, and the next step of its active version. */
 export interface ObservedService {
   record: ServiceRecord
   /** The run of the active version. */
-  live: RunMonitor | null
-  liveOf(instance: InstanceRecord | null): RunMonitor | null
+  monitor: RunMonitor | null
+  monitorOf(instance: InstanceRecord | null): RunMonitor | null
   step: ServiceStep
   isBoxRunning: boolean
 }
 
-/** What is seen of services: what their records say, beside what runs. */
+/** Observes services: reads their records, and looks up what runs. */
 export interface ServiceObserver {
-  of(record: ServiceRecord): Promise<ObservedService>
-  /** What the next step of a service follows from; `box` null: it is gone. */
+  observe(record: ServiceRecord): Promise<ObservedService>
+  /** Collects the input of `planInstances`; `box` null: it no longer exists. */
   worldOf(record: ServiceRecord, box: BoxRecord | null): Promise<InstancesWorld>
 }
 
-/** Sees by the runs of `lives`, and by what `drains` has brought to its end. */
+/** Takes live runs from `runs`, and what was cut off from `terminator`. */
 export function createServiceObserver(deps: {
   store: Store
   clock: Clock
-  lives: RunRegistry
-  drains: Drains
+  runs: RunRegistry
+  terminator: Pick<RunTerminator, 'isCutOff'>
 }): ServiceObserver {
-  const { store, clock, lives, drains } = deps
-  // What is not there any more is not waited for.
+  const { store, clock, runs, terminator } = deps
+  // A needed service that was removed meanwhile is not waited for.
   const unreadyOf = async ({ boxId, spec }: ServiceRecord): Promise<string[]> => {
     const unready: string[] = []
     for (const name of spec.needs) {
       const needed = await store.services.get(boxId, name)
-      if (needed !== null && lives.find(needed, needed.active)?.isReady !== true) unready.push(name)
+      if (needed !== null && runs.find(needed, needed.active)?.isReady !== true) unready.push(name)
     }
     return unready
   }
   const worldOf = async (record: ServiceRecord, box: BoxRecord | null): Promise<InstancesWorld> => {
     const { status, since } = box?.observed ?? { status: 'stopped', since: 0 }
     const boxSince = status === 'running' ? since : null
-    const isLive = lives.find(record, record.active) !== null
+    const isLive = runs.find(record, record.active) !== null
     return {
       ...{ boxSince, isLive, now: clock.now() },
       unready: isLive || boxSince === null ? [] : await unreadyOf(record),
-      runOf: (instance) => lives.find(record, instance),
-      isDrained: drains.isDone(record.previous, lives.find(record, record.previous)),
+      runOf: (instance) => runs.find(record, instance),
+      isDrained: terminator.isCutOff(record.previous, runs.find(record, record.previous)),
     }
   }
   return {
     worldOf,
-    of: async (record) => {
+    observe: async (record) => {
       const world = await worldOf(record, await store.boxes.byId(record.boxId))
-      const liveOf = (instance: InstanceRecord | null): RunMonitor | null => lives.find(record, instance)
+      const monitorOf = (instance: InstanceRecord | null): RunMonitor | null => runs.find(record, instance)
       const step = planService(record, world)
-      return { record, live: liveOf(record.active), liveOf, step, isBoxRunning: world.boxSince !== null }
+      return { record, monitor: monitorOf(record.active), monitorOf, step, isBoxRunning: world.boxSince !== null }
     },
   }
+}
+
+/** Returns the bytes that the last run of a version has written so far. */
+export function writtenBytes(outputs: ExecOutputs, key: ServiceKey, instance: InstanceRecord): number {
+  const place = { boxId: hostOf(key, instance), execId: lastRun(instance)?.execId ?? '' }
+  return outputs.read(place, { stream: 'stdout', offset: 0, maxBytes: 0 }).totalBytes
+}
+
+/** A service by its box and name. */
+export interface ServiceKey {
+  boxId: string
+  name: string
+}
+
+/** Keeps the runs that go on, or whose ends are not recorded yet, by service; bounded by the versions that services keep. */
+export interface RunRegistry {
+  add(key: ServiceKey, run: RunMonitor): void
+  remove(key: ServiceKey, run: RunMonitor): void
+  of(key: ServiceKey): RunMonitor[]
+  /** Returns the last run of a version, if it is registered. */
+  find(key: ServiceKey, instance: InstanceRecord | null): RunMonitor | null
+  count(): number
+}
+
+/** Creates an empty registry. */
+export function createRunRegistry(): RunRegistry {
+  const services = new Map<string, Map<string, RunMonitor>>()
+  return {
+    add: (key, run) => {
+      const runs = services.get(keyOf(key)) ?? new Map<string, RunMonitor>()
+      services.set(keyOf(key), runs.set(run.execId, run))
+    },
+    remove: (key, { execId }) => {
+      const runs = services.get(keyOf(key))
+      runs?.delete(execId)
+      if (runs?.size === 0) services.delete(keyOf(key))
+    },
+    of: (key) => [...(services.get(keyOf(key))?.values() ?? [])],
+    find: (key, instance) => services.get(keyOf(key))?.get(lastRun(instance)?.execId ?? '') ?? null,
+    count: () => [...services.values()].reduce((sum, { size }) => sum + size, 0),
+  }
+}
+
+/** Formats a key as text. */
+export function keyOf({ boxId, name }: ServiceKey): string {
+  return `${boxId}/${name}`
+}
+
+/** Parses the text of `keyOf`. */
+export function parseKey(key: string): ServiceKey {
+  const [boxId = '', name = ''] = key.split('/')
+  return { boxId, name }
 }

@@ -6,22 +6,22 @@ import type {
   RunEnd,
   ServiceRecord,
   ServiceSpec,
+  StartSlot,
 } from '../../ports/store/services.ts'
 import { lastRun } from '../common/service-instances.ts'
-import type { StartSlot } from './ports.ts'
 
-/** What is seen of a service. Times in ms since the epoch. */
+/** The input of `planService`. Times in ms since the epoch. */
 export interface ServiceWorld {
   /** Since when its box runs; null: it does not. */
   boxSince: number | null
-  /** Whether its last run goes on. */
+  /** True while the last run of the active version goes on. */
   isLive: boolean
   /** Services that it needs and that are not ready. */
   unready: readonly string[]
   now: number
 }
 
-/** What is to be done next. `rest`: nothing, until something changes. */
+/** The next step of the active version. `rest`: nothing, until something changes. */
 export type ServiceStep =
   | { kind: 'rest' }
   | { kind: 'wait'; ms: number }
@@ -29,36 +29,41 @@ export type ServiceStep =
   | { kind: 'start'; isFresh: boolean }
   | { kind: 'stop' }
 
-/** What is seen of a run that goes on. */
+/** A run that goes on. */
 export interface ObservedRun {
   isReady: boolean
   isEnding: boolean
-  /** Why it is not ready, as the last look at it tells. */
+  /** The reason that its last probe failed. */
   why: string | null
-  /** Since when it is looked at. */
-  followedAt: number
+  monitoredSince: number
 }
 
-/** What is seen of all versions of a service. */
+/** The input of `planInstances`. */
 export interface InstancesWorld extends ServiceWorld {
-  /** Null: nothing of it runs. */
+  /** Returns null for a version that does not run. */
   runOf(instance: InstanceRecord): ObservedRun | null
-  /** Whether the requests that the version before had are over. */
+  /** True once no request is open to the previous version. */
   isDrained: boolean
 }
 
-/** What is to be done next for a service. `rest`: nothing, for `inMs` or until something changes. */
+/** The next action for a service. `rest`: none, for `inMs` or until something changes. */
 export type ServiceAction =
   | { kind: 'rest'; inMs: number | null }
   | { kind: 'start'; slot: StartSlot; isFresh: boolean }
+  /** Terminates the run of a version, with `drains` after its requests. */
   | { kind: 'end'; instance: InstanceRecord; drains: boolean }
+  /** Kills all processes of a fork. */
   | { kind: 'halt'; fork: ForkRecord }
+  /** Records that a candidate has not become ready. */
   | { kind: 'fail'; slot: CandidateSlot; why: string }
+  /** Makes `next` the active version. */
   | { kind: 'switch' }
-  | { kind: 'drain' }
-  | { kind: 'bury'; instance: InstanceRecord }
+  /** Cuts off the requests that are still open to the previous version after its grace. */
+  | { kind: 'cut-off' }
+  /** Removes a retired version that has ended, with its output. */
+  | { kind: 'forget'; instance: InstanceRecord }
 
-/** The next thing to do for any version of a service. A pure function, tested as a table. */
+/** Plans the next action for any version of a service. A pure function, tested as a table. */
 export function planInstances(record: ServiceRecord, world: InstancesWorld): ServiceAction {
   const actions = [
     planActive(record, world),
@@ -75,11 +80,11 @@ export function planInstances(record: ServiceRecord, world: InstancesWorld): Ser
   return { kind: 'rest', inMs: waits.length === 0 ? null : Math.min(...waits) }
 }
 
-/** The next step of the active version. A pure function, tested as a table. */
+/** Plans the next step of the active version. A pure function, tested as a table. */
 export function planService(record: ServiceRecord, world: ServiceWorld): ServiceStep {
   const { boxSince, isLive, unready, now } = world
   const isWanted = record.desired === 'running' && boxSince !== null
-  // With its box everything ends by itself.
+  // The processes of a box end with it.
   if (isLive) return record.desired === 'stopped' && boxSince !== null ? { kind: 'stop' } : { kind: 'rest' }
   if (!isWanted) return { kind: 'rest' }
   const due = startDue(record, boxSince, now)
@@ -94,7 +99,7 @@ export function backOffMs(failures: number): number {
   return Math.min(BACK_OFF_MAX_MS, BACK_OFF_MS * 2 ** Math.max(0, failures - 1))
 }
 
-/** How a run ended, for a person. */
+/** Describes the end of a run. */
 export function endText({
   exitCode,
   signal,
@@ -105,7 +110,7 @@ export function endText({
   return signal === null ? 'It could not be started, or nobody saw its end.' : `It was ended by ${signal}.`
 }
 
-/** Whether a service is started again after such an end, for as long as it is wanted. */
+/** Applies the restart policy to the end of a run. */
 export function isRestarted({ restart }: ServiceSpec, end: RunEnd): boolean {
   return restart === 'always' || (restart === 'on-failure' && end.exitCode !== 0)
 }
@@ -117,18 +122,18 @@ function planActive(record: ServiceRecord, world: InstancesWorld): ServiceAction
   return { kind: 'rest', inMs: step.kind === 'wait' ? step.ms : null }
 }
 
-// It has one start, but where nobody knows how that came to nothing, and one more in each life of its box.
+// Starts a candidate once per start of its box, and again, up to 3 times, only if the end of its run is unknown.
 function planCandidate(slot: CandidateSlot, candidate: CandidateRecord | null, world: InstancesWorld): ServiceAction {
   if (candidate === null) return REST
   const run = world.runOf(candidate)
-  // A copy of the box does not end with it by itself.
+  // A fork does not end with its box by itself.
   if (world.boxSince === null)
     return run === null || candidate.fork === null ? REST : { kind: 'halt', fork: candidate.fork }
   if (candidate.failure !== null) return endOnce(candidate, world)
   if (run !== null) {
     if (run.isEnding) return REST
     if (run.isReady) return slot === 'next' ? { kind: 'switch' } : REST
-    const inMs = run.followedAt + candidate.readyMs - world.now
+    const inMs = run.monitoredSince + candidate.readyMs - world.now
     if (inMs > 0) return { kind: 'rest', inMs }
     const why = `It was not ready within ${candidate.readyMs / 1000} s.`
     return { kind: 'fail', slot, why: run.why === null ? why : `${why} ${run.why}` }
@@ -147,11 +152,11 @@ function planPrevious({ previous, desired }: ServiceRecord, world: InstancesWorl
   if (desired === 'stopped') return endOnce(previous, world)
   if (world.isDrained || previous.port === null) return REST
   const inMs = previous.since + previous.spec.graceSeconds * 1000 - world.now
-  return inMs > 0 ? { kind: 'rest', inMs } : { kind: 'drain' }
+  return inMs > 0 ? { kind: 'rest', inMs } : { kind: 'cut-off' }
 }
 
 function planRetired(instance: ServiceRecord['retired'][number], world: InstancesWorld): ServiceAction {
-  if (world.runOf(instance) === null) return { kind: 'bury', instance }
+  if (world.runOf(instance) === null) return { kind: 'forget', instance }
   return world.boxSince === null && instance.fork === null ? REST : endOnce(instance, world, instance.drains)
 }
 
@@ -173,7 +178,7 @@ function startDue(
 }
 
 const REST: ServiceAction = { kind: 'rest', inMs: null }
-/** Of a version that nobody knows the ends of. */
+/** Starts of a candidate whose ends are unknown. */
 const STARTS_MAX = 3
 const BACK_OFF_MS = 250
 const BACK_OFF_MAX_MS = 60_000

@@ -1,82 +1,161 @@
-import type { DetachedEnd, DetachedExec } from '../../ports/boxes/runtime.ts'
+import type { HostNetwork } from '../../ports/boxes/network.ts'
+import type { DetachedEnd, DetachedExec, ExecRequest, Runtime } from '../../ports/boxes/runtime.ts'
+import type { Prober } from '../../ports/edge/prober.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { InstanceRecord, Readiness } from '../../ports/store/services.ts'
 import type { BoxRecord } from '../../ports/store/store.ts'
+import { withTimer } from '../common/deadline.ts'
 import { commandEnvironment } from '../common/environment.ts'
-import { forkOf } from '../common/service-instances.ts'
-import { type Finding, type ProbeDeps, probe } from './probe.ts'
+import { asFork } from '../common/service-instances.ts'
 
 /** A run of a service that goes on, or whose end is not recorded yet. */
 export interface RunMonitor {
   readonly execId: string
-  readonly held: DetachedExec
-  /** Null while it goes on. */
+  readonly exec: DetachedExec
+  /** Null while the run goes on; `end` null: it is unknown how it ended. */
   readonly ended: { end: DetachedEnd | null } | null
-  /** It was started, or taken up, beside the active version. */
-  readonly isTrial: boolean
-  /** Since when this process looks at it. */
-  readonly followedAt: number
-  /** Somebody has asked it to end. */
+  /** The run was started, or found at the start of this process, as that of a preview or next version. */
+  readonly isCandidate: boolean
+  /** Since when this process monitors it, ms since the epoch. */
+  readonly monitoredSince: number
+  /** Set while the run is being terminated. */
   isEnding: boolean
-  readonly health: Finding['health'] | 'unknown'
-  /** Whether it was ready at some time; without a probe it is from the start. */
+  readonly health: 'unknown' | Health
+  /** True once the run was healthy, and stays so; without a probe from the start. */
   readonly isReady: boolean
+  /** The reason that the last probe failed; null if it succeeded, or before the first. */
   readonly why: string | null
 }
 
-export interface RunMonitorDeps extends ProbeDeps {
+export interface RunMonitorDeps {
+  runtime: Runtime
+  network: HostNetwork
+  prober: Prober
   clock: Clock
 }
 
-/** A version of a service of a box; with `isTrial` it is to show first that it listens, if it is to do so. */
-export interface Followed {
+/** A run of a version; a candidate with a port but no probe has to accept a connection to be ready. */
+export interface MonitoredRun {
   box: BoxRecord
   name: string
   instance: InstanceRecord
-  isTrial: boolean
+  isCandidate: boolean
+  exec: DetachedExec
 }
 
-/** Follows a run and looks whether it is ready; `onChange` is called at each change, and at its end. */
-export function monitorRun(
-  deps: RunMonitorDeps,
-  of: Followed & { held: DetachedExec },
-  onChange: () => void,
-): RunMonitor {
-  const { box, name, instance, held } = of
-  const readiness = instance.spec.readiness ?? (of.isTrial && instance.port !== null ? LISTENS : null)
-  const looking = new AbortController()
-  const live = {
-    execId: held.execId,
-    held,
+/** Monitors a run until it ends, and probes its readiness. Calls `onChange` at each change, and at its end. */
+export function monitorRun(deps: RunMonitorDeps, run: MonitoredRun, onChange: () => void): RunMonitor {
+  const { box, name, instance, exec, isCandidate } = run
+  const readiness = instance.spec.readiness ?? (isCandidate && instance.port !== null ? LISTENS : null)
+  const probing = new AbortController()
+  const monitor = {
+    execId: exec.execId,
+    exec,
     ended: null as RunMonitor['ended'],
-    isTrial: of.isTrial,
-    followedAt: deps.clock.now(),
+    isCandidate,
+    monitoredSince: deps.clock.now(),
     isEnding: false,
     health: (readiness === null ? 'unknown' : 'starting') as RunMonitor['health'],
     isReady: readiness === null,
     why: null as string | null,
   }
-  void held.ended.then((end) => {
-    looking.abort()
-    live.ended = { end }
+  void exec.ended.then((end) => {
+    probing.abort()
+    monitor.ended = { end }
     onChange()
   })
-  if (readiness === null) return live
-  const onFinding = ({ health, why }: Finding): void => {
-    Object.assign(live, { health, why, isReady: live.isReady || health === 'healthy' })
+  if (readiness === null) return monitor
+  const onResult = ({ health, why }: ProbeResult): void => {
+    Object.assign(monitor, { health, why, isReady: monitor.isReady || health === 'healthy' })
     onChange()
   }
-  const host = forkOf(box, instance.fork)
-  const probed = { boxId: host.id, port: instance.port, readiness, request: requestOf(host, name, instance) }
-  void probe(deps, probed, { onFinding, signal: looking.signal })
-  return live
+  const host = asFork(box, instance.fork)
+  const target = { boxId: host.id, port: instance.port, readiness, request: requestOf(host, name, instance) }
+  void probe(deps, target, { onResult, signal: probing.signal })
+  return monitor
 }
 
-/** What a version of a service, or its probe, is run with. */
-export function requestOf(box: BoxRecord, name: string, { spec, port }: InstanceRecord) {
+/** Makes the request, but for the command, by which a version of a service and its probe are run. */
+export function requestOf(box: BoxRecord, name: string, { spec, port }: InstanceRecord): ProbeTarget['request'] {
   const { cwd, user, env } = spec
   const own = { ...env, ...(port === null ? {} : { PORT: String(port) }), BOX_SERVICE: name }
   return { cwd, user, environment: commandEnvironment(box, own) }
 }
 
+type Health = 'starting' | 'healthy' | 'unhealthy'
+
+interface ProbeTarget {
+  boxId: string
+  port: number | null
+  readiness: Readiness
+  request: Omit<ExecRequest, 'command'>
+}
+
+interface ProbeResult {
+  health: Health
+  why: string | null
+}
+
+// Probes a run until `signal` aborts: at first every few ms, so that a quick start is noticed soon, then at its interval. Calls
+// `onResult` at each change; never rejects.
+async function probe(
+  deps: RunMonitorDeps,
+  target: ProbeTarget,
+  { onResult, signal }: { onResult(result: ProbeResult): void; signal: AbortSignal },
+): Promise<void> {
+  const { intervalMs, threshold } = target.readiness
+  let last: ProbeResult = { health: 'starting', why: null }
+  let failures = 0
+  for (let pauseMs = FIRST_PAUSE_MS; !signal.aborted; pauseMs = Math.min(pauseMs * 2, intervalMs)) {
+    const why = await probeOnce(deps, target)
+    if (signal.aborted) return
+    failures = why === null ? 0 : failures + 1
+    const result = { health: healthAfter(last.health, failures, threshold), why }
+    if (result.health !== last.health || result.why !== last.why) onResult(result)
+    last = result
+    if (last.health !== 'starting') pauseMs = intervalMs
+    await deps.clock.sleep(pauseMs, signal)
+  }
+}
+
+function healthAfter(health: Health, failures: number, threshold: number): Health {
+  if (failures === 0) return 'healthy'
+  if (health === 'healthy' && failures >= threshold) return 'unhealthy'
+  return health
+}
+
+// Returns why the probe failed, or null.
+async function probeOnce(deps: RunMonitorDeps, target: ProbeTarget): Promise<string | null> {
+  const { boxId, port, readiness } = target
+  const { probe: kind, timeoutMs } = readiness
+  if (kind.kind === 'command') return probeByCommand(deps, target, kind.command)
+  const address = await deps.network.addressOf(boxId).catch(() => null)
+  if (address === null || port === null) return 'The box has no address.'
+  const path = kind.kind === 'http' ? kind.path : ''
+  return deps.prober.look({ address, port, kind: kind.kind, path, timeoutMs })
+}
+
+async function probeByCommand(
+  { runtime, clock }: RunMonitorDeps,
+  { boxId, request, readiness }: ProbeTarget,
+  command: readonly string[],
+): Promise<string | null> {
+  try {
+    const running = await runtime.exec(boxId, { ...request, command, mergesOutput: true, endsWhole: true })
+    for (const stream of [running.stdout, running.stderr]) stream.resume()
+    running.stdin.on('error', () => undefined).end()
+    const exit = await withTimer({ clock, ms: readiness.timeoutMs }, (over) =>
+      Promise.race([running.exited, over.then(() => null)]),
+    )
+    if (exit === null) {
+      await running.signal('SIGKILL')
+      return `The readiness command did not end within ${readiness.timeoutMs / 1000} s.`
+    }
+    return exit.exitCode === 0 ? null : `The readiness command ended with ${exit.exitCode ?? exit.signal}.`
+  } catch {
+    return 'The readiness command could not be run.'
+  }
+}
+
 const LISTENS: Readiness = { probe: { kind: 'tcp' }, intervalMs: 1000, timeoutMs: 2000, threshold: 3 }
+const FIRST_PAUSE_MS = 10

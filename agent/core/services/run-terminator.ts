@@ -1,60 +1,77 @@
 import type { Clock } from '../../ports/host/clock.ts'
-import type { ServiceSpec } from '../../ports/store/services.ts'
+import type { InstanceRecord, ServiceRecord } from '../../ports/store/services.ts'
 import type { RunMonitor } from './run-monitor.ts'
+import type { Traffic } from './traffic.ts'
 
-/** A run that is to end. */
+/** A run to terminate; with `drains` after its open requests have ended, or its grace is over. */
 export interface RunTermination {
-  live: RunMonitor
-  spec: ServiceSpec
-  /** Resolves once nobody uses it any more; null: whoever does is cut off. */
-  drain: (() => Promise<void>) | null
-  /** It could not be ended. */
+  boxId: string
+  instance: InstanceRecord
+  run: RunMonitor
+  drains: boolean
+  /** Called if the run cannot be ended. */
   onError(error: unknown): void
 }
 
-/** Ends runs: drained, then by their signal, then, after their grace, by force. Each in its own time. */
+/** Terminates runs: drains their requests, sends their stop signal, then SIGKILL after their grace. */
 export interface RunTerminator {
-  /** One that is under way goes on. */
-  begin(ending: RunTermination): void
-  /** It is no longer waited for: killed at once. */
-  hurry(live: RunMonitor): void
-  /** Leaves those that have not ended to the next process. */
+  /** Starts a termination, unless one of the run is under way. */
+  terminate(termination: RunTermination): void
+  /** Cuts the waits of a termination under way short: the run is killed at once. */
+  killNow(run: RunMonitor): void
+  /** Cuts off the requests that are still open to the previous version. The caller excludes a rollback meanwhile. */
+  cutOff(boxId: string, previous: PreviousVersion, run: RunMonitor): Promise<void>
+  /** True once `cutOff` is done since the version ceased to be active. */
+  isCutOff(previous: PreviousVersion | null, run: RunMonitor | null): boolean
+  /** Stops waiting; leaves runs that have not ended to the next process. */
   close(): Promise<void>
 }
 
-/** At most one ending of each run. */
-export function createRunTerminator({ clock }: { clock: Clock }): RunTerminator {
-  const underWay = new Map<RunMonitor, { hurried: AbortController; done: Promise<void> }>()
+type PreviousVersion = NonNullable<ServiceRecord['previous']>
+
+/** Terminates any number of runs at once, each at most once at a time. */
+export function createRunTerminator({ traffic, clock }: { traffic: Traffic; clock: Clock }): RunTerminator {
+  const underWay = new Map<RunMonitor, { kill: AbortController; done: Promise<void> }>()
+  const cutOffs = new WeakMap<RunMonitor, number>()
   let isClosed = false
-  const end = async ({ live, spec, drain }: RunTermination, hurried: AbortSignal): Promise<void> => {
-    const { stopSignal, graceSeconds } = spec
-    if (drain !== null) await Promise.race([drain(), aborted(hurried)])
-    if (isClosed || live.ended !== null) return
-    await live.held.signal(stopSignal)
-    await Promise.race([live.held.ended, clock.sleep(graceSeconds * 1000, hurried)])
-    if (isClosed || live.ended !== null) return
-    await live.held.signal('SIGKILL')
-    await Promise.race([live.held.ended, clock.sleep(KILL_MS)])
-    if (live.ended === null) throw new Error('A killed service has not ended.')
+  const drain = async (boxId: string, { port, spec }: InstanceRecord): Promise<void> => {
+    await traffic.settle(boxId)
+    if (port !== null) await traffic.drain({ boxId, port }, spec.graceSeconds * 1000)
+  }
+  const end = async ({ boxId, instance, run, drains }: RunTermination, kill: AbortSignal): Promise<void> => {
+    const { stopSignal, graceSeconds } = instance.spec
+    if (drains) await Promise.race([drain(boxId, instance), aborted(kill)])
+    if (isClosed || run.ended !== null) return
+    await run.exec.signal(stopSignal)
+    await Promise.race([run.exec.ended, clock.sleep(graceSeconds * 1000, kill)])
+    if (isClosed || run.ended !== null) return
+    await run.exec.signal('SIGKILL')
+    await Promise.race([run.exec.ended, clock.sleep(KILL_MS)])
+    if (run.ended === null) throw new Error('A killed service has not ended.')
   }
   return {
-    begin: (ending) => {
-      const { live } = ending
-      if (isClosed || underWay.has(live)) return
-      live.isEnding = true
-      const hurried = new AbortController()
-      const done = end(ending, hurried.signal)
+    terminate: (termination) => {
+      const { run } = termination
+      if (isClosed || underWay.has(run)) return
+      run.isEnding = true
+      const kill = new AbortController()
+      const done = end(termination, kill.signal)
         .catch((error: unknown) => {
-          live.isEnding = false
-          ending.onError(error)
+          run.isEnding = false
+          termination.onError(error)
         })
-        .finally(() => underWay.delete(live))
-      underWay.set(live, { hurried, done })
+        .finally(() => underWay.delete(run))
+      underWay.set(run, { kill, done })
     },
-    hurry: (live) => underWay.get(live)?.hurried.abort(),
+    killNow: (run) => underWay.get(run)?.kill.abort(),
+    cutOff: async (boxId, { port, since }, run) => {
+      if (port !== null) await Promise.race([traffic.drain({ boxId, port }, 0), clock.sleep(CUT_OFF_MS)])
+      cutOffs.set(run, since)
+    },
+    isCutOff: (previous, run) => previous !== null && run !== null && cutOffs.get(run) === previous.since,
     close: async () => {
       isClosed = true
-      for (const { hurried } of underWay.values()) hurried.abort()
+      for (const { kill } of underWay.values()) kill.abort()
       await Promise.all([...underWay.values()].map(({ done }) => done))
     },
   }
@@ -67,4 +84,7 @@ function aborted(signal: AbortSignal): Promise<void> {
   })
 }
 
+/** A SIGKILL that has no effect for so long is an error. */
 const KILL_MS = 10_000
+/** The longest that a cut-off waits for the edge. */
+const CUT_OFF_MS = 5_000

@@ -1,19 +1,22 @@
+import { ServiceError } from '../../../shared/errors.ts'
 import type { PutServiceBody, ServiceListQuery } from '../../../shared/schemas/services.ts'
 import type { ExecOutputs } from '../../ports/exec/outputs.ts'
 import type { Clock } from '../../ports/host/clock.ts'
-import type { ServiceRecord } from '../../ports/store/services.ts'
+import type { ServiceRecord, ServiceSpec } from '../../ports/store/services.ts'
 import type { BoxRecord, Store } from '../../ports/store/store.ts'
 import type { Boxes, BoxRef } from '../boxes/boxes.ts'
+import { boxGone } from '../common/box-lookup.ts'
 import type { Caller } from '../common/caller.ts'
+import { editRecord } from '../common/edit-record.ts'
 import { decodeCursor, encodeCursor } from '../common/paging.ts'
 import { checkIfMatch } from '../common/preconditions.ts'
-import { instancesOf, lastRun, placesOf, runsOf } from '../common/service-instances.ts'
+import { instancesOf, lastRun, outputPlacesOf, runsOf } from '../common/service-instances.ts'
 import { checkRunning } from '../exec/execs.ts'
 import type { ObservedService } from './observer.ts'
-import { putService } from './put.ts'
-import { changeService, serviceNotFound, withChange } from './records.ts'
+import { checkNeeds, specOf } from './spec.ts'
 import type { ServiceSupervisor } from './supervisor.ts'
-import { withoutNext, withoutPreview } from './switch.ts'
+import type { Traffic } from './traffic.ts'
+import { withChange, withoutNext, withoutPreview } from './versions.ts'
 import { stateOf } from './view.ts'
 
 export interface ServicesDeps {
@@ -22,6 +25,7 @@ export interface ServicesDeps {
   clock: Clock
   boxes: Pick<Boxes, 'get'>
   supervisor: ServiceSupervisor
+  traffic: Pick<Traffic, 'settle'>
 }
 
 /** A service by the names of its project, box and itself. */
@@ -29,99 +33,188 @@ export interface ServiceRef extends BoxRef {
   service: string
 }
 
-export interface ServiceHow {
+/** How long to wait for the effect of a request, ms, and the version that it requires; null: any. */
+export interface ServiceOptions {
   waitMs: number
   ifMatch: string | null
 }
 
-/** A service of a box, as far as it has come. */
+/** A service as it was observed when its request was answered. */
 export interface ServiceState {
   box: BoxRecord
-  sight: ObservedService
+  service: ObservedService
 }
 
-/** The services of the API. All throw `box_not_found`, and `service_not_found` where one is meant that is there. */
+/** The services of the API. All throw `box_not_found`, and `service_not_found` where the service has to exist. */
 export interface Services {
   /**
-   * Defines a service, which is started if its box runs, or changes what the next start uses: nothing that runs is touched.
-   * @throws ServiceError `environment_reserved`, `invalid_request` for needs that are not there, `quota_exceeded`
+   * Defines a service and starts it if its box runs, or changes the spec that its next start uses, which touches nothing that
+   * runs. Resolves once requests are routed by the new record.
+   * @throws ServiceError `environment_reserved`, `invalid_request` for needs that do not exist, `precondition_failed`,
+   * `quota_exceeded`
    */
   put(
     caller: Caller,
     ref: ServiceRef,
-    wanted: { body: PutServiceBody; how: ServiceHow },
+    request: { body: PutServiceBody; options: ServiceOptions },
   ): Promise<ServiceState & { isNew: boolean }>
   get(ref: ServiceRef): Promise<ServiceState>
   list(
     ref: BoxRef,
     query: ServiceListQuery,
-  ): Promise<{ box: BoxRecord; sights: ObservedService[]; next: string | null }>
-  /** One that runs is left as it is. @throws ServiceError `box_not_running` */
-  start(caller: Caller, ref: ServiceRef, how: ServiceHow): Promise<ServiceState>
-  stop(caller: Caller, ref: ServiceRef, how: ServiceHow): Promise<ServiceState>
-  /** Resolves once it is forgotten; its processes are killed. */
+  ): Promise<{ box: BoxRecord; services: ObservedService[]; next: string | null }>
+  /** Leaves a running service as it is. @throws ServiceError `box_not_running` */
+  start(caller: Caller, ref: ServiceRef, options: ServiceOptions): Promise<ServiceState>
+  stop(caller: Caller, ref: ServiceRef, options: ServiceOptions): Promise<ServiceState>
+  /** Removes the record and kills the processes. Resolves once the record is gone and requests are routed without it. */
   remove(ref: ServiceRef, ifMatch: string | null): Promise<void>
 }
 
-/** Writes what is wanted, durably, and lets the supervisor bring it about. */
+/** Writes the desired state durably, and wakes the supervisor to bring it about. */
 export function createServices(deps: ServicesDeps): Services {
-  const { boxes, supervisor, clock } = deps
-  const see = async (box: BoxRecord, name: string): Promise<ObservedService> => {
-    const sight = await supervisor.see({ boxId: box.id, name })
-    if (sight) return sight
+  const { boxes, supervisor, traffic, clock } = deps
+  const observe = async (box: BoxRecord, name: string): Promise<ObservedService> => {
+    const service = await supervisor.observe({ boxId: box.id, name })
+    if (service) return service
     throw serviceNotFound(box, name)
   }
   const settle = async (box: BoxRecord, name: string, waitMs: number): Promise<ServiceState> => {
     supervisor.wake({ boxId: box.id, name })
-    const sight = await supervisor.until({ boxId: box.id, name }, isSettled, waitMs)
-    if (sight === null) throw serviceNotFound(box, name)
-    return { box, sight }
+    const service = await supervisor.until({ boxId: box.id, name }, isSettled, waitMs)
+    if (service === null) throw serviceNotFound(box, name)
+    return { box, service }
   }
-  const act = async (
+  const change = async (
     ref: ServiceRef,
-    { waitMs, ifMatch }: ServiceHow,
-    edit: (record: ServiceRecord, sight: ObservedService) => ServiceRecord,
+    { waitMs, ifMatch }: ServiceOptions,
+    edit: (record: ServiceRecord, service: ObservedService) => ServiceRecord,
   ): Promise<ServiceState> => {
     const box = await boxes.get(ref)
-    const sight = await see(box, ref.service)
-    await changeService(deps, { box, name: ref.service, ifMatch }, (record) => edit(record, sight))
+    const service = await observe(box, ref.service)
+    await changeService(deps, { box, name: ref.service, ifMatch }, (record) => edit(record, service))
     return settle(box, ref.service, waitMs)
   }
+  const put = async (box: BoxRecord, request: PutService, waitMs: number) => {
+    const { name } = request
+    const isNew = await putService(deps, request)
+    if (isNew) return { ...(await settle(box, name, waitMs)), isNew }
+    supervisor.wake({ boxId: box.id, name })
+    return { box, service: await observe(box, name), isNew }
+  }
   return {
-    put: async (caller, ref, { body, how }) => {
+    put: async (caller, ref, { body, options: { waitMs, ifMatch } }) => {
       const box = await boxes.get(ref)
-      const isNew = await putService(deps, { caller, box, name: ref.service, body, ifMatch: how.ifMatch })
-      if (isNew) return { ...(await settle(box, ref.service, how.waitMs)), isNew }
-      supervisor.wake({ boxId: box.id, name: ref.service })
-      return { box, sight: await see(box, ref.service), isNew }
+      const state = await put(box, { caller, box, name: ref.service, body, ifMatch }, waitMs)
+      await traffic.settle(box.id)
+      return state
     },
     get: async (ref) => {
       const box = await boxes.get(ref)
-      return { box, sight: await see(box, ref.service) }
+      return { box, service: await observe(box, ref.service) }
     },
     list: async (ref, query) => {
       const box = await boxes.get(ref)
       return { box, ...(await listServices(deps, box, query)) }
     },
-    start: async (caller, ref, how) => {
+    start: async (caller, ref, options) => {
       checkRunning(await boxes.get(ref))
-      return act(ref, how, (record, { live }) => {
-        const isUp = live !== null && !live.isEnding && live.ended === null
+      return change(ref, options, (record, { monitor }) => {
+        const isUp = monitor !== null && !monitor.isEnding && monitor.ended === null
         if (isUp && record.desired === 'running') return record
-        const wanted = { ...record, desired: 'running' as const, asked: record.asked + 1 }
-        return withChange(wanted, { what: 'started', by: caller.tokenName, at: clock.now() })
+        const started = { ...record, desired: 'running' as const, asked: record.asked + 1 }
+        return withChange(started, { what: 'started', by: caller.tokenName, at: clock.now() })
       })
     },
-    stop: (caller, ref, how) =>
-      act(ref, how, (record) => {
+    stop: (caller, ref, options) =>
+      change(ref, options, (record) => {
         if (record.desired === 'stopped') return record
-        const ending = withoutNext(withoutPreview({ ...record, desired: 'stopped' }))
-        return withChange(ending, { what: 'stopped', by: caller.tokenName, at: clock.now() })
+        const stopped = withoutNext(withoutPreview({ ...record, desired: 'stopped' }))
+        return withChange(stopped, { what: 'stopped', by: caller.tokenName, at: clock.now() })
       }),
     remove: async (ref, ifMatch) => {
       const box = await boxes.get(ref)
       await removeService(deps, box, { name: ref.service, ifMatch })
+      await traffic.settle(box.id)
     },
+  }
+}
+
+/**
+ * Replaces the record by what `edit` makes of its newest version, again while other writes intervene. `edit` returns the same
+ * object to write nothing.
+ * @throws ServiceError `service_not_found`, `precondition_failed`
+ */
+export async function changeService(
+  { store, clock }: Pick<ServicesDeps, 'store' | 'clock'>,
+  { box, name, ifMatch }: { box: BoxRecord; name: string; ifMatch: string | null },
+  edit: (record: ServiceRecord) => ServiceRecord,
+): Promise<void> {
+  await editRecord(clock, {
+    read: async () => {
+      const record = await store.services.get(box.id, name)
+      if (record === null) throw serviceNotFound(box, name)
+      return record
+    },
+    edit: (record) => {
+      checkIfMatch(ifMatch, record.version)
+      return edit(record)
+    },
+    write: (next) => store.services.replace(next),
+  })
+}
+
+/** The error `service_not_found`. */
+export function serviceNotFound(box: Pick<BoxRecord, 'name'>, name: string): ServiceError {
+  return new ServiceError('service_not_found', `The box "${box.name}" has no service named "${name}".`)
+}
+
+interface PutService {
+  caller: Caller
+  box: BoxRecord
+  name: string
+  body: PutServiceBody
+  ifMatch: string | null
+}
+
+// True if the service is new.
+async function putService(deps: ServicesDeps, request: PutService): Promise<boolean> {
+  const { box, name, body, ifMatch } = request
+  const spec = specOf(body)
+  const all = await deps.store.services.of(box.id)
+  checkNeeds(name, spec, all)
+  const isNew = ifMatch === null && all.every((each) => each.name !== name)
+  if (isNew && (await insertService(deps, request, spec))) return true
+  await changeService(deps, request, (record) => {
+    const tags = body.tags ?? record.tags
+    if (JSON.stringify([spec, tags]) === JSON.stringify([record.spec, record.tags])) return record
+    const next = { ...record, spec, tags, generation: record.generation + 1 }
+    return withChange(next, { what: 'changed', by: request.caller.tokenName, at: deps.clock.now() })
+  })
+  return false
+}
+
+// False if the name was taken meanwhile.
+async function insertService(
+  { store, clock }: ServicesDeps,
+  { caller, box, name, body }: PutService,
+  spec: ServiceSpec,
+): Promise<boolean> {
+  const now = clock.now()
+  const history = [{ at: now, what: 'created', by: caller.tokenName, generation: 1 }]
+  const record: ServiceRecord = {
+    ...{ boxId: box.id, name, version: 1, createdAt: now, updatedAt: now },
+    ...{ spec, generation: 1, desired: 'running', asked: 1, domains: [], tags: body.tags ?? {}, history },
+    ...{ active: null, preview: null, previous: null, next: null, retired: [] },
+  }
+  switch (await store.services.insert(record, SERVICES_MAX)) {
+    case 'box_gone':
+      throw boxGone(box)
+    case 'too_many':
+      throw new ServiceError('quota_exceeded', `The box "${box.name}" has ${SERVICES_MAX} services, the most it may.`)
+    case 'name_taken':
+      return false
+    case 'stored':
+      return true
   }
 }
 
@@ -129,14 +222,14 @@ async function listServices(
   { store, supervisor }: ServicesDeps,
   { id: boxId }: BoxRecord,
   query: ServiceListQuery,
-): Promise<{ sights: ObservedService[]; next: string | null }> {
+): Promise<{ services: ObservedService[]; next: string | null }> {
   const [after = ''] = decodeCursor(query.continuation_token, 1) ?? []
   const prefix = query.prefix ?? ''
   const all = (await store.services.of(boxId)).filter(({ name }) => name > after && name.startsWith(prefix))
   const page = all.slice(0, query.max_results)
-  const sights = await Promise.all(page.map(({ name }) => supervisor.see({ boxId, name })))
+  const services = await Promise.all(page.map(({ name }) => supervisor.observe({ boxId, name })))
   const next = all.length > page.length ? encodeCursor([page.at(-1)?.name ?? '']) : null
-  return { sights: sights.filter((sight) => sight !== null), next }
+  return { services: services.filter((service) => service !== null), next }
 }
 
 async function removeService(
@@ -149,20 +242,23 @@ async function removeService(
     if (record === null) throw serviceNotFound(box, name)
     checkIfMatch(ifMatch, record.version)
     if (!(await store.services.remove(box.id, name, record.version))) continue
-    supervisor.wake({ boxId: box.id, name }, { hurry: true })
-    // That of a run that goes on is removed once it has ended; whatever is left is swept at the next start.
+    supervisor.wake({ boxId: box.id, name }, { killNow: true })
+    // The supervisor removes the output of a live run once the run has ended; the next start sweeps the rest.
     const ended = new Set(runsOf(record).flatMap(({ execId, end }) => (end === null ? [] : [execId])))
-    for (const place of placesOf(record))
+    for (const place of outputPlacesOf(record))
       if (ended.has(place.execId)) await outputs.remove(place).catch(() => undefined)
     return
   }
 }
 
-/** Whether a service has come to rest at what was asked of it. */
-function isSettled(sight: ObservedService): boolean {
-  const { record, liveOf } = sight
+/** True once a service has reached its desired state, or has failed to. */
+function isSettled(service: ObservedService): boolean {
+  const { record, monitorOf } = service
   if (record.desired === 'stopped')
-    return instancesOf(record).every((each) => liveOf(each) === null && lastRun(each)?.end !== null)
-  const { state } = stateOf(sight)
-  return state !== 'starting' && state !== 'stopping' && !['start', 'stop'].includes(sight.step.kind)
+    return instancesOf(record).every((each) => monitorOf(each) === null && lastRun(each)?.end !== null)
+  const { state } = stateOf(service)
+  return state !== 'starting' && state !== 'stopping' && !['start', 'stop'].includes(service.step.kind)
 }
+
+/** Services per box. */
+export const SERVICES_MAX = 64

@@ -1,11 +1,11 @@
-import type { PutServiceBody, ServiceSpecView } from '../../../shared/schemas/services.ts'
+import type { PutServiceBody } from '../../../shared/schemas/services.ts'
 import { invalidRequest } from '../../../shared/validate.ts'
 import type { Readiness, ServiceRecord, ServiceSpec } from '../../ports/store/services.ts'
 import { checkEnvironment } from '../common/environment.ts'
 
 /**
- * What a body asks for, with all defaults.
- * @throws ServiceError `environment_reserved`, `invalid_request` for a probe of a port that it has not
+ * Reads the spec from a request body, and applies the defaults.
+ * @throws ServiceError `environment_reserved`, `invalid_request` for a probe that needs a port the service does not have
  */
 export function specOf(body: PutServiceBody): ServiceSpec {
   checkEnvironment(body.env ?? {})
@@ -29,7 +29,7 @@ export function specOf(body: PutServiceBody): ServiceSpec {
 }
 
 /**
- * Refuses needs that are not there, or lead back to the service itself: it would never start.
+ * Refuses needs that do not exist, and cycles, in which no service would ever start.
  * @throws ServiceError `invalid_request`
  */
 export function checkNeeds(name: string, { needs }: ServiceSpec, others: readonly ServiceRecord[]): void {
@@ -41,23 +41,12 @@ export function checkNeeds(name: string, { needs }: ServiceSpec, others: readonl
     seen.add(from)
     return (specs.get(from)?.needs ?? []).some((next) => leadsBack(next, seen))
   }
-  const faults = needs.flatMap((need, place) => {
-    const pointer = `/needs/${place}`
+  const faults = needs.flatMap((need, index) => {
+    const pointer = `/needs/${index}`
     if (leadsBack(need, new Set())) return [{ pointer, detail: 'needs this service itself' }]
     return specs.has(need) ? [] : [{ pointer, detail: 'is no service of the box' }]
   })
   if (faults.length > 0) throw invalidRequest(faults)
-}
-
-/** A spec as the API shows it; its environment to those who may write. */
-export function viewSpec(spec: ServiceSpec, withEnvironment: boolean): ServiceSpecView {
-  const { command, cwd, user, port, needs, restart, readiness } = spec
-  return {
-    ...{ command, env: withEnvironment ? spec.env : {}, cwd, user, port, needs, restart },
-    readiness: readiness === null ? null : viewReadiness(readiness),
-    stop_signal: spec.stopSignal,
-    grace_seconds: spec.graceSeconds,
-  }
 }
 
 function readinessOf(given: NonNullable<PutServiceBody['readiness']>): Readiness {
@@ -70,10 +59,4 @@ function readinessOf(given: NonNullable<PutServiceBody['readiness']>): Readiness
     timeoutMs: (given.timeout_seconds ?? 2) * 1000,
     threshold: given.threshold ?? 3,
   }
-}
-
-function viewReadiness({ probe, intervalMs, timeoutMs, threshold }: Readiness): Record<string, unknown> {
-  const rest = { interval_seconds: intervalMs / 1000, timeout_seconds: timeoutMs / 1000, threshold }
-  if (probe.kind === 'http') return { http: probe.path, ...rest }
-  return probe.kind === 'tcp' ? { tcp: true, ...rest } : { command: probe.command, ...rest }
 }

@@ -4,64 +4,69 @@ import type { BoxRecord } from '../../ports/store/store.ts'
 import { withTimer } from '../common/deadline.ts'
 import { bumped } from '../common/edit-record.ts'
 import { createKeyedQueue, type KeyedQueue } from '../common/keyed-queue.ts'
-import { hostOf, instancesOf, lastRun, placesOf } from '../common/service-instances.ts'
+import { hostOf, instancesOf, lastRun, outputPlacesOf } from '../common/service-instances.ts'
 import { createWaiters } from '../common/waiters.ts'
 import { discardDetached } from '../exec/detached-exec.ts'
-import { createDrains, type Drains } from './drains.ts'
-import { failedCandidate } from './failures.ts'
-import { createServiceObserver, type ObservedService, type ServiceObserver } from './observer.ts'
+import { lastLines } from './logs.ts'
+import {
+  createRunRegistry,
+  createServiceObserver,
+  keyOf,
+  type ObservedService,
+  parseKey,
+  type ServiceKey,
+  type ServiceObserver,
+  writtenBytes,
+} from './observer.ts'
 import { planInstances, type ServiceAction } from './plan.ts'
 import { monitorRun } from './run-monitor.ts'
-import { createRunRegistry, keyOf, parseKey, type ServiceKey } from './run-registry.ts'
+import { createRunStarter, type RunStarter, type RunStarterDeps } from './run-starter.ts'
 import { createRunTerminator, type RunTerminator } from './run-terminator.ts'
-import { createStarts, type Starts, type StartsDeps } from './starts.ts'
-import { switchedToNext } from './switch.ts'
+import { switchedToNext, withFailure } from './versions.ts'
 
-/** Moves services towards what is wanted of them, one step of each at a time: observe → plan → act. */
+/** Moves services towards their desired state, one step of each at a time: observe → plan → act. */
 export class ServiceSupervisor {
-  readonly #deps: StartsDeps
+  readonly #deps: RunStarterDeps
   readonly #runs = createRunRegistry()
-  /** Names of the services of each box that has any. */
+  /** Names of services by box id. */
   readonly #names = new Map<string, Set<string>>()
   readonly #waiters = createWaiters()
-  readonly #starts: Starts
-  readonly #endings: RunTerminator
-  readonly #drains: Drains
+  readonly #starter: RunStarter
+  readonly #terminator: RunTerminator
   readonly #observer: ServiceObserver
   readonly #queue: KeyedQueue
   #isClosed = false
 
-  constructor(deps: StartsDeps) {
+  constructor(deps: RunStarterDeps) {
     this.#deps = deps
-    this.#starts = createStarts(deps)
-    this.#endings = createRunTerminator(deps)
-    this.#drains = createDrains(deps)
-    this.#observer = createServiceObserver({ ...deps, lives: this.#runs, drains: this.#drains })
+    this.#starter = createRunStarter(deps)
+    this.#terminator = createRunTerminator(deps)
+    this.#observer = createServiceObserver({ ...deps, runs: this.#runs, terminator: this.#terminator })
     this.#queue = createKeyedQueue({
       work: (key) => this.#reconcile(parseKey(key)),
       onError: (key, error) => this.#retryLater(key, error),
     })
   }
 
-  /** What services wrote, which is kept. */
+  /** Lists the outputs of services that are kept. */
   async outputs(): Promise<OutputPlace[]> {
-    return (await this.#deps.store.services.all()).flatMap(placesOf)
+    return (await this.#deps.store.services.all()).flatMap(outputPlacesOf)
   }
 
-  /** Takes up what runs since before this process; call once, before any request, and after the boxes were taken up. */
+  /** Takes up the runs of earlier processes; call once, after the boxes were taken up and before any request. */
   async recover(): Promise<void> {
     const { store, runtime, logger } = this.#deps
-    const held = new Map((await runtime.held()).map((each) => [each.execId, each]))
+    const execs = new Map((await runtime.held()).map((each) => [each.execId, each]))
     for (const record of await store.services.all()) {
       const box = await store.boxes.byId(record.boxId)
-      this.#note(record)
+      this.#addName(record)
       for (const instance of instancesOf(record)) {
         for (const run of instance.runs) {
-          const each = held.get(run.execId)
-          if (each === undefined) continue
-          const of = { box, name: record.name, instance, isTrial: instance !== record.active, held: each }
-          if (run.end !== null || box === null) void each.forget()
-          else this.#runs.add(record, monitorRun(this.#deps, { ...of, box }, this.#onChange(record)))
+          const exec = execs.get(run.execId)
+          if (exec === undefined) continue
+          const found = { name: record.name, instance, isCandidate: instance !== record.active, exec }
+          if (run.end !== null || box === null) void exec.forget()
+          else this.#runs.add(record, monitorRun(this.#deps, { ...found, box }, this.#onChange(record)))
         }
       }
       this.#queue.add(keyOf(record))
@@ -69,52 +74,52 @@ export class ServiceSupervisor {
     if (this.#runs.count() > 0) logger.info('services go on', { services: this.#runs.count() })
   }
 
-  /** Something of the record has changed, or of its box. A stop under way goes on; with `hurry` it no longer waits. */
-  wake(key: ServiceKey, { hurry = false } = {}): void {
-    if (hurry) for (const live of this.#runs.of(key)) this.#endings.hurry(live)
-    this.#note(key)
+  /** Queues a step, after a change of the record or its box. With `killNow` a termination under way no longer waits. */
+  wake(key: ServiceKey, { killNow = false } = {}): void {
+    if (killNow) for (const run of this.#runs.of(key)) this.#terminator.killNow(run)
+    this.#addName(key)
     this.#queue.add(keyOf(key))
   }
 
-  /** The box has changed. */
+  /** Queues a step of each service of a box, after a change of the box. */
   wakeBox(boxId: string): void {
     for (const name of this.#names.get(boxId) ?? []) this.wake({ boxId, name })
   }
 
-  /** As it is now; null if there is none. */
-  async see(key: ServiceKey): Promise<ObservedService | null> {
+  /** Returns null if there is no such service. */
+  async observe(key: ServiceKey): Promise<ObservedService | null> {
     const record = await this.#deps.store.services.get(key.boxId, key.name)
-    return record ? this.#observer.of(record) : null
+    return record ? this.#observer.observe(record) : null
   }
 
-  /** As `see` gives it once `isDone`, or after `waitMs`. */
+  /** Waits until `isDone` or the service is gone, at most `waitMs`; returns what was observed last. */
   async until(
     key: ServiceKey,
-    isDone: (sight: ObservedService) => boolean,
+    isDone: (service: ObservedService) => boolean,
     waitMs: number,
   ): Promise<ObservedService | null> {
-    const isOver = (sight: ObservedService | null): boolean => sight === null || isDone(sight)
+    const isOver = (service: ObservedService | null): boolean => service === null || isDone(service)
     return withTimer({ clock: this.#deps.clock, ms: waitMs }, (timeout) =>
-      this.#waiters.until(keyOf(key), { read: () => this.see(key), isDone: isOver, timeout }),
+      this.#waiters.until(keyOf(key), { read: () => this.observe(key), isDone: isOver, timeout }),
     )
   }
 
-  /** Runs `turn` while no step of the service is under way, or begins. Throws as KeyedQueue.exclusive. */
+  /** Runs `turn` exclusively of the steps of the service. Throws as KeyedQueue.exclusive after 20 s. */
   async exclusive<T>(key: ServiceKey, turn: () => Promise<T>): Promise<T> {
     return withTimer({ clock: this.#deps.clock, ms: TURN_MS }, (isOver) =>
       this.#queue.exclusive(keyOf(key), turn, isOver),
     )
   }
 
-  /** Bytes that the run of a version has written which goes on. */
+  /** Bytes that the last run of a version has written so far. */
   bytesOf(key: ServiceKey, instance: InstanceRecord): number {
-    return this.#starts.bytesOf(key, instance)
+    return writtenBytes(this.#deps.outputs, key, instance)
   }
 
-  /** Ends after the step that each service is in; what runs goes on. */
+  /** Resolves after the steps under way; runs go on. */
   async close(): Promise<void> {
     this.#isClosed = true
-    await Promise.all([this.#endings.close(), this.#queue.close()])
+    await Promise.all([this.#terminator.close(), this.#queue.close()])
   }
 
   async #reconcile(key: ServiceKey): Promise<void> {
@@ -124,7 +129,7 @@ export class ServiceSupervisor {
       const box = await this.#deps.store.boxes.byId(key.boxId)
       if (box === null) return this.#forget(key)
       if (await this.#recordEnd(record)) continue
-      for (const late of record.retired.slice(0, -RETIRED_MAX)) this.#hurry(record, late)
+      for (const excess of record.retired.slice(0, -RETIRED_MAX)) this.#killNow(record, excess)
       const action = planInstances(record, await this.#observer.worldOf(record, box))
       if (action.kind === 'rest') {
         if (action.inMs !== null) this.#queue.addLater(keyOf(key), action.inMs)
@@ -138,45 +143,44 @@ export class ServiceSupervisor {
   async #act(record: ServiceRecord, box: BoxRecord, action: Exclude<ServiceAction, { kind: 'rest' }>): Promise<void> {
     switch (action.kind) {
       case 'start': {
-        const live = await this.#starts.start({ record, box, ...action }, this.#onChange(record))
-        if (live !== null) this.#runs.add(record, live)
+        const run = await this.#starter.start({ record, box, ...action }, this.#onChange(record))
+        if (run !== null) this.#runs.add(record, run)
         return
       }
       case 'end':
-        return this.#end(record, action)
+        return this.#terminate(record, action)
       case 'halt':
         return this.#deps.forks.halt(action.fork)
-      case 'fail': {
-        const fork = record[action.slot]?.fork
-        await this.#write(failedCandidate(record, action, this.#deps))
-        // Of one that failed nothing goes on.
-        return fork ? this.#deps.forks.halt(fork) : undefined
-      }
+      case 'fail':
+        return this.#fail(record, action)
       case 'switch':
         return this.#switch(record)
-      case 'drain':
-        return this.#drain(record)
-      case 'bury': {
-        const { instance } = action
-        await this.#write({ ...record, retired: record.retired.filter((each) => each !== instance) })
-        for (const { execId } of instance.runs)
-          await this.#deps.outputs.remove({ boxId: hostOf(record, instance), execId }).catch(() => undefined)
-        if (instance.fork !== null) await this.#deps.forks.sweep()
-      }
+      case 'cut-off':
+        return this.#cutOff(record)
+      case 'forget':
+        return this.#forgetVersion(record, action.instance)
     }
   }
 
-  #end(record: ServiceRecord, { instance, drains }: Extract<ServiceAction, { kind: 'end' }>): void {
-    const live = this.#runs.find(record, instance)
-    if (live === null) return
-    const drain = drains ? () => this.#drains.end(record.boxId, instance) : null
+  #terminate(record: ServiceRecord, { instance, drains }: Extract<ServiceAction, { kind: 'end' }>): void {
+    const run = this.#runs.find(record, instance)
+    if (run === null) return
     const onError = (error: unknown): void => this.#retryLater(keyOf(record), error)
-    this.#endings.begin({ live, spec: instance.spec, drain, onError })
+    this.#terminator.terminate({ boxId: record.boxId, instance, run, drains, onError })
   }
 
-  #hurry(record: ServiceRecord, instance: InstanceRecord): void {
-    const live = this.#runs.find(record, instance)
-    if (live !== null) this.#endings.hurry(live)
+  #killNow(record: ServiceRecord, instance: InstanceRecord): void {
+    const run = this.#runs.find(record, instance)
+    if (run !== null) this.#terminator.killNow(run)
+  }
+
+  async #fail(record: ServiceRecord, { slot, why }: Extract<ServiceAction, { kind: 'fail' }>): Promise<void> {
+    const { outputs, clock, forks } = this.#deps
+    const candidate = record[slot]
+    const output = lastLines(outputs, record, candidate)
+    await this.#write(withFailure(record, { slot, why, output }, clock.now()))
+    // The processes of a preview in a fork end with the fork.
+    if (candidate?.fork) await forks.halt(candidate.fork)
   }
 
   async #switch(record: ServiceRecord): Promise<void> {
@@ -188,42 +192,50 @@ export class ServiceSupervisor {
     await traffic.settle(record.boxId)
   }
 
-  // No rollback comes between: its turn is another.
-  async #drain(record: ServiceRecord): Promise<void> {
-    const live = this.#runs.find(record, record.previous)
-    if (record.previous !== null && live !== null) await this.#drains.cutOff(record.boxId, record.previous, live)
+  // A rollback is excluded by this step.
+  async #cutOff({ boxId, name, previous }: ServiceRecord): Promise<void> {
+    const run = this.#runs.find({ boxId, name }, previous)
+    if (previous !== null && run !== null) await this.#terminator.cutOff(boxId, previous, run)
   }
 
-  // One that was changed meanwhile is looked at again.
+  async #forgetVersion(record: ServiceRecord, instance: InstanceRecord): Promise<void> {
+    const { outputs, forks } = this.#deps
+    await this.#write({ ...record, retired: record.retired.filter((each) => each !== instance) })
+    for (const { execId } of instance.runs)
+      await outputs.remove({ boxId: hostOf(record, instance), execId }).catch(() => undefined)
+    if (instance.fork !== null) await forks.sweep()
+  }
+
+  // Writes nothing if the record changed meanwhile: the next turn plans anew.
   async #write(record: ServiceRecord): Promise<void> {
     await this.#deps.store.services.replace(bumped(record, this.#deps.clock.now()))
   }
 
-  /** Writes the ends of runs that have ended, if that is not written yet; whether there were any. */
+  // Records the end of one run that has ended. Returns false if there is none.
   async #recordEnd(record: ServiceRecord): Promise<boolean> {
     const instance = instancesOf(record).find((each) => {
-      const live = this.#runs.find(record, each)
-      return live === null ? lastRun(each)?.end === null : live.ended !== null
+      const monitor = this.#runs.find(record, each)
+      return monitor === null ? lastRun(each)?.end === null : monitor.ended !== null
     })
     const run = lastRun(instance ?? null)
     if (instance === undefined || run === null) return false
-    const live = this.#runs.find(record, instance)
-    if (run.end === null) await this.#starts.writeEnd(record, { instance, run, end: live?.ended?.end ?? null })
-    if (live !== null) {
-      this.#runs.remove(record, live)
-      await live.held.forget()
+    const monitor = this.#runs.find(record, instance)
+    if (run.end === null) await this.#starter.writeEnd(record, { instance, run, end: monitor?.ended?.end ?? null })
+    if (monitor !== null) {
+      this.#runs.remove(record, monitor)
+      await monitor.exec.forget()
     }
     this.#changed(record)
     return true
   }
 
-  // Without a record nothing of it may go on.
+  // Ends the runs of a service whose record, or box, is gone.
   async #forget(key: ServiceKey): Promise<void> {
-    const lives = this.#runs.of(key)
-    for (const live of lives) this.#runs.remove(key, live)
+    const runs = this.#runs.of(key)
+    for (const run of runs) this.#runs.remove(key, run)
     this.#names.get(key.boxId)?.delete(key.name)
     if (this.#names.get(key.boxId)?.size === 0) this.#names.delete(key.boxId)
-    await Promise.all(lives.map((live) => discardDetached(live.held, this.#deps)))
+    await Promise.all(runs.map(({ exec }) => discardDetached(exec, this.#deps)))
     await this.#deps.forks.sweep()
     this.#changed(key)
   }
@@ -240,23 +252,26 @@ export class ServiceSupervisor {
     }
   }
 
-  // Others may wait for it to be ready.
+  // Wakes the services that do not run as well: they may need this one to be ready.
   #changed({ boxId, name }: ServiceKey): void {
     this.#waiters.notify(keyOf({ boxId, name }))
     for (const other of this.#names.get(boxId) ?? []) {
       const key = { boxId, name: other }
-      if (other !== name && this.#runs.of(key).every(({ isTrial }) => isTrial)) this.#queue.add(keyOf(key))
+      if (other !== name && this.#runs.of(key).every(({ isCandidate }) => isCandidate)) this.#queue.add(keyOf(key))
     }
   }
 
-  #note({ boxId, name }: ServiceKey): void {
+  #addName({ boxId, name }: ServiceKey): void {
     const names = this.#names.get(boxId) ?? new Set()
     this.#names.set(boxId, names.add(name))
   }
 }
 
+/** From a failed step to the next try. */
 const RETRY_MS = 1_000
+/** The longest wait for the step under way in `exclusive`. */
 const TURN_MS = 20_000
+/** Bounds the steps of a service in a row, against an endless loop. */
 const MAX_TURNS = 100
-/** Versions of a service that take their time to end. */
+/** Retired versions of a service that may take their grace to end; the oldest above that are killed. */
 const RETIRED_MAX = 4

@@ -1,10 +1,45 @@
-/** What becomes of the requests to services. */
+import type { ServiceRecord } from '../../ports/store/services.ts'
+import type { BoxRecord } from '../../ports/store/store.ts'
+
+/** Routes the requests to services by what their records say. */
 export interface Traffic {
-  /**
-   * The targets of a service of the box (service-targets.ts) have changed, and the record says so: resolves once no new request
-   * goes to others.
-   */
+  /** Routes new requests by the records of the box as they are now; resolves once none goes to an old target. */
   settle(boxId: string): Promise<void>
-  /** Resolves once no request is open to a port of a box; those that are open after `graceMs` are cut off. */
-  drain(target: { boxId: string; port: number }, graceMs: number): Promise<void>
+  /** Resolves once no request is open to a port of a box; cuts off those that are open after `graceMs`. */
+  drain(target: Target, graceMs: number): Promise<void>
 }
+
+/** A port of a box, or of a fork of one. */
+export interface Target {
+  boxId: string
+  port: number
+}
+
+/** The targets of a service's versions; null: the version listens nowhere, or does not exist. */
+export interface ServiceTargets {
+  active: Target | null
+  preview: Target | null
+}
+
+/** Tells where the requests for a service go, whether or not it runs. A pure function. */
+export function targetsOf({ boxId, spec, active, preview }: ServiceRecord): ServiceTargets {
+  const at = (port: number | null, id = boxId): Target | null => (port === null ? null : { boxId: id, port })
+  return {
+    active: at(active === null ? spec.port : active.port),
+    preview: preview === null || preview.failure !== null ? null : at(preview.port, preview.fork?.boxId),
+  }
+}
+
+/**
+ * Tells where the requests for a box itself go: to its port, or, if that is the port of a service, to the active version of the
+ * service, wherever that listens. A pure function.
+ */
+export function targetOfBox({ id, port }: Pick<BoxRecord, 'id' | 'port'>, services: readonly ServiceRecord[]): Target {
+  const requested = port ?? DEFAULT_PORT
+  const service = services.find(({ active, spec }) => (active?.spec ?? spec).port === requested)
+  const active = service === undefined ? null : targetsOf(service).active
+  return active ?? { boxId: id, port: requested }
+}
+
+/** The port of a box that names none. */
+const DEFAULT_PORT = 8080

@@ -1,14 +1,12 @@
-import type { ServiceView } from '../../../shared/schemas/services.ts'
-import type { InstanceRecord } from '../../ports/store/services.ts'
+import type { ServiceSpecView, ServiceView } from '../../../shared/schemas/services.ts'
+import type { CandidateRecord, InstanceRecord, Readiness, ServiceSpec } from '../../ports/store/services.ts'
 import type { BoxRecord } from '../../ports/store/store.ts'
 import { timestamp } from '../common/time.ts'
 import { type EdgeAddress, hostOfPreview, hostOfService, urlOf } from '../common/urls.ts'
-import { failureText } from './failures.ts'
 import type { ObservedService } from './observer.ts'
 import { endText, isRestarted } from './plan.ts'
 import type { RunMonitor } from './run-monitor.ts'
-import { viewSpec } from './spec.ts'
-import { targetsOf } from './targets.ts'
+import { targetsOf } from './traffic.ts'
 
 interface State {
   state: ServiceView['state']
@@ -20,11 +18,11 @@ interface PreviewState {
   message: string | null
 }
 
-/** What a service is up to, and why. */
-export function stateOf({ record, live, step, isBoxRunning }: ObservedService): State {
-  if (live !== null && live.ended === null) {
-    if (live.isEnding) return { state: 'stopping', message: null }
-    return { state: live.isReady ? 'running' : 'starting', message: live.why }
+/** Tells the state of a service, and the reason. */
+export function stateOf({ record, monitor, step, isBoxRunning }: ObservedService): State {
+  if (monitor !== null && monitor.ended === null) {
+    if (monitor.isEnding) return { state: 'stopping', message: null }
+    return { state: monitor.isReady ? 'running' : 'starting', message: monitor.why }
   }
   if (record.desired === 'stopped') return { state: 'stopped', message: null }
   if (!isBoxRunning) return { state: 'stopped', message: 'It starts with its box.' }
@@ -36,31 +34,31 @@ export function stateOf({ record, live, step, isBoxRunning }: ObservedService): 
   return { state: end.exitCode === 0 ? 'stopped' : 'failed', message: how }
 }
 
-/** What the preview of a service is up to, and why; null if it has none. */
+/** Tells the state of a service's preview, and the reason; null if it has none. */
 export function previewStateOf(
-  { record: { preview }, liveOf, isBoxRunning }: ObservedService,
+  { record: { preview }, monitorOf, isBoxRunning }: ObservedService,
   withOutput = false,
 ): PreviewState | null {
   if (preview === null) return null
   if (preview.failure !== null) return { state: 'failed', message: failureText(preview.failure, withOutput) }
-  const live = liveOf(preview)
-  if (live !== null && live.ended === null) return { state: live.isReady ? 'running' : 'starting', message: live.why }
+  const run = monitorOf(preview)
+  if (run !== null && run.ended === null) return { state: run.isReady ? 'running' : 'starting', message: run.why }
   return isBoxRunning ? { state: 'starting', message: null } : { state: 'stopped', message: 'It starts with its box.' }
 }
 
-/** What whoever asks may see: environments, and what services wrote; and where URLs are. */
-export interface ServiceSeen {
-  environment: boolean
-  output: boolean
+/** Selects what a view shows: environments, and output; and the address that URLs are made of. */
+export interface ServiceViewOptions {
+  withEnvironment: boolean
+  withOutput: boolean
   address: EdgeAddress
 }
 
-/** The Service of the API. */
-export function viewService(box: BoxRecord, sight: ObservedService, seen: ServiceSeen): ServiceView {
-  const { record, liveOf } = sight
+/** Makes the Service of the API. */
+export function viewService(box: BoxRecord, service: ObservedService, options: ServiceViewOptions): ServiceView {
+  const { record, monitorOf } = service
   const { active, previous } = record
-  const state = stateOf(sight)
-  const preview = viewPreview(sight, seen)
+  const state = stateOf(service)
+  const preview = viewPreview(service, options)
   const failure = preview?.state === 'failed' ? `The preview failed. ${preview.message}` : null
   const targets = targetsOf(record)
   return {
@@ -69,12 +67,12 @@ export function viewService(box: BoxRecord, sight: ObservedService, seen: Servic
     project: box.project,
     state: state.state,
     message: state.message ?? failure,
-    spec: viewSpec(record.spec, seen.environment),
-    active: active && { ...viewInstance(active, liveOf(active), seen), port: targets.active?.port ?? null },
+    spec: viewSpec(record.spec, options.withEnvironment),
+    active: active && { ...viewInstance(active, monitorOf(active), options), port: targets.active?.port ?? null },
     preview: preview && { ...preview, port: targets.preview?.port ?? null },
-    previous: previous && viewInstance(previous, liveOf(previous), seen),
-    active_url: targets.active && urlOf(hostOfService(box, record.name, seen.address), seen.address),
-    preview_url: targets.preview && urlOf(hostOfPreview(box, record.name, seen.address), seen.address),
+    previous: previous && viewInstance(previous, monitorOf(previous), options),
+    active_url: targets.active && urlOf(hostOfService(box, record.name, options.address), options.address),
+    preview_url: targets.preview && urlOf(hostOfPreview(box, record.name, options.address), options.address),
     published_domains: record.domains,
     generation: record.generation,
     history: record.history.map(({ at, ...change }) => ({ at: timestamp(at), ...change })),
@@ -84,12 +82,12 @@ export function viewService(box: BoxRecord, sight: ObservedService, seen: Servic
   }
 }
 
-function viewPreview(sight: ObservedService, seen: ServiceSeen): ServiceView['preview'] {
-  const { preview } = sight.record
-  const state = previewStateOf(sight, seen.output)
+function viewPreview(service: ObservedService, options: ServiceViewOptions): ServiceView['preview'] {
+  const { preview } = service.record
+  const state = previewStateOf(service, options.withOutput)
   if (preview === null || state === null) return null
   return {
-    ...viewInstance(preview, sight.liveOf(preview), seen),
+    ...viewInstance(preview, service.monitorOf(preview), options),
     ...state,
     isolation: preview.fork === null ? 'process' : 'fork',
   }
@@ -97,20 +95,20 @@ function viewPreview(sight: ObservedService, seen: ServiceSeen): ServiceView['pr
 
 function viewInstance(
   { spec, port, runs, restarts }: InstanceRecord,
-  live: RunMonitor | null,
-  { environment }: ServiceSeen,
+  monitor: RunMonitor | null,
+  { withEnvironment }: ServiceViewOptions,
 ): NonNullable<ServiceView['active']> {
   const run = runs.at(-1)
-  const isAlive = live !== null && live.ended === null
+  const isAlive = monitor !== null && monitor.ended === null
   const end = runs.findLast((each) => each.end !== null)?.end ?? null
   return {
     alive: isAlive,
-    pid: isAlive ? live.held.process : null,
+    pid: isAlive ? monitor.exec.process : null,
     port,
-    spec: viewSpec(spec, environment),
+    spec: viewSpec(spec, withEnvironment),
     started_at: run === undefined ? null : timestamp(run.startedAt),
     restarts,
-    health: isAlive ? live.health : 'unknown',
+    health: isAlive ? monitor.health : 'unknown',
     last_exit:
       end === null
         ? null
@@ -121,4 +119,25 @@ function viewInstance(
             at: timestamp(end.endedAt),
           },
   }
+}
+
+// Leaves the environment out unless the caller may write.
+function viewSpec(spec: ServiceSpec, withEnvironment: boolean): ServiceSpecView {
+  const { command, cwd, user, port, needs, restart, readiness } = spec
+  return {
+    ...{ command, env: withEnvironment ? spec.env : {}, cwd, user, port, needs, restart },
+    readiness: readiness === null ? null : viewReadiness(readiness),
+    stop_signal: spec.stopSignal,
+    grace_seconds: spec.graceSeconds,
+  }
+}
+
+function viewReadiness({ probe, intervalMs, timeoutMs, threshold }: Readiness): Record<string, unknown> {
+  const rest = { interval_seconds: intervalMs / 1000, timeout_seconds: timeoutMs / 1000, threshold }
+  if (probe.kind === 'http') return { http: probe.path, ...rest }
+  return probe.kind === 'tcp' ? { tcp: true, ...rest } : { command: probe.command, ...rest }
+}
+
+function failureText({ why, output }: NonNullable<CandidateRecord['failure']>, withOutput: boolean): string {
+  return withOutput && output !== '' ? `${why} Its last lines:\n${output}` : why
 }

@@ -2,7 +2,7 @@ import type { Publishing } from '../../core/edge/publishing.ts'
 import type { Services } from '../../core/services/services.ts'
 import type { BoxReplies } from '../boxes/replies.ts'
 import type { Handlers } from '../common/call.ts'
-import type { ServiceReplies } from '../services/replies.ts'
+import type { ServiceReplies } from '../services/services.ts'
 
 type PublishingHandlers = Pick<Handlers, 'publishBox' | 'unpublishBox' | 'publishService' | 'unpublishService'>
 

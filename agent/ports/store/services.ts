@@ -1,22 +1,22 @@
-/** When a service is ready. Times in ms. */
+/** The readiness probe of a service. Times in ms. */
 export interface Readiness {
   /** `http`: a path; `command`: run in the box. */
   probe: { kind: 'http'; path: string } | { kind: 'tcp' } | { kind: 'command'; command: readonly string[] }
   intervalMs: number
   timeoutMs: number
-  /** Bad looks in a row that end its being ready. */
+  /** Failed probes in a row that make a healthy run unhealthy. */
   threshold: number
 }
 
-/** What a service is, all defaults applied. */
+/** The definition of a service, with all defaults applied. */
 export interface ServiceSpec {
   command: string[]
   env: Record<string, string>
   cwd: string | null
   user: string | null
-  /** Where it listens; null: nowhere. */
+  /** The port on which it listens; null: none. */
   port: number | null
-  /** Services of the same box that are to be ready before it starts. */
+  /** Services of the same box that have to be ready before it starts. */
   needs: string[]
   restart: 'always' | 'on-failure' | 'never'
   readiness: Readiness | null
@@ -24,70 +24,70 @@ export interface ServiceSpec {
   graceSeconds: number
 }
 
-/** One process of a service, from its start to its end. Times in ms since the epoch. */
+/** One run of a version, from its start to its end. Times in ms since the epoch. */
 export interface RunRecord {
-  /** What it is held under, and its output is kept; written before it is started. */
+  /** The id of its command and of its output; recorded before the command is started. */
   execId: string
   startedAt: number
-  /** Bytes of the log before it. */
+  /** Bytes of the log before its output. */
   logOffset: number
-  /** Since when its box ran: a box that was started anew starts its services anew. */
+  /** When its box was started: after another start of the box the service is started again. */
   boxSince: number
   end: RunEnd | null
 }
 
-/** How a run ended; with neither code nor signal nobody knows. */
+/** The end of a run; it is unknown if both code and signal are null. */
 export interface RunEnd {
   exitCode: number | null
   signal: string | null
   outOfMemory: boolean
   endedAt: number
-  /** Bytes that it wrote. */
+  /** Bytes of output. */
   logBytes: number
 }
 
-/** A copy of a box that nobody sees, for one version of a service. */
+/** A fork of a box, which the API does not show, for one version of a service. */
 export interface ForkRecord {
-  /** What the runtime knows it by. */
+  /** Its id in the runtime. */
   boxId: string
   root: string
-  /** Data volumes of the box, or, where they can be written to, copies of them. */
+  /** The data volumes of the box, read-only, or writable copies of them. */
   mounts: { subvolume: string; path: string; readOnly: boolean }[]
 }
 
-/** One version of a service: what runs, or ran last, of it. */
+/** One version of a service, with its runs. */
 export interface InstanceRecord {
   spec: ServiceSpec
-  /** Where it runs; null: in the box itself. */
+  /** The fork in which it runs; null: in the box itself. */
   fork: ForkRecord | null
-  /** Where it listens, which it is told by `PORT`: chosen at each start. Null: nowhere, or it was not started yet. */
+  /** The port chosen at its last start, which it gets as `PORT`. Null: none, or it was not started yet. */
   port: number | null
-  /** The newest are kept with their output, oldest first; the last one runs, or ran last. */
+  /** The newest runs, whose output is kept, oldest first. */
   runs: RunRecord[]
-  /** Since somebody last asked for a start. */
+  /** Since the last start by a request. */
   restarts: number
-  /** Ends one soon after another; 0 once it ran for a while. */
+  /** Ends in a row; the end of a run of at least 10 s counts as the first. */
   failures: number
 }
 
-/** A version that is to show that it becomes ready. */
+/** A version that has to become ready. */
 export interface CandidateRecord extends InstanceRecord {
-  /** How long each start of it may take to be ready, ms. */
+  /** The longest from a start until it is ready, ms. */
   readyMs: number
-  /** Why it will not be ready any more, and the last that it wrote; null: it may be. */
+  /** Why it failed, and its last lines of output; null: it has not failed. */
   failure: { why: string; output: string } | null
 }
 
-/** Something that was done to a service. */
+/** An entry of the history of a service. */
 export interface ServiceChange {
   at: number
   what: string
-  /** Name of the token; null: the service did it itself. */
+  /** Name of the token; null: no request did it. */
   by: string | null
   generation: number
 }
 
-/** A service as it is stored: what is wanted, what ran, and a version that each write raises. Times in ms since the epoch. */
+/** A service: its desired state, its versions, and a version of the record that each write raises. Times in ms since the epoch. */
 export interface ServiceRecord {
   boxId: string
   name: string
@@ -98,19 +98,19 @@ export interface ServiceRecord {
   /** Raised by each change of the spec. */
   generation: number
   desired: 'running' | 'stopped'
-  /** Raised by each start that somebody asked for: whatever ran for an earlier one is no answer to it. */
+  /** Raised by each start by a request: a run for a lower number does not satisfy it. */
   asked: number
-  /** Whom its traffic goes to. */
+  /** The version that has the traffic. */
   active: (InstanceRecord & { asked: number }) | null
-  /** A version that runs beside the active one, to be looked at. */
+  /** A version that runs beside the active one, at a URL of its own. */
   preview: CandidateRecord | null
-  /** The version that was active until `since`: it goes on for a rollback, while neither service nor box are stopped. */
+  /** The version that was active until `since`: it keeps running for a rollback, until the service or its box is stopped. */
   previous: (InstanceRecord & { since: number }) | null
-  /** A version that is made active as soon as it is ready, and for whom. */
+  /** A version that becomes active as soon as it is ready, and the token that asked for it. */
   next: (CandidateRecord & { what: 'promoted' | 'rolled_back'; by: string }) | null
-  /** What is ended and then forgotten, the earliest first; `drains`: it had traffic. */
+  /** Versions to end and then remove, oldest first; `drains`: after their open requests. */
   retired: (InstanceRecord & { drains: boolean })[]
-  /** Names at which it is published; see `BoxRecord.domains`. */
+  /** Domains at which it is published; see `BoxRecord.domains`. */
   domains: string[]
   tags: Record<string, string>
   /** Oldest first. */
@@ -120,18 +120,21 @@ export interface ServiceRecord {
 /** Versions of a service that may become active. */
 export type CandidateSlot = 'preview' | 'next'
 
-/** Services by box and name; those of a box go with it. All writes are durable when they resolve. */
+/** Versions of a service that are started. */
+export type StartSlot = 'active' | CandidateSlot
+
+/** Stores services by box and name; deletes those of a box with it. All writes are durable when they resolve. */
 export interface ServiceStore {
-  /** Records a new one. `name_taken` if the box has one of that name; `box_gone`; `too_many` above `max` in the box. */
+  /** Inserts a new service. `name_taken` if the box has one of that name; `box_gone`; `too_many` above `max` in the box. */
   insert(record: ServiceRecord, max: number): Promise<'stored' | 'name_taken' | 'box_gone' | 'too_many'>
   get(boxId: string, name: string): Promise<ServiceRecord | null>
   /** Compare-and-set: false if the stored version is not `record.version - 1`. */
   replace(record: ServiceRecord): Promise<boolean>
   /** As `replace`, with the domains of `record`; as `BoxStore.publish`. */
   publish(record: ServiceRecord): Promise<'stored' | 'changed' | { taken: string }>
-  /** Forgets one; false if its version is another. */
+  /** Deletes one; false if its version is another. */
   remove(boxId: string, name: string, version: number): Promise<boolean>
-  /** Those of a box by name. */
+  /** Lists the services of a box by name. */
   of(boxId: string): Promise<ServiceRecord[]>
   all(): Promise<ServiceRecord[]>
 }

@@ -47,7 +47,7 @@ const act: Record<Action, () => Promise<Answer>> = {
   rollback: () => client.post(`${app}/rollback`),
   discard: () => client.post(`${app}/discard`),
 }
-/** What is there before each. */
+/** Actions that come before each. */
 const EARLIER: Record<Action, Action[]> = {
   deploy: [],
   fork: [],
@@ -66,7 +66,7 @@ afterAll(async () => {
   await service.close()
 }, 60_000)
 
-/** Whether an action has come about. */
+/** True once the effect of an action is there. */
 async function isDone(action: Action): Promise<boolean> {
   const { active, preview } = (await client.get(app)).body
   const runs = (instance: { spec: { command: string[] } } | null, seconds: number): boolean =>
@@ -76,20 +76,20 @@ async function isDone(action: Action): Promise<boolean> {
   return runs(active, action === 'rollback' ? one : two)
 }
 
-/** What is said of the versions is what runs, and one of them is active. */
+/** Checks that exactly the versions that the API shows as alive run, one of them active. */
 async function untilAgreed(): Promise<void> {
   await eventually(async () => {
     const { body: seen } = await client.get(app)
     const { stdout } = (await client.shell('faults', 'host', `ps | grep '[s]leep 5432' | awk '{ print $1 }'`)).body
     const running = stdout.trim().split('\n').filter(Boolean).map(Number).toSorted()
     const inBox = [seen.active, seen.preview, seen.previous].filter((each) => each?.alive && each.isolation !== 'fork')
-    const told = inBox.map(({ pid }) => pid)
+    const shown = inBox.map(({ pid }) => pid)
     if (seen.preview !== null && !seen.preview.alive) return false
-    return seen.active.alive && JSON.stringify(running) === JSON.stringify(told.toSorted())
+    return seen.active.alive && JSON.stringify(running) === JSON.stringify(shown.toSorted())
   })
 }
 
-/** Files of what was written by commands that are held, or were. */
+/** Lists the output files of detached commands. */
 function outputFiles(): string[] {
   const execs = join(service.dataDir, 'execs')
   return readdirSync(execs).flatMap((box) => readdirSync(join(execs, box)))
@@ -109,7 +109,7 @@ describe('kill -9 of the agent', () => {
       await restartAgent(service, 'SIGKILL', '')
       await untilAgreed()
       if (status < 300) expect(await isDone(action)).toBe(true)
-      // What was written before goes on by itself.
+      // A repeated request completes an action that was cut off before it was recorded.
       if (!(await isDone(action))) await act[action]()
       await eventually(() => isDone(action))
       await untilAgreed()

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import { eventually } from '../../helpers/eventually.ts'
 import type { Answer, Client } from '../../helpers/front/client.ts'
 
-/** New versions of services beside those that run, on whatever front; `client` holds the admin token of a service of base busybox. */
+/** The suite of deploy, promote, rollback and discard, for any front; `client` holds the admin token of a service of base busybox. */
 export function defineDeploysSuite(client: Client): void {
   const boxes = '/v1/projects/deploys/boxes'
   const services = `${boxes}/host/services`

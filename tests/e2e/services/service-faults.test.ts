@@ -60,7 +60,7 @@ async function processes(): Promise<string[]> {
   return stdout.trim().split('\n').filter(Boolean)
 }
 
-/** What is said of the service is what runs: one process, or none. */
+/** Checks that the service has one process if the API shows it as alive, else none. */
 async function untilAgreed(): Promise<void> {
   await untilTrue(async () => {
     const { status, body: seen } = await client.get(app)
@@ -71,7 +71,7 @@ async function untilAgreed(): Promise<void> {
   })
 }
 
-/** The process of the service on the host. */
+/** Finds the process of the service on the host. */
 async function hostPid(): Promise<number> {
   const { id } = (await client.get(`${boxes}/host`)).body
   const found = pidsOf(service, id).find((pid) => readFileSync(`/proc/${pid}/cmdline`, 'utf8').startsWith('sleep\0'))
@@ -83,7 +83,7 @@ function parentOf(pid: number): number {
   return Number(/^PPid:\t(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1])
 }
 
-/** Files of what was written by commands that are held, or were. */
+/** Lists the output files of detached commands. */
 function outputFiles(): string[] {
   const execs = join(service.dataDir, 'execs')
   return readdirSync(execs).flatMap((box) => readdirSync(join(execs, box)))
@@ -104,7 +104,7 @@ describe('kill -9 of the agent', () => {
       const { state } = (await client.get(app)).body
       if (status < 300)
         expect(state).toBe({ put: 'running', start: 'running', stop: 'stopped', delete: undefined }[action])
-      // Asked again it comes about, whatever was done of it.
+      // A repeated request succeeds, wherever the first was cut off.
       await act[action]()
       await untilAgreed()
       await client.delete(app)

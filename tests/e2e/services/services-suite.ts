@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { untilTrue } from '../../helpers/boxes/oci-lab.ts'
 import type { Answer, Client } from '../../helpers/front/client.ts'
 
-/** Long-lived programs of boxes, on whatever front; `client` holds the admin token of a service of base busybox. */
+/** The suite of services, for any front; `client` holds the admin token of a service of base busybox. */
 export function defineServicesSuite(client: Client): void {
   const boxes = '/v1/projects/services/boxes'
   const services = `${boxes}/host/services`
@@ -256,8 +256,8 @@ export function defineServicesSuite(client: Client): void {
       [{ command: ['a'], restart: 'maybe' }, '/restart'],
     ] as const
     for (const [body, pointer] of faults) {
-      const { status, body: told } = await put('bad', body)
-      expect([status, told.errors?.[0]?.pointer]).toEqual([400, pointer])
+      const { status, body: problem } = await put('bad', body)
+      expect([status, problem.errors?.[0]?.pointer]).toEqual([400, pointer])
     }
     expect((await put('bad', { command: ['a'], env: { BOX_ID: 'x' } })).body.code).toBe('environment_reserved')
     expect((await put('Bad_', { command: ['a'] })).status).toBe(400)

@@ -14,7 +14,7 @@ describe('the log as a stream', () => {
   const boxes = '/v1/projects/logs/boxes'
   const app = `${boxes}/host/services/app`
   const bearer = (): Record<string, string> => ({ authorization: `Bearer ${service().adminToken}` })
-  const told = (text: string): string =>
+  const sent = (text: string): string =>
     [...text.matchAll(/^data: (.*)$/gm)].map(([, data]) => JSON.parse(String(data)).data).join('')
 
   test('comes as it is written, goes on from an offset, and ends with its token or its service', async () => {
@@ -22,14 +22,14 @@ describe('the log as a stream', () => {
     const line = 'i=0; while :; do i=$((i+1)); echo line $i; sleep 0.2; done'
     await client.put(app, { command: ['/bin/sh', '-c', line] })
     const stream = await followEvents(`${service().url}${app}/logs?offset=0`, bearer())
-    await eventually(() => told(stream.text()).includes('line 3\n'))
+    await eventually(() => sent(stream.text()).includes('line 3\n'))
     stream.leave()
-    expect(told(stream.text())).toMatch(/^line 1\nline 2\nline 3\n/)
+    expect(sent(stream.text())).toMatch(/^line 1\nline 2\nline 3\n/)
     const [first = ''] = stream.ids()
     const next = await followEvents(`${service().url}${app}/logs`, { ...bearer(), 'last-event-id': first })
-    await eventually(() => told(next.text()).includes('line 4\n'))
-    expect(told(next.text())).toBe(
-      (await client.get(`${app}/logs?offset=${first}`)).body.data.slice(0, told(next.text()).length),
+    await eventually(() => sent(next.text()).includes('line 4\n'))
+    expect(sent(next.text())).toBe(
+      (await client.get(`${app}/logs?offset=${first}`)).body.data.slice(0, sent(next.text()).length),
     )
     next.leave()
 
@@ -38,7 +38,7 @@ describe('the log as a stream', () => {
     const ticket = await client.post(`${boxes}/host/tickets`, wanted, { token: minted.token })
     expect(ticket.body.url).toContain(service().dataUrl)
     const ticketed = await followEvents(ticket.body.url, {})
-    await eventually(() => told(ticketed.text()).startsWith('line 1\n'))
+    await eventually(() => sent(ticketed.text()).startsWith('line 1\n'))
     await client.delete(`/v1/tokens/${minted.id}`)
     await eventually(() => ticketed.isOver())
     expect(ticketed.text()).toContain('"token_revoked"')

@@ -1,4 +1,15 @@
-import type { ServiceRecord, ServiceSpec } from '../../../agent/ports/store/services.ts'
+import { promoted, withEnd, withNewRun, withPreview } from '../../../agent/core/services/versions.ts'
+import type {
+  CandidateRecord,
+  InstanceRecord,
+  RunEnd,
+  ServiceRecord,
+  ServiceSpec,
+} from '../../../agent/ports/store/services.ts'
+
+export const NOW = 1_000_000
+export const BOX_SINCE = 500_000
+export const SWITCH = { by: 'me', at: NOW, bytesOf: () => 5 }
 
 /** A complete record of a service that was just defined; `spec` and `more` replace fields. */
 export function serviceRecord(spec: Partial<ServiceSpec> = {}, more: Partial<ServiceRecord> = {}): ServiceRecord {
@@ -12,4 +23,61 @@ export function serviceRecord(spec: Partial<ServiceSpec> = {}, more: Partial<Ser
     ...{ active: null, preview: null, previous: null, next: null, retired: [], domains: [], tags: {}, history: [] },
     ...more,
   }
+}
+
+/** A service on port 8080 whose active version runs. */
+export function runningService(name = 'web'): ServiceRecord {
+  const record = serviceRecord({ port: 8080 }, { name })
+  return withNewRun(record, { slot: 'active', isFresh: true, boxSince: BOX_SINCE, port: 8080, now: NOW })
+}
+
+/** A service after a run of its active version, which began 20 s ago; `end` null: it goes on. */
+export function ran(record: ServiceRecord, end: Partial<RunEnd> | null, since = BOX_SINCE): ServiceRecord {
+  const started = withNewRun(record, { slot: 'active', port: null, isFresh: true, boxSince: since, now: NOW - 20_000 })
+  const execId = started.active?.runs.at(-1)?.execId ?? ''
+  if (end === null) return started
+  const whole = { exitCode: 0, signal: null, outOfMemory: false, endedAt: NOW, logBytes: 7, ...end }
+  return withEnd(started, execId, whole)
+}
+
+/** A preview that was not started yet. */
+export function candidate(): CandidateRecord {
+  return {
+    spec: serviceRecord({ port: 8080 }).spec,
+    fork: null,
+    port: null,
+    runs: [],
+    restarts: 0,
+    failures: 0,
+    readyMs: 60_000,
+    failure: null,
+  }
+}
+
+/** A service whose preview runs. */
+export function deployed(record = runningService(), port = 49_152): ServiceRecord {
+  const start = { slot: 'preview', isFresh: true, boxSince: BOX_SINCE, port, now: NOW } as const
+  return withNewRun(withPreview(record, candidate()), start)
+}
+
+/** The record after the last run of a version has ended, by default with exit code 1. */
+export function ended(
+  record: ServiceRecord,
+  instance: InstanceRecord | null,
+  end: Partial<RunEnd> = {},
+): ServiceRecord {
+  return withEnd(record, instance?.runs.at(-1)?.execId ?? '', {
+    exitCode: 1,
+    signal: null,
+    outOfMemory: false,
+    endedAt: NOW,
+    logBytes: 7,
+    ...end,
+  })
+}
+
+/** A service whose preview was promoted. */
+export function switched(): ServiceRecord {
+  const record = deployed()
+  return promoted(record, record.preview ?? candidate(), SWITCH)
 }

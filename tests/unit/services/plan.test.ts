@@ -1,20 +1,28 @@
 import { describe, expect, test } from '@jest/globals'
-import { backOffMs, planService, type ServiceStep, type ServiceWorld } from '../../../agent/core/services/plan.ts'
-import { withEnd, withNewRun } from '../../../agent/core/services/runs.ts'
-import type { RunEnd, ServiceRecord } from '../../../agent/ports/store/services.ts'
-import { serviceRecord } from '../../helpers/services/service-records.ts'
+import {
+  type InstancesWorld,
+  type ObservedRun,
+  planInstances,
+  planService,
+  type ServiceAction,
+  type ServiceStep,
+  type ServiceWorld,
+} from '../../../agent/core/services/plan.ts'
+import { withoutPreview, withPreview } from '../../../agent/core/services/versions.ts'
+import type { InstanceRecord, ServiceRecord } from '../../../agent/ports/store/services.ts'
+import {
+  BOX_SINCE,
+  candidate,
+  deployed,
+  ended,
+  NOW,
+  ran,
+  runningService,
+  serviceRecord,
+  switched,
+} from '../../helpers/services/service-records.ts'
 
-const NOW = 1_000_000
-const BOX_SINCE = 500_000
-const START = { slot: 'active', port: null, boxSince: BOX_SINCE, now: NOW } as const
-
-function ran(record: ServiceRecord, end: Partial<RunEnd> | null, since = BOX_SINCE): ServiceRecord {
-  const started = withNewRun(record, { slot: 'active', port: null, isFresh: true, boxSince: since, now: NOW - 20_000 })
-  const execId = started.active?.runs.at(-1)?.execId ?? ''
-  if (end === null) return started
-  const whole = { exitCode: 0, signal: null, outOfMemory: false, endedAt: NOW, logBytes: 7, ...end }
-  return withEnd(started, execId, whole)
-}
+const UP: ObservedRun = { isReady: true, isEnding: false, why: null, monitoredSince: NOW }
 
 function world(more: Partial<ServiceWorld> = {}): ServiceWorld {
   return { boxSince: BOX_SINCE, isLive: false, unready: [], now: NOW, ...more }
@@ -69,52 +77,95 @@ describe('planService', () => {
   })
 })
 
-describe('the runs of a service', () => {
-  test('count starts by itself, and go on in one log', () => {
-    let record = ran(serviceRecord(), { logBytes: 7 })
-    record = withNewRun(record, { ...START, isFresh: false })
-    expect(record.active).toMatchObject({ restarts: 1, runs: [{ logOffset: 0 }, { logOffset: 7, end: null }] })
-    record = withNewRun(record, { ...START, isFresh: true })
-    expect(record.active).toMatchObject({ restarts: 0, failures: 0 })
+/** The world in which `runs` go on, by version. */
+function versionsWorld(
+  record: ServiceRecord,
+  runs: Partial<Record<'active' | 'preview' | 'previous' | 'retired', ObservedRun>>,
+) {
+  const runOf = (instance: InstanceRecord): ObservedRun | null => {
+    if (record.retired.some((each) => each === instance)) return runs.retired ?? null
+    for (const slot of ['active', 'preview', 'previous'] as const)
+      if (record[slot] === instance) return runs[slot] ?? null
+    return null
+  }
+  const isLive = runs.active !== undefined
+  return { boxSince: BOX_SINCE, isLive, unready: [], now: NOW, runOf, isDrained: false } satisfies InstancesWorld
+}
+
+describe('planInstances', () => {
+  const failed = { ...deployed(), preview: { ...candidate(), failure: { why: 'x', output: '' } } }
+  const unknown = { exitCode: null, endedAt: NOW - 250 }
+  const lost = ended(deployed(), deployed().preview)
+  const crashed = ((record) => ended(record, record.preview))(deployed())
+  const unseen = ((record) => ended(record, record.preview, unknown))(deployed())
+  const gone = withoutPreview(deployed())
+  const rest: ServiceAction = { kind: 'rest', inMs: null }
+  const late = { ...UP, isReady: false, why: 'Nothing listens.', monitoredSince: NOW - 60_000 }
+  type Row = [string, ServiceRecord, Parameters<typeof versionsWorld>[1], ServiceAction, Partial<InstancesWorld>?]
+  const rows: Row[] = [
+    [
+      'a preview is started beside the active version',
+      withPreview(runningService(), candidate()),
+      { active: UP },
+      { kind: 'start', slot: 'preview', isFresh: true },
+    ],
+    ['one that is ready is left alone', deployed(), { active: UP, preview: UP }, rest],
+    [
+      'one that is not ready yet has its time',
+      deployed(),
+      { active: UP, preview: { ...UP, isReady: false } },
+      { kind: 'rest', inMs: 60_000 },
+    ],
+    [
+      'and then has failed',
+      deployed(),
+      { active: UP, preview: late },
+      { kind: 'fail', slot: 'preview', why: 'It was not ready within 60 s. Nothing listens.' },
+    ],
+    [
+      'one that ended has failed',
+      crashed,
+      { active: UP },
+      { kind: 'fail', slot: 'preview', why: 'It ended with exit code 1.' },
+    ],
+    ['an end that is none of its own is none', lost, { active: UP, preview: UP }, rest],
+    [
+      'one whose end nobody saw is started again',
+      unseen,
+      { active: UP },
+      { kind: 'start', slot: 'preview', isFresh: false },
+    ],
+    [
+      'and where its box was started anew',
+      crashed,
+      { active: UP },
+      { kind: 'start', slot: 'preview', isFresh: true },
+      { boxSince: NOW },
+    ],
+    ['not without its box', crashed, {}, rest, { boxSince: null }],
+    [
+      'one that failed is ended',
+      failed,
+      { active: UP, preview: UP },
+      { kind: 'end', instance: failed.preview, drains: false },
+    ],
+    ['once', failed, { active: UP, preview: { ...UP, isEnding: true } }, rest],
+    ['what was discarded is ended', gone, { active: UP, retired: UP }, endOf(gone)],
+    ['and forgotten', gone, { active: UP }, { kind: 'forget', instance: gone.retired[0] ?? candidate() }],
+    [
+      'what was active before keeps its requests for its grace',
+      switched(),
+      { active: UP, previous: UP },
+      { kind: 'rest', inMs: 10_000 },
+    ],
+    ['and no longer', switched(), { active: UP, previous: UP }, { kind: 'cut-off' }, { now: NOW + 10_000 }],
+    ['they are cut off once', switched(), { active: UP, previous: UP }, rest, { now: NOW + 10_000, isDrained: true }],
+  ]
+  test.each(rows)('%s', (_title, record, runs, action, more = {}) => {
+    expect(planInstances(record, { ...versionsWorld(record, runs), ...more })).toEqual(action)
   })
 
-  test('that end soon make the next wait longer, up to a minute', () => {
-    let record = serviceRecord()
-    const waits: number[] = []
-    for (let round = 0; round < 10; round++) {
-      record = withNewRun(record, { ...START, isFresh: round === 0 })
-      const execId = record.active?.runs.at(-1)?.execId ?? ''
-      record = withEnd(record, execId, {
-        exitCode: 1,
-        signal: null,
-        outOfMemory: false,
-        endedAt: NOW + 10,
-        logBytes: 0,
-      })
-      waits.push(backOffMs(record.active?.failures ?? 0))
-    }
-    expect(waits).toEqual([250, 500, 1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000])
-  })
-
-  test('that went on for a while begin to count anew', () => {
-    let record = ran(serviceRecord(), { exitCode: 1 })
-    for (let round = 0; round < 3; round++) {
-      record = withNewRun(record, { ...START, isFresh: false })
-      const execId = record.active?.runs.at(-1)?.execId ?? ''
-      record = withEnd(record, execId, {
-        exitCode: 1,
-        signal: null,
-        outOfMemory: false,
-        endedAt: NOW + 10_000,
-        logBytes: 0,
-      })
-    }
-    expect(record.active).toMatchObject({ failures: 1, restarts: 3 })
-  })
-
-  test('are kept for the last four', () => {
-    let record = serviceRecord()
-    for (let round = 0; round < 6; round++) record = ran(record, {})
-    expect(record.active?.runs.map(({ logOffset }) => logOffset)).toEqual([14, 21, 28, 35])
-  })
+  function endOf({ retired: [instance] }: ServiceRecord): ServiceAction {
+    return { kind: 'end', instance: instance ?? candidate(), drains: false }
+  }
 })

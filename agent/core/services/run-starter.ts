@@ -1,0 +1,128 @@
+import { createKeyedLock } from '../../../shared/locks.ts'
+import type { Logger } from '../../../shared/log.ts'
+import type { DetachedEnd } from '../../ports/boxes/runtime.ts'
+import type { ExecOutputs } from '../../ports/exec/outputs.ts'
+import type { InstanceRecord, RunEnd, RunRecord, ServiceRecord, StartSlot } from '../../ports/store/services.ts'
+import type { BoxRecord, Store } from '../../ports/store/store.ts'
+import { bumped } from '../common/edit-record.ts'
+import { asFork, instancesOf, lastRun } from '../common/service-instances.ts'
+import type { Forks } from './forks.ts'
+import { type ServiceKey, writtenBytes } from './observer.ts'
+import { monitorRun, type RunMonitor, type RunMonitorDeps, requestOf } from './run-monitor.ts'
+import type { Traffic } from './traffic.ts'
+import { droppedRuns, withEnd, withNewRun } from './versions.ts'
+
+export interface RunStarterDeps extends RunMonitorDeps {
+  store: Store
+  outputs: ExecOutputs
+  traffic: Traffic
+  forks: Forks
+  logger: Logger
+}
+
+/** A version of a service to be started in a running box. */
+export interface Start {
+  record: ServiceRecord
+  box: BoxRecord
+  slot: StartSlot
+  isFresh: boolean
+}
+
+/** Starts runs of services, and records how they ended. */
+export interface RunStarter {
+  /** Returns null if the record changed meanwhile, or if the run could not be started, which is recorded as its end. */
+  start(start: Start, onChange: () => void): Promise<RunMonitor | null>
+  /** Writes the end of a run; `end` null: unknown. Succeeds without effect if the run is not in the record. */
+  writeEnd(key: ServiceKey, of: { instance: InstanceRecord; run: RunRecord; end: DetachedEnd | null }): Promise<void>
+}
+
+/** Serializes the starts in each box, so that no two runs choose the same port. */
+export function createRunStarter(deps: RunStarterDeps): RunStarter {
+  const { store, runtime, clock, outputs, traffic, forks, logger } = deps
+  const boxes = createKeyedLock()
+  const writeEnd: RunStarter['writeEnd'] = async (key, { instance, run, end }) => {
+    const logBytes = writtenBytes(outputs, key, instance)
+    const { exitCode, signal, outOfMemory, endedAt } = end ?? { ...UNKNOWN_END, endedAt: clock.now() }
+    const runEnd: RunEnd = { exitCode, signal, outOfMemory, endedAt, logBytes }
+    for (;;) {
+      const record = await store.services.get(key.boxId, key.name)
+      if (record === null) return
+      const next = withEnd(record, run.execId, runEnd)
+      if (next === record || (await store.services.replace(bumped(next, clock.now())))) return
+    }
+  }
+  // Records the run before it is started: after a crash the next process finds it, and starts no second one beside it.
+  const recordRun = ({ record, box, slot, isFresh }: Start): Promise<ServiceRecord | null> =>
+    boxes.run(box.id, async () => {
+      const others = (await store.services.of(box.id)).filter(({ name }) => name !== record.name)
+      const port = choosePort(record, others, slot)
+      const now = clock.now()
+      const next = bumped(withNewRun(record, { slot, isFresh, port, boxSince: box.observed.since, now }), now)
+      return (await store.services.replace(next)) ? next : null
+    })
+  // Starts the run even if requests cannot be routed to it.
+  const settle = (boxId: string): Promise<void> =>
+    traffic.settle(boxId).catch((error: unknown) => logger.warn('requests do not follow a service', { boxId, error }))
+  return {
+    writeEnd,
+    start: async (start, onChange) => {
+      const { record, box, slot } = start
+      const next = await recordRun(start)
+      const instance = next?.[slot] ?? null
+      const run = lastRun(instance)
+      if (next === null || instance === null || run === null) return null
+      const { execId } = run
+      const host = asFork(box, instance.fork)
+      for (const each of droppedRuns(record, next))
+        await outputs.remove({ boxId: host.id, execId: each.execId }).catch(() => undefined)
+      const isMoved = instance.port !== (record[slot]?.port ?? null)
+      const { command } = instance.spec
+      const task = { ...requestOf(host, record.name, instance), command, mergesOutput: true, endsWhole: true }
+      try {
+        if (instance.fork !== null) await forks.start(box, instance.fork)
+        if (isMoved || instance.fork !== null) await settle(box.id)
+        const { held: exec } = await runtime.hold(host.id, execId, { ...task, stdin: NO_INPUT, timeoutMs: null })
+        return monitorRun(deps, { box, name: record.name, instance, exec, isCandidate: slot !== 'active' }, onChange)
+      } catch (error) {
+        logger.warn('a service could not be started', { box: box.id, service: record.name, error })
+        await outputs.remove({ boxId: host.id, execId }).catch(() => undefined)
+        await writeEnd(record, { instance, run, end: null })
+        return null
+      }
+    },
+  }
+}
+
+/**
+ * Chooses the port for a start: that of the spec unless it is taken, else the lowest free one from 49152 on. Null for a service
+ * that listens nowhere. `others`: the other services of the box. A pure function.
+ */
+export function choosePort(record: ServiceRecord, others: readonly ServiceRecord[], slot: StartSlot): number | null {
+  const { port: requested } = slot === 'active' ? record.spec : (record[slot] ?? record).spec
+  // Nothing else listens in a fork.
+  if (requested === null || (slot !== 'active' && record[slot]?.fork)) return requested
+  const own = portsOf(record, slot)
+  // The active version of a service gets the port of its spec, even if another service was given it.
+  if (slot === 'active' && !own.includes(requested)) return requested
+  const taken = new Set([...own, ...others.flatMap((each) => portsOf(each, null))])
+  const candidates = [requested, ...Array.from({ length: taken.size + 1 }, (_, index) => FIRST_PORT + index)]
+  return candidates.find((port) => !taken.has(port)) ?? null
+}
+
+// Ports that the versions of a service have or will have, except for the one that is being started.
+function portsOf(record: ServiceRecord, starting: StartSlot | null): (number | null)[] {
+  const { active, previous, spec } = record
+  const excluded = starting === null ? null : record[starting]
+  const inBox = instancesOf(record).filter((each) => each !== excluded && each.fork === null)
+  const holding = inBox.filter((each) => !(each === previous && isOver(each)))
+  const ports = holding.map(({ port }) => port)
+  return starting !== 'active' && active === null ? [...ports, spec.port] : ports
+}
+
+function isOver(instance: InstanceRecord): boolean {
+  return lastRun(instance)?.end !== null
+}
+
+const FIRST_PORT = 49_152
+const UNKNOWN_END = { exitCode: null, signal: null, outOfMemory: false }
+const NO_INPUT = new Uint8Array(0)
