@@ -8,22 +8,12 @@ import { routedBoxes } from '../core/edge/routed-boxes.ts'
 import { createConsoles } from '../core/exec/consoles.ts'
 import { createStorage } from '../core/health/storage-report.ts'
 import { createOperations } from '../core/operations/operations.ts'
-import { LOG_STREAMS_AT_ONCE } from '../core/services/logs.ts'
-import { SERVICES_MAX } from '../core/services/services.ts'
-import { RUNS_KEPT } from '../core/services/versions.ts'
-import { AUTOMATIC_SNAPSHOTS_MAX } from '../core/snapshots/automatic.ts'
-import { SNAPSHOTS_MAX } from '../core/snapshots/bounds.ts'
-import { SHIM_LIMITS } from '../drivers/exec/shim-protocol.ts'
-import { FILE_LIMITS } from '../drivers/files/transfers.ts'
 import { createLinuxHost } from '../drivers/host/facts.ts'
 import { createQuotaHandlers } from '../handlers/access/quotas.ts'
 import { createTicketHandlers } from '../handlers/access/tickets.ts'
 import { createTokenHandlers } from '../handlers/access/tokens.ts'
 import { createBoxHandlers } from '../handlers/boxes/boxes.ts'
-import { createBoxLeaseHandlers } from '../handlers/boxes/lease.ts'
-import { createBoxMetricsHandlers } from '../handlers/boxes/metrics.ts'
 import { createBoxReplies } from '../handlers/boxes/replies.ts'
-import { createSnapshotDiffHandlers } from '../handlers/boxes/snapshot-diff.ts'
 import { createBoxSnapshotHandlers } from '../handlers/boxes/snapshots.ts'
 import type { Handlers, StreamHandlers } from '../handlers/common/call.ts'
 import { guardPool } from '../handlers/common/pool-guard.ts'
@@ -70,15 +60,13 @@ export function wireHandlers(parts: HandlerParts): { handlers: Handlers; streams
       health: parts.health,
     }),
     ...createTokenHandlers({ tokens, operations: underWay }),
-    ...createBoxHandlers({ boxes, replies }),
-    ...createBoxLeaseHandlers({ store, clock, boxes, replies }),
-    ...createBoxMetricsHandlers({ ...shared, boxes, limits: settings.limits }),
+    ...createBoxHandlers({ ...shared, boxes, replies, limits: settings.limits }),
     ...createBoxSnapshotHandlers({
       snapshots: createBoxSnapshots({ ...shared, boxes, limits: settings.limits }),
       restore: createBoxRestore({ ...shared, boxes }),
+      diff: createSnapshotDiff({ ...shared, boxes }),
       replies,
     }),
-    ...createSnapshotDiffHandlers(createSnapshotDiff({ ...shared, boxes })),
     ...createExecHandlers({ boxes, execs }),
     ...wireServices(parts, { boxes, replies, admission }),
     ...createSessionHandlers({ boxes, consoles }),

@@ -1,5 +1,5 @@
 import { readFileSync, rmSync } from 'node:fs'
-import { pendingRecord } from '../core/reconcile/box-outcome.ts'
+import { pendingRecord } from '../core/reconcile/outcome.ts'
 import { type DeploymentDeps, openDeployment } from './deployment.ts'
 import { endHostEdge, openBoxWorld } from './drivers.ts'
 

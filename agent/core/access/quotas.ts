@@ -3,8 +3,7 @@ import type { Quota, UpdateQuotaBody } from '../../../shared/schemas/volumes.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { Store } from '../../ports/store/store.ts'
 import type { QuotaRecord } from '../../ports/store/volumes.ts'
-import { checkIfMatch } from '../common/preconditions.ts'
-import { checkReadOnly } from '../common/read-only-fields.ts'
+import { checkIfMatch, checkReadOnly } from '../common/preconditions.ts'
 import { timestamp } from '../common/time.ts'
 
 /** What projects may use. */

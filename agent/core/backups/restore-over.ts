@@ -1,6 +1,6 @@
 import type { Caller } from '../common/caller.ts'
+import { findVolume, type VolumeRef } from '../common/lookup.ts'
 import { checkIfMatch } from '../common/preconditions.ts'
-import { findVolume, type VolumeRef } from '../common/volume-lookup.ts'
 import type { Jobs } from '../operations/jobs.ts'
 import { replaceData } from '../volumes/restore.ts'
 import type { VolumeSwapDeps } from '../volumes/swap.ts'

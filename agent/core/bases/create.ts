@@ -5,7 +5,7 @@ import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
 import type { BaseRecord } from '../../ports/store/bases.ts'
 import type { Store } from '../../ports/store/store.ts'
 import type { Tombstone } from '../../ports/store/tombstones.ts'
-import { discardUncommitted } from '../common/discard-uncommitted.ts'
+import { discardUncommitted } from '../common/create-record.ts'
 import type { BaseSizes } from './sizes.ts'
 
 export interface BaseCreateDeps {

@@ -8,15 +8,15 @@ import type { BaseRecord } from '../../ports/store/bases.ts'
 import type { BoxRecord, MountRecord, Store } from '../../ports/store/store.ts'
 import type { Admission } from '../common/admission.ts'
 import type { Caller } from '../common/caller.ts'
-import { discardUncommitted } from '../common/discard-uncommitted.ts'
+import { discardUncommitted } from '../common/create-record.ts'
 import { checkEnvironment } from '../common/environment.ts'
-import { checkMountPath, checkPathIsFree } from '../common/mount-paths.ts'
+import { volumeGone } from '../common/lookup.ts'
 import { bytesOf } from '../common/sizes.ts'
-import { volumeGone } from '../common/volume-lookup.ts'
 import type { Reconciler } from '../reconcile/reconciler.ts'
-import { findBoxSnapshot } from '../snapshots/lookup.ts'
+import { findBoxSnapshot } from '../snapshots/snapshots.ts'
+import { checkMountPath, checkPathIsFree } from './mount-paths.ts'
 
-/** What a box gets where its creator says nothing. */
+/** The defaults of a new box. */
 export interface BoxDefaults {
   base: string
   config: BoxConfig
@@ -32,7 +32,7 @@ export interface CreateDeps {
   defaults: BoxDefaults
 }
 
-/** A box that somebody asks for. */
+/** A request for a box. */
 export interface NewBox {
   caller: Caller
   project: string
@@ -41,26 +41,26 @@ export interface NewBox {
 }
 
 /**
- * Makes the root of a new box, then its record, durably: a fault up to there leaves no record. The root is a copy of its
- * source as it is now, so that whatever becomes of that does not matter any more.
+ * Copies the root of a new box from its source as it is now, then writes its record, durably. A fault up to there leaves no
+ * record, and a tombstone for the root.
  */
-export async function createBoxRecord(deps: CreateDeps, asked: NewBox): Promise<BoxRecord> {
+export async function createBoxRecord(deps: CreateDeps, request: NewBox): Promise<BoxRecord> {
   const { store, clock, admission } = deps
-  const { project, body } = asked
+  const { project, body } = request
   checkEnvironment(body.environment ?? {})
   checkRegion(body.config?.region, deps.defaults.config.region)
-  const origin = await findOrigin(deps, asked)
-  const mounts = await resolveMounts(store, asked)
+  const origin = await findOrigin(deps, request)
+  const mounts = await resolveMounts(store, request)
   if (await store.boxes.get(project, body.name)) throw nameTaken(project, body.name)
-  const record = newRecord(asked, { origin, mounts, now: clock.now() })
-  const wish = resourcesOf(record)
-  await admission.check(wish)
+  const record = newRecord(request, { origin, mounts, now: clock.now() })
+  const resources = resourcesOf(record)
+  await admission.check(resources)
   await checkRoom(deps.filesystem)
   const tombstone = { id: record.id, root: record.root, createdAt: record.createdAt }
   await store.tombstones.insert(tombstone)
   try {
-    await makeRoot(deps, record, { asked, origin })
-    await admission.admit(wish, () => insert(store, record))
+    await makeRoot(deps, record, { request, origin })
+    await admission.admit(resources, () => insert(store, record))
   } catch (error) {
     await discardUncommitted(deps, tombstone)
     throw error
@@ -68,7 +68,7 @@ export async function createBoxRecord(deps: CreateDeps, asked: NewBox): Promise<
   return record
 }
 
-/** What a box takes of its project and host while it runs; `storage` also while it does not. */
+/** The resources that a running box takes of its project and host; while it is stopped, only `storageGb`. */
 export function resourcesOf({ project, config }: BoxRecord) {
   return { project, boxes: 1, cpus: config.cpus, ramMb: config.ram_mb, storageGb: config.storage_gb }
 }
@@ -82,7 +82,7 @@ export function checkRegion(region: string | null | undefined, own: string): voi
   throw invalidRequest([{ pointer: '/config/region', detail: `must be "${own}", the region of this deployment` }])
 }
 
-/** What a box is made of: a base or another box. */
+/** The source of a box: a base, a snapshot or another box. */
 interface Origin {
   base: string | null
   baseId: string | null
@@ -108,7 +108,7 @@ async function findOrigin({ store, defaults }: CreateDeps, { project, body }: Ne
   return { base: name, baseId, forkOf: null, subvolume, config, environment: {}, port: null, gracePeriodSeconds }
 }
 
-/** A project's own base hides a shared one of that name. */
+/** A base by its name; one of the project hides a shared one. */
 async function findBase(store: Store, project: string, name: string): Promise<BaseRecord | null> {
   return (await store.bases.get(project, name)) ?? store.bases.get(null, name)
 }
@@ -124,14 +124,14 @@ async function findForkOrigin(store: Store, project: string, fork: string): Prom
 
 async function resolveMounts(store: Store, { project, body }: NewBox): Promise<MountRecord[]> {
   const mounts: MountRecord[] = []
-  for (const [place, { name, path, read_only: readOnly = false }] of (body.data_mounts ?? []).entries()) {
+  for (const [index, { name, path, read_only: readOnly = false }] of (body.data_mounts ?? []).entries()) {
     checkMountPath(path)
     const volume = await store.volumes.get(project, name)
     if (!volume) throw new ServiceError('volume_not_found', `No data volume named "${name}" in project "${project}".`)
     if (mounts.some(({ volumeId }) => volumeId === volume.id)) {
-      throw invalidRequest([{ pointer: `/data_mounts/${place}/name`, detail: 'is mounted twice in one box' }])
+      throw invalidRequest([{ pointer: `/data_mounts/${index}/name`, detail: 'is mounted twice in one box' }])
     }
-    // Parents come first when they are mounted, so only the same path is a fault here.
+    // Compares equal paths only: mounts are made parents first, so none hides another.
     checkPathIsFree(
       path,
       mounts.filter((mount) => mount.path === path),
@@ -179,21 +179,21 @@ function newRecord(
   }
 }
 
-// The source may be deleted at any time: then it is not found, whatever the pool says.
+// Reports a source that was deleted meanwhile as not found, whatever error the pool gives.
 async function makeRoot(
   deps: CreateDeps,
   record: BoxRecord,
-  { asked, origin }: { asked: NewBox; origin: Origin },
+  { request, origin }: { request: NewBox; origin: Origin },
 ): Promise<void> {
   const { root, config } = record
   const quotaBytes = bytesOf(config.storage_gb)
   try {
     await deps.filesystem.snapshot({ source: origin.subvolume, name: root, isReadOnly: false, quotaBytes })
   } catch (error) {
-    const source = await findOrigin(deps, asked)
+    const source = await findOrigin(deps, request)
     if (source.subvolume === origin.subvolume) throw error
-    const { base, fork = null } = asked.body
-    throw fork === null ? baseNotFound(base ?? deps.defaults.base) : sourceNotFound(asked.project, fork)
+    const { base, fork = null } = request.body
+    throw fork === null ? baseNotFound(base ?? deps.defaults.base) : sourceNotFound(request.project, fork)
   }
 }
 

@@ -9,18 +9,19 @@ export interface BoxMetricsDeps {
   clock: Clock
 }
 
-/** What a box uses at `at`, in ms since the epoch. */
+/** The usage of a box. */
 export interface BoxMetrics {
+  /** When it was measured, ms since the epoch. */
   at: number
-  /** Null if it does not run. */
+  /** Null if the box does not run. */
   usage: BoxUsage | null
   /** Bytes written to its disk since it was made. */
   storageBytes: number
-  /** Of its disk alone; null if it is being replaced just now. */
+  /** Of its root subvolume; null while a restore replaces that. */
   disk: SubvolumeUsage | null
 }
 
-/** Reads the kernel's counters of a box, and counts what only its disk has. */
+/** Reads the kernel's counters of a box, and counts the bytes that only its root refers to. */
 export async function measureBox(
   { runtime, filesystem, clock }: BoxMetricsDeps,
   { id, root }: BoxRecord,

@@ -3,56 +3,55 @@ import { newId } from '../../../shared/ids.ts'
 import type { BoxRestoreBody } from '../../../shared/schemas/snapshots.ts'
 import type { SnapshotData, SnapshotRecord } from '../../ports/store/snapshots.ts'
 import type { BoxRecord, PendingRestore, Store } from '../../ports/store/store.ts'
-import { boxGone } from '../common/box-lookup.ts'
-import { discardUncommitted } from '../common/discard-uncommitted.ts'
+import { discardUncommitted } from '../common/create-record.ts'
+import { boxGone } from '../common/lookup.ts'
 import { checkIfMatch } from '../common/preconditions.ts'
 import { bytesOf } from '../common/sizes.ts'
-import { pendingRecord } from '../reconcile/box-outcome.ts'
-import { madeFor, volumesOf } from '../reconcile/pending-restore.ts'
-import { checkNoRestore, restoreFailed } from '../reconcile/restore-fault.ts'
-import { findBoxSnapshot } from '../snapshots/lookup.ts'
+import { pendingRecord } from '../reconcile/outcome.ts'
+import { checkNoRestore, restoreFailed, subvolumesFor, volumesOf } from '../reconcile/pending-restore.ts'
+import { findBoxSnapshot } from '../snapshots/snapshots.ts'
 import type { BoxRef, Mutated, Mutation } from './boxes.ts'
 import type { BoxSnapshotsDeps } from './snapshots.ts'
 
 type BoxRestoreDeps = Omit<BoxSnapshotsDeps, 'limits'>
 
-/** Brings a box back to a snapshot. */
+/** Restores boxes to snapshots. */
 export interface BoxRestore {
   /**
-   * A box that runs is stopped, and started with what the snapshot held; what it had becomes an automatic snapshot. The data
-   * volumes that it wrote to come back with it, whoever has them now. Where that fails, box and volumes are as they were.
+   * Stops a box that runs, and starts it with copies of the snapshot; keeps the replaced root and volumes as an automatic
+   * snapshot. Restores the data volumes that the box wrote to with it. On failure box and volumes are as they were.
    * @throws ServiceError `box_not_found`, `snapshot_not_found`, `volume_not_found`, `volume_in_use`, `box_busy` while another
-   * restore is under way, `storage_full`; what made it fail
+   * restore is under way, `storage_full`, and the cause of a failed restore
    */
-  restore(ref: BoxRef, body: BoxRestoreBody, how: Mutation): Promise<Mutated>
+  restore(ref: BoxRef, body: BoxRestoreBody, options: Mutation): Promise<Mutated>
 }
 
-/** Copies first, then the wish in the record of the box: what happens after that is the reconciler's, whoever waits. */
+/** Makes the copies, then records the pending restore in the box; the reconciler does the rest. */
 export function createBoxRestore(deps: BoxRestoreDeps): BoxRestore {
   const { reconciler, runtime, boxes, store } = deps
   return {
-    restore: async (ref, body, how) => {
+    restore: async (ref, body, options) => {
       const box = await boxes.get(ref)
-      checkOpen(box, how)
+      checkOpen(box, options)
       const snapshot = await findBoxSnapshot(store, box, body.snapshot)
       if (box.desired.power === 'running') await runtime.checkReady()
-      const wish = await wishOf(deps, box, { snapshot, withData: body.include_data ?? snapshot.data.length > 0 })
-      const { id, desired } = await recordWish(deps, { ref, box, wish, snapshot, how })
+      const pending = await pendingOf(deps, box, { snapshot, withData: body.include_data ?? snapshot.data.length > 0 })
+      const { id, desired } = await recordPending(deps, { ref, box, pending, snapshot, options })
       reconciler.wake(id)
-      const record = await reconciler.settled(id, desired.generation, how.waitMs)
+      const record = await reconciler.settled(id, desired.generation, options.waitMs)
       if (!record) throw boxGone(box)
-      if (record.restoreFault?.root === wish.root) throw restoreFailed(record.restoreFault)
+      if (record.restoreFault?.root === pending.root) throw restoreFailed(record.restoreFault)
       return { record, isSettled: record.restore === null && record.observed.status !== 'pending' }
     },
   }
 }
 
-function checkOpen(box: BoxRecord, how: Mutation): void {
-  checkIfMatch(how.ifMatch, box.version)
+function checkOpen(box: BoxRecord, options: Mutation): void {
+  checkIfMatch(options.ifMatch, box.version)
   checkNoRestore(box)
 }
 
-async function wishOf(
+async function pendingOf(
   { store, clock }: BoxRestoreDeps,
   box: BoxRecord,
   { snapshot, withData }: { snapshot: SnapshotRecord; withData: boolean },
@@ -64,7 +63,7 @@ async function wishOf(
   return { snapshot: snapshot.name, root: `sub_${newId('box', now)}`, data }
 }
 
-// Another box that has a volume would find other data in it.
+// Refuses a volume that another box has, whose data would change under it.
 async function checkVolumes(store: Store, box: BoxRecord, parts: readonly SnapshotData[]): Promise<void> {
   const volumes = await volumesOf(store, parts)
   for (const { volumeId, name } of parts) {
@@ -79,7 +78,7 @@ async function checkVolumes(store: Store, box: BoxRecord, parts: readonly Snapsh
   throw new ServiceError('volume_in_use', detail)
 }
 
-// Of two boxes that are restored with one volume at once, the second would find it out only after it was stopped.
+// Names the box that is being restored with one of these volumes: without a refusal now, this one would fail once stopped.
 async function volumeTaken(store: Store, box: BoxRecord, { data }: SnapshotRecord): Promise<ServiceError> {
   const volumeIds = new Set(data.map(({ volumeId }) => volumeId))
   const isRival = ({ id, restore }: BoxRecord): boolean =>
@@ -92,22 +91,25 @@ async function volumeTaken(store: Store, box: BoxRecord, { data }: SnapshotRecor
 interface RestoreRequest {
   ref: BoxRef
   box: BoxRecord
-  wish: PendingRestore
+  pending: PendingRestore
   snapshot: SnapshotRecord
-  how: Mutation
+  options: Mutation
 }
 
-async function recordWish(deps: BoxRestoreDeps, { ref, box, wish, snapshot, how }: RestoreRequest): Promise<BoxRecord> {
+async function recordPending(
+  deps: BoxRestoreDeps,
+  { ref, box, pending, snapshot, options }: RestoreRequest,
+): Promise<BoxRecord> {
   const { store, boxes, clock } = deps
-  const tombstones = madeFor(wish).map((root) => ({ id: root, root, createdAt: clock.now() }))
+  const tombstones = subvolumesFor(pending).map((root) => ({ id: root, root, createdAt: clock.now() }))
   try {
     for (const tombstone of tombstones) await store.tombstones.insert(tombstone)
-    await copyAll(deps, box, { wish, snapshot })
+    await copyAll(deps, box, { pending, snapshot })
     for (;;) {
       const latest = await boxes.get(ref)
-      checkOpen(latest, how)
+      checkOpen(latest, options)
       const { power, generation } = latest.desired
-      const wanted = { ...latest, restore: wish, restoreFault: null, desired: { power, generation: generation + 1 } }
+      const wanted = { ...latest, restore: pending, restoreFault: null, desired: { power, generation: generation + 1 } }
       const next = pendingRecord(wanted, 'restoring', clock.now())
       if (latest.id !== box.id) throw boxGone(box)
       const outcome = await store.boxes.beginRestore(next)
@@ -123,12 +125,12 @@ async function recordWish(deps: BoxRestoreDeps, { ref, box, wish, snapshot, how 
 async function copyAll(
   { store, filesystem }: BoxRestoreDeps,
   box: BoxRecord,
-  { wish, snapshot }: { wish: PendingRestore; snapshot: SnapshotRecord },
+  { pending, snapshot }: { pending: PendingRestore; snapshot: SnapshotRecord },
 ): Promise<void> {
-  const volumes = await volumesOf(store, wish.data)
+  const volumes = await volumesOf(store, pending.data)
   const copies = [
-    { source: snapshot.subvolume, name: wish.root, quotaBytes: bytesOf(box.config.storage_gb) },
-    ...wish.data.map(({ volumeId, subvolume }) => {
+    { source: snapshot.subvolume, name: pending.root, quotaBytes: bytesOf(box.config.storage_gb) },
+    ...pending.data.map(({ volumeId, subvolume }) => {
       const source = snapshot.data.find((part) => part.volumeId === volumeId)?.subvolume ?? ''
       const volume = volumes.get(volumeId)
       return { source, name: subvolume, quotaBytes: volume ? bytesOf(volume.sizeGb) : null }
@@ -137,7 +139,7 @@ async function copyAll(
   try {
     for (const copy of copies) await filesystem.snapshot({ ...copy, isReadOnly: false })
   } catch (error) {
-    // It may have been deleted meanwhile, or the box: then that is not found, whatever the pool says.
+    // Reports a snapshot or box that was deleted meanwhile as not found, whatever error the pool gives.
     if ((await store.boxes.byId(box.id)) === null) throw boxGone(box)
     await findBoxSnapshot(store, box, snapshot.name)
     throw error

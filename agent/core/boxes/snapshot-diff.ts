@@ -11,10 +11,10 @@ import type {
   TreeChange,
 } from '../../ports/pool/tree-changes.ts'
 import type { BoxRecord, Store } from '../../ports/store/store.ts'
-import { readBox } from '../common/box-lookup.ts'
+import { readBox } from '../common/lookup.ts'
 import { decodeCursor, encodeCursor } from '../common/paging.ts'
 import type { Reconciler } from '../reconcile/reconciler.ts'
-import { findBoxSnapshot } from '../snapshots/lookup.ts'
+import { findBoxSnapshot } from '../snapshots/snapshots.ts'
 import { copyTree } from '../snapshots/tree-copy.ts'
 import type { Boxes, BoxRef } from './boxes.ts'
 
@@ -26,10 +26,10 @@ export interface SnapshotDiffDeps {
   boxes: Pick<Boxes, 'get'>
 }
 
-/** What differs between the states of a box's disk. */
+/** Compares states of a box's disk. */
 export interface SnapshotDiff {
   /**
-   * A page of what differs from a snapshot to another, or to the disk as it is at the call.
+   * Pages through the changes from a snapshot to another, or to the disk as it is at the call.
    * @throws ServiceError `box_not_found`, `snapshot_not_found`, `path_invalid`, `body_too_large` beyond a million changes
    */
   compare(
@@ -46,15 +46,15 @@ export function createSnapshotDiff(deps: SnapshotDiffDeps): SnapshotDiff {
       const box = await boxes.get(ref)
       const find = async (name: string): Promise<string> => (await findBoxSnapshot(store, box, name)).subvolume
       const after = cursorOf(query.continuation_token)
-      const wish = { from: await find(snapshot), after, limit: query.max_results, share: box.project }
+      const request = { from: await find(snapshot), after, limit: query.max_results, share: box.project }
       const isLive = query.to === LIVE
       try {
         const page = isLive
-          ? await withLive(deps, box, (to) => filesystem.changes({ ...wish, to, keep: false }))
-          : await between(filesystem, wish, await find(query.to))
+          ? await withLive(deps, box, (to) => filesystem.changes({ ...request, to, keep: false }))
+          : await between(filesystem, request, await find(query.to))
         return cutToSize(page)
       } catch (error) {
-        // What was deleted meanwhile is not found, whatever the pool says.
+        // Reports what was deleted meanwhile as not found, whatever error the pool gives.
         await readBox(store, box)
         for (const name of isLive ? [snapshot] : [snapshot, query.to]) await find(name)
         throw error
@@ -65,14 +65,14 @@ export function createSnapshotDiff(deps: SnapshotDiffDeps): SnapshotDiff {
 
 async function between(
   filesystem: CowFilesystem,
-  wish: Omit<ChangesRequest, 'to' | 'keep'>,
+  request: Omit<ChangesRequest, 'to' | 'keep'>,
   to: string,
 ): Promise<ChangesPage> {
-  if (to === wish.from) return { changes: [], hasMore: false }
-  return filesystem.changes({ ...wish, to, keep: true })
+  if (to === request.from) return { changes: [], hasMore: false }
+  return filesystem.changes({ ...request, to, keep: true })
 }
 
-/** Lends a snapshot of the disk of a box as it is now, which is destroyed after. */
+/** Runs `work` with a snapshot of the disk of a box as it is now, and destroys that afterwards. */
 async function withLive<T>(deps: SnapshotDiffDeps, box: BoxRecord, work: (name: string) => Promise<T>): Promise<T> {
   const { store, filesystem, reconciler, clock } = deps
   const now = clock.now()
@@ -92,7 +92,7 @@ async function withLive<T>(deps: SnapshotDiffDeps, box: BoxRecord, work: (name: 
   }
 }
 
-/** A page that an answer can carry, however long its paths are. */
+/** Cuts a page to the `PATH_BYTES_MAX` bytes of paths that one answer carries. */
 function cutToSize({ changes, hasMore }: ChangesPage): { changes: readonly TreeChange[]; next: string | null } {
   let [count, bytes] = [0, 0]
   for (const { path, from } of changes) {

@@ -6,19 +6,23 @@ import type { Clock } from '../../ports/host/clock.ts'
 import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
 import type { NewSnapshot, SnapshotData, SnapshotRecord } from '../../ports/store/snapshots.ts'
 import type { BoxRecord, Store } from '../../ports/store/store.ts'
-import { boxGone, readBox } from '../common/box-lookup.ts'
 import type { Caller } from '../common/caller.ts'
-import { discardUncommitted } from '../common/discard-uncommitted.ts'
+import { discardUncommitted } from '../common/create-record.ts'
+import { boxGone, readBox } from '../common/lookup.ts'
 import { checkIfMatch } from '../common/preconditions.ts'
 import type { Reconciler } from '../reconcile/reconciler.ts'
-import { checkSnapshotRoom } from '../snapshots/bounds.ts'
-import { findEarlierSnapshot } from '../snapshots/earlier-snapshot.ts'
-import { findBoxSnapshot, snapshotNotFound } from '../snapshots/lookup.ts'
-import { listSnapshots } from '../snapshots/pages.ts'
-import { newSnapshot } from '../snapshots/record.ts'
-import { removeSnapshot } from '../snapshots/removal.ts'
-import { measureSnapshot } from '../snapshots/sizes.ts'
-import { SNAPSHOT_VERSION, type SnapshotState } from '../snapshots/view.ts'
+import {
+  checkSnapshotRoom,
+  findBoxSnapshot,
+  findEarlierSnapshot,
+  listSnapshots,
+  measureSnapshot,
+  newSnapshot,
+  removeSnapshot,
+  SNAPSHOT_VERSION,
+  type SnapshotState,
+  snapshotNotFound,
+} from '../snapshots/snapshots.ts'
 import type { Boxes, BoxRef, Mutation } from './boxes.ts'
 
 export interface BoxSnapshotsDeps {
@@ -31,33 +35,37 @@ export interface BoxSnapshotsDeps {
   limits: { idempotencyKeepMs: number }
 }
 
-/** Checkpoints of boxes. All throw `box_not_found`. */
+/** Takes, lists and removes snapshots of boxes. All throw `box_not_found`. */
 export interface BoxSnapshots {
   /**
-   * Takes the root as it is now, and with `include_data` the data volumes at the same instant, while the box stands still.
-   * @throws ServiceError `name_taken`, `quota_exceeded`, `box_busy` where data is to be taken of a box that starts or stops
+   * Takes the root as it is now, and with `include_data` the data volumes at the same instant, while the box is frozen.
+   * @throws ServiceError `name_taken`, `quota_exceeded`, `box_busy` for data of a box that starts or stops
    */
-  create(caller: Caller, wanted: { ref: BoxRef; body: CreateBoxSnapshotBody }, how: Mutation): Promise<SnapshotRecord>
+  create(
+    caller: Caller,
+    request: { ref: BoxRef; body: CreateBoxSnapshotBody },
+    options: Mutation,
+  ): Promise<SnapshotRecord>
   list(ref: BoxRef, query: SnapshotListQuery): Promise<{ records: SnapshotRecord[]; next: string | null }>
-  /** With its sizes, counted. @throws ServiceError `snapshot_not_found` */
+  /** Measures the snapshot. @throws ServiceError `snapshot_not_found` */
   get(ref: BoxRef, name: string): Promise<SnapshotState>
-  /** Whoever was made from it goes on. @throws ServiceError `snapshot_not_found` */
-  remove(ref: BoxRef, name: string, how: { ifMatch: string | null }): Promise<void>
+  /** Boxes made from it stay. @throws ServiceError `snapshot_not_found` */
+  remove(ref: BoxRef, name: string, options: { ifMatch: string | null }): Promise<void>
 }
 
-/** Snapshots are read-only subvolumes that share what they hold with the box. */
+/** Snapshots are read-only subvolumes that share their extents with the box. */
 export function createBoxSnapshots(deps: BoxSnapshotsDeps): BoxSnapshots {
   const { store, boxes } = deps
   return {
-    create: async (caller, { ref, body }, how) => {
+    create: async (caller, { ref, body }, options) => {
       const box = await boxes.get(ref)
-      const earlier = await findEarlierSnapshot(deps, box, { caller, body, idempotencyKey: how.idempotencyKey })
+      const earlier = await findEarlierSnapshot(deps, box, { caller, body, idempotencyKey: options.idempotencyKey })
       if (earlier) return earlier
       if (body.name !== undefined && (await store.snapshots.get(box.id, body.name))) throw nameTaken(box, body.name)
       await checkSnapshotRoom(store, box)
-      const createdBy = { token: caller.tokenId, idempotencyKey: how.idempotencyKey }
+      const createdBy = { token: caller.tokenId, idempotencyKey: options.idempotencyKey }
       const snapshot = newSnapshot('box', box, { body, createdBy, now: deps.clock.now() })
-      return takeSnapshot(deps, snapshot, { withData: body.include_data === true, waitMs: how.waitMs })
+      return takeSnapshot(deps, snapshot, { withData: body.include_data === true, waitMs: options.waitMs })
     },
     list: async (ref, query) => listSnapshots(store, (await boxes.get(ref)).id, query),
     get: async (ref, name) => measureSnapshot(deps, await findBoxSnapshot(store, await boxes.get(ref), name)),
@@ -77,31 +85,31 @@ async function takeSnapshot(
 ): Promise<SnapshotRecord> {
   const { reconciler, runtime } = deps
   const { id } = snapshot.owner
-  // The root alone is one tree, which is copied at one instant whatever the box does.
-  if (!withData) return take(deps, await readBox(deps.store, { id }), { snapshot, still: (work) => work() })
+  // Copying the root alone is atomic, whatever the box does.
+  if (!withData) return take(deps, await readBox(deps.store, { id }), { snapshot, frozen: (work) => work() })
   const turn = async (isRunning: boolean): Promise<SnapshotRecord> => {
     const box = await readBox(deps.store, { id })
     const data = box.mounts.map((mount) => partOf(mount, snapshot.createdAt))
-    const still = (work: () => Promise<void>): Promise<void> => (isRunning ? runtime.frozen(id, work) : work())
-    return take(deps, box, { snapshot: { ...snapshot, data }, still })
+    const frozen = (work: () => Promise<void>): Promise<void> => (isRunning ? runtime.frozen(id, work) : work())
+    return take(deps, box, { snapshot: { ...snapshot, data }, frozen })
   }
   return reconciler.exclusive(id, turn, waitMs)
 }
 
 interface Take {
   snapshot: NewSnapshot
-  /** Does the work while the box stands still. */
-  still(work: () => Promise<void>): Promise<void>
+  /** Runs `work` while the box is frozen. */
+  frozen(work: () => Promise<void>): Promise<void>
 }
 
-async function take(deps: BoxSnapshotsDeps, box: BoxRecord, { snapshot, still }: Take): Promise<SnapshotRecord> {
+async function take(deps: BoxSnapshotsDeps, box: BoxRecord, { snapshot, frozen }: Take): Promise<SnapshotRecord> {
   const { store, filesystem } = deps
   const trees = treesOf(box, snapshot)
   const tombstones = trees.map(({ name }) => ({ id: name, root: name, createdAt: snapshot.createdAt }))
   let work: Promise<void> = Promise.resolve()
   try {
     for (const tombstone of tombstones) await store.tombstones.insert(tombstone)
-    await still(() => {
+    await frozen(() => {
       work = copyAll(filesystem, trees)
       return work
     })
@@ -110,7 +118,7 @@ async function take(deps: BoxSnapshotsDeps, box: BoxRecord, { snapshot, still }:
     if (record === 'owner_gone') throw boxGone(box)
     return record
   } catch (error) {
-    // What is given up must have come to its end before it is destroyed.
+    // A copy must have ended before it is destroyed.
     await work.catch(() => undefined)
     await discardUncommitted(deps, ...tombstones)
     if (!(await store.boxes.byId(box.id))) throw boxGone(box)

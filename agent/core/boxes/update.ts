@@ -1,14 +1,71 @@
-import { ServiceError } from '../../../shared/errors.ts'
 import type { UpdateBoxBody } from '../../../shared/schemas/boxes.ts'
-import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
+import type { Runtime } from '../../ports/boxes/runtime.ts'
 import type { BoxRecord } from '../../ports/store/store.ts'
+import { editRecord } from '../common/edit-record.ts'
 import { checkEnvironment } from '../common/environment.ts'
-import { bytesOf } from '../common/sizes.ts'
-import { type BoxDefaults, checkRegion } from './create.ts'
+import { readBox } from '../common/lookup.ts'
+import { checkIfMatch } from '../common/preconditions.ts'
+import { bytesOf, resizeTree } from '../common/sizes.ts'
+import { unlessEnded } from '../reconcile/box-spec.ts'
+import { checkNoRestore } from '../reconcile/pending-restore.ts'
+import { type BoxDefaults, type CreateDeps, checkRegion, resourcesOf } from './create.ts'
+
+export interface UpdateDeps extends CreateDeps {
+  runtime: Runtime
+}
+
+/** An update, and its conditions; `check` gets the record before the change. */
+export interface BoxUpdate {
+  body: UpdateBoxBody
+  waitMs: number
+  ifMatch: string | null
+  check(record: BoxRecord): void
+}
 
 /**
- * The record with what `body` changes; the same object if that is nothing. Null is the default of the deployment. A pure
- * function.
+ * Updates a box: applies the limits first, so that a refusal leaves the record as it was. If that is cut off before the record
+ * is written, brings the limits back to the record.
+ * @throws ServiceError those of `updatedRecord`, `below_use`, `quota_exceeded`, `box_busy`, `precondition_failed`
+ */
+export async function updateBox(
+  deps: UpdateDeps,
+  id: string,
+  { body, waitMs, ifMatch, check }: BoxUpdate,
+): Promise<BoxRecord> {
+  const { store, reconciler, clock, admission, defaults } = deps
+  const change = (isRunning: boolean): Promise<BoxRecord> => {
+    return editRecord(clock, {
+      read: () => readBox(store, { id }),
+      edit: (record) => {
+        checkIfMatch(ifMatch, record.version)
+        check(record)
+        checkNoRestore(record)
+        return updatedRecord(record, body, defaults)
+      },
+      write: async (next, record) => {
+        const growth = growthOf(record, next)
+        await admission.check(growth)
+        // Outside of the turn of admission, in which one box that does not answer would hold up all others.
+        await applyConfig(deps, { record, next, isRunning })
+        return admission.admit(growth, () => store.boxes.replace(next))
+      },
+    })
+  }
+  const turn = async (isRunning: boolean): Promise<BoxRecord> => {
+    try {
+      return await change(isRunning)
+    } catch (error) {
+      if (isRunning) reconciler.verify(id)
+      else await restoreRoot(deps, id)
+      throw error
+    }
+  }
+  return reconciler.exclusive(id, turn, waitMs)
+}
+
+/**
+ * The record with the changes of `body`, in which null is the default of the deployment; the same object if nothing changes.
+ * Pure.
  * @throws ServiceError `environment_reserved`, `invalid_request` for a foreign region
  */
 export function updatedRecord(record: BoxRecord, body: UpdateBoxBody, defaults: BoxDefaults): BoxRecord {
@@ -34,21 +91,32 @@ export function updatedRecord(record: BoxRecord, body: UpdateBoxBody, defaults: 
   return isSame ? record : { ...record, ...changes }
 }
 
-/**
- * Changes how much a box may write.
- * @throws ServiceError `below_use` with figures
- */
-export async function resizeTree(
-  filesystem: CowFilesystem,
-  tree: { name: string; what: string },
-  sizeGb: number,
+async function restoreRoot({ store, filesystem }: UpdateDeps, id: string): Promise<void> {
+  const record = await store.boxes.byId(id)
+  // If this fails as well, the next start of the agent does it.
+  if (record) await filesystem.setQuota(record.root, bytesOf(record.config.storage_gb)).catch(() => undefined)
+}
+
+async function applyConfig(
+  { runtime, filesystem }: UpdateDeps,
+  { record, next, isRunning }: { record: BoxRecord; next: BoxRecord; isRunning: boolean },
 ): Promise<void> {
-  const [used, wanted] = [await filesystem.usedBytes(tree.name), bytesOf(sizeGb)]
-  if (wanted < used) {
-    const figures = `${mib(used)} MiB are in use, ${mib(wanted)} MiB were asked for`
-    throw new ServiceError('below_use', `${tree.what} holds more than that: ${figures}.`)
+  const { cpus, ram_mb: ramMb, storage_gb: storageGb } = next.config
+  const isResized = cpus !== record.config.cpus || ramMb !== record.config.ram_mb
+  if (isRunning && isResized) await unlessEnded(runtime.resize(record.id, { cpus, ramMb }))
+  if (storageGb !== record.config.storage_gb)
+    await resizeTree(filesystem, { name: record.root, what: 'The box' }, storageGb)
+}
+
+function growthOf(record: BoxRecord, next: BoxRecord) {
+  const [before, after] = [resourcesOf(record), resourcesOf(next)]
+  const isWanted = next.desired.power === 'running'
+  return {
+    project: record.project,
+    cpus: isWanted ? after.cpus - before.cpus : 0,
+    ramMb: isWanted ? after.ramMb - before.ramMb : 0,
+    storageGb: after.storageGb - before.storageGb,
   }
-  await filesystem.setQuota(tree.name, wanted)
 }
 
 type Changes = Pick<BoxRecord, 'config' | 'environment' | 'tags' | 'port' | 'gracePeriodSeconds' | 'urlSettings'>
@@ -57,7 +125,7 @@ function given<T>(value: T | null | undefined, now: T, fallback: T): T {
   return value === undefined ? now : (value ?? fallback)
 }
 
-/** `now` with the fields of `changes`: null is that of `defaults`. */
+/** `now` with the fields of `changes`; for null, that of `defaults`. */
 function merged<T extends object>(
   now: T,
   changes: { [K in keyof T]?: T[K] | null | undefined } | undefined,
@@ -65,10 +133,6 @@ function merged<T extends object>(
 ): T {
   const fields = Object.entries(changes ?? {}).filter(([, value]) => value !== undefined)
   return { ...now, ...Object.fromEntries(fields.map(([key, value]) => [key, value ?? defaults[key as keyof T]])) }
-}
-
-function mib(bytes: number): number {
-  return Math.ceil(bytes / 1024 ** 2)
 }
 
 const URL_DEFAULTS: BoxRecord['urlSettings'] = { auth: 'token', wake: false, idle_stop_seconds: null }

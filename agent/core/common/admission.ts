@@ -13,63 +13,63 @@ export interface AdmissionDeps {
 export interface AdmissionLimits {
   boxesMax: number
   volumesMax: number
-  /** How many times the host's memory all boxes that run may have been promised together. */
+  /** The sum of the memory of all running boxes may be this many times that of the host. */
   memoryOvercommit: number
-  /** Bytes of memory that must be available for a box to start. */
+  /** Bytes of memory that must be available on the host for a box to start. */
   memoryReserveBytes: number
 }
 
-/** What is asked for beyond what is held; what is not named is 0. */
+/** A growth in resources; those left out are 0. */
 export interface ResourceRequest extends Partial<Usage> {
   project: string
 }
 
-/** Says what still has room, in the quota of its project and on the host. */
+/** Admits growth that fits the quota of its project, and the host. */
 export interface Admission {
   /**
    * @throws ServiceError `quota_exceeded` with figures, or `runtime_unavailable` while the host is short of memory
    */
-  check(wish: ResourceRequest): Promise<void>
-  /** Checks and runs `write`, which records what was wished; one after another, so that none takes another's room. */
-  admit<T>(wish: ResourceRequest, write: () => Promise<T>): Promise<T>
+  check(request: ResourceRequest): Promise<void>
+  /** Checks, then runs `write`, which records the growth. Serialized, so that no two requests are admitted to the same room. */
+  admit<T>(request: ResourceRequest, write: () => Promise<T>): Promise<T>
 }
 
-/** Admission by the sums of the stored records, and by the memory the host has at the call. */
+/** Admits by the sums of the stored records, and by the memory available on the host at the call. */
 export function createAdmission(deps: AdmissionDeps): Admission {
   const turns = createLimiter(1)
-  const check = async (wish: ResourceRequest): Promise<void> => {
-    if (!ASKED.some((key) => (wish[key] ?? 0) > 0)) return
-    const quota = await deps.store.quotas.get(wish.project)
-    if (quota) checkQuota(wish, quota, await deps.store.quotas.usage(wish.project))
-    if (!ASKED_OF_HOST.some((key) => (wish[key] ?? 0) > 0)) return
-    checkHost(deps, wish, await deps.store.quotas.usage(null))
+  const check = async (request: ResourceRequest): Promise<void> => {
+    if (!ASKED.some((key) => (request[key] ?? 0) > 0)) return
+    const quota = await deps.store.quotas.get(request.project)
+    if (quota) checkQuota(request, quota, await deps.store.quotas.usage(request.project))
+    if (!ASKED_OF_HOST.some((key) => (request[key] ?? 0) > 0)) return
+    checkHost(deps, request, await deps.store.quotas.usage(null))
   }
   return {
     check,
-    admit: (wish, write) =>
+    admit: (request, write) =>
       turns.run(async () => {
-        await check(wish)
+        await check(request)
         return write()
       }),
   }
 }
 
-function checkQuota(wish: ResourceRequest, quota: QuotaRecord, used: Usage): void {
+function checkQuota(request: ResourceRequest, quota: QuotaRecord, used: Usage): void {
   for (const { key, unit } of ASPECTS) {
-    const [allowed, asked] = [quota[key], wish[key] ?? 0]
+    const [allowed, asked] = [quota[key], request[key] ?? 0]
     if (allowed === null || asked <= 0 || used[key] + asked <= allowed * (1 + ROUNDING)) continue
     const figures = `${amount(used[key])} of ${amount(allowed)} ${unit} are in use, ${amount(asked)} more were asked for`
-    throw new ServiceError('quota_exceeded', `The quota of project "${wish.project}" is exceeded: ${figures}.`)
+    throw new ServiceError('quota_exceeded', `The quota of project "${request.project}" is exceeded: ${figures}.`)
   }
 }
 
-function checkHost({ host, limits }: AdmissionDeps, wish: ResourceRequest, used: Usage): void {
+function checkHost({ host, limits }: AdmissionDeps, request: ResourceRequest, used: Usage): void {
   for (const [what, most] of [['boxes', limits.boxesMax] as const, ['volumes', limits.volumesMax] as const]) {
-    const asked = wish[what] ?? 0
+    const asked = request[what] ?? 0
     if (asked === 0 || used[what] + asked <= most) continue
     throw new ServiceError('quota_exceeded', `This deployment holds ${used[what]} of at most ${most} ${what}.`)
   }
-  const asked = wish.ramMb ?? 0
+  const asked = request.ramMb ?? 0
   if (asked === 0) return
   const { total_bytes: total, available_bytes: available } = host.load().memory
   const promisable = Math.floor((total * limits.memoryOvercommit) / MIB)

@@ -1,6 +1,6 @@
 import type { Permission } from '../../../shared/schemas/system.ts'
 
-/** Who asks: a verified token. */
+/** The verified token behind a request. */
 export interface Caller {
   tokenId: string
   tokenName: string

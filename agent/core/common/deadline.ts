@@ -6,11 +6,11 @@ export interface DeadlineOptions {
   /** The beginning of the error's sentence, such as `The box did not start`. */
   what: string
   clock: Clock
-  /** Called if the work succeeds after the deadline: what it did is in the world all the same. */
+  /** Called if the work succeeds after the deadline: its effects exist all the same. */
   onLate(): void
 }
 
-/** The outcome of `work`, or a rejection once `ms` are over. */
+/** Resolves as `work` does. @throws ServiceError `internal` after `ms` */
 export async function withDeadline<T>(work: Promise<T>, options: DeadlineOptions): Promise<T> {
   const { ms, what, clock, onLate } = options
   const late = Symbol('late')
@@ -20,7 +20,7 @@ export async function withDeadline<T>(work: Promise<T>, options: DeadlineOptions
   throw new ServiceError('internal', `${what} within ${ms / 1000} s.`)
 }
 
-/** The outcome of `work`, which is given what resolves once `ms` are over, or `signal` aborts. No timer outlives it. */
+/** Runs `work` with a promise that resolves after `ms`, or when `signal` aborts. No timer outlives it. */
 export async function withTimer<T>(
   { clock, ms, signal }: { clock: Clock; ms: number; signal?: AbortSignal },
   work: (over: Promise<void>) => Promise<T>,

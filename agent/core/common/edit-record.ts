@@ -1,21 +1,21 @@
 import type { Clock } from '../../ports/host/clock.ts'
 
-/** A record that is written only where it is still of the version that was read. */
+/** A record that is written only if its version is still the one that was read. */
 interface Versioned {
   version: number
   updatedAt: number
 }
 
 export interface RecordEdit<R> {
-  /** @throws ServiceError where there is none, or none that may be changed so */
+  /** @throws ServiceError if the record is gone, or may not be changed */
   read(): Promise<R>
-  /** The same object is nothing to write. */
+  /** Returns the same object if there is nothing to write. */
   edit(record: R): R
-  /** False: the record was another by then. */
+  /** False: the version has changed since the read. */
   write(next: R, before: R): Promise<boolean>
 }
 
-/** Compare-and-set: edits the newest record, again for as long as another write comes between; the record as it is then. */
+/** Edits a record by compare-and-set: retries on the newest for as long as other writes come between. Resolves to the result. */
 export async function editRecord<R extends Versioned>(clock: Clock, { read, edit, write }: RecordEdit<R>): Promise<R> {
   for (;;) {
     const record = await read()
@@ -26,7 +26,7 @@ export async function editRecord<R extends Versioned>(clock: Clock, { read, edit
   }
 }
 
-/** The record as it is written next. */
+/** The record with its version raised by one. */
 export function bumped<R extends Versioned>(record: R, now: number): R {
   return { ...record, version: record.version + 1, updatedAt: now }
 }

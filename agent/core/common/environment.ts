@@ -1,18 +1,18 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import type { BoxRecord } from '../../ports/store/store.ts'
 
-/** What every process of a box finds in its environment: what the box is, and what its owner gave it. */
+/** The environment of every process of a box: `BOX_*`, and the variables of its owner. */
 export function environmentOf({ id, name, project, environment }: BoxRecord): Record<string, string> {
   return { BOX_ID: id, BOX_NAME: name, BOX_PROJECT: project, ...environment }
 }
 
-/** The whole environment of a command of the box that is given `own`. */
+/** The whole environment of a command in the box, with the variables `own` of the request. */
 export function commandEnvironment(box: BoxRecord, own: Record<string, string> = {}): Record<string, string> {
   return { PATH: DEFAULT_PATH, ...environmentOf(box), ...own }
 }
 
 /**
- * Refuses names that are ours.
+ * Refuses the reserved prefixes `BOX_` and `BOXYARD_`.
  * @throws ServiceError `environment_reserved`
  */
 export function checkEnvironment(environment: Record<string, string>): void {

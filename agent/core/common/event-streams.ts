@@ -2,7 +2,6 @@ import { asServiceError, ServiceError } from '../../../shared/errors.ts'
 import { createFairShares } from '../../../shared/fair-shares.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { Caller } from './caller.ts'
-import { encodeServerSentEvent, streamServerSentEvents } from './server-sent-events.ts'
 
 export interface EventStreamsDeps {
   clock: Clock
@@ -10,29 +9,29 @@ export interface EventStreamsDeps {
   checkAlive(tokenId: string): Promise<void>
 }
 
-/** What a stream is made of. */
+/** The source of a stream. */
 export interface EventStreamSource {
-  /** Waits a moment for what is next, and gives it as messages; empty where there is nothing, or the signal has ended the wait. */
+  /** Waits a moment for new messages and returns them; empty if there are none, or the signal has ended the wait. */
   read(signal: AbortSignal): Promise<string>
-  /** The id that a client goes on from, after what was read. */
+  /** The id from which a client resumes after the messages read so far. */
   id(): string
 }
 
-/** Streams of messages of one kind, shared out among the tokens that read them. */
+/** Streams of messages of one kind, shared fairly among the tokens that read them. */
 export interface EventStreams {
-  /** Ends once these streams are closed. */
+  /** Aborts when these streams are closed. */
   closing: AbortSignal
   /**
-   * What a source gives, as it is asked for, until it is read no further, the source or the token has an end, or the streams are
-   * closed. Holds what was read at once and no more, whatever its reader does.
-   * @throws ServiceError `rate_limited` where too many are open
+   * Streams the messages of a source on demand, until the reader leaves, the source fails, the token ends, or the streams are
+   * closed. Buffers the result of one read at most.
+   * @throws ServiceError `rate_limited` if too many are open
    */
   open(caller: Caller, source: EventStreamSource): AsyncIterable<Uint8Array>
-  /** Ends all, and those that come later at once. */
+  /** Ends all streams, and each opened later at once. */
   close(): void
 }
 
-/** `atOnce` of all tokens; `kind` is what they are of, in the plural. */
+/** `atOnce` bounds the streams of all tokens together; `kind` is the noun of the error message, in the plural. */
 export function createEventStreams(
   deps: EventStreamsDeps,
   { kind, atOnce }: { kind: string; atOnce: number },
@@ -56,7 +55,7 @@ async function* messagesOf(
   { clock, checkAlive, tokenId, signal }: EventStreamsDeps & { tokenId: string; signal: AbortSignal },
 ) {
   yield 'retry: 1000\n\n'
-  let toldAt = clock.now()
+  let sentAt = clock.now()
   while (!signal.aborted) {
     let messages: string
     try {
@@ -67,14 +66,59 @@ async function* messagesOf(
       yield encodeServerSentEvent({ id: source.id(), event: 'problem', data: { code, detail } })
       return
     }
-    if (messages === '' && clock.now() - toldAt < STILL_HERE_MS) continue
-    toldAt = clock.now()
+    if (messages === '' && clock.now() - sentAt < STILL_HERE_MS) continue
+    sentAt = clock.now()
     yield messages || encodeServerSentEvent({ id: source.id() })
   }
 }
 
 function tooManyStreams(kind: string): ServiceError {
   return new ServiceError('rate_limited', `Too many streams of ${kind} are open.`, { headers: { 'Retry-After': '5' } })
+}
+
+/** One message of an event stream; without data it only advances the id from which a client resumes. */
+export interface ServerSentEvent {
+  id: string
+  /** Default: `message`. */
+  event?: string
+  data?: unknown
+}
+
+/** Encodes a message on one `data` line: JSON has no line breaks. */
+export function encodeServerSentEvent({ id, event, data }: ServerSentEvent): string {
+  const name = event === undefined ? '' : `event: ${event}\n`
+  return data === undefined ? `id: ${id}\n: still here\n\n` : `id: ${id}\n${name}data: ${JSON.stringify(data)}\n\n`
+}
+
+/** Streams the pieces of `make`. Aborts its signal as soon as the reader leaves, and calls `onEnd` once. */
+export function streamServerSentEvents(
+  make: (signal: AbortSignal) => AsyncGenerator<string>,
+  onEnd: () => void,
+): AsyncIterable<Uint8Array> & AsyncIterator<Uint8Array> {
+  const end = new AbortController()
+  end.signal.addEventListener('abort', onEnd, { once: true })
+  const pieces = make(end.signal)
+  return {
+    [Symbol.asyncIterator]() {
+      return this
+    },
+    next: async () => {
+      try {
+        const step = await pieces.next()
+        if (step.done !== true) return { done: false, value: Buffer.from(step.value) }
+      } catch (error) {
+        end.abort()
+        throw error
+      }
+      end.abort()
+      return { done: true, value: undefined }
+    },
+    return: async () => {
+      end.abort()
+      await pieces.return(undefined)
+      return { done: true, value: undefined }
+    },
+  }
 }
 
 const STILL_HERE_MS = 15_000

@@ -8,8 +8,8 @@ export function encodeCursor(key: readonly string[]): string {
 }
 
 /**
- * The key of a continuation token of `length` parts, or null for none.
- * @throws ServiceError `invalid_request` for one we did not make
+ * Decodes a continuation token of `length` parts; null for none.
+ * @throws ServiceError `invalid_request` for a token that is not from `encodeCursor`
  */
 export function decodeCursor(token: string | undefined, length: number): string[] | null {
   if (token === undefined) return null
@@ -17,12 +17,12 @@ export function decodeCursor(token: string | undefined, length: number): string[
     const key: unknown = JSON.parse(Buffer.from(token, 'base64url').toString('utf8'))
     if (Array.isArray(key) && key.length === length && key.every((part) => typeof part === 'string')) return key
   } catch {
-    // Told below, as what it is to the client.
+    // Reported below.
   }
   throw invalidRequest([{ pointer: '/query/continuation_token', detail: 'is not a token of a page before' }])
 }
 
-/** What a client asks of a list that is ordered by project and name. */
+/** The query of a list that is ordered by project and name. */
 export interface NamedListQuery {
   prefix?: string | undefined
   tag?: string | string[] | undefined
@@ -31,7 +31,7 @@ export interface NamedListQuery {
 }
 
 /**
- * The page of resources that `query` asks for; project `-` is every one the caller may read.
+ * The page that `query` names; project `-` means every one the caller may read.
  * @throws ServiceError `invalid_request`
  */
 export function namedPage(caller: Caller, project: string, query: NamedListQuery): NamedQuery {
@@ -45,7 +45,7 @@ export function namedPage(caller: Caller, project: string, query: NamedListQuery
   }
 }
 
-/** The token of the page after `records`, or null for none. */
+/** The continuation token for the page after `records`; null if it is the last. */
 export function nextNamedPage({ records, hasMore }: { records: readonly NamedResource[]; hasMore: boolean }) {
   const last = records.at(-1)
   return hasMore && last ? encodeCursor([last.project, last.name]) : null
@@ -56,7 +56,7 @@ interface NamedResource {
   name: string
 }
 
-// The tags a list asks for, from `key` and `key=value`, comma separated or repeated; a value of null is any.
+// Parses `key` and `key=value`, comma separated or repeated; a value of null matches any.
 function parseTags(tag: string | string[] | undefined): [string, string | null][] {
   return [tag ?? []]
     .flat()

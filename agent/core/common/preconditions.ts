@@ -1,6 +1,8 @@
+import { isDeepStrictEqual } from 'node:util'
 import { ServiceError } from '../../../shared/errors.ts'
+import { invalidRequest } from '../../../shared/validate.ts'
 
-/** The entity tag of a record's version, or of the id of one that never changes. */
+/** The entity tag of a record's version, or of the id of a record that never changes. */
 export function etagOf(version: number | string): string {
   return `"${version}"`
 }
@@ -14,15 +16,27 @@ export function checkIfMatch(ifMatch: string | null, version: number | string): 
   throw new ServiceError('precondition_failed', 'The resource has changed: If-Match names another version.')
 }
 
-/** Whether a list of entity tags, or `*`, holds `etag`, byte for byte (If-Match). */
+/** True if a list of entity tags, or `*`, contains `etag`, byte for byte (If-Match). */
 function matchesEtag(list: string, etag: string): boolean {
   return list.split(',').some((item) => {
-    const wanted = item.trim()
-    return wanted === '*' || wanted === etag
+    const each = item.trim()
+    return each === '*' || each === etag
   })
 }
 
-/** Whether If-None-Match names `etag`: weakly compared, since proxies that compress make tags weak (RFC 9110 §13.1.2). */
+/** True if If-None-Match names `etag`. Compares weakly, since proxies that compress make tags weak (RFC 9110 §13.1.2). */
 export function isKnownEtag(ifNoneMatch: string, etag: string): boolean {
   return matchesEtag(ifNoneMatch.replaceAll('W/', ''), etag)
+}
+
+/**
+ * Refuses an update that gives a field of `names` another value than `view`, the resource as the API shows it.
+ * @throws ServiceError `invalid_request` with a pointer to each
+ */
+export function checkReadOnly(view: object, body: object, names: readonly string[]): void {
+  const now = new Map<string, unknown>(Object.entries(view))
+  const faults = Object.entries(body)
+    .filter(([name, value]) => names.includes(name) && !isDeepStrictEqual(value, now.get(name)))
+    .map(([name]) => ({ pointer: `/${name}`, detail: 'is read-only and differs from what the resource has now' }))
+  if (faults.length > 0) throw invalidRequest(faults)
 }

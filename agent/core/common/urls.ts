@@ -14,20 +14,20 @@ type BoxNames = Pick<BoxRecord, 'id' | 'project' | 'name'>
 
 /** The host name of a box, `<box>--<project>.<domain>`; by its id where that label is too long (docs/urls.md). */
 export function hostOfBox(box: BoxNames, { domain }: EdgeAddress): string {
-  return `${shorter([box.name, box.project], () => dashed(box.id))}.${domain}`
+  return `${labelOf([box.name, box.project], () => dashed(box.id))}.${domain}`
 }
 
-/** The host name of what is active of a service, `<service>--<box>--<project>.<domain>`. */
+/** The host name of the active version of a service, `<service>--<box>--<project>.<domain>`. */
 export function hostOfService(box: BoxNames, service: string, { domain }: EdgeAddress): string {
-  return `${shorter([service, box.name, box.project], () => `s-${serviceDigest(box, service)}`)}.${domain}`
+  return `${labelOf([service, box.name, box.project], () => `s-${serviceDigest(box, service)}`)}.${domain}`
 }
 
 /** The host name of the preview of a service, `preview--<service>--<box>--<project>.<domain>`. */
 export function hostOfPreview(box: BoxNames, service: string, { domain }: EdgeAddress): string {
-  return `${shorter(['preview', service, box.name, box.project], () => `p-${serviceDigest(box, service)}`)}.${domain}`
+  return `${labelOf(['preview', service, box.name, box.project], () => `p-${serviceDigest(box, service)}`)}.${domain}`
 }
 
-/** The host that asks people for their token, and never serves what a box says. */
+/** The host name of the sign-in page, which never serves a box. */
 export function signInHost({ domain }: EdgeAddress): string {
   return `${SIGN_IN}.${domain}`
 }
@@ -37,7 +37,7 @@ export function urlOf(host: string, { scheme, port }: EdgeAddress): string {
   return `${scheme}://${host}${port === null ? '' : `:${port}`}/`
 }
 
-/** Whether somebody may publish at `domain`, a valid name: below our own domain only what no box can have as its own. */
+/** True if a box or service may be published at `domain`, a valid name: below our own domain, only names that no box has by default. */
 export function mayPublish(domain: string, { domain: own }: EdgeAddress): boolean {
   if (domain === own) return false
   if (!domain.endsWith(`.${own}`)) return true
@@ -45,18 +45,18 @@ export function mayPublish(domain: string, { domain: own }: EdgeAddress): boolea
   return !label.includes('.') && !label.includes('--') && label !== SIGN_IN && !/^(box|s|p)-/.test(label)
 }
 
-/** Whether a host is one of ours, whether or not anything has it. */
+/** True for a host at or below our domain, whether or not it is taken. */
 export function isOwnHost(host: string, { domain }: EdgeAddress): boolean {
   return host === domain || host.endsWith(`.${domain}`)
 }
 
-/** The project that a host below our domain names, whether or not anything has that name; null: it names none. */
+/** The project in the label of a host below our domain, whether or not it exists; null: none. */
 export function projectOfHost(host: string, { domain }: EdgeAddress): string | null {
   const label = host.endsWith(`.${domain}`) ? host.slice(0, -domain.length - 1) : ''
   return label.includes('--') ? (label.split('--').at(-1) ?? null) : null
 }
 
-function shorter(names: readonly string[], otherwise: () => string): string {
+function labelOf(names: readonly string[], otherwise: () => string): string {
   const label = names.join('--')
   return label.length <= LABEL_MAX ? label : otherwise()
 }

@@ -1,8 +1,11 @@
-/** Wakes those who wait for a record to change. */
+/** Lets requests wait for a record to change. */
 export interface Waiters {
+  /** Wakes all that wait for `key`. */
   notify(key: string): void
-  /** Reads until `isDone`, again at each notice of `key`; when `timeout` resolves, the last reading. */
-  until<T>(key: string, wish: WaitCondition<T>): Promise<T>
+  /** Calls `listener` at each notice, with its key; at most one listener. */
+  onNotify(listener: (key: string) => void): void
+  /** Reads, and again at each notice of `key`, until `isDone` or `timeout` resolves; resolves to the last reading. */
+  until<T>(key: string, condition: WaitCondition<T>): Promise<T>
 }
 
 export interface WaitCondition<T> {
@@ -11,9 +14,10 @@ export interface WaitCondition<T> {
   timeout: Promise<void>
 }
 
-/** Waiters by key, in memory; bounded by the requests under way. */
+/** Keeps waiters by key in memory; bounded by the requests under way. */
 export function createWaiters(): Waiters {
   const waiting = new Map<string, Set<() => void>>()
+  let onNotify: (key: string) => void = () => undefined
   const nextNotice = (key: string): { promise: Promise<void>; cancel(): void } => {
     const { promise, resolve } = Promise.withResolvers<void>()
     const set = waiting.get(key) ?? new Set()
@@ -29,6 +33,10 @@ export function createWaiters(): Waiters {
       const set = waiting.get(key)
       waiting.delete(key)
       for (const resolve of set ?? []) resolve()
+      onNotify(key)
+    },
+    onNotify: (listener) => {
+      onNotify = listener
     },
     until: async (key, { read, isDone, timeout }) => {
       let isOver = false
@@ -36,7 +44,7 @@ export function createWaiters(): Waiters {
         isOver = true
       })
       for (;;) {
-        // Subscribed before reading, so that no change falls between.
+        // Subscribes before reading, so that no change falls between.
         const notice = nextNotice(key)
         const value = await read()
         if (isOver || isDone(value)) {

@@ -5,7 +5,7 @@ import type { Clock } from '../../ports/host/clock.ts'
 import type { BoxRecord } from '../../ports/store/store.ts'
 import type { BoxActivity } from '../boxes/activity.ts'
 import type { Boxes } from '../boxes/boxes.ts'
-import { boxGone } from '../common/box-lookup.ts'
+import { boxGone } from '../common/lookup.ts'
 import type { EdgeRoutes, HostTarget } from './routes.ts'
 
 export interface WakerDeps {

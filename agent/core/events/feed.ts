@@ -2,8 +2,12 @@ import type { EventsQuery, EventView } from '../../../shared/schemas/events.ts'
 import type { EventPage, EventRecord, EventScope, EventStore } from '../../ports/store/events.ts'
 import type { Caller } from '../common/caller.ts'
 import { withTimer } from '../common/deadline.ts'
-import { createEventStreams, type EventStreamSource, type EventStreamsDeps } from '../common/event-streams.ts'
-import { encodeServerSentEvent } from '../common/server-sent-events.ts'
+import {
+  createEventStreams,
+  type EventStreamSource,
+  type EventStreamsDeps,
+  encodeServerSentEvent,
+} from '../common/event-streams.ts'
 import { timestamp } from '../common/time.ts'
 import { cursorExpired, decodeEventCursor, encodeEventCursor } from './cursor.ts'
 

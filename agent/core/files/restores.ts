@@ -4,7 +4,7 @@ import { takeRandomBytes } from '../../../shared/random-bytes.ts'
 import type { FileFacts, FilePath, Files, FilesPlace } from '../../ports/files/files.ts'
 import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
 import type { BoxRecord, Store } from '../../ports/store/store.ts'
-import { boxMountsOf } from '../reconcile/box-start.ts'
+import { boxMountsOf } from '../reconcile/box-spec.ts'
 
 export interface FileRestoresDeps {
   store: Store

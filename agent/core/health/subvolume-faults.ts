@@ -1,13 +1,16 @@
 import type { HealthFault } from '../../../shared/schemas/system.ts'
 import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
 import type { Store } from '../../ports/store/store.ts'
-import { madeFor } from '../reconcile/pending-restore.ts'
-import { subvolumesOf } from '../snapshots/record.ts'
+import { subvolumesFor } from '../reconcile/pending-restore.ts'
+import { subvolumesOf } from '../snapshots/snapshots.ts'
 
 /** The subvolumes that records know. */
 export async function wantedSubvolumes(store: Store): Promise<string[]> {
   return [
-    ...(await store.boxes.all()).flatMap(({ root, restore }) => [root, ...(restore === null ? [] : madeFor(restore))]),
+    ...(await store.boxes.all()).flatMap(({ root, restore }) => [
+      root,
+      ...(restore === null ? [] : subvolumesFor(restore)),
+    ]),
     ...(await store.volumes.all()).map(({ subvolume }) => subvolume),
     ...(await store.snapshots.all()).flatMap(subvolumesOf),
     ...(await store.backups.all()).flatMap(({ subvolume }) => subvolume ?? []),

@@ -8,7 +8,7 @@ import type { Store } from '../../ports/store/store.ts'
 import { withTimer } from '../common/deadline.ts'
 import { createWaiters, type Waiters } from '../common/waiters.ts'
 
-/** What a job is: `project` null is one that every token may see, `resource` the path of what it works on. */
+/** A job to start. With `project` null every token may see it; `resource` is the API path of what it works on. */
 export interface JobOptions {
   kind: string
   project: string | null
@@ -16,36 +16,36 @@ export interface JobOptions {
   requestId: string
 }
 
-/** What the work of a job is given. */
+/** A running job, as its work sees it. */
 export interface JobRun {
   readonly id: string
   /** Aborts when the agent ends; the work then rejects soon. */
   readonly signal: AbortSignal
-  /** Tells how far it has come, 0 to 1; null: not known. */
+  /** Reports the progress, 0 to 1; null: not known. */
   progress(share: number | null): void
 }
 
 export type JobWork = (run: JobRun) => Promise<void>
 
-/** How far a job has come. */
+/** The outcome and progress of a job. */
 export interface JobState {
   outcome: OperationOutcome
   progress: number | null
 }
 
-/** Work that is about no box and outlives requests: operations that carry their own status. */
+/** Runs work that outlives requests, such as backups: operations with a status of their own, not that of a box. */
 export interface Jobs {
-  /** Records a job and begins its work, whose rejection is how the job fails; its id. */
-  start(wish: JobOptions, work: JobWork): Promise<string>
-  /** Goes on with a job that an agent before this one began; false if that has ended, or is not known any more. */
+  /** Records a job and begins its work; the job fails if that rejects. Resolves to its id. */
+  start(options: JobOptions, work: JobWork): Promise<string>
+  /** Resumes a job that an agent before this one began; false if that has ended, or its record is gone. */
   takeUp(id: string, work: JobWork): Promise<boolean>
-  /** The state of a job once it has ended, or after `waitMs`. */
+  /** Resolves to the state of a job once it has ended, or after `waitMs`. */
   settled(record: JobRecord, waitMs: number): Promise<JobState>
   /** As `settled`, by id; null if there is none. */
   wait(id: string, waitMs: number): Promise<JobState | null>
-  /** What an agent before this one left and nobody took up has failed. */
+  /** Fails the jobs of agents before this one that were not taken up. */
   loseOthers(): Promise<void>
-  /** Aborts what runs, and resolves when all of it has ended; what was cut off has no end yet, and can be taken up. */
+  /** Aborts the running jobs, and resolves when all have stopped; they stay without an end, and can be taken up. */
   close(): Promise<void>
 }
 
@@ -56,12 +56,12 @@ export interface JobsDeps {
   logger: Logger
 }
 
-/** Jobs in memory, with their beginnings and ends in the store; bounded by those who start them. */
+/** Keeps running jobs in memory, their beginnings and ends in the store; callers bound how many there are. */
 export function createJobs(deps: JobsDeps): Jobs {
   const { store, clock } = deps
   const table = createTable(deps)
   const settled = async (record: JobRecord, waitMs: number): Promise<JobState> => {
-    // Looked at first: an end is written before the entry goes.
+    // Checks the entry before the record: an end is written before the entry is removed.
     const read = async (): Promise<Reading> => {
       const isOver = !table.running.has(record.id)
       return { isOver, state: table.stateOf((await jobOf(store, record.id)) ?? record) }

@@ -5,11 +5,11 @@ import type { OperationResource } from '../../../shared/schemas/system.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { BoxOperationRecord, OperationOutcome, OperationRecord } from '../../ports/store/operations.ts'
 import type { BoxRecord, Store } from '../../ports/store/store.ts'
-import { boxGone } from '../common/box-lookup.ts'
 import type { Caller } from '../common/caller.ts'
+import { boxGone } from '../common/lookup.ts'
 import { timestamp } from '../common/time.ts'
+import { restoreFailed } from '../reconcile/pending-restore.ts'
 import type { Reconciler } from '../reconcile/reconciler.ts'
-import { restoreFailed } from '../reconcile/restore-fault.ts'
 import type { JobState, Jobs } from './jobs.ts'
 
 export interface OperationsDeps {
@@ -19,17 +19,17 @@ export interface OperationsDeps {
   clock: Clock
 }
 
-/** What names a mutation that outlived its wait. */
+/** Tracks mutations that outlived their wait. */
 export interface Operations {
-  /** Records that `kind` goes on for this box; the path to wait at. */
+  /** Records an operation of `kind` on a box at its desired generation; resolves to the path to poll. */
   begin(kind: string, box: BoxRecord): Promise<string>
   /** @throws ServiceError `operation_not_found` */
   get(caller: Caller, id: string, waitMs: number): Promise<OperationResource>
 }
 
 /**
- * Operations whose state is read off the box they are about, until somebody has been told of their end; and jobs, which tell
- * their state themselves.
+ * Derives the state of an operation from its box until its end was reported once, and is recorded then. Jobs have a state of
+ * their own.
  */
 export function createOperations({ store, reconciler, jobs, clock }: OperationsDeps): Operations {
   return {
@@ -58,7 +58,7 @@ export function createOperations({ store, reconciler, jobs, clock }: OperationsD
       if (record.outcome) return viewOperation(record, { outcome: record.outcome, progress: null })
       const box = await reconciler.settled(record.boxId, record.generation, waitMs)
       const outcome = outcomeOf(record, box, { now: clock.now(), requestId: caller.requestId })
-      // Once told, an end stays what it was, whatever becomes of the box later.
+      // Records an end once it is reported, so that it stays the same whatever happens to the box later.
       if (outcome.status !== 'running') await store.operations.finish(id, outcome)
       return viewOperation(record, { outcome, progress: null })
     },
@@ -97,7 +97,7 @@ function outcomeOf(
   const { restoreFault } = box
   if (record.kind === 'box.restore' && restoreFault !== null && observed.generation === record.generation)
     return failed(restoreFailed(restoreFault), observed.since)
-  // A later wish has overruled this one, or this one has come to its end: a failed start is the only end that is bad.
+  // A failed start of this generation is the only failure: else it was reached, or a later desired state replaced it.
   if (observed.generation === record.generation && observed.reason === 'failed') {
     return failed(new ServiceError('internal', observed.message ?? ''), observed.since)
   }

@@ -1,12 +1,28 @@
-import type { PendingRestore, Store } from '../../ports/store/store.ts'
+import { ServiceError } from '../../../shared/errors.ts'
+import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
+import type { BoxRecord, PendingRestore, Store } from '../../ports/store/store.ts'
 import type { VolumeRecord } from '../../ports/store/volumes.ts'
+import { bytesOf } from '../common/sizes.ts'
+
+/**
+ * Refuses a change of a box while a restore of it is under way.
+ * @throws ServiceError `box_busy`
+ */
+export function checkNoRestore({ name, restore }: BoxRecord): void {
+  if (restore !== null) throw new ServiceError('box_busy', `A restore of the box "${name}" is under way.`)
+}
+
+/** The error that tells why a restore failed. */
+export function restoreFailed({ code, detail }: NonNullable<BoxRecord['restoreFault']>): ServiceError {
+  return new ServiceError(code, `The restore failed, and the box has what it had. ${detail}`)
+}
 
 /** The subvolumes that were made for a restore. */
-export function madeFor({ root, data }: PendingRestore): string[] {
+export function subvolumesFor({ root, data }: PendingRestore): string[] {
   return [root, ...data.map(({ subvolume }) => subvolume)]
 }
 
-/** The volumes of `parts` that are there, by id. Most restores have none, and look at none. */
+/** The volumes of `parts` that still exist, by id. Reads nothing where `parts` is empty, as in most restores. */
 export async function volumesOf(
   store: Store,
   parts: readonly { volumeId: string }[],
@@ -15,4 +31,21 @@ export async function volumesOf(
   const wanted = new Set(parts.map(({ volumeId }) => volumeId))
   const volumes = (await store.volumes.all()).filter(({ id }) => wanted.has(id))
   return new Map(volumes.map((volume) => [volume.id, volume]))
+}
+
+/**
+ * Sets the quota of a restored volume to its size, which an update may have changed while the volume still had its old data.
+ * `boundGb` is the quota it has so far; null: not known.
+ */
+export async function matchQuota(
+  { store, filesystem }: { store: Store; filesystem: CowFilesystem },
+  restored: { project: string; name: string; id: string },
+  boundGb: number | null,
+): Promise<void> {
+  const read = (): ReturnType<Store['volumes']['get']> => store.volumes.get(restored.project, restored.name)
+  let sizeGb = boundGb
+  for (let now = await read(); now?.id === restored.id && now.sizeGb !== sizeGb; now = await read()) {
+    sizeGb = now.sizeGb
+    await filesystem.setQuota(now.subvolume, bytesOf(sizeGb))
+  }
 }

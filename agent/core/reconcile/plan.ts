@@ -1,16 +1,16 @@
 import type { BoxObserved, BoxRecord } from '../../ports/store/store.ts'
 
-/** What the world shows of a box: whether its init runs, and in which boot we are. */
+/** The observed state of a box on this host: whether its init runs, and in which boot. */
 export interface BoxWorld {
   isRunning: boolean
   bootId: string
-  /** How its init ended, if that was seen; null if it was not. */
+  /** How its init ended; null if that was not seen. */
   exit: { outOfMemory: boolean; isLost: boolean } | null
 }
 
 /**
- * The next thing to do for a box. `settle` writes the outcome; with `power`, it also changes what is wanted. `halt` ends its
- * processes for a restore, and `restore` puts what was made for it in the place of what the box has, and starts it if wanted.
+ * The next step of a box. `reap` removes what an ended box left, `settle` only writes the outcome. `halt` ends its processes for
+ * a restore; `restore` replaces its root and volumes by the copies made for that, and starts it if it is wanted to run.
  */
 export type BoxStep =
   | { kind: 'start' }
@@ -21,7 +21,7 @@ export type BoxStep =
   | { kind: 'restore' }
   | { kind: 'none' }
 
-/** How a box comes to rest: what is observed, and whether that overrules the wish to run. */
+/** How a box comes to rest: its observed state, and the desired power that it is left with. */
 export interface Outcome {
   status: BoxObserved['status']
   reason: BoxObserved['reason']
@@ -29,7 +29,7 @@ export interface Outcome {
   power: 'running' | 'stopped'
 }
 
-/** Decides the next step of a box from what is wanted, what was recorded and what the world shows. Pure. */
+/** Decides the next step of a box from its desired, its recorded and its observed state. Pure. */
 export function planBox(record: BoxRecord, world: BoxWorld): BoxStep {
   if (record.restore !== null)
     return world.isRunning ? { kind: 'halt', graceMs: record.gracePeriodSeconds * 1000 } : { kind: 'restore' }
@@ -42,7 +42,7 @@ function planRunning({ desired, observed }: BoxRecord, world: BoxWorld): BoxStep
     if (isSettled && observed.status === 'running') return { kind: 'none' }
     return { kind: 'settle', outcome: READY }
   }
-  // It ran as wanted and its init is gone: after a reboot, or if it was taken away, it comes back; else it has ended by itself.
+  // A box whose init is gone has ended by itself, unless the host rebooted or it was taken away: then it is started again.
   const hasEnded =
     isSettled && observed.status === 'running' && observed.bootId === world.bootId && world.exit?.isLost !== true
   if (hasEnded) return { kind: 'reap', outcome: world.exit?.outOfMemory ? OUT_OF_MEMORY : EXITED }
@@ -56,16 +56,16 @@ function planStopped(record: BoxRecord, world: BoxWorld): BoxStep {
   return { kind: 'reap', outcome: stoppedOutcome(record) }
 }
 
-/** It runs. */
+/** The box runs. */
 export const READY: Outcome = { status: 'running', reason: 'ready', message: null, power: 'running' }
 
-/** It was stopped because somebody asked. */
+/** The box was stopped by request. */
 export const STOPPED: Outcome = { status: 'stopped', reason: 'stopped_by_request', message: null, power: 'stopped' }
 
-/** As STOPPED, with what the wish to stop `record` said of its reason. */
+/** STOPPED, with the message that the request to stop `record` left in it. */
 export function stoppedOutcome({ observed }: BoxRecord): Outcome {
-  const isOnItsWay = observed.status === 'pending' && observed.reason === 'stopping'
-  return isOnItsWay ? { ...STOPPED, message: observed.message } : STOPPED
+  const isStopping = observed.status === 'pending' && observed.reason === 'stopping'
+  return isStopping ? { ...STOPPED, message: observed.message } : STOPPED
 }
 
 const EXITED: Outcome = {

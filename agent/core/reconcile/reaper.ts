@@ -7,18 +7,19 @@ import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
 import type { Store } from '../../ports/store/store.ts'
 import type { Tombstone } from '../../ports/store/tombstones.ts'
 import { withDeadline, withTimer } from '../common/deadline.ts'
+import type { KeyedQueue } from '../common/keyed-queue.ts'
 import { createWaiters } from '../common/waiters.ts'
 
 /** Destroys what deleted boxes and volumes leave: processes first, then the subvolume, then the tombstone itself. */
 export interface Reaper {
-  /** `trees` are the host paths that processes of a deleted box may still have mounted. */
-  add(tombstone: Tombstone, trees: readonly string[]): void
+  /** Puts a tombstone in the queue. `trees` are the host paths that processes of the deleted box may still have mounted. */
+  scheduleDestroy(tombstone: Tombstone, trees?: readonly string[]): void
   has(id: string): boolean
   /** Destroys the remains of `id`, and stops what runs under that id without a record. Rejects if it must be tried again. */
   destroy(id: string): Promise<void>
-  /** Resolves once no deleted box, but `exceptId`, has any of `trees` mounted any more, true, or after `timeoutMs`, false. */
+  /** Resolves true once no deleted box but `exceptId` has any of `trees` mounted, or false after `timeoutMs`. */
   untilFree(trees: readonly string[], timeoutMs: number, exceptId?: string): Promise<boolean>
-  /** Those that failed at least once, and why. */
+  /** Ids whose last attempt failed, with the error. */
   stuck(): { id: string; error: string }[]
 }
 
@@ -29,28 +30,30 @@ export interface ReaperDeps {
   outputs: Pick<ExecOutputs, 'removeBox'>
   clock: Clock
   logger: Logger
+  /** Calls `destroy` for each id it is given, in turn with the other steps of that id. */
+  queue: Pick<KeyedQueue, 'add'>
 }
 
-/** What it holds is bounded by the tombstones stored. */
-export function createReaper({ store, runtime, filesystem, outputs, clock, logger }: ReaperDeps): Reaper {
+/** Holds one entry for each tombstone stored. */
+export function createReaper({ store, runtime, filesystem, outputs, clock, logger, queue }: ReaperDeps): Reaper {
   const tombstones = new Map<string, Tombstone>()
   const failures = new Map<string, string>()
-  const held = new Map<string, readonly string[]>()
+  const mounted = new Map<string, readonly string[]>()
   const waiters = createWaiters()
   const limiter = createLimiter(DESTROYS_AT_ONCE)
 
   const isFree = (trees: readonly string[], exceptId?: string): boolean =>
-    ![...held].some(([id, mounted]) => id !== exceptId && mounted.some((tree) => trees.includes(tree)))
+    ![...mounted].some(([id, paths]) => id !== exceptId && paths.some((tree) => trees.includes(tree)))
   const untilFree: Reaper['untilFree'] = async (trees, timeoutMs, exceptId) => {
     if (isFree(trees, exceptId)) return true
-    const wish = { read: async () => isFree(trees, exceptId), isDone: (free: boolean) => free }
-    return withTimer({ clock, ms: timeoutMs }, (timeout) => waiters.until(FREED, { ...wish, timeout }))
+    const condition = { read: async () => isFree(trees, exceptId), isDone: (free: boolean) => free }
+    return withTimer({ clock, ms: timeoutMs }, (timeout) => waiters.until(FREED, { ...condition, timeout }))
   }
   const destroy = async (id: string): Promise<void> => {
     const tombstone = tombstones.get(id)
     if (!tombstone) logger.warn('what runs without a record is stopped; its root stays', { box: id })
     await runtime.stop(id, { graceMs: 0 })
-    if (held.delete(id)) waiters.notify(FREED)
+    if (mounted.delete(id)) waiters.notify(FREED)
     if (!tombstone) return
     const tree = filesystem.path(tombstone.root)
     if (!isFree([tree])) throw new Error(`a deleted box still has ${tombstone.root} mounted`)
@@ -60,15 +63,16 @@ export function createReaper({ store, runtime, filesystem, outputs, clock, logge
     tombstones.delete(id)
   }
   return {
-    add: (tombstone, trees) => {
+    scheduleDestroy: (tombstone, trees = []) => {
       tombstones.set(tombstone.id, tombstone)
-      if (trees.length > 0) held.set(tombstone.id, trees)
+      if (trees.length > 0) mounted.set(tombstone.id, trees)
+      queue.add(tombstone.id)
     },
     has: (id) => tombstones.has(id),
     untilFree,
     destroy: async (id) => {
       const tombstone = tombstones.get(id)
-      // Outside of the limit: those it waits for need a place there.
+      // Waits outside the limiter, in which those it waits for need a place.
       if (tombstone) await untilFree([filesystem.path(tombstone.root)], DESTROY_MS)
       await limiter.run(async () => {
         try {

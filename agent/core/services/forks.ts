@@ -7,7 +7,7 @@ import type { BoxRecord, MountRecord, Store } from '../../ports/store/store.ts'
 import type { Tombstone } from '../../ports/store/tombstones.ts'
 import { asFork, instancesOf } from '../common/service-instances.ts'
 import { bytesOf } from '../common/sizes.ts'
-import { boxSpecOf } from '../reconcile/box-start.ts'
+import { boxSpecOf } from '../reconcile/box-spec.ts'
 
 export interface ForksDeps {
   store: Store

@@ -4,8 +4,12 @@ import type { Clock } from '../../ports/host/clock.ts'
 import type { InstanceRecord, RunRecord, ServiceRecord } from '../../ports/store/services.ts'
 import type { Caller } from '../common/caller.ts'
 import { withTimer } from '../common/deadline.ts'
-import { createEventStreams, type EventStreamSource, type EventStreamsDeps } from '../common/event-streams.ts'
-import { encodeServerSentEvent } from '../common/server-sent-events.ts'
+import {
+  createEventStreams,
+  type EventStreamSource,
+  type EventStreamsDeps,
+  encodeServerSentEvent,
+} from '../common/event-streams.ts'
 import { hostOf, lastRun } from '../common/service-instances.ts'
 import { encodeOutput, wholeCharacters } from '../exec/text.ts'
 import type { ObservedService } from './observer.ts'

@@ -1,19 +1,31 @@
 import type { Logger } from '../../../shared/log.ts'
 import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
-import { subvolumesOf } from './record.ts'
-import { type RemovalDeps, removeSnapshot } from './removal.ts'
+import type { NewSnapshot, SnapshotData, SnapshotRecord } from '../../ports/store/snapshots.ts'
+import { newSnapshot, type RemovalDeps, removeSnapshot, type SnapshotOwner, subvolumesOf } from './snapshots.ts'
 
 /** How many automatic snapshots of a box or volume are kept: the newest. */
 export const AUTOMATIC_SNAPSHOTS_MAX = 3
 
-/** Removes the automatic snapshots of a box or volume that are too many, after a restore has added one. */
+/** The record that keeps what a restore to `snapshot` replaces; `subvolume` is the one the owner had. */
+export function automaticSnapshot(
+  kind: SnapshotRecord['owner']['kind'],
+  owner: SnapshotOwner,
+  replaced: { subvolume: string; data: SnapshotData[]; snapshot: string; token: string; now: number },
+): NewSnapshot {
+  const { subvolume, data, snapshot, token, now } = replaced
+  const body = { comment: `Before the restore of "${snapshot}".` }
+  const record = newSnapshot(kind, owner, { body, createdBy: { token, idempotencyKey: null }, now })
+  return { ...record, subvolume, data, automatic: true }
+}
+
+/** Removes the oldest automatic snapshots of a box or volume beyond `AUTOMATIC_SNAPSHOTS_MAX`, after a restore has added one. */
 export async function pruneAutomatic(deps: RemovalDeps, ownerId: string): Promise<void> {
   const snapshots = await deps.store.snapshots.of(ownerId)
   const surplus = snapshots.filter(({ automatic }) => automatic).slice(0, -AUTOMATIC_SNAPSHOTS_MAX)
   for (const snapshot of surplus) await removeSnapshot(deps, snapshot)
 }
 
-/** Finishes what restores that were cut off have left to do: what they replaced is read-only, and not too much of it is kept. */
+/** Finishes restores that were cut off after their commit: makes what they replaced read-only, and prunes it. */
 export async function recoverAutomatic(
   deps: RemovalDeps & { filesystem: CowFilesystem; logger: Logger },
 ): Promise<void> {
@@ -22,7 +34,7 @@ export async function recoverAutomatic(
   for (const ownerId of new Set(snapshots.map(({ owner }) => owner.id))) {
     try {
       await pruneAutomatic(deps, ownerId)
-      // Those before the newest were done before it was made.
+      // Only the newest can be unfinished: the others were finished before it was made.
       const newest = snapshots.findLast(({ owner }) => owner.id === ownerId)
       const subvolumes = newest ? subvolumesOf(newest) : []
       for (const name of subvolumes) if (await filesystem.exists(name)) await filesystem.setReadOnly(name, true)

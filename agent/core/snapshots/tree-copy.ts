@@ -1,8 +1,9 @@
 import type { CowFilesystem, SnapshotRequest } from '../../ports/pool/cow-filesystem.ts'
 
 /**
- * Copies the subvolume that `find` tells of, as it is now: a restore may replace it at any time, or somebody delete it,
- * which `find` then throws. Cost does not depend on size.
+ * Copies the subvolume that `find` names, as it is now. A restore may replace it meanwhile: then copies its successor. Cost does
+ * not depend on size.
+ * @throws what `find` throws for one that is deleted meanwhile
  */
 export async function copyTree(
   filesystem: CowFilesystem,

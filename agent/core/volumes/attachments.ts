@@ -7,15 +7,14 @@ import type { KeyedAnswer } from '../../ports/store/idempotency.ts'
 import type { BoxRecord, MountRecord, Store } from '../../ports/store/store.ts'
 import type { VolumeRecord } from '../../ports/store/volumes.ts'
 import type { Boxes } from '../boxes/boxes.ts'
-import { readBox } from '../common/box-lookup.ts'
+import { checkMountPath, checkPathIsFree } from '../boxes/mount-paths.ts'
 import { editRecord } from '../common/edit-record.ts'
-import { checkMountPath, checkPathIsFree } from '../common/mount-paths.ts'
+import { findVolume, readBox, type VolumeRef, volumeGone } from '../common/lookup.ts'
 import { checkIfMatch } from '../common/preconditions.ts'
-import { retryWhileBusy } from '../common/retry-while-busy.ts'
-import { findVolume, type VolumeRef, volumeGone } from '../common/volume-lookup.ts'
-import { boxMountOf, unlessEnded } from '../reconcile/box-start.ts'
+import { boxMountOf, unlessEnded } from '../reconcile/box-spec.ts'
+import { checkNoRestore } from '../reconcile/pending-restore.ts'
 import type { Reconciler } from '../reconcile/reconciler.ts'
-import { checkNoRestore } from '../reconcile/restore-fault.ts'
+import { retryWhileBusy } from './retry-while-busy.ts'
 
 export interface AttachmentsDeps {
   store: Store
@@ -26,7 +25,7 @@ export interface AttachmentsDeps {
   boxes: Boxes
 }
 
-/** How long an attachment may take, and of which version of the volume. */
+/** How long an attach or detach waits, and the version of the volume it is conditional on. */
 export interface AttachmentMutation {
   waitMs: number
   ifMatch: string | null
@@ -34,8 +33,8 @@ export interface AttachmentMutation {
 
 export interface DetachMutation extends AttachmentMutation {
   /**
-   * What a repeat of the request is answered once this is the box; null if it has no key. Kept with the box, since a detach that
-   * is done cannot be told from one that had nothing to do.
+   * The answer to a repeat of the request once the box is `record`; null if it has no Idempotency-Key. Stored in the same commit,
+   * since a completed detach looks the same as one that had nothing to do.
    */
   answerOf(record: BoxRecord): KeyedAnswer | null
 }
@@ -43,18 +42,18 @@ export interface DetachMutation extends AttachmentMutation {
 /** Which boxes have which data volumes (docs/api.md#data-volumes). */
 export interface Attachments {
   /**
-   * Gives a volume to a box, running or not; the same again is a success.
+   * Attaches a volume to a box, running or not; the same again is a success.
    * @throws ServiceError `volume_in_use`, `mount_path_taken`, `path_invalid`, `box_busy`, with nothing changed
    */
-  attach(ref: VolumeRef, body: AttachBody, how: AttachmentMutation): Promise<BoxRecord>
+  attach(ref: VolumeRef, body: AttachBody, options: AttachmentMutation): Promise<BoxRecord>
   /**
-   * Takes a volume from a box; waits while its processes use it.
+   * Detaches a volume from a box; waits while its processes use it.
    * @throws ServiceError `not_attached`, `volume_busy`, `box_busy`, with nothing changed
    */
-  detach(ref: VolumeRef, box: string, how: DetachMutation): Promise<BoxRecord>
+  detach(ref: VolumeRef, box: string, options: DetachMutation): Promise<BoxRecord>
 }
 
-/** Live attachments: the record tells what should be mounted, and a step that is cut off is brought to that. */
+/** Attaches to the record of a box, and mounts in the box if it runs; the reconciler completes a step that is cut off. */
 export function createAttachments(deps: AttachmentsDeps): Attachments {
   const { store, reconciler, clock, boxes } = deps
   const find = async (ref: VolumeRef, box: string, ifMatch: string | null) => {
@@ -66,8 +65,8 @@ export function createAttachments(deps: AttachmentsDeps): Attachments {
     attach: async (ref, body, { waitMs, ifMatch }) => {
       checkMountPath(body.path)
       const { volume, boxId } = await find(ref, body.box, ifMatch)
-      const wish = { mount: mountOf(volume, body), deadline: clock.now() + waitMs }
-      return reconciler.exclusive(boxId, (isRunning) => attach(deps, boxId, { ...wish, isRunning }), waitMs)
+      const options = { mount: mountOf(volume, body), deadline: clock.now() + waitMs }
+      return reconciler.exclusive(boxId, (isRunning) => attach(deps, boxId, { ...options, isRunning }), waitMs)
     },
     detach: async (ref, box, { waitMs, ifMatch, answerOf }) => {
       const { volume, boxId } = await find(ref, box, ifMatch)
@@ -83,11 +82,11 @@ export function createAttachments(deps: AttachmentsDeps): Attachments {
 interface Attach {
   mount: MountRecord
   isRunning: boolean
-  /** Until when to wait for what others still hold. */
+  /** Until when to wait for deleted boxes to release the volume, ms since the epoch. */
   deadline: number
 }
 
-// The record first: it alone decides which box writes. What then cannot be mounted is taken out of it again.
+// Writes the record first, which alone decides which box may write, and undoes it if the volume cannot be mounted.
 async function attach(
   deps: AttachmentsDeps,
   boxId: string,
@@ -106,14 +105,14 @@ async function attach(
     },
   })
   if (!isRunning) return record
-  // A restore may have given the volume another subvolume since it was looked up; what is stored has the right one.
+  // Reads the subvolume again: a restore may have replaced it since the lookup.
   const stored = (await readBox(deps.store, { id: boxId })).mounts.find(({ volumeId }) => volumeId === mount.volumeId)
   const tree = boxMountOf(stored ?? mount, filesystem)
-  // What is there stays, also where the box has moved it by renaming a directory above.
+  // Keeps a mount that is there, even if the box has moved it by renaming a directory above.
   if (!isNew && (await runtime.mounts(boxId)).some(({ source }) => source === tree.source)) return record
   try {
     const restMs = Math.max(deadline - clock.now(), 0)
-    if (!mount.readOnly && !(await reconciler.untilFree([tree.source], restMs))) throw stillHeld(mount)
+    if (!mount.readOnly && !(await reconciler.untilFree([tree.source], restMs))) throw stillMounted(mount)
     await unlessEnded(runtime.attach(boxId, tree))
   } catch (error) {
     if (isNew) await undo(deps, boxId, { volumeId: mount.volumeId, tree })
@@ -137,7 +136,7 @@ async function undo(
   }
 }
 
-// The world first: what is in use stays. Cut off in between, it is mounted again, and nobody was told otherwise.
+// Unmounts first, so that a volume in use stays. If cut off before the record is written, it is mounted again.
 async function detach(
   deps: AttachmentsDeps,
   boxId: string,
@@ -161,7 +160,7 @@ interface MountsChange {
   answerOf?: DetachMutation['answerOf']
 }
 
-/** Stores the mounts that `mountsOf` gives; the record as it is if they are the same. */
+/** Stores the mounts that `mountsOf` returns; writes nothing if it returns the same array. */
 async function changeMounts(
   deps: AttachmentsDeps,
   boxId: string,
@@ -193,8 +192,8 @@ function mountOf(
 
 function unchanged(box: BoxRecord, present: MountRecord, wanted: MountRecord): MountRecord[] {
   if (present.path === wanted.path && present.readOnly === wanted.readOnly) return box.mounts
-  const how = present.readOnly ? 'read-only' : 'read-write'
-  const detail = `The data volume "${present.name}" is attached to "${box.name}" at ${present.path} (${how}) already.`
+  const mode = present.readOnly ? 'read-only' : 'read-write'
+  const detail = `The data volume "${present.name}" is attached to "${box.name}" at ${present.path} (${mode}) already.`
   throw new ServiceError('volume_in_use', detail)
 }
 
@@ -210,7 +209,7 @@ async function writerThere(store: Store, mount: MountRecord | undefined): Promis
   return new ServiceError('volume_in_use', `${where}: detach it there, or attach it read-only.`)
 }
 
-function stillHeld({ name }: MountRecord): ServiceError {
+function stillMounted({ name }: MountRecord): ServiceError {
   const detail = `A deleted box that has not ended yet still has the data volume "${name}".`
   return new ServiceError('volume_in_use', detail)
 }

@@ -1,41 +1,60 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import { newId } from '../../../shared/ids.ts'
 import type { CreateVolumeBody } from '../../../shared/schemas/volumes.ts'
+import { invalidRequest } from '../../../shared/validate.ts'
 import type { Clock } from '../../ports/host/clock.ts'
+import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
+import type { Store } from '../../ports/store/store.ts'
 import type { VolumeRecord } from '../../ports/store/volumes.ts'
 import type { Admission } from '../common/admission.ts'
 import type { Caller } from '../common/caller.ts'
-import { discardUncommitted } from '../common/discard-uncommitted.ts'
+import { discardUncommitted } from '../common/create-record.ts'
+import { findVolume, type VolumeRef, volumeNotFound } from '../common/lookup.ts'
 import { bytesOf } from '../common/sizes.ts'
-import type { VolumeRef } from '../common/volume-lookup.ts'
 import type { Reconciler } from '../reconcile/reconciler.ts'
-import { findVolumeOrigin, type OriginDeps, type VolumeOrigin } from './copies.ts'
+import { findVolumeSnapshot } from '../snapshots/snapshots.ts'
+import { copyTree } from '../snapshots/tree-copy.ts'
 
-export interface CreateVolumeDeps extends OriginDeps {
+export interface CreateVolumeDeps {
+  store: Store
+  filesystem: CowFilesystem
   reconciler: Reconciler
   clock: Clock
   admission: Admission
+  defaults: { volumeSizeGb: number }
 }
 
-/** A volume that somebody asks for. */
+/** A request for a volume. */
 export interface NewVolume {
   project: string
   body: CreateVolumeBody
   idempotencyKey: string | null
-  /** Another than `body` tells of. */
+  /** Replaces the origin in `body`. */
   origin?: VolumeOrigin
 }
 
+/** The source of a new volume's data. */
+export interface VolumeOrigin {
+  /** As the API shows it; null: empty. */
+  from: string | null
+  /** The size of the volume if the request names none. */
+  sizeGb: number
+  /**
+   * Makes the subvolume of the new volume; `quotaBytes` bounds what is written to it from then on.
+   * @throws ServiceError `volume_not_found`, `snapshot_not_found` for what was deleted meanwhile
+   */
+  fill(subvolume: string, quotaBytes: number): Promise<void>
+}
+
 /**
- * Makes a volume, empty or a copy. The tombstone stands for a subvolume that has no record yet, and goes in the commit that
- * writes one.
+ * Makes a volume, empty or a copy. A tombstone covers the subvolume until its record is written, and is dropped in that commit.
  * @throws ServiceError `name_taken`, `quota_exceeded`, and those of `findVolumeOrigin`
  */
-export async function createVolume(deps: CreateVolumeDeps, caller: Caller, asked: NewVolume): Promise<VolumeRecord> {
+export async function createVolume(deps: CreateVolumeDeps, caller: Caller, request: NewVolume): Promise<VolumeRecord> {
   const { store, clock, admission } = deps
-  const { project, body, idempotencyKey } = asked
+  const { project, body, idempotencyKey } = request
   if (await store.volumes.get(project, body.name)) throw nameTaken({ project, name: body.name })
-  const origin = asked.origin ?? (await findVolumeOrigin(deps, project, body))
+  const origin = request.origin ?? (await findVolumeOrigin(deps, project, body))
   const now = clock.now()
   const id = newId('vol', now)
   const record: VolumeRecord = {
@@ -52,13 +71,13 @@ export async function createVolume(deps: CreateVolumeDeps, caller: Caller, asked
     tags: body.tags ?? {},
     createdBy: { token: caller.tokenId, idempotencyKey },
   }
-  const wish = { project, volumes: 1, storageGb: record.sizeGb }
-  await admission.check(wish)
+  const resources = { project, volumes: 1, storageGb: record.sizeGb }
+  await admission.check(resources)
   const tombstone = { id, root: id, createdAt: now }
   await store.tombstones.insert(tombstone)
   try {
     await origin.fill(id, bytesOf(record.sizeGb))
-    if (!(await admission.admit(wish, () => store.volumes.insert(record))))
+    if (!(await admission.admit(resources, () => store.volumes.insert(record))))
       throw nameTaken({ project, name: body.name })
   } catch (error) {
     await discardUncommitted(deps, tombstone)
@@ -67,7 +86,67 @@ export async function createVolume(deps: CreateVolumeDeps, caller: Caller, asked
   return record
 }
 
-/** The error that tells of a volume that is there already. */
+/**
+ * Finds the source that `body` names for a volume of `project`: none, another volume as it is now, or a snapshot of one.
+ * @throws ServiceError `volume_not_found`, `snapshot_not_found`; `volume_too_small` for a size, below that of the source, that
+ * does not hold its data
+ */
+export async function findVolumeOrigin(
+  deps: CreateVolumeDeps,
+  project: string,
+  body: CreateVolumeBody,
+): Promise<VolumeOrigin> {
+  const { from, from_snapshot: snapshot, size_gb: sizeGb } = body
+  if (from !== undefined) {
+    const source = await findVolume(deps.store, { project, name: from })
+    return findCopyOrigin(deps, source, { snapshot, sizeGb: sizeGb ?? source.sizeGb })
+  }
+  if (snapshot === undefined) return emptyOrigin(deps)
+  throw invalidRequest([
+    { pointer: '/from_snapshot', detail: 'names a snapshot of the volume in `from`, which is missing' },
+  ])
+}
+
+function emptyOrigin({ filesystem, defaults }: CreateVolumeDeps): VolumeOrigin {
+  return {
+    from: null,
+    sizeGb: defaults.volumeSizeGb,
+    fill: async (subvolume, quotaBytes) => {
+      await filesystem.create(subvolume)
+      await filesystem.setQuota(subvolume, quotaBytes)
+    },
+  }
+}
+
+async function findCopyOrigin(
+  { store, filesystem }: CreateVolumeDeps,
+  source: VolumeRecord,
+  { snapshot, sizeGb }: { snapshot: string | undefined; sizeGb: number },
+): Promise<VolumeOrigin> {
+  const from = snapshot === undefined ? source.name : `${source.name}@${snapshot}`
+  const find = async (): Promise<string> => {
+    if (snapshot !== undefined) return (await findVolumeSnapshot(store, source, snapshot)).subvolume
+    const record = await findVolume(store, source)
+    if (record.id !== source.id) throw volumeNotFound(source)
+    return record.subvolume
+  }
+  const subvolume = await find()
+  // Measures only if it must: that takes longer the more data there is, which a copy must not.
+  const [usage] = sizeGb < source.sizeGb ? await filesystem.measure([subvolume]) : []
+  if (usage && usage.sizeBytes > bytesOf(sizeGb)) throw tooSmall(from, usage.sizeBytes, sizeGb)
+  return {
+    from,
+    sizeGb: source.sizeGb,
+    fill: (name, quotaBytes) => copyTree(filesystem, find, { name, isReadOnly: false, quotaBytes }),
+  }
+}
+
+function tooSmall(from: string, sizeBytes: number, sizeGb: number): ServiceError {
+  const [held, wanted] = [sizeBytes, bytesOf(sizeGb)].map((bytes) => Math.ceil(bytes / 1024 ** 2))
+  return new ServiceError('volume_too_small', `"${from}" holds ${held} MiB, ${wanted} MiB were asked for.`)
+}
+
+/** The error for a volume whose name is taken. */
 export function nameTaken({ project, name }: VolumeRef): ServiceError {
   return new ServiceError('name_taken', `Project "${project}" has a data volume named "${name}" already.`)
 }

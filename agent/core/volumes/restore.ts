@@ -1,18 +1,19 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import { newId } from '../../../shared/ids.ts'
 import type { VolumeRecord } from '../../ports/store/volumes.ts'
-import { discardUncommitted } from '../common/discard-uncommitted.ts'
+import { discardUncommitted } from '../common/create-record.ts'
+import { findVolume, type VolumeRef } from '../common/lookup.ts'
 import { checkIfMatch } from '../common/preconditions.ts'
-import { retryWhileBusy } from '../common/retry-while-busy.ts'
 import { bytesOf } from '../common/sizes.ts'
-import { findVolume, findVolumeSnapshot, type VolumeRef } from '../common/volume-lookup.ts'
-import { matchQuota } from '../reconcile/match-quota.ts'
+import { matchQuota } from '../reconcile/pending-restore.ts'
 import { pruneAutomatic } from '../snapshots/automatic.ts'
+import { findVolumeSnapshot } from '../snapshots/snapshots.ts'
 import { copyTree } from '../snapshots/tree-copy.ts'
+import { retryWhileBusy } from './retry-while-busy.ts'
 import { swapTree, type VolumeChange, type VolumeSwapDeps } from './swap.ts'
 
-/** To which snapshot, how long to wait for boxes that use the volume, of which version of it, and who asks. */
-export interface RestoreWanted {
+/** A request to restore a volume; waits `waitMs` for boxes that use it. */
+export interface RestoreRequest {
   snapshot: string
   waitMs: number
   ifMatch: string | null
@@ -20,40 +21,40 @@ export interface RestoreWanted {
 }
 
 /**
- * Gives a volume the data of one of its snapshots, in all boxes that have it, which go on running; what it held becomes an
- * automatic snapshot. Waits while processes use it.
+ * Restores a volume to one of its snapshots, in all boxes that have it, which go on running; keeps the replaced data as an
+ * automatic snapshot. Waits while processes use the volume.
  * @throws ServiceError `volume_not_found`, `snapshot_not_found`, and those of `replaceData`
  */
-export async function restoreVolume(deps: VolumeSwapDeps, ref: VolumeRef, wanted: RestoreWanted): Promise<void> {
+export async function restoreVolume(deps: VolumeSwapDeps, ref: VolumeRef, request: RestoreRequest): Promise<void> {
   const { store, filesystem, clock } = deps
   const volume = await findVolume(store, ref)
-  checkIfMatch(wanted.ifMatch, volume.version)
-  const source = async (): Promise<string> => (await findVolumeSnapshot(store, volume, wanted.snapshot)).subvolume
+  checkIfMatch(request.ifMatch, volume.version)
+  const source = async (): Promise<string> => (await findVolumeSnapshot(store, volume, request.snapshot)).subvolume
   await source()
-  const deadline = clock.now() + wanted.waitMs
+  const deadline = clock.now() + request.waitMs
   await replaceData(deps, volume, {
-    ...{ of: wanted.snapshot, tokenId: wanted.tokenId, idleBy: () => deadline },
+    ...{ of: request.snapshot, tokenId: request.tokenId, idleBy: () => deadline },
     fill: (name, quotaBytes) => copyTree(filesystem, source, { name, isReadOnly: false, quotaBytes }),
   })
 }
 
-/** The data that a volume is to have in the place of its own. */
+/** The data that replaces that of a volume. */
 export interface NewData {
-  /** What it is of, as people read it. */
+  /** Its source, as the comment of the automatic snapshot names it. */
   of: string
   tokenId: string
-  /** Makes the subvolume `name` of it, for which there is a tombstone. */
+  /** Fills the subvolume `name` with it, under a tombstone. */
   fill(name: string, quotaBytes: number): Promise<void>
-  /** Until when boxes may go on using the volume, ms since the epoch; asked when the data is there. */
+  /** Until when to wait for boxes to stop using the volume, ms since the epoch; called when the data is there. */
   idleBy(): number
   signal?: AbortSignal
 }
 
 /**
- * Gives a volume other data, once all of that is there, in all boxes that have it, which go on running; what it held becomes
- * an automatic snapshot.
+ * Replaces the data of a volume, once the new data is complete, in all boxes that have it, which go on running; keeps the
+ * replaced data as an automatic snapshot.
  * @throws ServiceError those of `data.fill`, `volume_not_found`, `volume_busy`, `volume_in_use`, `box_busy`, with nothing
- * changed; `internal` also where the volume was restored and a box does not have it yet, which is brought about later
+ * changed; `internal` also if the volume was restored but is not mounted again in a box, which the reconciler retries
  */
 export async function replaceData(deps: VolumeSwapDeps, volume: VolumeRecord, data: NewData): Promise<void> {
   const { store, clock } = deps
@@ -79,7 +80,7 @@ export async function replaceData(deps: VolumeSwapDeps, volume: VolumeRecord, da
   throw new ServiceError('internal', `The data volume is restored, and will be back soon in ${names}.`)
 }
 
-// Done again by the next start of the service where it fails or is cut off: the volume is restored all the same.
+// Never fails the restore: the next start of the agent does it again.
 async function tidyUp(deps: VolumeSwapDeps, volume: VolumeRecord, replaced: string): Promise<void> {
   try {
     await matchQuota(deps, volume, volume.sizeGb)

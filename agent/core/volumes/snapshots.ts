@@ -6,18 +6,22 @@ import type { NewSnapshot, SnapshotRecord } from '../../ports/store/snapshots.ts
 import type { Store } from '../../ports/store/store.ts'
 import type { VolumeRecord } from '../../ports/store/volumes.ts'
 import type { Caller } from '../common/caller.ts'
-import { discardUncommitted } from '../common/discard-uncommitted.ts'
+import { discardUncommitted } from '../common/create-record.ts'
+import { findVolume, type VolumeRef, volumeNotFound } from '../common/lookup.ts'
 import { checkIfMatch } from '../common/preconditions.ts'
-import { findVolume, findVolumeSnapshot, type VolumeRef, volumeNotFound } from '../common/volume-lookup.ts'
 import type { Reconciler } from '../reconcile/reconciler.ts'
-import { checkSnapshotRoom } from '../snapshots/bounds.ts'
-import { findEarlierSnapshot } from '../snapshots/earlier-snapshot.ts'
-import { listSnapshots } from '../snapshots/pages.ts'
-import { newSnapshot } from '../snapshots/record.ts'
-import { removeSnapshot } from '../snapshots/removal.ts'
-import { measureSnapshot } from '../snapshots/sizes.ts'
+import {
+  checkSnapshotRoom,
+  findEarlierSnapshot,
+  findVolumeSnapshot,
+  listSnapshots,
+  measureSnapshot,
+  newSnapshot,
+  removeSnapshot,
+  SNAPSHOT_VERSION,
+  type SnapshotState,
+} from '../snapshots/snapshots.ts'
 import { copyTree } from '../snapshots/tree-copy.ts'
-import { SNAPSHOT_VERSION, type SnapshotState } from '../snapshots/view.ts'
 
 export interface VolumeSnapshotsDeps {
   store: Store
@@ -27,23 +31,23 @@ export interface VolumeSnapshotsDeps {
   limits: { idempotencyKeepMs: number }
 }
 
-/** The snapshots of data volumes. */
+/** Takes, lists and removes snapshots of data volumes. */
 export interface VolumeSnapshots {
-  /** What the volume holds now, attached or not. @throws ServiceError `volume_not_found`, `name_taken`, `quota_exceeded` */
+  /** Takes the data as it is now, attached or not. @throws ServiceError `volume_not_found`, `name_taken`, `quota_exceeded` */
   create(
     caller: Caller,
     ref: VolumeRef,
-    asked: { body: CreateSnapshotBody; idempotencyKey: string | null },
+    request: { body: CreateSnapshotBody; idempotencyKey: string | null },
   ): Promise<SnapshotState>
-  /** With its sizes, counted. @throws ServiceError `volume_not_found`, `snapshot_not_found` */
+  /** Measures the snapshot. @throws ServiceError `volume_not_found`, `snapshot_not_found` */
   get(ref: VolumeRef, snapshot: string): Promise<SnapshotState>
   /** Oldest first. @throws ServiceError `volume_not_found` */
   list(ref: VolumeRef, query: SnapshotListQuery): Promise<{ states: SnapshotState[]; next: string | null }>
-  /** Resolves once the record is gone for good; space follows. What was made from it stays. */
+  /** Resolves once the record is gone for good; space follows. Volumes made from it stay. */
   remove(ref: VolumeRef, snapshot: string, ifMatch: string | null): Promise<void>
 }
 
-/** Each is a read-only subvolume of its own: cost does not depend on size. */
+/** Snapshots are read-only subvolumes: the cost of one does not depend on size. */
 export function createVolumeSnapshots(deps: VolumeSnapshotsDeps): VolumeSnapshots {
   const { store } = deps
   const find = async (ref: VolumeRef, snapshot: string): Promise<SnapshotRecord> =>
@@ -67,24 +71,24 @@ export function createVolumeSnapshots(deps: VolumeSnapshotsDeps): VolumeSnapshot
   }
 }
 
-interface Asked {
+interface SnapshotRequest {
   caller: Caller
   body: CreateSnapshotBody
   idempotencyKey: string | null
 }
 
-// The tombstone stands for a subvolume that has no record yet, and goes in the commit that writes one.
+// A tombstone covers the subvolume until its record is written, and is dropped in that commit.
 async function create(
   deps: VolumeSnapshotsDeps,
   volume: VolumeRecord,
-  { caller, body, idempotencyKey }: Asked,
+  { caller, body, idempotencyKey }: SnapshotRequest,
 ): Promise<SnapshotRecord> {
   const { store, filesystem, clock } = deps
   const now = clock.now()
   const createdBy = { token: caller.tokenId, idempotencyKey }
-  const wanted = newSnapshot('volume', volume, { body, createdBy, now })
-  const { id } = wanted
-  if (body.name !== undefined && (await store.snapshots.get(volume.id, body.name))) throw nameTaken(wanted)
+  const snapshot = newSnapshot('volume', volume, { body, createdBy, now })
+  const { id } = snapshot
+  if (body.name !== undefined && (await store.snapshots.get(volume.id, body.name))) throw nameTaken(snapshot)
   await checkSnapshotRoom(store, volume)
   const source = async (): Promise<string> => {
     const { id: volumeId, subvolume } = await findVolume(store, volume)
@@ -95,8 +99,8 @@ async function create(
   await store.tombstones.insert(tombstone)
   try {
     await copyTree(filesystem, source, { name: id, isReadOnly: true, quotaBytes: null })
-    const outcome = await store.snapshots.insert(wanted)
-    if (outcome === 'name_taken') throw nameTaken(wanted)
+    const outcome = await store.snapshots.insert(snapshot)
+    if (outcome === 'name_taken') throw nameTaken(snapshot)
     if (outcome === 'owner_gone') throw volumeNotFound(volume)
     return outcome
   } catch (error) {

@@ -5,10 +5,10 @@ import type { Clock } from '../../ports/host/clock.ts'
 import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
 import type { BoxRecord, Store } from '../../ports/store/store.ts'
 import type { VolumeRecord } from '../../ports/store/volumes.ts'
-import { findVolume, volumeNotFound } from '../common/volume-lookup.ts'
-import { boxMountOf, unlessEnded } from '../reconcile/box-start.ts'
+import { findVolume, volumeNotFound } from '../common/lookup.ts'
+import { boxMountOf, unlessEnded } from '../reconcile/box-spec.ts'
 import type { Reconciler } from '../reconcile/reconciler.ts'
-import { automaticSnapshot } from '../snapshots/record.ts'
+import { automaticSnapshot } from '../snapshots/automatic.ts'
 
 export interface VolumeSwapDeps {
   store: Store
@@ -19,43 +19,43 @@ export interface VolumeSwapDeps {
   logger: Logger
 }
 
-/** A volume, and the subvolume that it is to have, with what `snapshot` or a backup held. */
+/** A volume, and its new subvolume, with the data of `snapshot` or of a backup. */
 export interface VolumeChange {
   volume: VolumeRecord
   subvolume: string
   snapshot: string
   tokenId: string
-  /** The box that last kept it from happening: what uses the volume there is asked first, before others are disturbed. */
+  /** The box that blocked the last attempt: detached first, before other boxes are disturbed. */
   busiest: string | null
 }
 
-/** What came of it: the subvolume that was replaced, and the names of running boxes that do not have the new one yet. */
+/** The subvolume that was replaced, and the names of running boxes that do not have the new one mounted yet. */
 export interface Swapped {
   replaced: string
   without: string[]
 }
 
 /**
- * Puts a subvolume in the place of the one that a volume has, in its record and in all boxes that have it. A running box is
- * without the volume while the record changes, so that whatever is cut off, no box has data that is not recorded.
+ * Replaces the subvolume of a volume, in its record and in all boxes that have it. A running box is without the volume while the
+ * record changes, so that at whatever point this is cut off, no box has data that is not recorded.
  * @throws ServiceError `volume_not_found`, and `volume_busy`, `volume_in_use` or `box_busy` after `waitMs`, with nothing changed
  */
 export async function swapTree(deps: VolumeSwapDeps, change: VolumeChange, waitMs: number): Promise<Swapped> {
   const { store, reconciler } = deps
   const attachments = await store.volumes.attachments([change.volume.id])
   const boxIds = attachments.map(({ boxId }) => boxId).toSorted()
-  const enter = (place: number, running: readonly string[]): Promise<Swapped> => {
-    const boxId = boxIds[place]
+  const enter = (index: number, running: readonly string[]): Promise<Swapped> => {
+    const boxId = boxIds[index]
     if (boxId === undefined) return swapInTurn(deps, change, { boxIds, running })
-    // Whoever has the turn of one box must not hold it up while another is busy.
-    const turnMs = place === 0 ? waitMs : Math.min(waitMs, NEXT_TURN_MS)
-    const next = (isRunning: boolean): Promise<Swapped> => enter(place + 1, isRunning ? [...running, boxId] : running)
+    // Waits briefly for the next boxes, so as not to block the first while another is busy.
+    const turnMs = index === 0 ? waitMs : Math.min(waitMs, NEXT_TURN_MS)
+    const next = (isRunning: boolean): Promise<Swapped> => enter(index + 1, isRunning ? [...running, boxId] : running)
     return reconciler.exclusive(boxId, next, turnMs)
   }
   return enter(0, [])
 }
 
-/** The boxes whose turn it is, and those of them that run. */
+/** The boxes of which no other step is under way, and those of them that run. */
 interface Turns {
   boxIds: readonly string[]
   running: readonly string[]
@@ -67,16 +67,16 @@ async function swapInTurn(deps: VolumeSwapDeps, change: VolumeChange, turns: Tur
   if (volume.id !== change.volume.id) throw volumeNotFound(volume)
   const boxes = await boxesInTurn(deps, volume, turns)
   const tree = filesystem.path(volume.subvolume)
-  const places = new Map<string, string>()
+  const paths = new Map<string, string>()
   const without: string[] = []
   try {
-    await detachAll(deps, change, { running: turns.running, tree, places })
+    await detachAll(deps, change, { running: turns.running, tree, paths })
     await commit(deps, change, { volume, boxIds: turns.boxIds })
   } finally {
-    // The record decides which of the two they get, whatever became of the commit.
+    // Mounts the subvolume that is recorded by then, whether or not the commit succeeded.
     for (const box of boxes.filter(({ id }) => turns.running.includes(id))) {
       try {
-        await mountRecorded(deps, { boxId: box.id, volumeId: volume.id, place: places.get(box.id) })
+        await mountRecorded(deps, { boxId: box.id, volumeId: volume.id, path: paths.get(box.id) })
       } catch (error) {
         deps.logger.error('a box could not be given its volume back', { box: box.id, volume: volume.id, error })
         reconciler.verify(box.id)
@@ -87,7 +87,7 @@ async function swapInTurn(deps: VolumeSwapDeps, change: VolumeChange, turns: Tur
   return { replaced: volume.subvolume, without }
 }
 
-/** All boxes that have the volume, before anything is disturbed. */
+/** Reads all boxes that have the volume; throws before anything is changed if one cannot be included. */
 async function boxesInTurn(
   { store }: VolumeSwapDeps,
   { id: volumeId }: VolumeRecord,
@@ -113,13 +113,13 @@ async function boxesInTurn(
 async function detachAll(
   { runtime }: VolumeSwapDeps,
   change: VolumeChange,
-  { running, tree, places }: { running: readonly string[]; tree: string; places: Map<string, string> },
+  { running, tree, paths }: { running: readonly string[]; tree: string; paths: Map<string, string> },
 ): Promise<void> {
   const first = running.filter((boxId) => boxId === change.busiest)
   for (const boxId of [...first, ...running.filter((each) => each !== change.busiest)]) {
     const mount = (await runtime.mounts(boxId)).find(({ source }) => source === tree)
     if (mount === undefined) continue
-    places.set(boxId, mount.path)
+    paths.set(boxId, mount.path)
     change.busiest = boxId
     await unlessEnded(runtime.detach(boxId, tree))
   }
@@ -151,14 +151,14 @@ async function commit(
 
 async function mountRecorded(
   { store, runtime, filesystem }: VolumeSwapDeps,
-  { boxId, volumeId, place }: { boxId: string; volumeId: string; place: string | undefined },
+  { boxId, volumeId, path }: { boxId: string; volumeId: string; path: string | undefined },
 ): Promise<void> {
   const mount = (await store.boxes.byId(boxId))?.mounts.find((each) => each.volumeId === volumeId)
   if (mount === undefined) return
   const tree = boxMountOf(mount, filesystem)
   if ((await runtime.mounts(boxId)).some(({ source }) => source === tree.source)) return
   // The box may have moved it since it was attached, by renaming a directory above.
-  await unlessEnded(runtime.attach(boxId, { ...tree, path: place ?? tree.path }))
+  await unlessEnded(runtime.attach(boxId, { ...tree, path: path ?? tree.path }))
 }
 
 const NEXT_TURN_MS = 200

@@ -1,18 +1,18 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import { createKeyedLock } from '../../../shared/locks.ts'
-import type { CreateVolumeBody, UpdateVolumeBody, VolumeListQuery } from '../../../shared/schemas/volumes.ts'
+import type { CreateVolumeBody, UpdateVolumeBody, Volume, VolumeListQuery } from '../../../shared/schemas/volumes.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
 import type { Store } from '../../ports/store/store.ts'
-import type { Attachment, VolumeRecord } from '../../ports/store/volumes.ts'
-import { resizeTree } from '../boxes/update.ts'
+import type { Attachment, BackupSchedule, VolumeRecord } from '../../ports/store/volumes.ts'
 import type { Admission } from '../common/admission.ts'
 import type { Caller } from '../common/caller.ts'
-import { findByIdempotencyKey } from '../common/idempotent-create.ts'
+import { findByIdempotencyKey } from '../common/create-record.ts'
+import { findVolume, type VolumeRef } from '../common/lookup.ts'
 import { namedPage, nextNamedPage } from '../common/paging.ts'
 import { checkIfMatch } from '../common/preconditions.ts'
-import { bytesOf } from '../common/sizes.ts'
-import { findVolume, type VolumeRef } from '../common/volume-lookup.ts'
+import { bytesOf, resizeTree } from '../common/sizes.ts'
+import { timestamp } from '../common/time.ts'
 import type { Reconciler } from '../reconcile/reconciler.ts'
 import { createVolume } from './create.ts'
 
@@ -25,7 +25,7 @@ export interface VolumesDeps {
   defaults: { volumeSizeGb: number }
 }
 
-/** A volume with what is not in its record. */
+/** A volume with its usage and attachments, which are not in its record. */
 export interface VolumeState {
   record: VolumeRecord
   /** Null where the data is missing from the pool. */
@@ -33,7 +33,7 @@ export interface VolumeState {
   attachments: readonly Attachment[]
 }
 
-/** Under which condition a volume is changed, and by which request. */
+/** The conditions of a mutation of a volume. */
 export interface VolumeMutation {
   ifMatch: string | null
   idempotencyKey: string | null
@@ -41,18 +41,22 @@ export interface VolumeMutation {
 
 /** The data volumes of the API. */
 export interface Volumes {
-  create(caller: Caller, wanted: { project: string; body: CreateVolumeBody }, how: VolumeMutation): Promise<VolumeState>
+  create(
+    caller: Caller,
+    request: { project: string; body: CreateVolumeBody },
+    options: VolumeMutation,
+  ): Promise<VolumeState>
   /** @throws ServiceError `volume_not_found` */
   get(ref: VolumeRef): Promise<VolumeState>
   list(caller: Caller, project: string, query: VolumeListQuery): Promise<{ states: VolumeState[]; next: string | null }>
-  /** `check` sees the volume that is changed. @throws ServiceError `below_use` */
+  /** `check` gets the volume before the change. @throws ServiceError `below_use` */
   update(
     ref: VolumeRef,
     body: UpdateVolumeBody,
-    how: VolumeMutation & { check(state: VolumeState): void },
+    options: VolumeMutation & { check(state: VolumeState): void },
   ): Promise<VolumeState>
   /** Resolves once the record is gone for good; space follows. @throws ServiceError `volume_in_use` */
-  remove(ref: VolumeRef, how: VolumeMutation): Promise<void>
+  remove(ref: VolumeRef, options: VolumeMutation): Promise<void>
 }
 
 /** Volumes are subvolumes of their own, with a quota that is their size. */
@@ -62,12 +66,12 @@ export function createVolumes(deps: VolumesDeps): Volumes {
   const get = async (ref: VolumeRef): Promise<VolumeState> => stateOf(deps, await findVolume(store, ref))
   return {
     get,
-    create: async (caller, wanted, how) => {
-      const find = (): Promise<VolumeRecord | null> => store.volumes.get(wanted.project, wanted.body.name)
-      const earlier = await findByIdempotencyKey(find, caller, how.idempotencyKey)
+    create: async (caller, request, options) => {
+      const find = (): Promise<VolumeRecord | null> => store.volumes.get(request.project, request.body.name)
+      const earlier = await findByIdempotencyKey(find, caller, options.idempotencyKey)
       if (earlier) return stateOf(deps, earlier)
-      const { idempotencyKey } = how
-      return stateOf(deps, await createVolume(deps, caller, { ...wanted, idempotencyKey }), [])
+      const { idempotencyKey } = options
+      return stateOf(deps, await createVolume(deps, caller, { ...request, idempotencyKey }), [])
     },
     list: async (caller, project, query) => {
       const page = await store.volumes.list(namedPage(caller, project, query))
@@ -78,22 +82,22 @@ export function createVolumes(deps: VolumesDeps): Volumes {
         next: nextNamedPage(page),
       }
     },
-    // One at a time: what bounds the subvolume in the end is what is recorded.
-    update: (ref, body, how) =>
+    // Serializes updates of a volume, so that the quota of the subvolume ends up as recorded.
+    update: (ref, body, options) =>
       updates.run(`${ref.project}/${ref.name}`, async () => {
         for (;;) {
           const state = await get(ref)
-          checkIfMatch(how.ifMatch, state.record.version)
-          how.check(state)
+          checkIfMatch(options.ifMatch, state.record.version)
+          options.check(state)
           const changed = await updateVolume(deps, state.record, body)
           if (changed) return { ...state, record: changed }
         }
       }),
-    remove: async (ref, how) => {
+    remove: async (ref, options) => {
       for (;;) {
         const record = await findVolume(store, ref)
-        checkIfMatch(how.ifMatch, record.version)
-        // Of a volume that was restored, the subvolume that has its id is that of a snapshot.
+        checkIfMatch(options.ifMatch, record.version)
+        // By the name of the subvolume: after a restore, the one named by the volume's id is that of a snapshot.
         const tombstone = { id: record.subvolume, root: record.subvolume, createdAt: clock.now() }
         const outcome = await store.volumes.remove(record.id, record.version, tombstone)
         if (outcome === 'attached') throw inUse(record, await store.volumes.attachments([record.id]))
@@ -103,6 +107,29 @@ export function createVolumes(deps: VolumesDeps): Volumes {
       }
     },
   }
+}
+
+/** The data volume of the API. */
+export function viewVolume({ record, usedBytes, attachments }: VolumeState): Volume {
+  return {
+    id: record.id,
+    name: record.name,
+    project: record.project,
+    size_gb: record.sizeGb,
+    used_bytes: usedBytes,
+    created_at: timestamp(record.createdAt),
+    updated_at: timestamp(record.updatedAt),
+    attachments: attachments.map(({ box, path, readOnly }) => ({ box, path, read_only: readOnly })),
+    from: record.from,
+    backup_schedule: viewSchedule(record.backupSchedule),
+    tags: record.tags,
+  }
+}
+
+function viewSchedule(schedule: BackupSchedule | null): Volume['backup_schedule'] {
+  if (schedule === null) return null
+  const { intervalSeconds, keepCount, keepSeconds } = schedule
+  return { interval_seconds: intervalSeconds, keep_count: keepCount, keep_seconds: keepSeconds }
 }
 
 async function stateOf(
@@ -118,7 +145,7 @@ async function stateOf(
   }
 }
 
-// Of data that is lost nothing can be measured: it must not hide the other volumes of a list.
+// Null for lost data, which must not fail the list of the other volumes.
 async function usedBytesOf(filesystem: CowFilesystem, subvolume: string): Promise<number | null> {
   try {
     return await filesystem.usedBytes(subvolume)
@@ -128,7 +155,7 @@ async function usedBytesOf(filesystem: CowFilesystem, subvolume: string): Promis
   }
 }
 
-/** Null: the record was another meanwhile. */
+/** Null: the record has changed meanwhile. */
 async function updateVolume(
   { store, filesystem, clock, admission, defaults }: VolumesDeps,
   record: VolumeRecord,
@@ -139,19 +166,19 @@ async function updateVolume(
   const next = { ...record, sizeGb, tags, version: record.version + 1, updatedAt: clock.now() }
   const growth = sizeGb - record.sizeGb
   if (growth === 0 && JSON.stringify(tags) === JSON.stringify(record.tags)) return record
-  const wish = { project: record.project, storageGb: growth }
-  await admission.check(wish)
+  const request = { project: record.project, storageGb: growth }
+  await admission.check(request)
   let isStored = false
   try {
     if (growth !== 0) await resizeTree(filesystem, { name: record.subvolume, what: 'The data volume' }, sizeGb)
-    isStored = await admission.admit(wish, () => store.volumes.replace(next))
+    isStored = await admission.admit(request, () => store.volumes.replace(next))
     return isStored ? next : null
   } catch (error) {
     // It may have been deleted meanwhile, or restored.
     if ((await findVolume(store, record)).subvolume !== record.subvolume) return null
     throw error
   } finally {
-    // Where this fails as well, or is cut off, the next start of the service does it.
+    // If this fails as well, or is cut off, the next start of the agent does it.
     const restored = isStored || growth === 0 ? null : filesystem.setQuota(record.subvolume, bytesOf(record.sizeGb))
     await restored?.catch(() => undefined)
   }

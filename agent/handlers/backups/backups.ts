@@ -11,8 +11,7 @@ import { viewBackup } from '../../core/backups/view.ts'
 import type { Caller } from '../../core/common/caller.ts'
 import { decodeCursor, encodeCursor } from '../../core/common/paging.ts'
 import type { Operations } from '../../core/operations/operations.ts'
-import { viewVolume } from '../../core/volumes/view.ts'
-import type { Volumes } from '../../core/volumes/volumes.ts'
+import { type Volumes, viewVolume } from '../../core/volumes/volumes.ts'
 import type { Call, Handlers, Reply } from '../common/call.ts'
 
 type BackupHandlers = Pick<

@@ -1,18 +1,35 @@
 import type { Boxes, BoxRef } from '../../core/boxes/boxes.ts'
-import { checkReadOnly } from '../../core/common/read-only-fields.ts'
+import { type BoxMetrics, type BoxMetricsDeps, measureBox } from '../../core/boxes/metrics.ts'
+import { checkReadOnly } from '../../core/common/preconditions.ts'
+import { bytesOf } from '../../core/common/sizes.ts'
+import { timestamp } from '../../core/common/time.ts'
 import type { BoxRecord } from '../../ports/store/store.ts'
 import type { Handlers } from '../common/call.ts'
 import { type BoxReplies, mutationOf } from './replies.ts'
 
 type BoxHandlers = Pick<
   Handlers,
-  'createBox' | 'listBoxes' | 'getBox' | 'updateBox' | 'deleteBox' | 'stopBox' | 'resumeBox'
+  | 'createBox'
+  | 'listBoxes'
+  | 'getBox'
+  | 'updateBox'
+  | 'deleteBox'
+  | 'stopBox'
+  | 'resumeBox'
+  | 'leaseBox'
+  | 'getBoxMetrics'
 >
 
-/** Boxes and their life cycle over HTTP. */
-export function createBoxHandlers(deps: { boxes: Boxes; replies: BoxReplies }): BoxHandlers {
+export interface BoxHandlersDeps extends BoxMetricsDeps {
+  boxes: Boxes
+  replies: BoxReplies
+  limits: { pidsPerBox: number }
+}
+
+/** Boxes, their life cycle, leases and metrics over HTTP. */
+export function createBoxHandlers(deps: BoxHandlersDeps): BoxHandlers {
   const { boxes } = deps
-  const { view, reply } = deps.replies
+  const { view, done, reply } = deps.replies
   return {
     createBox: async ({ params, query, body, caller, ...given }) => {
       const created = await boxes.create(caller, { project: params.project, body }, mutationOf(query, given))
@@ -41,6 +58,42 @@ export function createBoxHandlers(deps: { boxes: Boxes; replies: BoxReplies }): 
       reply(caller, await boxes.stop(params, mutationOf(query, given)), { kind: 'box.stop', status: 202 }),
     resumeBox: async ({ params, query, caller, ...given }) =>
       reply(caller, await boxes.resume(params, mutationOf(query, given)), { kind: 'box.resume', status: 202 }),
+    leaseBox: async ({ params, body, caller, ifMatch }) =>
+      done(caller, await boxes.lease(params, { seconds: body.seconds, ifMatch })),
+    getBoxMetrics: async ({ params }) => {
+      const box = await boxes.get(params)
+      return { body: viewMetrics(box, await measureBox(deps, box), deps.limits) }
+    },
+  }
+}
+
+function viewMetrics(
+  { name, config }: BoxRecord,
+  { at, usage, storageBytes, disk }: BoxMetrics,
+  limits: { pidsPerBox: number },
+) {
+  const network = usage && {
+    received_bytes: usage.network.receivedBytes,
+    received_packets: usage.network.receivedPackets,
+    sent_bytes: usage.network.sentBytes,
+    sent_packets: usage.network.sentPackets,
+  }
+  return {
+    box: name,
+    at: timestamp(at),
+    cpu: { seconds: usage?.cpuSeconds ?? null, limit_cores: config.cpus },
+    memory: {
+      used_bytes: usage?.memoryBytes ?? null,
+      cache_bytes: usage?.cacheBytes ?? null,
+      limit_bytes: config.ram_mb * 1024 ** 2,
+    },
+    pids: { current: usage?.pids ?? null, limit: limits.pidsPerBox },
+    network,
+    storage: {
+      used_bytes: storageBytes,
+      limit_bytes: bytesOf(config.storage_gb),
+      unique_bytes: disk?.uniqueBytes ?? null,
+    },
   }
 }
 

@@ -1,30 +1,36 @@
+import type { Box } from '../../../shared/schemas/boxes.ts'
 import type { Mutated, Mutation } from '../../core/boxes/boxes.ts'
-import { type BoxShown, viewBox } from '../../core/boxes/view.ts'
 import type { Caller } from '../../core/common/caller.ts'
+import { timestamp } from '../../core/common/time.ts'
+import { type EdgeAddress, hostOfBox, urlOf } from '../../core/common/urls.ts'
 import type { Operations } from '../../core/operations/operations.ts'
 import type { BoxRecord } from '../../ports/store/store.ts'
 import type { Reply } from '../common/call.ts'
 
-/** Boxes as they are answered. */
+/** Answers requests with boxes. */
 export interface BoxReplies {
-  view(record: BoxRecord, caller: Caller): ReturnType<typeof viewBox>
+  /** The Box of the API; its environment is empty for a caller who may not write. */
+  view(record: BoxRecord, caller: Caller): Box
   /** A box after a mutation whose effect is there. */
   done(caller: Caller, record: BoxRecord): Reply
   /** A box after a mutation; while the effect is not there yet, with the operation to wait on. */
   reply(caller: Caller, mutated: Mutated, unsettled: Unsettled): Promise<Reply>
 }
 
-/** What is answered while the effect is not there yet. */
+/** The kind of the operation and the status of the answer while the effect is not there yet. */
 export interface Unsettled {
   kind: string
   status: number
 }
 
-export interface BoxRepliesDeps extends Pick<BoxShown, 'node' | 'address'> {
+export interface BoxRepliesDeps {
   operations: Operations
+  /** The name of this host. */
+  node: string
+  address: EdgeAddress
 }
 
-/** Boxes as this deployment tells of them. */
+/** Shows boxes with the node and the URLs of this deployment. */
 export function createBoxReplies({ operations, node, address }: BoxRepliesDeps): BoxReplies {
   const view: BoxReplies['view'] = (record, caller) =>
     viewBox(record, { node, address, withEnvironment: caller.permissions.includes('write') })
@@ -43,7 +49,7 @@ export function createBoxReplies({ operations, node, address }: BoxRepliesDeps):
     done,
     reply: async (caller, { record, isSettled }, unsettled) => {
       if (isSettled) return done(caller, record)
-      // What was asked is durable already: an operation that cannot be recorded does not undo it.
+      // The desired state is durable already: an operation that cannot be recorded does not undo it.
       const operation = await operations.begin(unsettled.kind, record).catch(() => null)
       const headers = operation === null ? {} : { 'operation-location': operation }
       return { ...done(caller, record), status: unsettled.status, headers }
@@ -51,11 +57,41 @@ export function createBoxReplies({ operations, node, address }: BoxRepliesDeps):
   }
 }
 
-/** How a mutation is asked for. */
+/** The wait and the conditions of a mutation, from its query and headers. */
 export function mutationOf(
   query: { wait_seconds: number },
   given: { ifMatch: string | null; idempotencyKey: string | null },
 ): Mutation {
   const { ifMatch, idempotencyKey } = given
   return { waitMs: query.wait_seconds * 1000, ifMatch, idempotencyKey }
+}
+
+interface ViewOptions extends Pick<BoxRepliesDeps, 'node' | 'address'> {
+  withEnvironment: boolean
+}
+
+function viewBox(record: BoxRecord, { node, address, withEnvironment }: ViewOptions): Box {
+  const { observed } = record
+  return {
+    id: record.id,
+    name: record.name,
+    project: record.project,
+    status: observed.status,
+    state: { reason: observed.reason, message: observed.message, since: timestamp(observed.since) },
+    created_at: timestamp(record.createdAt),
+    updated_at: timestamp(record.updatedAt),
+    base: record.base,
+    fork_of: record.forkOf,
+    node,
+    config: record.config,
+    data_mounts: record.mounts.map(({ name, path, readOnly }) => ({ name, path, read_only: readOnly })),
+    environment: withEnvironment ? record.environment : {},
+    port: record.port,
+    published_domains: record.domains,
+    tags: record.tags,
+    termination_grace_period_seconds: record.gracePeriodSeconds,
+    url: urlOf(hostOfBox(record, address), address),
+    url_settings: record.urlSettings,
+    lease_until: record.leaseUntil === null ? null : timestamp(record.leaseUntil),
+  }
 }

@@ -1,9 +1,8 @@
-import { SNAPSHOT_VERSION, type SnapshotState, viewSnapshot } from '../../core/snapshots/view.ts'
+import { SNAPSHOT_VERSION, type SnapshotState, viewSnapshot } from '../../core/snapshots/snapshots.ts'
 import { restoreVolume } from '../../core/volumes/restore.ts'
 import type { VolumeSnapshots } from '../../core/volumes/snapshots.ts'
 import type { VolumeSwapDeps } from '../../core/volumes/swap.ts'
-import { viewVolume } from '../../core/volumes/view.ts'
-import type { Volumes } from '../../core/volumes/volumes.ts'
+import { type Volumes, viewVolume } from '../../core/volumes/volumes.ts'
 import type { Handlers, Reply } from '../common/call.ts'
 
 type VolumeSnapshotHandlers = Pick<
@@ -11,7 +10,7 @@ type VolumeSnapshotHandlers = Pick<
   'createVolumeSnapshot' | 'listVolumeSnapshots' | 'getVolumeSnapshot' | 'deleteVolumeSnapshot' | 'restoreVolume'
 >
 
-/** Snapshots of data volumes over HTTP. */
+/** Snapshots of data volumes, and restores, over HTTP. */
 export function createVolumeSnapshotHandlers(
   deps: VolumeSwapDeps & { volumes: Volumes; volumeSnapshots: VolumeSnapshots },
 ): VolumeSnapshotHandlers {
@@ -34,8 +33,8 @@ export function createVolumeSnapshotHandlers(
       return { body: null }
     },
     restoreVolume: async ({ params, query, body, caller, ifMatch }) => {
-      const wanted = { ...body, waitMs: query.wait_seconds * 1000, ifMatch, tokenId: caller.tokenId }
-      await restoreVolume(deps, params, wanted)
+      const request = { ...body, waitMs: query.wait_seconds * 1000, ifMatch, tokenId: caller.tokenId }
+      await restoreVolume(deps, params, request)
       const state = await volumes.get(params)
       return { body: viewVolume(state), version: state.record.version }
     },

@@ -1,7 +1,6 @@
-import { checkReadOnly } from '../../core/common/read-only-fields.ts'
+import { checkReadOnly } from '../../core/common/preconditions.ts'
 import type { Attachments } from '../../core/volumes/attachments.ts'
-import { viewVolume } from '../../core/volumes/view.ts'
-import type { VolumeState, Volumes } from '../../core/volumes/volumes.ts'
+import { type VolumeState, type Volumes, viewVolume } from '../../core/volumes/volumes.ts'
 import type { BoxRecord } from '../../ports/store/store.ts'
 import type { BoxReplies } from '../boxes/replies.ts'
 import type { Call, Handlers, Reply } from '../common/call.ts'
@@ -42,16 +41,16 @@ export function createVolumeHandlers(deps: {
       return { body: null }
     },
     attachVolume: async ({ params, query, body, caller, ifMatch }) => {
-      const how = { waitMs: query.wait_seconds * 1000, ifMatch }
-      return replies.done(caller, await attachments.attach(params, body, how))
+      const options = { waitMs: query.wait_seconds * 1000, ifMatch }
+      return replies.done(caller, await attachments.attach(params, body, options))
     },
     detachVolume: async ({ params, query, body, caller, ifMatch, answerOf }) => {
       const answer = (record: BoxRecord): Reply => replies.done(caller, record)
-      const how = {
+      const options = {
         ...{ waitMs: query.wait_seconds * 1000, ifMatch },
         answerOf: (record: BoxRecord) => answerOf(answer(record)),
       }
-      return answer(await attachments.detach(params, body.box, how))
+      return answer(await attachments.detach(params, body.box, options))
     },
   }
 }

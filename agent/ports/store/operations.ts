@@ -1,9 +1,9 @@
 import type { Problem } from '../../../shared/errors.ts'
 
-/** What a mutation that outlived its wait waits for. */
+/** A mutation that outlived its wait. */
 export type OperationRecord = BoxOperationRecord | JobRecord
 
-/** That `box` reaches `generation`. */
+/** Done once the box reaches `generation`. */
 export interface BoxOperationRecord {
   id: string
   kind: string
@@ -12,18 +12,18 @@ export interface BoxOperationRecord {
   name: string
   generation: number
   createdAt: number
-  /** Its end, once somebody was told of it. */
+  /** Null until its end was reported to a client. */
   outcome: OperationOutcome | null
 }
 
-/** Work that is about no box and tells its end itself. */
+/** A job, with an end of its own. */
 export interface JobRecord {
   id: string
   /** Such as `backup.create`. */
   kind: string
   /** Null: of all projects. */
   project: string | null
-  /** The path of what it works on. */
+  /** The API path of what it works on. */
   resource: string
   /** Of the request that began it. */
   requestId: string
@@ -32,7 +32,7 @@ export interface JobRecord {
   outcome: OperationOutcome | null
 }
 
-/** `error` is null or a problem as clients get it. */
+/** The state of an operation; `error` is the problem that clients get. */
 export interface OperationOutcome {
   status: 'running' | 'done' | 'failed'
   error: Problem | null
@@ -46,6 +46,6 @@ export interface OperationStore {
   finish(id: string, outcome: OperationOutcome): Promise<void>
   /** Jobs without an end. */
   unfinishedJobs(): Promise<JobRecord[]>
-  /** Forgets what was begun before; a job without an end stays. */
+  /** Removes the operations created before, but jobs without an end. */
   prune(createdBefore: number): Promise<void>
 }

@@ -2,33 +2,33 @@ import type { Tombstone } from './tombstones.ts'
 
 /** A snapshot of a box's root or of a data volume: a read-only subvolume. Nothing of it changes. */
 export interface SnapshotRecord {
-  /** Also the name of its subvolume, unless that was the root or the data that a restore replaced. */
+  /** Also the name of its subvolume, unless that was a root or volume that a restore replaced. */
   id: string
   project: string
-  /** The box or the volume it is of; gone with it. */
+  /** Its box or volume, with which it is removed. */
   owner: { kind: 'box' | 'volume'; id: string; name: string }
   /** Unique among those of its owner. */
   name: string
   comment: string | null
   createdAt: number
   subvolume: string
-  /** Whether it was made by a restore, of what that replaced. */
+  /** True for a snapshot that a restore made of what it replaced. */
   automatic: boolean
   /** The data volumes of the box at the same instant. */
   data: SnapshotData[]
-  /** Bytes it refers to, once they were counted. */
+  /** Bytes it refers to; null until they are measured. */
   sizeBytes: number | null
-  /** Who made it: a create repeated after a crash finds its own snapshot by the key. */
+  /** The creator: a create repeated after a crash finds its own snapshot by the key. */
   createdBy: { token: string; idempotencyKey: string | null }
 }
 
-/** What a data volume held when the box was snapshotted. */
+/** The data of a volume when its box was snapshotted. */
 export interface SnapshotData {
   volumeId: string
   /** Of the volume. */
   name: string
   subvolume: string
-  /** Where the box had it. */
+  /** Where it was mounted. */
   path: string
   readOnly: boolean
 }
@@ -45,14 +45,14 @@ export interface SnapshotQuery {
 }
 
 export interface SnapshotStore {
-  /** Records a snapshot and drops the tombstones of its subvolumes, in one commit; its name if it had none. */
+  /** Records a snapshot, with a name if it has none, and drops the tombstones of its subvolumes, in one commit. */
   insert(snapshot: NewSnapshot): Promise<SnapshotRecord | 'name_taken' | 'owner_gone'>
   get(ownerId: string, name: string): Promise<SnapshotRecord | null>
   list(query: SnapshotQuery): Promise<{ records: SnapshotRecord[]; hasMore: boolean }>
   /** All of a box or volume, oldest first. */
   of(ownerId: string): Promise<SnapshotRecord[]>
   all(): Promise<SnapshotRecord[]>
-  /** Notes how many bytes a snapshot refers to. */
+  /** Records how many bytes a snapshot refers to. */
   measure(id: string, sizeBytes: number): Promise<void>
   /** Removes the record and writes the tombstones, in one commit; false if it is gone. */
   remove(id: string, tombstones: readonly Tombstone[]): Promise<boolean>

@@ -13,7 +13,7 @@ import type { TokenStore } from './tokens.ts'
 import type { Tombstone, TombstoneStore } from './tombstones.ts'
 import type { NamedQuery, QuotaStore, VolumeStore } from './volumes.ts'
 
-/** A box as it is stored: what the user wants, what was seen, and a version that each write raises. Times in ms since the epoch. */
+/** A box as it is stored: its desired and observed state, and a version that each write raises. Times in ms since the epoch. */
 export interface BoxRecord {
   id: string
   project: string
@@ -27,7 +27,7 @@ export interface BoxRecord {
   /** The id of that base; null: unknown. */
   baseId: string | null
   forkOf: string | null
-  /** The subvolume that is its root now. */
+  /** The subvolume of its root. */
   root: string
   desired: { power: 'running' | 'stopped'; generation: number }
   observed: BoxObserved
@@ -35,23 +35,23 @@ export interface BoxRecord {
   environment: Record<string, string>
   tags: Record<string, string>
   port: number | null
-  /** Names at which it is published, beside its own; each belongs to one box, or one service, of the deployment. */
+  /** The domains at which it is published, beside its own; each belongs to one box, or one service, of the deployment. */
   domains: string[]
   gracePeriodSeconds: number
-  /** Until when it is kept awake, or was; null: nobody asked. */
+  /** Until when a lease keeps it awake, possibly in the past; null: none. */
   leaseUntil: number | null
   urlSettings: { auth: 'token' | 'public'; wake: boolean; idle_stop_seconds: number | null }
   /** Its data volumes, in the order in which they were attached. */
   mounts: MountRecord[]
-  /** A restore that was asked for and has not come to its end. */
+  /** A restore that has not ended. */
   restore: PendingRestore | null
-  /** The restore that failed last, until another is asked for. */
+  /** The restore that failed last, until the next begins. */
   restoreFault: { root: string; code: ErrorCode; detail: string } | null
-  /** Who made it: a create repeated after a crash finds its own box by the key. */
+  /** The creator: a create repeated after a crash finds its own box by the key. */
   createdBy: { token: string; idempotencyKey: string | null }
 }
 
-/** What a box is to have in the place of what it has: copies of a snapshot, ready to be used. */
+/** A restore that is to be done: copies of a snapshot, complete, that replace the root and data volumes of a box. */
 export interface PendingRestore {
   /** The name of the snapshot. */
   snapshot: string
@@ -59,7 +59,7 @@ export interface PendingRestore {
   data: { volumeId: string; subvolume: string }[]
 }
 
-/** A data volume that a box has, or is to have once it runs. */
+/** A data volume of a box; mounted while the box runs. */
 export interface MountRecord {
   volumeId: string
   name: string
@@ -70,7 +70,7 @@ export interface MountRecord {
   readOnly: boolean
 }
 
-/** What was last seen of a box. `generation` is the desired generation this is the outcome of. */
+/** The last observed state of a box, the outcome of the desired state of `generation`. */
 export interface BoxObserved {
   status: BoxStatus
   reason: BoxReason
@@ -91,7 +91,7 @@ export interface BoxQuery extends NamedQuery {
  * throws ServiceError `storage_full`, but for removing boxes and tombstones, which goes on.
  */
 export interface Store {
-  /** As `GET /v1/config` tells it: `sqlite`. */
+  /** As in `GET /v1/config`: `sqlite`. */
   readonly kind: string
   readonly boxes: BoxStore
   readonly volumes: VolumeStore
@@ -114,7 +114,7 @@ export interface Store {
 
 export interface BoxStore {
   /**
-   * Records a box with its mounts and drops the tombstone that stood for its root, in one commit. `name_taken` if the
+   * Records a box with its mounts and drops the tombstone of its root, in one commit. `name_taken` if the
    * project has a box of that name; else as `replaceMounts`.
    */
   insert(record: BoxRecord): Promise<'stored' | 'name_taken' | MountConflict>
@@ -123,31 +123,31 @@ export interface BoxStore {
   /** Compare-and-set: false if the stored version is not `record.version - 1`, or the box is gone. Mounts stay as stored. */
   replace(record: BoxRecord, effects?: BoxEffects): Promise<boolean>
   /**
-   * As `replace`, of a box that wishes for a restore; drops the tombstones of what was made for it. `changed`: the version was
-   * another; `volume_in_use`: another box has one of the volumes, or wishes for a restore of it.
+   * As `replace`, of a box with a pending restore; drops the tombstones of its copies. `changed`: the version was another;
+   * `volume_in_use`: another box has one of the volumes, or a pending restore of it.
    */
   beginRestore(record: BoxRecord): Promise<'stored' | 'changed' | 'volume_in_use'>
   /**
    * As `replace`, with the mounts of `record`; raises the version of each volume that came or went, in the same commit.
-   * `changed`: the version was another. With `answer`, the request that asked for it is answered in the same commit.
+   * `changed`: the version was another. With `answer`, records the answer to the request in the same commit.
    */
   replaceMounts(record: BoxRecord, answer?: KeyedAnswer | null): Promise<'stored' | 'changed' | MountConflict>
   /** As `replace`, with the domains of `record`. `changed`: the version was another; else a domain that another one has. */
   publish(record: BoxRecord): Promise<'stored' | 'changed' | DomainTaken>
   /**
-   * Removes the record with what belongs to it, and writes `tombstone` and those of its snapshots, in one commit: gives all of
-   * them; null if the version is another.
+   * Removes the record with its dependents, and writes `tombstone` and those of its snapshots, in one commit: resolves to all
+   * of them; null if the version is another.
    */
   remove(id: string, version: number, tombstone: Tombstone): Promise<Tombstone[] | null>
   /**
    * Commits a restore, and drops the tombstones of the new subvolumes. `changed`: box or volume is another, or the box gone;
-   * `volume_in_use`: a box that is not among the given does not rest and has one of the volumes, or another box wishes for a
+   * `volume_in_use`: a box that is not in `given` and not stopped has one of the volumes, or another box has a pending
    * restore of one.
    */
   swap(swap: Swap): Promise<'stored' | 'changed' | 'volume_gone' | 'volume_in_use'>
   list(query: BoxQuery): Promise<{ records: BoxRecord[]; hasMore: boolean }>
   all(): Promise<BoxRecord[]>
-  /** Those that run, and are to stop when nobody uses them. */
+  /** Running boxes that stop when idle. */
   withIdleStop(): Promise<BoxRecord[]>
   countByStatus(): Promise<Record<BoxStatus, number>>
 }
@@ -157,7 +157,7 @@ export interface DomainTaken {
   taken: string
 }
 
-/** What a restore puts in the place of what was there, all in one commit. */
+/** The records that a restore replaces in one commit. */
 export interface Swap {
   /** The box whose root is replaced, as it is from now on, with its mounts, its version raised by one; null: of volumes alone. */
   box: BoxRecord | null
@@ -166,24 +166,24 @@ export interface Swap {
    * what one replaces, the volume must have that.
    */
   volumes: readonly { volumeId: string; subvolume: string; replaces?: string }[]
-  /** What was replaced. */
+  /** Snapshots of the replaced subvolumes. */
   kept: readonly NewSnapshot[]
-  /** Boxes that may have the volumes though they do not rest: they have been given what is new. */
+  /** Boxes that may have the volumes though they run: the caller has unmounted the replaced subvolumes there. */
   given: readonly string[]
   now: number
 }
 
-/** What goes in the commit of a box's record: subvolumes it has no more. */
+/** Tombstones for subvolumes that a box has no more, written in the commit of its record. */
 export interface BoxEffects {
   tombstones: readonly Tombstone[]
 }
 
-/** Why mounts were not stored: a volume is gone, or has another box that writes to it. */
+/** Why mounts were not stored: a volume is gone, or another box writes to it. */
 export type MountConflict = 'volume_gone' | 'volume_in_use'
 
 export interface MetaStore {
   get(key: string): Promise<string | null>
-  /** Those whose keys begin with `prefix`. */
+  /** The entries whose keys begin with `prefix`. */
   list(prefix: string): Promise<{ key: string; value: string }[]>
   remove(key: string): Promise<void>
   set(key: string, value: string): Promise<void>

@@ -1,6 +1,6 @@
 /**
- * A promise to destroy what is left of a deleted box or volume, written in the commit that deletes its record; or what
- * was begun of one that has no record yet, dropped in the commit that writes it.
+ * A subvolume that is to be destroyed: of a deleted box or volume, written in the commit that deletes its record; or of one that
+ * has no record yet, dropped in the commit that writes it.
  */
 export interface Tombstone {
   id: string
@@ -9,7 +9,7 @@ export interface Tombstone {
   createdAt: number
 }
 
-/** The promises that are not kept yet. */
+/** The tombstones of subvolumes that are not destroyed yet. */
 export interface TombstoneStore {
   insert(tombstone: Tombstone): Promise<void>
   all(): Promise<Tombstone[]>

@@ -12,12 +12,12 @@ export interface VolumeRecord {
   /** The subvolume that holds its data. */
   subvolume: string
   sizeGb: number
-  /** What it was made from, as people read it; null: empty. */
+  /** Its source, as the API shows it; null: made empty. */
   from: string | null
-  /** When it is backed up, and for how long that is kept; null: when asked. */
+  /** Null: backed up on request only. */
   backupSchedule: BackupSchedule | null
   tags: Record<string, string>
-  /** Who made it: a create repeated after a crash finds its own volume by the key. */
+  /** The creator: a create repeated after a crash finds its own volume by the key. */
   createdBy: { token: string; idempotencyKey: string | null }
 }
 
@@ -28,7 +28,7 @@ export interface BackupSchedule {
   keepSeconds: number | null
 }
 
-/** A box that has a volume. */
+/** The attachment of a volume to a box. */
 export interface Attachment {
   volumeId: string
   boxId: string
@@ -56,7 +56,7 @@ export interface VolumeStore {
   replace(record: VolumeRecord): Promise<boolean>
   /**
    * Removes the record and writes `tombstone`, those of its snapshots and of the copies that its backups keep, in one commit,
-   * unless its version is another or a box has it: gives all of them.
+   * unless its version is another or a box has it: resolves to all of them.
    */
   remove(id: string, version: number, tombstone: Tombstone): Promise<Tombstone[] | 'changed' | 'attached'>
   list(query: NamedQuery): Promise<{ records: VolumeRecord[]; hasMore: boolean }>
@@ -76,11 +76,11 @@ export interface QuotaRecord {
   updatedAt: number
 }
 
-/** What the records of a project, or of all, add up to. */
+/** The sums over the records of a project, or of all. */
 export interface Usage {
   boxes: number
   volumes: number
-  /** Of boxes that are wanted to run. */
+  /** Of boxes whose desired power is `running`. */
   cpus: number
   ramMb: number
   /** Of all boxes and volumes. */

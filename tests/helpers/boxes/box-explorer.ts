@@ -1,7 +1,7 @@
 import { setImmediate as soon } from 'node:timers/promises'
 import { type Boxes, createBoxes } from '../../../agent/core/boxes/boxes.ts'
 import { createBoxRestore } from '../../../agent/core/boxes/restore.ts'
-import { pendingRecord } from '../../../agent/core/reconcile/box-outcome.ts'
+import { pendingRecord } from '../../../agent/core/reconcile/outcome.ts'
 import { Reconciler, type ReconcilerDeps } from '../../../agent/core/reconcile/reconciler.ts'
 import type { BoxExit } from '../../../agent/ports/boxes/runtime.ts'
 import type { BoxRecord } from '../../../agent/ports/store/store.ts'

@@ -37,19 +37,19 @@ export interface OciLab {
   close(): Promise<void>
 }
 
-/** What a command printed and how it ended. */
+/** The output of a command, and its exit. */
 export interface Outcome extends ExecExit {
   stdout: string
   stderr: string
 }
 
-/** What another lab, or another process, needs to go on where one let go. */
+/** The state from which another lab, or another process, takes over. */
 export interface OciLabOptions {
   home: string
   settings: NftNetworkSettings
 }
 
-/** Opens a lab; whoever opens it closes it, which stops its boxes. */
+/** Opens a lab; the caller closes it, which stops its boxes. */
 export async function openOciLab(options: OciLabOptions = newLabOptions()): Promise<OciLab> {
   const { home, settings } = options
   const { instanceId } = settings
@@ -149,7 +149,7 @@ export function shimOf({ instanceId }: OciLab): number {
   return Number(execFileSync('pgrep', ['-f', `shim/main.ts.*${instanceId}`], { encoding: 'utf8' }))
 }
 
-/** What on this machine still carries the mark of the lab. */
+/** Lists what on this machine still carries the mark of the lab. */
 export function leftoversOf(lab: OciLab): string[] {
   return [...findTraces()].filter((trace) => trace.includes(lab.instanceId) || trace.includes(lab.home))
 }

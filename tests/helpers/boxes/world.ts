@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { TestService } from '../service.ts'
 
-/** What this host really holds of a service, read past the service itself. */
+/** The state of a service on this host, read without the service itself. */
 export interface World {
   /** Ids of boxes with a cgroup that has processes. */
   running: string[]
@@ -36,7 +36,7 @@ export function readWorld(service: TestService): World {
   }
 }
 
-/** Bases in the pool, and what is to become one. */
+/** Lists the bases in the pool, complete or not. */
 export function basesOf(service: TestService): string[] {
   const pool = join(`/proc/${service.agentPid}/root/run/boxyard`, instanceOf(service), 'pool')
   return list(pool)
@@ -44,7 +44,7 @@ export function basesOf(service: TestService): string[] {
     .sort()
 }
 
-/** What the pool holds beside bases: roots, volumes, snapshots. */
+/** Lists the other subvolumes of the pool: roots, volumes, snapshots. */
 export function subvolumesOf(service: TestService): string[] {
   const pool = join(`/proc/${service.agentPid}/root/run/boxyard`, instanceOf(service), 'pool')
   return list(pool)
@@ -71,7 +71,7 @@ export function mountsOf(service: TestService, boxId: string): SeenMount[] {
     .sort((a, b) => (a.path < b.path ? -1 : 1))
 }
 
-/** What the kernel grants a box: memory in MiB, processors in cores. */
+/** Reads the limits of a box from the kernel: memory in MiB, processors in cores. */
 export function limitsOf(service: TestService, boxId: string): { ramMb: number; cpus: number } {
   const read = (file: string): string =>
     boxCgroups(instanceOf(service), boxId)
@@ -82,7 +82,7 @@ export function limitsOf(service: TestService, boxId: string): { ramMb: number; 
   return { ramMb: bytes / 1024 ** 2, cpus: Number(quota) / Number(period) }
 }
 
-/** Lets all that a stopped agent wrote down be of the boot before this one, as after a reboot. */
+/** Dates all state of a stopped agent to an earlier boot, as after a reboot. */
 export function ageByOneBoot(service: TestService): void {
   const instance = instanceOf(service)
   const notes = join('/run/boxyard', instance, 'boxes')

@@ -23,12 +23,12 @@ export function volumeRecord(name: string, overrides: Partial<VolumeRecord> = {}
   }
 }
 
-/** The volume as a box has it. */
+/** The mount record of the volume in a box. */
 export function mountOf({ id, name, subvolume }: VolumeRecord, changes: Partial<MountRecord> = {}): MountRecord {
   return { volumeId: id, name, subvolume, path: `/mnt/${name}`, readOnly: false, ...changes }
 }
 
-/** A snapshot of what `owner` is, without a name of its own; `overrides` replace fields. */
+/** A new snapshot of `owner`, without a name; `overrides` replace fields. */
 export function snapshotRecord(owner: { id: string; name: string }, overrides: Partial<NewSnapshot> = {}): NewSnapshot {
   const id = newId('snp', Date.now())
   return {

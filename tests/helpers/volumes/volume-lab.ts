@@ -19,7 +19,7 @@ export interface VolumeLab {
   close(): Promise<void>
 }
 
-/** Opens a lab; whoever opens it closes it. */
+/** Opens a lab; the caller closes it. */
 export async function openVolumeLab(): Promise<VolumeLab> {
   const dataDir = mkdtempSync(`${tmpdir()}/boxyard-volumes-`)
   const sizes = { initialBytes: 512 * MIB, stepBytes: 0, hostReserveBytes: 0 }

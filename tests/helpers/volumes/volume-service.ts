@@ -18,7 +18,7 @@ import { CALLER } from '../caller.ts'
 import { silentLogger } from '../silent-logger.ts'
 import { silentMeter } from '../silent-meter.ts'
 
-/** The core of volumes over a real store, and a pool and boxes that are imagined: what takes time there takes a random one. */
+/** The core of volumes over a real store, with a fake pool and runtime whose steps take random times. */
 export interface VolumeService {
   store: Store
   volumes: Volumes
@@ -38,21 +38,21 @@ export interface VolumeService {
   close(): Promise<void>
 }
 
-/** What there is outside of the records. */
+/** The state of the fake pool and runtime. */
 export interface VolumeWorld {
   /** By the names of subvolumes. */
   pool: Map<string, { content: string; quotaBytes: number | null; isReadOnly: boolean; origin?: string }>
-  /** What running boxes have mounted, by their ids. */
+  /** The mounts of running boxes, by box id. */
   mounts: Map<string, BoxMount[]>
   /** Boxes whose processes use all volumes they have. */
   busy: Set<string>
   /** Boxes that do not end before these resolve. */
   wedged: Map<string, Promise<void>>
-  /** What no order of steps may bring about. */
+  /** States that no order of steps may produce. */
   violations: string[]
 }
 
-/** Opens one; `pauseMs` tells how long the next step takes. */
+/** Opens one; `pauseMs` returns the duration of the next step. */
 export function openVolumeService(pauseMs: () => number): VolumeService {
   const directory = mkdtempSync(join(tmpdir(), 'boxyard-volume-service-'))
   const store = openSqliteStore(join(directory, 'boxyard.db'))

@@ -19,14 +19,14 @@ export function recordedSubvolumes(service: TestService): { all: string[]; seale
   return { all, sealed }
 }
 
-/** Those that its pool holds, sorted, seen through the agent's own mount namespace. */
+/** The subvolumes in its pool, sorted, read through the agent's own mount namespace. */
 export function pooledSubvolumes(service: TestService): string[] {
   return readdirSync(poolOf(service))
     .filter((name) => /^(vol|snp|tmp)_/.test(name))
     .sort()
 }
 
-/** Whether something can be written to a subvolume of the pool. */
+/** True if a subvolume of the pool can be written to. */
 export function isWritable(service: TestService, subvolume: string): boolean {
   try {
     writeFileSync(join(poolOf(service), subvolume, 'written-by-a-test'), '')

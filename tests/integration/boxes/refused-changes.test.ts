@@ -32,9 +32,9 @@ let admission: Admission
 let reconciler: Reconciler
 let volumes: Volumes
 let boxes: Boxes
-/** What the pool bounds each subvolume by, in GiB; what is not there does not exist. */
+/** The quotas of the subvolumes that exist, in GiB. */
 let quotas: Map<string, number>
-/** Runs once, as soon as a quota is set. */
+/** Runs once, when the next quota is set. */
 let meanwhile: () => Promise<unknown>
 let resize: () => Promise<void>
 let stop: () => Promise<void>
@@ -146,7 +146,7 @@ async function makeBox(name: string, power: 'running' | 'stopped'): Promise<BoxR
   return stopped
 }
 
-/** Somebody gives the volume to a box, so that its version is another. */
+/** Attaches the volume to a box, which raises its version. */
 async function attachSomewhere(name: string): Promise<void> {
   const volume = await store.volumes.get('demo', name)
   if (volume === null) throw new Error('no volume')

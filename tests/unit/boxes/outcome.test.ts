@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals'
-import { failedStart } from '../../../agent/core/reconcile/box-outcome.ts'
+import { failedStart } from '../../../agent/core/reconcile/outcome.ts'
 import { ServiceError } from '../../../shared/errors.ts'
 import { boxRecord } from '../../helpers/boxes/box-records.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
+import { checkMountPath, checkPathIsFree } from '../../../agent/core/boxes/mount-paths.ts'
 import { updatedRecord } from '../../../agent/core/boxes/update.ts'
-import { checkMountPath, checkPathIsFree } from '../../../agent/core/common/mount-paths.ts'
 import { boxRecord } from '../../helpers/boxes/box-records.ts'
 
 const DEFAULTS = {

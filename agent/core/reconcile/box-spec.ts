@@ -4,26 +4,8 @@ import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
 import type { BoxRecord, MountRecord } from '../../ports/store/store.ts'
 import { shortDigestOf } from '../common/digest.ts'
 import { environmentOf } from '../common/environment.ts'
-import type { Reaper } from './reaper.ts'
 
-/**
- * Makes sure that a box may start: it has its root, and no deleted box that has not ended yet has one of its volumes. A
- * root that was there once is never made anew: the box would look well and its data be gone.
- * @throws ServiceError `internal` for a root that is lost, `volume_in_use` after `waitMs`
- */
-export async function checkStart(
-  { filesystem, reaper, waitMs }: { filesystem: CowFilesystem; reaper: Reaper; waitMs: number },
-  record: BoxRecord,
-): Promise<void> {
-  if (!(await filesystem.exists(record.root)))
-    throw new ServiceError('internal', "The box's root is missing from the pool.")
-  const trees = record.mounts.map(({ subvolume }) => filesystem.path(subvolume))
-  // A box that is deleted while it starts does not wait for itself.
-  if (await reaper.untilFree(trees, waitMs, record.id)) return
-  throw new ServiceError('volume_in_use', 'A deleted box that has not ended yet still has a data volume of this one.')
-}
-
-/** What the runtime starts a box from. */
+/** The spec that the runtime starts a box from. */
 export function boxSpecOf(record: BoxRecord, filesystem: CowFilesystem, pidsMax: number): BoxSpec {
   const { id, name, project } = record
   return {
@@ -52,7 +34,7 @@ export function boxMountOf({ subvolume, path, readOnly }: MountRecord, filesyste
   return { source: filesystem.path(subvolume), path, readOnly }
 }
 
-/** The outcome of a change to a running box; one that has ended meanwhile gets it with its next start. */
+/** Awaits a change of a running box; ignores that the box has ended meanwhile, since its next start makes the change. */
 export async function unlessEnded(change: Promise<void>): Promise<void> {
   try {
     await change
@@ -61,7 +43,7 @@ export async function unlessEnded(change: Promise<void>): Promise<void> {
   }
 }
 
-// One below another's path comes after it.
+// Sorts a mount below another's path after it.
 function byDepth(a: BoxMount, b: BoxMount): number {
   return a.path.split('/').length - b.path.split('/').length
 }

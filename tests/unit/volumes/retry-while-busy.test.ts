@@ -1,9 +1,9 @@
 import { expect, test } from '@jest/globals'
-import { retryWhileBusy } from '../../../agent/core/common/retry-while-busy.ts'
+import { retryWhileBusy } from '../../../agent/core/volumes/retry-while-busy.ts'
 import type { Clock } from '../../../agent/ports/host/clock.ts'
 import { type ErrorCode, ServiceError } from '../../../shared/errors.ts'
 
-/** A clock that a sleep moves on, with what was slept. */
+/** A clock that each sleep advances, with the sleeps so far. */
 function movingClock(): Clock & { slept: number[] } {
   let now = 0
   const slept: number[] = []

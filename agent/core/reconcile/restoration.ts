@@ -3,14 +3,12 @@ import type { Clock } from '../../ports/host/clock.ts'
 import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
 import type { SnapshotData } from '../../ports/store/snapshots.ts'
 import type { BoxRecord, PendingRestore, Store } from '../../ports/store/store.ts'
+import { volumeGone } from '../common/lookup.ts'
 import { bytesOf } from '../common/sizes.ts'
-import { volumeGone } from '../common/volume-lookup.ts'
-import { pruneAutomatic } from '../snapshots/automatic.ts'
-import { automaticSnapshot } from '../snapshots/record.ts'
-import type { RemovalDeps } from '../snapshots/removal.ts'
-import { pendingRecord, settleRecord } from './box-outcome.ts'
-import { matchQuota } from './match-quota.ts'
-import { madeFor, volumesOf } from './pending-restore.ts'
+import { automaticSnapshot, pruneAutomatic } from '../snapshots/automatic.ts'
+import type { RemovalDeps } from '../snapshots/snapshots.ts'
+import { pendingRecord, settleRecord } from './outcome.ts'
+import { matchQuota, subvolumesFor, volumesOf } from './pending-restore.ts'
 import { READY, STOPPED } from './plan.ts'
 
 export interface RestorationDeps extends RemovalDeps {
@@ -20,49 +18,50 @@ export interface RestorationDeps extends RemovalDeps {
   bootId: string
 }
 
-/** A restore of a box that does not run, as far as records and trees go. Each step may be done again after a crash. */
+/** The records and subvolumes of a restore, of a box that does not run. Each step may be done again after a crash. */
 export interface Restoration {
-  /** The box as it is to be started. */
+  /** The record that the box is started from. */
   restored: BoxRecord
   /**
-   * Makes what is replaced read-only, since it becomes a snapshot.
+   * Makes the replaced subvolumes read-only, since they become a snapshot.
    * @throws ServiceError `volume_in_use` where another box runs with one of the volumes
    */
   seal(): Promise<void>
   /**
-   * Records it; `isRunning`: the box was started with what is new. A box that was deleted meanwhile is left to that.
+   * Records the restore; `isRunning`: the box was started with the new subvolumes. Does nothing for a box deleted meanwhile.
    * @throws ServiceError as `seal`, `volume_not_found`
    */
   commit(result: { isRunning: boolean }): Promise<void>
-  /** Whether the box wishes for it no more. */
+  /** Resolves true if this restore is no longer pending: committed, failed, or the box is deleted. */
   isOver(): Promise<boolean>
-  /** Makes what was there writable again, and records that the restore failed, and why. */
+  /** Makes the replaced subvolumes writable again, and records why the restore failed. */
   undo(error: unknown): Promise<void>
 }
 
-/** Opens the restore that `record` wishes for. */
+/** Opens the pending restore of `record`. */
 export async function openRestoration(deps: RestorationDeps, record: BoxRecord): Promise<Restoration> {
   const { store, filesystem } = deps
-  const wish = record.restore
-  if (wish === null) throw new Error('the box wishes for no restore')
-  const replaced = await findReplaced(deps, record, wish)
+  const pending = record.restore
+  if (pending === null) throw new Error('the box has no pending restore')
+  const replaced = await findReplaced(deps, record, pending)
   const makeReadOnly = async (isReadOnly: boolean): Promise<void> => {
     for (const name of replaced.subvolumes) await filesystem.setReadOnly(name, isReadOnly)
   }
   return {
-    restored: restoredRecord(record, wish),
+    restored: restoredRecord(record, pending),
     seal: async () => {
-      await checkVolumes(store, record, wish)
+      await checkVolumes(store, record, pending)
       await makeReadOnly(true)
     },
     commit: async ({ isRunning }) => {
-      if (await commit(deps, { boxId: record.id, wish, replaced, isRunning })) await matchQuotas(deps, record, wish)
+      if (await commit(deps, { boxId: record.id, pending, replaced, isRunning }))
+        await matchQuotas(deps, record, pending)
       await pruneAutomatic(deps, record.id)
     },
-    isOver: async () => (await store.boxes.byId(record.id))?.restore?.root !== wish.root,
+    isOver: async () => (await store.boxes.byId(record.id))?.restore?.root !== pending.root,
     undo: async (error) => {
       await makeReadOnly(false)
-      await recordFault(deps, { boxId: record.id, wish }, asServiceError(error))
+      await recordFault(deps, { boxId: record.id, pending }, asServiceError(error))
     },
   }
 }
@@ -77,14 +76,14 @@ interface Replaced {
 async function findReplaced(
   { store, filesystem }: RestorationDeps,
   record: BoxRecord,
-  wish: PendingRestore,
+  pending: PendingRestore,
 ): Promise<Replaced> {
   const root = (await filesystem.exists(record.root)) ? record.root : null
   const data: SnapshotData[] = []
-  for (const { id: volumeId, name, subvolume } of (await volumesOf(store, wish.data)).values()) {
+  for (const { id: volumeId, name, subvolume } of (await volumesOf(store, pending.data)).values()) {
     if (!(await filesystem.exists(subvolume))) continue
     const mount = record.mounts.find((each) => each.volumeId === volumeId)
-    // Not as it is mounted now: what a restore has replaced, another can bring back.
+    // Writable however it is mounted now, so that a later restore can bring it back.
     data.push({
       volumeId,
       name,
@@ -100,8 +99,8 @@ async function findReplaced(
   }
 }
 
-async function checkVolumes(store: Store, record: BoxRecord, wish: PendingRestore): Promise<void> {
-  const attachments = await store.volumes.attachments(wish.data.map(({ volumeId }) => volumeId))
+async function checkVolumes(store: Store, record: BoxRecord, pending: PendingRestore): Promise<void> {
+  const attachments = await store.volumes.attachments(pending.data.map(({ volumeId }) => volumeId))
   for (const { boxId, box } of attachments) {
     const other = boxId === record.id ? null : await store.boxes.byId(boxId)
     const isAtRest = other?.desired.power === 'stopped' && other.observed.status === 'stopped'
@@ -111,27 +110,28 @@ async function checkVolumes(store: Store, record: BoxRecord, wish: PendingRestor
 
 interface Commit {
   boxId: string
-  wish: PendingRestore
+  pending: PendingRestore
   replaced: Replaced
   isRunning: boolean
 }
 
-/** False: the box is gone, or its wish. */
-async function commit(deps: RestorationDeps, { boxId, wish, replaced, isRunning }: Commit): Promise<boolean> {
+/** False: the box is gone, or the restore no longer pending. */
+async function commit(deps: RestorationDeps, { boxId, pending, replaced, isRunning }: Commit): Promise<boolean> {
   const { store, clock, bootId } = deps
   for (;;) {
     const latest = await store.boxes.byId(boxId)
-    if (latest?.restore?.root !== wish.root) return false
+    if (latest?.restore?.root !== pending.root) return false
     const now = clock.now()
-    const restored = restoredRecord(latest, wish)
+    const restored = restoredRecord(latest, pending)
     const isAsWanted = (latest.desired.power === 'running') === isRunning
-    // Whoever wished for something else meanwhile is not overruled: the next step sees that wish.
+    // If the desired state changed meanwhile, leave it to the next step.
     const box = isAsWanted
       ? settleRecord(restored, isRunning ? READY : STOPPED, { now, bootId })
       : { ...restored, version: latest.version + 1, updatedAt: now }
-    const what = { data: replaced.data, snapshot: wish.snapshot, token: latest.createdBy.token, now }
-    const kept = replaced.root === null ? [] : [automaticSnapshot('box', latest, { ...what, subvolume: replaced.root })]
-    switch (await store.boxes.swap({ box, volumes: wish.data, kept, given: [], now })) {
+    const replacement = { data: replaced.data, snapshot: pending.snapshot, token: latest.createdBy.token, now }
+    const kept =
+      replaced.root === null ? [] : [automaticSnapshot('box', latest, { ...replacement, subvolume: replaced.root })]
+    switch (await store.boxes.swap({ box, volumes: pending.data, kept, given: [], now })) {
       case 'stored':
         return true
       case 'changed':
@@ -144,25 +144,25 @@ async function commit(deps: RestorationDeps, { boxId, wish, replaced, isRunning 
   }
 }
 
-// Updates may have changed sizes since the copies were made.
-async function matchQuotas(deps: RestorationDeps, { config }: BoxRecord, wish: PendingRestore): Promise<void> {
-  await deps.filesystem.setQuota(wish.root, bytesOf(config.storage_gb))
-  for (const volume of (await volumesOf(deps.store, wish.data)).values()) await matchQuota(deps, volume, null)
+// Sets the quotas again: updates may have changed sizes since the copies were made.
+async function matchQuotas(deps: RestorationDeps, { config }: BoxRecord, pending: PendingRestore): Promise<void> {
+  await deps.filesystem.setQuota(pending.root, bytesOf(config.storage_gb))
+  for (const volume of (await volumesOf(deps.store, pending.data)).values()) await matchQuota(deps, volume, null)
 }
 
 async function recordFault(
   { store, clock, reconciler }: RestorationDeps,
-  { boxId, wish }: { boxId: string; wish: PendingRestore },
+  { boxId, pending }: { boxId: string; pending: PendingRestore },
   { code, message }: ServiceError,
 ): Promise<void> {
   for (;;) {
     const latest = await store.boxes.byId(boxId)
-    if (latest?.restore?.root !== wish.root) return
+    if (latest?.restore?.root !== pending.root) return
     const now = clock.now()
     const isWanted = latest.desired.power === 'running'
-    const restoreFault = { root: wish.root, code, detail: message }
+    const restoreFault = { root: pending.root, code, detail: message }
     const next = pendingRecord({ ...latest, restore: null, restoreFault }, isWanted ? 'starting' : 'stopping', now)
-    const tombstones = madeFor(wish).map((root) => ({
+    const tombstones = subvolumesFor(pending).map((root) => ({
       id: root,
       root,
       createdAt: now,
@@ -173,8 +173,8 @@ async function recordFault(
   }
 }
 
-function restoredRecord(record: BoxRecord, wish: PendingRestore): BoxRecord {
-  const subvolumes = new Map(wish.data.map(({ volumeId, subvolume }) => [volumeId, subvolume]))
+function restoredRecord(record: BoxRecord, pending: PendingRestore): BoxRecord {
+  const subvolumes = new Map(pending.data.map(({ volumeId, subvolume }) => [volumeId, subvolume]))
   const mounts = record.mounts.map((mount) => {
     return {
       ...mount,
@@ -183,13 +183,13 @@ function restoredRecord(record: BoxRecord, wish: PendingRestore): BoxRecord {
   })
   return {
     ...record,
-    root: wish.root,
+    root: pending.root,
     mounts,
     restore: null,
     restoreFault: null,
   }
 }
 
-function volumeInUse(what: string): ServiceError {
-  return new ServiceError('volume_in_use', `${what}: stop it, or detach the volume there.`)
+function volumeInUse(fact: string): ServiceError {
+  return new ServiceError('volume_in_use', `${fact}: stop it, or detach the volume there.`)
 }

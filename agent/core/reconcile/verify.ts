@@ -5,21 +5,51 @@ import type { Clock } from '../../ports/host/clock.ts'
 import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
 import type { BoxRecord, Store } from '../../ports/store/store.ts'
 import { bytesOf } from '../common/sizes.ts'
-import { boxMountOf, unlessEnded } from './box-start.ts'
+import { boxMountOf, unlessEnded } from './box-spec.ts'
+import type { BoxProcesses } from './processes.ts'
 
-export interface VerifyDeps {
+export interface VerifierDeps {
   store: Store
   clock: Clock
   runtime: Runtime
   filesystem: CowFilesystem
   logger: Logger
+  processes: Pick<BoxProcesses, 'isRunning'>
 }
 
-/**
- * Brings the mounts and limits of a running box to what its record says: a step that changed one of them may have been
- * cut off. Rejects if it must be tried again.
- */
-export async function verifyBox(deps: VerifyDeps, record: BoxRecord): Promise<void> {
+/** Brings running boxes to what their records say, where a step that changed mounts or limits may have been cut off. */
+export interface Verifier {
+  /**
+   * Brings all volumes and boxes to their records, before any request is served: a command that comes first must find the data
+   * in its place. Marks the boxes for which that must be tried again.
+   */
+  recover(): Promise<void>
+  /** Marks a box whose mounts or limits may differ from its record. */
+  mark(boxId: string): void
+  /** Removes the mark: the box was started from its record. */
+  clear(boxId: string): void
+  /** Brings a box that is marked and runs to its record, and removes the mark. Rejects if it must be tried again. */
+  verify(record: BoxRecord): Promise<void>
+}
+
+/** Marks none so far; holds at most one mark for each box. */
+export function createVerifier(deps: VerifierDeps): Verifier {
+  const { processes } = deps
+  const marked = new Set<string>()
+  return {
+    recover: async () => {
+      for (const boxId of await restoreBoxes(deps)) marked.add(boxId)
+    },
+    mark: (boxId) => void marked.add(boxId),
+    clear: (boxId) => void marked.delete(boxId),
+    verify: async (record) => {
+      if (marked.has(record.id) && processes.isRunning(record.id)) await verifyBox(deps, record)
+      marked.delete(record.id)
+    },
+  }
+}
+
+async function verifyBox(deps: VerifierDeps, record: BoxRecord): Promise<void> {
   const { runtime, filesystem, logger } = deps
   await filesystem.setQuota(record.root, bytesOf(record.config.storage_gb))
   await unlessEnded(verifyMounts(deps, record))
@@ -27,21 +57,18 @@ export async function verifyBox(deps: VerifyDeps, record: BoxRecord): Promise<vo
     const { cpus, ram_mb: ramMb } = record.config
     await unlessEnded(runtime.resize(record.id, { cpus, ramMb }))
   } catch (error) {
-    // It has taken more meanwhile than it should have: it keeps that until it is started anew.
+    // It uses more memory than the record allows by now: it keeps its limits until its next start.
     if (!(error instanceof ServiceError) || error.code !== 'below_use') throw error
     logger.warn('limits of a running box are below its use', { box: record.id, error })
   }
 }
 
-/**
- * Brings volumes and boxes to what their records say, before anybody is served: a command that comes first must find the
- * data in its place. Returns the ids of the `running` boxes of which that must be tried again.
- */
-export async function restoreBoxes(deps: VerifyDeps, running: ReadonlySet<string>): Promise<string[]> {
-  const { store, logger } = deps
+/** Returns the ids of the running boxes for which it must be tried again. */
+async function restoreBoxes(deps: VerifierDeps): Promise<string[]> {
+  const { store, logger, processes } = deps
   const boxes = await store.boxes.all()
   const volumes = (await store.volumes.all()).map(({ subvolume, sizeGb }) => ({ name: subvolume, sizeGb }))
-  const stopped = boxes.filter(({ id }) => !running.has(id))
+  const stopped = boxes.filter(({ id }) => !processes.isRunning(id))
   const roots = stopped.map(({ root, config }) => ({ name: root, sizeGb: config.storage_gb }))
   await Promise.all([...volumes, ...roots].map((tree) => restoreQuota(deps, tree)))
   const failed: string[] = []
@@ -53,46 +80,46 @@ export async function restoreBoxes(deps: VerifyDeps, running: ReadonlySet<string
       failed.push(record.id)
     }
   }
-  await Promise.all(boxes.filter(({ id }) => running.has(id)).map(verify))
+  await Promise.all(boxes.filter(({ id }) => processes.isRunning(id)).map(verify))
   return failed
 }
 
 async function restoreQuota(
-  { filesystem, logger }: VerifyDeps,
+  { filesystem, logger }: VerifierDeps,
   { name, sizeGb }: { name: string; sizeGb: number },
 ): Promise<void> {
   try {
     await filesystem.setQuota(name, bytesOf(sizeGb))
   } catch (error) {
-    // One that is missing is told of where it is used.
+    // A missing subvolume is reported where it is used.
     logger.error('the quota of a subvolume could not be set', { subvolume: name, error })
   }
 }
 
-async function verifyMounts(deps: VerifyDeps, record: BoxRecord): Promise<void> {
+async function verifyMounts(deps: VerifierDeps, record: BoxRecord): Promise<void> {
   const { runtime, filesystem, logger } = deps
   const wanted = record.mounts.map((mount) => boxMountOf(mount, filesystem))
-  const there = await runtime.mounts(record.id)
-  for (const mount of there) {
+  const mounted = await runtime.mounts(record.id)
+  for (const mount of mounted) {
     if (!wanted.some((each) => isSame(each, mount))) {
       logger.warn('a volume that the record does not know is taken out of a box', { box: record.id, path: mount.path })
       await runtime.detach(record.id, mount.source)
     }
   }
-  for (const [place, mount] of wanted.entries()) {
-    if (there.some((each) => isSame(each, mount))) continue
+  for (const [index, mount] of wanted.entries()) {
+    if (mounted.some((each) => isSame(each, mount))) continue
     try {
       await runtime.attach(record.id, mount)
     } catch (error) {
       if (!(error instanceof ServiceError) || error.code !== 'path_invalid') throw error
-      return dropMount(deps, record, { volumeId: record.mounts[place]?.volumeId, error })
+      return dropMount(deps, record, { volumeId: record.mounts[index]?.volumeId, error })
     }
   }
 }
 
-// What was mounted once stays so while the box runs: this was asked for, cannot be, and nobody was told that it is.
+// Takes back an attachment whose request was cut off before it was answered, and which cannot be made.
 async function dropMount(
-  { store, clock, logger }: VerifyDeps,
+  { store, clock, logger }: VerifierDeps,
   record: BoxRecord,
   { volumeId, error }: { volumeId: string | undefined; error: ServiceError },
 ): Promise<void> {
@@ -102,7 +129,7 @@ async function dropMount(
   throw new Error('The mounts of the box have changed: they are looked at again.')
 }
 
-// Its path may be another by now: a box may rename a directory above it.
+// Compares no paths: a box may have renamed a directory above the mount.
 function isSame(a: BoxMount, b: BoxMount): boolean {
   return a.source === b.source && a.readOnly === b.readOnly
 }

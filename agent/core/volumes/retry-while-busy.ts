@@ -3,17 +3,17 @@ import type { Clock } from '../../ports/host/clock.ts'
 
 export interface BusyRetryOptions {
   clock: Clock
-  /** What passes when others are done. */
+  /** The errors that may pass. */
   codes: readonly ErrorCode[]
-  /** Of the last attempt, ms since the epoch. */
+  /** When the last attempt begins, ms since the epoch. */
   deadline: number
   signal?: AbortSignal | undefined
 }
 
 /**
- * Repeats `attempt`, which is told how long it may still wait, while it fails with one of `codes`. Between the attempts others
- * may have their turn, so that a stop or a delete of a box is never held up.
- * @throws whatever else `attempt` throws, its last failure at the deadline, and the reason of `signal`
+ * Repeats `attempt`, with the ms left until the deadline, while it fails with one of `codes`. Pauses in between, so that a stop
+ * or a delete of a box is never held up.
+ * @throws any other error of `attempt`, its last failure at the deadline, and the reason of `signal`
  */
 export async function retryWhileBusy<T>(
   attempt: (restMs: number) => Promise<T>,
@@ -25,8 +25,8 @@ export async function retryWhileBusy<T>(
     try {
       return await attempt(Math.max(restMs, 0))
     } catch (error) {
-      const isPassing = error instanceof ServiceError && codes.includes(error.code)
-      if (!isPassing || restMs <= 0) throw error
+      const mayPass = error instanceof ServiceError && codes.includes(error.code)
+      if (!mayPass || restMs <= 0) throw error
       await clock.sleep(Math.min(pauseMs, restMs), signal)
     }
   }

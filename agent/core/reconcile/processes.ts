@@ -1,0 +1,42 @@
+import type { BoxExit, Runtime } from '../../ports/boxes/runtime.ts'
+import type { KeyedQueue } from '../common/keyed-queue.ts'
+
+/** Tracks which boxes run, and how the inits of others ended. */
+export interface BoxProcesses {
+  /** Takes up the boxes that run since before this process, but those in `ignored`; call once. */
+  recover(ignored: ReadonlySet<string>): Promise<void>
+  isRunning(boxId: string): boolean
+  running(): ReadonlySet<string>
+  /** How the init of a box ended without a request; null if it has not, or that was not seen. */
+  exitOf(boxId: string): BoxExit | null
+  /** Notes that a box was started, unless its end is known already: the news of that may come first. */
+  noteStarted(boxId: string): void
+  /** Notes that a box was stopped: the runtime reports no exit that was requested. */
+  noteStopped(boxId: string): void
+  /** Drops how the init ended, once that is recorded or no longer matters. */
+  forgetExit(boxId: string): void
+}
+
+/** Holds an entry per box at most; puts each box whose init ends without a request in the queue. */
+export function createBoxProcesses(runtime: Runtime, queue: Pick<KeyedQueue, 'add'>): BoxProcesses {
+  const running = new Set<string>()
+  const exits = new Map<string, BoxExit>()
+  return {
+    recover: async (ignored) => {
+      for (const box of await runtime.list()) if (box.isRunning && !ignored.has(box.id)) running.add(box.id)
+      runtime.onExit((exit) => {
+        running.delete(exit.id)
+        exits.set(exit.id, exit)
+        queue.add(exit.id)
+      })
+    },
+    isRunning: (boxId) => running.has(boxId),
+    running: () => running,
+    exitOf: (boxId) => exits.get(boxId) ?? null,
+    noteStarted: (boxId) => {
+      if (!exits.has(boxId)) running.add(boxId)
+    },
+    noteStopped: (boxId) => void running.delete(boxId),
+    forgetExit: (boxId) => void exits.delete(boxId),
+  }
+}

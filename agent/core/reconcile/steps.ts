@@ -1,0 +1,264 @@
+import { ServiceError } from '../../../shared/errors.ts'
+import { createLimiter, type Limiter } from '../../../shared/locks.ts'
+import type { Logger } from '../../../shared/log.ts'
+import type { Runtime } from '../../ports/boxes/runtime.ts'
+import type { Clock } from '../../ports/host/clock.ts'
+import type { Labels, Meter } from '../../ports/host/meter.ts'
+import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
+import type { BoxRecord, Store } from '../../ports/store/store.ts'
+import { withDeadline } from '../common/deadline.ts'
+import type { KeyedQueue } from '../common/keyed-queue.ts'
+import type { Waiters } from '../common/waiters.ts'
+import { boxSpecOf } from './box-spec.ts'
+import { failedStart, pendingRecord, settleRecord, unknownOutcome } from './outcome.ts'
+import { type BoxStep, type Outcome, READY, stoppedOutcome } from './plan.ts'
+import type { BoxProcesses } from './processes.ts'
+import type { Reaper } from './reaper.ts'
+import { openRestoration } from './restoration.ts'
+import type { Verifier } from './verify.ts'
+
+export interface BoxStepsDeps {
+  store: Store
+  runtime: Runtime
+  filesystem: CowFilesystem
+  clock: Clock
+  logger: Logger
+  meter: Meter
+  bootId: string
+  limits: { startsAtOnce: number; startDeadlineMs: number; stopSlackMs: number; pidsPerBox: number }
+  processes: BoxProcesses
+  reaper: Reaper
+  verifier: Verifier
+  /** Gets each box whose start or stop comes after its deadline. */
+  queue: Pick<KeyedQueue, 'add'>
+  /** Notified of each box whose record has changed. */
+  changes: Pick<Waiters, 'notify'>
+}
+
+/** Does what is planned for a box, one step at a time, and records the outcome. */
+export class BoxSteps {
+  readonly #deps: BoxStepsDeps
+  readonly #starts: Limiter
+  /** Abort the grace of the stops under way, by box. */
+  readonly #stops = new Map<string, AbortController>()
+  readonly #time: (labels: Labels<'kind' | 'outcome'>, seconds: number) => void
+
+  constructor(deps: BoxStepsDeps) {
+    this.#deps = deps
+    this.#starts = createLimiter(deps.limits.startsAtOnce)
+    this.#time = deps.meter.histogram(STEPS)
+  }
+
+  /** Cuts short the grace of a stop under way. */
+  hurry(boxId: string): void {
+    this.#stops.get(boxId)?.abort()
+  }
+
+  /** Does a step. Rejects if the box must be tried again later. */
+  async act(record: BoxRecord, step: BoxStep): Promise<void> {
+    return this.#timed(step.kind, () => this.#do(record, step))
+  }
+
+  /** Destroys what a box without a record leaves. Rejects if it must be tried again later. */
+  async destroy(boxId: string): Promise<void> {
+    const { reaper, processes } = this.#deps
+    if (reaper.has(boxId) || processes.isRunning(boxId))
+      await this.#timed('destroy', () => reaper.destroy(boxId).then(() => true))
+    processes.noteStopped(boxId)
+    processes.forgetExit(boxId)
+  }
+
+  /** True: the step succeeded. */
+  async #do(record: BoxRecord, step: BoxStep): Promise<boolean> {
+    switch (step.kind) {
+      case 'start':
+        return this.#attempt(record, () => this.#starts.run(() => this.#start(record)), failedStart(record))
+      case 'stop': {
+        const outcome = stoppedOutcome(record)
+        return this.#attempt(
+          record,
+          async () => {
+            await this.#halt(record, step.graceMs)
+            await this.#settle(record, outcome)
+          },
+          () => outcome,
+        )
+      }
+      case 'reap': {
+        const { outcome } = step
+        return this.#attempt(
+          record,
+          async () => {
+            await this.#halt(record, 0)
+            await this.#settle(record, outcome)
+          },
+          () => outcome,
+        )
+      }
+      case 'settle':
+        await this.#settle(record, step.outcome)
+        return true
+      case 'halt':
+        return this.#attempt(
+          record,
+          () => this.#halt(record, step.graceMs),
+          () => null,
+        )
+      case 'restore':
+        return this.#restore(record)
+      case 'none':
+        return true
+    }
+  }
+
+  // Clears a failed step away at once; if even that fails, sets the box `unknown` and rejects, to be tried again later.
+  async #attempt(
+    record: BoxRecord,
+    work: () => Promise<void>,
+    onFailure: (error: unknown) => Outcome | null,
+  ): Promise<boolean> {
+    const { store, logger } = this.#deps
+    try {
+      await work()
+      return true
+    } catch (error) {
+      logger.error('box step failed', { box: record.id, error })
+      try {
+        await this.#stop(record.id, 0)
+      } catch (cause) {
+        if (record.observed.status !== 'unknown') await this.#settle(record, unknownOutcome(record))
+        throw cause
+      }
+      // If the desired state changed meanwhile, leave it to the next turn.
+      const latest = await store.boxes.byId(record.id)
+      if (latest?.desired.generation !== record.desired.generation) return false
+      const outcome = onFailure(error)
+      if (outcome === null) return false
+      await this.#settle(latest, outcome)
+      if (outcome.status === 'unknown') throw error
+      return false
+    }
+  }
+
+  async #start(record: BoxRecord): Promise<void> {
+    const { store, clock, changes } = this.#deps
+    // It may have waited long for its turn.
+    if ((await store.boxes.byId(record.id))?.version !== record.version) return
+    let current = record
+    if (record.observed.status !== 'pending') {
+      current = pendingRecord(record, 'starting', clock.now())
+      if (!(await store.boxes.replace(current))) return
+      changes.notify(record.id)
+    }
+    await this.#launch(current)
+    await this.#settle(current, READY)
+  }
+
+  async #launch(record: BoxRecord): Promise<void> {
+    const { runtime, filesystem, clock, limits, processes, verifier, queue } = this.#deps
+    const { id } = record
+    processes.forgetExit(id)
+    await this.#checkStart(record)
+    await withDeadline(runtime.start(boxSpecOf(record, filesystem, limits.pidsPerBox)), {
+      ms: limits.startDeadlineMs,
+      what: 'The box did not start',
+      clock,
+      onLate: () => {
+        processes.noteStarted(id)
+        queue.add(id)
+      },
+    })
+    processes.noteStarted(id)
+    verifier.clear(id)
+  }
+
+  /**
+   * Makes sure that a box has its root, and that no deleted box that has not ended yet has one of its volumes. Never makes a
+   * lost root anew: the box would look well with its data gone.
+   * @throws ServiceError `internal` for a root that is lost, `volume_in_use` after `stopSlackMs`
+   */
+  async #checkStart(record: BoxRecord): Promise<void> {
+    const { filesystem, reaper, limits } = this.#deps
+    if (!(await filesystem.exists(record.root)))
+      throw new ServiceError('internal', "The box's root is missing from the pool.")
+    const trees = record.mounts.map(({ subvolume }) => filesystem.path(subvolume))
+    // A box that is deleted while it starts does not wait for itself.
+    if (await reaper.untilFree(trees, limits.stopSlackMs, record.id)) return
+    throw new ServiceError('volume_in_use', 'A deleted box that has not ended yet still has a data volume of this one.')
+  }
+
+  async #halt({ id }: BoxRecord, graceMs: number): Promise<void> {
+    await this.#stop(id, graceMs)
+    this.#deps.processes.forgetExit(id)
+  }
+
+  // Ends all processes, with SIGKILL after the grace or `hurry`.
+  async #stop(boxId: string, graceMs: number): Promise<void> {
+    const { runtime, clock, limits, processes, queue } = this.#deps
+    const controller = new AbortController()
+    this.#stops.set(boxId, controller)
+    try {
+      await withDeadline(runtime.stop(boxId, { graceMs, signal: controller.signal }), {
+        ms: graceMs + limits.stopSlackMs,
+        what: 'The box did not end',
+        clock,
+        onLate: () => {
+          processes.noteStopped(boxId)
+          queue.add(boxId)
+        },
+      })
+      processes.noteStopped(boxId)
+    } finally {
+      this.#stops.delete(boxId)
+    }
+  }
+
+  // Ends a box again that cannot be started with the restored trees, and goes on with those it had.
+  async #restore(record: BoxRecord): Promise<boolean> {
+    const { processes, reaper, changes, logger } = this.#deps
+    const restoration = await openRestoration({ ...this.#deps, reconciler: reaper }, record)
+    try {
+      await restoration.seal()
+      // Deleted meanwhile, its start would wait for its own end to free the volumes.
+      if (await restoration.isOver()) return true
+      const isWanted = record.desired.power === 'running'
+      if (isWanted) await this.#starts.run(() => this.#launch(restoration.restored))
+      await restoration.commit({ isRunning: processes.isRunning(record.id) })
+      return true
+    } catch (error) {
+      logger.error('a restore failed', { box: record.id, error })
+      // A failure after the commit undoes nothing.
+      if (await restoration.isOver()) return true
+      await this.#stop(record.id, 0)
+      await restoration.undo(error)
+      return false
+    } finally {
+      changes.notify(record.id)
+    }
+  }
+
+  // A lost compare-and-set is no fault: the desired state has changed, and the next turn reads it.
+  async #settle(record: BoxRecord, outcome: Outcome): Promise<void> {
+    const { store, clock, bootId, changes } = this.#deps
+    const isStored = await store.boxes.replace(settleRecord(record, outcome, { now: clock.now(), bootId }))
+    if (isStored) changes.notify(record.id)
+  }
+
+  async #timed(kind: BoxStep['kind'] | 'destroy', work: () => Promise<boolean>): Promise<void> {
+    const { clock } = this.#deps
+    const startedAt = clock.now()
+    let isDone = false
+    try {
+      isDone = await work()
+    } finally {
+      this.#time({ kind, outcome: isDone ? 'done' : 'failed' }, Math.max(0, clock.now() - startedAt) / 1000)
+    }
+  }
+}
+
+const STEPS = {
+  name: 'boxyard_reconcile_step_duration_seconds',
+  help: 'Time that a step of a box took, by what it does and whether that came about.',
+  labels: ['kind', 'outcome'],
+  bounds: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
+} as const

@@ -1,0 +1,187 @@
+import { ServiceError } from '../../../shared/errors.ts'
+import { newId } from '../../../shared/ids.ts'
+import type { CreateSnapshotBody, Snapshot, SnapshotListQuery } from '../../../shared/schemas/snapshots.ts'
+import type { Clock } from '../../ports/host/clock.ts'
+import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
+import type { NewSnapshot, SnapshotRecord } from '../../ports/store/snapshots.ts'
+import type { BoxRecord, Store } from '../../ports/store/store.ts'
+import type { Tombstone } from '../../ports/store/tombstones.ts'
+import type { VolumeRecord } from '../../ports/store/volumes.ts'
+import type { Caller } from '../common/caller.ts'
+import { decodeCursor, encodeCursor } from '../common/paging.ts'
+import { timestamp } from '../common/time.ts'
+
+/** A snapshot with its measured size, which is not in its record. */
+export interface SnapshotState {
+  record: SnapshotRecord
+  /** Bytes that only it refers to; null where they were not counted, or its data is missing from the pool. */
+  uniqueBytes: number | null
+}
+
+/** The owner of snapshots: a box or a data volume. */
+export interface SnapshotOwner {
+  id: string
+  project: string
+  name: string
+}
+
+/** The record of a new snapshot, without the data volumes of a box. */
+export function newSnapshot(
+  kind: SnapshotRecord['owner']['kind'],
+  { id: ownerId, project, name: ownerName }: SnapshotOwner,
+  { body, createdBy, now }: { body: CreateSnapshotBody; createdBy: SnapshotRecord['createdBy']; now: number },
+): NewSnapshot {
+  const id = newId('snp', now)
+  return {
+    id,
+    project,
+    owner: { kind, id: ownerId, name: ownerName },
+    name: body.name ?? null,
+    comment: body.comment ?? null,
+    createdAt: now,
+    subvolume: id,
+    automatic: false,
+    data: [],
+    sizeBytes: null,
+    createdBy,
+  }
+}
+
+/** All subvolumes of a snapshot, its own first. */
+export function subvolumesOf({ subvolume, data }: Pick<SnapshotRecord, 'subvolume' | 'data'>): string[] {
+  return [subvolume, ...data.map((part) => part.subvolume)]
+}
+
+/** How many snapshots a box or volume may have, those made by restores included. */
+export const SNAPSHOTS_MAX = 1000
+
+/**
+ * Refuses one more snapshot of a box or volume that has `SNAPSHOTS_MAX`.
+ * @throws ServiceError `quota_exceeded`
+ */
+export async function checkSnapshotRoom(store: Store, owner: { id: string; name: string }): Promise<void> {
+  const { length } = await store.snapshots.of(owner.id)
+  if (length < SNAPSHOTS_MAX) return
+  throw new ServiceError('quota_exceeded', `"${owner.name}" has ${length} snapshots, the most it can have.`)
+}
+
+interface EarlierDeps {
+  store: Store
+  clock: Clock
+  limits: { idempotencyKeepMs: number }
+}
+
+/**
+ * The snapshot that the same request made before an answer was lost. Without a name there is only the Idempotency-Key to
+ * know it by, which means what it did for as long as it is kept (api.md §1).
+ */
+export async function findEarlierSnapshot(
+  { store, clock, limits }: EarlierDeps,
+  owner: { id: string },
+  { caller, body, idempotencyKey }: { caller: Caller; body: CreateSnapshotBody; idempotencyKey: string | null },
+): Promise<SnapshotRecord | null> {
+  if (idempotencyKey === null) return null
+  const keptSince = clock.now() - limits.idempotencyKeepMs
+  const isOwn = ({ name, createdAt, createdBy }: SnapshotRecord): boolean =>
+    createdBy.token === caller.tokenId &&
+    createdBy.idempotencyKey === idempotencyKey &&
+    name === (body.name ?? name) &&
+    createdAt > keptSince
+  return (await store.snapshots.of(owner.id)).find(isOwn) ?? null
+}
+
+/**
+ * The snapshot of a box by its name.
+ * @throws ServiceError `snapshot_not_found`
+ */
+export async function findBoxSnapshot(
+  store: Store,
+  box: Pick<BoxRecord, 'id' | 'name'>,
+  name: string,
+): Promise<SnapshotRecord> {
+  const record = await store.snapshots.get(box.id, name)
+  if (record) return record
+  throw snapshotNotFound(box, name)
+}
+
+/** The error for a snapshot that a box does not have. */
+export function snapshotNotFound(box: Pick<BoxRecord, 'name'>, name: string): ServiceError {
+  return new ServiceError('snapshot_not_found', `The box "${box.name}" has no snapshot named "${name}".`)
+}
+
+/**
+ * The snapshot of a data volume by its name.
+ * @throws ServiceError `snapshot_not_found`
+ */
+export async function findVolumeSnapshot(
+  store: Store,
+  volume: Pick<VolumeRecord, 'id' | 'name'>,
+  name: string,
+): Promise<SnapshotRecord> {
+  const record = await store.snapshots.get(volume.id, name)
+  if (record) return record
+  throw new ServiceError('snapshot_not_found', `The data volume "${volume.name}" has no snapshot named "${name}".`)
+}
+
+/** A page of the snapshots of a box or data volume, oldest first. @throws ServiceError `invalid_request` */
+export async function listSnapshots(
+  store: Store,
+  ownerId: string,
+  { prefix = '', max_results: limit, continuation_token: token }: SnapshotListQuery,
+): Promise<{ records: SnapshotRecord[]; next: string | null }> {
+  const [after = null] = decodeCursor(token, 1) ?? []
+  const { records, hasMore } = await store.snapshots.list({ ownerId, prefix, after, limit })
+  const last = records.at(-1)
+  return { records, next: hasMore && last ? encodeCursor([last.id]) : null }
+}
+
+/** Counts the bytes that a snapshot refers to, with its data volumes, which it records, and those that only it refers to. */
+export async function measureSnapshot(
+  { store, filesystem }: { store: Store; filesystem: CowFilesystem },
+  record: SnapshotRecord,
+): Promise<SnapshotState> {
+  const usages = await filesystem.measure(subvolumesOf(record))
+  const known = usages.filter((usage) => usage !== null)
+  // Data is missing from the pool: only the size that was recorded before is known.
+  if (known.length < usages.length) return { record, uniqueBytes: null }
+  const sizeBytes = known.reduce((sum, usage) => sum + usage.sizeBytes, 0)
+  const uniqueBytes = known.reduce((sum, usage) => sum + usage.uniqueBytes, 0)
+  if (record.sizeBytes === null) await store.snapshots.measure(record.id, sizeBytes)
+  return { record: { ...record, sizeBytes: record.sizeBytes ?? sizeBytes }, uniqueBytes }
+}
+
+export interface RemovalDeps {
+  store: Store
+  reconciler: { scheduleDestroy(tombstone: Tombstone): void }
+  clock: Clock
+}
+
+/** Removes a snapshot with all its subvolumes; boxes and volumes made from it stay. False if it is gone already. */
+export async function removeSnapshot(deps: RemovalDeps, snapshot: SnapshotRecord): Promise<boolean> {
+  const createdAt = deps.clock.now()
+  const tombstones = subvolumesOf(snapshot).map((root) => ({ id: root, root, createdAt }))
+  if (!(await deps.store.snapshots.remove(snapshot.id, tombstones))) return false
+  for (const tombstone of tombstones) deps.reconciler.scheduleDestroy(tombstone)
+  return true
+}
+
+/** The snapshot of the API, of a box or of a data volume. */
+export function viewSnapshot({ record, uniqueBytes }: SnapshotState): Snapshot {
+  const { owner } = record
+  return {
+    id: record.id,
+    name: record.name,
+    project: record.project,
+    box: owner.kind === 'box' ? owner.name : null,
+    volume: owner.kind === 'volume' ? owner.name : null,
+    comment: record.comment,
+    created_at: timestamp(record.createdAt),
+    size_bytes: record.sizeBytes,
+    unique_bytes: uniqueBytes,
+    automatic: record.automatic,
+    data: record.data.map(({ name, path, readOnly }) => ({ name, path, read_only: readOnly })),
+  }
+}
+
+/** The version of every snapshot, which never changes. */
+export const SNAPSHOT_VERSION = 1
