@@ -1,7 +1,7 @@
 import { createOciRuntime } from '../drivers/boxes/runtime-oci.ts'
 import type { ExecFiles } from '../drivers/exec/shim-protocol.ts'
 import { createNftNetwork } from '../drivers/network/nft-network.ts'
-import { createNoClusterFacts } from '../drivers/pods/cluster-facts-none.ts'
+import type { ClusterFacts } from '../ports/boxes/cluster-facts.ts'
 import type { World } from '../ports/boxes/world.ts'
 import type { Deployment, DeploymentDeps } from './deployment.ts'
 
@@ -21,5 +21,7 @@ export async function openEmbeddedWorld(
   const runtime = decorate('runtime', createOciRuntime({ instanceId, runDir, network, logger, execFiles }))
   await runtime.open()
   closers.add('runtime', () => runtime.close())
-  return { network, runtime, cluster: createNoClusterFacts() }
+  return { network, runtime, cluster: NO_CLUSTER }
 }
+
+const NO_CLUSTER: ClusterFacts = { report: async () => ({ namespace: '', nodes: [], problems: [] }) }

@@ -1,6 +1,6 @@
 import type { ExecFiles } from '../drivers/exec/shim-protocol.ts'
 import { removePolicies, removeWarmPods } from '../drivers/pods/box-pods.ts'
-import { createKubeClusterFacts } from '../drivers/pods/cluster-facts-kube.ts'
+import { createKubeClusterFacts } from '../drivers/pods/cluster-facts.ts'
 import { createPodNetwork } from '../drivers/pods/network.ts'
 import { createKubeRuntime } from '../drivers/pods/runtime-kube.ts'
 import { ANNOTATION_INSTANCE } from '../drivers/pods/spec.ts'

@@ -56,7 +56,7 @@ export function publishedLimits({ limits }: AgentSettings): Record<LimitName, nu
     file_write_json_bytes: operations.writeFile.maxBodyBytes,
     file_list_results: 10_000,
     file_transfers_per_box: FILE_LIMITS.perBox,
-    file_transfers_at_once: FILE_LIMITS.atOnce,
+    file_transfers_at_once: FILE_LIMITS.total,
     large_body_bytes_at_once: limits.largeBodyBytesAtOnce,
     large_body_bytes_at_once_per_box: largestShare(limits.largeBodyBytesAtOnce),
     unread_input_bytes_at_once: SHIM_LIMITS.unreadInputBytes,

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import type { Pod } from 'kubernetes-types/core/v1.d.ts'
-import { createKubeClusterFacts } from '../../agent/drivers/pods/cluster-facts-kube.ts'
+import { createKubeClusterFacts } from '../../agent/drivers/pods/cluster-facts.ts'
 import { type KubeApi, openKubeApi } from '../../agent/lib/kube/api.ts'
 import { parseQuantity } from '../../agent/lib/kube/quantities.ts'
 import type { PodWatch } from '../../agent/lib/kube/watch.ts'

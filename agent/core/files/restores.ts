@@ -31,7 +31,7 @@ export async function restoreFile(
   const left: Left = { boxId: place.boxId, path: besides(path, passing).toString('base64') }
   await store.meta.set(NOTE + passing, JSON.stringify(left))
   try {
-    return await files.restore(place, from, { path, passing })
+    return await files.restore(place, from, { path, temporaryName: passing })
   } finally {
     await store.meta.remove(NOTE + passing)
   }

@@ -26,7 +26,7 @@ export interface BoxCommands {
   openSession(boxId: string, request: SessionRequest): Promise<TerminalSession>
   session(boxId: string, name: string): TerminalSession | null
   sessions(boxId: string): Promise<SessionFacts[]>
-  /** Ends those that a process before this one started, but for those that are held. */
+  /** Ends commands that an earlier process started, except detached ones. */
   endOrphaned(boxId: string): Promise<void>
 }
 
@@ -37,7 +37,7 @@ export function createBoxCommands(host: OciHost, parts: { shims: Shims; logger: 
   let started = 0
   const nextName = (): string => `exec-${process.pid}-${started++}`
   const placeIn = (boxId: string, request: ExecRequest) => placeOf(boxId, requireRunning(host, boxId), request)
-  // What crun reads of the box, for a process that has not started it.
+  // Writes the status that crun reads, for a box that an earlier process started.
   const notesOf = (boxId: string) => {
     const { crunStatus } = requireRunning(host, boxId)
     return { crunStatus, config: buildExecConfig(host.seccompFilter) }

@@ -7,7 +7,7 @@ import { type BoxParts, buildBoxConfig } from '../host/oci-spec.ts'
 import type { OciHost } from './oci-host.ts'
 import { prepareMountPoints, stageRoot, unstageRoot } from './root.ts'
 
-/** What a box runs on beside its specification. */
+/** The host's part of a box: its network slot and its init. */
 export interface BoxGround {
   slot: NetworkSlot
   /** Host path of the static reaper that becomes its process 1. */
@@ -30,7 +30,7 @@ export async function runInit(host: OciHost, spec: BoxSpec, ground: BoxGround): 
   return outcome.pid
 }
 
-/** The directory of what only a start needs, or the running box keeps by its mounts. */
+/** Returns the working directory of a box: its staged root and the files mounted into it. */
 export function workHome({ workDir }: OciHost, boxId: string): string {
   return `${workDir}/boxes/${boxId}`
 }

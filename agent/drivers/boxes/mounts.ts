@@ -15,7 +15,7 @@ export type MountedBox = Pick<BoxHandle, 'pid' | 'startTicks' | 'idBase' | 'root
 
 /** The data mounts of running boxes: found in the boxes' own mount tables, so that nothing has to be remembered. */
 export interface BoxMounts {
-  /** Starts what the first mount would have to wait for. */
+  /** Starts the mount thread ahead of the first mount. */
   open(): Promise<void>
   /** As `Runtime.attach`; the tree must be on the filesystem of the box's root. */
   attach(box: MountedBox, mount: BoxMount): Promise<void>
@@ -25,7 +25,7 @@ export interface BoxMounts {
   list(box: MountedBox): BoxMount[]
   /** Mounts a root in the mount namespace of a process that is about to make a box of it. */
   stage(task: StageTask): Promise<void>
-  /** Gives a process of ours that waits in a pod the root of a box. */
+  /** Mounts the root of a box in the mount namespace of a waiting wrapper process. */
   replaceRoot(task: ReplaceTask): Promise<void>
   close(): Promise<void>
 }
@@ -60,7 +60,7 @@ async function attach(mounter: Mounter, box: MountedBox, mount: BoxMount): Promi
   if (data.length > 0) await checkHidesNone(mounter, box, mount)
 }
 
-// A link may have led above what is mounted already, which then could be neither seen nor detached.
+// A link may have led above an existing mount, which would then be hidden and could not be detached.
 async function checkHidesNone(mounter: Mounter, box: MountedBox, { source, path }: BoxMount): Promise<void> {
   const { data } = readTable(box)
   const added = data.find((each) => each.source === source)
@@ -144,7 +144,7 @@ async function detach(
   throw new ServiceError('volume_busy', 'The volume is in use, or directories above it are being renamed.')
 }
 
-/** What uses the mount; null if nothing is found that does, so that it is worth another attempt. */
+/** Finds the users of a mount; null if there are none, so that another attempt may succeed. */
 async function explainBusy(box: MountedBox, mount: DataMount, pids: readonly number[]): Promise<ServiceError | null> {
   const { all } = readTable(box)
   const inner = all.find(({ parentId }) => parentId === mount.id)
@@ -163,7 +163,7 @@ interface DataMount extends MountLine {
 interface MountTable {
   all: MountLine[]
   data: DataMount[]
-  /** The mounts of the box's disk and its data: what lies on others is no place for data. */
+  /** The mounts of the box's disk and volumes, the only ones on which a volume may be mounted. */
   mountIds: number[]
 }
 

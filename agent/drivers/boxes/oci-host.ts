@@ -4,7 +4,7 @@ import type { Logger } from '../../../shared/log.ts'
 import { type CommandHost, openCommandHost } from '../host/command-host.ts'
 import { compileSeccompFilter } from '../host/crun.ts'
 
-/** What boxes are made with on this host, ready for use. Closing it leaves boxes running. */
+/** The host's means to run boxes, ready for use. Closing it leaves boxes running. */
 export interface OciHost extends CommandHost {
   /** The compiled filter of every box, base64. */
   seccompFilter: string

@@ -17,7 +17,7 @@ import type { ReplaceTask, StageTask } from './tree.ts'
 export interface RunningBoxesOptions {
   /** 8 characters of `[a-z0-9]`: the mark of everything of this instance. */
   instanceId: string
-  /** Directory for what does not outlive a boot. */
+  /** Directory for runtime files, which do not survive a reboot. */
   runDir: string
   crunPath: string
   /** A static reaper that waits when called with `-P`. */
@@ -40,7 +40,7 @@ export interface BoxLife {
   remove(id: string): Promise<void>
 }
 
-/** What runtimes do alike, whatever boxes are made of. */
+/** Builds the part of a runtime that all runtimes share. */
 export function runtimeOf(boxes: RunningBoxes, life: BoxLife): Omit<Runtime, RuntimeOwn> {
   return {
     start: (spec) => boxes.start(spec, life),
@@ -93,7 +93,7 @@ export class RunningBoxes {
     await this.#shims.open()
     this.#commands = createBoxCommands(this.#host, { shims: this.#shims, logger: this.#options.logger })
     for (const id of this.#host.handles.list()) await this.#tryAdopt(this.#host, id, adopt)
-    // Nothing waits for it; if it fails the first mount tries again, and tells of it.
+    // Not awaited: if it fails, the first mount retries and reports it.
     this.#mounts.open().catch(() => undefined)
   }
 
@@ -182,7 +182,7 @@ export class RunningBoxes {
     const idBase = this.#idBases.get(id)
     // Of a start that another agent did not finish nothing more is known than its processes, of which we may be the heirs.
     if (idBase === undefined) for (const pid of cgroups.processes(id)) watcher.collect(pid)
-    // Init does not end before its shim has collected what it held.
+    // Init cannot end before the shim has reaped its children in the box.
     const [, end] = await Promise.allSettled([this.#shims.check(id), killBox(cgroups, id)])
     if (end.status === 'rejected') throw end.reason
     await crun.settled(id)
@@ -216,7 +216,7 @@ export class RunningBoxes {
     return box === null ? [] : this.#mounts.list(box)
   }
 
-  /** Mounts the root of a box that is about to be made by somebody else. */
+  /** Mounts the root of a box whose container another runtime creates. */
   stage(task: StageTask): Promise<void> {
     return this.#mounts.stage(task)
   }
@@ -228,7 +228,7 @@ export class RunningBoxes {
 
   resize(id: string, { cpus, ramMb }: BoxLimits): Promise<void> {
     return this.whileRunning(id, async ({ cgroups }) => {
-      // The one that may be refused comes first.
+      // Applies the change that may be refused first.
       await cgroups.setMemory(id, ramMb)
       cgroups.setCpus(id, cpus)
     })
@@ -276,7 +276,7 @@ export class RunningBoxes {
     // The process before this one may have ended while the box stood still.
     host.cgroups.thaw(id)
     host.crun.remember(id, handle.crunStatus, buildExecConfig(host.seccompFilter))
-    // Their streams led to the process before this one: nobody reads them, and nobody waits for their end.
+    // Their streams led to the earlier process and have no reader now.
     await this.commands.endOrphaned(id)
     await adopt(id, handle)
     this.#watchExit(id, handle.pid)

@@ -73,7 +73,7 @@ class OciRuntime implements BoxLife {
     return this.boxes.begin(id, handle, spec.mounts)
   }
 
-  // In this order, so that at any moment what is left is found again: processes first, the note last.
+  // In this order, so that a crash leaves nothing that the next start cannot find: processes first, the handle last.
   async remove(id: string): Promise<void> {
     const { host } = this.boxes
     await this.boxes.end(id)

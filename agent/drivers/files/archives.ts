@@ -2,25 +2,25 @@ import { syncFilesystem } from '../../lib/syscalls/descriptors.ts'
 import type { TaskChannel } from '../../lib/threads/thread.ts'
 import type { UnpackReport } from '../../ports/files/files.ts'
 import type { PruneSent } from './archive/prune.ts'
-import type { UnpackedTree } from './archive/report.ts'
+import type { UnpackedTree } from './archive/refusals.ts'
 import type { UnpackReceived, UnpackSent } from './archive/unpack.ts'
 import { explainFault } from './faults.ts'
 import type { RawPath } from './paths.ts'
 
 /**
- * The archive that a task says, from its first bytes on; the task ends when the reader leaves. Throws if there are none; else
- * `onEnd` is called at the end of the archive, when it fails, and when the reader has left: at least once.
+ * Returns the archive that a task sends, once its first bytes are there; throws if the task fails before. The task is ended when the
+ * reader stops. Calls `onEnd` at least once: at the end of the archive, when it fails, or when the reader has stopped.
  */
 export async function packedBytes(
-  talk: TaskChannel<null, Uint8Array, never>,
+  channel: TaskChannel<null, Uint8Array, never>,
   onEnd: () => void,
 ): Promise<AsyncIterable<Uint8Array>> {
-  const first = talk.next()
+  const first = channel.receive()
   await first
   let isFirst = true
   const next = async (): Promise<IteratorResult<Uint8Array>> => {
     try {
-      const chunk = await (isFirst ? first : talk.next())
+      const chunk = await (isFirst ? first : channel.receive())
       isFirst = false
       if (chunk !== null) return { done: false, value: chunk }
     } catch (error) {
@@ -30,61 +30,61 @@ export async function packedBytes(
     onEnd()
     return DONE
   }
-  // No generator: one that is given up before its first step does nothing at its end.
-  const leave = async (): Promise<IteratorResult<Uint8Array>> => {
-    await talk.end()
+  // Not a generator: one that is closed before its first step runs no `finally`.
+  const close = async (): Promise<IteratorResult<Uint8Array>> => {
+    await channel.end()
     onEnd()
     return DONE
   }
-  return { [Symbol.asyncIterator]: () => ({ next, return: leave, throw: leave }) }
+  return { [Symbol.asyncIterator]: () => ({ next, return: close, throw: close }) }
 }
 
-/** A task that unpacks, as the main thread sees it. */
+/** The main thread's side of `unpackTask`. */
 export type UnpackChannel = TaskChannel<UnpackedTree, UnpackSent, UnpackReceived>
 
-/** Has a task, which has said that it is ready, unpack what `source` brings, and what it made synced. */
+/** Feeds `source` to a task that is ready, and syncs the disks it wrote to. */
 export async function unpackBytes(
-  talk: UnpackChannel,
+  channel: UnpackChannel,
   { path, source }: { path: RawPath; source: AsyncIterable<Uint8Array> },
 ): Promise<UnpackReport> {
   try {
-    for await (const bytes of inChunks(source)) await talk.say(bytes, [bytes.buffer])
-    await talk.say(null)
-    for (let said = await talk.next(); said !== null; said = await talk.next()) {
-      if (said.act !== 'sync') continue
-      await syncFilesystem(said.fd)
-      await talk.say('synced')
+    for await (const bytes of inChunks(source)) await channel.send(bytes, [bytes.buffer])
+    await channel.send(null)
+    for (let message = await channel.receive(); message !== null; message = await channel.receive()) {
+      if (message.act !== 'sync') continue
+      await syncFilesystem(message.fd)
+      await channel.send('synced')
     }
-    const { entries, refused, refusedCount } = await talk.result()
-    const told = refused.map(({ path: raw, reason }) => ({ path: Buffer.from(raw, 'latin1'), reason }))
-    return { entries, refused: told, refusedCount }
+    const { entries, refused, refusedCount } = await channel.result()
+    const paths = refused.map(({ path: raw, reason }) => ({ path: Buffer.from(raw, 'latin1'), reason }))
+    return { entries, refused: paths, refusedCount }
   } catch (error) {
     throw explainFault(path, error)
   } finally {
-    await talk.end()
+    await channel.end()
   }
 }
 
-/** A task that removes what a layer takes away, as the main thread sees it. */
+/** The main thread's side of `pruneTask`. */
 export type PruneChannel = TaskChannel<{ removed: number }, PruneSent, Uint8Array | null>
 
-/** Has a task, which has said that it is ready, remove what the layer that `source` brings takes away. */
+/** Feeds the layer `source` to a task that is ready. */
 export async function pruneBytes(
-  talk: PruneChannel,
+  channel: PruneChannel,
   { path, source }: { path: RawPath; source: AsyncIterable<Uint8Array> },
 ): Promise<void> {
   try {
-    for await (const bytes of inChunks(source)) await talk.say(bytes, [bytes.buffer])
-    await talk.say(null)
-    await talk.result()
+    for await (const bytes of inChunks(source)) await channel.send(bytes, [bytes.buffer])
+    await channel.send(null)
+    await channel.result()
   } catch (error) {
     throw explainFault(path, error)
   } finally {
-    await talk.end()
+    await channel.end()
   }
 }
 
-/** The bytes of `source` in chunks that nobody else has, so that they can be given away uncopied. */
+/** Cuts `source` into chunks with buffers of their own, which can be transferred without a copy. */
 async function* inChunks(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   let chunk = newChunk()
   let used = 0

@@ -4,7 +4,7 @@ import { changeMode } from '../../lib/syscalls/directories.ts'
 import { RENAME, renameBetween } from '../../lib/syscalls/files.ts'
 import { isErrno } from '../../lib/syscalls/libc.ts'
 import { DISK, diskOf, statFd } from '../../lib/syscalls/stat.ts'
-import type { Steps, TaskIo } from '../../lib/threads/steps.ts'
+import type { Steps, TaskIo } from '../../lib/threads/task.ts'
 import type { FileFacts, WrittenFile } from '../../ports/files/files.ts'
 import { syncChanges } from './durability.ts'
 import { kindOf } from './facts.ts'
@@ -28,7 +28,7 @@ export interface MakeDirectoryArgument extends PathArgument {
   parents: boolean
 }
 
-/** Makes a directory, unless it is there: then it may not be on the disk yet. */
+/** Creates a directory. One that exists may not be durable yet, and is synced. */
 export function* makeDirectoryTask(_: TaskIo, argument: MakeDirectoryArgument): Steps<WrittenFile> {
   return inView(argument, (view) => {
     const present = findDirectory(view, argument.path)
@@ -48,7 +48,7 @@ function findDirectory(view: FileView, path: RawPath): FileFacts | null {
   }
 }
 
-// With a directory btrfs brings those above it to the disk, though not the name of a link to it.
+// Syncing a directory makes btrfs commit its parents, but not the name of a link that led to it.
 function syncPresent(view: FileView, fd: number, path: RawPath): void {
   if (diskOf(fd).magic !== DISK.BTRFS) return
   syncChanges([reopenDirectory(fd)])
@@ -67,7 +67,7 @@ function makeNew(view: FileView, argument: MakeDirectoryArgument): WrittenFile {
     checkWritableMount(parentFd, path)
     const made = makeDirectories(view, { parentFd, names: [...missing, name], mode: mode ?? 0o755 })
     try {
-      // What is asked for, even where the directory it is in gives its own group.
+      // Sets the requested mode again, which a set-gid parent may have changed.
       if (mode !== null && made.isNew) withFd(reopenDirectory(made.fd), (fd) => changeMode(fd, mode))
       syncChanges(reopenDirectories([made.fd, parentFd]))
       return { facts: readFacts(view, made.fd), isNew: made.isNew }
@@ -82,7 +82,7 @@ export interface MoveArgument extends PathArgument {
   overwrite: boolean
 }
 
-/** Renames. */
+/** Renames a file or directory within a disk. */
 export function* moveTask(_: TaskIo, argument: MoveArgument): Steps<FileFacts> {
   return inView(argument, (view) => move(view, argument))
 }
@@ -90,18 +90,18 @@ export function* moveTask(_: TaskIo, argument: MoveArgument): Steps<FileFacts> {
 function move(view: FileView, { path, to, overwrite }: MoveArgument): FileFacts {
   const [from, into] = [splitName(path), splitName(to)]
   const fds: number[] = []
-  const opened = (fd: number): number => {
+  const track = (fd: number): number => {
     fds.push(fd)
     return fd
   }
   try {
-    const fromFd = opened(openDirectoryPath(view, from.parent))
+    const fromFd = track(openDirectoryPath(view, from.parent))
     checkWritableMount(fromFd, path)
-    const movedFd = opened(openName(fromFd, from.name))
+    const movedFd = track(openName(fromFd, from.name))
     checkNoMount(path, { parentFd: fromFd, fd: movedFd })
     const isNoDirectory = kindOf(statFd(movedFd)) !== 'directory'
     if (isNoDirectory && (from.isDirectory || into.isDirectory)) throw notADirectory(from.isDirectory ? path : to)
-    const toFd = opened(withFaults(to, () => openDirectoryPath(view, into.parent)))
+    const toFd = track(withFaults(to, () => openDirectoryPath(view, into.parent)))
     checkWritableMount(toFd, to)
     if (overwrite) checkNothingMounted(toFd, into.name, to)
     withFaults(to, () => rename(view, { fromFd, from, toFd, into, overwrite }))
@@ -132,20 +132,20 @@ function rename(view: FileView, { fromFd, from, toFd, into, overwrite }: Rename)
   }
 }
 
-/** The name that a path ends with. Throws `path_invalid` for the root, and for one that ends with `.` or `..`. */
+/** As `splitPath`; throws `path_invalid` for the root, and for a path that ends with `.` or `..`. */
 export function splitName(path: RawPath): SplitPath {
   const split = splitPath(path)
   if (split === null) throw pathInvalid(path, 'it is the root, or ends with `.` or `..`')
   return split
 }
 
-/** Throws `path_invalid` for what is mounted in its directory. */
+/** Throws `path_invalid` if `fd` is a mount in the directory `parentFd`. */
 export function checkNoMount(path: RawPath, { parentFd, fd }: { parentFd: number; fd: number }): void {
   if (statFd(fd).mountId !== statFd(parentFd).mountId)
     throw pathInvalid(path, 'a volume, or a file of the system, is mounted there')
 }
 
-// A rename onto a mount is refused by the kernel only where the mount is: seen from here it would take it out of the box.
+// The kernel refuses a rename onto a mount point only in its own mount namespace; from here it would detach the box's mount.
 function checkNothingMounted(directoryFd: number, name: RawPath, path: RawPath): void {
   try {
     withFd(openName(directoryFd, name), (fd) => checkNoMount(path, { parentFd: directoryFd, fd }))

@@ -3,23 +3,23 @@ import type { FileEntry, FilePath } from '../../ports/files/files.ts'
 import { factsOf, type ListedStat } from './facts.ts'
 import type { RawPath } from './paths.ts'
 
-/** Some entries of a listing as they cross threads: as objects they would take as long to clone as to be found. */
+/** A batch of entries as it crosses threads: cloning them as objects would take as long as reading them. */
 export interface EntryColumns {
   paths: RawPath[]
-  /** What is known of each, `FIELDS` numbers. */
+  /** The stat of each, `FIELDS` numbers. */
   numbers: Float64Array<ArrayBuffer>
-  /** Of links, by their place among the paths. */
+  /** The texts of links, by index in `paths`. */
   targets: Map<number, Uint8Array>
-  /** The id here of the box's id 0. */
+  /** The host id of the box's id 0. */
   idBase: number
 }
 
-/** What a page of a listing ends with: its last entries, and whether there are more. */
+/** The last batch of a page. */
 export interface LastColumns extends EntryColumns {
   isMore: boolean
 }
 
-/** What an entry is called, and where it leads if it is a link. */
+/** The path of an entry, and the text of a link. */
 export interface ListedNames {
   path: RawPath
   target: Uint8Array | null
@@ -33,7 +33,7 @@ export function isFull({ paths }: EntryColumns): boolean {
   return paths.length === ENTRIES_MAX
 }
 
-/** Adds an entry to those that are not full. */
+/** Adds an entry to a batch that is not full. */
 export function addEntry(
   { paths, numbers, targets }: EntryColumns,
   stat: ListedStat,
@@ -52,24 +52,25 @@ export function addEntry(
   numbers[at] = stat.changedNanoseconds
 }
 
-/** The last of a page. */
+/** Makes the last batch of a page. */
 export function lastColumns(columns: EntryColumns, isMore: boolean): LastColumns {
   return { ...columns, numbers: columns.numbers.slice(0, columns.paths.length * FIELDS), isMore }
 }
 
-/** Gives away what a task finds while it goes on; where the next page goes on, null at the end. */
+/** Passes on the batches of a list task as they come. Resolves to the next cursor, null at the end. */
 export async function takeEntries(
-  talk: TaskChannel<LastColumns, EntryColumns, never>,
+  channel: TaskChannel<LastColumns, EntryColumns, never>,
   take: (entries: Iterable<FileEntry>) => void,
 ): Promise<FilePath | null> {
   try {
-    for (let columns = await talk.next(); columns !== null; columns = await talk.next()) take(entriesOf(columns))
-    const last = await talk.result()
+    for (let columns = await channel.receive(); columns !== null; columns = await channel.receive())
+      take(entriesOf(columns))
+    const last = await channel.result()
     take(entriesOf(last))
     const path = last.paths.at(-1)
     return last.isMore && path !== undefined ? Buffer.from(path, 'latin1') : null
   } finally {
-    await talk.end()
+    await channel.end()
   }
 }
 

@@ -1,31 +1,31 @@
 import { closeFd } from '../../lib/syscalls/descriptors.ts'
 import { linkAt, type RawEntry, readEntries, symlinkAt } from '../../lib/syscalls/directories.ts'
 import { makeDirectoryAt, O, openBelow, RESOLVE } from '../../lib/syscalls/files.ts'
-import { changeOwnerOfPath, makeNodeAt, setModified } from '../../lib/syscalls/marks.ts'
+import { changeOwnerOfPath, makeNodeAt, setModified } from '../../lib/syscalls/metadata.ts'
 import { readLinkFd, statFd } from '../../lib/syscalls/stat.ts'
-import type { Steps } from '../../lib/threads/steps.ts'
+import type { Steps } from '../../lib/threads/task.ts'
 import { type CopySource, copyFacts, copyNamedFile, fileTimeOf, type Turns } from './copying.ts'
 import { kindOf } from './facts.ts'
 import { pathInvalid, type RawPath, rawBytesOf } from './paths.ts'
 import { openName, reopenDirectory, withFd } from './resolve.ts'
 
 export interface TreeCopy {
-  /** Both open as paths: what is copied, and the empty directory that is to have all of it. */
+  /** The directory to copy, and the empty one that receives it; both open with `O_PATH`. */
   sourceFd: number
   targetFd: number
   idBase: number
-  /** What faults are about. */
+  /** The path that errors name. */
   path: RawPath
 }
 
 /**
- * Copies all of a directory of a snapshot, and what is known of it: names of one file are names of one file again. No link is
- * followed. Throws `path_invalid` for devices, and beyond 256 levels or 100,000 files with several names.
+ * Copies a directory tree of a snapshot with all metadata and hard links. Follows no link. Throws `path_invalid` for devices, and
+ * beyond 256 levels or 100,000 files with several names.
  */
 export function* copyDirectory(io: Turns, copy: TreeCopy): Steps<void> {
   const buffer = Buffer.allocUnsafeSlow(BUFFER_BYTES)
   const levels: Level[] = []
-  const linked = new Map<number, RawPath>()
+  const copiedNames = new Map<number, RawPath>()
   try {
     levels.push(openLevel('', copy.sourceFd, copy.targetFd))
     for (let level = levels.at(-1); level !== undefined; level = levels.at(-1)) {
@@ -39,7 +39,7 @@ export function* copyDirectory(io: Turns, copy: TreeCopy): Steps<void> {
         continue
       }
       const { name } = level.waiting.pop() ?? { name: '' }
-      const inner = yield* copyEntry({ io, copy, level, linked }, name)
+      const inner = yield* copyEntry({ io, copy, level, copiedNames }, name)
       if (inner !== null) levels.push(inner)
       if (levels.length > LEVELS_MAX) throw pathInvalid(copy.path, `it is deeper than ${LEVELS_MAX} directories`)
       if (io.mustPause()) yield 'turn'
@@ -49,7 +49,7 @@ export function* copyDirectory(io: Turns, copy: TreeCopy): Steps<void> {
   }
 }
 
-/** Makes a link, FIFO or socket as it is in a snapshot. */
+/** Recreates a symbolic link, FIFO or socket of a snapshot. Throws `path_invalid` for devices. */
 export function copyOther(
   { fd, stat, idBase }: CopySource,
   { directoryFd, name, path }: { directoryFd: number; name: RawPath; path: RawPath },
@@ -59,20 +59,20 @@ export function copyOther(
   else if (kind === 'fifo' || kind === 'socket') makeNodeAt(directoryFd, rawBytesOf(name), stat.mode)
   else throw pathInvalid(path, 'a device of a snapshot is not made again')
   withFd(openName(directoryFd, name), (madeFd) => {
-    // Else the box has put something else there by now.
+    // The box may have replaced it.
     if (kindOf(statFd(madeFd)) !== kind) return
     changeOwnerOfPath(madeFd, idBase + stat.uid, idBase + stat.gid)
     setModified(madeFd, fileTimeOf(stat))
   })
 }
 
-/** A directory on the way down, and its copy. */
+/** A directory of the current path in the tree, and its copy. */
 interface Level {
-  /** Below the first, for which it is empty. */
+  /** Relative to the top, for which it is empty. */
   path: RawPath
   sourceFd: number
   targetFd: number
-  /** What was read of it and is not copied yet. */
+  /** Entries that were read and are not copied yet. */
   waiting: RawEntry[]
 }
 
@@ -80,25 +80,26 @@ interface Step {
   io: Turns
   copy: TreeCopy
   level: Level
-  /** Where files with several names have their first one, by their number. */
-  linked: Map<number, RawPath>
+  /** The first copied name of each file with several names, by inode. */
+  copiedNames: Map<number, RawPath>
 }
 
-/** Copies what is no directory; of one, which is empty still, the level is returned. */
-function* copyEntry({ io, copy, level, linked }: Step, name: RawPath): Steps<Level | null> {
-  const place = { directoryFd: level.targetFd, name }
+/** Copies an entry; creates a directory empty and returns its level. */
+function* copyEntry({ io, copy, level, copiedNames }: Step, name: RawPath): Steps<Level | null> {
+  const target = { directoryFd: level.targetFd, name }
   const path = level.path === '' ? name : `${level.path}/${name}`
   const fd = openName(level.sourceFd, name)
   try {
     const source = { fd, stat: statFd(fd), idBase: copy.idBase }
     const kind = kindOf(source.stat)
     if (kind === 'directory') return makeLevel(level, { path, name, fd })
-    const first = linked.get(source.stat.inode)
-    if (first !== undefined) linkToFirst(copy, first, place)
-    else if (kind === 'file') yield* copyNamedFile(io, source, place)
-    else copyOther(source, { ...place, path: copy.path })
-    if (source.stat.links > 1) linked.set(source.stat.inode, path)
-    if (linked.size > LINKED_MAX) throw pathInvalid(copy.path, `more than ${LINKED_MAX} files in it have several names`)
+    const first = copiedNames.get(source.stat.inode)
+    if (first !== undefined) linkToCopied(copy, first, target)
+    else if (kind === 'file') yield* copyNamedFile(io, source, target)
+    else copyOther(source, { ...target, path: copy.path })
+    if (source.stat.links > 1) copiedNames.set(source.stat.inode, path)
+    if (copiedNames.size > LINKED_MAX)
+      throw pathInvalid(copy.path, `more than ${LINKED_MAX} files in it have several names`)
     return null
   } finally {
     closeFd(fd)
@@ -125,7 +126,7 @@ function closeLevel({ sourceFd, targetFd }: Level): void {
   closeFd(targetFd)
 }
 
-function linkToFirst(
+function linkToCopied(
   { targetFd }: TreeCopy,
   first: RawPath,
   { directoryFd, name }: { directoryFd: number; name: RawPath },

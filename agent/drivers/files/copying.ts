@@ -1,31 +1,36 @@
-import { listAttributes, readAttribute, removeAttribute, writeAttribute } from '../../lib/syscalls/attributes.ts'
 import { changeOwner, closeFd, controlBuffer } from '../../lib/syscalls/descriptors.ts'
 import { changeMode } from '../../lib/syscalls/directories.ts'
 import { O, openBelow, RESOLVE } from '../../lib/syscalls/files.ts'
 import { isErrno } from '../../lib/syscalls/libc.ts'
-import { setModified } from '../../lib/syscalls/marks.ts'
+import {
+  listAttributes,
+  readAttribute,
+  removeAttribute,
+  setModified,
+  writeAttribute,
+} from '../../lib/syscalls/metadata.ts'
 import type { FileStat } from '../../lib/syscalls/stat.ts'
-import type { Steps } from '../../lib/threads/steps.ts'
+import type { Steps } from '../../lib/threads/task.ts'
 import { type RawPath, rawBytesOf } from './paths.ts'
 import { reopenFile, withFd } from './resolve.ts'
 
 /** A regular file of a snapshot. */
 export interface CopySource {
-  /** Open as a path. */
+  /** Open with `O_PATH`. */
   fd: number
   stat: FileStat
-  /** The id of the box's id 0 where the copy is made. */
+  /** The host id of the box's id 0 where the copy is made. */
   idBase: number
 }
 
-/** Whoever can wait a turn. */
+/** The part of TaskIo that steps need to yield. */
 export interface Turns {
   mustPause(): boolean
 }
 
 /**
- * Makes a copy in a directory, of the name, or without one: the caller closes it. It shares its bytes with the file, so that none
- * are written, and has its owner, mode, attributes and time.
+ * Copies a file into a directory, under `name` or unnamed, and returns its descriptor, which the caller closes. The copy shares the
+ * extents of the file (reflink) and has its owner, mode, attributes and time.
  */
 export function* copyFile(
   io: Turns,
@@ -47,9 +52,9 @@ export function* copyFile(
   }
 }
 
-/** Gives what is open for writing, or a directory, what is known of another, of which that is `stat`. */
+/** Copies owner, attributes, mode and time to an open file or directory. */
 export function copyFacts(fromFd: number, toFd: number, { stat, idBase }: Omit<CopySource, 'fd'>): void {
-  // In this order: a change of the owner takes capabilities and bits of the mode away, and an access list is a part of the mode.
+  // In this order: chown clears capabilities and set-id bits, and writing an ACL changes the mode.
   changeOwner(toFd, idBase + stat.uid, idBase + stat.gid)
   copyAttributes(fromFd, toFd, idBase)
   changeMode(toFd, stat.mode & 0o7777)
@@ -77,7 +82,7 @@ function* shareBytes(io: Turns, sharing: Sharing): Steps<void> {
       shareRange(sharing, start, length)
     } catch (error) {
       if (!isErrno(error, 'EINVAL') || start > 0) throw error
-      // Files with and without checksums have no bytes in common; an empty one can be made either.
+      // Files with and without checksums (nodatacow) cannot share extents; an empty file can still be switched.
       takeChecksums(fromFd, toFd)
       shareRange(sharing, start, length)
     }
@@ -97,12 +102,12 @@ function takeChecksums(fromFd: number, toFd: number): void {
     controlBuffer(fd, FS_IOC_GETFLAGS, flags)
     return flags.readUInt32LE(0)
   }
-  const wanted = Buffer.alloc(8)
-  wanted.writeUInt32LE(((flagsOf(toFd) & ~FS_NOCOW) | (flagsOf(fromFd) & FS_NOCOW)) >>> 0)
-  controlBuffer(toFd, FS_IOC_SETFLAGS, wanted)
+  const flags = Buffer.alloc(8)
+  flags.writeUInt32LE(((flagsOf(toFd) & ~FS_NOCOW) | (flagsOf(fromFd) & FS_NOCOW)) >>> 0)
+  controlBuffer(toFd, FS_IOC_SETFLAGS, flags)
 }
 
-// What is new may have some of the directory that it is in.
+// A new file may have inherited attributes from its directory.
 function copyAttributes(fromFd: number, toFd: number, idBase: number): void {
   const names = listAttributes(fromFd)
   for (const name of listAttributes(toFd)) if (!names.includes(name)) removeAttribute(toFd, name)
@@ -113,13 +118,13 @@ function copyAttributes(fromFd: number, toFd: number, idBase: number): void {
   }
 }
 
-/** Has an access list tell ids as they are where it is written. */
+/** Shifts the ids in an ACL to those of the box it is written for. */
 function shiftIds(list: Buffer, idBase: number): void {
   for (let start = ACL_HEADER_BYTES; start + ACL_ENTRY_BYTES <= list.length; start += ACL_ENTRY_BYTES)
     if (ACL_WITH_ID.has(list.readUInt16LE(start))) list.writeUInt32LE(list.readUInt32LE(start + 4) + idBase, start + 4)
 }
 
-/** As `copyFile`, of a name, and done with. */
+/** As `copyFile`, with a name, and closes it. */
 export function* copyNamedFile(
   io: Turns,
   source: CopySource,
@@ -131,15 +136,15 @@ export function* copyNamedFile(
 const STRICT = RESOLVE.BENEATH | RESOLVE.NO_SYMLINKS | RESOLVE.NO_XDEV
 const NAMELESS = { flags: O.TMPFILE | O.RDWR, mode: 0o600, resolve: STRICT }
 const NAMED = { flags: O.CREAT | O.EXCL | O.NOFOLLOW | O.RDWR, mode: 0o600, resolve: STRICT }
-// Of linux/fs.h; the kernel takes the length 0 for all there is.
+// Of linux/fs.h; for the kernel the length 0 means up to the end.
 const FICLONERANGE = 0x4020940d
 const TO_THE_END = 0
 const FS_IOC_GETFLAGS = 0x80086601
 const FS_IOC_SETFLAGS = 0x40086602
 const FS_NOCOW = 0x00800000
-// Each costs by how many pieces it lies in, and nothing else has its turn meanwhile.
+// Bounds one call, whose time grows with the number of extents and during which no other task runs.
 const RANGE_BYTES = 64 * 1024 * 1024
-// Of linux/posix_acl_xattr.h: a version, then for each entry its tag, its rights and an id, which users and groups have.
+// Of linux/posix_acl_xattr.h: a version, then per entry a tag, permissions and an id (used for users and groups).
 const ACL_HEADER_BYTES = 4
 const ACL_ENTRY_BYTES = 8
 const ACL_WITH_ID: ReadonlySet<number> = new Set([2, 8])

@@ -2,10 +2,10 @@ import { constants } from 'node:fs'
 import type { FileStat } from '../../lib/syscalls/stat.ts'
 import type { FileFacts, FileKind } from '../../ports/files/files.ts'
 
-/** What of a file its facts are made of. */
+/** The fields of a stat that facts are made of. */
 export type ListedStat = Omit<FileStat, 'links' | 'device' | 'mountId' | 'isMountRoot'>
 
-/** The facts of a file of a box whose id 0 is `idBase` here; `target` is what a link says. A pure function. */
+/** Makes the facts of a file of a box whose id 0 is `idBase` on the host; `target` is the text of a link. Pure. */
 export function factsOf(stat: ListedStat, idBase: number, target: Uint8Array | null): FileFacts {
   return {
     kind: kindOf(stat),
@@ -24,8 +24,8 @@ export function kindOf({ mode }: Pick<FileStat, 'mode'>): FileKind {
 }
 
 /**
- * The number of a subvolume is another after each mount, and so no part of it; an inode's number is used once, and each change
- * of what is in it, or known of it, gives it another time.
+ * Makes an etag of inode, size and times. Excludes the device number, which changes with every mount of the pool; btrfs never reuses
+ * inode numbers, and every change of data or metadata changes a time.
  */
 export function fileEtagOf(stat: ListedStat): string {
   const { inode, sizeBytes, modifiedSeconds, modifiedNanoseconds, changedSeconds, changedNanoseconds } = stat
@@ -37,7 +37,7 @@ function short(number: number): string {
   return number.toString(36)
 }
 
-/** Whether owner and group of a file are ids that the box has. */
+/** Tells whether owner and group of a file are ids of the box. */
 export function hasBoxId({ uid, gid }: FileStat, idBase: number): boolean {
   return [uid, gid].every((id) => id >= idBase && id < idBase + IDS_PER_BOX)
 }
@@ -47,7 +47,7 @@ function boxId(hostId: number, idBase: number): number {
   return id >= 0 && id < IDS_PER_BOX ? id : NOBODY
 }
 
-// A file may say that it is of any time, and RFC 3339 has the years 0 to 9999.
+// File times are unbounded; RFC 3339 has the years 0 to 9999.
 function withinCalendar(ms: number): number {
   return Math.min(Math.max(ms, FIRST_MS), LAST_MS)
 }

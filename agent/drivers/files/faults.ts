@@ -2,14 +2,14 @@ import { type ErrorCode, ServiceError } from '../../../shared/errors.ts'
 import { isErrno } from '../../lib/syscalls/libc.ts'
 import { type RawPath, showPath } from './paths.ts'
 
-/** What a failed system call on a path of a box means to its client; other errors are as they were. A pure function. */
+/** Translates a failed system call on a path of a box to an error for the client; returns other errors unchanged. Pure. */
 export function explainFault(raw: RawPath, error: unknown): unknown {
   for (const [code, errnos, why] of FAULTS)
     if (isErrno(error, ...errnos)) return new ServiceError(code, `${showPath(raw)}: ${why}.`, { cause: error })
   return error
 }
 
-/** Does `work`, whose failed system calls are about `raw`. */
+/** Runs `work`, translating its failed system calls as faults of `raw`. */
 export function withFaults<T>(raw: RawPath, work: () => T): T {
   try {
     return work()
@@ -34,6 +34,6 @@ const FAULTS: readonly (readonly [ErrorCode, readonly string[], string])[] = [
   ['path_invalid', ['EACCES', 'EPERM', 'EOVERFLOW'], 'the file is protected from changes'],
   ['path_invalid', ['ENXIO', 'ENODEV'], 'it is no file'],
   ['path_invalid', ['EMLINK'], 'it has as many links as there can be'],
-  // A rename meanwhile, again and again, or a lease that keeps others away.
+  // Repeated renames meanwhile, or a file lease.
   ['box_busy', ['EAGAIN'], 'processes of the box keep it from being opened; try again'],
 ]

@@ -3,7 +3,7 @@ import { readNames } from '../../lib/syscalls/directories.ts'
 import { O, openBelow, RESOLVE } from '../../lib/syscalls/files.ts'
 import { isErrno } from '../../lib/syscalls/libc.ts'
 import { type FileStat, readLinkAt, statAt, statFd } from '../../lib/syscalls/stat.ts'
-import type { Steps, TaskIo } from '../../lib/threads/steps.ts'
+import type { Steps, TaskIo } from '../../lib/threads/task.ts'
 import {
   addEntry,
   type EntryColumns,
@@ -26,7 +26,7 @@ export interface ListArgument extends PathArgument {
   limit: number
 }
 
-/** Lists a directory, one page: of each level no more names are kept than the page can have. */
+/** Lists one page of a directory. Keeps no more names of a level than the page can have. */
 export function* listTask(io: TaskIo<EntryColumns>, argument: ListArgument): Steps<LastColumns> {
   const { path, limit } = argument
   const view = openView(argument.place)
@@ -42,25 +42,25 @@ export function* listTask(io: TaskIo<EntryColumns>, argument: ListArgument): Ste
       const name = level.names[level.index++]
       if (name === undefined) {
         if (level.isWhole) closeFd(levels.pop()?.fd ?? -1)
-        else yield* selectNames(io, level, namesAt(levels.length, left + 1))
+        else yield* selectNames(io, level, nameCount(levels.length, left + 1))
         continue
       }
       const stat = tryStat(level.fd, name)
       if (stat === null) continue
-      const isPassed = name === level.cursor[0]
-      if (!isPassed) {
+      const isOnCursor = name === level.cursor[0]
+      if (!isOnCursor) {
         if (left === 0 || pageBytes > PAGE_BYTES) return lastColumns(columns, true)
         if (isFull(columns)) {
-          yield* io.say(columns, [columns.numbers.buffer])
+          yield* io.send(columns, [columns.numbers.buffer])
           columns = newColumns(view.idBase)
         }
         const entry = { path: `${level.prefix}${name}`, target: targetOf(level.fd, name, stat) }
         addEntry(columns, stat, entry)
         left--
-        pageBytes += weightOf(entry)
+        pageBytes += encodedSize(entry)
       }
       const fd = levels.length < depth && kindOf(stat) === 'directory' ? tryEnter(level, name, stat) : null
-      if (fd !== null) levels.push(newLevel(fd, `${level.prefix}${name}/`, isPassed ? level.cursor.slice(1) : []))
+      if (fd !== null) levels.push(newLevel(fd, `${level.prefix}${name}/`, isOnCursor ? level.cursor.slice(1) : []))
     }
     return lastColumns(columns, false)
   } catch (error) {
@@ -71,12 +71,12 @@ export function* listTask(io: TaskIo<EntryColumns>, argument: ListArgument): Ste
   }
 }
 
-function weightOf({ path, target }: ListedNames): number {
+function encodedSize({ path, target }: ListedNames): number {
   return path.length * (PLAIN.test(path) ? 1 : OTHER_WEIGHT) + (target?.length ?? 0) * OTHER_WEIGHT
 }
 
-// Of each level below the first few are kept, which are read again for more: there may be many levels.
-function namesAt(levels: number, wanted: number): number {
+// Bounds the names kept of each deeper level, of which there may be many; the directory is read again for more.
+function nameCount(levels: number, wanted: number): number {
   return levels === 1 ? wanted : Math.min(wanted, DEEP_NAMES)
 }
 
@@ -84,14 +84,14 @@ function namesAt(levels: number, wanted: number): number {
 interface Level {
   fd: number
   mountId: number
-  /** What its names get at their front. */
+  /** Its path, which is put before its names. */
   prefix: RawPath
-  /** Names on the way to the entry after which the page begins, which are gone into and not listed again. */
+  /** The rest of the cursor's path from here: names that are entered and not listed again. */
   cursor: readonly RawPath[]
-  /** The next ones, in order. */
+  /** The next names, in order. */
   names: RawPath[]
   index: number
-  /** Whether there are none after those; not before they are read. */
+  /** True if `names` are the last ones of the directory. */
   isWhole: boolean
 }
 
@@ -99,7 +99,7 @@ function newLevel(fd: number, prefix: RawPath, cursor: readonly RawPath[]): Leve
   return { fd, mountId: statFd(fd).mountId, prefix, cursor, names: [], index: 0, isWhole: false }
 }
 
-/** Reads which names come next, of all that are there: `count`, and one that tells that there are more. */
+/** Selects the next `count` names of a directory in order, and one more that tells that there are more. */
 function* selectNames(io: TaskIo, level: Level, count: number): Steps<void> {
   const last = level.names.at(-1)
   const from = last ?? level.cursor[0] ?? ''
@@ -120,11 +120,11 @@ function* selectNames(io: TaskIo, level: Level, count: number): Steps<void> {
   level.index = 0
 }
 
-/** The names in a directory, a batch at a time; none of one that was removed. */
+/** Reads the names in a directory in batches; none if it was removed. */
 function* batchesOf(directoryFd: number): Generator<RawPath[]> {
   let fd: number | undefined
   try {
-    // A descriptor of its own: one that was read before goes on where it was.
+    // Opens a new descriptor, which reads from the start.
     fd = reopenDirectory(directoryFd)
     for (let batch = readNames(fd, BUFFER); batch !== null; batch = readNames(fd, BUFFER)) yield batch
   } catch (error) {
@@ -141,7 +141,7 @@ function openTop(view: FileView, path: RawPath): number {
   })
 }
 
-/** Null for what cannot be gone into: gone by now, no directory any more, or none of the box's disks. */
+/** Returns null if it is gone, no directory any more, or on no disk of the box. */
 function tryEnter({ fd: parentFd, mountId }: Level, name: RawPath, stat: FileStat): number | null {
   try {
     const fd = openBelow(parentFd, rawBytesOf(name), ENTER)
@@ -156,7 +156,7 @@ function tryEnter({ fd: parentFd, mountId }: Level, name: RawPath, stat: FileSta
 
 function tryStat(fd: number, name: RawPath): FileStat | null {
   try {
-    // One buffer for all of them: to make each its own would take as long as half of the call.
+    // Reuses one buffer: allocating one for each name would take half as long as the call.
     NAME[NAME.write(name, 'latin1')] = 0
     return statAt(fd, NAME)
   } catch (error) {
@@ -180,10 +180,9 @@ function splitCursor(after: RawPath | null): RawPath[] {
 }
 
 const ENTER = { flags: O.RDONLY | O.DIRECTORY | O.NOFOLLOW, resolve: RESOLVE.BENEATH | RESOLVE.NO_SYMLINKS }
-// Each has a descriptor open.
+// Each keeps a descriptor open.
 const LEVELS_MAX = 64
-// A path may be 16 KiB long: so many bytes of them end a page, however few they are. As JSON what is not plain may take seven
-// times as many.
+// Ends a page by the size of its paths, each of which may have 16 KiB. JSON escapes may take seven times as many bytes.
 const PAGE_BYTES = 2 * 1024 * 1024
 const PLAIN = /^[ !#-[\]-~]*$/
 const OTHER_WEIGHT = 4

@@ -1,39 +1,39 @@
 import fs from 'node:fs'
 import { promisify } from 'node:util'
 import { syncFilesystem } from '../../lib/syscalls/descriptors.ts'
+import { startWriteBack } from '../../lib/syscalls/files.ts'
 import type { TaskChannel } from '../../lib/threads/thread.ts'
 import { type MainThreadTask, settleLargeFile } from './durability.ts'
 import { explainFault } from './faults.ts'
-import { fillFile } from './filling.ts'
 import type { RawPath } from './paths.ts'
 
-/** A task that has chores, as the main thread sees it. */
-type MainThreadChannel<Result> = TaskChannel<Result, MainThreadTask, 'done'>
+/** The main thread's side of a task that leaves work to it. */
+type WritingChannel<Result> = TaskChannel<Result, MainThreadTask, 'done'>
 
-/** Does the chores of a task, beginning with `first`, until it has ended; `bytes` is what a file is filled with. */
+/** Does what a task leaves to the main thread, from `first` until the task has ended; `bytes` fills its file. */
 export async function runMainThreadTasks<Result>(
-  talk: MainThreadChannel<Result>,
+  channel: WritingChannel<Result>,
   { path, first, bytes }: { path: RawPath; first: MainThreadTask | null; bytes: AsyncIterable<Uint8Array> | null },
 ): Promise<Result> {
   try {
-    for (let chore = first; chore !== null; chore = await talk.next()) {
-      await explained(path, () => doChore(chore, bytes))
-      await talk.say('done')
+    for (let task = first; task !== null; task = await channel.receive()) {
+      await withExplainedFaults(path, () => runMainThreadTask(task, bytes))
+      await channel.send('done')
     }
-    return await talk.result()
+    return await channel.result()
   } finally {
-    await talk.end()
+    await channel.end()
   }
 }
 
-async function doChore({ act, fd }: MainThreadTask, bytes: AsyncIterable<Uint8Array> | null): Promise<void> {
+async function runMainThreadTask({ act, fd }: MainThreadTask, bytes: AsyncIterable<Uint8Array> | null): Promise<void> {
   if (act === 'sync') await sync(fd)
   else if (act === 'commit') await syncFilesystem(fd)
   else if (act === 'settle') await settleLargeFile(fd)
   else if (bytes !== null) await fillFile(fd, bytes)
 }
 
-async function explained(path: RawPath, work: () => Promise<void>): Promise<void> {
+async function withExplainedFaults(path: RawPath, work: () => Promise<void>): Promise<void> {
   try {
     await work()
   } catch (error) {
@@ -41,42 +41,97 @@ async function explained(path: RawPath, work: () => Promise<void>): Promise<void
   }
 }
 
-/** What a writer brings: all of it if that is little, else what was read of it so far and the rest. */
+/** The body of a write: whole if it is small, else as a stream that begins with what was read ahead. */
 export interface Head {
   whole: Uint8Array | null
   bytes: AsyncIterable<Uint8Array> | null
-  /** Lets go of the rest, if there is any. */
+  /** Closes the source unless it was read to its end. */
   release(): Promise<void>
 }
 
-/** Reads until it is clear whether there are more than `limit` bytes. */
-export async function takeHead(bytes: AsyncIterable<Uint8Array>, limit: number): Promise<Head> {
+/** Reads ahead until the end or until more than `limit` bytes are there. */
+export async function readHead(bytes: AsyncIterable<Uint8Array>, limit: number): Promise<Head> {
   const source = bytes[Symbol.asyncIterator]()
   const pieces: Uint8Array[] = []
   let size = 0
   while (size <= limit) {
     const step = await source.next()
-    if (step.done === true) return { whole: joined(pieces, size), bytes: null, release: async () => undefined }
+    if (step.done === true) return { whole: concat(pieces, size), bytes: null, release: async () => undefined }
     pieces.push(step.value)
     size += step.value.length
   }
-  return { whole: null, bytes: goOn(pieces, source), release: async () => void (await source.return?.()) }
+  return { whole: null, bytes: resume(pieces, source), release: async () => void (await source.return?.()) }
 }
 
-// A buffer of its own: what is sent to another thread is sent with all of the buffer it is a part of.
-function joined(pieces: readonly Uint8Array[], size: number): Uint8Array {
+// Copies into a buffer of its own: a message to a thread clones the whole buffer below a view.
+function concat(pieces: readonly Uint8Array[], size: number): Uint8Array {
   const whole = new Uint8Array(size)
-  let place = 0
+  let offset = 0
   for (const piece of pieces) {
-    whole.set(piece, place)
-    place += piece.length
+    whole.set(piece, offset)
+    offset += piece.length
   }
   return whole
 }
 
-async function* goOn(pieces: Uint8Array[], source: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array> {
+async function* resume(pieces: Uint8Array[], source: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array> {
   yield* pieces.splice(0)
   for (let step = await source.next(); step.done !== true; step = await source.next()) yield step.value
 }
 
+/**
+ * Writes all of `bytes` into an empty file, holding at most 2.5 MiB: gathers one batch while the one before is written. Starts
+ * write-back meanwhile, so that the sync at the end has little left. Throws errors of reading and writing once nothing uses the
+ * file any more.
+ */
+async function fillFile(fd: number, bytes: AsyncIterable<Uint8Array>): Promise<void> {
+  let batch: Uint8Array[] = []
+  let [size, position, sentTo] = [0, 0, 0]
+  let writing = Promise.resolve()
+  let sending: Promise<unknown> = Promise.resolve()
+  const flush = async (): Promise<void> => {
+    await writing
+    if (position - sentTo >= SEND_BYTES) {
+      const [start, length] = [sentTo, position - sentTo]
+      // The sync reports what fails of it.
+      sending = sending.then(() => startWriteBack(fd, start, length)).catch(() => undefined)
+      sentTo = position
+    }
+    writing = writeAll(fd, batch, position)
+    // The next await throws it.
+    writing.catch(() => undefined)
+    position += size
+    batch = []
+    size = 0
+  }
+  try {
+    for await (const piece of bytes) {
+      batch.push(piece)
+      size += piece.length
+      if (size >= BATCH_BYTES) await flush()
+    }
+    if (size > 0) await flush()
+    await writing
+  } finally {
+    // The caller closes the file next.
+    await Promise.all([writing.catch(() => undefined), sending])
+  }
+}
+
+async function writeAll(fd: number, pieces: readonly Uint8Array[], position: number): Promise<void> {
+  const { bytesWritten } = await writev(fd, pieces, position)
+  const size = pieces.reduce((sum, { length }) => sum + length, 0)
+  if (bytesWritten === size) return
+  // A disk that is nearly full takes a part; the next write fails with the reason.
+  await writeAll(fd, [Buffer.concat(pieces).subarray(bytesWritten)], position + bytesWritten)
+}
+
 const sync = promisify(fs.fsync)
+const writev = promisify(fs.writev) as unknown as (
+  fd: number,
+  pieces: readonly Uint8Array[],
+  position: number,
+) => Promise<{ bytesWritten: number }>
+// Smaller batches cost more event loop turns; larger ones survive young collections and cause full ones.
+const BATCH_BYTES = 1024 * 1024
+const SEND_BYTES = 128 * 1024 * 1024

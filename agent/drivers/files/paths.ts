@@ -1,9 +1,9 @@
 import { ServiceError } from '../../../shared/errors.ts'
 
-/** A path or name in a box as its bytes, one character each: so it can be cut and compared, and stays what it is. */
+/** A path or name in a box as latin1, one character per byte: can be cut and compared without changing its bytes. */
 export type RawPath = string
 
-/** The raw form of what a client gave. Throws `path_invalid` for what is no absolute path. */
+/** Checks and converts a client's path. Throws `path_invalid` unless it is absolute, without zero bytes and short enough. */
 export function rawPathOf(path: Uint8Array): RawPath {
   const raw = rawOf(path)
   if (!raw.startsWith('/')) throw pathInvalid(raw, 'it must begin with a slash')
@@ -12,31 +12,31 @@ export function rawPathOf(path: Uint8Array): RawPath {
   return raw
 }
 
-/** The raw form of any bytes. */
+/** Converts bytes to their raw form. */
 export function rawOf(bytes: Uint8Array): RawPath {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1')
 }
 
-/** The bytes of a path as a system call takes them, ending with a zero. */
+/** Converts a raw path to the zero-terminated bytes of a system call. */
 export function rawBytesOf(raw: RawPath): Buffer {
   return Buffer.from(`${raw}\0`, 'latin1')
 }
 
-/** A path as a client reads it. */
+/** Converts a raw path to text for a client. */
 export function showPath(raw: RawPath): string {
   return Buffer.from(raw, 'latin1').toString('utf8')
 }
 
-/** A path as the directory that its last name is in, and that name. */
+/** A path split into the directory and the last name. */
 export interface SplitPath {
   parent: RawPath
   /** Neither empty nor `.` or `..`. */
   name: RawPath
-  /** It ended with a slash, which only a directory may. */
+  /** The path ended with a slash, which is valid for a directory only. */
   isDirectory: boolean
 }
 
-/** Null for the root, and for what ends with `.` or `..`: these are no names of their own. */
+/** Splits a path. Null for the root and for paths that end with `.` or `..`, which have no last name. */
 export function splitPath(raw: RawPath): SplitPath | null {
   const trimmed = raw.replace(/\/+$/, '')
   const cut = trimmed.lastIndexOf('/')
@@ -45,7 +45,7 @@ export function splitPath(raw: RawPath): SplitPath | null {
   return { parent: trimmed.slice(0, cut) || '/', name, isDirectory: trimmed !== raw }
 }
 
-/** `path_invalid`, with the reason as the end of a sentence. */
+/** Makes a `path_invalid` error; `why` ends its sentence. */
 export function pathInvalid(raw: RawPath, why: string, cause?: unknown): ServiceError {
   return new ServiceError('path_invalid', `${showPath(raw)}: ${why}.`, { cause })
 }
@@ -54,5 +54,5 @@ export function isADirectory(raw: RawPath): ServiceError {
   return new ServiceError('is_a_directory', `${showPath(raw)}: it is a directory.`)
 }
 
-/** With the zero at its end, as Linux has it. */
+/** As in Linux, without the terminating zero. */
 const PATH_MAX = 4095

@@ -1,4 +1,5 @@
 import fs from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { ServiceError } from '../../../shared/errors.ts'
 import { closeFd } from '../../lib/syscalls/descriptors.ts'
 import { O } from '../../lib/syscalls/files.ts'
@@ -6,15 +7,56 @@ import { isErrno } from '../../lib/syscalls/libc.ts'
 import type { FilesPlace } from '../../ports/files/files.ts'
 import type { MountedBox } from '../boxes/mounts.ts'
 import { cloneTree } from '../boxes/tree.ts'
+import { rawPathOf } from './paths.ts'
+import type { PathArgument } from './reading.ts'
 import type { ViewPlace } from './views.ts'
 
-/** A place as a thread can open it, and the descriptors that must be open for that. */
+export interface HostFilesOptions {
+  /** Finds the running box; null if it does not run. */
+  find(boxId: string): MountedBox | null
+}
+
+export interface PathTask {
+  argument: PathArgument
+  fds: readonly number[]
+}
+
+export type WithPlace = <T>(place: FilesPlace, path: Uint8Array, work: (task: PathTask) => Promise<T>) => Promise<T>
+
+/** Opens places for tasks, through the running box if there is one, and retries while a box stops or starts. */
+export function createWithPlace({ find }: HostFilesOptions): WithPlace {
+  const openFound = (place: FilesPlace): OpenedPlace =>
+    place.isSnapshot === true ? openSnapshot(place) : openPlace(place, find(place.boxId))
+  return async (place, path, work) => {
+    const raw = rawPathOf(path)
+    return retryWhileTransitioning(() => {
+      const opened = openFound(place)
+      return work({ argument: { place: opened.place, path: raw }, fds: opened.fds })
+    })
+  }
+}
+
+// The box may stop or start between `find` and the opening of its files.
+async function retryWhileTransitioning<T>(work: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await work()
+    } catch (error) {
+      if (!(error instanceof ServiceError) || error.code !== 'box_not_running') throw error
+      if (attempt >= ATTEMPTS_MAX)
+        throw new ServiceError('box_busy', 'The box is being stopped or started.', { cause: error })
+      await sleep(RETRY_MS)
+    }
+  }
+}
+
+/** A place in a form that threads can open, and the descriptors it refers to. */
 export interface OpenedPlace {
   place: ViewPlace
   fds: readonly number[]
 }
 
-/** Opens a place: of a box that runs as `box` tells, else of its root and volumes on the disk. */
+/** Opens a place through the running `box`, else by its root and volumes on the disk. */
 export function openPlace({ rootPath, mounts }: FilesPlace, box: MountedBox | null): OpenedPlace {
   if (box !== null) {
     const { pid, startTicks, idBase } = box
@@ -37,7 +79,7 @@ export function openPlace({ rootPath, mounts }: FilesPlace, box: MountedBox | nu
   }
 }
 
-/** As `openPlace`, of a snapshot. Throws `snapshot_not_found` if that was deleted just now. */
+/** As `openPlace`, for a snapshot. Throws `snapshot_not_found` if it has just been deleted. */
 export function openSnapshot(place: FilesPlace): OpenedPlace {
   try {
     return openPlace(place, null)
@@ -47,7 +89,7 @@ export function openSnapshot(place: FilesPlace): OpenedPlace {
   }
 }
 
-/** As `openSnapshot`, with the descriptors `fds` among its own: they are closed if it throws. */
+/** As `openSnapshot`; takes over `fds`, which it closes if it throws. */
 export function openBeside(fds: readonly number[], place: FilesPlace): OpenedPlace {
   try {
     const opened = openSnapshot(place)
@@ -57,3 +99,6 @@ export function openBeside(fds: readonly number[], place: FilesPlace): OpenedPla
     throw error
   }
 }
+
+const ATTEMPTS_MAX = 4
+const RETRY_MS = 25

@@ -1,7 +1,7 @@
 import { closeFd } from '../../lib/syscalls/descriptors.ts'
 import { readFd } from '../../lib/syscalls/files.ts'
 import { statFd } from '../../lib/syscalls/stat.ts'
-import type { Steps, TaskIo } from '../../lib/threads/steps.ts'
+import type { Steps, TaskIo } from '../../lib/threads/task.ts'
 import type { FileFacts } from '../../ports/files/files.ts'
 import { factsOf, kindOf } from './facts.ts'
 import { withFaults } from './faults.ts'
@@ -9,13 +9,13 @@ import { isADirectory, pathInvalid, type RawPath } from './paths.ts'
 import { checkReadable, openPath, readFacts, reopenFile, withFd } from './resolve.ts'
 import { type FileView, openView, type ViewPlace } from './views.ts'
 
-/** What most tasks are about. */
+/** The argument of most tasks. */
 export interface PathArgument {
   place: ViewPlace
   path: RawPath
 }
 
-/** Does `work` in the view of a box: what fails there is about `path`. */
+/** Runs `work` in the view of a box, translating failed system calls as faults of `path`. */
 export function inView<T>({ place, path }: PathArgument, work: (view: FileView) => T): T {
   const view = openView(place)
   try {
@@ -25,7 +25,7 @@ export function inView<T>({ place, path }: PathArgument, work: (view: FileView) 
   }
 }
 
-/** What lstat tells. */
+/** Reads the facts of a path as lstat does. */
 export function* statTask(_: TaskIo, argument: PathArgument): Steps<FileFacts> {
   return inView(argument, (view) =>
     withFd(openPath(view, argument.path, { follow: false }), (fd) => {
@@ -35,32 +35,32 @@ export function* statTask(_: TaskIo, argument: PathArgument): Steps<FileFacts> {
   )
 }
 
-/** A file that was read at once. */
+/** A small file, read whole. */
 export interface SmallFile {
   facts: FileFacts
   bytes: Uint8Array
 }
 
-/** A larger one, open until the task is ended. */
+/** A larger file, open until the task is ended. */
 export interface LargeFile {
   facts: FileFacts
   fd: number
 }
 
-/** Opens a regular file, of which a small one is read and done with; of another it says the descriptor, and keeps it open. */
+/** Opens a regular file. Returns a small one whole; of a larger one sends the descriptor and keeps it open until ended. */
 export function* openTask(io: TaskIo<LargeFile, never>, argument: PathArgument): Steps<SmallFile> {
   const { fd, facts } = inView(argument, (view) => openRegular(view, argument.path))
   try {
     const small = facts.sizeBytes > SMALL_BYTES ? null : withFaults(argument.path, () => readSmall(fd, facts))
     if (small !== null) return small
-    yield* io.say({ facts, fd })
-    return yield* io.hear()
+    yield* io.send({ facts, fd })
+    return yield* io.receive()
   } finally {
     closeFd(fd)
   }
 }
 
-// The file is opened twice: to open what is no file may have an effect, or wait for someone, and what has the name may change.
+// Opens twice: opening a device or FIFO may have an effect or block, so its kind is checked on an `O_PATH` descriptor first.
 function openRegular(view: FileView, path: RawPath): LargeFile {
   return withFd(openPath(view, path, { follow: true }), (pathFd) => {
     checkReadable(pathFd, path)
@@ -72,7 +72,7 @@ function openRegular(view: FileView, path: RawPath): LargeFile {
   })
 }
 
-/** Null if it became shorter meanwhile. */
+/** Returns null if the file became shorter meanwhile. */
 function readSmall(fd: number, facts: FileFacts): SmallFile | null {
   const bytes = Buffer.allocUnsafeSlow(facts.sizeBytes)
   for (let done = 0; done < bytes.length; ) {
@@ -83,5 +83,5 @@ function readSmall(fd: number, facts: FileFacts): SmallFile | null {
   return { facts, bytes }
 }
 
-/** Up to here a file is carried by one message. */
+/** The size up to which a file is sent in one message. */
 export const SMALL_BYTES = 64 * 1024

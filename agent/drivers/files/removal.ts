@@ -6,7 +6,7 @@ import { O, openBelow, RESOLVE, removeAt } from '../../lib/syscalls/files.ts'
 import { isErrno } from '../../lib/syscalls/libc.ts'
 import { AT } from '../../lib/syscalls/mounts.ts'
 import { statFd } from '../../lib/syscalls/stat.ts'
-import type { Steps, TaskIo } from '../../lib/threads/steps.ts'
+import type { Steps, TaskIo } from '../../lib/threads/task.ts'
 import { checkNoMount, notADirectory, splitName } from './changes.ts'
 import type { Turns } from './copying.ts'
 import { syncChanges } from './durability.ts'
@@ -46,7 +46,7 @@ export function* removeTask(io: TaskIo, argument: RemoveArgument): Steps<void> {
   }
 }
 
-/** Throws `path_invalid` if something is mounted there or below; else tells what it is. */
+/** Throws `path_invalid` if something is mounted there or below; returns its kind. */
 function checkRemovable(
   view: FileView,
   parentFd: number,
@@ -61,24 +61,24 @@ function checkRemovable(
 }
 
 /**
- * Throws `path_invalid` if something is mounted below a directory. What is mounted later keeps its own files, since the kernel lets
- * nobody remove through it: the rest of the tree may be gone.
+ * Throws `path_invalid` if something is mounted below a directory. A mount made later keeps its files, because the kernel refuses to
+ * remove a mount point; the rest of the tree may then be gone.
  */
 export function checkNoMountsBelow(view: FileView, fd: number, path: RawPath): void {
   const { mountId } = statFd(fd)
   const mounts = view.mounts().filter(({ parentId }) => parentId === mountId)
   if (mounts.length === 0) return
-  const place = readPlace(fd)
-  const inside = mounts.find(({ rawPath }) => rawPath.startsWith(`${place}/`))
+  const mountPath = readMountPath(fd)
+  const inside = mounts.find(({ rawPath }) => rawPath.startsWith(`${mountPath}/`))
   if (inside !== undefined) throw pathInvalid(path, 'a volume, or a file of the system, is mounted in it')
 }
 
-/** Where a directory is, as a mount table tells places. */
-function readPlace(fd: number): RawPath {
+/** Reads the path of a directory in the form of the mount table. */
+function readMountPath(fd: number): RawPath {
   return fs.readlinkSync(`/proc/self/fd/${fd}`, 'latin1')
 }
 
-/** False if something is in it. */
+/** Returns false if the directory is not empty. */
 function tryRemoveDirectory(parentFd: number, name: RawPath): boolean {
   try {
     removeAt(parentFd, rawBytesOf(name), AT.REMOVEDIR)
@@ -89,18 +89,18 @@ function tryRemoveDirectory(parentFd: number, name: RawPath): boolean {
   }
 }
 
-/** A directory on the way down. */
+/** A directory of the current path in the tree. */
 interface Level {
   name: RawPath
   inode: number
   device: number
-  /** Of those in it that were seen, and are to be gone into. */
+  /** Subdirectories that were read and are to be entered. */
   directories: RawPath[]
 }
 
 /**
- * Removes all that is in a directory, then itself. However deep it is, one descriptor is open: the way up is `..`, which is
- * taken only if it leads to where the way down came from. No link is followed and no mount entered.
+ * Removes a directory tree with one open descriptor at any depth: goes up by `..`, and only if that is the directory it came from.
+ * Follows no link and enters no mount. Throws `box_busy` after 5 min, beyond 100,000 levels, or if directories are moved.
  */
 export function* removeTree(
   io: Turns,
@@ -122,9 +122,9 @@ export function* removeTree(
   try {
     enter(parentFd, name)
     for (let level = levels.at(-1); level !== undefined; level = levels.at(-1)) {
-      if (performance.now() > deadline || levels.length > LEVELS_MAX) throw endless(path)
+      if (performance.now() > deadline || levels.length > LEVELS_MAX) throw removalTimeout(path)
       if (level.directories.length === 0)
-        yield* removeFiles(io, fd, { buffer, level, room: levels.length > DEEP ? 4 : 512 })
+        yield* removeFiles(io, fd, { buffer, level, count: levels.length > DEEP ? 4 : 512 })
       const child = level.directories.pop()
       if (child !== undefined) {
         enter(fd, child)
@@ -135,7 +135,7 @@ export function* removeTree(
       const aboveFd = above === undefined ? parentFd : openAbove(path, fd, above)
       closeFd(fd)
       fd = above === undefined ? -1 : aboveFd
-      // Something was made in it since it was found empty: of one below the first its directory tells again.
+      // The box created something in it meanwhile. Below the top, reading the parent again finds it.
       if (!removeEmptied(aboveFd, level.name) && above === undefined) enter(parentFd, name)
     }
   } finally {
@@ -143,23 +143,23 @@ export function* removeTree(
   }
 }
 
-/** Removes what is no directory, and notes directories until there are enough for now. */
+/** Removes the files of a directory, and collects up to `count` subdirectories. */
 function* removeFiles(
   io: Turns,
   fd: number,
-  { buffer, level, room }: { buffer: Buffer; level: Level; room: number },
+  { buffer, level, count }: { buffer: Buffer; level: Level; count: number },
 ): Steps<void> {
   const found: RawPath[] = []
-  while (found.length < room) {
+  while (found.length < count) {
     if (io.mustPause()) yield 'turn'
     const entries = readEntries(fd, buffer)
     if (entries === null) break
-    for (const entry of entries) if (!removeFile(fd, entry) && found.length < room) found.push(entry.name)
+    for (const entry of entries) if (!removeFile(fd, entry) && found.length < count) found.push(entry.name)
   }
   level.directories = found
 }
 
-/** False for a directory. */
+/** Returns false for a directory. */
 function removeFile(fd: number, { name, isDirectory }: RawEntry): boolean {
   if (isDirectory === true) return false
   try {
@@ -171,7 +171,7 @@ function removeFile(fd: number, { name, isDirectory }: RawEntry): boolean {
   return true
 }
 
-/** As `tryRemoveDirectory`, of what may be gone, or something else, by now. */
+/** As `tryRemoveDirectory`; returns true if it is gone or no directory any more. */
 function removeEmptied(parentFd: number, name: RawPath): boolean {
   try {
     return tryRemoveDirectory(parentFd, name)
@@ -181,7 +181,7 @@ function removeEmptied(parentFd: number, name: RawPath): boolean {
   }
 }
 
-/** Null if it is gone by now, or no directory any more. */
+/** Returns null if it is gone or no directory any more. */
 function tryOpenDirectory(parentFd: number, name: RawPath): number | null {
   try {
     return openBelow(parentFd, rawBytesOf(name), WITHIN)
@@ -204,7 +204,7 @@ function levelOf(fd: number, name: RawPath): Level {
   return { name, inode, device, directories: [] }
 }
 
-function endless(path: RawPath): ServiceError {
+function removalTimeout(path: RawPath): ServiceError {
   return new ServiceError(
     'box_busy',
     `${showPath(path)}: it is filled faster than it is removed, or deeper than can be.`,
@@ -217,6 +217,6 @@ const WITHIN = {
 }
 const BUFFER_BYTES = 32 * 1024
 const DEEP = 64
-// For each a name is kept, and a few of those beside it.
+// Each keeps its name and a few subdirectories.
 const LEVELS_MAX = 100_000
 const TIME_MAX_MS = 300_000

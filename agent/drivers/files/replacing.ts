@@ -4,7 +4,7 @@ import { linkFd } from '../../lib/syscalls/directories.ts'
 import { makeDirectoryAt, RENAME, removeAt, renameBetween } from '../../lib/syscalls/files.ts'
 import { isErrno, SyscallError } from '../../lib/syscalls/libc.ts'
 import { type FileStat, statAt, statFd } from '../../lib/syscalls/stat.ts'
-import type { Steps, TaskIo } from '../../lib/threads/steps.ts'
+import type { Steps, TaskIo } from '../../lib/threads/task.ts'
 import type { FileFacts } from '../../ports/files/files.ts'
 import { checkNoMount } from './changes.ts'
 import { copyFile, type Turns } from './copying.ts'
@@ -16,60 +16,60 @@ import { checkNoMountsBelow, removeTree } from './removal.ts'
 import { openName, readFacts, reopenDirectory, withFd } from './resolve.ts'
 import type { FileView } from './views.ts'
 
-/** What is made, and where. */
-export interface Making {
+/** The copy to make, and where. */
+export interface Replacement {
   io: TaskIo<MainThreadTask, 'done'>
   view: FileView
   path: RawPath
   source: { fd: number; stat: FileStat; idBase: number }
-  homeFd: number
+  parentFd: number
   name: RawPath
-  /** What it has before it has that, and what it replaces has after. */
-  passing: RawPath
+  /** The name of the copy before the exchange, and of what it replaced after it. */
+  temporaryName: RawPath
 }
 
-/** Makes a copy, brings it to the disk, and gives it the name in the place of what has it, which is removed. */
-export function* replace(making: Making): Steps<FileFacts> {
-  const { io, view, homeFd, path, passing } = making
-  const draft = yield* makeDraft(making)
+/** Makes a copy, syncs it, gives it the name, and removes what had the name. */
+export function* replace(replacement: Replacement): Steps<FileFacts> {
+  const { io, view, parentFd: parentFd, path, temporaryName: temporaryName } = replacement
+  const draft = yield* makeDraft(replacement)
   try {
-    yield* commit(io, homeFd)
-    if (draft.isNameless) linkFd(draft.fd, homeFd, passing)
+    yield* commit(io, parentFd)
+    if (draft.isNameless) linkFd(draft.fd, parentFd, temporaryName)
     draft.isNameless = false
     const { inode } = statFd(draft.fd)
-    const isReplaced = takeName(view, making)
-    if (statAt(homeFd, rawBytesOf(making.name)).inode !== inode) throw hasMoved(path)
+    const isReplaced = takeName(view, replacement)
+    if (statAt(parentFd, rawBytesOf(replacement.name)).inode !== inode) throw hasMoved(path)
     draft.isPlaced = true
-    yield* commit(io, homeFd)
-    if (isReplaced) yield* discard(io, { homeFd, name: passing, inode: null })
+    yield* commit(io, parentFd)
+    if (isReplaced) yield* discard(io, { parentFd, name: temporaryName, inode: null })
     return readFacts(view, draft.fd)
   } catch (error) {
-    yield* drop(io, draft, { homeFd, passing })
+    yield* dropDraft(io, draft, { parentFd, temporaryName })
     throw error
   } finally {
-    // Whoever ends the task waits for no turn.
-    finish(drop(AT_ONCE, draft, { homeFd, passing }))
+    // A cancelled task gets no more turns.
+    finish(dropDraft(AT_ONCE, draft, { parentFd, temporaryName }))
     closeFd(draft.fd)
   }
 }
 
-/** What is to get the name. */
+/** The copy that is to get the name. */
 interface Draft {
   fd: number
   isNameless: boolean
-  /** It has the name, or was taken away. */
+  /** True once it has the name or was removed. */
   isPlaced: boolean
 }
 
-function* makeDraft({ io, path, source, homeFd, passing }: Making): Steps<Draft> {
+function* makeDraft({ io, path, source, parentFd: parentFd, temporaryName: temporaryName }: Replacement): Steps<Draft> {
   const kind = kindOf(source.stat)
   if (kind === 'file') {
-    const fd = yield* copyFile(io, source, { directoryFd: homeFd, name: null })
+    const fd = yield* copyFile(io, source, { directoryFd: parentFd, name: null })
     return { fd, isNameless: true, isPlaced: false }
   }
-  if (kind === 'directory') makeDirectoryAt(homeFd, rawBytesOf(passing), 0o700)
-  else copyOther(source, { directoryFd: homeFd, name: passing, path })
-  const draft: Draft = { fd: openName(homeFd, passing), isNameless: false, isPlaced: false }
+  if (kind === 'directory') makeDirectoryAt(parentFd, rawBytesOf(temporaryName), 0o700)
+  else copyOther(source, { directoryFd: parentFd, name: temporaryName, path })
+  const draft: Draft = { fd: openName(parentFd, temporaryName), isNameless: false, isPlaced: false }
   let isWhole = false
   try {
     const copy = { sourceFd: source.fd, targetFd: draft.fd, idBase: source.idBase, path }
@@ -77,81 +77,88 @@ function* makeDraft({ io, path, source, homeFd, passing }: Making): Steps<Draft>
     isWhole = true
     return draft
   } catch (error) {
-    yield* drop(io, draft, { homeFd, passing })
+    yield* dropDraft(io, draft, { parentFd, temporaryName })
     throw error
   } finally {
     if (!isWhole) {
-      finish(drop(AT_ONCE, draft, { homeFd, passing }))
+      finish(dropDraft(AT_ONCE, draft, { parentFd, temporaryName }))
       closeFd(draft.fd)
     }
   }
 }
 
-/** Gives the copy its name; true if something had it, which has the passing one now. */
-function takeName(view: FileView, { homeFd, name, path, passing }: Making): boolean {
-  const both = { fromFd: homeFd, fromName: rawBytesOf(passing), toFd: homeFd, toName: rawBytesOf(name) }
+/** Gives the copy its name; returns true if something had it, which now has the temporary one. */
+function takeName(
+  view: FileView,
+  { parentFd: parentFd, name, path, temporaryName: temporaryName }: Replacement,
+): boolean {
+  const names = { fromFd: parentFd, fromName: rawBytesOf(temporaryName), toFd: parentFd, toName: rawBytesOf(name) }
   for (let attempt = 1; ; attempt++) {
     try {
-      const isThere = findReplaced(view, { homeFd, name, path })
-      renameBetween({ ...both, flags: isThere ? RENAME.EXCHANGE : RENAME.NOREPLACE })
-      return isThere
+      const isTaken = checkReplaceable(view, { parentFd, name, path })
+      renameBetween({ ...names, flags: isTaken ? RENAME.EXCHANGE : RENAME.NOREPLACE })
+      return isTaken
     } catch (error) {
-      // The box has made or taken away something of that name just now.
+      // The box has just created or removed something of that name.
       if (!isErrno(error, 'EEXIST', 'ENOENT') || attempt >= ATTEMPTS_MAX) throw error
     }
   }
 }
 
-/** Whether something has the name now. Throws `path_invalid` where something is mounted there, or below. */
-export function findReplaced(
+/** Throws `path_invalid` if something is mounted there or below; returns whether something has the name. */
+export function checkReplaceable(
   view: FileView,
-  { homeFd, name, path }: { homeFd: number; name: RawPath; path: RawPath },
+  { parentFd, name, path }: { parentFd: number; name: RawPath; path: RawPath },
 ): boolean {
   let fd: number
   try {
-    fd = openName(homeFd, name)
+    fd = openName(parentFd, name)
   } catch (error) {
     if (isErrno(error, 'ENOENT')) return false
     throw error
   }
   return withFd(fd, () => {
-    checkNoMount(path, { parentFd: homeFd, fd })
+    checkNoMount(path, { parentFd: parentFd, fd })
     if (kindOf(statFd(fd)) === 'directory') checkNoMountsBelow(view, fd, path)
     return true
   })
 }
 
-/** Brings all that was changed on a disk there: also what a name stands for, before it is given. */
-function* commit(io: TaskIo<MainThreadTask, 'done'>, homeFd: number): Steps<void> {
-  const fd = reopenDirectory(homeFd)
+/** Syncs the filesystem of a directory, so that a name never becomes durable before the data it stands for. */
+function* commit(io: TaskIo<MainThreadTask, 'done'>, parentFd: number): Steps<void> {
+  const fd = reopenDirectory(parentFd)
   try {
-    yield* io.say({ act: 'commit', fd })
-    yield* io.hear()
+    yield* io.send({ act: 'commit', fd })
+    yield* io.receive()
   } finally {
     closeFd(fd)
   }
 }
 
-function* drop(io: Turns, draft: Draft, { homeFd, passing }: { homeFd: number; passing: RawPath }): Steps<void> {
+function* dropDraft(
+  io: Turns,
+  draft: Draft,
+  { parentFd, temporaryName }: { parentFd: number; temporaryName: RawPath },
+): Steps<void> {
   if (draft.isPlaced) return
-  if (!draft.isNameless) yield* discard(io, { homeFd, name: passing, inode: statFd(draft.fd).inode })
+  if (!draft.isNameless) yield* discard(io, { parentFd, name: temporaryName, inode: statFd(draft.fd).inode })
   draft.isPlaced = true
 }
 
-/** What has a passing name; null: whatever it is. */
-interface Passing {
-  homeFd: number
+/** What has the temporary name; with an inode only that, else whatever has it. */
+interface TemporaryFile {
+  parentFd: number
   name: RawPath
   inode: number | null
 }
 
-/** Removes it, if it is still that. What the box keeps from being removed is left: nothing that was asked for depends on it. */
-function* discard(io: Turns, { homeFd, name, inode }: Passing): Steps<void> {
+/** Removes it. Leaves what the box keeps from being removed: the restore does not depend on it. */
+function* discard(io: Turns, { parentFd, name, inode }: TemporaryFile): Steps<void> {
   try {
-    const stat = statAt(homeFd, rawBytesOf(name))
+    const stat = statAt(parentFd, rawBytesOf(name))
     if (inode !== null && stat.inode !== inode) return
-    if (kindOf(stat) === 'directory') yield* removeTree(io, name, { parentFd: homeFd, name })
-    else removeAt(homeFd, rawBytesOf(name))
+    if (kindOf(stat) === 'directory') yield* removeTree(io, name, { parentFd: parentFd, name })
+    else removeAt(parentFd, rawBytesOf(name))
   } catch (error) {
     if (!(error instanceof ServiceError || error instanceof SyscallError)) throw error
   }

@@ -8,35 +8,35 @@ import { pathInvalid, type RawPath, rawBytesOf } from './paths.ts'
 import type { FileView } from './views.ts'
 
 /**
- * Opens what a path of the box leads to as a path only (`O.PATH`), which has no effect on it, whatever it is. The last name,
- * if it is a link, is followed only if asked. Throws a SyscallError.
+ * Opens what a path of the box leads to with `O_PATH`, which has no side effect on devices or FIFOs. Follows a link at the end only
+ * with `follow`. Throws a SyscallError.
  */
 export function openPath(view: FileView, raw: RawPath, { follow }: { follow: boolean }): number {
   return openBelow(view.rootFd, rawBytesOf(raw), { flags: O.PATH | (follow ? 0 : O.NOFOLLOW), resolve: IN_BOX })
 }
 
-/** As `openPath`, of a directory. */
+/** As `openPath`, for a directory. */
 export function openDirectoryPath(view: FileView, raw: RawPath): number {
   return openBelow(view.rootFd, rawBytesOf(raw), { flags: O.PATH | O.DIRECTORY, resolve: IN_BOX })
 }
 
-/** Opens a name in a directory as a path only, also a link; never through one. */
+/** Opens a name in a directory with `O_PATH`, a link as itself. */
 export function openName(directoryFd: number, name: RawPath): number {
   return openBelow(directoryFd, rawBytesOf(name), { flags: O.PATH | O.NOFOLLOW, resolve: ONE_NAME })
 }
 
-/** Opens what is open as a path for reading: the very same file, whatever has its name by now. */
+/** Opens a file that is open with `O_PATH` for reading: the same file, whatever has its name by now. */
 export function reopenFile(pathFd: number): number {
-  // A lease of another, which one may have to wait for, is then an EAGAIN.
+  // O_NONBLOCK turns waiting for another process's lease into EAGAIN.
   return openBelow(AT.FDCWD, `/proc/self/fd/${pathFd}`, { flags: O.RDONLY | O.NONBLOCK | O.NOCTTY })
 }
 
-/** As `reopenFile`, of a directory. */
+/** As `reopenFile`, for a directory. */
 export function reopenDirectory(pathFd: number): number {
   return openBelow(pathFd, '.', { flags: O.RDONLY | O.DIRECTORY, resolve: ONE_NAME })
 }
 
-/** As `reopenDirectory`, of several: all of them, or none. */
+/** As `reopenDirectory`, for several: opens all or none. */
 export function reopenDirectories(pathFds: readonly number[]): number[] {
   const fds: number[] = []
   try {
@@ -48,29 +48,29 @@ export function reopenDirectories(pathFds: readonly number[]): number[] {
   }
 }
 
-/** Whether something is on one of the disks of the box, and not the kernel's own, as /proc. */
+/** Tells whether a file is on a disk of the box, and not on a kernel filesystem such as /proc. */
 export function isReadable(fd: number): boolean {
   return READABLE.has(diskOf(fd).magic)
 }
 
-/** Throws `path_invalid` for what is not `isReadable`. */
+/** Throws `path_invalid` unless `isReadable`. */
 export function checkReadable(fd: number, raw: RawPath): void {
   if (!isReadable(fd)) throw pathInvalid(raw, 'it is on no disk of the box')
 }
 
-/** As `checkReadable`, and `path_invalid` for what is mounted read-only, or in memory. */
+/** As `checkReadable`; also throws `path_invalid` on a read-only mount or a tmpfs. */
 export function checkWritableMount(fd: number, raw: RawPath): void {
   const { magic, isReadOnly } = diskOf(fd)
   if (!READABLE.has(magic) || magic === DISK.TMPFS) throw pathInvalid(raw, 'it is on no disk of the box')
   if (isReadOnly || magic !== DISK.BTRFS) throw pathInvalid(raw, 'it is on a volume that is mounted read-only')
 }
 
-/** The facts of what is open as a path. */
+/** Reads the facts of a file that is open with `O_PATH`. */
 export function readFacts(view: FileView, fd: number, stat: FileStat = statFd(fd)): FileFacts {
   return factsOf(stat, view.idBase, kindOf(stat) === 'symlink' ? readLinkFd(fd) : null)
 }
 
-/** Opens, does `work` and closes, whatever comes of it. */
+/** Runs `work` with a descriptor, and closes it in any case. */
 export function withFd<T>(fd: number, work: (fd: number) => T): T {
   try {
     return work(fd)
@@ -79,9 +79,9 @@ export function withFd<T>(fd: number, work: (fd: number) => T): T {
   }
 }
 
-// The kernel resolves: it takes the box's root for the root, and no magic link, which could lead out of that.
+// The kernel resolves with the box's root as root, and refuses magic links, which could lead out of it.
 const IN_BOX = RESOLVE.IN_ROOT | RESOLVE.NO_MAGICLINKS
 const ONE_NAME = RESOLVE.BENEATH | RESOLVE.NO_SYMLINKS
-// The last three are of the host, with files that every box is started with, as /etc/hosts. What is in memory may be read and
-// not written: it would not last, and no box would be charged for it.
+// The last three are host filesystems with files mounted into every box, such as /etc/hosts. A tmpfs is readable but not
+// writable: its contents do not last and count against no quota.
 const READABLE: ReadonlySet<number> = new Set([DISK.BTRFS, DISK.TMPFS, DISK.EXT4, DISK.XFS, DISK.OVERLAY])

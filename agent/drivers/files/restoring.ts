@@ -1,7 +1,7 @@
 import { changeOwner, closeFd } from '../../lib/syscalls/descriptors.ts'
 import { changeMode } from '../../lib/syscalls/directories.ts'
 import { type FileStat, statFd } from '../../lib/syscalls/stat.ts'
-import type { Steps, TaskIo } from '../../lib/threads/steps.ts'
+import type { Steps, TaskIo } from '../../lib/threads/task.ts'
 import type { FileFacts } from '../../ports/files/files.ts'
 import { checkNoMount, notADirectory, splitName } from './changes.ts'
 import type { MainThreadTask } from './durability.ts'
@@ -10,31 +10,30 @@ import { explainFault } from './faults.ts'
 import type { RawPath } from './paths.ts'
 import type { PathArgument } from './reading.ts'
 import { checkNoMountsBelow } from './removal.ts'
-import { findReplaced, replace } from './replacing.ts'
+import { checkReplaceable, replace } from './replacing.ts'
 import { checkReadable, checkWritableMount, openDirectoryPath, openName, reopenDirectory, withFd } from './resolve.ts'
 import { type MadeDirectories, makeDirectories, openParent } from './targets.ts'
-import { asBoxRootThroughout, type FileView, openView, type ViewPlace } from './views.ts'
+import { type FileView, openView, stepsAsBoxRoot, type ViewPlace } from './views.ts'
 
 export interface RestoreArgument extends PathArgument {
-  /** Of the snapshot. */
+  /** The snapshot. */
   from: ViewPlace
-  /** The hidden name. */
-  passing: string
+  temporaryName: string
 }
 
 /**
- * Brings what is at a path back to what it was in a snapshot. A copy is made beside it under a hidden name, is on the disk, and
- * then has its name in one step: what had it takes the hidden one, and is removed. Of a file the copy has no name before that.
+ * Restores a path from a snapshot. Makes a copy beside it under a temporary name (a file has none), syncs it, exchanges the two names
+ * in one rename, and removes what was replaced.
  */
 export function* restoreTask(
   io: TaskIo<MainThreadTask, 'done'>,
-  { place, path, from, passing }: RestoreArgument,
+  { place, path, from, temporaryName: temporaryName }: RestoreArgument,
 ): Steps<FileFacts> {
   const view = openView(place)
   try {
     const past = openView(from)
     try {
-      return yield* restore(io, { view, past, path, passing })
+      return yield* restore(io, { view, past, path, temporaryName })
     } finally {
       past.close()
     }
@@ -45,28 +44,39 @@ export function* restoreTask(
   }
 }
 
-interface Views {
+interface RestoreViews {
   view: FileView
   past: FileView
   path: RawPath
-  passing: RawPath
+  temporaryName: RawPath
 }
 
-function* restore(io: TaskIo<MainThreadTask, 'done'>, { view, past, path, passing }: Views): Steps<FileFacts> {
+function* restore(
+  io: TaskIo<MainThreadTask, 'done'>,
+  { view, past, path, temporaryName }: RestoreViews,
+): Steps<FileFacts> {
   const { parent, name, isDirectory } = splitName(path)
   const source = openSource(past, { path, parent, name })
-  let home: Home | undefined
+  let target: ParentDirectory | undefined
   try {
     if (isDirectory && kindOf(source.stat) !== 'directory') throw notADirectory(path)
-    home = openHome(view, past, { path, parent })
-    if (home.made === null) findReplaced(view, { homeFd: home.fd, name, path })
-    const making = { io, view, path, source: { ...source, idBase: view.idBase }, homeFd: home.fd, name, passing }
-    return yield* asBoxRootThroughout(view, replace(making))
+    target = openParentDirectory(view, past, { path, parent })
+    if (target.made === null) checkReplaceable(view, { parentFd: target.fd, name, path })
+    const replacement = {
+      io,
+      view,
+      path,
+      source: { ...source, idBase: view.idBase },
+      parentFd: target.fd,
+      name,
+      temporaryName,
+    }
+    return yield* stepsAsBoxRoot(view, replace(replacement))
   } catch (error) {
-    home?.made?.undo()
+    target?.made?.undo()
     throw error
   } finally {
-    home?.close()
+    target?.close()
     closeFd(source.fd)
   }
 }
@@ -90,16 +100,20 @@ function openSource(
   })
 }
 
-/** The directory that is to have what is restored. */
-interface Home {
-  /** Open as a path. Whatever the box renames from now on it is a directory of the box. */
+/** The directory that receives what is restored. */
+interface ParentDirectory {
+  /** Open as a path: it stays a directory of the box whatever the box renames. */
   fd: number
-  /** Those that were missing. */
+  /** The missing directories that were created. */
   made: MadeDirectories | null
   close(): void
 }
 
-function openHome(view: FileView, past: FileView, { path, parent }: { path: RawPath; parent: RawPath }): Home {
+function openParentDirectory(
+  view: FileView,
+  past: FileView,
+  { path, parent }: { path: RawPath; parent: RawPath },
+): ParentDirectory {
   const { fd, missing } = openParent(view, parent, true)
   let made: MadeDirectories | null = null
   try {
@@ -111,7 +125,7 @@ function openHome(view: FileView, past: FileView, { path, parent }: { path: RawP
       return withFd(openDirectoryPath(past, `/${above.join('/')}`), statFd)
     })
     made = makeDirectories(view, { parentFd: fd, names: missing })
-    takeAfter(view.idBase, fd, { missing, stats })
+    copyDirectoryFacts(view.idBase, fd, { missing, stats })
     const last = made
     const close = (): void => {
       last.close()
@@ -126,8 +140,8 @@ function openHome(view: FileView, past: FileView, { path, parent }: { path: RawP
   }
 }
 
-/** Gives directories, each in the one before, owner and mode of those of the snapshot. */
-function takeAfter(
+/** Copies owner and mode of the snapshot's directories to new ones, each in the one before. */
+function copyDirectoryFacts(
   idBase: number,
   fd: number,
   { missing, stats }: { missing: readonly RawPath[]; stats: readonly FileStat[] },
@@ -140,6 +154,6 @@ function takeAfter(
       changeOwner(madeFd, idBase + stat.uid, idBase + stat.gid)
       changeMode(madeFd, stat.mode & 0o7777)
     })
-    takeAfter(idBase, pathFd, { missing: others, stats: rest })
+    copyDirectoryFacts(idBase, pathFd, { missing: others, stats: rest })
   })
 }

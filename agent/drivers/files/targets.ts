@@ -8,21 +8,21 @@ import { isADirectory, pathInvalid, type RawPath, rawBytesOf, splitPath } from '
 import { checkWritableMount, openDirectoryPath, openName, withFd } from './resolve.ts'
 import { asBoxRoot, type FileView } from './views.ts'
 
-/** Where a file is to be. */
+/** The place where a file is to be created or replaced. */
 export interface FileTarget {
   /**
-   * Its directory, or the nearest that is there, open as a path. Whatever the box renames from now on it is a directory of the
-   * box, of which nothing but names in it is used: so nothing else is ever changed.
+   * Its directory, or the nearest that exists, open with `O_PATH`. Only names in it are used: whatever the box renames, nothing
+   * outside the box is changed.
    */
   parentFd: number
-  /** Directories that are missing, from there on. */
+  /** The missing directories below it. */
   missing: readonly RawPath[]
   name: RawPath
-  /** What has the name now. */
+  /** What has the name now; null for nothing. */
   stat: FileStat | null
 }
 
-/** Does `work` on what a path leads to, following links at its end too, of which each is resolved by the kernel as any path. */
+/** Runs `work` on the target of a path. Follows links at its end too, each resolved by the kernel like any path. */
 export function withTarget<T>(
   view: FileView,
   { path, parents }: { path: RawPath; parents: boolean },
@@ -35,7 +35,7 @@ export function withTarget<T>(
     const { fd, missing } = openParent(view, split.parent, parents)
     try {
       checkWritableMount(fd, path)
-      const found = missing.length > 0 ? null : look(fd, split.name)
+      const found = missing.length > 0 ? null : readTarget(fd, split.name)
       if (typeof found !== 'string') return work({ parentFd: fd, missing, name: split.name, stat: found })
       raw = found.startsWith('/') ? found : `${split.parent}/${found}`
     } finally {
@@ -45,7 +45,7 @@ export function withTarget<T>(
   throw pathInvalid(path, 'it leads through a circle of links, or too many')
 }
 
-/** Opens a directory, or if asked the nearest one on the way to it, with the names that are missing. */
+/** Opens a directory, or with `parents` the nearest one that exists, and returns the missing names. */
 export function openParent(
   view: FileView,
   raw: RawPath,
@@ -58,24 +58,24 @@ export function openParent(
       const fd = openDirectoryPath(view, depth === names.length ? raw : `/${names.slice(0, depth).join('/')}`)
       return { fd, missing: names.slice(depth) }
     } catch (error) {
-      // Above what is missing there is nothing to go up to.
+      // Only a missing name is skipped upwards, and never `..`.
       if (!isErrno(error, 'ENOENT') || depth <= leastDepth || names[depth - 1] === '..') throw error
     }
   }
 }
 
-/** Directories that were made, one in another; at least one is open. */
+/** Nested directories that were created or existed; at least one is open. */
 export interface MadeDirectories {
-  /** The last, open as a path; not that which the first was to be in. */
+  /** The innermost one, open with `O_PATH`. */
   fd: number
-  /** Whether the last was made, and was not there meanwhile. */
+  /** False if the innermost one existed by the time it was created. */
   isNew: boolean
-  /** Takes away those that were made and are empty. */
+  /** Removes those that were created and are empty. */
   undo(): void
   close(): void
 }
 
-/** Makes directories (0755), at least one, each in the one before; the last may have another mode. */
+/** Creates directories (0755), at least one, each in the one before; `mode` is that of the last. */
 export function makeDirectories(
   view: FileView,
   { parentFd, names, mode = 0o755 }: { parentFd: number; names: readonly RawPath[]; mode?: number },
@@ -110,7 +110,7 @@ function makeDirectory(view: FileView, parentFd: number, { name, mode }: { name:
     asBoxRoot(view, () => makeDirectoryAt(parentFd, rawBytesOf(name), mode))
     return true
   } catch (error) {
-    // Also a link that leads nowhere, which cannot be opened next.
+    // A dangling link has the name as well; opening it next fails.
     if (isErrno(error, 'EEXIST')) return false
     throw error
   }
@@ -124,8 +124,8 @@ function removeEmpty(parentFd: number, name: RawPath): void {
   }
 }
 
-/** What has a name in a directory, or of a link what it says; null if there is nothing. */
-function look(directoryFd: number, name: RawPath): FileStat | RawPath | null {
+/** Reads what has a name in a directory, of a link its text; null if nothing has it. */
+function readTarget(directoryFd: number, name: RawPath): FileStat | RawPath | null {
   let fd: number
   try {
     fd = openName(directoryFd, name)
@@ -139,7 +139,7 @@ function look(directoryFd: number, name: RawPath): FileStat | RawPath | null {
   })
 }
 
-// As the kernel.
+// As in the kernel.
 const LINKS_MAX = 40
 const MISSING_MAX = 100
 const STRICT_DIRECTORY = {

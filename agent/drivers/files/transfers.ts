@@ -1,30 +1,29 @@
 import { ServiceError } from '../../../shared/errors.ts'
 
-/** The work on files that may take long: archives, files larger than 64 KiB, lists and removals of trees. */
+/** Limits long work on files: archives, files larger than 64 KiB, lists and removals of trees. */
 export interface FileTransfers {
   /**
-   * Counts one more of a box; returns what ends it, of which only the first call counts.
-   * @throws ServiceError `rate_limited` beyond 8 of one box or 64 of all
+   * Takes a slot for a box; returns its release, which is idempotent.
+   * @throws ServiceError `rate_limited` beyond `FILE_LIMITS`
    */
-  enter(boxId: string): () => void
-  /** Counts `work` until it has settled. Throws as `enter`, before it is begun. */
-  during<T>(boxId: string, work: () => Promise<T>): Promise<T>
+  acquire(boxId: string): () => void
+  /** Holds a slot while `work` runs. Throws as `acquire` does, without starting it. */
+  run<T>(boxId: string, work: () => Promise<T>): Promise<T>
 }
 
-/** None is under way. */
-export function createFileTransfers({ perBox, atOnce }: FileLimits = FILE_LIMITS): FileTransfers {
+export function createFileTransfers({ perBox, total: totalMax }: FileLimits = FILE_LIMITS): FileTransfers {
   const counts = new Map<string, number>()
   let total = 0
-  const enter = (boxId: string): (() => void) => {
+  const acquire = (boxId: string): (() => void) => {
     const count = counts.get(boxId) ?? 0
     if (count >= perBox) throw tooMany('The box has as many long transfers of files under way as it may.')
-    if (total >= atOnce) throw tooMany('Too many long transfers of files are under way.')
+    if (total >= totalMax) throw tooMany('Too many long transfers of files are under way.')
     counts.set(boxId, count + 1)
     total++
-    let isOver = false
+    let isReleased = false
     return () => {
-      if (isOver) return
-      isOver = true
+      if (isReleased) return
+      isReleased = true
       total--
       const left = (counts.get(boxId) ?? 0) - 1
       if (left > 0) counts.set(boxId, left)
@@ -32,13 +31,13 @@ export function createFileTransfers({ perBox, atOnce }: FileLimits = FILE_LIMITS
     }
   }
   return {
-    enter,
-    during: async (boxId, work) => {
-      const leave = enter(boxId)
+    acquire,
+    run: async (boxId, work) => {
+      const release = acquire(boxId)
       try {
         return await work()
       } finally {
-        leave()
+        release()
       }
     },
   }
@@ -50,8 +49,8 @@ function tooMany(detail: string): ServiceError {
 
 interface FileLimits {
   perBox: number
-  atOnce: number
+  total: number
 }
 
-/** How many long transfers may be under way, of one box and of all: each may hold hundreds of descriptors, and megabytes. */
-export const FILE_LIMITS: FileLimits = { perBox: 16, atOnce: 128 }
+/** How many long transfers of one box and of all may run at once: each may hold hundreds of descriptors, and megabytes. */
+export const FILE_LIMITS: FileLimits = { perBox: 16, total: 128 }

@@ -6,40 +6,40 @@ import { makeDirectoryAt, mountPlace, O, openBelow, removeAt } from '../../lib/s
 import { isErrno } from '../../lib/syscalls/libc.ts'
 import { AT, attachMountTo, UMOUNT, unmount } from '../../lib/syscalls/mounts.ts'
 import { setFileOwner } from '../../lib/syscalls/threads.ts'
-import type { Steps } from '../../lib/threads/steps.ts'
+import type { Steps } from '../../lib/threads/task.ts'
 import { readStartTicks } from '../host/handle.ts'
 import { type MountLine, parseMountInfo } from '../host/mount-info.ts'
 
 /**
- * Where the files of a box are seen from: a box that runs, by its init; the root of one that does not; or that root and its
- * volumes as detached mounts, in their order.
+ * How a view is opened: through the init of a running box; by the root of a stopped one; or by that root and its volumes as detached
+ * mounts, in mount order.
  */
 export type ViewPlace =
   | { kind: 'running'; pid: number; startTicks: number; idBase: number }
   | { kind: 'root'; rootFd: number }
   | { kind: 'trees'; rootFd: number; volumes: readonly { fd: number; path: string }[] }
 
-/** The files of a box as it sees them, until it is closed. Only in a thread of `createFileThreads`. */
+/** The files of a box as the box sees them. Usable only in a thread of `createFileThreads`, until closed. */
 export interface FileView {
-  /** The root, open as a path: what is resolved below it with `RESOLVE.IN_ROOT` stays in it, and goes through its mounts. */
+  /** The root, open with `O_PATH`: paths resolved below it with `RESOLVE.IN_ROOT` stay in it and cross its mounts. */
   rootFd: number
-  /** The id here of the box's id 0. */
+  /** The host id of the box's id 0. */
   idBase: number
-  /** Its mount table, with the paths that the links in /proc/self/fd tell. Throws `box_busy` if the box has ended since. */
+  /** Reads its mount table, with paths in the form of /proc/self/fd. Throws `box_busy` if the box has ended since. */
   mounts(): MountLine[]
-  /** Throws `box_busy` if the box has ended since: nothing more may be written for it. */
+  /** Throws `box_busy` if the box has ended since; nothing may be written for it then. */
   checkLife(): void
   close(): void
 }
 
-/** Opens a view. Throws `box_not_running` if it is of a box that does not run any more. */
+/** Opens a view. Throws `box_not_running` if a running box was expected and has ended. */
 export function openView(place: ViewPlace): FileView {
   if (place.kind === 'running') return openRunning(place)
   if (place.kind === 'trees') return mountTrees(place)
   return { rootFd: place.rootFd, idBase: 0, mounts: () => [], checkLife: () => undefined, close: () => undefined }
 }
 
-/** Makes files as the box's root while `work` runs: nobody else of this side has an id that the box's disks know. */
+/** Runs `work` with the box's root as the owner of new files: the box's idmapped mounts accept no host id. */
 export function asBoxRoot<T>({ idBase }: FileView, work: () => T): T {
   if (idBase === 0) return work()
   setFileOwner(idBase)
@@ -50,8 +50,8 @@ export function asBoxRoot<T>({ idBase }: FileView, work: () => T): T {
   }
 }
 
-/** Runs steps as the box's root, without whom nothing can be made on its disks, while it has not ended. */
-export function* asBoxRootThroughout<T>(view: FileView, steps: Steps<T>): Steps<T> {
+/** Runs steps as `asBoxRoot` does, each of them. Throws `box_busy` at a pause after which the box has ended. */
+export function* stepsAsBoxRoot<T>(view: FileView, steps: Steps<T>): Steps<T> {
   let isDone = false
   try {
     for (;;) {
@@ -72,10 +72,9 @@ function openRunning({ pid, startTicks, idBase }: Extract<ViewPlace, { kind: 'ru
   try {
     const rootFd = openBelow(AT.FDCWD, `/proc/${pid}/root`, { flags: O.PATH | O.DIRECTORY })
     fds.push(rootFd)
-    // While it is open the mounts stay where they are, even if the box ends: else what is below one would come to light, and be
-    // taken for what is in it.
+    // Keeps the mounts in place even if the box ends; otherwise the directories below the mount points would be taken for them.
     fds.push(openBelow(AT.FDCWD, `/proc/${pid}/ns/mnt`, { flags: O.RDONLY }))
-    // Only now is it certain whose they are: the number of a process that ends is given away.
+    // Checks last, because the pid may have been reused before the files were opened.
     if (readStartTicks(pid) !== startTicks) throw notRunning()
     return {
       rootFd,
@@ -96,21 +95,21 @@ function readMounts(pid: number): MountLine[] {
   try {
     return parseMountInfo(fs.readFileSync(`/proc/${pid}/mountinfo`))
   } catch (error) {
-    // It has ended, and was collected or not.
+    // The process has ended, reaped or not.
     throw isErrno(error, 'EINVAL', 'ENOENT', 'ESRCH') ? hasEnded(error) : error
   }
 }
 
 function mountTrees({ rootFd, volumes }: Extract<ViewPlace, { kind: 'trees' }>): FileView {
-  const stage = `/view-${nextView++}`
-  makeDirectoryAt(AT.FDCWD, stage, 0o700)
+  const stagePath = `/view-${nextView++}`
+  makeDirectoryAt(AT.FDCWD, stagePath, 0o700)
   const close = (): void => {
-    // A tree may still be in use by descriptors, which keep what they need of it.
-    unmountTree(stage)
-    removeAt(AT.FDCWD, stage, AT.REMOVEDIR)
+    // Detaches lazily: open descriptors keep the mounts they need.
+    unmountTree(stagePath)
+    removeAt(AT.FDCWD, stagePath, AT.REMOVEDIR)
   }
   try {
-    attachAt(rootFd, stage)
+    attachTree(rootFd, stagePath)
     const mountIds = [mountPlace(rootFd).mountId]
     for (const { fd, path } of volumes)
       if (attachVolume(rootFd, { fd, path, mountIds })) mountIds.push(mountPlace(fd).mountId)
@@ -122,7 +121,7 @@ function mountTrees({ rootFd, volumes }: Extract<ViewPlace, { kind: 'trees' }>):
   }
 }
 
-// As the box itself would be started: one whose place leads nowhere is left out here, and would keep the box from starting.
+// Mounts a volume as a start of the box would; skips one whose path cannot be mounted, which would fail the start.
 function attachVolume(rootFd: number, volume: { fd: number; path: string; mountIds: readonly number[] }): boolean {
   const { fd: treeFd, path, mountIds } = volume
   try {
@@ -133,12 +132,12 @@ function attachVolume(rootFd: number, volume: { fd: number; path: string; mountI
   }
 }
 
-function attachAt(treeFd: number, path: string): void {
-  const placeFd = openBelow(AT.FDCWD, path, { flags: O.PATH | O.DIRECTORY })
+function attachTree(treeFd: number, path: string): void {
+  const mountPointFd = openBelow(AT.FDCWD, path, { flags: O.PATH | O.DIRECTORY })
   try {
-    attachMountTo(treeFd, placeFd)
+    attachMountTo(treeFd, mountPointFd)
   } finally {
-    closeFd(placeFd)
+    closeFd(mountPointFd)
   }
 }
 

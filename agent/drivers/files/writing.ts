@@ -4,7 +4,7 @@ import { changeOwner, closeFd } from '../../lib/syscalls/descriptors.ts'
 import { changeMode, linkFd, syncFd } from '../../lib/syscalls/directories.ts'
 import { O, openBelow, RESOLVE, removeAt, renameBetween, writeFd } from '../../lib/syscalls/files.ts'
 import { type FileStat, statFd } from '../../lib/syscalls/stat.ts'
-import type { Steps, TaskIo } from '../../lib/threads/steps.ts'
+import type { Steps, TaskIo } from '../../lib/threads/task.ts'
 import type { WriteOptions, WrittenFile } from '../../ports/files/files.ts'
 import { type MainThreadTask, settleFile, syncChanges } from './durability.ts'
 import { factsOf, fileEtagOf, hasBoxId, kindOf } from './facts.ts'
@@ -16,35 +16,37 @@ import { type FileTarget, makeDirectories, withTarget } from './targets.ts'
 import { asBoxRoot, type FileView, openView } from './views.ts'
 
 export interface WriteArgument extends PathArgument {
-  wish: WriteOptions
-  /** All of it, if it is small; null: the file is to be filled. */
+  options: WriteOptions
+  /** All of its bytes if it is small; null if the main thread is to fill the file. */
   bytes: Uint8Array | null
 }
 
 /**
- * Writes a file that has no name until all of it is where it is to lie, so that nothing is left of one that is given up, not
- * even by the end of this process. The name is given in one step, in which no other task of the box has its turn.
+ * Writes an unnamed file and links it once its data is allocated, so that an abandoned write leaves nothing, not even when this
+ * process dies. Checking the target and linking happen in one step, without a turn of another task of the box in between.
  */
 export function* writeTask(io: TaskIo<MainThreadTask, 'done'>, argument: WriteArgument): Steps<WrittenFile> {
-  const { path, wish, bytes } = argument
+  const { path, options: options, bytes } = argument
   const view = openView(argument.place)
   let draftFd: number | undefined
   const changed: number[] = []
   try {
-    draftFd = withFaults(path, () => withTarget(view, { path, ...wish }, (target) => openDraft(view, argument, target)))
+    draftFd = withFaults(path, () =>
+      withTarget(view, { path, ...options }, (target) => openDraft(view, argument, target)),
+    )
     if (bytes === null) {
-      yield* io.say({ act: 'fill', fd: draftFd })
-      yield* io.hear()
-      yield* io.say({ act: 'settle', fd: draftFd })
-      yield* io.hear()
+      yield* io.send({ act: 'fill', fd: draftFd })
+      yield* io.receive()
+      yield* io.send({ act: 'settle', fd: draftFd })
+      yield* io.receive()
       view.checkLife()
     } else writeSmall(path, draftFd, bytes)
     const { isNew } = commit(view, argument, { draftFd, changed })
     const facts = factsOf(statFd(draftFd), view.idBase, null)
-    // With a file btrfs brings its name to the disk, and whose name that was.
+    // Syncing a file makes btrfs commit its name too, and the loss of the name by the file it replaced.
     if (bytes === null) {
-      yield* io.say({ act: 'sync', fd: draftFd })
-      yield* io.hear()
+      yield* io.send({ act: 'sync', fd: draftFd })
+      yield* io.receive()
     } else syncFd(draftFd)
     syncChanges(changed.splice(0))
     return { facts, isNew }
@@ -55,7 +57,7 @@ export function* writeTask(io: TaskIo<MainThreadTask, 'done'>, argument: WriteAr
   }
 }
 
-// To hand so little over would take longer than to wait for the disk.
+// Writes in this thread: handing so little to the main thread would take longer than the write.
 function writeSmall(path: RawPath, fd: number, bytes: Uint8Array): void {
   withFaults(path, () => {
     writeFd(fd, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength))
@@ -63,11 +65,11 @@ function writeSmall(path: RawPath, fd: number, bytes: Uint8Array): void {
   })
 }
 
-function openDraft(view: FileView, { path, wish }: WriteArgument, target: FileTarget): number {
-  checkTarget(path, wish, target)
+function openDraft(view: FileView, { path, options: options }: WriteArgument, target: FileTarget): number {
+  checkTarget(path, options, target)
   const draftFd = asBoxRoot(view, () => openBelow(target.parentFd, '.', DRAFT))
   try {
-    takeAfter(view, draftFd, { wish, stat: target.stat })
+    applyOwnerAndMode(view, draftFd, { options, stat: target.stat })
     return draftFd
   } catch (error) {
     closeFd(draftFd)
@@ -75,34 +77,38 @@ function openDraft(view: FileView, { path, wish }: WriteArgument, target: FileTa
   }
 }
 
-/** A file that is to get its name; `changed` takes the directories that are to be synced after it. */
+/** A file that is to get its name; `changed` collects the directories to sync after it. */
 interface Draft {
   draftFd: number
   changed: number[]
 }
 
-/** Gives the draft its name, wherever the path leads by now; `isNew` if there was no such file. */
-function commit(view: FileView, { path, wish }: WriteArgument, { draftFd, changed }: Draft): { isNew: boolean } {
+/** Links the draft where the path leads by now; `isNew` if there was no such file. */
+function commit(
+  view: FileView,
+  { path, options: options }: WriteArgument,
+  { draftFd, changed }: Draft,
+): { isNew: boolean } {
   for (let attempt = 1; ; attempt++) {
     try {
       return withFaults(path, () =>
-        withTarget(view, { path, ...wish }, (target) => {
-          checkTarget(path, wish, target)
-          // Where the directory was exchanged for one of another disk.
+        withTarget(view, { path, ...options }, (target) => {
+          checkTarget(path, options, target)
+          // The directory was replaced by one of another disk.
           if (statFd(target.parentFd).mountId !== statFd(draftFd).mountId) throw hasMoved(path)
-          takeAfter(view, draftFd, { wish, stat: target.stat })
+          applyOwnerAndMode(view, draftFd, { options, stat: target.stat })
           changed.push(...giveName(view, draftFd, target))
           return { isNew: target.stat === null }
         }),
       )
     } catch (error) {
-      // A process of the box made something of that name just now.
+      // A process of the box has just created something of that name.
       if (!(error instanceof ServiceError) || error.code !== 'name_taken' || attempt >= ATTEMPTS_MAX) throw error
     }
   }
 }
 
-/** What is returned is to be synced after the file, and closed. */
+/** Returns the directories that the caller must sync after the file, and close. */
 function giveName(view: FileView, draftFd: number, { parentFd, missing, name, stat }: FileTarget): number[] {
   if (missing.length === 0) {
     asBoxRoot(view, () =>
@@ -122,19 +128,19 @@ function giveName(view: FileView, draftFd: number, { parentFd, missing, name, st
   }
 }
 
-// A file without a name cannot replace another in one go; the one it has in between lasts for the next call.
+// An unnamed file cannot replace another in one call, so it gets a temporary name first.
 function replace(draftFd: number, parentFd: number, name: RawPath): void {
-  const passing = `.boxyard-${randomBytes(8).toString('hex')}`
-  linkFd(draftFd, parentFd, passing)
+  const temporaryName = `.boxyard-${randomBytes(8).toString('hex')}`
+  linkFd(draftFd, parentFd, temporaryName)
   try {
-    renameBetween({ fromFd: parentFd, fromName: passing, toFd: parentFd, toName: rawBytesOf(name) })
+    renameBetween({ fromFd: parentFd, fromName: temporaryName, toFd: parentFd, toName: rawBytesOf(name) })
   } catch (error) {
-    removeAt(parentFd, passing)
+    removeAt(parentFd, temporaryName)
     throw error
   }
 }
 
-/** Throws if the file may not be replaced, or made, as things are. */
+/** Throws if the target may not be replaced or created. */
 function checkTarget(path: RawPath, { ifMatch, ifNoneMatch }: WriteOptions, { parentFd, stat }: FileTarget): void {
   if (stat === null) {
     if (ifMatch !== null) throw preconditionFailed(path, 'there is no such file')
@@ -148,17 +154,17 @@ function checkTarget(path: RawPath, { ifMatch, ifNoneMatch }: WriteOptions, { pa
     throw preconditionFailed(path, 'the file has changed')
 }
 
-/** Makes the draft have owner and mode of the file it replaces, or a new one has. */
-function takeAfter(
+/** Gives the draft the owner and mode of the file it replaces, or those of a new file. */
+function applyOwnerAndMode(
   view: FileView,
   draftFd: number,
-  { wish, stat }: { wish: WriteOptions; stat: FileStat | null },
+  { options, stat }: { options: WriteOptions; stat: FileStat | null },
 ): void {
   const now = statFd(draftFd)
   const { uid, gid } = stat !== null && hasBoxId(stat, view.idBase) ? stat : { uid: view.idBase, gid: view.idBase }
-  const mode = wish.mode ?? (stat === null ? 0o644 : stat.mode & 0o7777)
+  const mode = options.mode ?? (stat === null ? 0o644 : stat.mode & 0o7777)
   if (now.uid === uid && now.gid === gid && (now.mode & 0o7777) === mode) return
-  // In this order: a change of the owner takes the bits away by which programs run as theirs.
+  // Changes the owner first, because that clears the set-uid and set-gid bits.
   if (now.uid !== uid || now.gid !== gid) changeOwner(draftFd, uid, gid)
   changeMode(draftFd, mode)
 }

@@ -12,7 +12,7 @@ import { readUsage } from './usage.ts'
 /** The cgroups of one instance's boxes: at `/boxyard/<instance>/<box>` in every hierarchy, unless placed elsewhere. */
 export interface BoxCgroups extends BoxFreezer {
   readonly version: 1 | 2
-  /** From now on the box's cgroups are at `path` below each hierarchy, made by somebody else; null: where we make them. */
+  /** Sets the path of a box's cgroups below each hierarchy, created by another runtime; null for the agent's own. */
   place(boxId: string, path: string | null): void
   /** Makes the box's cgroups with their limits for memory and processes. */
   create(boxId: string, limits: { ramMb: number; pidsMax: number }): void
@@ -36,14 +36,14 @@ export interface BoxCgroups extends BoxFreezer {
    */
   dissolveExec(boxId: string, exec: string): Promise<void>
   execs(boxId: string): string[]
-  /** Host process ids in the box, those of its commands included. */
+  /** Lists the host process ids of the box, including its commands. */
   processes(boxId: string): number[]
   execProcesses(boxId: string, exec: string): number[]
   /** SIGKILL to everything in the command's cgroup, whatever it forks meanwhile. */
   killExec(boxId: string, exec: string): void
   /** SIGKILL to everything in the box, which goes on if it stood still. */
   kill(boxId: string): void
-  /** What a box whose init is process `pid` has used; null if it is gone. */
+  /** Reads the usage of a box whose init is process `pid`; null if it is gone. */
   usage(boxId: string, pid: number): BoxUsage | null
   /** How many processes of the box the kernel has ended for want of memory. */
   oomKills(boxId: string): number
@@ -194,7 +194,7 @@ function killGroup(path: string, isFirst: boolean): void {
   try {
     signalMembers(() => readProcesses(path), 'SIGKILL')
   } finally {
-    // Whoever followed the command may have removed the cgroup meanwhile, if nothing was in it.
+    // Another follower of the command may have removed the empty cgroup meanwhile.
     setFrozen({ version: 1, path }, false)
   }
 }
@@ -202,7 +202,7 @@ function killGroup(path: string, isFirst: boolean): void {
 async function dissolve(path: string, into: string, version: 1 | 2): Promise<void> {
   for (let attempt = 0; attempt < DISSOLVE_ATTEMPTS; attempt++) {
     if (removeDirectory(path)) return
-    // What forks faster than it is moved must stand still meanwhile; what is moved goes on.
+    // Freezes the cgroup, because processes may fork faster than they are moved; moved ones thaw.
     const isHeld = attempt >= FREE_ATTEMPTS
     if (isHeld) setFrozen({ version, path }, true)
     try {

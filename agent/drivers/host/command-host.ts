@@ -10,7 +10,7 @@ import { createExitWatcher, type ExitWatcher } from './exit-watcher.ts'
 import { type BoxHandles, createBoxHandles } from './handle.ts'
 import type { FileLimit } from './oci-spec.ts'
 
-/** What commands of boxes are started with, by the agent or by the shim. */
+/** The host's means to start commands in boxes, used by the agent and the shim. */
 export interface CommandHost {
   crun: Crun
   /** A read-only view of crun. */

@@ -1,18 +1,18 @@
-/** When processes of boxes were ended by the kernel for want of memory, as far as its counters tell. */
+/** Tracks OOM kills in boxes by the kernel's counters. */
 export interface OomKills {
-  /** How many of a box have been, in all. */
+  /** Counts all OOM kills of a box. */
   count(boxId: string): number
-  /** Whether a kill seen now may be one of those: there are more than `since`, and the last was first seen in the last 2 s. */
+  /** Tells whether a kill seen now may be an OOM kill: the count exceeds `since` and last rose within 2 s. */
   isRecent(boxId: string, since: number): boolean
   forget(boxId: string): void
-  /** Looks at the box every second until what is returned is called, so that a kill is not first seen long after it was. */
+  /** Polls the counter of a box every second, so that kills are seen in time. Returns what stops it. */
   watch(boxId: string): () => void
 }
 
-/** `read` tells the kernel's counter of a box; `now` is in ms. Nobody tells of a kill: it is seen when one looks. */
+/** `read` returns the kernel's counter of a box; `now` is in ms. Kills are found by polling only. */
 export function createOomKills(read: (boxId: string) => number, now: () => number): OomKills {
   const seen = new Map<string, { count: number; roseAt: number }>()
-  const look = (boxId: string): { count: number; roseAt: number } => {
+  const observe = (boxId: string): { count: number; roseAt: number } => {
     const count = read(boxId)
     const before = seen.get(boxId)
     if (before?.count === count) return before
@@ -22,22 +22,22 @@ export function createOomKills(read: (boxId: string) => number, now: () => numbe
     return state
   }
   return {
-    count: (boxId) => look(boxId).count,
+    count: (boxId) => observe(boxId).count,
     isRecent: (boxId, since) => {
-      const { count, roseAt } = look(boxId)
+      const { count, roseAt } = observe(boxId)
       return count > since && now() - roseAt < RECENT_MS
     },
     forget: (boxId) => void seen.delete(boxId),
-    watch: createWatch(look),
+    watch: createWatch(observe),
   }
 }
 
-/** One timer for all, while there is something to look at. */
-function createWatch(look: (boxId: string) => unknown): (boxId: string) => () => void {
+/** Polls all watched boxes with one timer, while there are any. */
+function createWatch(observe: (boxId: string) => unknown): (boxId: string) => () => void {
   const watched = new Map<string, number>()
   let timer: NodeJS.Timeout | undefined
   const lookAtAll = (): void => {
-    for (const boxId of watched.keys()) look(boxId)
+    for (const boxId of watched.keys()) observe(boxId)
   }
   return (boxId) => {
     if (watched.size === 0) timer = setInterval(lookAtAll, LOOK_MS).unref()
@@ -52,5 +52,5 @@ function createWatch(look: (boxId: string) => unknown): (boxId: string) => () =>
 }
 
 const LOOK_MS = 1_000
-// A process that takes long to die of it is one of many that do.
+// Allows for a process that takes long to exit.
 const RECENT_MS = 2_000

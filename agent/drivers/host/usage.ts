@@ -3,7 +3,7 @@ import { isErrno } from '../../lib/syscalls/libc.ts'
 import type { BoxUsage } from '../../ports/boxes/runtime.ts'
 import type { CgroupLayout } from './cgroup-layout.ts'
 
-/** What the kernel has counted of a box, of which `home` is below each hierarchy and `pid` its init; null if it is gone. */
+/** Reads the usage of a box by its cgroups (`home` below each hierarchy) and its init `pid`; null if it is gone. */
 export function readUsage(layout: CgroupLayout, home: (root: string) => string, pid: number): BoxUsage | null {
   const { version, cpuacct } = layout
   const isFirst = version === 1
@@ -24,7 +24,7 @@ export function readUsage(layout: CgroupLayout, home: (root: string) => string, 
   }
 }
 
-/** The sums of all interfaces but loopback, from the text of `/proc/<pid>/net/dev`. A pure function. */
+/** Sums the counters of all interfaces but loopback in the text of `/proc/<pid>/net/dev`. Pure. */
 export function parseInterface(text: string): BoxUsage['network'] {
   const sum = { receivedBytes: 0, receivedPackets: 0, sentBytes: 0, sentPackets: 0 }
   for (const line of text.split('\n')) {

@@ -34,7 +34,7 @@ export interface HostClaim {
   startTicks: number
 }
 
-/** What decides whether a number can be had: pure facts of the host, gathered by `claimInstance`. */
+/** Facts of the host that decide whether a number is free, gathered by `claimInstance`. */
 export interface InstanceFacts {
   claim: HostClaim | null
   /** Whether interfaces or processes of the number exist. */

@@ -26,7 +26,7 @@ export interface HostsFiles {
   remove(address: string): void
 }
 
-/** What a resolv.conf tells: the nameservers that a box can use, and the lines that are not about nameservers. */
+/** A parsed resolv.conf: the nameservers that a box can use, and all other lines. */
 export interface ResolverSettings {
   nameservers: string[]
   otherLines: string[]

@@ -34,7 +34,7 @@ export interface FilterTable<Box extends AddressedBox> {
   remove(address: string): void
   /** Changes which nameservers boxes may ask. */
   setResolvers(resolvers: readonly string[]): void
-  /** Loads the table again if somebody removed it; true if it was missing. */
+  /** Reloads the table if it was removed; returns true if so. */
   heal(): boolean
   close(options: { release: boolean }): void
 }
@@ -59,7 +59,7 @@ export function createFilterTable<Box extends AddressedBox>(options: FilterTable
     try {
       nft.run(commands.join('\n'))
     } catch (error) {
-      // The kernel's table is not what it was left as: somebody flushed or edited it. Memory is the truth.
+      // The kernel's table was flushed or edited by others. Reloads it from memory.
       logger.warn('packet filter was changed by another program; loading it again', { error })
       load()
     }

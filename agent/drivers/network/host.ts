@@ -5,7 +5,7 @@ import { tryReadText } from '../../lib/disk/file-text.ts'
 import { parseResolvConf, type ResolverSettings } from './files.ts'
 import { slotOfIdBase, slotOfInterface } from './slots.ts'
 
-/** A route of the host as /proc/net/route tells it; numbers are 32-bit. */
+/** A route of the host from /proc/net/route; numbers are 32-bit. */
 export interface HostRoute {
   interfaceName: string
   destination: number
@@ -52,7 +52,7 @@ export function outboundMtu(): number {
   return mtu >= MTU_MIN ? mtu : MTU_DEFAULT
 }
 
-/** Whether the host forwards IPv4 packets between interfaces. */
+/** Tells whether the host forwards IPv4 packets between interfaces. */
 export function isForwarding(): boolean {
   return tryReadText(FORWARDING_PATH).trim() === '1'
 }

@@ -5,13 +5,13 @@ import { type ResolverSettings, resolvConfText, writeInPlace } from './files.ts'
 import { readResolvers } from './host.ts'
 import { packetFilterRemoved } from './problems.ts'
 
-/** Keeps what others may change at any time as it is to be: the packet filter, and the resolvers that boxes are told of. */
+/** Restores what other programs may change at any time: the packet filter, and the boxes' resolvers. */
 export interface NetworkMaintenance {
-  /** The nameservers that boxes are told of now. */
+  /** The current nameservers of boxes. */
   nameservers(): readonly string[]
   /** Looks after `filter` from now on: at once when a table is removed, else every five seconds; then calls `also`. */
   start(filter: KeptFilter, also?: () => void): void
-  /** Restores the filter if it has to be, and tells if it had to be in the last ten minutes. */
+  /** Restores the filter if it was removed; returns a problem if that happened in the last ten minutes. */
   check(): NetworkProblem[]
   close(): void
 }

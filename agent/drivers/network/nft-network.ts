@@ -69,7 +69,7 @@ interface Membership {
 class NftNetwork implements Network {
   readonly #settings: NftNetworkSettings
   readonly #memberships = new Map<string, Promise<Membership>>()
-  /** Slots whose interface an earlier process left with somebody inside, and that nobody adopted yet. */
+  /** Slots in use by boxes of an earlier process that are not adopted yet. */
   readonly #unadopted = new Set<number>()
   #parts: Parts | null = null
 

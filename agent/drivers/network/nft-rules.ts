@@ -15,7 +15,7 @@ import {
 } from './nft-table.ts'
 import { instanceAddresses, interfacePrefix, SLOTS_MAX } from './slots.ts'
 
-/** What the packet filter knows of one box. */
+/** The packet filter's entry of a box. */
 export interface FilterEntry extends BoxMarks {
   interfaceName: string
   address: string
@@ -59,12 +59,12 @@ export function addCommands(instance: number, entry: FilterEntry): string {
   return elementCommands('add', tableName(instance), elementsOf(entry))
 }
 
-/** The commands that take back what `addCommands` did. */
+/** Builds the commands that undo `addCommands`. */
 export function removeCommands(instance: number, entry: FilterEntry): string {
   return elementCommands('delete', tableName(instance), elementsOf(entry))
 }
 
-/** The boxes that a table, listed as JSON by nft, lets through; those it knows only in part are left out. */
+/** Parses the boxes of a table from nft's JSON listing; leaves out incomplete entries. */
 export function parseEntries(listing: string): FilterEntry[] {
   const table = readTable(listing)
   return table.elements('slots').flatMap((element) => {

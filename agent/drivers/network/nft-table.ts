@@ -5,7 +5,7 @@ export interface AddressedBox {
   address: string
 }
 
-/** What every table keeps of a box besides who it is. */
+/** The fields of a box's entry that all tables have. */
 export interface BoxMarks {
   /** The same for the boxes of one project, 1 or more. */
   projectMark: number
@@ -13,7 +13,7 @@ export interface BoxMarks {
   epoch: number
 }
 
-/** What is in a table's sets at a time, besides its boxes. */
+/** The contents of a table's sets besides its boxes. */
 export interface TableLoad {
   /** Connections that a box may have open, or not yet forgotten, at a time. */
   flowsPerBox: number
@@ -21,7 +21,7 @@ export interface TableLoad {
   resolvers: readonly string[]
 }
 
-/** A set of a table: how its definition begins, and what is in it. */
+/** A set of a table: the head of its definition, and its elements. */
 export interface FilledSet {
   head: string
   elements: readonly string[]
@@ -122,9 +122,9 @@ export const OUTWARD_CHAINS: readonly string[] = [
 
 /** A table that nft listed as JSON. */
 export interface ReadTable {
-  /** What is in a set; nothing if there is no such set. */
+  /** Returns the elements of a set; none if there is no such set. */
   elements(set: string): readonly unknown[]
-  /** What the table keeps of an address; null where it knows that only in part. */
+  /** Returns the entry of an address; null if it is incomplete. */
   marksOf(address: string): BoxMarks | null
 }
 

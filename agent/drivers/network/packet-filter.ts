@@ -28,16 +28,16 @@ export interface PacketFilter {
    * a new one never gets them: they may let it through to another project.
    */
   add(member: FilterMember, isAdopted: boolean): void
-  /** Shuts an address off; an unknown one is a success. */
+  /** Removes an address; does nothing for an unknown one. */
   remove(address: string): void
   /** Changes which nameservers boxes may ask. */
   setResolvers(resolvers: readonly string[]): void
-  /** Loads the table again if somebody removed it; true if it was missing. */
+  /** Reloads the table if it was removed; returns true if so. */
   heal(): boolean
   close(options: { release: boolean }): void
 }
 
-/** What the rules say, but for what the host and its boxes make of it. */
+/** The settings of the rules, without the entries of boxes and the limits of the host. */
 export type FilterRules = Omit<RulesetRequest, 'entries' | 'flowsPerBox'>
 
 export interface PacketFilterOptions {

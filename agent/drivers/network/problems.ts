@@ -19,7 +19,7 @@ export interface ForwardChain {
   chain: string
 }
 
-/** What is wrong with the host's network now, with evidence and remedy. */
+/** Finds the current problems of the host's network, with evidence and remedy. */
 export async function findNetworkProblems(request: ProblemsRequest): Promise<NetworkProblem[]> {
   return [
     ...(isForwarding() ? [] : [FORWARDING_OFF]),
@@ -31,7 +31,7 @@ export async function findNetworkProblems(request: ProblemsRequest): Promise<Net
   ]
 }
 
-/** The problem of a table that somebody removed, such as by a flush of the whole ruleset. */
+/** The problem of a removed table, such as after a flush of the whole ruleset. */
 export function packetFilterRemoved(table: string): NetworkProblem {
   return {
     code: 'packet_filter_removed',

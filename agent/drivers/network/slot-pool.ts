@@ -2,7 +2,7 @@ import { ServiceError } from '../../../shared/errors.ts'
 import type { Logger } from '../../../shared/log.ts'
 import { SLOTS_MAX } from './slots.ts'
 
-/** What the pool needs of a slot: a number (0–1023) that it alone gives out. */
+/** A slot as the pool needs it: its number (0–1023), which the pool assigns. */
 export interface PooledSlot {
   index: number
 }
@@ -131,7 +131,7 @@ class PreparingPool<T extends PooledSlot> implements SlotPool<T> {
   }
 
   async #makeUntilEnough(): Promise<void> {
-    // Those who ask in the same breath share a batch.
+    // Concurrent callers share a batch.
     await Promise.resolve()
     while (!this.#isStopped && this.#missing() > 0) {
       const count = Math.min(this.#missing(), BATCH_MAX)

@@ -4,7 +4,7 @@ export const INSTANCES_MAX = 12
 export const SLOTS_MAX = 1024
 /** Host ids in a slot's range. */
 export const IDS_PER_SLOT = 65_536
-/** What a box sends everything to; no interface has this address. */
+/** The default gateway of boxes; no interface has this address. */
 export const GATEWAY = '169.254.1.1'
 
 /** A range of whole numbers; `end` is not in it. */
@@ -13,7 +13,7 @@ export interface IdRange {
   end: number
 }
 
-/** What follows from a slot's place: instance `k` (0–11) and number `s` (0–1023). */
+/** Derives a slot's addresses and ids from instance `k` (0–11) and number `s` (0–1023). */
 export interface SlotPlan {
   index: number
   idBase: number
@@ -75,7 +75,7 @@ export function parseSubordinateIds(text: string): IdRange[] {
   })
 }
 
-/** Whether `range` shares an id with one of `others`. */
+/** Tells whether `range` overlaps one of `others`. */
 export function isOverlapping(range: IdRange, others: readonly IdRange[]): boolean {
   return others.some((other) => range.start < other.end && other.start < range.end)
 }
@@ -86,7 +86,7 @@ export function isMappedTo(uidMap: string, base: number): boolean {
   return inside === 0 && outside === base && count === IDS_PER_SLOT
 }
 
-/** Whether `subnet` is the written form of an IPv4 network with prefix length 16. */
+/** Tells whether `subnet` is the text of an IPv4 network with prefix length 16. */
 export function isSlotSubnet(subnet: string): boolean {
   const match = /^(\d{1,3})\.(\d{1,3})\.0\.0\/16$/.exec(subnet)
   return (

@@ -6,7 +6,6 @@ import type { KubeApi } from '../../lib/kube/api.ts'
 import type { PodWatch } from '../../lib/kube/watch.ts'
 import type { BoxLimits, BoxSpec } from '../../ports/boxes/runtime.ts'
 import { createPodLimits, type PodLimits } from './limits.ts'
-import { projectPolicy } from './policy.ts'
 import {
   ANNOTATION_INSTANCE,
   boxLabels,
@@ -19,6 +18,7 @@ import {
   planWarmPod,
   podLimits,
   podResources,
+  projectPolicy,
 } from './spec.ts'
 import { isTakenAway } from './state.ts'
 
@@ -29,12 +29,12 @@ export interface BoxPodsOptions extends Omit<PodSettings, 'namespace' | 'nodeUid
   logger: Logger
 }
 
-/** The pods of boxes, as the cluster's API knows them. */
+/** Creates, finds, resizes and deletes the pods of boxes by the Kubernetes API. */
 export class BoxPods {
   readonly #options: BoxPodsOptions
-  /** Names of the pods that were, or may have been, made for a box and are not deleted. */
+  /** Names of pods that were or may have been created for a box and are not deleted. */
   readonly #made = new Map<string, Set<string>>()
-  /** Names of pods whose deletion the watch has not told yet. */
+  /** Names of deleted pods whose deletion the watch has not reported yet. */
   readonly #deleted = new Set<string>()
   readonly #limits: PodLimits
   #nodeUid: string | undefined
@@ -50,12 +50,12 @@ export class BoxPods {
         const containers = [{ name: 'box', resources: podResources(limits) }]
         return options.api.pods.resize(name, { spec: { containers } })
       },
-      see: (name) => options.pods.all().find((pod) => isStanding(pod) && pod.metadata?.name === name) ?? null,
+      observe: (name) => options.pods.all().find((pod) => isStanding(pod) && pod.metadata?.name === name) ?? null,
       logger: options.logger,
     })
   }
 
-  /** Throws, saying why, while pods can be neither made nor removed; what was found is good for some seconds. */
+  /** Throws the reason while pods cannot be created or deleted; caches a success for 5 s. */
   async checkReady(): Promise<void> {
     this.#checkFollowed()
     const { api } = this.#options
@@ -67,12 +67,12 @@ export class BoxPods {
     this.#allowedUntil = performance.now() + ALLOWED_MS
   }
 
-  /** The pods of a box that the watch knows. */
+  /** Lists the pods of a box in the watch's cache. */
   of(id: string): Pod[] {
     return this.#options.pods.all().filter((pod) => boxIdOf(pod) === id)
   }
 
-  /** Boxes that have a pod which nobody deletes. */
+  /** Lists boxes with a pod that is not being deleted. */
   boxIds(): string[] {
     const standing = this.#options.pods.all().filter(({ metadata }) => {
       return metadata?.deletionTimestamp === undefined && !this.#deleted.has(metadata?.name ?? '')
@@ -84,22 +84,22 @@ export class BoxPods {
     return this.#options.pods.get(uid) ?? null
   }
 
-  /** Makes the pod of a box, and first the policy of its project. */
+  /** Creates the policy of the project, if missing, and the pod of a box. */
   async create(spec: BoxSpec): Promise<Pod> {
     const { instanceId, api } = this.#options
     await this.#ensurePolicy(spec.project)
     const plan = planBoxPod(spec, instanceId)
-    this.#note(spec.id, plan.name)
+    this.#recordName(spec.id, plan.name)
     return api.pods.create(await this.#build(plan))
   }
 
-  /** Makes a pod that waits for a box. */
+  /** Creates a warm pod. */
   async createStub(name: string): Promise<Pod> {
     const { instanceId, api } = this.#options
     return api.pods.create(await this.#build(planWarmPod(name, instanceId)))
   }
 
-  /** Names of all pods that wait, whoever made them. */
+  /** Lists the names of all warm pods of the instance. */
   listStubs(): Promise<string[]> {
     const { instanceId, api } = this.#options
     return findStubs(api, instanceId)
@@ -109,16 +109,16 @@ export class BoxPods {
     return removeStub(this.#options.api, name)
   }
 
-  /** Makes a pod that waits that of a box: from then on it is found as such, whatever comes of it. */
+  /** Relabels a warm pod as that of a box. It is recorded first, so that it is found whatever the outcome. */
   async claim(name: string, spec: BoxSpec): Promise<void> {
     const { instanceId, api } = this.#options
-    this.#note(spec.id, name)
+    this.#recordName(spec.id, name)
     await this.#ensurePolicy(spec.project)
     const labels = { ...boxLabels(spec, instanceId), [LABEL_WARM]: null }
     await api.pods.patch(name, { metadata: { labels } })
   }
 
-  /** Deletes the pods of a box; with `untilGone` it returns once the node has ended them. */
+  /** Deletes the pods of a box; with `untilGone` waits until the node has ended them. */
   async remove(id: string, { untilGone }: { untilGone: boolean }): Promise<void> {
     const { api } = this.#options
     const known = this.of(id).map(({ metadata }) => metadata?.name ?? '')
@@ -133,14 +133,14 @@ export class BoxPods {
     this.#made.delete(id)
   }
 
-  /** The pod is gone for good. */
+  /** Drops what is kept of a pod whose deletion the watch has reported. */
   forget({ metadata }: Pod): void {
     this.#deleted.delete(metadata?.name ?? '')
   }
 
   /**
-   * Resolves when the limits of a box may become `limits`: nothing older is on its way to the kubelet. Throws where it would
-   * have to be told, and cannot.
+   * Resolves once no earlier resize of the box is in flight to the kubelet. Throws if `limits` differ from the pod's and the cluster
+   * cannot be reached.
    */
   async beforeResize(id: string, limits: BoxLimits): Promise<void> {
     const pod = this.#standing(id)
@@ -149,24 +149,24 @@ export class BoxPods {
     await this.#limits.settled(pod?.metadata?.name ?? '')
   }
 
-  /** Has the cluster told soon what the limits of a box are now. */
-  tellLimits(id: string, limits: BoxLimits): void {
-    const name = this.#standing(id)?.metadata?.name ?? this.#lastMade(id)
-    if (name !== undefined) this.#limits.tell(name, limits)
+  /** Publishes the current limits of a box to the cluster soon. */
+  publishLimits(id: string, limits: BoxLimits): void {
+    const name = this.#standing(id)?.metadata?.name ?? this.#lastCreated(id)
+    if (name !== undefined) this.#limits.publish(name, limits)
   }
 
-  /** Whether the pod that a box ran in was taken away by somebody else, as far as the watch knows; if it knows nothing, so. */
+  /** Tells by the watch whether a box's pod was taken away by others; true if the watch is broken. */
   isTaken(id: string): boolean {
     return this.#options.pods.fault() !== null || isTakenAway(this.of(id).at(-1) ?? null)
   }
 
-  /** The same, as far as can be known. */
+  /** As `isTaken`, but asks the API. */
   async wasTaken(id: string): Promise<boolean> {
     const { api, pods } = this.#options
     const known = this.of(id).at(-1) ?? null
     if (isTakenAway(known)) return true
     try {
-      // The news may be on its way still.
+      // The watch may lag behind.
       return isTakenAway(await api.pods.get(known?.metadata?.name ?? ''))
     } catch {
       return pods.fault() !== null
@@ -177,19 +177,19 @@ export class BoxPods {
     return this.of(id).findLast(isStanding)
   }
 
-  // The watch may not have told of it yet.
-  #lastMade(id: string): string | undefined {
+  // For a pod that the watch has not reported yet.
+  #lastCreated(id: string): string | undefined {
     return [...(this.#made.get(id) ?? [])].at(-1)
   }
 
-  // Who does not see the pods can neither make nor remove a box's.
+  // Pods can be created and deleted safely only while the watch works.
   #checkFollowed(): void {
     const fault = this.#options.pods.fault()
     if (fault !== null) throw fault.error
   }
 
-  // By its name it is found even if an answer is lost.
-  #note(id: string, name: string): void {
+  // Records the name before the request, so that the pod is found even if the answer is lost.
+  #recordName(id: string, name: string): void {
     this.#made.set(id, (this.#made.get(id) ?? new Set()).add(name))
   }
 
@@ -225,7 +225,7 @@ export class BoxPods {
   }
 }
 
-/** Deletes the pods of an instance that wait, whoever made them. */
+/** Deletes all warm pods of an instance. */
 export async function removeWarmPods(api: KubeApi, instanceId: string): Promise<void> {
   for (const name of await findStubs(api, instanceId)) await removeStub(api, name)
 }
@@ -241,7 +241,7 @@ function isStanding({ metadata }: Pod): boolean {
   return metadata?.deletionTimestamp === undefined
 }
 
-/** The box that a pod is of, if it is of one. */
+/** Returns the id of the box that a pod belongs to. */
 export function boxIdOf({ metadata }: Pod): string | undefined {
   return metadata?.labels?.[LABEL_BOX_ID]
 }

@@ -2,15 +2,15 @@ import * as z from 'zod'
 import type { BoxSpec } from '../../ports/boxes/runtime.ts'
 import { type BoxParts, buildBoxConfig } from '../host/oci-spec.ts'
 
-/** What containerd asks runc to make of a box's container: the part of `config.json` that we read. */
+/** The part of containerd's `config.json` for a box's container that the agent reads. */
 export type GivenConfig = z.infer<typeof GIVEN>
 
-/** Where the container's pod lives on this node, and whose it is. */
+/** The identity, namespaces and ids of a container's pod. */
 export interface PodPlace {
   podUid: string
   namespace: string
   container: string
-  /** The annotations of ours that the pod carries. */
+  /** The value of the pod's instance annotation. */
   instanceId: string
   userNamespace: string
   networkNamespace: string
@@ -18,7 +18,7 @@ export interface PodPlace {
   idBase: number
 }
 
-/** Reads containerd's configuration; throws, naming what is not as it must be. */
+/** Parses containerd's configuration. Throws an error that names the first invalid field. */
 export function parseGivenConfig(text: string): GivenConfig {
   const parsed = GIVEN.safeParse(JSON.parse(text))
   if (parsed.success) return parsed.data
@@ -26,7 +26,7 @@ export function parseGivenConfig(text: string): GivenConfig {
   throw new Error(`config.json: ${issue?.path.join('.')}: ${issue?.message}`)
 }
 
-/** What the configuration says of its pod: by containerd's own annotations, not the pod's. Throws for a pod without ids of its own. */
+/** Reads the pod from containerd's own annotations, which the pod cannot set. Throws for a pod without a user namespace. */
 export function podPlaceOf(given: GivenConfig): PodPlace {
   const { annotations, linux } = given
   const pathOf = (type: string): string => {
@@ -49,20 +49,20 @@ export function podPlaceOf(given: GivenConfig): PodPlace {
 }
 
 /**
- * The configuration of a box's container in a pod: what every box is (mounts, no capability, filters), with the pod's
- * namespaces, cgroup and ids. Its cpu limit is left to whoever starts it: a start that is throttled takes a second.
+ * Builds the configuration of a box's container in a pod: the mounts, filters and (no) capabilities of every box, with the pod's
+ * namespaces, cgroup and ids. Omits the cpu limit, which is set after the start: a throttled start takes a second.
  */
 export function buildPodConfig(given: GivenConfig, spec: PodBox, { seccomp, ...parts }: PodParts): object {
   const own = buildBoxConfig(spec, { ...parts, seccompFilter: '' })
   const { rlimits: _rlimits, ...process } = own.process ?? {}
-  // Of devices a box has those of every box.
+  // Drops the pod's devices.
   const { resources, devices: _devices, ...linux } = given.linux
   const { quota: _quota, ...cpu } = resources.cpu ?? {}
   const memory = resources.memory?.limit === undefined ? {} : withRoom(resources.memory)
   return {
     ociVersion: given.ociVersion,
     root: own.root,
-    // Limits come with the wrapper: runc may lack the right to set them for a process of other ids.
+    // Omits rlimits, which the wrapper sets: runc may lack the privilege for a process of other ids.
     process: { ...process, ...labelsOf(given) },
     mounts: own.mounts,
     annotations: given.annotations,
@@ -80,12 +80,12 @@ export function buildPodConfig(given: GivenConfig, spec: PodBox, { seccomp, ...p
 type PodBox = Pick<BoxSpec, 'pidsMax' | 'environment'>
 
 export interface PodParts extends Omit<BoxParts, 'seccompFilter'> {
-  /** The profile, as the OCI has it. */
+  /** The seccomp profile in OCI form. */
   seccomp: unknown
 }
 
-// What the cluster's security modules ask for. Not the kubelet's order of killing: init would be ended before the commands,
-// and with it the box.
+// Keeps the labels of the cluster's security modules, but not the kubelet's oom_score_adj, by which the OOM killer would choose
+// init, and with it the box, before the commands.
 function labelsOf({ process }: GivenConfig): object {
   const { apparmorProfile, selinuxLabel } = process
   return {
@@ -95,7 +95,7 @@ function labelsOf({ process }: GivenConfig): object {
   }
 }
 
-// runc itself needs some 20 MiB in the box's cgroup before init runs; then the box's own limit is set.
+// Raises the limit for runc, which needs some 20 MiB in the box's cgroup; the agent sets the box's own limit after the start.
 function withRoom(memory: { limit?: number | undefined; swap?: number | undefined }): object {
   const limit = Math.max(memory.limit ?? 0, START_BYTES)
   return { ...memory, limit, ...(memory.swap === undefined ? {} : { swap: Math.max(memory.swap, limit) }) }

@@ -6,13 +6,13 @@ import type { BoxHandle } from '../host/handle.ts'
 import { boxIdOf } from './box-pods.ts'
 import { GRACE_SLACK_SECONDS } from './spec.ts'
 
-/** Ends boxes whose pods somebody else deletes. */
+/** Ends boxes whose pods are deleted by others than the agent. */
 export interface PodDrain {
-  /** A pod has changed: if it is being deleted, and its box runs in it, the box's commands get their time, then it ends. */
+  /** Handles a changed pod: if it is being deleted and its box runs in it, ends the box's commands with their grace, then init. */
   look(pod: Pod): void
 }
 
-/** Without it the kubelet would end init, and with it at once all others. */
+/** Without this the kubelet would end init first, and with it all other processes at once. */
 export function createPodDrain({ boxes, logger }: { boxes: RunningBoxes; logger: Logger }): PodDrain {
   const draining = new Set<string>()
   const drain = async (id: string, init: number, graceMs: number): Promise<void> => {
@@ -39,7 +39,7 @@ export function createPodDrain({ boxes, logger }: { boxes: RunningBoxes; logger:
   }
 }
 
-// Of the pod's cgroup the uid is part of the name, in the way of either driver.
+// The name of the pod's cgroup has the uid, with dashes (cgroupfs driver) or underscores (systemd driver).
 function isOfPod({ cgroup }: BoxHandle, uid: string): boolean {
   return cgroup?.includes(uid) === true || cgroup?.includes(uid.replaceAll('-', '_')) === true
 }

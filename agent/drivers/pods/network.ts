@@ -1,25 +1,27 @@
-import { mkdirSync, rmSync } from 'node:fs'
+import { closeSync, existsSync, mkdirSync, openSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { isIPv4 } from 'node:net'
 import { ServiceError } from '../../../shared/errors.ts'
 import type { Logger } from '../../../shared/log.ts'
+import { tryReadText } from '../../lib/disk/file-text.ts'
+import { inNetworkNamespace } from '../../lib/syscalls/netlink.ts'
+import { ipv4Bytes } from '../../lib/syscalls/rtnetlink.ts'
 import type { HostNetwork, NetworkMember, NetworkProblem } from '../../ports/boxes/network.ts'
 import { createHostsFiles, type HostsFiles } from '../network/files.ts'
 import { createFilterTable, type FilterTable } from '../network/filter-table.ts'
+import { hostRoutes } from '../network/host.ts'
 import { type NetworkMaintenance, openNetworkMaintenance } from '../network/maintenance.ts'
 import { findNetworkProblems } from '../network/problems.ts'
-import { findOpenBridge, OPEN_BRIDGE_REMEDY } from './net-bridge.ts'
-import { disableIpv6 } from './net-ipv6.ts'
 import { createPodRules, type PodBox, podTableName } from './rules.ts'
 
-/** A box that is a pod of this node. */
+/** A box that runs as a pod on this node. */
 export interface PodMember extends NetworkMember {
   /** The pod's IPv4 address. */
   address: string
-  /** Path of the pod's network namespace. If given, IPv6 is taken from the pod: the rules are about IPv4. */
+  /** Path of the pod's network namespace. If given, disables IPv6 in the pod, because the rules cover IPv4 only. */
   networkNamespace?: string
 }
 
-/** Files of the host to mount read-only into a box, on /etc/hosts and /etc/resolv.conf; both are kept up to date in place. */
+/** Host files to mount read-only on /etc/hosts and /etc/resolv.conf of a box; both are updated in place. */
 export interface PodFiles {
   hostsFile: string
   resolvFile: string
@@ -30,17 +32,17 @@ export interface PodFiles {
  * may pass, with the promises of `Network`, and besides: no other pod reaches a box. Runs as root.
  */
 export interface PodNetwork extends HostNetwork {
-  /** Loads the rules. Boxes that an earlier process let in stay in until they leave or `retain` does not name them. */
+  /** Loads the rules. Boxes admitted by an earlier process stay admitted until they leave or `retain` omits them. */
   open(): Promise<void>
   /**
-   * Lets a box into its project, by address and by name, before its first process runs; or takes up one that runs since
-   * before this process. Idempotent; a new address replaces the old one.
-   * @throws ServiceError `runtime_unavailable` where nothing would keep the box apart; it is not let in then
+   * Admits a box to its project by address and name, before its first process runs; or adopts one that is running. Idempotent; a new
+   * address replaces the old one.
+   * @throws ServiceError `runtime_unavailable` if the box could not be isolated; it is not admitted then
    */
   admit(member: PodMember): PodFiles
-  /** Takes a box out of its project. Its processes are gone. Unknown: a success. */
+  /** Removes a box, whose processes are gone, from its project; does nothing for an unknown one. */
   leave(boxId: string): void
-  /** Takes out all other boxes: those that ended while no process of ours looked. */
+  /** Removes all boxes but these: those that ended while no agent ran. */
   retain(boxIds: readonly string[]): void
 }
 
@@ -58,7 +60,7 @@ export interface PodNetworkSettings {
   logger: Logger
 }
 
-/** Makes the network of an instance's pods; `open` touches the host. */
+/** Creates the network of an instance's pods; the host is not changed before `open`. */
 export function createPodNetwork(settings: PodNetworkSettings): PodNetwork {
   if (!/^\w{1,64}$/.test(settings.instanceId)) throw new ServiceError('internal', 'The instance id is no table name.')
   return new NftPodNetwork(settings)
@@ -72,7 +74,7 @@ interface Parts {
 
 class NftPodNetwork implements PodNetwork {
   readonly #settings: PodNetworkSettings
-  /** The box that each address is let through for. */
+  /** The box that each address is admitted for. */
   readonly #owners = new Map<string, string>()
   #parts: Parts | null = null
 
@@ -98,7 +100,7 @@ class NftPodNetwork implements PodNetwork {
     if (!isIPv4(address) || !/^[\w.-]{1,100}$/.test(boxId)) {
       throw new ServiceError('internal', 'The box or its address cannot be named in a rule.')
     }
-    // Whoever had the address before is gone, or the cluster would not have given it away.
+    // The cluster has reassigned the address, so its earlier owner is gone.
     this.#remove(parts, (owner, owned) => (owner === boxId) !== (owned === address))
     const bridge = findOpenBridge(address)
     if (bridge !== null) {
@@ -107,7 +109,7 @@ class NftPodNetwork implements PodNetwork {
     if (networkNamespace !== undefined) disableIpv6(networkNamespace)
     try {
       const hostsFile = parts.hosts.add(project, { name, address })
-      // What is left under this address is this box's own.
+      // Entries that an earlier process left for this address are this box's.
       parts.filter.add({ boxId, address }, { project, isAdopted: true })
       this.#owners.set(address, boxId)
       return { hostsFile, resolvFile: this.#resolvFile() }
@@ -181,7 +183,58 @@ class NftPodNetwork implements PodNetwork {
   }
 }
 
-/** Nobody has routes in it. */
+/**
+ * Returns the bridge by which the host reaches `address` if traffic between its ports bypasses the IPv4 rules, so that pods on it
+ * could reach each other; null otherwise.
+ */
+function findOpenBridge(address: string): string | null {
+  const name = interfaceTo(address)
+  if (name === null || !existsSync(`/sys/class/net/${name}/bridge`)) return null
+  const switches = ['/proc/sys/net/bridge/bridge-nf-call-iptables', `/sys/class/net/${name}/bridge/nf_call_iptables`]
+  return switches.some((path) => tryReadText(path).trim() === '1') ? null : name
+}
+
+/** The remedy for an open bridge. */
+const OPEN_BRIDGE_REMEDY =
+  'Run `modprobe br_netfilter; sysctl -w net.bridge.bridge-nf-call-iptables=1`, as every node of a cluster should, and ' +
+  'keep both in /etc/modules-load.d and /etc/sysctl.d.'
+
+/** Finds the interface of the longest matching prefix, without the default route. */
+function interfaceTo(address: string): string | null {
+  const wanted = ipv4Bytes(address).readUInt32BE(0)
+  const [best] = hostRoutes()
+    .filter(({ destination, mask }) => mask !== 0 && (wanted & mask) >>> 0 === destination)
+    .toSorted((one, other) => other.mask - one.mask)
+  return best?.interfaceName ?? null
+}
+
+/**
+ * Disables IPv6 on all interfaces of a pod's network but loopback, whose ::1 programs expect. By link-local addresses a box could
+ * reach the node, and other boxes on its bridge, past the IPv4 rules.
+ */
+function disableIpv6(networkNamespace: string): void {
+  const namespace = openSync(networkNamespace, 'r')
+  try {
+    inNetworkNamespace(namespace, () => {
+      for (const name of interfaceSettings()) writeFileSync(`${SETTINGS}/${name}/disable_ipv6`, '1')
+    })
+  } finally {
+    closeSync(namespace)
+  }
+}
+
+/** Lists the settings of present interfaces, and the default of future ones. */
+function interfaceSettings(): string[] {
+  try {
+    return readdirSync(SETTINGS).filter((name) => name !== 'lo' && name !== 'all')
+  } catch {
+    // A kernel without IPv6.
+    return []
+  }
+}
+
+/** A subnet that overlaps no route. */
 const NO_SUBNET = '0.0.0.0/16'
 /** Whether a chain of others that drops by policy lets pods pass is between them and the cluster's network plugin. */
 const CLUSTERS_OWN = ['forward_dropped', 'subnet_in_use']
+const SETTINGS = '/proc/sys/net/ipv6/conf'

@@ -8,17 +8,17 @@ import { isErrno } from '../../lib/syscalls/libc.ts'
 
 /** A container about to be created on this node, or just created. */
 export interface HookCall {
-  /** Of the wrapper, in whose mount namespace the root must be; or of the container's init. */
+  /** The wrapper, in whose mount namespace the root must be; for `created`, the container's init. */
   pid: number
-  /** The directory of its `config.json`, as that process sees it. */
+  /** The directory of `config.json`, as that process sees it. */
   bundle: string
 }
 
-/** Who answers the OCI wrapper of the node (`infra/node/boxyard-oci`). */
+/** Answers the OCI wrapper of the node (`infra/node/boxyard-oci`). */
 export interface HookListener {
-  /** Makes the root ready and the configuration right; a message of what it throws goes to the events of the pod. */
+  /** Mounts the root and rewrites the configuration; the message of an error goes to the events of the pod. */
   prepare(call: HookCall): Promise<void>
-  /** The container has its process, which waits for its start. */
+  /** Called when the container has its process, which waits for its start. */
   created(call: HookCall): Promise<void>
 }
 
@@ -26,13 +26,13 @@ export interface NodeHook {
   close(): void
 }
 
-/** Listens at `<runDir>/node.fifo`, which only root can write to; `node.run` tells which process does. */
+/** Listens on `<runDir>/node.fifo`, which only root can write to; `node.run` names the listening process. */
 export async function openNodeHook(runDir: string, listener: HookListener, logger: Logger): Promise<NodeHook> {
   const [path, run] = [`${runDir}/node.fifo`, `${runDir}/node.run`]
   fs.rmSync(run, { force: true })
   fs.rmSync(path, { force: true })
   await runOk('mkfifo', ['-m', '600', path])
-  // With a writer of our own there is no end of file when the last wrapper goes.
+  // Opens it for writing too, so that it does not end when the last wrapper closes it.
   const fd = fs.openSync(path, fs.constants.O_RDWR | fs.constants.O_NONBLOCK)
   const socket = new Socket({ fd, readable: true, writable: false })
   socket.on('error', (error) => logger.error('the node hook broke', { error }))
@@ -40,7 +40,7 @@ export async function openNodeHook(runDir: string, listener: HookListener, logge
     'data',
     createLineReader((line) => void handle(line, listener, logger)),
   )
-  // The wrapper reads it at any moment: it is there whole, or not.
+  // Renames into place, because the wrapper may read it at any moment.
   fs.writeFileSync(`${run}.new`, `${randomUUID()} ${process.pid}\n`, { mode: 0o600 })
   fs.renameSync(`${run}.new`, run)
   return {
@@ -52,25 +52,25 @@ export async function openNodeHook(runDir: string, listener: HookListener, logge
   }
 }
 
-// A line that never ends must not fill the memory: of one that is too long a part is handed on.
+// Bounds memory: passes on only the first 8 KiB of a line.
 function createLineReader(onLine: (line: string) => void): (chunk: Buffer) => void {
   let pieces: Buffer[] = []
-  let heldBytes = 0
-  const hold = (piece: Buffer): void => {
-    const kept = Buffer.from(piece.subarray(0, LINE_BYTES - heldBytes))
-    heldBytes += kept.length
+  let bufferedBytes = 0
+  const append = (piece: Buffer): void => {
+    const kept = Buffer.from(piece.subarray(0, LINE_BYTES - bufferedBytes))
+    bufferedBytes += kept.length
     if (kept.length > 0) pieces.push(kept)
   }
   return (chunk) => {
     let start = 0
     for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, start)) {
-      hold(chunk.subarray(start, end))
+      append(chunk.subarray(start, end))
       onLine(Buffer.concat(pieces).toString('utf8'))
       pieces = []
-      heldBytes = 0
+      bufferedBytes = 0
       start = end + 1
     }
-    hold(chunk.subarray(start))
+    append(chunk.subarray(start))
   }
 }
 
@@ -97,7 +97,7 @@ function explain(logger: Logger, { bundle }: HookCall): (error: unknown) => stri
   }
 }
 
-// Whoever asked opens it for reading at once, or is gone.
+// The wrapper opens it for reading at once, unless it is gone.
 async function answer({ pid, bundle }: HookCall, reply: string): Promise<void> {
   const deadline = performance.now() + ANSWER_MS
   for (;;) {
@@ -114,13 +114,13 @@ async function answer({ pid, bundle }: HookCall, reply: string): Promise<void> {
   }
 }
 
-/** A file of the bundle, whatever this process has mounted there. */
+/** Returns the path of a file of the bundle as the calling process sees it. */
 export function hookPath({ pid, bundle }: HookCall, name: string): string {
   return `/proc/${pid}/root${bundle}/${name}`
 }
 
 const ANSWER_MS = 5_000
 const LOGGED_CHARACTERS = 200
-// More than what is written to a FIFO in one piece.
+// More than PIPE_BUF, the largest atomic write to a FIFO.
 const LINE_BYTES = 8_192
 const NEWLINE = 10

@@ -8,15 +8,15 @@ import { buildSeccompProfile } from '../host/seccomp-profile.ts'
 import { buildPodConfig, type GivenConfig, type PodPlace, parseGivenConfig, podPlaceOf } from './config.ts'
 import { type HookCall, type HookListener, hookPath } from './node-hook.ts'
 
-/** A pod of ours that is to become a box, or to wait for one. */
+/** A pod of this agent that is to become a box or a warm pod. */
 export interface PodTicket {
   spec: Pick<BoxSpec, 'pidsMax' | 'environment'>
   namespace: string
-  /** Called when the pod has its network, before anything runs in it. */
+  /** Called once the pod has its network, before anything runs in it. */
   prepare(network: PodPlaceInNetwork): PodRoot
 }
 
-/** Where a pod is in the cluster's network. */
+/** The address and network namespace of a pod. */
 export interface PodPlaceInNetwork {
   address: string
   /** Path of its network namespace. */
@@ -28,7 +28,7 @@ export interface PodRoot {
   /** Host path of the tree. */
   source: string
   readOnly: boolean
-  /** Host paths of files to mount in it, by their places below the root. */
+  /** Host paths of files to mount, by path below the root. */
   files: Readonly<Record<string, string>>
 }
 
@@ -41,30 +41,30 @@ export interface PodInit {
   cgroup: string
 }
 
-/** Gives pods of this node their roots: the listener of the node hook. */
+/** The listener of the node hook: provides the root of each expected pod. */
 export interface PodRoots extends HookListener {
-  /** From now on the pod `podUid` may have the root of the box; `started` resolves when its init runs. */
+  /** Admits the pod `podUid` to its root; `started` resolves once its init runs. */
   expect(podUid: string, ticket: PodTicket): { started: Promise<PodInit>; fail(why: Error): void; drop(): void }
-  /** That pod will not become a box; one that is not expected is a success. */
+  /** Rejects `started` of that pod; does nothing if it is not expected. */
   fail(podUid: string, why: Error): void
 }
 
 export interface PodRootsOptions {
   instanceId: string
-  /** Directory for what does not outlive a boot; users of boxes may pass through it. */
+  /** Directory for runtime files, searchable by users of boxes. */
   runDir: string
   initPath: string
   cgroupVersion(): 1 | 2
   mounts: Pick<BoxMounts, 'stage'>
 }
 
-/** Only the pods that were told by `expect` get a root, each that of its own box. */
+/** Provides roots to pods announced by `expect` only. */
 export function createPodRoots(options: PodRootsOptions): PodRoots {
   const tickets = new Map<string, Ticket>()
-  /** By their bundles, containers that have no process yet. */
+  /** Containers that have no process yet, by bundle. */
   const prepared = new Map<string, { ticket: Ticket; idBase: number }>()
   const find = async (podUid: string): Promise<Ticket> => {
-    // The node may be faster than the answer to whoever made the pod.
+    // The node may call before the API has answered the request that created the pod.
     const deadline = performance.now() + UNKNOWN_MS
     for (;;) {
       const ticket = tickets.get(podUid)
@@ -76,7 +76,7 @@ export function createPodRoots(options: PodRootsOptions): PodRoots {
   return {
     expect: (podUid, ticket) => {
       const { promise: started, resolve, reject } = Promise.withResolvers<PodInit>()
-      // Whoever waits may have given up already.
+      // The waiter may have timed out.
       started.catch(() => undefined)
       tickets.set(podUid, { ...ticket, resolve, reject })
       const drop = (): void => {
@@ -126,13 +126,13 @@ function check({ namespace, container, instanceId }: PodPlace, ticket: PodTicket
 
 async function prepare(options: PodRootsOptions, { call, given, place, ticket }: Preparation): Promise<void> {
   const { userNamespace, networkNamespace } = place
-  const stage = `${options.runDir}/stage`
-  fs.mkdirSync(stage, { recursive: true, mode: 0o711 })
+  const stagePath = `${options.runDir}/stagePath`
+  fs.mkdirSync(stagePath, { recursive: true, mode: 0o711 })
   const address = podAddressOf(sandboxOf(networkNamespace))
   const { source, readOnly, files } = ticket.prepare({ address, networkNamespace })
-  await options.mounts.stage({ pid: call.pid, userNamespace, source, readOnly, target: stage })
+  await options.mounts.stage({ pid: call.pid, userNamespace, source, readOnly, target: stagePath })
   const config = buildPodConfig(given, ticket.spec, {
-    stagedRoot: stage,
+    stagedRoot: stagePath,
     userNamespace,
     networkNamespace,
     init: options.initPath,
@@ -149,27 +149,27 @@ function readConfig(call: HookCall): GivenConfig {
   return parseGivenConfig(fs.readFileSync(hookPath(call, 'config.json'), 'utf8'))
 }
 
-// The pod's network is up before its first container is made; the sandbox's process is in it.
+// Finds the sandbox process: the pod's network is up before its first container is created.
 function sandboxOf(networkNamespace: string): number {
   const pid = /^\/proc\/(\d+)\/ns\/net$/.exec(networkNamespace)?.[1]
   if (pid === undefined) throw new Error('the network of the pod cannot be told from its namespace')
   return Number(pid)
 }
 
-/** The IPv4 address of the network that process `pid` is in. */
+/** Reads the IPv4 address of the network namespace of process `pid`. */
 export function podAddressOf(pid: number): string {
   const address = parseAddress(fs.readFileSync(`/proc/${pid}/net/fib_trie`, 'utf8'))
   if (address === null) throw new Error('the pod has no IPv4 address')
   return address
 }
 
-/** The first IPv4 address, other than loopback, of the kernel's routing table as `/proc/<pid>/net/fib_trie` prints it. */
+/** Finds the first IPv4 address, other than loopback, in the text of `/proc/<pid>/net/fib_trie`. */
 export function parseAddress(fibTrie: string): string | null {
   const addresses = [...fibTrie.matchAll(/\|-- ([\d.]+)\n\s+\/32 host LOCAL/g)].map(([, address]) => address ?? '')
   return addresses.find((address) => !address.startsWith('127.')) ?? null
 }
 
-// Between its creation and its start the process is runc's.
+// Between creation and start the process runs runc.
 async function untilInit(pid: number, idBase: number): Promise<PodInit> {
   const startTicks = readStartTicks(pid)
   const deadline = performance.now() + START_MS
@@ -188,7 +188,7 @@ function readCommand(pid: number): string {
   }
 }
 
-// The same in all hierarchies that matter: of version 2 there is one, of version 1 that of processes.
+// Reads the one path of cgroup v2, or that of the pids controller of v1, which the other controllers share.
 function readCgroup(pid: number): string {
   const lines = fs.readFileSync(`/proc/${pid}/cgroup`, 'utf8').split('\n')
   const line = lines.find((each) => /^\d+:pids:/.test(each)) ?? lines.find((each) => each.startsWith('0::')) ?? ''

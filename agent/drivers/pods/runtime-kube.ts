@@ -25,14 +25,14 @@ import { podFailureOf } from './state.ts'
 
 export interface KubeRuntimeOptions extends Pick<RunningBoxesOptions, 'instanceId' | 'runDir' | 'execFiles'> {
   api: KubeApi
-  /** Follows the pods of this instance; opened and closed by whoever made it. */
+  /** Watches the pods of this instance; its creator opens and closes it. */
   pods: PodWatch
   network: PodNetwork
   /** The stub that containers of boxes are made from. */
   image: string
-  /** The name of this node: where the roots of boxes are, so must their pods be. */
+  /** The name of this node. Pods of boxes must run here, where the roots are. */
   node: string
-  /** How many pods are kept ready for boxes to come. */
+  /** How many pods to keep ready. */
   warmPool: number
   /** The `pidsMax` of boxes, all the same. */
   pidsMax: number
@@ -76,7 +76,7 @@ class KubeRuntime implements BoxLife {
 
   constructor(options: Required<KubeRuntimeOptions>) {
     this.#options = options
-    this.boxes = new RunningBoxes(options, (id, end) => void this.#tellExit(id, end))
+    this.boxes = new RunningBoxes(options, (id, end) => void this.#reportExit(id, end))
     this.#pods = new BoxPods(options)
     this.#files = createPodFiles(options.runDir)
     this.#drain = createPodDrain({ boxes: this.boxes, logger: options.logger })
@@ -91,7 +91,7 @@ class KubeRuntime implements BoxLife {
   }
 
   async open(): Promise<void> {
-    this.#options.pods.onChange((pod, change) => this.#look(pod, change))
+    this.#options.pods.onChange((pod, change) => this.#handlePodChange(pod, change))
     await this.boxes.open((id, handle) => this.#adoptNetwork(id, handle))
     const { runDir, network, logger } = this.#options
     const running = this.boxes.list().filter(({ isRunning }) => isRunning)
@@ -110,36 +110,36 @@ class KubeRuntime implements BoxLife {
     await this.boxes.close()
   }
 
-  // Those that ended while no agent looked are told of at once: only here is it known whether their pods were taken away.
+  // Reports boxes that ended while no agent ran: only the watch tells whether their pods were taken away.
   onExit(listener: (exit: BoxExit) => void): void {
     this.#listener = listener
     for (const id of this.boxes.host.handles.list())
       if (this.boxes.read(id) === null) listener({ id, outOfMemory: false, isLost: this.#pods.isTaken(id) })
   }
 
-  /** Boxes that run on this node, and those of which the cluster still has a pod. */
+  /** Lists boxes that run on this node and boxes whose pod still exists. */
   list(): RuntimeBox[] {
     const known = new Map(this.boxes.list().map((box) => [box.id, box]))
     for (const id of this.#pods.boxIds()) if (!known.has(id)) known.set(id, { id, isRunning: false, pid: null })
     return [...known.values()]
   }
 
-  /** The node's figures at once; soon after what the scheduler counts with. */
+  /** Sets the cgroup limits at once, and the pod's resources, which the scheduler counts, soon after. */
   resize(id: string, limits: BoxLimits): Promise<void> {
     return this.boxes.whileRunning(id, async ({ cgroups }) => {
       await this.#pods.beforeResize(id, limits)
       await applyLimits(cgroups, id, limits)
-      this.#pods.tellLimits(id, limits)
+      this.#pods.publishLimits(id, limits)
     })
   }
 
-  // From a pod that waits, if there is one and it will do: it takes a twentieth of the time.
+  // Prefers a warm pod, which takes a twentieth of the time.
   async start(spec: BoxSpec): Promise<RuntimeBox> {
     const stub = this.#starts.takeStub(spec)
     if (stub === null) return this.#begin(spec, await this.#starts.cold(spec))
     try {
       const box = await this.#begin(spec, await this.#starts.warm(spec, stub))
-      this.#pods.tellLimits(spec.id, spec)
+      this.#pods.publishLimits(spec.id, spec)
       return box
     } catch (error) {
       this.#options.logger.warn('a pod that was ready could not become a box', { box: spec.id, error })
@@ -160,8 +160,8 @@ class KubeRuntime implements BoxLife {
     return this.boxes.begin(id, handle, spec.mounts)
   }
 
-  // Processes first, so that nothing uses the root; then the pod, which is not waited for if its processes were known: its
-  // name is never used again. Of one that was not noted nobody knows what runs.
+  // Ends the processes first, so that nothing uses the root, then deletes the pod. Waits for the node to end the pod only if no
+  // handle was recorded, because its processes are then unknown. Its name is never used again.
   async remove(id: string): Promise<void> {
     const isNoted = this.boxes.host.handles.list().includes(id)
     await this.boxes.end(id)
@@ -171,7 +171,7 @@ class KubeRuntime implements BoxLife {
     this.boxes.forget(id)
   }
 
-  #look(pod: Pod, change: PodChange): void {
+  #handlePodChange(pod: Pod, change: PodChange): void {
     const why = podFailureOf(change === 'deleted' ? null : pod)
     if (why === null) return
     this.#starts.fail(pod.metadata?.uid ?? '', why)
@@ -179,13 +179,13 @@ class KubeRuntime implements BoxLife {
     else this.#drain.look(pod)
   }
 
-  // Nobody in the box asked for that end if its pod was taken away.
-  async #tellExit(id: string, end: InitEnd): Promise<void> {
+  // If the pod was taken away, the box did not end by itself.
+  async #reportExit(id: string, end: InitEnd): Promise<void> {
     const isLost = !end.outOfMemory && (await this.#pods.wasTaken(id))
     this.#listener({ id, ...end, isLost })
   }
 
-  // The box itself is well, whatever becomes of its network, and the others want to be taken up too.
+  // Logs failures only: the box runs without its network, and the other boxes are still to be adopted.
   async #adoptNetwork(id: string, { project, name, pid }: BoxHandle): Promise<void> {
     try {
       this.#options.network.admit({ boxId: id, project, name, ...warmPodPlaceOf(pid) })
@@ -195,7 +195,7 @@ class KubeRuntime implements BoxLife {
   }
 }
 
-// The kubelet may lower the limits of the pod itself at any time, to what it was told before.
+// Retries, because the kubelet may at any time lower the pod's own limits to an earlier resize.
 async function applyLimits(cgroups: BoxCgroups, id: string, limits: BoxLimits): Promise<void> {
   cgroups.raiseParent(id, limits)
   await cgroups.setMemory(id, limits.ramMb)
@@ -209,7 +209,7 @@ async function applyLimits(cgroups: BoxCgroups, id: string, limits: BoxLimits): 
   }
 }
 
-// What crun would have noted, had it made the container: it reads it before it enters one.
+// Builds the status file that crun would have written for a container of its own, and reads before `crun exec`.
 function statusForCrun(pid: number, startTicks: number): string {
   return JSON.stringify({
     pid,

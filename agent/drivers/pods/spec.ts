@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { NodeSelector, Pod } from 'kubernetes-types/core/v1.d.ts'
+import type { NetworkPolicy } from 'kubernetes-types/networking/v1.d.ts'
 import { parseQuantity } from '../../lib/kube/quantities.ts'
 import type { BoxSpec } from '../../ports/boxes/runtime.ts'
 
@@ -148,10 +149,36 @@ function randomMark(): string {
   return randomBytes(3).toString('hex')
 }
 
+/**
+ * The policy of a project, in the words of the cluster: its boxes take connections from each other and from no other pod.
+ * A network plugin that enforces policies does so besides this agent. A pure function.
+ */
+export function projectPolicy(project: string, instanceId: string): NetworkPolicy {
+  const labels = { [LABEL_PROJECT]: project, [ANNOTATION_INSTANCE]: instanceId }
+  return {
+    apiVersion: 'networking.k8s.io/v1',
+    kind: 'NetworkPolicy',
+    metadata: {
+      name: policyName(project, instanceId),
+      labels: { 'app.kubernetes.io/managed-by': 'boxyard', ...labels },
+    },
+    spec: {
+      podSelector: { matchLabels: labels },
+      policyTypes: ['Ingress'],
+      ingress: [{ from: [{ podSelector: { matchLabels: labels } }] }],
+    },
+  }
+}
+
+/** Two deployments may share a namespace and the name of a project. */
+export function policyName(project: string, instanceId: string): string {
+  return `project-${project}-${instanceId}`
+}
+
 /** On a pod that waits for a box. */
 export const LABEL_WARM = 'boxyard.dev/warm'
 export const ANNOTATION_INSTANCE = 'boxyard.dev/instance'
-export const LABEL_PROJECT = 'boxyard.dev/project'
+const LABEL_PROJECT = 'boxyard.dev/project'
 const LABEL_BOX = 'boxyard.dev/box'
 export const LABEL_BOX_ID = 'boxyard.dev/box-id'
 

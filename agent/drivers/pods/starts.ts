@@ -16,7 +16,7 @@ import {
   podAddressOf,
 } from './roots.ts'
 import { newWarmPodName, STUB_GRACE_SECONDS } from './spec.ts'
-import { isTakenAway, waitOf } from './state.ts'
+import { describePending, isTakenAway } from './state.ts'
 import { createWarmPodPool, type WarmPod, type WarmPodPool } from './warm-pool.ts'
 
 export interface PodStartsOptions {
@@ -25,16 +25,16 @@ export interface PodStartsOptions {
   files: PodFileHomes
   network: PodNetwork
   boxes: RunningBoxes
-  /** Of the pods. */
+  /** The namespace of the pods. */
   namespace: string
-  /** How many pods are kept ready. */
+  /** How many pods to keep ready. */
   warmPool: number
   /** The `pidsMax` of all boxes. */
   pidsMax: number
   logger: Logger
 }
 
-/** The two ways in which a box gets its init: in a pod of its own making, or in one that waited. */
+/** Starts boxes: cold in a new pod, or warm in one that is ready. */
 export class PodStarts {
   readonly #options: PodStartsOptions
   readonly #warmPods: WarmPodPool
@@ -52,7 +52,7 @@ export class PodStarts {
     })
   }
 
-  /** Begins to keep pods ready. */
+  /** Starts the warm pool. */
   open(): void {
     this.#warmPods.start()
   }
@@ -61,25 +61,25 @@ export class PodStarts {
     return this.#warmPods.close()
   }
 
-  /** The pod `podUid` will become no box. */
+  /** Fails the start that waits for the pod `podUid`, and drops it from the warm pool. */
   fail(podUid: string, why: string): void {
     this.#options.roots.fail(podUid, notStarted(why))
     this.#warmPods.lose(podUid)
   }
 
-  /** Makes the box's pod; resolves when its init runs. */
+  /** Creates the box's pod; resolves once its init runs. */
   async cold(spec: BoxSpec): Promise<PodInit> {
     const pod = await this.#options.pods.create(spec)
     return this.#untilInit(pod, { spec, prepare: (place) => this.#readyRoot(spec, place) })
   }
 
-  /** A pod that waits and will do for the box; null if there is none. */
+  /** Takes a warm pod that fits the box; null if there is none. */
   takeStub(spec: BoxSpec): WarmPod | null {
     const isLikeMost = spec.graceSeconds <= STUB_GRACE_SECONDS && spec.pidsMax === this.#options.pidsMax
     return isLikeMost ? this.#warmPods.take() : null
   }
 
-  /** Makes a pod that waited the box's; if that fails it is half changed, and nothing may run in it. */
+  /** Turns a warm pod into the box's. If that fails the pod is half changed, and nothing may run in it. */
   async warm(spec: BoxSpec, { name, init }: WarmPod): Promise<PodInit> {
     const { pods, boxes } = this.#options
     await pods.claim(name, spec)
@@ -113,7 +113,7 @@ export class PodStarts {
     const uid = pod.metadata?.uid ?? ''
     const ticket = roots.expect(uid, { spec, namespace, prepare })
     const abort = (): void => ticket.fail(new Error('given up'))
-    const timer = setTimeout(() => ticket.fail(notStarted(waitOf(pods.get(uid)))), START_MS)
+    const timer = setTimeout(() => ticket.fail(notStarted(describePending(pods.get(uid)))), START_MS)
     signal?.addEventListener('abort', abort)
     if (signal?.aborted === true) abort()
     try {
@@ -126,21 +126,21 @@ export class PodStarts {
   }
 }
 
-/** The error of a box whose pod did not start. */
+/** Makes the error of a box whose pod did not start. */
 function notStarted(why: string): ServiceError {
   return new ServiceError('runtime_unavailable', why)
 }
 
-/** Where the pod of a process is in the cluster's network. */
+/** Reads the place of a process's pod in the cluster's network. */
 export function warmPodPlaceOf(pid: number): PodPlaceInNetwork {
   return { address: podAddressOf(pid), networkNamespace: `/proc/${pid}/ns/net` }
 }
 
-// Written from the host, since a box may only read it.
+// Writes from the host, because the box mounts /proc/sys read-only.
 async function setHostname(pid: number, name: string): Promise<void> {
   const write = 'echo "$1" >/proc/sys/kernel/hostname'
   await runOk('nsenter', [`--uts=/proc/${pid}/ns/uts`, '--', 'sh', '-c', write, 'sh', name])
 }
 
-// Less than the deadline of a step, so that the reason is told and not only that it took too long.
+// Less than the deadline of a step, so that the error has the reason and not only the timeout.
 const START_MS = 50_000

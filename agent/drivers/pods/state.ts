@@ -1,13 +1,13 @@
 import type { Pod } from 'kubernetes-types/core/v1.d.ts'
 
-/** Whether the cluster, or somebody who may, took the pod away: its box is still wanted. */
+/** Tells whether the pod was deleted or evicted by somebody other than the agent, so that its box is still desired. */
 export function isTakenAway(pod: Pod | null): boolean {
   if (pod === null || pod.metadata?.deletionTimestamp !== undefined) return true
-  // The kubelet's own: evicted, preempted for a critical pod, the node shuts down. A container's end has no reason here.
+  // Set by the kubelet: eviction, preemption, node shutdown. A container that ends sets no reason here.
   return pod.status?.phase === 'Failed' && pod.status.reason !== undefined
 }
 
-/** Why a pod cannot become a box any more; null while it still may. */
+/** Describes why a pod cannot become a box any more; null while it can. */
 export function podFailureOf(pod: Pod | null): string | null {
   if (pod === null || pod.metadata?.deletionTimestamp !== undefined) return 'Its pod was deleted.'
   const { phase, message, containerStatuses } = pod.status ?? {}
@@ -20,8 +20,8 @@ export function podFailureOf(pod: Pod | null): string | null {
   return null
 }
 
-/** What a pod that does not start waits for. */
-export function waitOf(pod: Pod | null): string {
+/** Describes what a pending pod waits for. */
+export function describePending(pod: Pod | null): string {
   const condition = pod?.status?.conditions?.find(({ type, status }) => type === 'PodScheduled' && status === 'False')
   if (condition !== undefined) return `The cluster cannot place it: ${shorten(condition.message)}`
   const reason = pod?.status?.containerStatuses?.[0]?.state?.waiting?.reason
@@ -32,7 +32,7 @@ function shorten(text: string | undefined): string {
   return (text || 'no reason is given').replaceAll(/\s+/g, ' ').slice(0, SHOWN_CHARACTERS)
 }
 
-/** Why a container waits whose image a node cannot get. */
+/** Waiting reasons of a container whose image the node cannot get. */
 export const IMAGE_REASONS: ReadonlySet<string> = new Set([
   'ErrImageNeverPull',
   'ErrImagePull',
@@ -40,7 +40,7 @@ export const IMAGE_REASONS: ReadonlySet<string> = new Set([
   'ImagePullBackOff',
   'InvalidImageName',
 ])
-/** Why one waits that a node cannot make. */
+/** Waiting reasons of a container that the node cannot create. */
 export const CONTAINER_REASONS: ReadonlySet<string> = new Set([
   'CreateContainerConfigError',
   'CreateContainerError',

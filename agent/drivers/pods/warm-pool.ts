@@ -11,40 +11,40 @@ export interface WarmPod {
 }
 
 export interface WarmPodPoolOptions {
-  /** How many are kept ready; 0 is none. */
+  /** How many pods to keep ready; 0 is none. */
   size: number
-  /** The names of all that wait, whoever made them. */
+  /** Lists the names of all warm pods, also those of earlier processes. */
   list(): Promise<string[]>
   newName(): string
-  /** Makes one, from the creation of its pod to its running init; if that fails, or `signal` aborts, the pod may be there. */
+  /** Creates a pod and waits for its init. If it fails or `signal` aborts, the pod may exist. */
   make(name: string, signal: AbortSignal): Promise<WarmPod>
   /** An absent one is a success. */
   remove(name: string): Promise<void>
-  /** Whether its pod is one that nobody deletes. */
-  isStanding(stub: WarmPod): boolean
+  /** Tells whether the pod exists and is not being deleted. */
+  isStanding(pod: WarmPod): boolean
   logger: Logger
 }
 
 /** Pods kept ready (`BOXYARD_WARM_POOL`), so that a box need not wait for scheduler, kubelet and container runtime. */
 export interface WarmPodPool {
-  /** Removes those of an earlier process, of which nothing is known, and makes what is missing; from then on it refills by itself. */
+  /** Removes the pods of earlier processes, creates the missing ones, and refills by itself from then on. */
   start(): void
-  /** One that runs, for good; null if none is ready. */
+  /** Takes a running pod out of the pool; null if none is ready. */
   take(): WarmPod | null
-  /** The pod `uid` is of no use any more; one that is not kept ready is a success. */
+  /** Drops the pod `uid` from the pool and removes it; does nothing if the pool does not have it. */
   lose(uid: string): void
-  /** Makes no more, and returns once none is being made; those that are ready stay for whoever removes them. */
+  /** Stops refilling, and resolves once no pod is being created. Ready pods stay; the next start removes them. */
   close(): Promise<void>
 }
 
 export function createWarmPodPool(options: WarmPodPoolOptions): WarmPodPool {
-  return new Stubs(options)
+  return new WarmPods(options)
 }
 
-class Stubs implements WarmPodPool {
+class WarmPods implements WarmPodPool {
   readonly #options: WarmPodPoolOptions
   readonly #ready: WarmPod[] = []
-  /** Names of pods that are to be removed. */
+  /** Names of pods to remove. */
   readonly #unwanted = new Set<string>()
   readonly #closing = new AbortController()
   #isSwept = false
@@ -62,20 +62,20 @@ class Stubs implements WarmPodPool {
   }
 
   take(): WarmPod | null {
-    for (let stub = this.#ready.shift(); stub !== undefined; stub = this.#ready.shift()) {
-      const isUsable = readStartTicks(stub.init.pid) === stub.init.startTicks && this.#options.isStanding(stub)
-      if (!isUsable) this.#unwanted.add(stub.name)
+    for (let pod = this.#ready.shift(); pod !== undefined; pod = this.#ready.shift()) {
+      const isUsable = readStartTicks(pod.init.pid) === pod.init.startTicks && this.#options.isStanding(pod)
+      if (!isUsable) this.#unwanted.add(pod.name)
       this.start()
-      if (isUsable) return stub
+      if (isUsable) return pod
     }
     return null
   }
 
   lose(uid: string): void {
-    const place = this.#ready.findIndex((stub) => stub.uid === uid)
-    const [stub] = place < 0 ? [] : this.#ready.splice(place, 1)
-    if (stub === undefined) return
-    this.#unwanted.add(stub.name)
+    const index = this.#ready.findIndex((pod) => pod.uid === uid)
+    const [pod] = index < 0 ? [] : this.#ready.splice(index, 1)
+    if (pod === undefined) return
+    this.#unwanted.add(pod.name)
     this.start()
   }
 
@@ -103,7 +103,7 @@ class Stubs implements WarmPodPool {
 
   async #step(): Promise<void> {
     const { size, list, remove } = this.#options
-    // Before the first is made, so that none of ours is among them.
+    // Lists before creating the first, so that the list has only pods of earlier processes.
     if (!this.#isSwept) for (const name of await list()) this.#unwanted.add(name)
     this.#isSwept = true
     for (const name of this.#unwanted) {
@@ -117,8 +117,8 @@ class Stubs implements WarmPodPool {
     const { newName, make, isStanding } = this.#options
     const name = newName()
     try {
-      const stub = await make(name, this.#closing.signal)
-      if (isStanding(stub)) return stub
+      const pod = await make(name, this.#closing.signal)
+      if (isStanding(pod)) return pod
       throw new Error('its pod was deleted meanwhile')
     } catch (error) {
       this.#unwanted.add(name)

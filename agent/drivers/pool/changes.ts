@@ -5,7 +5,7 @@ import { closeFd } from '../../lib/syscalls/descriptors.ts'
 import { O, openBelow } from '../../lib/syscalls/files.ts'
 import type { FileThreads } from '../../lib/threads/threads.ts'
 import type { ChangesPage, ChangesRequest } from '../../ports/pool/tree-changes.ts'
-import { sendFault } from './send-faults.ts'
+import { sendFault } from './send-stream.ts'
 import type { BtrfsTasks } from './tasks.ts'
 import { type ChangeRecords, changesPageOf } from './tree-changes-records.ts'
 
@@ -69,10 +69,10 @@ async function findChanges(options: BtrfsChangesOptions, { from, to, signal }: P
   try {
     for await (const piece of sentBetween(`${mountPath}/${from}`, `${mountPath}/${to}`, signal)) {
       const bytes = new Uint8Array(piece)
-      await talk.say(bytes, [bytes.buffer])
+      await talk.send(bytes, [bytes.buffer])
     }
-    await talk.say(null)
-    const records = await talk.next()
+    await talk.send(null)
+    const records = await talk.receive()
     signal.throwIfAborted()
     if (records === null) throw new Error('the changes were not told')
     return records

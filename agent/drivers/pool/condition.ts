@@ -2,19 +2,19 @@ import fs from 'node:fs/promises'
 import { controlBuffer } from '../../lib/syscalls/descriptors.ts'
 import type { DeviceErrors, PoolCondition } from '../../ports/pool/condition.ts'
 
-/** What a pool sets aside for data or metadata, and uses of it, as the kernel tells. */
+/** Reads the kernel's figures of space allocated to data or metadata, and used. */
 export async function readAllocation(filesystemId: string, kind: 'data' | 'metadata'): Promise<PoolCondition['data']> {
   const directory = `/sys/fs/btrfs/${filesystemId}/allocation/${kind}`
   const read = async (name: string): Promise<number> => Number(await fs.readFile(`${directory}/${name}`, 'utf8'))
   return { totalBytes: await read('total_bytes'), usedBytes: await read('bytes_used') }
 }
 
-/** What the pool's only device failed at. */
+/** Reads the error counters of the pool's only device. */
 export function readDeviceErrors(rootFd: number): DeviceErrors {
   return deviceErrors(rootFd, 0n)
 }
 
-/** Lets them be counted anew, from the next commit on also after the pool was opened again. */
+/** Resets the counters; the reset is persistent from the next commit on. */
 export function resetDeviceErrors(rootFd: number): void {
   deviceErrors(rootFd, DEV_STATS_RESET)
 }
@@ -31,8 +31,8 @@ function deviceErrors(rootFd: number, flags: bigint): DeviceErrors {
 }
 
 /**
- * Does `work`, all writes of which reach the disk before it ends. The kernel tells whoever syncs a file that its data could not
- * be written, but not whoever copies it: those are counted.
+ * Runs `work`, whose writes reach the disk before it ends. The kernel reports lost writes to whoever syncs the file, but not to a
+ * snapshot of it, so the device's error counters are compared.
  * @throws SyscallError EIO if the disk refused a write meanwhile
  */
 export async function withSoundWrites<T>(rootFd: number, work: () => T | Promise<T>): Promise<T> {
@@ -47,13 +47,13 @@ function failedWrites(rootFd: number): number {
   return writes + flushes
 }
 
-/** What a scrub has done so far. */
+/** The progress of a scrub. */
 export interface ScrubProgress {
   checkedBytes: number
   errors: number
 }
 
-/** Of the scrub that is under way. Throws a SyscallError ENOTCONN where there is none. */
+/** Reads the progress of the running scrub. Throws a SyscallError ENOTCONN if there is none. */
 export function readScrubProgress(rootFd: number): ScrubProgress {
   // `btrfs_ioctl_scrub_args`
   const args = Buffer.alloc(SCRUB_BYTES)
@@ -63,7 +63,7 @@ export function readScrubProgress(rootFd: number): ScrubProgress {
   return { checkedBytes: value(2) + value(3), errors: value(4) + value(5) + value(6) + value(9) }
 }
 
-/** Ends the scrub that is under way, whoever began it; it has ended on return. Throws as `readScrubProgress`. */
+/** Cancels the running scrub, of any process; it has ended on return. Throws as `readScrubProgress`. */
 export function cancelScrub(rootFd: number): void {
   controlBuffer(rootFd, SCRUB_CANCEL, Buffer.alloc(8))
 }

@@ -7,7 +7,7 @@ import { isErrno } from '../../lib/syscalls/libc.ts'
 import type { CowFilesystem, SnapshotRequest } from '../../ports/pool/cow-filesystem.ts'
 import type { ChangesRequest } from '../../ports/pool/tree-changes.ts'
 import { withSoundWrites } from './condition.ts'
-import { checkWritable, converted, convertedBytes } from './faults.ts'
+import { checkWritable, convertErrors, convertReadErrors } from './faults.ts'
 import { createBtrfsInsight } from './insight.ts'
 import { BTRFS } from './ioctls.ts'
 import { type BtrfsPoolOptions, type MountedPool, mountPool } from './pool.ts'
@@ -50,18 +50,18 @@ export async function openBtrfsPool(options: BtrfsPoolOptions): Promise<BtrfsPoo
     poolId: pool.filesystemId,
     grow: pool.grow,
     path: (name) => path.join(pool.mountPath, checkedName(name)),
-    exists: async (name) => converted(pool, () => hasSubvolume(pool, checkedName(name))),
-    list: async () => converted(pool, () => topSubvolumes(pool.rootFd).map((subvolume) => subvolume.name)),
+    exists: async (name) => convertErrors(pool, () => hasSubvolume(pool, checkedName(name))),
+    list: async () => convertErrors(pool, () => topSubvolumes(pool.rootFd).map((subvolume) => subvolume.name)),
     create: async (name) => {
       await space.use(() => createSubvolume(pool.rootFd, checkedName(name)))
-      await converted(pool, commit)
+      await convertErrors(pool, commit)
     },
     snapshot: (request) => {
       const act = (): Promise<void> => snapshotSubvolume(pool.rootFd, checkedRequest(request))
       return space.use(() => inTurn(() => withSoundWrites(pool.rootFd, act)))
     },
     setReadOnly: (name, isReadOnly) =>
-      converted(pool, () =>
+      convertErrors(pool, () =>
         withSubvolume(pool.rootFd, checkedName(name), async (fd) => {
           // A commit alone leaves files as long as they were when last written out: empty, mostly.
           if (isReadOnly) await withSoundWrites(pool.rootFd, () => syncFilesystem(fd))
@@ -69,7 +69,7 @@ export async function openBtrfsPool(options: BtrfsPoolOptions): Promise<BtrfsPoo
         }),
       ),
     setQuota: (name, quotaBytes) =>
-      converted(pool, async () => {
+      convertErrors(pool, async () => {
         const id = await withSubvolume(pool.rootFd, checkedName(name), subvolumeId)
         limitSubvolume(pool.rootFd, id, quotaBytes)
         await commit()
@@ -77,24 +77,24 @@ export async function openBtrfsPool(options: BtrfsPoolOptions): Promise<BtrfsPoo
     destroy: async (name) => {
       // To take away is to write: where the disk below is full it would end all other writes as well.
       await checkWritable(pool)
-      await converted(pool, () => destroySubvolume(pool.rootFd, checkedName(name)))
+      await convertErrors(pool, () => destroySubvolume(pool.rootFd, checkedName(name)))
       space.noteFreed()
-      await converted(pool, commit)
+      await convertErrors(pool, commit)
     },
-    origin: (name) => converted(pool, () => originOf(path.join(pool.mountPath, checkedName(name)))),
+    origin: (name) => convertErrors(pool, () => originOf(path.join(pool.mountPath, checkedName(name)))),
     usedBytes: (name) =>
-      converted(pool, async () => {
+      convertErrors(pool, async () => {
         const id = await withSubvolume(pool.rootFd, checkedName(name), subvolumeId)
         return countedBytes(pool.filesystemId, id)
       }),
-    changes: (request) => converted(pool, () => insight.changes(checkedPair(request))),
-    measure: (names) => converted(pool, () => insight.measure(names.map(checkedName))),
+    changes: (request) => convertErrors(pool, () => insight.changes(checkedPair(request))),
+    measure: (names) => convertErrors(pool, () => insight.measure(names.map(checkedName))),
     ...createTransfers(pool),
-    withSoundWrites: (work) => converted(pool, () => withSoundWrites(pool.rootFd, work)),
+    withSoundWrites: (work) => convertErrors(pool, () => withSoundWrites(pool.rootFd, work)),
     capacity: space.capacity,
     checkWritable: () => checkWritable(pool),
-    condition: () => converted(pool, insight.condition),
-    startScrub: (clock) => converted(pool, () => insight.startScrub(clock)),
+    condition: () => convertErrors(pool, insight.condition),
+    startScrub: (clock) => convertErrors(pool, () => insight.startScrub(clock)),
     close: async () => {
       await insight.close()
       await space.close()
@@ -107,10 +107,10 @@ function createTransfers(pool: MountedPool): Pick<CowFilesystem, 'send' | 'recei
   return {
     send: ({ name, parent, signal }) => {
       const from = parent === null ? null : checkedName(parent)
-      return convertedBytes(pool, sendSubvolume(pool, { name: checkedName(name), parent: from, signal }), signal)
+      return convertReadErrors(pool, sendSubvolume(pool, { name: checkedName(name), parent: from, signal }), signal)
     },
     receive: (request) =>
-      converted(pool, async () => {
+      convertErrors(pool, async () => {
         checkedName(request.container)
         checkedName(request.name)
         try {

@@ -3,8 +3,8 @@ import { isErrno } from '../../lib/syscalls/libc.ts'
 import { readDeviceErrors } from './condition.ts'
 import type { MountedPool } from './pool.ts'
 
-/** Does `act`; what fails there comes out as an error of ours, which says whether the disk is full or broken. */
-export async function converted<T>(pool: Pick<MountedPool, 'isReadOnly'>, act: () => T | Promise<T>): Promise<T> {
+/** Runs `act`, and converts its errors to service errors that tell whether the disk is full or broken. */
+export async function convertErrors<T>(pool: Pick<MountedPool, 'isReadOnly'>, act: () => T | Promise<T>): Promise<T> {
   try {
     return await act()
   } catch (error) {
@@ -12,14 +12,14 @@ export async function converted<T>(pool: Pick<MountedPool, 'isReadOnly'>, act: (
     if (isErrno(error, 'ENOSPC', 'EDQUOT')) {
       throw new ServiceError('storage_full', 'The storage of this host is full.', { cause: error })
     }
-    // Whoever waits for a commit that was given up is told anything.
+    // An aborted commit may fail its waiters with any error.
     if (isErrno(error, ...BROKEN) || pool.isReadOnly()) throw new ServiceError('internal', DISK_FAILS, { cause: error })
     throw new ServiceError('internal', 'The storage refused the operation; the reason is logged.', { cause: error })
   }
 }
 
-/** What `bytes` gives, which programs read from the pool; they tell only in words why they failed, the pool if it was its disk. */
-export async function* convertedBytes(
+/** Passes on `bytes` that a program reads from the pool. If it fails, the pool's error counters tell whether its disk failed. */
+export async function* convertReadErrors(
   pool: Pick<MountedPool, 'rootFd'>,
   bytes: AsyncIterable<Uint8Array>,
   signal: AbortSignal | undefined,
@@ -39,8 +39,8 @@ function failures({ rootFd }: Pick<MountedPool, 'rootFd'>): number {
 }
 
 /**
- * Whether a pool can be written to; costs two quick system calls where its image has all its blocks.
- * @throws ServiceError `internal` while it is read-only, `storage_full` while its image lacks blocks that its disk has not
+ * Checks that a pool can be written to; costs two quick system calls if its image is fully allocated.
+ * @throws ServiceError `internal` while it is read-only, `storage_full` while its image lacks blocks and its disk has no room
  */
 export async function checkWritable(pool: Pick<MountedPool, 'isReadOnly' | 'missingBytes' | 'backing'>): Promise<void> {
   if (pool.isReadOnly()) throw new ServiceError('internal', READ_ONLY)
@@ -57,5 +57,5 @@ const UNREADABLE =
   'What was to be read is damaged on the disk of this host: nothing was made of it. Health says what its operator has to do.'
 const READ_ONLY =
   'The storage of this host takes no writes since its disk failed; reads go on. Health says what its operator has to do.'
-// What a commit of the filesystem, and what boxes write before it, may take.
+// Room for a commit of the filesystem and for what boxes write before it.
 const LEAST_BYTES = 64 * 1024 ** 2

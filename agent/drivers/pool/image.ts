@@ -7,18 +7,18 @@ import { allocateFile } from '../../lib/syscalls/descriptors.ts'
 import { isErrno } from '../../lib/syscalls/libc.ts'
 import type { PoolBacking } from '../../ports/pool/condition.ts'
 
-/** The image of a pool: a file whose blocks all exist, so that a full host disk cannot take the pool's space away. */
+/** The image of a pool: a fully allocated file, so that a full host disk cannot take space from the pool. */
 export interface PoolImageOptions {
   /** Size of a new pool, if the host has that much to give. */
   initialBytes: number
   /** Bytes that stay free on the host's own filesystem. */
   hostReserveBytes: number
-  /** Whether there must be one: then none is made in its place. False if left out. */
+  /** Fails if the image is missing, instead of creating it. Default false. */
   isExpected?: boolean
   logger: Logger
 }
 
-/** Makes the image with an empty filesystem, if there is none; it takes its name when it is whole. */
+/** Creates the image with an empty filesystem if there is none; renames it into place once it is complete. */
 export async function ensureImage(imagePath: string, options: PoolImageOptions): Promise<void> {
   if (await fileExists(imagePath)) return
   if (options.isExpected || (await isLink(imagePath))) {
@@ -56,7 +56,7 @@ export async function ensureImage(imagePath: string, options: PoolImageOptions):
   await syncDirectory(path.dirname(imagePath))
 }
 
-/** Makes the image larger, durably; false if the disk has no room after all. */
+/** Grows the image durably; returns false if the disk has no room. */
 export async function growImage(imagePath: string, stepBytes: number): Promise<boolean> {
   const file = await fs.open(imagePath, 'r+')
   try {
@@ -68,7 +68,7 @@ export async function growImage(imagePath: string, stepBytes: number): Promise<b
       await file.truncate(size)
       return false
     }
-    // The file's new size must outlive a power cut before the filesystem counts on it.
+    // Syncs the new size before the filesystem relies on it.
     await file.sync()
     return true
   } finally {
@@ -76,20 +76,19 @@ export async function growImage(imagePath: string, stepBytes: number): Promise<b
   }
 }
 
-/** How much of the image its disk has still to give, and has. */
+/** The missing bytes of an image, and the available bytes of its disk. */
 export async function readBacking(imagePath: string, hostReserveBytes: number): Promise<PoolBacking> {
   return { missingBytes: missingBytesOf(imagePath), availableBytes: await hostRoom(imagePath, hostReserveBytes) }
 }
 
-/** How much of the image its disk has still to give: 0 but for one that was copied with holes. At once: some µs. */
+/** Returns the bytes of missing blocks, 0 unless the image was copied with holes. Takes some µs. */
 export function missingBytesOf(imagePath: string): number {
   const { size, blocks } = statSync(imagePath)
   return Math.max(0, size - blocks * STAT_BLOCK_BYTES)
 }
 
 /**
- * Gives an image that has holes all its blocks, if the disk has as many above the reserve; what it holds stays. True if it
- * has them now.
+ * Allocates the holes of an image, keeping its data, if the disk has room above the reserve. Returns true if it has no holes now.
  */
 export async function backImage(imagePath: string, { hostReserveBytes, logger }: PoolImageOptions): Promise<boolean> {
   const missingBytes = missingBytesOf(imagePath)
@@ -98,7 +97,7 @@ export async function backImage(imagePath: string, { hostReserveBytes, logger }:
   const file = await fs.open(imagePath, 'r+')
   try {
     const { size } = await file.stat()
-    // In pieces: whoever writes to the pool waits for each.
+    // In pieces, because writes to the pool wait for each.
     for (let offset = 0; offset < size; offset += PIECE_BYTES)
       await allocateFile(file.fd, offset, Math.min(PIECE_BYTES, size - offset))
     await file.sync()
@@ -112,13 +111,13 @@ export async function backImage(imagePath: string, { hostReserveBytes, logger }:
   return missingBytesOf(imagePath) === 0
 }
 
-/** How much a pool may grow by, up to `stepBytes`, without touching the host's reserve; 0 if less than is worth it. */
+/** Returns by how much a pool may grow above the host's reserve, up to `stepBytes`; 0 below a useful minimum. */
 export async function growthStep(imagePath: string, stepBytes: number, hostReserveBytes: number): Promise<number> {
   const step = Math.min(stepBytes, roundDown(await hostRoom(imagePath, hostReserveBytes)))
   return step < MIN_STEP_BYTES ? 0 : step
 }
 
-// Of the image itself once there is one: it may be a link to another disk.
+// Asks for the disk of the image itself once it exists, which may be a link to another disk.
 async function hostRoom(place: string, hostReserveBytes: number): Promise<number> {
   const host = await fs.statfs(place)
   return Math.max(0, host.bavail * host.bsize - hostReserveBytes)

@@ -1,18 +1,20 @@
+import { createLimiter } from '../../../shared/locks.ts'
+import { duplicateFd } from '../../lib/syscalls/descriptors.ts'
 import { createFileThreads, type FileThreads } from '../../lib/threads/threads.ts'
-import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
+import type { CowFilesystem, SubvolumeUsage } from '../../ports/pool/cow-filesystem.ts'
 import { createBtrfsChanges } from './changes.ts'
 import { readAllocation, readDeviceErrors } from './condition.ts'
 import type { MountedPool } from './pool.ts'
 import { createPoolScrubs } from './scrub.ts'
+import { topSubvolumes } from './subvolumes.ts'
 import type { BtrfsTasks } from './tasks.ts'
-import { createBtrfsUsage } from './usage.ts'
 
-/** What can be told of a pool and its subvolumes without changing them. */
+/** Reads about a pool and its subvolumes, without changing them. */
 export interface BtrfsInsight extends Pick<CowFilesystem, 'changes' | 'measure' | 'condition' | 'startScrub'> {
   close(): Promise<void>
 }
 
-/** What takes long is done by a thread, which is started at the first call that needs it, and by programs of btrfs. */
+/** Runs long work in a thread, which starts at the first call that needs it, and in btrfs programs. */
 export function createBtrfsInsight(pool: MountedPool): BtrfsInsight {
   const threads: FileThreads<BtrfsTasks> = createFileThreads({ module: TASKS, count: 1, memoryMb: THREAD_MB })
   const changes = createBtrfsChanges({ ...pool, threads })
@@ -37,6 +39,38 @@ export function createBtrfsInsight(pool: MountedPool): BtrfsInsight {
   }
 }
 
+/** Measures subvolumes of a pool, one call at a time, because each may read a million extents. */
+interface BtrfsUsage {
+  /** Returns the usage of each, in the order of the names; null for a missing one. */
+  measure(names: readonly string[]): Promise<(SubvolumeUsage | null)[]>
+}
+
+function createBtrfsUsage({ rootFd, threads }: { rootFd: number; threads: FileThreads<BtrfsTasks> }): BtrfsUsage {
+  const limiter = createLimiter(1)
+  // Sizes of read-only subvolumes.
+  const sizes = new Map<number, number>()
+  const measure = async (names: readonly string[]): Promise<(SubvolumeUsage | null)[]> => {
+    const ids = new Map(topSubvolumes(rootFd).map(({ name, id }) => [name, Number(id)]))
+    const wanted = [...new Set(names)].flatMap((name) => ids.get(name) ?? [])
+    const targets = wanted.map((id) => ({ id, knownBytes: sizes.get(id) ?? null }))
+    const fd = duplicateFd(rootFd)
+    const measured = await threads.run('usage', { name: 'usage', argument: { fd, targets }, fds: [fd] })
+    const found = new Map(wanted.map((id, index) => [id, measured[index] ?? null]))
+    for (const [id, usage] of found) if (usage?.isReadOnly) sizes.set(id, usage.sizeBytes)
+    forget(sizes, ids.values())
+    return names.map((name) => {
+      const usage = found.get(ids.get(name) ?? -1)
+      return usage ? { sizeBytes: usage.sizeBytes, uniqueBytes: usage.uniqueBytes } : null
+    })
+  }
+  return { measure: (names) => limiter.run(() => measure(names)) }
+}
+
+function forget(sizes: Map<number, number>, alive: Iterable<number>): void {
+  const isAlive = new Set(alive)
+  for (const id of sizes.keys()) if (!isAlive.has(id)) sizes.delete(id)
+}
+
 const TASKS = new URL('./tasks.ts', import.meta.url)
-// A million names that differ take half of it.
+// A million differing names take half of it.
 const THREAD_MB = 1024

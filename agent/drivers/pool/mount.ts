@@ -12,9 +12,9 @@ export interface PoolMountRequest {
 }
 
 /**
- * Mounts the filesystem of a pool; read-only where the kernel takes it in no other way: it does not let what had a failed write
- * be written to again before nobody is left in it. Whoever reads is served meanwhile.
- * @throws Error that says what is wrong with the image, if it can be mounted in no way
+ * Mounts the filesystem of a pool; read-only if the kernel refuses writes, as it does after a failed write until the last user has
+ * unmounted it. Reads are served meanwhile.
+ * @throws Error with the diagnosis of the image if it cannot be mounted at all
  */
 export async function mountPoolDevice({ source, target, imagePath, logger }: PoolMountRequest): Promise<void> {
   await fs.mkdir(target, { recursive: true, mode: 0o700 })
@@ -55,7 +55,7 @@ async function findFault(imagePath: string): Promise<string> {
   )
 }
 
-/** What the first copy of the superblock says; null if there is none. */
+/** Reads the first copy of the superblock; null if there is none. */
 async function readSuperblock(imagePath: string): Promise<{ id: string; sizeBytes: number } | null> {
   const file = await fs.open(imagePath, 'r')
   try {
@@ -71,7 +71,7 @@ async function readSuperblock(imagePath: string): Promise<{ id: string; sizeByte
 }
 
 const FLAGS = MS.NOATIME | MS.NOSUID | MS.NODEV
-// A loop device says that it rotates, and btrfs then holds back each sync for others to join it.
+// Loop devices report as rotational, for which btrfs delays each sync to batch others.
 const OPTIONS = 'compress=zstd:1,nodiscard,ssd'
 const SUPERBLOCK_OFFSET = 64 * 1024
 const SUPERBLOCK_BYTES = 4096

@@ -39,9 +39,9 @@ import {
 import { mountPoolDevice } from './mount.ts'
 
 export interface BtrfsPoolOptions extends PoolImageOptions {
-  /** Holds `pool.img`; the caller has locked it against other agents. */
+  /** The directory of `pool.img`; the caller holds its lock. */
   dataDir: string
-  /** Where the pool is mounted, as `<runDir>/pool`, in this process' own mount namespace. */
+  /** The pool is mounted at `<runDir>/pool`, in this process's own mount namespace. */
   runDir: string
   /** The pool grows by this much when half of it is all that is left; 0: never. */
   stepBytes: number
@@ -58,12 +58,12 @@ export interface MountedPool {
   filesystemId: string
   /** Makes the pool a step larger; false if the host has no room above its reserve. One growth at a time. */
   grow(): Promise<boolean>
-  /** Whether the kernel has ceased to write to it. */
+  /** Tells whether the kernel has made it read-only. */
   isReadOnly(): boolean
   backing(): Promise<PoolBacking>
-  /** Of the image's blocks; 0 but for one that was copied with holes. */
+  /** Bytes of missing blocks in the image; 0 unless it was copied with holes. */
   missingBytes(): number
-  /** Gives the image the blocks that it lacks, if the disk it is on has room for all; false if not. */
+  /** Allocates the missing blocks of the image; returns false if its disk has no room for all. */
   back(): Promise<boolean>
   /** Bytes by which the pool could still grow. */
   growableBytes(): Promise<number>
@@ -91,7 +91,7 @@ export async function mountPool(options: BtrfsPoolOptions): Promise<MountedPool>
   }
 }
 
-/** What is left of a pool after its agent ended: whether something (a running box) still holds the loop device. */
+/** Tells whether something, such as a running box, still holds the loop device after the agent has ended. */
 export interface PoolRelease {
   device: string | null
   isStillUsed: boolean
@@ -187,14 +187,14 @@ async function matchFilesystemToDevice(rootFd: number, loop: LoopDevice): Promis
   await controlBufferAsync(rootFd, BTRFS.RESIZE, encodeVolumeArgs('1:max'))
 }
 
-/** One growth at a time; those who ask meanwhile share its outcome. */
+/** Serializes growth; concurrent callers share the outcome. */
 function createGrowth(
   options: BtrfsPoolOptions,
   parts: { loop: LoopDevice; imagePath: string; rootFd: number },
 ): () => Promise<boolean> {
   let growing: Promise<boolean> | undefined
   const grow = async (): Promise<boolean> => {
-    // The image would become larger, and the filesystem would not.
+    // Otherwise the image would grow without the filesystem.
     if (diskOf(parts.rootFd).isReadOnly) return false
     const step = await growthStep(parts.imagePath, options.stepBytes, options.hostReserveBytes)
     if (step === 0 || !(await growImage(parts.imagePath, step))) return false

@@ -7,13 +7,13 @@ import type { Clock } from '../../ports/host/clock.ts'
 import type { Scrub } from '../../ports/pool/condition.ts'
 import { cancelScrub, readScrubProgress, resetDeviceErrors, type ScrubProgress } from './condition.ts'
 
-/** The scrubs of a pool: one at a time, the last kept in a file beside the pool's image. */
+/** Scrubs a pool, one at a time; keeps the last result in a file beside the image. */
 export interface PoolScrubs {
-  /** Begins one, unless one is under way. */
+  /** Starts a scrub unless one is running. */
   start(clock: Pick<Clock, 'now'>): void
-  /** The one under way, else the last; null: none was begun. */
+  /** Returns the running scrub, else the last one; null if there was none. */
   current(): Scrub | null
-  /** Ends the one under way, which is then `interrupted`. */
+  /** Cancels the running scrub, which is then `interrupted`. */
   close(): Promise<void>
 }
 
@@ -24,7 +24,7 @@ export interface PoolScrubsOptions {
   filesystemId: string
 }
 
-/** A scrub is a process of its own: it takes as long as it takes to read the pool. */
+/** Runs each scrub as a process, which takes as long as reading the whole pool. */
 export function createPoolScrubs(options: PoolScrubsOptions): PoolScrubs {
   const { rootFd, dataDir } = options
   const file = path.join(dataDir, FILE_NAME)
@@ -46,7 +46,7 @@ export function createPoolScrubs(options: PoolScrubsOptions): PoolScrubs {
         const found = parseResult(text)
         const status = isStopped ? 'interrupted' : found === null ? 'failed' : 'done'
         running = null
-        // Nothing is left of what went wrong before.
+        // A clean scrub proves earlier errors repaired.
         if (status === 'done' && found?.errors === 0) resetDeviceErrors(rootFd)
         note({ status, startedAt, endedAt: clock.now(), ...(found ?? NOTHING) })
       })
@@ -65,7 +65,7 @@ export function createPoolScrubs(options: PoolScrubsOptions): PoolScrubs {
   }
 }
 
-/** What it printed once it has ended, empty if it could not be started. */
+/** Resolves to the output of the program once it has ended; empty if it could not be started. */
 function runScrub({ mountPath, filesystemId }: PoolScrubsOptions): { output: Promise<string>; kill(): void } {
   const child = spawnChild('btrfs', ['scrub', 'start', '-B', '-R', mountPath], { stdio: ['ignore', 'pipe', 'ignore'] })
   let text = ''
@@ -77,7 +77,7 @@ function runScrub({ mountPath, filesystemId }: PoolScrubsOptions): { output: Pro
     child.once('close', () => resolve())
   })
   const output = ended.then(() => {
-    // The program's own notes, of a filesystem that nobody but us looks at.
+    // The program's own status file, which is not used.
     for (const kind of ['status', 'progress'])
       fs.rmSync(`/var/lib/btrfs/scrub.${kind}.${filesystemId}`, { force: true })
     return text
@@ -85,7 +85,7 @@ function runScrub({ mountPath, filesystemId }: PoolScrubsOptions): { output: Pro
   return { output, kill: () => void killGroup(child, 'SIGKILL') }
 }
 
-/** Null if it did not come to its end. A pure function. */
+/** Parses the result; null if the scrub did not finish. Pure. */
 function parseResult(text: string): ScrubProgress | null {
   const values = new Map(
     [...text.matchAll(/^\s*(\w+):\s*(\d+)\s*$/gm)].map(([, name = '', value]) => [name, Number(value)]),
@@ -107,7 +107,7 @@ function progressOf(rootFd: number): ScrubProgress | null {
   }
 }
 
-/** The one of an agent that ended without a word may still be under way, and holds the pool. */
+/** Cancels the scrub of a crashed agent, which may still run and hold the pool. */
 function recover(rootFd: number, noted: Scrub | null): Scrub | null {
   if (noted?.status !== 'running') return noted
   cancel(rootFd)

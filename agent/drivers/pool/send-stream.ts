@@ -1,3 +1,5 @@
+import { ServiceError } from '../../../shared/errors.ts'
+
 /** One command of a stream of `btrfs send`, less what a reader of names has no use for. Paths have one character for each byte. */
 export interface SendCommand {
   /** Of `SEND`, or one that is not known here. */
@@ -91,6 +93,17 @@ function decodeTime(bytes: Buffer, at: number): SendTime {
   return { seconds: bytes.readBigInt64LE(at), nanoseconds: bytes.readUInt32LE(at + 8) }
 }
 
+/**
+ * Makes the error of a failed `btrfs send` from its stderr. Send fails on paths of more than 4,095 bytes, which a box can create
+ * directory by directory.
+ */
+export function sendFault(complaint: string): Error {
+  const cause = new Error(`btrfs send failed: ${complaint}`)
+  if (!complaint.includes(`failed with -${ENAMETOOLONG}:`)) return cause
+  const detail = 'There is a path of more than 4,095 bytes, which can be neither compared nor backed up.'
+  return new ServiceError('path_invalid', detail, { cause })
+}
+
 /** Codes of commands, of linux/fs/btrfs/send.h. */
 export const SEND = {
   SUBVOLUME: 1,
@@ -128,3 +141,4 @@ const COMMAND_HEAD_BYTES = 10
 const COMMAND_BYTES_MAX = 1024 * 1024
 const ATTRIBUTE_HEAD_BYTES = 4
 const TIME_BYTES = 12
+const ENAMETOOLONG = 36

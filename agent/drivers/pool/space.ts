@@ -2,7 +2,7 @@ import fs from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isErrno } from '../../lib/syscalls/libc.ts'
 import type { DiskCapacity } from '../../ports/host/facts.ts'
-import { converted } from './faults.ts'
+import { convertErrors } from './faults.ts'
 import type { BtrfsPoolOptions, MountedPool } from './pool.ts'
 
 export interface SpaceOptions extends Pick<BtrfsPoolOptions, 'stepBytes' | 'logger'> {
@@ -10,25 +10,25 @@ export interface SpaceOptions extends Pick<BtrfsPoolOptions, 'stepBytes' | 'logg
   commit(): Promise<void>
 }
 
-/** The room of a pool: every second it looks whether it has to grow. Foreign errors come out converted. */
+/** Manages the free space of a pool: checks every second whether to grow. Converts errors. */
 export interface SpaceKeeper {
-  /** Runs what needs space; out of it, again once the pool grew, and while what was destroyed becomes room. */
+  /** Runs work that needs space; when out of space, retries after growing and while destroyed subvolumes are reclaimed. */
   use(act: () => void | Promise<void>): Promise<void>
-  /** To be called after something was destroyed. */
+  /** Must be called after a subvolume was destroyed. */
   noteFreed(): void
-  /** The pool as it is, with what it can still grow by. */
+  /** Reports the usage of the pool, including its possible growth. */
   capacity(): Promise<DiskCapacity>
   close(): Promise<void>
 }
 
-/** Keeps room in a pool. */
+/** Starts keeping free space in a pool. */
 export function createSpaceKeeper(
   pool: Pick<MountedPool, 'mountPath' | 'dataDir' | 'grow' | 'growableBytes' | 'back' | 'isReadOnly'>,
   options: SpaceOptions,
 ): SpaceKeeper {
   const stopGrowing = startGrowing(pool, options)
   let freedAt = Number.NEGATIVE_INFINITY
-  // The kernel takes back by and by what was destroyed, and has even less room for moments in which it moves its own.
+  // The kernel reclaims destroyed subvolumes gradually, and may briefly have less space while it moves metadata.
   const mayCome = (since: number): boolean => performance.now() < Math.min(freedAt, since) + RETURN_MS
   const untilThere = async (act: () => void | Promise<void>): Promise<void> => {
     const since = performance.now()
@@ -44,12 +44,12 @@ export function createSpaceKeeper(
   }
   return {
     use: (act) =>
-      converted(pool, async () => {
+      convertErrors(pool, async () => {
         try {
           await act()
         } catch (error) {
           if (!isErrno(error, 'ENOSPC')) throw error
-          // What was destroyed just now is room only after a commit.
+          // Destroyed data is reclaimed only after a commit.
           if (!(await pool.grow())) await options.commit()
           await untilThere(act)
         }
@@ -58,7 +58,7 @@ export function createSpaceKeeper(
       freedAt = performance.now()
     },
     capacity: () =>
-      converted(pool, async () => {
+      convertErrors(pool, async () => {
         const since = performance.now()
         let space = await fs.statfs(pool.mountPath)
         while (space.bavail === 0 && mayCome(since)) {
@@ -92,7 +92,7 @@ function startGrowing(
       isBacked ||= await pool.back()
       told = ''
     } catch (error) {
-      // It is tried every second.
+      // Retried every second.
       if (told !== String(error)) logger.error('the storage pool could not grow', { error })
       told = String(error)
     }
@@ -110,6 +110,6 @@ function startGrowing(
 }
 
 const CHECK_INTERVAL_MS = 1_000
-/** After something was destroyed, at most; some ten milliseconds were seen. */
+/** The upper bound of reclaiming; about 10 ms were measured. */
 const RETURN_MS = 1_000
 const LOOK_MS = 5

@@ -9,24 +9,24 @@ import { type ChildStdio, killGroup, spawnChild } from '../../lib/run.ts'
 import { closeFd, openPipe, widenPipe } from '../../lib/syscalls/descriptors.ts'
 import type { ReceiveRequest, SendRequest } from '../../ports/pool/cow-filesystem.ts'
 import type { MountedPool } from './pool.ts'
-import { sendFault } from './send-faults.ts'
+import { sendFault } from './send-stream.ts'
 import { childSubvolumes, createSubvolume, snapshotSubvolume, subvolumeId, withSubvolume } from './subvolumes.ts'
 
 type Place = Pick<MountedPool, 'rootFd' | 'mountPath'>
 
 /**
- * A read-only subvolume as a stream of `btrfs send`, packed with zstd; with a parent only what differs from it. Whoever leaves
- * it before its end, or aborts `signal`, ends the programs behind it. It rejects at its end if they failed.
+ * Streams a read-only subvolume by `btrfs send`, compressed with zstd; with a parent only the difference. Stopping the iteration or
+ * aborting `signal` ends the programs. Throws at the end if they failed.
  */
 export async function* sendSubvolume({ mountPath }: Place, request: SendRequest): AsyncGenerator<Uint8Array> {
   const { name, parent, signal } = request
   const from = parent === null ? [] : ['-p', path.join(mountPath, parent)]
-  // As it is on the disk, packed, where it is: to unpack and pack it anew would take most of the time.
+  // Sends compressed extents as they are, because recompressing would take most of the time.
   const args = ['send', '-q', '--proto', '2', '--compressed-data', ...from, path.join(mountPath, name)]
   const { writer: sender, reader: packer, fd } = startPair(['btrfs', args], ['zstd', PACK], 'read')
   const stop = stopOn([sender, packer], signal)
   try {
-    // Whoever takes the pieces stops now and then to wait for a disk or a network: what comes meanwhile is kept, up to a bound.
+    // Buffers up to a bound while the reader waits for a disk or a network.
     yield* readPipe(fd, AHEAD_BYTES)
     if ((await sender.exit) !== 0) throw sendFault(sender.complaint())
     await ended(packer)
@@ -37,9 +37,9 @@ export async function* sendSubvolume({ mountPath }: Place, request: SendRequest)
 }
 
 /**
- * Fills the new subvolume `container` with what a chain of such streams makes, one subvolume each, and makes `name` a writable
- * copy of the last, durably. What is in the streams can reach nothing outside of the container.
- * @throws Error for what are no such streams, or make anything else
+ * Receives a chain of such streams into the new subvolume `container`, one subvolume each, and makes `name` a durable writable copy
+ * of the last. The streams can reach nothing outside the container.
+ * @throws Error for invalid streams, or ones that create anything else
  */
 export async function receiveChain(place: Place, request: ReceiveRequest): Promise<void> {
   const { rootFd, mountPath } = place
@@ -63,14 +63,14 @@ async function receiveOne(
   stream: AsyncIterable<Uint8Array>,
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  // In a root of its own: a stream names the paths that are written to.
+  // Runs in a root of its own, because a stream names the paths it writes to.
   const receive = ['receive', '-q', '-C', directory]
   const { writer: unpacker, reader: receiver, fd } = startPair(['zstd', UNPACK], ['btrfs', receive], 'write')
   const stop = stopOn([unpacker, receiver], signal)
   const input = new Socket({ fd, readable: false, writable: true })
   try {
     const feeding = pipeline(Readable.from(stream, { objectMode: true, highWaterMark: 1 }), input)
-    // What ends a program early is told by that program, not by the pipe that broke.
+    // The program's own error explains an early end, not the broken pipe.
     const failures = (await Promise.allSettled([ended(receiver), ended(unpacker), feeding])).filter(
       (each) => each.status === 'rejected',
     )
@@ -83,7 +83,7 @@ async function receiveOne(
   }
 }
 
-/** The one subvolume in `container` that is not among those seen; anything else in there is refused. */
+/** Finds the one new subvolume in `container`; throws if there is anything else. */
 async function newSubvolume({ rootFd, mountPath }: Place, container: string, seen: Set<string>): Promise<string> {
   const id = await withSubvolume(rootFd, container, subvolumeId)
   const made = childSubvolumes(rootFd, id).filter((child) => !seen.has(child.name))
@@ -103,8 +103,7 @@ interface Program {
 type Command = readonly [name: string, args: readonly string[]]
 
 /**
- * Two programs, of which the second reads what the first writes; and a descriptor of ours, which reads what the second writes or
- * writes what the first reads.
+ * Starts a pipeline of two programs, and returns the agent's end: the output of the second, or the input of the first.
  */
 function startPair(
   first: Command,
@@ -138,7 +137,7 @@ function start([name, args]: Command, stdio: readonly ChildStdio[]): Program {
     child.once('error', reject)
     child.once('exit', (code, signal) => {
       const end = (): void => resolve(code ?? signal)
-      // What it complained of may not have been read yet.
+      // Its stderr may not have been read yet.
       if (child.stderr === null || child.stderr.closed) end()
       else child.stderr.once('close', end)
     })
@@ -152,7 +151,7 @@ async function ended({ name, exit, complaint }: Program): Promise<void> {
   if (how !== 0) throw new ProgramError(`${name} failed: ${complaint() || how}`)
 }
 
-/** Ends the programs when `signal` aborts; and now, when called, those that run. */
+/** Kills the running programs when called, or when `signal` aborts. */
 function stopOn(programs: readonly Program[], signal: AbortSignal | undefined): () => void {
   const kill = (): void => {
     for (const { child } of programs) killGroup(child, 'SIGKILL')

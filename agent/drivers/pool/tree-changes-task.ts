@@ -1,11 +1,11 @@
 import { ServiceError } from '../../../shared/errors.ts'
-import { closeFd } from '../../lib/syscalls/descriptors.ts'
+import { closeFd, controlBuffer } from '../../lib/syscalls/descriptors.ts'
 import { O, openBelow, RESOLVE } from '../../lib/syscalls/files.ts'
+import { addressOf } from '../../lib/syscalls/libc.ts'
 import { type FileStat, statAt, statFd } from '../../lib/syscalls/stat.ts'
-import type { Steps, TaskIo } from '../../lib/threads/steps.ts'
+import type { Steps, TaskIo } from '../../lib/threads/task.ts'
 import { kindOf } from '../files/facts.ts'
 import { type RawPath, rawBytesOf } from '../files/paths.ts'
-import { namesOfFile } from './names.ts'
 import { createSendReader } from './send-stream.ts'
 import { createTreeModel, type FoundChange } from './tree-changes.ts'
 import { type ChangeRecords, compareChanges, createChangeWriter, type RawChange } from './tree-changes-records.ts'
@@ -26,7 +26,7 @@ export function* changesTask(
 ): Steps<void> {
   const model = createTreeModel(CHANGES_MAX)
   const reader = createSendReader((command) => model.apply(command))
-  for (let piece = yield* io.hear(); piece !== null; piece = yield* io.hear()) {
+  for (let piece = yield* io.receive(); piece !== null; piece = yield* io.receive()) {
     refusingMore(() => reader.push(Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength)))
     if (io.mustPause()) yield 'turn'
   }
@@ -40,7 +40,7 @@ export function* changesTask(
   try {
     const changes = yield* describe(io, found, trees)
     const records = yield* encode(io, changes.sort(compareChanges))
-    yield* io.say(records, [records.bytes.buffer, records.offsets.buffer])
+    yield* io.send(records, [records.bytes.buffer, records.offsets.buffer])
   } finally {
     trees.earlier.close()
     trees.later.close()
@@ -154,6 +154,28 @@ function tooMany(): ServiceError {
   return new ServiceError('body_too_large', `The two differ by more than ${CHANGES_MAX} names; compare nearer ones.`)
 }
 
+/**
+ * Returns the names of an inode in the subvolume that `fd` is open on: absolute there, and as many as fit in 4 KB.
+ */
+function namesOfFile(fd: number, inode: number): RawPath[] {
+  // `btrfs_ioctl_ino_path_args`, which points at a `btrfs_data_container`.
+  const args = Buffer.alloc(ARGS_BYTES)
+  args.writeBigUInt64LE(BigInt(inode), 0)
+  args.writeBigUInt64LE(BigInt(NAMES.length), 8)
+  args.writeBigUInt64LE(addressOf(NAMES), 48)
+  controlBuffer(fd, INO_PATHS, args)
+  const count = NAMES.readUInt32LE(8)
+  return Array.from({ length: count }, (_, index) => {
+    const start = VALUES_AT + Number(NAMES.readBigUInt64LE(VALUES_AT + index * 8))
+    return `/${NAMES.toString('latin1', start, NAMES.indexOf(0, start))}`
+  })
+}
+
 /** The most names that may be concerned, and the most bytes of what is told of them. */
 const CHANGES_MAX = 1_000_000
 const RECORDS_BYTES_MAX = 64 * 1024 ** 2
+const INO_PATHS = 0xc0389423
+const ARGS_BYTES = 128
+const VALUES_AT = 16
+// Reused: a thread makes one call at a time and reads the result before the next.
+const NAMES = Buffer.from(new ArrayBuffer(4096))

@@ -1,4 +1,4 @@
-import type { Steps, TaskIo } from '../../lib/threads/steps.ts'
+import type { Steps, TaskIo } from '../../lib/threads/task.ts'
 import { createExtentTable, type ExtentTable, hashOf } from './extent-table.ts'
 import { type Origin, originsOf, readRoots, type SubvolumeRoot } from './roots.ts'
 import { searchTree, type TreeItem } from './search.ts'

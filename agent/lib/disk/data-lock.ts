@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { lockFile } from '../syscalls/descriptors.ts'
 
 /**
- * Makes this process the only agent of a data directory, until it ends however that happens. The returned function lets go.
- * @throws Error if another agent holds it
+ * Locks a data directory for this process until the returned function is called or the process ends.
+ * @throws Error if another agent holds the lock
  */
 export function lockDataDirectory(dataDir: string): () => void {
   const fd = openSync(join(dataDir, 'lock'), 'a', 0o600)

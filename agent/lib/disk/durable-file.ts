@@ -17,14 +17,14 @@ export function writeDurably(path: string, text: string): void {
   }
 }
 
-/** Gives the file `draft`, complete, the name `path` in the same directory, in place of what has it; durable on return. */
+/** Syncs the file `draft` and renames it to `path` in the same directory, replacing that; durable on return. */
 export function moveDurably(draft: string, path: string): void {
   syncPath(draft)
   renameSync(draft, path)
   syncPath(dirname(path))
 }
 
-/** Removes what writers that were killed left in `directory`; none may be at work there. */
+/** Removes the drafts of killed writers from `directory`; no writer may be active there. */
 export function removeDrafts(directory: string): void {
   for (const name of readdirSync(directory)) {
     if (DRAFT.test(name)) rmSync(join(directory, name), { force: true })

@@ -3,11 +3,9 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Node, Pod } from 'kubernetes-types/core/v1.d.ts'
 import type { NetworkPolicy } from 'kubernetes-types/networking/v1.d.ts'
 import type { Logger } from '../../../shared/log.ts'
-import type { KubeCall } from './call.ts'
 import { openKubeCredentials } from './credentials.ts'
 import { isKubeError, type KubeFault } from './errors.ts'
-import { decodeList, decodeObject } from './models.ts'
-import { KubeRequests } from './requests.ts'
+import { type KubeCall, KubeRequests } from './requests.ts'
 import { createPodWatch, type PodWatch } from './watch.ts'
 
 /** What the agent needs of the Kubernetes API. Every failure is a KubeError. */
@@ -236,6 +234,24 @@ async function retryConflicts<T>(send: () => Promise<T>): Promise<T> {
     }
     await delay(CONFLICT_MS * attempt * Math.random())
   }
+}
+
+/**
+ * An object of the API as it is sent (dates are text), without what is long and of no use here. What is of another shape than
+ * `T` is not noticed: the server's own validation stands for that.
+ */
+function decodeObject<T>(value: unknown): T {
+  const { metadata, status } = (value ?? {}) as { metadata?: Record<string, unknown>; status?: Record<string, unknown> }
+  // `managedFields` are the half of an object; the images of a node are many.
+  delete metadata?.['managedFields']
+  delete status?.['images']
+  return value as T
+}
+
+/** The items of a list, and its version. */
+function decodeList<T>(value: unknown): { items: T[]; version: string } {
+  const { items, metadata } = (value ?? {}) as { items?: unknown[]; metadata?: { resourceVersion?: string } }
+  return { items: (items ?? []).map((item) => decodeObject<T>(item)), version: metadata?.resourceVersion ?? '' }
 }
 
 /**

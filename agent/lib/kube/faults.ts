@@ -1,28 +1,28 @@
 import { createListeners } from '../../../shared/listeners.ts'
 import type { KubeAction, KubeError, KubeFault } from './errors.ts'
 
-/** Causes of failed calls that nothing has shown to be mended. */
+/** Tracks the faults of API calls until a success disproves them. */
 export interface KubeFaults {
   note(action: KubeAction, error: KubeError): void
   noteSuccess(action: KubeAction): void
-  /** The account has the verb, whatever else may keep the call from succeeding. */
+  /** Records that the account has the permission, whatever else may fail the call. */
   noteAllowed(action: KubeAction): void
   list(): KubeFault[]
-  /** Calls `listener` when the server begins to answer no more; returns what takes it out. */
+  /** Calls `listener` when the server stops answering; returns its removal. */
   onLoss(listener: () => void): () => void
-  /** Calls `listener` when the server answers again, or takes the credentials again; returns what takes it out. */
+  /** Calls `listener` when the server answers, or accepts the credentials, again; returns its removal. */
   onRecovery(listener: () => void): () => void
 }
 
-/** No faults yet; `now` in milliseconds. What no call shows again for ten minutes is forgotten. */
+/** `now` in milliseconds. Forgets faults that did not recur for ten minutes. */
 export function createKubeFaults(now: () => number): KubeFaults {
-  const held = new Map<string, { fault: KubeFault; at: number }>()
+  const faults = new Map<string, { fault: KubeFault; at: number }>()
   const losses = createListeners()
   const recoveries = createListeners()
-  // Whatever the server says to the account, it is there and takes the credentials.
+  // Any other answer shows that the server is reachable and accepts the credentials.
   const noteAnswer = (): void => {
-    const wasAway = held.delete(WHOLE_SERVER.unreachable)
-    const wasRefused = held.delete(WHOLE_SERVER.credentials)
+    const wasAway = faults.delete(WHOLE_SERVER.unreachable)
+    const wasRefused = faults.delete(WHOLE_SERVER.credentials)
     if (wasAway || wasRefused) recoveries.notify()
   }
   return {
@@ -30,22 +30,22 @@ export function createKubeFaults(now: () => number): KubeFaults {
       const isOfServer = reason === 'unreachable' || reason === 'credentials'
       if (!isOfServer) noteAnswer()
       const key = isOfServer ? WHOLE_SERVER[reason] : keyOf(action)
-      const isLoss = reason === 'unreachable' && !held.has(key)
-      if (fault) held.set(key, { fault, at: now() })
-      // That there is no such pod, for example, is told to those alone who may ask.
-      else held.delete(key)
+      const isLoss = reason === 'unreachable' && !faults.has(key)
+      if (fault) faults.set(key, { fault, at: now() })
+      // An error without a fault, such as a missing pod, shows that the account has the permission.
+      else faults.delete(key)
       if (isLoss) losses.notify()
     },
     noteSuccess: (action) => {
       noteAnswer()
-      held.delete(keyOf(action))
+      faults.delete(keyOf(action))
     },
     noteAllowed: (action) => {
-      if (held.get(keyOf(action))?.fault.code === FORBIDDEN) held.delete(keyOf(action))
+      if (faults.get(keyOf(action))?.fault.code === FORBIDDEN) faults.delete(keyOf(action))
     },
     list: () => {
-      for (const [key, { at }] of held) if (now() - at > KEEP_MS) held.delete(key)
-      return [...held.values()].map(({ fault }) => fault)
+      for (const [key, { at }] of faults) if (now() - at > KEEP_MS) faults.delete(key)
+      return [...faults.values()].map(({ fault }) => fault)
     },
     onLoss: losses.add,
     onRecovery: recoveries.add,

@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Dispatcher, request as sendRequest } from 'undici'
-import type { KubeCall } from './call.ts'
 import type { KubeAccess, KubeCredentials } from './credentials.ts'
 import {
   forbiddenError,
@@ -13,9 +12,8 @@ import {
   unreachableError,
 } from './errors.ts'
 import { createKubeFaults } from './faults.ts'
-import { isAllowed, reviewOf } from './reviews.ts'
 
-/** What came back: an answer, or why there is none. */
+/** The outcome of an attempt: an answer, or why there is none. */
 type Outcome = Answer | NoAnswer
 
 interface Answer {
@@ -93,17 +91,17 @@ export class KubeRequests {
     return this.#faults.list()
   }
 
-  /** Calls `listener` when the server begins to answer no more; returns what takes it out. */
+  /** Calls `listener` when the server stops answering; returns its removal. */
   onLoss(listener: () => void): () => void {
     return this.#faults.onLoss(listener)
   }
 
-  /** Calls `listener` when the server answers again, or takes the credentials again; returns what takes it out. */
+  /** Calls `listener` when the server answers, or accepts the credentials, again; returns its removal. */
   onRecovery(listener: () => void): () => void {
     return this.#faults.onRecovery(listener)
   }
 
-  /** Aborts what is under way, watches too. */
+  /** Aborts all requests and watches. */
   close(): void {
     this.#closing.abort()
     this.#credentials.close()
@@ -225,8 +223,47 @@ function causeOf({ status, reason, message }: KubeStatus): Error {
   return new Error(`${status} ${reason}: ${message}`)
 }
 
+/** Builds a SelfSubjectAccessReview: RBAC's answer whether the account may do it, without admission rules. */
+function reviewOf({ verb, resource, namespace }: KubeAction, group: string): KubeCall {
+  const [name, subresource] = resource.split('/')
+  const attributes = { namespace, verb, group, resource: name, ...(subresource ? { subresource } : {}) }
+  return {
+    verb: 'create',
+    resource: 'selfsubjectaccessreviews',
+    namespace: null,
+    path: '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews',
+    body: {
+      apiVersion: 'authorization.k8s.io/v1',
+      kind: 'SelfSubjectAccessReview',
+      spec: { resourceAttributes: attributes },
+    },
+    deadlineMs: REVIEW_MS,
+  }
+}
+
+/** Reads the answer of a review; anything unclear is a no. */
+function isAllowed(review: unknown): boolean {
+  const { status } = (review ?? {}) as { status?: { allowed?: boolean } }
+  return status?.allowed === true
+}
+
+/** One call of the API. It may be sent several times: its effect is the same. */
+export interface KubeCall extends KubeAction {
+  /** From the root of the server. */
+  path: string
+  query?: Record<string, string>
+  body?: unknown
+  /** Of `body`; JSON if left out. */
+  contentType?: string
+  /** The Accept header; JSON if left out. */
+  accept?: string
+  /** For all attempts together; 10 s if left out. */
+  deadlineMs?: number
+}
+
 const METHODS = { get: 'GET', list: 'GET', watch: 'GET', create: 'POST', patch: 'PATCH', delete: 'DELETE' } as const
 const DEADLINE_MS = 10_000
 const OPEN_MS = 5_000
 const ATTEMPTS_MAX = 3
 const RETRY_MS = 150
+const REVIEW_MS = 5_000

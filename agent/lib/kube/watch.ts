@@ -20,7 +20,7 @@ export interface PodWatch {
    * listener out.
    */
   onChange(listener: (pod: Pod, change: PodChange) => void): () => void
-  /** Calls `listener` when the view follows again after a fault; returns what takes it out. */
+  /** Calls `listener` when the watch works again after a fault; returns its removal. */
   onRecovery(listener: () => void): () => void
   /** Since when (ms since the epoch) and why the view does not follow; null while it does. */
   fault(): { since: number; error: ServiceError } | null
@@ -34,9 +34,9 @@ export interface PodSource {
   /** The lines of a watch from `version` on. It ends when the server likes, and fails when it is silent for long. */
   open(version: string, signal: AbortSignal): Promise<AsyncIterable<Buffer>>
   decode(pod: unknown): Pod
-  /** Calls `listener` when the server begins to answer no more; returns what takes it out. */
+  /** Calls `listener` when the server stops answering; returns its removal. */
   onLoss(listener: () => void): () => void
-  /** Calls `listener` when the server answers again; returns what takes it out. */
+  /** Calls `listener` when the server answers again; returns its removal. */
   onRecovery(listener: () => void): () => void
 }
 
@@ -250,7 +250,7 @@ function uidOf(pod: Pod): string {
 }
 
 const NEWLINE = 10
-/** Above what the API takes for one object. */
+/** More than the API server's limit for one object. */
 const EVENT_BYTES_MAX = 4 * 1024 ** 2
 /** After a list the version is new: a server that goes on to refuse it is at fault. */
 const EXPIRIES_TAKEN = 3

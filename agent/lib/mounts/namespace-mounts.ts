@@ -1,9 +1,8 @@
 import { CLONE, closeFd, enterNamespace } from '../syscalls/descriptors.ts'
 import { makeDirectoryAt, mountPlace, O, openBelow, RESOLVE } from '../syscalls/files.ts'
 import { isErrno } from '../syscalls/libc.ts'
-import { AT, attachMountTo, UMOUNT, unmount } from '../syscalls/mounts.ts'
+import { AT, attachMountTo, pivotRoot, UMOUNT, unmount } from '../syscalls/mounts.ts'
 import { enterDirectory, setFileOwner } from '../syscalls/threads.ts'
-import { type RootTask, replaceRoot } from './namespace-root.ts'
 
 /** What to do in the mount namespace that `namespaceFd` is open on. */
 export type NamespaceTask = AttachTask | LocateTask | UnmountTask | RootTask
@@ -189,8 +188,54 @@ function bytesOf(path: string): Buffer {
   return Buffer.from(`${path}\0`, 'latin1')
 }
 
+/** Gives the mount namespace that `namespaceFd` is open on another root. */
+interface RootTask {
+  act: 'root'
+  namespaceFd: number
+  /** A detached mount, as `cloneMount` gives it: the root to be. */
+  treeFd: number
+  /** Directories at the top of both roots whose mounts, with all below, go along. */
+  directories: readonly string[]
+  /** Detached mounts of files, and where they go, below the new root. */
+  files: readonly { path: string; fd: number }[]
+}
+
+/**
+ * Replaces the root of all processes in a mount namespace by `treeFd`, and unmounts the old one. Every mount point in the new root must
+ * exist and be no link. Throws a SyscallError with the namespace half changed: nothing may run in it then.
+ */
+function replaceRoot(rootFd: number, { treeFd, directories, files }: RootTask): { end: 'attached' } {
+  const moved: { path: string; fd: number }[] = []
+  try {
+    for (const path of directories) {
+      const fd = openBelow(rootFd, path, { flags: O.PATH | O.DIRECTORY, resolve: BELOW })
+      moved.push({ path, fd })
+    }
+    attachMountTo(treeFd, rootFd)
+    for (const { path, fd } of [...moved, ...files]) attachBelow(treeFd, path, fd)
+    enterDirectory(treeFd)
+    // Pivots onto itself, which needs no directory for the old root and stacks that over the new one.
+    pivotRoot('.', '.')
+    enterDirectory(rootFd)
+    unmount('.', UMOUNT.DETACH)
+  } finally {
+    for (const { fd } of moved) closeFd(fd)
+  }
+  return { end: 'attached' }
+}
+
+function attachBelow(treeFd: number, path: string, mountFd: number): void {
+  const placeFd = openBelow(treeFd, path, { flags: O.PATH | O.NOFOLLOW, resolve: BELOW | RESOLVE.NO_XDEV })
+  try {
+    attachMountTo(mountFd, placeFd)
+  } finally {
+    closeFd(placeFd)
+  }
+}
+
 /** What the owner of a namespace can make of a path: nothing there, a file, a loop, a way out, renames without end. */
 export const PATH_FAULTS = ['ENOENT', 'ENOTDIR', 'ELOOP', 'EXDEV', 'EAGAIN', 'EACCES', 'ENAMETOOLONG'] as const
 
 const DIRECTORY = { flags: O.PATH | O.DIRECTORY, resolve: RESOLVE.IN_ROOT | RESOLVE.NO_MAGICLINKS }
 const STRICT = RESOLVE.BENEATH | RESOLVE.NO_SYMLINKS | RESOLVE.NO_XDEV
+const BELOW = RESOLVE.BENEATH | RESOLVE.NO_SYMLINKS

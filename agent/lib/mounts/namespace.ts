@@ -13,7 +13,7 @@ export function isPrivateMountNamespace(): boolean {
   return false
 }
 
-/** Throws, with the remedy, unless this process has a mount namespace of its own: our mounts must die with us. */
+/** Throws, with the remedy, unless this process has its own mount namespace, with which its mounts vanish. */
 export function assertPrivateMountNamespace(): void {
   if (isPrivateMountNamespace()) return
   throw new Error('The agent needs a mount namespace of its own: start it with `unshare --mount --propagation slave`.')

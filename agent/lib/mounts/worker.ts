@@ -4,7 +4,7 @@ import { keepCapabilities, setUmask, unshareRoot } from '../syscalls/threads.ts'
 import type { WorkerAnswer } from './mounter.ts'
 import { actInNamespace, type NamespaceTask } from './namespace-mounts.ts'
 
-// The thread of `createMounter`: it says that it is ready, and then answers each task, in one go.
+// The worker of `createMounter`: reports that it is ready, then runs each task synchronously and answers.
 const { homeFd } = workerData as { homeFd: number }
 bindLibc()
 unshareRoot()

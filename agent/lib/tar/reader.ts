@@ -1,5 +1,5 @@
 import { ServiceError } from '../../../shared/errors.ts'
-import type { Steps } from '../threads/steps.ts'
+import type { Steps } from '../threads/task.ts'
 import { decodeRecords, decodeTarBlock, decodeText, KEPT_BYTES, SPARSE, type TarBlock, withRecords } from './fields.ts'
 import { BLOCK_BYTES, paddedSize, type TarHeader } from './headers.ts'
 
@@ -20,11 +20,11 @@ export interface TarReader {
 }
 
 /**
- * A reader of what `hear` brings, a piece at a time, null at its end. POSIX (ustar and pax), GNU and older archives; no more
+ * A reader of what `receive` brings, a piece at a time, null at its end. POSIX (ustar and pax), GNU and older archives; no more
  * than 1 MiB is held of what an archive tells of an entry, and nothing of its content.
  */
-export function createTarReader(hear: () => Steps<Uint8Array | null>): TarReader {
-  return new Reader(hear)
+export function createTarReader(receive: () => Steps<Uint8Array | null>): TarReader {
+  return new Reader(receive)
 }
 
 class Reader implements TarReader {
@@ -37,8 +37,8 @@ class Reader implements TarReader {
   #padding = 0
   #globals = new Map<string, string>()
 
-  constructor(hear: () => Steps<Uint8Array | null>) {
-    this.#hear = hear
+  constructor(receive: () => Steps<Uint8Array | null>) {
+    this.#hear = receive
   }
 
   *next(): Steps<TarEntry | null> {

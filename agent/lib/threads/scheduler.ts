@@ -10,7 +10,7 @@ import {
   type TaskTable,
   type ToThread,
   UNACKED_MAX,
-} from './steps.ts'
+} from './task.ts'
 
 /** The port of a thread, as far as tasks need it. */
 export interface TaskPort {
@@ -19,58 +19,58 @@ export interface TaskPort {
 }
 
 /**
- * Runs the tasks that are asked for, many at once in this one thread: each goes on until it pauses, and is asked to after
- * 10 ms. One that needs no pause is done before the next message is looked at.
+ * Runs the requested tasks concurrently in this one thread: each runs until it pauses, which it should do after 10 ms. A task
+ * without a pause is finished before the next message is handled.
  */
 export function serveTasks(port: TaskPort, tasks: TaskTable): void {
   const running = new Map<number, Running>()
   const ready: Running[] = []
   let sliceEnd = 0
-  let isWoken = false
+  let isScheduled = false
 
-  const go = (task: Running): void => {
+  const step = (task: Running): void => {
     sliceEnd = performance.now() + SLICE_MS
     try {
-      const step = task.steps.next()
-      if (step.done === true) finish(task, { act: 'done', id: task.id, result: step.value })
-      else if (step.value === 'turn') wake(task)
-      else task.waitsFor = step.value
+      const next = task.steps.next()
+      if (next.done === true) finish(task, { act: 'done', id: task.id, result: next.value })
+      else if (next.value === 'turn') wake(task)
+      else task.waitsFor = next.value
     } catch (error) {
       finish(task, { act: 'failed', id: task.id, failure: describeFailure(error) })
     }
   }
-  const finish = (task: Running, end: FromThread): void => {
+  const finish = (task: Running, outcome: FromThread): void => {
     running.delete(task.id)
-    port.postMessage(end)
+    port.postMessage(outcome)
   }
   const wake = (task: Running): void => {
     task.waitsFor = null
     ready.push(task)
-    if (isWoken) return
-    isWoken = true
-    setImmediate(goOn)
+    if (isScheduled) return
+    isScheduled = true
+    setImmediate(runNext)
   }
-  // One at a time, so that what arrives meanwhile is begun between two of them.
-  const goOn = (): void => {
+  // Runs one per turn of the event loop, so that tasks that arrive meanwhile start between two of them.
+  const runNext = (): void => {
     const task = ready.shift()
-    isWoken = ready.length > 0
-    if (isWoken) setImmediate(goOn)
-    if (task !== undefined && running.has(task.id)) go(task)
+    isScheduled = ready.length > 0
+    if (isScheduled) setImmediate(runNext)
+    if (task !== undefined && running.has(task.id)) step(task)
   }
-  const begin = (id: number, name: string, argument: unknown): void => {
-    const task: Running = { id, inbox: [], unheard: 0, waitsFor: null, steps: NO_STEPS }
+  const start = (id: number, name: string, argument: unknown): void => {
+    const task: Running = { id, inbox: [], unacked: 0, waitsFor: null, steps: NO_STEPS }
     const io = createIo(task, port, () => performance.now() >= sliceEnd)
     task.steps = (tasks[name] as Task<unknown, unknown>)(io, argument)
     running.set(id, task)
-    go(task)
+    step(task)
   }
-  const tell = (task: Running, message: ToThread): void => {
-    if (message.act === 'say') task.inbox.push(message.value)
-    else if (message.act === 'heard') task.unheard--
-    else return end(task)
+  const deliver = (task: Running, message: ToThread): void => {
+    if (message.act === 'message') task.inbox.push(message.value)
+    else if (message.act === 'ack') task.unacked--
+    else cancel(task)
     if (task.waitsFor !== null) wake(task)
   }
-  const end = (task: Running): void => {
+  const cancel = (task: Running): void => {
     try {
       task.steps.return(undefined)
       finish(task, { act: 'done', id: task.id, result: undefined })
@@ -80,10 +80,10 @@ export function serveTasks(port: TaskPort, tasks: TaskTable): void {
   }
   port.on('message', (message) => {
     if (message.act === 'ping') return port.postMessage({ act: 'alive' })
-    if (message.act === 'begin') return begin(message.id, message.name, message.argument)
+    if (message.act === 'begin') return start(message.id, message.name, message.argument)
     const task = running.get(message.id)
-    // It may have ended while the message was on its way.
-    if (task !== undefined) tell(task, message)
+    // The task may have ended while the message was on its way.
+    if (task !== undefined) deliver(task, message)
   })
 }
 
@@ -91,22 +91,22 @@ interface Running {
   id: number
   steps: Steps<unknown>
   inbox: unknown[]
-  unheard: number
-  /** Null while it is on, or to be put on. */
+  unacked: number
+  /** Null while it runs or is ready. */
   waitsFor: Exclude<Pause, 'turn'> | null
 }
 
 function createIo(task: Running, port: TaskPort, mustPause: () => boolean): TaskIo {
   return {
     mustPause,
-    *say(value, transfer = []) {
-      while (task.unheard >= UNACKED_MAX) yield 'output'
-      task.unheard++
-      port.postMessage({ act: 'said', id: task.id, value }, transfer)
+    *send(value, transfer = []) {
+      while (task.unacked >= UNACKED_MAX) yield 'output'
+      task.unacked++
+      port.postMessage({ act: 'message', id: task.id, value }, transfer)
     },
-    *hear() {
+    *receive() {
       while (task.inbox.length === 0) yield 'input'
-      port.postMessage({ act: 'heard', id: task.id })
+      port.postMessage({ act: 'ack', id: task.id })
       return task.inbox.shift() as never
     },
   }

@@ -4,35 +4,34 @@ import { Worker } from 'node:worker_threads'
 import { isErrorCode, ServiceError } from '../../../shared/errors.ts'
 import { closeFd } from '../syscalls/descriptors.ts'
 import { SyscallError } from '../syscalls/libc.ts'
-import { type Failure, type FromThread, type ToThread, UNACKED_MAX } from './steps.ts'
+import { type Failure, type FromThread, type ToThread, UNACKED_MAX } from './task.ts'
 
-/** A task under way, as whoever began it sees it, and ends it when nothing of it is used any more. */
-export interface TaskChannel<Result, Said, Heard> {
-  /** What the task says next, in order; null when it has ended. Throws what it failed of. */
-  next(): Promise<Said | null>
-  /** Tells the task, once it has heard all but a few of what was said before. Throws what it failed of; never after its end. */
-  say(value: Heard, transfer?: readonly ArrayBuffer[]): Promise<void>
-  /** What came of it. */
+/** The starter's side of a task under way. The starter calls `end` once it uses nothing of the task any more. */
+export interface TaskChannel<Result, Sent, Received> {
+  /** Waits for the next message, in order; null when the task has ended. Throws the task's error. */
+  receive(): Promise<Sent | null>
+  /** Sends a message once fewer than `UNACKED_MAX` are unacknowledged. Throws the task's error; does nothing after its end. */
+  send(value: Received, transfer?: readonly ArrayBuffer[]): Promise<void>
+  /** Waits for the result. Throws the task's error. */
   result(): Promise<Result>
-  /** Ends the task where it is, if it has not ended; resolves when nothing of it is left. Never rejects. */
+  /** Cancels the task unless it has ended; resolves once its resources are released. Never rejects. */
   end(): Promise<void>
-  /** When nothing of it is left. */
-  gone: Promise<void>
+  /** Resolves once its resources are released. */
+  closed: Promise<void>
 }
 
-/** What is begun with descriptors has them closed, once nothing can use them any more. */
+/** A task to start. Its descriptors are closed once nothing can use them any more. */
 export interface TaskStart {
   name: string
   argument: unknown
   fds: readonly number[]
 }
 
-/** A thread that runs. */
+/** A running thread. */
 export interface FileThread {
   begin(start: TaskStart): TaskChannel<unknown, unknown, unknown>
   /**
-   * Stops its tasks: whoever began one is told `draining`. Those that are not ended within 2 s go with the thread, and leave
-   * their descriptors open: they may be in use, and their numbers must not be given away.
+   * Fails its tasks with `draining`. Those that their starters do not end within 2 s end with the thread.
    */
   close(): Promise<void>
 }
@@ -40,18 +39,18 @@ export interface FileThread {
 export interface FileThreadOptions {
   /** Exports `tasks`, a TaskTable. */
   module: URL
-  /** How long a single step may take before the thread is given up. */
+  /** How long a single step may take before the thread is terminated. */
   timeoutMs: number
-  /** How much its tasks may hold, in MiB. */
+  /** Heap limit for its tasks, in MiB. */
   memoryMb: number
-  /** Called once, when it can be used no more. */
+  /** Called once, when the thread can no longer be used. */
   onEnd(): void
 }
 
-/** Starts a thread; resolves when it serves. */
+/** Starts a thread; resolves when it takes tasks. */
 export async function startFileThread(options: FileThreadOptions): Promise<FileThread> {
-  // The pool that the file calls of all threads share is made by the first one that makes such a call. If that were one made
-  // by the thread below, the pool would have its root.
+  // libuv creates its thread pool, which all threads share, at the first asynchronous file call. Make that call here: a pool
+  // created by the worker would have the worker's root.
   await fs.promises.stat('/')
   const worker = new Worker(THREAD, {
     workerData: { module: options.module.href },
@@ -71,12 +70,12 @@ class Thread implements FileThread {
   readonly #worker: Worker
   readonly #ended: Promise<void>
   readonly #options: FileThreadOptions
-  readonly #talks = new Map<number, Talk>()
+  readonly #channels = new Map<number, Channel>()
   #lastId = 0
   #broken: Error | null = null
-  #watch: NodeJS.Timeout | undefined
+  #watchdog: NodeJS.Timeout | undefined
   #isAlive = true
-  readonly #refuse: (error: Error) => void
+  readonly #rejectReady: (error: Error) => void
 
   constructor(worker: Worker, ended: Promise<void>, options: FileThreadOptions) {
     this.#worker = worker
@@ -84,43 +83,43 @@ class Thread implements FileThread {
     this.#options = options
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     this.ready = promise
-    worker.on('message', (said: FromThread) => {
+    worker.on('message', (message: FromThread) => {
       this.#isAlive = true
-      if (said.act === 'alive') resolve()
-      else this.#talks.get(said.id)?.hear(said)
+      if (message.act === 'alive') resolve()
+      else this.#channels.get(message.id)?.handle(message)
     })
     worker.once('error', (error: Error) => this.#break(error))
     worker.once('exit', () => this.#break(new Error('the file thread ended')))
     const timer = setTimeout(() => this.#break(new Error('the file thread did not start')), options.timeoutMs)
     promise.catch(() => undefined).finally(() => clearTimeout(timer))
-    this.#refuse = reject
+    this.#rejectReady = reject
   }
 
   begin({ name, argument, fds }: TaskStart): TaskChannel<unknown, unknown, unknown> {
     const id = ++this.#lastId
-    const talk = new Talk({
+    const channel = new Channel({
       post: (message, transfer) => this.#post({ ...message, id }, transfer),
-      onEnd: (wasBroken) => {
-        this.#talks.delete(id)
-        if (this.#talks.size === 0) this.#stopWatching()
-        // Until it is gone it might use them, whatever else is opened under their numbers meanwhile.
-        if (wasBroken) void this.#ended.then(() => fds.forEach(closeFd))
+      onEnd: (isBroken) => {
+        this.#channels.delete(id)
+        if (this.#channels.size === 0) this.#stopWatchdog()
+        // A broken thread may use them until it has exited: closed earlier, their numbers could be reused under it.
+        if (isBroken) void this.#ended.then(() => fds.forEach(closeFd))
         else fds.forEach(closeFd)
       },
     })
-    this.#talks.set(id, talk)
+    this.#channels.set(id, channel)
     if (this.#broken === null) {
       this.#post({ act: 'begin', id, name, argument })
-      this.#startWatching()
-    } else talk.break(this.#broken)
-    return talk
+      this.#startWatchdog()
+    } else channel.break(this.#broken)
+    return channel
   }
 
   async close(): Promise<void> {
-    const talks = [...this.#talks.values()]
+    const channels = [...this.#channels.values()]
     const stopped = new ServiceError('draining', 'The service is stopping.')
-    for (const talk of talks) talk.stop(stopped)
-    await Promise.race([Promise.all(talks.map(({ gone }) => gone)), sleep(CLOSE_MS, null, { ref: false })])
+    for (const channel of channels) channel.stop(stopped)
+    await Promise.race([Promise.all(channels.map(({ closed: gone }) => gone)), sleep(CLOSE_MS, null, { ref: false })])
     this.#break(new Error('the file thread was closed'))
     await this.#ended
   }
@@ -129,17 +128,17 @@ class Thread implements FileThread {
     if (this.#broken === null) this.#worker.postMessage(message, transfer)
   }
 
-  #startWatching(): void {
-    this.#watch ??= setInterval(() => {
+  #startWatchdog(): void {
+    this.#watchdog ??= setInterval(() => {
       if (!this.#isAlive) return this.#break(new Error('a step of the file thread took too long'))
       this.#isAlive = false
       this.#post({ act: 'ping' })
     }, this.#options.timeoutMs).unref()
   }
 
-  #stopWatching(): void {
-    clearInterval(this.#watch)
-    this.#watch = undefined
+  #stopWatchdog(): void {
+    clearInterval(this.#watchdog)
+    this.#watchdog = undefined
     this.#isAlive = true
   }
 
@@ -147,64 +146,64 @@ class Thread implements FileThread {
     if (this.#broken !== null) return
     this.#broken = error
     this.#options.onEnd()
-    this.#stopWatching()
-    this.#refuse(error)
+    this.#stopWatchdog()
+    this.#rejectReady(error)
     void this.#worker.terminate()
-    for (const talk of this.#talks.values()) talk.break(error)
+    for (const channel of this.#channels.values()) channel.break(error)
   }
 }
 
-interface TalkOptions {
-  post(message: Unaddressed, transfer?: readonly ArrayBuffer[]): void
-  onEnd(wasBroken: boolean): void
+interface ChannelOptions {
+  post(message: ChannelMessage, transfer?: readonly ArrayBuffer[]): void
+  onEnd(isBroken: boolean): void
 }
 
-type Unaddressed = { act: 'say'; value: unknown } | { act: 'heard' } | { act: 'end' }
+type ChannelMessage = { act: 'message'; value: unknown } | { act: 'ack' } | { act: 'end' }
 
-class Talk implements TaskChannel<unknown, unknown, unknown> {
-  readonly #options: TalkOptions
-  readonly #said: unknown[] = []
+class Channel implements TaskChannel<unknown, unknown, unknown> {
+  readonly #options: ChannelOptions
+  readonly #inbox: unknown[] = []
   readonly #outcome = Promise.withResolvers<unknown>()
-  readonly #gone = Promise.withResolvers<void>()
-  readonly gone = this.#gone.promise
-  #unheard = 0
-  #isOver = false
-  #hasEnded = false
-  // Whoever waits for a change, of which there is one at a time on each side.
-  #wakeReader: () => void = () => undefined
-  #wakeSpeaker: () => void = () => undefined
+  readonly #closed = Promise.withResolvers<void>()
+  readonly closed = this.#closed.promise
+  #unacked = 0
+  #isSettled = false
+  #isClosed = false
+  // At most one caller waits on each side.
+  #wakeReceiver: () => void = () => undefined
+  #wakeSender: () => void = () => undefined
 
-  constructor(options: TalkOptions) {
+  constructor(options: ChannelOptions) {
     this.#options = options
     this.#outcome.promise.catch(() => undefined)
   }
 
-  async next(): Promise<unknown> {
-    while (this.#said.length === 0 && !this.#isOver) {
+  async receive(): Promise<unknown> {
+    while (this.#inbox.length === 0 && !this.#isSettled) {
       await new Promise<void>((resolve) => {
-        this.#wakeReader = resolve
+        this.#wakeReceiver = resolve
       })
     }
-    if (this.#said.length === 0) {
+    if (this.#inbox.length === 0) {
       await this.#outcome.promise
       return null
     }
-    if (!this.#hasEnded) this.#options.post({ act: 'heard' })
-    return this.#said.shift()
+    if (!this.#isClosed) this.#options.post({ act: 'ack' })
+    return this.#inbox.shift()
   }
 
-  async say(value: unknown, transfer?: readonly ArrayBuffer[]): Promise<void> {
-    while (this.#unheard >= UNACKED_MAX && !this.#isOver) {
+  async send(value: unknown, transfer?: readonly ArrayBuffer[]): Promise<void> {
+    while (this.#unacked >= UNACKED_MAX && !this.#isSettled) {
       await new Promise<void>((resolve) => {
-        this.#wakeSpeaker = resolve
+        this.#wakeSender = resolve
       })
     }
-    if (this.#isOver) {
+    if (this.#isSettled) {
       await this.#outcome.promise
       return
     }
-    this.#unheard++
-    this.#options.post({ act: 'say', value }, transfer)
+    this.#unacked++
+    this.#options.post({ act: 'message', value }, transfer)
   }
 
   result(): Promise<unknown> {
@@ -212,43 +211,43 @@ class Talk implements TaskChannel<unknown, unknown, unknown> {
   }
 
   async end(): Promise<void> {
-    if (!this.#hasEnded) this.#options.post({ act: 'end' })
-    await this.gone
+    if (!this.#isClosed) this.#options.post({ act: 'end' })
+    await this.closed
   }
 
-  /** Tells whoever began it that it is over; it is still to be ended. */
+  /** Fails the pending calls of the starter, which still has to end the task. */
   stop(error: Error): void {
     this.#settle(() => this.#outcome.reject(error))
   }
 
-  hear(said: Exclude<FromThread, { act: 'alive' }>): void {
-    if (said.act === 'heard') {
-      this.#unheard--
-      this.#wakeSpeaker()
-    } else if (said.act === 'said') {
-      this.#said.push(said.value)
-      this.#wakeReader()
-    } else if (said.act === 'done') this.#finish(() => this.#outcome.resolve(said.result), false)
-    else this.#finish(() => this.#outcome.reject(errorOf(said.failure)), false)
+  handle(message: Exclude<FromThread, { act: 'alive' }>): void {
+    if (message.act === 'ack') {
+      this.#unacked--
+      this.#wakeSender()
+    } else if (message.act === 'message') {
+      this.#inbox.push(message.value)
+      this.#wakeReceiver()
+    } else if (message.act === 'done') this.#finish(() => this.#outcome.resolve(message.result), false)
+    else this.#finish(() => this.#outcome.reject(errorOf(message.failure)), false)
   }
 
   break(error: Error): void {
     this.#finish(() => this.#outcome.reject(error), true)
   }
 
-  #finish(settle: () => void, wasBroken: boolean): void {
-    if (this.#hasEnded) return
-    this.#hasEnded = true
-    this.#options.onEnd(wasBroken)
+  #finish(settle: () => void, isBroken: boolean): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    this.#options.onEnd(isBroken)
     this.#settle(settle)
-    this.#gone.resolve()
+    this.#closed.resolve()
   }
 
   #settle(settle: () => void): void {
-    this.#isOver = true
+    this.#isSettled = true
     settle()
-    this.#wakeReader()
-    this.#wakeSpeaker()
+    this.#wakeReceiver()
+    this.#wakeSender()
   }
 }
 

@@ -1,109 +1,109 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import { closeFd } from '../syscalls/descriptors.ts'
-import type { ArgumentOf, ReceivedBy, ResultOf, SentBy, TaskTable } from './steps.ts'
+import type { ArgumentOf, ReceivedBy, ResultOf, SentBy, TaskTable } from './task.ts'
 import { type FileThread, type FileThreadOptions, startFileThread, type TaskChannel } from './thread.ts'
 
-/** Threads that do the file work of others: what is under way of one key is in one of them, so that each step of it is alone. */
+/** A pool of threads for file work. Tasks of one key that overlap run in one thread, so that their steps exclude each other. */
 export interface FileThreads<T extends TaskTable> {
-  /** Starts the first, so that no task has to wait for it. */
+  /** Starts the first thread ahead of the first task. */
   start(): Promise<void>
   /**
-   * Begins a task of the table, and owns `fds` from now on: they are closed when the task has ended. Throws `draining` once
-   * closed.
+   * Starts a task of the table and takes ownership of `fds`: they are closed when the task has ended. Throws `draining` once the
+   * pool is closed.
    */
   begin<N extends keyof T & string>(
     key: string,
     task: { name: N; argument: ArgumentOf<T[N]>; fds?: readonly number[] },
   ): Promise<TaskChannel<ResultOf<T[N]>, SentBy<T[N]>, ReceivedBy<T[N]>>>
-  /** As `begin` for a task that says nothing: what came of it. */
+  /** Runs a task that sends no messages, and returns its result. */
   run<N extends keyof T & string>(
     key: string,
     task: { name: N; argument: ArgumentOf<T[N]>; fds?: readonly number[] },
   ): Promise<ResultOf<T[N]>>
-  /** Ends them, as `FileThread.close`. */
+  /** Closes the threads as `FileThread.close` does. */
   close(): Promise<void>
 }
 
 export interface FileThreadsOptions {
   /** Exports the table, `T`, as `tasks`. */
   module: URL
-  /** At most; default 2. */
+  /** How many threads at most; default 2. */
   count?: number
-  /** As of `startFileThread`; default 30 s. */
+  /** As for `startFileThread`; default 30 s. */
   timeoutMs?: number
-  /** As of `startFileThread`; default 256. */
+  /** As for `startFileThread`; default 256. */
   memoryMb?: number
 }
 
 /**
- * Threads for the tasks of a module, each of which takes some 30 MB: the first is started at the first task, the others when
- * those before have much to do. In place of one that broke another is started.
+ * Creates a pool for the tasks of a module. A thread takes about 30 MB; the first is started at the first task, each further one
+ * when those before are busy. A thread that broke is replaced at the next task.
  */
 export function createFileThreads<T extends TaskTable>(options: FileThreadsOptions): FileThreads<T> {
   const { module, count = 2, timeoutMs = 30_000, memoryMb = 256 } = options
-  const places = Array.from({ length: count }, () => createPlace({ module, timeoutMs, memoryMb }))
-  const keys = new Map<string, { place: Place; tasks: number }>()
-  const enter = (key: string): Place => {
-    const known = keys.get(key) ?? { place: choosePlace(places), tasks: 0 }
-    known.tasks++
-    known.place.tasks++
-    keys.set(key, known)
-    return known.place
+  const slots = Array.from({ length: count }, () => createSlot({ module, timeoutMs, memoryMb }))
+  const keys = new Map<string, { slot: Slot; tasks: number }>()
+  const acquire = (key: string): Slot => {
+    const entry = keys.get(key) ?? { slot: chooseSlot(slots), tasks: 0 }
+    entry.tasks++
+    entry.slot.tasks++
+    keys.set(key, entry)
+    return entry.slot
   }
-  const leave = (key: string, place: Place): void => {
-    place.tasks--
-    const known = keys.get(key)
-    if (known !== undefined && --known.tasks === 0) keys.delete(key)
+  const release = (key: string, slot: Slot): void => {
+    slot.tasks--
+    const entry = keys.get(key)
+    if (entry !== undefined && --entry.tasks === 0) keys.delete(key)
   }
   const begin: FileThreads<T>['begin'] = async (key, { name, argument, fds = [] }) => {
-    const place = enter(key)
+    const slot = acquire(key)
     let thread: FileThread
     try {
-      thread = await place.thread()
+      thread = await slot.thread()
     } catch (error) {
-      leave(key, place)
+      release(key, slot)
       fds.forEach(closeFd)
       throw error
     }
-    const talk = thread.begin({ name, argument, fds })
-    void talk.gone.then(() => leave(key, place))
-    return talk as never
+    const channel = thread.begin({ name, argument, fds })
+    void channel.closed.then(() => release(key, slot))
+    return channel as never
   }
   return {
     start: async () => {
-      await places[0]?.thread()
+      await slots[0]?.thread()
     },
     begin,
     run: async (key, task) => {
-      const talk = await begin(key, task)
+      const channel = await begin(key, task)
       try {
-        return await talk.result()
+        return await channel.result()
       } finally {
-        await talk.end()
+        await channel.end()
       }
     },
     close: async () => {
-      await Promise.all(places.map((place) => place.close()))
+      await Promise.all(slots.map((slot) => slot.close()))
     },
   }
 }
 
-interface Place {
-  /** How many are under way. */
+interface Slot {
+  /** How many tasks are under way. */
   tasks: number
   thread(): Promise<FileThread>
   close(): Promise<void>
 }
 
-/** The first that is not busy, or the one that is least. */
-function choosePlace(places: readonly Place[]): Place {
-  const [first, ...others] = places
+/** Picks the first slot that is not busy, else the one with the fewest tasks. */
+function chooseSlot(slots: readonly Slot[]): Slot {
+  const [first, ...rest] = slots
   if (first === undefined) throw new Error('there are no file threads')
-  const free = places.find(({ tasks }) => tasks < BUSY_TASKS)
-  return free ?? others.reduce((least, place) => (place.tasks < least.tasks ? place : least), first)
+  const free = slots.find(({ tasks }) => tasks < BUSY_TASKS)
+  return free ?? rest.reduce((least, slot) => (slot.tasks < least.tasks ? slot : least), first)
 }
 
-function createPlace(options: Omit<FileThreadOptions, 'onEnd'>): Place {
+function createSlot(options: Omit<FileThreadOptions, 'onEnd'>): Slot {
   let current: Promise<FileThread> | undefined
   let isClosed = false
   const start = (): Promise<FileThread> => {

@@ -1,11 +1,16 @@
 import { parentPort, workerData } from 'node:worker_threads'
+import { closeFd } from '../syscalls/descriptors.ts'
+import { makeDirectoryAt, O, openBelow } from '../syscalls/files.ts'
 import { bindLibc } from '../syscalls/libc.ts'
-import { keepCapabilities, setUmask } from '../syscalls/threads.ts'
-import { enterEmptyRoot } from './empty-root.ts'
+import { AT, attachMountTo, cloneMount, MS, mountFilesystem, pivotRoot, UMOUNT, unmount } from '../syscalls/mounts.ts'
+import { enterDirectory, keepCapabilities, setUmask, unshareMounts } from '../syscalls/threads.ts'
 import { serveTasks } from './scheduler.ts'
-import type { TaskTable } from './steps.ts'
+import type { TaskTable } from './task.ts'
 
-// The thread of `createFileThreads`: it says that it is ready, and then does the tasks of the module it was given.
+const LOCKED = MS.NOSUID | MS.NODEV | MS.NOEXEC
+const DIRECTORY = { flags: O.PATH | O.DIRECTORY }
+
+// The worker of `createFileThreads`: reports that it is ready, then runs tasks of the module it was given.
 const { tasks } = (await import((workerData as { module: string }).module)) as { tasks: TaskTable }
 bindLibc()
 enterEmptyRoot()
@@ -13,3 +18,25 @@ setUmask(0)
 keepCapabilities()
 if (parentPort !== null) serveTasks(parentPort, tasks)
 parentPort?.postMessage({ act: 'alive' })
+
+/**
+ * Gives this thread a mount namespace whose root is empty but for /proc: no path leads to a file of the host, and what is mounted
+ * there is visible to this thread only and vanishes with it. Every module the thread needs must be loaded before.
+ */
+function enterEmptyRoot(): void {
+  unshareMounts()
+  mountFilesystem({ source: null, target: '/', type: null, flags: MS.REC | MS.PRIVATE })
+  const procFd = cloneMount(AT.FDCWD, '/proc')
+  // Mounts the new root on /proc because that directory certainly exists; any other would do.
+  mountFilesystem({ source: 'tmpfs', target: '/proc', type: 'tmpfs', flags: LOCKED, data: 'size=1m,mode=700' })
+  const rootFd = openBelow(AT.FDCWD, '/proc', DIRECTORY)
+  makeDirectoryAt(rootFd, 'proc', 0o755)
+  const mountPointFd = openBelow(rootFd, 'proc', DIRECTORY)
+  attachMountTo(procFd, mountPointFd)
+  enterDirectory(rootFd)
+  // Pivots onto itself, which needs no directory for the old root and stacks that over the new one. Unmounting it drops this
+  // namespace's copies of the agent's mounts, which would keep its disk busy.
+  pivotRoot('.', '.')
+  unmount('.', UMOUNT.DETACH)
+  for (const fd of [procFd, mountPointFd, rootFd]) closeFd(fd)
+}

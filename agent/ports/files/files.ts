@@ -1,10 +1,10 @@
 /** A path in a box as the bytes it has there, absolute; it need be no text. */
 export type FilePath = Uint8Array
 
-/** The box whose files are meant: as it runs, or else its root with its data volumes in their places. */
+/** A box, or a snapshot of one, whose files a call works on: as the box runs, or else its root with its data volumes mounted. */
 export interface FilesPlace {
   boxId: string
-  /** The trees are those of a snapshot of the box, whether it runs or not. */
+  /** Set if the trees are a snapshot's: the running box is not looked at. */
   isSnapshot?: true
   /** Host path of the root tree, ids as on disk. */
   rootPath: string
@@ -24,15 +24,14 @@ export interface FileFacts {
   gid: number
   /** Milliseconds since the epoch. */
   modifiedAt: number
-  /** Another after every change of the file or its facts; quoted, strong. */
+  /** Changes with every change of the file or its metadata; quoted, strong. */
   etag: string
-  /** Where a link leads, as it says. */
+  /** The text of a symbolic link. */
   target: Uint8Array | null
 }
 
 /**
- * An entry of a listing. Its path is below the listed directory, without a slash at its front: the bytes of it, one character
- * each.
+ * An entry of a listing. Its path is relative to the listed directory: its bytes, one character each.
  */
 export interface FileEntry extends FileFacts {
   path: string
@@ -44,51 +43,51 @@ export interface ListOptions {
   /** The entry after which to go on; null begins. */
   after: FilePath | null
   limit: number
-  /** Is given the entries, in their order, some at a time while others are looked for; each is made when it is asked for. */
+  /** Receives the entries in order, in batches while later ones are read; each entry object is made as the iterator reaches it. */
   take(entries: Iterable<FileEntry>): void
 }
 
-/** A regular file that is open for reading: what it held when it was opened, unless it is changed in place. */
+/** A regular file that is open for reading. Replacing it does not affect the reader; changing it in place does. */
 export interface OpenFile {
   facts: FileFacts
-  /** All of it, where it is so small that it was read at once. */
+  /** All of its bytes if it was small enough to be read at once. */
   whole: Uint8Array | null
   /**
-   * The bytes from `start` to `end` (not included), closing the file at the end or when the reader leaves. Throws `rate_limited`
-   * where too much is under way: the file is still to be closed then.
+   * Reads the bytes from `start` to `end` (exclusive); closes the file at the end or when the reader stops. Throws `rate_limited`
+   * if too many transfers are under way: the caller then still has to close the file.
    */
   read(range: { start: number; end: number }): AsyncIterable<Uint8Array>
-  /** For a file that is not read; else a success. */
+  /** Closes a file that was not read; does nothing otherwise. */
   close(): void
 }
 
 export interface WriteOptions {
-  /** Null keeps that of the file that is replaced, and is 0o644 for a new one. */
+  /** Null keeps the mode of the replaced file, and is 0o644 for a new one. */
   mode: number | null
-  /** Whether missing directories are made, 0o755. */
+  /** Creates missing directories (0o755). */
   parents: boolean
-  /** Only if the file there is one of these, quoted; `*` is any. Null: whatever is there. */
+  /** Writes only if the present file has one of these quoted etags; `*` is any file. Null: no condition. */
   ifMatch: readonly string[] | '*' | null
-  /** Only if there is nothing. */
+  /** Writes only if there is no file. */
   ifNoneMatch: boolean
 }
 
-/** A file as it is now, and whether it was not there before. */
+/** A written file, and whether it was created. */
 export interface WrittenFile {
   facts: FileFacts
   isNew: boolean
 }
 
-/** What an archive left out: the path as the archive tells it, and why. */
+/** An entry that was not unpacked: its path in the archive, and why. */
 export interface RefusedEntry {
   path: FilePath
   reason: string
 }
 
 export interface UnpackReport {
-  /** How many files, directories and links were made. */
+  /** How many files, directories and links were created. */
   entries: number
-  /** The first 1,000 that were refused, and how many there were. */
+  /** The first 1,000 refused entries, and how many there were. */
   refused: RefusedEntry[]
   refusedCount: number
 }
@@ -104,53 +103,57 @@ export interface UnpackReport {
  * `rate_limited` where too many are under way.
  */
 export interface Files {
-  /** Links on the way are followed, the last name is not. */
+  /** Follows links on the way, but not the last name. */
   stat(place: FilesPlace, path: FilePath): Promise<FileFacts>
-  /** In the order of their names' bytes, a directory before what is in it. Resolves to where to go on, null at the end. */
-  list(place: FilesPlace, path: FilePath, wish: ListOptions): Promise<FilePath | null>
-  /** Throws `is_a_directory`, or `path_invalid` for what is no regular file, without opening it. */
+  /** Lists by byte order of the names, a directory before its entries. Resolves to the next cursor, null at the end. */
+  list(place: FilesPlace, path: FilePath, options: ListOptions): Promise<FilePath | null>
+  /** Opens a regular file. Throws `is_a_directory`, or `path_invalid` for anything else, which is not opened. */
   open(place: FilesPlace, path: FilePath): Promise<OpenFile>
   /**
-   * Replaces a file at once by what `bytes` brings, keeping its owner and mode; a link is followed. If `bytes` throws, nothing
-   * is changed and nothing left. Throws `precondition_failed`, `is_a_directory`.
+   * Replaces a file atomically with `bytes`, keeping its owner and mode; follows a link. If `bytes` throws, nothing is changed
+   * and nothing is left behind. Throws `precondition_failed`, `is_a_directory`.
    */
-  write(place: FilesPlace, path: FilePath, wish: WriteOptions, bytes: AsyncIterable<Uint8Array>): Promise<WrittenFile>
+  write(
+    place: FilesPlace,
+    path: FilePath,
+    options: WriteOptions,
+    bytes: AsyncIterable<Uint8Array>,
+  ): Promise<WrittenFile>
   /**
-   * Removes a file, a link or an empty directory, or with `recursive` a tree. Throws `directory_not_empty`; `path_invalid`
-   * for the root, a mount, or a tree in which something is mounted, before anything is removed.
+   * Removes a file, a link or an empty directory, or with `recursive` a tree. Throws `directory_not_empty`; and `path_invalid`,
+   * before anything is removed, for the root, a mount, or a tree with a mount in it.
    */
   remove(place: FilesPlace, path: FilePath, options: { recursive: boolean }): Promise<void>
-  /** Renames; throws `name_taken` where something is in the way, unless `overwrite`; `path_invalid` from disk to disk. */
+  /** Renames. Throws `name_taken` if the target exists, unless `overwrite`; `path_invalid` across disks. */
   move(place: FilesPlace, from: FilePath, to: FilePath, options: { overwrite: boolean }): Promise<FileFacts>
-  /** A directory that is there is a success. */
+  /** Creates a directory; succeeds if it exists. */
   makeDirectory(
     place: FilesPlace,
     path: FilePath,
     options: { mode: number | null; parents: boolean },
   ): Promise<WrittenFile>
   /**
-   * Brings a file, a link or a directory with all in it back to what it was in `from`, a snapshot: all of it or nothing, whatever
-   * is there now; missing directories are made as they were. Its bytes are shared with the snapshot, not copied. Throws
-   * `path_invalid` where something is mounted there or below, now or then, for devices, and beyond 256 levels. What is not there
-   * yet, or is there no more, has the name `passing` beside it, which nothing may have; a crash may leave it.
+   * Restores a file, a link or a directory tree from the snapshot `from`, all or nothing, replacing what is there; recreates missing
+   * parent directories. Shares the bytes with the snapshot instead of copying them. Throws `path_invalid` for a path that is or
+   * contains a mount, now or in the snapshot, for devices, and beyond 256 levels. Until it is complete the new tree, and then the
+   * replaced one, has the unused `temporaryName` beside it; a crash may leave that behind.
    */
-  restore(place: FilesPlace, from: FilesPlace, what: { path: FilePath; passing: string }): Promise<FileFacts>
+  restore(place: FilesPlace, from: FilesPlace, what: { path: FilePath; temporaryName: string }): Promise<FileFacts>
   /**
-   * A tar of what is at `path`, a link at its end followed: of a directory, what is in it, of a file, that. Volumes in it are
-   * gone into, of /proc and the like there is the directory alone; sockets and devices are left out. Throws `path_invalid`,
-   * also later, for more than 256 levels of directories.
+   * Packs the contents of a directory, or a file, as a tar; follows a link at the end of `path`. Includes mounted volumes, but of
+   * /proc and the like only the directory; leaves out sockets and devices. Throws `path_invalid`, possibly while it is read, beyond
+   * 256 levels of directories.
    */
   pack(place: FilesPlace, path: FilePath): Promise<AsyncIterable<Uint8Array>>
   /**
-   * Unpacks a tar into a directory, which itself stays as it is; modes, times and ids (0 to 65,534) are kept. Refused, each by
-   * itself: names that are absolute or have `..`, links that lead out of the directory, devices, FIFOs, sparse files, what a
-   * link or something of another kind is in the way of. Throws `invalid_request` for what is no tar; what was unpacked before
-   * stays.
+   * Unpacks a tar into a directory, whose own metadata stays; keeps modes, times and ids (0 to 65,534). Refuses single entries:
+   * absolute names, names with `..`, links that lead out of the directory, devices, FIFOs, sparse files, and entries blocked by a
+   * link or by something of another kind. Throws `invalid_request` for what is not a tar; entries unpacked before that stay.
    */
   unpack(place: FilesPlace, path: FilePath, bytes: AsyncIterable<Uint8Array>): Promise<UnpackReport>
   /**
-   * As `unpack`, of a layer of an image over those below it: what it takes away (whiteouts) and what it puts something of another
-   * kind in the place of is removed first. `bytes` gives the same twice.
+   * Unpacks an image layer over the layers below it: first removes what its whiteouts name and what it replaces by another kind.
+   * Calls `bytes` twice, which must yield the same.
    */
   unpackLayer(place: FilesPlace, path: FilePath, bytes: () => AsyncIterable<Uint8Array>): Promise<UnpackReport>
   close(): Promise<void>

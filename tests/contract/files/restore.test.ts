@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import fs from 'node:fs'
 import net from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { readAttribute, writeAttribute } from '../../../agent/lib/syscalls/attributes.ts'
+import { readAttribute, writeAttribute } from '../../../agent/lib/syscalls/metadata.ts'
 import type { FileFacts } from '../../../agent/ports/files/files.ts'
 import { describeTree, type Past, takePast } from '../../helpers/boxes/past-files.ts'
 import { type BoxFiles, type FileBox, openFileBox } from '../../helpers/files/file-lab.ts'
@@ -24,7 +24,7 @@ describe.each(['running', 'stopped'])('what a %s box had in a snapshot', (view) 
 
   const take = (withData = false): Promise<Past> => takePast(lab, withData ? VOLUMES : {})
   const restore = (past: Past, path: string | Uint8Array): Promise<FileFacts> =>
-    lab.files.restore(box.place, past.place, { path: Buffer.from(path), passing: '.boxyard-passing' })
+    lab.files.restore(box.place, past.place, { path: Buffer.from(path), temporaryName: '.boxyard-passing' })
   const hidden = (): string[] =>
     fs.readdirSync(box.place.rootPath, { recursive: true, encoding: 'utf8' }).filter((name) => /\.boxyard/.test(name))
   const put = (path: string, text: string | Uint8Array): void => {

@@ -37,7 +37,7 @@ describe('a box that works against a restore of its files', () => {
     outcome(
       lab.files.restore(box.place, past.place, {
         path: Buffer.from(path),
-        passing: `.boxyard-${randomBytes(8).toString('hex')}`,
+        temporaryName: `.boxyard-${randomBytes(8).toString('hex')}`,
       }),
       () => 'done',
     )

@@ -24,29 +24,29 @@ describe('file threads', () => {
 
   test('talk both ways, more at once than is heard', async () => {
     const threads = open()
-    const talk = await threads.begin('box', { name: 'echo', ...none })
+    const channel = await threads.begin('box', { name: 'echo', ...none })
     const heard: string[] = []
     const listening = (async () => {
-      for (let value = await talk.next(); value !== null; value = await talk.next()) heard.push(value)
+      for (let value = await channel.receive(); value !== null; value = await channel.receive()) heard.push(value)
     })()
     const texts = Array.from({ length: 100 }, (_, index) => `text ${index}`)
-    for (const text of texts) await talk.say(text)
-    await talk.say(null)
-    expect(await talk.result()).toBe(100)
+    for (const text of texts) await channel.send(text)
+    await channel.send(null)
+    expect(await channel.result()).toBe(100)
     await listening
     expect(heard).toEqual(texts)
-    expect(await talk.next()).toBeNull()
+    expect(await channel.receive()).toBeNull()
   })
 
   test('say no more than a few things that nobody hears, and end when told', async () => {
     const threads = open()
-    const talk = await threads.begin('box', { name: 'flood', ...none })
-    expect(await talk.next()).toBe(1)
+    const channel = await threads.begin('box', { name: 'flood', ...none })
+    expect(await channel.receive()).toBe(1)
     await sleep(50)
     const [said = 0] = await threads.run('box', { name: 'peek', ...none })
     expect(said).toBeLessThanOrEqual(6)
-    for (let number = 2; number < 50; number++) expect(await talk.next()).toBe(number)
-    await talk.end()
+    for (let number = 2; number < 50; number++) expect(await channel.receive()).toBe(number)
+    await channel.end()
     expect((await threads.run('box', { name: 'peek', ...none }))[1]).toBe(1)
   })
 
@@ -94,7 +94,7 @@ describe('file threads', () => {
     const parked = await threads.begin('box', { name: 'echo', ...none })
     await expect(threads.run('box', task as never)).rejects.toThrow(/file thread/)
     await expect(parked.result()).rejects.toThrow(/file thread/)
-    await expect(parked.say('more')).rejects.toThrow(/file thread/)
+    await expect(parked.send('more')).rejects.toThrow(/file thread/)
     expect(await threads.run('box', { name: 'peek', ...none })).toEqual([0, 0])
   })
 
@@ -104,7 +104,7 @@ describe('file threads', () => {
     const many = Array.from({ length: 16 }, (_, index) => `box_${index}`)
     const parked = await Promise.all(many.map((key) => threads.begin(key, { name: 'echo', ...none })))
     const seen = await Promise.all(many.map((key) => threads.run(key, { name: 'look', ...none })))
-    for (const talk of parked) await talk.end()
+    for (const channel of parked) await channel.end()
     for (const { names, namespace } of seen) {
       expect(names).toEqual(['proc'])
       expect(namespace).not.toBe(own)
@@ -121,7 +121,7 @@ describe('file threads', () => {
     const parked = await threads.begin('box', { name: 'echo', ...none })
     const closing = threads.close()
     await sleep(1)
-    for (const told of [parked.next(), parked.say('more'), parked.result()])
+    for (const told of [parked.receive(), parked.send('more'), parked.result()])
       await expect(told).rejects.toMatchObject({ code: 'draining' })
     await parked.end()
     await closing

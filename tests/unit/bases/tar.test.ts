@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals'
 import { extract, pack } from 'tar-stream'
 import { encodeTarHeader, type WrittenHeader } from '../../../agent/lib/tar/headers.ts'
 import { createTarReader, type TarEntry } from '../../../agent/lib/tar/reader.ts'
-import type { Steps } from '../../../agent/lib/threads/steps.ts'
+import type { Steps } from '../../../agent/lib/threads/task.ts'
 import { entryOf, paxOf, type RawTarEntry, sealed, tarOf } from '../../helpers/bases/hostile-tar.ts'
 
 type Read = TarEntry & { content: string }

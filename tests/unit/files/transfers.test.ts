@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
 import { packedBytes } from '../../../agent/drivers/files/archives.ts'
-import { openedFile } from '../../../agent/drivers/files/bytes.ts'
+import { openedFile } from '../../../agent/drivers/files/open-file.ts'
 import { createFileTransfers, FILE_LIMITS } from '../../../agent/drivers/files/transfers.ts'
 
 const REFUSED = expect.objectContaining({ code: 'rate_limited', headers: { 'Retry-After': '1' } })
@@ -9,7 +9,7 @@ const REFUSED = expect.objectContaining({ code: 'rate_limited', headers: { 'Retr
 function roomOf(transfers: ReturnType<typeof createFileTransfers>, boxId = 'box_a'): number {
   const taken: (() => void)[] = []
   try {
-    for (;;) taken.push(transfers.enter(boxId))
+    for (;;) taken.push(transfers.acquire(boxId))
   } catch (error) {
     expect(error).toEqual(REFUSED)
   }
@@ -20,19 +20,19 @@ function roomOf(transfers: ReturnType<typeof createFileTransfers>, boxId = 'box_
 describe('long transfers of files', () => {
   test('are so many at most of a box, and of all', () => {
     const transfers = createFileTransfers()
-    expect(FILE_LIMITS).toEqual({ perBox: 16, atOnce: 128 })
-    for (let box = 0; box < 8; box++) for (let i = 0; i < 16; i++) transfers.enter(`box_${box}`)
-    expect(() => transfers.enter('box_0')).toThrow(
+    expect(FILE_LIMITS).toEqual({ perBox: 16, total: 128 })
+    for (let box = 0; box < 8; box++) for (let i = 0; i < 16; i++) transfers.acquire(`box_${box}`)
+    expect(() => transfers.acquire('box_0')).toThrow(
       expect.objectContaining({ message: expect.stringMatching(/^The box/) }),
     )
-    expect(() => transfers.enter('box_other')).toThrow(REFUSED)
+    expect(() => transfers.acquire('box_other')).toThrow(REFUSED)
   })
 
   test('count until they end, and end once', () => {
-    const transfers = createFileTransfers({ perBox: 2, atOnce: 3 })
-    const leave = transfers.enter('box_a')
-    transfers.enter('box_a')
-    expect(() => transfers.enter('box_a')).toThrow(REFUSED)
+    const transfers = createFileTransfers({ perBox: 2, total: 3 })
+    const leave = transfers.acquire('box_a')
+    transfers.acquire('box_a')
+    expect(() => transfers.acquire('box_a')).toThrow(REFUSED)
     expect(roomOf(transfers, 'box_b')).toBe(1)
     leave()
     leave()
@@ -41,47 +41,47 @@ describe('long transfers of files', () => {
   })
 
   test('count while work goes on, whatever becomes of it', async () => {
-    const transfers = createFileTransfers({ perBox: 1, atOnce: 9 })
+    const transfers = createFileTransfers({ perBox: 1, total: 9 })
     const { promise, resolve } = Promise.withResolvers<string>()
-    const work = transfers.during('box_a', () => promise)
+    const work = transfers.run('box_a', () => promise)
     let isBegun = false
     const begin = async (): Promise<void> => {
       isBegun = true
     }
-    await expect(transfers.during('box_a', begin)).rejects.toEqual(REFUSED)
+    await expect(transfers.run('box_a', begin)).rejects.toEqual(REFUSED)
     expect(isBegun).toBe(false)
     resolve('done')
     expect(await work).toBe('done')
-    await expect(transfers.during('box_a', () => Promise.reject(new Error('failed')))).rejects.toThrow('failed')
+    await expect(transfers.run('box_a', () => Promise.reject(new Error('failed')))).rejects.toThrow('failed')
     const fails = (): Promise<void> => {
       throw new Error('failed at once')
     }
-    await expect(transfers.during('box_a', fails)).rejects.toThrow('failed at once')
+    await expect(transfers.run('box_a', fails)).rejects.toThrow('failed at once')
     expect(roomOf(transfers)).toBe(1)
   })
 })
 
-/** A task that says these, fails if there is an error among them, and is gone when it is ended. */
-function talkOf<Said>(...said: readonly (Said | Error)[]) {
-  const gone = Promise.withResolvers<void>()
-  const left = [...said]
+/** A task that sends these messages, fails if there is an error among them, and is closed when it is ended. */
+function channelOf<Sent>(...messages: readonly (Sent | Error)[]) {
+  const closed = Promise.withResolvers<void>()
+  const left = [...messages]
   return {
-    next: async (): Promise<Said | null> => {
+    receive: async (): Promise<Sent | null> => {
       const value = left.shift() ?? null
       if (value instanceof Error) throw value
       return value
     },
-    say: async () => undefined,
+    send: async () => undefined,
     result: async () => null as never,
-    end: async () => gone.resolve(),
-    gone: gone.promise,
+    end: async () => closed.resolve(),
+    closed: closed.promise,
   }
 }
 
 describe('an archive that is read', () => {
-  const begin = async (...said: (Uint8Array | Error)[]) => {
-    const transfers = createFileTransfers({ perBox: 1, atOnce: 1 })
-    const bytes = await packedBytes(talkOf(...said), transfers.enter('box_a'))
+  const begin = async (...messages: (Uint8Array | Error)[]) => {
+    const transfers = createFileTransfers({ perBox: 1, total: 1 })
+    const bytes = await packedBytes(channelOf(...messages), transfers.acquire('box_a'))
     expect(roomOf(transfers)).toBe(0)
     return { transfers, bytes: bytes[Symbol.asyncIterator]() }
   }
@@ -114,24 +114,24 @@ describe('a large file that is open', () => {
   const large = { facts: { sizeBytes: 100_000 } as never, fd: -1 }
 
   test('counts from when it is read until it is closed', async () => {
-    const transfers = createFileTransfers({ perBox: 1, atOnce: 1 })
-    const talk = talkOf(large)
-    const file = await openedFile(talk, { path: '/file', enter: () => transfers.enter('box_a') })
+    const transfers = createFileTransfers({ perBox: 1, total: 1 })
+    const channel = channelOf(large)
+    const file = await openedFile(channel, { path: '/file', acquire: () => transfers.acquire('box_a') })
     expect(roomOf(transfers)).toBe(1)
     file.read({ start: 0, end: 1 })
     expect(roomOf(transfers)).toBe(0)
     file.close()
-    await talk.gone
+    await channel.closed
     expect(roomOf(transfers)).toBe(1)
   })
 
   test('tells its facts, and is closed, where it may not be read', async () => {
-    const transfers = createFileTransfers({ perBox: 0, atOnce: 1 })
-    const talk = talkOf(large)
-    const file = await openedFile(talk, { path: '/file', enter: () => transfers.enter('box_a') })
+    const transfers = createFileTransfers({ perBox: 0, total: 1 })
+    const channel = channelOf(large)
+    const file = await openedFile(channel, { path: '/file', acquire: () => transfers.acquire('box_a') })
     expect(file.facts).toBe(large.facts)
     expect(() => file.read({ start: 0, end: 1 })).toThrow(REFUSED)
     file.close()
-    await talk.gone
+    await channel.closed
   })
 })

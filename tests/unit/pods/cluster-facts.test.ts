@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import type { Node, Pod } from 'kubernetes-types/core/v1.d.ts'
-import { createKubeClusterFacts } from '../../../agent/drivers/pods/cluster-facts-kube.ts'
+import { createKubeClusterFacts } from '../../../agent/drivers/pods/cluster-facts.ts'
 import { findNodeProblems, findPodProblems } from '../../../agent/drivers/pods/cluster-facts-problems.ts'
 import type { PodWatch } from '../../../agent/lib/kube/watch.ts'
 import { ServiceError } from '../../../shared/errors.ts'

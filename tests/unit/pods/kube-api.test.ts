@@ -2,7 +2,7 @@ import { renameSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { inspect } from 'node:util'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
-import { projectPolicy } from '../../../agent/drivers/pods/policy.ts'
+import { projectPolicy } from '../../../agent/drivers/pods/spec.ts'
 import { openKubeApi } from '../../../agent/lib/kube/api.ts'
 import { KubeError } from '../../../agent/lib/kube/errors.ts'
 import {

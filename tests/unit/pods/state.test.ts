@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import type { ContainerState, Pod } from 'kubernetes-types/core/v1.d.ts'
 import { parseAddress } from '../../../agent/drivers/pods/roots.ts'
-import { isTakenAway, podFailureOf, waitOf } from '../../../agent/drivers/pods/state.ts'
+import { describePending, isTakenAway, podFailureOf } from '../../../agent/drivers/pods/state.ts'
 
 const DELETED: Pod = { metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' } }
 
@@ -60,7 +60,7 @@ describe('a pod', () => {
 
   test('whose reason is endless is told in short', () => {
     expect(podFailureOf(waiting('ErrImagePull', 'x'.repeat(10_000)))?.length).toBeLessThan(400)
-    expect(waitOf(unplaced('y'.repeat(10_000))).length).toBeLessThan(400)
+    expect(describePending(unplaced('y'.repeat(10_000))).length).toBeLessThan(400)
   })
 
   test.each<[string, Pod | null, string]>([
@@ -82,7 +82,7 @@ describe('a pod', () => {
       'The node has not started its pod.',
     ],
   ])('%s: what it waits for', (_, pod, expected) => {
-    expect(waitOf(pod)).toBe(expected)
+    expect(describePending(pod)).toBe(expected)
   })
 })
 

@@ -3,20 +3,19 @@ import { O, openBelow, RESOLVE, readFd } from '../../../lib/syscalls/files.ts'
 import { isErrno } from '../../../lib/syscalls/libc.ts'
 import { type FileStat, readLinkAt, statAt, statFd } from '../../../lib/syscalls/stat.ts'
 import { BLOCK_BYTES, encodeTarHeader, paddedSize } from '../../../lib/tar/headers.ts'
-import type { Steps, TaskIo } from '../../../lib/threads/steps.ts'
+import type { Steps, TaskIo } from '../../../lib/threads/task.ts'
 import { kindOf } from '../facts.ts'
 import { explainFault } from '../faults.ts'
 import { pathInvalid, type RawPath, rawBytesOf, splitPath } from '../paths.ts'
 import type { PathArgument } from '../reading.ts'
 import { checkReadable, isReadable, openPath, reopenDirectory, reopenFile, withFd } from '../resolve.ts'
 import { type FileView, openView } from '../views.ts'
-import { closeLevels, enterLevel, type Level, nextName } from './levels.ts'
-import { type ArchiveOutput, createArchiveOutput } from './output.ts'
+import { closeLevels, enterLevel, type Level, nextName } from './walk.ts'
 
 /**
- * Says a tar of what is at a path: of a directory, what is in it; of a file, that. What is mounted in it is gone into if it is
- * a volume; of what the kernel has there, as /proc and /dev, there is the directory alone. Sockets and devices are left out, and
- * what is gone by the time it has its turn. A file has the size that it had when it was opened: cut there, or filled with zeros.
+ * Sends a tar of a file, or of the contents of a directory. Enters mounted volumes; of kernel filesystems such as /proc and /dev packs
+ * the directory only. Leaves out sockets, devices, and what is removed before its turn. A file has the size it had when it was opened:
+ * it is cut there, or padded with zeros.
  */
 export function* packTask(io: TaskIo<Uint8Array>, { place, path }: PathArgument): Steps<null> {
   const view = openView(place)
@@ -39,12 +38,12 @@ interface Packing {
   io: TaskIo<Uint8Array>
   view: FileView
   output: ArchiveOutput
-  /** Files with more names than one that are in the archive, by device and inode, with the name they have there. */
+  /** Packed files that have several names: device and inode to the name in the archive. */
   names: Map<string, RawPath>
   nameBytes: number
 }
 
-/** A file, or directory, that is open for reading. */
+/** A file or directory that is open for reading. */
 interface Opened {
   fd: number
   stat: FileStat
@@ -60,7 +59,7 @@ function openStart(view: FileView, path: RawPath): Opened {
   })
 }
 
-/** Packs what is in a directory, and closes it. */
+/** Packs the contents of a directory, and closes it. */
 function* packTree(packing: Packing, { fd, stat }: Opened): Steps<void> {
   const levels: Level[] = []
   try {
@@ -79,7 +78,7 @@ function* packTree(packing: Packing, { fd, stat }: Opened): Steps<void> {
 function* packName(packing: Packing, levels: Level[], { level, name }: { level: Level; name: RawPath }): Steps<void> {
   const path = `${level.prefix}${name}`
   const nameBytes = rawBytesOf(name)
-  const found = unlessGone(() => statAt(level.fd, nameBytes))
+  const found = ignoreGone(() => statAt(level.fd, nameBytes))
   if (found === null) return
   const kind = kindOf(found)
   if (kind === 'directory') {
@@ -90,7 +89,7 @@ function* packName(packing: Packing, levels: Level[], { level, name }: { level: 
     const opened = tryOpen(level.fd, nameBytes, O.RDONLY | O.NONBLOCK | O.NOCTTY)
     if (opened !== null) yield* packRegular(packing, level, { ...opened, path })
   } else if (kind === 'symlink') {
-    const target = unlessGone(() => readLinkAt(level.fd, nameBytes))
+    const target = ignoreGone(() => readLinkAt(level.fd, nameBytes))
     if (target !== null)
       yield* packHeader(packing, found, { kind, path, target: Buffer.from(target).toString('latin1') })
   } else if (kind === 'fifo') yield* packHeader(packing, found, { kind, path })
@@ -107,7 +106,7 @@ function* packDirectory(packing: Packing, levels: Level[], next: Opened & { pref
   enterLevel(levels, next)
 }
 
-// What has the name by now may be something else, or of another disk, as a file of the host that is mounted there.
+// The name may have been replaced meanwhile, or be a file of the host that is mounted there.
 function* packRegular(packing: Packing, level: Level, file: Opened & { path: RawPath }): Steps<void> {
   const { fd, stat } = file
   if (kindOf(stat) === 'file' && (stat.mountId === level.mountId || isReadable(fd))) yield* packFile(packing, file)
@@ -122,10 +121,10 @@ function* packFile(packing: Packing, { fd, stat, path }: Opened & { path: RawPat
     let left = stat.sizeBytes
     while (left > 0) {
       if (io.mustPause()) yield 'turn'
-      const room = yield* output.room()
-      const count = readFd(fd, room.length > left ? room.subarray(0, left) : room)
+      const space = yield* output.space()
+      const count = readFd(fd, space.length > left ? space.subarray(0, left) : space)
       if (count === 0) break
-      output.took(count)
+      output.advance(count)
       left -= count
     }
     yield* output.fill(left + paddedSize(stat.sizeBytes) - stat.sizeBytes)
@@ -138,7 +137,7 @@ function* packFile(packing: Packing, { fd, stat, path }: Opened & { path: RawPat
   }
 }
 
-/** Packs another name of a file that is in the archive; false if it is not. */
+/** Packs a hard link to a file that is in the archive; returns false if it is not. */
 function* packLink(packing: Packing, stat: FileStat, path: RawPath): Steps<boolean> {
   const target = packing.names.get(keyOf(stat))
   if (target === undefined) return false
@@ -146,7 +145,7 @@ function* packLink(packing: Packing, stat: FileStat, path: RawPath): Steps<boole
   return true
 }
 
-interface Part {
+interface HeaderFields {
   kind: 'file' | 'link' | 'symlink' | 'directory' | 'fifo'
   path: RawPath
   target?: RawPath
@@ -156,7 +155,7 @@ interface Part {
 function* packHeader(
   { view, output }: Packing,
   stat: FileStat,
-  { kind, path, target = '', sizeBytes = 0 }: Part,
+  { kind, path, target = '', sizeBytes = 0 }: HeaderFields,
 ): Steps<void> {
   const header = encodeTarHeader({
     kind,
@@ -172,9 +171,9 @@ function* packHeader(
   yield* output.put(header)
 }
 
-/** Null for what is gone, or became something else meanwhile. */
+/** Returns null if it was removed or replaced meanwhile. */
 function tryOpen(directoryFd: number, name: Buffer, flags: number): Opened | null {
-  return unlessGone(() => {
+  return ignoreGone(() => {
     const fd = openBelow(directoryFd, name, {
       flags: flags | O.NOFOLLOW,
       resolve: RESOLVE.BENEATH | RESOLVE.NO_SYMLINKS,
@@ -188,7 +187,7 @@ function tryOpen(directoryFd: number, name: Buffer, flags: number): Opened | nul
   })
 }
 
-function unlessGone<T>(work: () => T): T | null {
+function ignoreGone<T>(work: () => T): T | null {
   try {
     return work()
   } catch (error) {
@@ -206,9 +205,62 @@ function boxIdOf(hostId: number, idBase: number): number {
   return id >= 0 && id < NO_ID ? id : NOBODY
 }
 
+/** Sends the bytes of an archive in chunks of 256 KiB. */
+interface ArchiveOutput {
+  put(bytes: Buffer): Steps<void>
+  /** Returns free space to fill, at least one byte; `advance` marks how much was filled. */
+  space(): Steps<Buffer>
+  advance(sizeBytes: number): void
+  fill(zeros: number): Steps<void>
+  /** Sends what is left. */
+  flush(): Steps<void>
+}
+
+/** Sends each chunk once it is full and the channel has room. */
+function createArchiveOutput(io: TaskIo<Uint8Array>): ArchiveOutput {
+  let chunk = Buffer.allocUnsafeSlow(CHUNK_BYTES)
+  let used = 0
+  function* flush(): Steps<void> {
+    if (used === 0) return
+    const full = chunk.subarray(0, used)
+    chunk = Buffer.allocUnsafeSlow(CHUNK_BYTES)
+    used = 0
+    yield* io.send(full, [full.buffer])
+  }
+  const output: ArchiveOutput = {
+    *put(bytes) {
+      for (let done = 0; done < bytes.length; ) {
+        if (used === CHUNK_BYTES) yield* flush()
+        const count = bytes.copy(chunk, used, done)
+        used += count
+        done += count
+      }
+    },
+    *space() {
+      if (used === CHUNK_BYTES) yield* flush()
+      return chunk.subarray(used)
+    },
+    advance: (sizeBytes) => {
+      used += sizeBytes
+    },
+    *fill(zeros) {
+      for (let left = zeros; left > 0; ) {
+        const space = yield* output.space()
+        const count = Math.min(left, space.length)
+        space.fill(0, 0, count)
+        used += count
+        left -= count
+      }
+    },
+    flush,
+  }
+  return output
+}
+
+const CHUNK_BYTES = 256 * 1024
 const NO_ID = 65_535
 const NOBODY = 65_534
-/** Of names that are kept; other names of a file beyond that are files of their own. */
+/** Bounds the remembered names; beyond that, further names of a file are packed as files of their own. */
 const NAMES_MAX_BYTES = 4 * 1024 * 1024
-/** What it takes to keep one, but for the characters. */
+/** Memory per name, without its characters. */
 const NAME_BYTES = 150

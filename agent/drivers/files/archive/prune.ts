@@ -4,7 +4,7 @@ import { removeAt } from '../../../lib/syscalls/files.ts'
 import { isErrno } from '../../../lib/syscalls/libc.ts'
 import { statAt } from '../../../lib/syscalls/stat.ts'
 import { createTarReader, type TarEntry } from '../../../lib/tar/reader.ts'
-import type { Steps, TaskIo } from '../../../lib/threads/steps.ts'
+import type { Steps, TaskIo } from '../../../lib/threads/task.ts'
 import { kindOf } from '../facts.ts'
 import { explainFault } from '../faults.ts'
 import { type RawPath, rawBytesOf } from '../paths.ts'
@@ -12,19 +12,18 @@ import type { PathArgument } from '../reading.ts'
 import { removeTree } from '../removal.ts'
 import { checkWritableMount, openDirectoryPath, reopenDirectory } from '../resolve.ts'
 import { openView } from '../views.ts'
-import { entryNames, RefusedName } from './names.ts'
-import { createPlaces, type Places } from './places.ts'
+import { createDirectoryCache, type DirectoryCache } from './directory-cache.ts'
+import { EntryRefusedError, entryNames } from './refusals.ts'
 
-/** What a layer of an image says of the layers below it begins with this, in the place of a name (OCI image spec, layers). */
+/** The prefix of whiteout files (OCI image spec, layers). */
 export const WHITEOUT = '.wh.'
 
-/** What the task says: that it takes the archive. */
+/** The message of the task: it is ready for the archive. */
 export type PruneSent = { act: 'ready' }
 
 /**
- * Removes from a directory what a layer of an image takes away, and what it puts something of another kind in the place of:
- * the first of two passes over it, so that nothing which the layer brings is removed, in whatever order it tells. No link is gone
- * through; what cannot be there is passed over.
+ * Removes from a directory what the whiteouts of an image layer name, and what the layer replaces by another kind. It is the first of two
+ * passes, so that nothing the layer brings is removed, whatever its order. Follows no link; skips names that cannot exist.
  */
 export function* pruneTask(
   io: TaskIo<PruneSent, Uint8Array | null>,
@@ -33,10 +32,10 @@ export function* pruneTask(
   const view = openView(place)
   try {
     const destinationFd = openDirectoryPath(view, path)
-    const places = createPlaces(destinationFd)
+    const places = createDirectoryCache(destinationFd)
     try {
       checkWritableMount(destinationFd, path)
-      yield* io.say({ act: 'ready' })
+      yield* io.send({ act: 'ready' })
       return { removed: yield* pruneAll(io, places) }
     } finally {
       places.close()
@@ -49,8 +48,8 @@ export function* pruneTask(
   }
 }
 
-function* pruneAll(io: TaskIo<PruneSent, Uint8Array | null>, places: Places): Steps<number> {
-  const reader = createTarReader(() => io.hear())
+function* pruneAll(io: TaskIo<PruneSent, Uint8Array | null>, places: DirectoryCache): Steps<number> {
+  const reader = createTarReader(() => io.receive())
   let removed = 0
   for (let entry = yield* reader.next(); entry !== null; entry = yield* reader.next()) {
     try {
@@ -64,7 +63,7 @@ function* pruneAll(io: TaskIo<PruneSent, Uint8Array | null>, places: Places): St
   return removed
 }
 
-function* prune(io: Pausing, places: Places, entry: TarEntry): Steps<number> {
+function* prune(io: Pausing, places: DirectoryCache, entry: TarEntry): Steps<number> {
   const names = entryNames(entry.path)
   const name = names.at(-1)
   if (name === undefined) return 0
@@ -79,7 +78,7 @@ function* prune(io: Pausing, places: Places, entry: TarEntry): Steps<number> {
     const target = name.slice(WHITEOUT.length)
     if (!NOWHERE.has(target)) removed += yield* remove(io, fd, target)
   }
-  // What was opened may be gone.
+  // A cached directory may have been removed.
   if (removed > 0) places.forget()
   return removed
 }
@@ -106,16 +105,16 @@ function* remove(io: Pausing, parentFd: number, name: RawPath): Steps<number> {
   return 1
 }
 
-// It is not there, or it is there by another name alone: the second pass tells of what cannot be made.
+// Nothing is there to remove. The second pass reports names that cannot be created.
 function isNothing(error: unknown): boolean {
-  return error instanceof RefusedName || isErrno(error, 'ENOENT', 'ENOTDIR', 'ELOOP', 'EXDEV', 'ENAMETOOLONG')
+  return error instanceof EntryRefusedError || isErrno(error, 'ENOENT', 'ENOTDIR', 'ELOOP', 'EXDEV', 'ENAMETOOLONG')
 }
 
 type Pausing = Pick<TaskIo, 'mustPause'>
 
-/** All that is in the directory goes. */
+/** Removes the whole contents of the directory. */
 const OPAQUE = '.wh..wh..opq'
-// What other systems keep for themselves.
+// Reserved for other systems (aufs).
 const RESERVED = '.wh..wh.'
 const NOWHERE: ReadonlySet<string> = new Set(['', '.', '..'])
 const BUFFER_BYTES = 32 * 1024

@@ -1,13 +1,13 @@
 import { O, openBelow, RESOLVE } from '../../../lib/syscalls/files.ts'
 import { isErrno } from '../../../lib/syscalls/libc.ts'
-import { setModified } from '../../../lib/syscalls/marks.ts'
+import { setModified } from '../../../lib/syscalls/metadata.ts'
 import type { TarEntry } from '../../../lib/tar/reader.ts'
-import type { Steps } from '../../../lib/threads/steps.ts'
+import type { Steps } from '../../../lib/threads/task.ts'
 import { type RawPath, rawBytesOf } from '../paths.ts'
 import { isReadable, withFd } from '../resolve.ts'
-import { entryTimeOf } from './making.ts'
+import { entryTimeOf } from './creating.ts'
 
-/** The times of directories, which are set when everything is in them. */
+/** Times of directories, to be set once their contents are complete. */
 export interface DirectoryTimes {
   destinationFd: number
   waiting: { path: RawPath; seconds: number; nanoseconds: number }[]
@@ -22,19 +22,19 @@ export function createTimes(destinationFd: number): DirectoryTimes {
   return { destinationFd, waiting: [], bytes: 0 }
 }
 
-/** Keeps the time of a directory for the end, or where there are too many sets those so far. */
+/** Queues the time of a directory; sets those queued so far beyond 16 MiB. */
 export function* addTime(
   times: DirectoryTimes,
   { names, entry, io }: { names: readonly RawPath[]; entry: TarEntry; io: Turns },
 ): Steps<void> {
-  // A copy: a mere slice of what the archive tells keeps all of it.
+  // Copies, because a slice of a string keeps the whole string alive.
   const path = Buffer.from(names.join('/'), 'latin1').toString('latin1')
   times.waiting.push({ path, ...entryTimeOf(entry) })
   times.bytes += path.length + ENTRY_BYTES
   if (times.bytes > WAITING_MAX_BYTES) yield* setTimes(times, io)
 }
 
-/** Sets them; a directory that is gone by now, or leads through a link, has none. */
+/** Sets the queued times; skips directories that are gone or lead through a link. */
 export function* setTimes(times: DirectoryTimes, io: Turns): Steps<void> {
   const waiting = times.waiting.splice(0)
   times.bytes = 0

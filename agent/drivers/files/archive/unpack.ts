@@ -1,40 +1,55 @@
 import { closeFd, duplicateFd } from '../../../lib/syscalls/descriptors.ts'
 import { isErrno } from '../../../lib/syscalls/libc.ts'
 import { createTarReader, type TarEntry, type TarReader } from '../../../lib/tar/reader.ts'
-import type { Steps, TaskIo } from '../../../lib/threads/steps.ts'
+import type { Steps, TaskIo } from '../../../lib/threads/task.ts'
 import { explainFault } from '../faults.ts'
 import type { RawPath } from '../paths.ts'
 import type { PathArgument } from '../reading.ts'
 import { checkWritableMount, openDirectoryPath, withFd } from '../resolve.ts'
-import { asBoxRootThroughout, type FileView, openView } from '../views.ts'
-import { fillNameless, makeDirectory, makeLink, makeSymlink, nameFile, openNameless, type Spot } from './making.ts'
-import { absoluteNames, checkLinkTarget, entryNames, RefusedName } from './names.ts'
-import { createPlaces, type Places } from './places.ts'
+import { type FileView, openView, stepsAsBoxRoot } from '../views.ts'
+import {
+  createDirectory,
+  createHardLink,
+  createSymlink,
+  type EntryTarget,
+  fillUnnamed,
+  linkFile,
+  openUnnamed,
+} from './creating.ts'
+import { createDirectoryCache, type DirectoryCache } from './directory-cache.ts'
 import { WHITEOUT } from './prune.ts'
-import { newReport, reportRefusedName, type UnpackedTree } from './report.ts'
+import {
+  absoluteNames,
+  checkLinkTarget,
+  EntryRefusedError,
+  entryNames,
+  newReport,
+  reportRefused,
+  type UnpackedTree,
+} from './refusals.ts'
 import { addTime, createTimes, type DirectoryTimes, setTimes } from './times.ts'
 
-/** What the task says: that it takes the archive, and then a directory of each disk that is to be synced. */
+/** Messages of the task: that it is ready for the archive, and in the end a directory of each disk to sync. */
 export type UnpackSent = { act: 'ready' } | { act: 'sync'; fd: number }
 
 export interface UnpackArgument extends PathArgument {
-  /** Whether it is a layer of an image: what that takes away is passed over. */
+  /** Skips the whiteouts of an image layer. */
   isLayer: boolean
 }
 
-/** What it hears: the bytes of the archive, null at their end, and each time when the disk is synced. */
+/** Messages to the task: the bytes of the archive, null at their end, and an answer to each `sync`. */
 export type UnpackReceived = Uint8Array | null | 'synced'
 
 /**
- * Unpacks a tar into a directory, whose own facts stay as they are. Every entry is made below it without going through a link,
- * with mode, owner and time as the archive tells, and a file only when all of it is there. What may not be made is left out and
- * reported. One sync of each disk makes all of it durable, which many files need less than one each would take.
+ * Unpacks a tar into a directory, whose own metadata stays. Creates every entry below it without following a link, with the mode,
+ * owner and time of the archive; a file gets its name once it is complete. Leaves out and reports what it refuses. Makes all of it
+ * durable by one sync of each disk, which is faster than one of each file.
  */
 export function* unpackTask(io: TaskIo<UnpackSent, UnpackReceived>, argument: UnpackArgument): Steps<UnpackedTree> {
   const { place, path, isLayer } = argument
   const view = openView(place)
   try {
-    return yield* asBoxRootThroughout(view, unpack(io, view, { path, isLayer }))
+    return yield* stepsAsBoxRoot(view, unpack(io, view, { path, isLayer }))
   } catch (error) {
     throw explainFault(path, error)
   } finally {
@@ -46,7 +61,7 @@ interface Unpacking {
   io: TaskIo<UnpackSent, UnpackReceived>
   idBase: number
   reader: TarReader
-  places: Places
+  places: DirectoryCache
   times: DirectoryTimes
   /** The names of the directory in the box. */
   root: readonly RawPath[]
@@ -59,20 +74,20 @@ function* unpack(
   { path, isLayer }: { path: RawPath; isLayer: boolean },
 ): Steps<UnpackedTree> {
   const destinationFd = openDirectoryPath(view, path)
-  const places = createPlaces(destinationFd)
+  const places = createDirectoryCache(destinationFd)
   try {
     checkWritableMount(destinationFd, path)
-    yield* io.say({ act: 'ready' })
-    const hear = io.hear as () => Steps<Uint8Array | null>
-    const reader = createTarReader(hear)
+    yield* io.send({ act: 'ready' })
+    const receive = io.receive as () => Steps<Uint8Array | null>
+    const reader = createTarReader(receive)
     const times = createTimes(destinationFd)
     const root = absoluteNames(path)
     const report = yield* unpackEntries({ io, idBase: view.idBase, reader, places, times, root, isLayer })
     yield* setTimes(times, io)
     yield* reader.drain()
     for (const fd of places.disks()) {
-      yield* io.say({ act: 'sync', fd })
-      yield* io.hear()
+      yield* io.send({ act: 'sync', fd })
+      yield* io.receive()
     }
     return report
   } finally {
@@ -88,87 +103,91 @@ function* unpackEntries(unpacking: Unpacking): Steps<UnpackedTree> {
     try {
       if (yield* unpackEntry(unpacking, entry)) report.entries++
     } catch (error) {
-      reportRefusedName(report, entry.path, error)
+      reportRefused(report, entry.path, error)
     }
     if (io.mustPause()) yield 'turn'
   }
   return report
 }
 
-/** False for the directory that is unpacked into, and for what a layer takes away. */
+/** Returns false for the destination itself, and for whiteouts. */
 function* unpackEntry(unpacking: Unpacking, entry: TarEntry): Steps<boolean> {
   const names = entryNames(entry.path)
   checkEntry(entry)
   const name = names.at(-1)
   if (name === undefined) {
-    if (entry.kind !== 'directory') throw new RefusedName('it has the name of the directory itself')
+    if (entry.kind !== 'directory') throw new EntryRefusedError('it has the name of the directory itself')
     return false
   }
   if (unpacking.isLayer && names.some((each) => each.startsWith(WHITEOUT))) return false
-  const where = { parent: names.slice(0, -1), name }
-  if (entry.kind === 'file') yield* unpackFile(unpacking, entry, where)
-  else if (entry.kind === 'link') unpackLink(unpacking, entry, where)
+  const target = { parent: names.slice(0, -1), name }
+  if (entry.kind === 'file') yield* unpackFile(unpacking, entry, target)
+  else if (entry.kind === 'link') unpackLink(unpacking, entry, target)
   else if (entry.kind === 'symlink') {
-    checkLinkTarget(entry.target, { parent: where.parent, root: unpacking.root })
-    withSpot(unpacking, where, (spot) => makeSymlink(spot, entry))
+    checkLinkTarget(entry.target, { parent: target.parent, root: unpacking.root })
+    withTarget(unpacking, target, (entryTarget) => createSymlink(entryTarget, entry))
   } else {
-    withSpot(unpacking, where, (spot) => makeDirectory(spot, entry))
+    withTarget(unpacking, target, (entryTarget) => createDirectory(entryTarget, entry))
     yield* addTime(unpacking.times, { names, entry, io: unpacking.io })
   }
   return true
 }
 
-/** The names of an entry, or of what it links to. */
-interface Where {
+/** The path of an entry, or of the target of a hard link. */
+interface EntryPath {
   parent: readonly RawPath[]
   name: RawPath
 }
 
-function* unpackFile(unpacking: Unpacking, entry: TarEntry, where: Where): Steps<void> {
+function* unpackFile(unpacking: Unpacking, entry: TarEntry, target: EntryPath): Steps<void> {
   const { io, reader } = unpacking
-  const fd = withSpot(unpacking, where, (spot) => openNameless(spot, entry))
+  const fd = withTarget(unpacking, target, (entryTarget) => openUnnamed(entryTarget, entry))
   try {
-    yield* fillNameless(fd, { read: () => reader.read(), mustPause: io.mustPause })
-    withSpot(unpacking, where, (spot) => nameFile(spot, entry, fd))
+    yield* fillUnnamed(fd, { read: () => reader.read(), mustPause: io.mustPause })
+    withTarget(unpacking, target, (entryTarget) => linkFile(entryTarget, entry, fd))
   } finally {
     closeFd(fd)
   }
 }
 
-function unpackLink(unpacking: Unpacking, entry: TarEntry, where: Where): void {
-  const from = linkedFrom(entry)
-  // A descriptor of its own: to open the one directory may be to close the other.
-  const fromFd = withSpot({ ...unpacking, make: false }, from, ({ place }) => duplicateFd(place.fd))
-  withFd(fromFd, (fd) => withSpot(unpacking, where, (spot) => makeLink(spot, { fd, name: from.name })))
+function unpackLink(unpacking: Unpacking, entry: TarEntry, target: EntryPath): void {
+  const from = linkSource(entry)
+  // Duplicates the descriptor: opening the second directory may evict the first from the cache.
+  const fromFd = withTarget({ ...unpacking, make: false }, from, ({ directory: place }) => duplicateFd(place.fd))
+  withFd(fromFd, (fd) =>
+    withTarget(unpacking, target, (entryTarget) => createHardLink(entryTarget, { fd, name: from.name })),
+  )
 }
 
 function checkEntry({ kind, fault, uid, gid }: TarEntry): void {
-  if (fault !== null) throw new RefusedName(fault)
+  if (fault !== null) throw new EntryRefusedError(fault)
   const refused = REFUSED_KINDS[kind]
-  if (refused !== undefined) throw new RefusedName(refused)
+  if (refused !== undefined) throw new EntryRefusedError(refused)
   if ([uid, gid].some((id) => id < 0 || id > ID_MAX))
-    throw new RefusedName(`its owner or group is none of 0 to ${ID_MAX}`)
+    throw new EntryRefusedError(`its owner or group is none of 0 to ${ID_MAX}`)
 }
 
-function linkedFrom({ target }: TarEntry): Where {
+function linkSource({ target }: TarEntry): EntryPath {
   let names: RawPath[]
   try {
     names = entryNames(target)
   } catch (error) {
-    throw error instanceof RefusedName ? new RefusedName('what it links to is not below the directory') : error
+    throw error instanceof EntryRefusedError
+      ? new EntryRefusedError('what it links to is not below the directory')
+      : error
   }
   const name = names.at(-1)
-  if (name === undefined) throw new RefusedName('it links to the directory itself')
+  if (name === undefined) throw new EntryRefusedError('it links to the directory itself')
   return { parent: names.slice(0, -1), name }
 }
 
-/** Does `work` where an entry belongs; in a directory that was removed since it was opened once more in one that is there. */
-function withSpot<T>(
-  { places, idBase, make = true }: { places: Places; idBase: number; make?: boolean },
-  { parent, name }: Where,
-  work: (spot: Spot) => T,
+/** Runs `work` in the directory of an entry; once more with an empty cache if that was removed since it was opened. */
+function withTarget<T>(
+  { places, idBase, make = true }: { places: DirectoryCache; idBase: number; make?: boolean },
+  { parent, name }: EntryPath,
+  work: (entryTarget: EntryTarget) => T,
 ): T {
-  const attempt = (): T => work({ place: places.open(parent, { make }), name, idBase })
+  const attempt = (): T => work({ directory: places.open(parent, { make }), name, idBase })
   try {
     return attempt()
   } catch (error) {

@@ -7,17 +7,17 @@ import { explainFault } from './faults.ts'
 import type { RawPath } from './paths.ts'
 import type { LargeFile, SmallFile } from './reading.ts'
 
-/** A task that opens a file, as the main thread sees it. */
-type OpenTalk = TaskChannel<SmallFile, LargeFile, never>
+/** The main thread's side of `openTask`. */
+type OpenChannel = TaskChannel<SmallFile, LargeFile, never>
 
-/** The file that a task opened. A large one is counted by `enter` from when it is read until it is closed. */
+/** Wraps the file that a task opened. A large one takes a slot with `acquire` from its first read until it is closed. */
 export async function openedFile(
-  talk: OpenTalk,
-  { path, enter }: { path: RawPath; enter(): () => void },
+  channel: OpenChannel,
+  { path, acquire }: { path: RawPath; acquire(): () => void },
 ): Promise<OpenFile> {
-  const large = await talk.next()
-  if (large !== null) return largeFile(talk, large, { path, enter })
-  const { facts, bytes } = await talk.result()
+  const large = await channel.receive()
+  if (large !== null) return largeFile(channel, large, { path, acquire })
+  const { facts, bytes } = await channel.result()
   return {
     facts,
     whole: bytes,
@@ -29,9 +29,9 @@ export async function openedFile(
 }
 
 function largeFile(
-  talk: OpenTalk,
+  channel: OpenChannel,
   { facts, fd }: LargeFile,
-  { path, enter }: { path: RawPath; enter(): () => void },
+  { path, acquire }: { path: RawPath; acquire(): () => void },
 ): OpenFile {
   let isRead = false
   async function* bytesOf(range: { start: number; end: number }): AsyncGenerator<Uint8Array> {
@@ -41,26 +41,26 @@ function largeFile(
     } catch (error) {
       throw explainFault(path, error)
     } finally {
-      await talk.end()
+      await channel.end()
     }
   }
   return {
     facts,
     whole: null,
     read: (range) => {
-      void talk.gone.then(enter())
+      void channel.closed.then(acquire())
       return bytesOf(range)
     },
-    // Another file may have the number of a descriptor that is closed under a read.
+    // A read closes the file itself: closed under it, the descriptor's number could be reused.
     close: () => {
-      if (!isRead) void talk.end()
+      if (!isRead) void channel.end()
     },
   }
 }
 
 /**
- * The bytes of an open file from `start` to `end` (not included), read by the threads that Node keeps for that, one piece
- * ahead of the reader. Throws `precondition_failed` if the file is shorter by now. The file may be closed once it has ended.
+ * Reads an open file from `start` to `end` (exclusive) on the libuv pool, one piece ahead of the reader. Throws
+ * `precondition_failed` if the file has become shorter. Does not use the file any more once it has ended.
  */
 async function* readBytes(fd: number, { start, end }: { start: number; end: number }): AsyncGenerator<Uint8Array> {
   const begin = (from: number): Promise<Buffer> | null =>
@@ -77,7 +77,7 @@ async function* readBytes(fd: number, { start, end }: { start: number; end: numb
       yield piece
     }
   } finally {
-    // Nothing may be reading when the file is closed.
+    // The caller closes the file next.
     await next?.catch(() => undefined)
   }
 }
@@ -85,7 +85,7 @@ async function* readBytes(fd: number, { start, end }: { start: number; end: numb
 async function readPiece(fd: number, position: number, length: number): Promise<Buffer> {
   const buffer = Buffer.allocUnsafeSlow(length)
   let done = 0
-  // What ends before its time ends with the file, or at a block that cannot be read: then the next look fails.
+  // A short read is the end of the file, or precedes a bad block, at which the next one fails.
   for (let count = -1; count !== 0 && done < length; done += count)
     count = (await read(fd, buffer.subarray(done), { position: position + done })).bytesRead
   return buffer.subarray(0, done)

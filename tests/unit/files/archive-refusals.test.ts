@@ -1,8 +1,7 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect, test } from '@jest/globals'
-import { RefusedName } from '../../../agent/drivers/files/archive/names.ts'
-import { newReport, reportRefusedName } from '../../../agent/drivers/files/archive/report.ts'
+import { EntryRefusedError, newReport, reportRefused } from '../../../agent/drivers/files/archive/refusals.ts'
 import { addTime, createTimes } from '../../../agent/drivers/files/archive/times.ts'
 import type { TarEntry } from '../../../agent/lib/tar/reader.ts'
 
@@ -23,7 +22,7 @@ const longText = (front: string, length: number): string =>
 test('a report holds no more of a name than it shows', () => {
   const report = newReport()
   const held = heldBy(() => {
-    for (let i = 0; i < 300; i++) reportRefusedName(report, longText(`${i}-`, 200_000), new RefusedName('no'))
+    for (let i = 0; i < 300; i++) reportRefused(report, longText(`${i}-`, 200_000), new EntryRefusedError('no'))
   })
   expect(report.refused.map(({ path }) => path.length)).toEqual(Array(300).fill(1024))
   expect(held).toBeLessThan(10 * 1024 ** 2)

@@ -4,36 +4,35 @@ import { KubeError } from '../../lib/kube/errors.ts'
 import { parseQuantity } from '../../lib/kube/quantities.ts'
 import type { PodWatch } from '../../lib/kube/watch.ts'
 import type { ClusterFacts, ClusterNode, ClusterProblem, ClusterReport } from '../../ports/boxes/cluster-facts.ts'
-import { createPastProblems } from './cluster-facts-past.ts'
 import { findNodeProblems, findPodProblems } from './cluster-facts-problems.ts'
 import { LABEL_WARM } from './spec.ts'
 
 export interface KubeFactsOptions {
   api: Pick<KubeApi, 'namespace' | 'nodes' | 'countPods' | 'faults'>
-  /** Follows the pods of this deployment. */
+  /** Watches the pods of this deployment. */
   pods: Pick<PodWatch, 'all' | 'fault' | 'onChange'>
   /** Milliseconds since the epoch. */
   now(): number
 }
 
-/** The facts of a cluster: its nodes and their pods as the API lists them, boxes as the agent follows them. */
+/** Reports a cluster: nodes and pod counts from the API, boxes from the watch. */
 export function createKubeClusterFacts({ api, pods, now }: KubeFactsOptions): ClusterFacts {
   const past = createPastProblems(now)
-  pods.onChange(past.look)
-  const readNodes = remember(() => listNodes(api), KEEP_MS)
+  pods.onChange(past.observe)
+  const readNodes = cacheFor(() => listNodes(api), NODES_MS)
   return {
     report: async (): Promise<ClusterReport> => {
       const { nodes, problems } = await readNodes()
       const fault = pods.fault()
       const watchProblems = fault ? [problemOf(fault.error)] : []
-      // Pods that are not followed cannot be counted, and a figure of none would be made up.
+      // While the watch is broken, boxes cannot be counted; reporting 0 would be wrong.
       const known = fault ? [] : pods.all()
       const present = findPodProblems(known, now())
       const gone = past.list().filter(({ code }) => !present.some((problem) => problem.code === code))
       return {
         namespace: api.namespace,
         nodes: fault ? [] : nodes.map((counted) => viewNode(counted, known)),
-        problems: withoutTwins([...problems, ...watchProblems, ...api.faults(), ...present, ...gone]),
+        problems: withoutDuplicates([...problems, ...watchProblems, ...api.faults(), ...present, ...gone]),
       }
     },
   }
@@ -44,7 +43,7 @@ interface CountedNode {
   podsRunning: number
 }
 
-/** The nodes, and what is wrong with them; without those whose pods cannot be counted. Never rejects. */
+/** Lists the nodes with their pod counts, and their problems. Never rejects; a failure is a problem. */
 async function listNodes(api: KubeFactsOptions['api']): Promise<{ nodes: CountedNode[]; problems: ClusterProblem[] }> {
   const endsAt = performance.now() + DEADLINE_MS
   const problems: ClusterProblem[] = []
@@ -61,7 +60,7 @@ async function listNodes(api: KubeFactsOptions['api']): Promise<{ nodes: Counted
   }
 }
 
-/** The figures of a node. Of a node that has told none yet they are 0. */
+/** Builds the report of a node; values that it has not reported yet are 0. */
 function viewNode({ node: { metadata, status }, podsRunning }: CountedNode, pods: readonly Pod[]): ClusterNode {
   const { allocatable = {}, capacity = {} } = status ?? {}
   const figure = (figures: Record<string, string>, name: string): number => parseQuantity(figures[name] ?? '0')
@@ -80,7 +79,7 @@ function viewNode({ node: { metadata, status }, podsRunning }: CountedNode, pods
   }
 }
 
-/** A pod that waits for a box is none. */
+/** Excludes warm pods. */
 function isRunningBox({ metadata, status }: Pod): boolean {
   return status?.phase === 'Running' && metadata?.labels?.[LABEL_WARM] === undefined
 }
@@ -90,31 +89,63 @@ function problemOf(error: unknown): ClusterProblem {
   return fault ?? { code: 'kubernetes_unreadable', evidence: 'The cluster could not be read.', remedy: READ_LOG }
 }
 
-/** One cause may have several calls fail. */
-function withoutTwins(problems: readonly ClusterProblem[]): ClusterProblem[] {
-  const isOfServer = ({ code }: ClusterProblem): boolean => WHOLE_SERVER.has(code)
-  const keyOf = (problem: ClusterProblem): string => (isOfServer(problem) ? problem.code : problem.evidence)
+/** Keeps one problem for each cause, of which several calls may fail. */
+function withoutDuplicates(problems: readonly ClusterProblem[]): ClusterProblem[] {
+  const isServerWide = ({ code }: ClusterProblem): boolean => WHOLE_SERVER.has(code)
+  const keyOf = (problem: ClusterProblem): string => (isServerWide(problem) ? problem.code : problem.evidence)
   return [...new Map(problems.map((problem) => [keyOf(problem), problem])).values()]
 }
 
-/** The result, kept for `keepMs` and shared by those who ask meanwhile; a failure too. */
-function remember<T>(read: () => Promise<T>, keepMs: number): () => Promise<T> {
-  let held: { result: Promise<T>; until: number } | null = null
+/** Caches a result, also a failure, for `keepMs`, and shares the read among concurrent callers. */
+function cacheFor<T>(read: () => Promise<T>, keepMs: number): () => Promise<T> {
+  let cached: { result: Promise<T>; until: number } | null = null
   return () => {
-    if (held && performance.now() < held.until) return held.result
+    if (cached && performance.now() < cached.until) return cached.result
     const result = read()
     const entry = { result, until: Number.POSITIVE_INFINITY }
     const settle = (): void => {
       entry.until = performance.now() + keepMs
     }
     result.then(settle, settle)
-    held = entry
+    cached = entry
     return result
+  }
+}
+
+/** Problems of pods that failed and are gone; the next pod would have the same. */
+interface PastProblems {
+  /** Handles a changed pod. */
+  observe(pod: Pod): void
+  /** Lists problems of the last ten minutes that no later pod has disproved. */
+  list(): ClusterProblem[]
+}
+
+/** `now` in milliseconds since the epoch. */
+function createPastProblems(now: () => number): PastProblems {
+  const entries = new Map<string, { problem: ClusterProblem; at: number }>()
+  return {
+    observe: (pod) => {
+      const { creationTimestamp, deletionTimestamp } = pod.metadata ?? {}
+      const at = now()
+      const problem = findPodProblems([pod], at).find(({ code }) => LASTING.has(code))
+      if (problem) entries.set(problem.code, { problem, at })
+      if (pod.status?.phase !== 'Running' || deletionTimestamp !== undefined) return
+      // Creation times have a resolution of one second.
+      const madeAt = (creationTimestamp === undefined ? 0 : Date.parse(creationTimestamp)) + 999
+      for (const [code, { at: seenAt }] of entries) if (madeAt >= seenAt) entries.delete(code)
+    },
+    list: () => {
+      for (const [code, { at }] of entries) if (now() - at > PAST_MS) entries.delete(code)
+      return [...entries.values()].map(({ problem }) => problem)
+    },
   }
 }
 
 const WHOLE_SERVER = new Set(['kubernetes_unreachable', 'kubernetes_credentials'])
 const READ_LOG = "Read the agent's log for the cause."
 /** Polls of the health report must not load the server. */
-const KEEP_MS = 2_000
+const NODES_MS = 2_000
 const DEADLINE_MS = 2_000
+/** Problems that fail a start at once. */
+const LASTING = new Set(['kubernetes_image', 'kubernetes_container'])
+const PAST_MS = 600_000

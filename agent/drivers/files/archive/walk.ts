@@ -4,20 +4,20 @@ import { readEntries } from '../../../lib/syscalls/directories.ts'
 import { DISK, diskOf, type FileStat } from '../../../lib/syscalls/stat.ts'
 import type { RawPath } from '../paths.ts'
 
-/** A directory that is being gone through, open for reading. */
+/** A directory of the current path in the tree, open for reading. */
 export interface Level {
   fd: number
   mountId: number
-  /** What its names have at their front. */
+  /** Its path, which is put before its names. */
   prefix: RawPath
-  /** Names that were read and have not had their turn, the next one last. */
+  /** Names that were read and not returned yet, the next one last. */
   names: RawPath[]
   isRead: boolean
 }
 
 /**
- * Goes into a directory, which is closed when it is left; of one in which the kernel has something of its own mounted
- * nothing is seen. Throws `path_invalid` beyond 256 levels.
+ * Enters a directory, and takes over its descriptor; treats a mounted kernel filesystem as empty. Throws `path_invalid` beyond 256
+ * levels.
  */
 export function enterLevel(levels: Level[], next: { fd: number; stat: FileStat; prefix: RawPath }): void {
   const { fd, stat, prefix } = next
@@ -29,8 +29,7 @@ export function enterLevel(levels: Level[], next: { fd: number; stat: FileStat; 
 }
 
 /**
- * The next name in the innermost directory, null at its end: in the order of their bytes, or where there are more than 16,384
- * names so many at a time.
+ * Returns the next name in the innermost directory, null at its end. Names are sorted by bytes within batches of up to 16,384.
  */
 export function nextName(levels: readonly Level[]): RawPath | null {
   const level = levels.at(-1)
@@ -44,18 +43,18 @@ export function closeLevels(levels: readonly Level[]): void {
 }
 
 function readMore(levels: readonly Level[], level: Level): void {
-  let held = 0
-  for (const { names } of levels) held += names.length
+  let nameCount = 0
+  for (const { names } of levels) nameCount += names.length
   do {
     const entries = readEntries(level.fd, BUFFER)
     level.isRead = entries === null
     for (const { name } of entries ?? []) level.names.push(name)
-    held += entries?.length ?? 0
-  } while (!level.isRead && held < NAMES_MAX)
+    nameCount += entries?.length ?? 0
+  } while (!level.isRead && nameCount < NAMES_MAX)
   level.names.sort().reverse()
 }
 
-// Each has a descriptor open, and up to 32 KiB of names.
+// Each keeps a descriptor and up to 32 KiB of names.
 const LEVELS_MAX = 256
 const NAMES_MAX = 16_384
 const BUFFER = Buffer.allocUnsafeSlow(32 * 1024)

@@ -5,31 +5,30 @@ import { statFd } from '../../../lib/syscalls/stat.ts'
 import { type RawPath, rawBytesOf } from '../paths.ts'
 import { checkWritableMount, reopenDirectory } from '../resolve.ts'
 
-/** A directory in which entries are made, open as a path. */
-export interface Place {
+/** A directory in which entries are created, open with `O_PATH`. */
+export interface OpenDirectory {
   fd: number
   mountId: number
 }
 
 /**
- * The directories of an archive, below the one it is unpacked into: each is opened by its name in the one above, never through
- * a link, and made (0755) if it is missing and asked for. The last used ones stay open: one that the box moves away meanwhile is still a
- * directory of the box.
+ * Opens the directories of an archive below its destination, each by name in its parent, never through a link, and created (0755) if
+ * missing and asked for. Keeps the last used 64 open (LRU): one that the box moves meanwhile is still a directory of the box.
  */
-export interface Places {
-  /** Good until the next call. Throws a SyscallError, or `path_invalid` for what may not be written. */
-  open(names: readonly RawPath[], options: { make: boolean }): Place
-  /** Opens none of those again that are open, as one may have been removed. */
+export interface DirectoryCache {
+  /** Opens a directory; the result is valid until the next call. Throws a SyscallError, or `path_invalid` if it is not writable. */
+  open(names: readonly RawPath[], options: { make: boolean }): OpenDirectory
+  /** Closes the cached directories, one of which may have been removed. */
   forget(): void
-  /** Of each disk that was opened a directory, to sync it. */
+  /** Lists one directory of each disk that was opened, to sync it. */
   disks(): Iterable<number>
   close(): void
 }
 
-export function createPlaces(destinationFd: number): Places {
-  const open = new Map<RawPath, Place>()
+export function createDirectoryCache(destinationFd: number): DirectoryCache {
+  const open = new Map<RawPath, OpenDirectory>()
   const disks = new Map<number, number>()
-  const admit = (fd: number, path: RawPath): Place => {
+  const openEntry = (fd: number, path: RawPath): OpenDirectory => {
     try {
       checkWritableMount(fd, path)
       const { device, mountId } = statFd(fd)
@@ -44,16 +43,16 @@ export function createPlaces(destinationFd: number): Places {
     for (const { fd } of open.values()) closeFd(fd)
     open.clear()
   }
-  const keep = (path: RawPath, place: Place): Place => {
+  const insert = (path: RawPath, directory: OpenDirectory): OpenDirectory => {
     const [oldest] = open.size >= OPEN_MAX ? open : []
     if (oldest !== undefined) {
       open.delete(oldest[0])
       closeFd(oldest[1].fd)
     }
-    open.set(path, place)
-    return place
+    open.set(path, directory)
+    return directory
   }
-  const openDirectory = (names: readonly RawPath[], make: boolean): Place => {
+  const openDirectory = (names: readonly RawPath[], make: boolean): OpenDirectory => {
     const path = names.join('/')
     const known = open.get(path)
     if (known !== undefined) {
@@ -62,11 +61,11 @@ export function createPlaces(destinationFd: number): Places {
       return known
     }
     const name = names.at(-1)
-    if (name === undefined) return keep(path, admit(openStrictly(destinationFd, '.'), path))
+    if (name === undefined) return insert(path, openEntry(openChild(destinationFd, '.'), path))
     const { fd: parentFd } = openDirectory(names.slice(0, -1), make)
-    return keep(
+    return insert(
       path,
-      admit(make ? openOrMake(parentFd, rawBytesOf(name)) : openStrictly(parentFd, rawBytesOf(name)), path),
+      openEntry(make ? openOrCreate(parentFd, rawBytesOf(name)) : openChild(parentFd, rawBytesOf(name)), path),
     )
   }
   return {
@@ -80,9 +79,9 @@ export function createPlaces(destinationFd: number): Places {
   }
 }
 
-function openOrMake(parentFd: number, name: Buffer): number {
+function openOrCreate(parentFd: number, name: Buffer): number {
   try {
-    return openStrictly(parentFd, name)
+    return openChild(parentFd, name)
   } catch (error) {
     if (!isErrno(error, 'ENOENT')) throw error
   }
@@ -91,10 +90,10 @@ function openOrMake(parentFd: number, name: Buffer): number {
   } catch (error) {
     if (!isErrno(error, 'EEXIST')) throw error
   }
-  return openStrictly(parentFd, name)
+  return openChild(parentFd, name)
 }
 
-function openStrictly(parentFd: number, name: string | Buffer): number {
+function openChild(parentFd: number, name: string | Buffer): number {
   return openBelow(parentFd, name, { flags: O.PATH | O.DIRECTORY | O.NOFOLLOW, resolve: STRICT })
 }
 

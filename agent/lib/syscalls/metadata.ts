@@ -1,0 +1,89 @@
+import { checked, lazyNative } from './libc.ts'
+import { AT } from './mounts.ts'
+
+/** A file time: whole seconds since the epoch, and nanoseconds. */
+export interface FileTime {
+  seconds: number
+  nanoseconds: number
+}
+
+/** Sets the modification time of an open file, also one open with `O_PATH`, such as a link. */
+export function setModified(fd: number, { seconds, nanoseconds }: FileTime): void {
+  TIMES.writeBigInt64LE(UTIME_OMIT, 8)
+  TIMES.writeBigInt64LE(BigInt(seconds), 16)
+  TIMES.writeBigInt64LE(BigInt(nanoseconds), 24)
+  checked(utimensat()(fd, '', TIMES, AT.EMPTY_PATH), 'utimensat')
+}
+
+/** As `changeOwner`, for a file open with `O_PATH`, also a link. */
+export function changeOwnerOfPath(fd: number, uid: number, gid: number): void {
+  checked(fchownat()(fd, '', uid, gid, AT.EMPTY_PATH), 'fchownat')
+}
+
+/** Makes a FIFO or a socket `name`, a text or bytes that end with a zero, in `directoryFd`: `mode` has its kind. */
+export function makeNodeAt(directoryFd: number, name: string | Buffer, mode: number): void {
+  checked(mknodat()(directoryFd, name, mode, 0), 'mknodat', name)
+}
+
+/** Lists the names of the extended attributes of an open file, which must not be open with `O_PATH`. */
+export function listAttributes(fd: number): string[] {
+  const length = checked(flistxattr()(fd, NAMES, NAMES.length), 'flistxattr')
+  return NAMES.toString('latin1', 0, length).split('\0').slice(0, -1)
+}
+
+/** The value of one, at most 64 KiB; good until the next call. ENODATA if there is none of that name. */
+export function readAttribute(fd: number, name: string): Buffer {
+  return VALUE.subarray(0, checked(fgetxattr()(fd, bytesOf(name), VALUE, VALUE.length), 'fgetxattr'))
+}
+
+export function writeAttribute(fd: number, name: string, value: Buffer): void {
+  checked(fsetxattr()(fd, bytesOf(name), value, value.length, 0), 'fsetxattr')
+}
+
+export function removeAttribute(fd: number, name: string): void {
+  checked(fremovexattr()(fd, bytesOf(name)), 'fremovexattr')
+}
+
+// A name may be any bytes.
+function bytesOf(name: string): Buffer {
+  return Buffer.from(`${name}\0`, 'latin1')
+}
+
+const UTIME_OMIT = 0x3ffffffen
+const TIMES = Buffer.alloc(32)
+
+const utimensat = lazyNative<(fd: number, path: string, times: Buffer, flags: number) => number>(null, 'utimensat', {
+  result: 'int',
+  args: ['int', 'str', 'void *', 'int'],
+})
+const fchownat = lazyNative<(fd: number, path: string, uid: number, gid: number, flags: number) => number>(
+  null,
+  'fchownat',
+  { result: 'int', args: ['int', 'str', 'uint', 'uint', 'int'] },
+)
+const mknodat = lazyNative<(fd: number, name: string | Buffer, mode: number, device: number) => number>(
+  null,
+  'mknodat',
+  { result: 'int', args: ['int', 'str', 'uint', 'ulong'] },
+)
+// As long as the kernel lets them be; a thread makes one call at a time.
+const NAMES = Buffer.alloc(65_536)
+const VALUE = Buffer.alloc(65_536)
+
+const flistxattr = lazyNative<(fd: number, names: Buffer, size: number) => number>(null, 'flistxattr', {
+  result: 'long',
+  args: ['int', 'void *', 'ulong'],
+})
+const fgetxattr = lazyNative<(fd: number, name: Buffer, value: Buffer, size: number) => number>(null, 'fgetxattr', {
+  result: 'long',
+  args: ['int', 'str', 'void *', 'ulong'],
+})
+const fsetxattr = lazyNative<(fd: number, name: Buffer, value: Buffer, size: number, flags: number) => number>(
+  null,
+  'fsetxattr',
+  { result: 'int', args: ['int', 'str', 'void *', 'ulong', 'int'] },
+)
+const fremovexattr = lazyNative<(fd: number, name: Buffer) => number>(null, 'fremovexattr', {
+  result: 'int',
+  args: ['int', 'str'],
+})
