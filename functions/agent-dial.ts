@@ -5,16 +5,16 @@ import type { ChannelTls } from './config.ts'
 import type { Signed } from './signing.ts'
 import { type AgentAnswer, CONNECT_TIMEOUT_MS, failureOf, TransportFailure, WHOLE_BODY_MAX_BYTES } from './transport.ts'
 
-/** What the agent makes of a request for a WebSocket: a connection that is one from now on, or an answer. */
-export type Dialled = { socket: Socket; head: Buffer; headers: IncomingMessage['headers'] } | AgentAnswer
+/** The agent's response to an upgrade request: an upgraded connection, or a plain answer. */
+export type DialResult = { socket: Socket; head: Buffer; headers: IncomingMessage['headers'] } | AgentAnswer
 
 /**
- * Asks the agent for a WebSocket over a connection of its own; `handshake` are the client's headers of that. Rejects with
- * TransportFailure, and nothing else; aborting `signal` closes the connection, but not once it is a WebSocket.
+ * Sends an upgrade request to the agent over a connection of its own, with the client's `handshake` headers. Rejects only with
+ * TransportFailure; aborting `signal` closes the connection unless it is upgraded already.
  */
-export type Dial = (signed: Signed, handshake: Record<string, string>, signal: AbortSignal) => Promise<Dialled>
+export type Dial = (signed: Signed, handshake: Record<string, string>, signal: AbortSignal) => Promise<DialResult>
 
-/** Dials the agent at `agentUrl`. */
+/** Creates the dial to the agent at `agentUrl`, over TLS if `tls` is given. */
 export function createDial(options: { agentUrl: string; tls: ChannelTls | null; timeoutMs: number }): Dial {
   const { tls, timeoutMs } = options
   const url = new URL(options.agentUrl)
@@ -30,8 +30,8 @@ export function createDial(options: { agentUrl: string; tls: ChannelTls | null; 
         headers: { ...headers, ...handshake, ...UPGRADE },
         signal,
       })
-      const timer = setTimeout(() => outgoing.destroy(tooLate(timeoutMs, true)), timeoutMs)
-      const connecting = setTimeout(() => outgoing.destroy(tooLate(CONNECT_TIMEOUT_MS, false)), CONNECT_TIMEOUT_MS)
+      const timer = setTimeout(() => outgoing.destroy(timedOut(timeoutMs, true)), timeoutMs)
+      const connecting = setTimeout(() => outgoing.destroy(timedOut(CONNECT_TIMEOUT_MS, false)), CONNECT_TIMEOUT_MS)
       outgoing.setNoDelay(true)
       outgoing.once('socket', (socket) => {
         socket.once(tls ? 'secureConnect' : 'connect', () => clearTimeout(connecting))
@@ -47,13 +47,13 @@ export function createDial(options: { agentUrl: string; tls: ChannelTls | null; 
         resolve({ socket, head, headers: response.headers })
       })
       outgoing.once('response', (response) => {
-        wholeAnswer(response).then(resolve, (error: unknown) => reject(failureOf(error, { signal })))
+        readAnswer(response).then(resolve, (error: unknown) => reject(failureOf(error, { signal })))
       })
       outgoing.end()
     })
 }
 
-async function wholeAnswer(response: IncomingMessage): Promise<AgentAnswer> {
+async function readAnswer(response: IncomingMessage): Promise<AgentAnswer> {
   const chunks: Buffer[] = []
   let size = 0
   for await (const chunk of response as AsyncIterable<Buffer>) {
@@ -64,7 +64,7 @@ async function wholeAnswer(response: IncomingMessage): Promise<AgentAnswer> {
   return { status: response.statusCode ?? 0, headers: response.headers, body: Buffer.concat(chunks) }
 }
 
-function tooLate(afterMs: number, wasSent: boolean): TransportFailure {
+function timedOut(afterMs: number, wasSent: boolean): TransportFailure {
   const cause = new Error(`nothing within ${afterMs} ms`)
   return new TransportFailure(wasSent ? 'timeout' : 'unreachable', { wasSent, cause })
 }

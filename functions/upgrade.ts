@@ -8,9 +8,8 @@ import { newId } from '../shared/ids.ts'
 import type { Operation } from '../shared/operation.ts'
 import { validateRequest } from '../shared/validate.ts'
 import { protocolError, responseOf } from './agent-answer.ts'
-import type { Dial, Dialled } from './agent-dial.ts'
+import type { Dial, DialResult } from './agent-dial.ts'
 import { type Attempt, askSigned } from './forward.ts'
-import { joinSockets } from './joined-sockets.ts'
 import {
   auditRefusedRequest,
   type ReceivedHead,
@@ -25,29 +24,29 @@ export interface UpgradeOptions extends ReceptionOptions {
   dial: Dial
 }
 
-/** The WebSockets that pass through a front. */
+/** Proxies the WebSockets of a front. */
 export interface Upgrades {
-  /** Takes the upgrades of a server that was made with SERVER_OPTIONS. */
+  /** Handles the upgrades of a server that was created with SERVER_OPTIONS. */
   serve(server: Server): void
-  /** Those that are open, or asked for. */
+  /** Counts open WebSockets and pending upgrades. */
   open(): number
-  /** Resolves when none is open: consoles, which go on without their clients, are cut off at once, the rest when `signal` aborts. */
+  /** Resolves when none is open: closes consoles, which outlive their clients, at once, and the rest when `signal` aborts. */
   drain(signal: AbortSignal): Promise<void>
 }
 
 /**
- * Passes WebSockets through to the agent: match, authenticate, authorize, validate, sign, dial, and then bytes both ways.
- * What the agent answers in the place of one is passed back as it is.
+ * Proxies WebSockets to the agent: match, authenticate, authorize, validate, sign, dial, and then bytes both ways. If the agent
+ * answers without an upgrade, passes that answer back.
  */
 export function createUpgrades(options: UpgradeOptions): Upgrades {
-  /** Whether each is of a console. */
+  /** The clients; true for those of consoles. */
   const clients = new Map<Socket, boolean>()
   let onIdle = (): void => undefined
   const take = async (incoming: IncomingMessage, client: Socket, head: Buffer): Promise<void> => {
     clients.set(client, isConsole(incoming.url))
     client.on('error', () => undefined)
     try {
-      await passThrough({ incoming, client, head }, options)
+      await proxyUpgrade({ incoming, client, head }, options)
     } finally {
       clients.delete(client)
       if (clients.size === 0) onIdle()
@@ -67,7 +66,7 @@ export function createUpgrades(options: UpgradeOptions): Upgrades {
       const cutOff = (): void => {
         for (const client of clients.keys()) client.destroy()
       }
-      for (const [client, goesOn] of clients) if (goesOn) client.destroy()
+      for (const [client, isOfConsole] of clients) if (isOfConsole) client.destroy()
       if (signal.aborted) cutOff()
       else signal.addEventListener('abort', cutOff, { once: true })
       if (clients.size > 0) await idle
@@ -75,7 +74,7 @@ export function createUpgrades(options: UpgradeOptions): Upgrades {
   }
 }
 
-// Of what is asked for, which the agent may refuse.
+// Judges by the target alone, before the agent has accepted.
 function isConsole(target: string | undefined): boolean {
   return target !== undefined && splitTarget(target).pathname.endsWith('/console')
 }
@@ -86,7 +85,7 @@ interface Upgrade {
   head: Buffer
 }
 
-async function passThrough({ incoming, client, head }: Upgrade, options: UpgradeOptions): Promise<void> {
+async function proxyUpgrade({ incoming, client, head }: Upgrade, options: UpgradeOptions): Promise<void> {
   const startedAt = options.now()
   const plain = requestHead(incoming)
   const requestId = givenRequestId(plain.headers) ?? newId('req', startedAt)
@@ -95,9 +94,9 @@ async function passThrough({ incoming, client, head }: Upgrade, options: Upgrade
   const request: ReceivedHead = { ...plain, signal: leaving.signal }
   const context = { ...options, requestId, progress: { startedAt, operation: null, claims: null } }
   try {
-    const { operation, dialled } = await ask(request, context)
+    const { operation, dialled } = await dialAgent(request, context)
     if ('status' in dialled) {
-      endWithResponse(client, answerOf(responseOf(dialled, { operation, requestId })))
+      endWithResponse(client, refusalOf(responseOf(dialled, { operation, requestId })))
       return
     }
     if (headerOf(dialled.headers, 'x-request-id') !== requestId) {
@@ -113,25 +112,25 @@ async function passThrough({ incoming, client, head }: Upgrade, options: Upgrade
   }
 }
 
-async function ask(
+async function dialAgent(
   request: ReceivedHead,
   context: UpgradeOptions & Reception,
-): Promise<{ operation: Operation; dialled: Dialled }> {
+): Promise<{ operation: Operation; dialled: DialResult }> {
   const { operation, params, query } = await receiveRequest(request, context)
   if (operation.transport !== 'websocket') throw noWebSocket()
   checkHandshake(request.headers)
   validateRequest(operation, { params, query, body: undefined })
   const { signing, dial, requestId } = context
   const handshake = handshakeOf(request)
-  const attempt = async (): Promise<Attempt<Dialled>> => {
+  const attempt = async (): Promise<Attempt<DialResult>> => {
     const signed = signing.sign({ request, operation, requestId, body: NO_BODY })
     return { signed, answer: await dial(signed, handshake, request.signal) }
   }
   return { operation, dialled: await askSigned(attempt, { signing, requestId, isSafe: false }) }
 }
 
-/** A success is none here: what was asked for is a WebSocket. */
-function answerOf(response: HttpResponse): HttpResponse {
+/** Returns the agent's refusal. Throws at a success, which is no valid answer to an upgrade request. */
+function refusalOf(response: HttpResponse): HttpResponse {
   if (response.status < 400) throw protocolError(`it answers ${response.status} in the place of a WebSocket`)
   return response
 }
@@ -148,6 +147,37 @@ function keptHeaders(headers: IncomingMessage['headers']): Record<string, string
   return { upgrade: 'websocket', connection: 'Upgrade', ...Object.fromEntries(kept) }
 }
 
+/**
+ * Pipes bytes and ends both ways, with backpressure; resolves when both sockets have closed. Destroys a socket that does not
+ * take the rest of its data within 10 s of the other's close.
+ */
+async function joinSockets(one: Socket, other: Socket): Promise<void> {
+  for (const socket of [one, other]) {
+    socket.on('error', () => undefined)
+    socket.setNoDelay(true)
+    socket.setTimeout(0)
+  }
+  one.pipe(other)
+  other.pipe(one)
+  await Promise.all([closeWith(one, other), closeWith(other, one)])
+}
+
+function closeWith(from: Socket, to: Socket): Promise<void> {
+  return new Promise((resolve) => {
+    const close = (): void => {
+      resolve()
+      if (to.destroyed) return
+      to.destroySoon()
+      const timer = setTimeout(() => to.destroy(), FLUSH_MS)
+      timer.unref()
+      to.once('close', () => clearTimeout(timer))
+    }
+    if (from.closed) close()
+    else from.once('close', close)
+  })
+}
+
 const NO_BODY = new Uint8Array(0)
 const HANDSHAKE = ['sec-websocket-key', 'sec-websocket-version']
 const KEPT = ['sec-websocket-accept', 'sec-websocket-protocol', 'x-exec-id', 'x-session-id', 'x-request-id']
+const FLUSH_MS = 10_000

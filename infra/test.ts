@@ -249,8 +249,8 @@ function withoutSettings(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
 const DEFAULT_SUITES = ['unit', 'real', 'cluster']
 const ALL_SUITES = [...DEFAULT_SUITES, 'everywhere']
 const PEERS = {
-  'object-store': { find: findObjectStore, variable: 'BOXYARD_TEST_OBJECT_STORE', path: 'tests/object-store/' },
-  'acme-server': { find: findAcmeServer, variable: 'BOXYARD_TEST_ACME_SERVER', path: 'tests/acme/' },
+  'object-store': { find: findObjectStore, variable: 'TEST_OBJECT_STORE', path: 'tests/object-store/' },
+  'acme-server': { find: findAcmeServer, variable: 'TEST_ACME_SERVER', path: 'tests/acme/' },
 }
 const NODE_OPTIONS = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning']
 const REPORT = join(ROOT, '.build/jest.json')

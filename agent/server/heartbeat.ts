@@ -1,22 +1,21 @@
 import type { Socket } from 'node:net'
 import type { WebSocket } from 'ws'
 
-/** How often peers are pinged, and after which silence they are dropped; in milliseconds. */
+/** The interval of pings, and the silence after which a peer is dropped; in milliseconds. */
 export interface HeartbeatTimes {
   pingMs: number
   silenceMs: number
 }
 
-/** Finds out which peers are gone without a word. */
+/** Finds peers that are gone without closing their connection. */
 export interface Heartbeat {
-  /** Watches a socket, which speaks over `wire`, until it closes. */
+  /** Watches a WebSocket over the connection `wire` until it closes. */
   watch(socket: WebSocket, wire: Socket): void
 }
 
 /**
- * One timer for all sockets. Every byte of a peer counts as life. So does that it takes what waits for it, since a ping waits
- * behind that; and so does what it cannot say because we do not read it: whether such a one is there is for the pings to find
- * out, which fail when it is not.
+ * Uses one timer for all sockets. A peer is alive if it sends any byte, or if it takes queued output, since a ping waits
+ * behind that. A paused socket counts as alive, since its peer cannot be heard: there a failing ping closes the connection.
  */
 export function createHeartbeat({ pingMs, silenceMs }: HeartbeatTimes): Heartbeat {
   const watched = new Map<WebSocket, Peer>()
@@ -27,7 +26,7 @@ export function createHeartbeat({ pingMs, silenceMs }: HeartbeatTimes): Heartbea
   const tick = (): void => {
     ticks++
     for (const [socket, peer] of watched) {
-      const isAlive = hasMoved(peer) || socket.isPaused
+      const isAlive = hasProgressed(peer) || socket.isPaused
       peer.silentTicks = isAlive ? 0 : peer.silentTicks + 1
       if (peer.silentTicks >= silentTicksMax) socket.terminate()
       else if (ticks % TICKS_PER_PING === 0 && socket.readyState === socket.OPEN) socket.ping()
@@ -35,7 +34,7 @@ export function createHeartbeat({ pingMs, silenceMs }: HeartbeatTimes): Heartbea
   }
   return {
     watch: (socket, wire) => {
-      watched.set(socket, { wire, heardBytes: wire.bytesRead, takenBytes: 0, silentTicks: 0 })
+      watched.set(socket, { wire, receivedBytes: wire.bytesRead, takenBytes: 0, silentTicks: 0 })
       timer ??= setInterval(tick, tickMs).unref()
       socket.once('close', () => {
         watched.delete(socket)
@@ -49,20 +48,20 @@ export function createHeartbeat({ pingMs, silenceMs }: HeartbeatTimes): Heartbea
 
 interface Peer {
   wire: Socket
-  heardBytes: number
-  /** What the system has taken of what was written. */
+  receivedBytes: number
+  /** Bytes of our output that the kernel has taken. */
   takenBytes: number
   silentTicks: number
 }
 
-function hasMoved(peer: Peer): boolean {
+function hasProgressed(peer: Peer): boolean {
   const { bytesRead, bytesWritten, writableLength } = peer.wire
-  const hasSaid = bytesRead !== peer.heardBytes
-  // Only while the system's own buffer is full: otherwise it takes whatever is written for a peer that is long gone.
+  const hasSent = bytesRead !== peer.receivedBytes
+  // Counts only while output is queued here: the kernel's buffer takes output for a dead peer until it is full.
   const hasTaken = writableLength > 0 && bytesWritten - writableLength !== peer.takenBytes
-  peer.heardBytes = bytesRead
+  peer.receivedBytes = bytesRead
   peer.takenBytes = bytesWritten - writableLength
-  return hasSaid || hasTaken
+  return hasSent || hasTaken
 }
 
 const TICKS_PER_PING = 3

@@ -14,23 +14,23 @@ import { notePassing } from '../../shared/http/passing-bytes.ts'
 import type { CommandStream, StreamEnd } from '../core/exec/command-stream.ts'
 import { messageHead } from './message-head.ts'
 
-/** What passed between a client and its command; `closeCode` as RFC 6455 §7.4 has it. */
+/** The bytes passed between a client and its command; `closeCode` is that of RFC 6455 §7.4. */
 export interface BridgeFacts {
   bytesIn: number
   bytesOut: number
   closeCode: number
 }
 
-/** A client and its command, joined. */
+/** A client's WebSocket, joined to its command. */
 export interface StreamBridge {
   readonly socket: WebSocket
-  /** What it speaks over. */
+  /** The connection of the WebSocket. */
   readonly wire: Socket
-  /** As the command's. */
-  readonly goesOn: boolean
-  /** Settles when the client is gone, never rejects. */
+  /** As that of the command. */
+  readonly outlivesClient: boolean
+  /** Resolves once the WebSocket has closed; never rejects. */
   readonly closed: Promise<BridgeFacts>
-  /** Lets go of the command and tells the client why, who has a second to answer. */
+  /** Disconnects from the command and closes the WebSocket; the client has 1 s to answer the close. */
   close(code: number, reason: string): void
 }
 
@@ -41,22 +41,21 @@ export interface BridgeEnds {
 }
 
 /**
- * Passes on what either side says. Who reads slowly makes the other wait, with at most 512 KiB of each direction in memory
- * and one message of the client's. When the command has ended and its output is told, its status follows, once, and the
- * socket is closed.
+ * Passes bytes both ways. A slow reader makes the other side wait, with at most 512 KiB of each direction in memory and one
+ * message of the client's. Once the command has ended and its output is sent, sends its status and closes the socket.
  */
 export function bridgeStream(socket: WebSocket, { wire, stream, protocol }: BridgeEnds): StreamBridge {
   const facts = { bytesIn: 0, bytesOut: 0 }
   const closed = Promise.withResolvers<BridgeFacts>()
   let isOver = false
   let closeCode: number | null = null
-  /** From here on nothing is passed on. Of a command whose end is told nobody leaves: what it left running goes on. */
-  const letGo = (isTold: boolean): boolean => {
+  /** Stops passing bytes. A command that has ended is not disconnected, so that processes it left running go on. */
+  const release = (hasEnded: boolean): boolean => {
     if (isOver) return false
     isOver = true
-    if (isTold) stream.stdin.destroy()
-    else stream.leave()
-    // Paused, it would not read that the client closes.
+    if (hasEnded) stream.stdin.destroy()
+    else stream.disconnect()
+    // A paused socket would not read the client's close.
     socket.resume()
     return true
   }
@@ -66,7 +65,7 @@ export function bridgeStream(socket: WebSocket, { wire, stream, protocol }: Brid
     endSoon(socket, wire, code)
   }
   const close = (code: number, reason: string): void => {
-    if (letGo(false)) closeWith(code, reason)
+    if (release(false)) closeWith(code, reason)
   }
   const send = (channel: number, payload: Uint8Array, onSent: () => void): void => {
     facts.bytesOut += payload.length
@@ -78,10 +77,10 @@ export function bridgeStream(socket: WebSocket, { wire, stream, protocol }: Brid
     const frame = encodeFrame(protocol, channel, payload)
     socket.send(frame, { binary: typeof frame !== 'string' }, onSent)
   }
-  const tellEnd = (end: StreamEnd): void => {
-    if (!letGo(true)) return
+  const sendStatus = (end: StreamEnd): void => {
+    if (!release(true)) return
     const status = Buffer.from(JSON.stringify(statusOf(end)))
-    // Whoever reads slowly is not cut off before it has read that far.
+    // Closes only after the client has read everything up to the status.
     send(CHANNELS.status, status, () => closeWith(1000, ''))
   }
   const take = createInput(stream, socket)
@@ -95,20 +94,20 @@ export function bridgeStream(socket: WebSocket, { wire, stream, protocol }: Brid
       else close(1011, 'The command could not be told.')
     }
   })
-  // The socket closes by itself, with the code of what was wrong.
+  // ws closes the socket itself, with the code of the error.
   socket.on('error', () => {
-    if (letGo(false)) endSoon(socket, wire, 1002)
+    if (release(false)) endSoon(socket, wire, 1002)
   })
   socket.once('close', (code: number) => {
-    letGo(false)
+    release(false)
     closed.resolve({ ...facts, closeCode: closeCode ?? code })
   })
-  const told = passOutputs(stream, socket, send)
-  Promise.all([stream.ended, told]).then(
-    ([end]) => tellEnd(end),
+  const outputsSent = passOutputs(stream, socket, send)
+  Promise.all([stream.ended, outputsSent]).then(
+    ([end]) => sendStatus(end),
     () => close(1011, 'The output of the command broke off.'),
   )
-  return { socket, wire, goesOn: stream.goesOn, closed: closed.promise, close }
+  return { socket, wire, outlivesClient: stream.outlivesClient, closed: closed.promise, close }
 }
 
 /**
@@ -123,16 +122,16 @@ function sendUncopied(wire: Socket, message: { head: Buffer; payload: Uint8Array
   wire.uncork()
 }
 
-/** Resolves when both outputs have ended and are sent, as far as the socket takes them. */
+/** Resolves once both outputs have ended and are sent, as far as the socket takes them. */
 async function passOutputs(
   { stdout, stderr }: CommandStream,
   socket: WebSocket,
   send: (channel: number, payload: Uint8Array, onSent: () => void) => void,
 ): Promise<void> {
-  let isHeld = false
+  let isPaused = false
   const onSent = (): void => {
-    if (!isHeld || socket.bufferedAmount > RESUME_BYTES) return
-    isHeld = false
+    if (!isPaused || socket.bufferedAmount > RESUME_BYTES) return
+    isPaused = false
     stdout.resume()
     stderr.resume()
   }
@@ -141,8 +140,8 @@ async function passOutputs(
       for (let at = 0; at < chunk.length; at += FRAME_BYTES) {
         send(channel, chunk.subarray(at, at + FRAME_BYTES), onSent)
       }
-      if (isHeld || socket.bufferedAmount <= HOLD_BYTES) return
-      isHeld = true
+      if (isPaused || socket.bufferedAmount <= PAUSE_BYTES) return
+      isPaused = true
       stdout.pause()
       stderr.pause()
     })
@@ -160,12 +159,12 @@ function endOf(output: Readable): Promise<void> {
   })
 }
 
-/** Gives what the client says to the command; while the command does not read, the client is not read either. */
+/** Writes the client's input to the command; pauses the client while the command does not read. */
 function createInput({ stdin, terminal }: CommandStream, socket: WebSocket): (frame: ClientFrame) => void {
-  const goOn = (): void => socket.resume()
-  stdin.on('drain', goOn)
-  stdin.once('close', goOn)
-  stdin.on('error', goOn)
+  const resume = (): void => socket.resume()
+  stdin.on('drain', resume)
+  stdin.once('close', resume)
+  stdin.on('error', resume)
   return (frame) => {
     if (frame.kind === 'resize') terminal?.resize({ cols: frame.cols, rows: frame.rows })
     if (frame.kind === 'inputEnd') stdin.end()
@@ -179,8 +178,8 @@ function isWritable(stdin: Writable): boolean {
 }
 
 /**
- * After a second nothing is waited for. Where all went well the client may still be reading what is on its way, so that the
- * connection is only ended, and cut off with the time-out of the closing handshake (30 s).
+ * Stops waiting for the client's close after 1 s. After a normal end it may still be reading, so the connection is only
+ * half-closed, and cut off by the time-out of the closing handshake (30 s).
  */
 function endSoon(socket: WebSocket, wire: Socket, code: number): void {
   const timer = setTimeout(() => {
@@ -192,8 +191,8 @@ function endSoon(socket: WebSocket, wire: Socket, code: number): void {
 }
 
 const FRAME_BYTES = 64 * 1024
-// What is in flight beyond it is what one read of each output gives.
-const HOLD_BYTES = 256 * 1024
+// Exceeded by at most one read of each output.
+const PAUSE_BYTES = 256 * 1024
 const RESUME_BYTES = 128 * 1024
 // To copy less costs less than to write twice.
 const COPIED_BYTES = 4 * 1024

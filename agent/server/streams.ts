@@ -20,20 +20,20 @@ import { bridgeStream, type StreamBridge } from './stream-bridge.ts'
 
 export interface StreamServerDeps extends Omit<ReceptionDeps, 'trust' | 'match'> {
   handlers: StreamHandlers
-  /** Most WebSockets at once, whatever address they came to. */
+  /** Most WebSockets at once, of all addresses together. */
   streamsAtOnce: number
   heartbeatTimes?: HeartbeatTimes
 }
 
 /** The WebSockets of the agent. */
 export interface StreamServer {
-  /** Takes the upgrades of a server that was made with SERVER_OPTIONS. */
+  /** Handles the upgrades of a server that was created with SERVER_OPTIONS. */
   serve(server: Server, how: Pick<ReceptionDeps, 'trust' | 'match'>): void
-  /** WebSockets that are open, and requests that may become some. */
+  /** Counts open WebSockets and pending upgrades. */
   open(): number
   /**
-   * Closes with 1012 those whose commands go on, and lets the others end until `signal` aborts; then closes the rest and resolves
-   * within a second and a half.
+   * Closes with 1012 those whose commands outlive their clients, and waits for the others until `signal` aborts; then closes
+   * the rest and resolves within 1.5 s.
    */
   drain(signal: AbortSignal): Promise<void>
 }
@@ -59,13 +59,13 @@ export function createStreamServer(deps: StreamServerDeps): StreamServer {
 
 interface State {
   bridges: Set<StreamBridge>
-  /** Of what is open, and of requests that may become so, by their boxes. */
+  /** The shares of open WebSockets and pending upgrades, by box. */
   shares: FairShares
   phase: 'open' | 'draining' | 'closing'
   onIdle(): void
 }
 
-/** A request to become a WebSocket, and what came after it. */
+/** An upgrade request, and the bytes that followed its head. */
 interface Upgrade {
   incoming: IncomingMessage
   socket: Duplex
@@ -91,18 +91,18 @@ async function upgrade(given: Upgrade, deps: Omit<Context, 'facts'>): Promise<vo
   }
   auditMutation(facts, 101, deps)
   end(101)
-  const { stream, protocol, leave } = opened
+  const { stream, protocol, release } = opened
   const socket = deps.accept(given, { protocol, headers: answerHeaders(stream, facts) })
-  if (socket === null) stream.leave()
+  if (socket === null) stream.disconnect()
   else await serveBridge(bridgeStream(socket, { wire: given.incoming.socket, stream, protocol }), stream, context)
-  leave()
+  release()
 }
 
 interface Opened {
   stream: CommandStream
   protocol: FrameProtocol
-  /** Ends what counts it as open. */
-  leave(): void
+  /** Gives its share back. */
+  release(): void
 }
 
 async function openStream({ incoming }: Upgrade, context: Context): Promise<Opened> {
@@ -114,19 +114,19 @@ async function openStream({ incoming }: Upgrade, context: Context): Promise<Open
   const protocol = chooseProtocol(trusted.headers['sec-websocket-protocol'])
   const { caller, boxId: boundBoxId, enter } = await admit(received, context)
   const input = validateRequest(operation, { params, query, body: undefined })
-  const leave = enterStream(state, ownerOf(received))
+  const release = reserveStream(state, ownerOf(received))
   const handler = handlers[operation.id as keyof StreamHandlers] as (call: unknown) => Promise<CommandStream>
   try {
     const { params, query } = input
-    return { stream: await enter(() => handler({ params, query, caller, boundBoxId })), protocol, leave }
+    return { stream: await enter(() => handler({ params, query, caller, boundBoxId })), protocol, release }
   } catch (error) {
-    leave()
+    release()
     throw error
   }
 }
 
-function enterStream(state: State, owner: string): () => void {
-  // It may have been let in when the agent was not yet being stopped.
+function reserveStream(state: State, owner: string): () => void {
+  // Draining may have begun after the request was admitted.
   if (state.phase !== 'open') throw drainingError()
   const giveBack = state.shares.take(owner)
   if (giveBack === null) throw tooMany()
@@ -140,7 +140,7 @@ async function serveBridge(bridge: StreamBridge, stream: CommandStream, context:
   const { state, facts, logger, clock, heartbeat } = context
   state.bridges.add(bridge)
   heartbeat.watch(bridge.socket, bridge.wire)
-  dismiss(bridge, state)
+  closeIfDraining(bridge, state)
   const { bytesIn, bytesOut, closeCode } = await bridge.closed
   state.bridges.delete(bridge)
   logger.info('stream ended', {
@@ -155,27 +155,27 @@ async function serveBridge(bridge: StreamBridge, stream: CommandStream, context:
 }
 
 async function drain(state: State, signal: AbortSignal): Promise<void> {
-  const late = new AbortController()
-  const leaveAll = (phase: State['phase']): void => {
+  const giveUp = new AbortController()
+  const closeAll = (phase: State['phase']): void => {
     state.phase = phase
-    for (const bridge of state.bridges) dismiss(bridge, state)
+    for (const bridge of state.bridges) closeIfDraining(bridge, state)
   }
-  leaveAll('draining')
+  closeAll('draining')
   await idleOrAborted(state, signal)
-  leaveAll('closing')
+  closeAll('closing')
   const timers = [
     setTimeout(() => {
       for (const { socket } of state.bridges) socket.terminate()
     }, TERMINATE_MS),
-    setTimeout(() => late.abort(), GIVE_UP_MS),
+    setTimeout(() => giveUp.abort(), GIVE_UP_MS),
   ]
-  await idleOrAborted(state, late.signal)
+  await idleOrAborted(state, giveUp.signal)
   for (const timer of timers) clearTimeout(timer)
 }
 
-/** Closes what was asked to end, or goes on without its client; what begins to be one meanwhile included. */
-function dismiss(bridge: StreamBridge, { phase }: State): void {
-  if (phase === 'closing' || (phase === 'draining' && bridge.goesOn)) bridge.close(...STOPPING)
+/** Closes a stream if draining demands it: all in the last phase, before that those whose commands outlive the client. */
+function closeIfDraining(bridge: StreamBridge, { phase }: State): void {
+  if (phase === 'closing' || (phase === 'draining' && bridge.outlivesClient)) bridge.close(...STOPPING)
 }
 
 async function idleOrAborted(state: State, signal: AbortSignal): Promise<void> {
@@ -186,7 +186,7 @@ async function idleOrAborted(state: State, signal: AbortSignal): Promise<void> {
   await promise
 }
 
-/** Completes the handshake; null if the client has gone before. */
+/** Completes the handshake; null if the client has disconnected. */
 type Acceptor = (
   given: Upgrade,
   answer: { protocol: FrameProtocol; headers: Record<string, string> },
@@ -206,7 +206,7 @@ function createAcceptor(): Acceptor {
   })
   return ({ incoming, socket, head }, answer) => {
     answers.set(incoming, answer)
-    // What was offered has been judged: ws would refuse a list that names one twice, when the command runs already.
+    // The offer is validated already, and the command runs: ws would still refuse a list that repeats a protocol.
     incoming.headers['sec-websocket-protocol'] = answer.protocol
     let accepted: WebSocket | null = null
     server.handleUpgrade(incoming, socket, head, (made) => {
@@ -228,5 +228,5 @@ const HEARTBEAT: HeartbeatTimes = { pingMs: 15_000, silenceMs: 45_000 }
 const MESSAGE_BYTES = 1024 ** 2
 const STOPPING = [1012, 'The agent is being stopped; boxes go on running.'] as const
 const TERMINATE_MS = 1_000
-// What has not even begun by then is closed when it does.
+// An upgrade still pending then is closed when it completes.
 const GIVE_UP_MS = 1_500

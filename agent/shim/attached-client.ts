@@ -7,63 +7,63 @@ import {
   type Frame,
 } from '../drivers/exec/shim-frames.ts'
 
-/** What is kept of a stream. */
+/** The kept end of a stream. */
 export interface KeptOutput {
-  /** Of all that was written. */
+  /** Counts all bytes written, kept or not. */
   readonly totalBytes: number
-  /** At most `maxBytes` from `offset` on, or from the oldest byte that is kept. */
+  /** Reads at most `maxBytes` from `offset` on, or from the oldest byte that is kept. */
   read(offset: number, maxBytes: number): { offset: number; bytes: Buffer }
 }
 
-/** A stream of what is held, as viewers read it: from what is kept of it, each at its own pace. */
+/** An output stream as viewers read it: from its kept bytes, each at its own pace. */
 export interface Track {
   readonly kind: 'stdout' | 'stderr'
   readonly kept: KeptOutput
-  /** Where a new viewer begins. */
+  /** Returns the offset at which a new viewer begins. */
   readonly replayFrom: () => number
-  /** Whether no more will come. */
+  /** True once no more output will come. */
   isEnded: boolean
 }
 
-/** One who is attached, at the other end of a connection. */
+/** A viewer at the other end of a connection. */
 export interface AttachedClient {
-  /** Sends what is new, as far as it is read at the other end. */
+  /** Sends new output, as far as the connection takes it. */
   pump(): void
-  /** How far it is behind a track, in bytes. */
+  /** Returns how far it is behind a track, in bytes. */
   lag(track: Track): number
-  /** Reads on what it says. */
+  /** Resumes reading its frames. */
   resume(): void
-  /** Closes the connection once everything has been sent. */
+  /** Closes the connection once all output has been sent. */
   end(): void
 }
 
 export interface AttachedClientListener {
-  /** False: it is not listened to until `resume`. */
+  /** Returns false to stop reading until `resume`. */
   onFrame(frame: Frame): boolean
-  /** It has read something. */
+  /** Called when it has read something. */
   onProgress(): void
   onClose(): void
 }
 
 /**
- * Serves the viewer at `socket`, of which `rest` was read already. Of what it has not read only the last piece is in memory,
- * 64 KiB at most; where what comes next is no longer kept, it goes on at what is.
+ * Serves the viewer at `socket`, from which `rest` was read already. Keeps at most one unread piece of 64 KiB in memory; a
+ * viewer whose next bytes are no longer kept goes on at the oldest that are.
  */
 export function serveClient(
   parts: { socket: Socket; rest: Buffer; tracks: readonly Track[] },
   on: AttachedClientListener,
 ): AttachedClient {
   const { socket, rest, tracks } = parts
-  const places = new Map(tracks.map((track) => [track, { offset: track.replayFrom(), isEnded: false }]))
+  const positions = new Map(tracks.map((track) => [track, { offset: track.replayFrom(), isEnded: false }]))
   let isEnding = false
   const sendNext = (track: Track): boolean => {
-    const place = places.get(track)
-    if (place === undefined || place.isEnded || !socket.writable) return false
-    const { offset, bytes } = track.kept.read(place.offset, FRAME_PAYLOAD_BYTES)
-    // Also where nothing is kept of what came: nobody is behind with that.
-    place.offset = offset + bytes.length
+    const position = positions.get(track)
+    if (position === undefined || position.isEnded || !socket.writable) return false
+    const { offset, bytes } = track.kept.read(position.offset, FRAME_PAYLOAD_BYTES)
+    // Also advances over bytes that are no longer kept, which do not count as lag.
+    position.offset = offset + bytes.length
     if (bytes.length === 0 && !track.isEnded) return false
-    place.isEnded = bytes.length === 0
+    position.isEnded = bytes.length === 0
     socket.cork()
     socket.write(encodeShimFrameHeader(track.kind, bytes.length))
     if (bytes.length > 0) socket.write(bytes)
@@ -83,7 +83,7 @@ export function serveClient(
     try {
       isMore = sendSome()
     } catch {
-      // What is kept cannot be read, for a fault of the disk: that ends this connection, and nothing else.
+      // A disk error while reading kept output ends this connection only.
       socket.destroy()
     }
     if (isEnding && !isMore && !socket.writableEnded) socket.end()
@@ -96,7 +96,7 @@ export function serveClient(
   socket.on('close', on.onClose)
   return {
     pump,
-    lag: (track) => Math.max(0, track.kept.totalBytes - (places.get(track)?.offset ?? 0)),
+    lag: (track) => Math.max(0, track.kept.totalBytes - (positions.get(track)?.offset ?? 0)),
     resume,
     end: () => {
       isEnding = true
@@ -105,13 +105,13 @@ export function serveClient(
   }
 }
 
-// What makes no sense costs whoever said it the connection, and nobody else anything. Returns what reads on after a pause.
+// Closes the connection at an invalid frame. Returns the function that resumes after a pause.
 function readFrames(socket: Socket, rest: Buffer, on: AttachedClientListener): () => void {
   const reader = createShimFrameReader()
   let probe: NodeJS.Timeout | undefined
   const pause = (): void => {
     socket.pause()
-    // The end of a connection that nobody reads is seen only by writing to it.
+    // While the socket is not read, only a write finds out that the peer has closed.
     probe ??= setInterval(() => {
       if (socket.writable && !socket.writableNeedDrain) socket.write(encodeShimFrame({ kind: 'idle' }))
     }, PROBE_MS)
@@ -128,7 +128,7 @@ function readFrames(socket: Socket, rest: Buffer, on: AttachedClientListener): (
     }
   }
   socket.once('close', stopProbe)
-  // Nobody is there to hear of it before this returns.
+  // Deferred: the caller has no viewer to pass to its listener before this returns.
   setImmediate(() => {
     socket.on('data', read).resume()
     if (rest.length > 0) read(rest)

@@ -1,32 +1,36 @@
 import { type CommandTask, type DetachedCommand, type ExecFiles, SHIM_LIMITS } from '../drivers/exec/shim-protocol.ts'
 import { collectOutput, type OutputCollector, type OutputParts, type OutputSink } from '../lib/output/collector.ts'
 import type { DetachedEnd, RunningExec } from '../ports/boxes/runtime.ts'
-import type { OutputPlace } from '../ports/exec/outputs.ts'
-import { type Attachments, type AttachRequest, createAttachments } from './attachments.ts'
-import { createExitNotes } from './exit-notes.ts'
-import { createLingeringProcesses } from './lingering.ts'
+import type { ExecKey } from '../ports/exec/outputs.ts'
+import { type Attachments, type AttachRequest, createAttachments, createRecentlyEnded } from './attachments.ts'
+import {
+  type CommandRings,
+  closeRings,
+  createExitNotes,
+  keepLastChunk,
+  openCommandRings,
+  syncRings,
+} from './command-files.ts'
 import { createProcessStarter, type ProcessStarter, type ProcessStarterDeps } from './process-starter.ts'
-import { createRecentlyEnded } from './recently-ended.ts'
-import { closeRings, openRings, type Rings, syncRings, withTail } from './rings.ts'
 import { createUnreadInput } from './unread-input.ts'
 
-/** The commands a shim is the parent of. */
+/** Runs the detached commands that this shim is the parent of. */
 export interface Commands {
-  /** Resolves with the process in the box once the command runs. Throws as `Runtime.exec`, or `storage_full`. */
+  /** Resolves with the pid in the box once the command runs. Throws as `Runtime.exec`, or `storage_full`. */
   start(task: CommandTask): Promise<number | null>
-  /** Signals all that a command started; one that is not held is a success. */
+  /** Signals every process of a command; does nothing for an unknown one. */
   signal(execId: string, signal: NodeJS.Signals): Promise<void>
-  /** Lets one attach once the command runs, or soon after its end; false if it is not held. Throws `rate_limited`. */
-  attach(execId: string, visitor: AttachRequest): Promise<boolean>
-  /** Those that run or start. */
+  /** Attaches a viewer once the command runs, or up to 5 s after its end; false if it is unknown. Throws `rate_limited`. */
+  attach(execId: string, request: AttachRequest): Promise<boolean>
+  /** Lists those that run or start. */
   list(): DetachedCommand[]
-  /** Whether nothing would be lost if this process ended. */
+  /** Tells whether this process may end without loss. */
   isIdle(): boolean
 }
 
 export interface ShimEvents {
   onOutput(execId: string): void
-  /** Of a command or a session. With null it never ran. */
+  /** Reports the end of a command or a session; null if it never ran. */
   onEnded(id: string, end: DetachedEnd | null): void
   /** Called when `isIdle` may have become true. */
   onIdle(): void
@@ -35,33 +39,33 @@ export interface ShimEvents {
 export interface CommandsDeps extends ProcessStarterDeps {
   files: ExecFiles
   listener: ShimEvents
-  /** Milliseconds since the epoch. */
+  /** Returns milliseconds since the epoch. */
   now(): number
 }
 
-/** Starts commands as the agent does, writes their output to files, and a note of their end before it tells of it. */
+/** Starts commands as the agent does, writes their output to files, and notes an end durably before it is reported. */
 export function createCommands(deps: CommandsDeps): Commands {
-  const { boxes, files, logger, listener } = deps
-  const commands = new Map<string, Held>()
+  const { crunStates, files, logger, listener } = deps
+  const commands = new Map<string, Command>()
   const lingering = createLingeringProcesses(listener.onIdle)
-  const past = createRecentlyEnded(PAST_MAX)
+  const recentlyEnded = createRecentlyEnded(ENDED_MAX)
   const exits = createExitNotes({ directory: files.directory, logger })
   const unread = createUnreadInput()
 
-  const drop = ({ boxId, execId }: OutputPlace, end: DetachedEnd | null): void => {
+  const drop = ({ boxId, execId }: ExecKey, end: DetachedEnd | null): void => {
     commands.delete(execId)
-    boxes.release(boxId)
+    crunStates.release(boxId)
     listener.onEnded(execId, end)
   }
   const follow = async (started: Started, parts: RunningParts): Promise<void> => {
-    const { held } = started
-    const { end, collector } = await untilOver(deps, started, parts)
+    const { command } = started
+    const { end, collector } = await followToEnd(deps, started, parts)
     await syncRings(parts.rings, logger)
-    // It is held until then: whoever asks before is told that it runs, not that it is lost.
-    await exits.write({ ...noteOf(held), end })
-    drop(held, end)
+    // Listed as running until the note is written, so that an agent that asks meanwhile does not take it for lost.
+    await exits.write({ ...noteOf(command), end })
+    drop(command, end)
     lingering.add(collector)
-    await past.add(held.execId, parts.audience)
+    await recentlyEnded.add(command.execId, parts.attachments)
     closeRings(parts.rings)
   }
   return {
@@ -69,23 +73,23 @@ export function createCommands(deps: CommandsDeps): Commands {
       const { boxId, execId, timeoutMs, keepsInput } = task
       const input = unread.take(boxId, task.stdin)
       const isTerminal = task.request.terminal !== undefined
-      const { promise: audience, resolve: letIn } = Promise.withResolvers<Attachments | null>()
+      const { promise: attachments, resolve: resolveAttachments } = Promise.withResolvers<Attachments | null>()
       const start = createProcessStarter(deps, execId)
-      const held: Held = { boxId, execId, process: null, terminal: isTerminal, start, audience }
-      commands.set(execId, held)
-      boxes.hold(task)
-      let rings: Rings | null = null
+      const command: Command = { boxId, execId, process: null, terminal: isTerminal, start, attachments }
+      commands.set(execId, command)
+      crunStates.acquire(task)
+      let rings: CommandRings | null = null
       try {
-        rings = openRings(files, task)
+        rings = openCommandRings(files, task)
         const running = await start.run(task)
-        held.process = await running.process
-        input.feed(running.stdin, { keepsOpen: keepsInput })
-        const parts = { running, rings, ...gather(running, rings, isTerminal) }
-        letIn(parts.audience)
-        void follow({ held, timeoutMs, keepsInput }, parts)
-        return held.process
+        command.process = await running.process
+        input.writeTo(running.stdin, { keepsOpen: keepsInput })
+        const parts = { running, rings, ...openOutputs(running, rings, isTerminal) }
+        resolveAttachments(parts.attachments)
+        void follow({ command, timeoutMs, keepsInput }, parts)
+        return command.process
       } catch (error) {
-        letIn(null)
+        resolveAttachments(null)
         input.drop()
         if (rings !== null) closeRings(rings)
         drop(task, null)
@@ -94,81 +98,81 @@ export function createCommands(deps: CommandsDeps): Commands {
       }
     },
     signal: async (execId, signal) => commands.get(execId)?.start.signal(signal),
-    attach: async (execId, visitor) => {
-      const audience = (await commands.get(execId)?.audience) ?? past.find(execId)
-      audience?.join(visitor)
-      return audience !== null
+    attach: async (execId, request) => {
+      const attachments = (await commands.get(execId)?.attachments) ?? recentlyEnded.find(execId)
+      attachments?.join(request)
+      return attachments !== null
     },
     list: () => [...commands.values()].map(noteOf),
     isIdle: () => commands.size === 0 && lingering.count === 0,
   }
 }
 
-interface Held extends DetachedCommand {
+interface Command extends DetachedCommand {
   start: ProcessStarter
-  /** Once it runs; null if it never did. */
-  audience: Promise<Attachments | null>
+  /** Resolves once it runs; with null if it never did. */
+  attachments: Promise<Attachments | null>
 }
 
 interface Started extends Pick<CommandTask, 'timeoutMs' | 'keepsInput'> {
-  held: Held
+  command: Command
 }
 
 interface RunningParts {
   running: RunningExec
-  rings: Rings
+  rings: CommandRings
   sinks: OutputParts<OutputSink>
-  audience: Attachments
+  attachments: Attachments
 }
 
 function noteOf({ boxId, execId, process, terminal = false }: DetachedCommand): DetachedCommand {
   return { boxId, execId, process, terminal }
 }
 
-// What is kept is in files: it costs no memory to let those who attach begin with all of it.
-function gather(
+// Replays all kept output of pipes to new viewers: it is in files, so that this costs no memory.
+function openOutputs(
   { stdin, stdout, stderr, terminal }: RunningExec,
-  rings: Rings,
+  rings: CommandRings,
   isTerminal: boolean,
-): Pick<RunningParts, 'sinks' | 'audience'> {
-  const isWatched = (): boolean => audience.size > 0
-  const sinks = { stdout: withTail(rings.stdout, isWatched), stderr: withTail(rings.stderr, isWatched) }
+): Pick<RunningParts, 'sinks' | 'attachments'> {
+  const isWatched = (): boolean => attachments.size > 0
+  const sinks = { stdout: keepLastChunk(rings.stdout, isWatched), stderr: keepLastChunk(rings.stderr, isWatched) }
   const replayFrom = (): number => (isTerminal ? Math.max(0, rings.stdout.totalBytes - SHIM_LIMITS.replayBytes) : 0)
-  const audience = createAttachments({
+  const attachments = createAttachments({
     ...{ stdin, isTerminal, terminal, endsInput: true },
     streams: [
-      { kind: 'stdout', kept: sinks.stdout, replayFrom, sources: [stdout], paceBytes: PACE_BYTES },
-      { kind: 'stderr', kept: sinks.stderr, replayFrom: () => 0, sources: [stderr], paceBytes: PACE_BYTES },
+      { kind: 'stdout', kept: sinks.stdout, replayFrom, sources: [stdout], maxLagBytes: LAG_BYTES },
+      { kind: 'stderr', kept: sinks.stderr, replayFrom: () => 0, sources: [stderr], maxLagBytes: LAG_BYTES },
     ],
   })
-  return { sinks, audience }
+  return { sinks, attachments }
 }
 
-// For as long as the command runs: it must hold nothing of the task, which may be large.
-async function untilOver(
+// Waits for as long as the command runs, so it must not keep a reference to the task, which may be large.
+async function followToEnd(
   { listener, now }: Pick<CommandsDeps, 'listener' | 'now'>,
-  { held, timeoutMs, keepsInput }: Started,
-  { running, sinks, audience }: RunningParts,
+  { command, timeoutMs, keepsInput }: Started,
+  { running, sinks, attachments }: RunningParts,
 ): Promise<{ end: DetachedEnd; collector: OutputCollector }> {
   const collector = collectOutput(running, sinks)
   collector.onOutput(() => {
-    audience.tell()
-    listener.onOutput(held.execId)
+    attachments.onOutput()
+    listener.onOutput(command.execId)
   })
-  const exit = await untilEnd(timeoutMs, running)
+  const exit = await waitForExit(timeoutMs, running)
   const end = { ...exit, endedAt: now() }
   if (keepsInput) running.stdin.destroy()
-  audience.hurry()
+  attachments.ignoreLag()
   await collector.settle()
-  audience.end()
+  attachments.end()
   return { end, collector }
 }
 
-async function untilEnd(timeoutMs: number | null, running: RunningExec): Promise<Omit<DetachedEnd, 'endedAt'>> {
+async function waitForExit(timeoutMs: number | null, running: RunningExec): Promise<Omit<DetachedEnd, 'endedAt'>> {
   let timedOut = false
   const kill = (): void => {
     timedOut = true
-    // It throws where the cgroup is gone, and with it all that could be killed.
+    // Throws if the cgroup is gone, and then nothing is left to kill.
     void running.signal('SIGKILL').catch(() => undefined)
   }
   const timer = timeoutMs === null ? undefined : setTimeout(kill, timeoutMs)
@@ -177,7 +181,33 @@ async function untilEnd(timeoutMs: number | null, running: RunningExec): Promise
   return { ...exit, timedOut }
 }
 
-// Each has two files open.
-const PAST_MAX = 64
-// Of 8 MiB that are kept.
-const PACE_BYTES = 256 * 1024
+/** Keeps the streams of ended commands open, a bounded number, so that processes they left behind get no SIGPIPE. */
+interface LingeringProcesses {
+  add(collector: OutputCollector): void
+  readonly count: number
+}
+
+/** Keeps at most 256, dropping the oldest first; calls `onReleased` whenever one is closed. */
+function createLingeringProcesses(onReleased: () => void): LingeringProcesses {
+  const collectors = new Set<OutputCollector>()
+  return {
+    get count() {
+      return collectors.size
+    },
+    add: (collector) => {
+      collectors.add(collector)
+      void collector.released.then(() => {
+        collectors.delete(collector)
+        onReleased()
+      })
+      const oldest = collectors.size > LINGERING_MAX ? collectors.values().next().value : undefined
+      oldest?.release()
+    },
+  }
+}
+
+// Each keeps two files open.
+const ENDED_MAX = 64
+// A part of the 8 MiB that are kept.
+const LAG_BYTES = 256 * 1024
+const LINGERING_MAX = 256

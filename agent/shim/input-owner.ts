@@ -1,15 +1,15 @@
 import type { Writable } from 'node:stream'
 import type { Terminal, TerminalSize, Typing } from '../ports/boxes/runtime.ts'
 
-/** The input of what is held, and who of its viewers may type. */
+/** Arbitrates which viewers of a command or session may type, and sizes the terminal for them. */
 export interface InputOwner<V> {
   join(viewer: V, typing: Typing): void
   leave(viewer: V): void
-  /** Input of a viewer. False: it is to send no more until its `onRoom` is called. */
-  type(viewer: V, bytes: Buffer): boolean
-  /** The end of a viewer's input. */
+  /** Writes a viewer's input. Returns false if it must wait for `onWritable`. */
+  write(viewer: V, bytes: Buffer): boolean
+  /** Handles the end of a viewer's input. */
   endInput(viewer: V): void
-  /** What a viewer would have the terminal be. */
+  /** Sets the size that a viewer wants for the terminal. */
   resize(viewer: V, size: TerminalSize): void
 }
 
@@ -17,53 +17,53 @@ export interface InputOwnerOptions<V> {
   stdin: Writable
   terminal: Terminal | null
   endsInput: boolean
-  /** There is room for input again. */
-  onRoom(viewer: V): void
-  /** The terminal has another size. */
+  /** Called when a viewer that had to wait may write again. */
+  onWritable(viewer: V): void
+  /** Called when the terminal has another size. */
   onSize(size: TerminalSize): void
 }
 
-/** A keyboard nobody is at. Input goes nowhere where the viewer may not type, or nobody can read it any more. */
+/** Starts without viewers. Drops input of viewers that may not type, and all input once the command's is closed. */
 export function createInputOwner<V>({
   stdin,
   terminal,
   endsInput,
-  onRoom,
+  onWritable,
   onSize,
 }: InputOwnerOptions<V>): InputOwner<V> {
   const typings = new Map<V, Typing>()
-  const wishes = new Map<V, TerminalSize>()
+  const sizes = new Map<V, TerminalSize>()
   const waiting = new Set<V>()
   const mayType = (viewer: V): boolean => {
-    const alone = [...typings].findLast(([, typing]) => typing === 'one')?.[0]
-    return alone === undefined ? typings.get(viewer) === 'all' : alone === viewer
+    const exclusive = [...typings].findLast(([, typing]) => typing === 'one')?.[0]
+    return exclusive === undefined ? typings.get(viewer) === 'all' : exclusive === viewer
   }
   const apply = (size: TerminalSize): void => {
     try {
       terminal?.resize(size)
     } catch {
-      // One that is gone has no size, and is no reason for whoever leaves to take everything along.
+      // The terminal is gone; that must not fail the leave of a viewer.
       return
     }
     onSize(size)
   }
-  const goOn = (): void => {
+  const resumeWaiting = (): void => {
     const viewers = [...waiting]
     waiting.clear()
-    viewers.forEach(onRoom)
+    viewers.forEach(onWritable)
   }
-  stdin.on('drain', goOn).on('close', goOn)
+  stdin.on('drain', resumeWaiting).on('close', resumeWaiting)
   return {
     join: (viewer, typing) => void typings.set(viewer, typing),
     leave: (viewer) => {
       typings.delete(viewer)
       waiting.delete(viewer)
-      // Whoever has the keyboard now gets what it last asked for.
-      if (!wishes.delete(viewer)) return
-      const wish = [...wishes].findLast(([each]) => mayType(each))?.[1]
-      if (wish !== undefined) apply(wish)
+      // Apply the size that the viewer who types now last asked for.
+      if (!sizes.delete(viewer)) return
+      const size = [...sizes].findLast(([each]) => mayType(each))?.[1]
+      if (size !== undefined) apply(size)
     },
-    type: (viewer, bytes) => {
+    write: (viewer, bytes) => {
       if (!mayType(viewer) || !stdin.writable || stdin.write(bytes)) return true
       waiting.add(viewer)
       return false
@@ -73,8 +73,8 @@ export function createInputOwner<V>({
     },
     resize: (viewer, size) => {
       if (!typings.has(viewer) || typings.get(viewer) === 'none') return
-      wishes.delete(viewer)
-      wishes.set(viewer, size)
+      sizes.delete(viewer)
+      sizes.set(viewer, size)
       if (mayType(viewer)) apply(size)
     },
   }

@@ -1,18 +1,19 @@
-import { closeSync, openSync } from 'node:fs'
+import { closeSync, openSync, readFileSync } from 'node:fs'
 import { flushCompileCache } from 'node:module'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createJsonLogger } from '../../shared/log.ts'
-import { recordShim } from '../drivers/exec/shim-process.ts'
+import { writeShimPid } from '../drivers/exec/shim-process.ts'
 import { type ShimOptions, shimPaths } from '../drivers/exec/shim-protocol.ts'
 import { openCommandHost } from '../drivers/host/command-host.ts'
+import { parseMountInfo } from '../drivers/host/mount-info.ts'
 import { lockFile } from '../lib/syscalls/descriptors.ts'
-import { dropInheritedMounts } from './inherited-mounts.ts'
+import { unmountIfMounted } from '../lib/syscalls/mounts.ts'
 import { serveShim } from './server.ts'
 import { createShimState } from './state.ts'
 
-/** Holds commands and sessions of one instance until there are none, and no agent: says `ready` on stdout once it listens. */
+/** Runs the shim of one instance until it has no command, session or agent; writes `ready` to stdout once it listens. */
 async function main(): Promise<void> {
-  // Whoever started it may be gone.
+  // The agent that started it may be gone.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
   const options = JSON.parse(process.argv[2] ?? '') as ShimOptions
   const { socket, lock, work } = shimPaths(options.runDir)
@@ -24,25 +25,37 @@ async function main(): Promise<void> {
   const host = openCommandHost({ ...options, workName: work, logger })
   await serveShim({
     path: socket,
-    createHolding: (listener) => createShimState({ host, files: options.execFiles, logger, listener, now }),
+    createState: (listener) => createShimState({ host, files: options.execFiles, logger, listener, now }),
     end: () => process.exit(0),
   })
   process.stdout.write('ready\n')
   flushCompileCache()
 }
 
-// One that has just decided to end lets go at once.
+// Retries for 5 s: a shim that is ending releases the lock at once.
 async function lockOut(path: string): Promise<void> {
   const fd = openSync(path, 'a', 0o600)
   for (let attempt = 0; attempt < LOCK_ATTEMPTS; attempt++) {
     if (lockFile(fd, 'exclusive')) {
-      recordShim(fd)
+      writeShimPid(fd)
       return
     }
     await sleep(LOCK_PAUSE_MS)
   }
   closeSync(fd)
   throw new Error('Another shim of this instance runs.')
+}
+
+/**
+ * Unmounts everything below `runDir` in this process' own mount namespace, a copy of the agent's, so that a shim keeps neither
+ * the pool nor namespaces of boxes mounted.
+ */
+function dropInheritedMounts(runDir: string): void {
+  const mounts = parseMountInfo(readFileSync('/proc/self/mountinfo'))
+  for (const { path } of mounts.toReversed()) {
+    // It may be gone with its parent mount.
+    if (path.startsWith(`${runDir}/`)) unmountIfMounted(path)
+  }
 }
 
 const LOCK_ATTEMPTS = 250

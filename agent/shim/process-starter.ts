@@ -2,20 +2,20 @@ import type { Logger } from '../../shared/log.ts'
 import { startExec } from '../drivers/exec/oci-exec.ts'
 import { type CommandTask, detachedCgroup, type SessionTask } from '../drivers/exec/shim-protocol.ts'
 import type { CommandHost } from '../drivers/host/command-host.ts'
+import type { Crun } from '../drivers/host/crun.ts'
 import type { RunningExec } from '../ports/boxes/runtime.ts'
-import type { BoxNotes } from './box-notes.ts'
 
 export interface ProcessStarterDeps {
   host: CommandHost
-  boxes: BoxNotes
+  crunStates: CrunStateRefs
   logger: Logger
 }
 
-/** The start of a command or session. It keeps nothing of the task, which may be large. */
+/** Starts one command or session. Keeps no reference to the task, which may be large. */
 export interface ProcessStarter {
-  /** Starts it in a cgroup named for its id, once; throws as `Runtime.exec`. */
+  /** Starts it in a cgroup named after its id; call once. Throws as `Runtime.exec`. */
   run(task: Task): Promise<RunningExec>
-  /** Signals all that it started; what comes before it runs is sent once it does. */
+  /** Signals all its processes; a signal that comes before it runs is sent once it does. */
   signal(name: NodeJS.Signals): Promise<void>
 }
 
@@ -39,3 +39,30 @@ export function createProcessStarter({ host, logger }: ProcessStarterDeps, id: s
 }
 
 type Task = Pick<CommandTask | SessionTask, 'boxId' | 'idBase' | 'user' | 'request' | 'cwd'>
+
+/** Counts references to the state that crun reads of a box, which exists while the box has commands or sessions here. */
+export interface CrunStateRefs {
+  acquire(task: Pick<CommandTask, 'boxId' | 'crunStatus' | 'config'>): void
+  /** Call once for each `acquire`. */
+  release(boxId: string): void
+}
+
+/** Writes the state into the state directory of `crun`. */
+export function createCrunStateRefs(crun: Pick<Crun, 'remember' | 'forget'>): CrunStateRefs {
+  const boxes = new Map<string, { status: string; commands: number }>()
+  return {
+    acquire: ({ boxId, crunStatus: status, config }) => {
+      const known = boxes.get(boxId)
+      if (known?.status !== status) crun.remember(boxId, status, config)
+      boxes.set(boxId, { status, commands: (known?.commands ?? 0) + 1 })
+    },
+    release: (boxId) => {
+      const known = boxes.get(boxId)
+      if (known === undefined) return
+      known.commands -= 1
+      if (known.commands > 0) return
+      boxes.delete(boxId)
+      crun.forget(boxId)
+    },
+  }
+}

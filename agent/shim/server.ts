@@ -1,46 +1,46 @@
 import { rmSync } from 'node:fs'
 import { createServer, type Server, type Socket } from 'node:net'
-import { LINE_BYTES, type ShimMessage, type ShimRequest } from '../drivers/exec/shim-protocol.ts'
+import { ServiceError } from '../../shared/errors.ts'
+import { LINE_BYTES, SHIM_LIMITS, type ShimMessage, type ShimRequest } from '../drivers/exec/shim-protocol.ts'
 import { readJsonLines, writeJsonLine } from '../lib/output/json-lines.ts'
-import { createAttachServer, failureMessage } from './attach-server.ts'
 import type { ShimEvents } from './commands.ts'
 import type { ShimState } from './state.ts'
 
 export interface ShimServerOptions {
-  /** Of the socket, which only our user may enter. */
+  /** The socket, mode 0600. */
   path: string
-  createHolding(listener: ShimEvents): ShimState
-  /** Called once nothing is held and no agent is there: this process is of no use any more. */
+  createState(listener: ShimEvents): ShimState
+  /** Called once there is neither a command, a session nor an agent. */
   end(): void
 }
 
-/** Serves agents; resolves once it listens. */
-export async function serveShim({ path, createHolding, end }: ShimServerOptions): Promise<void> {
+/** Serves agents and viewers; resolves once it listens. */
+export async function serveShim({ path, createState, end }: ShimServerOptions): Promise<void> {
   const agents = new Set<Socket>()
   const leaving = new Set<Socket>()
-  const tell = (message: ShimMessage): void => {
+  const broadcast = (message: ShimMessage): void => {
     for (const agent of agents) writeJsonLine(agent, message)
   }
-  const notices = createNotices(tell, () => [...agents].some((agent) => agent.writableNeedDrain))
+  const notices = createNotices(broadcast, () => [...agents].some((agent) => agent.writableNeedDrain))
   let timer: NodeJS.Timeout | undefined
   const endIfIdle = (): void => {
-    if (agents.size > 0 || !holding.isIdle()) return
-    // One that leaves waits for this; one that is gone comes back perhaps.
+    if (agents.size > 0 || !state.isIdle()) return
+    // An agent that leaves waits for this end; one that disconnected may come back.
     if (leaving.size > 0) end()
     clearTimeout(timer)
     timer = setTimeout(() => {
-      if (agents.size === 0 && holding.isIdle()) end()
+      if (agents.size === 0 && state.isIdle()) end()
     }, ALONE_MS)
   }
-  const holding = createHolding({
+  const state = createState({
     onOutput: notices.add,
-    onEnded: (id, held) => tell({ type: 'ended', execId: id, end: held }),
+    onEnded: (execId, end) => broadcast({ type: 'ended', execId, end }),
     onIdle: endIfIdle,
   })
-  const viewers = createAttachServer(holding)
+  const viewers = createAttachServer(state)
   const serve = (agent: Socket): void => {
     agents.add(agent)
-    const [commands, sessions] = [holding.commands(), holding.sessions()]
+    const [commands, sessions] = [state.commands(), state.sessions()]
     writeJsonLine(agent, { type: 'held', commands, sessions } satisfies ShimMessage)
     agent.on('error', () => undefined)
     agent.on('drain', notices.flush)
@@ -49,20 +49,20 @@ export async function serveShim({ path, createHolding, end }: ShimServerOptions)
       leaving.delete(agent)
       endIfIdle()
     })
-    // The socket is one that only we can enter: what is said there needs no distrust.
+    // Only our user can connect (mode 0600), so messages are not validated.
     const lines = readJsonLines(agent, LINE_BYTES, (value) => {
       const request = value as ShimRequest
       if (request.type === 'attach') {
         agents.delete(agent)
         void viewers.accept(request, agent, lines.release())
       } else if (request.type === 'leave') leave(agent)
-      else void answer(holding, request).then((message) => writeJsonLine(agent, message))
+      else void answer(state, request).then((message) => writeJsonLine(agent, message))
     })
   }
   const leave = (agent: Socket): void => {
     agents.delete(agent)
     leaving.add(agent)
-    if (holding.commands().length + holding.sessions().length > 0) agent.end()
+    if (state.commands().length + state.sessions().length > 0) agent.end()
     endIfIdle()
   }
   const server = createServer(serve)
@@ -71,13 +71,13 @@ export async function serveShim({ path, createHolding, end }: ShimServerOptions)
   endIfIdle()
 }
 
-async function answer(holding: ShimState, request: Answered): Promise<ShimMessage> {
+async function answer(state: ShimState, request: Answered): Promise<ShimMessage> {
   const { id } = request
   try {
-    if (request.type === 'start') return { type: 'done', id, process: await holding.start(request.task) }
-    if (request.type === 'open') return { type: 'done', id, process: await holding.open(request.task) }
-    if (request.type === 'sessions') return { type: 'sessions', id, sessions: holding.facts(request.boxId) }
-    await holding.signal(request.execId, request.signal)
+    if (request.type === 'start') return { type: 'done', id, process: await state.start(request.task) }
+    if (request.type === 'open') return { type: 'done', id, process: await state.open(request.task) }
+    if (request.type === 'sessions') return { type: 'sessions', id, sessions: state.sessionFacts(request.boxId) }
+    await state.signal(request.execId, request.signal)
     return { type: 'done', id, process: null }
   } catch (error) {
     return failureMessage(id, error)
@@ -86,18 +86,57 @@ async function answer(holding: ShimState, request: Answered): Promise<ShimMessag
 
 type Answered = Exclude<ShimRequest, { type: 'leave' | 'attach' }>
 
+/** Serves the connections of viewers, to all commands and sessions. */
+interface AttachServer {
+  /**
+   * Attaches the viewer at `socket`, from which `rest` was read already. Sends the reason of a refusal, and closes the
+   * connection.
+   */
+  accept(request: Extract<ShimRequest, { type: 'attach' }>, socket: Socket, rest: Buffer): Promise<void>
+}
+
+function createAttachServer(state: ShimState): AttachServer {
+  const sockets = new Set<Socket>()
+  return {
+    accept: async ({ id, execId, typing }, socket, rest) => {
+      const onAccepted = (terminal: boolean): void =>
+        writeJsonLine(socket, { type: 'attached', id, terminal } satisfies ShimMessage)
+      try {
+        if (sockets.size >= SHIM_LIMITS.viewers) throw tooMany()
+        sockets.add(socket)
+        socket.once('close', () => sockets.delete(socket))
+        const isAttached = await state.attach(execId, { socket, rest, typing, onAccepted })
+        if (!isAttached) throw new ServiceError('exec_not_found', 'It is not held, or not any more.')
+      } catch (error) {
+        writeJsonLine(socket, failureMessage(id, error))
+        socket.end()
+      }
+    },
+  }
+}
+
+function tooMany(): ServiceError {
+  return new ServiceError('rate_limited', 'Too many are attached to commands and sessions already.')
+}
+
+/** Builds the answer to a request that failed. */
+function failureMessage(id: number, error: unknown): ShimMessage {
+  if (error instanceof ServiceError) return { type: 'failed', id, code: error.code, detail: error.message }
+  return { type: 'failed', id, code: null, detail: error instanceof Error ? error.message : String(error) }
+}
+
 interface Notices {
   add(execId: string): void
   flush(): void
 }
 
-/** Notices of new output, a few a second for each command however much there is; none while an agent does not read. */
-function createNotices(tell: (message: ShimMessage) => void, isBehind: () => boolean): Notices {
+/** Batches notices of new output: one message each 5 ms at most, and none while an agent does not read. */
+function createNotices(broadcast: (message: ShimMessage) => void, isBehind: () => boolean): Notices {
   const changed = new Set<string>()
   let timer: NodeJS.Timeout | null = null
   const flush = (): void => {
     if (changed.size === 0 || isBehind()) return
-    tell({ type: 'output', execIds: [...changed] })
+    broadcast({ type: 'output', execIds: [...changed] })
     changed.clear()
   }
   return {
@@ -112,7 +151,7 @@ function createNotices(tell: (message: ShimMessage) => void, isBehind: () => boo
   }
 }
 
-// The name appears with the rights it is to have.
+// Sets the umask first, so that the socket is never open to others.
 async function listenPrivately(server: Server, path: string): Promise<void> {
   const before = process.umask(0o177)
   try {

@@ -3,77 +3,76 @@ import { type DetachedSession, type SessionTask, SHIM_LIMITS } from '../drivers/
 import { collectOutput } from '../lib/output/collector.ts'
 import { MemoryRing } from '../lib/output/memory-ring.ts'
 import type { ExecExit, RunningExec, SessionFacts } from '../ports/boxes/runtime.ts'
-import { type Attachments, type AttachRequest, createAttachments } from './attachments.ts'
+import { type Attachments, type AttachRequest, createAttachments, createRecentlyEnded } from './attachments.ts'
 import type { ShimEvents } from './commands.ts'
 import { createProcessStarter, type ProcessStarter, type ProcessStarterDeps } from './process-starter.ts'
-import { createRecentlyEnded } from './recently-ended.ts'
 
-/** The sessions a shim is the parent of. */
+/** Runs the console sessions that this shim is the parent of. */
 export interface Sessions {
   /**
-   * Resolves with the process in the box once the shell runs. Throws as `Runtime.exec`, `name_taken`, or `rate_limited` beyond
-   * 16 of a box or 256 in all.
+   * Resolves with the pid in the box once the shell runs. Throws as `Runtime.exec`, `name_taken`, or `rate_limited` beyond
+   * 16 per box or 256 in all.
    */
   open(task: SessionTask): Promise<number | null>
-  /** Signals all that a session started; one that is not held is a success. */
+  /** Signals every process of a session; does nothing for an unknown one. */
   signal(sessionId: string, signal: NodeJS.Signals): Promise<void>
-  /** Lets one attach once the session runs, and a while after its end; false if it is not held. Throws `rate_limited`. */
-  attach(sessionId: string, visitor: AttachRequest): Promise<boolean>
-  /** Those that run or start. */
+  /** Attaches a viewer once the session runs, or up to 5 s after its end; false if it is unknown. Throws `rate_limited`. */
+  attach(sessionId: string, request: AttachRequest): Promise<boolean>
+  /** Lists those that run or start. */
   list(): DetachedSession[]
-  /** Those of a box that run. */
+  /** Describes those of a box that run. */
   facts(boxId: string): SessionFacts[]
 }
 
 export interface SessionsDeps extends ProcessStarterDeps {
   listener: ShimEvents
-  /** Milliseconds since the epoch. */
+  /** Returns milliseconds since the epoch. */
   now(): number
 }
 
-/** Starts shells, and keeps the end of what they print in memory. */
+/** Starts shells, and keeps the last 256 KiB that each prints in memory. */
 export function createSessions(deps: SessionsDeps): Sessions {
-  const { boxes, listener, now } = deps
+  const { crunStates, listener, now } = deps
   const sessions = new Map<string, Session>()
-  const past = createRecentlyEnded(PAST_MAX)
+  const recentlyEnded = createRecentlyEnded(ENDED_MAX)
 
   const checkRoom = (task: SessionTask): void => {
     const ofBox = [...sessions.values()].filter(({ facts }) => facts.boxId === task.boxId)
     if (ofBox.some(({ facts }) => facts.name === task.name)) throw nameTaken(task.name)
     if (ofBox.length >= SHIM_LIMITS.sessionsPerBox) throw tooMany('The box has')
-    if (sessions.size + past.count >= SHIM_LIMITS.sessions) throw tooMany('All boxes together have')
+    if (sessions.size + recentlyEnded.count >= SHIM_LIMITS.sessions) throw tooMany('All boxes together have')
   }
   const drop = ({ sessionId, boxId }: SessionFacts): void => {
     sessions.delete(sessionId)
-    boxes.release(boxId)
+    crunStates.release(boxId)
   }
-  const follow = async ({ facts, audience }: Begun, running: RunningExec, ring: MemoryRing): Promise<void> => {
-    const exit = await untilOver(audience, running, ring)
+  const follow = async ({ facts, attachments }: Begun, running: RunningExec, ring: MemoryRing): Promise<void> => {
+    const exit = await followToEnd(attachments, running, ring)
     drop(facts)
     listener.onEnded(facts.sessionId, { ...exit, timedOut: false, endedAt: now() })
     listener.onIdle()
-    await past.add(facts.sessionId, audience)
+    await recentlyEnded.add(facts.sessionId, attachments)
   }
   return {
     open: async (task) => {
       checkRoom(task)
-      const { promise: ready, resolve: letIn } = Promise.withResolvers<Attachments | null>()
+      const { promise: ready, resolve: resolveAttachments } = Promise.withResolvers<Attachments | null>()
       const start = createProcessStarter(deps, task.sessionId)
-      const session: Session = { facts: factsOf(task, now()), start, ready, audience: null }
+      const session: Session = { facts: factsOf(task, now()), start, ready, attachments: null }
       sessions.set(task.sessionId, session)
-      boxes.hold(task)
+      crunStates.acquire(task)
       try {
         const running = await session.start.run(task)
         const { facts } = session
         facts.process = await running.process
         const ring = new MemoryRing(SHIM_LIMITS.replayBytes)
-        const audience = audienceOf(running, ring, facts)
-        session.audience = audience
-        letIn(audience)
-        void follow({ facts, audience }, running, ring)
+        const attachments = attachmentsOf(running, ring, facts)
+        session.attachments = attachments
+        resolveAttachments(attachments)
+        void follow({ facts, attachments }, running, ring)
         return facts.process
       } catch (error) {
-        letIn(null)
+        resolveAttachments(null)
         drop(session.facts)
         listener.onEnded(task.sessionId, null)
         listener.onIdle()
@@ -81,15 +80,15 @@ export function createSessions(deps: SessionsDeps): Sessions {
       }
     },
     signal: async (sessionId, signal) => sessions.get(sessionId)?.start.signal(signal),
-    attach: async (sessionId, visitor) => {
-      const audience = (await sessions.get(sessionId)?.ready) ?? past.find(sessionId)
-      audience?.join(visitor)
-      return audience !== null
+    attach: async (sessionId, request) => {
+      const attachments = (await sessions.get(sessionId)?.ready) ?? recentlyEnded.find(sessionId)
+      attachments?.join(request)
+      return attachments !== null
     },
     list: () => [...sessions.values()].map(({ facts: { sessionId, boxId, name } }) => ({ sessionId, boxId, name })),
     facts: (boxId) =>
-      [...sessions.values()].flatMap(({ facts, audience }) =>
-        facts.boxId !== boxId || audience === null ? [] : [{ ...facts, viewers: audience.size }],
+      [...sessions.values()].flatMap(({ facts, attachments }) =>
+        facts.boxId !== boxId || attachments === null ? [] : [{ ...facts, viewers: attachments.size }],
       ),
   }
 }
@@ -98,14 +97,14 @@ interface Session {
   facts: SessionFacts
   start: ProcessStarter
   /** Null until it runs. */
-  audience: Attachments | null
-  /** The audience once it runs; null if it never did. */
+  attachments: Attachments | null
+  /** Resolves once it runs; with null if it never did. */
   ready: Promise<Attachments | null>
 }
 
 interface Begun {
   facts: SessionFacts
-  audience: Attachments
+  attachments: Attachments
 }
 
 function factsOf({ sessionId, boxId, name, request, user }: SessionTask, startedAt: number): SessionFacts {
@@ -114,30 +113,30 @@ function factsOf({ sessionId, boxId, name, request, user }: SessionTask, started
   return { sessionId, boxId, name, command, user: login, process: null, startedAt, size, viewers: 0 }
 }
 
-// What the shell left running is cut off from the terminal, as where a window is closed.
-async function untilOver(audience: Attachments, running: RunningExec, ring: MemoryRing): Promise<ExecExit> {
+// Closes the terminal at the shell's end, as a closed window does: processes left behind lose it.
+async function followToEnd(attachments: Attachments, running: RunningExec, ring: MemoryRing): Promise<ExecExit> {
   const collector = collectOutput(running, { stdout: ring, stderr: ring })
-  collector.onOutput(audience.tell)
+  collector.onOutput(attachments.onOutput)
   const exit = await running.exited
-  audience.hurry()
+  attachments.ignoreLag()
   await collector.settle()
-  audience.end()
+  attachments.end()
   collector.release()
   running.stdin.destroy()
   return exit
 }
 
-// The end of one viewer's input is no end of the shell's: the others go on.
-function audienceOf(
+// Leaves the shell's input open when one viewer's ends, since others may type.
+function attachmentsOf(
   { stdin, stdout, stderr, terminal }: RunningExec,
   kept: MemoryRing,
   facts: SessionFacts,
 ): Attachments {
-  const paceBytes = SHIM_LIMITS.replayBytes / 4
+  const maxLagBytes = SHIM_LIMITS.replayBytes / 4
   return createAttachments({
     ...{ stdin, isTerminal: true, terminal, endsInput: false },
-    // What is on stderr is why the shell could not be started.
-    streams: [{ kind: 'stdout', kept, replayFrom: () => 0, sources: [stdout, stderr], paceBytes }],
+    // stderr carries only why the shell could not be started.
+    streams: [{ kind: 'stdout', kept, replayFrom: () => 0, sources: [stdout, stderr], maxLagBytes }],
     onSize: (size) => {
       facts.size = size
     },
@@ -152,4 +151,4 @@ function tooMany(whose: string): ServiceError {
   return new ServiceError('rate_limited', `${whose} as many sessions as may run at once.`)
 }
 
-const PAST_MAX = 32
+const ENDED_MAX = 32

@@ -3,21 +3,20 @@ import { ServiceError } from '../../shared/errors.ts'
 import { createFairShares } from '../../shared/fair-shares.ts'
 import { SHIM_LIMITS } from '../drivers/exec/shim-protocol.ts'
 
-/** The input of one command, held until the command has read it. */
-export interface InputShare {
-  /** Writes it, once, and ends the stream unless that is to stay open. */
-  feed(stdin: Writable, options: { keepsOpen: boolean }): void
-  /** For a command that never ran; after `feed` nothing happens. */
+/** The initial input of one command, kept until the command has read it. */
+export interface PendingInput {
+  /** Writes it, and ends the stream unless that is to stay open; call once. */
+  writeTo(stdin: Writable, options: { keepsOpen: boolean }): void
+  /** Drops the input of a command that never ran. */
   drop(): void
 }
 
-/** Input that commands have not read, all of it bounded: whoever does not read must not use up the memory of all. */
+/** Bounds the memory of input that commands have not read, shared fairly by their boxes. */
 export interface UnreadInput {
-  /** Takes base64. Throws `rate_limited` where less of 64 MiB would be left for other boxes than this one has. */
-  take(boxId: string, base64: string): InputShare
+  /** Takes base64. Throws `rate_limited` if the box would have more of the 64 MiB than it leaves free. */
+  take(boxId: string, base64: string): PendingInput
 }
 
-/** Nothing held yet. */
 export function createUnreadInput(): UnreadInput {
   const shares = createFairShares(SHIM_LIMITS.unreadInputBytes)
   return {
@@ -30,8 +29,8 @@ export function createUnreadInput(): UnreadInput {
         bytes = null
       }
       return {
-        // The stream closes when all is written, or nobody can read it any more.
-        feed: (stdin, { keepsOpen }) => {
+        // The stream closes once all is written, or the reading end is closed.
+        writeTo: (stdin, { keepsOpen }) => {
           stdin.on('error', () => undefined).once('close', release)
           if (!keepsOpen) stdin.end(bytes)
           else stdin.write(bytes ?? '', release)

@@ -1,14 +1,14 @@
 import type { AttachedExec, DetachedExec, TerminalSession, Typing } from '../../agent/ports/boxes/runtime.ts'
 import { type Listener, listen } from './network/listener.ts'
 
-/** One who is attached, and reads all it is told. */
+/** A viewer that reads all output. */
 export interface Attached extends AttachedExec {
   seen: Listener
   errors: Listener
 }
 
-/** Attaches, and reads. */
-export async function attachTo(held: DetachedExec | TerminalSession, typing: Typing = 'all'): Promise<Attached> {
-  const attached = await held.attach(typing)
+/** Attaches a viewer and starts to read. */
+export async function attachTo(target: DetachedExec | TerminalSession, typing: Typing = 'all'): Promise<Attached> {
+  const attached = await target.attach(typing)
   return { ...attached, seen: listen(attached.stdout), errors: listen(attached.stderr) }
 }

@@ -1,33 +1,184 @@
-import type { Readable, Writable } from 'node:stream'
-import type { Terminal } from '../../ports/boxes/runtime.ts'
+import { Readable, Writable } from 'node:stream'
+import type { ExecStreamQuery } from '../../../shared/schemas/streams.ts'
+import type { AttachedExec, Terminal } from '../../ports/boxes/runtime.ts'
+import type { OutputStream } from '../../ports/exec/outputs.ts'
+import type { Clock } from '../../ports/host/clock.ts'
+import type { ExecRecord } from '../../ports/store/exec.ts'
+import type { BoxRecord } from '../../ports/store/store.ts'
+import { checkEnvironment } from '../common/environment.ts'
+import type { LiveExec } from './live-exec.ts'
+import { type ExecOptions, type ExecStart, type ExecStartDeps, newStart, startDetached, startRunning } from './start.ts'
 
 /** How a streamed command ended. */
 export interface StreamEnd {
-  /** Null if a signal ended it, or nobody knows. */
+  /** Null if a signal ended it, or if unknown. */
   exitCode: number | null
-  /** Such as `SIGKILL`; null if it exited, or nobody knows. */
+  /** Such as `SIGKILL`; null if it exited, or if unknown. */
   signal: string | null
-  /** What the client is told beside, such as a time-out; null if there is nothing to say. */
+  /** A message for the client, such as a time-out; null if there is none. */
   note: string | null
 }
 
-/** A command or a console session, as one client streams it. */
+/** A command or a console session, as streamed by one client. */
 export interface CommandStream {
   /** `exe_…` or `ses_…`. */
   readonly id: string
-  /** Its end half-closes the command's input. What cannot be written any more is dropped without an error. */
+  /** Ending it closes the command's input. Drops writes without an error once the command does not read any more. */
   readonly stdin: Writable
-  /** Both end when the command has ended and what it wrote has been read; to stop reading them stops the command. */
+  /** Both end once the command has ended and its output is read. While they are not read the command blocks. */
   readonly stdout: Readable
   readonly stderr: Readable
   readonly terminal: Terminal | null
-  /** Whether it goes on when its client leaves, so that nothing is lost by its stream's end. */
-  readonly goesOn: boolean
-  /** How it ended, once that is durable; data may still be unread. Never rejects. */
+  /** True: it goes on when its client disconnects, and can be streamed or read again. */
+  readonly outlivesClient: boolean
+  /** Resolves with its end, once that is durable; output may still be unread. Never rejects. */
   readonly ended: Promise<StreamEnd>
   /**
-   * The client has gone before it was told of the end: what becomes of the command is as it was asked for. The streams are
-   * destroyed.
+   * Call if the client disconnects before it was sent the end: hangs up the command unless it outlives the client, and
+   * destroys the streams.
    */
-  leave(): void
+  disconnect(): void
 }
+
+/** `onStarted` is called as soon as the command runs, even if the stream fails afterwards. */
+export interface StreamStartDeps extends ExecStartDeps {
+  onStarted(live: LiveExec): void
+}
+
+/** Starts a command for a WebSocket; with `no_hup` a detached one, which outlives the client. */
+export function launchStream(deps: StreamStartDeps, box: BoxRecord, query: ExecStreamQuery): Promise<CommandStream> {
+  const { cols, rows, cwd, user, command } = query
+  const env = variablesOf(query.env)
+  checkEnvironment(env)
+  const options: ExecOptions = {
+    command,
+    cwd,
+    env,
+    user,
+    terminal: query.tty ? { cols, rows } : null,
+    detached: query.no_hup,
+    timeoutSeconds: query.timeout_seconds,
+  }
+  const start = newStart(box, options, deps.clock.now())
+  return query.no_hup ? streamDetached(deps, start, query) : streamRunning(deps, start, query)
+}
+
+/** Converts the record of an ended command to the end of its stream. A pure function. */
+export function streamEndOf({ exitCode, signal, status }: ExecRecord): StreamEnd {
+  return { exitCode, signal, note: NOTES[status] ?? null }
+}
+
+/** The end of a command that is lost, or whose end could not be stored. */
+export const UNKNOWN_END: StreamEnd = { exitCode: null, signal: null, note: 'How the command ended is not known.' }
+
+/** Returns a stream that drops what is written. */
+export function nullWritable(): Writable {
+  return new Writable({ write: (_chunk, _encoding, done) => done() })
+}
+
+/** A command or session that can be hung up. */
+export interface HangUpTarget {
+  signal(name: NodeJS.Signals): Promise<void>
+  /** Settles once it has ended. */
+  ended: Promise<unknown>
+}
+
+/** Sends SIGHUP, as a closed terminal does, and SIGKILL if it has not ended within 2 s; nothing if it has ended already. */
+export async function hangUp(target: HangUpTarget, clock: Clock): Promise<void> {
+  const isOver = target.ended.then(
+    () => true,
+    () => true,
+  )
+  // Processes that an ended command left running go on.
+  if (await Promise.race([isOver, Promise.resolve(false)])) return
+  await target.signal('SIGHUP')
+  if (await Promise.race([isOver, clock.sleep(HANG_UP_MS).then(() => false)])) return
+  await target.signal('SIGKILL')
+}
+
+async function streamRunning(deps: StreamStartDeps, start: ExecStart, query: ExecStreamQuery): Promise<CommandStream> {
+  const copied: OutputStream[] = []
+  if (query.stdout) copied.push('stdout')
+  if (query.stderr && !query.tty) copied.push('stderr')
+  // Without input a pipe is closed at once; on a terminal end of file would be a key press, so it stays open.
+  const stdin = query.stdin || query.tty ? null : Buffer.alloc(0)
+  const { live, running } = await startRunning(deps, start, { stdin, copied })
+  deps.onStarted(live)
+  const stdout = live.copies.stdout ?? empty()
+  const stderr = live.copies.stderr ?? empty()
+  const disconnect = (): void => {
+    for (const copy of [stdout, stderr]) copy.destroy()
+    running.stdin.destroy()
+    // Fails only if its cgroup is gone, and then there is nothing to signal.
+    hangUp(live, deps.clock).catch(() => undefined)
+  }
+  return {
+    id: live.id,
+    stdin: query.stdin ? running.stdin : nullWritable(),
+    stdout,
+    stderr,
+    terminal: running.terminal,
+    outlivesClient: false,
+    ended: endOf(live),
+    disconnect,
+  }
+}
+
+async function streamDetached(deps: StreamStartDeps, start: ExecStart, query: ExecStreamQuery): Promise<CommandStream> {
+  const { live, detached } = await startDetached(deps, start, {
+    stdin: Buffer.alloc(0),
+    keepsInput: query.stdin || query.tty,
+  })
+  deps.onStarted(live)
+  const attached = await detached.attach('all').catch(async (error: unknown) => {
+    // The client never learned its id.
+    await live.signal('SIGKILL').catch(() => undefined)
+    throw error
+  })
+  const wanted = (stream: Readable, isWanted: boolean): Readable => {
+    if (isWanted) return stream
+    stream.resume()
+    return empty()
+  }
+  return {
+    id: live.id,
+    stdin: query.stdin ? attached.stdin : nullWritable(),
+    stdout: wanted(attached.stdout, query.stdout),
+    stderr: wanted(attached.stderr, query.stderr),
+    terminal: attached.terminal,
+    outlivesClient: true,
+    ended: endOf(live),
+    disconnect: () => void detach(attached, { endsInput: query.stdin && !query.tty, clock: deps.clock }),
+  }
+}
+
+function endOf(live: LiveExec): Promise<StreamEnd> {
+  return live.ended.then(streamEndOf, () => UNKNOWN_END)
+}
+
+// Closes the command's input first if it has no terminal; waits at most 2 s for a command that does not read.
+async function detach(attached: AttachedExec, how: { endsInput: boolean; clock: Clock }): Promise<void> {
+  if (how.endsInput) {
+    const isClosed = new Promise<void>((resolve) => attached.stdin.end(resolve).once('close', resolve))
+    await Promise.race([isClosed, how.clock.sleep(CLOSE_INPUT_MS)])
+  }
+  attached.close()
+}
+
+function empty(): Readable {
+  return Readable.from([])
+}
+
+function variablesOf(list: readonly string[]): Record<string, string> {
+  return Object.fromEntries(
+    list.map((one) => [one.slice(0, one.indexOf('=')), one.slice(one.indexOf('=') + 1)] as const),
+  )
+}
+
+const NOTES: Partial<Record<ExecRecord['status'], string>> = {
+  timed_out: 'The command took longer than timeout_seconds, and was killed.',
+  out_of_memory: "The command was killed: the box's memory was full.",
+  lost: 'How the command ended is not known.',
+}
+const CLOSE_INPUT_MS = 2_000
+const HANG_UP_MS = 2_000

@@ -8,22 +8,20 @@ import type { BoxRecord } from '../../ports/store/store.ts'
 import type { BoxActivity } from '../boxes/activity.ts'
 import { commandEnvironment } from '../common/environment.ts'
 import { timestamp } from '../common/time.ts'
-import type { CommandStream, StreamEnd } from './command-stream.ts'
+import { type CommandStream, hangUp, type StreamEnd, UNKNOWN_END } from './command-stream.ts'
 import { checkRunning } from './execs.ts'
-import { hangUp } from './hang-up.ts'
-import { UNKNOWN_END } from './stream.ts'
 
 /** The consoles of boxes: shells in terminals that go on when their clients leave, and when this process does. */
 export interface Consoles {
   /**
-   * Attaches to the session that the query names, which is begun if the box has none of that name.
+   * Attaches to the session that the query names; starts it if the box has none of that name.
    * @throws ServiceError `box_not_running`, `invalid_request` (no such user), `rate_limited`, `runtime_unavailable`
    */
   open(box: BoxRecord, query: ConsoleQuery): Promise<CommandStream>
-  /** By name. */
+  /** Lists the sessions by name. */
   list(box: BoxRecord): Promise<Session[]>
   /**
-   * Ends a session, by name or id: SIGHUP to all that it started, and SIGKILL after two seconds.
+   * Ends a session, by name or id: SIGHUP to all its processes, and SIGKILL after 2 s.
    * @throws ServiceError `session_not_found`
    */
   end(box: BoxRecord, session: string): Promise<void>
@@ -35,16 +33,16 @@ interface ConsolesDeps {
   activity: BoxActivity
 }
 
-/** Sessions are the runtime's: nothing is remembered here. */
+/** Keeps no state: sessions belong to the runtime. */
 export function createConsoles({ runtime, clock, activity }: ConsolesDeps): Consoles {
   const lock = createKeyedLock()
   const join = async (
     box: BoxRecord,
     query: ConsoleQuery,
   ): Promise<{ session: TerminalSession; attached: AttachedExec }> => {
-    const before = runtime.session(box.id, query.session)
-    const attached = await before?.attach(query.typing).catch(whenOver(before))
-    if (before && attached) return { session: before, attached }
+    const existing = runtime.session(box.id, query.session)
+    const attached = await existing?.attach(query.typing).catch(ignoreIfEnded(existing))
+    if (existing && attached) return { session: existing, attached }
     const session = await runtime.openSession(box.id, {
       sessionId: newId('ses', clock.now()),
       name: query.session,
@@ -67,9 +65,9 @@ export function createConsoles({ runtime, clock, activity }: ConsolesDeps): Cons
       return {
         id: session.sessionId,
         ...{ stdin, stdout, stderr, terminal },
-        goesOn: true,
+        outlivesClient: true,
         ended: session.ended.then(endOf),
-        leave: () => {
+        disconnect: () => {
           endUse()
           attached.close()
         },
@@ -89,8 +87,8 @@ export function createConsoles({ runtime, clock, activity }: ConsolesDeps): Cons
   }
 }
 
-// It ended just now: one of its name may be begun again. A fault of another kind is told.
-function whenOver(session: TerminalSession): (error: unknown) => Promise<undefined> {
+// Ignores the error if the session has just ended, so that one of its name is started anew; else rethrows it.
+function ignoreIfEnded(session: TerminalSession): (error: unknown) => Promise<undefined> {
   return async (error) => {
     const isOver = await Promise.race([session.ended.then(() => true), Promise.resolve(false)])
     if (!isOver) throw error
@@ -119,7 +117,7 @@ function viewSession({ name, project }: BoxRecord, facts: SessionFacts): Session
   }
 }
 
-// A login shell, as a terminal would open.
+// Starts a login shell, as a terminal does.
 const FIND_SHELL = 'for shell in /bin/bash /usr/bin/bash /bin/sh; do [ -x "$shell" ] && exec "$shell" -l; done'
 const DEFAULT_SHELL = ['/bin/sh', '-c', FIND_SHELL]
 const KILL_MS = 5_000

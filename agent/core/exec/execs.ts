@@ -2,7 +2,7 @@ import { ServiceError } from '../../../shared/errors.ts'
 import { createFairShares } from '../../../shared/fair-shares.ts'
 import type { ExecBody, ExecListQuery, ExecOutputQuery } from '../../../shared/schemas/exec.ts'
 import type { ExecStreamQuery } from '../../../shared/schemas/streams.ts'
-import type { OutputPlace } from '../../ports/exec/outputs.ts'
+import type { ExecKey } from '../../ports/exec/outputs.ts'
 import type { Meter } from '../../ports/host/meter.ts'
 import type { ExecRecord } from '../../ports/store/exec.ts'
 import type { BoxRecord } from '../../ports/store/store.ts'
@@ -10,9 +10,8 @@ import type { BoxActivity } from '../boxes/activity.ts'
 import { withTimer } from '../common/deadline.ts'
 import { checkEnvironment } from '../common/environment.ts'
 import { decodeCursor, encodeCursor } from '../common/paging.ts'
-import type { CommandStream } from './command-stream.ts'
-import { discardDetached, followDetached, recordLost } from './detached-exec.ts'
-import type { LiveExec } from './live-exec.ts'
+import { type CommandStream, launchStream } from './command-stream.ts'
+import { discardDetached, followDetached, type LiveExec, recordLost } from './live-exec.ts'
 import {
   type ExecPiece,
   endedExec,
@@ -23,7 +22,6 @@ import {
   readWaiting,
 } from './reads.ts'
 import { type ExecStartDeps, launchExec } from './start.ts'
-import { launchStream } from './stream.ts'
 import { createExecTable } from './table.ts'
 
 export interface ExecsDeps extends ExecStartDeps {
@@ -34,11 +32,11 @@ export interface ExecsDeps extends ExecStartDeps {
 
 export interface ExecRunOptions {
   waitMs: number
-  /** Called once the command is recorded as running, before it is waited for. */
+  /** Called once the command is recorded as running, before its end is awaited. */
   onRecorded(id: string): Promise<void>
 }
 
-/** A command as far as it has come, with the last of its output. */
+/** The record of a command as of now, with the end of its output. */
 export interface ExecState {
   record: ExecRecord
   output: OutputTails
@@ -47,29 +45,33 @@ export interface ExecState {
 /** The commands of the API. All but `recover` and `close` throw `exec_not_found` for a command the box does not have. */
 export interface Execs {
   /**
-   * Takes up, before anything else is asked, what commands of processes before this one have come to. Those of `others` are
-   * held for somebody else, and kept.
+   * Adopts detached commands of earlier agents and records which others were lost; call before any other method. Keeps those
+   * of `others`, which are not commands of the API, such as runs of services.
    */
-  recover(others: readonly OutputPlace[]): Promise<void>
+  recover(others: readonly ExecKey[]): Promise<void>
   /**
-   * Starts a command and waits for its end, at most `waitMs` (ms); it goes on if nobody waits.
+   * Starts a command and waits for its end, for at most `waitMs`; it goes on after that.
    * @throws ServiceError `box_not_running`, `environment_reserved`, `invalid_request` (no such user)
    */
   run(box: BoxRecord, body: ExecBody, how: ExecRunOptions): Promise<ExecState>
-  /** Starts a command for a client who streams it. Throws as `run`, or `runtime_unavailable`. */
+  /** Starts a command that a client streams. Throws as `run`, or `runtime_unavailable`. */
   stream(box: BoxRecord, query: ExecStreamQuery): Promise<CommandStream>
+  /** Returns a command, waiting for its end for at most `waitMs`. */
   get(box: BoxRecord, id: string, waitMs: number): Promise<ExecState>
-  /** Oldest first; `next` is the token of the next page. */
+  /** Lists commands, oldest first; `next` is the token of the next page. */
   list(box: BoxRecord, query: ExecListQuery): Promise<{ records: ExecRecord[]; next: string | null }>
-  /** @throws ServiceError `range_not_satisfiable` */
+  /**
+   * Reads a piece of a stream.
+   * @throws ServiceError `range_not_satisfiable`
+   */
   output(box: BoxRecord, id: string, query: ExecOutputQuery): Promise<ExecPiece>
-  /** Signals all that a command started; one that has ended is left as it is. */
+  /** Signals all processes of a command; does nothing if it has ended. */
   signal(box: BoxRecord, id: string, name: NodeJS.Signals): Promise<ExecRecord>
-  /** Ends the commands of this process, and resolves when their records say so, or after `graceMs`. Held ones go on. */
+  /** Ends the commands of this process; resolves once their ends are recorded, or after `graceMs`. Detached ones go on. */
   close(graceMs: number): Promise<void>
 }
 
-/** Commands by id while they run; their records outlive them in the store. */
+/** Keeps running commands by id; their records outlive them in the store. */
 export function createExecs(deps: ExecsDeps): Execs {
   const { clock, limits, meter, activity } = deps
   const countStart = meter.counter(STARTED)
@@ -120,14 +122,14 @@ export function createExecs(deps: ExecsDeps): Execs {
     },
     list: async (box, query) => {
       const [after = null] = decodeCursor(query.continuation_token, 1) ?? []
-      const wish = { boxId: box.id, status: query.status ?? null, after, limit: query.max_results }
-      const { records, hasMore } = await deps.store.execs.list(wish)
+      const page = { boxId: box.id, status: query.status ?? null, after, limit: query.max_results }
+      const { records, hasMore } = await deps.store.execs.list(page)
       const last = records.at(-1)
       const next = hasMore && last !== undefined ? encodeCursor([last.id]) : null
       const now = records.map((record) => table.get(box.id, record.id)?.record() ?? record)
       return { records: now.filter(({ status }) => query.status === undefined || status === query.status), next }
     },
-    output: (box, id, query) => readWaiting(() => find(box, id), outputWish(query), clock),
+    output: (box, id, query) => readWaiting(() => find(box, id), outputOptions(query), clock),
     signal: async (box, id, name) => {
       const live = table.get(box.id, id)
       if (!live) return (await stored(deps, box, id)).record
@@ -138,16 +140,16 @@ export function createExecs(deps: ExecsDeps): Execs {
   }
 }
 
-// What is held is taken up; what a process before this one had of its own ended with it, without a word.
-async function recover(deps: ExecsDeps, others: readonly OutputPlace[], add: (live: LiveExec) => void): Promise<void> {
+// Adopts detached commands. The attached ones of the last agent ended with it, how is unknown.
+async function recover(deps: ExecsDeps, others: readonly ExecKey[], add: (live: LiveExec) => void): Promise<void> {
   const { store, outputs, runtime, clock, logger } = deps
-  const held = new Map((await runtime.held()).map((each) => [each.execId, each]))
-  for (const { execId } of others) held.delete(execId)
+  const detached = new Map((await runtime.listDetached()).map((each) => [each.execId, each]))
+  for (const { execId } of others) detached.delete(execId)
   const lost: ExecRecord[] = []
   for (const record of await store.execs.running()) {
-    const each = held.get(record.id)
-    held.delete(record.id)
-    if (each) add(followDetached({ record, held: each, deps }))
+    const each = detached.get(record.id)
+    detached.delete(record.id)
+    if (each) add(followDetached({ record, detached: each, deps }))
     else lost.push(record)
   }
   if (lost.length > 0) logger.warn('commands of the last process are lost', { execs: lost.length })
@@ -158,10 +160,10 @@ async function recover(deps: ExecsDeps, others: readonly OutputPlace[], add: (li
     clock.now(),
   )
   const known = await store.execs.withFiles()
-  await outputs.sweep([...known, ...held.values(), ...others])
+  await outputs.sweep([...known, ...detached.values(), ...others])
   const recorded = new Set(known.map(({ execId }) => execId))
-  // Their ends were recorded, or their starts never were.
-  for (const each of held.values()) void (recorded.has(each.execId) ? each.forget() : discardDetached(each, deps))
+  // What is left was recorded as ended, or never recorded at all.
+  for (const each of detached.values()) void (recorded.has(each.execId) ? each.forget() : discardDetached(each, deps))
 }
 
 async function stored(deps: ExecsDeps, box: BoxRecord, id: string): Promise<ReadableExec> {
@@ -174,7 +176,13 @@ function readable(live: LiveExec): ReadableExec {
   return { record: live.record(), read: live.read, onChange: live.onChange }
 }
 
-function outputWish({ stream, offset, max_bytes: maxBytes, encoding, wait_seconds }: ExecOutputQuery): OutputOptions {
+function outputOptions({
+  stream,
+  offset,
+  max_bytes: maxBytes,
+  encoding,
+  wait_seconds,
+}: ExecOutputQuery): OutputOptions {
   return { stream, offset, maxBytes, isText: encoding === 'utf-8', waitMs: wait_seconds * 1000 }
 }
 
@@ -188,7 +196,7 @@ function tooMany(most: number): ServiceError {
 }
 
 /**
- * Refuses a box in which nothing can be started.
+ * Throws unless the box is running.
  * @throws ServiceError `box_not_running`
  */
 export function checkRunning({ name, observed }: BoxRecord): void {

@@ -1,38 +1,46 @@
 import { createListeners } from '../../../shared/listeners.ts'
 import type { Logger } from '../../../shared/log.ts'
-import type { RunningExec } from '../../ports/boxes/runtime.ts'
-import type { CollectedOutput, OutputPiece, OutputRange, OutputStream } from '../../ports/exec/outputs.ts'
+import type { DetachedExec, ExecExit, RunningExec } from '../../ports/boxes/runtime.ts'
+import type {
+  CollectedOutput,
+  ExecOutputs,
+  LiveOutput,
+  OutputPiece,
+  OutputRange,
+  OutputStream,
+} from '../../ports/exec/outputs.ts'
+import type { Clock } from '../../ports/host/clock.ts'
 import type { ExecRecord } from '../../ports/store/exec.ts'
-import { type ExecEndDeps, endedRecord, recordEnd } from './end.ts'
+import type { Store } from '../../ports/store/store.ts'
 
 export interface LiveExecDeps extends ExecEndDeps {
   logger: Logger
 }
 
-/** A command whose end this process will record. */
+/** A command that runs, and whose end this process will record. */
 export interface LiveExec {
   readonly id: string
   readonly boxId: string
-  /** As far as it has come; as it ended once that is durable. */
+  /** Returns its record as of now; the ended one once that is durable. */
   record(): ExecRecord
   read(range: OutputRange): OutputPiece
-  /** Calls `listener` at new output and at the end; returns what stops it. */
+  /** Calls `listener` at new output and at the end; returns a function that removes it. */
   onChange(listener: () => void): () => void
-  /** Signals all it started; after its end that is a success. */
+  /** Signals all its processes; does nothing after its end. */
   signal(name: NodeJS.Signals): Promise<void>
-  /** What became of it, once that is durable; rejects if it cannot be written. */
+  /** Resolves with the ended record, once that is durable; rejects if it cannot be written. */
   ended: Promise<ExecRecord>
-  /** For once it has ended, and nobody reads from it: lets go of what its record does not need. */
+  /** Frees what its record does not need; call after its end, when its output is not read any more. */
   dispose(): Promise<void>
-  /** Resolves once nobody holds its streams any more; what it left running may do so for long. */
+  /** Resolves once its streams are closed; processes that it left running may keep them open for long. */
   released: Promise<void>
-  /** Lets go of the streams: whoever still writes to them gets SIGPIPE. */
+  /** Closes the streams: processes that still write to them get SIGPIPE. */
   release(): void
-  /** For when this process ends: resolves when it is ended and its end durable, or at once if it belongs to another. */
-  leave(): Promise<void>
+  /** Ends it because this process ends, and resolves once its end is durable; at once for a detached command, which goes on. */
+  shutDown(): Promise<void>
 }
 
-/** A command of this process, with copies of those of its streams that were wished for. */
+/** A command of this process, with copies of the streams that were requested. */
 export interface RunningLiveExec extends LiveExec {
   copies: CollectedOutput['copies']
 }
@@ -40,14 +48,14 @@ export interface RunningLiveExec extends LiveExec {
 interface LiveExecInput {
   record: ExecRecord
   running: RunningExec
-  /** Null: somebody else writes it. */
+  /** Null: the caller writes the input. */
   stdin: Buffer | null
   copied?: readonly OutputStream[]
   timeoutMs: number | null
   deps: LiveExecDeps
 }
 
-/** Feeds stdin, collects the output and records the end of a command of this process. Its record is stored already. */
+/** Writes stdin, collects the output and records the end of a command of this process. Its record must be stored already. */
 export function followRunning(input: LiveExecInput): RunningLiveExec {
   const { record: first, running, stdin, copied, timeoutMs, deps } = input
   const { clock, logger } = deps
@@ -98,14 +106,123 @@ export function followRunning(input: LiveExecInput): RunningLiveExec {
     dispose: async () => output.close(),
     released: output.released,
     release: output.release,
-    leave: async () => {
+    shutDown: async () => {
       await kill()
       await ended
     },
   }
 }
 
-/** `record` with the bytes written so far. */
+/** Follows a detached command and records its end. Its record must be stored already. */
+export function followDetached({
+  record: first,
+  detached,
+  deps,
+}: {
+  record: ExecRecord
+  detached: DetachedExec
+  deps: LiveExecDeps
+}): LiveExec {
+  const { outputs, clock } = deps
+  const key = { boxId: first.boxId, execId: first.id }
+  const output = outputs.follow(key)
+  const changes = createListeners()
+  const unfollow = detached.onOutput(changes.notify)
+  let last: RecordedEnd | null = null
+  const follow = async (): Promise<ExecRecord> => {
+    const end = await detached.ended
+    unfollow()
+    const ended: ExecRecord =
+      end === null ? { ...first, status: 'lost', endedAt: clock.now() } : endedRecord(first, end)
+    last = await recordEnd(deps, ended, output)
+    changes.notify()
+    return last.record
+  }
+  return {
+    id: first.id,
+    boxId: first.boxId,
+    record: () => last?.record ?? withTotals(first, output.totals()),
+    read: output.read,
+    onChange: changes.add,
+    signal: detached.signal,
+    ended: follow(),
+    dispose: async () => {
+      // If its end could not be written, the note is kept for the next start.
+      if (last === null) return
+      await detached.forget()
+      await outputs.remove(key, last.inRecord)
+    },
+    released: Promise.resolve(),
+    release: () => undefined,
+    shutDown: async () => undefined,
+  }
+}
+
+/** Records a detached command as lost, with its output up to then. */
+export async function recordLost(record: ExecRecord, deps: LiveExecDeps): Promise<void> {
+  const { outputs, clock } = deps
+  const key = { boxId: record.boxId, execId: record.id }
+  const ended: ExecRecord = { ...record, status: 'lost', endedAt: clock.now() }
+  const { inRecord } = await recordEnd(deps, ended, outputs.follow(key))
+  await outputs.remove(key, inRecord)
+}
+
+/** Ends a command without a record, and removes its files; logs a failure. */
+export async function discardDetached(
+  detached: DetachedExec,
+  { outputs, logger }: Pick<LiveExecDeps, 'outputs' | 'logger'>,
+): Promise<void> {
+  try {
+    await detached.signal('SIGKILL')
+    await detached.ended
+    await detached.forget()
+    await outputs.remove(detached)
+  } catch (error) {
+    logger.error('a command without a record could not be ended', { exec: detached.execId, error })
+  }
+}
+
+/** Returns `record` with the bytes written so far. */
 export function withTotals(record: ExecRecord, totals: { stdout: number; stderr: number }): ExecRecord {
   return { ...record, stdoutBytes: totals.stdout, stderrBytes: totals.stderr }
 }
+
+export interface ExecEndDeps {
+  store: Store
+  outputs: ExecOutputs
+  clock: Clock
+  limits: { execRecordsPerBox: number; execRecordBytesPerBox: number }
+}
+
+/** Returns `record` as ended with `exit`. A pure function. */
+export function endedRecord(record: ExecRecord, exit: ExecExit & { timedOut: boolean; endedAt: number }): ExecRecord {
+  const { exitCode, signal, endedAt } = exit
+  return { ...record, status: statusOf(exit), exitCode, signal, endedAt }
+}
+
+/** The stored record of an ended command, and the streams whose output is in the record instead of files. */
+export interface RecordedEnd {
+  record: ExecRecord
+  inRecord: OutputStream[]
+}
+
+/** Settles the output and stores the end; removes the files of older commands that this evicts. */
+export async function recordEnd(deps: ExecEndDeps, ended: ExecRecord, output: LiveOutput): Promise<RecordedEnd> {
+  const { store, outputs, limits } = deps
+  const settled = await output.settle()
+  const { stdout, stderr } = output.totals()
+  const record = { ...ended, stdoutBytes: stdout, stderrBytes: stderr }
+  const keep = { records: limits.execRecordsPerBox, bytes: limits.execRecordBytesPerBox }
+  const evicted = await store.execs.finish({ record, ...settled }, keep)
+  await Promise.all(evicted.map((execId) => outputs.remove({ boxId: record.boxId, execId })))
+  return { record, inRecord: STREAMS.filter((stream) => settled.output[stream] !== null) }
+}
+
+// A command that exited while the timer fired was not killed by it.
+function statusOf(exit: ExecExit & { timedOut: boolean }): ExecRecord['status'] {
+  if (exit.signal === null) return 'exited'
+  if (exit.timedOut) return 'timed_out'
+  return exit.outOfMemory ? 'out_of_memory' : 'killed'
+}
+
+const STREAMS = ['stdout', 'stderr'] as const

@@ -9,7 +9,7 @@ import { wholeCharacters } from './text.ts'
 export interface ReadableExec {
   record: ExecRecord
   read(range: OutputRange): OutputPiece
-  /** Calls `listener` at new output and at the end; null for one that has ended. */
+  /** Calls `listener` at new output and at the end; null for a command that has ended. */
   onChange: ((listener: () => void) => () => void) | null
 }
 
@@ -20,12 +20,12 @@ export interface OutputTails {
 }
 
 export interface OutputOptions extends OutputRange {
-  /** Ends no piece within a UTF-8 character of which more may come; gives at least 4 bytes, so that it can. */
+  /** Cuts no UTF-8 character in two; returns up to 4 bytes even if fewer were asked for, so that one fits. */
   isText: boolean
   waitMs: number
 }
 
-/** A piece of a stream, and whether bytes from the asked offset on are left out, or none follow. */
+/** A piece of a stream; truncated if bytes from the requested offset on are no longer kept, at its end if none follow. */
 export interface ExecPiece {
   record: ExecRecord
   offset: number
@@ -34,7 +34,7 @@ export interface ExecPiece {
   isEnd: boolean
 }
 
-/** An ended command with its kept output. */
+/** Reads an ended command: its output is in the record or in files. */
 export function endedExec(outputs: ExecOutputs, ended: { record: ExecRecord; output: ExecOutput }): ReadableExec {
   const { record, output } = ended
   return {
@@ -48,7 +48,7 @@ export function endedExec(outputs: ExecOutputs, ended: { record: ExecRecord; out
         const piece = outputs.read({ boxId: record.boxId, execId: record.id }, range)
         if (piece.totalBytes === totalBytes) return piece
       }
-      // What is kept is the end; if nothing is, that is after the last byte.
+      // The kept bytes are the last ones; if none are kept, reading starts after the last byte.
       const bytes = kept ?? new Uint8Array(0)
       const start = Math.max(offset, totalBytes - bytes.length)
       const first = start - (totalBytes - bytes.length)
@@ -57,7 +57,7 @@ export function endedExec(outputs: ExecOutputs, ended: { record: ExecRecord; out
   }
 }
 
-/** The last `maxBytes` of each stream. */
+/** Reads the last `maxBytes` of each stream. */
 export function readTails({ read, record }: ReadableExec, maxBytes: number): OutputTails {
   const tail = (stream: 'stdout' | 'stderr'): Uint8Array => {
     const totalBytes = stream === 'stdout' ? record.stdoutBytes : record.stderrBytes
@@ -67,26 +67,26 @@ export function readTails({ read, record }: ReadableExec, maxBytes: number): Out
 }
 
 /**
- * Reads a piece, waiting for one that is not empty, for the end, or for `waitMs`. `find` is asked at each change.
+ * Reads a piece; waits up to `waitMs` for one that is not empty or for the end. Calls `find` again at each change.
  * @throws ServiceError `range_not_satisfiable` for an offset after the end of a command that has ended
  */
 export async function readWaiting(
   find: () => Promise<ReadableExec>,
-  wish: OutputOptions,
+  options: OutputOptions,
   clock: Clock,
 ): Promise<ExecPiece> {
-  return withTimer({ clock, ms: wish.waitMs }, async (timeout) => {
-    let isOver = wish.waitMs === 0
+  return withTimer({ clock, ms: options.waitMs }, async (timeout) => {
+    let isTimedOut = options.waitMs === 0
     const over = timeout.then(() => {
-      isOver = true
+      isTimedOut = true
     })
     for (;;) {
       const exec = await find()
-      // Nothing comes between the reading and the listening.
+      // Listen and read in the same tick, so that no change is missed.
       const change = Promise.withResolvers<void>()
       const stop = exec.onChange?.(change.resolve)
-      const piece = readPiece(exec, wish)
-      if (piece.bytes.length > 0 || piece.isEnd || isOver) {
+      const piece = readPiece(exec, options)
+      if (piece.bytes.length > 0 || piece.isEnd || isTimedOut) {
         stop?.()
         return piece
       }
@@ -96,8 +96,8 @@ export async function readWaiting(
   })
 }
 
-function readPiece({ record, read }: ReadableExec, wish: OutputOptions): ExecPiece {
-  const { stream, offset: asked, maxBytes, isText } = wish
+function readPiece({ record, read }: ReadableExec, options: OutputOptions): ExecPiece {
+  const { stream, offset: asked, maxBytes, isText } = options
   const piece = read({ stream, offset: asked, maxBytes: isText ? Math.max(maxBytes, LONGEST_CHARACTER) : maxBytes })
   const hasEnded = record.status !== 'running'
   const { totalBytes } = piece

@@ -6,49 +6,55 @@ import type { OutputStream } from '../../ports/exec/outputs.ts'
 import type { ExecRecord } from '../../ports/store/exec.ts'
 import type { BoxRecord } from '../../ports/store/store.ts'
 import { commandEnvironment } from '../common/environment.ts'
-import { discardDetached, followDetached } from './detached-exec.ts'
-import { followRunning, type LiveExec, type LiveExecDeps, type RunningLiveExec } from './live-exec.ts'
+import {
+  discardDetached,
+  followDetached,
+  followRunning,
+  type LiveExec,
+  type LiveExecDeps,
+  type RunningLiveExec,
+} from './live-exec.ts'
 
 export interface ExecStartDeps extends LiveExecDeps {
   runtime: Runtime
 }
 
-/** A command as it is asked for, over HTTP or a WebSocket; null and undefined are what the box or its user have. */
+/** The options of a command, from HTTP or a WebSocket; null and undefined mean the defaults of the box or its user. */
 export interface ExecOptions {
   command: readonly string[]
   cwd?: string | undefined
   env?: Record<string, string> | undefined
   user?: string | undefined
   terminal: TerminalSize | null
-  /** Whether it goes on without this process. */
+  /** True: it goes on without this process. */
   detached: boolean
   timeoutSeconds?: number | undefined
 }
 
-/** A command to start, with the record it is to have. */
+/** A command to start, and the record to store for it. */
 export interface ExecStart {
   record: ExecRecord
   request: ExecRequest
   timeoutMs: number | null
 }
 
-/** What to start in `box`. A pure function of its input and `now`, but for the id. */
-export function newStart(box: BoxRecord, wish: ExecOptions, now: number): ExecStart {
-  const record = newRecord(box, wish, now)
+/** Prepares a start in `box`. Pure but for the new id. */
+export function newStart(box: BoxRecord, options: ExecOptions, now: number): ExecStart {
+  const record = newRecord(box, options, now)
   const request: ExecRequest = {
     command: record.command,
-    cwd: wish.cwd ?? null,
-    environment: commandEnvironment(box, wish.env),
-    user: wish.user ?? null,
-    ...(wish.terminal === null ? {} : { terminal: wish.terminal }),
+    cwd: options.cwd ?? null,
+    environment: commandEnvironment(box, options.env),
+    user: options.user ?? null,
+    ...(options.terminal === null ? {} : { terminal: options.terminal }),
   }
-  return { record, request, timeoutMs: wish.timeoutSeconds === undefined ? null : wish.timeoutSeconds * 1000 }
+  return { record, request, timeoutMs: options.timeoutSeconds === undefined ? null : options.timeoutSeconds * 1000 }
 }
 
-/** Starts a command in a running box and records it: one of this process, or with `no_hup` one that is held. */
+/** Starts a command in a running box and records it; with `no_hup` a detached one. */
 export async function launchExec(deps: ExecStartDeps, box: BoxRecord, body: ExecBody): Promise<LiveExec> {
   const stdin = stdinOf(body)
-  const wish: ExecOptions = {
+  const options: ExecOptions = {
     command: body.command ?? ['/bin/sh', '-c', body.shell ?? ''],
     cwd: body.cwd,
     env: body.env,
@@ -57,12 +63,12 @@ export async function launchExec(deps: ExecStartDeps, box: BoxRecord, body: Exec
     detached: body.no_hup === true,
     timeoutSeconds: body.timeout_seconds,
   }
-  const start = newStart(box, wish, deps.clock.now())
-  if (wish.detached) return (await startDetached(deps, start, { stdin, keepsInput: false })).live
+  const start = newStart(box, options, deps.clock.now())
+  if (options.detached) return (await startDetached(deps, start, { stdin, keepsInput: false })).live
   return (await startRunning(deps, start, { stdin, copied: [] })).live
 }
 
-/** Starts a command of this process; `stdin` null is left to the caller, and `copied` streams are given again. */
+/** Starts a command of this process; with `stdin` null the caller writes it. Also returns copies of the `copied` streams. */
 export async function startRunning(
   deps: ExecStartDeps,
   { record, request, timeoutMs }: ExecStart,
@@ -79,40 +85,40 @@ export async function startRunning(
   return { live: followRunning({ record: stored, running, ...streams, timeoutMs, deps }), running }
 }
 
-/** Starts a command that does not end with this process. */
+/** Starts a detached command, which does not end with this process. */
 export async function startDetached(
   deps: ExecStartDeps,
   { record, request, timeoutMs }: ExecStart,
   input: { stdin: Buffer; keepsInput: boolean },
-): Promise<{ live: LiveExec; held: DetachedExec }> {
+): Promise<{ live: LiveExec; detached: DetachedExec }> {
   const { id, boxId } = record
-  const { held, cwd } = await deps.runtime.hold(boxId, id, { ...request, ...input, timeoutMs })
-  const stored = { ...record, cwd, process: held.process }
+  const { detached, cwd } = await deps.runtime.execDetached(boxId, id, { ...request, ...input, timeoutMs })
+  const stored = { ...record, cwd, process: detached.process }
   try {
     await deps.store.execs.insert(stored)
   } catch (error) {
-    void discardDetached(held, deps)
+    void discardDetached(detached, deps)
     throw error
   }
-  return { live: followDetached({ record: stored, held, deps }), held }
+  return { live: followDetached({ record: stored, detached, deps }), detached }
 }
 
-function newRecord(box: BoxRecord, wish: ExecOptions, now: number): ExecRecord {
+function newRecord(box: BoxRecord, options: ExecOptions, now: number): ExecRecord {
   return {
     id: newId('exe', now),
     boxId: box.id,
     project: box.project,
     box: box.name,
-    command: [...wish.command],
+    command: [...options.command],
     status: 'running',
     exitCode: null,
     signal: null,
     startedAt: now,
     endedAt: null,
-    tty: wish.terminal !== null,
-    user: wish.user ?? 'root',
-    cwd: wish.cwd ?? '',
-    detached: wish.detached,
+    tty: options.terminal !== null,
+    user: options.user ?? 'root',
+    cwd: options.cwd ?? '',
+    detached: options.detached,
     process: null,
     stdoutBytes: 0,
     stderrBytes: 0,
@@ -126,12 +132,12 @@ function stdinOf(body: ExecBody): Buffer {
   throw invalidRequest([{ pointer: '/stdin', detail: 'must be base64, as encoding says' }])
 }
 
-// Nothing is known of it: what runs is ended, and nobody waits for it.
+// Kills a command that could not be recorded, without waiting for its end.
 async function abandon(running: RunningExec): Promise<void> {
   for (const stream of [running.stdin, running.stdout, running.stderr]) stream.on('error', () => undefined).destroy()
   await running.signal('SIGKILL').catch(() => undefined)
 }
 
-/** Of a terminal whose size nobody said. */
+/** The size of a terminal if the request has none. */
 const DEFAULT_SIZE: TerminalSize = { cols: 80, rows: 24 }
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/

@@ -5,16 +5,16 @@ import type { ExecRecord } from '../../ports/store/exec.ts'
 import type { BoxActivity } from '../boxes/activity.ts'
 import type { LiveExec } from './live-exec.ts'
 
-/** The commands this process follows: those that run, and those whose streams are still held by what they left running. */
+/** The commands that this process follows: those that run, and ended ones whose streams processes they left keep open. */
 export interface ExecTable {
-  /** A command of the box. */
+  /** Returns a running command of the box. */
   get(boxId: string, id: string): LiveExec | undefined
   add(exec: LiveExec): void
-  /** Leaves those that run, and lets go of all streams. */
+  /** Shuts down those that run, and closes all streams. */
   close(): Promise<void>
 }
 
-/** A table in which at most `lingering` ended commands keep their streams: the one that ended first makes room. */
+/** Keeps the streams of at most `lingering` ended commands open, closing those of the first ended beyond that. */
 export function createExecTable(options: {
   lingering: number
   running: FairShares
@@ -31,7 +31,7 @@ export function createExecTable(options: {
   const retire = (exec: LiveExec): void => {
     const { id } = exec
     live.delete(id)
-    // Those who waited for the end read first.
+    // Callers that waited for the end read first.
     setImmediate(() => {
       exec.dispose().catch((error: unknown) => logger.warn('what is left of a command stays', { exec: id, error }))
     })
@@ -69,7 +69,7 @@ export function createExecTable(options: {
       )
     },
     close: async () => {
-      await Promise.allSettled([...live.values()].map((exec) => exec.leave()))
+      await Promise.allSettled([...live.values()].map((exec) => exec.shutDown()))
       for (const exec of lingering) exec.release()
     },
   }

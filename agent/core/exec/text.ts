@@ -1,7 +1,7 @@
-/** How output is told in JSON. */
+/** The encoding of output in JSON. */
 export type TextEncoding = 'utf-8' | 'base64'
 
-/** Bytes as text, where what is no UTF-8 becomes U+FFFD, or as base64. */
+/** Encodes bytes as text, with U+FFFD for invalid UTF-8, or as base64. */
 export function encodeOutput(bytes: Uint8Array, encoding: TextEncoding): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString(
     encoding === 'base64' ? 'base64' : 'utf8',
@@ -9,8 +9,8 @@ export function encodeOutput(bytes: Uint8Array, encoding: TextEncoding): string 
 }
 
 /**
- * The part of `bytes` that is not cut within a character: at the front if bytes before were dropped, and at the end unless it
- * is the last of the stream. A pure function.
+ * Finds the part of `bytes` without cut characters: skips one cut at the front if bytes before were dropped, and one cut at the
+ * end unless that is the end of the stream. A pure function.
  */
 export function wholeCharacters(
   bytes: Uint8Array,
@@ -27,7 +27,7 @@ function continuationBytes(bytes: Uint8Array): number {
   return count
 }
 
-// Bytes at the end that begin a character and do not finish it.
+// Counts the bytes at the end that begin a character and do not finish it.
 function unfinishedBytes(bytes: Uint8Array): number {
   for (let back = 1; back <= Math.min(3, bytes.length); back++) {
     const byte = bytes[bytes.length - back]
@@ -40,7 +40,7 @@ function isContinuation(byte: number | undefined): boolean {
   return byte !== undefined && (byte & 0xc0) === 0x80
 }
 
-// 1 also for bytes that begin none.
+// Returns 1 also for bytes that begin no character.
 function lengthOfCharacter(first: number | undefined): number {
   if (first === undefined || first < 0xc2 || first > 0xf4) return 1
   if (first < 0xe0) return 2

@@ -4,7 +4,7 @@ import { timestamp } from '../common/time.ts'
 import type { ExecPiece, OutputTails } from './reads.ts'
 import { encodeOutput, type TextEncoding, wholeCharacters } from './text.ts'
 
-/** The record of a command, as lists tell it. */
+/** Converts the record of a command to the item of a list. */
 export function viewExecRecord(record: ExecRecord): ExecRecordView {
   return {
     id: record.id,
@@ -24,7 +24,7 @@ export function viewExecRecord(record: ExecRecord): ExecRecordView {
   }
 }
 
-/** The Exec of the API with the kept end of its output, as text or base64. */
+/** Converts a command and the end of its output to the Exec of the API, as text or base64. */
 export function viewExec(record: ExecRecord, output: OutputTails, encoding: TextEncoding): Exec {
   return {
     ...viewExecRecord(record),
@@ -36,7 +36,7 @@ export function viewExec(record: ExecRecord, output: OutputTails, encoding: Text
   }
 }
 
-/** A piece of a stream as the API tells it. */
+/** Converts a piece of a stream to the ExecOutput of the API. */
 export function viewOutput(piece: ExecPiece, stream: 'stdout' | 'stderr', encoding: TextEncoding): ExecOutputView {
   return {
     stream,
@@ -50,7 +50,7 @@ export function viewOutput(piece: ExecPiece, stream: 'stdout' | 'stderr', encodi
   }
 }
 
-// A cut through a character at the front of a tail is no fault of the command's.
+// Skips a character that the cut at the front of a tail left incomplete.
 function encodeTail(bytes: Uint8Array, totalBytes: number, encoding: TextEncoding): string {
   if (encoding === 'base64') return encodeOutput(bytes, encoding)
   const { skip } = wholeCharacters(bytes, { isCutBefore: bytes.length < totalBytes, isLast: true })

@@ -81,7 +81,11 @@ export function createRunStarter(deps: RunStarterDeps): RunStarter {
       try {
         if (instance.fork !== null) await forks.start(box, instance.fork)
         if (isMoved || instance.fork !== null) await settle(box.id)
-        const { held: exec } = await runtime.hold(host.id, execId, { ...task, stdin: NO_INPUT, timeoutMs: null })
+        const { detached: exec } = await runtime.execDetached(host.id, execId, {
+          ...task,
+          stdin: NO_INPUT,
+          timeoutMs: null,
+        })
         return monitorRun(deps, { box, name: record.name, instance, exec, isCandidate: slot !== 'active' }, onChange)
       } catch (error) {
         logger.warn('a service could not be started', { box: box.id, service: record.name, error })

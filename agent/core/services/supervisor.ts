@@ -1,4 +1,4 @@
-import type { OutputPlace } from '../../ports/exec/outputs.ts'
+import type { ExecKey } from '../../ports/exec/outputs.ts'
 import type { InstanceRecord, ServiceRecord } from '../../ports/store/services.ts'
 import type { BoxRecord } from '../../ports/store/store.ts'
 import { withTimer } from '../common/deadline.ts'
@@ -6,7 +6,7 @@ import { bumped } from '../common/edit-record.ts'
 import { createKeyedQueue, type KeyedQueue } from '../common/keyed-queue.ts'
 import { hostOf, instancesOf, lastRun, outputPlacesOf } from '../common/service-instances.ts'
 import { createWaiters } from '../common/waiters.ts'
-import { discardDetached } from '../exec/detached-exec.ts'
+import { discardDetached } from '../exec/live-exec.ts'
 import { lastLines } from './logs.ts'
 import {
   createRunRegistry,
@@ -49,14 +49,14 @@ export class ServiceSupervisor {
   }
 
   /** Lists the outputs of services that are kept. */
-  async outputs(): Promise<OutputPlace[]> {
+  async outputs(): Promise<ExecKey[]> {
     return (await this.#deps.store.services.all()).flatMap(outputPlacesOf)
   }
 
   /** Takes up the runs of earlier processes; call once, after the boxes were taken up and before any request. */
   async recover(): Promise<void> {
     const { store, runtime, logger } = this.#deps
-    const execs = new Map((await runtime.held()).map((each) => [each.execId, each]))
+    const execs = new Map((await runtime.listDetached()).map((each) => [each.execId, each]))
     for (const record of await store.services.all()) {
       const box = await store.boxes.byId(record.boxId)
       this.#addName(record)

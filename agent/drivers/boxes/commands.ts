@@ -2,14 +2,14 @@ import { ServiceError } from '../../../shared/errors.ts'
 import type { Logger } from '../../../shared/log.ts'
 import type {
   DetachedExec,
+  DetachedExecRequest,
   ExecRequest,
-  HoldRequest,
   RunningExec,
   SessionFacts,
   SessionRequest,
   TerminalSession,
 } from '../../ports/boxes/runtime.ts'
-import { dissolve, startExec } from '../exec/oci-exec.ts'
+import { removeExecCgroup, startExec } from '../exec/oci-exec.ts'
 import { detachedCgroup } from '../exec/shim-protocol.ts'
 import type { Shims } from '../exec/shims.ts'
 import type { BoxHandle } from '../host/handle.ts'
@@ -21,8 +21,12 @@ import { findBoxUser, findHome } from './users.ts'
 /** The commands and sessions of running boxes, as the methods of `Runtime`. */
 export interface BoxCommands {
   exec(boxId: string, request: ExecRequest): Promise<RunningExec>
-  hold(boxId: string, execId: string, request: HoldRequest): Promise<{ held: DetachedExec; cwd: string }>
-  held(): DetachedExec[]
+  execDetached(
+    boxId: string,
+    execId: string,
+    request: DetachedExecRequest,
+  ): Promise<{ detached: DetachedExec; cwd: string }>
+  listDetached(): DetachedExec[]
   openSession(boxId: string, request: SessionRequest): Promise<TerminalSession>
   session(boxId: string, name: string): TerminalSession | null
   sessions(boxId: string): Promise<SessionFacts[]>
@@ -47,12 +51,12 @@ export function createBoxCommands(host: OciHost, parts: { shims: Shims; logger: 
       const isRunning = (): boolean => host.handles.readRunning(boxId) !== null
       return startExec({ ...host, logger, nextName }, { ...placeIn(boxId, request), request, isRunning })
     },
-    hold: async (boxId, execId, { stdin, keepsInput = false, timeoutMs, ...request }) => {
+    execDetached: async (boxId, execId, { stdin, keepsInput = false, timeoutMs, ...request }) => {
       const place = placeIn(boxId, request)
       const task = { ...place, ...notesOf(boxId), execId, request, stdin, keepsInput, timeoutMs }
-      return { held: await execs.start(task), cwd: place.cwd }
+      return { detached: await execs.start(task), cwd: place.cwd }
     },
-    held: () => execs.list(),
+    listDetached: () => execs.list(),
     openSession: async (boxId, { sessionId, name, ...request }) =>
       sessions.open({ ...placeIn(boxId, request), ...notesOf(boxId), sessionId, name, request }),
     session: (boxId, name) => sessions.find(boxId, name),
@@ -82,7 +86,7 @@ async function endCommand(
   // If they are children of ours, the box could not end before they are collected.
   for (const pid of cgroups.execProcesses(boxId, name)) watcher.collect(pid)
   cgroups.killExec(boxId, name)
-  await dissolve({ cgroups, logger }, boxId, name)
+  await removeExecCgroup({ cgroups, logger }, boxId, name)
 }
 
 /** Ends a command or session that no shim holds any more; `idBase` is that of its box, if it is known. */

@@ -18,9 +18,9 @@ export interface ExecDeps {
   watcher: ExitWatcher
   logger: Logger
   fileLimit: FileLimit
-  /** Of this process alone, in memory. */
+  /** A directory in memory that only this process uses. */
   workDir: string
-  /** A name for the command's cgroup that no other command has. */
+  /** Returns a name for the command's cgroup that no other command has. */
   nextName(): string
 }
 
@@ -30,17 +30,16 @@ export interface ExecTask {
   idBase: number
   user: BoxUser
   request: ExecRequest
-  /** Where it starts: what the request says, or the user's home. */
+  /** Its working directory: that of the request, or the user's home. */
   cwd: string
-  /** Whether the box runs now. */
+  /** Tells whether the box runs now. */
   isRunning(): boolean
 }
 
 /**
  * Starts a command in a cgroup of its own. A program that cannot be started ends with 127 or 126 and a line on stderr, or on
- * its terminal.
- * Exit and signal are told apart as the kernel does: the command is this process's child. `outOfMemory` says that it ended
- * by SIGKILL (or a shell's 137) that was not sent here, when the kernel ended a process of the box for want of memory.
+ * its terminal. The command becomes a child of this process, so its wait status tells exit code from signal. `outOfMemory` is
+ * set if it ended by a SIGKILL (or a shell's 137) that was not sent here while the kernel's OOM killer was active in the box.
  */
 export async function startExec(deps: ExecDeps, task: ExecTask): Promise<RunningExec> {
   const { crun, cgroups } = deps
@@ -51,7 +50,7 @@ export async function startExec(deps: ExecDeps, task: ExecTask): Promise<Running
   try {
     createExecCgroup(deps, task.boxId, name)
     const entrances = cgroups.entrances(task.boxId, name)
-    outcome = await crun.exec(task.boxId, ends.process, { entrances, ...ends.theirs })
+    outcome = await crun.exec(task.boxId, ends.process, { entrances, ...ends.childSide })
   } catch (error) {
     ends.close()
     throw error
@@ -63,8 +62,8 @@ export async function startExec(deps: ExecDeps, task: ExecTask): Promise<Running
 }
 
 /**
- * The line on stderr and the exit code for a program that crun could not start, from what crun said; null for the program where
- * a gate before a terminal starts it, so that all else is the terminal's fault. A pure function.
+ * Derives the exit code and the line on stderr from crun's message about a program it could not start. `program` is null if a
+ * terminal gate starts it: then only making the terminal can have failed. A pure function.
  */
 export function explainFailedStart(
   message: string,
@@ -98,10 +97,10 @@ async function failedExec(deps: ExecDeps, task: ExecTask, start: FailedStart): P
   const { cgroups, watcher, logger } = deps
   const { name, ends, outcome } = start
   const { pid } = outcome
-  if (pid === null) endLeft({ cgroups, watcher }, task.boxId, name)
+  if (pid === null) killOrphans({ cgroups, watcher }, task.boxId, name)
   else await new Promise((resolve) => watcher.watch(pid, resolve))
   watcher.collectStrays(CRUN_COMMAND)
-  await dissolve({ cgroups, logger }, task.boxId, name)
+  await removeExecCgroup({ cgroups, logger }, task.boxId, name)
   if (!task.isRunning()) {
     ends.close()
     throw new ServiceError('box_not_running', 'The box is not running.')
@@ -122,20 +121,20 @@ async function failedExec(deps: ExecDeps, task: ExecTask, start: FailedStart): P
   }
 }
 
-async function openStreams(deps: ExecDeps, { boxId }: ExecTask, start: OpenedStart): Promise<ExecStreams> {
+async function openStreams(deps: ExecDeps, { boxId }: ExecTask, start: StartingExec): Promise<ExecStreams> {
   const { name, ends, pid } = start
   try {
     return ends.open()
   } catch (error) {
     deps.cgroups.killExec(boxId, name)
     await new Promise((resolve) => deps.watcher.watch(pid, resolve))
-    await dissolve(deps, boxId, name)
+    await removeExecCgroup(deps, boxId, name)
     throw error
   }
 }
 
-/** Removes a command's cgroup; a failure is logged, since the box's end removes it at last. */
-export async function dissolve({ cgroups, logger }: CgroupDeps, boxId: string, name: string): Promise<void> {
+/** Removes a command's cgroup; logs a failure, since the end of the box removes it anyway. */
+export async function removeExecCgroup({ cgroups, logger }: CgroupDeps, boxId: string, name: string): Promise<void> {
   try {
     await cgroups.dissolveExec(boxId, name)
   } catch (error) {
@@ -143,14 +142,14 @@ export async function dissolve({ cgroups, logger }: CgroupDeps, boxId: string, n
   }
 }
 
-// Where crun alone failed, or was killed for want of memory, it may have left the program behind, which nobody knows.
-function endLeft({ cgroups, watcher }: Pick<ExecDeps, 'cgroups' | 'watcher'>, boxId: string, name: string): void {
+// Kills what crun may have left in the cgroup when it failed itself, or was killed by the OOM killer.
+function killOrphans({ cgroups, watcher }: Pick<ExecDeps, 'cgroups' | 'watcher'>, boxId: string, name: string): void {
   const left = cgroups.execProcesses(boxId, name)
   cgroups.killExec(boxId, name)
   for (const each of left) watcher.collect(each)
 }
 
-function watchExec({ cgroups, watcher, logger }: ExecDeps, task: ExecTask, start: GoodStart): RunningExec {
+function watchExec({ cgroups, watcher, logger }: ExecDeps, task: ExecTask, start: StartedExec): RunningExec {
   const { boxId } = task
   const { name, pid, streams, oomKillsBefore } = start
   let isOver = false
@@ -160,12 +159,12 @@ function watchExec({ cgroups, watcher, logger }: ExecDeps, task: ExecTask, start
   const exited = new Promise<ExecExit>((resolve) => {
     watcher.watch(pid, (status) => {
       isOver = true
-      // Asked at every end, so that what ended a part of this one is not taken for the end of another, later.
+      // Read at every end, so that an OOM kill during this command is not attributed to a later one.
       const isRecent = cgroups.isOutOfMemory(boxId, oomKillsBefore)
       const isOutOfMemory = isRecent && !isKilledHere && isKill(status)
       unwatchMemory()
       if (task.request.endsWhole === true) cgroups.killExec(boxId, name)
-      void dissolve({ cgroups, logger }, boxId, name)
+      void removeExecCgroup({ cgroups, logger }, boxId, name)
       resolve(exitOf(status, isOutOfMemory))
     })
   })
@@ -194,13 +193,13 @@ interface FailedStart {
   oomKillsBefore: number
 }
 
-interface OpenedStart {
+interface StartingExec {
   name: string
   ends: ExecEnds
   pid: number
 }
 
-interface GoodStart {
+interface StartedExec {
   name: string
   streams: ExecStreams
   pid: number
@@ -212,7 +211,7 @@ function isKill(status: ChildStatus | null): boolean {
 }
 
 function exitOf(status: ChildStatus | null, outOfMemory: boolean): ExecExit {
-  // Without a status it was collected by nobody we know: all that is certain is that it did not end well.
+  // No status: another process reaped it. Report SIGKILL, since success cannot be assumed.
   return { exitCode: status?.exitCode ?? null, signal: status === null ? 'SIGKILL' : status.signal, outOfMemory }
 }
 

@@ -1,21 +1,20 @@
 import fs from 'node:fs'
 import { join } from 'node:path'
-import { collectOutput, createOutputCopy, type OutputCopy } from '../../lib/output/collector.ts'
+import { collectOutput, createOutputTee, type OutputTee } from '../../lib/output/collector.ts'
 import { OutputRing, readRingFile } from '../../lib/output/ring.ts'
 import type {
   CollectedOutput,
+  ExecKey,
   ExecOutputs,
   LiveOutput,
   OutputPiece,
-  OutputPlace,
   OutputRange,
   OutputStream,
   SettledOutput,
 } from '../../ports/exec/outputs.ts'
-import { execFile, makeExecDirectory } from './files.ts'
 
 export interface ExecOutputsOptions {
-  /** Where the files of all boxes are; made with the first. */
+  /** The directory of all boxes' files; made with the first. */
   directory: string
   /** Bytes kept of a stream. */
   keptBytes: number
@@ -23,25 +22,35 @@ export interface ExecOutputsOptions {
 
 /** Output in files `<directory>/<box>/<command>.<stream>`, 0600; what is at most 128 KiB goes into the record. */
 export function createExecOutputs({ directory, keptBytes }: ExecOutputsOptions): ExecOutputs {
-  const read = (place: OutputPlace, { stream, offset, maxBytes }: OutputRange): OutputPiece =>
-    readRingFile(execFile(directory, place, stream), { capacity: keptBytes, offset, maxBytes })
+  const read = (key: ExecKey, { stream, offset, maxBytes }: OutputRange): OutputPiece =>
+    readRingFile(execFile(directory, key, stream), { capacity: keptBytes, offset, maxBytes })
   return {
     read,
-    collect: (place, streams, copied = []) => {
+    collect: (key, streams, copied = []) => {
       const ring = (stream: OutputStream): OutputRing => {
-        const path = execFile(directory, place, stream)
-        const onFile = (): void => makeExecDirectory(directory, place.boxId)
+        const path = execFile(directory, key, stream)
+        const onFile = (): void => makeExecDirectory(directory, key.boxId)
         return new OutputRing({ path, capacity: keptBytes, memoryBytes: RECORD_BYTES, onFile })
       }
       return collectInto(streams, { stdout: ring('stdout'), stderr: ring('stderr') }, copied)
     },
-    follow: (place) => followFiles((range) => read(place, range), keptBytes),
-    remove: async (place, streams = STREAMS) => {
-      for (const stream of streams) await fs.promises.rm(execFile(directory, place, stream), { force: true })
+    follow: (key) => followFiles((range) => read(key, range), keptBytes),
+    remove: async (key, streams = STREAMS) => {
+      for (const stream of streams) await fs.promises.rm(execFile(directory, key, stream), { force: true })
     },
     removeBox: (boxId) => fs.promises.rm(join(directory, boxId), { recursive: true, force: true }),
     sweep: (known) => sweepFiles(directory, known),
   }
+}
+
+/** The path of a command's file below the `directory` of all boxes: that of a stream, or the exit note. */
+export function execFile(directory: string, { boxId, execId }: ExecKey, part: OutputStream | 'exit'): string {
+  return join(directory, boxId, `${execId}.${part}`)
+}
+
+/** Makes the directory of a box's commands, mode 0700, unless it exists. */
+export function makeExecDirectory(directory: string, boxId: string): void {
+  fs.mkdirSync(join(directory, boxId), { recursive: true, mode: 0o700 })
 }
 
 function collectInto(
@@ -49,7 +58,7 @@ function collectInto(
   rings: Record<OutputStream, OutputRing>,
   copied: readonly OutputStream[],
 ): CollectedOutput {
-  const copyOf = (stream: OutputStream): OutputCopy | null => (copied.includes(stream) ? createOutputCopy() : null)
+  const copyOf = (stream: OutputStream): OutputTee | null => (copied.includes(stream) ? createOutputTee() : null)
   const copies = { stdout: copyOf('stdout'), stderr: copyOf('stderr') }
   const { onOutput, settle, released, release } = collectOutput(streams, rings, copies)
   const settled = async (ring: OutputRing): Promise<Uint8Array | null> => {
@@ -77,7 +86,7 @@ function collectInto(
   }
 }
 
-// Whoever writes the files has synced them before it tells of the end.
+// Needs no sync: the shim has synced the files before it reports the end.
 function followFiles(read: (range: OutputRange) => OutputPiece, keptBytes: number): LiveOutput {
   const total = (stream: OutputStream): number => read({ stream, offset: 0, maxBytes: 0 }).totalBytes
   const totals = (): Record<OutputStream, number> => ({ stdout: total('stdout'), stderr: total('stderr') })
@@ -96,7 +105,7 @@ function followFiles(read: (range: OutputRange) => OutputPiece, keptBytes: numbe
   }
 }
 
-async function sweepFiles(directory: string, known: readonly OutputPlace[]): Promise<void> {
+async function sweepFiles(directory: string, known: readonly ExecKey[]): Promise<void> {
   const commands = Map.groupBy(known, ({ boxId }) => boxId)
   for (const boxId of await listDirectory(directory)) {
     const ids = new Set(commands.get(boxId)?.map(({ execId }) => execId))

@@ -5,81 +5,85 @@ import type { RunningExec } from '../../ports/boxes/runtime.ts'
 import type { ExecPlace } from '../host/crun.ts'
 import type { OciProcess } from '../host/oci-spec.ts'
 
-/** What a command's reader and writer get. */
+/** The streams of a command on our side. */
 export type ExecStreams = Pick<RunningExec, 'stdin' | 'stdout' | 'stderr' | 'terminal'>
 
-/** The two sides of a command's streams. Exactly one of `open`, `refuse` and `close` is called, once crun has ended. */
+/** Both sides of a command's streams. Call exactly one of `open`, `refuse` and `close`, once crun has ended. */
 export interface ExecEnds {
-  /** The side of the command, to be given to crun. */
-  theirs: Pick<ExecPlace, 'stdio' | 'terminal'>
-  /** What crun is to start. */
+  /** The command's side, for crun. */
+  childSide: Pick<ExecPlace, 'stdio' | 'terminal'>
+  /** The process that crun is to start. */
   process: OciProcess
-  /** Our side of a command that runs. Throws, with nothing left open, where crun did not make what it was asked for. */
+  /** Opens our side of a running command. Throws, with nothing left open, if crun did not make the terminal. */
   open(): ExecStreams
-  /** Our side of a command that does not: all that it says is `line`. */
+  /** Opens our side of a command that could not be started: its output is `line`. */
   refuse(line: string): ExecStreams
   close(): void
 }
 
 /**
- * Pipes that belong to the user, an id of the host, so that /dev/stdout and its kin can be opened anew. With `isMerged` both
- * outputs go into one.
+ * Makes pipes owned by the user (host ids), so that the command can open /dev/stdout and the like again. `isMerged` sends stderr
+ * into stdout's pipe.
  */
 export function openPipes(
   process: OciProcess,
   { uid, gid, isMerged }: { uid: number; gid: number; isMerged: boolean },
 ): ExecEnds {
   if (isMerged) return openMerged(process, { uid, gid })
-  const [input, output, error] = openOwnPipes({ uid, gid }, 3) as [Pipe, Pipe, Pipe]
-  const theirs = [input.readFd, output.writeFd, error.writeFd] as const
-  const closeTheirs = (): void => theirs.forEach(closeFd)
+  const [input, output, error] = openPipesOwnedBy({ uid, gid }, 3) as [Pipe, Pipe, Pipe]
+  const childFds = [input.readFd, output.writeFd, error.writeFd] as const
+  const closeChildFds = (): void => childFds.forEach(closeFd)
   const openStreams = (): Pick<ExecStreams, 'stdin' | 'stdout'> => {
-    closeTheirs()
+    closeChildFds()
     return {
-      stdin: guarded(new Socket({ fd: input.writeFd, readable: false, writable: true })),
-      stdout: guarded(new Socket({ fd: output.readFd, readable: true, writable: false })),
+      stdin: ignoreErrors(new Socket({ fd: input.writeFd, readable: false, writable: true })),
+      stdout: ignoreErrors(new Socket({ fd: output.readFd, readable: true, writable: false })),
     }
   }
   return {
-    theirs: { stdio: theirs },
+    childSide: { stdio: childFds },
     process,
     open: () => {
-      const stderr = guarded(new Socket({ fd: error.readFd, readable: true, writable: false }))
+      const stderr = ignoreErrors(new Socket({ fd: error.readFd, readable: true, writable: false }))
       return { ...openStreams(), stderr, terminal: null }
     },
     refuse: (line) => {
-      // Nothing but crun has written so far, and its words are not the command's.
+      // Only crun has written to the pipe so far; its message is not the command's output.
       closeFd(error.readFd)
       return { ...openStreams(), stderr: Readable.from(line === '' ? [] : [Buffer.from(line)]), terminal: null }
     },
-    close: () => [...theirs, input.writeFd, output.readFd, error.readFd].forEach(closeFd),
+    close: () => [...childFds, input.writeFd, output.readFd, error.readFd].forEach(closeFd),
   }
 }
 
 function openMerged(process: OciProcess, user: { uid: number; gid: number }): ExecEnds {
-  const [input, output] = openOwnPipes(user, 2) as [Pipe, Pipe]
-  const theirs = [input.readFd, output.writeFd]
+  const [input, output] = openPipesOwnedBy(user, 2) as [Pipe, Pipe]
+  const childFds = [input.readFd, output.writeFd]
   const openInput = (): Socket => {
-    theirs.forEach(closeFd)
-    return guarded(new Socket({ fd: input.writeFd, readable: false, writable: true }))
+    childFds.forEach(closeFd)
+    return ignoreErrors(new Socket({ fd: input.writeFd, readable: false, writable: true }))
   }
   const rest = { stderr: Readable.from([]), terminal: null }
   return {
-    theirs: { stdio: [input.readFd, output.writeFd, output.writeFd] },
+    childSide: { stdio: [input.readFd, output.writeFd, output.writeFd] },
     process,
     open: () => {
       const stdin = openInput()
-      return { stdin, stdout: guarded(new Socket({ fd: output.readFd, readable: true, writable: false })), ...rest }
+      return {
+        stdin,
+        stdout: ignoreErrors(new Socket({ fd: output.readFd, readable: true, writable: false })),
+        ...rest,
+      }
     },
     refuse: (line) => {
       closeFd(output.readFd)
       return { stdin: openInput(), stdout: Readable.from(line === '' ? [] : [Buffer.from(line)]), ...rest }
     },
-    close: () => [...theirs, input.writeFd, output.readFd].forEach(closeFd),
+    close: () => [...childFds, input.writeFd, output.readFd].forEach(closeFd),
   }
 }
 
-function openOwnPipes({ uid, gid }: { uid: number; gid: number }, count: number): Pipe[] {
+function openPipesOwnedBy({ uid, gid }: { uid: number; gid: number }, count: number): Pipe[] {
   const fds: number[] = []
   const open = (): Pipe => {
     const pipe = openPipe()
@@ -97,7 +101,7 @@ function openOwnPipes({ uid, gid }: { uid: number; gid: number }, count: number)
 
 type Pipe = ReturnType<typeof openPipe>
 
-// A box that closes its end, or is killed, is no fault of whoever reads and writes here.
-function guarded(socket: Socket): Socket {
+// A peer that closes its end, or is killed, must not raise an unhandled error here.
+function ignoreErrors(socket: Socket): Socket {
   return socket.on('error', () => undefined)
 }

@@ -3,7 +3,7 @@ import { Readable, Writable } from 'node:stream'
 import { ServiceError } from '../../../shared/errors.ts'
 import { readJsonLines, writeJsonLine } from '../../lib/output/json-lines.ts'
 import type { AttachedExec, Terminal, Typing } from '../../ports/boxes/runtime.ts'
-import { shimFailureOf, tryConnect } from './shim-connection.ts'
+import { shimFailureOf, tryConnect } from './shim-client.ts'
 import {
   createShimFrameReader,
   encodeShimFrame,
@@ -14,28 +14,28 @@ import {
 import { LINE_BYTES, type ShimMessage, type ShimRequest } from './shim-protocol.ts'
 
 /**
- * Attaches to the command or session `id` of the shim that listens at `path`. Throws `runtime_unavailable` if it cannot be
- * reached or does not answer within 15 s, `rate_limited`, or `exec_not_found` if it is not held (any more).
+ * Attaches to the command or session `id` of the shim that listens at `path`. Throws `runtime_unavailable` if the shim cannot be
+ * reached or does not answer within 15 s, `rate_limited`, or `exec_not_found` if it does not have that id (any more).
  */
 export async function attachToShim(path: string, id: string, typing: Typing): Promise<AttachedExec> {
   const socket = await tryConnect(path)
   if (socket === null) throw unreachable()
-  const answer = await askToAttach(socket, id, typing)
+  const answer = await requestAttach(socket, id, typing)
   return createAttached(socket, answer)
 }
 
 interface Answer {
   terminal: boolean
-  /** What came after it. */
+  /** The bytes that followed it. */
   rest: Buffer
 }
 
-async function askToAttach(socket: Socket, execId: string, typing: Typing): Promise<Answer> {
+async function requestAttach(socket: Socket, execId: string, typing: Typing): Promise<Answer> {
   const { promise, resolve, reject } = Promise.withResolvers<Answer>()
   const close = (): void => reject(unreachable())
   const timer = setTimeout(close, ANSWER_MS)
   socket.once('close', close)
-  // What it tells every agent comes before its answer.
+  // The answer follows the inventory that every connection is sent.
   const lines = readJsonLines(socket, LINE_BYTES, (value) => {
     const message = value as ShimMessage
     if (message.type === 'failed') reject(shimFailureOf(message))
@@ -55,34 +55,34 @@ async function askToAttach(socket: Socket, execId: string, typing: Typing): Prom
 
 function createAttached(socket: Socket, { terminal, rest }: Answer): AttachedExec {
   const outputs = createOutputs(socket)
-  if (terminal) outputs.take({ kind: 'stderr', bytes: Buffer.alloc(0) })
+  if (terminal) outputs.onFrame({ kind: 'stderr', bytes: Buffer.alloc(0) })
   const reader = createShimFrameReader()
   const read = (chunk: Buffer): void => {
     try {
-      reader.push(chunk).forEach(outputs.take)
+      reader.push(chunk).forEach(outputs.onFrame)
     } catch {
       socket.destroy()
     }
   }
-  socket.on('data', read).once('close', outputs.lose)
-  // Closed already, perhaps.
-  if (socket.destroyed) outputs.lose()
+  socket.on('data', read).once('close', outputs.fail)
+  // It may be closed already.
+  if (socket.destroyed) outputs.fail()
   if (rest.length > 0) read(rest)
   if (!outputs.isFull()) socket.resume()
   const { stdout, stderr } = outputs
   return {
     ...{ stdin: createInput(socket), stdout, stderr },
-    terminal: terminal ? createResizing(socket) : null,
+    terminal: terminal ? createResizer(socket) : null,
     close: () => {
       stdout.destroy()
       stderr.destroy()
-      letGo(socket, read)
+      closeGracefully(socket, read)
     },
   }
 }
 
-// What was typed before still arrives, which it may not where output was left unread.
-function letGo(socket: Socket, read: (chunk: Buffer) => void): void {
+// Drains unread output for up to 1 s: closing with bytes unread would reset the connection, and lose input on its way.
+function closeGracefully(socket: Socket, read: (chunk: Buffer) => void): void {
   socket.off('data', read).resume().end()
   const timer = setTimeout(() => socket.destroy(), LET_GO_MS)
   socket.once('close', () => clearTimeout(timer))
@@ -91,13 +91,13 @@ function letGo(socket: Socket, read: (chunk: Buffer) => void): void {
 interface Outputs {
   stdout: Readable
   stderr: Readable
-  take(frame: Frame): void
+  onFrame(frame: Frame): void
   isFull(): boolean
-  /** What has not ended will not: that is told as an error. */
-  lose(): void
+  /** Fails the outputs that have not ended. */
+  fail(): void
 }
 
-// The connection is read while there is room in both: each must be read, or destroyed.
+// Reads the connection while both outputs have room, so each must be read or destroyed.
 function createOutputs(socket: Socket): Outputs {
   const full = new Set<Readable>()
   const ended = new Set<Readable>()
@@ -119,7 +119,7 @@ function createOutputs(socket: Socket): Outputs {
   return {
     ...streams,
     isFull: () => full.size > 0,
-    take: (frame) => {
+    onFrame: (frame) => {
       if (frame.kind === 'idle') return
       if (frame.kind === 'stdin' || frame.kind === 'resize') throw new Error('a command has no input to tell of')
       const output = streams[frame.kind]
@@ -132,13 +132,13 @@ function createOutputs(socket: Socket): Outputs {
         socket.pause()
       }
     },
-    lose: () => {
+    fail: () => {
       for (const output of Object.values(streams)) if (!ended.has(output)) output.destroy(unreachable())
     },
   }
 }
 
-// What nobody can take any more is dropped without an error.
+// Drops input without an error once the connection is closed.
 function createInput(socket: Socket): Writable {
   return new Writable({
     highWaterMark: FRAME_PAYLOAD_BYTES,
@@ -154,8 +154,8 @@ function createInput(socket: Socket): Writable {
   })
 }
 
-// The shim does not read one whose input its program leaves unread: only the last of the sizes is kept for then.
-function createResizing(socket: Socket): Terminal {
+// While the shim does not read, since the program leaves input unread, keeps only the latest size.
+function createResizer(socket: Socket): Terminal {
   let latest: Buffer | null = null
   const sendLatest = (): void => {
     if (latest !== null) send(socket, [latest])

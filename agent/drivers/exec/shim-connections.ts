@@ -1,54 +1,52 @@
 import { rmSync } from 'node:fs'
 import { ServiceError } from '../../../shared/errors.ts'
 import type { Logger } from '../../../shared/log.ts'
-import type { DetachedEnd } from '../../ports/boxes/runtime.ts'
-import type { DetachedEntry } from './detached-entry.ts'
-import { connectShim, type ShimConnection, type ShimListener } from './shim-connection.ts'
-import { killShim } from './shim-process.ts'
-import { listShims, SHIM_VERSION, type ShimOptions, shimPaths } from './shim-protocol.ts'
-import { startShim } from './shim-start.ts'
+import { type AttachedExec, type DetachedEnd, type Typing } from '../../ports/boxes/runtime.ts'
+import { connectShim, type ShimClient, type ShimListener } from './shim-client.ts'
+import { killShim, startShim } from './shim-process.ts'
+import { ATTACH_VERSION, listShimVersions, SHIM_VERSION, type ShimOptions, shimPaths } from './shim-protocol.ts'
 
-/** A shim that is connected. */
+/** A connected shim. */
 export interface ConnectedShim {
   version: number
-  link: ShimConnection
+  client: ShimClient
 }
 
 export interface ShimConnectionsDeps {
   shim: ShimOptions
   logger: Logger
-  /** Takes up what a shim holds, those that are known already included. */
+  /** Called with the inventory of each shim that is connected; it may list entries that are known already. */
   adopt(shim: ConnectedShim): void
   onOutput(execIds: readonly string[]): void
-  /** Tells how one ended that nobody holds any more; it is ended, and null, where nobody knows. */
+  /** Returns how an entry ended whose shim is gone; ends it and returns null if there is no exit note. */
   endLost(entry: DetachedEntry): Promise<DetachedEnd | null>
 }
 
-/** The shims of an instance, of all versions, and what they hold. */
+/** The connections to the shims of an instance, of all versions, and the entries (commands, sessions) that run in them. */
 export class ShimConnections {
   readonly #deps: ShimConnectionsDeps
   readonly #entries = new Map<string, DetachedEntry>()
-  readonly #links = new Map<number, ShimConnection>()
-  #starting: Promise<ShimConnection> | null = null
+  readonly #clients = new Map<number, ShimClient>()
+  #starting: Promise<ShimClient> | null = null
   #isClosed = false
 
   constructor(deps: ShimConnectionsDeps) {
     this.#deps = deps
   }
 
-  /** Finds the shims that run. */
+  /** Connects to the shims that run. */
   async open(): Promise<void> {
     const { runDir } = this.#deps.shim
-    for (const version of listShims(runDir)) {
-      const link = await this.#connect(version)
-      if (link === null && version !== SHIM_VERSION) rmSync(shimPaths(runDir, version).socket, { force: true })
+    for (const version of listShimVersions(runDir)) {
+      const client = await this.#connect(version)
+      if (client === null && version !== SHIM_VERSION) rmSync(shimPaths(runDir, version).socket, { force: true })
     }
   }
 
-  /** The shim of this version, which is started if none runs. Throws `runtime_unavailable`. */
+  /** Returns the shim of this version, starting it if none runs. Throws `runtime_unavailable`. */
   async current(): Promise<ConnectedShim> {
-    const link = this.#links.get(SHIM_VERSION) ?? (await this.#startHolder())
-    return { version: SHIM_VERSION, link }
+    const client = this.#clients.get(SHIM_VERSION) ?? (await this.#startOnce())
+    return { version: SHIM_VERSION, client }
   }
 
   add(entry: DetachedEntry): void {
@@ -59,86 +57,148 @@ export class ShimConnections {
     this.#entries.delete(id)
   }
 
-  /** Resolves once the shims of what is held of a box answer, or are no more. */
+  /** Resolves once each shim with entries of the box has answered or ended. */
   async check(boxId: string): Promise<void> {
-    await Promise.allSettled(this.linksOf(boxId).map((link) => link.check()))
+    await Promise.allSettled(this.clientsOf(boxId).map((client) => client.check()))
   }
 
-  /** The shims of what is held of a box. */
-  linksOf(boxId: string): ShimConnection[] {
-    const links = [...this.#entries.values()].map((entry) => (entry.boxId === boxId ? entry.link : null))
-    return [...new Set(links)].filter((link) => link !== null)
+  /** Returns the connections to the shims with entries of the box. */
+  clientsOf(boxId: string): ShimClient[] {
+    const clients = [...this.#entries.values()].map((entry) => (entry.boxId === boxId ? entry.client : null))
+    return [...new Set(clients)].filter((client) => client !== null)
   }
 
-  /** Leaves what runs; waits for the end of what `isEnding`. */
+  /** Waits up to 5 s for entries that are `isEnding`, then disconnects from all shims; what runs goes on. */
   async close(isEnding: (entry: DetachedEntry) => boolean): Promise<void> {
     const running = [...this.#entries.values()].filter(({ isEnded }) => !isEnded)
     const ends = Promise.all(running.filter(isEnding).map(({ ended }) => ended))
     await Promise.race([ends, after(END_MS)])
     this.#isClosed = true
-    await Promise.all([...this.#links.values()].map((link) => link.leave(LEAVE_MS)))
-    this.#links.clear()
+    await Promise.all([...this.#clients.values()].map((client) => client.leave(LEAVE_MS)))
+    this.#clients.clear()
   }
 
-  async #connect(version: number): Promise<ShimConnection | null> {
-    const before = this.#links.get(version)
+  async #connect(version: number): Promise<ShimClient | null> {
+    const before = this.#clients.get(version)
     if (before !== undefined) return before
     const { shim, logger, adopt, onOutput } = this.#deps
     const listener: ShimListener = {
-      onSilence: () => {
+      onUnresponsive: () => {
         if (killShim(shim.runDir, version)) logger.error('a shim did not answer, and was killed', { version })
       },
       onOutput,
       onEnded: (id, end) => this.#entries.get(id)?.settle(end),
       onClose: () => void this.#reconnect(version),
     }
-    const link = await connectShim(shimPaths(shim.runDir, version).socket, listener)
-    if (link === null) return null
-    this.#links.set(version, link)
-    const { commands, sessions } = link.held
+    const client = await connectShim(shimPaths(shim.runDir, version).socket, listener)
+    if (client === null) return null
+    this.#clients.set(version, client)
+    const { commands, sessions } = client.inventory
     for (const id of [...commands.map(({ execId }) => execId), ...sessions.map(({ sessionId }) => sessionId)]) {
       const known = this.#entries.get(id)
-      if (known !== undefined) known.link = link
+      if (known !== undefined) known.client = client
     }
-    adopt({ version, link })
-    return link
+    adopt({ version, client })
+    return client
   }
 
-  // Either it ended, or what came from it could not be understood.
+  // The shim ended, or sent something invalid.
   async #reconnect(version: number): Promise<void> {
-    this.#links.delete(version)
+    this.#clients.delete(version)
     if (this.#isClosed) return
     const { logger, endLost } = this.#deps
     const orphans = [...this.#entries.values()].filter((entry) => entry.version === version && !entry.isEnded)
-    for (const entry of orphans) entry.link = null
+    for (const entry of orphans) entry.client = null
     try {
       await this.#connect(version)
     } catch (error) {
       logger.error('a shim cannot be reached', { error })
     }
-    const lost = orphans.filter((entry) => entry.link === null)
+    const lost = orphans.filter((entry) => entry.client === null)
     if (lost.length > 0) logger.error('a shim ended without a word', { lost: lost.length })
     for (const entry of lost) entry.settle(await endLost(entry))
   }
 
-  #startHolder(): Promise<ShimConnection> {
+  #startOnce(): Promise<ShimClient> {
     this.#starting ??= this.#startOne().finally(() => {
       this.#starting = null
     })
     return this.#starting
   }
 
-  async #startOne(): Promise<ShimConnection> {
+  async #startOne(): Promise<ShimClient> {
     const { shim, logger } = this.#deps
     try {
       await startShim(shim, logger)
-      const link = await this.#connect(SHIM_VERSION)
-      if (link !== null) return link
+      const client = await this.#connect(SHIM_VERSION)
+      if (client !== null) return client
       throw new Error('the shim does not answer')
     } catch (error) {
       const detail = 'Commands cannot be held now; the cause is logged under the request id.'
       throw new ServiceError('runtime_unavailable', detail, { cause: error })
     }
+  }
+}
+
+/** A command or session of a shim, as this agent knows it. */
+export interface DetachedEntry {
+  readonly id: string
+  readonly boxId: string
+  /** The version of its shim. */
+  readonly version: number
+  /** The connection to its shim; null once the shim is gone. */
+  client: ShimClient | null
+  isEnded: boolean
+  ended: Promise<DetachedEnd | null>
+  settle(end: DetachedEnd | null): void
+  /** Signals all its processes; does nothing after its end. */
+  signal(name: NodeJS.Signals): Promise<void>
+}
+
+/** The fields known from the start. */
+export type EntryFacts = Pick<DetachedEntry, 'id' | 'boxId' | 'version' | 'client'>
+
+export function createDetachedEntry(facts: EntryFacts, onSettled: () => void = () => undefined): DetachedEntry {
+  const { promise: ended, resolve } = Promise.withResolvers<DetachedEnd | null>()
+  const entry: DetachedEntry = {
+    ...facts,
+    ended,
+    isEnded: false,
+    settle: (end) => {
+      entry.isEnded = true
+      onSettled()
+      resolve(end)
+    },
+    signal: async (name) => {
+      if (!entry.isEnded) await entry.client?.signal(entry.id, name)
+    },
+  }
+  return entry
+}
+
+/** Attaches to the command or session `id` of the shim of `version`; throws as `attachToShim`. */
+export type Attach = (version: number, id: string, typing: Typing) => Promise<AttachedExec>
+
+/**
+ * Attaches to an entry at its shim; null if the shim does not have it any more. Throws `runtime_unavailable`, also if the shim
+ * is too old to attach to, and `rate_limited`.
+ */
+export async function attachToEntry(
+  entry: DetachedEntry,
+  typing: Typing,
+  attach: Attach,
+): Promise<AttachedExec | null> {
+  if (entry.version < ATTACH_VERSION) {
+    if (entry.isEnded) return null
+    throw new ServiceError('runtime_unavailable', 'It was started before an upgrade, by what lets nobody attach.')
+  }
+  if (entry.client === null && entry.isEnded) return null
+  try {
+    return await attach(entry.version, entry.id, typing)
+  } catch (error) {
+    const isGone = error instanceof ServiceError && error.code === 'exec_not_found'
+    if (!isGone && !entry.isEnded) throw error
+    return null
   }
 }
 

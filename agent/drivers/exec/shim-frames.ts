@@ -1,9 +1,9 @@
 import type { TerminalSize } from '../../ports/boxes/runtime.ts'
 
 /**
- * Frames between a viewer and the shim: a byte that says what it is, the length of the payload in four bytes, big-endian,
- * and the payload, at most 64 KiB. A stream's frame without payload is its end. The payload of `resize` is columns and rows,
- * two bytes each. `idle` has none, and says nothing: sending it tells whether the other end is there.
+ * Frames between a viewer and the shim: one byte of type, four bytes of payload length (big-endian), and the payload of at most
+ * 64 KiB. An empty frame of a stream is its end. The payload of `resize` is columns and rows, two bytes each. `idle` is empty
+ * and ignored: sending it finds out whether the peer is there.
  */
 export const FRAME = { stdin: 0, stdout: 1, stderr: 2, resize: 3, idle: 4 } as const
 
@@ -14,7 +14,7 @@ export type Frame =
   | { kind: 'resize'; size: TerminalSize }
   | { kind: 'idle' }
 
-/** The bytes before a payload of `length` bytes. */
+/** Encodes the header of a payload of `length` bytes. */
 export function encodeShimFrameHeader(kind: keyof typeof FRAME, length: number): Buffer {
   const header = Buffer.alloc(HEADER_BYTES)
   header.writeUInt8(FRAME[kind], 0)
@@ -27,16 +27,16 @@ export function encodeShimFrame(frame: Frame): Buffer {
   return Buffer.concat([encodeShimFrameHeader(frame.kind, payload.length), payload])
 }
 
-/** Puts frames together again, from pieces of any length; it keeps less than one frame. */
+/** Parses frames from chunks of any length; buffers less than one frame. */
 export interface FrameReader {
-  /** The frames that end in `chunk`. Throws at what is no frame, and is of no use any more. */
+  /** Returns the frames that end in `chunk`. Throws at an invalid frame; the reader must not be used after that. */
   push(chunk: Buffer): Frame[]
 }
 
 export function createShimFrameReader(): FrameReader {
   let pieces: Buffer[] = []
-  let heldBytes = 0
-  // Of the frame that is coming, as soon as its header is known.
+  let bufferedBytes = 0
+  // The length of the current frame, or of its header until that is complete.
   let wantedBytes = HEADER_BYTES
   const takeHeader = (): void => {
     const header = Buffer.concat(pieces)
@@ -47,16 +47,16 @@ export function createShimFrameReader(): FrameReader {
     push: (chunk) => {
       const frames: Frame[] = []
       for (let start = 0; start < chunk.length; ) {
-        const piece = chunk.subarray(start, start + wantedBytes - heldBytes)
+        const piece = chunk.subarray(start, start + wantedBytes - bufferedBytes)
         start += piece.length
-        heldBytes += piece.length
+        bufferedBytes += piece.length
         pieces.push(piece)
-        if (heldBytes < wantedBytes) break
+        if (bufferedBytes < wantedBytes) break
         if (wantedBytes === HEADER_BYTES) takeHeader()
-        if (heldBytes < wantedBytes) continue
+        if (bufferedBytes < wantedBytes) continue
         frames.push(decodeFrame(Buffer.concat(pieces)))
         pieces = []
-        heldBytes = 0
+        bufferedBytes = 0
         wantedBytes = HEADER_BYTES
       }
       return frames

@@ -1,36 +1,36 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import type { DetachedEnd, ExecRequest, SessionFacts, TerminalSize, Typing } from '../../ports/boxes/runtime.ts'
-import type { OutputPlace } from '../../ports/exec/outputs.ts'
+import type { ExecKey } from '../../ports/exec/outputs.ts'
 import type { BoxUser, OciConfig } from '../host/oci-spec.ts'
-import { execFile } from './files.ts'
+import { execFile } from './outputs.ts'
 
 /**
  * Lines of JSON between agent and shim. A shim outlives the agent that started it, and may meet one of another version:
  * each version has a socket of its own, `holder-<version>.sock`. An agent starts commands and sessions only in the shim of
- * its version, beside which others run until they hold nothing. All messages but `start` and `open` are the same in every
- * version, for ever.
+ * its version; older shims run beside it until their last command ends. All messages but `start` and `open` must stay the same
+ * in every version.
  */
 export const SHIM_VERSION = 3
 
-/** The first version that lets agents attach to what it holds, as all later ones do. */
+/** The first version that agents can attach to. */
 export const ATTACH_VERSION = 2
 
-/** What bounds what is held, and those who are attached to it. */
+/** Bounds of commands, sessions and viewers. */
 export const SHIM_LIMITS = {
   sessionsPerBox: 16,
-  /** Of a shim, those that ended and still have viewers included. */
+  /** Per shim, including those that ended and still have viewers. */
   sessions: 256,
-  /** Of one session or command. */
+  /** Per session or command. */
   viewersEach: 64,
-  /** Of a shim. What a box may have of them the agent sees to: each is of a WebSocket, of which it takes as many. */
+  /** Per shim. The agent bounds those of one box: each belongs to a WebSocket, and it accepts as many in all. */
   viewers: 1024,
-  /** Of a shim: input that its commands have not read yet. */
+  /** Per shim: input that its commands have not read yet. */
   unreadInputBytes: 64 * 1024 ** 2,
-  /** Kept of a terminal for those who attach. */
+  /** Output of a terminal that is kept for viewers to come. */
   replayBytes: 256 * 1024,
 } as const
 
-/** What a shim is told at its start, as its only argument; no secrets. */
+/** The options of a shim, its only argument, as JSON; no secrets. */
 export interface ShimOptions {
   instanceId: string
   runDir: string
@@ -38,29 +38,29 @@ export interface ShimOptions {
   execFiles: ExecFiles
 }
 
-/** Where the output of commands is, and how many bytes of a stream are kept. */
+/** The directory of the output of commands, and the bytes that are kept of a stream. */
 export interface ExecFiles {
   directory: string
   keptBytes: number
 }
 
-/** What commands and sessions are started with. */
+/** What is common to the starts of commands and sessions. */
 interface StartTask {
   boxId: string
   idBase: number
   user: BoxUser
   request: ExecRequest
   cwd: string
-  /** What crun noted of the box, and what else it reads of it. */
+  /** crun's state of the box, and the OCI config that crun reads with it. */
   crunStatus: string
   config: OciConfig
 }
 
 /** A command to start. */
-export interface CommandTask extends StartTask, OutputPlace {
+export interface CommandTask extends StartTask, ExecKey {
   /** Base64. */
   stdin: string
-  /** Whether its input stays open after `stdin`. */
+  /** True: its input stays open after `stdin`. */
   keepsInput: boolean
   timeoutMs: number | null
 }
@@ -73,9 +73,9 @@ export interface SessionTask extends StartTask {
 }
 
 /**
- * What the agent asks; `id` comes back in the answer. `leave` has none: the agent goes. With `attach` the connection belongs
- * to one viewer: once it is `attached`, frames (holder-frames.ts) take the place of lines, in both directions. A session is
- * signalled, attached to and told of as ended by its own id, in the place of a command's.
+ * Requests of the agent; the answer carries the same `id`. `leave` has no answer: the agent disconnects. `attach` gives the
+ * connection to one viewer: after `attached`, frames (shim-frames.ts) replace lines in both directions. Where a message has an
+ * `execId`, a session is addressed by its own id.
  */
 export type ShimRequest =
   | { type: 'start'; id: number; task: CommandTask }
@@ -85,7 +85,7 @@ export type ShimRequest =
   | { type: 'attach'; id: number; execId: string; typing: Typing }
   | { type: 'leave' }
 
-/** What the shim says: first `held`, what runs or starts now. `code` is a ServiceError's, or null. */
+/** Messages of the shim: first `held`, its inventory. `code` is that of a ServiceError, or null. */
 export type ShimMessage =
   | { type: 'held'; commands: DetachedCommand[]; sessions?: DetachedSession[] }
   | { type: 'done'; id: number; process: number | null }
@@ -95,7 +95,7 @@ export type ShimMessage =
   | { type: 'output'; execIds: string[] }
   | { type: 'ended'; execId: string; end: DetachedEnd | null }
 
-export interface DetachedCommand extends OutputPlace {
+export interface DetachedCommand extends ExecKey {
   process: number | null
   /** Absent is false. */
   terminal?: boolean
@@ -107,40 +107,40 @@ export interface DetachedSession {
   name: string
 }
 
-/** The note of how a held command ended, written before anybody is told. */
+/** The note of how a detached command ended, written before the end is sent. */
 export interface ExitNote extends DetachedCommand {
   end: DetachedEnd
 }
 
-/** The files of a shim below `runDir`; with a version that of another. */
+/** The files of the shim of `version` below `runDir`. */
 export function shimPaths(runDir: string, version = SHIM_VERSION): { socket: string; lock: string; work: string } {
   const name = `holder-${version}`
   return { socket: `${runDir}/${name}.sock`, lock: `${runDir}/${name}.lock`, work: name }
 }
 
-/** Versions of the shims that have, or had, a socket in `runDir`. */
-export function listShims(runDir: string): number[] {
+/** Lists the versions of shims that have, or had, a socket in `runDir`. */
+export function listShimVersions(runDir: string): number[] {
   return readdirSync(runDir).flatMap((name) => {
     const version = /^holder-(\d+)\.sock$/.exec(name)?.[1]
     return version === undefined ? [] : [Number(version)]
   })
 }
 
-/** The name of the cgroup of a held command, or of a session. */
+/** The name of the cgroup of a detached command or a session. */
 export function detachedCgroup(execId: string): string {
   return `held-${execId}`
 }
 
-/** The note of a command's end; null if there is none. */
-export function readExitNote(directory: string, place: OutputPlace): ExitNote | null {
+/** Reads the exit note of a command; null if there is none. */
+export function readExitNote(directory: string, key: ExecKey): ExitNote | null {
   try {
-    // Ours alone can write there, and it is written whole or not at all.
-    return JSON.parse(readFileSync(execFile(directory, place, 'exit'), 'utf8')) as ExitNote
+    // Only our user can write there, and a note is written atomically.
+    return JSON.parse(readFileSync(execFile(directory, key, 'exit'), 'utf8')) as ExitNote
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
     throw error
   }
 }
 
-/** The longest line: a request of 6 MiB with all its text escaped, and the environment of its box. */
+/** Bytes of the longest line: a request of 6 MiB with all its text escaped, and the environment of its box. */
 export const LINE_BYTES = 64 * 1024 ** 2

@@ -1,34 +1,33 @@
 import type { Logger } from '../../../shared/log.ts'
 import type { AttachedExec } from '../../ports/boxes/runtime.ts'
-import type { Attach, DetachedEntry } from './detached-entry.ts'
 import { createDetachedExecs, type DetachedExecs } from './detached-execs.ts'
 import { attachToShim } from './shim-attach.ts'
-import { ShimConnections } from './shim-connections.ts'
+import { type Attach, type DetachedEntry, ShimConnections } from './shim-connections.ts'
 import { readExitNote, type ShimOptions, shimPaths } from './shim-protocol.ts'
 import { createTerminalSessions, type TerminalSessions } from './terminal-sessions.ts'
 
-/** What outlives an agent: commands and sessions, which shims hold. */
+/** The commands and sessions that outlive the agent, each a child of a shim. */
 export interface Shims {
   readonly execs: Pick<DetachedExecs, 'start' | 'list'>
   readonly sessions: Pick<TerminalSessions, 'open' | 'find' | 'list' | 'facts'>
-  /** Finds the shims that run, and what those that do not have noted. */
+  /** Connects to the shims that run, and reads the exit notes of those that do not. */
   open(): Promise<void>
-  /** Resolves once the shims of what is held of a box answer, or are no more. */
+  /** Resolves once each shim with commands or sessions of the box has answered or ended. */
   check(boxId: string): Promise<void>
-  /** Leaves what runs, and whatever this process is attached to; waits for the end of what is held of boxes that `isEnding`. */
+  /** Waits up to 5 s for the ends in boxes that are `isEnding`, then disconnects from all shims and detaches; what runs goes on. */
   close(isEnding: (boxId: string) => boolean): Promise<void>
 }
 
 export interface ShimsDeps {
   shim: ShimOptions
   logger: Logger
-  /** Ends a command or session that no shim holds any more. */
+  /** Ends a command or session whose shim is gone. */
   endLost(lost: Pick<DetachedEntry, 'id' | 'boxId'>): Promise<void>
 }
 
 export function createShims({ shim, logger, endLost }: ShimsDeps): Shims {
   const { runDir, execFiles } = shim
-  const links: ShimConnections = new ShimConnections({
+  const connections: ShimConnections = new ShimConnections({
     shim,
     logger,
     adopt: (found) => {
@@ -53,18 +52,18 @@ export function createShims({ shim, logger, endLost }: ShimsDeps): Shims {
     attached.stdout.once('close', () => viewers.delete(attached))
     return attached
   }
-  const execs = createDetachedExecs({ links, execFiles, attach })
-  const sessions = createTerminalSessions({ links, attach })
+  const execs = createDetachedExecs({ shims: connections, execFiles, attach })
+  const sessions = createTerminalSessions({ shims: connections, attach })
   return {
     execs,
     sessions,
     open: async () => {
-      await links.open()
+      await connections.open()
       execs.readNotes()
     },
-    check: (boxId) => links.check(boxId),
+    check: (boxId) => connections.check(boxId),
     close: async (isEnding) => {
-      await links.close(({ boxId }) => isEnding(boxId))
+      await connections.close(({ boxId }) => isEnding(boxId))
       isClosed = true
       for (const each of viewers) each.close()
     },

@@ -3,36 +3,38 @@ import type { SessionFacts, TerminalSession } from '../../ports/boxes/runtime.ts
 import {
   type Attach,
   attachToEntry,
+  type ConnectedShim,
   createDetachedEntry,
   type DetachedEntry,
   type EntryFacts,
-} from './detached-entry.ts'
-import type { ConnectedShim, ShimConnections } from './shim-connections.ts'
+  type ShimConnections,
+} from './shim-connections.ts'
 import type { DetachedSession, SessionTask } from './shim-protocol.ts'
 
-/** The sessions that shims hold, for an agent. */
+/** The agent's view of the console sessions that run in shims. */
 export interface TerminalSessions {
-  /** Begins a session, with a shim if none of this version runs. Throws `name_taken` once the one of that name runs. */
+  /** Starts a session, and first a shim if none of this version runs. Throws `name_taken` if one of that name runs. */
   open(task: SessionTask): Promise<TerminalSession>
-  /** The one of that name that runs. */
+  /** Finds the running session of that name. */
   find(boxId: string, name: string): TerminalSession | null
-  /** Those that run. */
+  /** Lists those that run. */
   list(): TerminalSession[]
+  /** Asks the shims about the sessions of a box. */
   facts(boxId: string): Promise<SessionFacts[]>
-  /** Takes up what a shim holds. */
+  /** Adds the sessions of a shim's inventory. */
   adopt(shim: ConnectedShim): void
 }
 
 export interface TerminalSessionsDeps {
-  links: ShimConnections
+  shims: ShimConnections
   attach: Attach
 }
 
-export function createTerminalSessions({ links, attach }: TerminalSessionsDeps): TerminalSessions {
+export function createTerminalSessions({ shims, attach }: TerminalSessionsDeps): TerminalSessions {
   const sessions = new Map<string, Session>()
   const starting = new Map<string, Promise<unknown>>()
 
-  const create = (note: DetachedSession, shim: Pick<EntryFacts, 'version' | 'link'>): Session => {
+  const create = (note: DetachedSession, shim: Pick<EntryFacts, 'version' | 'client'>): Session => {
     const { sessionId, boxId, name } = note
     const entry = createDetachedEntry({ id: sessionId, boxId, ...shim }, () => drop(session))
     const { ended, signal } = entry
@@ -45,22 +47,22 @@ export function createTerminalSessions({ links, attach }: TerminalSessionsDeps):
         throw new ServiceError('session_not_found', 'The session has ended.')
       },
     }
-    links.add(entry)
+    shims.add(entry)
     return session
   }
   const drop = ({ entry }: Session): void => {
     sessions.delete(entry.id)
-    links.remove(entry)
+    shims.remove(entry)
   }
   const find = (boxId: string, name: string): Session | null =>
     [...sessions.values()].find((each) => each.boxId === boxId && each.name === name) ?? null
 
   const start = async (task: SessionTask): Promise<TerminalSession> => {
-    const shim = await links.current()
+    const shim = await shims.current()
     const { sessionId, boxId, name } = task
     const session = create({ sessionId, boxId, name }, shim)
     try {
-      await shim.link.open(task)
+      await shim.client.open(task)
     } catch (error) {
       drop(session)
       throw error
@@ -81,9 +83,9 @@ export function createTerminalSessions({ links, attach }: TerminalSessionsDeps):
     },
     find,
     list: () => [...sessions.values()],
-    facts: async (boxId) => (await Promise.all(links.linksOf(boxId).map((link) => link.sessions(boxId)))).flat(),
+    facts: async (boxId) => (await Promise.all(shims.clientsOf(boxId).map((client) => client.sessions(boxId)))).flat(),
     adopt: (shim) => {
-      for (const note of shim.link.held.sessions)
+      for (const note of shim.client.inventory.sessions)
         if (!sessions.has(note.sessionId)) sessions.set(note.sessionId, create(note, shim))
     },
   }

@@ -23,7 +23,7 @@ export function openTerminal(workDir: string, process: OciProcess): ExecEnds {
   }
   const close = (): void => receive().forEach(closeFd)
   return {
-    theirs: { stdio, terminal: { gateFd, doorFd } },
+    childSide: { stdio, terminal: { gateFd, doorFd } },
     process: { ...process, args: [`/proc/self/fd/${GATE_FD}`, ...process.args] },
     open: () => {
       const fd = onlyTerminal(receive())

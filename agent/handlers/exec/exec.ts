@@ -1,11 +1,15 @@
+import { ServiceError } from '../../../shared/errors.ts'
 import type { Boxes } from '../../core/boxes/boxes.ts'
+import type { Consoles } from '../../core/exec/consoles.ts'
 import type { Execs } from '../../core/exec/execs.ts'
 import { viewExec, viewExecRecord, viewOutput } from '../../core/exec/view.ts'
-import type { Handlers, ReplayRead } from '../common/call.ts'
+import type { BoxRecord } from '../../ports/store/store.ts'
+import type { Handlers, ReplayRead, StreamHandlers } from '../common/call.ts'
 
 type ExecHandlers = Pick<Handlers, 'createExec' | 'listExecs' | 'getExec' | 'getExecOutput' | 'signalExec'>
+type SessionHandlers = Pick<Handlers, 'listSessions' | 'deleteSession'>
 
-/** Commands over HTTP. */
+/** Handles commands over HTTP. */
 export function createExecHandlers(deps: { boxes: Boxes; execs: Execs }): ExecHandlers {
   const { boxes, execs } = deps
   return {
@@ -45,6 +49,40 @@ export function createExecHandlers(deps: { boxes: Boxes; execs: Execs }): ExecHa
       return { body: viewExecRecord(record) }
     },
   }
+}
+
+/** Handles commands and consoles over WebSockets. */
+export function createStreamHandlers(deps: { boxes: Boxes; execs: Execs; consoles: Consoles }): StreamHandlers {
+  const { boxes, execs, consoles } = deps
+  return {
+    streamExec: async ({ params, query, boundBoxId }) =>
+      execs.stream(checkBound(await boxes.get(params), boundBoxId), query),
+    openConsole: async ({ params, query, boundBoxId }) =>
+      consoles.open(checkBound(await boxes.get(params), boundBoxId), query),
+  }
+}
+
+/** Handles console sessions over HTTP. */
+export function createSessionHandlers({ boxes, consoles }: { boxes: Boxes; consoles: Consoles }): SessionHandlers {
+  return {
+    listSessions: async ({ params }) => {
+      const sessions = await consoles.list(await boxes.get(params))
+      return { body: { sessions, has_more: false, next_continuation_token: null } }
+    },
+    deleteSession: async ({ params }) => {
+      await consoles.end(await boxes.get(params), params.session)
+      return { body: null }
+    },
+  }
+}
+
+/**
+ * Throws if a ticket was for another box that had this name before.
+ * @throws ServiceError `box_not_found`
+ */
+export function checkBound(box: BoxRecord, boundBoxId: string | null): BoxRecord {
+  if (boundBoxId === null || boundBoxId === box.id) return box
+  throw new ServiceError('box_not_found', 'The box that the ticket was for is gone.')
 }
 
 const WAIT_SECONDS = 20

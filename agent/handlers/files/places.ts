@@ -5,7 +5,7 @@ import { findBoxSnapshot } from '../../core/snapshots/snapshots.ts'
 import type { FilesPlace } from '../../ports/files/files.ts'
 import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
 import type { BoxRecord, Store } from '../../ports/store/store.ts'
-import { checkBound } from '../exec/streams.ts'
+import { checkBound } from '../exec/exec.ts'
 
 /** Where files are looked for. */
 export interface FilePlaceDeps {

@@ -3,16 +3,16 @@ import { createListeners } from '../../../shared/listeners.ts'
 
 /** Reads the streams of a command into rings. */
 export interface OutputCollector {
-  /** Calls `listener` at new bytes, once for each piece; returns what stops it. */
+  /** Calls `listener` at each chunk; returns a function that removes it. */
   onOutput(listener: () => void): () => void
   /**
-   * For after the command's exit, since what it left running may hold its streams open for ever: resolves when they have ended,
-   * or brought nothing for 100 ms, or gone on for 2 s. Nothing that comes later is kept, and copies end.
+   * Call after the command's exit, since processes it left running may keep its streams open for ever: resolves when they have
+   * ended, have been quiet for 100 ms, or have gone on for 2 s. Drops later output, and ends the tees.
    */
   settle(): Promise<void>
-  /** Resolves once nobody holds the streams any more. */
+  /** Resolves once the streams are closed. */
   released: Promise<void>
-  /** Lets go of the streams: whoever still writes to them gets SIGPIPE. */
+  /** Closes the streams: processes that still write to them get SIGPIPE. */
   release(): void
 }
 
@@ -21,35 +21,35 @@ export interface OutputParts<T> {
   stderr: T
 }
 
-/** What keeps the output of a stream. */
+/** Keeps the output of a stream. */
 export interface OutputSink {
-  /** Of all that was taken. */
+  /** Counts all bytes taken. */
   readonly totalBytes: number
   readonly isSealed: boolean
   push(chunk: Buffer): void
-  /** Takes nothing from now on. */
+  /** Ignores all bytes from now on. */
   seal(): void
 }
 
-/** Starts to read at once; a stream that breaks has ended. Once a ring is sealed its stream is read slowly, and dropped. */
+/** Starts to read at once; a stream error counts as its end. Reads the stream of a sealed ring slowly, and drops it. */
 export function collectOutput(
   streams: OutputParts<Readable>,
   rings: OutputParts<OutputSink>,
-  copies: OutputParts<OutputCopy | null> = { stdout: null, stderr: null },
+  tees: OutputParts<OutputTee | null> = { stdout: null, stderr: null },
 ): OutputCollector {
   const { add: onOutput, notify } = createListeners()
   const names = ['stdout', 'stderr'] as const
-  const drains = names.map((name) => drain(streams[name], { ring: rings[name], copy: copies[name], notify }))
+  const drains = names.map((name) => drain(streams[name], { ring: rings[name], tee: tees[name], notify }))
   const released = Promise.all(drains).then(() => undefined)
   return {
     released,
     onOutput,
     settle: async () => {
-      for (const name of names) copies[name]?.hurry()
+      for (const name of names) tees[name]?.ignoreLag()
       await untilQuiet(released, () => rings.stdout.totalBytes + rings.stderr.totalBytes)
       for (const name of names) {
         rings[name].seal()
-        copies[name]?.finish()
+        tees[name]?.finish()
       }
     },
     release: () => {
@@ -59,70 +59,70 @@ export function collectOutput(
   }
 }
 
-/** A second reader of a stream: while it is behind, the stream is not read; once it is destroyed, nobody waits for it. */
-export interface OutputCopy {
+/** A second reader of a stream: while it lags the stream is not read; once destroyed it is ignored. */
+export interface OutputTee {
   readonly stream: Readable
-  /** Takes a piece; false: it is behind. */
+  /** Takes a chunk; returns false if it lags. */
   push(chunk: Buffer): boolean
-  /** Called when it is no longer behind, or gone. */
+  /** Called when it no longer lags, or is destroyed. */
   onReady: () => void
-  /** The command has ended: what is left in its pipes is taken though it be behind, up to 256 KiB. */
-  hurry(): void
-  /** Nothing more comes. */
+  /** Call at the command's exit: takes up to 256 KiB more from its pipes even if it lags. */
+  ignoreLag(): void
+  /** Ends the stream. */
   finish(): void
 }
 
-/** A copy that holds up to 256 KiB that were not read. */
-export function createOutputCopy(): OutputCopy {
-  let hurriedBytes: number | null = null
+/** Creates a tee that buffers up to 256 KiB of unread output. */
+export function createOutputTee(): OutputTee {
+  let bytesPastLag: number | null = null
   const stream = new Readable({
-    highWaterMark: COPY_BYTES,
-    read: () => copy.onReady(),
+    highWaterMark: TEE_BYTES,
+    read: () => tee.onReady(),
     destroy: (error, done) => {
-      copy.onReady()
+      tee.onReady()
       done(error)
     },
   })
-  // Whoever reads it may go at any time.
+  // The reader may destroy it at any time.
   stream.on('error', () => undefined)
-  const copy: OutputCopy = {
+  const tee: OutputTee = {
     stream,
     onReady: () => undefined,
     push: (chunk) => {
       if (stream.destroyed || stream.readableEnded) return true
       const isReady = stream.push(chunk)
-      if (isReady || hurriedBytes === null) return isReady
-      hurriedBytes += chunk.length
-      return hurriedBytes < COPY_BYTES
+      if (isReady || bytesPastLag === null) return isReady
+      bytesPastLag += chunk.length
+      return bytesPastLag < TEE_BYTES
     },
-    hurry: () => {
-      hurriedBytes ??= 0
-      copy.onReady()
+    ignoreLag: () => {
+      bytesPastLag ??= 0
+      tee.onReady()
     },
     finish: () => {
       if (!stream.destroyed) stream.push(null)
     },
   }
-  return copy
+  return tee
 }
 
 interface DrainParts {
   ring: OutputSink
-  copy: OutputCopy | null
+  tee: OutputTee | null
   notify(): void
 }
 
-function drain(stream: Readable, { ring, copy, notify }: DrainParts): Promise<void> {
-  if (copy !== null) copy.onReady = () => void stream.resume()
+function drain(stream: Readable, { ring, tee, notify }: DrainParts): Promise<void> {
+  if (tee !== null) tee.onReady = () => void stream.resume()
   return new Promise((resolve) => {
     stream.on('data', (chunk: Buffer) => {
       if (!ring.isSealed) {
         ring.push(chunk)
-        if (copy !== null && !copy.push(chunk)) stream.pause()
+        if (tee !== null && !tee.push(chunk)) stream.pause()
         notify()
         return
       }
-      // Nobody wants it any more, but whoever writes must not hang, nor keep us busy.
+      // Output after the end is dropped, but read so that its writers do not block; slowly, so that they cost no CPU here.
       stream.pause()
       setTimeout(() => stream.resume(), IDLE_READ_MS).unref()
     })
@@ -140,7 +140,7 @@ async function untilQuiet(ended: Promise<void>, totalBytes: () => number): Promi
   for (let round = 0; round < QUIET_ROUNDS && !isEnded; round++) {
     const before = totalBytes()
     await endOrPause(end)
-    // A busy event loop runs its timers first: what has arrived by now is read before it is judged.
+    // A busy event loop runs timers before I/O: let what has arrived be read before totals are compared.
     if (!isEnded) await new Promise((resolve) => setImmediate(() => setImmediate(resolve)))
     if (totalBytes() === before) return
   }
@@ -159,4 +159,4 @@ function endOrPause(end: Promise<void>): Promise<void> {
 const QUIET_MS = 100
 const QUIET_ROUNDS = 20
 const IDLE_READ_MS = 50
-const COPY_BYTES = 256 * 1024
+const TEE_BYTES = 256 * 1024

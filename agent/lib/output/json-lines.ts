@@ -1,21 +1,21 @@
 import type { Socket } from 'node:net'
 
-/** Lines that are being read. */
+/** A reader of lines. */
 export interface JsonLines {
   /**
-   * Reads no more, for whoever goes on with something else: the bytes that came after the last line that was told of. The
-   * socket is paused, so that nothing is missed meanwhile.
+   * Stops reading lines, for a caller that changes the protocol: pauses the socket, and returns the bytes received after the
+   * last line.
    */
   release(): Buffer
 }
 
 /**
- * Calls `onValue` with what each line of `socket` says. A line above `maxBytes`, or one that is no JSON, ends the socket: what
- * follows it cannot be told apart.
+ * Calls `onValue` with the parsed JSON of each line. Destroys the socket at a line above `maxBytes` or of invalid JSON, since
+ * the next line cannot be found.
  */
 export function readJsonLines(socket: Socket, maxBytes: number, onValue: (value: unknown) => void): JsonLines {
   let pieces: Buffer[] = []
-  let heldBytes = 0
+  let bufferedBytes = 0
   let isReleased = false
   const take = (line: Buffer): void => {
     let value: unknown
@@ -36,10 +36,10 @@ export function readJsonLines(socket: Socket, maxBytes: number, onValue: (value:
       take(line)
       if (isReleased) return
       pieces = []
-      heldBytes = 0
+      bufferedBytes = 0
     }
-    heldBytes += rest.length
-    if (heldBytes > maxBytes) socket.destroy(new Error(`a line is longer than ${maxBytes} bytes`))
+    bufferedBytes += rest.length
+    if (bufferedBytes > maxBytes) socket.destroy(new Error(`a line is longer than ${maxBytes} bytes`))
     else if (rest.length > 0) pieces.push(rest)
   }
   socket.on('data', read)
@@ -52,7 +52,7 @@ export function readJsonLines(socket: Socket, maxBytes: number, onValue: (value:
   }
 }
 
-/** Sends a value as a line; nothing where the socket is closed. */
+/** Sends a value as a line; does nothing if the socket is closed. */
 export function writeJsonLine(socket: Socket, value: unknown): void {
   if (socket.writable) socket.write(`${JSON.stringify(value)}\n`)
 }

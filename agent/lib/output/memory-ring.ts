@@ -1,11 +1,11 @@
 /** A piece of a stream: `bytes` from `offset` on. */
 export interface KeptPiece {
-  /** Later than asked for where the asked bytes are no longer kept. */
+  /** Later than requested if those bytes are no longer kept. */
   offset: number
   bytes: Buffer
 }
 
-/** The last `capacity` bytes of a stream, in memory, which grows with them. All bytes are counted. */
+/** Keeps the last `capacity` bytes of a stream in memory, which grows with them. Counts all bytes. */
 export class MemoryRing {
   readonly #capacity: number
   #buffer: Buffer
@@ -25,35 +25,35 @@ export class MemoryRing {
     return this.#isSealed
   }
 
-  /** Takes nothing, and counts nothing, from now on. */
+  /** Ignores all bytes from now on. */
   seal(): void {
     this.#isSealed = true
   }
 
-  /** Keeps a copy. */
+  /** Appends a copy of `chunk`. */
   push(chunk: Buffer): void {
     if (this.#isSealed) return
     this.#grow(this.#totalBytes + chunk.length)
     const { length } = this.#buffer
     const kept = chunk.subarray(Math.max(0, chunk.length - length))
     this.#totalBytes += chunk.length
-    const place = (this.#totalBytes - kept.length) % length
-    const head = kept.copy(this.#buffer, place)
+    const index = (this.#totalBytes - kept.length) % length
+    const head = kept.copy(this.#buffer, index)
     kept.copy(this.#buffer, 0, head)
   }
 
-  /** A copy of at most `maxBytes` from `offset` on, or from the oldest byte that is kept. */
+  /** Copies at most `maxBytes` from `offset` on, or from the oldest byte that is kept. */
   read(offset: number, maxBytes: number): KeptPiece {
     const { length } = this.#buffer
     const start = Math.max(offset, this.#totalBytes - length)
     const size = Math.max(0, Math.min(maxBytes, this.#totalBytes - start))
-    const place = start % length
-    const head = this.#buffer.subarray(place, place + size)
+    const index = start % length
+    const head = this.#buffer.subarray(index, index + size)
     const tail = this.#buffer.subarray(0, size - head.length)
     return { offset: start, bytes: Buffer.concat([head, tail]) }
   }
 
-  // Only while nothing was overwritten: as long as it is not full, it is in order from the first byte on.
+  // A plain copy is enough: until the buffer has full capacity nothing wraps.
   #grow(wantedBytes: number): void {
     const { length } = this.#buffer
     if (wantedBytes <= length || length === this.#capacity) return

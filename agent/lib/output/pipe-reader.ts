@@ -1,26 +1,26 @@
 import { Socket } from 'node:net'
 
 /**
- * What is written to the pipe that `fd` reads, which is closed at the end, in pieces of up to 1 MiB; read ahead of whoever takes
- * them by up to `aheadBytes` and a piece. To leave it before its end closes the pipe.
+ * Yields what is written to the pipe `fd`, in chunks of up to 1 MiB, reading ahead of the consumer by up to `aheadBytes` plus
+ * one chunk. Closes `fd` at the end, or when the consumer stops early.
  */
 export async function* readPipe(fd: number, aheadBytes: number): AsyncGenerator<Uint8Array> {
-  const waiting: Uint8Array[] = []
-  let [waitingBytes, isOver, isPaused] = [0, false, false]
+  const queue: Uint8Array[] = []
+  let [queuedBytes, isOver, isPaused] = [0, false, false]
   let failure: Error | null = null
   let wake = (): void => undefined
   let slab = Buffer.allocUnsafeSlow(SLAB_BYTES)
-  // Straight into memory of ours: as a stream it would come in pieces of 64 KiB at most.
+  // Reads straight into our own buffer: a stream would give chunks of 64 KiB at most.
   const onread = {
     buffer: () => {
       if (slab.length < READ_BYTES_MIN) slab = Buffer.allocUnsafeSlow(SLAB_BYTES)
       return slab
     },
     callback: (count: number) => {
-      waiting.push(slab.subarray(0, count))
+      queue.push(slab.subarray(0, count))
       slab = slab.subarray(count)
-      waitingBytes += count
-      isPaused = waitingBytes >= aheadBytes
+      queuedBytes += count
+      isPaused = queuedBytes >= aheadBytes
       wake()
       return !isPaused
     },
@@ -35,10 +35,10 @@ export async function* readPipe(fd: number, aheadBytes: number): AsyncGenerator<
   })
   try {
     for (;;) {
-      const piece = waiting.shift()
+      const piece = queue.shift()
       if (piece !== undefined) {
-        waitingBytes -= piece.length
-        if (isPaused && waitingBytes < aheadBytes / 2) {
+        queuedBytes -= piece.length
+        if (isPaused && queuedBytes < aheadBytes / 2) {
           isPaused = false
           socket.resume()
         }

@@ -2,28 +2,28 @@ import fs from 'node:fs'
 import { dirname } from 'node:path'
 import { isErrno } from '../syscalls/libc.ts'
 
-/** A piece of a stream: `bytes` from `offset` on, where `totalBytes` have been written in all. */
+/** A piece of a stream: `bytes` from `offset` on, of `totalBytes` written in all. */
 export interface RingPiece {
-  /** Later than asked for where the asked bytes are no longer kept. */
+  /** Later than requested if those bytes are no longer kept. */
   offset: number
   bytes: Buffer
   totalBytes: number
 }
 
 export interface OutputRingOptions {
-  /** The file, mode 0600, made once more than `memoryBytes` are kept. */
+  /** The file, mode 0600, created once more than `memoryBytes` are kept. */
   path: string
-  /** Called before it is made, and may throw. */
+  /** Called before it is created; may throw. */
   onFile?: () => void
-  /** Bytes kept: the last of the stream. */
+  /** Bytes to keep, of the end of the stream. */
   capacity: number
-  /** 0 makes the file at once. */
+  /** Bytes to keep in memory; 0 creates the file at once. */
   memoryBytes: number
 }
 
 /**
- * The end of a byte stream: in memory while it is short, then in a file that other processes can read meanwhile. All bytes are
- * counted. Where the disk takes no more, what could not be written is not kept, and nothing before it; that is no error.
+ * Keeps the end of a byte stream: in memory while it is short, then in a file that other processes can read at the same time.
+ * Counts all bytes. A failed write is no error: the ring then keeps nothing up to and including the bytes of that write.
  */
 export class OutputRing {
   readonly #options: OutputRingOptions
@@ -32,10 +32,10 @@ export class OutputRing {
   #isSealed = false
   #hasNoFile = false
   #totalBytes = 0
-  /** The first byte that is kept, but for those that the ring has gone over. */
+  /** The offset of the first byte that was not lost to a failed write or to `memoryBytes`. */
   #from = 0
 
-  /** Throws if `memoryBytes` is 0 and the file cannot be made. */
+  /** Throws if `memoryBytes` is 0 and the file cannot be created. */
   constructor(options: OutputRingOptions) {
     this.#options = options
     if (options.memoryBytes === 0) this.#openFile()
@@ -45,12 +45,12 @@ export class OutputRing {
     return this.#totalBytes
   }
 
-  /** How many of them are kept. */
+  /** Counts the bytes that are kept. */
   get keptBytes(): number {
     return Math.min(this.#totalBytes - this.#from, this.#options.capacity)
   }
 
-  /** Whether what is kept is in the file. */
+  /** True if the kept bytes are in the file. */
   get isInFile(): boolean {
     return this.#fd !== null
   }
@@ -59,7 +59,7 @@ export class OutputRing {
     return this.#isSealed
   }
 
-  /** Takes nothing, and counts nothing, from now on. */
+  /** Ignores all bytes from now on. */
   seal(): void {
     this.#isSealed = true
   }
@@ -76,7 +76,7 @@ export class OutputRing {
     else if (this.#chunks.length > MAX_CHUNKS) this.#chunks = [Buffer.concat(this.#chunks)]
   }
 
-  /** At most `maxBytes` from `offset` on, or from the oldest byte that is kept. */
+  /** Reads at most `maxBytes` from `offset` on, or from the oldest byte that is kept. */
   read(offset: number, maxBytes: number): RingPiece {
     if (this.#fd !== null) return readRing(this.#fd, { capacity: this.#options.capacity, offset, maxBytes })
     const kept = Buffer.concat(this.#chunks)
@@ -85,7 +85,7 @@ export class OutputRing {
     return { offset: start, bytes, totalBytes: this.#totalBytes }
   }
 
-  /** Resolves once what is in the file, and the file's name, survive a power cut. */
+  /** Syncs the file and its directory entry to disk. */
   async sync(): Promise<void> {
     if (this.#fd === null) return
     await new Promise<void>((resolve, reject) => {
@@ -95,7 +95,7 @@ export class OutputRing {
     await directory.sync().finally(() => directory.close())
   }
 
-  /** Lets go of memory and descriptor; the file stays. Nothing can be read any more. */
+  /** Frees memory and descriptor, after which nothing can be read; the file stays. */
   close(): void {
     this.seal()
     this.#chunks = []
@@ -141,9 +141,10 @@ export class OutputRing {
     const end = this.#totalBytes + chunk.length
     const kept = chunk.subarray(Math.max(0, chunk.length - capacity))
     try {
-      // Told first, so that whoever reads meanwhile knows what is no longer what it was.
+      // Written first, so that a concurrent reader knows which bytes are being overwritten.
       if (end - this.#from > capacity) this.#writeHeader(end)
-      for (const { bytes, position } of placesOf(kept, end - kept.length, capacity)) writeAll(this.#fd, bytes, position)
+      for (const { bytes, position } of extentsOf(kept, end - kept.length, capacity))
+        writeAll(this.#fd, bytes, position)
     } catch {
       this.#from = end
     }
@@ -151,19 +152,19 @@ export class OutputRing {
     try {
       this.#writeHeader(end)
     } catch {
-      // Its block is there since the file was made; a disk that fails altogether is told of elsewhere.
+      // Its block is allocated since the file was created, so a full disk cannot fail it; disk errors are reported elsewhere.
     }
   }
 
   #writeHeader(reserved: number): void {
     const header = Buffer.alloc(HEADER_FIELDS * 8)
-    for (const [place, value] of [reserved, this.#totalBytes, this.#from].entries())
-      header.writeBigUInt64LE(BigInt(value), place * 8)
+    for (const [index, value] of [reserved, this.#totalBytes, this.#from].entries())
+      header.writeBigUInt64LE(BigInt(value), index * 8)
     writeAll(this.#fd, header, 0)
   }
 }
 
-/** Reads the file of a ring of that `capacity`, also while it is written elsewhere; without a file nothing was written. */
+/** Reads the file of a ring of that `capacity`, also while another process writes it; an absent file reads as empty. */
 export function readRingFile(path: string, range: { capacity: number; offset: number; maxBytes: number }): RingPiece {
   let fd: number
   try {
@@ -184,31 +185,31 @@ function readRing(fd: number, range: { capacity: number; offset: number; maxByte
   const before = readHeader(fd)
   const start = Math.max(offset, before.from, before.reserved - capacity)
   const bytes = Buffer.alloc(Math.min(Math.max(before.totalBytes - start, 0), maxBytes))
-  for (const { bytes: part, position } of placesOf(bytes, start, capacity)) readInto(fd, part, position)
+  for (const { bytes: part, position } of extentsOf(bytes, start, capacity)) readInto(fd, part, position)
   const after = readHeader(fd)
   const overwritten = Math.max(after.from, after.reserved - capacity) - start
   const lost = Math.min(Math.max(overwritten, 0), bytes.length)
   return { offset: start + lost, bytes: bytes.subarray(lost), totalBytes: before.totalBytes }
 }
 
-/** Where the bytes of a stream from `start` on, at most `capacity`, are in the file: one part, or two around the end. */
-function placesOf(bytes: Buffer, start: number, capacity: number): { bytes: Buffer; position: number }[] {
+/** Maps bytes of the stream from `start` on, at most `capacity`, to their file positions: one extent, or two if they wrap. */
+function extentsOf(bytes: Buffer, start: number, capacity: number): { bytes: Buffer; position: number }[] {
   const first = start % capacity
   const head = bytes.subarray(0, capacity - first)
   const tail = bytes.subarray(head.length)
-  const places = [{ bytes: head, position: HEADER_BYTES + first }]
-  if (tail.length > 0) places.push({ bytes: tail, position: HEADER_BYTES })
-  return places.filter((place) => place.bytes.length > 0)
+  const extents = [{ bytes: head, position: HEADER_BYTES + first }]
+  if (tail.length > 0) extents.push({ bytes: tail, position: HEADER_BYTES })
+  return extents.filter((extent) => extent.bytes.length > 0)
 }
 
 interface Header {
-  /** Where the writer is about to come. */
+  /** The offset up to which the writer may be writing. */
   reserved: number
   totalBytes: number
   from: number
 }
 
-// Read until twice the same: another process may be at it.
+// Reads until two reads agree, since another process may be writing.
 function readHeader(fd: number): Header {
   let last = Buffer.alloc(0)
   for (;;) {
@@ -217,7 +218,7 @@ function readHeader(fd: number): Header {
     if (now.equals(last)) break
     last = now
   }
-  const [reserved = 0, totalBytes = 0, from = 0] = [0, 8, 16].map((place) => Number(last.readBigUInt64LE(place)))
+  const [reserved = 0, totalBytes = 0, from = 0] = [0, 8, 16].map((at) => Number(last.readBigUInt64LE(at)))
   return { reserved, totalBytes, from }
 }
 
@@ -234,7 +235,7 @@ function readInto(fd: number, bytes: Buffer, position: number): void {
   }
 }
 
-// Many one-byte writes must not cost a buffer object each.
+// Bounds the buffer objects that many one-byte writes cost.
 const MAX_CHUNKS = 1024
 const HEADER_FIELDS = 3
 // A page of its own.

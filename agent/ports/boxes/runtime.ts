@@ -121,22 +121,22 @@ export interface RunningExec {
   signal(name: NodeJS.Signals): Promise<void>
 }
 
-/** A command that goes on, and whose end is known, when this process is gone. */
-export interface HoldRequest extends ExecRequest {
+/** A command that goes on, and whose end is recorded, when this process is gone. */
+export interface DetachedExecRequest extends ExecRequest {
   stdin: Uint8Array
-  /** True: the command's input stays open after `stdin`, for those who attach. */
+  /** True: the command's input stays open after `stdin`, for clients that attach. */
   keepsInput?: boolean
   /** After this many ms it is killed with all it started, whether this process lives or not; null: never. */
   timeoutMs: number | null
 }
 
-/** How a held command ended; `endedAt` in ms since the epoch. */
+/** How a detached command ended; `endedAt` in ms since the epoch. */
 export interface DetachedEnd extends ExecExit {
   timedOut: boolean
   endedAt: number
 }
 
-/** A command that was given away by `hold`, by this process or one before. */
+/** A command that was started by `execDetached`, of this process or an earlier one. */
 export interface DetachedExec {
   readonly boxId: string
   readonly execId: string
@@ -148,9 +148,9 @@ export interface DetachedExec {
   onOutput(listener: () => void): () => void
   /** As that of a RunningExec. */
   signal(name: NodeJS.Signals): Promise<void>
-  /** Joins it; `runtime_unavailable` if it cannot be reached. Of one that has ended the streams tell what is kept, and end. */
+  /** Attaches; throws `runtime_unavailable` if it cannot be reached. After its end the streams give the kept output, and end. */
   attach(typing: Typing): Promise<AttachedExec>
-  /** Drops the note of its end: it is recorded elsewhere, and the next process is not to be told of it. */
+  /** Removes the note of its end, once that is recorded elsewhere. */
   forget(): Promise<void>
 }
 
@@ -161,18 +161,18 @@ export interface DetachedExec {
 export type Typing = 'all' | 'one' | 'none'
 
 /**
- * What is held, as one of those attached to it sees it. The output begins with what is kept of it (of a terminal the last
- * 256 KiB), and ends when the command's does. While all who are attached read slower than it writes, the command waits; one
- * who alone is slower than others misses what is no longer kept.
+ * A detached command or session as one viewer sees it. The output begins with what is kept of it (of a terminal the last
+ * 256 KiB), and ends when the command's does. While all viewers read slower than it writes, the command blocks; one viewer that
+ * is slower than others misses what is no longer kept.
  */
 export interface AttachedExec {
-  /** Its end closes the command's input; input of one who may not type goes nowhere. */
+  /** Ending it closes the command's input; input of a viewer that may not type is dropped. */
   stdin: Writable
   stdout: Readable
   /** Empty where there is a terminal. */
   stderr: Readable
   terminal: Terminal | null
-  /** Lets go, and destroys the streams; what is held goes on. */
+  /** Detaches, and destroys the streams; the command goes on. */
   close(): void
 }
 
@@ -206,7 +206,7 @@ export interface TerminalSession {
   readonly name: string
   /** How its shell ended; null if nobody knows. Never rejects. */
   ended: Promise<DetachedEnd | null>
-  /** As that of a HeldExec; but once it has ended, soon or at once `session_not_found`. */
+  /** As that of a DetachedExec, but throws `session_not_found` once it has ended. */
   attach(typing: Typing): Promise<AttachedExec>
   signal(name: NodeJS.Signals): Promise<void>
 }
@@ -254,13 +254,17 @@ export interface Runtime {
   /** Starts a command in a running box. Throws `box_not_running`, or `invalid_request` for an unknown user. */
   exec(id: string, request: ExecRequest): Promise<RunningExec>
   /**
-   * Starts a command that does not belong to this process, and whose output goes to the files of `execId`. Resolves when it
-   * runs, with the directory it was started in. Throws as `exec`, or `runtime_unavailable` if nobody can hold it.
+   * Starts a command that outlives this process, and whose output goes to the files of `execId`. Resolves when it runs, with
+   * the directory it was started in. Throws as `exec`, or `runtime_unavailable` if no shim can be started.
    */
-  hold(id: string, execId: string, request: HoldRequest): Promise<{ held: DetachedExec; cwd: string }>
-  /** All held commands that run, or have ended and were not forgotten, those of processes before this one included. */
-  held(): Promise<DetachedExec[]>
-  /** Begins a session that does not belong to this process; ends with its shell. Throws as `hold`. */
+  execDetached(
+    id: string,
+    execId: string,
+    request: DetachedExecRequest,
+  ): Promise<{ detached: DetachedExec; cwd: string }>
+  /** Lists the detached commands that run, or have ended and were not forgotten, including those of earlier processes. */
+  listDetached(): Promise<DetachedExec[]>
+  /** Starts a session that outlives this process and ends with its shell. Throws as `execDetached`. */
   openSession(id: string, request: SessionRequest): Promise<TerminalSession>
   /** The session of that name, if the box has it. */
   session(id: string, name: string): TerminalSession | null

@@ -3,8 +3,8 @@ import type { ExecOutput } from '../store/exec.ts'
 
 export type OutputStream = 'stdout' | 'stderr'
 
-/** A command by its box and its own id. */
-export interface OutputPlace {
+/** Identifies a command: the ids of its box and its own. */
+export interface ExecKey {
   boxId: string
   execId: string
 }
@@ -16,61 +16,57 @@ export interface OutputRange {
   maxBytes: number
 }
 
-/** `bytes` from `offset` on, later than asked for where the asked ones are no longer kept, of `totalBytes` written in all. */
+/** `bytes` from `offset` on, which is later than requested if those bytes are no longer kept, of `totalBytes` written in all. */
 export interface OutputPiece {
   offset: number
   bytes: Uint8Array
   totalBytes: number
 }
 
-/** The output of a command that has not ended. */
+/** The output of a command whose end is not recorded yet. */
 export interface LiveOutput {
   totals(): Record<OutputStream, number>
   read(range: OutputRange): OutputPiece
-  /** For after the command's exit: no more is taken; resolves once what is in files survives a power cut. */
+  /** Call after the command's exit: takes no more output, and resolves once what is in files is synced to disk. */
   settle(): Promise<SettledOutput>
 }
 
-/** Output as the record of an ended command keeps it. */
+/** The output that goes into the record of an ended command. */
 export interface SettledOutput {
   output: ExecOutput
-  /** Kept bytes of what is null in `output`. */
+  /** Bytes kept in files, of the streams that are null in `output`. */
   fileBytes: number
 }
 
 /** Output that this process reads from the command's own streams. */
 export interface CollectedOutput extends LiveOutput {
   /**
-   * The streams again, for those wished for: while one is not read, the command waits. They end once the command has ended and
-   * what it wrote is read; to destroy one lets the command go on.
+   * Copies of the requested streams: while one is not read, the command blocks. They end once the command has ended and its
+   * output is read; destroying one lets the command go on.
    */
   copies: Record<OutputStream, Readable | null>
-  /** Calls `listener` at new bytes; returns what stops it. */
+  /** Calls `listener` at new bytes; returns a function that removes it. */
   onOutput(listener: () => void): () => void
-  /** Lets go of memory and files. */
+  /** Frees memory and file descriptors. */
   close(): void
-  /** Resolves once nobody holds the streams any more; what the command left running may do so for long. */
+  /** Resolves once the streams are closed; processes that the command left running may keep them open for long. */
   released: Promise<void>
-  /** Lets go of the streams: whoever still writes to them gets SIGPIPE. */
+  /** Closes the streams: processes that still write to them get SIGPIPE. */
   release(): void
 }
 
 /** The kept ends of commands' streams: in memory while they are small, else in files. */
 export interface ExecOutputs {
-  /** Reads the streams from now on, to their end; those of `copied` are given again. */
-  collect(
-    place: OutputPlace,
-    streams: Record<OutputStream, Readable>,
-    copied?: readonly OutputStream[],
-  ): CollectedOutput
-  /** What is written to the files of a held command. */
-  follow(place: OutputPlace): LiveOutput
-  /** Reads a stream that an ended command has in a file; nothing where there is none. */
-  read(place: OutputPlace, range: OutputRange): OutputPiece
-  /** Removes the files of a command, of both streams if none is named; absent ones are a success. */
-  remove(place: OutputPlace, streams?: readonly OutputStream[]): Promise<void>
+  /** Starts to read the streams, to their end; also returns copies of those of `copied`. */
+  collect(key: ExecKey, streams: Record<OutputStream, Readable>, copied?: readonly OutputStream[]): CollectedOutput
+  /** Follows the output that a shim writes to the files of a detached command. */
+  follow(key: ExecKey): LiveOutput
+  /** Reads a stream of an ended command from its file; an empty piece if there is none. */
+  read(key: ExecKey, range: OutputRange): OutputPiece
+  /** Removes the files of a command, those of both streams by default; does nothing if they are absent. */
+  remove(key: ExecKey, streams?: readonly OutputStream[]): Promise<void>
   /** Removes all files of a box. */
   removeBox(boxId: string): Promise<void>
-  /** Removes the files of all commands but those that are `known`. */
-  sweep(known: readonly OutputPlace[]): Promise<void>
+  /** Removes the files of all commands that are not `known`. */
+  sweep(known: readonly ExecKey[]): Promise<void>
 }

@@ -1,19 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
-import type { DetachedExec, HoldRequest } from '../../../agent/ports/boxes/runtime.ts'
+import type { DetachedExec, DetachedExecRequest } from '../../../agent/ports/boxes/runtime.ts'
 import { newId } from '../../../shared/ids.ts'
 import { execute, type OciLab, shimOf, untilTrue } from '../../helpers/boxes/oci-lab.ts'
-import { type HeldLab, openHeldLab } from '../../helpers/exec/shim-lab.ts'
+import { openShimLab, type ShimLab } from '../../helpers/exec/shim-lab.ts'
 import { listen } from '../../helpers/network/listener.ts'
 
 const BOX = 'box_attach'
 
 describe('one who attaches to a held command', () => {
-  let at: HeldLab
+  let at: ShimLab
   let lab: OciLab
 
   beforeAll(async () => {
-    at = await openHeldLab(BOX)
+    at = await openShimLab(BOX)
     lab = at.lab
   })
 
@@ -21,13 +21,13 @@ describe('one who attaches to a held command', () => {
 
   afterAll(() => at.close())
 
-  const hold = async (shell: string, changes: Partial<HoldRequest> = {}): Promise<DetachedExec> => {
+  const hold = async (shell: string, changes: Partial<DetachedExecRequest> = {}): Promise<DetachedExec> => {
     const request = { command: ['/bin/sh', '-c', shell], cwd: '/', environment: {}, user: null }
     const given = { ...request, stdin: Buffer.alloc(0), timeoutMs: null, ...changes }
-    return (await lab.runtime.hold(BOX, newId('exe', Date.now()), given)).held
+    return (await lab.runtime.execDetached(BOX, newId('exe', Date.now()), given)).detached
   }
   const again = async ({ execId }: DetachedExec): Promise<DetachedExec> => {
-    const found = (await lab.runtime.held()).find((each) => each.execId === execId)
+    const found = (await lab.runtime.listDetached()).find((each) => each.execId === execId)
     if (found === undefined) throw new Error('it is not held any more')
     return found
   }

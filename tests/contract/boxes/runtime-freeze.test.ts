@@ -46,7 +46,7 @@ describe('a box that stands still', () => {
     const command = await count('command')
     const execId = newId('exe', Date.now())
     const held = { command: counting('held'), ...request, stdin: Buffer.alloc(0), timeoutMs: null }
-    const { held: kept } = await lab.runtime.hold(BOX, execId, held)
+    const { detached: kept } = await lab.runtime.execDetached(BOX, execId, held)
     const session = await lab.runtime.openSession(BOX, {
       ...{ sessionId: newId('ses', Date.now()), name: 'main', command: counting('console'), ...request },
       terminal: { cols: 80, rows: 24 },

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { shimPaths } from '../../../agent/drivers/exec/shim-protocol.ts'
 import { readRingFile } from '../../../agent/lib/output/ring.ts'
-import type { DetachedExec, HoldRequest } from '../../../agent/ports/boxes/runtime.ts'
+import type { DetachedExec, DetachedExecRequest } from '../../../agent/ports/boxes/runtime.ts'
 import { newId } from '../../../shared/ids.ts'
 import {
   execCgroups,
@@ -29,10 +29,14 @@ describe('a held command', () => {
     await untilTrue(() => leftoversOf(lab).length === 0)
   })
 
-  const hold = async (shell: string, changes: Partial<HoldRequest> = {}, boxId = BOX): Promise<DetachedExec> => {
+  const hold = async (
+    shell: string,
+    changes: Partial<DetachedExecRequest> = {},
+    boxId = BOX,
+  ): Promise<DetachedExec> => {
     const request = { command: ['/bin/sh', '-c', shell], cwd: '/', environment: {}, user: null }
     const given = { ...request, stdin: Buffer.alloc(0), timeoutMs: null, ...changes }
-    return (await lab.runtime.hold(boxId, newId('exe', Date.now()), given)).held
+    return (await lab.runtime.execDetached(boxId, newId('exe', Date.now()), given)).detached
   }
   const read = ({ boxId, execId }: DetachedExec, stream = 'stdout', offset = 0) => {
     const path = `${lab.home}/run/execs/${boxId}/${execId}.${stream}`
@@ -48,7 +52,7 @@ describe('a held command', () => {
       look()
     })
   const again = async ({ execId }: DetachedExec): Promise<DetachedExec> => {
-    const found = (await lab.runtime.held()).find((each) => each.execId === execId)
+    const found = (await lab.runtime.listDetached()).find((each) => each.execId === execId)
     if (found === undefined) throw new Error('it is not held any more')
     return found
   }
@@ -70,7 +74,7 @@ describe('a held command', () => {
     expect(statSync(`${lab.home}/run/execs/${BOX}`).mode & 0o777).toBe(0o700)
     await held.forget()
     expect(readdirSync(`${lab.home}/run/execs/${BOX}`).filter((name) => name.endsWith('.exit'))).toEqual([])
-    expect(await lab.runtime.held()).toEqual([])
+    expect(await lab.runtime.listDetached()).toEqual([])
   })
 
   test('input that nobody reads is bounded, and is room again once its command ended', async () => {
@@ -90,7 +94,7 @@ describe('a held command', () => {
     const whole = await hold('wc -c', { stdin })
     expect(await whole.ended).toMatchObject({ exitCode: 0 })
     expect(printed(whole).trim()).toBe('6000000')
-    for (const each of await lab.runtime.held()) await each.forget()
+    for (const each of await lab.runtime.listDetached()) await each.forget()
   })
 
   test('one that cannot be started ends as in a shell, and a user or box that is not there is told', async () => {
@@ -100,7 +104,7 @@ describe('a held command', () => {
     await missing.forget()
     await expect(hold('true', { user: 'nobody-here' })).rejects.toMatchObject({ code: 'invalid_request' })
     await expect(hold('true', {}, 'box_absent')).rejects.toMatchObject({ code: 'box_not_running' })
-    expect(await lab.runtime.held()).toEqual([])
+    expect(await lab.runtime.listDetached()).toEqual([])
   })
 
   test('goes on, and is found again, when the agent lets go; others end', async () => {
@@ -147,7 +151,7 @@ describe('a held command', () => {
     await found.signal('SIGTERM')
     await found.forget()
     await lab.reopen()
-    expect(await lab.runtime.held()).toEqual([])
+    expect(await lab.runtime.listDetached()).toEqual([])
   })
 
   test('a time-out kills all it started, also while no agent is there', async () => {
@@ -229,7 +233,7 @@ describe('a held command', () => {
     await lab.runtime.close()
     process.kill(pid, 'SIGKILL')
     await lab.reopen()
-    expect((await lab.runtime.held()).map(({ execId }) => execId)).toEqual([other.execId])
+    expect((await lab.runtime.listDetached()).map(({ execId }) => execId)).toEqual([other.execId])
     expect(execCgroups(lab, BOX)).toEqual([])
     await untilTrue(async () => (await execute(lab.runtime, BOX, 'ps | grep "sleep 60[0]"')).exitCode === 1)
     await (await again(other)).forget()

@@ -3,16 +3,16 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/gl
 import type { SessionFacts, SessionRequest, TerminalSession } from '../../../agent/ports/boxes/runtime.ts'
 import { newId } from '../../../shared/ids.ts'
 import { execCgroups, type OciLab, shimOf, untilTrue } from '../../helpers/boxes/oci-lab.ts'
-import { type HeldLab, openHeldLab } from '../../helpers/exec/shim-lab.ts'
+import { openShimLab, type ShimLab } from '../../helpers/exec/shim-lab.ts'
 
 const BOX = 'box_sessions'
 
 describe('a session', () => {
-  let at: HeldLab
+  let at: ShimLab
   let lab: OciLab
 
   beforeAll(async () => {
-    at = await openHeldLab(BOX)
+    at = await openShimLab(BOX)
     lab = at.lab
   })
 

@@ -17,13 +17,16 @@ import { startService, type TestService } from '../../helpers/service.ts'
 
 /** Steps at which the agent is killed; each is a call from the core to a port. */
 const STEPS = {
-  deploy: [...twice(['store.services.replace', 'runtime.hold']), ...during('runtime.hold', [1, 5, 15, 40])],
+  deploy: [
+    ...twice(['store.services.replace', 'runtime.execDetached']),
+    ...during('runtime.execDetached', [1, 5, 15, 40]),
+  ],
   fork: [
     ...twice(['store.tombstones.insert', 'filesystem.snapshot', 'store.services.replace']),
-    ...twice(['runtime.start', 'runtime.hold']),
+    ...twice(['runtime.start', 'runtime.execDetached']),
   ],
   promote: twice(['store.services.replace']),
-  promoteFork: twice(['store.services.replace', 'runtime.hold']),
+  promoteFork: twice(['store.services.replace', 'runtime.execDetached']),
   rollback: twice(['store.services.replace']),
   discard: twice(['store.services.replace', 'outputs.remove']),
 }

@@ -21,10 +21,10 @@ import { startService, type TestService } from '../../helpers/service.ts'
 /** Steps at which the agent is killed; each is a call from the core to a port. */
 const STEPS = {
   put: [
-    ...onceAndAgain(['store.services.insert', 'store.services.replace', 'runtime.hold']),
-    ...during('runtime.hold', [1, 5, 15, 40]),
+    ...onceAndAgain(['store.services.insert', 'store.services.replace', 'runtime.execDetached']),
+    ...during('runtime.execDetached', [1, 5, 15, 40]),
   ],
-  start: onceAndAgain(['store.services.replace', 'runtime.hold']),
+  start: onceAndAgain(['store.services.replace', 'runtime.execDetached']),
   stop: onceAndAgain(['store.services.replace']),
   delete: onceAndAgain(['store.services.remove']),
 }

@@ -20,7 +20,7 @@ export interface ObjectStore {
 
 /** Starts the server that the tests were given, over an empty directory. */
 export async function startObjectStore(): Promise<ObjectStore> {
-  const program = process.env['BOXYARD_TEST_OBJECT_STORE']
+  const program = process.env['TEST_OBJECT_STORE']
   if (program === undefined) throw new Error('There is no server that speaks S3: run `npm test -- s3`.')
   const directory = mkdtempSync(join(tmpdir(), 'boxyard-object-store-'))
   const bucketPath = join(directory, 'objects', 'backups')

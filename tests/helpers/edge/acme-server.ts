@@ -33,7 +33,7 @@ export async function startAcmeServer({
   tlsPort: number
   httpPort: number
 }): Promise<AcmeServer> {
-  const program = process.env['BOXYARD_TEST_ACME_SERVER'] ?? (await findAcmeServer(() => undefined))
+  const program = process.env['TEST_ACME_SERVER'] ?? (await findAcmeServer(() => undefined))
   if (typeof program !== 'string') throw new Error(`There is no ACME server: ${program.obstacle}.`)
   const directory = mkdtempSync(join(tmpdir(), 'boxyard-acme-server-'))
   const { cert } = makeCertificate(directory, 'directory')

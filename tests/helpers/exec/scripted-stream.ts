@@ -29,10 +29,10 @@ export function makeScriptedStream(id = 'exe_00000000000000000000000001'): Scrip
     stdin,
     stdout,
     stderr,
-    goesOn: false,
+    outlivesClient: false,
     terminal: { resize: (size) => void sizes.push(size) },
     ended: ended.promise,
-    leave: () => {
+    disconnect: () => {
       hasLeft = true
       for (const each of [stdin, stdout, stderr]) each.destroy()
       left.resolve()

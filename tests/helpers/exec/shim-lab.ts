@@ -3,23 +3,23 @@ import type { AttachedExec, DetachedExec, TerminalSession, Typing } from '../../
 import { type Attached, attachTo } from '../attached.ts'
 import { leftoversOf, type OciLab, openOciLab, untilTrue } from '../boxes/oci-lab.ts'
 
-/** A box that runs, and those who are attached to what is held in it. */
-export interface HeldLab {
+/** A running box, and the viewers attached to its detached commands and sessions. */
+export interface ShimLab {
   lab: OciLab
-  /** One who reads all it is told. */
-  attach(held: DetachedExec | TerminalSession, typing?: Typing): Promise<Attached>
-  /** One who does not read. */
-  attachStuck(held: DetachedExec | TerminalSession): Promise<AttachedExec>
-  /** Whether a path is there in the box. */
+  /** Attaches a viewer that reads all output. */
+  attach(target: DetachedExec | TerminalSession, typing?: Typing): Promise<Attached>
+  /** Attaches a viewer that reads nothing. */
+  attachStuck(target: DetachedExec | TerminalSession): Promise<AttachedExec>
+  /** Tells whether a path exists in the box. */
   exists(path: string): boolean
-  /** Lets all go who are attached, and ends all that is held: to be called after each test. */
+  /** Detaches all viewers and ends all commands and sessions; call after each test. */
   endAll(): Promise<void>
-  /** Fails where something is left. */
+  /** Closes the lab; fails if it left anything on the host. */
   close(): Promise<void>
 }
 
-/** Starts the box; whoever opens it closes it. */
-export async function openHeldLab(boxId: string): Promise<HeldLab> {
+/** Starts the box; the caller closes the lab. */
+export async function openShimLab(boxId: string): Promise<ShimLab> {
   const lab = await openOciLab()
   await lab.runtime.start(lab.spec(boxId))
   const viewers: AttachedExec[] = []
@@ -29,15 +29,15 @@ export async function openHeldLab(boxId: string): Promise<HeldLab> {
   }
   return {
     lab,
-    attach: async (held, typing) => keep(await attachTo(held, typing)),
-    attachStuck: async (held) => keep(await held.attach('all')),
+    attach: async (target, typing) => keep(await attachTo(target, typing)),
+    attachStuck: async (target) => keep(await target.attach('all')),
     exists: (path) => existsSync(`${lab.home}/roots/${boxId}${path}`),
     endAll: async () => {
       for (const each of viewers.splice(0)) each.close()
-      for (const held of await lab.runtime.held()) {
-        await held.signal('SIGKILL')
-        await held.ended
-        await held.forget()
+      for (const detached of await lab.runtime.listDetached()) {
+        await detached.signal('SIGKILL')
+        await detached.ended
+        await detached.forget()
       }
       for (const { name } of await lab.runtime.sessions(boxId)) {
         const session = lab.runtime.session(boxId, name)

@@ -9,7 +9,7 @@ import { shimPaths } from '../../../agent/drivers/exec/shim-protocol.ts'
 import type { TerminalSession } from '../../../agent/ports/boxes/runtime.ts'
 import { newId } from '../../../shared/ids.ts'
 import { type OciLab, shimOf, untilTrue } from '../../helpers/boxes/oci-lab.ts'
-import { type HeldLab, openHeldLab } from '../../helpers/exec/shim-lab.ts'
+import { openShimLab, type ShimLab } from '../../helpers/exec/shim-lab.ts'
 import { type Listener, listen } from '../../helpers/network/listener.ts'
 
 const BOX = 'box_viewers'
@@ -30,12 +30,12 @@ function numbers(last: number): string {
 }
 
 describe('those who are attached to a session', () => {
-  let at: HeldLab
+  let at: ShimLab
   let lab: OciLab
   const sockets: Socket[] = []
 
   beforeAll(async () => {
-    at = await openHeldLab(BOX)
+    at = await openShimLab(BOX)
     lab = at.lab
   })
 

@@ -43,7 +43,7 @@ describe('with a box', () => {
 
   const hold = async (shell: string, id = newId('exe', Date.now())): Promise<DetachedExec> => {
     const request = { command: ['/bin/sh', '-c', shell], cwd: '/', environment: {}, user: null }
-    return (await lab.runtime.hold(BOX, id, { ...request, stdin: Buffer.alloc(0), timeoutMs: null })).held
+    return (await lab.runtime.execDetached(BOX, id, { ...request, stdin: Buffer.alloc(0), timeoutMs: null })).detached
   }
   const record = async ({ execId }: DetachedExec): Promise<ExecRecord> => {
     const made: ExecRecord = {
@@ -85,7 +85,7 @@ describe('with a box', () => {
     await lab.reopen()
     await recover()
     await untilTrue(() => execCgroups(lab, BOX).length === 0 && files().length === 0)
-    expect(await lab.runtime.held()).toEqual([])
+    expect(await lab.runtime.listDetached()).toEqual([])
     expect(held.process).not.toBeNull()
   })
 
@@ -148,7 +148,7 @@ describe('with a box', () => {
     await lab.runtime.close()
     process.kill(shim(), 'SIGSTOP')
     await lab.reopen()
-    expect(await lab.runtime.held()).toEqual([])
+    expect(await lab.runtime.listDetached()).toEqual([])
     expect(execCgroups(lab, BOX)).toEqual([])
   })
 })

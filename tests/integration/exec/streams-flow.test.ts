@@ -204,7 +204,7 @@ describe('an agent that stops', () => {
     const isDrained = at.server.drain(signal)
     await sleep(50)
     const made = makeScriptedStream()
-    begun.resolve({ ...made, stream: { ...made.stream, goesOn: true } })
+    begun.resolve({ ...made, stream: { ...made.stream, outlivesClient: true } })
     await isDrained
     expect([at.server.open(), made.hasLeft()]).toEqual([0, true])
     expect((await (await opening).closed).code).toBe(1012)

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { PassThrough, type Readable } from 'node:stream'
 import { setImmediate as turn } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { collectOutput, createOutputCopy } from '../../../agent/lib/output/collector.ts'
+import { collectOutput, createOutputTee } from '../../../agent/lib/output/collector.ts'
 import { OutputRing } from '../../../agent/lib/output/ring.ts'
 
 const KIB = 1024
@@ -22,7 +22,7 @@ describe('a copy of a stream', () => {
     const ring = (name: string) =>
       new OutputRing({ path: join(directory, name), capacity: 8 * HELD, memoryBytes: 8 * HELD })
     const rings = { stdout: ring('stdout'), stderr: ring('stderr') }
-    const copy = createOutputCopy()
+    const copy = createOutputTee()
     const collector = collectOutput(streams, rings, { stdout: copy, stderr: null })
     return { streams, rings, collector, copy }
   }

@@ -24,11 +24,11 @@ describe('an audience', () => {
     const stdin = new Writable({ write: (_chunk, _encoding, done) => done() })
     audience = createAttachments({
       ...{ stdin, isTerminal: false, terminal: null, endsInput: true },
-      streams: [{ kind: 'stdout', kept: ring, replayFrom: () => 0, sources: [source], paceBytes: PACE_BYTES }],
+      streams: [{ kind: 'stdout', kept: ring, replayFrom: () => 0, sources: [source], maxLagBytes: PACE_BYTES }],
     })
     source.on('data', (chunk: Buffer) => {
       ring.push(chunk)
-      audience.tell()
+      audience.onOutput()
     })
   })
 
@@ -47,7 +47,7 @@ describe('an audience', () => {
       far,
       socket.on('error', () => undefined),
     )
-    audience.join({ socket, rest: Buffer.alloc(0), typing: 'all', welcome: () => undefined })
+    audience.join({ socket, rest: Buffer.alloc(0), typing: 'all', onAccepted: () => undefined })
     const read = (): (() => string) => {
       const reader = createShimFrameReader()
       let text = ''
@@ -116,7 +116,7 @@ describe('an audience', () => {
     const text = reader.read()
     source.write('last ')
     await turns(() => text() === 'last ')
-    audience.hurry()
+    audience.ignoreLag()
     source.write('words')
     await turns(() => ring.totalBytes === 10)
     audience.end()
@@ -138,7 +138,7 @@ describe('an audience', () => {
     await turns(() => audience.size === 0)
     const [socket] = sockets.slice(-1)
     if (socket === undefined) throw new Error('no connection')
-    audience.join({ socket, rest: Buffer.alloc(0), typing: 'one', welcome: () => undefined })
+    audience.join({ socket, rest: Buffer.alloc(0), typing: 'one', onAccepted: () => undefined })
     expect(audience.size).toBe(0)
   })
 })

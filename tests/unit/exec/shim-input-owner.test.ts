@@ -25,12 +25,12 @@ describe('a keyboard', () => {
     })
     keyboard = createInputOwner<string>({
       ...{ stdin, endsInput, terminal: { resize: ({ cols, rows }: TerminalSize) => sizes.push(`${cols}x${rows}`) } },
-      onRoom: (viewer) => room.push(viewer),
+      onWritable: (viewer) => room.push(viewer),
       onSize: () => undefined,
     })
   }
   const type = (viewer: string, text = viewer): boolean => {
-    const isRoom = keyboard.type(viewer, Buffer.from(text))
+    const isRoom = keyboard.write(viewer, Buffer.from(text))
     flush.shift()?.()
     return isRoom
   }
@@ -86,8 +86,8 @@ describe('a keyboard', () => {
   test('asks to wait while input is not read, and tells when there is room; who left is not told', () => {
     keyboard.join('a', 'all')
     keyboard.join('b', 'all')
-    expect(keyboard.type('a', Buffer.from('0123456789'))).toBe(false)
-    expect(keyboard.type('b', Buffer.from('x'))).toBe(false)
+    expect(keyboard.write('a', Buffer.from('0123456789'))).toBe(false)
+    expect(keyboard.write('b', Buffer.from('x'))).toBe(false)
     keyboard.leave('b')
     expect(room).toEqual([])
     flush.shift()?.()
@@ -97,11 +97,11 @@ describe('a keyboard', () => {
 
   test('that nobody reads any more takes what comes, and lets those go who wait', async () => {
     keyboard.join('a', 'all')
-    expect(keyboard.type('a', Buffer.from('0123456789'))).toBe(false)
+    expect(keyboard.write('a', Buffer.from('0123456789'))).toBe(false)
     stdin.destroy()
     await new Promise((resolve) => setImmediate(resolve))
     expect(room).toEqual(['a'])
-    expect(keyboard.type('a', Buffer.from('0123456789'))).toBe(true)
+    expect(keyboard.write('a', Buffer.from('0123456789'))).toBe(true)
     expect(typed).toBe('0123456789')
   })
 
@@ -112,7 +112,7 @@ describe('a keyboard', () => {
     keyboard.join('a', 'all')
     keyboard.endInput('a')
     expect(stdin.writableEnded).toBe(true)
-    expect(keyboard.type('a', Buffer.from('late'))).toBe(true)
+    expect(keyboard.write('a', Buffer.from('late'))).toBe(true)
     open(false)
     keyboard.join('a', 'all')
     keyboard.endInput('a')

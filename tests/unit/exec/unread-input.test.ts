@@ -18,7 +18,7 @@ test('what is read, or never will be, is free again', async () => {
   const unread = createUnreadInput()
   unread.take('a', ofMib(32)).drop()
   const stdin = new PassThrough()
-  unread.take('a', ofMib(32)).feed(stdin, { keepsOpen: true })
+  unread.take('a', ofMib(32)).writeTo(stdin, { keepsOpen: true })
   expect(() => unread.take('a', ofMib(1))).toThrow(tooMuch)
   for await (const piece of stdin) if ((piece as Buffer).length === 32 * 1024 ** 2) break
   unread.take('a', ofMib(32))
