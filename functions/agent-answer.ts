@@ -45,14 +45,14 @@ function checkProblem(answer: AgentAnswer): void {
     throw protocolError('its error is not one of ours')
 }
 
-/** What a client is told where the agent answers as it never does. */
+/** Makes the error for an answer that violates the agent's protocol. */
 export function protocolError(cause: string): ServiceError {
   return new ServiceError('agent_protocol', 'The agent gave an answer that is not one of its own.', {
     cause: new Error(`answer of the agent: ${cause}`),
   })
 }
 
-/** What a client is told where there is no answer. */
+/** Makes the error for a request that got no answer. */
 export function failureError(failure: TransportFailure): ServiceError {
   const [code, detail] = FAILURES[failure.reason]
   return new ServiceError(code, detail, { cause: failure })

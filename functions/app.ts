@@ -76,9 +76,9 @@ async function answerAlone(
   return { ...answer, headers: { ...answer.headers, 'x-request-id': requestId } }
 }
 
-/** Whoever has shown no token, but a ticket perhaps, does not make the front hold much. */
+/** Bounds the body of a request without a verified token, such as one with a ticket, to 1 MiB. */
 function maxBodyBytes(operation: Operation, { claims }: Progress): number {
-  return claims === null ? Math.min(operation.maxBodyBytes, UNPROVEN_MAX_BYTES) : operation.maxBodyBytes
+  return claims === null ? Math.min(operation.maxBodyBytes, UNVERIFIED_MAX_BYTES) : operation.maxBodyBytes
 }
 
 async function refuse(error: unknown, request: HttpRequest, context: Context): Promise<HttpResponse> {
@@ -101,4 +101,4 @@ async function unavailableReport(error: ServiceError, request: HttpRequest, cont
   return jsonResponse(503, report, { 'x-request-id': context.requestId, 'cache-control': 'no-store' })
 }
 
-const UNPROVEN_MAX_BYTES = 1024 * 1024
+const UNVERIFIED_MAX_BYTES = 1024 * 1024

@@ -4,12 +4,12 @@ import { bearerToken, type HeaderMap } from '../shared/http/messages.ts'
 import type { Keyring } from './keyring.ts'
 
 /**
- * Gives the claims of a request's bearer token; a key it does not know yet makes it read the keys again.
+ * Gives the claims of a request's bearer token; an unknown key makes it reload the keys.
  * @throws ServiceError `token_missing`, `token_invalid`, `token_expired`
  */
 export type Authenticator = (headers: HeaderMap) => Promise<TokenClaims>
 
-/** Makes an authenticator that asks nobody: signature, shape and expiry only; the agent knows what is revoked. */
+/** Creates an authenticator that checks signature, shape and expiry offline; the agent checks revocation. */
 export function createAuthenticator(options: { keyring: Keyring; now(): number }): Authenticator {
   const { keyring, now } = options
   const verify = createTokenVerifier({ keys: () => keyring.tokens(), now })
@@ -21,7 +21,7 @@ export function createAuthenticator(options: { keyring: Keyring; now(): number }
     } catch (error) {
       if (token === undefined || !isOfUnknownKey(token, keys)) throw error
       if (keyring.tokens() === keys) keyring.refresh('tokens')
-      // Another request may have read them meanwhile, so what counts is whether they are others than before.
+      // Compares with the keys before, since a concurrent request may have reloaded them.
       if (keyring.tokens() === keys) throw error
       return verify(token)
     }

@@ -1,11 +1,10 @@
-import { splitTicket } from '../shared/auth/ticket-target.ts'
+import { loggedTarget, splitTicket } from '../shared/auth/ticket-target.ts'
 import { authorize, type TokenClaims } from '../shared/auth/tokens.ts'
 import { asServiceError, type ServiceError } from '../shared/errors.ts'
 import { type HttpRequest, splitTarget } from '../shared/http/messages.ts'
 import type { Logger } from '../shared/log.ts'
 import { type Match, matchOperation } from '../shared/match.ts'
-import { type Operation, takesTicket } from '../shared/operation.ts'
-import { auditRefusal } from './audit.ts'
+import { isMutation, type Operation, takesTicket } from '../shared/operation.ts'
 import type { Authenticator } from './auth.ts'
 
 export interface ReceptionOptions {
@@ -31,7 +30,7 @@ export interface Progress {
 export type Reception = ReceptionOptions & { requestId: string; progress: Progress }
 
 /**
- * Finds the operation of a request, and lets its sender do it: by token, or with a ticket, which only the agent can judge.
+ * Finds the operation of a request and checks that its sender may do it: by token, or with a ticket, which the agent checks.
  * @throws ServiceError for what is unknown, missing, invalid, expired, or not permitted
  */
 export async function receiveRequest(
@@ -50,7 +49,7 @@ export async function receiveRequest(
   return { operation, params, query }
 }
 
-/** Writes down that a request was refused, or failed, and gives the error to tell. */
+/** Logs and audits a refused or failed request; returns the error to answer with. */
 export function auditRefusedRequest(error: unknown, request: ReceivedHead, reception: Reception): ServiceError {
   const { logger, requestId, progress } = reception
   const known = asServiceError(error)
@@ -67,4 +66,33 @@ export function auditRefusedRequest(error: unknown, request: ReceivedHead, recep
   else if (known.status >= 500) logger.error('A request failed', facts)
   else logger.info('A request was refused', facts)
   return known
+}
+
+interface RefusedRequest {
+  request: Pick<HttpRequest, 'method' | 'target' | 'clientAddress'>
+  requestId: string
+  operation: Operation | null
+  claims: TokenClaims | null
+  durationMs: number
+}
+
+/** Writes an audit line, like the agent's, for each token and each mutation that the front refuses by itself. */
+function auditRefusal(refused: RefusedRequest, error: ServiceError, audit: Logger): void {
+  const { request, requestId, operation, claims, durationMs } = refused
+  const isDenied = error.status === 401 || error.status === 403
+  const isOfMutation = operation !== null && isMutation(operation)
+  if (error.status >= 500 || !(isDenied || isOfMutation)) return
+  audit.info('audit', {
+    audit: true,
+    operation: operation?.id ?? null,
+    method: request.method,
+    target: loggedTarget(request.target, operation),
+    actor: claims?.jti ?? null,
+    actor_name: claims?.sub ?? null,
+    client_address: request.clientAddress,
+    request_id: requestId,
+    duration_ms: durationMs,
+    status: error.status,
+    code: error.code,
+  })
 }

@@ -1,4 +1,4 @@
-import type { HealthFault } from './schemas/system.ts'
+import type { HealthFault } from './schemas/health.ts'
 
 /** What is wrong, as the health report tells it: a sentence for a person, and the same in parts for a program. */
 export function viewFaults(faults: readonly HealthFault[]): { errors: string[]; problems: HealthFault[] } {

@@ -1,7 +1,7 @@
 import type * as z from 'zod'
 import type { ErrorCode } from './errors.ts'
+import type { Permission } from './schemas/access.ts'
 import { noParams, noQuery } from './schemas/common.ts'
-import type { Permission } from './schemas/system.ts'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
 
@@ -77,7 +77,7 @@ interface Defaults {
   errors: readonly ErrorCode[]
 }
 
-/** Whether it is one that a function cannot carry, so that a ticket may be given for it (docs/streams.md#tickets). */
+/** Whether it is one that a function cannot carry, so that a ticket may be given for it (docs/access.md). */
 export function takesTicket({ transport, bytesIn, bytesOut }: Operation): boolean {
   return transport === 'websocket' || bytesIn !== null || bytesOut !== null
 }

@@ -1,38 +1,32 @@
 import type { Operation } from './operation.ts'
+import { accessOperations } from './routes/access.ts'
 import { backupOperations } from './routes/backups.ts'
 import { baseOperations } from './routes/bases.ts'
-import { boxSnapshotOperations } from './routes/box-snapshots.ts'
 import { boxOperations } from './routes/boxes.ts'
+import { edgeOperations } from './routes/edge.ts'
 import { eventOperations } from './routes/events.ts'
 import { execOperations } from './routes/exec.ts'
 import { fileOperations } from './routes/files.ts'
-import { metricsOperations } from './routes/metrics.ts'
-import { spaceOperations } from './routes/pool.ts'
-import { publishingOperations } from './routes/publishing.ts'
+import { healthOperations } from './routes/health.ts'
+import { operationOperations } from './routes/operations.ts'
 import { serviceOperations } from './routes/services.ts'
-import { snapshotDiffOperations } from './routes/snapshot-diff.ts'
-import { streamOperations } from './routes/streams.ts'
-import { systemOperations } from './routes/system.ts'
-import { volumeSnapshotOperations } from './routes/volume-snapshots.ts'
-import { storageOperations } from './routes/volumes.ts'
+import { snapshotOperations } from './routes/snapshots.ts'
+import { volumeOperations } from './routes/volumes.ts'
 
 /** Every operation by its id. */
 export const operations = {
-  ...systemOperations,
+  ...healthOperations,
+  ...accessOperations,
+  ...operationOperations,
   ...boxOperations,
-  ...boxSnapshotOperations,
-  ...snapshotDiffOperations,
+  ...snapshotOperations,
   ...execOperations,
   ...serviceOperations,
-  ...publishingOperations,
-  ...metricsOperations,
+  ...edgeOperations,
   ...eventOperations,
-  ...streamOperations,
   ...fileOperations,
-  ...storageOperations,
+  ...volumeOperations,
   ...backupOperations,
-  ...spaceOperations,
-  ...volumeSnapshotOperations,
   ...baseOperations,
 } as const satisfies Record<string, Operation>
 

@@ -1,7 +1,7 @@
 import { type Backups, createBackups } from '../core/backups/backups.ts'
 import { type BackupCatalog, createBackupCatalog } from '../core/backups/catalog.ts'
+import type { BackupJobsDeps } from '../core/backups/jobs.ts'
 import { type BackupSchedules, createBackupSchedules } from '../core/backups/schedules.ts'
-import type { BackupWorkDeps } from '../core/backups/work.ts'
 
 /** Backups with what they are made of. */
 export interface BackupParts {
@@ -15,7 +15,7 @@ export interface BackupParts {
 }
 
 /** Wires backups; they are needed before requests are taken. */
-export function createBackupParts(given: Omit<BackupWorkDeps, 'catalog' | 'records'>): BackupParts {
+export function createBackupParts(given: Omit<BackupJobsDeps, 'catalog' | 'records'>): BackupParts {
   const { store, backupStore, clock, logger } = given
   const records = store.backups
   const catalog = createBackupCatalog(backupStore)

@@ -1,4 +1,4 @@
-import { ensureBases } from '../core/bases/bases.ts'
+import { ensureBases } from '../core/bases/host-bases.ts'
 import { type BoxActivity, createBoxActivity } from '../core/boxes/activity.ts'
 import type { EdgeRoutes } from '../core/edge/routes.ts'
 import { createExecs, type Execs } from '../core/exec/execs.ts'

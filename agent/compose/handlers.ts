@@ -21,7 +21,6 @@ import { createHistoryHandlers } from '../handlers/events/events.ts'
 import { createExecHandlers, createSessionHandlers, createStreamHandlers } from '../handlers/exec/exec.ts'
 import { createFileHandlers } from '../handlers/files/files.ts'
 import { createFileReadHandlers } from '../handlers/files/reads.ts'
-import { createFileRestoreHandlers } from '../handlers/files/restore.ts'
 import { createSpaceHandlers } from '../handlers/health/space.ts'
 import { createSystemHandlers } from '../handlers/health/system.ts'
 import type { Store } from '../ports/store/store.ts'
@@ -71,7 +70,7 @@ export function wireHandlers(parts: HandlerParts): { handlers: Handlers; streams
     ...createSessionHandlers({ boxes, consoles }),
     ...createFileHandlers({ boxes, store, files, filesystem, tickets, dataUrl }),
     ...createFileReadHandlers({ boxes, store, files, filesystem, tickets, dataUrl }),
-    ...createFileRestoreHandlers({ boxes, store, files, filesystem, tickets, dataUrl }),
+
     ...createTicketHandlers({ boxes, tickets, dataUrl }),
     ...wireStorage(parts, { ...shared, boxes, replies, operations: underWay }),
     ...createSpaceHandlers(createStorage(shared)),

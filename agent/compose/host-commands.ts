@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { type CreateTokenBody, createTokenBodySchema, permissionSchema } from '../../shared/schemas/system.ts'
+import { type CreateTokenBody, createTokenBodySchema, permissionSchema } from '../../shared/schemas/access.ts'
 import { changeKeys } from '../lib/disk/key-files.ts'
 import { type DeploymentDeps, openDeployment } from './deployment.ts'
 

@@ -1,4 +1,4 @@
-import type { Health } from '../../shared/schemas/system.ts'
+import type { Health } from '../../shared/schemas/health.ts'
 import type { Tickets } from '../core/access/tickets.ts'
 import type { BoxActivity } from '../core/boxes/activity.ts'
 import type { AuditTrail } from '../core/events/audit-trail.ts'

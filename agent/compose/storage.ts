@@ -1,7 +1,6 @@
 import { createBackupRestore } from '../core/backups/restore.ts'
-import { createRestoreOver } from '../core/backups/restore-over.ts'
-import { createBases } from '../core/bases/project-bases.ts'
-import { createBaseSizes } from '../core/bases/sizes.ts'
+import { createBases } from '../core/bases/bases.ts'
+import { createBaseSizes } from '../core/bases/measure.ts'
 import type { Boxes } from '../core/boxes/boxes.ts'
 import type { BoxDefaults } from '../core/boxes/create.ts'
 import type { Admission } from '../core/common/admission.ts'
@@ -42,7 +41,7 @@ export function wireStorage(
   const volumes = createVolumes(shared)
   const attachments = createAttachments(shared)
   const restoring = { ...shared, ...parts.backups, backupStore, jobs }
-  const restores = { restore: createBackupRestore(restoring), restoreOver: createRestoreOver(restoring) }
+  const restores = { restore: createBackupRestore(restoring) }
   const backing = { ...parts.backups, ...restores, volumes, operations }
   const sizes = createBaseSizes({ store, filesystem, logger })
   sizes.countAll()

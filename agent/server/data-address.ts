@@ -5,7 +5,7 @@ import { takesTicket } from '../../shared/operation.ts'
 import { OPERATIONS, operations } from '../../shared/routes.ts'
 
 /**
- * Knows what a function cannot carry, which alone is served at the data address (docs/streams.md#tickets), and the types of its
+ * Knows what a function cannot carry, which alone is served at the data address (docs/access.md), and the types of its
  * problems, which are paths of the origin that answered.
  */
 export function matchTicketed(): Matcher {

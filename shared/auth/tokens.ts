@@ -4,7 +4,7 @@ import { compactVerify } from 'jose/jws/compact/verify'
 import { importJWK } from 'jose/key/import'
 import { ServiceError } from '../errors.ts'
 import type { Operation } from '../operation.ts'
-import { type Permission, permissionSchema } from '../schemas/system.ts'
+import { type Permission, permissionSchema } from '../schemas/access.ts'
 import type { TokenKeySet } from './keys.ts'
 
 /** What a token says of its bearer; `iat` and `exp` are seconds since the epoch, `exp` null is never. */

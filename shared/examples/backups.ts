@@ -1,4 +1,4 @@
-import { volume } from './volume.ts'
+import { volume } from './volumes.ts'
 
 const backup = {
   id: 'bak_01jd3m9q4n6p0r1s2t3v5w7x8y',
@@ -18,7 +18,7 @@ const backup = {
 const backupPage = { backups: [backup], has_more: false, next_continuation_token: null }
 const schedule = { interval_seconds: 86400, keep_count: 7, keep_seconds: null }
 
-/** Those of the operations on backups. */
+/** Examples of the operations on backups. */
 export const BACKUP_EXAMPLES = {
   createBackup: { response: backup },
   listBackups: { response: backupPage },

@@ -10,7 +10,7 @@ const base = {
 }
 const usedBase = { ...base, used_by: { boxes: [{ project: 'demo', name: 'web-2' }], count: 1 } }
 
-/** Those of the operations on bases. */
+/** Examples of the operations on bases. */
 export const BASE_EXAMPLES = {
   createBase: {
     body: { name: 'web-ready', box: 'web', snapshot: 'before-upgrade' },

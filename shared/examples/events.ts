@@ -18,7 +18,7 @@ const running = {
   data: { id: event.data.id, reason: 'ready', message: null },
 }
 
-/** Those of the operations on events and the audit log. */
+/** Examples of the operations on events and the audit log. */
 export const EVENT_EXAMPLES = {
   listEvents: { response: { events: [event, running], has_more: false, next_cursor: 'ZTE6NDI' } },
   listAudit: {

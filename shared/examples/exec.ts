@@ -23,7 +23,7 @@ const execWithOutput = {
   next_offset: { stdout: 6, stderr: 0 },
 }
 
-/** Those of the operations on commands and consoles. */
+/** Examples of the operations on commands and consoles. */
 export const EXEC_EXAMPLES = {
   createExec: { body: { shell: 'echo hello' }, response: execWithOutput },
   listExecs: { response: { execs: [exec], has_more: false, next_continuation_token: null } },

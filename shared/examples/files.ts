@@ -12,7 +12,7 @@ const file = {
 }
 const directory = { ...file, path: '/srv/data', type: 'directory', size_bytes: 0, mode: '0755' }
 
-/** Those of the operations on files. */
+/** Examples of the operations on files. */
 export const FILE_EXAMPLES = {
   readFile: { response: { ...file, content: 'listen 8080\n', encoding: 'utf-8' } },
   writeFile: { body: { path: '/srv/app.conf', content: 'listen 8080\n', mode: '0644' }, response: file },

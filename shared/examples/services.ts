@@ -60,7 +60,7 @@ const promoted = {
   history: [...previewed.history, { at: '2026-11-20T09:01:00.000Z', what: 'promoted', by: 'ci', generation: 2 }],
 }
 
-/** Those of the operations on services. */
+/** Examples of the operations on services. */
 export const SERVICE_EXAMPLES = {
   listServices: { response: { services: [service], has_more: false, next_continuation_token: null } },
   putService: {

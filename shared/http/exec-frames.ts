@@ -1,7 +1,7 @@
 import { constants } from 'node:os'
 import { ServiceError } from '../errors.ts'
 
-/** The protocols of a command's WebSocket, the server's preference first (docs/streams.md#commands-over-a-websocket). */
+/** The protocols of a command's WebSocket, the server's preference first (docs/exec.md#commands-over-a-websocket). */
 export const FRAME_PROTOCOLS = ['v5.channel.k8s.io', 'v4.channel.k8s.io', 'v4.base64.channel.k8s.io'] as const
 
 export type FrameProtocol = (typeof FRAME_PROTOCOLS)[number]

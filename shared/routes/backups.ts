@@ -8,7 +8,7 @@ import {
   restoreBackupBodySchema,
 } from '../schemas/backups.ts'
 import { pageQuery, projectOrAllSchema, waitQuery } from '../schemas/common.ts'
-import { operationSchema } from '../schemas/system.ts'
+import { operationSchema } from '../schemas/operations.ts'
 import { volumeParams, volumeSchema } from '../schemas/volumes.ts'
 
 const VOLUME = '/v1/projects/{project}/data/{name}'

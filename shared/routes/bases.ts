@@ -10,7 +10,7 @@ import {
   createBaseQuery,
 } from '../schemas/bases.ts'
 import { nameSchema, projectOrAllSchema } from '../schemas/common.ts'
-import { operationSchema } from '../schemas/system.ts'
+import { operationSchema } from '../schemas/operations.ts'
 
 const BASES = '/v1/projects/{project}/bases'
 

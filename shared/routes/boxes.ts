@@ -3,6 +3,7 @@ import { define } from '../operation.ts'
 import {
   boxListQuery,
   boxListSchema,
+  boxMetricsSchema,
   boxParams,
   boxSchema,
   createBoxBodySchema,
@@ -111,6 +112,16 @@ export const boxOperations = {
     params: boxParams,
     body: leaseBodySchema,
     response: boxSchema,
+    errors: ['box_not_found'],
+  }),
+  getBoxMetrics: define({
+    id: 'getBoxMetrics',
+    method: 'GET',
+    path: '/v1/projects/{project}/boxes/{name}/metrics',
+    summary: 'What a box uses now, from the counters of the kernel',
+    permission: 'read',
+    params: boxParams,
+    response: boxMetricsSchema,
     errors: ['box_not_found'],
   }),
 } as const

@@ -1,6 +1,5 @@
 import { define } from '../operation.ts'
-import { auditListSchema, auditQuery } from '../schemas/audit.ts'
-import { eventListSchema, eventParams, eventQuery } from '../schemas/events.ts'
+import { auditListSchema, auditQuery, eventListSchema, eventParams, eventQuery } from '../schemas/events.ts'
 
 /** What becomes of resources, as it happens, and what was asked. */
 export const eventOperations = {

@@ -1,6 +1,7 @@
 import { define } from '../operation.ts'
 import { boxParams } from '../schemas/boxes.ts'
 import {
+  consoleQuery,
   execBodySchema,
   execGetQuery,
   execListQuery,
@@ -12,11 +13,14 @@ import {
   execRecordSchema,
   execSchema,
   execSignalBodySchema,
+  execStreamQuery,
+  sessionListSchema,
+  sessionParams,
 } from '../schemas/exec.ts'
 
 const BOX = '/v1/projects/{project}/boxes/{name}'
 
-/** Commands in boxes. */
+/** Commands and consoles of boxes. */
 export const execOperations = {
   createExec: define({
     id: 'createExec',
@@ -75,5 +79,52 @@ export const execOperations = {
     body: execSignalBodySchema,
     response: execRecordSchema,
     errors: ['box_not_found', 'exec_not_found'],
+  }),
+  streamExec: define({
+    id: 'streamExec',
+    method: 'GET',
+    path: `${BOX}/exec/ws`,
+    summary: 'Run a command over a WebSocket, as a Kubernetes client does',
+    permission: 'exec',
+    params: boxParams,
+    query: execStreamQuery,
+    response: null,
+    status: 101,
+    transport: 'websocket',
+    errors: ['box_not_found', 'box_not_running', 'environment_reserved', 'runtime_unavailable', 'upgrade_required'],
+  }),
+  openConsole: define({
+    id: 'openConsole',
+    method: 'GET',
+    path: `${BOX}/console`,
+    summary: 'Attach to a console of the box over a WebSocket, or begin it',
+    permission: 'exec',
+    params: boxParams,
+    query: consoleQuery,
+    response: null,
+    status: 101,
+    transport: 'websocket',
+    errors: ['box_not_found', 'box_not_running', 'runtime_unavailable', 'upgrade_required'],
+  }),
+  listSessions: define({
+    id: 'listSessions',
+    method: 'GET',
+    path: `${BOX}/sessions`,
+    summary: 'List the consoles of a box that run, by name',
+    permission: 'exec',
+    params: boxParams,
+    response: sessionListSchema,
+    errors: ['box_not_found'],
+  }),
+  deleteSession: define({
+    id: 'deleteSession',
+    method: 'DELETE',
+    path: `${BOX}/sessions/{session}`,
+    summary: 'End a console: SIGHUP to all it started, then SIGKILL',
+    permission: 'exec',
+    params: sessionParams,
+    response: null,
+    status: 204,
+    errors: ['box_not_found', 'session_not_found'],
   }),
 } as const

@@ -2,13 +2,11 @@ import * as z from 'zod'
 import { define } from '../operation.ts'
 import { boxSchema } from '../schemas/boxes.ts'
 import { nameSchema, projectOrAllSchema, waitQuery } from '../schemas/common.ts'
-import { operationSchema } from '../schemas/system.ts'
+import { operationSchema } from '../schemas/operations.ts'
 import {
   attachBodySchema,
   createVolumeBodySchema,
   detachBodySchema,
-  quotaSchema,
-  updateQuotaBodySchema,
   updateVolumeBodySchema,
   volumeListQuery,
   volumeListSchema,
@@ -18,8 +16,8 @@ import {
 
 const VOLUME = '/v1/projects/{project}/data/{name}'
 
-/** Data volumes, and what a project may use. */
-export const storageOperations = {
+/** Data volumes, and the boxes they are attached to. */
+export const volumeOperations = {
   createVolume: define({
     id: 'createVolume',
     method: 'POST',
@@ -111,24 +109,5 @@ export const storageOperations = {
     response: boxSchema,
     outcome: 'data detached',
     errors: ['volume_not_found', 'box_not_found', 'not_attached', 'volume_busy', 'box_busy'],
-  }),
-  getQuota: define({
-    id: 'getQuota',
-    method: 'GET',
-    path: '/v1/projects/{project}/quota',
-    summary: 'What a project may use, and uses',
-    permission: 'read',
-    params: z.strictObject({ project: nameSchema }),
-    response: quotaSchema,
-  }),
-  updateQuota: define({
-    id: 'updateQuota',
-    method: 'PUT',
-    path: '/v1/projects/{project}/quota',
-    summary: 'Bound what a project may use; what it has stays',
-    permission: 'admin',
-    params: z.strictObject({ project: nameSchema }),
-    body: updateQuotaBodySchema,
-    response: quotaSchema,
   }),
 } as const

@@ -113,6 +113,9 @@ export const mountPathSchema = z
   .regex(/^\/[^\0]*$/, 'must be an absolute path')
   .meta({ description: 'Absolute and normalised; not `/`, nor below `/proc`, `/sys`, `/dev`.' })
 
+/** Describes a read-only field that is not compared, since its value may have changed after the client read it. */
+export const MEASURED = { description: 'Read-only: may be repeated as it was read.' }
+
 /** Fields of a resource that an update may repeat as they are, which the core checks. */
 export function readOnlyFields<const K extends string>(names: readonly K[]): Record<K, z.ZodUnknown> {
   const field = z.unknown().meta({ description: 'Read-only: may be repeated as it is.' })

@@ -1,5 +1,14 @@
 import * as z from 'zod'
-import { idSchema, integerQuery, nameSchema, projectOrAllSchema, timestampSchema, waitSeconds } from './common.ts'
+import {
+  idSchema,
+  integerQuery,
+  nameSchema,
+  pageFields,
+  pageQuery,
+  projectOrAllSchema,
+  timestampSchema,
+  waitSeconds,
+} from './common.ts'
 
 /** Most types that one query names. */
 const TYPES_MAX = 64
@@ -57,5 +66,36 @@ export const eventListSchema = z
 
 const TYPE = /^[a-z_]{1,40}\.([a-z_]{1,40}|\*)$/
 
+/** `GET /v1/audit`. */
+export const auditQuery = pageQuery.extend({
+  project: nameSchema.optional(),
+  actor: z.string().max(63).optional().meta({ description: 'The id or the name of a token.' }),
+  operation: z.string().max(63).optional().meta({ description: 'An `operationId`.' }),
+  status: integerQuery(100, 599).optional(),
+})
+
+const auditEntrySchema = z
+  .looseObject({
+    ts: timestampSchema,
+    operation: z.string().nullable(),
+    method: z.string(),
+    target: z.string(),
+    project: z.string().nullable(),
+    actor: idSchema.nullable().meta({ description: 'The token; null: none, or none that is good.' }),
+    actor_name: z.string().nullable(),
+    client_address: z.string(),
+    request_id: z.string(),
+    duration_ms: z.int(),
+    status: z.int(),
+    code: z.string().nullable().meta({ description: 'Of the error that it was refused with.' }),
+  })
+  .meta({ id: 'AuditEntry' })
+
+/** A page of the audit log, newest first. */
+export const auditListSchema = z
+  .looseObject({ entries: z.array(auditEntrySchema), ...pageFields })
+  .meta({ id: 'AuditList' })
+
 export type EventsQuery = z.output<typeof eventQuery>
 export type EventView = z.infer<typeof eventSchema>
+export type AuditListQuery = z.output<typeof auditQuery>

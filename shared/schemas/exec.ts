@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import {
+  booleanQuery,
   environmentSchema,
   idSchema,
   integerQuery,
@@ -187,6 +188,87 @@ export const execGetQuery = z.strictObject({
   wait_seconds: waitSeconds(0, 'Seconds to wait for the command to end.'),
 })
 
+const cells = integerQuery(1, 65_535)
+
+/** The query of `GET B/exec/ws`: that of the Kubernetes exec endpoint, and what `POST B/exec` takes (docs/exec.md#commands-over-a-websocket). */
+export const execStreamQuery = z.strictObject({
+  command: z
+    .union([argumentSchema.transform((one) => [one]), z.array(argumentSchema).min(1).max(4096)])
+    .meta({ description: 'Program and arguments, repeated.', override: { type: 'array', items: { type: 'string' } } }),
+  stdin: booleanQuery(false, 'Whether what the client sends goes to the command.'),
+  stdout: booleanQuery(true, 'Whether stdout is sent.'),
+  stderr: booleanQuery(true, 'Whether stderr is sent; a terminal has none.'),
+  tty: booleanQuery(false, 'Whether the command gets a terminal.'),
+  container: z.string().max(253).optional().meta({ description: 'Taken and not heeded: Kubernetes clients send it.' }),
+  cwd: cwdSchema.optional(),
+  user: userSchema.optional(),
+  env: z
+    .union([z.string().transform((one) => [one]), z.array(z.string()).max(512)])
+    .default([])
+    .refine((all) => all.every((one) => VARIABLE.test(one)), 'must be NAME=VALUE')
+    .meta({ description: '`NAME=VALUE`, repeated.', override: { type: 'array', items: { type: 'string' } } }),
+  cols: cells.default(80).meta({ description: 'Width of the terminal in characters.' }),
+  rows: cells.default(24).meta({ description: 'Height of the terminal in characters.' }),
+  no_hup: booleanQuery(false, 'Whether the command goes on when its client leaves.'),
+  timeout_seconds: z
+    .string()
+    .regex(/^\d{1,7}(\.\d{1,3})?$/, 'must be a number of seconds')
+    .transform(Number)
+    .refine((value) => value >= 0.001 && value <= 2_147_483, 'must be from 0.001 to 2147483')
+    .optional()
+    .meta({ description: 'Kills the command after this time.', override: { type: 'number' } }),
+})
+
+/** The query of `GET B/console`. */
+export const consoleQuery = z.strictObject({
+  session: nameSchema.default('main').meta({ description: 'Its name; one that is not there is begun.' }),
+  shell: z
+    .string()
+    .max(4096)
+    .regex(/^\/[^\0]*$/, 'must be an absolute path')
+    .optional()
+    .meta({ description: 'The program of a new session; bash where the box has it, else sh.' }),
+  user: userSchema.optional(),
+  cwd: cwdSchema.optional(),
+  cols: cells.default(80).meta({ description: 'Width of the terminal in characters.' }),
+  rows: cells.default(24).meta({ description: 'Height of the terminal in characters.' }),
+  typing: z.enum(['all', 'one', 'none']).default('all').meta({
+    description: '`all`: types with the others; `one`: alone, until it leaves; `none`: watches.',
+  }),
+})
+
+/** A console session that runs. */
+export const sessionSchema = z
+  .looseObject({
+    id: idSchema,
+    name: nameSchema,
+    box: nameSchema,
+    project: nameSchema,
+    command: z.array(z.string()),
+    user: z.string(),
+    process: z.int().nullable().meta({ description: 'The pid in the box.' }),
+    created_at: timestampSchema,
+    cols: z.int(),
+    rows: z.int(),
+    viewers: z.int().meta({ description: 'Clients attached now.' }),
+  })
+  .meta({ id: 'Session' })
+
+/** `GET B/sessions`. */
+export const sessionListSchema = z
+  .looseObject({ sessions: z.array(sessionSchema), ...pageFields })
+  .meta({ id: 'SessionList' })
+
+/** The path of one session, by name or id. */
+export const sessionParams = z.strictObject({
+  project: nameSchema,
+  name: nameSchema,
+  session: z.union([nameSchema, idSchema], { error: 'must be the name or the id of a session' }),
+})
+
+// The value is bounded as in `POST B/exec`.
+const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]{0,254}=[^\0]{0,32768}$/
+
 export type ExecListQuery = z.infer<typeof execListQuery>
 export type ExecOutputQuery = z.infer<typeof execOutputQuery>
 export type ExecOutputView = z.infer<typeof execOutputSchema>
@@ -194,3 +276,6 @@ export type ExecRecordView = z.infer<typeof execRecordSchema>
 export type ExecBody = z.infer<typeof execBodySchema>
 export type Exec = z.infer<typeof execSchema>
 export type ExecStatus = z.infer<typeof execStatusSchema>
+export type ExecStreamQuery = z.output<typeof execStreamQuery>
+export type ConsoleQuery = z.output<typeof consoleQuery>
+export type Session = z.infer<typeof sessionSchema>

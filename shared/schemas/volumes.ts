@@ -2,6 +2,7 @@ import * as z from 'zod'
 import {
   gibSchema,
   idSchema,
+  MEASURED,
   mountPathSchema,
   nameSchema,
   pageFields,
@@ -12,9 +13,6 @@ import {
   tagsSchema,
   timestampSchema,
 } from './common.ts'
-
-// Not compared: it may be another since the client read it.
-const MEASURED = { description: 'Read-only: may be repeated as it was read.' }
 
 const attachmentSchema = z.looseObject({
   box: nameSchema,
@@ -91,44 +89,8 @@ export const detachBodySchema = z.strictObject({ box: nameSchema }).meta({ id: '
 /** The path of one data volume. */
 export const volumeParams = z.strictObject({ project: nameSchema, name: nameSchema })
 
-const amounts = z.looseObject({ boxes: z.number(), cpus: z.number(), ram_mb: z.number(), storage_gb: z.number() })
-
-const allowed = z.number().min(0).max(1_000_000_000).nullable()
-
-/** What a project may use and uses. Processors and memory are those of boxes that run or are wanted to. */
-export const quotaSchema = z
-  .looseObject({
-    project: nameSchema,
-    allowed: z
-      .looseObject({
-        boxes: z.number().nullable(),
-        cpus: z.number().nullable(),
-        ram_mb: z.number().nullable(),
-        storage_gb: z.number().nullable(),
-      })
-      .meta({ description: 'Null: unlimited.' }),
-    used: amounts,
-    updated_at: timestampSchema.nullable(),
-  })
-  .meta({ id: 'Quota' })
-
-/** `PUT /v1/projects/{project}/quota`: a field left out stays, null is unlimited; read-only fields may be repeated. */
-export const updateQuotaBodySchema = z
-  .strictObject({
-    allowed: z
-      .strictObject({ boxes: allowed, cpus: allowed, ram_mb: allowed, storage_gb: allowed })
-      .partial()
-      .nullable(),
-    used: amounts.meta(MEASURED),
-    ...readOnlyFields(['project', 'updated_at']),
-  })
-  .partial()
-  .meta({ id: 'UpdateQuota' })
-
 export type Volume = z.infer<typeof volumeSchema>
 export type CreateVolumeBody = z.infer<typeof createVolumeBodySchema>
 export type UpdateVolumeBody = z.infer<typeof updateVolumeBodySchema>
 export type VolumeListQuery = z.infer<typeof volumeListQuery>
 export type AttachBody = z.infer<typeof attachBodySchema>
-export type Quota = z.infer<typeof quotaSchema>
-export type UpdateQuotaBody = z.infer<typeof updateQuotaBodySchema>

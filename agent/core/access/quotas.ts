@@ -1,5 +1,5 @@
 import { createKeyedLock } from '../../../shared/locks.ts'
-import type { Quota, UpdateQuotaBody } from '../../../shared/schemas/volumes.ts'
+import type { Quota, UpdateQuotaBody } from '../../../shared/schemas/access.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { Store } from '../../ports/store/store.ts'
 import type { QuotaRecord } from '../../ports/store/volumes.ts'

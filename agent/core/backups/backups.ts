@@ -9,9 +9,9 @@ import { findVolume, type VolumeRef, volumeGone } from '../common/lookup.ts'
 import { checkIfMatch } from '../common/preconditions.ts'
 import { copyTree } from '../snapshots/tree-copy.ts'
 import { isListed, type StoredBackup } from './catalog.ts'
-import { type BackupWorkDeps, createBackupWork } from './work.ts'
+import { type BackupJobsDeps, createBackupJobs } from './jobs.ts'
 
-/** Who asks for a backup: a request, or the volume's schedule. */
+/** The requester of a backup: a client, or the volume's schedule (`automatic`). */
 export interface BackupOptions {
   caller: Pick<Caller, 'tokenId' | 'requestId'>
   idempotencyKey: string | null
@@ -21,28 +21,28 @@ export interface BackupOptions {
 /** A backup of this deployment, or one that only the store knows. */
 export type KnownBackup = { record: BackupRecord } | { stored: StoredBackup }
 
-/** The backups of the API. */
+/** Creates, lists and deletes backups of volumes. */
 export interface Backups {
   /**
-   * Takes a copy of a volume as it is now and begins to send it to the store.
+   * Takes a read-only copy of a volume as it is now and starts to send it to the store.
    * @throws ServiceError `volume_not_found`, `volume_busy` while another of the same volume is under way
    */
-  create(ref: VolumeRef, wish: BackupOptions): Promise<BackupRecord>
-  /** Those of a volume that this deployment made, oldest first. @throws ServiceError `volume_not_found` */
+  create(ref: VolumeRef, options: BackupOptions): Promise<BackupRecord>
+  /** Lists those of a volume that this deployment made, oldest first. @throws ServiceError `volume_not_found` */
   list(ref: VolumeRef): Promise<BackupRecord[]>
-  /** Also of a volume that is gone, or of another deployment. @throws ServiceError `backup_not_found` */
+  /** Gets one, also of a deleted volume or of another deployment. @throws ServiceError `backup_not_found` */
   get(ref: VolumeRef, id: string): Promise<KnownBackup>
-  /** One that is under way ends. @throws ServiceError `backup_not_found`, `precondition_failed` */
+  /** Deletes one; aborts one that is running. @throws ServiceError `backup_not_found`, `precondition_failed` */
   remove(ref: VolumeRef, id: string, ifMatch: string | null): Promise<void>
-  /** Goes on with what an agent before this one began. */
+  /** Resumes the backups and removals that an earlier agent began. */
   recover(): Promise<void>
 }
 
-/** At most two are made at once, one of each volume. */
-export function createBackups(deps: BackupWorkDeps): Backups {
+/** Runs at most two backups at once, and one per volume. */
+export function createBackups(deps: BackupJobsDeps): Backups {
   const { store, records, catalog } = deps
-  const turns = createKeyedLock()
-  const { removal, ...work } = createBackupWork(deps)
+  const volumeLocks = createKeyedLock()
+  const { removal, ...jobs } = createBackupJobs(deps)
   const get: Backups['get'] = async (ref, id) => {
     const record = await records.get(id)
     if (record?.project === ref.project && record.volume === ref.name && record.deletedAt === null) return { record }
@@ -52,17 +52,17 @@ export function createBackups(deps: BackupWorkDeps): Backups {
   }
   return {
     get,
-    create: async (ref, wish) => {
+    create: async (ref, options) => {
       const { id } = await findVolume(store, ref)
-      return turns.run(id, async () => {
+      return volumeLocks.run(id, async () => {
         const volume = await findVolume(store, ref)
         const earlier = await records.of(volume.id)
-        const own = earlier.find((each) => isOwn(each, wish))
+        const own = earlier.find((each) => isOwn(each, options))
         if (own) return own
         if (earlier.some(({ status }) => status === 'running')) {
           throw new ServiceError('volume_busy', `A backup of the data volume "${volume.name}" is under way.`)
         }
-        return work.begin(await takeCopy(deps, { volume, wish, last: lastOf(earlier) }), wish.caller.requestId)
+        return jobs.start(await takeCopy(deps, { volume, options, last: lastOf(earlier) }), options.caller.requestId)
       })
     },
     list: async (ref) => {
@@ -75,14 +75,14 @@ export function createBackups(deps: BackupWorkDeps): Backups {
         checkIfMatch(ifMatch, versionOfBackup(known))
         return 'record' in known ? known.record : known.stored
       }
-      // Not while another backup is begun, which may build on this one, nor while somebody else deletes it.
-      await turns.run((await find()).volumeId, async () => removal.remove(await find()))
-      work.end(id)
+      // Under the lock, since a backup that starts now may take this one as its parent.
+      await volumeLocks.run((await find()).volumeId, async () => removal.remove(await find()))
+      jobs.abort(id)
       void removal.sweep(ref.project)
     },
     recover: async () => {
       for (const record of await records.running()) {
-        await work.takeUp(record)
+        await jobs.resume(record)
       }
       const projects = new Set((await records.all()).map(({ project }) => project))
       for (const project of projects) void removal.sweep(project)
@@ -90,15 +90,14 @@ export function createBackups(deps: BackupWorkDeps): Backups {
   }
 }
 
-/** What the entity tag of a backup is made of: it ends, and later its copy is given up. */
+/** Gives the version for the entity tag, which changes when a backup ends and when its copy is released. */
 export function versionOfBackup(known: KnownBackup): number {
-  if ('stored' in known) return GIVEN_UP_VERSION
+  if ('stored' in known) return RELEASED_VERSION
   const { status, subvolume } = known.record
   if (status === 'running') return 1
-  return subvolume === null ? GIVEN_UP_VERSION : 2
+  return subvolume === null ? RELEASED_VERSION : 2
 }
 
-/** The error that tells of a backup that is not there. */
 export function backupNotFound(id: string): ServiceError {
   return new ServiceError('backup_not_found', `No backup "${id}".`)
 }
@@ -110,11 +109,11 @@ function lastOf(earlier: readonly BackupRecord[]): BackupRecord | undefined {
 type Parent = Pick<BackupRecord, 'parent' | 'depth'>
 
 /**
- * What the backup of `copy` builds on: the last that was made, unless too many come before it, or its copy has nothing in
- * common with this one, since the volume has been given the data of a backup meanwhile.
+ * Finds the parent of the backup of `copy`: the last one, unless its chain is at the bound, or its copy shares no origin with this
+ * one, because the volume was restored from a backup in between.
  */
 async function findParent(
-  { filesystem }: Pick<BackupWorkDeps, 'filesystem'>,
+  { filesystem }: Pick<BackupJobsDeps, 'filesystem'>,
   copy: string,
   last: BackupRecord | undefined,
 ): Promise<Parent> {
@@ -125,8 +124,8 @@ async function findParent(
 }
 
 async function takeCopy(
-  deps: BackupWorkDeps,
-  { volume, wish, last }: { volume: VolumeRecord; wish: BackupOptions; last: BackupRecord | undefined },
+  deps: BackupJobsDeps,
+  { volume, options, last }: { volume: VolumeRecord; options: BackupOptions; last: BackupRecord | undefined },
 ): Promise<BackupRecord> {
   const { store, records, filesystem, clock } = deps
   const now = clock.now()
@@ -137,15 +136,15 @@ async function takeCopy(
   try {
     const find = async (): Promise<string> => (await findVolume(store, volume)).subvolume
     await copyTree(filesystem, find, { name: subvolume, isReadOnly: true, quotaBytes: null })
-    // What was written shortly before is counted once there is a copy of it.
+    // Taking the copy flushes recent writes, which are counted only then.
     const usedBytes = await filesystem.usedBytes(await find())
     const record: BackupRecord = {
       ...{ id: newId('bak', now), project: volume.project, volumeId: volume.id, volume: volume.name },
       ...{ sizeGb: volume.sizeGb, usedBytes, status: 'running', createdAt: now, endedAt: null, error: null, subvolume },
       ...(await findParent(deps, subvolume, last)),
-      ...{ parts: [], sha256: null, automatic: wish.automatic, operation: null },
+      ...{ parts: [], sha256: null, automatic: options.automatic, operation: null },
       ...{ deletedAt: null, isCleared: false },
-      createdBy: { token: wish.caller.tokenId, idempotencyKey: wish.idempotencyKey },
+      createdBy: { token: options.caller.tokenId, idempotencyKey: options.idempotencyKey },
     }
     if (await records.insert(record)) return record
     throw volumeGone('The data volume')
@@ -160,7 +159,7 @@ function isOwn({ createdBy }: BackupRecord, { caller, idempotencyKey }: BackupOp
 }
 
 const FULL: Parent = { parent: null, depth: 0 }
-/** Backups that build on one another, after which comes a full one. */
+/** Most increments in a chain, after which a full backup is made. */
 export const INCREMENTS_MAX = 30
 
-const GIVEN_UP_VERSION = 3
+const RELEASED_VERSION = 3

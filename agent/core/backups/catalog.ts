@@ -11,30 +11,30 @@ import {
 import { ServiceError } from '../../../shared/errors.ts'
 import type { BackupStore } from '../../ports/backups/store.ts'
 
-/** A backup as the store has it. */
+/** A backup as found in the store. */
 export interface StoredBackup {
   project: string
   volumeId: string
   id: string
-  /** With a slash at its end. */
+  /** With a trailing slash. */
   directory: string
-  /** What is in the directory. */
+  /** File names in the directory. */
   files: string[]
-  /** Null: there is none, so that it is not whole, or it was altered. */
+  /** Null: missing, as in an incomplete backup, or altered. */
   manifest: BackupManifest | null
   sha256: string | null
 }
 
-/** What the store has, whoever put it there. Nothing else is needed to restore from it. */
+/** Reads backups from the store alone, which suffices to restore them, those of other deployments included. */
 export interface BackupCatalog {
-  /** All backups of a project, or of all with null, by id; those that are not whole among them. */
+  /** Lists the backups of a project, or of all with null, by id, incomplete ones included. */
   list(project: string | null): Promise<StoredBackup[]>
-  /** One by its id; null if the store has nothing of it. */
+  /** Finds one by its id; null if the store has no object of it. */
   find(project: string, id: string): Promise<StoredBackup | null>
-  /** A manifest by the place of its backup; null if there is none, or it was altered. */
+  /** Reads the manifest in a directory; null if it is missing or altered. */
   manifest(directory: string): Promise<{ manifest: BackupManifest; sha256: string } | null>
   /**
-   * The backups that make up this one, the full one first.
+   * Reads the manifests of a backup and of those it builds on, the full one first.
    * @throws ServiceError `backup_damaged` that names the manifest that is missing or altered
    */
   chain(backup: { project: string; volumeId: string; id: string }): Promise<ChainLink[]>
@@ -47,12 +47,12 @@ export interface ChainLink {
   parts: BackupPart[]
 }
 
-/** A catalog that reads the store at each call. */
+/** Creates a catalog that reads the store at each call. */
 export function createBackupCatalog(store: BackupStore): BackupCatalog {
   const readManifest: BackupCatalog['manifest'] = async (directory) => {
     const pieces = await store.get(directory + MANIFEST)
     const read = pieces && decodeManifest(await textOf(pieces))
-    // One that lies elsewhere than where it was made for is as good as none.
+    // A manifest of another backup's directory is not accepted.
     return read && backupDirectory(read.manifest.project, read.manifest.volume.id, read.manifest.id) === directory
       ? read
       : null
@@ -100,12 +100,11 @@ export function createBackupCatalog(store: BackupStore): BackupCatalog {
   }
 }
 
-/** Whether clients see it: it is whole and was not deleted. */
+/** Tells whether clients see it: it is complete and not deleted. */
 export function isListed({ manifest, files }: StoredBackup): boolean {
   return manifest !== null && !files.includes(DELETED)
 }
 
-/** The error that names what is missing or altered. */
 export function damaged(name: string): ServiceError {
   return new ServiceError('backup_damaged', `The backup cannot be restored: "${name}" is missing or was altered.`)
 }

@@ -4,22 +4,22 @@ import type { BackupStore, StoredBytes } from '../../ports/backups/store.ts'
 
 export interface Upload {
   store: BackupStore
-  /** Of the backup, with a slash at its end. */
+  /** Directory of the backup in the store, with a trailing slash. */
   directory: string
   stream: AsyncIterable<Uint8Array>
-  /** Parts that an agent before this one stored. */
+  /** Parts that an earlier run stored. */
   known: readonly BackupPart[]
   signal: AbortSignal
-  /** Told of all parts each time one more is stored. */
+  /** Called with all parts each time one more is stored. */
   onPart(parts: readonly BackupPart[]): Promise<void>
-  /** Told how many bytes were stored, or found to be. */
+  /** Called with the number of bytes stored, or found stored. */
   onBytes(count: number): void
 }
 
 /**
- * Cuts a stream into parts and stores them; while one is made durable and looked at the next is written, so that two are under
- * way at most. Those known are not stored again, if they are what the stream begins with and the store still holds them;
- * `changed` if not: then nothing may be made of them. When it rejects nothing is under way any more.
+ * Cuts a stream into parts and stores them, at most two at once: the next is written while one is made durable and verified.
+ * Skips the known parts if the stream begins with them and the store still holds them; returns `changed` if not, and the upload
+ * must start anew without them. Rejects only after all writes have ended.
  */
 export async function uploadParts(upload: Upload): Promise<BackupPart[] | 'changed'> {
   const cutter = createCutter(upload.stream)
@@ -31,7 +31,7 @@ export async function uploadParts(upload: Upload): Promise<BackupPart[] | 'chang
   }
 }
 
-/** Whether the stream begins with the parts that are known, and the store holds them. */
+/** Checks that the stream begins with the known parts and that the store holds them. */
 async function passKnown({ store, directory, known, signal, onBytes }: Upload, cutter: Cutter): Promise<boolean> {
   for (const before of known) {
     signal.throwIfAborted()
@@ -62,7 +62,7 @@ async function storeRest(upload: Upload, cutter: Cutter): Promise<BackupPart[]> 
       signal.throwIfAborted()
       const name = partName(index)
       const { promise: isTaken, resolve: taken } = Promise.withResolvers<void>()
-      const putting = store.put(directory + name, tellEnd(cutter.take(PART_BYTES), taken), until)
+      const putting = store.put(directory + name, notifyEnd(cutter.take(PART_BYTES), taken), until)
       const before = last
       last = note(name, putting, before)
       settled = Promise.allSettled([settled, putting, last]).then(() => undefined)
@@ -78,12 +78,12 @@ async function storeRest(upload: Upload, cutter: Cutter): Promise<BackupPart[]> 
   }
 }
 
-async function* tellEnd(pieces: AsyncIterable<Uint8Array>, onEnd: () => void): AsyncGenerator<Uint8Array> {
+async function* notifyEnd(pieces: AsyncIterable<Uint8Array>, onEnd: () => void): AsyncGenerator<Uint8Array> {
   yield* pieces
   onEnd()
 }
 
-/** Whether the store holds just the bytes of `part` in `directory`. */
+/** Checks that the store holds exactly the bytes of `part` in `directory`. */
 export async function holdsPart(
   store: BackupStore,
   { directory, part, signal }: { directory: string; part: BackupPart; signal: AbortSignal },
@@ -98,7 +98,7 @@ function isSame(one: BackupPart, other: BackupPart): boolean {
 
 interface Cutter {
   hasMore(): Promise<boolean>
-  /** The next bytes, `limit` at most. */
+  /** Yields the next bytes, at most `limit`. */
   take(limit: number): AsyncGenerator<Uint8Array>
   close(): Promise<void>
 }
@@ -128,5 +128,5 @@ function createCutter(stream: AsyncIterable<Uint8Array>): Cutter {
   }
 }
 
-/** What one object holds at most. */
+/** Size of a part, the last one aside. */
 export const PART_BYTES = 64 * 1024 ** 2

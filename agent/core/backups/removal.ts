@@ -9,21 +9,21 @@ export interface BackupRemovalDeps extends BackupRunDeps {
   logger: Logger
 }
 
-/** Takes backups out of the store, once nothing builds on them. */
+/** Removes backups from the store, once no other builds on them. */
 export interface BackupRemoval {
-  /** Durably gone for clients, wherever they look; its objects go when no backup that is listed needs them. */
+  /** Marks a backup deleted, durably and for every deployment; its objects stay until no listed backup needs them. */
   remove(backup: { project: string; volumeId: string; id: string }): Promise<void>
-  /** Removes the objects of what nobody needs: deleted backups that none builds on, and failed ones. */
+  /** Removes the objects of failed backups, and of deleted ones on which none builds. */
   sweep(project: string): Promise<void>
 }
 
-/** One sweep at a time: what is read at its beginning holds to its end, but for what is added. */
+/** Runs one sweep at a time, so that during it backups are only added. */
 export function createBackupRemoval(deps: BackupRemovalDeps): BackupRemoval {
   const { records, backupStore, logger } = deps
-  const inTurn = createLimiter(1)
-  const turns = createKeyedLock()
+  const sweeps = createLimiter(1)
+  const backupLocks = createKeyedLock()
   const sweep = (project: string): Promise<void> =>
-    inTurn.run(async () => {
+    sweeps.run(async () => {
       try {
         await sweepRecords(deps, project)
         await sweepStore(deps, project)
@@ -33,29 +33,29 @@ export function createBackupRemoval(deps: BackupRemovalDeps): BackupRemoval {
     })
   return {
     sweep,
-    // By one at a time: people and a schedule may want the same one gone.
+    // Serialized per backup: a client and a schedule may delete the same one.
     remove: ({ project, volumeId, id }) =>
-      turns.run(id, async () => {
+      backupLocks.run(id, async () => {
         if ((await records.get(id))?.deletedAt) return
         await backupStore.put(backupDirectory(project, volumeId, id) + DELETED, emptyObject())
-        await forget(deps, id)
+        await recordDeletion(deps, id)
       }),
   }
 }
 
-// One that builds on it still has to tell the difference from its copy.
-async function forget(deps: BackupRemovalDeps, id: string): Promise<void> {
+// Records the deletion; keeps the copy while a running backup is an increment of it.
+async function recordDeletion(deps: BackupRemovalDeps, id: string): Promise<void> {
   const now = deps.clock.now()
   const running = await deps.records.running()
   const record = await deps.records.get(id)
   if (!record) return
   const isNeeded = record.status === 'running' || running.some(({ parent }) => parent?.id === id)
-  const forgotten = { ...record, deletedAt: record.deletedAt ?? now, subvolume: isNeeded ? record.subvolume : null }
-  if (record.deletedAt !== null && record.subvolume === forgotten.subvolume) return
-  await writeAll(deps, [forgotten], isNeeded ? [] : tombstoneOf(record.subvolume, now))
+  const deleted = { ...record, deletedAt: record.deletedAt ?? now, subvolume: isNeeded ? record.subvolume : null }
+  if (record.deletedAt !== null && record.subvolume === deleted.subvolume) return
+  await writeAll(deps, [deleted], isNeeded ? [] : tombstoneOf(record.subvolume, now))
 }
 
-// What failed has no manifest, so that in the store nobody knows whether it is still being made.
+// Failed backups are found by their records: in the store they look like running ones, since neither has a manifest.
 async function sweepRecords(deps: BackupRemovalDeps, project: string): Promise<void> {
   const failed = (await deps.records.all()).filter((each) => each.project === project && each.status === 'failed')
   for (const record of failed.filter(({ isCleared, deletedAt }) => !isCleared || deletedAt !== null)) {
@@ -70,8 +70,8 @@ async function sweepRecords(deps: BackupRemovalDeps, project: string): Promise<v
 
 async function sweepStore(deps: BackupRemovalDeps, project: string): Promise<void> {
   let stored = await deps.catalog.list(project)
-  // Another deployment may have deleted it, or this one was cut off in it.
-  for (const { id, files } of stored) if (files.includes(DELETED)) await forget(deps, id)
+  // Another deployment may have deleted it, or a crash cut off a removal.
+  for (const { id, files } of stored) if (files.includes(DELETED)) await recordDeletion(deps, id)
   const running = (await deps.records.running()).filter((each) => each.project === project)
   for (let leaf = findLeaf(stored, running); leaf; leaf = findLeaf(stored, running)) {
     const { id, directory, files } = leaf
@@ -81,13 +81,13 @@ async function sweepStore(deps: BackupRemovalDeps, project: string): Promise<voi
   const kept = new Set(stored.map(({ id }) => id))
   for (const { id, status, deletedAt } of await deps.records.all()) {
     if (status !== 'done' || deletedAt === null) continue
-    await forget(deps, id)
+    await recordDeletion(deps, id)
     const record = await deps.records.get(id)
     if (record?.project === project && record.subvolume === null && !kept.has(id)) await deps.records.remove(id)
   }
 }
 
-// Where a manifest cannot be read, nobody knows what that backup builds on: nothing of its volume goes.
+// Finds a deleted backup that none builds on. Skips volumes with an unreadable manifest, whose parent is unknown.
 function findLeaf(stored: readonly StoredBackup[], running: readonly BackupRecord[]): StoredBackup | undefined {
   const unknown = new Set(
     stored.filter(({ manifest, files }) => manifest === null && files.includes(MANIFEST)).map((each) => each.volumeId),
@@ -99,7 +99,7 @@ function findLeaf(stored: readonly StoredBackup[], running: readonly BackupRecor
   return stored.find(({ id, volumeId, files }) => files.includes(DELETED) && !needed.has(id) && !unknown.has(volumeId))
 }
 
-/** The manifest goes first, so that what is half gone is no backup, and last what says that all of it is to go. */
+/** Deletes the manifest first, so that the rest is no backup, and the deletion mark last, so that a cut-off removal goes on. */
 async function removeAll(
   { backupStore }: BackupRemovalDeps,
   directory: string,
@@ -119,5 +119,5 @@ async function* emptyObject(): AsyncGenerator<Uint8Array> {
   yield new TextEncoder().encode('{}\n')
 }
 
-/** Failed backups of a volume that are told of, the newest. */
+/** Failed backups of a volume that are kept in its list, the newest. */
 const FAILED_KEPT = 10

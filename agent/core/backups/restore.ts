@@ -4,19 +4,23 @@ import type { CreateVolumeBody } from '../../../shared/schemas/volumes.ts'
 import type { BackupStore } from '../../ports/backups/store.ts'
 import type { Caller } from '../common/caller.ts'
 import { discardUncommitted } from '../common/create-record.ts'
+import { findVolume, type VolumeRef } from '../common/lookup.ts'
+import { checkIfMatch } from '../common/preconditions.ts'
 import type { JobRun, Jobs } from '../operations/jobs.ts'
 import { type CreateVolumeDeps, createVolume, nameTaken } from '../volumes/create.ts'
+import { replaceData } from '../volumes/restore.ts'
+import type { VolumeSwapDeps } from '../volumes/swap.ts'
 import { backupNotFound, type KnownBackup } from './backups.ts'
 import { type BackupCatalog, type ChainLink, isListed, type StoredBackup } from './catalog.ts'
-import { readChain } from './reading.ts'
+import { readChain } from './chain-reader.ts'
 
-export interface BackupRestoreDeps extends CreateVolumeDeps {
+export interface BackupRestoreDeps extends CreateVolumeDeps, VolumeSwapDeps {
   backupStore: BackupStore
   catalog: BackupCatalog
   jobs: Jobs
 }
 
-/** A new volume that is to have what a backup holds. */
+/** The volume to create from a backup. */
 export interface BackupRestoreOptions {
   project: string
   name: string
@@ -26,64 +30,96 @@ export interface BackupRestoreOptions {
   idempotencyKey: string | null
 }
 
-/** Restores from what the store has, whoever put it there. */
-export interface BackupRestore {
-  /** A backup of the project by its id, as the store has it. @throws ServiceError `backup_not_found` */
-  find(project: string, id: string): Promise<{ stored: StoredBackup }>
-  /**
-   * Begins to make a new volume of a backup; the id of the operation. No part of it, or of those it builds on, is taken in before
-   * it was read and found to be as it was stored.
-   * @throws ServiceError `name_taken`, `volume_too_small`, `backup_damaged` if a manifest is not what it was
-   */
-  begin(caller: Caller, known: KnownBackup, wish: BackupRestoreOptions): Promise<string>
+/** The volume to restore over, how long the client waits, and the version that it expects. */
+export interface RestoreOverOptions {
+  ref: VolumeRef
+  waitMs: number
+  ifMatch: string | null
 }
 
-/** Restores as jobs; what is cut off is destroyed by the next start of the service. */
+/** Restores volumes from the backup store, also backups that another deployment put there. */
+export interface BackupRestore {
+  /** Finds a backup of the project by its id in the store. @throws ServiceError `backup_not_found` */
+  find(project: string, id: string): Promise<{ stored: StoredBackup }>
+  /**
+   * Starts to restore a backup into a new volume; returns the operation's id. Verifies the digest of every part, of the backups it
+   * builds on too, before it receives the part.
+   * @throws ServiceError `name_taken`, `volume_too_small`, `backup_damaged` if a manifest is missing or altered
+   */
+  restoreAsNew(caller: Caller, known: KnownBackup, options: BackupRestoreOptions): Promise<string>
+  /**
+   * Starts to replace the data of a volume, in all boxes that have it, once the backup is received; returns the operation's id.
+   * Keeps the earlier data as an automatic snapshot; a failure or crash leaves the volume as it was. Waits while processes use the
+   * volume, as long as the client waits, or 30 s after it has stopped waiting.
+   * @throws ServiceError `volume_not_found`, `precondition_failed`, `volume_too_small`, `backup_damaged` if a manifest is not
+   * what it was
+   */
+  restoreOver(caller: Caller, known: KnownBackup, options: RestoreOverOptions): Promise<string>
+}
+
+/** Runs restores as jobs; the next start destroys what a crash left of one. */
 export function createBackupRestore(deps: BackupRestoreDeps): BackupRestore {
-  const { store, catalog, jobs } = deps
+  const { store, catalog, jobs, clock } = deps
   return {
     find: async (project, id) => {
       const stored = await catalog.find(project, id)
       if (!stored || !isListed(stored)) throw backupNotFound(id)
       return { stored }
     },
-    begin: async (caller, known, wish) => {
-      const { project, name } = wish
-      if (await store.volumes.get(project, name)) throw nameTaken(wish)
+    restoreAsNew: async (caller, known, options) => {
+      const { project, name } = options
+      if (await store.volumes.get(project, name)) throw nameTaken(options)
       const backup = 'record' in known ? known.record : known.stored
       const chain = await catalog.chain(backup)
-      checkSize(chain, wish.sizeGb)
+      checkSize(chain, options.sizeGb)
       const resource = `/v1/projects/${project}/data/${name}`
-      const work = (run: JobRun): Promise<void> => restore(deps, caller, { wish, chain, run })
+      const work = (run: JobRun): Promise<void> => restore(deps, caller, { options, chain, run })
       return jobs.start({ kind: 'backup.restore', project, resource, requestId: caller.requestId }, work)
+    },
+    restoreOver: async (caller, known, { ref, waitMs, ifMatch }) => {
+      const answerBy = clock.now() + waitMs
+      const volume = await findVolume(store, ref)
+      checkIfMatch(ifMatch, volume.version)
+      const backup = 'record' in known ? known.record : known.stored
+      const chain = await catalog.chain(backup)
+      checkSize(chain, volume.sizeGb)
+      const { project, name } = volume
+      const job = { project, resource: `/v1/projects/${project}/data/${name}`, requestId: caller.requestId }
+      return jobs.start({ kind: 'backup.restore', ...job }, (run) =>
+        replaceData(deps, volume, {
+          ...{ of: `backup:${backup.id}`, tokenId: caller.tokenId, signal: run.signal },
+          fill: (subvolume, quotaBytes) => fillFromBackup(deps, { subvolume, quotaBytes }, { chain, run }),
+          idleBy: () => idleBy(clock.now(), answerBy),
+        }),
+      )
     },
   }
 }
 
 interface Restoring {
-  wish: BackupRestoreOptions
+  options: BackupRestoreOptions
   chain: readonly ChainLink[]
   run: JobRun
 }
 
-async function restore(deps: BackupRestoreDeps, caller: Caller, { wish, chain, run }: Restoring): Promise<void> {
+async function restore(deps: BackupRestoreDeps, caller: Caller, { options, chain, run }: Restoring): Promise<void> {
   const last = chain.at(-1)
   if (!last) return
   const { volume, id } = last.manifest
-  const body: CreateVolumeBody = { name: wish.name, size_gb: wish.sizeGb ?? volume.size_gb, tags: wish.tags }
+  const body: CreateVolumeBody = { name: options.name, size_gb: options.sizeGb ?? volume.size_gb, tags: options.tags }
   const origin = {
     from: `backup:${id}`,
     sizeGb: volume.size_gb,
     fill: (subvolume: string, quotaBytes: number) => fillFromBackup(deps, { subvolume, quotaBytes }, { chain, run }),
   }
-  await createVolume(deps, caller, { project: wish.project, body, idempotencyKey: wish.idempotencyKey, origin })
+  await createVolume(deps, caller, { project: options.project, body, idempotencyKey: options.idempotencyKey, origin })
 }
 
 /**
- * Makes the subvolume of a volume of a chain of backups, for which the caller has written a tombstone.
+ * Receives a chain of backups into a subvolume, for which the caller has written a tombstone.
  * @throws ServiceError `backup_damaged` that names what is missing or altered, `storage_full`
  */
-export async function fillFromBackup(
+async function fillFromBackup(
   deps: Pick<BackupRestoreDeps, 'store' | 'filesystem' | 'backupStore' | 'clock' | 'reconciler'>,
   { subvolume, quotaBytes }: { subvolume: string; quotaBytes: number },
   { chain, run }: Pick<Restoring, 'chain' | 'run'>,
@@ -110,7 +146,7 @@ export async function fillFromBackup(
 }
 
 /** @throws ServiceError `volume_too_small` for a size that does not hold what was backed up; null is the size it had */
-export function checkSize(chain: readonly ChainLink[], sizeGb: number | null): void {
+function checkSize(chain: readonly ChainLink[], sizeGb: number | null): void {
   const usedBytes = chain.at(-1)?.manifest.volume.used_bytes ?? 0
   if (sizeGb === null || sizeGb * 1024 ** 3 >= usedBytes) return
   const detail = `The backup holds ${Math.ceil(usedBytes / 1024 ** 2)} MiB, more than the data volume may.`
@@ -120,3 +156,11 @@ export function checkSize(chain: readonly ChainLink[], sizeGb: number | null): v
 function sizeOf(chain: readonly ChainLink[]): number {
   return chain.reduce((sum, { manifest }) => sum + manifest.size_bytes, 0)
 }
+
+// Leaves time to answer `volume_busy` while the client still waits.
+function idleBy(now: number, answerBy: number): number {
+  return now < answerBy ? answerBy - ANSWER_MS : now + UNWATCHED_MS
+}
+
+const ANSWER_MS = 500
+const UNWATCHED_MS = 30_000

@@ -2,8 +2,8 @@ import type { BackupRecord } from '../../ports/store/backups.ts'
 import type { BackupSchedule } from '../../ports/store/volumes.ts'
 
 /**
- * The backups that a schedule does not keep: of those it made the newest always stays, of the older ones at most `keepCount`,
- * and none for longer than `keepSeconds`. What people asked for stays.
+ * Selects the backups to delete under a schedule: of the automatic ones it keeps the newest, and of the older at most `keepCount`,
+ * none longer than `keepSeconds`. Backups that a client asked for are kept.
  */
 export function expiredBackups(
   records: readonly BackupRecord[],
@@ -15,12 +15,12 @@ export function expiredBackups(
   const older = own.toSorted((a, b) => b.createdAt - a.createdAt).slice(1)
   const { keepCount, keepSeconds } = schedule
   return older.filter(
-    ({ createdAt }, place) =>
-      (keepCount !== null && place >= keepCount) || (keepSeconds !== null && now - createdAt > keepSeconds * 1000),
+    ({ createdAt }, index) =>
+      (keepCount !== null && index >= keepCount) || (keepSeconds !== null && now - createdAt > keepSeconds * 1000),
   )
 }
 
-/** Whether a volume's schedule wants a backup now: its last, whatever became of it, began an interval ago. */
+/** Tells whether a backup is due: an interval has passed since the last automatic one began, failed ones included. */
 export function isBackupDue(records: readonly BackupRecord[], schedule: BackupSchedule, now: number): boolean {
   const last = Math.max(0, ...records.filter((each) => each.automatic).map(({ createdAt }) => createdAt))
   return now - last >= schedule.intervalSeconds * 1000

@@ -17,17 +17,17 @@ export interface BackupRunDeps {
   clock: Clock
 }
 
-/** A run of the work; `signal` is that of the agent's end or of a delete. */
+/** One run of a backup; `signal` aborts when the agent stops or the backup is deleted. */
 export interface BackupRun {
   signal: AbortSignal
-  /** The agent ends: what was begun goes on when it is back. */
+  /** The agent stops: the next one resumes the backup. */
   isCutOff(): boolean
   progress(share: number | null): void
 }
 
 /**
- * Sends the copy of a volume to the store, from where an agent before this one was cut off, and its manifest last. It becomes
- * the parent of the next, in the place of the one before. A failure is recorded, and the copy given up.
+ * Uploads the copy of a volume to the store, resuming an earlier upload, and the manifest last. Keeps the copy as the parent of the
+ * next backup and releases the one before. Records a failure, and releases the copy.
  */
 export async function runBackup(deps: BackupRunDeps, id: string, run: BackupRun): Promise<void> {
   const found = await deps.records.get(id)
@@ -46,12 +46,12 @@ export async function runBackup(deps: BackupRunDeps, id: string, run: BackupRun)
   }
 }
 
-/** The directory of a backup's objects. */
+/** Gives the directory of a backup's objects in the store. */
 export function directoryOf({ project, volumeId, id }: BackupRecord): string {
   return backupDirectory(project, volumeId, id)
 }
 
-// Of a parent that is gone, from the pool or from the store, nothing can be told the difference: all is sent.
+// Makes it a full backup if its parent is gone from the pool or from the store.
 async function withParent(deps: BackupRunDeps, record: BackupRecord): Promise<BackupRecord> {
   const { parent } = record
   if (parent === null) return record
@@ -81,7 +81,7 @@ async function upload(deps: BackupRunDeps, found: BackupRecord, run: BackupRun):
       },
       onBytes: (count) => {
         sentBytes += count
-        // How much an increment will be nobody knows.
+        // The size of an increment is not known before its end.
         if (record.parent === null) run.progress(Math.min(0.99, sentBytes / Math.max(1, record.usedBytes)))
       },
     })
@@ -90,7 +90,7 @@ async function upload(deps: BackupRunDeps, found: BackupRecord, run: BackupRun):
   }
 }
 
-// Somebody may have taken it out of the store meanwhile.
+// Fails if the parent was removed from the store meanwhile.
 async function checkParent({ catalog }: BackupRunDeps, record: BackupRecord): Promise<void> {
   if (record.parent === null || (await catalog.manifest(directoryOf({ ...record, id: record.parent.id })))) return
   throw new ServiceError('internal', 'The backup that this one builds on was removed meanwhile; ask for another.')
@@ -123,12 +123,12 @@ async function save(deps: BackupRunDeps, record: BackupRecord): Promise<BackupRe
   return current
 }
 
-// A delete may have come meanwhile, which writes that alone.
+// Keeps a deletion that was recorded meanwhile, which writes `deletedAt` alone.
 async function withDeletion({ records }: BackupRunDeps, record: BackupRecord): Promise<BackupRecord> {
   return { ...record, deletedAt: (await records.get(record.id))?.deletedAt ?? null }
 }
 
-/** Writes records and destroys what they gave up. */
+/** Writes records with the tombstones of the copies they release, and schedules their destruction. */
 export async function writeAll(
   { records, reconciler }: Pick<BackupRunDeps, 'records' | 'reconciler'>,
   changed: readonly BackupRecord[],
@@ -137,7 +137,7 @@ export async function writeAll(
   for (const tombstone of await records.write(changed, tombstones)) reconciler.scheduleDestroy(tombstone)
 }
 
-/** What stands for a copy that is given up. */
+/** Makes the tombstone of a copy that is released; none if it has none. */
 export function tombstoneOf(subvolume: string | null, createdAt: number): Tombstone[] {
   return subvolume === null ? [] : [{ id: subvolume, root: subvolume, createdAt }]
 }

@@ -19,19 +19,19 @@ export interface BackupSchedulesDeps {
   logger: Logger
 }
 
-/** Backups of volumes every so often. */
+/** Starts backups of volumes at the intervals of their schedules. */
 export interface BackupSchedules {
   /** @throws ServiceError `volume_not_found`, `precondition_failed` */
   set(ref: VolumeRef, body: BackupScheduleBody, ifMatch: string | null): Promise<VolumeRecord>
-  /** Begins the backups that are due, until `signal` aborts. */
+  /** Starts the backups that are due, until `signal` aborts. */
   run(signal: AbortSignal): Promise<void>
 }
 
-/** Looks every few seconds, and where a schedule changes, which volumes want a backup; one that fails is tried again after its interval. */
+/** Checks every 5 s, and when a schedule changes, which backups are due; retries a failed one after its interval. */
 export function createBackupSchedules(deps: BackupSchedulesDeps): BackupSchedules {
   const { store, clock } = deps
-  const told: Told = new Map()
-  let look = (): void => undefined
+  const lastErrors: LastErrors = new Map()
+  let wake = (): void => undefined
   return {
     set: async (ref, body, ifMatch) => {
       const { interval_seconds: intervalSeconds, keep_count, keep_seconds } = body
@@ -47,40 +47,43 @@ export function createBackupSchedules(deps: BackupSchedulesDeps): BackupSchedule
         },
         write: (next) => store.volumes.replace(next),
       })
-      look()
+      wake()
       return changed
     },
     run: async (signal) => {
       while (!signal.aborted) {
         const pause = new AbortController()
-        look = () => pause.abort()
-        await beginDue(deps, told)
-        await clock.sleep(LOOK_MS, AbortSignal.any([signal, pause.signal]))
+        wake = () => pause.abort()
+        await beginDue(deps, lastErrors)
+        await clock.sleep(CHECK_MS, AbortSignal.any([signal, pause.signal]))
       }
     },
   }
 }
 
-/** Why the backup of a volume did not begin the last time: it is tried every few seconds. */
-type Told = Map<string, string>
+/** The last error by volume id, so that retries every few seconds log a repeated error once. */
+type LastErrors = Map<string, string>
 
-async function beginDue({ store, records, backups, clock, logger }: BackupSchedulesDeps, told: Told): Promise<void> {
+async function beginDue(
+  { store, records, backups, clock, logger }: BackupSchedulesDeps,
+  lastErrors: LastErrors,
+): Promise<void> {
   const volumes = await store.volumes.all().catch((): VolumeRecord[] => [])
   const known = new Set(volumes.map(({ id }) => id))
-  for (const id of told.keys()) if (!known.has(id)) told.delete(id)
+  for (const id of lastErrors.keys()) if (!known.has(id)) lastErrors.delete(id)
   for (const volume of volumes) {
     if (volume.backupSchedule === null) continue
     try {
       if (!isBackupDue(await records.of(volume.id), volume.backupSchedule, clock.now())) continue
       const caller = { tokenId: volume.createdBy.token, requestId: newId('req', clock.now()) }
       await backups.create(volume, { caller, idempotencyKey: null, automatic: true })
-      told.delete(volume.id)
+      lastErrors.delete(volume.id)
     } catch (error) {
-      if (told.get(volume.id) !== String(error))
+      if (lastErrors.get(volume.id) !== String(error))
         logger.warn('a scheduled backup did not begin', { volume: volume.id, error })
-      told.set(volume.id, String(error))
+      lastErrors.set(volume.id, String(error))
     }
   }
 }
 
-const LOOK_MS = 5_000
+const CHECK_MS = 5_000

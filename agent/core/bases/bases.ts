@@ -1,54 +1,189 @@
-import { newId } from '../../../shared/ids.ts'
-import type { Logger } from '../../../shared/log.ts'
-import type { BaseBuilder } from '../../ports/bases/builder.ts'
-import type { Clock } from '../../ports/host/clock.ts'
-import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
-import type { Store } from '../../ports/store/store.ts'
+import { ServiceError } from '../../../shared/errors.ts'
+import type { BaseListQuery } from '../../../shared/schemas/bases.ts'
+import type { BaseQuery, BaseRecord, BaseUse } from '../../ports/store/bases.ts'
+import type { Caller } from '../common/caller.ts'
+import { findByIdempotencyKey } from '../common/create-record.ts'
+import { decodeCursor, encodeCursor } from '../common/paging.ts'
+import { checkIfMatch } from '../common/preconditions.ts'
+import { type BaseCreateDeps, findBoxSource, makeBase } from './create.ts'
+import { parseImageReference } from './image-reference.ts'
+import { type BaseImportDeps, createBaseImports, type Imported } from './import.ts'
 
-export interface BasesDeps {
-  store: Store
-  filesystem: CowFilesystem
-  builder: BaseBuilder
-  clock: Clock
-  /** Tells a person what goes on, in lines marked `progress`. */
-  notices: Logger
+/** A base by its path; `isShared`: the one that all projects share. */
+export interface BaseRef {
+  project: string
+  name: string
+  isShared: boolean
 }
 
-/**
- * Builds each base of `names` that this deployment does not have yet. One that was cut off leaves a tombstone, so that
- * its remains are destroyed.
- * @throws Error for a name the builder does not know, with the names it does
- */
-export async function ensureBases(names: readonly string[], deps: BasesDeps, signal: AbortSignal): Promise<void> {
-  for (const name of names) {
-    if (!(await deps.store.bases.get(null, name))) await buildBase(name, deps, signal)
+/** What every create gives: name, owner and idempotency key. */
+export interface BaseOptions {
+  project: string
+  name: string
+  isShared: boolean
+  idempotencyKey: string | null
+}
+
+/** A base to make of the root of a box as it is now, or as it was in a snapshot. */
+export interface BoxBaseOptions extends BaseOptions {
+  box: string
+  snapshot: string | undefined
+}
+
+/** A base to make of an uploaded archive. */
+export interface ArchiveBaseOptions extends BaseOptions {
+  isImage: boolean
+  bytes: AsyncIterable<Uint8Array>
+  waitMs: number
+}
+
+/** A base to make of an image of a registry. */
+export interface PulledBaseOptions extends BaseOptions {
+  image: string
+  waitMs: number
+}
+
+/** Creates, lists and deletes bases. */
+export interface Bases {
+  /** @throws ServiceError `box_not_found`, `snapshot_not_found`, `name_taken`, `permission_denied` for a shared one */
+  create(caller: Caller, options: BoxBaseOptions): Promise<BaseRecord>
+  /**
+   * Creates a base of the tar of a root filesystem or the archive of an image; gives the operation's id if that outlives `waitMs`.
+   * @throws ServiceError `name_taken`, `permission_denied`, `rate_limited`, `invalid_request`, `body_too_large`
+   */
+  unpack(caller: Caller, options: ArchiveBaseOptions): Promise<Imported>
+  /**
+   * Creates a base of an image of a registry; returns as `unpack` does.
+   * @throws ServiceError `name_taken`, `permission_denied`, `rate_limited`, `invalid_request`, `body_too_large`, and `internal` for
+   * a registry that does not answer
+   */
+  pull(caller: Caller, options: PulledBaseOptions): Promise<Imported>
+  /** Gets the project's own, or else the shared one of that name. @throws ServiceError `base_not_found` */
+  get(ref: BaseRef): Promise<BaseRecord>
+  /** Lists the boxes made from it that the caller may read. */
+  usedBy(caller: Caller, record: BaseRecord): Promise<BaseUse>
+  /** Lists a page: `project` `-` is every project the caller may read, null the shared bases. */
+  list(
+    caller: Caller,
+    project: string | null,
+    query: BaseListQuery,
+  ): Promise<{ records: BaseRecord[]; next: string | null }>
+  /**
+   * Deletes the record durably; its space is freed later. Boxes made from it stay; gives those that the caller may read.
+   * Aborts the import of a base that is still being made.
+   * @throws ServiceError `base_not_found`, `precondition_failed`, `permission_denied` for a shared one
+   */
+  remove(caller: Caller, ref: BaseRef, ifMatch: string | null): Promise<BaseUse>
+}
+
+/** Keeps bases as read-only subvolumes, of one project or shared by all. */
+export function createBases(deps: BaseImportDeps): Bases {
+  const { store, filesystem, reconciler, clock } = deps
+  const imports = createBaseImports(deps)
+  const usedBy: Bases['usedBy'] = (caller, { id, project }) =>
+    store.bases.usedBy(id, { projects: project === null ? caller.projects : [project], limit: USERS_MAX })
+  const claim = async (caller: Caller, options: BaseOptions) => {
+    const { name, idempotencyKey } = options
+    const project = options.isShared ? sharedProject(caller) : options.project
+    const earlier = await findOwnBase(deps, caller, { project, name, idempotencyKey })
+    const createdBy = { token: caller.tokenId, idempotencyKey }
+    return earlier ? { earlier } : { base: { project, name, createdBy }, requester: options.project }
+  }
+  return {
+    usedBy,
+    create: async (caller, options) => {
+      const claimed = await claim(caller, options)
+      if ('earlier' in claimed) return claimed.earlier
+      const { subvolume, source } = await findBoxSource(store, options)
+      return makeBase(deps, { ...claimed.base, source }, async (name) => {
+        try {
+          await filesystem.snapshot({ source: subvolume, name, isReadOnly: true, quotaBytes: null })
+        } catch (error) {
+          // The source may be deleted, or replaced, at any time.
+          if ((await findBoxSource(store, options)).subvolume === subvolume) throw error
+          throw new ServiceError('box_busy', 'The box has another root by now; try again.', { cause: error })
+        }
+      })
+    },
+    unpack: async (caller, options) => {
+      const claimed = await claim(caller, options)
+      if ('earlier' in claimed) return { record: claimed.earlier, report: null }
+      const { isImage, bytes, waitMs } = options
+      if (!isImage) return imports.tar({ ...claimed, bytes })
+      return imports.image({ ...claimed, bytes }, { waitMs, requestId: caller.requestId })
+    },
+    pull: async (caller, options) => {
+      const reference = parseImageReference(options.image)
+      const claimed = await claim(caller, options)
+      if ('earlier' in claimed) return { record: claimed.earlier, report: null }
+      return imports.pull({ ...claimed, reference }, { waitMs: options.waitMs, requestId: caller.requestId })
+    },
+    get: (ref) => findBase(deps, ref),
+    list: async (caller, project, query) => {
+      const page = await store.bases.list(pageOf(caller, project, query))
+      const last = page.records.at(-1)
+      return {
+        records: page.records,
+        next: page.hasMore && last ? encodeCursor([last.project ?? '', last.name]) : null,
+      }
+    },
+    remove: async (caller, ref, ifMatch) => {
+      const project = ref.isShared ? sharedProject(caller) : ref.project
+      const present = await store.bases.get(project, ref.name)
+      if (present) checkIfMatch(ifMatch, present.id)
+      const wasMade = await imports.cancel({ project, name: ref.name })
+      const record = await store.bases.get(project, ref.name)
+      if (!record && wasMade) return { boxes: [], count: 0 }
+      if (!record) throw notFound(ref)
+      const use = await usedBy(caller, record)
+      const tombstone = { id: record.id, root: record.subvolume, createdAt: clock.now() }
+      if (!(await store.bases.remove(record.id, tombstone))) throw notFound(ref)
+      reconciler.scheduleDestroy(tombstone)
+      return use
+    },
   }
 }
 
-async function buildBase(name: string, deps: BasesDeps, signal: AbortSignal): Promise<void> {
-  const { store, filesystem, builder, clock, notices } = deps
-  if (!builder.names.includes(name)) {
-    throw new Error(`There is no base "${name}"; this host can build ${builder.names.join(' and ')}.`)
-  }
-  const createdAt = clock.now()
-  const id = newId('bas', createdAt)
-  const tombstone = { id, root: id, createdAt }
-  await store.tombstones.insert(tombstone)
-  await filesystem.create(id)
-  const progress = (message: string): void => notices.info(message, { progress: true })
-  await filesystem.withSoundWrites(async () => {
-    await builder.build(name, filesystem.path(id), { progress, signal })
-    await filesystem.setReadOnly(id, true)
-  })
-  const source = 'host'
-  await store.bases.insert({
-    id,
-    project: null,
-    name,
-    sizeBytes: null,
-    subvolume: id,
-    createdAt,
-    source,
-    createdBy: null,
-  })
+async function findBase({ store }: BaseCreateDeps, ref: BaseRef): Promise<BaseRecord> {
+  const own = ref.isShared ? null : await store.bases.get(ref.project, ref.name)
+  const record = own ?? (await store.bases.get(null, ref.name))
+  if (!record) throw notFound(ref)
+  return record
 }
+
+/** Finds what an earlier send of this create made, whose answer a crash lost. */
+function findOwnBase(
+  { store }: BaseCreateDeps,
+  caller: Caller,
+  { project, name, idempotencyKey }: { project: string | null; name: string; idempotencyKey: string | null },
+): Promise<BaseRecord | null> {
+  const find = async () => {
+    const record = await store.bases.get(project, name)
+    return record?.createdBy ? { ...record, createdBy: record.createdBy } : null
+  }
+  return findByIdempotencyKey(find, caller, idempotencyKey)
+}
+
+/** Checks that the caller may change shared bases, from which boxes of every project are made; null is their project. */
+function sharedProject({ permissions, projects }: Caller): null {
+  if (permissions.includes('admin') && projects === '*') return null
+  const detail = 'Bases that all projects share need a token with "admin" on all projects.'
+  throw new ServiceError('permission_denied', detail)
+}
+
+function pageOf(caller: Caller, project: string | null, query: BaseListQuery): BaseQuery {
+  const after = decodeCursor(query.continuation_token, 2)
+  return {
+    projects: project === '-' ? caller.projects : project === null ? null : [project],
+    prefix: query.prefix ?? '',
+    after: after && { project: after[0] ?? '', name: after[1] ?? '' },
+    limit: query.max_results,
+  }
+}
+
+function notFound({ project, name, isShared }: BaseRef): ServiceError {
+  const where = isShared ? 'is shared by all projects' : `in project "${project}"`
+  return new ServiceError('base_not_found', `No base named "${name}" ${where}.`)
+}
+
+const USERS_MAX = 100

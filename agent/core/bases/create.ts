@@ -6,19 +6,19 @@ import type { BaseRecord } from '../../ports/store/bases.ts'
 import type { Store } from '../../ports/store/store.ts'
 import type { Tombstone } from '../../ports/store/tombstones.ts'
 import { discardUncommitted } from '../common/create-record.ts'
-import type { BaseSizes } from './sizes.ts'
+import type { BaseSizes } from './measure.ts'
 
 export interface BaseCreateDeps {
   store: Store
   filesystem: CowFilesystem
-  /** Destroys what was begun and has no record. */
+  /** Destroys a subvolume that has no record. */
   reconciler: { scheduleDestroy(tombstone: Tombstone): void }
   clock: Clock
   sizes: Pick<BaseSizes, 'count'>
 }
 
-/** A base that somebody asks for. */
-export interface WantedBase {
+/** The record of a base to be, but for what is known only once it is made. */
+export interface BaseRequest {
   /** Null: of all projects. */
   project: string | null
   name: string
@@ -27,25 +27,25 @@ export interface WantedBase {
 }
 
 /**
- * Makes a base of the read-only subvolume that `fill` makes under the name it is given: the record is written when that is
- * done, and durable; what was begun and comes to nothing is destroyed, also after a crash.
+ * Makes a base of the read-only subvolume that `fill` creates under the name it is given. Writes the record once that subvolume
+ * is durable; destroys it if `fill` fails, and after a crash.
  * @throws ServiceError `name_taken`, `quota_exceeded`, and whatever `fill` throws
  */
 export async function makeBase(
   deps: BaseCreateDeps,
-  wanted: WantedBase,
+  request: BaseRequest,
   fill: (subvolume: string) => Promise<void>,
 ): Promise<BaseRecord> {
   const { store, clock, sizes } = deps
-  await checkWanted(deps, wanted)
+  await checkCreatable(deps, request)
   const createdAt = clock.now()
   const id = newId('bas', createdAt)
   const tombstone = { id, root: id, createdAt }
   await store.tombstones.insert(tombstone)
   try {
     await deps.filesystem.withSoundWrites(() => fill(id))
-    const record = await store.bases.insert({ ...wanted, id, subvolume: id, createdAt, sizeBytes: null })
-    if (!record) throw nameTaken(wanted)
+    const record = await store.bases.insert({ ...request, id, subvolume: id, createdAt, sizeBytes: null })
+    if (!record) throw nameTaken(request)
     sizes.count(record)
     return record
   } catch (error) {
@@ -55,12 +55,12 @@ export async function makeBase(
 }
 
 /**
- * Refuses what cannot become a base, before anything is done for it.
+ * Checks that a base of that name may be made now, before any work is done for it.
  * @throws ServiceError `name_taken`, `quota_exceeded`, `storage_full`
  */
-export async function checkWanted(
+export async function checkCreatable(
   { store, filesystem }: Pick<BaseCreateDeps, 'store' | 'filesystem'>,
-  { project, name }: Pick<WantedBase, 'project' | 'name'>,
+  { project, name }: Pick<BaseRequest, 'project' | 'name'>,
 ): Promise<void> {
   if (await store.bases.get(project, name)) throw nameTaken({ project, name })
   if ((await store.bases.count(project)) >= BASES_MAX) throw tooMany({ project })
@@ -68,7 +68,7 @@ export async function checkWanted(
   if (availableBytes < ROOM_BYTES) throw new ServiceError('storage_full', 'The storage pool has no room for a base.')
 }
 
-/** The subvolume of a box's root as it is now, or was in a snapshot, and how a base made of it tells of it. */
+/** Finds the subvolume of a box's root as it is now, or was in a snapshot, and the `source` of a base made of it. */
 export async function findBoxSource(
   store: Store,
   { project, box: name, snapshot }: { project: string; box: string; snapshot?: string | undefined },
@@ -81,16 +81,16 @@ export async function findBoxSource(
   throw new ServiceError('snapshot_not_found', `The box "${name}" has no snapshot named "${snapshot}".`)
 }
 
-function nameTaken({ project, name }: Pick<WantedBase, 'project' | 'name'>): ServiceError {
+function nameTaken({ project, name }: Pick<BaseRequest, 'project' | 'name'>): ServiceError {
   const whose = project === null ? 'All projects share' : `Project "${project}" has`
   return new ServiceError('name_taken', `${whose} a base named "${name}" already.`)
 }
 
-function tooMany({ project }: Pick<WantedBase, 'project'>): ServiceError {
+function tooMany({ project }: Pick<BaseRequest, 'project'>): ServiceError {
   const whose = project === null ? 'All projects share' : `Project "${project}" has`
   return new ServiceError('quota_exceeded', `${whose} ${BASES_MAX} bases, as many as there may be; delete some.`)
 }
 
-/** The bases of one project, or shared by all. */
+/** Most bases of one project, and most shared ones. */
 export const BASES_MAX = 100
 const ROOM_BYTES = 64 * 1024 ** 2

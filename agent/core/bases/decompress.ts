@@ -5,25 +5,25 @@ import { ServiceError } from '../../../shared/errors.ts'
 import { invalidRequest } from '../../../shared/validate.ts'
 
 /**
- * What `source` brings, taken out of gzip or zstd where its first bytes say so; a piece at a time is held. Throws what `source`
- * throws, `invalid_request` for what is damaged or breaks off, and `body_too_large` once more than `mostBytes` came out.
+ * Decompresses `source` if its first bytes are those of gzip or zstd, else passes it on; holds one piece at a time. Throws what
+ * `source` throws, `invalid_request` for damaged or truncated data, and `body_too_large` once more than `maxBytes` came out.
  */
-export async function* decompress(source: AsyncIterable<Uint8Array>, mostBytes: number): AsyncGenerator<Uint8Array> {
+export async function* decompress(source: AsyncIterable<Uint8Array>, maxBytes: number): AsyncGenerator<Uint8Array> {
   let total = 0
   for await (const bytes of uncompressed(source)) {
     total += bytes.length
-    if (total > mostBytes) throw tooLarge(mostBytes)
+    if (total > maxBytes) throw tooLarge(maxBytes)
     yield bytes
   }
 }
 
 async function* uncompressed(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const faults: unknown[] = []
-  const pieces = noting(source, faults)[Symbol.asyncIterator]()
+  const pieces = recordFaults(source, faults)[Symbol.asyncIterator]()
   const head = await takeHead(pieces)
   const stream = decompressorOf(head)
   const done = pipeline(rest(head, pieces), stream)
-  // Told by the stream itself, to whoever reads it.
+  // The reader of `stream` gets this error.
   done.catch(() => undefined)
   try {
     for await (const bytes of stream) yield bytes as Buffer
@@ -61,8 +61,8 @@ async function* rest(head: Buffer, pieces: AsyncIterator<Uint8Array>): AsyncGene
   }
 }
 
-// A stream that is destroyed tells of that, and not of why.
-async function* noting(source: AsyncIterable<Uint8Array>, faults: unknown[]): AsyncGenerator<Uint8Array> {
+// Keeps the error of the source: a destroyed stream fails with another one.
+async function* recordFaults(source: AsyncIterable<Uint8Array>, faults: unknown[]): AsyncGenerator<Uint8Array> {
   try {
     yield* source
   } catch (error) {
@@ -76,11 +76,11 @@ function damaged(cause: unknown): ServiceError {
   return new ServiceError('invalid_request', message, { cause, errors })
 }
 
-function tooLarge(mostBytes: number): ServiceError {
-  return new ServiceError('body_too_large', `Unpacked, it has more than ${mostBytes} bytes.`)
+function tooLarge(maxBytes: number): ServiceError {
+  return new ServiceError('body_too_large', `Unpacked, it has more than ${maxBytes} bytes.`)
 }
 
 const GZIP = Buffer.from([0x1f, 0x8b])
 const ZSTD = Buffer.from([0x28, 0xb5, 0x2f, 0xfd])
-// 128 MiB, what every decoder takes by itself; more of it is memory that the archive would ask for.
+// 128 MiB, the default of every decoder; a larger window would let the archive choose how much memory is taken.
 const WINDOW_LOG_MAX = 27

@@ -15,7 +15,7 @@ import type { Files, FilesPlace } from '../../ports/files/files.ts'
 /** A layer of an image in a directory, compressed or not. */
 export interface ImageLayer {
   path: string
-  /** What its bytes must come to, `sha256:…`; null: nobody says. */
+  /** Digest that its bytes must have, `sha256:…`; null: none is known. */
   digest: string | null
 }
 
@@ -28,8 +28,8 @@ export interface ImageDirectory {
 }
 
 /**
- * The layers of the one image for this host in a directory, lowest first.
- * @throws ServiceError `invalid_request` for what is no such directory, is damaged, or holds several images or none for this host
+ * Finds the layers of the one image for this host in a directory, lowest first.
+ * @throws ServiceError `invalid_request` for a directory of another kind, a damaged one, and several images or none for this host
  */
 export async function findLayers(directory: ImageDirectory): Promise<ImageLayer[]> {
   const index = await readJson(directory, { path: '/index.json', digest: null })
@@ -41,7 +41,7 @@ export async function findLayers(directory: ImageDirectory): Promise<ImageLayer[
   return image.Layers.map((path) => ({ path: `/${path}`, digest: null }))
 }
 
-/** The bytes of a layer as they are there; throws `invalid_request` at their end where they are not what they should be. */
+/** Reads the bytes of a layer as stored; throws `invalid_request` at the end if they do not match its digest. */
 export async function* layerBytes({ files, place }: ImageDirectory, layer: ImageLayer): AsyncGenerator<Uint8Array> {
   const { path, digest } = layer
   const [algorithm, expected] = digest?.split(':') ?? []
@@ -80,7 +80,7 @@ function layerOf({ mediaType, digest }: ImagePart): ImageLayer {
   return { path: partPath(digest), digest }
 }
 
-/** Null if there is no such file. */
+/** Reads a JSON file; null if there is none. */
 async function readJson(directory: ImageDirectory, part: ImageLayer): Promise<unknown> {
   const { files, place } = directory
   const file = await openPart(files, place, part.path)

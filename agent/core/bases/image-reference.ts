@@ -3,8 +3,8 @@ import { invalidRequest } from '../../../shared/validate.ts'
 import type { ImageReference } from '../../ports/bases/image-registry.ts'
 
 /**
- * What a reference says, as container tools understand it: `debian`, `user/tool:1`, `ghcr.io/user/tool@sha256:…`,
- * `127.0.0.1:5000/tool:2@sha256:…`. Without a registry it is one of Docker Hub, without tag and digest `latest`.
+ * Parses a reference as container tools do: `debian`, `user/tool:1`, `ghcr.io/user/tool@sha256:…`,
+ * `127.0.0.1:5000/tool:2@sha256:…`. The registry defaults to Docker Hub, the tag to `latest` if there is no digest.
  * @throws ServiceError `invalid_request`
  */
 export function parseImageReference(text: string): ImageReference {
@@ -25,12 +25,12 @@ export function parseImageReference(text: string): ImageReference {
   }
 }
 
-/** The reference in full, with the digest of what it stood for. */
+/** Formats the reference in full, with the digest that it resolved to. */
 export function formatImageReference({ registry, repository, tag }: ImageReference, digest: string): string {
   return `${registry}/${repository}${tag === null ? '' : `:${tag}`}@${digest}`
 }
 
-// A first part without a point, a port or that name is a user of Docker Hub.
+// A first segment without a dot or port that is not `localhost` is a user of Docker Hub.
 function splitRegistry(named: string): { registry: string; path: string } {
   const cut = named.indexOf('/')
   const first = named.slice(0, Math.max(0, cut))

@@ -1,7 +1,9 @@
+import type { ImageReference, ImageRegistry, RemoteImage } from '../../ports/bases/image-registry.ts'
 import type { Files, FilesPlace, UnpackReport } from '../../ports/files/files.ts'
 import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
 import { decompress } from './decompress.ts'
 import { findLayers, type ImageDirectory, layerBytes } from './image-layout.ts'
+import { formatImageReference } from './image-reference.ts'
 import { BASE_LIMITS, checkRoot, makeTree } from './unpack.ts'
 
 export interface BaseImageDeps {
@@ -11,7 +13,11 @@ export interface BaseImageDeps {
   architecture: string
 }
 
-/** Puts what an archive of an image holds, compressed or not, into a new subvolume `name`, for `unpackImage` to find. */
+export interface BasePullDeps extends BaseImageDeps {
+  registry: ImageRegistry
+}
+
+/** Unpacks the archive of an image, compressed or not, into a new subvolume `name`, from which `unpackImage` reads. */
 export async function spoolImage(
   { filesystem, files }: BaseImageDeps,
   name: string,
@@ -22,15 +28,34 @@ export async function spoolImage(
   return place
 }
 
-/** How an image is being unpacked. */
+/** Cancels an import and reports its progress, from 0 to 1. */
 export interface ImageRun {
   signal: AbortSignal
   progress(share: number): void
 }
 
 /**
- * Makes a read-only subvolume of the image in `spool`, layer upon layer. Only what is in layers is heeded: the image's
- * environment, user, directory and command are for whoever runs commands in a box to give.
+ * Pulls an image of a registry into a new subvolume `spool`, from which `unpackImage` reads; returns the base's `source` too.
+ * @throws ServiceError as the registry does, and `storage_full`
+ */
+export async function pullImage(
+  deps: BasePullDeps,
+  { reference, spool }: { reference: ImageReference; spool: string },
+  { signal, progress }: ImageRun,
+): Promise<{ place: FilesPlace; source: string }> {
+  const request = { architecture: deps.architecture, mostBytes: BASE_LIMITS.unpackedBytes, signal }
+  const image = await deps.registry.find(reference, request)
+  try {
+    const place = await spoolImage(deps, spool, withProgress(image, progress))
+    return { place, source: `oci:${formatImageReference(reference, image.digest)}` }
+  } finally {
+    image.close()
+  }
+}
+
+/**
+ * Makes a read-only subvolume of the image in `spool`, layer upon layer. Ignores the image's environment, user, directory and
+ * command: those are given with each command that runs in a box.
  * @throws ServiceError `invalid_request` for what is no image, or no root filesystem, `body_too_large`, `storage_full`
  */
 export async function unpackImage(
@@ -63,6 +88,16 @@ export async function unpackImage(
   await checkRoot(files, place)
   await filesystem.setReadOnly(subvolume, true)
   return all
+}
+
+async function* withProgress(image: RemoteImage, progress: (share: number) => void): AsyncGenerator<Uint8Array> {
+  let bytes = 0
+  for await (const piece of image.archive()) {
+    bytes += piece.length
+    // `sizeBytes` leaves out the tar headers.
+    progress(Math.min(1, bytes / Math.max(1, image.sizeBytes)))
+    yield piece
+  }
 }
 
 const ROOT = Buffer.from('/')

@@ -1,13 +1,11 @@
-import { asServiceError, type ServiceError } from '../../../shared/errors.ts'
+import { asServiceError, ServiceError } from '../../../shared/errors.ts'
 import { newId } from '../../../shared/ids.ts'
 import type { ImageReference, ImageRegistry } from '../../ports/bases/image-registry.ts'
 import type { FilesPlace, UnpackReport } from '../../ports/files/files.ts'
 import type { BaseRecord } from '../../ports/store/bases.ts'
 import type { Jobs } from '../operations/jobs.ts'
-import { type BaseCreateDeps, checkWanted, makeBase, type WantedBase } from './create.ts'
-import { type BaseImageDeps, type ImageRun, spoolImage, unpackImage } from './image.ts'
-import { type BaseName, createMakingBases, type MakingBases } from './making-bases.ts'
-import { pullImage } from './pull.ts'
+import { type BaseCreateDeps, type BaseRequest, checkCreatable, makeBase } from './create.ts'
+import { type BaseImageDeps, type ImageRun, pullImage, spoolImage, unpackImage } from './image.ts'
 import { createBaseUploads, unpackBase } from './unpack.ts'
 
 export interface BaseImportDeps extends BaseCreateDeps, BaseImageDeps {
@@ -15,67 +13,73 @@ export interface BaseImportDeps extends BaseCreateDeps, BaseImageDeps {
   registry: ImageRegistry
 }
 
+export interface BaseName {
+  /** Null: of all projects. */
+  project: string | null
+  name: string
+}
+
 /** A base that a project asks for. */
 interface Wanted {
-  base: Omit<WantedBase, 'source'>
-  asker: string
+  base: Omit<BaseRequest, 'source'>
+  requester: string
 }
 
 /** A base of an archive, which comes on behalf of a project. */
-export interface WantedImport extends Wanted {
+export interface ArchiveImport extends Wanted {
   bytes: AsyncIterable<Uint8Array>
 }
 
 /** A base of an image of a registry. */
-export interface WantedPull extends Wanted {
+export interface RegistryImport extends Wanted {
   reference: ImageReference
 }
 
-/** How long an image is waited for, and whose operation goes on when that is over. */
+/** How long the request waits for an image; after that its operation goes on alone. */
 export interface ImportWait {
   waitMs: number
   requestId: string
 }
 
-/** A base, and what became of its archive. */
+/** A base, and the report of unpacking its archive. */
 export interface ImportedBase {
   record: BaseRecord
-  /** Null where it was made before by the same request. */
+  /** Null if an earlier request with the same idempotency key made it. */
   report: UnpackReport | null
 }
 
 /** A base, or the id of the operation that makes it. */
 export type Imported = ImportedBase | { operation: string }
 
-/** Bases of archives and images. All throw `rate_limited` where as many are under way as may be. */
+/** Imports archives and images as bases. All throw `rate_limited` at the bound of concurrent imports. */
 export interface BaseImports {
-  /** Of the tar of a root filesystem. */
-  tar(wanted: WantedImport): Promise<ImportedBase>
-  /** Of the archive of an image: once all of it is here the rest goes on by itself; then the id of its operation. */
-  image(wanted: WantedImport, wait: ImportWait): Promise<Imported>
-  /** Of an image of a registry, all of which goes on by itself. */
-  pull(wanted: WantedPull, wait: ImportWait): Promise<Imported>
-  /** Ends what goes on by itself for a base of that name; whether there was something. */
+  /** Imports the tar of a root filesystem. */
+  tar(wanted: ArchiveImport): Promise<ImportedBase>
+  /** Imports the archive of an image; once received it is unpacked in the background, as an operation. */
+  image(wanted: ArchiveImport, wait: ImportWait): Promise<Imported>
+  /** Pulls an image of a registry in the background, as an operation. */
+  pull(wanted: RegistryImport, wait: ImportWait): Promise<Imported>
+  /** Aborts the background import of that name; false if there was none. */
   cancel(base: BaseName): Promise<boolean>
 }
 
-/** What comes in is bounded by all together, also while it is only worked on. */
+/** Bounds concurrent imports, those in the background included, by one limit that projects share. */
 export function createBaseImports(deps: BaseImportDeps): BaseImports {
   const uploads = createBaseUploads()
-  const making = createMakingBases()
-  // `end` is for `begin` to call once all is done; where that rejects it is called here too.
+  const running = createBackgroundImports()
+  // `begin` calls `end` once all is done; it is also called here if `begin` rejects.
   const withSpool = async (
-    { base, asker }: Wanted,
+    { base, requester }: Wanted,
     begin: (spool: string, end: () => void) => Promise<Imported>,
   ): Promise<Imported> => {
-    const leave = uploads.enter(asker)
+    const leave = uploads.enter(requester)
     const spool = newSpool(deps)
     const end = (): void => {
       deps.reconciler.scheduleDestroy(spool.tombstone)
       leave()
     }
     try {
-      await checkWanted(deps, base)
+      await checkCreatable(deps, base)
       await deps.store.tombstones.insert(spool.tombstone)
       return await begin(spool.name, end)
     } catch (error) {
@@ -84,8 +88,8 @@ export function createBaseImports(deps: BaseImportDeps): BaseImports {
     }
   }
   return {
-    tar: async ({ base, asker, bytes }) => {
-      const leave = uploads.enter(asker)
+    tar: async ({ base, requester, bytes }) => {
+      const leave = uploads.enter(requester)
       try {
         let report: UnpackReport | null = null
         const record = await makeBase(deps, { ...base, source: 'tar' }, async (subvolume) => {
@@ -100,7 +104,7 @@ export function createBaseImports(deps: BaseImportDeps): BaseImports {
       withSpool(wanted, async (spool, end) => {
         const place = await spoolImage(deps, spool, wanted.bytes)
         const work: Work = (run) => makeOfSpool(deps, wanted.base, { place, source: 'oci', run })
-        return inBackground(deps, wanted, { ...wait, making, end, work })
+        return inBackground(deps, wanted, { ...wait, running, end, work })
       }),
     pull: (wanted, wait) =>
       withSpool(wanted, (spool, end) => {
@@ -109,34 +113,38 @@ export function createBaseImports(deps: BaseImportDeps): BaseImports {
           const pulled = await pullImage(deps, { reference: wanted.reference, spool }, half(0))
           return makeOfSpool(deps, wanted.base, { ...pulled, run: half(0.5) })
         }
-        return inBackground(deps, wanted, { ...wait, making, end, work })
+        return inBackground(deps, wanted, { ...wait, running, end, work })
       }),
-    cancel: (base) => making.cancel(base),
+    cancel: (base) => running.cancel(base),
   }
 }
 
 type Work = (run: ImageRun) => Promise<ImportedBase>
 
 interface Background extends ImportWait {
-  making: MakingBases
+  running: BackgroundImports
   end(): void
   work: Work
 }
 
-// Throws only before the work is begun, or what ended it: `end` is called in both cases, and may be called twice.
-async function inBackground(deps: BaseImportDeps, { base, asker }: Wanted, background: Background): Promise<Imported> {
-  const { making, end, work, waitMs, requestId } = background
+// Calls `end` whether the job fails to start or ends; `end` may be called twice.
+async function inBackground(
+  deps: BaseImportDeps,
+  { base, requester }: Wanted,
+  background: Background,
+): Promise<Imported> {
+  const { running, end, work, waitMs, requestId } = background
   const result: { made?: ImportedBase; fault?: ServiceError } = {}
-  const resource = `/v1/projects/${asker}/bases/${base.name}`
-  const entry = making.enter(base)
-  const job = { kind: 'base.import', project: asker, resource, requestId }
+  const resource = `/v1/projects/${requester}/bases/${base.name}`
+  const entry = running.enter(base)
+  const job = { kind: 'base.import', project: requester, resource, requestId }
   const operation = await deps.jobs
     .start(job, async ({ signal: closing, progress }) => {
       const signal = AbortSignal.any([closing, entry.signal])
       try {
         result.made = await work({ signal, progress })
       } catch (error) {
-        // What was cut off may say something else.
+        // After an abort the work may fail with another error than its cause.
         const fault: unknown = signal.aborted ? signal.reason : error
         result.fault = asServiceError(fault)
         throw fault
@@ -167,9 +175,42 @@ async function makeOfSpool(
   return { record, report }
 }
 
-/** Where an archive is until it is unpacked: never longer than this agent lives. */
+/** Names a subvolume that holds an archive until it is unpacked; its tombstone removes it after a crash. */
 function newSpool({ clock }: BaseImportDeps) {
   const createdAt = clock.now()
   const name = newId('bas', createdAt).replace(/^bas/, 'tmp')
   return { name, tombstone: { id: name, root: name, createdAt } }
+}
+
+/** Tracks the imports that run in the background, so that deleting a base aborts its import. */
+interface BackgroundImports {
+  /** Registers one: `signal` aborts on `cancel`; the caller calls `end` once it is over. */
+  enter(base: BaseName): { signal: AbortSignal; end(): void }
+  /** Aborts the imports of that name and resolves once they have ended; false if there were none. */
+  cancel(base: BaseName): Promise<boolean>
+}
+
+function createBackgroundImports(): BackgroundImports {
+  const running = new Set<BaseName & { controller: AbortController; ended: Promise<void> }>()
+  return {
+    enter: ({ project, name }) => {
+      const { promise: ended, resolve } = Promise.withResolvers<void>()
+      const entry = { project, name, controller: new AbortController(), ended }
+      running.add(entry)
+      return {
+        signal: entry.controller.signal,
+        end: () => {
+          running.delete(entry)
+          resolve()
+        },
+      }
+    },
+    cancel: async ({ project, name }) => {
+      const found = [...running].filter((entry) => entry.project === project && entry.name === name)
+      const why = new ServiceError('base_not_found', `The base "${name}" was deleted while it was made.`)
+      for (const { controller } of found) controller.abort(why)
+      await Promise.all(found.map(({ ended }) => ended))
+      return found.length > 0
+    },
+  }
 }

@@ -9,13 +9,12 @@ export interface BaseUnpackDeps {
   files: Pick<Files, 'stat' | 'unpack'>
 }
 
-/** Counts those who bring archives, each of which holds a transfer of files and decompresses as fast as it can. */
+/** Bounds concurrent uploads of archives, each of which takes a file transfer and a processor to decompress. */
 export interface BaseUploads {
-  /** Counts one more; returns what ends it. Throws `rate_limited` where a project would have more than is left free. */
+  /** Takes a slot and returns its release. Throws `rate_limited` where a project would have more than is left free. */
   enter(project: string): () => void
 }
 
-/** None is under way. */
 export function createBaseUploads(): BaseUploads {
   const shares = createFairShares(UPLOADS_AT_ONCE)
   return {
@@ -28,9 +27,9 @@ export function createBaseUploads(): BaseUploads {
 }
 
 /**
- * Makes a read-only subvolume of the tar of a root filesystem, compressed or not. It is unpacked as archives into boxes are, by
- * a thread that sees nothing of this host and lets nothing lead out of the tree, and its quota bounds what comes of it.
- * @throws ServiceError `invalid_request` for what is no tar, or no root filesystem, `body_too_large`, `storage_full`, and
+ * Makes a read-only subvolume of the tar of a root filesystem, compressed or not. Unpacks it as archives into boxes are: in a
+ * thread that sees nothing of this host and follows nothing out of the tree, into a subvolume with a quota.
+ * @throws ServiceError `invalid_request` for anything but a tar of a root filesystem, `body_too_large`, `storage_full`, and
  * whatever `bytes` throws
  */
 export async function unpackBase(
@@ -45,7 +44,7 @@ export async function unpackBase(
   return report
 }
 
-/** Makes a subvolume to unpack into, which can take no more than there is room for. */
+/** Makes a subvolume to unpack into, with a quota that leaves the pool some room. */
 export async function makeTree(filesystem: CowFilesystem, subvolume: string): Promise<FilesPlace> {
   const { availableBytes } = await filesystem.capacity()
   await filesystem.create(subvolume)
@@ -53,7 +52,7 @@ export async function makeTree(filesystem: CowFilesystem, subvolume: string): Pr
   return { boxId: subvolume, rootPath: filesystem.path(subvolume), mounts: [] }
 }
 
-/** Throws `invalid_request` for what no box could run. */
+/** Checks that a box could run it; throws `invalid_request` if not. */
 export async function checkRoot(files: Pick<Files, 'stat'>, place: FilesPlace): Promise<void> {
   try {
     await files.stat(place, Buffer.from('/bin/sh'))
@@ -69,14 +68,14 @@ function tooMany(): ServiceError {
   return new ServiceError('rate_limited', detail, { headers: { 'Retry-After': '10' } })
 }
 
-/** Uncompressed, of the archive; and of what comes of it on the disk. */
+/** Bounds the archive uncompressed, and what it takes on disk. */
 const BASE_BYTES_MAX = 32 * 1024 ** 3
 const UPLOADS_AT_ONCE = 8
 const ABSENT: ReadonlySet<string> = new Set(['file_not_found', 'not_a_directory', 'path_invalid'])
-// For the records and all else that goes on meanwhile.
+// Left for records and for other writes to the pool.
 const ROOM_BYTES = 64 * 1024 ** 2
 
-/** The bounds of archives, as they are told. */
+/** The bounds of archives as `GET /v1/config` publishes them. */
 export const BASE_LIMITS = {
   unpackedBytes: BASE_BYTES_MAX,
   uploadsAtOnce: UPLOADS_AT_ONCE,

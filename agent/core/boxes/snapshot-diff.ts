@@ -1,5 +1,5 @@
 import { newId } from '../../../shared/ids.ts'
-import type { SnapshotDiffQuery } from '../../../shared/schemas/snapshot-diff.ts'
+import type { SnapshotDiffQuery } from '../../../shared/schemas/snapshots.ts'
 import { invalidRequest } from '../../../shared/validate.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'

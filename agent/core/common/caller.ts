@@ -1,4 +1,4 @@
-import type { Permission } from '../../../shared/schemas/system.ts'
+import type { Permission } from '../../../shared/schemas/access.ts'
 
 /** The verified token behind a request. */
 export interface Caller {

@@ -12,7 +12,7 @@ export interface EdgeAddress {
 
 type BoxNames = Pick<BoxRecord, 'id' | 'project' | 'name'>
 
-/** The host name of a box, `<box>--<project>.<domain>`; by its id where that label is too long (docs/urls.md). */
+/** The host name of a box, `<box>--<project>.<domain>`; by its id where that label is too long (docs/edge.md). */
 export function hostOfBox(box: BoxNames, { domain }: EdgeAddress): string {
   return `${labelOf([box.name, box.project], () => dashed(box.id))}.${domain}`
 }

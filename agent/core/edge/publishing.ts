@@ -1,5 +1,5 @@
 import { ServiceError } from '../../../shared/errors.ts'
-import type { PublishBody } from '../../../shared/schemas/publishing.ts'
+import type { PublishBody } from '../../../shared/schemas/edge.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { BoxRecord, DomainTaken, Store } from '../../ports/store/store.ts'
 import type { Boxes, BoxRef } from '../boxes/boxes.ts'

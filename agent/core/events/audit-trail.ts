@@ -1,5 +1,5 @@
 import type { Logger } from '../../../shared/log.ts'
-import type { AuditListQuery as AuditListQuery } from '../../../shared/schemas/audit.ts'
+import type { AuditListQuery as AuditListQuery } from '../../../shared/schemas/events.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { AuditRecord, AuditStore } from '../../ports/store/events.ts'
 import type { Caller } from '../common/caller.ts'

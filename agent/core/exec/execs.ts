@@ -1,7 +1,6 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import { createFairShares } from '../../../shared/fair-shares.ts'
-import type { ExecBody, ExecListQuery, ExecOutputQuery } from '../../../shared/schemas/exec.ts'
-import type { ExecStreamQuery } from '../../../shared/schemas/streams.ts'
+import type { ExecBody, ExecListQuery, ExecOutputQuery, ExecStreamQuery } from '../../../shared/schemas/exec.ts'
 import type { ExecKey } from '../../ports/exec/outputs.ts'
 import type { Meter } from '../../ports/host/meter.ts'
 import type { ExecRecord } from '../../ports/store/exec.ts'

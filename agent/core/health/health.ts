@@ -1,7 +1,7 @@
 import { viewFaults } from '../../../shared/health-faults.ts'
 import type { Logger } from '../../../shared/log.ts'
 import type { BoxStatus } from '../../../shared/schemas/boxes.ts'
-import type { Health, HealthFault } from '../../../shared/schemas/system.ts'
+import type { Health, HealthFault } from '../../../shared/schemas/health.ts'
 import type { ClusterFacts, ClusterReport } from '../../ports/boxes/cluster-facts.ts'
 import type { HostNetwork } from '../../ports/boxes/network.ts'
 import type { Edge } from '../../ports/edge/edge.ts'

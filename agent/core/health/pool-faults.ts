@@ -1,4 +1,4 @@
-import type { HealthFault } from '../../../shared/schemas/system.ts'
+import type { HealthFault } from '../../../shared/schemas/health.ts'
 import type { PoolCondition } from '../../ports/pool/condition.ts'
 
 /** What is wrong with what a pool holds, as health tells it. A pure function. */

@@ -1,4 +1,4 @@
-import type { HealthFault } from '../../../shared/schemas/system.ts'
+import type { HealthFault } from '../../../shared/schemas/health.ts'
 import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
 import type { Store } from '../../ports/store/store.ts'
 import { subvolumesFor } from '../reconcile/pending-restore.ts'

@@ -1,7 +1,7 @@
 import { mayEnter } from '../../../shared/auth/tokens.ts'
 import { problemOf, ServiceError } from '../../../shared/errors.ts'
 import { newId } from '../../../shared/ids.ts'
-import type { OperationResource } from '../../../shared/schemas/system.ts'
+import type { OperationResource } from '../../../shared/schemas/operations.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { BoxOperationRecord, OperationOutcome, OperationRecord } from '../../ports/store/operations.ts'
 import type { BoxRecord, Store } from '../../ports/store/store.ts'

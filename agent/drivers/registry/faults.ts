@@ -1,19 +1,19 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import { invalidRequest } from '../../../shared/validate.ts'
 
-/** That there can be no base of an image, for a reason that a client can do something about. */
+/** Makes the error for an image that cannot become a base, for a reason that the client can act on. */
 export function imageFault(detail: string): ServiceError {
   return invalidRequest([{ pointer: '/image', detail }])
 }
 
-/** That a registry, as the client names it, did not do its part. */
+/** Makes the error for a registry that did not answer, or broke off. */
 export function registryAway(registry: string, cause: unknown): ServiceError {
   return new ServiceError('internal', `The registry ${registry} did not answer, or broke off; try again later.`, {
     cause,
   })
 }
 
-/** What an answer of a registry that is no success means. */
+/** Maps the status of a registry's failed answer to an error. */
 export function registryAnswerFault(registry: string, status: number): ServiceError {
   if (status === 400 || status === 404) return imageFault('the registry has no such image')
   if (status === 401 || status === 403) {

@@ -21,16 +21,16 @@ export interface ImageRegistryOptions {
   times?: RegistryTimes
 }
 
-/** Registries that speak as the OCI distribution specification has it. */
+/** Finds images in registries that implement the OCI distribution specification. */
 export function createImageRegistry({ named, now, times = TIMES }: ImageRegistryOptions): ImageRegistry {
   return {
-    find: async (reference, wish) => {
-      const { signal } = wish
+    find: async (reference, request) => {
+      const { signal } = request
       const client = await openRegistryClient({ reference, named: new Set(named), times, now, signal })
       try {
-        const image = await findImage(client, reference, wish)
+        const image = await findImage(client, reference, request)
         const sizeBytes = image.layers.reduce((sum, { size }) => sum + size, 0)
-        if (sizeBytes > wish.mostBytes) throw tooLarge(wish.mostBytes)
+        if (sizeBytes > request.mostBytes) throw tooLarge(request.mostBytes)
         return { digest: image.digest, sizeBytes, archive: () => archiveOf(client, image), close: client.close }
       } catch (error) {
         client.close()
@@ -50,22 +50,26 @@ interface FoundImage {
   layers: Layer[]
 }
 
-async function findImage(client: RegistryClient, reference: ImageReference, wish: ImageRequest): Promise<FoundImage> {
-  const { architecture } = wish
+async function findImage(
+  client: RegistryClient,
+  reference: ImageReference,
+  request: ImageRequest,
+): Promise<FoundImage> {
+  const { architecture } = request
   let part = await readManifest(client, reference.digest ?? reference.tag ?? '', reference.digest)
   const { digest } = part
-  let isForHere = false
+  let isPlatformKnown = false
   for (let depth = 0; 'manifests' in part.value; depth++) {
     if (depth >= IMAGE_LIMITS.depth) throw imageFault('its indexes lead nowhere')
     const fitting = parse(indexSchema, part.value).manifests.find((each) => isRunnable(each, architecture))
-    if (fitting === undefined) throw notForHere(architecture)
-    isForHere = fitting.platform !== undefined
+    if (fitting === undefined) throw wrongPlatform(architecture)
+    isPlatformKnown = fitting.platform !== undefined
     part = await readManifest(client, fitting.digest, fitting.digest)
   }
   const { mediaType, config, layers } = parse(remoteManifestSchema, part.value)
   const odd = layers.find(({ mediaType }) => !isLayerType(mediaType))
   if (odd) throw imageFault(`it has a layer of a type that is not unpacked: ${odd.mediaType.slice(0, 100)}`)
-  if (!isForHere) await checkConfig(client, config, architecture)
+  if (!isPlatformKnown) await checkConfig(client, config, architecture)
   const once = new Map(layers.map((layer) => [layer.digest, layer]))
   return { digest, manifest: { mediaType, digest: part.digest, bytes: part.bytes }, layers: [...once.values()] }
 }
@@ -77,27 +81,27 @@ interface ManifestPart {
 }
 
 async function readManifest(client: RegistryClient, name: string, expected: string | null): Promise<ManifestPart> {
-  const wish = { accept: ACCEPTED.join(', '), mostBytes: IMAGE_LIMITS.jsonBytes }
-  const bytes = await client.read(`manifests/${name}`, wish)
+  const request = { accept: ACCEPTED.join(', '), mostBytes: IMAGE_LIMITS.jsonBytes }
+  const bytes = await client.read(`manifests/${name}`, request)
   const algorithm = expected?.split(':')[0] ?? 'sha256'
   const digest = `${algorithm}:${createHash(algorithm).update(bytes).digest('hex')}`
   if (expected !== null && digest !== expected)
     throw imageFault('the registry gives another manifest than its digest says')
   const value = parse(objectSchema, parseJson(bytes))
   if (value['schemaVersion'] !== 2) throw imageFault('it is of a kind that is too old')
-  // Which of both it is would be for each reader to choose.
+  // Readers would disagree on which of the two it is.
   if ('manifests' in value && 'layers' in value) throw imageFault('it is an index and an image at once')
   return { digest, bytes, value }
 }
 
-/** Where nobody else says what an image is for, its configuration does. */
+/** Checks the platform in an image's configuration, for an image that no index described. */
 async function checkConfig(client: RegistryClient, config: Layer, architecture: string): Promise<void> {
   if (config.size > IMAGE_LIMITS.jsonBytes) throw imageFault('its configuration is too large')
   const pieces: Uint8Array[] = []
   for await (const piece of client.readPart(config)) pieces.push(piece)
-  const told = parse(configSchema, parseJson(Buffer.concat(pieces)))
-  if ((told.os ?? 'linux') !== 'linux' || (told.architecture ?? architecture) !== architecture) {
-    throw notForHere(architecture)
+  const parsed = parse(configSchema, parseJson(Buffer.concat(pieces)))
+  if ((parsed.os ?? 'linux') !== 'linux' || (parsed.architecture ?? architecture) !== architecture) {
+    throw wrongPlatform(architecture)
   }
 }
 
@@ -144,7 +148,7 @@ function parse<T extends z.ZodType>(schema: T, value: unknown): z.output<T> {
   throw imageFault('it is no image')
 }
 
-function notForHere(architecture: string): ServiceError {
+function wrongPlatform(architecture: string): ServiceError {
   return imageFault(`it is not for linux/${architecture}, which this host is`)
 }
 

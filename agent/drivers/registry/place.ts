@@ -1,14 +1,14 @@
 import { imageFault } from './faults.ts'
 
-/** Where a registry is asked, and which origins may be at any address while it is. */
+/** The origin of a registry, and the origins that may be at any address during the pull. */
 export interface RegistryPlace {
   origin: string
   named: ReadonlySet<string>
 }
 
 /**
- * The place of a registry as references name it; over `http:` only if the operator has `named` it so. One that is not named
- * can lead to none that is: whoever made it would reach those through this host.
+ * Finds the origin of a registry as references name it; over `http:` only if the operator has `named` that origin. A registry that
+ * is not named may not redirect to one that is, since it would reach private addresses through this host.
  */
 export function findRegistryPlace(registry: string, named: ReadonlySet<string>): RegistryPlace {
   const host = registry === 'docker.io' ? HUB_HOST : registry

@@ -1,14 +1,14 @@
 import * as z from 'zod'
 import { imageFault } from './faults.ts'
 
-/** Where a registry has everybody fetch a token first. */
+/** The token service that a registry's challenge names. */
 export interface TokenChallenge {
   realm: string
   service: string | null
   scope: string | null
 }
 
-/** What `WWW-Authenticate` asks for, among other things perhaps; null if that is no bearer token. */
+/** Parses the bearer challenge of `WWW-Authenticate`; null if it has none. */
 export function parseChallenge(header: string): TokenChallenge | null {
   const start = /(?:^|,)\s*bearer\s+/i.exec(header)
   if (start === null) return null
@@ -22,7 +22,7 @@ export function parseChallenge(header: string): TokenChallenge | null {
   return { realm, service: fields.get('service') ?? null, scope: fields.get('scope') ?? null }
 }
 
-/** The address that gives the token to everybody. Throws `invalid_request` for a realm that is none. */
+/** Makes the URL of an anonymous token. Throws `invalid_request` for a realm that is no URL. */
 export function tokenUrl({ realm, service, scope }: TokenChallenge, repository: string): URL {
   if (!URL.canParse(realm)) throw imageFault('the registry names no place for its tokens')
   const url = new URL(realm)
@@ -31,7 +31,7 @@ export function tokenUrl({ realm, service, scope }: TokenChallenge, repository: 
   return url
 }
 
-/** The token in the answer of such a place. Throws `invalid_request` if there is none. */
+/** Reads the token from the token service's answer. Throws `invalid_request` if there is none. */
 export function readToken(body: Buffer): string {
   let value: unknown
   try {

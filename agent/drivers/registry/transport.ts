@@ -6,25 +6,25 @@ export interface TransportOptions {
   /** Origins at which any address, and for `http:` no encryption, is accepted. */
   named: ReadonlySet<string>
   connectMs: number
-  /** For an answer to begin, and between its pieces. */
+  /** Time-out for an answer to begin, and between its pieces. */
   silenceMs: number
-  /** Ends all that is under way. */
+  /** Aborts all requests. */
   signal: AbortSignal
 }
 
-/** Requests of one pull, over connections of its own. */
+/** Sends the requests of one pull, over connections of its own. */
 export interface RegistryTransport {
   /**
-   * The answer at the end of at most five redirects; `authorization` goes to the origin of `url` alone. Throws `invalid_request` for
-   * what is not asked, else what went wrong.
+   * Follows at most five redirects; sends `authorization` to the origin of `url` alone. Throws `invalid_request` for a target that
+   * is not allowed, else the network's error.
    */
   get(url: URL, headers: Record<string, string>, signal: AbortSignal): Promise<Dispatcher.ResponseData>
   close(): void
 }
 
-/** Opens nothing yet. */
+/** Creates a transport, which connects at the first request. */
 export async function openTransport(options: TransportOptions): Promise<RegistryTransport> {
-  // Only where one pulls: it takes time to load.
+  // Loaded at the first pull, since loading takes time.
   const { Agent, buildConnector, request } = await import('undici')
   const { named, connectMs, silenceMs, signal: end } = options
   const connect = createGuardedConnector(buildConnector, { named, timeoutMs: connectMs })
@@ -34,7 +34,7 @@ export async function openTransport(options: TransportOptions): Promise<Registry
     end.removeEventListener('abort', close)
     void dispatcher.destroy()
   }
-  // A signal alone does not reach a request that waits for its connection.
+  // A signal alone does not abort a request that waits for its connection.
   end.addEventListener('abort', close)
   return {
     close,
@@ -56,7 +56,7 @@ export async function openTransport(options: TransportOptions): Promise<Registry
   }
 }
 
-/** Lets go of an answer that is not read, and keeps its connection if that is soon done. */
+/** Discards the body of an answer; keeps the connection if the body is short. */
 export async function dropBody({ body }: Pick<Dispatcher.ResponseData, 'body'>): Promise<void> {
   await body.dump({ limit: DROPPED_BYTES, signal: AbortSignal.timeout(DROPPED_MS) }).catch(() => undefined)
 }

@@ -2,11 +2,11 @@ import { closeSync, openSync, rmSync, statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { allocateFileNow } from '../../lib/syscalls/descriptors.ts'
 
-/** Room on the disk of the database, kept so that there is some left to delete with. */
+/** Reserves space on the database's disk, so that records can be deleted when the disk is full. */
 export interface Ballast {
-  /** Gives the room up; it is taken again once the disk has plenty. */
+  /** Frees the space; it is taken again once the disk has twice its size. */
   release(): void
-  /** Ends the upkeep; the room stays taken. */
+  /** Stops the checks; the file stays. */
   close(): void
 }
 
@@ -37,14 +37,14 @@ function take(path: string, sizeBytes: number): boolean {
     const { bavail, bsize } = statfsSync(dirname(path))
     const fd = openSync(path, bavail * bsize < 2 * sizeBytes ? 'r+' : 'a', 0o600)
     try {
-      // Of one that is whole, which a full disk must not lose, this changes nothing.
+      // A no-op for a file that has all its blocks.
       allocateFileNow(fd, 0, sizeBytes)
     } finally {
       closeSync(fd)
     }
     return true
   } catch {
-    // Whatever the disk has against it: the service runs without, and the next look tries again.
+    // The service runs without it; the next check tries again.
     return false
   }
 }

@@ -41,7 +41,7 @@ export function createBaseStore(database: Database): BaseStore {
   }
 }
 
-// The number stays when the base goes: who reads `version` must never take one base for another.
+// The number outlives the base, so that a later base of that name never has an earlier one's version.
 function insert(database: Database, base: NewBase): BaseRecord | null {
   const { id, project, name, subvolume } = base
   const key = versionKey(project, name)

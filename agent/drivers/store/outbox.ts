@@ -4,14 +4,15 @@ import type { ActorContext, EventRecord } from '../../ports/store/events.ts'
 import {
   backupEvents,
   baseEvents,
+  boxEvents,
   type Change,
   type NewEvent,
   quotaEvents,
+  serviceEvents,
   snapshotEvents,
   tokenEvents,
   volumeEvents,
 } from './event-mapping.ts'
-import { boxEvents, serviceEvents } from './event-mapping-boxes.ts'
 
 export interface OutboxDeps {
   /** Milliseconds since the epoch. */

@@ -5,7 +5,6 @@ import { invalidRequest } from '../../../shared/validate.ts'
 import { type Backups, type KnownBackup, versionOfBackup } from '../../core/backups/backups.ts'
 import { type BackupCatalog, isListed } from '../../core/backups/catalog.ts'
 import type { BackupRestore } from '../../core/backups/restore.ts'
-import type { RestoreOver } from '../../core/backups/restore-over.ts'
 import type { BackupSchedules } from '../../core/backups/schedules.ts'
 import { viewBackup } from '../../core/backups/view.ts'
 import type { Caller } from '../../core/common/caller.ts'
@@ -29,20 +28,19 @@ export interface BackupHandlerDeps {
   backups: Backups
   catalog: BackupCatalog
   restore: BackupRestore
-  restoreOver: RestoreOver
   schedules: BackupSchedules
   volumes: Volumes
   operations: Operations
 }
 
-/** Backups of data volumes over HTTP. */
+/** Handles the operations on backups of data volumes. */
 export function createBackupHandlers(deps: BackupHandlerDeps): BackupHandlers {
-  const { backups, catalog, restore, restoreOver, schedules, volumes } = deps
+  const { backups, catalog, restore, schedules, volumes } = deps
   const reply = (known: KnownBackup): Reply => ({ body: viewBackup(known), version: versionOfBackup(known) })
   return {
     createBackup: async ({ params, query, caller, idempotencyKey }) => {
-      const wish = { caller, idempotencyKey, automatic: false }
-      const { id, operation } = await backups.create(params, wish)
+      const options = { caller, idempotencyKey, automatic: false }
+      const { id, operation } = await backups.create(params, options)
       const location = `/v1/projects/${params.project}/data/${params.name}/backups/${id}`
       return replyOnceDone(deps, caller, {
         operation,
@@ -66,8 +64,8 @@ export function createBackupHandlers(deps: BackupHandlerDeps): BackupHandlers {
       const waitMs = query.wait_seconds * 1000
       const begin = (): Promise<string> =>
         body.as === undefined
-          ? restoreOver.begin(caller, known, { ref, waitMs, ifMatch })
-          : restore.begin(caller, known, { ...ref, sizeGb: null, tags: {}, idempotencyKey })
+          ? restore.restoreOver(caller, known, { ref, waitMs, ifMatch })
+          : restore.restoreAsNew(caller, known, { ...ref, sizeGb: null, tags: {}, idempotencyKey })
       return replyOnceDone(deps, caller, {
         operation: await begin(),
         waitMs,
@@ -89,7 +87,7 @@ export function createBackupHandlers(deps: BackupHandlerDeps): BackupHandlers {
   }
 }
 
-/** `POST P/data` with `from_backup`. */
+/** Handles `POST P/data` with `from_backup`. */
 export function createFromBackup(
   deps: BackupHandlerDeps,
 ): (call: Call<'createVolume'>, backup: string) => Promise<Reply> {
@@ -98,24 +96,24 @@ export function createFromBackup(
     if (from !== undefined || from_snapshot !== undefined) {
       throw invalidRequest([{ pointer: '/from_backup', detail: 'is given together with `from` or `from_snapshot`' }])
     }
-    const wish = { project: params.project, name, sizeGb, tags, idempotencyKey }
+    const options = { project: params.project, name, sizeGb, tags, idempotencyKey }
     const known = await deps.restore.find(params.project, backup)
     return replyOnceDone(deps, caller, {
-      operation: await deps.restore.begin(caller, known, wish),
+      operation: await deps.restore.restoreAsNew(caller, known, options),
       waitMs: query.wait_seconds * 1000,
-      read: () => readVolume(deps.volumes, wish),
+      read: () => readVolume(deps.volumes, options),
     })
   }
 }
 
 interface Waiting {
-  /** Null: it came to its end before. */
+  /** Null: it has ended already. */
   operation: string | null
   waitMs: number
   read(): Promise<Reply>
 }
 
-/** What a job made, if it has by now, or its error; else the operation to wait on. */
+/** Answers with what a job made once it has ended within `waitMs`, else with 202 and its operation; throws the job's error. */
 async function replyOnceDone(
   { operations }: Pick<BackupHandlerDeps, 'operations'>,
   caller: Caller,

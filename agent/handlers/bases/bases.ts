@@ -1,6 +1,6 @@
 import { invalidRequest } from '../../../shared/validate.ts'
+import type { Bases } from '../../core/bases/bases.ts'
 import type { Imported } from '../../core/bases/import.ts'
-import type { Bases } from '../../core/bases/project-bases.ts'
 import { viewBase } from '../../core/bases/view.ts'
 import type { Caller } from '../../core/common/caller.ts'
 import { etagOf } from '../../core/common/preconditions.ts'

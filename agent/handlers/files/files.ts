@@ -4,28 +4,29 @@ import { invalidRequest } from '../../../shared/validate.ts'
 import { decodeCursor, encodeCursor } from '../../core/common/paging.ts'
 import { createListText } from '../../core/files/list-text.ts'
 import { type GivenPath, pathOf } from '../../core/files/paths.ts'
+import { restoreFile } from '../../core/files/restores.ts'
 import { modeOf, viewFile, viewReport } from '../../core/files/view.ts'
 import type { FilePath, Files, FilesPlace, WriteOptions } from '../../ports/files/files.ts'
-import type { Call, Handlers } from '../common/call.ts'
+import type { Call, Handlers, Reply } from '../common/call.ts'
 import { jsonOrRedirect, type RedirectDeps } from '../common/data-address-redirect.ts'
-import { type FilePlaceDeps, filesPlaceOf, readPlaceOf } from './places.ts'
+import { type FilePlaceDeps, filesPlaceOf, readPlaceOf, restorePlacesOf } from './places.ts'
 
 type ChangeHandlers = Pick<
   Handlers,
-  'writeFile' | 'statFile' | 'listFiles' | 'deleteFile' | 'moveFile' | 'makeDirectory' | 'writeArchive'
+  'writeFile' | 'statFile' | 'listFiles' | 'deleteFile' | 'moveFile' | 'makeDirectory' | 'restoreFile' | 'writeArchive'
 >
 
 export interface FileHandlerDeps extends RedirectDeps, FilePlaceDeps {
   files: Files
 }
 
-/** Files over HTTP, but for reading what is in them. */
+/** Handles the operations on files of boxes, except those that read their content. */
 export function createFileHandlers({ files, ...deps }: FileHandlerDeps): ChangeHandlers {
   return {
     writeFile: async (call) => {
       const { query, body, bytes } = call
       const path = writtenPath(call)
-      const wish: WriteOptions = {
+      const options: WriteOptions = {
         mode: modeOf(query.mode ?? body?.mode),
         parents: query.parents === undefined ? body?.parents === true : isYes(query.parents),
         ifMatch: ifMatchOf(call.ifMatch),
@@ -33,7 +34,7 @@ export function createFileHandlers({ files, ...deps }: FileHandlerDeps): ChangeH
       }
       const place = await filesPlaceOf(deps, call)
       const content = bytes === null ? contentOf(body) : whileSame(bytes, place, () => filesPlaceOf(deps, call))
-      const { facts } = await files.write(place, path, wish, content)
+      const { facts } = await files.write(place, path, options, content)
       return { body: viewFile(path, facts), etag: facts.etag }
     },
     statFile: async (call) => {
@@ -72,6 +73,7 @@ export function createFileHandlers({ files, ...deps }: FileHandlerDeps): ChangeH
       const { facts } = await files.makeDirectory(await filesPlaceOf(deps, call), path, options)
       return { body: viewFile(path, facts) }
     },
+    restoreFile: (call) => restoreFromSnapshot({ ...deps, files }, call),
     writeArchive: async (call) => {
       const path = queryPath(call.query)
       const { bytes } = call
@@ -85,6 +87,17 @@ export function createFileHandlers({ files, ...deps }: FileHandlerDeps): ChangeH
       return { body: viewReport(report) }
     },
   }
+}
+
+/** Restores a path of a snapshot; fails if the box's root or mounts changed meanwhile. */
+async function restoreFromSnapshot(deps: FileHandlerDeps, call: Call<'restoreFile'>): Promise<Reply> {
+  const { body } = call
+  const path = pathOf({ text: body.path, base64: body.path_base64, pointer: '/path' })
+  const { place, from } = await restorePlacesOf(deps, call, body.snapshot)
+  const facts = await restoreFile(deps, { place, from }, path)
+  // It may have taken a while: what was restored must be what the box has now.
+  if (!isDeepStrictEqual(await filesPlaceOf(deps, call), place)) throw changedMeanwhile()
+  return { body: viewFile(path, facts), etag: facts.etag }
 }
 
 /** The path that a query names. Throws `invalid_request` for none, or two. */
@@ -102,7 +115,8 @@ function writtenPath({ query, body }: Call<'writeFile'>): FilePath {
   throw invalidRequest([{ pointer: '/path', detail: 'is another than that of the query' }])
 }
 
-// A client may take hours: what it brings must not end up in a volume that is another box's by then.
+// Passes `bytes` on, and fails if the box's mounts have changed by their end: an upload may take hours, and must not be written
+// to a volume that another box has by then.
 async function* whileSame(
   bytes: AsyncIterable<Uint8Array>,
   place: FilesPlace,
@@ -113,8 +127,7 @@ async function* whileSame(
   throw changedMeanwhile()
 }
 
-/** The box is not as it was. */
-export function changedMeanwhile(): ServiceError {
+function changedMeanwhile(): ServiceError {
   return new ServiceError('box_busy', 'The box has another root or other volumes by now: nothing was written there.')
 }
 

@@ -1,4 +1,4 @@
-/** Which image of which registry: one of `tag` and `digest` is there, and where both are the digest counts. */
+/** Names an image of a registry, by `tag` or `digest`; with both the digest counts. */
 export interface ImageReference {
   /** As it is named, host and port: `docker.io`, `127.0.0.1:5000`. */
   registry: string
@@ -12,9 +12,9 @@ export interface ImageReference {
 export interface ImageRequest {
   /** Of this host, as images name it: `amd64`. */
   architecture: string
-  /** The most that all parts of it may have. */
+  /** Bounds the sum of its parts. */
   mostBytes: number
-  /** Ends the search, and whatever is done with what it found. */
+  /** Aborts the search, and the transfers of the image it found. */
   signal: AbortSignal
 }
 
@@ -26,8 +26,8 @@ export interface ImageRequest {
  * where the registry does not answer, or too slowly.
  */
 export interface ImageRegistry {
-  /** Finds an image: of what may be many, the one for this host. Its layers are not asked for yet. Close what it gives. */
-  find(reference: ImageReference, wish: ImageRequest): Promise<RemoteImage>
+  /** Finds an image, in an index the one for this host. Transfers no layers yet. The caller closes the result. */
+  find(reference: ImageReference, request: ImageRequest): Promise<RemoteImage>
 }
 
 /** An image that a registry has. */
@@ -38,6 +38,6 @@ export interface RemoteImage {
   sizeBytes: number
   /** All of it, as the archive of an OCI image layout, each part proven by its digest by the time the next begins; once. */
   archive(): AsyncIterable<Uint8Array>
-  /** Ends what is under way. */
+  /** Aborts transfers and closes the connections. */
   close(): void
 }

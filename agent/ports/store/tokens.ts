@@ -1,4 +1,4 @@
-import type { Permission } from '../../../shared/schemas/system.ts'
+import type { Permission } from '../../../shared/schemas/access.ts'
 
 /** An access token as it is stored, without its secret. Times in ms since the epoch. */
 export interface TokenRecord {

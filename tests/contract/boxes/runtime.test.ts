@@ -67,11 +67,18 @@ describe('the runtime', () => {
     expect(
       (await execute(lab.runtime, spec.id, 'i=0; while [ $i -lt 60 ]; do sleep 5 & i=$((i+1)); done')).stderr,
     ).toMatch(/fork/)
-    const begun = performance.now()
-    await execute(lab.runtime, spec.id, 'i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done')
-    const throttled = readFileSync(boxCgroupFile(lab, spec.id, 'cpu', 'cpu.stat'), 'utf8')
-    expect(performance.now() - begun).toBeGreaterThan(100)
-    expect(Number(/nr_throttled (\d+)/.exec(throttled)?.[1])).toBeGreaterThan(0)
+    // Beside other work it gets no more than its half at first, and need not be held back.
+    const busy = lab.runtime.exec(spec.id, {
+      command: ['/bin/sh', '-c', 'while :; do :; done'],
+      cwd: '/',
+      environment: {},
+      user: null,
+    })
+    await untilTrue(() => {
+      const stat = readFileSync(boxCgroupFile(lab, spec.id, 'cpu', 'cpu.stat'), 'utf8')
+      return Number(/nr_throttled (\d+)/.exec(stat)?.[1]) > 0
+    })
+    await (await busy).signal('SIGKILL')
     expect((await lab.runtime.list()).find(({ id }) => id === spec.id)).toMatchObject({ isRunning: true })
     await lab.runtime.stop(spec.id, { graceMs: 0 })
   })

@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type BackupParts, createBackupParts } from '../../../agent/compose/backups.ts'
 import { createBackupRestore } from '../../../agent/core/backups/restore.ts'
-import { createRestoreOver } from '../../../agent/core/backups/restore-over.ts'
 import { createJobs } from '../../../agent/core/operations/jobs.ts'
 import { openFolderStore } from '../../../agent/drivers/backups/store-folder.ts'
 import type { BackupStore } from '../../../agent/ports/backups/store.ts'
@@ -45,7 +44,7 @@ export function openBackupService(change: (store: BackupStore) => BackupStore = 
   const shared = { store, filesystem, reconciler, jobs, clock, logger: silentLogger, backupStore }
   const parts = createBackupParts(shared)
   const restoring = { ...shared, runtime, admission, defaults, catalog: parts.catalog }
-  const [anew, over] = [createBackupRestore(restoring), createRestoreOver(restoring)]
+  const restores = createBackupRestore(restoring)
   const subvolumeOf = async (name: string) => {
     const record = await store.volumes.get('demo', name)
     return record ? volumes.world.pool.get(record.subvolume) : undefined
@@ -70,8 +69,8 @@ export function openBackupService(change: (store: BackupStore) => BackupStore = 
         const wish = { project: 'demo', sizeGb: null, tags: {}, idempotencyKey: null }
         const operation =
           as === undefined
-            ? await over.begin(CALLER, known, { ref, waitMs: 0, ifMatch: null })
-            : await anew.begin(CALLER, known, { ...wish, name: as })
+            ? await restores.restoreOver(CALLER, known, { ref, waitMs: 0, ifMatch: null })
+            : await restores.restoreAsNew(CALLER, known, { ...wish, name: as })
         const state = await jobs.wait(operation, 20_000)
         const error = state?.outcome.error
         return error ? { code: error.code, detail: error.detail } : null

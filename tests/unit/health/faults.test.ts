@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
 import { viewFaults } from '../../../shared/health-faults.ts'
-import { healthSchema } from '../../../shared/schemas/system.ts'
+import { healthSchema } from '../../../shared/schemas/health.ts'
 
 const fault = { code: 'disk_full', evidence: 'The disk has 2 MiB left.', remedy: 'Free space: state needs it.' }
 

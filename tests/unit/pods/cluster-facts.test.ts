@@ -4,7 +4,7 @@ import { createKubeClusterFacts } from '../../../agent/drivers/pods/cluster-fact
 import { findNodeProblems, findPodProblems } from '../../../agent/drivers/pods/cluster-facts-problems.ts'
 import type { PodWatch } from '../../../agent/lib/kube/watch.ts'
 import { ServiceError } from '../../../shared/errors.ts'
-import { nodeSchema } from '../../../shared/schemas/system.ts'
+import { nodeSchema } from '../../../shared/schemas/health.ts'
 import { type FaultyKube, sendJson, sendStatus, startFaultyKube } from '../../helpers/pods/faulty-kube.ts'
 
 const NOW = Date.parse('2026-01-01T00:10:00Z')

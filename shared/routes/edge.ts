@@ -1,13 +1,13 @@
 import { define } from '../operation.ts'
 import { boxParams, boxSchema } from '../schemas/boxes.ts'
-import { publishBodySchema, publishServiceBodySchema, unpublishBodySchema } from '../schemas/publishing.ts'
+import { publishBodySchema, publishServiceBodySchema, unpublishBodySchema } from '../schemas/edge.ts'
 import { serviceParams, serviceSchema } from '../schemas/services.ts'
 
 const BOX = '/v1/projects/{project}/boxes/{name}'
 const SERVICE = `${BOX}/services/{service}`
 
 /** Domains of boxes and services. */
-export const publishingOperations = {
+export const edgeOperations = {
   publishBox: define({
     id: 'publishBox',
     method: 'POST',

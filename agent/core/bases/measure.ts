@@ -3,11 +3,11 @@ import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
 import type { BaseRecord } from '../../ports/store/bases.ts'
 import type { Store } from '../../ports/store/store.ts'
 
-/** Counts what bases refer to, which does not change: once for each, one after another, while nobody waits for it. */
+/** Measures the bytes each base refers to, which never change: once per base, one at a time, in the background. */
 export interface BaseSizes {
-  /** Counts one that has no size yet. */
+  /** Measures one that has no size yet. */
   count(record: BaseRecord): void
-  /** Counts those that have none: what an agent before this one did not come to. */
+  /** Measures all that have none, which an earlier agent did not reach. */
   countAll(): void
 }
 

@@ -7,28 +7,28 @@ import { type BackupRemoval, type BackupRemovalDeps, createBackupRemoval } from 
 import { expiredBackups } from './retention.ts'
 import { runBackup } from './run.ts'
 
-export interface BackupWorkDeps extends BackupRemovalDeps {
+export interface BackupJobsDeps extends BackupRemovalDeps {
   store: Store
   jobs: Jobs
 }
 
-/** Backups under way, as jobs; after each, what is not kept any more goes. */
-export interface BackupWork {
+/** Runs backups as jobs; after each it removes the backups that the schedule no longer keeps. */
+export interface BackupJobs {
   removal: BackupRemoval
-  /** Begins to make a backup; its record with the name of the job. */
-  begin(record: BackupRecord, requestId: string): Promise<BackupRecord>
-  /** Goes on with one that an agent before this one began. */
-  takeUp(record: BackupRecord): Promise<void>
-  /** Ends one that is under way. */
-  end(id: string): void
+  /** Starts the job of a backup; returns its record with the operation's id. */
+  start(record: BackupRecord, requestId: string): Promise<BackupRecord>
+  /** Resumes one that an earlier agent began. */
+  resume(record: BackupRecord): Promise<void>
+  /** Aborts a running one. */
+  abort(id: string): void
 }
 
-/** At most two at once; the others wait. */
-export function createBackupWork(deps: BackupWorkDeps): BackupWork {
+/** Runs at most two at once; the others wait. */
+export function createBackupJobs(deps: BackupJobsDeps): BackupJobs {
   const { store, records, jobs, clock, logger } = deps
   const removal = createBackupRemoval(deps)
   const limiter = createLimiter(BACKUPS_AT_ONCE)
-  const ends = new Map<string, AbortController>()
+  const aborts = new Map<string, AbortController>()
 
   const retain = async (volumeId: string): Promise<void> => {
     const volume = (await store.volumes.all()).find(({ id }) => id === volumeId)
@@ -40,45 +40,45 @@ export function createBackupWork(deps: BackupWorkDeps): BackupWork {
     await removal.sweep(project)
   }
   const make = async (record: BackupRecord, job: JobRun): Promise<void> => {
-    const end = new AbortController()
-    ends.set(record.id, end)
+    const abort = new AbortController()
+    aborts.set(record.id, abort)
     const run = {
-      signal: AbortSignal.any([job.signal, end.signal]),
+      signal: AbortSignal.any([job.signal, abort.signal]),
       isCutOff: () => job.signal.aborted,
       progress: (share: number | null) => job.progress(share),
     }
     try {
       await limiter.run(() => runBackup(deps, record.id, run))
     } finally {
-      ends.delete(record.id)
+      aborts.delete(record.id)
       if (!job.signal.aborted) void tidyUp(record)
     }
   }
-  const begin: BackupWork['begin'] = async (record, requestId) => {
+  const start: BackupJobs['start'] = async (record, requestId) => {
     const { project, volume, id } = record
     const resource = `/v1/projects/${project}/data/${volume}/backups/${id}`
     const isNamed = Promise.withResolvers<void>()
     try {
-      const start = (job: JobRun): Promise<void> => isNamed.promise.then(() => make(record, job))
-      const operation = await jobs.start({ kind: 'backup.create', project, resource, requestId }, start)
+      const run = (job: JobRun): Promise<void> => isNamed.promise.then(() => make(record, job))
+      const operation = await jobs.start({ kind: 'backup.create', project, resource, requestId }, run)
       const named = { ...record, operation }
       await records.write([named])
       return named
     } finally {
-      // Only now: the work reads the record, and writes all of it.
+      // The job rewrites the whole record, so it must not start before the operation's id is in it.
       isNamed.resolve()
     }
   }
   return {
     removal,
-    begin,
-    takeUp: async (record) => {
+    start,
+    resume: async (record) => {
       const { operation } = record
-      const isTaken = operation !== null && (await jobs.takeUp(operation, (job) => make(record, job)))
-      if (!isTaken) await begin(record, record.id)
+      const isResumed = operation !== null && (await jobs.takeUp(operation, (job) => make(record, job)))
+      if (!isResumed) await start(record, record.id)
     },
-    end: (id) => {
-      ends.get(id)?.abort(new ServiceError('backup_not_found', 'The backup was deleted while it was made.'))
+    abort: (id) => {
+      aborts.get(id)?.abort(new ServiceError('backup_not_found', 'The backup was deleted while it was made.'))
     },
   }
 }

@@ -1,10 +1,10 @@
-import { box } from './box.ts'
+import { box } from './boxes.ts'
 import { service } from './services.ts'
 
 const published = { ...box, port: 3000, published_domains: ['shop.example.org'] }
 
-/** Those of the operations on domains. */
-export const PUBLISHING_EXAMPLES = {
+/** Examples of the operations on domains. */
+export const EDGE_EXAMPLES = {
   publishBox: { body: { domains: ['shop.example.org'], port: 3000 }, response: published },
   unpublishBox: { body: { domains: ['shop.example.org'] }, response: { ...published, published_domains: [] } },
   publishService: {

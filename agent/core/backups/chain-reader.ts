@@ -6,13 +6,13 @@ import { holdsPart } from './parts.ts'
 
 export interface ChainReading {
   signal: AbortSignal
-  /** Told of each byte twice: when it was looked at, and when it is taken. */
+  /** Receives every byte twice: when it was verified, and when it is read. */
   onBytes(count: number): void
 }
 
 /**
- * The streams of a chain of backups. No byte of a part is given before the whole part was read and found to be as it was stored,
- * which is done while the part before it is taken.
+ * Reads the streams of a chain of backups, the full one first. Yields no byte of a part before the digest of the whole part was
+ * verified, which it does while the part before is read.
  * @throws ServiceError `backup_damaged` that names the first part that is missing or altered
  */
 export async function* readChain(
@@ -21,21 +21,21 @@ export async function* readChain(
   reading: ChainReading,
 ): AsyncGenerator<AsyncIterable<Uint8Array>> {
   const places = chain.flatMap(({ directory, parts }) => parts.map((part) => ({ directory, part })))
-  const proofs = new Map<BackupPart, Promise<void>>()
-  const prove = (index: number): void => {
+  const checks = new Map<BackupPart, Promise<void>>()
+  const verify = (index: number): void => {
     const place = places[index]
-    if (place === undefined || proofs.has(place.part)) return
-    const proof = provePart(store, place, reading)
-    // Whoever comes to that part is told.
-    proof.catch(() => undefined)
-    proofs.set(place.part, proof)
+    if (place === undefined || checks.has(place.part)) return
+    const check = verifyPart(store, place, reading)
+    // Its reader awaits it and gets the error.
+    check.catch(() => undefined)
+    checks.set(place.part, check)
   }
   let index = 0
   async function* readLink({ directory, parts }: ChainLink): AsyncGenerator<Uint8Array> {
     for (const part of parts) {
-      prove(index)
-      await proofs.get(part)
-      prove(++index)
+      verify(index)
+      await checks.get(part)
+      verify(++index)
       yield* readPart(store, { directory, part }, reading)
     }
   }
@@ -47,7 +47,7 @@ interface PartPlace {
   part: BackupPart
 }
 
-async function provePart(
+async function verifyPart(
   store: BackupStore,
   { directory, part }: PartPlace,
   { signal, onBytes }: ChainReading,
@@ -69,6 +69,6 @@ async function* readPart(
     digest.update(piece)
     yield piece
   }
-  // It may have been altered since it was looked at.
+  // It may have been altered after it was verified.
   if (digest.digest('hex') !== part.sha256) throw damaged(directory + part.name)
 }

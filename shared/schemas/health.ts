@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { boxConfigSchema } from './boxes.ts'
-import { idSchema, nameSchema, pageFields, timestampSchema, waitSeconds } from './common.ts'
+import { nameSchema, timestampSchema } from './common.ts'
 import { limitsSchema } from './limits.ts'
 
 const usageFields = {
@@ -9,7 +9,7 @@ const usageFields = {
   available_bytes: z.int(),
   used_percent: z.number(),
 }
-const storageSchema = z.looseObject({ path: z.string(), ...usageFields })
+const mountSchema = z.looseObject({ path: z.string(), ...usageFields })
 
 const healthFaultSchema = z.looseObject({
   code: z.string(),
@@ -58,8 +58,8 @@ export const healthSchema = z
           load_avg_15: z.number(),
         }),
         memory: z.looseObject(usageFields),
-        storage: storageSchema.optional(),
-        storage_mounts: z.array(storageSchema),
+        storage: mountSchema.optional(),
+        storage_mounts: z.array(mountSchema),
       })
       .optional(),
     kubernetes: z
@@ -123,92 +123,49 @@ export const problemTypeListSchema = z
 /** The path of one error code; what is no code is not found. */
 export const problemTypeParams = z.strictObject({ code: z.string().max(200) })
 
-/** What a token may do; permissions do not imply each other. */
-export const permissionSchema = z.enum(['read', 'write', 'exec', 'admin']).meta({ id: 'Permission' })
-
-const projectsSchema = z
-  .union([z.literal('*'), z.array(nameSchema).min(1).max(256)])
-  .meta({ id: 'TokenProjects', description: 'Project names, or `*` for all.' })
-
-const permissionsSchema = z.array(permissionSchema).min(1).max(4)
-
-/** `POST /v1/tokens`: subsets of the minting token's own projects, permissions and remaining life. */
-export const createTokenBodySchema = z
-  .strictObject({
-    name: nameSchema,
-    projects: projectsSchema,
-    permissions: permissionsSchema,
-    expires_in_seconds: z
-      .int()
-      .min(1)
-      .max(315_360_000)
-      .nullable()
-      .optional()
-      .meta({ description: 'Null or left out: as long as the minting token.' }),
-  })
-  .meta({ id: 'CreateToken' })
-
-const tokenFields = {
-  name: z.string(),
-  projects: projectsSchema,
-  permissions: permissionsSchema,
-  expires_at: timestampSchema.nullable(),
-}
-
-/** `GET /v1/me`. */
-export const meSchema = z.looseObject({ id: idSchema, ...tokenFields }).meta({ id: 'Me' })
-
-/** A token's record. */
-export const tokenSchema = z
-  .looseObject({
-    id: idSchema,
-    ...tokenFields,
-    created_at: timestampSchema,
-    created_by: idSchema.nullable().meta({ description: 'The token that it was minted with.' }),
-    revoked_at: timestampSchema.nullable(),
-  })
-  .meta({ id: 'Token' })
-
-/** The answer of `POST /v1/tokens`: the only time that `token` is shown. */
-export const mintedTokenSchema = tokenSchema
-  .extend({
-    token: z.string().optional().meta({ description: 'The bearer token, shown once; a replay leaves it out.' }),
-  })
-  .meta({ id: 'MintedToken' })
-
-/** `GET /v1/tokens`. */
-export const tokenListSchema = z.looseObject({ tokens: z.array(tokenSchema), ...pageFields }).meta({ id: 'TokenList' })
-
-/** The path of one token. */
-export const tokenParams = z.strictObject({ token: idSchema })
-
-/** A mutation that outlived its wait. */
-export const operationSchema = z
-  .looseObject({
-    id: idSchema,
-    kind: z.string().meta({ description: 'Such as `box.stop` or `backup.create`.' }),
-    status: z.enum(['running', 'done', 'failed']),
-    progress: z.number().nullable().meta({ description: 'From 0 to 1; null: not known.' }),
-    resource: z.string().meta({ description: 'The path of what it works on.' }),
-    error: z
-      .looseObject({ code: z.string(), detail: z.string() })
-      .nullable()
-      .meta({ description: 'A problem, or null.' }),
-    created_at: timestampSchema,
-    ended_at: timestampSchema.nullable(),
-  })
-  .meta({ id: 'Operation' })
-
-/** The path of one operation. */
-export const operationParams = z.strictObject({ operation: idSchema })
-
-/** The query of `GET /v1/operations/{id}`. */
-export const operationQuery = z.strictObject({
-  wait_seconds: waitSeconds(0, 'Seconds to wait for the end.'),
+const bytes = z.number()
+const measured = bytes.nullable().meta({ description: 'Null where it is missing, or was deleted meanwhile.' })
+const sizes = { size_bytes: measured, unique_bytes: measured }
+const room = z.looseObject({ total_bytes: bytes, used_bytes: bytes })
+const owner = z.looseObject({
+  project: nameSchema,
+  name: nameSchema,
+  ...sizes,
+  snapshots: z.array(z.looseObject({ name: nameSchema, ...sizes })),
 })
+
+/** The last scrub of the pool, or the one under way. */
+export const scrubSchema = z
+  .looseObject({
+    status: z.enum(['running', 'done', 'failed', 'interrupted']),
+    started_at: timestampSchema,
+    ended_at: timestampSchema.nullable(),
+    checked_bytes: bytes,
+    errors: z.number(),
+  })
+  .meta({ id: 'Scrub' })
+
+/** `GET /v1/storage`: `unique_bytes` is what deleting that one alone would free. */
+export const storageSchema = z
+  .looseObject({
+    pool: z.looseObject({
+      total_bytes: bytes,
+      used_bytes: bytes,
+      available_bytes: bytes,
+      data: room,
+      metadata: room,
+      device_errors: z.record(z.string(), z.number()),
+    }),
+    boxes: z.array(owner),
+    volumes: z.array(owner),
+    bases: z.array(z.looseObject({ project: nameSchema.nullable(), name: nameSchema, ...sizes })),
+    orphans: z
+      .array(z.looseObject({ subvolume: z.string(), ...sizes }))
+      .meta({ description: 'Subvolumes that no record knows; nothing destroys them.' }),
+    deleting: z.number().meta({ description: 'Subvolumes that are being destroyed.' }),
+    scrub: scrubSchema.nullable(),
+  })
+  .meta({ id: 'Storage' })
 
 export type Health = z.infer<typeof healthSchema>
 export type HealthFault = z.infer<typeof healthFaultSchema>
-export type Permission = z.infer<typeof permissionSchema>
-export type CreateTokenBody = z.infer<typeof createTokenBodySchema>
-export type OperationResource = z.infer<typeof operationSchema>

@@ -1,0 +1,142 @@
+import * as z from 'zod'
+import { idSchema, MEASURED, nameSchema, pageFields, readOnlyFields, timestampSchema } from './common.ts'
+
+/** What a token may do; permissions do not imply each other. */
+export const permissionSchema = z.enum(['read', 'write', 'exec', 'admin']).meta({ id: 'Permission' })
+
+const projectsSchema = z
+  .union([z.literal('*'), z.array(nameSchema).min(1).max(256)])
+  .meta({ id: 'TokenProjects', description: 'Project names, or `*` for all.' })
+
+const permissionsSchema = z.array(permissionSchema).min(1).max(4)
+
+/** `POST /v1/tokens`: subsets of the minting token's own projects, permissions and remaining life. */
+export const createTokenBodySchema = z
+  .strictObject({
+    name: nameSchema,
+    projects: projectsSchema,
+    permissions: permissionsSchema,
+    expires_in_seconds: z
+      .int()
+      .min(1)
+      .max(315_360_000)
+      .nullable()
+      .optional()
+      .meta({ description: 'Null or left out: as long as the minting token.' }),
+  })
+  .meta({ id: 'CreateToken' })
+
+const tokenFields = {
+  name: z.string(),
+  projects: projectsSchema,
+  permissions: permissionsSchema,
+  expires_at: timestampSchema.nullable(),
+}
+
+/** `GET /v1/me`. */
+export const meSchema = z.looseObject({ id: idSchema, ...tokenFields }).meta({ id: 'Me' })
+
+/** A token's record. */
+export const tokenSchema = z
+  .looseObject({
+    id: idSchema,
+    ...tokenFields,
+    created_at: timestampSchema,
+    created_by: idSchema.nullable().meta({ description: 'The token that it was minted with.' }),
+    revoked_at: timestampSchema.nullable(),
+  })
+  .meta({ id: 'Token' })
+
+/** The answer of `POST /v1/tokens`: the only time that `token` is shown. */
+export const mintedTokenSchema = tokenSchema
+  .extend({
+    token: z.string().optional().meta({ description: 'The bearer token, shown once; a replay leaves it out.' }),
+  })
+  .meta({ id: 'MintedToken' })
+
+/** `GET /v1/tokens`. */
+export const tokenListSchema = z.looseObject({ tokens: z.array(tokenSchema), ...pageFields }).meta({ id: 'TokenList' })
+
+/** The path of one token. */
+export const tokenParams = z.strictObject({ token: idSchema })
+
+/** The operations that a ticket may be for. */
+const TICKETED = [
+  'streamExec',
+  'openConsole',
+  'readFile',
+  'writeFile',
+  'listFiles',
+  'readArchive',
+  'writeArchive',
+  'getServiceLogs',
+] as const
+
+/** `POST B/tickets`. */
+export const ticketBodySchema = ticketBodyOf(TICKETED)
+  .extend({ service: nameSchema.optional().meta({ description: 'With `getServiceLogs`: whose.' }) })
+  .meta({ id: 'TicketRequest' })
+
+/** `POST P/tickets`, for what is of no box. */
+export const projectTicketBodySchema = ticketBodyOf(['createBase', 'listEvents']).meta({ id: 'ProjectTicketRequest' })
+
+/** A ticket: `url` is good once, and for 60 s. */
+export const ticketSchema = z
+  .looseObject({
+    url: z.string().optional().meta({ description: 'Where to send the request; a replay leaves it out.' }),
+    method: z.string(),
+    expires_at: timestampSchema,
+  })
+  .meta({ id: 'Ticket' })
+
+function ticketBodyOf<const T extends string>(ticketed: readonly T[]) {
+  return z.strictObject({
+    operation: z.enum(ticketed).meta({ description: 'The `operationId` of what the ticket is for.' }),
+    query: z
+      .record(z.string().max(64), z.union([z.string().max(16_384), z.array(z.string().max(16_384)).max(4096)]))
+      .refine((query) => Object.keys(query).length <= 32, 'at most 32 names')
+      .optional()
+      .meta({ description: 'The query of that operation, which the ticket is bound to.' }),
+  })
+}
+
+const amounts = z.looseObject({ boxes: z.number(), cpus: z.number(), ram_mb: z.number(), storage_gb: z.number() })
+
+const allowed = z.number().min(0).max(1_000_000_000).nullable()
+
+/** What a project may use and uses. Processors and memory are those of boxes that run or are wanted to. */
+export const quotaSchema = z
+  .looseObject({
+    project: nameSchema,
+    allowed: z
+      .looseObject({
+        boxes: z.number().nullable(),
+        cpus: z.number().nullable(),
+        ram_mb: z.number().nullable(),
+        storage_gb: z.number().nullable(),
+      })
+      .meta({ description: 'Null: unlimited.' }),
+    used: amounts,
+    updated_at: timestampSchema.nullable(),
+  })
+  .meta({ id: 'Quota' })
+
+/** `PUT /v1/projects/{project}/quota`: a field left out stays, null is unlimited; read-only fields may be repeated. */
+export const updateQuotaBodySchema = z
+  .strictObject({
+    allowed: z
+      .strictObject({ boxes: allowed, cpus: allowed, ram_mb: allowed, storage_gb: allowed })
+      .partial()
+      .nullable(),
+    used: amounts.meta(MEASURED),
+    ...readOnlyFields(['project', 'updated_at']),
+  })
+  .partial()
+  .meta({ id: 'UpdateQuota' })
+
+export type Permission = z.infer<typeof permissionSchema>
+export type CreateTokenBody = z.infer<typeof createTokenBodySchema>
+export type BoxTicketBody = z.infer<typeof ticketBodySchema>
+export type TicketBody = z.infer<typeof ticketBodySchema | typeof projectTicketBodySchema>
+export type Quota = z.infer<typeof quotaSchema>
+export type UpdateQuotaBody = z.infer<typeof updateQuotaBodySchema>

@@ -1,0 +1,29 @@
+import * as z from 'zod'
+import { idSchema, timestampSchema, waitSeconds } from './common.ts'
+
+/** A mutation that outlived its wait. */
+export const operationSchema = z
+  .looseObject({
+    id: idSchema,
+    kind: z.string().meta({ description: 'Such as `box.stop` or `backup.create`.' }),
+    status: z.enum(['running', 'done', 'failed']),
+    progress: z.number().nullable().meta({ description: 'From 0 to 1; null: not known.' }),
+    resource: z.string().meta({ description: 'The path of what it works on.' }),
+    error: z
+      .looseObject({ code: z.string(), detail: z.string() })
+      .nullable()
+      .meta({ description: 'A problem, or null.' }),
+    created_at: timestampSchema,
+    ended_at: timestampSchema.nullable(),
+  })
+  .meta({ id: 'Operation' })
+
+/** The path of one operation. */
+export const operationParams = z.strictObject({ operation: idSchema })
+
+/** The query of `GET /v1/operations/{id}`. */
+export const operationQuery = z.strictObject({
+  wait_seconds: waitSeconds(0, 'Seconds to wait for the end.'),
+})
+
+export type OperationResource = z.infer<typeof operationSchema>
