@@ -17,7 +17,7 @@ export interface AttachRequest {
 }
 
 /** The viewers of one command or session. */
-export interface Attachments {
+export interface AttachedClients {
   readonly size: number
   /** Adds a viewer. Throws `rate_limited` beyond 64. */
   join(visitor: AttachRequest): void
@@ -31,7 +31,7 @@ export interface Attachments {
   empty(): Promise<void>
 }
 
-export interface AttachmentsOptions {
+export interface AttachedClientsOptions {
   stdin: Writable
   isTerminal: boolean
   terminal: Terminal | null
@@ -43,7 +43,7 @@ export interface AttachmentsOptions {
 }
 
 /** Starts without viewers. Pauses the sources while all viewers lag; without viewers they are always read. */
-export function createAttachments(options: AttachmentsOptions): Attachments {
+export function createAttachedClients(options: AttachedClientsOptions): AttachedClients {
   const { isTerminal, streams, onSize = () => undefined } = options
   const viewers = new Set<AttachedClient>()
   const tracks = streams.map((stream) => ({ ...stream, isEnded: false, backpressure: createBackpressure(stream) }))
@@ -118,13 +118,13 @@ export function createAttachments(options: AttachmentsOptions): Attachments {
 export interface RecentlyEnded {
   /** Counts those that are attachable or still have viewers. */
   readonly count: number
-  find(id: string): Attachments | null
+  find(id: string): AttachedClients | null
   /** Keeps one for 5 s, or until `max` later ones came; resolves after that, once no viewer is attached. */
-  add(id: string, attachments: Attachments): Promise<void>
+  add(id: string, attachments: AttachedClients): Promise<void>
 }
 
 export function createRecentlyEnded(max: number): RecentlyEnded {
-  const entries = new Map<string, { attachments: Attachments; expire(): void }>()
+  const entries = new Map<string, { attachments: AttachedClients; expire(): void }>()
   let count = 0
   return {
     get count() {

@@ -2,7 +2,7 @@ import { type CommandTask, type DetachedCommand, type ExecFiles, SHIM_LIMITS } f
 import { collectOutput, type OutputCollector, type OutputParts, type OutputSink } from '../lib/output/collector.ts'
 import type { DetachedEnd, RunningExec } from '../ports/boxes/runtime.ts'
 import type { ExecKey } from '../ports/exec/outputs.ts'
-import { type Attachments, type AttachRequest, createAttachments, createRecentlyEnded } from './attachments.ts'
+import { type AttachedClients, type AttachRequest, createAttachedClients, createRecentlyEnded } from './attachments.ts'
 import {
   type CommandRings,
   closeRings,
@@ -73,7 +73,7 @@ export function createCommands(deps: CommandsDeps): Commands {
       const { boxId, execId, timeoutMs, keepsInput } = task
       const input = unread.take(boxId, task.stdin)
       const isTerminal = task.request.terminal !== undefined
-      const { promise: attachments, resolve: resolveAttachments } = Promise.withResolvers<Attachments | null>()
+      const { promise: attachments, resolve: resolveAttachments } = Promise.withResolvers<AttachedClients | null>()
       const start = createProcessStarter(deps, execId)
       const command: Command = { boxId, execId, process: null, terminal: isTerminal, start, attachments }
       commands.set(execId, command)
@@ -111,7 +111,7 @@ export function createCommands(deps: CommandsDeps): Commands {
 interface Command extends DetachedCommand {
   start: ProcessStarter
   /** Resolves once it runs; with null if it never did. */
-  attachments: Promise<Attachments | null>
+  attachments: Promise<AttachedClients | null>
 }
 
 interface Started extends Pick<CommandTask, 'timeoutMs' | 'keepsInput'> {
@@ -122,7 +122,7 @@ interface RunningParts {
   running: RunningExec
   rings: CommandRings
   sinks: OutputParts<OutputSink>
-  attachments: Attachments
+  attachments: AttachedClients
 }
 
 function noteOf({ boxId, execId, process, terminal = false }: DetachedCommand): DetachedCommand {
@@ -138,7 +138,7 @@ function openOutputs(
   const isWatched = (): boolean => attachments.size > 0
   const sinks = { stdout: keepLastChunk(rings.stdout, isWatched), stderr: keepLastChunk(rings.stderr, isWatched) }
   const replayFrom = (): number => (isTerminal ? Math.max(0, rings.stdout.totalBytes - SHIM_LIMITS.replayBytes) : 0)
-  const attachments = createAttachments({
+  const attachments = createAttachedClients({
     ...{ stdin, isTerminal, terminal, endsInput: true },
     streams: [
       { kind: 'stdout', kept: sinks.stdout, replayFrom, sources: [stdout], maxLagBytes: LAG_BYTES },

@@ -3,7 +3,7 @@ import { type DetachedSession, type SessionTask, SHIM_LIMITS } from '../drivers/
 import { collectOutput } from '../lib/output/collector.ts'
 import { MemoryRing } from '../lib/output/memory-ring.ts'
 import type { ExecExit, RunningExec, SessionFacts } from '../ports/boxes/runtime.ts'
-import { type Attachments, type AttachRequest, createAttachments, createRecentlyEnded } from './attachments.ts'
+import { type AttachedClients, type AttachRequest, createAttachedClients, createRecentlyEnded } from './attachments.ts'
 import type { ShimEvents } from './commands.ts'
 import { createProcessStarter, type ProcessStarter, type ProcessStarterDeps } from './process-starter.ts'
 
@@ -56,7 +56,7 @@ export function createSessions(deps: SessionsDeps): Sessions {
   return {
     open: async (task) => {
       checkRoom(task)
-      const { promise: ready, resolve: resolveAttachments } = Promise.withResolvers<Attachments | null>()
+      const { promise: ready, resolve: resolveAttachments } = Promise.withResolvers<AttachedClients | null>()
       const start = createProcessStarter(deps, task.sessionId)
       const session: Session = { facts: factsOf(task, now()), start, ready, attachments: null }
       sessions.set(task.sessionId, session)
@@ -97,14 +97,14 @@ interface Session {
   facts: SessionFacts
   start: ProcessStarter
   /** Null until it runs. */
-  attachments: Attachments | null
+  attachments: AttachedClients | null
   /** Resolves once it runs; with null if it never did. */
-  ready: Promise<Attachments | null>
+  ready: Promise<AttachedClients | null>
 }
 
 interface Begun {
   facts: SessionFacts
-  attachments: Attachments
+  attachments: AttachedClients
 }
 
 function factsOf({ sessionId, boxId, name, request, user }: SessionTask, startedAt: number): SessionFacts {
@@ -114,7 +114,7 @@ function factsOf({ sessionId, boxId, name, request, user }: SessionTask, started
 }
 
 // Closes the terminal at the shell's end, as a closed window does: processes left behind lose it.
-async function followToEnd(attachments: Attachments, running: RunningExec, ring: MemoryRing): Promise<ExecExit> {
+async function followToEnd(attachments: AttachedClients, running: RunningExec, ring: MemoryRing): Promise<ExecExit> {
   const collector = collectOutput(running, { stdout: ring, stderr: ring })
   collector.onOutput(attachments.onOutput)
   const exit = await running.exited
@@ -131,9 +131,9 @@ function attachmentsOf(
   { stdin, stdout, stderr, terminal }: RunningExec,
   kept: MemoryRing,
   facts: SessionFacts,
-): Attachments {
+): AttachedClients {
   const maxLagBytes = SHIM_LIMITS.replayBytes / 4
-  return createAttachments({
+  return createAttachedClients({
     ...{ stdin, isTerminal: true, terminal, endsInput: false },
     // stderr carries only why the shell could not be started.
     streams: [{ kind: 'stdout', kept, replayFrom: () => 0, sources: [stdout, stderr], maxLagBytes }],

@@ -14,7 +14,7 @@ import { type BoxWorld, planBox } from './plan.ts'
 import { type BoxProcesses, createBoxProcesses } from './processes.ts'
 import { createReaper, type Reaper } from './reaper.ts'
 import { BoxSteps } from './steps.ts'
-import { createVerifier, type Verifier } from './verify.ts'
+import { createStateVerifier, type StateVerifier } from './verify.ts'
 
 export interface ReconcilerDeps {
   store: Store
@@ -42,7 +42,7 @@ export class Reconciler {
   readonly #queue: KeyedQueue
   readonly #processes: BoxProcesses
   readonly #reaper: Reaper
-  readonly #verifier: Verifier
+  readonly #verifier: StateVerifier
   readonly #steps: BoxSteps
 
   constructor(deps: ReconcilerDeps) {
@@ -53,7 +53,7 @@ export class Reconciler {
     })
     this.#processes = createBoxProcesses(deps.runtime, this.#queue)
     this.#reaper = createReaper({ ...deps, queue: this.#queue })
-    this.#verifier = createVerifier({ ...deps, processes: this.#processes })
+    this.#verifier = createStateVerifier({ ...deps, processes: this.#processes })
     const parts = { processes: this.#processes, reaper: this.#reaper, verifier: this.#verifier, changes: this.#changes }
     this.#steps = new BoxSteps({ ...deps, ...parts, queue: this.#queue })
   }

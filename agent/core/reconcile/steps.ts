@@ -15,7 +15,7 @@ import { type BoxStep, type Outcome, READY, stoppedOutcome } from './plan.ts'
 import type { BoxProcesses } from './processes.ts'
 import type { Reaper } from './reaper.ts'
 import { openRestoration } from './restoration.ts'
-import type { Verifier } from './verify.ts'
+import type { StateVerifier } from './verify.ts'
 
 export interface BoxStepsDeps {
   store: Store
@@ -28,7 +28,7 @@ export interface BoxStepsDeps {
   limits: { startsAtOnce: number; startDeadlineMs: number; stopSlackMs: number; pidsPerBox: number }
   processes: BoxProcesses
   reaper: Reaper
-  verifier: Verifier
+  verifier: StateVerifier
   /** Gets each box whose start or stop comes after its deadline. */
   queue: Pick<KeyedQueue, 'add'>
   /** Notified of each box whose record has changed. */

@@ -18,7 +18,7 @@ export interface VerifierDeps {
 }
 
 /** Brings running boxes to what their records say, where a step that changed mounts or limits may have been cut off. */
-export interface Verifier {
+export interface StateVerifier {
   /**
    * Brings all volumes and boxes to their records, before any request is served: a command that comes first must find the data
    * in its place. Marks the boxes for which that must be tried again.
@@ -33,7 +33,7 @@ export interface Verifier {
 }
 
 /** Marks none so far; holds at most one mark for each box. */
-export function createVerifier(deps: VerifierDeps): Verifier {
+export function createStateVerifier(deps: VerifierDeps): StateVerifier {
   const { processes } = deps
   const marked = new Set<string>()
   return {

@@ -4,14 +4,14 @@ import { PassThrough, Writable } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { createShimFrameReader } from '../../../agent/drivers/exec/shim-frames.ts'
 import { MemoryRing } from '../../../agent/lib/output/memory-ring.ts'
-import { type Attachments, createAttachments } from '../../../agent/shim/attachments.ts'
+import { type AttachedClients, createAttachedClients } from '../../../agent/shim/attachments.ts'
 
 const KEPT_BYTES = 64 * 1024
 const PACE_BYTES = 16 * 1024
 
 describe('an audience', () => {
   let server: Server
-  let audience: Attachments
+  let audience: AttachedClients
   let source: PassThrough
   let ring: MemoryRing
   const sockets: Socket[] = []
@@ -22,7 +22,7 @@ describe('an audience', () => {
     source = new PassThrough()
     ring = new MemoryRing(KEPT_BYTES)
     const stdin = new Writable({ write: (_chunk, _encoding, done) => done() })
-    audience = createAttachments({
+    audience = createAttachedClients({
       ...{ stdin, isTerminal: false, terminal: null, endsInput: true },
       streams: [{ kind: 'stdout', kept: ring, replayFrom: () => 0, sources: [source], maxLagBytes: PACE_BYTES }],
     })

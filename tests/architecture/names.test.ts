@@ -1,0 +1,40 @@
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from '@jest/globals'
+import { withTree } from '../helpers/files/tree.ts'
+import { ROOT } from '../helpers/tool.ts'
+
+/** Names that several of `files` below `root` export, each with those files. */
+function sharedNames(root: string, files: readonly string[]): [name: string, files: string[]][] {
+  const filesOf = new Map<string, string[]>()
+  for (const file of files) {
+    const names = [...readFileSync(join(root, file), 'utf8').matchAll(EXPORT)].map(([, name = '']) => name)
+    for (const name of new Set(names)) filesOf.set(name, [...(filesOf.get(name) ?? []), file])
+  }
+  return [...filesOf].filter(([name, { length }]) => length > 1 && !GIVEN.includes(name))
+}
+
+test('no exported name stands for two things', () => {
+  const listed = execFileSync('git', ['ls-files', 'agent', 'shared', 'functions', 'infra'], {
+    cwd: ROOT,
+    encoding: 'utf8',
+  })
+  const files = listed.split('\n').filter((file) => file.endsWith('.ts'))
+  expect(files.length).toBeGreaterThan(500)
+  expect(sharedNames(ROOT, files)).toEqual([])
+})
+
+test('a name that two files export is found', async () => {
+  const files = {
+    'a.ts': 'export interface Wish { a: 1 }\nexport const one = 1',
+    'b.ts': 'export type Wish = 2\nexport async function other() {}',
+    'c.ts': '// export type Wish\nexport function tasks() {}',
+    'd.ts': 'export const tasks = {}',
+  }
+  expect(await withTree(files, (root) => sharedNames(root, Object.keys(files)))).toEqual([['Wish', ['a.ts', 'b.ts']]])
+})
+
+const EXPORT = /^export (?:async )?(?:abstract )?(?:function\*?|const|class|interface|type) (\w+)/gm
+/** What each table of tasks is called, for the thread that loads it. */
+const GIVEN = ['tasks']
