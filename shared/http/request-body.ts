@@ -127,6 +127,7 @@ function collect(
       size += chunk.length
       if (size > maxBytes) {
         chunks.length = 0
+        clearTimeout(late)
         incoming.off('data', take)
         incoming.resume()
         reject(bodyTooLarge(maxBytes))

@@ -73,7 +73,7 @@ interface EarlierDeps {
 
 /**
  * The snapshot that the same request made before an answer was lost. Without a name there is only the Idempotency-Key to
- * know it by, which means what it did for as long as it is kept (api.md §1).
+ * know it by, which means what it did for as long as it is kept (docs/api.md#idempotency).
  */
 export async function findEarlierSnapshot(
   { store, clock, limits }: EarlierDeps,

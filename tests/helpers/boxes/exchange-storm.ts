@@ -4,9 +4,9 @@ import type { RunningExec } from '../../../agent/ports/boxes/runtime.ts'
 import type { BoxFiles, FileLab } from '../files/file-lab.ts'
 import { buildSyscallProgram, type Call } from './syscall-program.ts'
 
-/** What a box may be told of its own tricks. */
+/** How its own tricks may be refused. What it has overwritten counts against its quota until the pool's next commit. */
 export const REFUSALS =
-  /^(file_not_found|not_a_directory|is_a_directory|directory_not_empty|path_invalid|box_busy|name_taken)$/
+  /^(file_not_found|not_a_directory|is_a_directory|directory_not_empty|path_invalid|box_busy|name_taken|storage_full)$/
 
 /** What an operation came to: its result as told by `describe`, or the code of its refusal; fails at any other. */
 export async function outcome<T>(work: Promise<T>, describe: (result: T) => string): Promise<string> {
