@@ -30,8 +30,8 @@ test('whoever asks again meanwhile waits for the first, and one share keeps no o
     begun += 1
     await gate.promise
     fds.forEach(closeFd)
-    const next = async () => createChangeWriter(0, 1024).finish()
-    return { say: async () => undefined, next, end: async () => undefined }
+    const receive = async () => createChangeWriter(0, 1024).finish()
+    return { send: async () => undefined, receive, end: async () => undefined }
   }
   const mountPath = join(lab.directory, 'run', 'pool')
   const changes = createBtrfsChanges({ rootFd, mountPath, threads: { begin } as never })
