@@ -1,10 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { createJsonLogger, type Logger } from '../shared/log.ts'
 import { startAgent, systemClock } from './compose/agent.ts'
-import { createClosers } from './compose/closers.ts'
+import { runKeysCommand, runTokenCommand, takeDown } from './compose/commands.ts'
 import type { DeploymentDeps } from './compose/deployment.ts'
-import { runKeysCommand, runTokenCommand } from './compose/host-commands.ts'
-import { takeDown } from './compose/take-down.ts'
+import { createClosers } from './compose/shutdown.ts'
 import { readAgentSettings } from './config/agent.ts'
 
 /**
@@ -15,7 +14,7 @@ export async function runAgent(
   args: readonly string[],
   decorate: DeploymentDeps['decorate'] = (_port, driver) => driver,
 ): Promise<number> {
-  // Whoever reads the log may leave before us.
+  // The reader of the log may exit first; EPIPE must not end the agent.
   process.stderr.on('error', () => undefined)
   const write = (line: string): void => void process.stderr.write(`${line}\n`)
   const now = (): number => systemClock.now()
@@ -70,7 +69,7 @@ async function serveUntilSignal(deps: DeploymentDeps): Promise<number> {
   return 0
 }
 
-// State on disk is always whole, so the safe thing after the unforeseen is to start afresh.
+// State on disk is consistent at any time, so after an unexpected error a restart is safest.
 function watchForCrashes(logger: Logger): void {
   const crash = (error: unknown): void => {
     logger.error('the agent ends for a reason it did not foresee', { error, fatal: true })

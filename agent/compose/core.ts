@@ -1,3 +1,9 @@
+import type { Logger } from '../../shared/log.ts'
+import type { AgentLimits } from '../config/agent.ts'
+import { type Backups, createBackups } from '../core/backups/backups.ts'
+import { type BackupCatalog, createBackupCatalog } from '../core/backups/catalog.ts'
+import type { BackupJobsDeps } from '../core/backups/jobs.ts'
+import { type BackupSchedules, createBackupSchedules } from '../core/backups/schedules.ts'
 import { ensureBases } from '../core/bases/host-bases.ts'
 import { type BoxActivity, createBoxActivity } from '../core/boxes/activity.ts'
 import type { EdgeRoutes } from '../core/edge/routes.ts'
@@ -11,13 +17,14 @@ import { ServiceSupervisor } from '../core/services/supervisor.ts'
 import { recoverAutomatic } from '../core/snapshots/automatic.ts'
 import { netProber } from '../drivers/edge/prober.ts'
 import { readBootId } from '../drivers/host/facts.ts'
+import type { Clock } from '../ports/host/clock.ts'
 import type { Meter } from '../ports/host/meter.ts'
-import { type BackupParts, createBackupParts } from './backups.ts'
+import type { Store } from '../ports/store/store.ts'
 import type { Deployment, DeploymentDeps } from './deployment.ts'
 import type { Drivers } from './drivers.ts'
-import { scheduleRetention } from './retention.ts'
+import type { Closers } from './shutdown.ts'
 
-/** What moves the world towards the records; all of it has taken up what a process before this one left. */
+/** The controllers that bring the host to what the records say, each recovered from the previous process. */
 export interface CoreParts {
   reconciler: Reconciler
   execs: Execs
@@ -37,7 +44,7 @@ export interface CorePartsDeps extends DeploymentDeps {
   meter: Meter
 }
 
-/** Takes up boxes, services, commands and backups as they were left, in the order in which they build on each other. */
+/** Recovers boxes, services, commands and backups, in the order in which they depend on each other. */
 export async function startCoreParts(deps: CorePartsDeps, signal: AbortSignal): Promise<CoreParts> {
   const { settings, closers, logger, clock, drivers, routes, meter } = deps
   const { store } = deps.deployment
@@ -76,3 +83,68 @@ export async function startCoreParts(deps: CorePartsDeps, signal: AbortSignal): 
   closers.add('backup schedules', backups.startSchedules())
   return { reconciler, execs, activity, supervisor, forks, jobs, backups, standingFaults }
 }
+
+/** Backups and the parts they are made of. */
+export interface BackupParts {
+  catalog: BackupCatalog
+  backups: Backups
+  schedules: BackupSchedules
+  /** Resumes the backups that a previous agent began. */
+  recover(): Promise<void>
+  /** Starts making backups that are due; the returned function stops it. */
+  startSchedules(): () => Promise<void>
+}
+
+/** Wires backups, which requests need. */
+export function createBackupParts(given: Omit<BackupJobsDeps, 'catalog' | 'records'>): BackupParts {
+  const { store, backupStore, clock, logger } = given
+  const records = store.backups
+  const catalog = createBackupCatalog(backupStore)
+  const backups = createBackups({ ...given, records, catalog })
+  const schedules = createBackupSchedules({ store, records, backups, clock, logger })
+  return {
+    catalog,
+    backups,
+    schedules,
+    recover: () => backups.recover(),
+    startSchedules: () => {
+      const ending = new AbortController()
+      const ended = schedules.run(ending.signal)
+      return async () => {
+        ending.abort()
+        await ended
+      }
+    },
+  }
+}
+
+interface RetentionDeps {
+  store: Store
+  clock: Clock
+  closers: Closers
+  logger: Logger
+  limits: AgentLimits
+}
+
+/** Prunes expired records now and every hour, until `closers` run. */
+async function scheduleRetention(deps: RetentionDeps): Promise<void> {
+  const { closers, logger } = deps
+  await pruneExpired(deps, { unfinished: true })
+  const timer = setInterval(() => {
+    pruneExpired(deps, { unfinished: false }).catch((error: unknown) => logger.error('upkeep failed', { error }))
+  }, HOUR_MS)
+  timer.unref()
+  closers.add('retention', () => clearInterval(timer))
+}
+
+async function pruneExpired({ store, clock, limits }: RetentionDeps, options: { unfinished: boolean }): Promise<void> {
+  const now = clock.now()
+  await store.idempotency.prune(now - limits.idempotencyKeepMs, options)
+  await store.operations.prune(now - limits.operationKeepMs)
+  await store.tokens.prune(now - limits.tokenKeepMs)
+  await store.edgeGrants.prune(now)
+  await store.events.prune(now - limits.eventKeepMs, limits.eventsKept)
+  await store.audit.prune(now - limits.auditKeepMs, limits.auditKept)
+}
+
+const HOUR_MS = 3_600_000

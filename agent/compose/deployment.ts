@@ -21,17 +21,17 @@ import type { Clock } from '../ports/host/clock.ts'
 import type { CowFilesystem } from '../ports/pool/cow-filesystem.ts'
 import type { Actor, ActorContext } from '../ports/store/events.ts'
 import type { Store } from '../ports/store/store.ts'
-import type { Closers } from './closers.ts'
+import type { Closers } from './shutdown.ts'
 
-/** What a data directory holds besides the pool: identity, keys, state. */
+/** The state in a data directory besides the pool: identity, keys, database. */
 export interface Deployment {
-  /** 8 of `a-z 0-9`: the mark of everything of this deployment on its host. */
+  /** 8 of `a-z 0-9`; part of the name of everything that this deployment has on its host. */
   instanceId: string
   runDir: string
   keys: KeyFiles
   store: Store
   tokens: Tokens
-  /** On whose behalf records change. */
+  /** The actor that the current async context changes records for. */
   actorContext: ActorContext
 }
 
@@ -40,13 +40,13 @@ export interface DeploymentDeps {
   closers: Closers
   clock: Clock
   logger: Logger
-  /** For what a person waits for, whatever the level of the log: progress and readiness. */
+  /** Logs progress and readiness, whatever the log level. */
   notices: Logger
-  /** Stands between the core and each port; a test breaks things there. The identity in the product. */
+  /** Wraps each driver, so that tests can inject faults. The identity in production. */
   decorate<P extends keyof DecoratedPorts, T extends DecoratedPorts[P]>(port: P, driver: T): T
 }
 
-/** What is decorated. */
+/** The ports that `decorate` wraps. */
 export interface DecoratedPorts {
   store: Store
   filesystem: CowFilesystem
@@ -59,7 +59,7 @@ export interface DecoratedPorts {
   edge: Edge
 }
 
-/** Opens a data directory, making it if need be; with `exclusive`, as its only agent. */
+/** Opens a data directory, creating it if needed; `exclusive` locks it, as only one agent may serve it. */
 export function openDeployment(deps: DeploymentDeps, options: { exclusive: boolean }): Deployment {
   const { settings, closers, clock } = deps
   const { dataDir } = settings

@@ -19,7 +19,7 @@ import type { CowFilesystem } from '../ports/pool/cow-filesystem.ts'
 import type { Deployment, DeploymentDeps } from './deployment.ts'
 import { openEmbeddedWorld } from './embedded.ts'
 
-/** The drivers of the core, open: pool mounted, network ready, running boxes taken up. */
+/** The opened drivers of the core: pool mounted, network ready, running boxes adopted. */
 export interface Drivers extends World {
   filesystem: CowFilesystem
   builder: BaseBuilder
@@ -54,18 +54,18 @@ export async function openDrivers(deps: DeploymentDeps, deployment: Deployment):
   }
 }
 
-/** Opens what boxes run in, without what they are stored in: to end them while a disk is broken. */
+/** Opens runtime and network without the pool, to stop boxes while a disk is broken. */
 export async function openBoxWorld(deps: DeploymentDeps, deployment: Deployment): Promise<World> {
   makeRunDirectories(deps, deployment)
   return openWorld(deps, deployment, execFilesOf(deps.settings))
 }
 
-/** Ends the edge of a deployment, whoever started it, and with it what is open through it. */
+/** Ends the edge of a deployment, also one that another agent started, with all its connections. */
 export function endHostEdge({ runDir }: Deployment): Promise<void> {
   return endEdge(runDir)
 }
 
-// Boxes' users pass through to what is mounted into their boxes; they can list nothing.
+// Mode 0711: users of boxes reach what is mounted from here into their boxes, and list nothing.
 function makeRunDirectories({ settings }: DeploymentDeps, { runDir }: Deployment): void {
   for (const directory of [settings.runRoot, runDir]) {
     mkdirSync(directory, { recursive: true })
@@ -77,19 +77,19 @@ function execFilesOf({ dataDir, limits }: DeploymentDeps['settings']): ExecFiles
   return { directory: join(dataDir, 'execs'), keptBytes: limits.execKeptBytes }
 }
 
-// Whoever starts the boxes, they are noted in one way.
+// Both runtimes record handles of running boxes in the same form.
 async function openFiles({ closers, decorate }: DeploymentDeps, { runDir }: Deployment): Promise<Files> {
   const handles = createBoxHandles(`${runDir}/boxes`)
   const files = createHostFiles({ find: (boxId) => handles.readRunning(boxId) })
   closers.add('files', () => files.close())
-  // Nothing waits for it; if it fails the first request tries again, and tells of it.
+  // Starts in the background; after a failure the first request tries again and reports it.
   files.start().catch(() => undefined)
   return decorate('files', files)
 }
 
 async function openWorld(deps: DeploymentDeps, deployment: Deployment, execFiles: ExecFiles): Promise<World> {
   if (deps.settings.runtime === 'embedded') return openEmbeddedWorld(deps, deployment, execFiles)
-  // Only then: what speaks to a cluster is large.
+  // Loaded on demand: the Kubernetes client is large.
   const { openClusterWorld } = await import('./kubernetes.ts')
   return openClusterWorld(deps, deployment, execFiles)
 }

@@ -5,55 +5,55 @@ import type { Logger } from '../../shared/log.ts'
 import type { AgentSettings } from '../config/agent.ts'
 import type { EdgeSettings } from '../config/edge.ts'
 import { type EdgeAddress, signInHost } from '../core/common/urls.ts'
-import { createEdgeFront, type EdgeFront, type EdgeFrontDeps } from '../core/edge/front.ts'
 import { createEdgeGrants } from '../core/edge/grants.ts'
 import { createEdgeRoutes, type EdgeRoutes } from '../core/edge/routes.ts'
 import { createCaddyEdge } from '../drivers/edge/caddy.ts'
 import { createHaproxyEdge } from '../drivers/edge/haproxy.ts'
 import { netProber } from '../drivers/edge/prober.ts'
+import { createEdgeBackend, type EdgeBackend, type EdgeBackendDeps } from '../handlers/edge/backend.ts'
 import type { HostNetwork } from '../ports/boxes/network.ts'
 import type { Edge, EdgeGate } from '../ports/edge/edge.ts'
 import type { Clock } from '../ports/host/clock.ts'
 import type { Deployment, DeploymentDeps } from './deployment.ts'
 
-/** The edge, open: it serves what the records say. */
+/** The opened edge, serving what the records say. */
 export interface EdgeParts {
   edge: Edge
   routes: EdgeRoutes
   address: EdgeAddress
-  /** From now on there is somebody to decide what it cannot; whoever asked before has waited. */
-  decideBy(deps: Pick<EdgeFrontDeps, 'boxes' | 'activity' | 'verifyToken'>): void
+  /** Supplies the backend; requests that the edge asked about before have waited for it. */
+  useBackend(deps: Pick<EdgeBackendDeps, 'boxes' | 'activity' | 'verifyToken'>): void
 }
 
 /**
- * Opens the edge with the boxes that run now, before any of them is started or ended: no address is served for another box than
- * has it.
+ * Opens the edge with the boxes that run now. Call before any box is started or stopped, so that no route leads to an address that
+ * another box has been given.
  */
 export async function openEdge(
   { settings, closers, clock, logger, decorate }: DeploymentDeps,
   { store, tokens, runDir }: Deployment,
   network: Pick<HostNetwork, 'addressOf'>,
 ): Promise<EdgeParts> {
-  const front = Promise.withResolvers<EdgeFront>()
+  const backend = Promise.withResolvers<EdgeBackend>()
   const gate: EdgeGate = {
-    decide: async (request) => (await front.promise).gate.decide(request),
-    certifies: async (host) => (await front.promise).gate.certifies(host),
+    decide: async (request) => (await backend.promise).gate.decide(request),
+    certifies: async (host) => (await backend.promise).gate.certifies(host),
   }
-  const pages: HttpHandler = async (request) => (await front.promise).handle(request)
+  const pages: HttpHandler = async (request) => (await backend.promise).handle(request)
   const address = addressOf(settings.edge, () => edge.port)
   const edge: Edge = decorate('edge', createEdge(settings, { runDir, address, pages, logger, clock }))
   const grants = createEdgeGrants({ grants: store.edgeGrants, edge, clock })
-  const onGain = (): Promise<void> => grants.endOver()
-  const routes = createEdgeRoutes({ store, network, edge, address, onGain, logger })
+  const onGain = (): Promise<void> => grants.revokeEnded()
+  const routes = createEdgeRoutes({ store, network, edge, address, onNewDomain: onGain, logger })
   await routes.open(async (all) => edge.open({ routes: all, grants: await grants.live(), gate }))
   closers.add('edge', () => edge.close({ release: false }))
   return {
     edge,
     routes,
     address,
-    decideBy: ({ boxes, activity, verifyToken }) =>
-      front.resolve(
-        createEdgeFront({
+    useBackend: ({ boxes, activity, verifyToken }) =>
+      backend.resolve(
+        createEdgeBackend({
           ...{ grants, hosts: routes, address, boxes, activity, tokens, verifyToken },
           ...{ prober: netProber, clock, logger },
         }),
@@ -61,7 +61,7 @@ export async function openEdge(
   }
 }
 
-interface EdgeWith {
+interface EdgeOptions {
   runDir: string
   address: EdgeAddress
   pages: HttpHandler
@@ -69,10 +69,10 @@ interface EdgeWith {
   clock: Clock
 }
 
-function createEdge({ edge, dataDir }: AgentSettings, { address, ...rest }: EdgeWith): Edge {
+function createEdge({ edge, dataDir }: AgentSettings, { address, ...rest }: EdgeOptions): Edge {
   const { host, port, certificates, trustedProxies, acme } = edge
   const known = { host, port, certificates, signInHost: signInHost(address), tokenPrefixes: [TOKEN_PREFIX], ...rest }
-  if (acme === null) return createHaproxyEdge({ ...known, scheme: address.scheme, trustedProxies, door: null })
+  if (acme === null) return createHaproxyEdge({ ...known, scheme: address.scheme, trustedProxies, frontProxy: null })
   return createCaddyEdge({ ...known, ...acme, storage: join(dataDir, 'acme'), seenPort: () => address.port })
 }
 

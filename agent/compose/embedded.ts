@@ -5,7 +5,7 @@ import type { ClusterFacts } from '../ports/boxes/cluster-facts.ts'
 import type { World } from '../ports/boxes/world.ts'
 import type { Deployment, DeploymentDeps } from './deployment.ts'
 
-/** Opens the world of one Linux host: nft and veth, crun. Running boxes are taken up. */
+/** Opens network (nftables, veth) and runtime (crun) of a single Linux host, and adopts the boxes that run. */
 export async function openEmbeddedWorld(
   { settings, closers, logger, decorate }: DeploymentDeps,
   { instanceId, runDir }: Deployment,

@@ -1,36 +1,85 @@
+import type { Health } from '../../shared/schemas/health.ts'
 import { createQuotas } from '../core/access/quotas.ts'
+import type { Tickets } from '../core/access/tickets.ts'
+import { createBackupRestore } from '../core/backups/restore.ts'
+import { createBases } from '../core/bases/bases.ts'
+import { createBaseSizes } from '../core/bases/measure.ts'
+import type { BoxActivity } from '../core/boxes/activity.ts'
 import { type Boxes, createBoxes } from '../core/boxes/boxes.ts'
+import type { BoxDefaults } from '../core/boxes/create.ts'
 import { createBoxRestore } from '../core/boxes/restore.ts'
 import { createSnapshotDiff } from '../core/boxes/snapshot-diff.ts'
 import { createBoxSnapshots } from '../core/boxes/snapshots.ts'
-import { createAdmission } from '../core/common/admission.ts'
-import { routedBoxes } from '../core/edge/routed-boxes.ts'
+import { type Admission, createAdmission } from '../core/common/admission.ts'
+import { awaitBoxRoutes } from '../core/edge/await-routes.ts'
+import { createPublishing } from '../core/edge/publishing.ts'
+import type { AuditTrail } from '../core/events/audit-trail.ts'
+import type { EventFeed } from '../core/events/feed.ts'
 import { createConsoles } from '../core/exec/consoles.ts'
+import type { Execs } from '../core/exec/execs.ts'
 import { createStorage } from '../core/health/storage-report.ts'
-import { createOperations } from '../core/operations/operations.ts'
+import type { Jobs } from '../core/operations/jobs.ts'
+import { createOperations, type Operations } from '../core/operations/operations.ts'
+import type { Reconciler } from '../core/reconcile/reconciler.ts'
+import { createDeploys } from '../core/services/deploys.ts'
+import type { Forks } from '../core/services/forks.ts'
+import type { LogStreams } from '../core/services/logs.ts'
+import { createServices } from '../core/services/services.ts'
+import type { ServiceSupervisor } from '../core/services/supervisor.ts'
+import { createAttachments } from '../core/volumes/attachments.ts'
+import { createVolumeSnapshots } from '../core/volumes/snapshots.ts'
+import { createVolumes } from '../core/volumes/volumes.ts'
 import { createLinuxHost } from '../drivers/host/facts.ts'
 import { createQuotaHandlers } from '../handlers/access/quotas.ts'
 import { createTicketHandlers } from '../handlers/access/tickets.ts'
 import { createTokenHandlers } from '../handlers/access/tokens.ts'
+import { createBackupHandlers, createFromBackup } from '../handlers/backups/backups.ts'
+import { createBaseHandlers } from '../handlers/bases/bases.ts'
 import { createBoxHandlers } from '../handlers/boxes/boxes.ts'
-import { createBoxReplies } from '../handlers/boxes/replies.ts'
+import { type BoxReplies, createBoxReplies } from '../handlers/boxes/replies.ts'
 import { createBoxSnapshotHandlers } from '../handlers/boxes/snapshots.ts'
 import type { Handlers, StreamHandlers } from '../handlers/common/call.ts'
 import { guardPool } from '../handlers/common/pool-guard.ts'
+import { createPublishingHandlers } from '../handlers/edge/publishing.ts'
 import { createHistoryHandlers } from '../handlers/events/events.ts'
 import { createExecHandlers, createSessionHandlers, createStreamHandlers } from '../handlers/exec/exec.ts'
 import { createFileHandlers } from '../handlers/files/files.ts'
 import { createFileReadHandlers } from '../handlers/files/reads.ts'
 import { createSpaceHandlers } from '../handlers/health/space.ts'
 import { createSystemHandlers } from '../handlers/health/system.ts'
+import { createServiceHandlers, createServiceReplies } from '../handlers/services/services.ts'
+import { createVolumeSnapshotHandlers } from '../handlers/volumes/snapshots.ts'
+import { createVolumeHandlers } from '../handlers/volumes/volumes.ts'
 import type { Store } from '../ports/store/store.ts'
+import type { BackupParts } from './core.ts'
+import type { Deployment, DeploymentDeps } from './deployment.ts'
 import type { Drivers } from './drivers.ts'
+import type { EdgeParts } from './edge.ts'
 import { publishedLimits } from './limits.ts'
-import type { HandlerParts } from './parts.ts'
-import { wireServices } from './services.ts'
-import { wireStorage } from './storage.ts'
 
-/** Wires the core and gives a handler for each operation, and the boxes that they speak of. */
+/** The parts that handlers answer from. */
+export interface HandlerParts extends DeploymentDeps {
+  version: { version: string; commit: string | null }
+  deployment: Deployment
+  drivers: Drivers
+  reconciler: Reconciler
+  execs: Execs
+  activity: BoxActivity
+  supervisor: ServiceSupervisor
+  edge: Pick<EdgeParts, 'routes' | 'address'>
+  forks: Forks
+  jobs: Jobs
+  backups: BackupParts
+  feed: EventFeed
+  logStreams: LogStreams
+  trail: AuditTrail
+  tickets: Tickets
+  /** Origin at which tickets are redeemed. */
+  dataUrl: string
+  health(): Promise<Health>
+}
+
+/** Wires the API of the core and returns a handler for each operation, with the boxes that they share. */
 export function wireHandlers(parts: HandlerParts): { handlers: Handlers; streams: StreamHandlers; boxes: Boxes } {
   const { settings, deployment, drivers, reconciler, execs, tickets, dataUrl, clock, version } = parts
   const { store, tokens } = deployment
@@ -43,11 +92,11 @@ export function wireHandlers(parts: HandlerParts): { handlers: Handlers; streams
   const { filesystem, runtime, files } = drivers
   const admission = createAdmission({ store, host: createLinuxHost(), limits: settings.limits })
   const shared = { store, filesystem, runtime, reconciler, clock, admission, defaults }
-  const boxes = routedBoxes(createBoxes(shared), parts.edge.routes)
+  const boxes = awaitBoxRoutes(createBoxes(shared), parts.edge.routes)
   const consoles = createConsoles({ runtime, clock, activity: parts.activity })
-  const underWay = createOperations({ store, reconciler, jobs: parts.jobs, clock })
+  const operations = createOperations({ store, reconciler, jobs: parts.jobs, clock })
   const node = settings.runtime === 'kubernetes' ? settings.kubernetes.node : settings.region
-  const replies = createBoxReplies({ operations: underWay, node, address: parts.edge.address })
+  const replies = createBoxReplies({ operations, node, address: parts.edge.address })
   const handlers = {
     ...createSystemHandlers({
       store,
@@ -57,7 +106,7 @@ export function wireHandlers(parts: HandlerParts): { handlers: Handlers; streams
       limits: publishedLimits(settings),
       health: parts.health,
     }),
-    ...createTokenHandlers({ tokens, operations: underWay }),
+    ...createTokenHandlers({ tokens, operations }),
     ...createBoxHandlers({ ...shared, boxes, replies, limits: settings.limits }),
     ...createBoxSnapshotHandlers({
       snapshots: createBoxSnapshots({ ...shared, boxes, limits: settings.limits }),
@@ -70,9 +119,8 @@ export function wireHandlers(parts: HandlerParts): { handlers: Handlers; streams
     ...createSessionHandlers({ boxes, consoles }),
     ...createFileHandlers({ boxes, store, files, filesystem, tickets, dataUrl }),
     ...createFileReadHandlers({ boxes, store, files, filesystem, tickets, dataUrl }),
-
     ...createTicketHandlers({ boxes, tickets, dataUrl }),
-    ...wireStorage(parts, { ...shared, boxes, replies, operations: underWay }),
+    ...wireStorage(parts, { ...shared, boxes, replies, operations }),
     ...createSpaceHandlers(createStorage(shared)),
     ...{ ...createQuotaHandlers({ quotas: createQuotas({ store, clock }) }), ...createHistoryHandlers(parts) },
   }
@@ -82,3 +130,65 @@ export function wireHandlers(parts: HandlerParts): { handlers: Handlers; streams
 function kindsOf({ runtime, filesystem, backupStore }: Drivers, store: Store) {
   return { runtime: runtime.kind, filesystem: filesystem.kind, store: store.kind, backups: backupStore.kind }
 }
+
+type ServiceOperations = ReturnType<typeof createServiceHandlers> & ReturnType<typeof createPublishingHandlers>
+
+/** Wires services, their deployments, and the domains of services and boxes. */
+function wireServices(
+  { deployment, drivers, supervisor, forks, edge, logStreams, tickets, dataUrl, clock }: HandlerParts,
+  { boxes, replies, admission }: { boxes: Boxes; replies: BoxReplies; admission: Admission },
+): Pick<Handlers, keyof ServiceOperations> {
+  const { store } = deployment
+  const { outputs } = drivers
+  const { routes, address } = edge
+  const services = createServices({ store, clock, outputs, boxes, supervisor, traffic: routes })
+  const deploys = createDeploys({ store, clock, boxes, supervisor, traffic: routes, forks, admission })
+  const serviceReplies = createServiceReplies(address)
+  const publishing = createPublishing({ store, clock, boxes, routes, address })
+  return {
+    ...createServiceHandlers({ clock, outputs, services, deploys, serviceReplies, logStreams, tickets, dataUrl }),
+    ...createPublishingHandlers({ publishing, services, replies, serviceReplies }),
+  }
+}
+
+type StorageOperations = ReturnType<typeof createVolumeHandlers> &
+  ReturnType<typeof createBackupHandlers> &
+  ReturnType<typeof createVolumeSnapshotHandlers> &
+  ReturnType<typeof createBaseHandlers>
+
+/** The parts that storage shares with boxes. */
+interface StorageParts {
+  boxes: Boxes
+  replies: BoxReplies
+  admission: Admission
+  operations: Operations
+  defaults: BoxDefaults & { volumeSizeGb: number }
+}
+
+/** Wires data volumes, their snapshots and backups, and bases. */
+function wireStorage(
+  { deployment, drivers, settings, reconciler, jobs, clock, logger, ...parts }: HandlerParts,
+  { boxes, replies, admission, operations, defaults }: StorageParts,
+): Pick<Handlers, keyof StorageOperations> {
+  const { store } = deployment
+  const { filesystem, runtime, files, backupStore, registry } = drivers
+  const shared = { store, filesystem, runtime, reconciler, clock, logger, admission, defaults, boxes }
+  const volumes = createVolumes(shared)
+  const attachments = createAttachments(shared)
+  const restoring = { ...shared, ...parts.backups, backupStore, jobs }
+  const restores = { restore: createBackupRestore(restoring) }
+  const backing = { ...parts.backups, ...restores, volumes, operations }
+  const sizes = createBaseSizes({ store, filesystem, logger })
+  sizes.countAll()
+  const bases = createBases({ ...shared, files, sizes, jobs, registry, architecture: ARCHITECTURE })
+  const volumeSnapshots = createVolumeSnapshots({ ...shared, limits: settings.limits })
+  return {
+    ...createVolumeHandlers({ volumes, attachments, replies, createFromBackup: createFromBackup(backing) }),
+    ...createBackupHandlers(backing),
+    ...createVolumeSnapshotHandlers({ ...shared, volumes, volumeSnapshots }),
+    ...createBaseHandlers({ bases, operations }),
+  }
+}
+
+/** The architecture's name in image manifests. */
+const ARCHITECTURE = process.arch === 'x64' ? 'amd64' : process.arch

@@ -9,7 +9,7 @@ import type { HostNetwork } from '../ports/boxes/network.ts'
 import type { World } from '../ports/boxes/world.ts'
 import type { Deployment, DeploymentDeps } from './deployment.ts'
 
-/** Opens the world of a cluster, of which this host is a node: boxes are pods here. Running boxes are taken up. */
+/** Opens network and runtime of a Kubernetes cluster in which this host is a node and boxes are pods on it. Adopts the boxes that run. */
 export async function openClusterWorld(
   { settings, closers, logger, clock, decorate }: DeploymentDeps,
   { instanceId, runDir }: Deployment,

@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import * as z from 'zod'
 import { FRONT_SETTINGS } from '../../shared/settings-names.ts'
 import { EDGE_VARIABLES, type EdgeSettings, edgeSettingsOf } from './edge.ts'
-import { absolute, flag, list, name, number, origin, registries, whole } from './kinds.ts'
+import { absolute, flag, list, name, number, origin, registries, whole } from './variables.ts'
 
-/** Everything the agent can be told, complete: no setting is optional later. Sizes in bytes, times in milliseconds. */
+/** All settings of the agent, with defaults applied. Sizes in bytes, times in milliseconds. */
 export interface AgentSettings {
   dataDir: string
   host: string
@@ -13,20 +13,20 @@ export interface AgentSettings {
   logLevel: 'debug' | 'info' | 'warn' | 'error'
   region: string
   defaultBase: string
-  /** Bases to have ready before the agent says it is. */
+  /** Bases to build before the agent reports that it is ready. */
   bases: string[]
-  /** Origins of registries that images may come from wherever they are, and for `http:` without encryption. */
+  /** Origins of registries allowed at private addresses; those with `http:` are used without TLS. */
   baseRegistries: string[]
   runRoot: string
   runtime: 'embedded' | 'kubernetes'
   kubernetes: { kubeconfig: string; namespace: string; node: string; image: string; warmPool: number }
   channelTls: { ca: string; cert: string; key: string } | null
-  /** Where tickets are good; `url` is what clients are told, null: what is listened on. */
+  /** Data address, where tickets are redeemed. `url` is published to clients; null: the address listened on. */
   data: { host: string; port: number; url: string | null; tls: { cert: string; key: string } | null }
-  /** Where a Prometheus server reads figures; null: nowhere. */
+  /** Address of the Prometheus metrics; null: off. */
   metrics: { host: string; port: number } | null
   edge: EdgeSettings
-  /** Where backups are kept: `s3`, or else the folder. */
+  /** Backup store: `s3` if set, else `directory`. */
   backups: { directory: string; s3: S3Settings | null }
   pool: { initialBytes: number; stepBytes: number; hostReserveBytes: number }
   network: { subnet: string; egress: boolean; allowPrivate: boolean; dns: string[]; spareSlots: number }
@@ -38,44 +38,44 @@ export interface S3Settings {
   endpoint: string
   bucket: string
   region: string
-  /** Before the names of all objects; may be empty. */
+  /** Prefix of all object names; may be empty. */
   prefix: string
   keyFile: string
 }
 
-/** The bounds in force, all told by `GET /v1/config`. */
+/** The bounds in force, published by `GET /v1/config`. */
 export interface AgentLimits {
-  /** Requests a second of one token, and how many may come at once. */
+  /** Requests per second of one token, and its burst. */
   rateLimitPerSecond: number
   rateLimitBurst: number
   pidsPerBox: number
   boxesMax: number
   volumesMax: number
-  /** How many times the host's memory may be promised to boxes that run, and what must be left of it for one to start. */
+  /** Factor by which running boxes may overcommit the host's memory, and the free memory that a start needs. */
   memoryOvercommit: number
   memoryReserveBytes: number
   startsAtOnce: number
-  /** Of a stream: told with its command, and kept. */
+  /** Bytes of each output stream that are returned with a command, and that are kept. */
   execOutputBytes: number
   execKeptBytes: number
   execRecordsPerBox: number
   execRecordBytesPerBox: number
   execsAtOnce: number
-  /** WebSockets of all addresses. */
+  /** WebSockets at once, over all addresses. */
   streamsAtOnce: number
-  /** Of requests that are not answered yet, those of up to 64 KiB not counted. */
+  /** Request bodies in memory at once; bodies up to 64 KiB are not counted. */
   largeBodyBytesAtOnce: number
-  /** Ended commands whose streams something they left running still holds. */
+  /** Ended commands whose output is held open by a process that they left behind. */
   lingeringExecs: number
   startDeadlineMs: number
   stopSlackMs: number
   idempotencyKeepMs: number
   operationKeepMs: number
   tokenKeepMs: number
-  /** Of events: how long, and how many. */
+  /** Retention of events, by age and by count. */
   eventKeepMs: number
   eventsKept: number
-  /** Of the audit log, as well. */
+  /** Retention of the audit log, likewise. */
   auditKeepMs: number
   auditKept: number
   drainMs: number
@@ -274,7 +274,7 @@ const environmentSchema = z.strictObject({
   BOXYARD_STARTS_AT_ONCE: whole(Math.max(4, cpus().length * 2), 1, 256),
 })
 
-// Both are started from one environment: what the front alone reads is no fault here.
+// Agent and front share one environment: variables that only the front reads are not unknown here.
 const FRONT_ONLY: ReadonlySet<string> = new Set(
   FRONT_SETTINGS.filter((name) => !Object.hasOwn(environmentSchema.shape, name)),
 )

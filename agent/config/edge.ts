@@ -1,38 +1,38 @@
 import * as z from 'zod'
-import { absolute, networks, origin, whole } from './kinds.ts'
+import { absolute, networks, origin, whole } from './variables.ts'
 
-/** What the edge can be told, complete. */
+/** All settings of the edge, with defaults applied. */
 export interface EdgeSettings {
   host: string
-  /** 0: any that is free. */
+  /** 0: any free port. */
   port: number
-  /** Below which each box has a name. */
+  /** Parent domain of the hosts of boxes. */
   domain: string
-  /** How clients reach it where something stands in front; null: as it listens. A `port` null is that of the scheme. */
+  /** Public scheme and port behind another proxy; null: as it listens. `port` null: the default of the scheme. */
   seenAs: { scheme: 'http' | 'https'; port: number | null } | null
   /** Directory of PEM files, each a certificate with its key; null: no TLS. */
   certificates: string | null
-  /** Certificates are got from a CA, for those names too that none are given for; null: they are not. */
+  /** Issues certificates by ACME for names that `certificates` does not cover; null: off. */
   acme: AcmeSettings | null
-  /** Addresses and networks whose `X-Forwarded-For` is believed. */
+  /** Addresses and networks whose `X-Forwarded-For` is trusted. */
   trustedProxies: string[]
 }
 
-/** How certificates are got from a CA. */
+/** The ACME account and CA. */
 export interface AcmeSettings {
-  /** Whom it writes to. */
+  /** E-mail address of the account. */
   email: string
-  /** URL of its directory; null: a public one. */
+  /** URL of the CA's directory; null: a public CA. */
   directory: string | null
-  /** PEM file of what vouches for it; null: what the host trusts. */
+  /** PEM file of the CA's root certificate; null: the host's trust store. */
   root: string | null
-  /** Where HTTP leads to HTTPS, and the CA may ask; null: nowhere. */
+  /** Port for HTTP-01 challenges and redirects to HTTPS; null: none. */
   httpPort: number | null
 }
 
 const DOMAIN = /^(?=.{1,180}$)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$/
 
-/** The variables of the edge, beside those of the agent. */
+/** Schemas of the edge's variables, part of the agent's. */
 export const EDGE_VARIABLES = {
   BOXYARD_EDGE_HOST: z.string().default('127.0.0.1'),
   BOXYARD_EDGE_PORT: whole(8081, 0, 65_535),
@@ -54,8 +54,8 @@ export const EDGE_VARIABLES = {
 }
 
 /**
- * What the variables come to.
- * @throws Error for a URL of another domain, and for settings that do not go together
+ * Turns the variables into settings.
+ * @throws Error for a URL outside the domain, and for settings that contradict each other
  */
 export function edgeSettingsOf(env: EdgeVariables): EdgeSettings {
   return {

@@ -1,12 +1,13 @@
 import { loggedTarget } from '../../shared/auth/ticket-target.ts'
-import type { ServiceError } from '../../shared/errors.ts'
+import { asServiceError, type ServiceError } from '../../shared/errors.ts'
+import { type HttpResponse, problemResponse } from '../../shared/http/messages.ts'
 import type { Logger } from '../../shared/log.ts'
 import { isMutation } from '../../shared/operation.ts'
 import type { Clock } from '../ports/host/clock.ts'
 import type { AuditRecord } from '../ports/store/events.ts'
 import type { RequestFacts } from './request-facts.ts'
 
-/** What keeps the lines beside the log. */
+/** Stores audit records, beside the log lines. */
 export interface AuditSink {
   add(record: AuditRecord): void
 }
@@ -17,12 +18,12 @@ export interface AuditDeps {
   audit: AuditSink
 }
 
-/** One line for each mutation that was answered, with its outcome. */
+/** Writes the line of a mutation that succeeded. */
 export function auditMutation(facts: RequestFacts, status: number, deps: AuditDeps): void {
   write(facts, { status, code: null }, deps)
 }
 
-/** One line for each mutation and each token that was refused; what never got so far has its own. */
+/** Writes the line of a refused mutation or token. Refusals of the channel log their own. */
 export function auditDenial(facts: RequestFacts, error: ServiceError, deps: AuditDeps): void {
   const isDenied = error.status === 401 || error.status === 403
   const isOfMutation = facts.operation !== null && isMutation(facts.operation)
@@ -57,3 +58,18 @@ function lineOf(record: AuditRecord): Record<string, unknown> {
     ...{ status, ...(code === null ? {} : { code }) },
   }
 }
+
+/** Logs the cause of an internal error, writes the audit line, and returns the problem response. */
+export function refusalOf(error: unknown, facts: RequestFacts, deps: AuditDeps): HttpResponse {
+  const known = asServiceError(error)
+  if (isFault(known)) deps.logger.error('request failed', { request_id: facts.requestId, error })
+  auditDenial(facts, known, deps)
+  return problemResponse(known, facts.requestId)
+}
+
+// Expected refusals with status 5xx, such as draining, are not logged as errors.
+function isFault(error: ServiceError): boolean {
+  return error.status >= 500 && !EXPECTED.has(error.code)
+}
+
+const EXPECTED: ReadonlySet<string> = new Set(['agent_protocol', 'draining', 'storage_full'])

@@ -1,24 +1,24 @@
 import { ServiceError } from '../../shared/errors.ts'
 import { createFairShares } from '../../shared/fair-shares.ts'
 
-/** The memory that large bodies of requests may take, all together, until the requests are answered. */
+/** Bounds the memory of all large request bodies until their requests are answered. */
 export interface BodyBudget {
   /**
-   * Makes room for a body of that many bytes before it is read; returns what gives the room back. A small one always has room.
-   * @throws ServiceError `rate_limited` where less would be left for the others than the `owner` has
+   * Reserves memory before a body is read; the returned function releases it. Bodies up to 64 KiB are not counted.
+   * @throws ServiceError `rate_limited` if less would be left than the `owner` then holds
    */
   hold(owner: () => string, bytes: number): () => void
 }
 
-/** A budget of `mostBytes`, all free. */
-export function createBodyBudget(mostBytes: number): BodyBudget {
-  const shares = createFairShares(mostBytes)
+/** Creates a budget of `maxBytes`. */
+export function createBodyBudget(maxBytes: number): BodyBudget {
+  const shares = createFairShares(maxBytes)
   return {
     hold: (owner, bytes) => {
       if (bytes <= SMALL_BYTES) return () => undefined
-      const giveBack = shares.take(owner(), bytes)
-      if (giveBack === null) throw tooMuch()
-      return giveBack
+      const release = shares.take(owner(), bytes)
+      if (release === null) throw tooMuch()
+      return release
     },
   }
 }

@@ -13,8 +13,8 @@ export function matchTicketed(): Matcher {
 }
 
 /**
- * Lets pages of any origin use a ticket: it is all the authority there is, and a browser adds none of its own. What comes
- * without one is not theirs to read.
+ * Allows any origin (CORS) for requests with a ticket: the ticket is the only authority, and browsers add none. Requests without a
+ * ticket get no CORS headers.
  */
 export function allowPages(handler: HttpHandler): HttpHandler {
   return async (request) => {
@@ -30,7 +30,7 @@ function isPreflight({ method, headers }: HttpRequest): boolean {
 }
 
 const TICKETED = OPERATIONS.filter(takesTicket)
-// What a ticket was good for once is not to be found in a cache.
+// `no-store`: what a one-time ticket fetched must not stay in a cache.
 const ANY_ORIGIN = { 'access-control-allow-origin': '*', 'cache-control': 'no-store' }
 const PREFLIGHT = {
   'access-control-allow-methods': [...new Set(TICKETED.map(({ method }) => method))].join(', '),

@@ -14,14 +14,11 @@ import { validateRequest } from '../../shared/validate.ts'
 import { etagOf, isKnownEtag } from '../core/common/preconditions.ts'
 import type { Handlers, ReplayRead, Reply, RequestConditions } from '../handlers/common/call.ts'
 import type { IdempotencyStore, KeyedAnswer, StoredAnswer } from '../ports/store/idempotency.ts'
-import { auditMutation } from './audit.ts'
+import { auditMutation, refusalOf } from './audit.ts'
 import type { BodyBudget } from './body-budget.ts'
 import { type RememberedResponse, runOnce } from './idempotency.ts'
 import type { Identity } from './identify.ts'
-import { ownerOf } from './owner.ts'
-import { admit, type Received, type ReceptionDeps, receive, refuse } from './reception.ts'
-import { refusalOf } from './refusal.ts'
-import { conditionsOf } from './request-conditions.ts'
+import { admit, ownerOf, type Received, type ReceptionDeps, receive, refuse } from './reception.ts'
 import { newFacts, type RequestFacts } from './request-facts.ts'
 
 export interface DispatchDeps extends ReceptionDeps {
@@ -30,7 +27,7 @@ export interface DispatchDeps extends ReceptionDeps {
   handlers: Handlers
 }
 
-/** Every request that is no WebSocket: trust → match → token → validate → handler → audit. It answers its own errors. */
+/** Creates the handler of all HTTP requests: trust → match → token → validate → handler → audit. It never rejects. */
 export function createDispatch(deps: DispatchDeps): HttpHandler {
   return async (request) => {
     const facts = newFacts(request, deps.clock.now())
@@ -54,7 +51,7 @@ async function answer(request: HttpRequest, context: Context): Promise<HttpRespo
   const received = receive(request, context)
   const { operation, trusted } = received
   if (operation.transport === 'websocket') throw upgradeRequired()
-  // Whoever need not be known by its body is known before any of it is read.
+  // Authenticates before reading a body, unless the body is part of the authentication.
   const identity = trusted.openBody === null ? null : await admit(received, context)
   const isBytes = operation.bytesIn !== null && !isJsonType(trusted.headers['content-type'])
   if (isBytes && trusted.openBody !== null) {
@@ -73,9 +70,9 @@ async function answer(request: HttpRequest, context: Context): Promise<HttpRespo
 
 interface ReadRequest extends Received {
   request: HttpRequest
-  /** Null where it is not known yet. */
+  /** Null while it is not known. */
   identity: Identity | null
-  /** Null where it comes as bytes that cannot be known yet. */
+  /** Null for bytes that are streamed. */
   body: Uint8Array | null
   bytes: AsyncIterable<Uint8Array> | null
 }
@@ -123,7 +120,7 @@ async function answerRead(read: ReadRequest, context: Context): Promise<HttpResp
   return runOnce(keyed, { store, clock, read: replay }, () => remembered(work, facts.requestId))
 }
 
-// One that does not tell its length may be as long as any.
+// A body without `content-length` counts as the longest allowed.
 function bodyBytes({ headers }: HttpRequest): number {
   const isUntold = headers['content-length'] === undefined && headers['transfer-encoding'] !== undefined
   return isUntold ? Number.POSITIVE_INFINITY : Number(headers['content-length'] ?? 0)
@@ -150,7 +147,7 @@ function headOf(operation: Operation, reply: Reply) {
   return { status: reply.status ?? operation.status, headers }
 }
 
-/** What is answered now, and to a repeat. */
+/** The response, and the answer to store for repeats. */
 function answersOf(operation: Operation, reply: Reply): RememberedResponse {
   const { status, headers } = headOf(operation, reply)
   if (reply.bytes !== undefined) return { response: { status, headers, body: reply.bytes }, replay: null }
@@ -180,14 +177,14 @@ function noneIfGone(error: unknown): undefined {
   if (!(error instanceof ServiceError) || error.status !== 404) throw error
 }
 
-// A request that is wrong in itself is refused for ever; what depends on the state of things may pass the next time.
+// Stores refusals of requests that can never succeed; those that depend on state may succeed when repeated.
 async function remembered(work: () => Promise<RememberedResponse>, requestId: string): Promise<RememberedResponse> {
   try {
     return await work()
   } catch (error) {
     const known = asServiceError(error)
     const problem = problemOf(known, requestId)
-    // What a path leads to is up to the box.
+    // A path's target is under the box's control, and may change.
     if (known.status !== 400 || known.code === 'path_invalid') throw error
     const headers = { 'content-type': 'application/problem+json' }
     const replay: StoredAnswer = { status: known.status, headers, body: JSON.stringify(problem) }
@@ -205,3 +202,19 @@ function idempotencyKeyOf(headers: Record<string, string>): string | null {
 
 const EMPTY = new Uint8Array(0)
 const JSON_TYPE = { 'content-type': 'application/json' }
+
+/** Reads the conditions in `headers`, whose names are in lower case. Pure. */
+function conditionsOf(headers: Readonly<Record<string, string>>): RequestConditions {
+  const maxBytes = ANSWER_BYTES.exec(headers.prefer ?? '')?.[1]
+  return {
+    ifMatch: headers['if-match'] ?? null,
+    ifNoneMatch: headers['if-none-match'] ?? null,
+    range: headers.range ?? null,
+    accept: headers.accept ?? null,
+    lastEventId: headers['last-event-id'] ?? null,
+    answerBytesMax: maxBytes === undefined ? null : Number(maxBytes),
+  }
+}
+
+// A private preference (RFC 7240), by which a function says how much it can return.
+const ANSWER_BYTES = /(?:^|[,; ])answer-bytes-max=(\d{1,15})(?:$|[,; ])/

@@ -4,7 +4,7 @@ import type { HttpResponse } from '../../shared/http/messages.ts'
 import type { Clock } from '../ports/host/clock.ts'
 import type { IdempotencyStore, StoredAnswer } from '../ports/store/idempotency.ts'
 
-/** One request that carries an Idempotency-Key, as what a repeat is known by. */
+/** A request with an Idempotency-Key: the fields that identify a repeat. */
 export interface KeyedRequest {
   tokenId: string
   key: string
@@ -13,7 +13,7 @@ export interface KeyedRequest {
   body: Uint8Array
 }
 
-/** An answer with what a repeat of the request is to get; null: nothing is remembered. */
+/** A response, and the answer to store for repeats; null: store nothing. */
 export interface RememberedResponse {
   response: HttpResponse
   replay: StoredAnswer | null

@@ -5,12 +5,12 @@ import { type Operation, takesTicket } from '../../shared/operation.ts'
 import type { Tickets } from '../core/access/tickets.ts'
 import type { Caller } from '../core/common/caller.ts'
 
-/** What a request says of who sent it. */
+/** The parts of a request that identify its sender. */
 export interface Credentials {
   operation: Operation
   params: Record<string, string>
   headers: HeaderMap
-  /** Path and query without the ticket, and that. */
+  /** Path and query, without the ticket. */
   target: string
   ticket: string | null
   requestId: string
@@ -20,26 +20,26 @@ export interface IdentifyDeps {
   verifyToken: TokenVerifier
   /** @throws ServiceError for a token that was revoked */
   checkAlive(tokenId: string): Promise<void>
-  /** Also for the audit line of what is refused next. */
+  /** Called once the caller is known, so that the audit line of a later refusal names it. */
   onCaller(caller: Caller): void
   tickets: Tickets
 }
 
-/** Who asks, and for which box if a ticket says so. */
+/** The authenticated caller, and the box that its ticket is bound to. */
 export interface Identity {
   caller: Caller | null
-  /** The only box that is meant; null: whatever has the name. */
+  /** The only box that the request may reach; null: whichever has the name. */
   boxId: string | null
   /**
-   * Does what was asked, once nothing stands against it. A ticket is used up by that, but for what is turned away until later.
-   * @throws ServiceError `token_invalid` for a ticket that another request has used meanwhile, and whatever `work` throws
+   * Runs the request and uses up its ticket, unless the request is turned away to be retried.
+   * @throws ServiceError `token_invalid` for a ticket that another request used meanwhile, and errors of `work`
    */
   enter<T>(work: () => Promise<T>): Promise<T>
 }
 
 /**
- * Who asks, by token, or by ticket where the operation takes one and there is no token.
- * @throws ServiceError for what is missing, invalid, expired, revoked, or not permitted
+ * Authenticates and authorizes a request by its token, or by a ticket if the operation takes one and there is no token.
+ * @throws ServiceError for a missing, invalid, expired or revoked credential, or a missing permission
  */
 export async function identify(given: Credentials, deps: IdentifyDeps): Promise<Identity> {
   const { operation, headers, target, ticket, requestId } = given
@@ -84,16 +84,16 @@ async function enter<T>(work: () => Promise<T>): Promise<T> {
 }
 
 async function enterByTicket<T>(ticket: string, tickets: Tickets, work: () => Promise<T>): Promise<T> {
-  const giveBack = tickets.take(ticket)
+  const restore = tickets.take(ticket)
   try {
     return await work()
   } catch (error) {
-    if (error instanceof ServiceError && TURNED_AWAY.has(error.code)) giveBack()
+    if (error instanceof ServiceError && TURNED_AWAY.has(error.code)) restore()
     throw error
   }
 }
 
 const ANONYMOUS: Identity = { caller: null, boxId: null, enter }
 
-// Nothing was done then, and the client is told to come again.
+// Nothing was done, and the client is to retry with the same ticket.
 const TURNED_AWAY: ReadonlySet<string> = new Set(['rate_limited', 'draining'])

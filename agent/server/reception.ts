@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { type Refusal, refusalError } from '../../shared/auth/channel.ts'
 import { splitTicket } from '../../shared/auth/ticket-target.ts'
 import type { TokenVerifier } from '../../shared/auth/tokens.ts'
@@ -12,14 +13,14 @@ import type { Clock } from '../ports/host/clock.ts'
 import type { ActorContext } from '../ports/store/events.ts'
 import type { AuditSink } from './audit.ts'
 import { type Identity, identify } from './identify.ts'
+import type { RequestMeter } from './metrics.ts'
 import type { RequestFacts } from './request-facts.ts'
-import type { RequestMeter } from './request-meter.ts'
 import type { RequestHead, Trust, Trusted } from './trust.ts'
 
-/** What decides whether a request is let in, whether it is answered or becomes a WebSocket. */
+/** Dependencies of the checks that HTTP requests and WebSockets have in common. */
 export interface ReceptionDeps {
   trust: Trust
-  /** Knows the operations that are served here. */
+  /** Matches the operations that this address serves. */
   match: Matcher
   verifyToken: TokenVerifier
   /** @throws ServiceError for a token that was revoked */
@@ -34,11 +35,11 @@ export interface ReceptionDeps {
   logger: Logger
 }
 
-/** A request whose head is believed; who sent it is not known yet. */
+/** A request with a trusted head, not authenticated yet. */
 export interface Received extends Match {
   trusted: Trusted
   query: URLSearchParams
-  /** Path and query without the ticket, and that. */
+  /** Path and query, without the ticket. */
   target: string
   ticket: string | null
 }
@@ -46,8 +47,8 @@ export interface Received extends Match {
 type Context = ReceptionDeps & { facts: RequestFacts }
 
 /**
- * Judges the head of a request, and finds its operation.
- * @throws ServiceError `agent_protocol` for one that is not signed as it must be, `route_not_found`, `method_not_allowed`
+ * Verifies the head of a request and matches its operation.
+ * @throws ServiceError `agent_protocol` for a bad signature of the channel, `route_not_found`, `method_not_allowed`
  */
 export function receive(request: RequestHead, { trust, match, facts, logger }: Context): Received {
   const trusted = trust(request)
@@ -63,9 +64,8 @@ export function receive(request: RequestHead, { trust, match, facts, logger }: C
 }
 
 /**
- * Lets a request in: its sender may do this, asks little enough, and the agent is not being stopped. What enters is done on
- * behalf of the sender.
- * @throws ServiceError for what is missing, invalid, expired, revoked or not permitted; `rate_limited`, `draining`
+ * Authenticates and authorizes a request, and applies rate limit and draining. The returned `enter` runs work as that caller.
+ * @throws ServiceError for a missing, invalid, expired or revoked credential, or a missing permission; `rate_limited`, `draining`
  */
 export async function admit(received: Received, context: Context): Promise<Identity> {
   const { trusted, operation, params, target, ticket } = received
@@ -86,11 +86,11 @@ export async function admit(received: Received, context: Context): Promise<Ident
   return { caller, boxId, enter: (work) => enter(() => (caller === null ? work() : actorContext.run(caller, work))) }
 }
 
-/** The error of a refusal, which is written down: someone without a key may have tried. */
+/** Logs a refusal of the channel, which may be an attack, and returns its error. */
 export function refuse(refusal: Refusal, facts: RequestFacts, logger: Logger): ServiceError {
   const { reason, keyId, skewMs } = refusal
   const { requestId, method } = facts
-  // What is not believed may hold anything, a command line among it.
+  // The query is not logged: untrusted, it may hold anything, such as a command line.
   const target = splitTarget(facts.target).pathname
   logger.warn('channel request refused', {
     audit: true,
@@ -104,7 +104,7 @@ export function refuse(refusal: Refusal, facts: RequestFacts, logger: Logger): S
   return refusalError(refusal)
 }
 
-/** The error of what would begin something. */
+/** Creates the error for mutations while the agent drains. */
 export function drainingError(): ServiceError {
   return new ServiceError('draining', 'The agent is being stopped; boxes go on running.', {
     headers: { 'Retry-After': '2' },
@@ -114,3 +114,13 @@ export function drainingError(): ServiceError {
 function checkOpen(operation: Operation, { isDraining }: ReceptionDeps): void {
   if (isDraining() && isMutation(operation)) throw drainingError()
 }
+
+/** Returns the key by which a request shares bounded resources: its box, or else its token. */
+export function ownerOf({ operation, params, trusted }: Pick<Received, 'operation' | 'params' | 'trusted'>): string {
+  if (operation.path.startsWith(BOX_PATH)) return `box ${params['project']}/${params['name']}`
+  return `token ${createHash('sha256')
+    .update(trusted.headers['authorization'] ?? '')
+    .digest('base64url')}`
+}
+
+const BOX_PATH = '/v1/projects/{project}/boxes/{name}'

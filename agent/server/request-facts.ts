@@ -4,21 +4,21 @@ import { newId } from '../../shared/ids.ts'
 import type { Operation } from '../../shared/operation.ts'
 import type { Caller } from '../core/common/caller.ts'
 
-/** What is known of a request so far, for its audit line. */
+/** The facts of a request for log, metrics and audit, filled in as they become known. */
 export interface RequestFacts {
   requestId: string
   method: string
-  /** Without its ticket. */
+  /** Path and query, without the ticket. */
   target: string
   operation: Operation | null
-  /** That the path names. */
+  /** The project in the path. */
   project: string | null
   caller: Caller | null
   clientAddress: string
   startedAt: number
 }
 
-/** The facts of a request that nothing is known of yet. */
+/** Creates the facts of a request that was just received. */
 export function newFacts(request: Pick<HttpRequest, 'method' | 'target' | 'headers'>, now: number): RequestFacts {
   return {
     requestId: givenRequestId(request.headers) ?? newId('req', now),

@@ -8,24 +8,24 @@ import {
 import { openSealed } from '../../shared/auth/sealed-body.ts'
 import { type HttpRequest, headerOf } from '../../shared/http/messages.ts'
 
-/** What may be believed of a request. */
+/** The trusted parts of a request. */
 export interface Trusted {
   isAccepted: true
   headers: Record<string, string>
   clientAddress: string
-  /** Why these bytes are not the body that was meant; null: they are. To be asked before they are used. */
+  /** Verifies the body, before it is used; null: it is the one that was signed. */
   refuseBody(body: Uint8Array): Refusal | null
-  /** Reads the body as it comes, where it need not be known whole; null: it must. */
+  /** Verifies a body while it streams; null: it must be read whole. */
   openBody: ((pieces: AsyncIterable<Uint8Array>) => AsyncIterable<Uint8Array>) | null
 }
 
 /** The head of a request. */
 export type RequestHead = Pick<HttpRequest, 'method' | 'target' | 'headers' | 'clientAddress'>
 
-/** Judges the head of a request. */
+/** Verifies the head of a request. */
 export type Trust = (request: RequestHead) => Trusted | Refusal
 
-/** Believes what the functions have signed, and nothing else. */
+/** Trusts only what the functions have signed. */
 export function trustSigned(verify: Verifier): Trust {
   return (request) => {
     const verdict = verify(request)
@@ -41,13 +41,13 @@ export function trustSigned(verify: Verifier): Trust {
   }
 }
 
-// What it says is not signed: it only tells where the seal is to be looked for.
+// The length is not signed; it only locates the seal.
 function lengthOf({ headers }: RequestHead): number | null {
   const length = headerOf(headers, 'content-length')
   return length === undefined ? null : Number(length)
 }
 
-/** Believes whoever sends it for itself: its ticket, or its token, is all the authority it has. */
+/** Trusts a client's own headers: its ticket or token is all the authority that it has. */
 export function trustSender(request: RequestHead): Trusted {
   const { [CLIENT_ADDRESS_HEADER]: _claimed, ...headers } = signedHeaders(request.headers)
   const { clientAddress } = request

@@ -21,8 +21,11 @@ export const AREAS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   ],
   'agent/handlers': [
     ['common'],
-    ['access', 'backups', 'bases', 'boxes', 'events', 'exec', 'health', 'services'],
-    ['edge', 'files', 'volumes'],
+    ['access', 'events', 'exec', 'health', 'services', 'snapshots'],
+    ['files'],
+    ['bases', 'boxes'],
+    ['edge', 'volumes'],
+    ['backups'],
   ],
   'agent/ports': [['backups', 'bases', 'boxes', 'edge', 'files', 'host'], ['pool', 'store'], ['exec']],
   'agent/lib': [['syscalls'], ['disk', 'kube', 'mounts', 'output', 'threads'], ['tar']],

@@ -6,20 +6,20 @@ import type { QuotaRecord } from '../../ports/store/volumes.ts'
 import { checkIfMatch, checkReadOnly } from '../common/preconditions.ts'
 import { timestamp } from '../common/time.ts'
 
-/** What projects may use. */
+/** Quotas of projects. */
 export interface Quotas {
   get(project: string): Promise<VersionedQuota>
   /** @throws ServiceError `precondition_failed` */
   update(project: string, body: UpdateQuotaBody, ifMatch: string | null): Promise<VersionedQuota>
 }
 
-/** A quota with the version of its record; 0 where none was ever set. */
+/** A quota with the version of its record; version 0 if it was never set. */
 export interface VersionedQuota {
   quota: Quota
   version: number
 }
 
-/** Bounds by project, unlimited unless set; what is in use when they are lowered stays. */
+/** Creates quotas, unlimited unless set. Lowering one does not take away what is in use. */
 export function createQuotas({ store, clock }: { store: Store; clock: Clock }): Quotas {
   const view = async (project: string, record: QuotaRecord | null): Promise<VersionedQuota> => {
     const { boxes, cpus, ramMb, storageGb } = record ?? UNLIMITED

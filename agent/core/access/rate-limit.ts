@@ -1,25 +1,25 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 
-/** Counts a request of `key`. */
+/** Counts one request of `key`. */
 export type RateLimit = (key: string) => void
 
 export interface BucketOptions {
   perSecond: number
-  /** At once. */
+  /** Size of a full bucket. */
   burst: number
   clock: Clock
 }
 
-/** A token bucket for each key; remembers the `CAPACITY` keys used last. */
+/** One token bucket per key; keeps the `CAPACITY` keys used last. */
 export interface Buckets {
-  /** Whole seconds, at least 1, until the key has one left; null if it has one. */
+  /** Whole seconds, at least 1, until a request of the key is allowed; null: now. */
   waitOf(key: string): number | null
-  /** Takes one, if there is one. */
+  /** Takes a token from the bucket, if there is one. */
   take(key: string): void
 }
 
-/** All full. */
+/** Creates buckets, all full. */
 export function createBuckets({ perSecond, burst, clock }: BucketOptions): Buckets {
   const buckets = new Map<string, { left: number; at: number }>()
   const leftOf = (key: string, now: number): number => {
@@ -43,7 +43,7 @@ export function createBuckets({ perSecond, burst, clock }: BucketOptions): Bucke
 }
 
 /**
- * A limit by key: `perSecond` requests, `burst` at once. The returned function throws ServiceError `rate_limited` with
+ * Creates a limit per key: `perSecond` requests, with bursts of `burst`. The returned function throws ServiceError `rate_limited` with
  * `Retry-After` and `RateLimit`.
  */
 export function createRateLimit(options: BucketOptions): RateLimit {
@@ -57,7 +57,7 @@ export function createRateLimit(options: BucketOptions): RateLimit {
   }
 }
 
-/** The error of whoever asked too often, and for how long. */
+/** Creates the error for too many requests, to be retried after `seconds`. */
 export function rateLimited(detail: string, seconds: number): ServiceError {
   return new ServiceError('rate_limited', detail, {
     headers: { 'Retry-After': String(seconds), RateLimit: `"default";r=0;t=${seconds}` },

@@ -3,40 +3,40 @@ import { ServiceError } from '../../../shared/errors.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { Caller } from '../common/caller.ts'
 
-/** What a ticket is good for: one request of this operation with exactly this target, in the name of `caller`. */
+/** The single request that a ticket allows: this operation with exactly this target, on behalf of `caller`. */
 export interface TicketGrant {
   operationId: string
   /** Path and query, without the ticket. */
   target: string
-  /** The box that had the name then: another of the same name is not meant; null: it is of none. */
+  /** The box that had the name at issue, so that a later box of the same name is not reached; null: not a request of a box. */
   boxId: string | null
   caller: Caller
 }
 
-/** Whom a ticket stands for, no longer than it would have been good. */
+/** The grant of a valid ticket. */
 export type Redeemed = Pick<TicketGrant, 'boxId' | 'caller'>
 
-/** One-use tickets, in memory alone: after a restart of the agent none is good. */
+/** One-time tickets, in memory only: a restart of the agent invalidates them. */
 export interface Tickets {
   /**
-   * A ticket for 60 s, or as long as the caller's token is good. Throws `rate_limited` where 10,000 are open, or 1,000 of one
-   * token.
+   * Issues a ticket for 60 s, at most until the caller's token expires. Throws `rate_limited` while 10,000 are open, or 1,000 of
+   * one token.
    */
   issue(grant: TicketGrant): { ticket: string; expiresAt: number }
   /**
-   * What a ticket was issued for; it stays good, unless it is shown for another request.
+   * Returns the grant of a ticket without using it up. A ticket that is presented for another request is invalidated.
    * @throws ServiceError `token_invalid` for one that is unknown, used or for another request, `token_expired`
    */
   check(ticket: string, request: { operationId: string; target: string }): Redeemed
   /**
-   * Uses a ticket up: of those who checked it, the first alone is let in. Returns what makes it good again, for as long as it
-   * would have been, where its request was turned away.
+   * Uses a ticket up, so that of concurrent requests only one gets in. The returned function restores it, with its old expiry, for
+   * a request that was turned away.
    * @throws ServiceError `token_invalid` for one that is used
    */
   take(ticket: string): () => void
 }
 
-/** No ticket issued yet. */
+/** Creates an empty set of tickets. */
 export function createTickets({ clock }: { clock: Clock }): Tickets {
   const open = new Map<string, Open>()
   const openOf = new Map<string, number>()
@@ -53,7 +53,7 @@ export function createTickets({ clock }: { clock: Clock }): Tickets {
     if (left > 0) openOf.set(tokenId, left)
     else openOf.delete(tokenId)
   }
-  // In the order in which they came, which is about that in which they expire.
+  // Iterates in order of issue, which is nearly the order of expiry.
   const dropExpired = (now: number): void => {
     for (const [key, { endsAt }] of open) {
       if (endsAt > now) return
@@ -96,12 +96,12 @@ export function createTickets({ clock }: { clock: Clock }): Tickets {
 
 type Open = Redeemed & { request: string; endsAt: number }
 
-// A target may be long, and is not needed but to be compared.
+// Keeps a digest, as targets may be long and are only compared.
 function requestOf({ operationId, target }: Pick<TicketGrant, 'operationId' | 'target'>): string {
   return createHash('sha256').update(`${operationId}\n${target}`).digest('base64url')
 }
 
-// What is in memory opens nothing: a lookup by the ticket itself would tell by its time how much of it is right.
+// Looks up by digest: comparing the ticket itself would leak matching prefixes by timing.
 function keyOf(ticket: string): string {
   return createHash('sha256').update(ticket).digest('base64url')
 }
@@ -114,9 +114,9 @@ function tooMany(): ServiceError {
   return new ServiceError('rate_limited', 'Too many tickets are open.', { headers: { 'Retry-After': '5' } })
 }
 
-/** How long a ticket is good. */
+/** Lifetime of a ticket. */
 export const TICKET_LIFE_MS = 60_000
-// For so long it is told that a ticket has expired, and not that there was none.
+// How long an expired ticket is answered with `token_expired`, not `token_invalid`.
 const KEPT_MS = 60_000
 const OPEN_MAX = 10_000
 const OPEN_OF_TOKEN_MAX = 1_000

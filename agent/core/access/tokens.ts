@@ -12,7 +12,7 @@ import { decodeCursor, encodeCursor } from '../common/paging.ts'
 export interface TokensDeps {
   store: Store
   clock: Clock
-  /** The private set whose first key signs; asked at each minting, so that a rotation acts at once. */
+  /** The private set whose first key signs; read at each minting, so that a rotation takes effect at once. */
   signingKeys(): TokenKeySet
 }
 
@@ -26,26 +26,26 @@ export interface NewToken {
 
 /** The tokens of the API. */
 export interface Tokens {
-  /** Mints whatever is asked: for the host's own operator. */
+  /** Mints a token without checks, for the operator of the host. */
   issue(wanted: NewToken): Promise<{ record: TokenRecord; token: string }>
   /** @throws ServiceError `permission_denied` for more than the caller's own projects, permissions or life */
   create(caller: Caller, body: CreateTokenBody): Promise<{ record: TokenRecord; token: string }>
-  /** All with `admin` on all projects, else what the caller minted. */
+  /** Lists all tokens for a caller with `admin` on all projects, else those that the caller minted. */
   list(
     caller: Caller,
     page: { max_results: number; continuation_token?: string | undefined },
   ): Promise<{ records: TokenRecord[]; next: string | null }>
-  /** @throws ServiceError `token_not_found` for one that is not the caller's to see */
+  /** @throws ServiceError `token_not_found` for one that the caller may not see */
   revoke(caller: Caller, id: string): Promise<void>
-  /** @throws ServiceError `token_revoked`, or `token_invalid` for one this deployment has no record of */
+  /** @throws ServiceError `token_revoked`, or `token_invalid` for one without a record here */
   checkAlive(id: string): Promise<void>
-  /** Calls `listener` after each revocation, which is answered once it has resolved; at most one listener. */
+  /** Calls `listener` after each revocation, and waits for it before `revoke` resolves; at most one listener. */
   onRevoke(listener: () => Promise<void>): void
 }
 
 /**
- * Mints, lists and revokes. A revocation acts from the next request on, and takes with it every token that was minted with
- * the revoked one: who had stolen it may have minted some.
+ * Mints, lists and revokes tokens. A revocation takes effect from the next request on, and includes every token that was minted
+ * with the revoked one, since a thief may have minted some.
  */
 export function createTokens({ store, clock, signingKeys }: TokensDeps): Tokens {
   let onRevoke = (): Promise<void> => Promise.resolve()
@@ -109,7 +109,7 @@ export function createTokens({ store, clock, signingKeys }: TokensDeps): Tokens 
   }
 }
 
-// Whole seconds, as the token itself tells them, and never beyond the minting token's.
+// Rounds to whole seconds, as tokens carry them; without a request, the expiry of the minting token.
 function expiryOf(body: CreateTokenBody, caller: Caller, now: number): number | null {
   const seconds = body.expires_in_seconds ?? null
   if (seconds === null) return caller.expiresAt

@@ -1,12 +1,12 @@
 import type { BoxRecord } from '../../ports/store/store.ts'
 import { shortDigestOf } from './digest.ts'
 
-/** How clients reach the edge. */
+/** Address by which clients reach the edge. */
 export interface EdgeAddress {
-  /** Below which each box has a name; lower case. */
+  /** Parent domain of the hosts of boxes; lower case. */
   domain: string
   scheme: 'http' | 'https'
-  /** Null: that of the scheme. */
+  /** Null: the default port of the scheme. */
   port: number | null
 }
 
@@ -22,7 +22,7 @@ export function hostOfService(box: BoxNames, service: string, { domain }: EdgeAd
   return `${labelOf([service, box.name, box.project], () => `s-${serviceDigest(box, service)}`)}.${domain}`
 }
 
-/** The host name of the preview of a service, `preview--<service>--<box>--<project>.<domain>`. */
+/** Returns the host name of a service's preview, `preview--<service>--<box>--<project>.<domain>`. */
 export function hostOfPreview(box: BoxNames, service: string, { domain }: EdgeAddress): string {
   return `${labelOf(['preview', service, box.name, box.project], () => `p-${serviceDigest(box, service)}`)}.${domain}`
 }
@@ -32,7 +32,7 @@ export function signInHost({ domain }: EdgeAddress): string {
   return `${SIGN_IN}.${domain}`
 }
 
-/** The URL of a host at the edge. */
+/** Returns the URL of a host at the edge. */
 export function urlOf(host: string, { scheme, port }: EdgeAddress): string {
   return `${scheme}://${host}${port === null ? '' : `:${port}`}/`
 }
@@ -56,6 +56,16 @@ export function projectOfHost(host: string, { domain }: EdgeAddress): string | n
   return label.includes('--') ? (label.split('--').at(-1) ?? null) : null
 }
 
+/** Normalizes a host name from a `Host` header: lower case, without port and trailing dot; null if it is not a host name. */
+export function hostNameOf(given: string | null | undefined): string | null {
+  const name =
+    given
+      ?.toLowerCase()
+      .replace(/:\d{1,5}$/, '')
+      .replace(/\.$/, '') ?? ''
+  return name.length <= 253 && HOST_NAME.test(name) ? name : null
+}
+
 function labelOf(names: readonly string[], otherwise: () => string): string {
   const label = names.join('--')
   return label.length <= LABEL_MAX ? label : otherwise()
@@ -72,3 +82,4 @@ function dashed(id: string): string {
 const SIGN_IN = 'sign-in'
 /** Of DNS (RFC 1035). */
 const LABEL_MAX = 63
+const HOST_NAME = /^[a-z0-9]([a-z0-9._-]*[a-z0-9])?$/

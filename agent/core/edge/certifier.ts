@@ -1,8 +1,7 @@
 import type { Logger } from '../../../shared/log.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import { createBuckets } from '../access/rate-limit.ts'
-import { type EdgeAddress, signInHost } from '../common/urls.ts'
-import { hostNameOf } from './request.ts'
+import { type EdgeAddress, hostNameOf, signInHost } from '../common/urls.ts'
 import type { EdgeRoutes } from './routes.ts'
 
 export interface CertifierDeps {
@@ -12,12 +11,12 @@ export interface CertifierDeps {
   logger: Logger
 }
 
-/** Whether a certificate may be got now for what a client calls a host. */
+/** Decides whether a certificate may be issued now for a host name from a TLS handshake. */
 export type Certifier = (host: string) => Promise<boolean>
 
 /**
- * Certifies the hosts that the edge serves: those of boxes and services, their domains, and the sign-in. What CAs take from a
- * deployment is shared out: a box gets 30 at once, and then one every two minutes.
+ * Allows certificates for the hosts that the edge serves: of boxes and services, their domains, and the sign-in. Since CAs limit
+ * a deployment as a whole, each box has a burst of 30 and then one per two minutes.
  */
 export function createCertifier({ hosts, address, clock, logger }: CertifierDeps): Certifier {
   const buckets = createBuckets({ perSecond: 1 / 120, burst: 30, clock })

@@ -12,54 +12,54 @@ export interface EdgeGrantsDeps {
   clock: Clock
 }
 
-/** The token that somebody has shown, verified: `expiresAt` in ms since the epoch, null: never. */
-export interface ShownToken {
+/** The verified token behind a grant. `expiresAt` in ms since the epoch, null: never. */
+export interface GrantToken {
   tokenId: string
   expiresAt: number | null
 }
 
-/** What passes at the edge without being asked about: bearer tokens in a project, and sessions at a host. */
+/** Credentials that the edge admits by itself: bearer tokens in a project, and sessions at a host. */
 export interface EdgeGrants {
-  /** All that pass now, for the edge to be opened with. */
+  /** Lists all grants in force, to open the edge with. */
   live(): Promise<EdgeGrant[]>
-  /** Lets a verified token pass in a project. @throws ServiceError `token_revoked` if it was revoked meanwhile */
-  allowToken(token: string, shown: ShownToken & { project: string }): Promise<void>
+  /** Grants a verified token access to a project. @throws ServiceError `token_revoked` if it was revoked meanwhile */
+  allowToken(token: string, shown: GrantToken & { project: string }): Promise<void>
   /**
-   * Begins a session at a host, for 7 days or as long as the token is good: the value of its cookie.
+   * Begins a session at a host, for 7 days or until the token expires, and returns the value of its cookie.
    * @throws ServiceError `token_revoked` if the token was revoked meanwhile
    */
-  beginSession(host: string, shown: ShownToken & { project: string }): Promise<{ value: string; expiresAt: number }>
-  /** Lets a session pass that the edge does not know; false if there is none at that host, or for another project. */
+  beginSession(host: string, shown: GrantToken & { project: string }): Promise<{ value: string; expiresAt: number }>
+  /** Grants a stored session that the edge does not know; false if there is none for that host and project. */
   allowSession(value: string, at: { host: string; project: string | null }): Promise<boolean>
   endSession(value: string): Promise<void>
   /**
-   * Ends what is over: by its time, with its token, or because its domain went to another project. Nothing of that passes once
-   * it resolves.
+   * Revokes grants that expired, whose token ended, or whose domain went to another project. Once it resolves the edge admits
+   * none of them.
    */
-  endOver(): Promise<void>
+  revokeEnded(): Promise<void>
 }
 
-/** Grants one after another, in the store before they are at the edge: a revocation between the two finds them. */
+/** Serializes grants and writes each to the store before the edge, so that a revocation in between finds it. */
 export function createEdgeGrants({ grants, edge, clock }: EdgeGrantsDeps): EdgeGrants {
   const turns = createLimiter(1)
   const underWay = new Map<string, Promise<unknown>>()
-  // Of many requests with one credential the first asks for all.
+  // Shares one lookup among concurrent requests with the same credential.
   const once = <T>(key: string, work: () => Promise<T>): Promise<T> => {
     const running = (underWay.get(key) as Promise<T> | undefined) ?? turns.run(work).finally(() => underWay.delete(key))
     underWay.set(key, running)
     return running
   }
-  // At the edge first: what is in the store still is tried again.
+  // Revokes at the edge first: what is still in the store is retried.
   const end = async (credentials: readonly string[]): Promise<void> => {
     if (credentials.length === 0) return
     await edge.revoke(credentials)
     await grants.remove(credentials)
   }
   const allow = async (record: EdgeGrantRecord): Promise<void> => {
-    const tooMany = await grants.put(record, BOUNDS)
-    if (tooMany === null) throw new ServiceError('token_revoked', 'The token was revoked.')
+    const evicted = await grants.put(record, BOUNDS)
+    if (evicted === null) throw new ServiceError('token_revoked', 'The token was revoked.')
     await edge.grant([grantOf(record)])
-    await end(tooMany)
+    await end(evicted)
   }
   return {
     live: async () => (await grants.live(clock.now())).map(grantOf),
@@ -89,7 +89,7 @@ export function createEdgeGrants({ grants, edge, clock }: EdgeGrantsDeps): EdgeG
       })
     },
     endSession: (value) => turns.run(() => end([digestOf(value)])),
-    endOver: () => turns.run(async () => end(await grants.ended(clock.now()))),
+    revokeEnded: () => turns.run(async () => end(await grants.ended(clock.now()))),
   }
 }
 
@@ -103,6 +103,6 @@ function grantOf({ credential, scope, expiresAt }: EdgeGrantRecord): EdgeGrant {
 
 const SESSION_BYTES = 32
 const SESSION_MS = 7 * 86_400_000
-/** So long a token is not asked about again, unless it is revoked. */
+/** How long the edge admits a token without asking again, unless it is revoked. */
 const TOKEN_MS = 86_400_000
 const BOUNDS = { ofToken: 1_000, inAll: 20_000 }

@@ -1,18 +1,18 @@
-/** What is known of the use of a box that is to stop when nobody uses it. Times in ms, moments since the epoch. */
+/** Observed use of a box with `idle_stop_seconds`. Durations in ms, times in ms since the epoch. */
 export interface IdleFacts {
-  /** For how long nobody is to have used it. */
+  /** Idle time after which it stops. */
   idleStopMs: number
-  /** When it was last seen in use; at the earliest when it started, or when this agent first looked. */
+  /** Time of the last use; initially the start of the box, or the first poll of this agent. */
   usedAt: number
   isInUse: boolean
-  /** Until when somebody keeps it awake, or did; null: nobody ever. */
+  /** End of its lease, which may be past; null: never had one. */
   leaseUntil: number | null
 }
 
-/** It stops now, or cannot be due before so many ms. */
+/** Stop now, or check again in `ms` at the earliest. */
 export type IdlePlan = { kind: 'stop' } | { kind: 'wait'; ms: number }
 
-/** Decides whether a box has been without use for long enough; a lease counts as use. Pure. */
+/** Decides whether a box has been idle for long enough; a lease counts as use. Pure. */
 export function planIdle({ idleStopMs, usedAt, isInUse, leaseUntil }: IdleFacts, now: number): IdlePlan {
   const lastUse = isInUse ? now : usedAt
   const dueAt = Math.max(lastUse, leaseUntil ?? 0) + idleStopMs

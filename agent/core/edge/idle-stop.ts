@@ -18,53 +18,53 @@ export interface IdleStopDeps {
   logger: Logger
 }
 
-/** What was seen of a box so far. */
-interface Watched {
-  /** Since when it runs: started anew, it is another matter. */
+/** Last observed use of a box. */
+interface BoxUse {
+  /** When its current run began; another run resets the rest. */
   since: number
   usedAt: number
-  /** To its URLs, as the edge counts them. */
+  /** Requests to its URLs, as the edge counts them. */
   requests: number
 }
 
 type Use = ReadonlyMap<string, EdgeUse>
 
 /**
- * Stops boxes that nobody has used for as long as their `idle_stop_seconds` say, until what it returns is called, which resolves
- * once none is being stopped. What was seen is in memory alone: with a new agent the time of each box begins anew.
+ * Stops boxes that were idle for their `idle_stop_seconds`. The returned function ends that, and resolves once no stop is under
+ * way. Observed use is in memory only: after a restart of the agent each box's idle time starts again.
  */
 export function startIdleStops(deps: IdleStopDeps): () => Promise<void> {
   const { store, clock, activity, logger } = deps
-  const watched = new Map<string, Watched>()
+  const watched = new Map<string, BoxUse>()
   activity.onUse((boxId) => {
     const known = watched.get(boxId)
     if (known) known.usedAt = clock.now()
   })
-  const tell =
+  const logFailure =
     ({ id }: BoxRecord) =>
     (error: unknown): void =>
       logger.warn('a box that nobody used is not stopped yet', { box: id, error })
-  const look = async (): Promise<number> => {
+  const poll = async (): Promise<number> => {
     const records = await store.boxes.withIdleStop()
     const ids = new Set(records.map(({ id }) => id))
     for (const id of watched.keys()) if (!ids.has(id)) watched.delete(id)
-    if (records.length === 0) return LOOK_MS
+    if (records.length === 0) return POLL_MS
     const use = await deps.edge.use()
-    let waitMs = LOOK_MS
+    let waitMs = POLL_MS
     for (const record of records) {
-      const known = note(watched, record, { use, now: clock.now() })
+      const known = updateUse(watched, record, { use, now: clock.now() })
       const plan = planIdle(factsOf(record, known, { use, activity }), clock.now())
-      if (plan.kind === 'stop') await stopUnused(deps, record, known).catch(tell(record))
+      if (plan.kind === 'stop') await stopUnused(deps, record, known).catch(logFailure(record))
       else waitMs = Math.min(waitMs, plan.ms)
     }
-    return Math.max(waitMs, LOOK_MIN_MS)
+    return Math.max(waitMs, POLL_MIN_MS)
   }
   const ending = new AbortController()
   const run = async (): Promise<void> => {
     while (!ending.signal.aborted) {
-      const waitMs = await look().catch((error: unknown) => {
+      const waitMs = await poll().catch((error: unknown) => {
         logger.warn('whether boxes are used is not known just now: none is stopped', { error })
-        return LOOK_MS
+        return POLL_MS
       })
       await clock.sleep(waitMs, ending.signal)
     }
@@ -76,19 +76,19 @@ export function startIdleStops(deps: IdleStopDeps): () => Promise<void> {
   }
 }
 
-function note(
-  watched: Map<string, Watched>,
+function updateUse(
+  watched: Map<string, BoxUse>,
   { id, observed }: BoxRecord,
   { use, now }: { use: Use; now: number },
-): Watched {
+): BoxUse {
   const { requests = 0, open = 0 } = use.get(id) ?? {}
   const known = watched.get(id)
   if (known?.since !== observed.since) {
-    const first = { since: observed.since, usedAt: now, requests }
-    watched.set(id, first)
-    return first
+    const initial = { since: observed.since, usedAt: now, requests }
+    watched.set(id, initial)
+    return initial
   }
-  // Fewer than before: the edge was started anew, and these came since.
+  // Any difference is use: a lower count means that the edge restarted and has served these since.
   if (open > 0 || known.requests !== requests) known.usedAt = now
   known.requests = requests
   return known
@@ -96,7 +96,7 @@ function note(
 
 function factsOf(
   { id, urlSettings, leaseUntil }: BoxRecord,
-  { usedAt }: Watched,
+  { usedAt }: BoxUse,
   { use, activity }: { use: Use; activity: BoxActivity },
 ) {
   const isInUse = activity.isInUse(id) || (use.get(id)?.open ?? 0) > 0
@@ -104,15 +104,15 @@ function factsOf(
 }
 
 /**
- * Stops a box as somebody would who asks for it, but looks once more when no new request can reach it any more: one that came
- * meanwhile has the box go on.
+ * Stops a box as a request would, but checks its use once more after the edge has stopped routing to it, and undoes the stop if
+ * a request came meanwhile.
  */
-async function stopUnused(deps: IdleStopDeps, record: BoxRecord, known: Watched): Promise<void> {
+async function stopUnused(deps: IdleStopDeps, record: BoxRecord, known: BoxUse): Promise<void> {
   const { store, reconciler, routes, clock, logger } = deps
   const before = { ...known }
   const turn = async (isRunning: boolean): Promise<void> => {
     const stopping = stoppingRecord(record, clock.now())
-    // Changed meanwhile, it is looked at again.
+    // A record that changed meanwhile is left to the next poll.
     if (!isRunning || !(await store.boxes.replace(stopping))) return
     const isUnused = await routes
       .settle(record.id)
@@ -122,7 +122,7 @@ async function stopUnused(deps: IdleStopDeps, record: BoxRecord, known: Watched)
         return false
       })
     if (isUnused) logger.info('a box is stopped: nobody used it', { box: record.id })
-    else await goOn(deps, record, stopping)
+    else await undoStop(deps, record, stopping)
   }
   await reconciler.exclusive(record.id, turn, TURN_MS)
   reconciler.wake(record.id)
@@ -131,14 +131,14 @@ async function stopUnused(deps: IdleStopDeps, record: BoxRecord, known: Watched)
 async function isStillUnused(
   { edge, activity }: IdleStopDeps,
   { id }: BoxRecord,
-  { before, known }: { before: Watched; known: Watched },
+  { before, known }: { before: BoxUse; known: BoxUse },
 ): Promise<boolean> {
   const { requests = 0, open = 0 } = (await edge.use()).get(id) ?? {}
   return requests === before.requests && open === 0 && known.usedAt === before.usedAt && !activity.isInUse(id)
 }
 
-// Whoever asked for something else meanwhile has what was asked for.
-async function goOn({ store, routes, clock }: IdleStopDeps, record: BoxRecord, stopping: BoxRecord): Promise<void> {
+// Leaves a desired state that changed meanwhile as it is.
+async function undoStop({ store, routes, clock }: IdleStopDeps, record: BoxRecord, stopping: BoxRecord): Promise<void> {
   const generation = stopping.desired.generation + 1
   const running: BoxRecord = {
     ...record,
@@ -157,6 +157,6 @@ function stoppingRecord(record: BoxRecord, now: number): BoxRecord {
   return { ...stopping, observed: { ...stopping.observed, message } }
 }
 
-const LOOK_MS = 5_000
-const LOOK_MIN_MS = 100
+const POLL_MS = 5_000
+const POLL_MIN_MS = 100
 const TURN_MS = 1_000

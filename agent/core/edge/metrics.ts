@@ -1,30 +1,30 @@
 import type { Edge, EdgeMetrics, EdgeServed } from '../../ports/edge/edge.ts'
 import type { Meter, Metric, Sample } from '../../ports/host/meter.ts'
 
-/** Has `meter` tell of the edge. While that does not answer, only that it does not, and how often it was started. */
-export function meterEdge(meter: Meter, edge: Pick<Edge, 'figures'>): void {
-  const look = shareLooks(() => edge.figures())
-  const tell = <L extends string>(
+/** Exports the metrics of the edge. While it does not answer, only `up` 0 and the count of its starts. */
+export function meterEdge(meter: Meter, edge: Pick<Edge, 'metrics'>): void {
+  const read = shareReads(() => edge.metrics())
+  const observe = <L extends string>(
     kind: 'gauge' | 'counter',
-    figure: Metric<L>,
+    metric: Metric<L>,
     of: (served: EdgeServed) => readonly Sample<L>[],
   ): void =>
-    meter.observable(kind, figure, async () => {
-      const { served } = await look()
+    meter.observable(kind, metric, async () => {
+      const { served } = await read()
       return served === null ? [] : of(served)
     })
   const single = (kind: 'gauge' | 'counter', [name, help]: Named, of: (served: EdgeServed) => number): void =>
-    tell(kind, { name, help, labels: [] }, (served) => [{ labels: {}, value: of(served) }])
-  meter.observable('gauge', UP, async () => [{ labels: {}, value: (await look()).served === null ? 0 : 1 }])
-  meter.observable('counter', STARTS, async () => [{ labels: {}, value: (await look()).starts }])
-  tell('counter', ANSWERED, ({ answers }) =>
+    observe(kind, { name, help, labels: [] }, (served) => [{ labels: {}, value: of(served) }])
+  meter.observable('gauge', UP, async () => [{ labels: {}, value: (await read()).served === null ? 0 : 1 }])
+  meter.observable('counter', STARTS, async () => [{ labels: {}, value: (await read()).starts }])
+  observe('counter', ANSWERED, ({ answers }) =>
     Object.entries(answers).map(([status, value]) => ({ labels: { status }, value })),
   )
-  tell('counter', REFUSED, ({ refused }) => [
+  observe('counter', REFUSED, ({ refused }) => [
     { labels: { reason: 'malformed' }, value: refused.malformed },
     { labels: { reason: 'not_admitted' }, value: refused.notAdmitted },
   ])
-  tell('counter', BOX_ERRORS, ({ boxErrors }) => [
+  observe('counter', BOX_ERRORS, ({ boxErrors }) => [
     { labels: { kind: 'connect' }, value: boxErrors.connect },
     { labels: { kind: 'answer' }, value: boxErrors.answer },
   ])
@@ -37,14 +37,14 @@ export function meterEdge(meter: Meter, edge: Pick<Edge, 'figures'>): void {
   single('gauge', GRANTS, ({ grants }) => grants)
 }
 
-// All figures are read at once: what is asked for while one look is under way is told by that.
-function shareLooks(read: () => Promise<EdgeMetrics>): () => Promise<EdgeMetrics> {
-  let looking: Promise<EdgeMetrics> | null = null
+// Shares one read among the metrics of one scrape.
+function shareReads(read: () => Promise<EdgeMetrics>): () => Promise<EdgeMetrics> {
+  let reading: Promise<EdgeMetrics> | null = null
   return () => {
-    looking ??= read().finally(() => {
-      looking = null
+    reading ??= read().finally(() => {
+      reading = null
     })
-    return looking
+    return reading
   }
 }
 

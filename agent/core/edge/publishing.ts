@@ -17,16 +17,16 @@ export interface PublishingDeps {
   address: EdgeAddress
 }
 
-/** Names at which boxes and services are reached beside their own. All resolve once the edge serves it so. */
+/** Custom domains of boxes and services. All methods resolve once the edge serves the change. */
 export interface Publishing {
   /**
-   * Gives a box domains beside those it has, and sets its port and who may pass, where they are given.
-   * @throws ServiceError `box_not_found`, `domain_taken`, `invalid_request` for a domain that is nobody's to have, `quota_exceeded`
+   * Adds domains to a box, and sets its port and `auth` if given.
+   * @throws ServiceError `box_not_found`, `domain_taken`, `invalid_request` for a domain reserved for boxes' own names, `quota_exceeded`
    */
   publish(ref: BoxRef, body: PublishBody, ifMatch: string | null): Promise<BoxRecord>
-  /** Takes domains from a box, all of them if none is named; one that it does not have is nothing to take. */
+  /** Removes domains from a box, all if none is named; those that it does not have are ignored. */
   unpublish(ref: BoxRef, domains: readonly string[], ifMatch: string | null): Promise<BoxRecord>
-  /** As `publish`, of a service: what is active of it. @throws ServiceError also `service_not_found` */
+  /** As `publish`, for the active version of a service. @throws ServiceError also `service_not_found` */
   publishService(ref: ServiceRef, domains: readonly string[], ifMatch: string | null): Promise<void>
   unpublishService(ref: ServiceRef, domains: readonly string[], ifMatch: string | null): Promise<void>
 }
@@ -35,7 +35,7 @@ interface ServiceRef extends BoxRef {
   service: string
 }
 
-/** Writes who has a domain, in one commit with who had it, and waits for the edge. */
+/** Changes the owner of a domain in one commit, and waits for the edge. */
 export function createPublishing(deps: PublishingDeps): Publishing {
   const { store, boxes, routes, clock, address } = deps
   const changeBox = async (
@@ -132,5 +132,5 @@ function domainTaken(domain: string): ServiceError {
   return new ServiceError('domain_taken', `The domain "${domain}" belongs to another box or service.`)
 }
 
-/** Of a box, and of a service. */
+/** Domains per box, and per service. */
 export const DOMAINS_MAX = 1000

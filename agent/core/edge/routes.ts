@@ -8,35 +8,35 @@ import type { BoxRecord, Store } from '../../ports/store/store.ts'
 import { type EdgeAddress, hostOfBox, hostOfPreview, hostOfService, isOwnHost } from '../common/urls.ts'
 import { targetOfBox, targetsOf } from '../services/traffic.ts'
 
-/** What a host name stands for, whether or not it can be reached now. */
+/** The box or service that a host name belongs to, reachable or not. */
 export interface HostTarget {
   box: BoxRecord
   /** Null: the box itself. */
   service: string | null
-  /** The box and port that are tried; null: it listens nowhere. */
+  /** The box and port that requests go to; null: a service without a port. */
   at: { boxId: string; port: number } | null
   /** Null while the box cannot take requests. */
   route: EdgeRoute | null
-  /** Somebody waits until its port takes connections, and the edge does not serve it until then. */
+  /** A waker waits until its port takes connections; until then the edge has no route to it. */
   isHeld: boolean
 }
 
-/** Keeps what the edge serves in step with the records of boxes and services. */
+/** Keeps the routes of the edge in sync with the records of boxes and services. */
 export interface EdgeRoutes {
   /**
-   * Gives `tell` what all records say now; what changes until that has resolved is told afterwards. Call once: before, nothing
-   * is served, and nothing waited for.
+   * Passes the routes of all records to `publish`; changes until that has resolved follow afterwards. Call once: before that
+   * nothing is routed, and `settle` does not wait.
    */
-  open(tell: (routes: readonly EdgeRoute[]) => Promise<void>): Promise<void>
-  /** The box, or a service of it, has changed. */
+  open(publish: (routes: readonly EdgeRoute[]) => Promise<void>): Promise<void>
+  /** Schedules a sync of a box that changed, or of which a service did. */
   wake(boxId: string): void
-  /** Resolves once the edge serves what the records of the box say now. */
+  /** Resolves once the edge serves what the box's records say now. */
   settle(boxId: string): Promise<void>
-  /** Resolves once nothing is open to that port of a box; what is open after `graceMs` is cut off. */
+  /** Resolves once no connection to that port of a box is open; those open after `graceMs` are closed. */
   drain(target: { boxId: string; port: number }, graceMs: number): Promise<void>
-  /** Keeps the edge from serving a box that begins to run, so that the gate is asked, until what is returned is called. */
+  /** Withholds the routes of a box that starts, so that the edge asks the gate, until the returned function is called. */
   hold(boxId: string): () => void
-  /** Null: nobody has that name. */
+  /** Null: no box or service has that name. */
   lookup(host: string): Promise<HostTarget | null>
 }
 
@@ -45,34 +45,34 @@ export interface EdgeRoutesDeps {
   network: Pick<HostNetwork, 'addressOf'>
   edge: Pick<Edge, 'change' | 'drain'>
   address: EdgeAddress
-  /** A box is about to be served at domains that another one may have had. */
-  onGain(): Promise<void>
+  /** Called before a box is routed at domains that another box may have had. */
+  onNewDomain(): Promise<void>
   logger: Logger
 }
 
-/** A host of a box, and where it leads. */
+/** A host of a box and its target. */
 interface HostEntry {
   host: string
   service: string | null
-  /** The box and port that are asked, another box for a preview in a fork; null: a service that listens nowhere. */
+  /** The target box (the fork, for a preview in one) and port; null: a service without a port. */
   at: { boxId: string; port: number } | null
 }
 
-/** What is known of a box, as of its last turn. */
+/** The hosts and routes of a box as of its last sync. */
 interface KnownBox {
   entries: Map<string, HostEntry>
   served: Map<string, EdgeRoute>
 }
 
-/** Each box in turn, boxes side by side: what came last of a box is what is served. */
+/** Syncs each box serially and different boxes concurrently, so the last state of a box wins. */
 export function createEdgeRoutes(deps: EdgeRoutesDeps): EdgeRoutes {
   const { store, network, edge, logger } = deps
   const turns = createKeyedLock()
   const boxes = new Map<string, KnownBox>()
-  /** The box that has a host now. */
+  /** Box ids by host. */
   const owners = new Map<string, string>()
 
-  /** Reads what the records say, and keeps it: the routes as they are, and hosts that are the box's no more. */
+  /** Reads and remembers the hosts and routes of a box; `lost` are hosts that it no longer has. */
   const read = async (boxId: string): Promise<{ before: KnownBox; now: KnownBox; lost: string[] }> => {
     const before: KnownBox = boxes.get(boxId) ?? { entries: new Map(), served: new Map() }
     const box = await store.boxes.byId(boxId)
@@ -82,7 +82,7 @@ export function createEdgeRoutes(deps: EdgeRoutesDeps): EdgeRoutes {
       entries: new Map(entries.map((entry) => [entry.host, entry])),
       served: new Map(routes.map((route) => [route.host, route])),
     }
-    // A domain may have gone to another box meanwhile.
+    // Skips a domain that another box has taken over.
     const lost = [...before.entries.keys()].filter((host) => !now.entries.has(host) && owners.get(host) === boxId)
     for (const host of lost) owners.delete(host)
     for (const host of now.entries.keys()) owners.set(host, boxId)
@@ -99,7 +99,7 @@ export function createEdgeRoutes(deps: EdgeRoutesDeps): EdgeRoutes {
   const sync = async (boxId: string): Promise<void> => {
     const { before, now, lost } = await read(boxId)
     const change = changeOf(before, now, lost)
-    if (gains(before, now, deps.address)) await deps.onGain()
+    if (gainsDomain(before, now, deps.address)) await deps.onNewDomain()
     if (change.set.length + change.remove.length > 0) await edge.change(change)
   }
   let isOpen = false
@@ -110,10 +110,10 @@ export function createEdgeRoutes(deps: EdgeRoutesDeps): EdgeRoutes {
   }
   return {
     settle,
-    open: async (tell) => {
+    open: async (publish) => {
       const routes: EdgeRoute[] = []
       for (const { id } of await store.boxes.all()) routes.push(...(await read(id)).now.served.values())
-      await tell(routes)
+      await publish(routes)
       isOpen = true
       await Promise.all([...late].map(settle))
       late.clear()
@@ -135,7 +135,7 @@ export function createEdgeRoutes(deps: EdgeRoutesDeps): EdgeRoutes {
   }
 }
 
-/** What is held, each by any number; `onFree` is called when the last one has let go. */
+/** Counts holds per box; calls `onFree` when the last one is released. */
 function createHolds(onFree: (boxId: string) => void): { has(boxId: string): boolean; add: EdgeRoutes['hold'] } {
   const holders = new Map<string, number>()
   return {
@@ -152,19 +152,19 @@ function createHolds(onFree: (boxId: string) => void): { has(boxId: string): boo
   }
 }
 
-/** What the edge is to be told; `lost` are hosts that the box had and has no more. */
+/** Computes the change of the edge's routes; `lost` are hosts that the box no longer has. */
 function changeOf(before: KnownBox, now: KnownBox, lost: readonly string[]): { set: EdgeRoute[]; remove: string[] } {
   const set = [...now.served.values()].filter((route) => !isDeepStrictEqual(before.served.get(route.host), route))
-  const resting = [...now.entries.keys()].filter((host) => !now.served.has(host))
-  return { set, remove: [...lost, ...resting].filter((host) => before.served.has(host)) }
+  const unrouted = [...now.entries.keys()].filter((host) => !now.served.has(host))
+  return { set, remove: [...lost, ...unrouted].filter((host) => before.served.has(host)) }
 }
 
-/** Whether there is a domain that another box may have had. */
-function gains(before: KnownBox, now: KnownBox, address: EdgeAddress): boolean {
+/** Tests whether the box gained a domain that another box may have had. */
+function gainsDomain(before: KnownBox, now: KnownBox, address: EdgeAddress): boolean {
   return [...now.entries.keys()].some((host) => !before.entries.has(host) && !isOwnHost(host, address))
 }
 
-/** The hosts of a box and of its services. */
+/** Lists the hosts of a box and of its services. */
 function entriesOf(box: BoxRecord, services: readonly ServiceRecord[], address: EdgeAddress): HostEntry[] {
   const at = targetOfBox(box, services)
   const own = [hostOfBox(box, address), ...box.domains]
@@ -179,7 +179,7 @@ function entriesOf(box: BoxRecord, services: readonly ServiceRecord[], address: 
   ]
 }
 
-/** Those that can be reached now. */
+/** Returns the routes of the entries that are reachable now. */
 async function routesOf(
   box: BoxRecord,
   entries: readonly HostEntry[],

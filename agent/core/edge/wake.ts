@@ -11,24 +11,24 @@ import type { EdgeRoutes, HostTarget } from './routes.ts'
 export interface WakerDeps {
   boxes: Pick<Boxes, 'resume'>
   hosts: Pick<EdgeRoutes, 'lookup' | 'hold'>
-  /** A box that is waited for is in use: it is not stopped before it was asked. */
+  /** Counts a wait as use, so that the box is not stopped before its request. */
   activity: Pick<BoxActivity, 'begin'>
   prober: Prober
   clock: Clock
 }
 
-/** Brings boxes to where they can be asked. */
+/** Starts stopped boxes for requests to their URLs. */
 export interface Waker {
   /**
-   * The route of a host whose box has none yet: waits while the box starts, and starts it if it rests and its
-   * `url_settings.wake` says so; until its port takes connections, or 25 s have passed. Many at once are one.
-   * @throws ServiceError `box_not_running` for one that rests, `box_busy` while it is being restored, `box_not_found` if it is
+   * Resolves to the route of a host once its port takes connections, after 25 s at most. Waits for a box that starts, and starts a
+   * stopped one if its `url_settings.wake` is set. Concurrent calls for one host share one wait.
+   * @throws ServiceError `box_not_running` for a stopped box without `wake`, `box_busy` while it is being restored, `box_not_found` if it is
    * deleted meanwhile, `service_not_found` for a service without a port, `runtime_unavailable`, `agent_timeout`
    */
   reach(host: string): Promise<EdgeRoute>
 }
 
-/** Nothing under way yet. */
+/** Creates a waker. */
 export function createWaker(deps: WakerDeps): Waker {
   const underWay = new Map<string, Promise<EdgeRoute>>()
   return {
@@ -43,7 +43,7 @@ export function createWaker(deps: WakerDeps): Waker {
 async function reach(deps: WakerDeps, host: string): Promise<EdgeRoute> {
   const { box } = await lookUp(deps, host)
   const endUse = deps.activity.begin(box.id)
-  // What comes meanwhile is to wait as well, and not to find a port that nobody has taken yet.
+  // Requests that come meanwhile must wait as well, and not reach a port that nothing listens on yet.
   const release = box.observed.status === 'running' ? () => undefined : deps.hosts.hold(box.id)
   return untilReached(deps, host).finally(() => {
     release()
@@ -53,22 +53,22 @@ async function reach(deps: WakerDeps, host: string): Promise<EdgeRoute> {
 
 async function untilReached(deps: WakerDeps, host: string): Promise<EdgeRoute> {
   const { clock, prober } = deps
-  const endsAt = clock.now() + WAIT_MS
+  const endsAt = clock.now() + WAKE_TIMEOUT_MS
   let wasResumed = false
   for (;;) {
     const target = await lookUp(deps, host)
     const { route, box } = target
-    if (route !== null && (await prober.look({ ...lookAt(route), timeoutMs: LOOK_MS })) === null) return route
+    if (route !== null && (await prober.look({ ...probeOf(route), timeoutMs: PROBE_TIMEOUT_MS })) === null) return route
     const leftMs = endsAt - clock.now()
-    // The edge itself says best what is wrong with a port.
+    // Forwards anyway: the edge reports best what is wrong with a port.
     if (leftMs <= 0 && route !== null) return route
-    if (leftMs <= 0) throw lateFault(box)
+    if (leftMs <= 0) throw timeoutFault(box)
     if (route === null && nextStep(target, clock.now()) === 'resume') {
-      // Once a request: one that ends at once would be started without end.
+      // Resumes once per request: a box that exits at once would be restarted forever.
       if (wasResumed) throw new ServiceError('runtime_unavailable', 'The box behind this address ended at once.', RETRY)
       await resume(deps, box, leftMs)
       wasResumed = true
-    } else await clock.sleep(Math.min(leftMs > WAIT_MS - SOON_MS ? SOON_PAUSE_MS : PAUSE_MS, leftMs))
+    } else await clock.sleep(Math.min(leftMs > WAKE_TIMEOUT_MS - FAST_PHASE_MS ? FAST_PAUSE_MS : PAUSE_MS, leftMs))
   }
 }
 
@@ -78,15 +78,15 @@ async function lookUp({ hosts }: WakerDeps, host: string): Promise<HostTarget> {
   return target
 }
 
-/** What is to be done for a box that has no route. @throws ServiceError where waiting does not help */
+/** Decides the next step for a box without a route. @throws ServiceError if waiting does not help */
 export function nextStep(
   { box, service, at }: Pick<HostTarget, 'box' | 'service' | 'at'>,
   now: number,
 ): 'wait' | 'resume' {
   const { desired, observed, urlSettings, restore } = box
-  if (desired.power === 'stopped' && !urlSettings.wake) throw new ServiceError('box_not_running', RESTS)
+  if (desired.power === 'stopped' && !urlSettings.wake) throw new ServiceError('box_not_running', STOPPED_DETAIL)
   if (restore !== null) return 'wait'
-  if (desired.power === 'stopped' && observed.reason === 'failed' && now - observed.since < FAILED_MS)
+  if (desired.power === 'stopped' && observed.reason === 'failed' && now - observed.since < FAILED_BACKOFF_MS)
     throw new ServiceError('runtime_unavailable', 'The box behind this address could not be started.', RETRY)
   if (desired.power === 'stopped') return 'resume'
   if (observed.status === 'unknown') {
@@ -105,31 +105,31 @@ async function resume({ boxes }: WakerDeps, box: BoxRecord, leftMs: number): Pro
     const how = { waitMs: leftMs, ifMatch: null, idempotencyKey: null }
     await boxes.resume({ project, name }, how)
   } catch (error) {
-    const isOurs = error instanceof ServiceError && (error.code === 'box_not_found' || error.code === 'storage_full')
-    if (isOurs || box.urlSettings.auth === 'token') throw error
-    // Figures of the project are nothing for whoever passes by.
+    const isPublic = error instanceof ServiceError && (error.code === 'box_not_found' || error.code === 'storage_full')
+    if (isPublic || box.urlSettings.auth === 'token') throw error
+    // A public URL must not reveal quotas and usage of the project.
     const detail = 'The box behind this address cannot be started now.'
     throw new ServiceError('runtime_unavailable', detail, { ...RETRY, cause: error })
   }
 }
 
-function lookAt({ address, port }: EdgeRoute) {
+function probeOf({ address, port }: EdgeRoute) {
   return { address, port, kind: 'tcp' as const, path: '' }
 }
 
-function lateFault({ restore }: BoxRecord): ServiceError {
+function timeoutFault({ restore }: BoxRecord): ServiceError {
   if (restore !== null) return new ServiceError('box_busy', 'The box behind this address is being restored.', RETRY)
   return new ServiceError('agent_timeout', 'The box behind this address does not run yet; try again.', RETRY)
 }
 
-const WAIT_MS = 25_000
-/** What begins soon is to be found soon. */
-const SOON_MS = 1_000
-const SOON_PAUSE_MS = 5
+const WAKE_TIMEOUT_MS = 25_000
+/** Polls fast at first, since most boxes start soon. */
+const FAST_PHASE_MS = 1_000
+const FAST_PAUSE_MS = 5
 const PAUSE_MS = 100
-const LOOK_MS = 1_000
-/** After a start that failed, so that not every request begins another. */
-const FAILED_MS = 5_000
+const PROBE_TIMEOUT_MS = 1_000
+/** Pause after a failed start, so that not every request starts the box again. */
+const FAILED_BACKOFF_MS = 5_000
 const RETRY = { headers: { 'Retry-After': '5' } }
-const RESTS =
+const STOPPED_DETAIL =
   'The box behind this address is stopped. `POST …/resume` starts it; with `url_settings.wake` a request for this address does.'

@@ -1,30 +1,30 @@
 import type { Logger } from '../../../shared/log.ts'
-import type { AuditListQuery as AuditListQuery } from '../../../shared/schemas/events.ts'
+import type { AuditListQuery } from '../../../shared/schemas/events.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { AuditRecord, AuditStore } from '../../ports/store/events.ts'
 import type { Caller } from '../common/caller.ts'
 import { decodeCursor, encodeCursor } from '../common/paging.ts'
 
-/** What was asked of this deployment, and how it was answered. */
+/** The audit log: requests to this deployment and their outcomes. */
 export interface AuditTrail {
-  /** Kept within a second: a crash may lose the last second here, while the log has its line at once. */
+  /** Stores a record within a second. A crash may lose the last second here; the process log has each line at once. */
   add(record: AuditRecord): void
-  /** Newest first; those of the projects that the caller is an admin of. */
+  /** Lists records newest first, of the projects that the caller is an admin of. */
   list(caller: Caller, query: AuditListQuery): Promise<{ records: AuditRecord[]; next: string | null }>
-  /** Resolves when all that was added is kept. */
+  /** Resolves once all added records are stored. */
   flush(): Promise<void>
 }
 
-/** A trail in the store, written once a second: no request waits for it. */
+/** Creates a log in the store, written in batches once a second, so that no request waits for it. */
 export function createAuditTrail(deps: { store: { audit: AuditStore }; clock: Clock; logger: Logger }): AuditTrail {
   const { store, clock, logger } = deps
   let waiting: AuditRecord[] = []
-  let strangers = 0
+  let anonymous = 0
   let isDue = false
   const flush = async (): Promise<void> => {
     const records = waiting
     waiting = []
-    strangers = 0
+    anonymous = 0
     if (records.length === 0) return
     await store.audit.add(records).catch((error: unknown) => {
       logger.error('audit records could not be kept', { records: records.length, error })
@@ -32,8 +32,8 @@ export function createAuditTrail(deps: { store: { audit: AuditStore }; clock: Cl
   }
   return {
     add: (record) => {
-      // Whoever has no token must not push out what was done by those who have.
-      if (record.actor === null && ++strangers > STRANGERS_KEPT) return
+      // Requests without a token must not evict records of those with one.
+      if (record.actor === null && ++anonymous > ANONYMOUS_PER_FLUSH) return
       waiting.push(record)
       if (isDue) return
       isDue = true
@@ -45,16 +45,16 @@ export function createAuditTrail(deps: { store: { audit: AuditStore }; clock: Cl
     list: async (caller, query) => {
       await flush()
       const [before = null] = decodeCursor(query.continuation_token, 1) ?? []
-      const { project = null, actor = null, operation = null, status = null, max_results: most } = query
-      const wish = { projects: caller.projects, project, actor, operation, status }
+      const { project = null, actor = null, operation = null, status = null, max_results: limit } = query
+      const filter = { projects: caller.projects, project, actor, operation, status }
       const records: AuditRecord[] = []
       let next = before === null ? null : Number(before)
       do {
-        const page = await store.audit.read({ ...wish, before: next, limit: most - records.length })
+        const page = await store.audit.read({ ...filter, before: next, limit: limit - records.length })
         records.push(...page.records)
         next = page.next
         await new Promise((resolve) => setImmediate(resolve))
-      } while (next !== null && records.length < most)
+      } while (next !== null && records.length < limit)
       return { records, next: next === null ? null : encodeCursor([String(next)]) }
     },
     flush,
@@ -62,5 +62,5 @@ export function createAuditTrail(deps: { store: { audit: AuditStore }; clock: Cl
 }
 
 const FLUSH_MS = 1_000
-// Of each second.
-const STRANGERS_KEPT = 10
+// Anonymous records kept per second.
+const ANONYMOUS_PER_FLUSH = 10

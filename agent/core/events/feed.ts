@@ -1,4 +1,6 @@
+import { ServiceError } from '../../../shared/errors.ts'
 import type { EventsQuery, EventView } from '../../../shared/schemas/events.ts'
+import { invalidRequest } from '../../../shared/validate.ts'
 import type { EventPage, EventRecord, EventScope, EventStore } from '../../ports/store/events.ts'
 import type { Caller } from '../common/caller.ts'
 import { withTimer } from '../common/deadline.ts'
@@ -9,16 +11,15 @@ import {
   encodeServerSentEvent,
 } from '../common/event-streams.ts'
 import { timestamp } from '../common/time.ts'
-import { cursorExpired, decodeEventCursor, encodeEventCursor } from './cursor.ts'
 
-/** A page of events as clients get it. */
+/** A page of events in the form of the API. */
 export interface EventAnswer {
   events: EventView[]
   hasMore: boolean
   nextCursor: string
 }
 
-/** What is looked for in the events: whose, of which types; empty: of any. */
+/** Filter of events: by scope and by type prefixes; no types: all. */
 export interface EventOptions {
   scope: EventScope
   types: readonly string[]
@@ -27,20 +28,20 @@ export interface EventOptions {
 /** The events of this deployment. */
 export interface EventFeed {
   /**
-   * The events that a caller may see after a cursor; waits for one as long as is asked.
+   * Reads the events after a cursor that the caller may see; waits up to `wait_seconds` for the first.
    * @throws ServiceError `invalid_request`, `cursor_expired`
    */
   read(caller: Caller, project: string, query: EventsQuery): Promise<EventAnswer>
   /**
-   * The same as a stream of messages, until it is read no further, its token is no longer good, or the feed is closed.
-   * @throws ServiceError as `read`, and `rate_limited` where too many streams are open
+   * Streams the same as server-sent events, until the reader stops, its token ends, or the feed is closed.
+   * @throws ServiceError as `read`, and `rate_limited` if too many streams are open
    */
   follow(
     caller: Caller,
     project: string,
     query: Pick<EventsQuery, 'since' | 'type'>,
   ): Promise<AsyncIterable<Uint8Array>>
-  /** Answers those who wait with what there is, from now on at once. */
+  /** Ends all waits: reads return at once, streams end. */
   close(): void
 }
 
@@ -48,7 +49,7 @@ export interface EventFeedDeps extends EventStreamsDeps {
   store: { events: EventStore }
 }
 
-/** Reads what the store has, again whenever it has more. */
+/** Creates a feed that reads the store again at each commit. */
 export function createEventFeed(deps: EventFeedDeps): EventFeed {
   const { store, clock } = deps
   const { events } = store
@@ -57,28 +58,28 @@ export function createEventFeed(deps: EventFeedDeps): EventFeed {
   const notices = createNotices(events)
   return {
     read: async (caller, project, query) => {
-      const wish = eventOptionsOf(caller, project, query)
+      const options = eventOptionsOf(caller, project, query)
       const until = clock.now() + query.wait_seconds * 1000
       for (let after = decodeEventCursor(query.since, await events.bounds()); ; ) {
         const notice = notices.next()
-        const page = await readOn(events, { ...wish, after, limit: query.max_results })
+        const page = await readOn(events, { ...options, after, limit: query.max_results })
         const left = until - clock.now()
         if (page.events.length > 0 || page.hasMore || left <= 0 || closing.aborted) return answerOf(page)
         after = page.through
-        const look = { clock, ms: Math.min(left, LOOK_MS), signal: closing }
-        await withTimer(look, (over) => Promise.race([notice, over]))
+        const timer = { clock, ms: Math.min(left, POLL_MS), signal: closing }
+        await withTimer(timer, (over) => Promise.race([notice, over]))
       }
     },
     follow: async (caller, project, query) => {
       const after = decodeEventCursor(query.since, await events.bounds())
-      const wish = { ...eventOptionsOf(caller, project, query), after, limit: STREAMED_AT_ONCE }
-      return streams.open(caller, sourceOf({ ...deps, notices }, wish))
+      const options = { ...eventOptionsOf(caller, project, query), after, limit: STREAMED_AT_ONCE }
+      return streams.open(caller, sourceOf({ ...deps, notices }, options))
     },
     close: () => streams.close(),
   }
 }
 
-/** Whose events, and of which types, a caller asks for; `-` is all it may read, with what is of no project. */
+/** Builds the filter of a request; project `-` selects all that the caller may read, and events of no project. */
 export function eventOptionsOf(caller: Caller, project: string, query: Pick<EventsQuery, 'type'>): EventOptions {
   const isAll = project === '-'
   const scope = {
@@ -89,7 +90,7 @@ export function eventOptionsOf(caller: Caller, project: string, query: Pick<Even
   return { scope, types: (query.type ?? []).map((type) => type.replace(/\*$/, '')) }
 }
 
-// A look is bounded: where nothing is found in what was looked at, the next follows, and others have their turn between.
+// The store scans a bounded range per read: continues with the next range, yielding to the event loop in between.
 async function readOn(events: EventStore, query: EventOptions & { after: number; limit: number }): Promise<EventPage> {
   for (let { after } = query; ; ) {
     if (after < (await events.bounds()).oldest - 1) throw cursorExpired()
@@ -112,19 +113,19 @@ function viewEvent({ id, at, type, project, resource, actor, requestId, data }: 
   return { id, ts: timestamp(at), type, project, resource, actor, request_id: requestId, data }
 }
 
-/** A page is read at once. */
+/** Creates the source of a stream, which reads one page at a time. */
 function sourceOf(
   { store, clock, notices }: EventFeedDeps & { notices: Notices },
-  wish: EventOptions & { after: number; limit: number },
+  options: EventOptions & { after: number; limit: number },
 ): EventStreamSource {
-  let { after } = wish
+  let { after } = options
   return {
     read: async (signal) => {
       const notice = notices.next()
-      const { events, through } = await readOn(store.events, { ...wish, after })
+      const { events, through } = await readOn(store.events, { ...options, after })
       after = through
       if (events.length === 0) {
-        await withTimer({ clock, ms: LOOK_MS, signal }, (over) => Promise.race([notice, over]))
+        await withTimer({ clock, ms: POLL_MS, signal }, (over) => Promise.race([notice, over]))
       }
       return events.map(sentEventOf).join('')
     },
@@ -140,7 +141,7 @@ interface Notices {
   next(): Promise<void>
 }
 
-/** What all who wait have in common: the next commit. */
+/** Shares one promise of the next commit among all waits. */
 function createNotices(events: EventStore): Notices {
   let next = Promise.withResolvers<void>()
   events.onCommit(() => {
@@ -150,8 +151,34 @@ function createNotices(events: EventStore): Notices {
   return { next: () => next.promise }
 }
 
-// Another process, such as one that mints a token, gives no notice.
-const LOOK_MS = 1_000
+/** Encodes the number of an event as an opaque cursor. */
+function encodeEventCursor(number: number): string {
+  return Buffer.from(`${CURSOR_PREFIX}${number}`).toString('base64url')
+}
+
+/**
+ * Decodes the number of the last event that the client has read; without a cursor, the one before the oldest stored event.
+ * @throws ServiceError `invalid_request` for a malformed cursor, `cursor_expired` if events after it were pruned
+ */
+function decodeEventCursor(cursor: string | undefined, { oldest, newest }: { oldest: number; newest: number }): number {
+  if (cursor === undefined) return oldest - 1
+  if (cursor === 'now') return newest
+  const number = Number(CURSOR.exec(Buffer.from(cursor, 'base64url').toString('latin1'))?.[1] ?? Number.NaN)
+  if (Number.isNaN(number)) throw invalidRequest([{ pointer: '/query/since', detail: 'is no cursor of events' }])
+  if (number < oldest - 1 || number > newest) throw cursorExpired()
+  return number
+}
+
+/** Creates the error for events that were pruned. */
+function cursorExpired(): ServiceError {
+  const detail = 'Events after this cursor are not kept any more: read the resources anew, and begin with `since=now`.'
+  return new ServiceError('cursor_expired', detail)
+}
+
+// Polls as well: commits of another process, such as `token`, send no notice.
+const POLL_MS = 1_000
 const STREAMED_AT_ONCE = 100
-/** Of all tokens. */
+/** Streams at once, over all tokens. */
 export const EVENT_STREAMS_AT_ONCE = 256
+const CURSOR_PREFIX = 'e1:'
+const CURSOR = /^e1:(\d{1,15})$/

@@ -22,11 +22,11 @@ export interface HealthDeps {
   logger: Logger
   dataDir: string
   isDraining(): boolean
-  /** What was found at the start and stays so, such as subvolumes that no record knows. */
+  /** Faults found at start that persist, such as subvolumes without a record. */
   standingFaults: readonly HealthFault[]
 }
 
-/** The health report, measured at the call. It never throws: what cannot be measured is a fault in it. */
+/** Measures the health report. Never rejects: a failed measurement is a fault in the report. */
 export async function reportHealth(deps: HealthDeps): Promise<Health> {
   const faults: HealthFault[] = [...deps.standingFaults]
   const measure = createMeasure(faults, deps.logger)

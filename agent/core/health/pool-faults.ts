@@ -1,7 +1,7 @@
 import type { HealthFault } from '../../../shared/schemas/health.ts'
 import type { PoolCondition } from '../../ports/pool/condition.ts'
 
-/** What is wrong with what a pool holds, as health tells it. A pure function. */
+/** Turns the condition of a pool into faults of the health report. Pure. */
 export function poolFaults({ deviceErrors, scrub, isReadOnly, backing }: PoolCondition): HealthFault[] {
   const faults: HealthFault[] = []
   if (isReadOnly) {

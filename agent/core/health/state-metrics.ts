@@ -3,8 +3,8 @@ import type { Meter, Sample } from '../../ports/host/meter.ts'
 import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
 import type { Store } from '../../ports/store/store.ts'
 import type { Reconciler } from '../reconcile/reconciler.ts'
+import { stateOf } from '../services/state.ts'
 import type { ServiceSupervisor } from '../services/supervisor.ts'
-import { stateOf } from '../services/view.ts'
 
 export interface StateMetricsDeps {
   store: Store
@@ -13,7 +13,7 @@ export interface StateMetricsDeps {
   supervisor: ServiceSupervisor
 }
 
-/** Has `meter` tell of what there is: boxes, services, storage, and what is still to be done. */
+/** Exports gauges of boxes, services, storage and pending work. */
 export function meterState(meter: Meter, { store, filesystem, reconciler, supervisor }: StateMetricsDeps): void {
   meter.observable('gauge', BOXES, async () => byLabel('status', Object.entries(await store.boxes.countByStatus())))
   meter.observable('gauge', SERVICES, async () => byLabel('state', [...(await countServices(store, supervisor))]))

@@ -7,16 +7,16 @@ import type { Store } from '../../ports/store/store.ts'
 import type { Caller } from '../common/caller.ts'
 import { wantedSubvolumes } from './subvolume-faults.ts'
 
-/** What takes up room, less the shares of projects that the caller may not read. */
+/** Use of storage, without projects that the caller may not read. */
 export interface StorageReport {
   capacity: DiskCapacity
   condition: PoolCondition
   boxes: OwnerUsage[]
   volumes: OwnerUsage[]
   bases: { project: string | null; name: string; usage: SubvolumeUsage | null }[]
-  /** Subvolumes that neither a record nor a tombstone knows. */
+  /** Subvolumes without a record or tombstone. */
   orphans: { subvolume: string; usage: SubvolumeUsage | null }[]
-  /** How many subvolumes are to be destroyed. */
+  /** Subvolumes waiting to be destroyed. */
   deleting: number
 }
 
@@ -29,9 +29,9 @@ export interface OwnerUsage {
 }
 
 export interface Storage {
-  /** Measured at the call, all in one pass. */
+  /** Measures everything in one pass. */
   report(caller: Caller): Promise<StorageReport>
-  /** Begins a scrub, unless one is under way, and tells of it. */
+  /** Starts a scrub unless one runs, and returns its state. */
   scrub(): Promise<Scrub>
 }
 
@@ -88,8 +88,8 @@ interface OwnedTree {
   tree: string
 }
 
-// What is made has a tombstone before it is there, and then a record; what is deleted has a record, and then a tombstone: one
-// that was there, and is known by neither before nor after, nobody knows.
+// Creation goes from tombstone to record, deletion from record to tombstone, so one read may miss a subvolume in between. It is
+// unknown only if it has neither in the reads before and after the listing.
 async function findOrphans(store: Store, filesystem: CowFilesystem): Promise<{ there: string[]; orphans: string[] }> {
   const tombstones = async (): Promise<string[]> => (await store.tombstones.all()).map(({ root }) => root)
   const before = await tombstones()

@@ -4,7 +4,7 @@ import type { Store } from '../../ports/store/store.ts'
 import { subvolumesFor } from '../reconcile/pending-restore.ts'
 import { subvolumesOf } from '../snapshots/snapshots.ts'
 
-/** The subvolumes that records know. */
+/** Lists the subvolumes that records refer to. */
 export async function wantedSubvolumes(store: Store): Promise<string[]> {
   return [
     ...(await store.boxes.all()).flatMap(({ root, restore }) => [
@@ -19,8 +19,8 @@ export async function wantedSubvolumes(store: Store): Promise<string[]> {
 }
 
 /**
- * Where pool and records differ. Subvolumes that no record knows are left alone: a lost or restored database must not erase
- * data. Of those that are missing the boxes and volumes can be deleted.
+ * Compares pool and records. Subvolumes without a record are reported and never removed: a lost or restored database must not
+ * erase data. Boxes and volumes whose subvolume is missing can still be deleted.
  */
 export async function findSubvolumeFaults(store: Store, filesystem: CowFilesystem): Promise<HealthFault[]> {
   const wanted = await wantedSubvolumes(store)

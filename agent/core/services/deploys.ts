@@ -14,6 +14,7 @@ import type { Forks } from './forks.ts'
 import type { ObservedService } from './observer.ts'
 import type { RunMonitor } from './run-monitor.ts'
 import { changeService, type ServiceOptions, type ServiceRef, type ServiceState, serviceNotFound } from './services.ts'
+import { previewStateOf } from './state.ts'
 import type { ServiceSupervisor } from './supervisor.ts'
 import type { Traffic } from './traffic.ts'
 import {
@@ -25,7 +26,6 @@ import {
   withoutPreview,
   withPreview,
 } from './versions.ts'
-import { previewStateOf } from './view.ts'
 
 export interface DeploysDeps {
   store: Store

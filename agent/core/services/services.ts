@@ -14,10 +14,10 @@ import { instancesOf, lastRun, outputPlacesOf, runsOf } from '../common/service-
 import { checkRunning } from '../exec/execs.ts'
 import type { ObservedService } from './observer.ts'
 import { checkNeeds, specOf } from './spec.ts'
+import { stateOf } from './state.ts'
 import type { ServiceSupervisor } from './supervisor.ts'
 import type { Traffic } from './traffic.ts'
 import { withChange, withoutNext, withoutPreview } from './versions.ts'
-import { stateOf } from './view.ts'
 
 export interface ServicesDeps {
   store: Store

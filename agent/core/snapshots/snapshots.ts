@@ -1,6 +1,6 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import { newId } from '../../../shared/ids.ts'
-import type { CreateSnapshotBody, Snapshot, SnapshotListQuery } from '../../../shared/schemas/snapshots.ts'
+import type { CreateSnapshotBody, SnapshotListQuery } from '../../../shared/schemas/snapshots.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
 import type { NewSnapshot, SnapshotRecord } from '../../ports/store/snapshots.ts'
@@ -9,7 +9,6 @@ import type { Tombstone } from '../../ports/store/tombstones.ts'
 import type { VolumeRecord } from '../../ports/store/volumes.ts'
 import type { Caller } from '../common/caller.ts'
 import { decodeCursor, encodeCursor } from '../common/paging.ts'
-import { timestamp } from '../common/time.ts'
 
 /** A snapshot with its measured size, which is not in its record. */
 export interface SnapshotState {
@@ -163,24 +162,6 @@ export async function removeSnapshot(deps: RemovalDeps, snapshot: SnapshotRecord
   if (!(await deps.store.snapshots.remove(snapshot.id, tombstones))) return false
   for (const tombstone of tombstones) deps.reconciler.scheduleDestroy(tombstone)
   return true
-}
-
-/** The snapshot of the API, of a box or of a data volume. */
-export function viewSnapshot({ record, uniqueBytes }: SnapshotState): Snapshot {
-  const { owner } = record
-  return {
-    id: record.id,
-    name: record.name,
-    project: record.project,
-    box: owner.kind === 'box' ? owner.name : null,
-    volume: owner.kind === 'volume' ? owner.name : null,
-    comment: record.comment,
-    created_at: timestamp(record.createdAt),
-    size_bytes: record.sizeBytes,
-    unique_bytes: uniqueBytes,
-    automatic: record.automatic,
-    data: record.data.map(({ name, path, readOnly }) => ({ name, path, read_only: readOnly })),
-  }
 }
 
 /** The version of every snapshot, which never changes. */

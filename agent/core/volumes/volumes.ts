@@ -1,10 +1,10 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import { createKeyedLock } from '../../../shared/locks.ts'
-import type { CreateVolumeBody, UpdateVolumeBody, Volume, VolumeListQuery } from '../../../shared/schemas/volumes.ts'
+import type { CreateVolumeBody, UpdateVolumeBody, VolumeListQuery } from '../../../shared/schemas/volumes.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
 import type { Store } from '../../ports/store/store.ts'
-import type { Attachment, BackupSchedule, VolumeRecord } from '../../ports/store/volumes.ts'
+import type { Attachment, VolumeRecord } from '../../ports/store/volumes.ts'
 import type { Admission } from '../common/admission.ts'
 import type { Caller } from '../common/caller.ts'
 import { findByIdempotencyKey } from '../common/create-record.ts'
@@ -12,7 +12,6 @@ import { findVolume, type VolumeRef } from '../common/lookup.ts'
 import { namedPage, nextNamedPage } from '../common/paging.ts'
 import { checkIfMatch } from '../common/preconditions.ts'
 import { bytesOf, resizeTree } from '../common/sizes.ts'
-import { timestamp } from '../common/time.ts'
 import type { Reconciler } from '../reconcile/reconciler.ts'
 import { createVolume } from './create.ts'
 
@@ -107,29 +106,6 @@ export function createVolumes(deps: VolumesDeps): Volumes {
       }
     },
   }
-}
-
-/** The data volume of the API. */
-export function viewVolume({ record, usedBytes, attachments }: VolumeState): Volume {
-  return {
-    id: record.id,
-    name: record.name,
-    project: record.project,
-    size_gb: record.sizeGb,
-    used_bytes: usedBytes,
-    created_at: timestamp(record.createdAt),
-    updated_at: timestamp(record.updatedAt),
-    attachments: attachments.map(({ box, path, readOnly }) => ({ box, path, read_only: readOnly })),
-    from: record.from,
-    backup_schedule: viewSchedule(record.backupSchedule),
-    tags: record.tags,
-  }
-}
-
-function viewSchedule(schedule: BackupSchedule | null): Volume['backup_schedule'] {
-  if (schedule === null) return null
-  const { intervalSeconds, keepCount, keepSeconds } = schedule
-  return { interval_seconds: intervalSeconds, keep_count: keepCount, keep_seconds: keepSeconds }
 }
 
 async function stateOf(

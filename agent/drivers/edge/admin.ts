@@ -1,13 +1,13 @@
 import { connect } from 'node:net'
 
-/** What a process of the edge says of itself. */
+/** The identity that an edge process reports. */
 export interface EdgeInfo {
   pid: number
   /** The `mark` of its configuration. */
   mark: string
 }
 
-/** The use of a box by one of its addresses. */
+/** Counters of a box at one of its addresses. */
 export interface BoxUse {
   /** `<address>:<port>`. */
   target: string
@@ -17,15 +17,15 @@ export interface BoxUse {
 }
 
 /**
- * What HAProxy answers to commands, which are one line: joined by `;`, each is answered by itself.
- * @throws Error if it is silent for `PATIENCE_MS` before the end, or `signal` aborts
+ * Sends one line of commands, joined by `;`, to HAProxy's admin socket and returns the answers.
+ * @throws Error if it is silent for `SILENCE_TIMEOUT_MS`, or `signal` aborts
  */
 export function askHaproxy(socketPath: string, line: string, signal?: AbortSignal): Promise<string> {
   return new Promise((resolve, reject) => {
     const pieces: Buffer[] = []
     const options = { path: socketPath, ...(signal ? { signal } : {}) }
     const socket = connect(options, () => socket.write(`${line}\n`))
-    socket.setTimeout(PATIENCE_MS, () => socket.destroy(new Error('the edge does not answer its admin socket')))
+    socket.setTimeout(SILENCE_TIMEOUT_MS, () => socket.destroy(new Error('the edge does not answer its admin socket')))
     socket.on('data', (piece: Buffer) => pieces.push(piece))
     socket.once('end', () => resolve(Buffer.concat(pieces).toString('latin1')))
     socket.once('error', reject)
@@ -34,13 +34,13 @@ export function askHaproxy(socketPath: string, line: string, signal?: AbortSigna
 }
 
 /**
- * Does what answers nothing if it is done, many commands at a time.
- * @throws Error with what HAProxy says against one
+ * Runs commands that answer nothing on success, in batches.
+ * @throws Error with HAProxy's message if it refuses one
  */
 export async function commandHaproxy(socketPath: string, commands: readonly string[]): Promise<void> {
   for (const line of linesOf(commands)) {
-    const said = (await askHaproxy(socketPath, line)).trim()
-    if (said !== '') throw new Error(`the edge refuses a command: ${said.slice(0, 200)}`)
+    const answer = (await askHaproxy(socketPath, line)).trim()
+    if (answer !== '') throw new Error(`the edge refuses a command: ${answer.slice(0, 200)}`)
   }
 }
 
@@ -49,20 +49,20 @@ export async function readInfo(socketPath: string): Promise<EdgeInfo> {
   return parseInfo(await askHaproxy(socketPath, 'show info'))
 }
 
-/** From lines of names and values. */
+/** Parses `show info`. */
 export function parseInfo(text: string): EdgeInfo {
   const valueOf = (name: string): string => new RegExp(`^${name}: (.*)$`, 'm').exec(text)?.[1]?.trim() ?? ''
   return { pid: Number(valueOf('Pid')), mark: valueOf('description') }
 }
 
-/** A map as it is served, by key. */
+/** Reads a map from HAProxy's memory. */
 export async function readMap(socketPath: string, path: string): Promise<Map<string, string>> {
   const text = await askHaproxy(socketPath, `show map ${path}`)
   const lines = text.split('\n').map((line) => line.split(' '))
   return new Map(lines.flatMap(([, key, value]) => (key !== undefined && value !== undefined ? [[key, value]] : [])))
 }
 
-/** What the boxes were used for, at each of their addresses; `isOpen` leaves out what is not in use now. */
+/** Reads the counters of boxes per address; `isOpen` limits them to those with open streams. */
 export async function readUses(socketPath: string, { isOpen }: { isOpen: boolean }): Promise<BoxUse[]> {
   const text = await askHaproxy(socketPath, `show table boxes_use${isOpen ? ' data.conn_cur gt 0' : ''}`)
   return [...text.matchAll(TABLE_LINE)].map(([, target = '', boxId = '', open, requests]) => ({
@@ -73,7 +73,7 @@ export async function readUses(socketPath: string, { isOpen }: { isOpen: boolean
   }))
 }
 
-/** The ids of the streams that lead to `<address>:<port>`. */
+/** Finds the ids of streams to `<address>:<port>`. */
 export async function findStreams(socketPath: string, target: string): Promise<string[]> {
   const text = await askHaproxy(socketPath, 'show sess all')
   return text.split(/^(?=0x)/m).flatMap((block) => {
@@ -95,6 +95,6 @@ function* linesOf(commands: readonly string[]): Generator<string> {
 }
 
 const TABLE_LINE = /^0x\w+: key=([^/\s]+)\/(\S+) .*?conn_cur=(\d+).*?http_req_cnt=(\d+)/gm
-const PATIENCE_MS = 3_000
-// Of the 16 KiB that HAProxy reads at once.
+const SILENCE_TIMEOUT_MS = 3_000
+// HAProxy's buffer for a command line has 16 KiB.
 const LINE_CHARACTERS = 12_000

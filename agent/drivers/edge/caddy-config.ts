@@ -3,36 +3,36 @@ import { problemOf, ServiceError } from '../../../shared/errors.ts'
 import type { PemPair } from './certificates.ts'
 import { type frontPaths, markOf } from './names.ts'
 
-/** What the configuration of one Caddy follows from. */
+/** Settings of a Caddy configuration. */
 export interface CaddySettings {
   paths: ReturnType<typeof frontPaths>
   /** Address and port to listen on with TLS. */
   host: string
   port: number
-  /** Of the same address: answers the CA and leads browsers to HTTPS; null: nothing listens there. */
+  /** Port for HTTP-01 challenges and redirects to HTTPS; null: none. */
   httpPort: number | null
-  /** The port that clients know; null: that of HTTPS. */
+  /** The public port; null: 443. */
   seenPort: number | null
-  /** Whom the CA writes to. */
+  /** E-mail address of the ACME account. */
   email: string
-  /** URL of an ACME directory; null: those that Caddy takes by itself. */
+  /** URL of an ACME directory; null: Caddy's defaults. */
   directory: string | null
-  /** PEM of what vouches for the directory, as `paths.roots` holds it; null: what the host trusts. */
+  /** PEM of the CA's root certificate, the content of `paths.roots`; null: the host's trust store. */
   roots: string | null
-  /** Served to the names they are for, for which no CA is asked then. */
+  /** Certificates that take precedence over ACME for their names. */
   certificates: readonly PemPair[]
-  /** Where to ask whether a name may get a certificate, `?domain=` added. */
+  /** URL that authorizes a certificate, called with `?domain=`. */
   askUrl: string
 }
 
-/** The text for the process of a generation; `mark`, which its socket tells, is the same for the same settings. */
+/** Renders the configuration of a generation. `mark`, which its socket reports, is equal for equal settings. */
 export function caddyConfig(settings: CaddySettings, generation: number): { text: string; mark: string } {
   const textWith = (mark: string, socket: string): string => JSON.stringify(configOf(settings, { mark, socket }))
   const mark = markOf(textWith('', ''), settings.roots)
   return { text: textWith(mark, settings.paths.answers(generation)), mark }
 }
 
-// It changes with a start alone: at any change of it Caddy closes every WebSocket.
+// Never reloaded, only read at a start: Caddy closes every WebSocket at a reload.
 function configOf(settings: CaddySettings, own: { mark: string; socket: string }): object {
   const { host, port, httpPort, certificates } = settings
   const servers = {
@@ -40,7 +40,7 @@ function configOf(settings: CaddySettings, own: { mark: string; socket: string }
       ...serverAt(host, port),
       tls_connection_policies: [{}],
       routes: [{ handle: proxy(settings) }],
-      errors: AWAY,
+      errors: UNAVAILABLE,
     },
     ...(httpPort === null
       ? {}
@@ -53,7 +53,7 @@ function configOf(settings: CaddySettings, own: { mark: string; socket: string }
     logging: { logs: { default: LOG } },
     storage: { module: 'file_system', root: '.' },
     apps: {
-      // What listens on the port for HTTP would do so without TLS.
+      // Caddy serves `http_port` without TLS, so it must differ from the HTTPS port.
       http: { http_port: httpPort ?? NO_PORT, https_port: port, grace_period: GRACE, servers },
       tls: { certificates: { load_pem: pairs }, automation: automation(settings) },
     },
@@ -71,24 +71,24 @@ function serverAt(host: string, port: number): object {
   }
 }
 
-/** To HAProxy, as it comes. */
+/** Proxies to HAProxy unchanged. */
 function proxy({ paths }: CaddySettings): object[] {
   return [
-    // Its own; that of the box is added afterwards.
+    // Removes Caddy's own header; a box's is added afterwards.
     { handler: 'headers', response: { delete: ['Server'] } },
     {
       handler: 'reverse_proxy',
       upstreams: [{ dial: `unix/${paths.socket}` }],
-      // Written as it comes. With -1 a request would go on when its client has left.
+      // Flushes at once, as -1, but unlike that cancels the request when its client disconnects.
       flush_interval: -2,
-      // While HAProxy is started again.
+      // Retries while HAProxy restarts.
       load_balancing: { try_duration: '10s', try_interval: '50ms' },
       transport: {
         protocol: 'http',
         versions: ['1.1'],
         compression: false,
         dial_timeout: '3s',
-        // HAProxy waits longer than that for the next request.
+        // Below HAProxy's keep-alive timeout.
         keep_alive: { idle_timeout: '60s', max_idle_conns_per_host: 256 },
       },
     },
@@ -101,7 +101,7 @@ function redirect({ seenPort }: CaddySettings): object {
   return { handler: 'static_response', status_code: 308, headers: { Location: [location] } }
 }
 
-/** As HAProxy tells of itself (edge-admin.ts). */
+/** Answers in the format of HAProxy's `show info` (admin.ts). */
 function answer(mark: string): object {
   return { handler: 'static_response', body: `Pid: {env.PID}\ndescription: ${mark}\n` }
 }
@@ -122,18 +122,18 @@ function automation({ host, port, httpPort, email, directory, roots, paths, askU
 
 const BARE = { automatic_https: { disable: true }, protocols: ['h1', 'h2'] }
 const NO_PORT = 1
-/** For those who have it open when another configuration takes its place. */
+/** Time that open connections get when a new process takes over. */
 const GRACE = '10s'
-/** For the head of a request, and for a handshake, in which a certificate may be got. */
+/** Timeout of a request's head, and of a handshake, which may wait for a certificate. */
 const HANDSHAKE = '30s'
-/** Let's Encrypt takes 300 orders in three hours. */
+/** Let's Encrypt allows 300 orders in three hours. */
 const RATE = { interval: '1h', burst: 100 }
-// Of the certificates alone: what else it would log are addresses with all that is in them, and the URL that it asks.
+// Logs only certificate events: other loggers would write URLs with their secrets, also that of `askUrl`.
 const LOG = {
   writer: { output: 'file', filename: 'caddy.log', roll_size_mb: 10, roll_keep: 3 },
   include: ['tls.obtain', 'tls.renew', 'tls.issuance'],
 }
-const AWAY = {
+const UNAVAILABLE = {
   routes: [
     {
       handle: [

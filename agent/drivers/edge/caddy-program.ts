@@ -9,22 +9,22 @@ import { type EdgeFiles, type EdgeProgram, isStarting, killProcess, mountNamespa
 
 export interface CaddyOptions {
   runDir: string
-  /** Its own directory, where it keeps accounts, certificates and its log. */
+  /** Caddy's directory of accounts, certificates and log. */
   storage: string
   host: string
-  /** Those it listens on; known by the time it is started. */
+  /** The ports it listens on, known once it is started. */
   ports(): readonly number[]
 }
 
-/** Debian's Caddy. It runs as a user of its own, which sees its storage and its files alone. */
+/** Starts and supervises Debian's Caddy, as its own user, which can read only its storage and configuration. */
 export function caddyProgram({ runDir, storage, host, ports }: CaddyOptions): EdgeProgram {
   const paths = frontPaths(runDir)
   return {
     filesOf: (generation) => ({ generation, config: paths.config(generation), socket: paths.answers(generation) }),
-    // Of the group of its directory, which is Caddy's.
+    // The directory's setgid bit gives the file to Caddy's group.
     configMode: 0o640,
     start: async (files, predecessor) => {
-      // It would share a port with another program of its user.
+      // Caddy binds with SO_REUSEPORT, and would share a port with another program of its user.
       if (predecessor === null) for (const port of ports()) await awaitPort(host, port)
       const { config, generation } = files
       const script = ['sh', '-c', LAUNCH, 'caddy', storage, config, paths.log(generation)]
@@ -34,7 +34,7 @@ export function caddyProgram({ runDir, storage, host, ports }: CaddyOptions): Ed
     },
     readInfo,
     retire: async ({ pid }) => killProcess(pid, 'SIGTERM'),
-    // It ends by itself.
+    // A retired Caddy exits by itself.
     isIdle: async () => false,
   }
 }
@@ -46,14 +46,14 @@ async function untilAnswering(files: EdgeFiles, log: string): Promise<void> {
     const info = await readInfo(files.socket).catch(() => null)
     if (info !== null) return
     if (!isAlive) throw new Error(causeIn(log))
-    await pause(LOOK_MS)
+    await pause(POLL_MS)
   }
   throw new Error('Caddy did not start in time.')
 }
 
 function readInfo(socketPath: string): Promise<{ pid: number; mark: string }> {
   return new Promise((resolve, reject) => {
-    const outgoing = request({ socketPath, path: '/', agent: false, timeout: PATIENCE_MS }, (answer) => {
+    const outgoing = request({ socketPath, path: '/', agent: false, timeout: ANSWER_TIMEOUT_MS }, (answer) => {
       let text = ''
       answer.setEncoding('utf8').on('data', (piece: string) => (text += piece))
       answer.once('end', () => resolve(parseInfo(text)))
@@ -70,8 +70,8 @@ function causeIn(log: string): string {
   return `Caddy did not start: ${lines.findLast((line) => !line.startsWith('{')) ?? lines.at(-1) ?? ''}`.slice(0, 500)
 }
 
-// $1 its storage, $2 its configuration, $3 what it says before it has read that. Only root comes to the storage by its path, so
-// that Caddy begins there. Two descriptors a client, so that no more come than HAProxy takes.
+// $1 storage, $2 configuration, $3 log until the configuration is read. Only root can reach the storage by its path, so Caddy
+// starts in it. The descriptor limit, two per client, admits as many clients as HAProxy takes.
 const LAUNCH = `
 exec </dev/null >"$3" 2>&1
 cd "$1" || exit
@@ -82,5 +82,5 @@ exec setpriv --reuid caddy --regid caddy --clear-groups --no-new-privs --boundin
   --ambient-caps $only env -i "PATH=$PATH" HOME=/nonexistent PID=$$ caddy run --config "$2"`
 const LAUNCH_MS = 5_000
 const START_MS = 10_000
-const LOOK_MS = 20
-const PATIENCE_MS = 3_000
+const POLL_MS = 20
+const ANSWER_TIMEOUT_MS = 3_000

@@ -13,35 +13,35 @@ import { keptPort } from './port.ts'
 import { endEdge } from './process.ts'
 import { createEdgeSupervisor, problemsOf } from './supervisor.ts'
 
-export interface CaddyEdgeOptions extends Omit<HaproxyEdgeOptions, 'door' | 'scheme' | 'trustedProxies'> {
-  /** Caddy's own, below the data directory: its account, certificates and log. */
+export interface CaddyEdgeOptions extends Omit<HaproxyEdgeOptions, 'frontProxy' | 'scheme' | 'trustedProxies'> {
+  /** Caddy's directory below the data directory: accounts, certificates and log. */
   storage: string
-  /** Whom the CA writes to. */
+  /** E-mail address of the ACME account. */
   email: string
-  /** URL of an ACME directory; null: those that Caddy takes by itself. */
+  /** URL of an ACME directory; null: Caddy's defaults. */
   directory: string | null
-  /** A PEM file of what vouches for the directory; null: what the host trusts. */
+  /** PEM file of the CA's root certificate; null: the host's trust store. */
   root: string | null
-  /** Where HTTP leads to HTTPS, and the CA may ask; null: nowhere. */
+  /** Port for HTTP-01 challenges and redirects to HTTPS; null: none. */
   httpPort: number | null
-  /** The port that clients know, once the edge is open; null: that of HTTPS. */
+  /** The public port, known once the edge is open; null: 443. */
   seenPort(): number | null
 }
 
 /**
- * An edge whose HTTPS gets its certificates by itself: Caddy in front, a process of its own as well, and an edge of HAProxy
- * that nobody else reaches. Certificates that are given are served to their names.
+ * Creates an edge with automatic certificates: Caddy, as its own process, in front of an HAProxy that only Caddy can reach.
+ * Certificates in `certificates` take precedence for their names.
  */
 export function createCaddyEdge(options: CaddyEdgeOptions): Edge {
   const { runDir, clock, logger } = options
   const paths = frontPaths(runDir)
   const state = { port: options.port, ask: { port: 0, path: '' } }
-  const door = {
+  const frontProxy = {
     socket: paths.socket,
     user: USER,
     asks: () => ({ port: state.ask.port, digest: createHash('sha256').update(state.ask.path).digest('hex') }),
   }
-  const edge = createHaproxyEdge({ ...options, certificates: null, scheme: 'https', trustedProxies: [], door })
+  const edge = createHaproxyEdge({ ...options, certificates: null, scheme: 'https', trustedProxies: [], frontProxy })
   const ports = (): number[] => [state.port, ...(options.httpPort === null ? [] : [options.httpPort])]
   const { run: inTurn } = createLimiter(1)
   const supervisor = createEdgeSupervisor({
@@ -52,27 +52,27 @@ export function createCaddyEdge(options: CaddyEdgeOptions): Edge {
     adopt: async () => undefined,
     ...{ inTurn, logger, clock },
   })
-  let chores: NodeJS.Timeout | undefined
+  let maintenance: NodeJS.Timeout | undefined
   return {
     ...edge,
     get port() {
       return state.port
     },
     open: async (served) => {
-      // One from before, with other settings, would keep the port as long as anything is open through it.
+      // An HAProxy of earlier settings without ACME would keep the port while it has connections.
       if (!existsSync(paths.directory)) await endEdge(runDir)
       mkdirSync(paths.directory, { recursive: true, mode: 0o750 })
       if (options.port === 0) state.port = await keptPort(paths.port)
       state.ask = { port: await keptPort(paths.askPort), path: keptPath(paths.askPath) }
       await edge.open(served)
       await inTurn(() => supervisor.open())
-      chores = setInterval(() => {
+      maintenance = setInterval(() => {
         inTurn(() => supervisor.refresh()).catch((error: unknown) => logger.warn('a chore of Caddy failed', { error }))
-      }, CHORES_MS).unref()
+      }, MAINTENANCE_MS).unref()
     },
     problems: async () => [...(await edge.problems()), ...problemsOf(supervisor, REMEDY)],
     close: async ({ release }) => {
-      clearInterval(chores)
+      clearInterval(maintenance)
       await supervisor.close()
       await edge.close({ release: false })
       if (release) await endEdge(runDir)
@@ -93,7 +93,7 @@ function settingsOf(
   }
 }
 
-// Its group may read here, and it alone write in its own: what root writes is nothing that Caddy could have put in place.
+// Caddy's group may read the directory, and Caddy write only in `own`, so it cannot plant links where root writes.
 async function prepare({ runDir, storage, root }: CaddyEdgeOptions): Promise<void> {
   const paths = frontPaths(runDir)
   await runOk('install', ['-d', '-o', 'root', '-g', USER, '-m', '2750', paths.directory])
@@ -104,7 +104,7 @@ async function prepare({ runDir, storage, root }: CaddyEdgeOptions): Promise<voi
   chmodSync(paths.roots, 0o640)
 }
 
-/** The path to ask by, which nobody can guess. */
+/** Returns the secret path of certificate requests, kept over restarts. */
 function keptPath(file: string): string {
   try {
     return readFileSync(file, 'utf8')
@@ -115,8 +115,8 @@ function keptPath(file: string): string {
   }
 }
 
-/** Of Debian's package. */
+/** The user of Debian's package. */
 const USER = 'caddy'
-const CHORES_MS = 5_000
+const MAINTENANCE_MS = 5_000
 const REMEDY =
   'Install caddy (infra/setup.sh host, with BOXYARD_EDGE_ACME set), see that nothing else listens on BOXYARD_EDGE_PORT and BOXYARD_EDGE_HTTP_PORT, and that the files of BOXYARD_EDGE_CERTIFICATES and BOXYARD_EDGE_ACME_ROOT are good PEM; it is tried again by itself.'

@@ -2,15 +2,15 @@ import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** A certificate, its chain with it, and its key. */
+/** A certificate with its chain, and its key. */
 export interface PemPair {
   certificate: string
   key: string
 }
 
 /**
- * The pairs of a directory as HAProxy reads it: each file holds a certificate, and its key beside it or in `<file>.key`.
- * @throws Error that names what is no such file
+ * Reads the pairs of a directory as HAProxy does: each file holds a certificate, its key is in the same file or in `<file>.key`.
+ * @throws Error that names a file without certificate or key
  */
 export function readPemPairs(directory: string): PemPair[] {
   const names = readdirSync(directory).sort()
@@ -28,13 +28,13 @@ export function readPemPairs(directory: string): PemPair[] {
     })
 }
 
-/** A directory of certificates, and what tells one state of it from another. */
+/** Returns a directory with the fingerprint of its files. */
 export function readCertificates(directory: string): { directory: string; fingerprint: string } {
   const names = readdirSync(directory).sort()
   return { directory, fingerprint: fingerprintOf(names.map((name) => join(directory, name))) }
 }
 
-/** What tells one state of files from another. */
+/** Hashes names and contents of files. */
 export function fingerprintOf(paths: readonly string[]): string {
   const hash = createHash('sha256')
   for (const path of paths) hash.update(`${path}\0`).update(readFileSync(path))

@@ -1,32 +1,32 @@
-/** How what stands in front of HAProxy reaches it, and asks whether a name may get a certificate. */
+/** The sockets between HAProxy and the proxy in front of it. */
 export interface FrontProxySocket {
-  /** Path of the socket to listen at, in place of an address. */
+  /** Path of the socket to listen on, in place of an address. */
   socket: string
-  /** The only one, beside root, who comes in there: he is believed when he says for whom he asks. */
+  /** The only user, beside root, that can connect; its `X-Forwarded-For` is trusted. */
   user: string
-  /** The port that is asked at, and the SHA-256 of the path, hexadecimal. */
+  /** Port of the certificate requests, and the SHA-256 of their secret path, hexadecimal. */
   asks: { port: number; digest: string }
 }
 
-/** The line by which HAProxy listens there. */
+/** Returns the `bind` line of the socket. */
 export function frontProxyBind({ socket, user }: FrontProxySocket): string {
   return `  bind 'unix@${socket}' mode 600 user ${user}`
 }
 
-/** Who asks: what is believed adds its client's address after whatever that one said. */
+/** Sets the client address from the last entry of `X-Forwarded-For`, which a trusted proxy has appended. */
 export function sourceRules({
-  door,
+  frontProxy,
   trustedProxies,
 }: {
-  door: FrontProxySocket | null
+  frontProxy: FrontProxySocket | null
   trustedProxies: readonly string[]
 }) {
   const rule = '  http-request set-src req.hdr_ip(x-forwarded-for,-1)'
-  if (door) return [rule]
+  if (frontProxy) return [rule]
   return trustedProxies.length === 0 ? [] : [`${rule} if { fc_src -m ip ${trustedProxies.join(' ')} }`]
 }
 
-/** What nobody but us may say, whoever is asked. */
+/** Overwrites the headers that only the edge may set. */
 export function forwardingRules({ scheme }: { scheme: 'http' | 'https' }): string[] {
   return [
     `  http-request set-header x-forwarded-for %[src]`,
@@ -37,7 +37,7 @@ export function forwardingRules({ scheme }: { scheme: 'http' | 'https' }): strin
   ]
 }
 
-/** Whoever knows the path is answered by the agent, which is waited for. */
+/** Forwards certificate requests with the secret path to the agent, waiting while it restarts. */
 export function frontProxySections({ asks }: FrontProxySocket): string[] {
   return [
     'frontend asks',
@@ -51,5 +51,5 @@ export function frontProxySections({ asks }: FrontProxySocket): string[] {
   ]
 }
 
-/** Of loopback, and one from which nobody connects, so that no connection takes its port. */
+/** A loopback address that is no connection's source, so that no connection takes its port. */
 export const ASK_HOST = '127.66.79.88'

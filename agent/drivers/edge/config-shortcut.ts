@@ -1,11 +1,11 @@
-/** The route of what is sound by its shape, and has nothing in it to cut or to pass on by hand: most requests are so. */
-export function firstLook({ routes, signInHost }: { routes: string; signInHost: string }): string[] {
+/** Looks up the route of requests that are well-formed and need no header changed, as most are. */
+export function routeLookup({ routes, signInHost }: { routes: string; signInHost: string }): string[] {
   const ownHost = signInHost.replaceAll('.', '\\.')
   const rest = 'is_plain is_box_host !is_refused_method !has_session'
   return [
     `  acl is_plain req.hdr_names(:) -m reg ${PLAIN_NAMES}`,
     `  acl is_box_host req.fhdr(host) -m reg -i '^(?=.{1,${HOST_CHARACTERS}}$)(?!${ownHost}\\.?(:|$))${HOST}$'`,
-    // The pattern is looked up among those that were matched before: hence of what has few values.
+    // HAProxy caches regex results per value, so these match a prefix that has few values.
     `  acl is_box_target url,bytes(0,${OWN_PATH.length}) -m reg '^/(?!${OWN_PATH.slice(1).replace('.', '[.]')})'`,
     `  acl is_box_path path,bytes(0,${OWN_PATH.length}) -m reg '^/(?!${OWN_PATH.slice(1).replace('.', '[.]')})'`,
     '  acl is_refused_method method CONNECT TRACE',
@@ -16,9 +16,9 @@ export function firstLook({ routes, signInHost }: { routes: string; signInHost: 
 }
 
 /**
- * The way past all rules that follow, to a public host or for a bearer that is granted. The maps are asked each time. What
- * is kept of a connection is the digest of its last bearer, since to make one costs half as much as HAProxy alone: in one
- * value with that bearer, so that it is never taken for another's.
+ * Skips all later rules for public hosts and granted bearer tokens. The maps are read for every request. A connection caches the
+ * digest of its last bearer, which costs half as much as the rest of HAProxy's work, in one value with that bearer so that it is
+ * never used for another.
  */
 export function shortcut({ grants }: { grants: string }): string[] {
   const passIfGranted = [
@@ -31,7 +31,7 @@ export function shortcut({ grants }: { grants: string }): string[] {
     `  acl is_kept_bearer var(sess.kept),bytes(${DIGEST_CHARACTERS + 1}),strcmp(txn.bearer) eq 0`,
     `  acl is_short_bearer var(txn.bearer),length le ${BEARER_CHARACTERS_MAX}`,
     '  http-request allow if is_public',
-    // Without a route there is no project, and no grant is without one.
+    // Without a route there is no project, and so no grant.
     '  http-request set-var(txn.bearer) http_auth_bearer',
     '  http-request set-var(txn.project) var(txn.route),word(2,|)',
     ...passIfGranted,
@@ -42,22 +42,22 @@ export function shortcut({ grants }: { grants: string }): string[] {
   ]
 }
 
-/** The cookie that opens a host to a browser. */
+/** The session cookie. */
 export const SESSION_COOKIE = '__Host-boxyard'
 const LABEL = '[a-z0-9]([a-z0-9-]*[a-z0-9])?'
-/** A host in lower case, with or without port and trailing dot: a regular expression. */
+/** Regular expression of a lower-case host, with or without port and trailing dot. */
 export const HOST = `${LABEL}(\\.${LABEL})*\\.?(:[0-9]{1,5})?`
-/** Makes the name of what is sound. */
+/** Converter that strips port and trailing dot. */
 export const HOST_NAME = 'field(1,:),rtrim(.)'
-/** With port and trailing dot. */
+/** Longest host, with port and trailing dot. */
 export const HOST_CHARACTERS = 259
-/** Of every host: what begins so is answered by the agent. */
+/** Prefix of the paths that the agent answers, at every host. */
 export const OWN_PATH = '/.boxyard/'
-/** Of names joined by colons: neither twice what may be there once, nor any that has to be looked at or taken out. */
+/** Matches header names joined by colons without duplicates of single headers, or names that must be checked or removed. */
 const PLAIN_NAMES = `'^(?!.*(${[
   ...['_', 'authorization.*authorization', '(?<![^:])host:(.*:)?host(?![^:])'],
   '(?<![^:])(transfer-encoding|upgrade|http2-settings|x-real-ip|forwarded|x-forwarded(?!-(for|proto|host)(?![^:])))',
 ].join('|')}))'`
 const DIGEST_CHARACTERS = 64
-/** What a connection keeps is bounded; a longer one is decided by the rules after the shortcut. */
+/** Bounds the cache of a connection; longer bearers take the rules after the shortcut. */
 const BEARER_CHARACTERS_MAX = 4_096

@@ -6,39 +6,39 @@ import {
   frontProxySections,
   sourceRules,
 } from './config-front-proxy.ts'
-import { firstLook, HOST, HOST_CHARACTERS, HOST_NAME, OWN_PATH, SESSION_COOKIE, shortcut } from './config-shortcut.ts'
+import { HOST, HOST_CHARACTERS, HOST_NAME, OWN_PATH, routeLookup, SESSION_COOKIE, shortcut } from './config-shortcut.ts'
 import { type edgePaths, markOf } from './names.ts'
 import { type EdgeRefusal, pageAnswer, problemAnswer } from './pages.ts'
 
-/** What the configuration of one HAProxy follows from. */
+/** Settings of an HAProxy configuration. */
 export interface HaproxySettings {
   paths: ReturnType<typeof edgePaths>
   /** Address and port to listen on. */
   host: string
   port: number
-  /** Where it listens in place of that, for what stands in front of it; null: nothing does. */
-  door: FrontProxySocket | null
-  /** The host that never serves what a box says. */
+  /** Socket for the proxy in front, in place of that address; null: none. */
+  frontProxy: FrontProxySocket | null
+  /** Host of the sign-in, which is never routed to a box. */
   signInHost: string
-  /** What browsers say before `://`. */
+  /** Public scheme. */
   scheme: 'http' | 'https'
-  /** The directory of PEM files, and what tells one state of it from another; null: no encryption. */
+  /** Directory of PEM files with its fingerprint; null: no TLS. */
   certificates: { directory: string; fingerprint: string } | null
-  /** How tokens of this deployment begin; of a-z, A-Z, 0-9, `-`, `_` and `.`. */
+  /** Prefixes of this deployment's tokens, of a-z, A-Z, 0-9, `-`, `_` and `.`. */
   tokenPrefixes: readonly string[]
-  /** Addresses and networks of who is believed when it says for whom it asks. */
+  /** Addresses and networks whose `X-Forwarded-For` is trusted. */
   trustedProxies: readonly string[]
-  /** The Lua action, and what tells one text of it from another. */
+  /** File of the Lua actions, with its fingerprint. */
   lua: { path: string; fingerprint: string }
 }
 
 /**
- * The text for the process of a generation; `mark`, which its admin socket tells, is the same for the same settings.
- * @throws Error for a setting that would be read as something else
+ * Renders the configuration of a generation. `mark`, which the admin socket reports, is equal for equal settings.
+ * @throws Error for a setting that would break out of its quotes
  */
 export function haproxyConfig(settings: HaproxySettings, generation: number): { text: string; mark: string } {
-  const { paths, host, signInHost, certificates, tokenPrefixes, door } = settings
-  const files = [paths.directory, certificates?.directory ?? '', settings.lua.path, door?.socket ?? '']
+  const { paths, host, signInHost, certificates, tokenPrefixes, frontProxy } = settings
+  const files = [paths.directory, certificates?.directory ?? '', settings.lua.path, frontProxy?.socket ?? '']
   for (const path of files) expectText(path, PLAIN_PATH)
   for (const name of [host, signInHost]) expectText(name, PLAIN_NAME)
   for (const prefix of tokenPrefixes) expectText(prefix, PLAIN_PREFIX)
@@ -47,7 +47,7 @@ export function haproxyConfig(settings: HaproxySettings, generation: number): { 
   const textWith = (mark: string, socket: string): string =>
     [
       ...[...globals(settings, mark, socket), ...defaults(), ...frontend(settings), ...tables(), ...backends(settings)],
-      ...(door ? frontProxySections(door) : []),
+      ...(frontProxy ? frontProxySections(frontProxy) : []),
     ].join('\n')
   const mark = markOf(textWith('', ''), settings.lua.fingerprint, settings.certificates?.fingerprint)
   return { text: `${textWith(mark, paths.admin(generation))}\n`, mark }
@@ -64,10 +64,10 @@ function globals({ paths, lua, scheme }: HaproxySettings, mark: string, socket: 
     '  group haproxy',
     `  maxconn ${CONNECTIONS_MAX}`,
     '  no strict-limits',
-    // Else a port that another program has would be shared with it.
+    // Without this, a port in use by another program would be shared with it.
     '  noreuseport',
     '  ssl-default-bind-options ssl-min-ver TLSv1.2',
-    // Browsers take HTTP/1.1 for their WebSockets.
+    // Makes browsers use HTTP/1.1 for WebSockets.
     '  h2-workaround-bogus-websocket-clients',
     `  set-var proc.scheme str(${scheme})`,
     `  lua-load '${lua.path}'`,
@@ -91,15 +91,15 @@ function defaults(): string[] {
 }
 
 function frontend(settings: HaproxySettings): string[] {
-  const { paths, host, port, signInHost, certificates, door } = settings
+  const { paths, host, port, signInHost, certificates, frontProxy } = settings
   const address = host.includes(':') ? `ipv6@${host}` : host
   const encryption = certificates ? ` ssl crt '${certificates.directory}' alpn h2,http/1.1` : ''
   return [
     'frontend edge',
-    door ? frontProxyBind(door) : `  bind ${address}:${port}${encryption}`,
+    frontProxy ? frontProxyBind(frontProxy) : `  bind ${address}:${port}${encryption}`,
     '  acl is_browser req.fhdr(accept) -m beg -i text/html',
     ...sourceRules(settings),
-    ...firstLook({ routes: paths.routes, signInHost }),
+    ...routeLookup({ routes: paths.routes, signInHost }),
     ...forwardingRules(settings),
     ...shortcut(paths),
     ...soundness(),
@@ -111,7 +111,7 @@ function frontend(settings: HaproxySettings): string[] {
   ]
 }
 
-/** One host, said in one way, and no more than one way to read where the request ends. */
+/** Refuses requests with an ambiguous host or length (request smuggling). */
 function soundness(): string[] {
   return [
     ...refuse(
@@ -139,7 +139,7 @@ function soundness(): string[] {
   ]
 }
 
-/** Where it goes: by the maps alone where they know, else as the agent says. */
+/** Decides by the maps, and asks the agent where they have no answer. */
 function decision({ paths, signInHost, scheme, tokenPrefixes }: HaproxySettings): string[] {
   const grant = `sha2(256),hex,lower,concat(@,%),map_str_int('${paths.grants}')`
   return [
@@ -163,7 +163,7 @@ function decision({ paths, signInHost, scheme, tokenPrefixes }: HaproxySettings)
     '  http-request lua.boxyard_await if is_own',
     '  http-request lua.boxyard_ask if !is_known !is_public !is_own',
     ...refuse({ code: 'agent_unavailable', detail: 'The agent does not answer.' }, '!is_found !is_own'),
-    // The agent looks at the cookie only where there is no bearer.
+    // The agent reads the cookie only if there is no bearer.
     '  http-request set-var(txn.by) str(bearer) if is_decided is_bearer',
     `  http-request set-var-fmt(txn.origin) ${scheme}://%[var(txn.authority)] if !is_known_bearer is_token`,
     ...refuse(OTHER_ORIGIN, '!is_safe !is_known_bearer is_token !is_same_origin'),
@@ -171,7 +171,7 @@ function decision({ paths, signInHost, scheme, tokenPrefixes }: HaproxySettings)
   ]
 }
 
-/** What else nobody but us may say, and what nobody but us may hear. */
+/** Removes headers that only the edge may set, and the session cookie, which boxes must not see. */
 function cleaning(): string[] {
   const cut = (pattern: string, rest: string): string =>
     `  http-request replace-header cookie '${pattern}' '${rest}' if has_session is_found`
@@ -183,9 +183,9 @@ function cleaning(): string[] {
     ...cuts,
     `  acl is_session_left req.fhdr(cookie) -m reg (^|;)${cookie}`,
     ...refuse(NOT_SOUND, 'is_session_left is_found'),
-    // Among others an empty one says nothing.
+    // An empty one beside others is harmless.
     '  http-request del-header cookie if is_empty_cookie { req.fhdr_cnt(cookie) eq 1 }',
-    // Few requests have any, and to look through all headers by a pattern costs much.
+    // Only for the few requests that have any: matching all header names by regex is expensive.
     `  http-request del-header ${OUR_HEADERS} -m reg if !is_plain`,
     '  http-request del-header upgrade if !is_socket',
     '  http-request set-header connection upgrade if is_socket',
@@ -193,7 +193,7 @@ function cleaning(): string[] {
   ]
 }
 
-// A request counts, and a stream is open, until its stream ends.
+// Counts requests and open streams per box; a stream is open until it ends.
 function tables(): string[] {
   return ['backend boxes_use', '  stick-table type string len 160 size 20k store conn_cur,http_req_cnt']
 }
@@ -207,21 +207,21 @@ function backends({ tokenPrefixes }: HaproxySettings): string[] {
   return [...boxBackend('boxes', problemAnswer), ...boxBackend('boxes_page', pageAnswer), ...agentBackend()]
 }
 
-/** To the box of `txn.route`, without what opens others. */
+/** Forwards to the box of `txn.route`, without tokens of this deployment. */
 function delivery(tokenPrefixes: readonly string[]): string[] {
   return [
-    // To try again means to keep a copy of each request: a third of what one costs here.
+    // No retries: they need a copy of each request, a third of its cost here.
     '  retries 0',
     '  http-request set-dst var(txn.route),word(1,:)',
     '  http-request set-dst-port var(txn.route),word(2,:/)',
     '  http-request track-sc0 var(txn.route),word(1,|) table boxes_use',
     `  http-request del-header authorization if { req.fhdr(authorization) -m sub ${tokenPrefixes.join(' ')} }`,
-    // Before the box closes what is kept alive, under a request perhaps.
+    // Closes idle connections before the box does, which could race with a request.
     '  server box 0.0.0.0:0 pool-purge-delay 2s',
   ]
 }
 
-/** What a box says, or what is said for one that says nothing. */
+/** Handles responses of a box, and answers for one that does not respond. */
 function answering(answerOf: (refusal: EdgeRefusal) => string): string[] {
   const { code, detail } = UNREACHABLE
   const answer = answerOf({ code, detail })
@@ -277,14 +277,14 @@ const UNSOUND = [
 const OURS_SET = 'x-forwarded-(for|proto|host)$'
 const OUR_HEADERS = `'^(?!${OURS_SET})(x[-_]forwarded([-_].*)?|forwarded|x[-_]real[-_]ip|http2-settings|content_length|transfer_encoding)$'`
 
-/** Half of them are streams at rest; the rest is turned away until others have gone. */
+/** Sized for half of them being idle streams; more are refused until others close. */
 const CONNECTIONS_MAX = 8_000
-/** To a box. */
+/** Timeout of connecting to a box. */
 const CONNECT_SECONDS = 3
-/** For the whole head of a request to arrive. */
+/** Timeout of receiving the head of a request. */
 const HEAD_SECONDS = 15
-/** Between two requests on one connection. */
+/** Timeout between requests on a connection. */
 const KEEP_ALIVE_SECONDS = 75
-/** Within a request, an answer, an event stream or a WebSocket: nothing else ends one. */
+/** Inactivity timeout of requests, responses, event streams and WebSockets. */
 const IDLE_SECONDS = 3_600
 const HALF_CLOSED_SECONDS = 60

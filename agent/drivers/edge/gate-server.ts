@@ -8,7 +8,7 @@ import type { EdgeDecision, EdgeGate, EdgeRequest } from '../../ports/edge/edge.
 import { encodeRoute } from './names.ts'
 
 export interface GateServerOptions {
-  /** Where the edge asks, where it sends requests for pages of the agent's own, and where asks who gets certificates. */
+  /** Sockets of decisions, of the agent's own pages, and of certificate requests. */
   paths: { gate: string; pages: string; asks: string }
   gate: EdgeGate
   pages: HttpHandler
@@ -17,12 +17,12 @@ export interface GateServerOptions {
   now(): number
 }
 
-/** What answers the edge while this agent lives. */
+/** Servers that answer the edge. */
 export interface GateServer {
   close(): Promise<void>
 }
 
-/** Listens on the sockets, in place of an agent before. */
+/** Listens on the sockets, replacing those of a previous agent. */
 export async function openGateServer(options: GateServerOptions): Promise<GateServer> {
   const { paths, pages, logger, now } = options
   const questions = createServer((socket) => answerQuestion(socket, options))
@@ -47,7 +47,7 @@ export async function openGateServer(options: GateServerOptions): Promise<GateSe
   }
 }
 
-// Its directory lets nobody but root and the edge come here, and the edge is not root.
+// World-writable, as the edge is not root; only root and the edge can enter the directory.
 async function listenAt(server: Server, path: string): Promise<void> {
   rmSync(path, { force: true })
   await new Promise<void>((resolve, reject) => {
@@ -57,7 +57,7 @@ async function listenAt(server: Server, path: string): Promise<void> {
   chmodSync(path, 0o666)
 }
 
-/** Whether a certificate may be got for `?domain=`: 200, else 403. */
+/** Answers 200 if a certificate may be issued for `?domain=`, else 403. */
 function askHandler({ gate }: GateServerOptions): HttpHandler {
   return async ({ target }) => {
     const host = splitTarget(target).query.get('domain') ?? ''
@@ -65,7 +65,7 @@ function askHandler({ gate }: GateServerOptions): HttpHandler {
   }
 }
 
-// The peer is the edge, which says in a header of its own making who asks.
+// The peer is the edge, which has set `x-forwarded-for` to the client's address.
 function withClientAddress(handler: HttpHandler): HttpHandler {
   return (request) =>
     handler({
@@ -119,12 +119,12 @@ function parseQuestion(text: string): EdgeRequest {
   }
 }
 
-// That of HTTP/2 comes absolute.
+// HTTP/2 targets arrive in absolute form.
 function originForm(target: string): string {
   return target.startsWith('/') ? target : target.replace(/^https?:\/\/[^/?]*/i, '') || '/'
 }
 
-/** As edge-gate.lua reads it. */
+/** Encodes a decision in the format that gate.lua parses. */
 function encodeDecision(decision: EdgeDecision): Buffer {
   if (decision.kind === 'forward') return Buffer.from(`forward ${encodeRoute(decision.route)}\n`)
   const body = Buffer.from(decision.body)
@@ -140,5 +140,5 @@ function checkToken(name: string): string {
   return name
 }
 
-// More than a request's head may have.
+// More than the longest head of a request.
 const QUESTION_BYTES = 64 * 1024

@@ -1,9 +1,9 @@
--- Asks the agent what is to become of a request that HAProxy cannot decide: over a socket that only HAProxy reaches, one
--- request a connection. The other side is edge-gate-server.ts.
+-- Asks the agent to decide requests that HAProxy cannot, over a socket that only HAProxy can reach, one request per
+-- connection. The other side is gate-server.ts.
 
 local GATE = 'unix@/gate.sock'
 local PAGES = 'unix@/pages.sock'
--- While the agent restarts it is asked again.
+-- Retries while the agent restarts.
 local PATIENCE_SECONDS = 25
 local RETRY_MS = 50
 local ANSWER_SECONDS = 180
@@ -65,7 +65,7 @@ local function ask(text)
   return answer
 end
 
--- What `try` gives, which is tried until it is something, or patience is over.
+-- Returns the first result of `try` that is not nil, retrying until the timeout.
 local function patiently(try)
   local deadline = seconds() + PATIENCE_SECONDS
   local result = try()
@@ -76,7 +76,7 @@ local function patiently(try)
   return result
 end
 
--- HAProxy itself does not try a socket again that nobody listens on.
+-- HAProxy itself does not retry a socket that nothing listens on.
 core.register_action('boxyard_await', { 'http-req' }, function()
   patiently(function()
     local socket = core.tcp()
@@ -89,7 +89,7 @@ end)
 core.register_action('boxyard_ask', { 'http-req' }, function(txn)
   local text = question(txn)
   local answer = patiently(function() return ask(text) end)
-  -- Without a route the request is refused by the rule that follows.
+  -- Without a route the next rule refuses the request.
   if not answer then return end
   if answer.route then
     txn:set_var('txn.route', answer.route)

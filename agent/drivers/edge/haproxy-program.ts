@@ -3,7 +3,7 @@ import { askHaproxy, commandHaproxy, readInfo } from './admin.ts'
 import { edgePaths } from './names.ts'
 import { type EdgeProgram, mountNamespace, PROGRAM_PATH } from './process.ts'
 
-/** Debian's HAProxy. A later one takes over the listeners, and no connection is refused meanwhile. */
+/** Starts and supervises Debian's HAProxy. A successor takes over the listeners without refusing a connection. */
 export function haproxyProgram(runDir: string): EdgeProgram {
   const paths = edgePaths(runDir)
   return {
@@ -39,6 +39,6 @@ function causeOf({ stderr, timedOut }: CommandError): string {
   return first?.replace(/^\[ALERT\]\s*\(\d+\) : /, '') ?? 'HAProxy did not start.'
 }
 
-/** All that may listen; most have no other than the first. */
+/** All frontends; the second exists only behind Caddy. */
 const FRONTENDS = ['edge', 'asks']
 const START_MS = 10_000

@@ -4,38 +4,37 @@ import { createLimiter } from '../../../shared/locks.ts'
 import type { Logger } from '../../../shared/log.ts'
 import type { Edge, EdgeUse } from '../../ports/edge/edge.ts'
 import type { Clock } from '../../ports/host/clock.ts'
-import { commandHaproxy, readUses } from './admin.ts'
+import { commandHaproxy, findStreams, readUses } from './admin.ts'
 import { fingerprintOf, readCertificates } from './certificates.ts'
 import { haproxyConfig } from './config.ts'
 import type { FrontProxySocket } from './config-front-proxy.ts'
-import { drainTarget } from './drain.ts'
 import { type GateServer, openGateServer } from './gate-server.ts'
 import { haproxyProgram } from './haproxy-program.ts'
 import { createEdgeMap, type EdgeMap, grantChange, type MapChange, routeChange } from './maps.ts'
 import { readServed } from './metrics.ts'
 import { edgePaths } from './names.ts'
 import { keptPort } from './port.ts'
-import { endEdge, endFront } from './process.ts'
+import { type EdgeProcess, endEdge, endFront } from './process.ts'
 import { createEdgeSupervisor, type EdgeSupervisor, problemsOf, type SupervisorOptions } from './supervisor.ts'
 
 export interface HaproxyEdgeOptions {
-  /** Of this deployment; the edge keeps its files below it. */
+  /** Run directory of the deployment; the edge's files are below it. */
   runDir: string
   /** Address to listen on. */
   host: string
-  /** 0: a free one, which the edge keeps over restarts. */
+  /** 0: a free port, kept over restarts. */
   port: number
-  /** Where it listens in place of that, for what stands in front of it; null: nothing does. */
-  door: (Omit<FrontProxySocket, 'asks'> & { asks(): FrontProxySocket['asks'] }) | null
-  /** The host that serves pages of the agent's own, and never what a box says. */
+  /** Socket for the proxy in front, in place of that address; null: none. */
+  frontProxy: (Omit<FrontProxySocket, 'asks'> & { asks(): FrontProxySocket['asks'] }) | null
+  /** Host of the sign-in, served by the agent and never routed to a box. */
   signInHost: string
-  /** What browsers say before `://`. */
+  /** Public scheme. */
   scheme: 'http' | 'https'
-  /** A directory of PEM files, certificate and key in one or side by side; null: plain HTTP. */
+  /** Directory of PEM files, certificate and key in one file or side by side; null: no TLS. */
   certificates: string | null
-  /** How tokens of this deployment begin, so that no box is given one. Not empty. */
+  /** Prefixes of this deployment's tokens, which are not forwarded to boxes. Not empty. */
   tokenPrefixes: readonly string[]
-  /** Addresses, or networks in CIDR notation, whose `X-Forwarded-For` says for whom they ask, as its last entry. */
+  /** Addresses or CIDR networks whose last `X-Forwarded-For` entry is trusted as the client address. */
   trustedProxies: readonly string[]
   /** Serves the sign-in host, and `/.boxyard/` of every host. */
   pages: HttpHandler
@@ -43,7 +42,7 @@ export interface HaproxyEdgeOptions {
   clock: Clock
 }
 
-/** An edge of Debian's HAProxy, a process of its own that outlives this one and is adopted by the next. */
+/** Creates an edge of HAProxy: a separate process that outlives the agent and is adopted by the next one. */
 export function createHaproxyEdge(options: HaproxyEdgeOptions): Edge {
   const { runDir, logger, clock } = options
   const paths = edgePaths(runDir)
@@ -53,11 +52,11 @@ export function createHaproxyEdge(options: HaproxyEdgeOptions): Edge {
   const state = { port: options.port }
   const supervisor = createEdgeSupervisor({ ...supervisionOf(options, state, [routes, grants]), inTurn })
   let gateServer: GateServer | null = null
-  let chores: NodeJS.Timeout | undefined
+  let maintenance: NodeJS.Timeout | undefined
 
   const change = (map: EdgeMap, changeOf: () => MapChange): Promise<void> =>
     inTurn(() => serveChange(supervisor, map.change(changeOf()), [routes, grants]))
-  const doChores = async (): Promise<void> => {
+  const maintain = async (): Promise<void> => {
     const expired = grantsWhere(grants, (_key, expiry) => expiry <= clock.now() / 1000)
     if (expired.size > 0) await change(grants, () => expired)
     await inTurn(() => supervisor.refresh())
@@ -68,8 +67,8 @@ export function createHaproxyEdge(options: HaproxyEdgeOptions): Edge {
       return state.port
     },
     open: async (served) => {
-      // With other settings before there may be one, where this one is to listen.
-      if (options.door === null) await endFront(runDir)
+      // A Caddy of earlier settings with ACME may still have the port.
+      if (options.frontProxy === null) await endFront(runDir)
       mkdirSync(paths.directory, { recursive: true, mode: 0o700 })
       chmodSync(paths.directory, 0o700)
       mkdirSync(paths.jail, { recursive: true })
@@ -83,11 +82,11 @@ export function createHaproxyEdge(options: HaproxyEdgeOptions): Edge {
       })
       routes.reset(entriesOf(routeChange(served.routes, [])))
       grants.reset(entriesOf(grantChange(served.grants)))
-      if (options.door === null && options.port === 0) state.port = await keptPort(paths.port)
+      if (options.frontProxy === null && options.port === 0) state.port = await keptPort(paths.port)
       await inTurn(() => supervisor.open())
-      chores = setInterval(() => {
-        doChores().catch((error: unknown) => logger.warn('a chore of the edge failed', { error }))
-      }, CHORES_MS).unref()
+      maintenance = setInterval(() => {
+        maintain().catch((error: unknown) => logger.warn('a chore of the edge failed', { error }))
+      }, MAINTENANCE_MS).unref()
     },
     change: ({ set = [], remove = [] }) => change(routes, () => routeChange(set, remove)),
     grant: (given) => change(grants, () => grantChange(given)),
@@ -97,10 +96,10 @@ export function createHaproxyEdge(options: HaproxyEdgeOptions): Edge {
     },
     drain: (target, graceMs) => drainTarget({ target, graceMs, clock, processes: () => supervisor.processes() }),
     use: () => readUse(supervisor),
-    figures: async () => ({ starts: supervisor.starts(), served: await readServed(supervisor.processes(), paths) }),
+    metrics: async () => ({ starts: supervisor.starts(), served: await readServed(supervisor.processes(), paths) }),
     problems: async () => problemsOf(supervisor, REMEDY),
     close: async ({ release }) => {
-      clearInterval(chores)
+      clearInterval(maintenance)
       await supervisor.close()
       const server = gateServer
       gateServer = null
@@ -115,11 +114,12 @@ function supervisionOf(
   state: { port: number },
   maps: readonly EdgeMap[],
 ): Omit<SupervisorOptions, 'inTurn'> {
-  const { runDir, host, signInHost, scheme, certificates, tokenPrefixes, trustedProxies, door, logger, clock } = options
+  const { runDir, host, signInHost, scheme, certificates, tokenPrefixes, trustedProxies, frontProxy, logger, clock } =
+    options
   const luaFingerprint = fingerprintOf([LUA_PATH])
   const settings = (): Parameters<typeof haproxyConfig>[0] => ({
     ...{ paths: edgePaths(runDir), host, port: state.port, signInHost, scheme, tokenPrefixes, trustedProxies },
-    door: door && { ...door, asks: door.asks() },
+    frontProxy: frontProxy && { ...frontProxy, asks: frontProxy.asks() },
     certificates: certificates === null ? null : readCertificates(certificates),
     lua: { path: LUA_PATH, fingerprint: luaFingerprint },
   })
@@ -137,7 +137,7 @@ function supervisionOf(
   }
 }
 
-// The processes that only bring connections to their end may get one request more on each of them.
+// Changes retired processes as well, which may get one more request per kept-alive connection.
 async function serveChange(
   supervisor: EdgeSupervisor,
   commands: readonly string[],
@@ -178,7 +178,45 @@ function* entriesOf(change: MapChange): Generator<[string, string]> {
   for (const [key, value] of change) if (value !== null) yield [key, value]
 }
 
+interface DrainOptions {
+  target: { address: string; port: number }
+  graceMs: number
+  clock: Clock
+  processes(): readonly EdgeProcess[]
+}
+
+/** Resolves once no request is open to the target; shuts those down that are after the grace, trying for `DRAIN_CUT_MS` at most. */
+async function drainTarget({ target, graceMs, clock, processes }: DrainOptions): Promise<void> {
+  const name = `${target.address}:${target.port}`
+  const deadline = clock.now() + graceMs
+  // Requires two quiet polls: a request that was just routed may not be counted yet.
+  for (let quiet = 0; quiet < 2 && clock.now() < deadline + DRAIN_CUT_MS; ) {
+    quiet = (await countOpen(processes(), name)) === 0 ? quiet + 1 : 0
+    if (quiet === 0 && clock.now() >= deadline) await cutOff(processes(), name)
+    if (quiet < 2) await clock.sleep(quiet > 0 ? DRAIN_QUIET_MS : DRAIN_POLL_MS)
+  }
+}
+
+async function countOpen(processes: readonly EdgeProcess[], name: string): Promise<number> {
+  const tables = await Promise.all(processes.map(({ socket }) => readUses(socket, { isOpen: true }).catch(() => [])))
+  return tables.flat().reduce((sum, { target, open }) => (target === name ? sum + open : sum), 0)
+}
+
+async function cutOff(processes: readonly EdgeProcess[], name: string): Promise<void> {
+  for (const { socket } of processes) {
+    const ids = await findStreams(socket, name).catch(() => [])
+    // Ignores streams that have just ended.
+    await commandHaproxy(
+      socket,
+      ids.map((id) => `shutdown session ${id}`),
+    ).catch(() => undefined)
+  }
+}
+
+const DRAIN_POLL_MS = 20
+const DRAIN_CUT_MS = 5_000
+const DRAIN_QUIET_MS = 5
 const LUA_PATH = new URL('gate.lua', import.meta.url).pathname
-const CHORES_MS = 5_000
+const MAINTENANCE_MS = 5_000
 const REMEDY =
   'Install haproxy (infra/setup.sh host), see that nothing else listens on BOXYARD_EDGE_PORT and that BOXYARD_EDGE_CERTIFICATES holds good PEM files; it is tried again by itself.'

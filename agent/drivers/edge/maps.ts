@@ -3,24 +3,24 @@ import type { EdgeGrant, EdgeRoute } from '../../ports/edge/edge.ts'
 import { commandHaproxy, readMap } from './admin.ts'
 import { checkHost, encodeGrant, encodeRoute } from './names.ts'
 
-/** What a change makes of one map: values by key, null where the key goes. */
+/** A change of a map: new values by key, null to delete. */
 export type MapChange = ReadonlyMap<string, string | null>
 
-/** One map of the edge, as it is to be served. */
+/** The desired content of one of HAProxy's maps. */
 export interface EdgeMap {
-  /** Starts over with exactly these. */
+  /** Replaces all entries. */
   reset(entries: Iterable<[key: string, value: string]>): void
-  /** Takes note of a change; returns the commands that make it. */
+  /** Applies a change, and returns the commands that apply it in HAProxy. */
   change(change: MapChange): string[]
   keys(): Iterable<string>
   valueOf(key: string): string | undefined
-  /** For a process that is to start. */
+  /** Writes the file that a starting process reads. */
   write(): void
-  /** Brings a process to it, whatever it served. */
+  /** Updates a running process to these entries, whatever it has. */
   sync(socketPath: string): Promise<void>
 }
 
-/** An empty map, kept in the file that a HAProxy reads at its start, and by whose path it knows it. */
+/** Creates an empty map. `path` is the file that HAProxy loads at start, and the map's name in commands. */
 export function createEdgeMap(path: string): EdgeMap {
   const entries = new Map<string, string>()
   return {
@@ -51,7 +51,7 @@ export function createEdgeMap(path: string): EdgeMap {
   }
 }
 
-/** The change of the route map. */
+/** Builds a change of the route map. */
 export function routeChange(set: readonly EdgeRoute[], remove: readonly string[]): MapChange {
   const change = new Map<string, string | null>()
   for (const host of remove) {
@@ -62,12 +62,12 @@ export function routeChange(set: readonly EdgeRoute[], remove: readonly string[]
   return change
 }
 
-/** The change of the grant map. */
+/** Builds a change of the grant map. */
 export function grantChange(grants: readonly EdgeGrant[]): MapChange {
   return new Map(grants.map(encodeGrant))
 }
 
-// What is first removed and then added is not there for a moment: a key that stays is set.
+// Sets existing keys in place, as delete and add would leave a gap.
 function commandsFor(path: string, before: ReadonlyMap<string, string>, change: MapChange): string[] {
   return [...change].flatMap(([key, value]) => {
     if (before.get(key) === (value ?? undefined)) return []

@@ -3,15 +3,15 @@ import { askHaproxy } from './admin.ts'
 import type { EdgeProcess } from './process.ts'
 
 /**
- * What the first of the processes of an edge has served, with the connections that are open through all of them; null unless
- * it answers within `PATIENCE_MS`.
+ * Reads the statistics of the current process, with the open connections of all processes; null unless it answers within
+ * `TIMEOUT_MS`.
  */
 export async function readServed(
   [current, ...retired]: readonly EdgeProcess[],
   maps: { routes: string; grants: string },
 ): Promise<EdgeServed | null> {
   if (!current) return null
-  const signal = AbortSignal.timeout(PATIENCE_MS)
+  const signal = AbortSignal.timeout(TIMEOUT_MS)
   const openOf = async ({ socket }: EdgeProcess): Promise<number> =>
     countOf(frontendOf(await askHaproxy(socket, STATISTICS, signal)), 'scur')
   try {
@@ -55,7 +55,7 @@ function frontendOf(text: string): Row {
   return rowOf(text, 'edge,FRONTEND')
 }
 
-/** By the names of the columns. */
+/** Values by column name. */
 type Row = ReadonlyMap<string, string>
 
 function rowOf(text: string, start: string): Row {
@@ -82,8 +82,8 @@ function soundCount(text: string | undefined, what: string): number {
   return Number(text)
 }
 
-/** Of what takes requests, and of what they are passed on to as a whole. */
+/** Statistics of frontends and backends, without servers. */
 const STATISTICS = 'show stat -1 3 -1'
 const BOX_BACKENDS = ['boxes', 'boxes_page']
-/** Well below what those who look wait. */
-const PATIENCE_MS = 2_000
+/** Well below the scrape timeout of Prometheus. */
+const TIMEOUT_MS = 2_000

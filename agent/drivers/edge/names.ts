@@ -3,7 +3,7 @@ import { isIPv4 } from 'node:net'
 import { join } from 'node:path'
 import type { EdgeGrant, EdgeRoute } from '../../ports/edge/edge.ts'
 
-/** The files of an edge, below the run directory; nobody but root enters, and HAProxy sees the jail alone. */
+/** Paths of HAProxy's files below the run directory; only root can enter, and HAProxy is chrooted to the jail. */
 export function edgePaths(runDir: string) {
   const directory = join(runDir, 'edge')
   const jail = join(directory, 'jail')
@@ -16,26 +16,26 @@ export function edgePaths(runDir: string) {
     gate: join(jail, 'gate.sock'),
     pages: join(jail, 'pages.sock'),
     asks: join(jail, 'asks.sock'),
-    /** Of one process, by its number. */
+    /** Files of one generation of the process. */
     config: (generation: number) => join(directory, `${generation}.cfg`),
     admin: (generation: number) => join(directory, `${generation}.sock`),
   }
 }
 
-/** The files of Caddy in front of an edge: it reads these, and only root writes them, but for the sockets in `own`. */
+/** Paths of Caddy's files: written by root and readable by Caddy, except the sockets in `own`. */
 export function frontPaths(runDir: string) {
   const directory = join(runDir, 'edge-front')
   const own = join(directory, 'own')
   return {
     directory,
     own,
-    /** Of HAProxy. */
+    /** The socket that HAProxy listens on. */
     socket: join(directory, 'edge.sock'),
     port: join(directory, 'port'),
     askPort: join(directory, 'ask-port'),
     askPath: join(directory, 'ask-path'),
     roots: join(directory, 'roots.pem'),
-    /** Of one process, by its number. */
+    /** Files of one generation of the process. */
     config: (generation: number) => join(directory, `${generation}.json`),
     log: (generation: number) => join(directory, `${generation}.log`),
     answers: (generation: number) => join(own, `${generation}.sock`),
@@ -43,8 +43,8 @@ export function frontPaths(runDir: string) {
 }
 
 /**
- * A route as the edge keeps it: `<address>:<port>/<box id>|<project>|<auth>`; what stands first is counted as one.
- * @throws Error for what is not of its kind: it is written into files and commands
+ * Encodes a route as a map value, `<address>:<port>/<box id>|<project>|<auth>`; the part before the first `|` keys the counters.
+ * @throws Error for a field that could break out of a file or command
  */
 export function encodeRoute(route: EdgeRoute): string {
   const { host, project, boxId, auth, address, port } = route
@@ -57,7 +57,7 @@ export function encodeRoute(route: EdgeRoute): string {
   return `${address}:${port}/${boxId}|${project}|${auth}`
 }
 
-/** The mark of a configuration, by which a process tells it: the same for the same text and what else it follows from. */
+/** Hashes a configuration's text and other inputs into the mark that its process reports. */
 export function markOf(text: string, ...others: readonly unknown[]): string {
   return createHash('sha256')
     .update(JSON.stringify([text, ...others]))
@@ -70,8 +70,8 @@ export function checkHost(host: string): void {
 }
 
 /**
- * The key of a grant, `<credential>@<scope>`, and its expiry in seconds since the epoch.
- * @throws Error for what is not of its kind
+ * Encodes a grant as a map entry: `<credential>@<scope>`, and its expiry in seconds since the epoch.
+ * @throws Error for a malformed grant
  */
 export function encodeGrant({ credential, scope, expiresAt }: EdgeGrant): [key: string, value: string] {
   if (!CREDENTIAL.test(credential) || !SCOPE.test(scope) || Number.isNaN(expiresAt)) throw new Error('not a grant')

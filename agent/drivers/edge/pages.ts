@@ -1,7 +1,7 @@
 import { type ErrorCode, problemFacts, problemOf, ServiceError } from '../../../shared/errors.ts'
 import { pageOf, pagePolicy } from '../../../shared/http/page.ts'
 
-/** A refusal of the edge's own. `detail` may hold expressions of HAProxy, `%[…]`, and no other quote or percent sign. */
+/** An error that the edge answers itself. `detail` may contain HAProxy expressions, `%[…]`, and no other percent sign or quote. */
 export interface EdgeRefusal {
   code: ErrorCode
   detail: string
@@ -13,14 +13,14 @@ export function problemAnswer({ code, detail }: EdgeRefusal): string {
   return `content-type application/problem+json ${HEADERS} lf-string '${JSON.stringify(problem)}'`
 }
 
-/** The same for a person: a page that needs nothing from anywhere. */
+/** Returns the same for browsers, as a self-contained page. */
 export function pageAnswer({ code, detail }: EdgeRefusal): string {
   const { title } = problemFacts(code)
-  // A percent sign that begins no expression is itself.
+  // Escapes percent signs that do not begin an expression.
   const page = pageOf({ title, main: `<p>${detail}</p>` }).replaceAll(/%(?!\[)/g, '%%')
   return `content-type "text/html; charset=utf-8" ${HEADERS} hdr content-security-policy "${pagePolicy()}" lf-string '${page}'`
 }
 
-// 26 characters that an identifier may have, though these do not sort by time.
+// 26 characters as in an id, though not sortable by time.
 const REQUEST_ID = 'req_%[uuid(4),regsub(-,,g),bytes(0,26)]'
 const HEADERS = 'hdr cache-control no-store hdr x-content-type-options nosniff'

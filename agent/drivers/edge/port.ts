@@ -2,13 +2,13 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 
-/** The port that a file holds, where it may be any; one that was free now, if there is none yet. */
+/** Returns the port stored in a file, or stores a free one. */
 export async function keptPort(path: string): Promise<number> {
   try {
     const kept = Number(readFileSync(path, 'utf8'))
     if (Number.isInteger(kept) && kept > 0 && kept < 65_536) return kept
   } catch {
-    // There is none yet.
+    // No file yet.
   }
   const free = await freePort()
   writeFileSync(path, String(free), { mode: 0o600 })
@@ -16,16 +16,16 @@ export async function keptPort(path: string): Promise<number> {
 }
 
 /**
- * Waits a moment for who is about to leave a port.
- * @throws Error that names it, unless nothing listens there then
+ * Waits up to 3 s until a port is free.
+ * @throws Error that names the port if it stays in use
  */
 export async function awaitPort(host: string, port: number): Promise<void> {
-  const deadline = performance.now() + PATIENCE_MS
+  const deadline = performance.now() + WAIT_MS
   for (;;) {
     const fault = await tryPort(host, port)
     if (fault === null) return
     if (performance.now() > deadline) throw new Error(`Port ${port} of ${host} cannot be had: ${fault.message}`)
-    await pause(LOOK_MS)
+    await pause(POLL_MS)
   }
 }
 
@@ -48,5 +48,5 @@ function freePort(): Promise<number> {
   })
 }
 
-const PATIENCE_MS = 3_000
-const LOOK_MS = 25
+const WAIT_MS = 3_000
+const POLL_MS = 25

@@ -4,58 +4,58 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { tryReadText } from '../../lib/disk/file-text.ts'
 import { edgePaths, frontPaths } from './names.ts'
 
-/** A process of the edge that runs. */
+/** A running process of the edge. */
 export interface EdgeProcess {
-  /** Higher in a later one. */
+  /** Increases with each start. */
   generation: number
   pid: number
-  /** At which it answers. */
+  /** Socket at which it reports. */
   socket: string
-  /** Of its configuration. */
+  /** Mark of its configuration. */
   mark: string
 }
 
-/** What a process is started with. */
+/** Files of a process. */
 export interface EdgeFiles {
   generation: number
-  /** The path of its configuration, by which its processes are found. */
+  /** Path of its configuration, by which the process is found in /proc. */
   config: string
-  /** The path of the socket at which it is to answer. */
+  /** Path of the socket at which it will report. */
   socket: string
 }
 
-/** How one of the programs of the edge is started, asked and let go. */
+/** A program of the edge, HAProxy or Caddy: how to start, query and retire it. */
 export interface EdgeProgram {
   filesOf(generation: number): EdgeFiles
-  /** Of the files of its configurations. */
+  /** Mode of its configuration files. */
   configMode: number
   /**
    * Starts it as a daemon, and resolves once it listens, beside or in place of `predecessor`.
-   * @throws Error with what it says; `code` ENOENT if it is not installed
+   * @throws Error with its message; `code` ENOENT if it is not installed
    */
   start(files: EdgeFiles, predecessor: EdgeProcess | null): Promise<void>
-  /** What it says of itself. @throws Error if it does not answer */
+  /** Reads its identity. @throws Error if it does not answer */
   readInfo(socket: string): Promise<{ pid: number; mark: string }>
-  /** It takes no connection any more, but brings those it has to their end. */
+  /** Stops it from accepting connections; open ones continue. */
   retire(process: EdgeProcess): Promise<void>
-  /** Whether one that was retired has nothing left to do. */
+  /** Tests whether a retired process has no connection left. */
   isIdle(process: EdgeProcess): Promise<boolean>
 }
 
-/** The processes with a configuration in a directory, those that are just starting included. */
+/** Lists the processes with a configuration in a directory, including those that are starting. */
 async function listProcesses(directory: string): Promise<{ pid: number; generation: number }[]> {
   const found: { pid: number; generation: number }[] = []
-  let looked = readdirSync('/proc').filter((name) => /^\d+$/.test(name))
-  for (const deadline = performance.now() + EXEC_MS; looked.length > 0; await pause(1)) {
+  let unchecked = readdirSync('/proc').filter((name) => /^\d+$/.test(name))
+  for (const deadline = performance.now() + EXEC_MS; unchecked.length > 0; await pause(1)) {
     const unnamed: string[] = []
-    for (const name of looked) {
+    for (const name of unchecked) {
       const text = tryReadText(`/proc/${name}/cmdline`)
       const generation = generationIn(text, directory)
       if (generation !== null) found.push({ pid: Number(name), generation })
-      // Just when one program takes the place of another, a process has no arguments; one of the kernel's has no program.
+      // During execve a process has no arguments for a moment; kernel threads, which never have, have no exe.
       else if (text === '' && existsSync(`/proc/${name}/exe`)) unnamed.push(name)
     }
-    looked = performance.now() < deadline ? unnamed : []
+    unchecked = performance.now() < deadline ? unnamed : []
   }
   return found
 }
@@ -70,7 +70,7 @@ function generationIn(commandLine: string, directory: string): number | null {
   return null
 }
 
-/** The processes of a program that answer, the latest first; what does not answer is killed. */
+/** Finds the running processes of a program, latest first, and kills those that do not answer. */
 export async function findEdgeProcesses(program: EdgeProgram): Promise<EdgeProcess[]> {
   const found: EdgeProcess[] = []
   for (const { pid, generation } of await listProcesses(directoryOf(program))) {
@@ -83,7 +83,7 @@ export async function findEdgeProcesses(program: EdgeProgram): Promise<EdgeProce
 }
 
 /**
- * Starts a program with a configuration; resolves once it listens. Nothing of one that does not start is left.
+ * Starts a program with a configuration; resolves once it listens. Kills what a failed start left.
  * @throws Error as `EdgeProgram.start`
  */
 export async function startEdgeProcess(
@@ -93,7 +93,7 @@ export async function startEdgeProcess(
 ): Promise<EdgeProcess> {
   const files = program.filesOf(generation)
   writeFileSync(files.config, text, { mode: 0o600 })
-  // Whatever the umask.
+  // Overrides the umask.
   chmodSync(files.config, program.configMode)
   try {
     await program.start(files, predecessor)
@@ -106,43 +106,43 @@ export async function startEdgeProcess(
   }
 }
 
-/** Whether a process of that generation lives, or is about to. */
+/** Tests whether a process of that generation lives or is starting. */
 export async function isStarting({ config, generation }: EdgeFiles): Promise<boolean> {
   return (await listProcesses(dirname(config))).some((one) => one.generation === generation)
 }
 
-/** Ends every process of the edge in a run directory, and with them what is open through it. */
+/** Ends all edge processes of a run directory, with their connections. */
 export async function endEdge(runDir: string): Promise<void> {
   await endFront(runDir)
   await endProcesses(edgePaths(runDir).directory)
 }
 
-/** Ends what stands in front of the edge. */
+/** Ends the Caddy in front of the edge. */
 export function endFront(runDir: string): Promise<void> {
   return endProcesses(frontPaths(runDir).directory)
 }
 
 async function endProcesses(directory: string): Promise<void> {
   const deadline = performance.now() + END_MS
-  for (let isPolite = true; ; isPolite = performance.now() < deadline) {
+  for (let isGraceful = true; ; isGraceful = performance.now() < deadline) {
     const left = await listProcesses(directory)
     if (left.length === 0) break
-    for (const { pid } of left) killProcess(pid, isPolite ? 'SIGTERM' : 'SIGKILL')
-    await pause(LOOK_MS)
+    for (const { pid } of left) killProcess(pid, isGraceful ? 'SIGTERM' : 'SIGKILL')
+    await pause(POLL_MS)
   }
   rmSync(directory, { recursive: true, force: true })
 }
 
-/** Signals a process that may be gone. */
+/** Signals a process that may have exited. */
 export function killProcess(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal)
   } catch {
-    // It is gone.
+    // It has exited.
   }
 }
 
-/** Removes what processes that are gone left. */
+/** Removes the files of processes that have exited. */
 export function removeOtherGenerations(program: EdgeProgram, kept: readonly EdgeProcess[]): void {
   const { config, socket } = program.filesOf(0)
   for (const directory of new Set([dirname(config), dirname(socket)])) {
@@ -154,7 +154,7 @@ export function removeOtherGenerations(program: EdgeProgram, kept: readonly Edge
   }
 }
 
-/** What starts a program so that it outlives this process without keeping mounts that are this process's own. */
+/** Returns the command prefix that starts a program in the host's mount namespace, so that it does not pin this process's mounts. */
 export function mountNamespace(directory: string): string[] {
   try {
     const [here, there] = [statSync(directory), statSync(`/proc/1/root${directory}`)]
@@ -168,11 +168,11 @@ function directoryOf(program: EdgeProgram): string {
   return dirname(program.filesOf(0).config)
 }
 
-/** Where programs are found. */
+/** `PATH` of the programs. */
 export const PROGRAM_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 const CONFIG = /^(\d+)\.(cfg|json)$/
 const FILE = /^(\d+)\.(cfg|json|sock|log)/
-/** Far longer than a process has no arguments for. */
+/** Far longer than an execve takes. */
 const EXEC_MS = 100
 const END_MS = 2_000
-const LOOK_MS = 10
+const POLL_MS = 10

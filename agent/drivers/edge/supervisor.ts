@@ -12,40 +12,40 @@ import {
 
 export interface SupervisorOptions {
   program: EdgeProgram
-  /** As people know it, within a sentence. */
+  /** Its name in log lines and problems. */
   what: string
-  /** What it is to be started with now; the mark tells one configuration from another. @throws Error where it cannot be */
+  /** Renders the current configuration; equal marks mean equal configurations. @throws Error for invalid settings */
   configFor(generation: number): { text: string; mark: string }
-  /** Makes ready what a process that starts reads. */
+  /** Writes the files that a starting process reads. */
   prepare(): void | Promise<void>
-  /** Brings one that is taken over to what it should serve. */
+  /** Updates an adopted process to the desired state. */
   adopt(process: EdgeProcess): Promise<void>
-  /** One thing after another, of all that is done to it. */
+  /** Serializes all operations on the process. */
   inTurn<T>(task: () => Promise<T>): Promise<T>
   logger: Logger
   clock: Clock
 }
 
-/** Keeps one process of a program running that serves what it should. But for `close`, which waits for those, call it in turn. */
+/** Keeps one up-to-date process of a program running. Call all methods within `inTurn`, except `close`, which waits for them. */
 export interface EdgeSupervisor {
-  /** Adopts what runs, or starts it; that it cannot be started is told as a problem. */
+  /** Adopts a running process or starts one; a failed start is reported by `problem` and retried. */
   open(): Promise<void>
-  /** All that have connections, the one that takes new ones first; empty while none runs. */
+  /** The processes with connections, the accepting one first; empty while none runs. */
   processes(): readonly EdgeProcess[]
-  /** Starts another in its place if its configuration, or a certificate, is another now. */
+  /** Replaces the process if its configuration or a certificate has changed. */
   refresh(): Promise<void>
-  /** Kills it, if it lives, and starts another. */
+  /** Kills the process, if it lives, and starts another. */
   revive(): Promise<void>
-  /** Ends those whose last connection is gone. */
+  /** Ends retired processes without connections. */
   reap(): Promise<void>
-  /** How often it was started. */
+  /** Count of starts. */
   starts(): number
-  /** Why it cannot be started, or not as it should be. */
+  /** Why it cannot be started or updated; null: no problem. */
   problem(): string | null
   close(): Promise<void>
 }
 
-/** A supervisor that has not begun. */
+/** Creates a supervisor; call `open` to begin. */
 export function createEdgeSupervisor(options: SupervisorOptions): EdgeSupervisor {
   const watcher = createExitWatcher(options.logger)
   const state: Supervision = {
@@ -72,13 +72,13 @@ export function createEdgeSupervisor(options: SupervisorOptions): EdgeSupervisor
     close: async () => {
       if (state.closing.signal.aborted) return
       state.closing.abort()
-      // A start that has begun still has its process watched.
+      // Waits for a start under way, whose process must still be watched.
       await options.inTurn(async () => watcher.close())
     },
   }
 }
 
-/** What is wrong, for the health report. */
+/** Lists the problem, for the health report. */
 export function problemsOf(
   supervisor: EdgeSupervisor,
   remedy: string,
@@ -97,12 +97,12 @@ interface Supervision {
   readonly watcher: ExitWatcher
   readonly closing: AbortController
   current: EdgeProcess | null
-  /** Those that bring what they have to its end. */
+  /** Processes that only finish their connections. */
   retired: EdgeProcess[]
   generation: number
   problem: string | null
   starts: number
-  /** Starts that failed, or soon ended, one after the other. */
+  /** Consecutive starts that failed or ended soon. */
   failures: number
   startedAt: number
 }
@@ -138,7 +138,7 @@ function watch(state: Supervision, process: EdgeProcess): void {
     if (process !== state.current) return
     state.current = null
     logger.warn(`${what} ended, and is started again`, { pid: process.pid })
-    state.failures = clock.now() - state.startedAt < STEADY_MS ? state.failures + 1 : 0
+    state.failures = clock.now() - state.startedAt < STABLE_MS ? state.failures + 1 : 0
     startLater(state)
   })
 }
@@ -146,7 +146,7 @@ function watch(state: Supervision, process: EdgeProcess): void {
 function startLater(state: Supervision): void {
   const { clock, inTurn } = state.options
   const { signal } = state.closing
-  const delayMs = state.failures === 0 ? 0 : Math.min(FIRST_DELAY_MS * 2 ** state.failures, LONGEST_DELAY_MS)
+  const delayMs = state.failures === 0 ? 0 : Math.min(MIN_DELAY_MS * 2 ** state.failures, MAX_DELAY_MS)
   void clock.sleep(delayMs, signal).then(() =>
     inTurn(async () => {
       if (state.current === null && !signal.aborted) await start(state, null)
@@ -181,6 +181,6 @@ async function retire(state: Supervision, process: EdgeProcess): Promise<void> {
   await state.options.program.retire(process)
 }
 
-const STEADY_MS = 10_000
-const FIRST_DELAY_MS = 25
-const LONGEST_DELAY_MS = 5_000
+const STABLE_MS = 10_000
+const MIN_DELAY_MS = 25
+const MAX_DELAY_MS = 5_000

@@ -1,7 +1,7 @@
 import type { Quotas, VersionedQuota } from '../../core/access/quotas.ts'
 import type { Handlers, Reply } from '../common/call.ts'
 
-/** Quotas over HTTP. */
+/** Handles quotas. */
 export function createQuotaHandlers({ quotas }: { quotas: Quotas }): Pick<Handlers, 'getQuota' | 'updateQuota'> {
   const reply = ({ quota, version }: VersionedQuota): Reply => ({ body: quota, version })
   return {

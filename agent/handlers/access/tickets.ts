@@ -13,11 +13,11 @@ import type { Handlers, Reply } from '../common/call.ts'
 export interface TicketHandlerDeps {
   boxes: Boxes
   tickets: Tickets
-  /** The origin at which a ticket is good. */
+  /** Origin at which tickets are redeemed. */
   dataUrl: string
 }
 
-/** Tickets over HTTP: each is for one request, which is checked here as if it were made. */
+/** Handles tickets. The request that a ticket is for is validated and authorized at issue. */
 export function createTicketHandlers(deps: TicketHandlerDeps): Pick<Handlers, 'createTicket' | 'createProjectTicket'> {
   const { boxes, tickets, dataUrl } = deps
   const reply = (wanted: WantedTicket, boxId: string | null): Reply => {
@@ -53,7 +53,7 @@ interface WantedTicket {
   caller: Caller
 }
 
-/** The path of what the ticket is for: of a service, where it is said which. */
+/** Returns the path of the request, of a service if one is named. */
 function withService(params: Record<string, string>, { operation, service }: BoxTicketBody): Record<string, string> {
   const isOfService = operation === 'getServiceLogs'
   if (isOfService !== (service !== undefined)) {
@@ -71,10 +71,10 @@ function queryOf({ query = {} }: TicketBody): URLSearchParams {
 
 function targetOf({ path }: Operation, params: Record<string, string>, query: URLSearchParams): string {
   const pathname = path.replace(/\{(\w+)\}/g, (_whole, name: string) => encodeURIComponent(params[name] ?? ''))
-  // As clients write it.
+  // Encoded as clients do.
   return query.size === 0 ? pathname : `${pathname}?${query.toString().replaceAll('%7E', '~')}`
 }
 
-// With its ticket it has to fit into the head of a request.
+// The target with its ticket must fit into the head of a request.
 const TARGET_MAX = 16_384
 const TOO_LONG = `makes a URL of more than ${TARGET_MAX} characters`

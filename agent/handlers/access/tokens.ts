@@ -6,7 +6,7 @@ import type { Handlers } from '../common/call.ts'
 
 type TokenHandlers = Pick<Handlers, 'getMe' | 'createToken' | 'listTokens' | 'deleteToken' | 'getOperation'>
 
-/** Tokens and operations over HTTP. */
+/** Handles tokens and operations. */
 export function createTokenHandlers(deps: { tokens: Tokens; operations: Operations }): TokenHandlers {
   const { tokens, operations } = deps
   return {

@@ -6,12 +6,13 @@ import { type Backups, type KnownBackup, versionOfBackup } from '../../core/back
 import { type BackupCatalog, isListed } from '../../core/backups/catalog.ts'
 import type { BackupRestore } from '../../core/backups/restore.ts'
 import type { BackupSchedules } from '../../core/backups/schedules.ts'
-import { viewBackup } from '../../core/backups/view.ts'
 import type { Caller } from '../../core/common/caller.ts'
 import { decodeCursor, encodeCursor } from '../../core/common/paging.ts'
 import type { Operations } from '../../core/operations/operations.ts'
-import { type Volumes, viewVolume } from '../../core/volumes/volumes.ts'
+import { type Volumes } from '../../core/volumes/volumes.ts'
 import type { Call, Handlers, Reply } from '../common/call.ts'
+import { viewVolume } from '../volumes/view.ts'
+import { viewBackup } from './view.ts'
 
 type BackupHandlers = Pick<
   Handlers,

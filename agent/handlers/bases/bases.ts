@@ -1,13 +1,13 @@
 import { invalidRequest } from '../../../shared/validate.ts'
 import type { Bases } from '../../core/bases/bases.ts'
 import type { Imported } from '../../core/bases/import.ts'
-import { viewBase } from '../../core/bases/view.ts'
 import type { Caller } from '../../core/common/caller.ts'
 import { etagOf } from '../../core/common/preconditions.ts'
-import { viewReport } from '../../core/files/view.ts'
 import type { Operations } from '../../core/operations/operations.ts'
 import type { BaseRecord } from '../../ports/store/bases.ts'
 import type { Call, Handlers, Reply } from '../common/call.ts'
+import { viewReport } from '../files/view.ts'
+import { viewBase } from './view.ts'
 
 type CreateCall = Call<'createBase'>
 type BaseHandlers = Pick<Handlers, 'createBase' | 'listBases' | 'listSharedBases' | 'getBase' | 'deleteBase'>

@@ -1,10 +1,11 @@
 import type { BoxRestore } from '../../core/boxes/restore.ts'
 import type { SnapshotDiff } from '../../core/boxes/snapshot-diff.ts'
 import type { BoxSnapshots } from '../../core/boxes/snapshots.ts'
-import { tellPath } from '../../core/files/paths.ts'
-import { SNAPSHOT_VERSION, type SnapshotState, viewSnapshot } from '../../core/snapshots/snapshots.ts'
+import { SNAPSHOT_VERSION, type SnapshotState } from '../../core/snapshots/snapshots.ts'
 import type { TreeChange } from '../../ports/pool/tree-changes.ts'
 import type { Handlers, Reply } from '../common/call.ts'
+import { tellPath } from '../files/paths.ts'
+import { viewSnapshot } from '../snapshots/view.ts'
 import { type BoxReplies, mutationOf } from './replies.ts'
 
 type BoxSnapshotHandlers = Pick<

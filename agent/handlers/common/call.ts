@@ -6,14 +6,14 @@ import type { KeyedAnswer } from '../../ports/store/idempotency.ts'
 
 type Operations = typeof operations
 
-/** What the headers of a request ask of its answer. */
+/** Conditions and preferences in the headers of a request. */
 export interface RequestConditions {
   ifMatch: string | null
   ifNoneMatch: string | null
   range: string | null
   accept: string | null
   lastEventId: string | null
-  /** The longest answer that whoever asked can carry, in bytes; null: any. */
+  /** Longest answer that the caller can carry, in bytes; null: any. */
   answerBytesMax: number | null
 }
 
@@ -22,23 +22,23 @@ export interface Call<K extends OperationId> extends RequestConditions {
   params: z.output<Operations[K]['params']>
   query: z.output<Operations[K]['query']>
   body: Operations[K]['body'] extends z.ZodType ? z.output<Operations[K]['body']> : undefined
-  /** Null only where the operation needs no token and none was given. */
+  /** Null only for an operation that needs no token, called without one. */
   caller: Operations[K]['permission'] extends null ? Caller | null : Caller
-  /** The request as it was sent: a path with its query, without a ticket. */
+  /** Path and query as sent, without a ticket. */
   request: { operationId: string; target: string }
-  /** With a ticket, the only box that is meant; null: whichever has the name. */
+  /** The only box that a ticket allows; null: whichever has the name. */
   boundBoxId: string | null
-  /** The body as it comes, where the operation takes bytes and they are no JSON; it throws where it breaks off or was altered. */
+  /** The streamed body of an operation that takes bytes; iteration throws if it breaks off or was altered. */
   bytes: AsyncIterable<Uint8Array> | null
   idempotencyKey: string | null
   /**
-   * Says what a repeat of this request reads from now on, though the answer is still to come: what was begun must not be
-   * begun again, even if this process does not live to answer. Does nothing without an Idempotency-Key.
+   * Stores what a repeat of this request reads before the answer is known, so that work under way is not started again even if
+   * this process dies. Does nothing without an Idempotency-Key.
    */
   remember(read: ReplayRead): Promise<void>
   /**
-   * What a repeat of this request is answered where it is answered so: for those who commit it together with what was asked,
-   * so that no crash comes between. Null without an Idempotency-Key.
+   * Builds the stored answer for a repeat, for handlers that commit it in one transaction with the change. Null without an
+   * Idempotency-Key.
    */
   answerOf(reply: Reply): KeyedAnswer | null
 }
@@ -48,32 +48,32 @@ export interface Reply {
   status?: number
   /** Null: no body. */
   body: unknown
-  /** Sent as it is, with a `content-type` of its own, in the place of a JSON body. */
+  /** Sent in place of a JSON body, with its own `content-type`. */
   bytes?: AsyncIterable<Uint8Array> | Uint8Array
   headers?: Record<string, string>
   /** The record's version, sent as the ETag. */
   version?: number
-  /** The ETag itself, quoted, of what has no version. */
+  /** The quoted ETag of a resource without a version. */
   etag?: string
-  /** What a replay of the request answers instead: without secrets. */
+  /** The body of a replay, without secrets. */
   replayBody?: unknown
-  /** A replay of the request reads this instead, or a field of it: for what is too large, or too secret, to be kept twice. */
+  /** A replay reads this, or a field of it, instead: for bodies too large or too secret to store. */
   replayRead?: ReplayRead
 }
 
-/** What a replay reads, with the token of whoever repeats the request. */
+/** A read that a replay makes, with the token of the repeated request. */
 export interface ReplayRead {
   operation: 'getExec' | 'getBox'
   params: Record<string, string>
   query: Record<string, unknown>
-  /** The only field that is read, as long as there is that very resource; the others are those of `replayBody`. */
+  /** The only field that is read, while that resource still exists; the others are those of `replayBody`. */
   field?: 'environment'
 }
 
 /** One handler for every operation of the table: a missing one does not compile. */
 export type Handlers = { [K in Exclude<OperationId, StreamId>]: (call: Call<K>) => Promise<Reply> }
 
-/** One for every operation that is a WebSocket; what it throws is answered before there is one. */
+/** One handler for every WebSocket operation; its errors are answered before the upgrade. */
 export type StreamHandlers = { [K in StreamId]: (call: StreamCall<K>) => Promise<CommandStream> }
 
 /** A validated request for a WebSocket. */

@@ -4,27 +4,27 @@ import type { Call, Reply } from './call.ts'
 
 export interface RedirectDeps {
   tickets: Tickets
-  /** The origin at which a ticket is good. */
+  /** Origin at which tickets are redeemed. */
   dataUrl: string
 }
 
-/** A request whose answer may be longer than whoever asked can carry. */
+/** A request whose answer may be longer than a function can carry. */
 export type LongCall = Pick<Call<'readFile'>, 'caller' | 'request' | 'boundBoxId' | 'answerBytesMax'>
 
-/** The longest answer to a call, in bytes; null: any, also for whoever has a ticket, and so is where it led to. */
+/** Returns the longest answer to a call in bytes; null: any, also with a ticket, as the client is at the data address then. */
 export function answerBytesMaxOf({ answerBytesMax, boundBoxId }: LongCall): number | null {
   return boundBoxId === null ? answerBytesMax : null
 }
 
-/** Says where the answer is for whoever cannot carry it. Throws `rate_limited` where too many tickets are open. */
+/** Redirects to the data address with a new ticket. Throws `rate_limited` if too many tickets are open. */
 export function redirectToDataAddress({ tickets, dataUrl }: RedirectDeps, call: LongCall, boxId: string | null): Reply {
-  // As the client asked, so that the ticket is for just that.
+  // The target as the client sent it, to which the ticket is bound.
   const { operationId, target } = call.request
   const { ticket } = tickets.issue({ operationId, target, boxId, caller: call.caller })
   return { status: 307, body: null, headers: { location: `${dataUrl}${addTicket(target, ticket)}` } }
 }
 
-/** JSON, or what says where it is for whoever cannot carry it. */
+/** Answers with JSON, or a redirect if the caller cannot carry it. */
 export function jsonOrRedirect(
   deps: RedirectDeps,
   { call, boxId }: { call: LongCall; boxId: string },
@@ -35,12 +35,12 @@ export function jsonOrRedirect(
   return isCarried ? { body: null, bytes, headers: JSON_TYPE } : redirectToDataAddress(deps, call, boxId)
 }
 
-/** Whether a call asks for a stream of messages, which has no end, in the place of one answer. */
+/** Tests whether a call accepts server-sent events. */
 export function isStreamAsked({ accept }: Pick<Call<'listEvents'>, 'accept'>): boolean {
   return accept?.includes(EVENT_STREAM) === true
 }
 
-/** The stream that `open` gives, or what says where it is: a function cannot carry what has no end. */
+/** Answers with the stream that `open` returns, or a redirect, as a function cannot carry a stream. */
 export async function streamOrRedirect(
   deps: RedirectDeps,
   { call, boxId }: { call: LongCall; boxId: string | null },

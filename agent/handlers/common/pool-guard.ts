@@ -2,8 +2,8 @@ import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
 import type { Handlers } from './call.ts'
 
 /**
- * The handlers, of which those that write to the pool refuse before they begin anything while nothing can be written. What takes
- * away is let through: it is noted, and done once it can be.
+ * Wraps the handlers that write to the pool, to refuse before they begin while it is read-only. Deletions pass: they are recorded,
+ * and carried out once the pool is writable.
  */
 export function guardPool<H extends Partial<Handlers>>(
   handlers: H,

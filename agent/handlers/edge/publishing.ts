@@ -6,7 +6,7 @@ import type { ServiceReplies } from '../services/services.ts'
 
 type PublishingHandlers = Pick<Handlers, 'publishBox' | 'unpublishBox' | 'publishService' | 'unpublishService'>
 
-/** Domains over HTTP. */
+/** Handles publishing of domains of boxes and services. */
 export function createPublishingHandlers(deps: {
   publishing: Publishing
   services: Services

@@ -7,7 +7,7 @@ import { isStreamAsked, type RedirectDeps, streamOrRedirect } from '../common/da
 
 type EventHandlers = Pick<Handlers, 'listEvents' | 'listAudit'>
 
-/** Events, and the audit log, over HTTP. */
+/** Handles events and the audit log. */
 export function createHistoryHandlers(deps: RedirectDeps & { feed: EventFeed; trail: AuditTrail }): EventHandlers {
   const { feed, trail } = deps
   return {

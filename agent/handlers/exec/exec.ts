@@ -2,9 +2,9 @@ import { ServiceError } from '../../../shared/errors.ts'
 import type { Boxes } from '../../core/boxes/boxes.ts'
 import type { Consoles } from '../../core/exec/consoles.ts'
 import type { Execs } from '../../core/exec/execs.ts'
-import { viewExec, viewExecRecord, viewOutput } from '../../core/exec/view.ts'
 import type { BoxRecord } from '../../ports/store/store.ts'
 import type { Handlers, ReplayRead, StreamHandlers } from '../common/call.ts'
+import { viewExec, viewExecRecord, viewOutput } from './view.ts'
 
 type ExecHandlers = Pick<Handlers, 'createExec' | 'listExecs' | 'getExec' | 'getExecOutput' | 'signalExec'>
 type SessionHandlers = Pick<Handlers, 'listSessions' | 'deleteSession'>

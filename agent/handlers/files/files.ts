@@ -2,14 +2,14 @@ import { isDeepStrictEqual } from 'node:util'
 import { ServiceError } from '../../../shared/errors.ts'
 import { invalidRequest } from '../../../shared/validate.ts'
 import { decodeCursor, encodeCursor } from '../../core/common/paging.ts'
-import { createListText } from '../../core/files/list-text.ts'
-import { type GivenPath, pathOf } from '../../core/files/paths.ts'
 import { restoreFile } from '../../core/files/restores.ts'
-import { modeOf, viewFile, viewReport } from '../../core/files/view.ts'
 import type { FilePath, Files, FilesPlace, WriteOptions } from '../../ports/files/files.ts'
 import type { Call, Handlers, Reply } from '../common/call.ts'
 import { jsonOrRedirect, type RedirectDeps } from '../common/data-address-redirect.ts'
+import { createListText } from './list-text.ts'
+import { type GivenPath, pathOf } from './paths.ts'
 import { type FilePlaceDeps, filesPlaceOf, readPlaceOf, restorePlacesOf } from './places.ts'
+import { modeOf, viewFile, viewReport } from './view.ts'
 
 type ChangeHandlers = Pick<
   Handlers,

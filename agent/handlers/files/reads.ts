@@ -1,12 +1,12 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import { isKnownEtag } from '../../core/common/preconditions.ts'
-import { type ByteRange, rangeOf } from '../../core/files/byte-range.ts'
-import { viewFile } from '../../core/files/view.ts'
 import type { FileFacts, FilePath, OpenFile } from '../../ports/files/files.ts'
 import type { Call, Handlers, Reply } from '../common/call.ts'
 import { answerBytesMaxOf, redirectToDataAddress } from '../common/data-address-redirect.ts'
+import { type ByteRange, rangeOf } from './byte-range.ts'
 import { type FileHandlerDeps, queryPath } from './files.ts'
 import { readPlaceOf } from './places.ts'
+import { viewFile } from './view.ts'
 
 type ReadHandlers = Pick<Handlers, 'readFile' | 'readArchive'>
 

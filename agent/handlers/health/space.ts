@@ -4,7 +4,7 @@ import type { Scrub } from '../../ports/pool/condition.ts'
 import type { SubvolumeUsage } from '../../ports/pool/cow-filesystem.ts'
 import type { Handlers } from '../common/call.ts'
 
-/** What the storage of the host holds, over HTTP. */
+/** Handles the report of storage, and scrubs. */
 export function createSpaceHandlers(storage: Storage): Pick<Handlers, 'getStorage' | 'startScrub'> {
   return {
     getStorage: async ({ caller }) => ({ body: viewReport(await storage.report(caller)) }),

@@ -12,7 +12,7 @@ export interface SystemDeps {
   version: { version: string; commit: string | null }
   drivers: { runtime: string; filesystem: string; store: string; backups: string }
   defaults: BoxDefaults & { volumeSizeGb: number }
-  /** Every limit in force, by name with its unit. */
+  /** All limits in force; names end in their unit. */
   limits: Record<LimitName, number>
   health(): Promise<Health>
 }
@@ -22,7 +22,7 @@ type SystemHandlers = Pick<
   'getHealth' | 'getVersion' | 'getOpenApi' | 'listProblems' | 'getProblem' | 'getConfig'
 >
 
-/** What tells of the deployment itself. */
+/** Handles version, configuration, health and OpenAPI. */
 export function createSystemHandlers(deps: SystemDeps): SystemHandlers {
   let openApi: Record<string, unknown> | null = null
   return {

@@ -4,10 +4,11 @@ import type { Deploys } from '../../core/services/deploys.ts'
 import { type LogStreams, readLogs, type ServiceLogsDeps, viewPiece } from '../../core/services/logs.ts'
 import type { ObservedService } from '../../core/services/observer.ts'
 import type { ServiceOptions, ServiceState, Services } from '../../core/services/services.ts'
-import { previewStateOf, type ServiceViewOptions, stateOf, viewService } from '../../core/services/view.ts'
+import { previewStateOf, stateOf } from '../../core/services/state.ts'
 import type { BoxRecord } from '../../ports/store/store.ts'
 import type { Handlers, Reply } from '../common/call.ts'
 import { isStreamAsked, type RedirectDeps, streamOrRedirect } from '../common/data-address-redirect.ts'
+import { type ServiceViewOptions, viewService } from './view.ts'
 
 export interface ServiceHandlersDeps extends ServiceLogsDeps, RedirectDeps {
   services: Services

@@ -1,19 +1,18 @@
-/** Where requests for one host name go. */
+/** Route of one host name. */
 export interface EdgeRoute {
   /** Lower case, without port or trailing dot. */
   host: string
   project: string
   boxId: string
-  /** `token`: whoever asks needs a grant; `public`: anybody. */
+  /** `token`: requests need a grant; `public`: none. */
   auth: 'token' | 'public'
-  /** IPv4 address by which this host reaches the box, and the port that is tried there. */
+  /** IPv4 address and port of the box, as seen from this host. */
   address: string
   port: number
 }
 
 /**
- * A credential that may pass. `scope` is a project for a bearer token, a host name for a session cookie: a credential is
- * good only there.
+ * A credential that the edge admits within `scope`: a project for a bearer token, a host name for a session cookie.
  */
 export interface EdgeGrant {
   /** SHA-256 of the credential, hexadecimal, lower case. */
@@ -28,85 +27,85 @@ export interface EdgeRequest {
   method: string
   /** As in `EdgeRoute.host`. */
   host: string
-  /** Path and query, as they came. */
+  /** Path and query, as sent. */
   target: string
-  /** Names in lower case; those that the gate decides by, and no others. */
+  /** Only the headers that the gate decides by, with lower-case names. */
   headers: Readonly<Record<string, string>>
   clientAddress: string
-  /** The client speaks HTTPS, to the edge or to what stands in front of it. */
+  /** The client uses HTTPS, to the edge or a proxy in front of it. */
   isSecure: boolean
 }
 
-/** What is to become of it: to that route, or that answer. */
+/** Forward the request to a route, or answer it. */
 export type EdgeDecision =
   | { kind: 'forward'; route: EdgeRoute }
   | { kind: 'answer'; status: number; headers: Readonly<Record<string, string | readonly string[]>>; body: string }
 
-/** Who decides what the edge cannot; asked over a channel that no box and no client reaches. */
+/** Decides what the edge cannot. Called over a channel that no box or client can reach. */
 export interface EdgeGate {
-  /** Never rejects. May take as long as a box takes to start. */
+  /** Never rejects. May take as long as the start of a box. */
   decide(request: EdgeRequest): Promise<EdgeDecision>
-  /** Whether a certificate may be got now for what a client calls a host. */
+  /** Tests whether a certificate may be issued now for a host name from a TLS handshake. */
   certifies(host: string): Promise<boolean>
 }
 
-/** What a box's URLs were used for since the edge runs. */
+/** Use of a box's URLs since the edge started. */
 export interface EdgeUse {
-  /** Requests so far; starts at 0 when the edge is started anew. */
+  /** Requests so far; reset by a restart of the edge. */
   requests: number
-  /** Connections and streams that are open now. */
+  /** Open connections and streams. */
   open: number
 }
 
-/** What the edge tells of itself. */
+/** Metrics of the edge. */
 export interface EdgeMetrics {
-  /** How often this driver started it; 0 if it was adopted and has run since. */
+  /** Starts by this driver; 0 for an adopted process. */
   starts: number
-  /** null: it does not run, or did not answer within 2 s. */
+  /** Null: it does not run, or did not answer within 2 s. */
   served: EdgeServed | null
 }
 
-/** What it serves now, and has served. Counts are those of the process that takes connections, and begin with it. */
+/** State and counters of the edge. Counters are of the process that accepts connections, since its start. */
 export interface EdgeServed {
-  /** Requests that were answered, by the class of the status. */
+  /** Answered requests, by class of the status. */
   answers: Readonly<Record<EdgeAnswerClass, number>>
-  /** Requests that came to no box: what cannot be read as one, or never came whole; what was refused, or led to sign-in. */
+  /** Requests that reached no box: malformed or incomplete; refused or redirected to the sign-in. */
   refused: { malformed: number; notAdmitted: number }
   connections: { total: number; open: number; limit: number }
   receivedBytes: number
   sentBytes: number
-  /** Boxes that took no connection, and those that ended one without an answer. */
+  /** Failed connections to boxes, and connections that a box closed without a response. */
   boxErrors: { connect: number; answer: number }
-  /** Host names that it knows a box for, and credentials that pass without being asked about. */
+  /** Entries of routes and grants. */
   names: number
   grants: number
 }
 
-/** `other`: an answer that has no status of HTTP. */
+/** `other`: no HTTP status. */
 export type EdgeAnswerClass = '1xx' | '2xx' | '3xx' | '4xx' | '5xx' | 'other'
 
 /**
- * The reverse proxy before the boxes. It goes on serving while the agent is away, and is adopted by the next one. What it
- * does not know it asks the gate, which it waits for while the agent restarts.
+ * The reverse proxy in front of the boxes. It keeps serving while the agent restarts, and is adopted by the next one. For
+ * requests without route or grant it asks the gate, waiting while the agent restarts.
  */
 export interface Edge {
-  /** Where it listens. */
+  /** Port that it listens on. */
   readonly port: number
-  /** Brings what it serves to exactly these; call once, before the others. Started if it does not run. */
+  /** Starts it if it does not run, and sets routes and grants to exactly these. Call once, before the other methods. */
   open(state: { routes: readonly EdgeRoute[]; grants: readonly EdgeGrant[]; gate: EdgeGate }): Promise<void>
-  /** Resolves once it serves so. A host that is set replaces what was there; open connections stay where they are. */
+  /** Changes routes; resolves once they are in force. Open connections are not affected. */
   change(change: { set?: readonly EdgeRoute[]; remove?: readonly string[] }): Promise<void>
   grant(grants: readonly EdgeGrant[]): Promise<void>
-  /** By credential, in every scope. */
+  /** Revokes credentials in every scope. */
   revoke(credentials: readonly string[]): Promise<void>
-  /** Resolves once no request is open to that address and port; those open after `graceMs` are cut off. */
+  /** Resolves once no request is open to that address and port; those open after `graceMs` are closed. */
   drain(target: { address: string; port: number }, graceMs: number): Promise<void>
-  /** By box id; boxes that were never asked for are left out. */
+  /** Use by box id; boxes without requests are left out. */
   use(): Promise<ReadonlyMap<string, EdgeUse>>
-  /** For those who watch it; never rejects. */
-  figures(): Promise<EdgeMetrics>
-  /** What is wrong with it, for the health report. */
+  /** Reads the metrics; never rejects. */
+  metrics(): Promise<EdgeMetrics>
+  /** Lists its problems, for the health report. */
   problems(): Promise<{ code: string; evidence: string; remedy: string }[]>
-  /** Lets go of it; it goes on serving. With `release` it ends. */
+  /** Detaches from it, and it keeps serving; with `release` it ends. */
   close(options: { release: boolean }): Promise<void>
 }

@@ -1,4 +1,4 @@
-/** Where a look goes: an address and port, and for `http` the path that is asked for. */
+/** Target of a probe: address and port, and for `http` the path. */
 export interface ProbeTarget {
   address: string
   port: number
@@ -7,8 +7,8 @@ export interface ProbeTarget {
   timeoutMs: number
 }
 
-/** Looks from the host whether something serves. */
+/** Probes from the host whether a port serves. */
 export interface Prober {
-  /** Null: it does; else why it is thought not to, in words for the client. Never rejects. */
+  /** Null: it serves; else the reason, worded for the client. Never rejects. */
   look(target: ProbeTarget): Promise<string | null>
 }

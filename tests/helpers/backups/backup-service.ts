@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type BackupParts, createBackupParts } from '../../../agent/compose/backups.ts'
+import { type BackupParts, createBackupParts } from '../../../agent/compose/core.ts'
 import { createBackupRestore } from '../../../agent/core/backups/restore.ts'
 import { createJobs } from '../../../agent/core/operations/jobs.ts'
 import { openFolderStore } from '../../../agent/drivers/backups/store-folder.ts'

@@ -158,7 +158,7 @@ function defaultsOf(runDir: string): HaproxyEdgeOptions {
     runDir,
     host: '127.0.0.1',
     port: 0,
-    door: null,
+    frontProxy: null,
     signInHost: 'sign-in.localhost',
     scheme: 'http',
     certificates: null,

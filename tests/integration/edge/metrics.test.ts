@@ -21,7 +21,7 @@ beforeEach(async () => {
 afterEach(() => lab.close())
 
 async function served(edge = lab.edge): Promise<EdgeServed> {
-  const { served: found } = await edge.figures()
+  const { served: found } = await edge.metrics()
   if (found === null) throw new Error('the edge does not answer')
   return found
 }
@@ -73,11 +73,11 @@ describe('the figures of the edge', () => {
 
   test('go on with the next driver, which did not start it', async () => {
     await ask()
-    expect((await lab.edge.figures()).starts).toBe(1)
+    expect((await lab.edge.metrics()).starts).toBe(1)
     await lab.leave()
     await lab.open({ routes: [lab.route(HOST, shop)] })
     await ask()
-    expect(await lab.edge.figures()).toMatchObject({ starts: 0, served: { answers: { '2xx': 2 }, names: 1 } })
+    expect(await lab.edge.metrics()).toMatchObject({ starts: 0, served: { answers: { '2xx': 2 }, names: 1 } })
   })
 
   test('begin again with another process, but for what is open through the one before', async () => {
@@ -91,7 +91,7 @@ describe('the figures of the edge', () => {
       expect(edgePids(lab.runDir)).toHaveLength(2)
       const { answers, connections } = await served(changed.edge)
       expect([answers['2xx'], connections.total, connections.open]).toEqual([0, 0, 1])
-      expect((await changed.edge.figures()).starts).toBe(1)
+      expect((await changed.edge.metrics()).starts).toBe(1)
     } finally {
       client.socket.destroy()
       await changed.close()
@@ -100,8 +100,8 @@ describe('the figures of the edge', () => {
 
   test('are there again once it was started again', async () => {
     for (const pid of edgePids(lab.runDir)) process.kill(pid, 'SIGKILL')
-    await eventually(async () => (await lab.edge.figures()).starts === 2)
-    await eventually(async () => (await lab.edge.figures()).served?.answers['2xx'] === 0)
+    await eventually(async () => (await lab.edge.metrics()).starts === 2)
+    await eventually(async () => (await lab.edge.metrics()).served?.answers['2xx'] === 0)
   })
 
   test('are missing while it hangs, and there once it goes on', async () => {
@@ -109,7 +109,7 @@ describe('the figures of the edge', () => {
     const [pid = 0] = edgePids(lab.runDir)
     await freezeProcess(pid)
     try {
-      expect(await lab.edge.figures()).toEqual({ starts: 1, served: null })
+      expect(await lab.edge.metrics()).toEqual({ starts: 1, served: null })
     } finally {
       process.kill(pid, 'SIGCONT')
     }

@@ -43,7 +43,7 @@ beforeEach(async () => {
   const network = { addressOf: async (boxId: string) => addresses.get(boxId) ?? null }
   gained = []
   const onGain = async () => void gained.push([...served.keys()])
-  routes = createEdgeRoutes({ store, network, edge, address, onGain, logger: silentLogger })
+  routes = createEdgeRoutes({ store, network, edge, address, onNewDomain: onGain, logger: silentLogger })
   await routes.open(async () => undefined)
   const boxes = {
     get: async ({ project, name }: { project: string; name: string }) => {
@@ -211,7 +211,7 @@ test('what changes while the edge is opened is told afterwards', async () => {
   }
   const network = { addressOf: async (boxId: string) => addresses.get(boxId) ?? null }
   const onGain = async (): Promise<void> => undefined
-  const next = createEdgeRoutes({ store, network, edge, address, onGain, logger: silentLogger })
+  const next = createEdgeRoutes({ store, network, edge, address, onNewDomain: onGain, logger: silentLogger })
   await next.settle(record.id)
   expect(told).toEqual([])
   await next.open(async (all) => {
@@ -230,7 +230,7 @@ test('a start finds all that the records say', async () => {
   const network = { addressOf: async (boxId: string) => addresses.get(boxId) ?? null }
   const edge = { change: async () => undefined, drain: async () => undefined }
   const onGain = () => Promise.resolve()
-  const next = createEdgeRoutes({ store, network, edge, address, onGain, logger: silentLogger })
+  const next = createEdgeRoutes({ store, network, edge, address, onNewDomain: onGain, logger: silentLogger })
   let told: string[] = []
   await next.open(async (all) => void (told = all.map(({ host }) => host).toSorted()))
   expect(told).toEqual(hosts())

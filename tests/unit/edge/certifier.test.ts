@@ -1,14 +1,14 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
-import { type FrontLab, openFrontLab, SIGN_IN_HOST, targetOf } from '../../helpers/edge/edge-front.ts'
+import { type BackendLab, openBackendLab, SIGN_IN_HOST, targetOf } from '../../helpers/edge/edge-backend.ts'
 
-let lab: FrontLab
+let lab: BackendLab
 
 beforeEach(async () => {
-  lab = await openFrontLab()
+  lab = await openBackendLab()
 })
 afterEach(() => lab.close())
 
-const certifies = (host: string): Promise<boolean> => lab.front.gate.certifies(host)
+const certifies = (host: string): Promise<boolean> => lab.backend.gate.certifies(host)
 
 test('only what somebody has gets certificates, and the sign-in', async () => {
   lab.hosts.set('shop.example.org', targetOf({}))

@@ -4,25 +4,25 @@ import type { EdgeDecision, EdgeRequest } from '../../../agent/ports/edge/edge.t
 import { boxRecord } from '../../helpers/boxes/box-records.ts'
 import {
   answerOf,
+  type BackendLab,
   edgeRequest,
-  type FrontLab,
   HOST,
-  openFrontLab,
+  openBackendLab,
   pageRequest,
   START,
   targetOf,
-} from '../../helpers/edge/edge-front.ts'
+} from '../../helpers/edge/edge-backend.ts'
 
-let lab: FrontLab
+let lab: BackendLab
 
 beforeEach(async () => {
-  lab = await openFrontLab()
+  lab = await openBackendLab()
 })
 
 afterEach(() => lab.close())
 
 const decide = (changed?: Parameters<typeof edgeRequest>[0]): Promise<EdgeDecision> =>
-  lab.front.gate.decide(edgeRequest(changed))
+  lab.backend.gate.decide(edgeRequest(changed))
 
 /** Status and code of a refusal. */
 async function refusalOf(changed?: Parameters<typeof edgeRequest>[0]): Promise<string> {
@@ -41,9 +41,9 @@ async function signIn(token: string, host = HOST): Promise<string> {
   const led = answerOf(await decide({ host, browses: true }))
   const nonceCookie = String(led.headers['set-cookie']).split(';', 1)[0] ?? ''
   const fields = Object.fromEntries(new URL(String(led.headers.location)).searchParams)
-  const posted = await lab.front.handle(pageRequest('sign-in.boxes.test', '/', { form: { ...fields, token } }))
+  const posted = await lab.backend.handle(pageRequest('sign-in.boxes.test', '/', { form: { ...fields, token } }))
   const back = new URL(String(posted.headers.location))
-  const begun = await lab.front.handle(
+  const begun = await lab.backend.handle(
     pageRequest(back.host, `${back.pathname}${back.search}`, { headers: { cookie: nonceCookie } }),
   )
   return [begun.headers['set-cookie']].flat()[0]?.split(';', 1)[0] ?? ''
@@ -192,7 +192,7 @@ describe('a URL that takes a token', () => {
     lab.hosts.set(host, targetOf({ project: 'other' }, host))
     expect(await lab.grants.live()).toEqual([])
     expect(await refusalOf({ host, cookie })).toBe('401 token_missing')
-    await lab.grants.endOver()
+    await lab.grants.revokeEnded()
     expect(lab.passing.size).toBe(0)
   })
 

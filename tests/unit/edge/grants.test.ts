@@ -1,16 +1,16 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { createEdgeGrants } from '../../../agent/core/edge/grants.ts'
 import type { EdgeGrant } from '../../../agent/ports/edge/edge.ts'
-import { type FrontLab, HOST, openFrontLab, START } from '../../helpers/edge/edge-front.ts'
+import { type BackendLab, HOST, openBackendLab, START } from '../../helpers/edge/edge-backend.ts'
 
-let lab: FrontLab
+let lab: BackendLab
 let shown: { tokenId: string; expiresAt: null; project: string }
 /** What is done before the edge has done as it was told. */
 let atEdge: () => void | Promise<void>
 let passing: Set<string>
 
 beforeEach(async () => {
-  lab = await openFrontLab()
+  lab = await openBackendLab()
   shown = { tokenId: (await lab.mint()).id, expiresAt: null, project: 'demo' }
   atEdge = () => undefined
   passing = new Set()
@@ -43,7 +43,7 @@ describe('grants', () => {
     const allowing = grants.allowToken('a', shown)
     await reached.promise
     await lab.store.tokens.revoke(shown.tokenId, START)
-    const ending = grants.endOver()
+    const ending = grants.revokeEnded()
     resolve()
     await Promise.all([allowing, ending])
     expect(passing.size).toBe(0)
@@ -58,11 +58,11 @@ describe('grants', () => {
     await grants.allowToken('a', shown)
     await lab.store.tokens.revoke(shown.tokenId, START)
     atEdge = () => Promise.reject(new Error('the edge is away'))
-    await expect(grants.endOver()).rejects.toThrow('the edge is away')
+    await expect(grants.revokeEnded()).rejects.toThrow('the edge is away')
     expect(await grants.live()).toEqual([])
     expect(passing.size).toBe(1)
     atEdge = () => undefined
-    await grants.endOver()
+    await grants.revokeEnded()
     expect(passing.size).toBe(0)
     expect(await lab.store.edgeGrants.ended(START)).toEqual([])
   })

@@ -1,16 +1,16 @@
 import { describe, expect, test } from '@jest/globals'
+import { hostNameOf } from '../../../agent/core/common/urls.ts'
+import { clientNetworkOf } from '../../../agent/core/edge/failed-auth-limit.ts'
 import {
-  guesserOf,
-  hostNameOf,
   isFromOwnPage,
   isNavigation,
   nonceOf,
   safeTarget,
   sessionCookie,
   sessionOf,
-} from '../../../agent/core/edge/request.ts'
+} from '../../../agent/handlers/edge/request.ts'
 import { prefersPage } from '../../../shared/http/page.ts'
-import { edgeRequest, HOST } from '../../helpers/edge/edge-front.ts'
+import { edgeRequest, HOST } from '../../helpers/edge/edge-backend.ts'
 import { createRandom, readSeed } from '../../helpers/sample.ts'
 
 const VALUE = 'A'.repeat(42)
@@ -187,5 +187,5 @@ describe('who failedAuth', () => {
     ['2001:db8:1:2::6', '2001:db8:1:2'],
     ['2001:DB8::6', '2001:db8:0:0'],
     ['::1', '0:0:0:0'],
-  ])('from %s is %s', (address, expected) => expect(guesserOf(address)).toBe(expected))
+  ])('from %s is %s', (address, expected) => expect(clientNetworkOf(address)).toBe(expected))
 })

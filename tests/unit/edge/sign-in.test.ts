@@ -3,28 +3,28 @@ import { digestOf } from '../../../agent/core/common/digest.ts'
 import type { HttpResponse } from '../../../shared/http/messages.ts'
 import {
   answerOf,
+  type BackendLab,
   edgeRequest,
-  type FrontLab,
   HOST,
-  openFrontLab,
+  openBackendLab,
   pageRequest,
   SIGN_IN_HOST,
   START,
   targetOf,
-} from '../../helpers/edge/edge-front.ts'
+} from '../../helpers/edge/edge-backend.ts'
 import { jsonOf } from '../../helpers/front/test-front.ts'
 
-let lab: FrontLab
+let lab: BackendLab
 let token: string
 /** What the browser was sent to the sign-in with. */
 let fields: Record<string, string>
 let nonceCookie: string
 
 beforeEach(async () => {
-  lab = await openFrontLab()
+  lab = await openBackendLab()
   lab.hosts.set(HOST, targetOf({}))
   token = (await lab.mint()).token
-  const led = answerOf(await lab.front.gate.decide(edgeRequest({ browses: true, target: '/a?b=c' })))
+  const led = answerOf(await lab.backend.gate.decide(edgeRequest({ browses: true, target: '/a?b=c' })))
   nonceCookie = String(led.headers['set-cookie']).split(';', 1)[0] ?? ''
   fields = Object.fromEntries(new URL(String(led.headers.location)).searchParams)
 })
@@ -32,7 +32,7 @@ beforeEach(async () => {
 afterEach(() => lab.close())
 
 const ask = (host: string, target: string, how?: Parameters<typeof pageRequest>[2]): Promise<HttpResponse> =>
-  lab.front.handle(pageRequest(host, target, how))
+  lab.backend.handle(pageRequest(host, target, how))
 const showForm = (changed: Record<string, string> = {}) =>
   ask(SIGN_IN_HOST, `/?${new URLSearchParams({ ...fields, ...changed }).toString()}`)
 const post = (changed: Record<string, string> = {}, headers: Record<string, string> = {}) =>
@@ -208,7 +208,7 @@ describe('the sign-out', () => {
       '__Host-boxyard=; Path=/; Max-Age=0; Secure; HttpOnly; SameSite=Lax',
     ])
     expect(lab.passing.size).toBe(0)
-    expect(answerOf(await lab.front.gate.decide(edgeRequest({ cookie }))).status).toBe(401)
+    expect(answerOf(await lab.backend.gate.decide(edgeRequest({ cookie }))).status).toBe(401)
     expect((await signOut()).status).toBe(200)
   })
 

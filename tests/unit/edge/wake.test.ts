@@ -3,26 +3,26 @@ import type { EdgeDecision } from '../../../agent/ports/edge/edge.ts'
 import { ServiceError } from '../../../shared/errors.ts'
 import {
   answerOf,
+  type BackendLab,
   edgeRequest,
-  type FrontLab,
   HOST,
-  openFrontLab,
+  openBackendLab,
   START,
   targetOf,
-} from '../../helpers/edge/edge-front.ts'
+} from '../../helpers/edge/edge-backend.ts'
 
-let lab: FrontLab
+let lab: BackendLab
 let token: string
 
 beforeEach(async () => {
-  lab = await openFrontLab()
+  lab = await openBackendLab()
   token = (await lab.mint()).token
 })
 
 afterEach(() => lab.close())
 
 const decide = (changed: Parameters<typeof edgeRequest>[0] = { token }): Promise<EdgeDecision> =>
-  lab.front.gate.decide(edgeRequest(changed))
+  lab.backend.gate.decide(edgeRequest(changed))
 
 async function refusalOf(changed?: Parameters<typeof edgeRequest>[0]): Promise<string> {
   const { status, body } = answerOf(await decide(changed))

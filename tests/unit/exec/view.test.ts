@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
 import { wholeCharacters } from '../../../agent/core/exec/text.ts'
-import { viewExec } from '../../../agent/core/exec/view.ts'
+import { viewExec } from '../../../agent/handlers/exec/view.ts'
 import type { ExecRecord } from '../../../agent/ports/store/exec.ts'
 
 const RECORD: ExecRecord = {

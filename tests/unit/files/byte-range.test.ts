@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import { rangeOf } from '../../../agent/core/files/byte-range.ts'
+import { rangeOf } from '../../../agent/handlers/files/byte-range.ts'
 
 describe('a Range header', () => {
   test.each([

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals'
-import { createListText } from '../../../agent/core/files/list-text.ts'
-import { viewFile } from '../../../agent/core/files/view.ts'
+import { createListText } from '../../../agent/handlers/files/list-text.ts'
+import { viewFile } from '../../../agent/handlers/files/view.ts'
 import type { FileEntry } from '../../../agent/ports/files/files.ts'
 
 const ENTRY: FileEntry = {

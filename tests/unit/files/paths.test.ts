@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
-import { pathOf, tellPath } from '../../../agent/core/files/paths.ts'
-import { modeOf, tellMode } from '../../../agent/core/files/view.ts'
+import { pathOf, tellPath } from '../../../agent/handlers/files/paths.ts'
+import { modeOf, tellMode } from '../../../agent/handlers/files/view.ts'
 
 const ODD = Buffer.from([0x2f, 0xff, 0x0a])
 

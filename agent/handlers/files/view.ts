@@ -1,6 +1,6 @@
 import type { FileResource } from '../../../shared/schemas/files.ts'
+import { timestamp } from '../../core/common/time.ts'
 import type { FileFacts, FilePath, UnpackReport } from '../../ports/files/files.ts'
-import { timestamp } from '../common/time.ts'
 import { tellPath } from './paths.ts'
 
 /** A file as the API tells of it. */

@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { createTokens, type NewToken, type Tokens } from '../../../agent/core/access/tokens.ts'
 import { type BoxActivity, createBoxActivity } from '../../../agent/core/boxes/activity.ts'
 import type { EdgeAddress } from '../../../agent/core/common/urls.ts'
-import { createEdgeFront, type EdgeFront } from '../../../agent/core/edge/front.ts'
 import { createEdgeGrants, type EdgeGrants } from '../../../agent/core/edge/grants.ts'
 import type { HostTarget } from '../../../agent/core/edge/routes.ts'
 import { openSqliteStore } from '../../../agent/drivers/store/store.ts'
+import { createEdgeBackend, type EdgeBackend } from '../../../agent/handlers/edge/backend.ts'
 import type { Edge, EdgeDecision, EdgeRequest, EdgeRoute } from '../../../agent/ports/edge/edge.ts'
 import type { BoxRecord, Store } from '../../../agent/ports/store/store.ts'
 import { createTokenKeys, publicTokenKeys, type TokenKeySet } from '../../../shared/auth/keys.ts'
@@ -22,8 +22,8 @@ export const SIGN_IN_HOST = 'sign-in.boxes.test'
 export const START = 1_800_000_000_000
 
 /** What stands behind the edge, over a real store, with an edge that only remembers what it was told. */
-export interface FrontLab {
-  front: EdgeFront
+export interface BackendLab {
+  backend: EdgeBackend
   grants: EdgeGrants
   activity: BoxActivity
   store: Store
@@ -49,8 +49,8 @@ export interface FrontLab {
 }
 
 /** One in a directory of its own. */
-export async function openFrontLab(): Promise<FrontLab> {
-  const directory = mkdtempSync(join(tmpdir(), 'boxyard-front-'))
+export async function openBackendLab(): Promise<BackendLab> {
+  const directory = mkdtempSync(join(tmpdir(), 'boxyard-edge-backend-'))
   const path = join(directory, 'boxyard.db')
   const state: LabState = {
     keys: createTokenKeys(),
@@ -96,14 +96,14 @@ export async function openFrontLab(): Promise<FrontLab> {
 }
 
 /** What outlives a process. */
-interface LabState extends Pick<FrontLab, 'passing' | 'hosts' | 'resumed' | 'lines'> {
+interface LabState extends Pick<BackendLab, 'passing' | 'hosts' | 'resumed' | 'lines'> {
   keys: TokenKeySet
   now: number
   look(): string | null
   whenResumed(box: string): void | Promise<void>
 }
 
-function wire(state: LabState, path: string): Pick<FrontLab, 'store' | 'tokens' | 'grants' | 'activity' | 'front'> {
+function wire(state: LabState, path: string): Pick<BackendLab, 'store' | 'tokens' | 'grants' | 'activity' | 'backend'> {
   const now = (): number => state.now
   const sleep = async (ms: number): Promise<void> => {
     state.now += ms
@@ -115,7 +115,7 @@ function wire(state: LabState, path: string): Pick<FrontLab, 'store' | 'tokens' 
   const grants = createEdgeGrants({ grants: store.edgeGrants, edge: rememberingEdge(state), clock })
   const activity = createBoxActivity()
   const publicKeys = publicTokenKeys(state.keys)
-  const front = createEdgeFront({
+  const backend = createEdgeBackend({
     grants,
     hosts: { lookup: async (host) => state.hosts.get(host) ?? null, hold: () => () => undefined },
     address: ADDRESS,
@@ -133,7 +133,7 @@ function wire(state: LabState, path: string): Pick<FrontLab, 'store' | 'tokens' 
     clock,
     logger: createJsonLogger({ level: 'debug', write: (line) => state.lines.push(line), now }),
   })
-  return { store, tokens, grants, activity, front }
+  return { store, tokens, grants, activity, backend }
 }
 
 function rememberingEdge({ passing }: LabState): Pick<Edge, 'grant' | 'revoke'> {

@@ -1,8 +1,8 @@
 import type { Exec, ExecOutputView, ExecRecordView } from '../../../shared/schemas/exec.ts'
+import { timestamp } from '../../core/common/time.ts'
+import type { ExecPiece, OutputTails } from '../../core/exec/reads.ts'
+import { encodeOutput, type TextEncoding, wholeCharacters } from '../../core/exec/text.ts'
 import type { ExecRecord } from '../../ports/store/exec.ts'
-import { timestamp } from '../common/time.ts'
-import type { ExecPiece, OutputTails } from './reads.ts'
-import { encodeOutput, type TextEncoding, wholeCharacters } from './text.ts'
 
 /** Converts the record of a command to the item of a list. */
 export function viewExecRecord(record: ExecRecord): ExecRecordView {

@@ -12,23 +12,31 @@ import { pageHeaders } from '../../../shared/http/page.ts'
 import { newId } from '../../../shared/ids.ts'
 import type { Logger } from '../../../shared/log.ts'
 import { answerProblemTypes } from '../../../shared/problem-types.ts'
+import { digestOf } from '../../core/common/digest.ts'
+import { type EdgeAddress, hostNameOf, isOwnHost, projectOfHost, signInHost, urlOf } from '../../core/common/urls.ts'
+import type { FailedAuthLimit } from '../../core/edge/failed-auth-limit.ts'
+import type { EdgeGrants } from '../../core/edge/grants.ts'
+import type { EdgeRoutes } from '../../core/edge/routes.ts'
+import type { SignInCodes } from '../../core/edge/sign-in-codes.ts'
 import type { EdgeRequest } from '../../ports/edge/edge.ts'
 import type { Clock } from '../../ports/host/clock.ts'
-import { digestOf } from '../common/digest.ts'
-import { type EdgeAddress, isOwnHost, projectOfHost, signInHost, urlOf } from '../common/urls.ts'
 import type { Access } from './access.ts'
-import { type EdgeAnswer, edgeAnswerOf, leadTo } from './answers.ts'
-import type { SignInCodes } from './codes.ts'
-import type { FailedAuthLimit } from './failed-auth-limit.ts'
-import type { EdgeGrants } from './grants.ts'
-import { messagePage, onwardPage, type SignInForm, signInPage, signOutPage } from './pages.ts'
-import { hostNameOf, nonceCookie, nonceOf, OWN_PATHS, safeTarget, sessionCookie, sessionOf } from './request.ts'
-import type { EdgeRoutes } from './routes.ts'
+import {
+  type EdgeAnswer,
+  edgeAnswerOf,
+  messagePage,
+  onwardPage,
+  redirectTo,
+  type SignInForm,
+  signInPage,
+  signOutPage,
+} from './answers.ts'
+import { nonceCookie, nonceOf, OWN_PATHS, safeTarget, sessionCookie, sessionOf } from './request.ts'
 
 export interface SignInDeps {
   hosts: Pick<EdgeRoutes, 'lookup'>
   address: EdgeAddress
-  access: Pick<Access, 'showToken'>
+  access: Pick<Access, 'verifyFor'>
   grants: Pick<EdgeGrants, 'beginSession' | 'endSession'>
   codes: SignInCodes
   failedAuth: FailedAuthLimit
@@ -36,43 +44,42 @@ export interface SignInDeps {
   logger: Logger
 }
 
-/** How a person's browser gets a session at the host of a box: by a token that is shown at another host, and there alone. */
+/** Gives a browser a session at the host of a box. The token is entered at the sign-in host alone, which no box controls. */
 export interface SignIn {
-  /** Leads a browser that opens a page to the sign-in, bound to this browser. */
-  lead(request: Pick<EdgeRequest, 'host' | 'target' | 'headers'>): EdgeAnswer
+  /** Redirects a browser to the sign-in, which a nonce cookie binds to that browser. */
+  redirect(request: Pick<EdgeRequest, 'host' | 'target' | 'headers'>): EdgeAnswer
   /**
-   * Answers what is asked of the sign-in host, and of every host below `/.boxyard/`. `Host` is as the client sent it, and
-   * `clientAddress` the client's own.
+   * Serves the sign-in host, and `/.boxyard/` of all hosts. `Host` is as the client sent it, `clientAddress` the client's own.
    */
   handle: HttpHandler
 }
 
-/** No sign-in under way; those that are, are forgotten with the process. */
+/** Creates the sign-in. State is in memory: sign-ins under way do not survive the process. */
 export function createSignIn(deps: SignInDeps): SignIn {
   return {
-    lead: ({ host, target, headers }) => {
+    redirect: ({ host, target, headers }) => {
       const known = nonceOf(headers.cookie)
       const nonce = known ?? randomBytes(NONCE_BYTES).toString('base64url')
       const query = new URLSearchParams({ host, target: safeTarget(target), nonce: digestOf(nonce) })
       const cookie = known === undefined ? { 'set-cookie': nonceCookie(nonce, NONCE_SECONDS) } : {}
-      return leadTo(`${urlOf(signInHost(deps.address), deps.address)}?${query.toString()}`, cookie)
+      return redirectTo(`${urlOf(signInHost(deps.address), deps.address)}?${query.toString()}`, cookie)
     },
     handle: async (request) => {
       const requestId = givenRequestId(request.headers) ?? newId('req', deps.clock.now())
-      const visit = visitOf(request, requestId)
+      const page = pageRequestOf(request, requestId)
       try {
-        return await answer(deps, visit)
+        return await answer(deps, page)
       } catch (error) {
         const known = asServiceError(error)
         if (known.status >= 500) deps.logger.error('a page of the edge failed', { request_id: requestId, error })
-        return edgeAnswerOf(known, { method: request.method, accept: visit.header('accept'), requestId })
+        return edgeAnswerOf(known, { method: request.method, accept: page.header('accept'), requestId })
       }
     },
   }
 }
 
-/** A request, read. */
-interface Visit {
+/** A parsed request for a page. */
+interface PageRequest {
   request: HttpRequest
   requestId: string
   host: string | null
@@ -82,56 +89,56 @@ interface Visit {
   header(name: string): string | undefined
 }
 
-function visitOf(request: HttpRequest, requestId: string): Visit {
+function pageRequestOf(request: HttpRequest, requestId: string): PageRequest {
   const header = (name: string): string | undefined => headerOf(request.headers, name)
   const { clientAddress } = request
   return { request, requestId, host: hostNameOf(header('host')), ...splitTarget(request.target), clientAddress, header }
 }
 
-async function answer(deps: SignInDeps, visit: Visit): Promise<HttpResponse> {
-  const { host, pathname, request } = visit
+async function answer(deps: SignInDeps, page: PageRequest): Promise<HttpResponse> {
+  const { host, pathname, request } = page
   if (pathname === PROBLEM_TYPES || pathname.startsWith(`${PROBLEM_TYPES}/`)) {
     checkMethod(request, ['GET', 'HEAD'])
     const code = pathname === PROBLEM_TYPES ? null : pathname.slice(PROBLEM_TYPES.length + 1)
-    const told = answerProblemTypes({ code, accept: visit.header('accept'), types: PROBLEM_TYPES })
+    const told = answerProblemTypes({ code, accept: page.header('accept'), types: PROBLEM_TYPES })
     if (told === null) throw problemTypeNotFound(PROBLEM_TYPES)
     return told
   }
   if (host === signInHost(deps.address)) {
     if (pathname !== '/') throw notFound()
-    if (isRead(request)) return showForm(deps, visit)
+    if (isRead(request)) return showForm(deps, page)
     checkMethod(request, ['GET', 'HEAD', 'POST'])
-    return takeForm(deps, visit)
+    return takeForm(deps, page)
   }
   if (host !== null && pathname === SESSION_PATH) {
     checkMethod(request, ['GET'])
-    return beginSession(deps, visit, host)
+    return beginSession(deps, page, host)
   }
   if (host !== null && pathname === SIGN_OUT_PATH) {
     checkMethod(request, ['GET', 'POST'])
-    return endSession(deps, visit)
+    return endSession(deps, page)
   }
   throw notFound()
 }
 
-async function showForm({ address, hosts }: SignInDeps, { query }: Visit): Promise<HttpResponse> {
+async function showForm({ address, hosts }: SignInDeps, { query }: PageRequest): Promise<HttpResponse> {
   if (!query.has('host')) {
     const text = 'Open the address of a box: whoever needs to sign in is led here by it.'
     return { status: 200, headers: pageHeaders(), body: messagePage('Sign in', { text }) }
   }
   const form = formOf(query, address)
-  await findPlace({ address, hosts }, form.host)
+  await findTarget({ address, hosts }, form.host)
   return formPage(200, { ...form, fault: null }, address)
 }
 
-async function takeForm(deps: SignInDeps, visit: Visit): Promise<HttpResponse> {
+async function takeForm(deps: SignInDeps, page: PageRequest): Promise<HttpResponse> {
   const { address, access, codes, logger } = deps
-  if (isForeign(visit)) throw new ServiceError('permission_denied', 'The form was sent by another page.')
-  if (!/^application\/x-www-form-urlencoded *(;|$)/i.test(visit.header('content-type') ?? ''))
+  if (isForeign(page)) throw new ServiceError('permission_denied', 'The form was sent by another page.')
+  if (!/^application\/x-www-form-urlencoded *(;|$)/i.test(page.header('content-type') ?? ''))
     throw new ServiceError('unsupported_media_type', 'The body must be application/x-www-form-urlencoded.')
-  const fields = new URLSearchParams(Buffer.from(await visit.request.readBody(FORM_BYTES)).toString('utf8'))
+  const fields = new URLSearchParams(Buffer.from(await page.request.readBody(FORM_BYTES)).toString('utf8'))
   const form = formOf(fields, address)
-  const { clientAddress, requestId } = visit
+  const { clientAddress, requestId } = page
   const line = {
     audit: true,
     operation: 'edge.sign_in',
@@ -140,15 +147,15 @@ async function takeForm(deps: SignInDeps, visit: Visit): Promise<HttpResponse> {
     request_id: requestId,
   }
   try {
-    const { project, isKnown } = await findPlace(deps, form.host)
+    const { project, isKnown } = await findTarget(deps, form.host)
     const token = fields.get('token')?.trim() ?? ''
-    const shown = await access.showToken(token, { project, clientAddress })
+    const verified = await access.verifyFor(token, { project, clientAddress })
     if (!isKnown || project === null) throw new ServiceError('box_not_found', 'No box has this address.')
-    const { tokenId, expiresAt, name } = shown
+    const { tokenId, expiresAt, name } = verified
     logger.info('audit', { ...line, actor: tokenId, actor_name: name, status: 303 })
     const code = codes.issue({ tokenId, expiresAt, project, ...form })
     const location = `${urlOf(form.host, address).slice(0, -1)}${SESSION_PATH}?code=${code}`
-    return { ...leadTo(location), status: 303 }
+    return { ...redirectTo(location), status: 303 }
   } catch (error) {
     const { status, code, message } = asServiceError(error)
     if (status !== 401 && status !== 403) throw error
@@ -157,13 +164,13 @@ async function takeForm(deps: SignInDeps, visit: Visit): Promise<HttpResponse> {
   }
 }
 
-async function beginSession(deps: SignInDeps, visit: Visit, host: string): Promise<HttpResponse> {
+async function beginSession(deps: SignInDeps, page: PageRequest, host: string): Promise<HttpResponse> {
   const { codes, failedAuth, grants, clock } = deps
-  const { clientAddress } = visit
+  const { clientAddress } = page
   failedAuth.check(clientAddress)
-  const signedIn = codes.take(visit.query.get('code') ?? '')
-  const nonce = nonceOf(visit.header('cookie'))
-  if (signedIn === null) failedAuth.note(clientAddress)
+  const signedIn = codes.take(page.query.get('code') ?? '')
+  const nonce = nonceOf(page.header('cookie'))
+  if (signedIn === null) failedAuth.countFailure(clientAddress)
   const isBound = nonce !== undefined && signedIn?.nonceDigest === digestOf(nonce)
   if (signedIn === null || signedIn.host !== host || !isBound) {
     const text = nonce === undefined ? NO_COOKIE : 'This sign-in is over, or was begun elsewhere.'
@@ -173,27 +180,27 @@ async function beginSession(deps: SignInDeps, visit: Visit, host: string): Promi
   const { value, expiresAt } = await grants.beginSession(host, signedIn)
   const seconds = (expiresAt - clock.now()) / 1000
   const cookies = [sessionCookie(value, seconds), nonceCookie('', 0)]
-  // A redirect would still be one of the form: browsers would hold the box's own redirects against the form's page, and keep
-  // the box's stricter cookies back.
+  // A page, not a redirect: within a redirect chain of the form, browsers would apply the form's CSP to the box's redirects and
+  // withhold the box's SameSite=Strict cookies.
   const headers = { ...pageHeaders(), 'set-cookie': cookies }
   return { status: 200, headers, body: onwardPage(signedIn.target) }
 }
 
-async function endSession({ grants }: SignInDeps, visit: Visit): Promise<HttpResponse> {
-  const { request } = visit
-  if (isForeign(visit)) {
+async function endSession({ grants }: SignInDeps, page: PageRequest): Promise<HttpResponse> {
+  const { request } = page
+  if (isForeign(page)) {
     if (!isRead(request)) throw new ServiceError('permission_denied', 'The form was sent by another page.')
     return { status: 200, headers: pageHeaders(["'self'"]), body: signOutPage() }
   }
-  const session = sessionOf(visit.header('cookie'))
+  const session = sessionOf(page.header('cookie'))
   if (session !== undefined) await grants.endSession(session)
   const link = { href: '/', label: 'Sign in again' }
   const body = messagePage('Signed out', { text: 'Your session at this address is over.', link })
   return { status: 200, headers: { ...pageHeaders(), 'set-cookie': sessionCookie('', 0) }, body }
 }
 
-/** Whose token a host wants; of names below our domain nothing is told of whether a box has them. */
-async function findPlace(
+/** Returns the project whose token a host needs. Does not reveal whether a box has a name below the own domain. */
+async function findTarget(
   { hosts, address }: Pick<SignInDeps, 'hosts' | 'address'>,
   host: string,
 ): Promise<{ project: string | null; isKnown: boolean }> {
@@ -203,24 +210,24 @@ async function findPlace(
   throw new ServiceError('box_not_found', 'No box has this address.')
 }
 
-/** What the form is about, from whoever led the browser here, or wrote that address himself. */
+/** Validates the form's fields, which anyone may have written into the address. */
 function formOf(fields: URLSearchParams, address: EdgeAddress): Omit<SignInForm, 'fault'> {
   const host = hostNameOf(fields.get('host'))
   const nonceDigest = fields.get('nonce') ?? ''
-  // A name without a dot might be that of a project.
+  // A name without a dot could be a project's name, and so a grant's other scope.
   if (host === null || !host.includes('.') || host === signInHost(address) || !/^[0-9a-f]{64}$/.test(nonceDigest))
     throw new ServiceError('invalid_request', 'This address is not complete: open that of the box again.')
   return { host, target: safeTarget(fields.get('target')), nonceDigest }
 }
 
 function formPage(status: number, form: SignInForm, address: EdgeAddress): HttpResponse {
-  // Browsers hold the address that a form leads on to against this list as well.
+  // Browsers check the redirect that answers a form against this list as well.
   const formsTo = ["'self'", urlOf(form.host, address).slice(0, -1)]
   return { status, headers: pageHeaders(formsTo), body: signInPage(form) }
 }
 
-/** Whether another site's page, or another box's, is behind a request; browsers say so themselves. */
-function isForeign({ header }: Visit): boolean {
+/** Tests by `Sec-Fetch-Site` whether a page of another site, or of another box, caused the request. */
+function isForeign({ header }: PageRequest): boolean {
   const site = header('sec-fetch-site') ?? 'same-origin'
   return site !== 'same-origin' && site !== 'none'
 }
@@ -243,9 +250,9 @@ const SESSION_PATH = `${OWN_PATHS}session`
 const SIGN_OUT_PATH = `${OWN_PATHS}sign-out`
 const PROBLEM_TYPES = `${OWN_PATHS}problems` as const
 const NONCE_BYTES = 32
-/** So long a page that asks for a token may be left open. */
+/** How long the form may be left open. */
 const NONCE_SECONDS = 3_600
-/** A token takes up to 24 KiB. */
+/** Enough for a token of 24 KiB. */
 const FORM_BYTES = 64 * 1024
 const NO_COOKIE =
   'The browser brought no cookie of this address: cookies must be allowed, and an address other than localhost needs HTTPS.'

@@ -2,29 +2,29 @@ import { asServiceError, ServiceError } from '../../../shared/errors.ts'
 import { givenRequestId } from '../../../shared/http/messages.ts'
 import { newId } from '../../../shared/ids.ts'
 import type { Logger } from '../../../shared/log.ts'
+import { type EdgeAddress, isOwnHost, projectOfHost } from '../../core/common/urls.ts'
+import type { EdgeRoutes } from '../../core/edge/routes.ts'
+import type { Waker } from '../../core/edge/wake.ts'
 import type { EdgeDecision, EdgeGate, EdgeRequest, EdgeRoute } from '../../ports/edge/edge.ts'
 import type { Clock } from '../../ports/host/clock.ts'
-import { type EdgeAddress, isOwnHost, projectOfHost } from '../common/urls.ts'
 import type { Access } from './access.ts'
 import { edgeAnswerOf } from './answers.ts'
 import { isNavigation } from './request.ts'
-import type { EdgeRoutes } from './routes.ts'
 import type { SignIn } from './sign-in.ts'
-import type { Waker } from './wake.ts'
 
 export interface EdgeGateDeps {
   hosts: Pick<EdgeRoutes, 'lookup'>
   address: EdgeAddress
   access: Access
-  signIn: Pick<SignIn, 'lead'>
+  signIn: Pick<SignIn, 'redirect'>
   waker: Waker
   clock: Clock
   logger: Logger
 }
 
 /**
- * Decides who passes to which box. Of names that nobody has nothing more is told than of private ones; a box that rests is
- * woken for those alone who may ask it.
+ * Decides which requests go to which box. A host without a box is answered as a private one is, so that names cannot be probed;
+ * a stopped box is only woken for requests that are admitted.
  */
 export function createEdgeGate(deps: EdgeGateDeps): Pick<EdgeGate, 'decide'> {
   return {
@@ -32,7 +32,7 @@ export function createEdgeGate(deps: EdgeGateDeps): Pick<EdgeGate, 'decide'> {
       try {
         return { kind: 'forward', route: await routeFor(deps, request) }
       } catch (error) {
-        return { kind: 'answer', ...refuse(deps, request, error) }
+        return { kind: 'answer', ...refusalOf(deps, request, error) }
       }
     },
   }
@@ -50,12 +50,12 @@ async function routeFor(deps: EdgeGateDeps, request: EdgeRequest): Promise<EdgeR
   const admit = (): Promise<void> => access.admit(request, { project, isKnown: true })
   if (urlSettings.auth === 'token') await admit()
   const route = target.route === null || target.isHeld ? await waker.reach(host) : target.route
-  // It may have become private while it was waited for.
+  // The box may have become private during the wait.
   if (route.auth === 'token' && urlSettings.auth === 'public') await admit()
   return route
 }
 
-function refuse(
+function refusalOf(
   { signIn, clock, logger }: EdgeGateDeps,
   request: EdgeRequest,
   error: unknown,
@@ -66,6 +66,6 @@ function refuse(
   if (known.status >= 500)
     logger.error('a request for a URL failed', { request_id: requestId, host: request.host, error })
   const isPerson = headers.authorization === undefined && isNavigation(request)
-  if (known.status === 401 && isPerson) return signIn.lead(request)
+  if (known.status === 401 && isPerson) return signIn.redirect(request)
   return edgeAnswerOf(known, { method, accept: headers.accept, requestId })
 }

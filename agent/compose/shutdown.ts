@@ -1,14 +1,14 @@
 import type { Logger } from '../../shared/log.ts'
 
-/** What has to be undone at the end, by name: last in, first out, each once, continuing past failures. */
+/** Cleanup functions by name: run last in, first out, each once, continuing past failures. */
 export interface Closers {
-  /** One added after the end began runs at once. */
+  /** Runs `close` at once if the shutdown has begun. */
   add(name: string, close: () => Promise<void> | void): void
-  /** Runs them all; each has `deadlineMs` at most. The first call counts. */
+  /** Runs them all, giving each `deadlineMs` at most. Later calls return the promise of the first. */
   run(deadlineMs: number): Promise<void>
 }
 
-/** An empty list of closers. */
+/** Creates an empty list of closers. */
 export function createClosers(logger: Logger): Closers {
   const closers: { name: string; close: () => Promise<void> | void }[] = []
   let ending: Promise<void> | null = null

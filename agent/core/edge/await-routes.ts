@@ -1,8 +1,8 @@
 import type { Boxes, Mutated } from '../boxes/boxes.ts'
 import type { EdgeRoutes } from './routes.ts'
 
-/** The boxes of the API, whose changes are answered once the edge serves them so. */
-export function routedBoxes(boxes: Boxes, routes: Pick<EdgeRoutes, 'settle'>): Boxes {
+/** Makes changes of boxes resolve only once the edge serves them. */
+export function awaitBoxRoutes(boxes: Boxes, routes: Pick<EdgeRoutes, 'settle'>): Boxes {
   const settled = async (mutating: Promise<Mutated>): Promise<Mutated> => {
     const mutated = await mutating
     await routes.settle(mutated.record.id)

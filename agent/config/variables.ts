@@ -21,22 +21,22 @@ export const number = (fallback: number, min: number, max: number) =>
 export const whole = (fallback: number, min: number, max: number) =>
   number(fallback, min, max).refine(Number.isInteger, 'expected a whole number')
 
-/** Texts with commas between them. */
+/** A comma-separated list. */
 export const list = z
   .string()
   .default('')
   .transform((text) => text.split(',').filter((item) => item !== ''))
 
-/** As the API has names. */
+/** A name as in the API. */
 export const name = z.string().regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, 'expected a name of a-z, 0-9 and single hyphens')
 
-/** Scheme, host and port; as clients write it, made uniform. */
+/** An origin (scheme, host, port), normalized. */
 export const origin = z
   .string()
   .refine((url) => ORIGIN.test(url) && URL.canParse(url), 'expected an origin such as https://data.example.org')
   .transform((url) => (URL.canParse(url) ? new URL(url).origin : url))
 
-/** Origins of registries, `https` where none is said. */
+/** Origins of registries; `https` if no scheme is given. */
 export const registries = list
   .transform((items) => items.map((item) => (/^https?:/.test(item) ? item : `https://${item}`)))
   .refine(
@@ -57,8 +57,10 @@ export const absolute = z.string().regex(/^\//, 'expected an absolute path')
 function isNetwork(text: string): boolean {
   const [address = '', bits, ...rest] = text.split('/')
   const family = isIP(address)
-  const most = family === 4 ? 32 : 128
-  return family !== 0 && rest.length === 0 && (bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= most))
+  const maxBits = family === 4 ? 32 : 128
+  return (
+    family !== 0 && rest.length === 0 && (bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= maxBits))
+  )
 }
 
 const ORIGIN = /^https?:\/\/[^/?#@\s]+\/?$/

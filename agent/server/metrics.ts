@@ -1,14 +1,15 @@
+import { type HttpHandler, splitTarget } from '../../shared/http/messages.ts'
 import type { Clock } from '../ports/host/clock.ts'
 import type { Meter } from '../ports/host/meter.ts'
 import type { RequestFacts } from './request-facts.ts'
 
-/** Counts requests, of whatever address they came to, WebSockets included. */
+/** Metrics of requests at all addresses, WebSockets included. */
 export interface RequestMeter {
-  /** Begins one; what it returns is told the status of its answer. */
+  /** Starts a request; call the returned function with the status of its answer. */
   begin(facts: RequestFacts): (status: number) => void
 }
 
-/** A meter of requests, none so far. */
+/** Creates the metrics of requests. */
 export function createRequestMeter(meter: Meter, clock: Clock): RequestMeter {
   const count = meter.counter(REQUESTS)
   const time = meter.histogram(DURATION)
@@ -27,6 +28,24 @@ export function createRequestMeter(meter: Meter, clock: Clock): RequestMeter {
   }
 }
 
+/** Serves `GET /metrics`, and nothing else. */
+export function createMetricsHandler(page: { type: string; render(): Promise<string> }): HttpHandler {
+  return async ({ method, target }) => {
+    if (splitTarget(target).pathname !== '/metrics') return plain(404, 'The figures are at /metrics.\n')
+    if (method !== 'GET') return { ...plain(405, 'GET alone.\n'), headers: { ...TEXT, allow: 'GET' } }
+    return {
+      status: 200,
+      headers: { 'content-type': page.type, 'cache-control': 'no-store' },
+      body: await page.render(),
+    }
+  }
+}
+
+function plain(status: number, body: string) {
+  return { status, headers: TEXT, body }
+}
+
+const TEXT = { 'content-type': 'text/plain; charset=utf-8' }
 const REQUESTS = {
   name: 'boxyard_requests_total',
   help: 'Requests that were answered, by operation of the API (none: of no operation) and class of the status.',

@@ -1,24 +1,24 @@
 import type { TokenVerifier } from '../../../shared/auth/tokens.ts'
 import type { HttpHandler } from '../../../shared/http/messages.ts'
 import type { Logger } from '../../../shared/log.ts'
+import type { Tokens } from '../../core/access/tokens.ts'
+import type { BoxActivity } from '../../core/boxes/activity.ts'
+import type { Boxes } from '../../core/boxes/boxes.ts'
+import type { EdgeAddress } from '../../core/common/urls.ts'
+import { createCertifier } from '../../core/edge/certifier.ts'
+import { createFailedAuthLimit } from '../../core/edge/failed-auth-limit.ts'
+import type { EdgeGrants } from '../../core/edge/grants.ts'
+import type { EdgeRoutes } from '../../core/edge/routes.ts'
+import { createSignInCodes } from '../../core/edge/sign-in-codes.ts'
+import { createWaker } from '../../core/edge/wake.ts'
 import type { EdgeGate } from '../../ports/edge/edge.ts'
 import type { Prober } from '../../ports/edge/prober.ts'
 import type { Clock } from '../../ports/host/clock.ts'
-import type { Tokens } from '../access/tokens.ts'
-import type { BoxActivity } from '../boxes/activity.ts'
-import type { Boxes } from '../boxes/boxes.ts'
-import type { EdgeAddress } from '../common/urls.ts'
 import { createAccess } from './access.ts'
-import { createCertifier } from './certifier.ts'
-import { createSignInCodes } from './codes.ts'
-import { createFailedAuthLimit } from './failed-auth-limit.ts'
 import { createEdgeGate } from './gate.ts'
-import type { EdgeGrants } from './grants.ts'
-import type { EdgeRoutes } from './routes.ts'
 import { createSignIn } from './sign-in.ts'
-import { createWaker } from './wake.ts'
 
-export interface EdgeFrontDeps {
+export interface EdgeBackendDeps {
   grants: EdgeGrants
   hosts: Pick<EdgeRoutes, 'lookup' | 'hold'>
   address: EdgeAddress
@@ -31,17 +31,17 @@ export interface EdgeFrontDeps {
   logger: Logger
 }
 
-/** Who stands behind the edge: decides what it cannot, and answers at the addresses that are ours. */
-export interface EdgeFront {
+/** Answers what the edge cannot: requests without a route or grant, and its own pages. */
+export interface EdgeBackend {
   gate: EdgeGate
-  /** The sign-in host, and every host below `/.boxyard/`; see `SignIn`. */
+  /** Serves the sign-in host, and `/.boxyard/` of all hosts; see `SignIn`. */
   handle: HttpHandler
 }
 
-/** Ends with every token what it lets pass, from now on. */
-export function createEdgeFront(deps: EdgeFrontDeps): EdgeFront {
+/** Wires the backend. From then on a token's revocation revokes its grants at the edge. */
+export function createEdgeBackend(deps: EdgeBackendDeps): EdgeBackend {
   const { grants, hosts, address, clock, logger, tokens } = deps
-  tokens.onRevoke(() => grants.endOver())
+  tokens.onRevoke(() => grants.revokeEnded())
   const failedAuth = createFailedAuthLimit({ clock })
   const checkAlive = (id: string): Promise<void> => tokens.checkAlive(id)
   const access = createAccess({ verifyToken: deps.verifyToken, checkAlive, grants, failedAuth })

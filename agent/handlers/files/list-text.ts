@@ -1,5 +1,5 @@
+import { timestamp } from '../../core/common/time.ts'
 import type { FileEntry } from '../../ports/files/files.ts'
-import { timestamp } from '../common/time.ts'
 import { tellPath } from './paths.ts'
 import { tellMode } from './view.ts'
 

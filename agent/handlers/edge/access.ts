@@ -1,56 +1,56 @@
 import { authorize, mayEnter, type TokenClaims, type TokenVerifier } from '../../../shared/auth/tokens.ts'
 import { asServiceError, ServiceError } from '../../../shared/errors.ts'
 import { bearerToken } from '../../../shared/http/messages.ts'
+import type { FailedAuthLimit } from '../../core/edge/failed-auth-limit.ts'
+import type { EdgeGrants, GrantToken } from '../../core/edge/grants.ts'
 import type { EdgeRequest } from '../../ports/edge/edge.ts'
-import type { FailedAuthLimit } from './failed-auth-limit.ts'
-import type { EdgeGrants, ShownToken } from './grants.ts'
 import { isFromOwnPage, sessionOf } from './request.ts'
 
 export interface AccessDeps {
   verifyToken: TokenVerifier
-  /** @throws ServiceError for a token that was revoked, or is none of this deployment */
+  /** @throws ServiceError for a token that was revoked or is not of this deployment */
   checkAlive(tokenId: string): Promise<void>
   grants: Pick<EdgeGrants, 'allowToken' | 'allowSession'>
   failedAuth: FailedAuthLimit
 }
 
-/** Whose boxes are asked for: null where the address does not say. `isKnown`: there is a box that has it. */
-export interface AccessPlace {
+/** The project of the requested host, null if the host does not name one. `isKnown`: a box has this host. */
+export interface AccessTarget {
   project: string | null
   isKnown: boolean
 }
 
-/** Says who may pass to a box whose URL takes a token. */
+/** Authenticates requests for boxes whose `url_settings.auth` is `token`. */
 export interface Access {
   /**
-   * What a token says, if it opens boxes of the project: it is good, and has `read` there.
+   * Verifies a token that a person entered, and its permission `read` in the project.
    * @throws ServiceError `token_invalid`, `token_expired`, `token_revoked`, `permission_denied`, `rate_limited`
    */
-  showToken(token: string, from: { project: string | null; clientAddress: string }): Promise<Shown>
+  verifyFor(token: string, from: { project: string | null; clientAddress: string }): Promise<VerifiedToken>
   /**
-   * Lets a request pass by its bearer token or its session, from now on without being asked about again.
+   * Admits a request by its bearer token or session cookie, and grants that credential at the edge, which then passes it by itself.
    * @throws ServiceError as `showToken`, and `token_missing`
    */
-  admit(request: EdgeRequest, place: AccessPlace): Promise<void>
+  admit(request: EdgeRequest, place: AccessTarget): Promise<void>
 }
 
-/** A token, verified. */
-export interface Shown extends ShownToken {
+/** A verified token. */
+export interface VerifiedToken extends GrantToken {
   name: string
 }
 
-/** Access by what tokens say now. */
+/** Creates an `Access` that verifies tokens as they are now. */
 export function createAccess({ verifyToken, checkAlive, grants, failedAuth }: AccessDeps): Access {
-  const verify = async (token: string, project: string | null): Promise<Shown> => {
+  const verify = async (token: string, project: string | null): Promise<VerifiedToken> => {
     const claims = await verifyToken(token)
     await checkAlive(claims.jti)
     checkScope(claims, project)
     return { tokenId: claims.jti, name: claims.sub, expiresAt: claims.exp === null ? null : claims.exp * 1000 }
   }
-  const admitToken = async (token: string, { project, isKnown }: AccessPlace): Promise<ServiceError | null> => {
+  const admitToken = async (token: string, { project, isKnown }: AccessTarget): Promise<ServiceError | null> => {
     try {
-      const shown = await verify(token, project)
-      if (isKnown && project !== null) await grants.allowToken(token, { ...shown, project })
+      const verified = await verify(token, project)
+      if (isKnown && project !== null) await grants.allowToken(token, { ...verified, project })
       return null
     } catch (error) {
       const known = asServiceError(error)
@@ -59,12 +59,12 @@ export function createAccess({ verifyToken, checkAlive, grants, failedAuth }: Ac
     }
   }
   return {
-    showToken: async (token, { project, clientAddress }) => {
+    verifyFor: async (token, { project, clientAddress }) => {
       failedAuth.check(clientAddress)
       try {
         return await verify(token, project)
       } catch (error) {
-        if (asServiceError(error).code === 'token_invalid') failedAuth.note(clientAddress)
+        if (asServiceError(error).code === 'token_invalid') failedAuth.countFailure(clientAddress)
         throw error
       }
     },
@@ -76,10 +76,10 @@ export function createAccess({ verifyToken, checkAlive, grants, failedAuth }: Ac
       failedAuth.check(clientAddress)
       const fault = token === undefined ? missingToken() : await admitToken(token, place)
       if (fault === null) return
-      // A box behind a session may use the header for tokens of its own.
+      // The box may use `Authorization` for its own tokens, so a session admits despite a token that is not valid here.
       const hasSession = session !== undefined && (await grants.allowSession(session, { host, project: place.project }))
       if (!hasSession) {
-        if (session !== undefined || fault.code === 'token_invalid') failedAuth.note(clientAddress)
+        if (session !== undefined || fault.code === 'token_invalid') failedAuth.countFailure(clientAddress)
         throw fault
       }
       if (!isFromOwnPage(request)) throw new ServiceError('permission_denied', FOREIGN_PAGE)

@@ -1,26 +1,26 @@
 import { randomBytes } from 'node:crypto'
 import type { Clock } from '../../ports/host/clock.ts'
 import { digestOf } from '../common/digest.ts'
-import type { ShownToken } from './grants.ts'
+import type { GrantToken } from './grants.ts'
 
-/** Somebody who has shown a token, and is to have a session at a host. */
-export interface SignedIn extends ShownToken {
+/** A verified sign-in that may become a session at a host. */
+export interface SignedIn extends GrantToken {
   host: string
   project: string
-  /** SHA-256, hexadecimal, of what the browser was given at the host when it was sent to sign in. */
+  /** SHA-256, hexadecimal, of the nonce cookie that the browser has at the host. */
   nonceDigest: string
-  /** Path and query that were asked for. */
+  /** Path and query that the browser requested first. */
   target: string
 }
 
-/** Codes that carry a sign-in from one host to another: good once, for 60 s, in memory alone. */
+/** One-time codes that hand a sign-in from the sign-in host to the box's host: valid for 60 s, in memory only. */
 export interface SignInCodes {
   issue(signedIn: SignedIn): string
-  /** Uses a code up, whatever becomes of it; null for one that is unknown, used, or too old. */
+  /** Redeems a code; null if it is unknown, redeemed or expired. */
   take(code: string): SignedIn | null
 }
 
-/** No code issued yet; of more than `CODES_MAX` the oldest give way. */
+/** Creates an empty set of codes; above `CODES_MAX` the oldest are dropped. */
 export function createSignInCodes({ clock }: { clock: Clock }): SignInCodes {
   const open = new Map<string, { signedIn: SignedIn; endsAt: number }>()
   return {

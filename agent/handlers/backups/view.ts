@@ -1,9 +1,9 @@
 import { backupDirectory } from '../../../shared/backup-manifest.ts'
 import type { Backup } from '../../../shared/schemas/backups.ts'
+import { backupNotFound, type KnownBackup } from '../../core/backups/backups.ts'
+import type { StoredBackup } from '../../core/backups/catalog.ts'
+import { timestamp } from '../../core/common/time.ts'
 import type { BackupRecord } from '../../ports/store/backups.ts'
-import { timestamp } from '../common/time.ts'
-import { backupNotFound, type KnownBackup } from './backups.ts'
-import type { StoredBackup } from './catalog.ts'
 
 /** The backup of the API. */
 export function viewBackup(known: KnownBackup): Backup {

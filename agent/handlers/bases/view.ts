@@ -1,6 +1,6 @@
 import type { Base } from '../../../shared/schemas/bases.ts'
+import { timestamp } from '../../core/common/time.ts'
 import type { BaseRecord, BaseUse } from '../../ports/store/bases.ts'
-import { timestamp } from '../common/time.ts'
 
 /** The base of the API; `use` null where it was not looked for. */
 export function viewBase(record: BaseRecord, use: BaseUse | null): Base {
