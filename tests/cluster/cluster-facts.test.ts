@@ -140,7 +140,7 @@ test.each(['refuse', 'hang'] as const)(
     await delay(2_100)
     const startedAt = performance.now()
     const report = await facts.report()
-    expect(performance.now() - startedAt).toBeLessThan(2_500)
+    expect(performance.now() - startedAt).toBeLessThan(3_800)
     expect(report.nodes).toEqual([])
     expect(report.problems.map(({ code }) => code)).toEqual(['kubernetes_unreachable'])
     await line.mend()

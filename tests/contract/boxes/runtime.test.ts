@@ -115,7 +115,7 @@ describe('the runtime', () => {
       await sleep(30)
       const begun = performance.now()
       await lab.runtime.stop(spec.id, end)
-      expect(performance.now() - begun).toBeLessThan(2000)
+      expect(performance.now() - begun).toBeLessThan(20_000)
       expect(await running.exited).toMatchObject({ signal: 'SIGKILL', outOfMemory: false })
       for (const stream of [running.stdin, running.stdout, running.stderr]) stream.destroy()
     }

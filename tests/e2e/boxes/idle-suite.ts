@@ -17,13 +17,13 @@ export function defineIdleSuite(client: Client): void {
   const isStopped = async (name: string): Promise<boolean> => (await box(name)).status === 'stopped'
   const stops = (name: string): Promise<void> => eventually(() => isStopped(name), 100)
   const lease = (name: string, body: unknown): Promise<Answer> => client.post(`${boxes}/${name}/lease`, body)
-  /** Resolves once a box that is used no more than `names` has been stopped twice since now. */
+  /** Resolves once a box that nobody uses has been stopped twice since now, and those of `names` run on. */
   const passWith = async (...names: string[]): Promise<void> => {
     for (let times = 0; times < 2; times++) {
       expect((await client.post(`${boxes}/control/resume`)).body.status).toBe('running')
       await stops('control')
     }
-    for (const name of names) expect((await box(name)).status).toBe('running')
+    for (const name of names) expect([name, (await box(name)).status]).toEqual([name, 'running'])
   }
 
   describe('a box that stops when nobody uses it', () => {
@@ -46,8 +46,8 @@ export function defineIdleSuite(client: Client): void {
       await stops('control')
     })
 
-    test('runs on while a lease says so, and no longer', async () => {
-      await client.post(boxes, { name: 'leased' })
+    test('runs on while it is leased, runs a command (waited for or not) or has no such setting', async () => {
+      for (const name of ['leased', 'busy', 'held', 'plain']) await client.post(boxes, { name })
       const asked = Date.now()
       const leased = await lease('leased', { seconds: 600 })
       const end = Date.parse(leased.body.lease_until)
@@ -55,24 +55,15 @@ export function defineIdleSuite(client: Client): void {
       expect(end).toBeGreaterThan(asked + 590_000)
       expect(end).toBeLessThan(Date.now() + 610_000)
       expect((await lease('leased', { seconds: 5 })).body.lease_until).toBe(leased.body.lease_until)
-      await createIdleBox(client, 'leased')
-      await passWith('leased')
-      expect((await lease('leased', { seconds: 0 })).body.lease_until).toBeNull()
-      await stops('leased')
-    })
-
-    test('runs on while a command runs in it, waited for or not', async () => {
-      await client.post(boxes, { name: 'busy' })
-      await client.post(boxes, { name: 'held' })
       const waited = client.shell(PROJECT, 'busy', 'until [ -e /tmp/end ]; do sleep 0.2; done', {})
       const { id } = (await client.shell(PROJECT, 'held', 'sleep 600', { no_hup: true })).body
-      for (const name of ['busy', 'held']) await createIdleBox(client, name)
-      await passWith('busy', 'held')
+      for (const name of ['leased', 'busy', 'held']) await createIdleBox(client, name)
+      await passWith('leased', 'busy', 'held', 'plain')
+      expect((await lease('leased', { seconds: 0 })).body.lease_until).toBeNull()
       await client.shell(PROJECT, 'busy', 'touch /tmp/end')
       expect((await waited).body.exit_code).toBe(0)
       await client.post(`${boxes}/held/exec/${id}/signal`, { signal: 'SIGKILL' })
-      await stops('busy')
-      await stops('held')
+      for (const name of ['leased', 'busy', 'held']) await stops(name)
     })
 
     test('is not kept awake by its services, which come back with it', async () => {
@@ -84,11 +75,6 @@ export function defineIdleSuite(client: Client): void {
       await client.put(`${boxes}/served`, { url_settings: { idle_stop_seconds: null } })
       await client.post(`${boxes}/served/resume`)
       await eventually(async () => (await client.get(service)).body.state === 'running')
-    })
-
-    test('is no other: without the setting a box runs on', async () => {
-      await client.post(boxes, { name: 'plain' })
-      await passWith('plain')
     })
 
     test('refuses times and leases that are none', async () => {

@@ -8,38 +8,30 @@ import { createIdleBox, defineIdleSuite } from './idle-suite.ts'
 const { client, service } = useOwnService()
 const boxes = '/v1/projects/idle/boxes'
 const statusOf = async (name: string): Promise<string> => (await client.get(`${boxes}/${name}`)).body.status
+const becomes = (name: string, status: string): Promise<void> =>
+  eventually(async () => (await statusOf(name)) === status)
 
 describe('through the standalone front', () => {
   defineIdleSuite(client)
 
-  test('a client at a console keeps a box awake, a console that was left does not', async () => {
-    await client.post(boxes, { name: 'watched' })
-    const url = `${service().url}${boxes}/watched/console?session=it`
-    const terminal = await openTerminal(url, { token: service().adminToken })
-    await createIdleBox(client, 'watched')
-    await createIdleBox(client, 'other')
-    await eventually(async () => (await statusOf('other')) === 'stopped')
-    expect(await statusOf('watched')).toBe('running')
-    terminal.leave()
-    await eventually(async () => (await statusOf('watched')) === 'stopped')
-  })
-
-  test('a request that is open keeps a box awake, and one for a box that sleeps wakes it', async () => {
+  test('a client at a console and an open request keep a box awake, and a request for a box that sleeps wakes it', async () => {
+    for (const name of ['watched', 'visited']) await client.post(boxes, { name })
+    const console = `${service().url}${boxes}/watched/console?session=it`
+    const terminal = await openTerminal(console, { token: service().adminToken })
     const box = `${boxes}/visited`
-    await client.post(boxes, { name: 'visited' })
     const web = { command: ['/bin/sh', '-c', SLOW_SERVER], port: 8080, readiness: { tcp: true } }
     expect((await client.put(`${box}/services/web`, web)).body.state).toBe('running')
     const { url } = (await client.put(box, { url_settings: { auth: 'public', wake: true } })).body
     const answer = askUrl(`${url}cgi-bin/slow`)
-    await createIdleBox(client, 'visited')
-    await client.post(`${boxes}/other/resume`)
-    await eventually(async () => (await statusOf('other')) === 'stopped')
-    expect(await statusOf('visited')).toBe('running')
+    for (const name of ['watched', 'visited', 'other']) await createIdleBox(client, name)
+    await becomes('other', 'stopped')
+    expect([await statusOf('watched'), await statusOf('visited')]).toEqual(['running', 'running'])
+    terminal.leave()
     await client.shell('idle', 'visited', 'touch /tmp/end')
     expect(await answer).toMatchObject({ status: 200, text: 'slow\n' })
-    await eventually(async () => (await statusOf('visited')) === 'stopped')
+    for (const name of ['watched', 'visited']) await becomes(name, 'stopped')
     expect(await askUrl(url)).toMatchObject({ status: 200, text: 'quick\n' })
-    await eventually(async () => (await statusOf('visited')) === 'stopped')
+    await becomes('visited', 'stopped')
   })
 
   test('a lease, and a command that goes on, keep boxes awake over a crash of the agent', async () => {
@@ -50,7 +42,7 @@ describe('through the standalone front', () => {
     await client.post(`${boxes}/other/resume`)
     await service().killAgent()
     await service().startAgent()
-    await eventually(async () => (await statusOf('other')) === 'stopped')
+    await becomes('other', 'stopped')
     expect([await statusOf('leased-on'), await statusOf('held-on')]).toEqual(['running', 'running'])
   })
 })

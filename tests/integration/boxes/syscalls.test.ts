@@ -269,7 +269,7 @@ describe('run', () => {
     const before = Date.now()
     const result = await run('sh', ['-c', 'sleep 61 & sleep 61'], { timeoutMs: 50 })
     expect(result).toMatchObject({ timedOut: true, exitCode: null, signal: 'SIGTERM' })
-    expect(Date.now() - before).toBeLessThan(2_000)
+    expect(Date.now() - before).toBeLessThan(30_000)
   })
 
   test('an aborted command rejects with the reason once it is gone', async () => {
@@ -285,7 +285,7 @@ describe('run', () => {
     expect(long.stdout).toHaveLength(10)
     expect(long.truncated).toBe(true)
     const before = Date.now()
-    await run('sh', ['-c', 'sleep 1.5 & echo started'])
-    expect(Date.now() - before).toBeLessThan(1_200)
+    await run('sh', ['-c', 'sleep 20 & echo started'])
+    expect(Date.now() - before).toBeLessThan(15_000)
   })
 })

@@ -41,9 +41,10 @@ describe('with a box', () => {
     await untilTrue(() => leftoversOf(lab).length === 0)
   })
 
-  const hold = async (shell: string, id = newId('exe', Date.now())): Promise<DetachedExec> => {
+  const hold = async (shell: string, { runtime } = lab): Promise<DetachedExec> => {
+    const id = newId('exe', Date.now())
     const request = { command: ['/bin/sh', '-c', shell], cwd: '/', environment: {}, user: null }
-    return (await lab.runtime.execDetached(BOX, id, { ...request, stdin: Buffer.alloc(0), timeoutMs: null })).detached
+    return (await runtime.execDetached(BOX, id, { ...request, stdin: Buffer.alloc(0), timeoutMs: null })).detached
   }
   const record = async ({ execId }: DetachedExec): Promise<ExecRecord> => {
     const made: ExecRecord = {
@@ -130,7 +131,17 @@ describe('with a box', () => {
     await execs.close(1_000)
   })
 
-  test('a shim that does not answer does not keep a box from its end', async () => {
+  test('a shim that does not answer keeps neither a box from its end nor the next agent from its start', async () => {
+    const restarted = await openOciLab()
+    try {
+      await restarted.runtime.start(restarted.spec(BOX))
+      await Promise.all([stopBesideStoppedShim(), reopenBesideStoppedShim(restarted)])
+    } finally {
+      await restarted.close()
+    }
+  })
+
+  const stopBesideStoppedShim = async (): Promise<void> => {
     const held = await hold('sleep 600')
     const pid = shim()
     process.kill(pid, 'SIGSTOP')
@@ -141,14 +152,14 @@ describe('with a box', () => {
     expect(await next.ended).toMatchObject({ exitCode: 6 })
     expect(shim()).not.toBe(pid)
     expect((await execute(lab.runtime, BOX, 'echo well')).stdout).toBe('well\n')
-  })
+  }
 
-  test('a shim that does not answer does not keep the next agent from its start', async () => {
-    await hold('sleep 600')
-    await lab.runtime.close()
-    process.kill(shim(), 'SIGSTOP')
-    await lab.reopen()
-    expect(await lab.runtime.listDetached()).toEqual([])
-    expect(execCgroups(lab, BOX)).toEqual([])
-  })
+  const reopenBesideStoppedShim = async (restarted: OciLab): Promise<void> => {
+    await hold('sleep 600', restarted)
+    await restarted.runtime.close()
+    process.kill(shimOf(restarted), 'SIGSTOP')
+    await restarted.reopen()
+    expect(await restarted.runtime.listDetached()).toEqual([])
+    expect(execCgroups(restarted, BOX)).toEqual([])
+  }
 })

@@ -188,13 +188,13 @@ describe('space', () => {
       const since = performance.now()
       await pool.setQuota('other', MIB)
       await pool.destroy('other')
-      expect(performance.now() - since).toBeLessThan(2_000)
+      expect(performance.now() - since).toBeLessThan(6_000)
     } finally {
       state.isWanted = false
       await ended
     }
     expect(new Set(state.faults)).toEqual(new Set(['ENOSPC']))
-    expect(state.slowestMs).toBeLessThan(2_000)
+    expect(state.slowestMs).toBeLessThan(6_000)
     await pool.destroy('writer')
     await until(async () => (await pool.capacity()).availableBytes > 200 * MIB)
   }, 60_000)

@@ -42,7 +42,7 @@ describe('a JSON body', () => {
     const body = Buffer.from(`["${'\\\\'.repeat(250_000)}","${'\\"'.repeat(250_000)}"]`)
     const startedAt = performance.now()
     readJson(body, JSON_TYPE)
-    expect(performance.now() - startedAt).toBeLessThan(500)
+    expect(performance.now() - startedAt).toBeLessThan(5_000)
   })
 
   test.each([undefined, '', 'text/plain', 'application/jsonx', 'application/json; charset=latin1', 'application/xml'])(

@@ -208,7 +208,7 @@ describe('the facts of a cluster', () => {
     })
     const startedAt = performance.now()
     const { nodes, problems } = await factsOf([]).report()
-    expect(performance.now() - startedAt).toBeLessThan(2_500)
+    expect(performance.now() - startedAt).toBeLessThan(3_800)
     expect([nodes, problems.map(({ code }) => code)]).toEqual([[], ['kubernetes_unreachable']])
   })
 
@@ -228,7 +228,7 @@ describe('the facts of a cluster', () => {
     const facts = factsOf([pod('a', { phase: 'Running' })])
     const startedAt = performance.now()
     const { nodes, problems } = await facts.report()
-    expect(performance.now() - startedAt).toBeLessThan(2_500)
+    expect(performance.now() - startedAt).toBeLessThan(3_800)
     expect(nodes).toEqual([])
     expect(problems.map(({ code }) => code)).toEqual(['kubernetes_unreachable'])
     await facts.report()
