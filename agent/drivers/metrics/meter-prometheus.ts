@@ -3,31 +3,31 @@ import type { Logger } from '../../../shared/log.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { Meter, Metric, Sample } from '../../ports/host/meter.ts'
 
-/** A meter whose figures a Prometheus server reads. */
+/** A meter whose metrics a Prometheus server scrapes. */
 export interface PrometheusMeter extends Meter {
-  /** All figures in the text format, version 0.0.4. Never rejects; those who ask at once get the same. */
+  /** Renders all metrics in the text format, version 0.0.4. Never rejects; concurrent calls share one result. */
   render(): Promise<string>
 }
 
-/** The content type of what `render` gives. */
+/** Content type of the output of `render`. */
 export const PROMETHEUS_TYPE = Registry.PROMETHEUS_CONTENT_TYPE
 
-/** A meter without figures, over a registry of its own. What it holds is bounded by the values of the figures' labels. */
+/** Creates an empty meter with its own registry. Its memory is bounded by the number of label values. */
 export function createPrometheusMeter(deps: { clock: Clock; logger: Logger }): PrometheusMeter {
   const registry = new Registry()
   let rendering: Promise<string> | null = null
   return {
-    counter: (figure) => {
-      const counter = new Counter(configOf(figure, registry))
+    counter: (metric) => {
+      const counter = new Counter(configOf(metric, registry))
       return (labels) => counter.inc(labels)
     },
-    histogram: (figure) => {
-      const histogram = new Histogram({ ...configOf(figure, registry), buckets: [...figure.bounds] })
+    histogram: (metric) => {
+      const histogram = new Histogram({ ...configOf(metric, registry), buckets: [...metric.bounds] })
       return (labels, seconds) => histogram.observe(labels, seconds)
     },
-    observable: (kind, figure, read) => {
-      const config = configOf(figure, registry)
-      const fill = { name: figure.name, read: async () => read() }
+    observable: (kind, metric, read) => {
+      const config = configOf(metric, registry)
+      const fill = { name: metric.name, read: async () => read() }
       if (kind === 'gauge')
         new Gauge({
           ...config,
@@ -56,7 +56,7 @@ function configOf<L extends string>({ name, help, labels }: Metric<L>, registry:
   return { name, help, labelNames: labels, registers: [registry] }
 }
 
-/** Reads the series of `metric` anew; it has none if that fails, or takes so long that Prometheus would give up on all. */
+/** Replaces the series of `metric`; leaves none if reading fails, or takes so long that the whole scrape would time out. */
 async function refill<L extends string>(
   metric: Gauge<L> | Counter<L>,
   { name, read, set }: { name: string; read(): Promise<readonly Sample<L>[]>; set(reading: Sample<L>): void },
@@ -81,9 +81,9 @@ async function refill<L extends string>(
 
 function clear<L extends string>(metric: Gauge<L> | Counter<L>): void {
   metric.reset()
-  // A metric without labels is reset to 0, which nobody has read.
+  // `reset` sets a metric without labels to 0, which is no reading.
   metric.remove({})
 }
 
-// Well below the ten seconds after which Prometheus gives up by default.
+// Well below Prometheus' default scrape timeout of 10 s.
 const READ_MS = 4_000

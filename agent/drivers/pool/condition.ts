@@ -31,7 +31,7 @@ function deviceErrors(rootFd: number, flags: bigint): DeviceErrors {
 }
 
 /**
- * Runs `work`, whose writes reach the disk before it ends. The kernel reports lost writes to whoever syncs the file, but not to a
+ * Runs `work`, whose writes reach the disk before it ends. The kernel reports lost writes to a sync of the file, but not to a
  * snapshot of it, so the device's error counters are compared.
  * @throws SyscallError EIO if the disk refused a write meanwhile
  */

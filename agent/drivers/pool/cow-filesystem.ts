@@ -27,20 +27,20 @@ import {
 } from './subvolumes.ts'
 import { receiveChain, sendSubvolume } from './transfer.ts'
 
-/** A copy-on-write pool that can be made larger. */
+/** A copy-on-write pool that can grow. */
 export interface BtrfsPool extends CowFilesystem {
-  /** Makes the pool a step larger; false if the host has no room above its reserve. */
+  /** Grows the pool by a step; false if the host has no room above its reserve. */
   grow(): Promise<boolean>
 }
 
 /**
- * The copy-on-write pool in `<dataDir>/pool.img`, a btrfs filesystem on a loop device, mounted at `<runDir>/pool`.
- * Its id is the random one of the filesystem.
+ * Opens the copy-on-write pool in `<dataDir>/pool.img`, a btrfs filesystem on a loop device, mounted at
+ * `<runDir>/pool`. Its id is the random one of the filesystem.
  */
 export async function openBtrfsPool(options: BtrfsPoolOptions): Promise<BtrfsPool> {
   const pool = await mountPool(options)
   const commit = createCommits(pool.rootFd)
-  // Commits do not overlap in the kernel, and more at once would only take the pool threads of all file calls.
+  // The kernel serializes commits: more at once would only occupy the worker threads that all file calls share.
   const { run: inTurn } = createLimiter(1)
   const space = createSpaceKeeper(pool, { ...options, commit })
   const insight = createBtrfsInsight(pool)
@@ -63,7 +63,7 @@ export async function openBtrfsPool(options: BtrfsPoolOptions): Promise<BtrfsPoo
     setReadOnly: (name, isReadOnly) =>
       convertErrors(pool, () =>
         withSubvolume(pool.rootFd, checkedName(name), async (fd) => {
-          // A commit alone leaves files as long as they were when last written out: empty, mostly.
+          // A commit alone keeps the size that files had when last written out, which is mostly 0.
           if (isReadOnly) await withSoundWrites(pool.rootFd, () => syncFilesystem(fd))
           setSubvolumeReadOnly(fd, isReadOnly)
         }),
@@ -75,7 +75,7 @@ export async function openBtrfsPool(options: BtrfsPoolOptions): Promise<BtrfsPoo
         await commit()
       }),
     destroy: async (name) => {
-      // To take away is to write: where the disk below is full it would end all other writes as well.
+      // Deleting writes too: a write that fails on a full disk below would end all other writes as well.
       await checkWritable(pool)
       await convertErrors(pool, () => destroySubvolume(pool.rootFd, checkedName(name)))
       space.noteFreed()
@@ -125,7 +125,7 @@ function createTransfers(pool: MountedPool): Pick<CowFilesystem, 'send' | 'recei
   }
 }
 
-// A copy has the directory at the top of what it was copied from, and with it the time at which that was made.
+// A snapshot keeps the top directory of its source, and with it the birth time of that.
 async function originOf(directory: string): Promise<string | null> {
   try {
     return String((await fs.stat(directory, { bigint: true })).birthtimeNs)
@@ -136,8 +136,8 @@ async function originOf(directory: string): Promise<string | null> {
 }
 
 /**
- * Makes what was done so far durable. Callers that wait while a commit runs share the next one, since the running one
- * may have begun before their change.
+ * Creates a function that commits what was done so far. Callers that wait while a commit runs share the next one, since
+ * the running one may have begun before their change.
  */
 function createCommits(rootFd: number): () => Promise<void> {
   let tail: Promise<void> = Promise.resolve()
@@ -158,20 +158,20 @@ function createCommits(rootFd: number): () => Promise<void> {
 }
 
 /**
- * Begins a commit. The kernel's thread may miss that it was asked while it ends the one before: it would sleep until the next of
- * its own, of which one comes every 30 s. Asked again, it wakes.
+ * Starts a commit. The kernel's thread may miss a request while it ends the previous commit, and would sleep until its periodic one,
+ * every 30 s. A repeated request wakes it.
  */
 async function startSync(rootFd: number, transaction: Buffer): Promise<void> {
-  const asked = [controlBufferAsync(rootFd, BTRFS.START_SYNC, transaction)]
-  const [first] = asked
+  const requests = [controlBufferAsync(rootFd, BTRFS.START_SYNC, transaction)]
+  const [first] = requests
   const isOver = first?.then(() => true).catch(() => true)
-  while (asked.length < ASKED_MAX && !(await Promise.race([isOver, sleep(ASK_AGAIN_MS, false)])))
-    asked.push(controlBufferAsync(rootFd, BTRFS.START_SYNC, Buffer.alloc(8)))
-  await Promise.all(asked)
+  while (requests.length < REQUESTS_MAX && !(await Promise.race([isOver, sleep(REPEAT_MS, false)])))
+    requests.push(controlBufferAsync(rootFd, BTRFS.START_SYNC, Buffer.alloc(8)))
+  await Promise.all(requests)
 }
 
 /**
- * Accounts of subvolumes that are gone; the kernel removes most itself, those with shared data stay until it is free.
+ * Removes the qgroups of destroyed subvolumes. The kernel removes most itself; those with shared data stay until that is freed.
  */
 async function removeStaleQuotaGroups(pool: MountedPool): Promise<void> {
   const ids = await quotaGroupIds(pool.filesystemId)
@@ -191,7 +191,7 @@ async function hasSubvolume(pool: MountedPool, name: string): Promise<boolean> {
   }
 }
 
-// What programs meet there they tell in words only.
+// The programs report a full pool as text only.
 async function isFull(pool: MountedPool): Promise<boolean> {
   const { bavail, bsize } = await fs.statfs(pool.mountPath)
   return bavail * bsize < FULL_BYTES
@@ -215,7 +215,7 @@ function checkedName(name: string): string {
 }
 
 const FULL_BYTES = 16 * 1024 ** 2
-const ASK_AGAIN_MS = 100
-// Each takes a thread of the pool while it waits.
-const ASKED_MAX = 3
+const REPEAT_MS = 100
+// Each occupies a worker thread while it waits.
+const REQUESTS_MAX = 3
 const FIRST_SUBVOLUME_ID = 256n

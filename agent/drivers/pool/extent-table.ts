@@ -1,54 +1,55 @@
 /**
- * Extents by where they lie, each with whoever has it: one of some owners, which are numbered from 0, or more than one. Takes
- * 24 bytes for each of its places, twice as many as it may hold.
+ * Table of extents by disk address, each with its only owner, numbered from 0, or marked as shared. Takes 20 bytes per slot, and
+ * at least two slots per extent.
  */
 export interface ExtentTable {
-  /** Notes that an owner has an extent, and counts it once for each. Throws RangeError if it holds all it may. */
-  add(place: number, bytes: number, owner: number): void
-  /** Notes that somebody else, or more than one, has it; what is not known is left. True if it was of one owner before. */
-  share(place: number): boolean
-  /** As `add`, of one that others have too. */
-  addShared(place: number, bytes: number, owner: number): void
-  /** The bytes that only this owner has, and that it has in all. */
-  of(owner: number): { aloneBytes: number; bytes: number }
-  /** How many extents only this owner has; null: any. */
-  aloneCount(owner: number | null): number
+  /** Adds an extent of an owner, counted once per owner. Throws RangeError if the table is full. */
+  add(address: number, bytes: number, owner: number): void
+  /** Marks an extent as shared, unless it is unknown. Returns true if it had one owner before. */
+  share(address: number): boolean
+  /** Adds an extent as `add`, and marks it as shared. */
+  addShared(address: number, bytes: number, owner: number): void
+  /** Returns the bytes of the extents that only this owner has, and of all that it has. */
+  of(owner: number): { uniqueBytes: number; bytes: number }
+  /** Counts the extents that only this owner has; null: those of any single owner. */
+  uniqueCount(owner: number | null): number
 }
 
+/** Creates a table for up to `extentsMax` extents of `owners` owners. */
 export function createExtentTable(extentsMax: number, owners: number): ExtentTable {
   const size = 2 ** Math.ceil(Math.log2(extentsMax * 2))
-  const places = new Float64Array(size)
+  const addresses = new Float64Array(size)
   const lengths = new Uint32Array(size)
   const ownedBy = new Int32Array(size)
   const lastSeenBy = new Int32Array(size)
-  const [alone, aloneBytes, bytes] = [new Float64Array(owners), new Float64Array(owners), new Float64Array(owners)]
-  let [count, aloneTotal] = [0, 0]
+  const [unique, uniqueBytes, bytes] = [new Float64Array(owners), new Float64Array(owners), new Float64Array(owners)]
+  let [count, uniqueTotal] = [0, 0]
 
-  const slotOf = (place: number): number => {
-    let slot = hashOf(place) & (size - 1)
-    while (places[slot] !== 0 && places[slot] !== place) slot = (slot + 1) & (size - 1)
+  const slotOf = (address: number): number => {
+    let slot = hashOf(address) & (size - 1)
+    while (addresses[slot] !== 0 && addresses[slot] !== address) slot = (slot + 1) & (size - 1)
     return slot
   }
   const shareSlot = (slot: number): boolean => {
     const owner = ownedBy[slot] as number
     if (owner === SHARED) return false
-    aloneTotal--
-    alone[owner] = (alone[owner] as number) - 1
-    aloneBytes[owner] = (aloneBytes[owner] as number) - (lengths[slot] as number)
+    uniqueTotal--
+    unique[owner] = (unique[owner] as number) - 1
+    uniqueBytes[owner] = (uniqueBytes[owner] as number) - (lengths[slot] as number)
     ownedBy[slot] = SHARED
     return true
   }
-  const add = (place: number, length: number, owner: number): number => {
-    const slot = slotOf(place)
-    if (places[slot] === 0) {
+  const add = (address: number, length: number, owner: number): number => {
+    const slot = slotOf(address)
+    if (addresses[slot] === 0) {
       if (++count > extentsMax) throw new RangeError('more extents than the table may hold')
-      places[slot] = place
+      addresses[slot] = address
       lengths[slot] = length
       ownedBy[slot] = owner
-      lastSeenBy[slot] = NOBODY
-      aloneTotal++
-      alone[owner] = (alone[owner] as number) + 1
-      aloneBytes[owner] = (aloneBytes[owner] as number) + length
+      lastSeenBy[slot] = NO_OWNER
+      uniqueTotal++
+      unique[owner] = (unique[owner] as number) + 1
+      uniqueBytes[owner] = (uniqueBytes[owner] as number) + length
     } else if (ownedBy[slot] !== owner) shareSlot(slot)
     if (lastSeenBy[slot] !== owner) {
       lastSeenBy[slot] = owner
@@ -57,23 +58,23 @@ export function createExtentTable(extentsMax: number, owners: number): ExtentTab
     return slot
   }
   return {
-    add: (place, length, owner) => void add(place, length, owner),
-    addShared: (place, length, owner) => void shareSlot(add(place, length, owner)),
-    share: (place) => {
-      const slot = slotOf(place)
-      return places[slot] !== 0 && shareSlot(slot)
+    add: (address, length, owner) => void add(address, length, owner),
+    addShared: (address, length, owner) => void shareSlot(add(address, length, owner)),
+    share: (address) => {
+      const slot = slotOf(address)
+      return addresses[slot] !== 0 && shareSlot(slot)
     },
-    of: (owner) => ({ aloneBytes: aloneBytes[owner] ?? 0, bytes: bytes[owner] ?? 0 }),
-    aloneCount: (owner) => (owner === null ? aloneTotal : (alone[owner] ?? 0)),
+    of: (owner) => ({ uniqueBytes: uniqueBytes[owner] ?? 0, bytes: bytes[owner] ?? 0 }),
+    uniqueCount: (owner) => (owner === null ? uniqueTotal : (unique[owner] ?? 0)),
   }
 }
 
-/** Which of the low bits are set says nothing of a place on a disk: it is a multiple of 4,096. */
-export function hashOf(place: number): number {
-  const sector = place / 4096
+/** Hashes a disk address, without its low bits, which are 0 in every multiple of 4,096. */
+export function hashOf(address: number): number {
+  const sector = address / 4096
   const mixed = Math.imul(sector ^ Math.floor(sector / 2 ** 32), 0x9e3779b1)
   return (mixed ^ (mixed >>> 15)) >>> 0
 }
 
 const SHARED = -1
-const NOBODY = -1
+const NO_OWNER = -1

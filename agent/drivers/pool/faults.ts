@@ -3,7 +3,7 @@ import { isErrno } from '../../lib/syscalls/libc.ts'
 import { readDeviceErrors } from './condition.ts'
 import type { MountedPool } from './pool.ts'
 
-/** Runs `act`, and converts its errors to service errors that tell whether the disk is full or broken. */
+/** Runs `act`, and converts its errors to service errors for a full or a broken disk. */
 export async function convertErrors<T>(pool: Pick<MountedPool, 'isReadOnly'>, act: () => T | Promise<T>): Promise<T> {
   try {
     return await act()

@@ -117,9 +117,9 @@ export async function growthStep(imagePath: string, stepBytes: number, hostReser
   return step < MIN_STEP_BYTES ? 0 : step
 }
 
-// Asks for the disk of the image itself once it exists, which may be a link to another disk.
-async function hostRoom(place: string, hostReserveBytes: number): Promise<number> {
-  const host = await fs.statfs(place)
+// Reads the disk of the image itself once it exists, which may be a link to another disk.
+async function hostRoom(target: string, hostReserveBytes: number): Promise<number> {
+  const host = await fs.statfs(target)
   return Math.max(0, host.bavail * host.bsize - hostReserveBytes)
 }
 
@@ -137,7 +137,7 @@ async function isLink(file: string): Promise<boolean> {
   return stat?.isSymbolicLink() === true
 }
 
-/** Whether there is such a file. */
+/** Returns true if the file exists. */
 export async function fileExists(file: string): Promise<boolean> {
   try {
     await fs.stat(file)

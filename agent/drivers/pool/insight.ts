@@ -72,5 +72,5 @@ function forget(sizes: Map<number, number>, alive: Iterable<number>): void {
 }
 
 const TASKS = new URL('./tasks.ts', import.meta.url)
-// A million differing names take half of it.
+// A comparison of a million names takes half of it.
 const THREAD_MB = 1024

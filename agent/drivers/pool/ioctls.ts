@@ -1,6 +1,6 @@
-/** Structures and numbers of linux/btrfs.h: encoding only, no call is made here. All fields are little-endian. */
+/** Structures and numbers of linux/btrfs.h: encoding only, without calls. All fields are little-endian. */
 
-/** Requests of btrfs' ioctl, type byte 0x94. */
+/** Ioctl requests of btrfs, type byte 0x94. */
 export const BTRFS = {
   RESIZE: 0x50009403,
   SUBVOL_CREATE: 0x5000940e,
@@ -20,14 +20,14 @@ export const BTRFS = {
   SNAP_DESTROY_V2: 0x5000943f,
 } as const
 
-/** The tree whose root directory is the top of the pool, and the object of every subvolume's root directory. */
+/** Id of the top subvolume of the pool, and the inode number of the root directory of every subvolume. */
 export const TOP_SUBVOLUME_ID = 5n
 export const ROOT_DIRECTORY_OBJECT = 256n
 
 /** Flag of SUBVOL_GETFLAGS and SUBVOL_SETFLAGS. */
 export const SUBVOLUME_READ_ONLY = 2n
 
-/** `btrfs_ioctl_vol_args`: a descriptor and a name. */
+/** Encodes `btrfs_ioctl_vol_args`: a descriptor and a name. */
 export function encodeVolumeArgs(name: string, fd = 0): Buffer {
   const buffer = Buffer.alloc(VOLUME_ARGS_BYTES)
   buffer.writeBigInt64LE(BigInt(fd), 0)
@@ -43,8 +43,8 @@ export interface SnapshotArgs {
 }
 
 /**
- * `btrfs_ioctl_vol_args_v2` of a snapshot, with the `btrfs_qgroup_inherit` that limits it right behind it:
- * `addressOf` tells where the buffer lies, since the one points at the other.
+ * Encodes `btrfs_ioctl_vol_args_v2` of a snapshot, followed by the `btrfs_qgroup_inherit` that limits it; `addressOf`
+ * returns the address of the buffer, since the first points to the second.
  */
 export function encodeSnapshotArgs(args: SnapshotArgs, addressOf: (buffer: Buffer) => bigint): Buffer {
   const buffer = Buffer.alloc(VOLUME_ARGS_BYTES + INHERIT_BYTES)
@@ -62,7 +62,7 @@ export function encodeSnapshotArgs(args: SnapshotArgs, addressOf: (buffer: Buffe
   return buffer
 }
 
-/** `btrfs_ioctl_vol_args_v2` that names a subvolume to destroy by its id, wherever it lies. */
+/** Encodes `btrfs_ioctl_vol_args_v2` to destroy a subvolume by its id, at any path. */
 export function encodeDestroyById(subvolumeId: bigint): Buffer {
   const buffer = Buffer.alloc(VOLUME_ARGS_BYTES)
   buffer.writeBigUInt64LE(SPEC_BY_ID, 16)
@@ -70,7 +70,7 @@ export function encodeDestroyById(subvolumeId: bigint): Buffer {
   return buffer
 }
 
-/** `btrfs_ioctl_qgroup_limit_args` for the account of a subvolume; null lifts the limit. */
+/** Encodes `btrfs_ioctl_qgroup_limit_args` for the qgroup of a subvolume; null lifts the limit. */
 export function encodeQuotaLimit(subvolumeId: bigint, quotaBytes: number | null): Buffer {
   const buffer = Buffer.alloc(QUOTA_LIMIT_BYTES)
   buffer.writeBigUInt64LE(subvolumeId, 0)
@@ -78,27 +78,27 @@ export function encodeQuotaLimit(subvolumeId: bigint, quotaBytes: number | null)
   return buffer
 }
 
-/** `btrfs_ioctl_quota_ctl_args` that turns simple quotas on. */
+/** Encodes `btrfs_ioctl_quota_ctl_args` to enable simple quotas. */
 export function encodeEnableSimpleQuotas(): Buffer {
   const buffer = Buffer.alloc(16)
   buffer.writeBigUInt64LE(QUOTA_ENABLE_SIMPLE, 0)
   return buffer
 }
 
-/** `btrfs_ioctl_qgroup_create_args` that removes the account of a subvolume. */
+/** Encodes `btrfs_ioctl_qgroup_create_args` to remove the qgroup of a subvolume. */
 export function encodeRemoveQuotaGroup(subvolumeId: bigint): Buffer {
   const buffer = Buffer.alloc(16)
   buffer.writeBigUInt64LE(subvolumeId, 8)
   return buffer
 }
 
-/** A subvolume as its parent's reference names it. */
+/** A subvolume, by the reference in its parent. */
 export interface SubvolumeReference {
   id: bigint
   name: string
 }
 
-/** `btrfs_ioctl_search_args` for the references from `parentId` to its subvolumes with ids from `fromId` on. */
+/** Encodes `btrfs_ioctl_search_args` for the references from `parentId` to its subvolumes with ids from `fromId` on. */
 export function encodeChildSearch(parentId: bigint, fromId: bigint): Buffer {
   const buffer = Buffer.alloc(VOLUME_ARGS_BYTES)
   buffer.writeBigUInt64LE(ROOT_TREE, 0)
@@ -114,7 +114,7 @@ export function encodeChildSearch(parentId: bigint, fromId: bigint): Buffer {
   return buffer
 }
 
-/** The references that the kernel put into the buffer of `encodeChildSearch`; none means there are no more. */
+/** Decodes the references in the answered buffer of `encodeChildSearch`; none if there are no more. */
 export function decodeChildSearch(buffer: Buffer): SubvolumeReference[] {
   const references: SubvolumeReference[] = []
   let at = SEARCH_KEY_BYTES
@@ -129,19 +129,19 @@ export function decodeChildSearch(buffer: Buffer): SubvolumeReference[] {
   return references
 }
 
-/** `btrfs_ioctl_ino_lookup_args`: asks which subvolume a descriptor lies in. */
+/** Encodes `btrfs_ioctl_ino_lookup_args` to look up the subvolume of a descriptor. */
 export function encodeSubvolumeLookup(): Buffer {
   const buffer = Buffer.alloc(VOLUME_ARGS_BYTES)
   buffer.writeBigUInt64LE(ROOT_DIRECTORY_OBJECT, 8)
   return buffer
 }
 
-/** The subvolume's id in the answered buffer of `encodeSubvolumeLookup`. */
+/** Decodes the id of the subvolume in the answered buffer of `encodeSubvolumeLookup`. */
 export function decodeSubvolumeLookup(buffer: Buffer): bigint {
   return buffer.readBigUInt64LE(0)
 }
 
-/** A file handle (`open_by_handle_at`) of the root directory of a subvolume, by its id. */
+/** Encodes a file handle (`open_by_handle_at`) of the root directory of a subvolume, by its id. */
 export function encodeSubvolumeHandle(subvolumeId: bigint): Buffer {
   const buffer = Buffer.alloc(8 + HANDLE_BYTES)
   buffer.writeUInt32LE(HANDLE_BYTES, 0)
@@ -151,25 +151,25 @@ export function encodeSubvolumeHandle(subvolumeId: bigint): Buffer {
   return buffer
 }
 
-/** `btrfs_ioctl_fs_info_args`, empty. */
+/** Encodes an empty `btrfs_ioctl_fs_info_args`. */
 export function encodeFilesystemInfo(): Buffer {
   return Buffer.alloc(1024)
 }
 
-/** The random id that mkfs gave the filesystem, as a UUID. */
+/** Decodes the random id that mkfs gave the filesystem, as a UUID. */
 export function decodeFilesystemId(buffer: Buffer): string {
   const hex = buffer.toString('hex', 16, 32)
   return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-')
 }
 
-/** `btrfs_ioctl_dev_info_args` of the pool's only device. */
+/** Encodes `btrfs_ioctl_dev_info_args` of the pool's only device. */
 export function encodeDeviceInfo(): Buffer {
   const buffer = Buffer.alloc(VOLUME_ARGS_BYTES)
   buffer.writeBigUInt64LE(1n, 0)
   return buffer
 }
 
-/** How many bytes of the device the filesystem takes. */
+/** Decodes the bytes of the device that the filesystem takes. */
 export function decodeDeviceBytes(buffer: Buffer): number {
   return Number(buffer.readBigUInt64LE(32))
 }

@@ -4,7 +4,7 @@ import { O, openBelow } from '../../lib/syscalls/files.ts'
 import { isErrno } from '../../lib/syscalls/libc.ts'
 import { AT } from '../../lib/syscalls/mounts.ts'
 
-/** A loop device with a file behind it, held open: while one holds it, it stays attached. */
+/** A loop device with a backing file. The open descriptor keeps it attached. */
 export interface LoopDevice {
   /** Such as `/dev/loop0`. */
   path: string
@@ -12,8 +12,8 @@ export interface LoopDevice {
 }
 
 /**
- * The loop device of the image, held open: the one it is attached to already (a second one of the same file would
- * corrupt it), or a new one. It detaches by itself once the last holder, mounts included, lets go. The caller holds
+ * Opens the loop device of the image: the one it is attached to already (a second one of the same file would corrupt
+ * it), or a new one. The device detaches by itself once the last user, mounts included, has closed it. The caller holds
  * the lock of the image.
  */
 export function attachLoopDevice(imagePath: string): LoopDevice {
@@ -31,7 +31,7 @@ export function attachLoopDevice(imagePath: string): LoopDevice {
   }
 }
 
-/** The loop device that the image is attached to, held open, or null. */
+/** Opens the loop device that the image is attached to; null if there is none. */
 export function findLoopDevice(imagePath: string): LoopDevice | null {
   const image = fs.statSync(imagePath, { bigint: true })
   for (const name of fs.readdirSync('/sys/block')) {
@@ -42,31 +42,30 @@ export function findLoopDevice(imagePath: string): LoopDevice | null {
   return null
 }
 
-/** Makes the device as large as its file is now. */
+/** Resizes the device to the current size of its file. */
 export function refreshCapacity(device: LoopDevice): void {
   controlNumber(device.fd, LOOP_SET_CAPACITY, 0)
 }
 
-/** The size of the device in bytes. */
+/** Returns the size of the device in bytes. */
 export function loopDeviceBytes(device: LoopDevice): number {
   const size = Buffer.alloc(8)
   controlBuffer(device.fd, BLKGETSIZE64, size)
   return Number(size.readBigUInt64LE(0))
 }
 
-/** Lets go of the device: it detaches once nobody else holds it. */
+/** Closes the device, which detaches once its last user has closed it. */
 export function releaseLoopDevice(device: LoopDevice): void {
   closeFd(device.fd)
 }
 
-/** Whether the kernel still has a file behind the device. */
+/** Returns true while the device has a backing file. */
 export function isAttached(devicePath: string): boolean {
   return fs.existsSync(`/sys/block/${devicePath.slice('/dev/'.length)}/loop`)
 }
 
 /**
- * Asks the kernel to detach the device now, or as soon as its last holder lets go; also one that another tool
- * attached.
+ * Detaches the device now, or as soon as its last user closes it; also a device that another tool attached.
  */
 export function detachLoopDevice(device: LoopDevice): void {
   try {
@@ -119,7 +118,7 @@ function configureFree(imageFd: number, imagePath: string): LoopDevice | null {
   }
 }
 
-/** `loop_config` of linux/loop.h: direct input and output, detached when the last holder lets go. */
+/** Encodes `loop_config` of linux/loop.h: direct I/O, detached when the last user closes the device. */
 function encodeConfiguration(imageFd: number, imagePath: string): Buffer {
   const buffer = Buffer.alloc(CONFIG_BYTES)
   buffer.writeUInt32LE(imageFd, 0)

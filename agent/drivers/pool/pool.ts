@@ -43,7 +43,7 @@ export interface BtrfsPoolOptions extends PoolImageOptions {
   dataDir: string
   /** The pool is mounted at `<runDir>/pool`, in this process's own mount namespace. */
   runDir: string
-  /** The pool grows by this much when half of it is all that is left; 0: never. */
+  /** The pool grows by this much once less than half of it is free; 0: never. */
   stepBytes: number
 }
 
@@ -54,11 +54,11 @@ export interface MountedPool {
   mountPath: string
   /** A descriptor of the pool's top directory. */
   rootFd: number
-  /** The random id that the filesystem was made with, as a UUID. */
+  /** The random id of the filesystem, as a UUID. */
   filesystemId: string
-  /** Makes the pool a step larger; false if the host has no room above its reserve. One growth at a time. */
+  /** Grows the pool by a step; false if the host has no room above its reserve. One growth at a time. */
   grow(): Promise<boolean>
-  /** Tells whether the kernel has made it read-only. */
+  /** Returns true if the kernel has made it read-only. */
   isReadOnly(): boolean
   backing(): Promise<PoolBacking>
   /** Bytes of missing blocks in the image; 0 unless it was copied with holes. */
@@ -71,8 +71,8 @@ export interface MountedPool {
 }
 
 /**
- * Opens the pool of a data directory, making it if there is none: image, loop device, mount, simple quotas. Every step
- * takes up what an earlier process left. Throws if the host has no room for a pool, or this process no mount namespace
+ * Opens the pool of a data directory, creating it if there is none: image, loop device, mount, simple quotas. Every step
+ * reuses what an earlier process left. Throws if the host has no room for a pool, or this process no mount namespace
  * of its own.
  */
 export async function mountPool(options: BtrfsPoolOptions): Promise<MountedPool> {
@@ -91,7 +91,7 @@ export async function mountPool(options: BtrfsPoolOptions): Promise<MountedPool>
   }
 }
 
-/** Tells whether something, such as a running box, still holds the loop device after the agent has ended. */
+/** Result of a release: the device, and if something, such as a running box, still uses it. */
 export interface PoolRelease {
   device: string | null
   isStillUsed: boolean
@@ -111,7 +111,7 @@ export async function releasePool(dataDir: string): Promise<PoolRelease> {
   return { device: loop.path, isStillUsed: isAttached(loop.path) }
 }
 
-/** A growth that was cut off left the file larger than the device. */
+/** Resizes the device if an interrupted growth left the file larger. */
 async function matchDeviceToImage(loop: LoopDevice, imagePath: string): Promise<void> {
   const { size } = await fs.stat(imagePath)
   if (loopDeviceBytes(loop) < size - (size % SECTOR_BYTES)) refreshCapacity(loop)
@@ -224,6 +224,6 @@ async function closeMounted(parts: Parts, rootFd: number | undefined): Promise<v
 }
 
 const IMAGE_NAME = 'pool.img'
-// Less than this is the filesystem's own rounding.
+// Smaller differences are the filesystem's own rounding.
 const RESIZE_SLACK_BYTES = 1024 * 1024
 const SECTOR_BYTES = 512

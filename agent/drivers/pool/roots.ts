@@ -1,24 +1,24 @@
 import { searchTree } from './search.ts'
 
-/** A subvolume as the tree of roots knows it. */
+/** A subvolume, from its item in the root tree. */
 export interface SubvolumeRoot {
   id: number
   uuid: string
-  /** Of what it was copied from; empty for one that was made empty. */
+  /** UUID of the subvolume that it was copied from; empty if it was created empty. */
   parentUuid: string
   isReadOnly: boolean
-  /** When something in it last changed, and when it was made. */
+  /** Transaction ids of its last change and of its creation. */
   changedAt: number
   madeAt: number
 }
 
-/** The subvolumes that are there, wherever they lie, in the order in which they were made. */
+/** Reads all subvolumes of the filesystem, nested ones included, in the order of their creation. */
 export function* readRoots(fd: number): Generator<void, SubvolumeRoot[]> {
   const roots: SubvolumeRoot[] = []
   const all = { treeId: ROOT_TREE, minGeneration: 0, maxGeneration: Number.MAX_SAFE_INTEGER }
   yield* searchTree(fd, all, ({ objectId, type, start, length }, buffer) => {
     if (type !== ROOT_ITEM_KEY || objectId < FIRST_ID || objectId > LAST_ID || length < ITEM_BYTES_MIN) return
-    // Destroyed, and not yet cleared away.
+    // Destroyed, but not cleaned up by the kernel yet.
     if (buffer.readUInt32LE(start + REFS_AT) === 0) return
     roots.push({
       id: objectId,
@@ -32,24 +32,24 @@ export function* readRoots(fd: number): Generator<void, SubvolumeRoot[]> {
   return roots
 }
 
-/** What is known of a subvolume by where it comes from. */
+/** The part of a subvolume that is known to be shared, from its ancestry. */
 export interface Origin {
-  /** What lies in leaves up to this generation is also in `base`, which never changes; 0: nothing does. */
+  /** Extents in leaves up to this generation are also in `base`, which never changes; 0: none. */
   floor: number
   base: SubvolumeRoot | null
 }
 
 /**
- * What each shares with another by where it comes from. A leaf that is older than a copy of a tree was in the tree when that was
- * made: it is in the copy, if that never changed, and in what the copy was made of, if that has not changed since. So one that
- * goes on changing has the latest of its copies for a base, a copy the one before it, and the first what it was copied from had
- * at its birth. A pure function.
+ * Derives from the ancestry of each subvolume what it shares with another. A leaf older than a copy was in the source when the copy
+ * was made: it is in the copy if that never changed, and in the source if that has not changed since. So a subvolume that goes on
+ * changing has its latest copy as base, a copy the previous one, and the first copy the base that its source had when that was
+ * created. Pure.
  */
 export function originsOf(roots: readonly SubvolumeRoot[]): Map<number, Origin> {
   const byUuid = new Map(roots.map((root) => [root.uuid, root]))
-  const copies = Map.groupBy(roots.filter(isAsMade), ({ parentUuid }) => parentUuid)
+  const copies = Map.groupBy(roots.filter(isPristine), ({ parentUuid }) => parentUuid)
   const births = new Map<number, Origin>()
-  // One that was copied from another has a larger id.
+  // A copy has a larger id than its source.
   for (const root of [...roots].sort((a, b) => a.id - b.id)) {
     const parent = byUuid.get(root.parentUuid)
     const sibling = root.parentUuid === '' ? null : latestOf(copies.get(root.parentUuid), root.madeAt)
@@ -61,7 +61,7 @@ export function originsOf(roots: readonly SubvolumeRoot[]): Map<number, Origin> 
   return new Map(
     roots.map((root) => {
       const birth = births.get(root.id) ?? NO_ORIGIN
-      // One that it has not changed since comes from it, and not the other way round.
+      // A copy that `root` has not changed since has `root` as base, and not the other way round.
       const own = (copies.get(root.uuid) ?? []).filter((copy) => !hasNotChangedSince(root, copy))
       const copy = latestOf(own, Number.POSITIVE_INFINITY)
       return [root.id, copy !== null && copy.madeAt > birth.floor ? { floor: copy.madeAt, base: copy } : birth]
@@ -69,7 +69,7 @@ export function originsOf(roots: readonly SubvolumeRoot[]): Map<number, Origin> 
   )
 }
 
-function isAsMade({ isReadOnly, changedAt, madeAt }: SubvolumeRoot): boolean {
+function isPristine({ isReadOnly, changedAt, madeAt }: SubvolumeRoot): boolean {
   return isReadOnly && changedAt <= madeAt
 }
 
@@ -90,7 +90,7 @@ const ROOT_ITEM_KEY = 132
 const FIRST_ID = 256
 const LAST_ID = 2 ** 48
 const READ_ONLY = 1
-/** Of `btrfs_root_item`. */
+/** Offsets in `btrfs_root_item`. */
 const FLAGS_AT = 208
 const REFS_AT = 216
 const UUID_AT = 247

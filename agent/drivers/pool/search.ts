@@ -1,17 +1,17 @@
 import { controlBuffer } from '../../lib/syscalls/descriptors.ts'
 import { isErrno } from '../../lib/syscalls/libc.ts'
 
-/** What of a filesystem's tree is looked at. */
+/** The part of a filesystem's tree to search. */
 export interface TreeRange {
   treeId: number
-  /** The generations of the leaves that are looked at; parts that have none of these are not even read. */
+  /** Generations of the leaves to read; the kernel does not read subtrees older than the minimum. */
   minGeneration: number
   maxGeneration: number
 }
 
-/** An item of a tree; `start` and `length` are of its data, in the buffer that is lent. */
+/** An item of a tree; `start` and `length` locate its data in the buffer. */
 export interface TreeItem {
-  /** Of the leaf it is in. */
+  /** Generation of its leaf. */
   generation: number
   objectId: number
   type: number
@@ -20,8 +20,8 @@ export interface TreeItem {
 }
 
 /**
- * Reads the items of a tree, a buffer at a time: `visit` is called for each, and what it is lent is another by the next. Pauses
- * after each buffer, which takes about a millisecond. False if there is no such tree (any more).
+ * Reads the items of a tree, a buffer at a time, and calls `visit` for each; item and buffer are reused for the next. Yields after
+ * each buffer, which takes about a millisecond. Returns false if the tree does not exist (any more).
  */
 export function* searchTree(
   fd: number,
@@ -72,7 +72,7 @@ function nextKey(start: number): Key {
   return type < MAX_TYPE ? { objectId, type: type + 1, offset: 0n } : { objectId: objectId + 1n, type: 0, offset: 0n }
 }
 
-/** `btrfs_ioctl_search_args_v2`: from a key on to the end of the tree. */
+/** Encodes `btrfs_ioctl_search_args_v2`: from a key on to the end of the tree. */
 function encodeSearch({ treeId, minGeneration, maxGeneration }: TreeRange, { objectId, type, offset }: Key): void {
   BUFFER.writeBigUInt64LE(BigInt(treeId), 0)
   BUFFER.writeBigUInt64LE(objectId, 8)
@@ -87,7 +87,7 @@ function encodeSearch({ treeId, minGeneration, maxGeneration }: TreeRange, { obj
   BUFFER.writeBigUInt64LE(BigInt(BUFFER.length - DATA_AT), 104)
 }
 
-/** Below 2^53, as are generations, file numbers and places on a disk. */
+/** Reads a number below 2^53, as generations, inode numbers and disk addresses are. */
 function number64(at: number): number {
   return BUFFER.readUInt32LE(at) + BUFFER.readUInt32LE(at + 4) * 2 ** 32
 }
@@ -97,5 +97,5 @@ const DATA_AT = 112
 const HEADER_BYTES = 32
 const MAX_U64 = 2n ** 64n - 1n
 const MAX_TYPE = 255
-// A thread makes one call at a time, and uses what it tells before the next.
+// Reused: a thread makes one call at a time and reads the result before the next.
 const BUFFER = Buffer.from(new ArrayBuffer(512 * 1024))

@@ -1,13 +1,13 @@
 import { ServiceError } from '../../../shared/errors.ts'
 
-/** One command of a stream of `btrfs send`, less what a reader of names has no use for. Paths have one character for each byte. */
+/** A command of a stream of `btrfs send`, with the attributes that concern names. Paths have one character for each byte. */
 export interface SendCommand {
-  /** Of `SEND`, or one that is not known here. */
+  /** A code of `SEND`, or an unknown one. */
   code: number
   path: string | null
   pathTo: string | null
   pathLink: string | null
-  /** When what is in the file was last modified, of `SEND.UTIMES`. */
+  /** Modification time of the file, of `SEND.UTIMES`. */
   modified: SendTime | null
 }
 
@@ -16,29 +16,29 @@ export interface SendTime {
   nanoseconds: number
 }
 
-/** Takes a stream in pieces of any length, and gives away its commands. */
+/** Decodes a stream that comes in pieces of any length. */
 export interface SendReader {
   /**
-   * Gives away every command that is whole by now. What is kept of a piece is at most one command.
-   * @throws SendStreamError for what is no such stream, or has a command above 1 MiB
+   * Decodes every command that is complete by now. Buffers at most one incomplete command.
+   * @throws SendStreamError for an invalid stream, or a command above 1 MiB
    */
   push(piece: Buffer): void
-  /** Told that nothing more comes. @throws SendStreamError for a stream that was cut off */
+  /** Ends the stream. @throws SendStreamError if it was cut off */
   end(): void
 }
 
-/** What was read is not a whole stream of `btrfs send`. */
+/** An invalid or incomplete stream of `btrfs send`. */
 export class SendStreamError extends Error {
   override readonly name = 'SendStreamError'
 }
 
-/** Reads a stream of `btrfs send`, of any version; what comes after its end is dropped. A checksum is not looked at. */
+/** Creates a decoder of `btrfs send` streams of any version. Ignores bytes after the end, and checksums. */
 export function createSendReader(take: (command: SendCommand) => void): SendReader {
-  let kept: Buffer = Buffer.alloc(0)
+  let rest: Buffer = Buffer.alloc(0)
   let hasHead = false
   let hasEnded = false
-  /** How many bytes were used of `buffer`, which has what was kept and the piece. */
-  const readAll = (buffer: Buffer): number => {
+  /** Decodes the complete commands in `buffer`; returns the number of bytes consumed. */
+  const decodeAll = (buffer: Buffer): number => {
     let at = 0
     if (!hasHead) {
       if (buffer.length < HEAD_BYTES) return 0
@@ -61,8 +61,8 @@ export function createSendReader(take: (command: SendCommand) => void): SendRead
   return {
     push: (piece) => {
       if (hasEnded) return
-      const buffer = kept.length === 0 ? piece : Buffer.concat([kept, piece])
-      kept = buffer.subarray(readAll(buffer))
+      const buffer = rest.length === 0 ? piece : Buffer.concat([rest, piece])
+      rest = buffer.subarray(decodeAll(buffer))
     },
     end: () => {
       if (!hasEnded) throw new SendStreamError('the stream was cut off')
@@ -76,7 +76,7 @@ function decodeCommand(code: number, bytes: Buffer): SendCommand {
     if (bytes.length - at < ATTRIBUTE_HEAD_BYTES) throw new SendStreamError('a cut attribute')
     const kind = bytes.readUInt16LE(at)
     const start = at + ATTRIBUTE_HEAD_BYTES
-    // From version 2 on, data has no length of its own: it is what is left.
+    // From version 2 on, data has no length of its own: it is the rest of the command.
     if (kind === ATTRIBUTE.DATA) break
     const end = start + bytes.readUInt16LE(at + 2)
     if (end > bytes.length) throw new SendStreamError('a cut attribute')
@@ -97,14 +97,14 @@ function decodeTime(bytes: Buffer, at: number): SendTime {
  * Makes the error of a failed `btrfs send` from its stderr. Send fails on paths of more than 4,095 bytes, which a box can create
  * directory by directory.
  */
-export function sendFault(complaint: string): Error {
-  const cause = new Error(`btrfs send failed: ${complaint}`)
-  if (!complaint.includes(`failed with -${ENAMETOOLONG}:`)) return cause
+export function sendFault(errorText: string): Error {
+  const cause = new Error(`btrfs send failed: ${errorText}`)
+  if (!errorText.includes(`failed with -${ENAMETOOLONG}:`)) return cause
   const detail = 'There is a path of more than 4,095 bytes, which can be neither compared nor backed up.'
   return new ServiceError('path_invalid', detail, { cause })
 }
 
-/** Codes of commands, of linux/fs/btrfs/send.h. */
+/** Codes of commands, from linux/fs/btrfs/send.h. */
 export const SEND = {
   SUBVOLUME: 1,
   SNAPSHOT: 2,

@@ -6,7 +6,7 @@ import { convertErrors } from './faults.ts'
 import type { BtrfsPoolOptions, MountedPool } from './pool.ts'
 
 export interface SpaceOptions extends Pick<BtrfsPoolOptions, 'stepBytes' | 'logger'> {
-  /** Makes what was done so far durable. */
+  /** Commits what was done so far. */
   commit(): Promise<void>
 }
 
@@ -21,7 +21,7 @@ export interface SpaceKeeper {
   close(): Promise<void>
 }
 
-/** Starts keeping free space in a pool. */
+/** Starts managing the free space of a pool. */
 export function createSpaceKeeper(
   pool: Pick<MountedPool, 'mountPath' | 'dataDir' | 'grow' | 'growableBytes' | 'back' | 'isReadOnly'>,
   options: SpaceOptions,
@@ -29,16 +29,16 @@ export function createSpaceKeeper(
   const stopGrowing = startGrowing(pool, options)
   let freedAt = Number.NEGATIVE_INFINITY
   // The kernel reclaims destroyed subvolumes gradually, and may briefly have less space while it moves metadata.
-  const mayCome = (since: number): boolean => performance.now() < Math.min(freedAt, since) + RETURN_MS
-  const untilThere = async (act: () => void | Promise<void>): Promise<void> => {
+  const mayBeReclaimed = (since: number): boolean => performance.now() < Math.min(freedAt, since) + RECLAIM_MS
+  const retryUntilReclaimed = async (act: () => void | Promise<void>): Promise<void> => {
     const since = performance.now()
     for (;;) {
       try {
         return await act()
       } catch (error) {
-        if (!isErrno(error, 'ENOSPC') || !mayCome(since)) throw error
+        if (!isErrno(error, 'ENOSPC') || !mayBeReclaimed(since)) throw error
       }
-      await sleep(LOOK_MS)
+      await sleep(POLL_MS)
       await options.commit()
     }
   }
@@ -51,7 +51,7 @@ export function createSpaceKeeper(
           if (!isErrno(error, 'ENOSPC')) throw error
           // Destroyed data is reclaimed only after a commit.
           if (!(await pool.grow())) await options.commit()
-          await untilThere(act)
+          await retryUntilReclaimed(act)
         }
       }),
     noteFreed: () => {
@@ -61,8 +61,8 @@ export function createSpaceKeeper(
       convertErrors(pool, async () => {
         const since = performance.now()
         let space = await fs.statfs(pool.mountPath)
-        while (space.bavail === 0 && mayCome(since)) {
-          await sleep(LOOK_MS)
+        while (space.bavail === 0 && mayBeReclaimed(since)) {
+          await sleep(POLL_MS)
           space = await fs.statfs(pool.mountPath)
         }
         const { blocks, bfree, bavail, bsize } = space
@@ -84,21 +84,21 @@ function startGrowing(
 ): () => Promise<void> {
   let check: Promise<void> | undefined
   let isBacked = false
-  let told = ''
-  const look = async (): Promise<void> => {
+  let lastError = ''
+  const growIfNeeded = async (): Promise<void> => {
     try {
       const { bavail, bsize } = await fs.statfs(pool.mountPath)
       if (bavail * bsize < stepBytes / 2) await pool.grow()
       isBacked ||= await pool.back()
-      told = ''
+      lastError = ''
     } catch (error) {
       // Retried every second.
-      if (told !== String(error)) logger.error('the storage pool could not grow', { error })
-      told = String(error)
+      if (lastError !== String(error)) logger.error('the storage pool could not grow', { error })
+      lastError = String(error)
     }
   }
   const timer = setInterval(() => {
-    check ??= look().finally(() => {
+    check ??= growIfNeeded().finally(() => {
       check = undefined
     })
   }, CHECK_INTERVAL_MS)
@@ -111,5 +111,5 @@ function startGrowing(
 
 const CHECK_INTERVAL_MS = 1_000
 /** The upper bound of reclaiming; about 10 ms were measured. */
-const RETURN_MS = 1_000
-const LOOK_MS = 5
+const RECLAIM_MS = 1_000
+const POLL_MS = 5

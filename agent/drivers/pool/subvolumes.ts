@@ -30,12 +30,12 @@ export async function withSubvolume<T>(rootFd: number, name: string, use: (fd: n
   }
 }
 
-/** Makes an empty subvolume; it is not durable before the next commit. */
+/** Creates an empty subvolume; not durable before the next commit. */
 export function createSubvolume(rootFd: number, name: string): void {
   controlBuffer(rootFd, BTRFS.SUBVOL_CREATE, encodeVolumeArgs(name))
 }
 
-/** Makes a durable snapshot, with its quota from the start; commits on a pool thread, which takes milliseconds. */
+/** Creates a durable snapshot, with its quota from the start; commits on a worker thread, which takes milliseconds. */
 export async function snapshotSubvolume(
   rootFd: number,
   request: { source: string; name: string; isReadOnly: boolean; quotaBytes: number | null },
@@ -46,7 +46,7 @@ export async function snapshotSubvolume(
   })
 }
 
-/** Makes a subvolume writable or not; durable on return. */
+/** Sets or clears the read-only flag of a subvolume; durable on return. */
 export function setSubvolumeReadOnly(fd: number, isReadOnly: boolean): void {
   const flags = Buffer.alloc(8)
   controlBuffer(fd, BTRFS.SUBVOL_GETFLAGS, flags)
@@ -58,21 +58,21 @@ export function setSubvolumeReadOnly(fd: number, isReadOnly: boolean): void {
 }
 
 /**
- * Bounds what may be written to a subvolume from now on, null lifts the bound; not durable before the next commit.
+ * Bounds what can be written to a subvolume from now on; null lifts the bound. Not durable before the next commit.
  * `rootFd` must lie outside the subvolume: from within a full one the call itself fails.
  */
 export function limitSubvolume(rootFd: number, id: bigint, quotaBytes: number | null): void {
   controlBuffer(rootFd, BTRFS.QGROUP_LIMIT, encodeQuotaLimit(id, quotaBytes))
 }
 
-/** The id of the subvolume that `fd` lies in. */
+/** Returns the id of the subvolume that `fd` is in. */
 export function subvolumeId(fd: number): bigint {
   const lookup = encodeSubvolumeLookup()
   controlBuffer(fd, BTRFS.INO_LOOKUP, lookup)
   return decodeSubvolumeLookup(lookup)
 }
 
-/** The subvolumes directly in the subvolume `parentId`, from the filesystem's own tree: no path is walked. */
+/** Lists the subvolumes directly in the subvolume `parentId` from the root tree, without walking a path. */
 export function childSubvolumes(rootFd: number, parentId: bigint): SubvolumeReference[] {
   const children: SubvolumeReference[] = []
   for (let fromId = 0n; ; ) {
@@ -86,7 +86,7 @@ export function childSubvolumes(rootFd: number, parentId: bigint): SubvolumeRefe
   }
 }
 
-/** The subvolumes at the top of the pool. */
+/** Lists the subvolumes at the top of the pool. */
 export function topSubvolumes(rootFd: number): SubvolumeReference[] {
   return childSubvolumes(rootFd, TOP_SUBVOLUME_ID)
 }
@@ -106,7 +106,7 @@ export async function destroySubvolume(rootFd: number, name: string): Promise<vo
   controlBuffer(rootFd, BTRFS.SNAP_DESTROY, encodeVolumeArgs(name))
 }
 
-/** Removes the account of a destroyed subvolume; false while it still has bytes to its name. */
+/** Removes the qgroup of a destroyed subvolume; false if it is absent, or still accounts for bytes. */
 export function removeQuotaGroup(rootFd: number, id: bigint): boolean {
   try {
     controlBuffer(rootFd, BTRFS.QGROUP_CREATE, encodeRemoveQuotaGroup(id))
@@ -117,7 +117,7 @@ export function removeQuotaGroup(rootFd: number, id: bigint): boolean {
   }
 }
 
-/** The bytes that the simple quota of a subvolume counts; 0 if it has none. */
+/** Returns the bytes that the simple quota of a subvolume counts; 0 if it has none. */
 export async function countedBytes(filesystemId: string, id: bigint): Promise<number> {
   try {
     return Number(await fs.readFile(`${quotaDirectory(filesystemId)}/0_${id}/referenced`, 'utf8'))
@@ -127,7 +127,7 @@ export async function countedBytes(filesystemId: string, id: bigint): Promise<nu
   }
 }
 
-/** Ids of the subvolumes that have an account, destroyed ones included. */
+/** Lists the ids of the subvolumes that have a qgroup, destroyed ones included. */
 export async function quotaGroupIds(filesystemId: string): Promise<bigint[]> {
   const names = await fs.readdir(quotaDirectory(filesystemId))
   return names.filter((name) => /^0_\d+$/.test(name)).map((name) => BigInt(name.slice(2)))

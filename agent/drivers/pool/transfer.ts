@@ -12,13 +12,13 @@ import type { MountedPool } from './pool.ts'
 import { sendFault } from './send-stream.ts'
 import { childSubvolumes, createSubvolume, snapshotSubvolume, subvolumeId, withSubvolume } from './subvolumes.ts'
 
-type Place = Pick<MountedPool, 'rootFd' | 'mountPath'>
+type PoolMount = Pick<MountedPool, 'rootFd' | 'mountPath'>
 
 /**
  * Streams a read-only subvolume by `btrfs send`, compressed with zstd; with a parent only the difference. Stopping the iteration or
  * aborting `signal` ends the programs. Throws at the end if they failed.
  */
-export async function* sendSubvolume({ mountPath }: Place, request: SendRequest): AsyncGenerator<Uint8Array> {
+export async function* sendSubvolume({ mountPath }: PoolMount, request: SendRequest): AsyncGenerator<Uint8Array> {
   const { name, parent, signal } = request
   const from = parent === null ? [] : ['-p', path.join(mountPath, parent)]
   // Sends compressed extents as they are, because recompressing would take most of the time.
@@ -28,7 +28,7 @@ export async function* sendSubvolume({ mountPath }: Place, request: SendRequest)
   try {
     // Buffers up to a bound while the reader waits for a disk or a network.
     yield* readPipe(fd, AHEAD_BYTES)
-    if ((await sender.exit) !== 0) throw sendFault(sender.complaint())
+    if ((await sender.exit) !== 0) throw sendFault(sender.errorText())
     await ended(packer)
     signal?.throwIfAborted()
   } finally {
@@ -41,8 +41,8 @@ export async function* sendSubvolume({ mountPath }: Place, request: SendRequest)
  * of the last. The streams can reach nothing outside the container.
  * @throws Error for invalid streams, or ones that create anything else
  */
-export async function receiveChain(place: Place, request: ReceiveRequest): Promise<void> {
-  const { rootFd, mountPath } = place
+export async function receiveChain(pool: PoolMount, request: ReceiveRequest): Promise<void> {
+  const { rootFd, mountPath } = pool
   const { container, name, quotaBytes, signal } = request
   createSubvolume(rootFd, container)
   const directory = path.join(mountPath, container)
@@ -50,7 +50,7 @@ export async function receiveChain(place: Place, request: ReceiveRequest): Promi
   const seen = new Set<string>()
   for await (const stream of request.streams) {
     await receiveOne(directory, stream, signal)
-    last = await newSubvolume(place, container, seen)
+    last = await newSubvolume(pool, container, seen)
     seen.add(last)
   }
   if (last === '') throw new Error('nothing was received')
@@ -84,7 +84,7 @@ async function receiveOne(
 }
 
 /** Finds the one new subvolume in `container`; throws if there is anything else. */
-async function newSubvolume({ rootFd, mountPath }: Place, container: string, seen: Set<string>): Promise<string> {
+async function newSubvolume({ rootFd, mountPath }: PoolMount, container: string, seen: Set<string>): Promise<string> {
   const id = await withSubvolume(rootFd, container, subvolumeId)
   const made = childSubvolumes(rootFd, id).filter((child) => !seen.has(child.name))
   const names = await fs.readdir(path.join(mountPath, container))
@@ -97,7 +97,7 @@ interface Program {
   name: string
   child: ChildProcess
   exit: Promise<number | NodeJS.Signals | null>
-  complaint(): string
+  errorText(): string
 }
 
 type Command = readonly [name: string, args: readonly string[]]
@@ -112,26 +112,26 @@ function startPair(
 ): { writer: Program; reader: Program; fd: number } {
   const [between, outer] = [openPipe(), openPipe()]
   for (const { readFd } of [between, outer]) widenPipe(readFd, PIPE_BYTES)
-  const [ours, theirs] = own === 'read' ? [outer.readFd, outer.writeFd] : [outer.writeFd, outer.readFd]
+  const [agentFd, childFd] = own === 'read' ? [outer.readFd, outer.writeFd] : [outer.writeFd, outer.readFd]
   try {
-    const writer = start(first, [own === 'read' ? 'ignore' : theirs, between.writeFd, 'pipe'])
-    const reader = start(second, [between.readFd, own === 'read' ? theirs : 'ignore', 'pipe'])
-    return { writer, reader, fd: ours }
+    const writer = start(first, [own === 'read' ? 'ignore' : childFd, between.writeFd, 'pipe'])
+    const reader = start(second, [between.readFd, own === 'read' ? childFd : 'ignore', 'pipe'])
+    return { writer, reader, fd: agentFd }
   } catch (error) {
-    closeFd(ours)
+    closeFd(agentFd)
     throw error
   } finally {
-    for (const fd of [between.readFd, between.writeFd, theirs]) closeFd(fd)
+    for (const fd of [between.readFd, between.writeFd, childFd]) closeFd(fd)
   }
 }
 
 function start([name, args]: Command, stdio: readonly ChildStdio[]): Program {
   const child = spawnChild(name, args, { stdio })
-  let complaint = ''
+  let errorText = ''
   child.stderr
     ?.on('error', () => undefined)
     .on('data', (text: Buffer) => {
-      complaint = (complaint + text.toString()).slice(-500)
+      errorText = (errorText + text.toString()).slice(-500)
     })
   const exit = new Promise<number | NodeJS.Signals | null>((resolve, reject) => {
     child.once('error', reject)
@@ -143,12 +143,12 @@ function start([name, args]: Command, stdio: readonly ChildStdio[]): Program {
     })
   })
   exit.catch(() => undefined)
-  return { name, child, exit, complaint: () => complaint.trim() }
+  return { name, child, exit, errorText: () => errorText.trim() }
 }
 
-async function ended({ name, exit, complaint }: Program): Promise<void> {
-  const how = await exit
-  if (how !== 0) throw new ProgramError(`${name} failed: ${complaint() || how}`)
+async function ended({ name, exit, errorText }: Program): Promise<void> {
+  const status = await exit
+  if (status !== 0) throw new ProgramError(`${name} failed: ${errorText() || status}`)
 }
 
 /** Kills the running programs when called, or when `signal` aborts. */

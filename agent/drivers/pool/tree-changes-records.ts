@@ -2,14 +2,14 @@ import type { FileKind } from '../../ports/files/files.ts'
 import type { ChangeCursor, ChangeKind, ChangesPage, TreeChange } from '../../ports/pool/tree-changes.ts'
 import type { RawPath } from '../files/paths.ts'
 
-/** Changes in their order as they cross threads and are kept: as objects they would take five times as much. */
+/** Encoded changes, in their order, to pass between threads and to cache; objects would take five times the memory. */
 export interface ChangeRecords {
-  /** Where each begins, and the end of the last. */
+  /** Start of each record, and the end of the last. */
   offsets: Uint32Array<ArrayBuffer>
   bytes: Uint8Array<ArrayBuffer>
 }
 
-/** A change, with its paths as one character for each byte. */
+/** A change, with one character for each byte of its paths. */
 export interface RawChange {
   kind: ChangeKind
   path: RawPath
@@ -19,13 +19,14 @@ export interface RawChange {
   sizeBytes: number
 }
 
-/** Writes records, one after another; `limitBytes` bounds them all. */
+/** Encodes changes one after another, up to a number of bytes in all. */
 export interface ChangeWriter {
-  /** False if there is no room for it. */
+  /** Adds a change; false if there is no room for it. */
   add(change: RawChange): boolean
   finish(): ChangeRecords
 }
 
+/** Creates a writer of up to `count` changes and `limitBytes` bytes. */
 export function createChangeWriter(count: number, limitBytes: number): ChangeWriter {
   let buffer = Buffer.from(new ArrayBuffer(FIRST_BYTES))
   const offsets = new Uint32Array(count + 1)
@@ -54,28 +55,28 @@ export function createChangeWriter(count: number, limitBytes: number): ChangeWri
   }
 }
 
-/** The page after `after`, which need not be among them. */
+/** Returns the page after `after`, which need not be among the records. */
 export function changesPageOf(records: ChangeRecords, after: ChangeCursor | null, limit: number): ChangesPage {
   const count = records.offsets.length - 1
-  const first = after === null ? 0 : placeAfter(records, after)
+  const first = after === null ? 0 : indexAfter(records, after)
   const end = Math.min(first + limit, count)
   const changes: TreeChange[] = []
   for (let index = first; index < end; index++) changes.push(recordAt(records, index))
   return { changes, hasMore: end < count }
 }
 
-/** How two changes are ordered: by path, and what was deleted before what is there. */
-export function compareChanges(a: RawChange | FoundPlace, b: RawChange | FoundPlace): number {
+/** Orders changes by path, then deleted before the others. */
+export function compareChanges(a: RawChange | ChangeKey, b: RawChange | ChangeKey): number {
   if (a.path !== b.path) return a.path < b.path ? -1 : 1
   return CHANGE_KINDS.indexOf(a.kind) - CHANGE_KINDS.indexOf(b.kind)
 }
 
-interface FoundPlace {
+interface ChangeKey {
   kind: ChangeKind
   path: RawPath
 }
 
-function placeAfter(records: ChangeRecords, { path, kind }: ChangeCursor): number {
+function indexAfter(records: ChangeRecords, { path, kind }: ChangeCursor): number {
   let [low, high] = [0, records.offsets.length - 1]
   while (low < high) {
     const middle = (low + high) >> 1

@@ -10,15 +10,15 @@ import { createSendReader } from './send-stream.ts'
 import { createTreeModel, type FoundChange } from './tree-changes.ts'
 import { type ChangeRecords, compareChanges, createChangeWriter, type RawChange } from './tree-changes-records.ts'
 
-/** The two trees, open. */
+/** Descriptors of the two trees. */
 export interface ChangesArgument {
   fromFd: number
   toFd: number
 }
 
 /**
- * Hears the stream that turns one tree into the other, piece by piece and null at its end, and says what differs. Fails with
- * `body_too_large` for more than `CHANGES_MAX` names.
+ * Receives the stream that turns one tree into the other, piece by piece and null at its end, and sends the differences. Fails
+ * with `body_too_large` for more than `CHANGES_MAX` names.
  */
 export function* changesTask(
   io: TaskIo<ChangeRecords, Uint8Array | null>,
@@ -27,7 +27,7 @@ export function* changesTask(
   const model = createTreeModel(CHANGES_MAX)
   const reader = createSendReader((command) => model.apply(command))
   for (let piece = yield* io.receive(); piece !== null; piece = yield* io.receive()) {
-    refusingMore(() => reader.push(Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength)))
+    convertRangeError(() => reader.push(Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength)))
     if (io.mustPause()) yield 'turn'
   }
   reader.end()
@@ -36,7 +36,7 @@ export function* changesTask(
     found.push(change)
     if (io.mustPause()) yield 'turn'
   }
-  const trees = { earlier: createLook(fromFd), later: createLook(toFd), toFd }
+  const trees = { earlier: createTreeReader(fromFd), later: createTreeReader(toFd), toFd }
   try {
     const changes = yield* describe(io, found, trees)
     const records = yield* encode(io, changes.sort(compareChanges))
@@ -48,48 +48,49 @@ export function* changesTask(
 }
 
 interface Trees {
-  earlier: Look
-  later: Look
+  earlier: TreeReader
+  later: TreeReader
   toFd: number
 }
 
 type Pausing = Pick<TaskIo, 'mustPause'>
 
 function* describe(io: Pausing, found: FoundChange[], { earlier, later, toFd }: Trees): Steps<RawChange[]> {
-  // What is next to each other is mostly in one directory.
+  // Neighbours are mostly in one directory, which the reader of a tree keeps open.
   found.sort(compareChanges)
   const changes: RawChange[] = []
-  const others = new OtherNames(toFd, found)
+  const hardLinks = new HardLinks(toFd, found)
   for (const change of found) {
     const stat = (change.kind === 'deleted' ? earlier : later).stat(change.path)
     const type = kindOf(stat)
     const isModified = change.isModified || (type !== 'directory' && wasTouched(change, earlier))
     const from = change.kind === 'renamed' ? change.from : null
-    const told = { ...change, from, isModified, type, sizeBytes: stat.sizeBytes }
-    if (isModified || change.kind !== 'modified') changes.push(told)
+    const described = { ...change, from, isModified, type, sizeBytes: stat.sizeBytes }
+    if (isModified || change.kind !== 'modified') changes.push(described)
     if (isModified && type !== 'directory' && stat.links > 1)
-      for (const path of others.of(stat.inode)) changes.push({ ...told, kind: 'modified', path, from: null })
+      for (const path of hardLinks.unlisted(stat.inode))
+        changes.push({ ...described, kind: 'modified', path, from: null })
     if (io.mustPause()) yield 'turn'
   }
   return changes
 }
 
-/** Names of files that have several: of one that was modified all are, and the stream speaks of one. */
-class OtherNames {
+/** Finds the other hard links of modified files, because the stream mentions only one of each. */
+class HardLinks {
   readonly #fd: number
   readonly #found: readonly FoundChange[]
-  #known: Set<RawPath> | null = null
+  #listed: Set<RawPath> | null = null
 
   constructor(fd: number, found: readonly FoundChange[]) {
     this.#fd = fd
     this.#found = found
   }
 
-  /** Those that were not told before. */
-  of(inode: number): RawPath[] {
-    this.#known ??= new Set(this.#found.flatMap(({ kind, path }) => (kind === 'deleted' ? [] : [path])))
-    const fresh = namesOfFile(this.#fd, inode).filter((name) => this.#known?.has(name) !== true)
-    for (const name of fresh) this.#known.add(name)
+  /** Returns the hard links of a file that are not listed yet. */
+  unlisted(inode: number): RawPath[] {
+    this.#listed ??= new Set(this.#found.flatMap(({ kind, path }) => (kind === 'deleted' ? [] : [path])))
+    const fresh = namesOfFile(this.#fd, inode).filter((name) => this.#listed?.has(name) !== true)
+    for (const name of fresh) this.#listed.add(name)
     return fresh
   }
 }
@@ -103,21 +104,21 @@ function* encode(io: Pausing, changes: readonly RawChange[]): Steps<ChangeRecord
   return writer.finish()
 }
 
-// The stream tells the times of each file of which anything is known, and not whether they are others.
-function wasTouched({ touched, from, path }: FoundChange, earlier: Look): boolean {
+// The stream sets the times of every file that it mentions, changed or not.
+function wasTouched({ touched, from, path }: FoundChange, earlier: TreeReader): boolean {
   if (touched === null) return false
   const stat = earlier.stat(from ?? path)
   return stat.modifiedSeconds !== Number(touched.seconds) || stat.modifiedNanoseconds !== touched.nanoseconds
 }
 
-/** lstat in a tree that does not change; never through a link. */
-interface Look {
+/** Runs lstat in a tree that does not change; never follows a link. */
+interface TreeReader {
   stat(path: RawPath): FileStat
   close(): void
 }
 
-// What is next is mostly in the same directory.
-function createLook(rootFd: number): Look {
+// Keeps the last directory open, because the next path is mostly in the same one.
+function createTreeReader(rootFd: number): TreeReader {
   let directory: { path: RawPath; fd: number } | null = null
   const close = (): void => {
     if (directory !== null) closeFd(directory.fd)
@@ -142,7 +143,7 @@ function createLook(rootFd: number): Look {
   }
 }
 
-function refusingMore(work: () => void): void {
+function convertRangeError(work: () => void): void {
   try {
     work()
   } catch (error) {
@@ -171,7 +172,7 @@ function namesOfFile(fd: number, inode: number): RawPath[] {
   })
 }
 
-/** The most names that may be concerned, and the most bytes of what is told of them. */
+/** Maximum number of names, and of bytes of their encoded changes. */
 const CHANGES_MAX = 1_000_000
 const RECORDS_BYTES_MAX = 64 * 1024 ** 2
 const INO_PATHS = 0xc0389423

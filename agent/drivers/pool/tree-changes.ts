@@ -2,31 +2,31 @@ import type { ChangeKind } from '../../ports/pool/tree-changes.ts'
 import type { RawPath } from '../files/paths.ts'
 import { SEND, type SendCommand, SendStreamError, type SendTime } from './send-stream.ts'
 
-/** One difference between two trees, as their names tell it. Paths are absolute, with one character for each byte. */
+/** A difference between two trees, from their names alone. Paths are absolute, with one character for each byte. */
 export interface FoundChange {
   kind: ChangeKind
-  /** Where it is in the later tree; of what was deleted, where it was in the earlier one. */
+  /** Path in the later tree; if deleted, in the earlier one. */
   path: RawPath
-  /** Where it was in the earlier tree, where that says more than `path`. */
+  /** Path in the earlier tree, if it differs from `path`. */
   from: RawPath | null
-  /** Whether what is there is otherwise as it was; also of another name for a file of the earlier tree. */
+  /** True if content or attributes changed; if added, true for a new name of such a file of the earlier tree. */
   isModified: boolean
-  /** The time of its last modification, where that alone may have changed: whoever can look tells. */
+  /** Modification time, if only that may have changed: the caller compares it with the earlier tree. */
   touched: SendTime | null
 }
 
-/** Works out what differs between two trees from the commands that turn the earlier into the later. */
+/** Derives the difference of two trees from the commands that turn the earlier into the later. */
 export interface TreeModel {
-  /** @throws SendStreamError for what no such stream says, RangeError if more names are concerned than the bound allows */
+  /** @throws SendStreamError for a command that no valid stream has, RangeError for more names than the bound */
   apply(command: SendCommand): void
-  /** The net difference, in no order. */
+  /** Yields the net difference, in no order. */
   changes(): Generator<FoundChange>
 }
 
 /**
- * A model that knows only the names that commands are about: every other of the earlier tree is where it was. A file is itself,
- * whatever its name: one that lost a name and got another was renamed, unless it had several. What is below a renamed directory moved with it and is
- * not told. Of what is gone and has another file in its place only that other is told, as modified if it is new.
+ * Creates a model that has only the names in the commands: all others of the earlier tree are unchanged. A file that lost a name and
+ * got another was renamed; one with several may count as deleted and added. Entries below a renamed directory moved with it and are
+ * not listed. If a file replaces another at its path, only the new one is listed, as modified if it is new.
  */
 export function createTreeModel(namesMax: number): TreeModel {
   const names = new Names(namesMax)
@@ -38,31 +38,31 @@ export function createTreeModel(namesMax: number): TreeModel {
       const moved: [Entry, Entry][] = []
       const fresh: Entry[] = []
       for (const file of names.files) sortNames(file, { gone, moved, fresh })
-      yield* toldDeletions(names, gone)
+      yield* deletions(names, gone)
       for (const [was, is] of moved)
         yield { ...modifiedAt(names.pathNow(is), is), kind: 'renamed', from: names.pathBefore(was) }
       for (const entry of fresh) yield addedAt(names.pathNow(entry), entry)
-      for (const file of names.files) yield* toldModifications(names, file)
+      for (const file of names.files) yield* modifications(names, file)
     },
   }
 }
 
 /** A name in a directory, of the earlier tree, the later one, or both. */
 interface Entry {
-  /** The directory it is in; null: in none any more. */
+  /** Its directory now; null once it is removed. */
   directory: Entry | null
   name: string
-  /** The directory it was in in the earlier tree; null: in none. */
+  /** Its directory in the earlier tree; null if it was in none. */
   wasIn: Entry | null
   wasNamed: string
   file: FileState
-  /** Of a directory, the names that are known of it; null is one that it has not any more. */
+  /** The known names of a directory; the value of a removed one is null. */
   names: Map<string, Entry | null> | null
-  /** Whether it is where another was, which is gone. */
+  /** True if it is at the path of a file that is gone. */
   isReplacement: boolean
 }
 
-/** A file, of whatever type, that has names. */
+/** A file of any type, with its names. */
 interface FileState {
   isNew: boolean
   isModified: boolean
@@ -84,7 +84,7 @@ class Names {
     newFile(this.root, false)
   }
 
-  /** What has the path now. */
+  /** Returns the entry that has the path now. */
   find(path: string): Entry {
     let entry = this.root
     for (let start = 0; start < path.length; ) {
@@ -96,7 +96,7 @@ class Names {
     return entry
   }
 
-  /** What has the path now, as far as is known. */
+  /** Returns the entry that has the path now; null if none is known. */
   findKnown(path: string): Entry | null {
     let entry: Entry | null = this.root
     for (const name of path.split('/')) if (name !== '') entry = entry?.names?.get(name) ?? null
@@ -140,7 +140,7 @@ class Names {
     return true
   }
 
-  // What is not known of a directory of the earlier tree is as it was there.
+  // An unknown name in a directory of the earlier tree is unchanged, so it is taken to exist.
   #child(directory: Entry, name: string): Entry {
     const known = directory.names?.get(name)
     if (known) return known
@@ -200,11 +200,11 @@ function applyCommand(names: Names, { code, path, pathTo, pathLink, modified }: 
 }
 
 interface SortedNames {
-  /** Names that a file lost and no other of its own is for. */
+  /** Names that a file lost without getting another. */
   gone: Entry[]
-  /** The name that a file lost, and the one that it got. */
+  /** Pairs of a name that a file lost and one that it got instead. */
   moved: [Entry, Entry][]
-  /** Names that files got. */
+  /** Other names that files got. */
   fresh: Entry[]
 }
 
@@ -219,10 +219,10 @@ function sortNames({ entries }: FileState, { gone, moved, fresh }: SortedNames):
   fresh.push(...gained.slice(lost.length))
 }
 
-function* toldDeletions(names: Names, gone: readonly Entry[]): Generator<FoundChange> {
+function* deletions(names: Names, gone: readonly Entry[]): Generator<FoundChange> {
   for (const was of gone) {
     const path = names.pathBefore(was)
-    // Where its directory is gone too, another may have the path of that.
+    // If its directory is gone too, another one may have the path of that.
     const isThere = names.isThere(was.wasIn)
     const successor = isThere ? was.wasIn?.names?.get(was.wasNamed) : names.findKnown(path)
     if (successor) successor.isReplacement = true
@@ -230,8 +230,8 @@ function* toldDeletions(names: Names, gone: readonly Entry[]): Generator<FoundCh
   }
 }
 
-// A name that a file has as before, and that was spoken of.
-function* toldModifications(names: Names, { entries, isNew, isModified, touched }: FileState): Generator<FoundChange> {
+// Yields the names that a modified file kept.
+function* modifications(names: Names, { entries, isNew, isModified, touched }: FileState): Generator<FoundChange> {
   if (isNew || (!isModified && touched === null)) return
   for (const is of entries) {
     if (is.directory === null || !entries.some((was) => isWhereWas(is, was))) continue

@@ -3,13 +3,13 @@ import { createExtentTable, type ExtentTable, hashOf } from './extent-table.ts'
 import { type Origin, originsOf, readRoots, type SubvolumeRoot } from './roots.ts'
 import { searchTree, type TreeItem } from './search.ts'
 
-/** What is to be measured of which subvolumes, of whose sizes some may be known. */
+/** The subvolumes to measure; `knownBytes` is a size from an earlier measurement, or null. */
 export interface UsageArgument {
   fd: number
   targets: readonly { id: number; knownBytes: number | null }[]
 }
 
-/** What was measured of a subvolume; null where it is gone. */
+/** Measured usage of a subvolume. */
 export interface MeasuredUsage {
   sizeBytes: number
   uniqueBytes: number
@@ -17,9 +17,9 @@ export interface MeasuredUsage {
 }
 
 /**
- * Counts the data extents of subvolumes, and those that no other subvolume of the filesystem has. What a subvolume has of its
- * base is passed over, as far as the ages of the leaves tell it. Where there are more extents than the table holds, it is
- * done in several rounds, each for a part of them.
+ * Counts the data extents of subvolumes, and those that no other subvolume of the filesystem has; null for a subvolume that is
+ * gone. Skips extents that are shared with the base, as far as the ages of the leaves show it. If there are more extents than the
+ * table holds, works in several rounds, each for a part of them.
  */
 export function* usageTask(io: TaskIo, argument: UsageArgument): Steps<(MeasuredUsage | null)[]> {
   for (let rounds = 1; ; rounds *= 2) {
@@ -34,8 +34,8 @@ export function* usageTask(io: TaskIo, argument: UsageArgument): Steps<(Measured
 function* inRounds(io: TaskIo, argument: UsageArgument, rounds: number): Steps<(MeasuredUsage | null)[]> {
   let sums: (MeasuredUsage | null)[] = []
   for (let round = 0; round < rounds; round++) {
-    const part = yield* measurePart(io, argument, (place) => rounds === 1 || hashOf(place) % rounds === round)
-    sums = part.map((usage, index) => added(sums[index], usage))
+    const part = yield* measurePart(io, argument, (address) => rounds === 1 || hashOf(address) % rounds === round)
+    sums = part.map((usage, index) => addUsage(sums[index], usage))
   }
   return argument.targets.map(({ knownBytes }, index) => {
     const sum = sums[index]
@@ -43,8 +43,8 @@ function* inRounds(io: TaskIo, argument: UsageArgument, rounds: number): Steps<(
   })
 }
 
-// One that is gone in one of the rounds is gone.
-function added(sum: MeasuredUsage | null | undefined, part: MeasuredUsage | null): MeasuredUsage | null {
+// A subvolume that is gone in one of the rounds counts as gone.
+function addUsage(sum: MeasuredUsage | null | undefined, part: MeasuredUsage | null): MeasuredUsage | null {
   if (sum === undefined || part === null || sum === null) return sum === null ? null : part
   const { sizeBytes, uniqueBytes } = sum
   return { ...part, sizeBytes: part.sizeBytes + sizeBytes, uniqueBytes: part.uniqueBytes + uniqueBytes }
@@ -55,13 +55,13 @@ interface Survey {
   fd: number
   origins: ReadonlyMap<number, Origin>
   table: ExtentTable
-  isWanted(place: number): boolean
+  isWanted(address: number): boolean
 }
 
 function* measurePart(
   io: TaskIo,
   { fd, targets }: UsageArgument,
-  isWanted: (place: number) => boolean,
+  isWanted: (address: number) => boolean,
 ): Steps<(MeasuredUsage | null)[]> {
   const roots = yield* readingRoots(io, fd)
   const table = createExtentTable(EXTENTS_MAX, targets.length)
@@ -78,8 +78,8 @@ function* measurePart(
   for (const [index, { id }] of targets.entries()) yield* readCopies(survey, { id, index, roots, targets })
   return targets.map(({ id }, index) => {
     const root = isThere.get(id)
-    const { bytes, aloneBytes } = table.of(index)
-    return root ? { sizeBytes: bytes, uniqueBytes: aloneBytes, isReadOnly: root.isReadOnly } : null
+    const { bytes, uniqueBytes } = table.of(index)
+    return root ? { sizeBytes: bytes, uniqueBytes, isReadOnly: root.isReadOnly } : null
   })
 }
 
@@ -94,30 +94,30 @@ function* readingRoots(io: TaskIo, fd: number): Steps<SubvolumeRoot[]> {
 interface Target {
   id: number
   index: number
-  /** Also what it has of its base, which its size takes in. */
+  /** True to read also what it shares with its base, which its size includes. */
   isWhole: boolean
 }
 
-/** The age of the oldest extent that no base of it has; null if it is gone. */
+/** Returns the generation of the oldest extent that its base does not have; null if it is gone. */
 function* readTarget(survey: Survey, { id, index, isWhole }: Target): Steps<number | null> {
   const { table, origins } = survey
   const floor = origins.get(id)?.floor ?? 0
   let oldest = Number.POSITIVE_INFINITY
   const range = { treeId: id, minGeneration: isWhole ? 0 : floor + 1, maxGeneration: Number.MAX_SAFE_INTEGER }
-  const isThere = yield* readExtents(survey, range, ({ place, bytes, madeAt, generation }) => {
-    if (generation <= floor) return table.addShared(place, bytes, index)
-    table.add(place, bytes, index)
+  const isThere = yield* readExtents(survey, range, ({ address, bytes, madeAt, generation }) => {
+    if (generation <= floor) return table.addShared(address, bytes, index)
+    table.add(address, bytes, index)
     oldest = Math.min(oldest, madeAt)
   })
   return isThere && origins.has(id) ? oldest : null
 }
 
-/** Marks what another subvolume has that no base of it has: whoever got an extent got it in leaves that are not older. */
+/** Marks the extents of another subvolume that its base does not have. A leaf is never older than the extents it refers to. */
 function* readOther(survey: Survey, id: number, oldest: number): Steps<void> {
   const floor = survey.origins.get(id)?.floor ?? 0
-  if (survey.table.aloneCount(null) === 0) return
+  if (survey.table.uniqueCount(null) === 0) return
   const range = { treeId: id, minGeneration: Math.max(floor + 1, oldest), maxGeneration: Number.MAX_SAFE_INTEGER }
-  yield* readExtents(survey, range, ({ place }) => void survey.table.share(place))
+  yield* readExtents(survey, range, ({ address }) => void survey.table.share(address))
 }
 
 interface Copied {
@@ -128,27 +128,28 @@ interface Copied {
 }
 
 /**
- * Marks what those that have it for their base still have of it, until nothing is left that it has alone. What comes from these
- * in turn has nothing of it that they have not.
+ * Marks the extents that subvolumes with this base still share with it, until it has none to itself. Copies of those have no
+ * other extents of it.
  */
 function* readCopies(survey: Survey, { id, index, roots, targets }: Copied): Steps<void> {
   const { origins, table } = survey
   const floor = origins.get(id)?.floor ?? 0
   const whole = new Set(targets.filter(({ knownBytes }) => knownBytes === null).map((target) => target.id))
   for (const copy of roots) {
-    if (table.aloneCount(index) === 0) return
+    if (table.uniqueCount(index) === 0) return
     const origin = origins.get(copy.id)
     if (origin?.base?.id !== id || whole.has(copy.id)) continue
     const range = { treeId: copy.id, minGeneration: floor + 1, maxGeneration: origin.floor }
-    yield* readExtents(survey, range, ({ place }) => void table.share(place))
+    yield* readExtents(survey, range, ({ address }) => void table.share(address))
   }
 }
 
 interface Extent {
-  place: number
+  address: number
   bytes: number
+  /** Generation in which it was written. */
   madeAt: number
-  /** Of the leaf. */
+  /** Generation of its leaf. */
   generation: number
 }
 
@@ -158,11 +159,11 @@ function* readExtents(
   take: (extent: Extent) => void,
 ): Steps<boolean> {
   const reading = searchTree(fd, range, ({ type, generation, start, length }: TreeItem, buffer) => {
-    // What is in its place may be the data itself, kept among the names; and a hole lies nowhere.
+    // An inline extent has the data itself instead of an address; the address of a hole is 0.
     if (type !== EXTENT_DATA_KEY || length < EXTENT_BYTES || buffer[start + 20] === INLINE) return
-    const place = number64(buffer, start + 21)
-    if (place === 0 || !isWanted(place)) return
-    take({ place, bytes: number64(buffer, start + 29), madeAt: number64(buffer, start), generation })
+    const address = number64(buffer, start + 21)
+    if (address === 0 || !isWanted(address)) return
+    take({ address, bytes: number64(buffer, start + 29), madeAt: number64(buffer, start), generation })
   })
   for (let step = reading.next(); ; step = reading.next()) {
     if (step.done === true) return step.value
@@ -175,7 +176,7 @@ function number64(buffer: Buffer, at: number): number {
 }
 
 const EXTENT_DATA_KEY = 108
-/** Of `btrfs_file_extent_item`. */
+/** Size of `btrfs_file_extent_item`. */
 const EXTENT_BYTES = 53
 const INLINE = 0
 /** 2 million extents, whose table takes 84 MB. */

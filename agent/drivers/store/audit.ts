@@ -2,7 +2,7 @@ import type { AuditRecord, AuditStore } from '../../ports/store/events.ts'
 import type { Database } from './database.ts'
 import { pruneNumbered } from './numbered.ts'
 
-/** The audit log in SQLite: the record as JSON, beside it the columns that are searched by. */
+/** Creates the audit log in SQLite: records as JSON, beside the columns that queries filter by. */
 export function createAuditStore(database: Database): AuditStore {
   return {
     add: async (records) =>
@@ -37,5 +37,5 @@ const READ = `
     AND (?4 IS NULL OR project = ?4) AND (?5 IS NULL OR actor = ?5 OR actor_name = ?5)
     AND (?6 IS NULL OR operation = ?6) AND (?7 IS NULL OR status = ?7)
   ORDER BY number DESC LIMIT ?8`
-// As many as are looked at in a few milliseconds.
+// Rows per scan, which takes a few milliseconds.
 const SCANNED = 10_000

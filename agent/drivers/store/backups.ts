@@ -3,7 +3,7 @@ import type { Tombstone } from '../../ports/store/tombstones.ts'
 import type { Database, Row } from './database.ts'
 import { dropTombstones, insertTombstone } from './tombstones.ts'
 
-/** Backups in SQLite: the record as JSON, beside it the columns that are searched by. */
+/** Creates the store of backups in SQLite: records as JSON, beside the columns that queries filter by. */
 export function createBackupRecords(database: Database): BackupRecords {
   return {
     insert: async (record) =>
@@ -25,10 +25,10 @@ export function createBackupRecords(database: Database): BackupRecords {
     write: async (records, tombstones = []) =>
       database.freeing(() =>
         database.transaction(() => {
-          const given = [...tombstones]
-          for (const record of records) given.push(...writeRecord(database, record))
-          for (const tombstone of given) insertTombstone(database, tombstone)
-          return given
+          const all = [...tombstones]
+          for (const record of records) all.push(...writeRecord(database, record))
+          for (const tombstone of all) insertTombstone(database, tombstone)
+          return all
         }),
       ),
     remove: async (id) => database.freeing(() => void database.run('DELETE FROM backups WHERE id = ?', id)),

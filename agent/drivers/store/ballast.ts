@@ -4,7 +4,7 @@ import { allocateFileNow } from '../../lib/syscalls/descriptors.ts'
 
 /** Reserves space on the database's disk, so that records can be deleted when the disk is full. */
 export interface Ballast {
-  /** Frees the space; it is taken again once the disk has twice its size. */
+  /** Frees the space, which is reserved again once the disk has twice its size. */
   release(): void
   /** Stops the checks; the file stays. */
   close(): void
@@ -12,11 +12,11 @@ export interface Ballast {
 
 export interface BallastOptions {
   sizeBytes: number
-  /** How often a released one looks for room. */
+  /** Interval of the checks for room after a release. */
   checkMs: number
 }
 
-/** A file of real blocks at `path`, made now or as soon as the disk has twice its size. */
+/** Preallocates a file at `path`, now or as soon as the disk has twice its size. */
 export function openBallast(path: string, { sizeBytes, checkMs }: BallastOptions): Ballast {
   let isTaken = take(path, sizeBytes)
   const timer = setInterval(() => {

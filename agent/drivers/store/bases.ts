@@ -2,7 +2,7 @@ import type { BaseQuery, BaseRecord, BaseStore, NewBase } from '../../ports/stor
 import type { Database, Row } from './database.ts'
 import { dropTombstones, insertTombstone } from './tombstones.ts'
 
-/** Bases in SQLite: the record as JSON, beside it the columns that are searched by; those that all share have no project. */
+/** Creates the store of bases in SQLite: records as JSON, beside the columns that queries filter by; the project of shared ones is ''. */
 export function createBaseStore(database: Database): BaseStore {
   return {
     insert: async (base) => database.transaction(() => insert(database, base)),
@@ -22,7 +22,7 @@ export function createBaseStore(database: Database): BaseStore {
         database.transaction(() => {
           const row = database.get('SELECT record FROM bases WHERE id = ?', id)
           if (!row) return false
-          // Of a base that an older version made nothing is noted yet.
+          // Bases that an older version created have no number recorded yet.
           const { project, name, version } = recordOf(row)
           database.run(`${NOTE} DO NOTHING`, versionKey(project, name), String(version))
           database.run('DELETE FROM bases WHERE id = ?', id)
@@ -41,7 +41,7 @@ export function createBaseStore(database: Database): BaseStore {
   }
 }
 
-// The number outlives the base, so that a later base of that name never has an earlier one's version.
+// The number outlives the base, so that a later base of the name never reuses a version.
 function insert(database: Database, base: NewBase): BaseRecord | null {
   const { id, project, name, subvolume } = base
   const key = versionKey(project, name)

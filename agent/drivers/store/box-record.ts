@@ -1,18 +1,18 @@
 import type { BoxRecord } from '../../ports/store/store.ts'
 import type { Database, Row } from './database.ts'
 
-/** Compare-and-set of a record that keeps the attachments it has, inside whatever transaction is open. */
+/** Replaces a record by compare-and-set, inside an open transaction if there is one; attachments stay as stored. */
 export function replaceBox(database: Database, record: BoxRecord): boolean {
   const sql = 'UPDATE boxes SET version = ?, status = ?, record = ? WHERE id = ? AND version = ?'
   return database.run(sql, record.version, ...storedBox(record), record.id, record.version - 1) === 1
 }
 
-/** The columns of a record that follow its version. */
+/** Returns the columns of a record that follow its version. */
 export function storedBox(record: BoxRecord): [status: string, json: string] {
   return [record.observed.status, JSON.stringify(record)]
 }
 
-/** The record of a row; null for none. */
+/** Returns the record of a row; null for none. */
 export function boxOf(row: Row | null): BoxRecord | null {
   return row ? (JSON.parse(String(row.record)) as BoxRecord) : null
 }

@@ -12,7 +12,7 @@ import { commitBeginRestore, commitSwap } from './swap.ts'
 import { insertTombstone } from './tombstones.ts'
 import { touchVolumes } from './volumes.ts'
 
-/** Boxes in SQLite: the record as JSON, beside it the columns that are searched by, and a row for each data volume. */
+/** Creates the store of boxes in SQLite: records as JSON, beside the columns that queries filter by, and a row for each attachment. */
 export function createBoxStore(database: Database): BoxStore {
   return {
     insert: async (record) =>
@@ -49,7 +49,7 @@ export function createBoxStore(database: Database): BoxStore {
         database.transaction(() => {
           const row = database.get('SELECT record FROM boxes WHERE id = ? AND version = ?', id, version)
           if (row === null) return null
-          // Before the box: what is told of them names it.
+          // Before the box, because their events need its name.
           database.run('DELETE FROM services WHERE box_id = ?', id)
           const snapshots = removeSnapshots(database, id, tombstone.createdAt)
           database.run('DELETE FROM boxes WHERE id = ?', id)
@@ -57,7 +57,7 @@ export function createBoxStore(database: Database): BoxStore {
           freeAllDomains(database, id)
           touchVolumes(database, storedVolumes(database, id), tombstone.createdAt)
           database.run('DELETE FROM attachments WHERE box_id = ?', id)
-          const all = [tombstone, ...begunBy(boxOf(row), tombstone.createdAt)]
+          const all = [tombstone, ...restoreTombstones(boxOf(row), tombstone.createdAt)]
           for (const each of all) insertTombstone(database, each)
           return [...all, ...snapshots]
         }),
@@ -82,10 +82,10 @@ export function createBoxStore(database: Database): BoxStore {
   }
 }
 
-/** What a restore has made that is not in its place yet. */
-function begunBy(record: BoxRecord | null, now: number): Tombstone[] {
-  const wish = record?.restore
-  const subvolumes = wish ? [wish.root, ...wish.data.map(({ subvolume }) => subvolume)] : []
+/** Returns tombstones for the copies of a pending restore. */
+function restoreTombstones(record: BoxRecord | null, now: number): Tombstone[] {
+  const pending = record?.restore
+  const subvolumes = pending ? [pending.root, ...pending.data.map(({ subvolume }) => subvolume)] : []
   return subvolumes.map((root) => ({ id: root, root, createdAt: now }))
 }
 
@@ -95,7 +95,7 @@ function replaceAnswered(database: Database, record: BoxRecord, answer: KeyedAns
   return 'stored'
 }
 
-/** Writes a record by `write`, and what it says of mounts, all or nothing. */
+/** Runs `write` and stores the mounts of `record`, in one transaction. */
 function withMounts<T extends string>(
   database: Database,
   record: BoxRecord,
@@ -114,7 +114,7 @@ function withMounts<T extends string>(
   }
 }
 
-// A restore may have given a volume another subvolume since it was looked up.
+// A restore may have replaced the subvolume of a volume since the caller read it.
 function withSubvolumes(database: Database, record: BoxRecord): BoxRecord {
   const sql = "SELECT record ->> '$.subvolume' AS subvolume FROM volumes WHERE id = ?"
   const mounts = record.mounts.map((mount) => {
@@ -146,5 +146,5 @@ function storedVolumes(database: Database, boxId: string): string[] {
   return rows.map((row) => String(row.volume_id))
 }
 
-/** Rolls a transaction back. */
+/** Thrown to roll a transaction back. */
 class VolumeGone extends Error {}

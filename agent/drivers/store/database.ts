@@ -7,39 +7,39 @@ import { convertSqliteError, isStorageFull } from './errors.ts'
 import { type OutboxDeps, openOutbox } from './outbox.ts'
 import { MIGRATIONS } from './schema.ts'
 
-/** A row as SQLite gives it. */
+/** A row of a result. */
 export type Row = Record<string, string | number | bigint | Uint8Array | null>
 
-/** What may be bound to a statement. */
+/** A value that can be bound to a statement. */
 export type Value = string | number | null | Uint8Array
 
 /**
- * One database file; every commit is synced to the disk. Each call throws ServiceError for what SQLite refuses:
+ * A database file; every commit is synced to the disk. Each call converts errors of SQLite to ServiceError:
  * `storage_full`, `runtime_unavailable` while another process holds the file, else `internal`.
  */
 export interface Database {
   get(sql: string, ...values: Value[]): Row | null
   all(sql: string, ...values: Value[]): Row[]
-  /** The number of rows changed. */
+  /** Runs a statement; returns the number of rows changed. */
   run(sql: string, ...values: Value[]): number
   /** Runs `work`, which must be synchronous, in one transaction. */
   transaction<T>(work: () => T): T
-  /** Runs `work`, which takes less room than it frees; where the disk is full, once more with the ballast given up. */
+  /** Runs `work`, which frees more room than it takes; on a full disk runs it once more with the ballast released. */
   freeing<T>(work: () => T): T
   close(): void
 }
 
 export interface DatabaseOptions {
-  /** Null: what frees room fails as well on a full disk. */
+  /** Null: on a full disk, `freeing` fails as well. */
   ballast: Ballast | null
-  /** The schema, one script a version. */
+  /** Scripts of the schema, one per version. */
   migrations?: readonly string[]
-  /** Null, or left out: changes of records leave no events. */
+  /** Null or absent: changes of records write no events. */
   outbox?: OutboxDeps | null
 }
 
 /**
- * Opens, and migrates, the database at `path` (mode 0600).
+ * Opens and migrates the database at `path` (mode 0600).
  * @throws Error if its schema is newer than this program's, naming both versions
  */
 export function openDatabase(path: string, options: DatabaseOptions): Database {
@@ -66,7 +66,7 @@ export function openDatabase(path: string, options: DatabaseOptions): Database {
       } catch (error) {
         if (ballast === null || !isStorageFull(error)) throw error
         ballast.release()
-        emptyLog(sqlite)
+        truncateWal(sqlite)
         return work()
       }
     },
@@ -86,7 +86,7 @@ function runTransaction<T>(sqlite: DatabaseSync, work: () => T): T {
   }
 }
 
-/** Statements prepared once; the one unused for longest gives way. */
+/** Caches prepared statements; evicts the least recently used. */
 function createStatements(sqlite: DatabaseSync): (sql: string) => StatementSync {
   const statements = new Map<string, StatementSync>()
   return (sql) => {
@@ -122,12 +122,12 @@ function openMigrated(path: string, migrations: readonly string[]): DatabaseSync
   }
 }
 
-/** Moves what the log holds into the database file, so that the log's own blocks are free as well. */
-function emptyLog(sqlite: DatabaseSync): void {
+/** Checkpoints the WAL and truncates it, so that its blocks are free as well. */
+function truncateWal(sqlite: DatabaseSync): void {
   try {
     sqlite.exec('PRAGMA wal_checkpoint(TRUNCATE)')
   } catch {
-    // What is tried next tells whether there is room.
+    // The next attempt fails by itself if there is no room.
   }
 }
 
@@ -145,7 +145,7 @@ function migrate(sqlite: DatabaseSync, path: string, migrations: readonly string
   sqlite.exec(`PRAGMA user_version = ${to}; COMMIT`)
 }
 
-/** A copy takes its name when it is whole, in place of one that an earlier attempt made of an older state. */
+/** Copies the database to `copy`, renamed into place once complete; replaces the copy of an earlier attempt. */
 function copyBeside(sqlite: DatabaseSync, copy: string): void {
   const draft = `${copy}.new`
   rmSync(draft, { force: true })
@@ -155,5 +155,5 @@ function copyBeside(sqlite: DatabaseSync, copy: string): void {
 }
 
 const BUSY_TIMEOUT_MS = 5000
-// More than there are statements in the drivers.
+// More than the drivers have statements.
 const STATEMENTS_KEPT = 128

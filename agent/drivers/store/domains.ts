@@ -1,6 +1,6 @@
 import type { Database } from './database.ts'
 
-/** Whom domains belong to: a box, or a service of it; '' is the box itself. */
+/** The owner of domains: a service of a box; '' is the box itself. */
 interface DomainOwner {
   boxId: string
   service: string
@@ -8,7 +8,7 @@ interface DomainOwner {
 
 type Published = 'stored' | 'changed' | { taken: string }
 
-/** Writes a record by `write`, and the domains that it has from now on, all or nothing. */
+/** Runs `write` and replaces the domains of the owner, in one transaction; returns a domain that another owner has. */
 export function publishDomains(
   database: Database,
   { boxId, service }: DomainOwner,
@@ -28,17 +28,17 @@ export function publishDomains(
   }
 }
 
-/** Frees the domains of a service inside whatever transaction is open. */
+/** Frees the domains of a service, inside the open transaction. */
 export function freeDomains(database: Database, { boxId, service }: DomainOwner): void {
   database.run('DELETE FROM domains WHERE box_id = ? AND service = ?', boxId, service)
 }
 
-/** Frees the domains of a box and of its services inside whatever transaction is open. */
+/** Frees the domains of a box and of its services, inside the open transaction. */
 export function freeAllDomains(database: Database, boxId: string): void {
   database.run('DELETE FROM domains WHERE box_id = ?', boxId)
 }
 
-/** Rolls a transaction back. */
+/** Thrown to roll a transaction back. */
 class Taken extends Error {
   readonly domain: string
 

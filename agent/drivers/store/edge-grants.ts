@@ -1,7 +1,7 @@
 import type { EdgeGrantRecord, EdgeGrantStore } from '../../ports/store/edge-grants.ts'
 import type { Database, Row } from './database.ts'
 
-/** Grants of the edge in SQLite, beside the tokens that they end with. */
+/** Creates the store of edge grants in SQLite, which takes revocations from the table of tokens. */
 export function createEdgeGrantStore(database: Database): EdgeGrantStore {
   return {
     put: async (record, bounds) =>

@@ -2,8 +2,8 @@ import { statfsSync } from 'node:fs'
 import { ServiceError } from '../../../shared/errors.ts'
 
 /**
- * An error of SQLite on a file of `directory` as one of ours: `storage_full` for a full disk, `runtime_unavailable` if
- * another process holds the file, else `internal`. What is no error of SQLite comes back as it is.
+ * Converts an error of SQLite on a file of `directory` to a ServiceError: `storage_full` for a full disk, `runtime_unavailable`
+ * if another process holds the file, else `internal`. Returns any other error as it is.
  */
 export function convertSqliteError(error: unknown, directory: string): unknown {
   const code = resultCodeOf(error)
@@ -21,12 +21,12 @@ export function convertSqliteError(error: unknown, directory: string): unknown {
   return new ServiceError('internal', 'The state could not be read or written; the reason is logged.', { cause: error })
 }
 
-/** Whether `error` says that the disk is full. */
+/** Returns true for the error of a full disk. */
 export function isStorageFull(error: unknown): boolean {
   return error instanceof ServiceError && error.code === 'storage_full'
 }
 
-/** Whether `error` says that a volume has another box that writes to it. */
+/** Returns true if the unique index refused a second box that writes to a volume. */
 export function isOneWriterConflict(error: unknown): boolean {
   const cause = error instanceof ServiceError ? error.cause : error
   if (typeof cause !== 'object' || cause === null || !('message' in cause)) return false
@@ -34,7 +34,7 @@ export function isOneWriterConflict(error: unknown): boolean {
 }
 
 function resultCodeOf(error: unknown): number | null {
-  // By its shape: an error from another realm (a test's sandbox) is no instance of this one's Error.
+  // Checks the shape, because an error of another realm (a test's sandbox) is no instance of this one's Error.
   if (typeof error !== 'object' || error === null || !('code' in error) || !('errcode' in error)) return null
   return error.code === 'ERR_SQLITE_ERROR' ? Number(error.errcode) & PRIMARY_CODE : null
 }
@@ -44,13 +44,13 @@ function isDiskFull(directory: string): boolean {
   return bavail * bsize < FULL_BELOW_BYTES
 }
 
-// The low byte; the rest of an extended code tells which call failed.
+// The low byte; the high ones of an extended code name the call that failed.
 const PRIMARY_CODE = 0xff
 const SQLITE_BUSY = 5
 const SQLITE_LOCKED = 6
 const SQLITE_IOERR = 10
 const SQLITE_FULL = 13
 const SQLITE_CANTOPEN = 14
-// SQLite tells a full disk by its own code only where it writes: not where it makes, grows or syncs a file.
+// SQLite reports a full disk as SQLITE_FULL only from writes, not from creating, growing or syncing a file.
 const AMBIGUOUS: ReadonlySet<number> = new Set([SQLITE_IOERR, SQLITE_CANTOPEN])
 const FULL_BELOW_BYTES = 65_536

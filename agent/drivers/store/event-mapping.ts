@@ -6,51 +6,51 @@ import type { BoxRecord, MountRecord } from '../../ports/store/store.ts'
 import type { TokenRecord } from '../../ports/store/tokens.ts'
 import type { QuotaRecord, VolumeRecord } from '../../ports/store/volumes.ts'
 
-/** What has happened to a record, without who did it and when. */
+/** An event of a record, without its actor and time. */
 export interface NewEvent {
   type: string
-  /** Null: of what all projects share, or, for admins alone, of the deployment. */
+  /** Null: of a resource that all projects share, or, for admins alone, of the deployment. */
   project: string | null
   isForAdmins?: boolean
   resource: string
   data: Record<string, unknown>
 }
 
-/** A record before and after a change; null: not there. */
+/** A record before and after a change; null: absent. */
 export interface Change<T> {
   before: T | null
   after: T | null
 }
 
-/** What has happened to a box, to its data volumes and to its restores. A pure function. */
+/** Returns the events of a change of a box, of its mounts and of its restores. Pure. */
 export function boxEvents({ before, after }: Change<BoxRecord>): NewEvent[] {
   const record = after ?? before
   if (record === null) return []
   const draft = draftOf(record)
   if (before === null) {
     const { base, forkOf, observed } = record
-    const made = draft('created', { status: observed.status, base, fork_of: forkOf })
-    return [made, ...mountEvents(record, [], record.mounts)]
+    const created = draft('created', { status: observed.status, base, fork_of: forkOf })
+    return [created, ...mountEvents(record, [], record.mounts)]
   }
   if (after === null) return [...mountEvents(record, record.mounts, []), draft('deleted')]
   const fields = changedFields(before, after, BOX_FIELDS)
   const { status, reason, message } = after.observed
-  const isSeen = before.observed.status === status && before.observed.reason === reason
+  const isSameStatus = before.observed.status === status && before.observed.reason === reason
   return [
     ...(fields.length > 0 ? [draft('updated', { fields })] : []),
     ...powerEvents(before, after),
     ...mountEvents(after, before.mounts, after.mounts),
     ...restoreEvents(before, after),
-    ...(isSeen ? [] : [draft(status, { reason, message })]),
+    ...(isSameStatus ? [] : [draft(status, { reason, message })]),
   ]
 }
 
-/** A service with the names that its record lacks. */
+/** A service with the names of its project and box, which its record lacks. */
 export type NamedService = ServiceRecord & { of: { project: string; box: string } }
 
 /**
- * What has happened to a service: all that came into its history, the starts and ends of its processes, and its deletion.
- * A pure function.
+ * Returns the events of a change of a service: new entries of its history, starts and ends of its processes, and its deletion.
+ * Pure.
  */
 export function serviceEvents({ before, after }: Change<NamedService>): NewEvent[] {
   const record = after ?? before
@@ -64,17 +64,17 @@ export function serviceEvents({ before, after }: Change<NamedService>): NewEvent
   if (after === null) return [draft('deleted')]
   const known = new Map(runsOf(before).map((run) => [run.execId, run]))
   const runs = runsOf(after)
-  const begun = runs.filter(({ execId }) => !known.has(execId))
+  const started = runs.filter(({ execId }) => !known.has(execId))
   const fields = before === null ? [] : changedFields(before, after, SERVICE_FIELDS)
-  const over = runs.filter(({ execId, end }) => end !== null && (known.get(execId)?.end ?? null) === null)
+  const ended = runs.filter(({ execId, end }) => end !== null && (known.get(execId)?.end ?? null) === null)
   return [
     ...newChanges(before?.history ?? [], after.history).map(({ what, by, generation }) =>
       draft(what, { generation, by }),
     ),
     ...(fields.length > 0 ? [draft('updated', { fields })] : []),
     ...(isFailure(before, after) ? [draft('preview_failed', { reason: after.preview?.failure?.why ?? null })] : []),
-    ...begun.map(({ execId }) => draft('process_started', { process: execId })),
-    ...over.map(({ execId, end }) => {
+    ...started.map(({ execId }) => draft('process_started', { process: execId })),
+    ...ended.map(({ execId, end }) => {
       const { exitCode = null, signal = null, outOfMemory = false } = end ?? {}
       return draft('process_ended', { process: execId, exit_code: exitCode, signal, out_of_memory: outOfMemory })
     }),
@@ -88,10 +88,10 @@ function draftOf({ id, project, name }: BoxRecord): (type: string, data?: object
   })
 }
 
-// The service's own turns, such as after a failed start, leave the generation as it is.
+// Changes by the service itself, such as after a failed start, keep the generation.
 function powerEvents(before: BoxRecord, after: BoxRecord): NewEvent[] {
-  const isAsked = before.desired.generation !== after.desired.generation && after.restore === before.restore
-  if (!isAsked || before.desired.power === after.desired.power) return []
+  const isRequested = before.desired.generation !== after.desired.generation && after.restore === before.restore
+  if (!isRequested || before.desired.power === after.desired.power) return []
   return [draftOf(after)(after.desired.power === 'running' ? 'resume_requested' : 'stop_requested')]
 }
 
@@ -99,9 +99,11 @@ function restoreEvents(before: BoxRecord, after: BoxRecord): NewEvent[] {
   const draft = draftOf(after)
   const fault = after.restoreFault
   const isNewFault = fault !== null && fault.root !== before.restoreFault?.root
-  const wish = after.restore
+  const pending = after.restore
   return [
-    ...(wish !== null && wish.root !== before.restore?.root ? [draft('restoring', { snapshot: wish.snapshot })] : []),
+    ...(pending !== null && pending.root !== before.restore?.root
+      ? [draft('restoring', { snapshot: pending.snapshot })]
+      : []),
     ...(before.root === after.root ? [] : [draft('restored', { snapshot: before.restore?.snapshot ?? null })]),
     ...(isNewFault ? [draft('restore_failed', { code: fault.code, detail: fault.detail })] : []),
   ]
@@ -124,12 +126,12 @@ function mountEvents(
   ]
 }
 
-// What it wrote last is not told: it may hold anything.
+// The event leaves out the last output, which may contain secrets.
 function isFailure(before: ServiceRecord | null, after: ServiceRecord): boolean {
   return (after.preview?.failure ?? null) !== null && (before?.preview?.failure ?? null) === null
 }
 
-// Whatever instances a service has: what runs is known by its id, wherever it is moved.
+// Collects the runs of all slots, because a run keeps its id when its version moves to another slot.
 function runsOf(record: ServiceRecord | null): RunRecord[] {
   const isInstance = (value: unknown): value is InstanceRecord =>
     typeof value === 'object' && value !== null && 'runs' in value && Array.isArray(value.runs)
@@ -139,10 +141,11 @@ function runsOf(record: ServiceRecord | null): RunRecord[] {
     .flatMap(({ runs }) => runs)
 }
 
-// The oldest are forgotten: the newer history begins somewhere in the older one.
+// Histories lose their oldest entries, so the newer one begins somewhere in the older one.
 function newChanges(before: readonly ServiceChange[], after: readonly ServiceChange[]): readonly ServiceChange[] {
   const [older, newer] = [before, after].map((changes) => changes.map((change) => JSON.stringify(change)))
-  const begin = older?.findIndex((_, at) => older.slice(at).every((change, place) => change === newer?.[place])) ?? -1
+  const begin =
+    older?.findIndex((_, start) => older.slice(start).every((change, index) => change === newer?.[index])) ?? -1
   return begin < 0 ? after : after.slice(before.length - begin)
 }
 
@@ -155,10 +158,10 @@ const BOX_FIELDS = {
   urlSettings: 'url_settings',
   domains: 'published_domains',
 }
-// What else changes comes into the history.
+// Other changes are entries of the history.
 const SERVICE_FIELDS = { domains: 'published_domains' }
 
-/** What has happened to a data volume. A pure function, as all here. */
+/** Returns the events of a change of a data volume. Pure, as all here. */
 export function volumeEvents({ before, after }: Change<VolumeRecord>): NewEvent[] {
   const record = after ?? before
   if (record === null) return []
@@ -176,7 +179,7 @@ export function volumeEvents({ before, after }: Change<VolumeRecord>): NewEvent[
   ]
 }
 
-/** What has happened to a snapshot. */
+/** Returns the events of a change of a snapshot. */
 export function snapshotEvents({ before, after }: Change<SnapshotRecord>): NewEvent[] {
   const record = after ?? before
   if (record === null || (before !== null && after !== null)) return []
@@ -187,7 +190,7 @@ export function snapshotEvents({ before, after }: Change<SnapshotRecord>): NewEv
   return [{ type: before === null ? 'snapshot.created' : 'snapshot.deleted', project, resource, data }]
 }
 
-/** What has happened to a backup: it is deleted when clients no longer see it, whatever may still build on it. */
+/** Returns the events of a change of a backup, which is deleted once clients no longer see it, even if others build on it. */
 export function backupEvents({ before, after }: Change<BackupRecord>): NewEvent[] {
   const record = after ?? before
   if (record === null) return []
@@ -206,7 +209,7 @@ export function backupEvents({ before, after }: Change<BackupRecord>): NewEvent[
   ]
 }
 
-/** What has happened to a base. */
+/** Returns the events of a change of a base. */
 export function baseEvents({ before, after }: Change<BaseRecord>): NewEvent[] {
   const record = after ?? before
   if (record === null || (before !== null && after !== null)) return []
@@ -216,7 +219,7 @@ export function baseEvents({ before, after }: Change<BaseRecord>): NewEvent[] {
   return [{ type: before === null ? 'base.created' : 'base.deleted', project, resource, data }]
 }
 
-/** What has happened to the quota of a project. */
+/** Returns the events of a change of the quota of a project. */
 export function quotaEvents({ after }: Change<QuotaRecord & { project: string }>): NewEvent[] {
   if (after === null) return []
   const { project, boxes, cpus, ramMb, storageGb } = after
@@ -224,7 +227,7 @@ export function quotaEvents({ after }: Change<QuotaRecord & { project: string }>
   return [{ type: 'quota.updated', project, resource: `/v1/projects/${project}/quota`, data }]
 }
 
-/** What has happened to a token; that it is forgotten is nothing. */
+/** Returns the events of a change of a token; pruning it is none. */
 export function tokenEvents({ before, after }: Change<TokenRecord>): NewEvent[] {
   if (after === null) return []
   const { id, name, projects, permissions, expiresAt } = after
@@ -239,7 +242,7 @@ export function tokenEvents({ before, after }: Change<TokenRecord>): NewEvent[] 
   return before.revokedAt === null && after.revokedAt !== null ? [draft('revoked', {})] : []
 }
 
-/** The fields, by the names that clients know, in which two records differ. */
+/** Returns the API names of the fields in which two records differ. */
 function changedFields(before: object, after: object, names: Readonly<Record<string, string>>): string[] {
   const [was, is] = [before, after] as Record<string, unknown>[]
   return Object.entries(names).flatMap(([field, name]) => (isSame(was?.[field], is?.[field]) ? [] : [name]))

@@ -3,7 +3,7 @@ import type { Database } from './database.ts'
 import { boundsOf, pruneNumbered } from './numbered.ts'
 import { AUDIENCES } from './outbox.ts'
 
-/** Events in SQLite, as the outbox of the database writes them. */
+/** Creates the store of events in SQLite, whose rows the outbox writes. */
 export function createEventStore(database: Database, onCommit: EventStore['onCommit']): EventStore {
   return {
     bounds: async () => boundsOf(database, 'events'),
@@ -29,7 +29,7 @@ function audiencesOf({ projects, shared, admin }: EventScope): string {
   return JSON.stringify(projects === '*' ? { all: true, some: others } : { all: false, some: [...projects, ...others] })
 }
 
-/** A name of a project, and nothing else, begins with a letter or a digit. */
+/** Names of projects begin with a letter or a digit, unlike the other audiences. */
 const IS_OF_PROJECT = "audience >= '0'"
 const READ = `
   SELECT number, record FROM events WHERE number > ?1 AND number <= ?2
@@ -37,5 +37,5 @@ const READ = `
     AND (?4 = '[]' OR EXISTS (SELECT 1 FROM json_each(?4)
       WHERE value = events.type OR (value LIKE '%.' AND substr(events.type, 1, length(value)) = value)))
   ORDER BY number LIMIT ?5`
-// As many as are looked at in a few milliseconds.
+// Rows per scan, which takes a few milliseconds.
 const SCANNED = 10_000

@@ -1,7 +1,7 @@
 import type { ExecBounds, ExecRecord, ExecStore } from '../../ports/store/exec.ts'
 import type { Database, Row } from './database.ts'
 
-/** Exec records in SQLite, with kept output that is small; that of an ended command that is null is in a file. */
+/** Creates the store of execs in SQLite, with small output; a null output of an ended command is in a file. */
 export function createExecStore(database: Database): ExecStore {
   return {
     insert: async (record) => {
@@ -47,22 +47,22 @@ function prune(database: Database, { id, boxId }: ExecRecord, keep: ExecBounds):
     "SELECT count(*) AS n, sum(bytes) AS bytes FROM execs WHERE box_id = ? AND status <> 'running'",
     boxId,
   )
-  const gone: string[] = []
+  const dropped: string[] = []
   for (let records = Number(sums?.n); records > keep.records; records--) {
     const oldest = database.get(`${OLDEST} ORDER BY id LIMIT 1`, boxId, id, -1)
     if (!oldest) break
     database.run('DELETE FROM execs WHERE id = ?', String(oldest.id))
-    gone.push(String(oldest.id))
+    dropped.push(String(oldest.id))
   }
   let bytes = Number(sums?.bytes)
   while (bytes > keep.bytes) {
     const oldest = database.get(`${OLDEST} ORDER BY id LIMIT 1`, boxId, id, 0)
     if (!oldest) break
     database.run("UPDATE execs SET stdout = x'', stderr = x'', bytes = 0 WHERE id = ?", String(oldest.id))
-    gone.push(String(oldest.id))
+    dropped.push(String(oldest.id))
     bytes -= Number(oldest.bytes)
   }
-  return gone
+  return dropped
 }
 
 function recordOf(row: Row): ExecRecord {
@@ -73,9 +73,9 @@ function bytesOf(value: Row[string] | undefined): Uint8Array | null {
   return value instanceof Uint8Array ? value : null
 }
 
-// One text whatever is asked, so that no request makes another statement.
+// One text for all queries, so that each uses the same prepared statement.
 const WANTED = 'FROM execs WHERE box_id = ?1 AND id > ?2 AND (?3 IS NULL OR status = ?3) ORDER BY id LIMIT'
-// As many as fit into a page, and one at least, however long their commands are.
+// As many as fit into a page, but at least one, since commands may be long.
 const LIST = `SELECT record FROM (
   SELECT record, sum(length(record)) OVER (ORDER BY id ROWS UNBOUNDED PRECEDING) - length(record) AS before
   FROM (SELECT id, record ${WANTED} ?4)) WHERE before < ?5`

@@ -1,7 +1,7 @@
 import type { IdempotencyStore, KeyedAnswer, StoredAnswer } from '../../ports/store/idempotency.ts'
 import type { Database } from './database.ts'
 
-/** Requests with an Idempotency-Key in SQLite; one without an answer is still under way. */
+/** Creates the store of idempotency keys in SQLite; a row without an answer is a request that still runs. */
 export function createIdempotencyStore(database: Database): IdempotencyStore {
   return {
     begin: async ({ token, key, fingerprint, now }) => {
@@ -22,7 +22,7 @@ export function createIdempotencyStore(database: Database): IdempotencyStore {
   }
 }
 
-/** Notes what a repeat is answered; within a transaction, together with what else is written there. */
+/** Stores the answer for repeats, inside an open transaction if there is one. */
 export function storeAnswer(database: Database, { token, key, answer }: KeyedAnswer): void {
   database.run('UPDATE idempotency SET answer = ? WHERE token = ? AND key = ?', JSON.stringify(answer), token, key)
 }

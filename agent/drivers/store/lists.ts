@@ -1,7 +1,7 @@
 import type { BoxQuery } from '../../ports/store/store.ts'
 import type { Database, Row } from './database.ts'
 
-/** A page of `table` ordered by project and name: rows with their `record`, and whether there are more. Volumes have no status. */
+/** Returns a page of `table` ordered by project and name: rows with their `record`. Volumes have no status. */
 export function listPage(
   database: Database,
   table: 'boxes' | 'volumes',
@@ -30,7 +30,7 @@ export function listPage(
 // Above every name.
 const LAST = '\u{10FFFF}'
 
-// One text whatever is asked, so that no request makes another statement. A tag that is wanted with and without its
+// One text for all queries, so that each uses the same prepared statement. A tag that is wanted with and without its
 // value counts twice on both sides.
 function listOf(table: string, hasStatus: string): string {
   return `

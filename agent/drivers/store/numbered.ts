@@ -1,13 +1,13 @@
 import type { Database } from './database.ts'
 
-/** The numbers of a table of which the oldest rows are forgotten; the oldest is one above the newest where there is none. */
+/** Returns the numbers of the oldest row kept and of the newest ever; the oldest is newest + 1 if none is kept. */
 export function boundsOf(database: Database, table: 'events' | 'audit'): { oldest: number; newest: number } {
   const newest = Number(database.get('SELECT seq FROM sqlite_sequence WHERE name = ?', table)?.seq ?? 0)
   const oldest = database.get(`SELECT min(number) AS number FROM ${table}`)?.number ?? null
   return { oldest: oldest === null ? newest + 1 : Number(oldest), newest }
 }
 
-/** Forgets rows from before `before`, and all but the newest `keep`; a piece at a time, so that others are answered meanwhile. */
+/** Deletes rows from before `before`, and all but the newest `keep`; in batches, between which other work runs. */
 export async function pruneNumbered(
   database: Database,
   table: 'events' | 'audit',
@@ -18,9 +18,9 @@ export async function pruneNumbered(
   const oldest = Math.max(Number(kept ?? newest + 1), newest - keep + 1)
   const sql = `DELETE FROM ${table} WHERE number IN (
     SELECT number FROM ${table} WHERE number < ?1 ORDER BY number LIMIT ?2)`
-  while (database.freeing(() => database.run(sql, oldest, PRUNED_AT_ONCE)) > 0) {
+  while (database.freeing(() => database.run(sql, oldest, BATCH_ROWS)) > 0) {
     await new Promise((resolve) => setImmediate(resolve))
   }
 }
 
-const PRUNED_AT_ONCE = 5_000
+const BATCH_ROWS = 5_000

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { newId } from '../../../shared/ids.ts'
-import type { ActorContext, EventRecord } from '../../ports/store/events.ts'
+import type { Actor, ActorContext, EventRecord } from '../../ports/store/events.ts'
 import {
   backupEvents,
   baseEvents,
@@ -23,49 +23,49 @@ export interface OutboxDeps {
 }
 
 /**
- * Lets every change of a record write its events in the same commit, whoever makes it: by triggers of this connection alone, so
- * that what else opens the file needs nothing of it.
+ * Writes the events of every change of a record in the commit of the change. Uses temporary triggers of this connection, because
+ * other programs that open the file lack the SQL function.
  */
 export function openOutbox(sqlite: DatabaseSync, { now, actorContext, onWritten }: OutboxDeps): void {
-  let isTold = true
-  const tellSoon = (): void => {
-    if (!isTold) return
-    isTold = false
-    // By then the transaction, which nothing can interrupt, is over.
+  let isScheduled = false
+  const notifySoon = (): void => {
+    if (isScheduled) return
+    isScheduled = true
+    // Transactions are synchronous, so this one is over by then.
     setImmediate(() => {
-      isTold = true
+      isScheduled = false
       onWritten()
     })
   }
   const write = (table: unknown, before: unknown, after: unknown): string => {
-    const drafts = draftsOf(String(table), { before: parse(before), after: parse(after) })
-    if (drafts.length > 0) tellSoon()
-    const [at, cause] = [now(), actorContext.current()]
-    return JSON.stringify(drafts.map((draft) => rowOf(draft, { at, cause })))
+    const events = eventsOf(String(table), { before: parse(before), after: parse(after) })
+    if (events.length > 0) notifySoon()
+    const [at, actor] = [now(), actorContext.current()]
+    return JSON.stringify(events.map((event) => rowOf(event, { at, actor })))
   }
   sqlite.function(FUNCTION, write)
   sqlite.exec(`PRAGMA temp_store = MEMORY; ${Object.keys(TABLES).flatMap(triggersOf).join('\n')}`)
 }
 
-/** Who may read an event, as it stands in its row. */
+/** Values of the column `audience` beside the names of projects. */
 export const AUDIENCES = { shared: '*', admins: '!' } as const
 
-function draftsOf(table: string, change: Change<never>): NewEvent[] {
+function eventsOf(table: string, change: Change<never>): NewEvent[] {
   return TABLES[table]?.events(change) ?? []
 }
 
 function rowOf(
-  { isForAdmins = false, ...draft }: NewEvent,
-  { at, cause }: { at: number; cause: ReturnType<ActorContext['current']> },
+  { isForAdmins = false, ...event }: NewEvent,
+  { at, actor }: { at: number; actor: Actor | null },
 ): [at: number, type: string, audience: string, record: EventRecord] {
   const record: EventRecord = {
     id: newId('evt', at),
     at,
-    ...draft,
-    actor: cause === null ? null : { id: cause.tokenId, name: cause.tokenName },
-    requestId: cause?.requestId ?? null,
+    ...event,
+    actor: actor === null ? null : { id: actor.tokenId, name: actor.tokenName },
+    requestId: actor?.requestId ?? null,
   }
-  return [at, draft.type, isForAdmins ? AUDIENCES.admins : (draft.project ?? AUDIENCES.shared), record]
+  return [at, event.type, isForAdmins ? AUDIENCES.admins : (event.project ?? AUDIENCES.shared), record]
 }
 
 function parse(value: unknown): never | null {
@@ -83,8 +83,8 @@ function triggersOf(table: string): string[] {
   })
 }
 
-interface JournalTable {
-  /** The record of a row as JSON, with what the events need besides. */
+interface OutboxTable {
+  /** SQL of the record of a row as JSON, with the columns that its events also need. */
   row(alias: 'OLD' | 'NEW'): string
   changes: readonly ('INSERT' | 'UPDATE' | 'DELETE')[]
   events(change: Change<never>): NewEvent[]
@@ -95,7 +95,7 @@ const record = (alias: string): string => `${alias}.record`
 const ALL = ['INSERT', 'UPDATE', 'DELETE'] as const
 const BOX = (alias: string): string =>
   `(SELECT json_object('project', project, 'box', name) FROM boxes WHERE id = ${alias}.box_id)`
-const TABLES: Readonly<Record<string, JournalTable>> = {
+const TABLES: Readonly<Record<string, OutboxTable>> = {
   boxes: { row: record, changes: ALL, events: boxEvents },
   services: { row: (alias) => `json_set(${alias}.record, '$.of', ${BOX(alias)})`, changes: ALL, events: serviceEvents },
   volumes: { row: record, changes: ALL, events: volumeEvents },

@@ -1,7 +1,7 @@
 import type { QuotaRecord, QuotaStore } from '../../ports/store/volumes.ts'
 import type { Database } from './database.ts'
 
-/** Quotas in SQLite, and what the records add up to. */
+/** Creates the store of quotas in SQLite, which also sums the usage of the records. */
 export function createQuotaStore(database: Database): QuotaStore {
   return {
     get: async (project) => {

@@ -1,6 +1,6 @@
 /**
- * The schema, one script a version: version n is reached by running the scripts after it was n-1. A script that has
- * landed never changes. A start copies the database, migrates forward in one transaction and refuses a newer one.
+ * Scripts of the schema, one per version: the n-th migrates from version n-1 to n. A script that has landed
+ * never changes. A start copies the database, migrates forward in one transaction and refuses a newer one.
  */
 export const MIGRATIONS: readonly string[] = [
   `

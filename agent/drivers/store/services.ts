@@ -2,7 +2,7 @@ import type { ServiceRecord, ServiceStore } from '../../ports/store/services.ts'
 import type { Database, Row } from './database.ts'
 import { freeDomains, publishDomains } from './domains.ts'
 
-/** Services in SQLite: the record as JSON under its box and name. */
+/** Creates the store of services in SQLite: records as JSON, by box and name. */
 export function createServiceStore(database: Database): ServiceStore {
   return {
     insert: async (record, max) =>

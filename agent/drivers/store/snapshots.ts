@@ -3,7 +3,7 @@ import type { Tombstone } from '../../ports/store/tombstones.ts'
 import type { Database, Row } from './database.ts'
 import { dropTombstones, insertTombstone } from './tombstones.ts'
 
-/** Snapshots in SQLite: the record as JSON, beside it the columns that are searched by. */
+/** Creates the store of snapshots in SQLite: records as JSON, beside the columns that queries filter by. */
 export function createSnapshotStore(database: Database): SnapshotStore {
   return {
     insert: async (snapshot) =>
@@ -38,7 +38,7 @@ export function createSnapshotStore(database: Database): SnapshotStore {
   }
 }
 
-/** Removes the snapshots of a box or volume inside whatever transaction is open; what is to be destroyed. */
+/** Removes the snapshots of a box or volume, inside the open transaction; writes and returns their tombstones. */
 export function removeSnapshots(database: Database, ownerId: string, now: number): Tombstone[] {
   const subvolumes = snapshotsOf(database, ownerId).flatMap(subvolumesOf)
   database.run('DELETE FROM snapshots WHERE owner = ?', ownerId)
@@ -62,8 +62,8 @@ function hasOwner(database: Database, { owner }: NewSnapshot): boolean {
 }
 
 /**
- * Records a snapshot inside whatever transaction is open; null if its owner has one of that name. A number is above those of
- * all names that were ever given, also by hand, and of snapshots that are gone.
+ * Records a snapshot, inside the open transaction; null if its owner has one of that name. A generated number is above those of
+ * all names that the owner ever had, including names chosen by clients and deleted snapshots.
  */
 export function insertSnapshot(database: Database, snapshot: NewSnapshot): SnapshotRecord | null {
   const { id, owner } = snapshot

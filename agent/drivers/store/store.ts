@@ -21,13 +21,13 @@ import { createTombstoneStore } from './tombstones.ts'
 import { createVolumeStore } from './volumes.ts'
 
 export interface SqliteStoreOptions {
-  /** Keeps room beside the file, in `ballast`, so that deleting works on a full disk; for one process at a time. */
+  /** Reserves space in the file `ballast` beside the database, so that deleting works on a full disk; for one process at a time. */
   hasBallast?: boolean
-  /** The time, and on whose behalf things happen, for the events; left out: time 0, nobody. */
+  /** Clock and actor of the events; absent: time 0 and no actor. */
   outbox?: Omit<OutboxDeps, 'onWritten'>
 }
 
-/** Opens the store in the SQLite file at `path`, making it if need be. */
+/** Opens the store in the SQLite file at `path`, which it creates if it is absent. */
 export function openSqliteStore(path: string, options: SqliteStoreOptions = {}): Store {
   const { hasBallast = false, outbox = TIMELESS } = options
   const ballast = hasBallast ? openBallast(join(dirname(path), 'ballast'), BALLAST) : null
@@ -109,5 +109,5 @@ function createMetaStore(database: Database): MetaStore {
 const TIMELESS = { now: () => 0, actorContext: { current: () => null } }
 const IS_UNFINISHED_JOB = "record ->> '$.outcome' IS NULL AND record ->> '$.resource' IS NOT NULL"
 
-// SQLite's log grows to 4 MiB before it goes into the database file, and emptying it may take as much there.
+// SQLite's WAL grows to 4 MiB before a checkpoint, which may grow the database file by as much.
 const BALLAST = { sizeBytes: 8 * 1024 ** 2, checkMs: 10_000 }

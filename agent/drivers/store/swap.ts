@@ -4,11 +4,11 @@ import type { Database } from './database.ts'
 import { insertSnapshot } from './snapshots.ts'
 import { dropTombstones } from './tombstones.ts'
 
-/** Records that a box wishes for a restore, as `BoxStore.wish`. */
+/** Commits a pending restore; see `BoxStore.beginRestore`. */
 export function commitBeginRestore(database: Database, box: BoxRecord): Awaited<ReturnType<BoxStore['beginRestore']>> {
   const { root, data = [] } = box.restore ?? {}
   const isTaken = ({ volumeId }: { volumeId: string }): boolean =>
-    isWishedElsewhere(database, volumeId, box.id) || isAttachedElsewhere(database, volumeId, box.id)
+    isRestoredElsewhere(database, volumeId, box.id) || isAttachedElsewhere(database, volumeId, box.id)
   return database.transaction(() => {
     if (data.some(isTaken)) return 'volume_in_use'
     if (!replaceBox(database, box)) return 'changed'
@@ -17,7 +17,7 @@ export function commitBeginRestore(database: Database, box: BoxRecord): Awaited<
   })
 }
 
-/** Commits what a restore has made ready, as `BoxStore.swap`. */
+/** Commits the replacements of a restore; see `BoxStore.swap`. */
 export function commitSwap(database: Database, swap: Swap): 'stored' | 'changed' | 'volume_gone' | 'volume_in_use' {
   const { box, volumes, kept, now } = swap
   try {
@@ -25,8 +25,8 @@ export function commitSwap(database: Database, swap: Swap): 'stored' | 'changed'
       if (box !== null && !replaceBox(database, box)) throw new Refused('changed')
       for (const volume of volumes) {
         replaceTree(database, volume, now)
-        if (isWishedElsewhere(database, volume.volumeId, box?.id ?? null)) throw new Refused('volume_in_use')
-        giveToBoxes(database, swap, volume)
+        if (isRestoredElsewhere(database, volume.volumeId, box?.id ?? null)) throw new Refused('volume_in_use')
+        updateOtherBoxes(database, swap, volume)
       }
       for (const snapshot of kept) insertSnapshot(database, snapshot)
       dropTombstones(database, [...(box ? [box.root] : []), ...volumes.map(({ subvolume }) => subvolume)])
@@ -51,8 +51,8 @@ function replaceTree(
   database.run(sql, now, subvolume, volumeId)
 }
 
-// What that replaces may be known already.
-function isWishedElsewhere(database: Database, volumeId: string, boxId: string | null): boolean {
+// The pending restore of another box may have read already which subvolume it replaces.
+function isRestoredElsewhere(database: Database, volumeId: string, boxId: string | null): boolean {
   const sql = `SELECT 1 FROM boxes, json_each(boxes.record, '$.restore.data') AS part
     WHERE part.value ->> '$.volumeId' = ? AND boxes.id IS NOT ? LIMIT 1`
   return database.get(sql, volumeId, boxId) !== null
@@ -63,8 +63,8 @@ function isAttachedElsewhere(database: Database, volumeId: string, boxId: string
   return database.get(sql, volumeId, boxId) !== null
 }
 
-// Each box remembers the subvolume of each of its volumes: that is what is mounted when it starts.
-function giveToBoxes(
+// The record of a box names the subvolume of each of its volumes, which its next start mounts.
+function updateOtherBoxes(
   database: Database,
   { box, given, now }: Swap,
   { volumeId, subvolume }: { volumeId: string; subvolume: string },
@@ -85,7 +85,7 @@ function giveToBoxes(
   }
 }
 
-/** Rolls a transaction back. */
+/** Thrown to roll a transaction back. */
 class Refused extends Error {
   readonly outcome: 'changed' | 'volume_gone' | 'volume_in_use'
 

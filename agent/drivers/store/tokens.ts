@@ -1,7 +1,7 @@
 import type { TokenRecord, TokenStore } from '../../ports/store/tokens.ts'
 import type { Database, Row, Value } from './database.ts'
 
-/** Token records in SQLite; the tokens themselves are never stored. */
+/** Creates the store of tokens in SQLite, without the tokens themselves. */
 export function createTokenStore(database: Database): TokenStore {
   return {
     insert: async (record) => {
@@ -14,8 +14,8 @@ export function createTokenStore(database: Database): TokenStore {
     },
     list: async ({ createdBy, after, limit }) => {
       const values: Value[] = [after ?? '', ...(createdBy === null ? [] : [createdBy]), limit + 1]
-      const mine = createdBy === null ? '' : 'AND created_by = ?'
-      const sql = `SELECT record, revoked_at FROM tokens WHERE id > ? ${mine} ORDER BY id LIMIT ?`
+      const filter = createdBy === null ? '' : 'AND created_by = ?'
+      const sql = `SELECT record, revoked_at FROM tokens WHERE id > ? ${filter} ORDER BY id LIMIT ?`
       const rows = database.all(sql, ...values)
       return { records: rows.slice(0, limit).map(recordOf), hasMore: rows.length > limit }
     },
@@ -24,7 +24,7 @@ export function createTokenStore(database: Database): TokenStore {
           VALUES (?) UNION SELECT tokens.id FROM tokens JOIN minted ON tokens.created_by = minted.id
         )
         UPDATE tokens SET revoked_at = ?, ends_at = ? WHERE id IN (SELECT id FROM minted) AND revoked_at IS NULL`
-      // A revocation must not wait for somebody to make room.
+      // A revocation has to work on a full disk.
       database.freeing(() => database.run(sql, id, revokedAt, revokedAt))
     },
     prune: async (endedBefore) => void database.run('DELETE FROM tokens WHERE ends_at < ?', endedBefore),

@@ -1,7 +1,7 @@
 import type { Tombstone, TombstoneStore } from '../../ports/store/tombstones.ts'
 import type { Database } from './database.ts'
 
-/** Tombstones in SQLite. */
+/** Creates the store of tombstones in SQLite. */
 export function createTombstoneStore(database: Database): TombstoneStore {
   return {
     insert: async (tombstone) => insertTombstone(database, tombstone),
@@ -17,12 +17,12 @@ export function createTombstoneStore(database: Database): TombstoneStore {
   }
 }
 
-/** Drops tombstones inside whatever transaction is open: records have what they stood for. */
+/** Drops tombstones, inside the open transaction, once records have their subvolumes. */
 export function dropTombstones(database: Database, ids: readonly string[]): void {
   database.run('DELETE FROM tombstones WHERE id IN (SELECT value FROM json_each(?))', JSON.stringify(ids))
 }
 
-/** Writes a tombstone inside whatever transaction is open. */
+/** Writes a tombstone, inside an open transaction if there is one. */
 export function insertTombstone(database: Database, tombstone: Tombstone): void {
   const sql = 'INSERT OR REPLACE INTO tombstones (id, root, created_at) VALUES (?, ?, ?)'
   database.run(sql, tombstone.id, tombstone.root, tombstone.createdAt)

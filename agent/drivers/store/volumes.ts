@@ -5,7 +5,7 @@ import { listPage } from './lists.ts'
 import { removeSnapshots } from './snapshots.ts'
 import { insertTombstone } from './tombstones.ts'
 
-/** Data volumes in SQLite: the record as JSON, beside it the columns that are searched by. */
+/** Creates the store of data volumes in SQLite: records as JSON, beside the columns that queries filter by. */
 export function createVolumeStore(database: Database): VolumeStore {
   return {
     insert: async (record) =>
@@ -44,7 +44,7 @@ export function createVolumeStore(database: Database): VolumeStore {
   }
 }
 
-/** Raises the versions of volumes whose boxes have changed, inside whatever transaction is open. */
+/** Raises the versions of volumes that a box got or lost, inside the open transaction. */
 export function touchVolumes(database: Database, volumeIds: readonly string[], now: number): void {
   const sql = `UPDATE volumes SET version = version + 1,
       record = json_set(record, '$.version', version + 1, '$.updatedAt', ?2)

@@ -1,24 +1,24 @@
-/** How a pool does, beyond how full it is. Bytes. */
+/** Health of a pool, beyond its free space. Sizes in bytes. */
 export interface PoolCondition {
-  /** What is set aside of the disk for either, and how much of that is used. */
+  /** Space of the disk that is allocated to data and to metadata, and the used part of it. */
   data: { totalBytes: number; usedBytes: number }
   metadata: { totalBytes: number; usedBytes: number }
-  /** Errors of the pool's disk since the pool was made, or since a scrub found nothing wrong. */
+  /** Errors of the pool's disk since the pool was created, or since the last scrub that found none. */
   deviceErrors: DeviceErrors
-  /** Since a write to its disk failed nothing is written any more, until the pool is opened anew with nobody left in it. */
+  /** True after a write to its disk failed: the kernel refuses writes until the last user has unmounted the pool and it is opened anew. */
   isReadOnly: boolean
   backing: PoolBacking
-  /** The scrub that is under way, else the last; null: there was none. */
+  /** The running scrub, else the last one; null if there was none. */
   scrub: Scrub | null
 }
 
 /**
- * What the pool's image still lacks of its own blocks, which a copy made with holes does, and what the disk it lies on has for
- * them. A write to a block that the disk cannot give fails, as one to a broken disk does.
+ * Missing blocks of the pool's image, as after a copy with holes, and the space that its disk has for them. A write to a block that
+ * the disk cannot allocate fails like one to a broken disk.
  */
 export interface PoolBacking {
   missingBytes: number
-  /** Of the disk, less what is kept free there. */
+  /** Free space of the disk above the reserve. */
   availableBytes: number
 }
 
@@ -26,20 +26,20 @@ export interface DeviceErrors {
   writes: number
   reads: number
   flushes: number
-  /** Blocks whose checksum was wrong. */
+  /** Blocks with a wrong checksum. */
   corruptions: number
-  /** Blocks that were not the latest. */
+  /** Blocks with an older content than the latest written. */
   generations: number
 }
 
-/** A reading of everything that the pool holds, against its checksums. Times in ms since the epoch. */
+/** A scrub, which reads everything in the pool and verifies its checksums. Times in ms since the epoch. */
 export interface Scrub {
-  /** `interrupted`: by the end of the agent. `failed`: it could not be carried out. */
+  /** `interrupted`: the agent ended meanwhile. `failed`: it could not be carried out. */
   status: 'running' | 'done' | 'failed' | 'interrupted'
   startedAt: number
-  /** Null while it is under way, and of one that was cut off without a word. */
+  /** Null while it runs, or if the agent crashed meanwhile. */
   endedAt: number | null
   checkedBytes: number
-  /** What was found to be wrong. */
+  /** Number of errors found. */
   errors: number
 }

@@ -1,27 +1,27 @@
 import type { FileKind, FilePath } from '../files/files.ts'
 
-/** How a path differs. A renamed one may be modified too. */
+/** Kind of a difference. A renamed path may be modified too. */
 export type ChangeKind = 'added' | 'modified' | 'deleted' | 'renamed'
 
 /**
- * One difference between an earlier and a later tree. What is below a renamed directory moved with it and is only told if it
- * differs otherwise; what is below one that was added or deleted is told. Of a file with several names that was modified all are
- * told that 4 KB hold; where one of them was renamed that may be told as deleted and added.
+ * One difference between an earlier and a later tree. Entries below a renamed directory are listed only if they differ otherwise;
+ * those below an added or deleted one are. A modified file with several hard links is listed by all of them that fit in 4 KB; a
+ * rename of one of them may be listed as deleted and added.
  */
 export interface TreeChange {
   kind: ChangeKind
-  /** Absolute, where it is in the later tree; of what was deleted, where it was in the earlier one. */
+  /** Absolute path in the later tree; if deleted, in the earlier one. */
   path: FilePath
-  /** Of what was renamed, where it was in the earlier tree; else null. */
+  /** If renamed, its path in the earlier tree; else null. */
   from: FilePath | null
-  /** Of what was renamed: whether it is otherwise as it was. */
+  /** If renamed: true if it was also modified. */
   isModified: boolean
-  /** Of the later state; of what was deleted, of the earlier one. */
+  /** Type in the later tree; if deleted, in the earlier one. */
   type: FileKind
   sizeBytes: number
 }
 
-/** Where a page of changes goes on: after this one. */
+/** The last change of the previous page. */
 export interface ChangeCursor {
   path: FilePath
   kind: ChangeKind
@@ -33,16 +33,16 @@ export interface ChangesRequest {
   to: string
   after: ChangeCursor | null
   limit: number
-  /** In whose name: of those of one name, one comparison is made at a time, so that others get their turn. */
+  /** Fairness key, such as a project: comparisons with the same key run one at a time. */
   share: string
-  /** Whether more is likely to be asked of these two, so that what was found is kept for a while. */
+  /** Caches the result for later requests about the same two. */
   keep: boolean
-  /** Ends the search: whoever asked has gone. */
+  /** Cancels the comparison when the client is gone. */
   signal?: AbortSignal
 }
 
 export interface ChangesPage {
-  /** By the bytes of the path, then deleted before the others. */
+  /** Ordered by the bytes of the path, then deleted before the others. */
   changes: TreeChange[]
   hasMore: boolean
 }

@@ -1,54 +1,54 @@
 import type { Tombstone } from './tombstones.ts'
 
-/** What boxes are made from: a read-only subvolume. Nothing of it changes. Times in ms since the epoch. */
+/** A read-only subvolume that boxes are created from. Immutable, except for `sizeBytes`. Times in ms since the epoch. */
 export interface BaseRecord {
   id: string
-  /** Null: one that all projects share. */
+  /** Null: shared by all projects. */
   project: string | null
   name: string
-  /** One above the last of that name there: never given again. */
+  /** One above the last version of that name in the project; never reused. */
   version: number
-  /** Bytes it refers to, once they were counted. */
+  /** Bytes it refers to; null until they are measured. */
   sizeBytes: number | null
   subvolume: string
   createdAt: number
   /** `host`, `box:<name>`, `box:<name>@<snapshot>`, `tar`, `oci` or `oci:<reference>`. */
   source: string
-  /** Who made it: a create repeated after a crash finds its own base by the key; null: this host. */
+  /** The creator: a create repeated after a crash finds its own base by the key; null: this host. */
   createdBy: { token: string; idempotencyKey: string | null } | null
 }
 
-/** A finished base, which gets its version when it is recorded. */
+/** A complete base; the store assigns its version. */
 export type NewBase = Omit<BaseRecord, 'version'>
 
-/** A page of bases ordered by project and name; `projects` null is of those that all share. */
+/** A page of bases ordered by project and name; `projects` null selects the shared ones. */
 export interface BaseQuery {
   projects: readonly string[] | '*' | null
   prefix: string
-  /** The last key of the page before. */
+  /** The last key of the previous page. */
   after: { project: string; name: string } | null
   limit: number
 }
 
-/** Boxes by project and name, the first of them, and how many there are. */
+/** The boxes that use a base: the first of them by project and name, and how many there are in all. */
 export interface BaseUse {
   boxes: { project: string; name: string }[]
   count: number
 }
 
 export interface BaseStore {
-  /** Records a base and drops the tombstone of its subvolume, in one commit; null if there is one of that name. */
+  /** Records a base and drops the tombstone of its subvolume, in one commit; null if the name is taken. */
   insert(base: NewBase): Promise<BaseRecord | null>
-  /** The base of a project; of null one that all share. */
+  /** Returns a base of a project; for null a shared one. */
   get(project: string | null, name: string): Promise<BaseRecord | null>
   list(query: BaseQuery): Promise<{ records: BaseRecord[]; hasMore: boolean }>
   all(): Promise<BaseRecord[]>
-  /** How many a project has; of null those that all share. */
+  /** Counts the bases of a project; for null the shared ones. */
   count(project: string | null): Promise<number>
-  /** Notes how many bytes a base refers to. */
+  /** Records how many bytes a base refers to. */
   measure(id: string, sizeBytes: number): Promise<void>
   /** Removes the record and writes the tombstone, in one commit; false if it is gone. */
   remove(id: string, tombstone: Tombstone): Promise<boolean>
-  /** The boxes of `projects` that were made from it, and their forks. */
+  /** Returns the boxes of `projects` that were created from it, forks of those included. */
   usedBy(id: string, query: { projects: readonly string[] | '*'; limit: number }): Promise<BaseUse>
 }

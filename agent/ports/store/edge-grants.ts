@@ -1,38 +1,38 @@
 import type { EdgeGrant } from '../edge/edge.ts'
 
-/** A credential that passes at the edge, and what it stands for. Times in ms since the epoch. */
+/** A grant with the token and project that it belongs to. Times in ms since the epoch. */
 export interface EdgeGrantRecord extends EdgeGrant {
-  /** The token that it is, or that was shown for it: it ends with that. */
+  /** The token that the credential is, or was issued for; the grant ends with it. */
   tokenId: string
-  /** The project of the boxes that it opens. */
+  /** Project of the boxes that it gives access to. */
   project: string
   createdAt: number
 }
 
-/** The most grants of one token, and of all. */
+/** Maximum number of grants, of one token and in all. */
 export interface EdgeGrantBounds {
   ofToken: number
   inAll: number
 }
 
 /**
- * What passes at the edge, over restarts; of a credential only its hash. A grant whose token was revoked, or is gone, is none,
- * nor is one at a domain that went to a box of another project.
+ * Stores the grants of the edge over restarts, with hashes of credentials only. A grant is void if its token is revoked or gone,
+ * or if its scope is a domain that now belongs to a box of another project.
  */
 export interface EdgeGrantStore {
   /**
-   * Records a grant, or that it ends later. Null if its token was revoked or is gone; else the credentials that are too many
-   * by it, the oldest, which stay until they are removed.
+   * Inserts or renews a grant. Returns the oldest credentials above `bounds`, which stay until `remove`; null if its token is
+   * revoked or gone.
    */
   put(record: EdgeGrantRecord, bounds: EdgeGrantBounds): Promise<string[] | null>
-  /** Null also for one that ended before `now`. */
+  /** Returns the grant if it is valid at `now`, else null. */
   find(key: Pick<EdgeGrant, 'credential' | 'scope'>, now: number): Promise<EdgeGrantRecord | null>
-  /** All that are good at `now`. */
+  /** Lists the grants that are valid at `now`. */
   live(now: number): Promise<EdgeGrantRecord[]>
-  /** Credentials of which a grant is good no more at `now`. */
+  /** Lists the credentials with a grant that is not valid any more at `now`. */
   ended(now: number): Promise<string[]>
-  /** Forgets what ended before `endedBefore` by its time, which passes nowhere. */
+  /** Deletes grants that expired before `endedBefore`. */
   prune(endedBefore: number): Promise<void>
-  /** Forgets credentials in every scope. */
+  /** Deletes the grants of credentials, in every scope. */
   remove(credentials: readonly string[]): Promise<void>
 }

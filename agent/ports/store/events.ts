@@ -1,36 +1,36 @@
-/** Who caused a change: the token and the request. */
+/** The token and the request that caused a change. */
 export interface Actor {
   tokenId: string
   tokenName: string
   requestId: string
 }
 
-/** Knows on whose behalf the code that asks is running. */
+/** Carries the actor of a request through the asynchronous work that it starts. */
 export interface ActorContext {
-  /** Null: nobody's but the service's own. */
+  /** Returns the actor of the running work; null for work of the service itself. */
   current(): Actor | null
-  /** Runs `work`, and all that it begins, on behalf of `cause`. */
+  /** Runs `work`, and everything it starts, on behalf of `cause`. */
   run<T>(cause: Actor, work: () => T): T
 }
 
-/** Something that became of a resource, written in the commit that made it so. Nothing secret, nor of an environment, is in it. */
+/** A change of a resource, written in the commit that makes it. Contains no secrets and no values of an environment. */
 export interface EventRecord {
   id: string
   /** Milliseconds since the epoch. */
   at: number
   /** Dotted, such as `box.created`. */
   type: string
-  /** Null: of what all projects share, or of the deployment. */
+  /** Null: of a resource that all projects share, or of the deployment. */
   project: string | null
-  /** The path of what it is about. */
+  /** API path of the resource. */
   resource: string
-  /** Null: the service did it by itself. */
+  /** Null: the service itself. */
   actor: { id: string; name: string } | null
   requestId: string | null
   data: Record<string, unknown>
 }
 
-/** Whose events are read: of these projects, of what all of them share, and of the deployment itself, which is its admins'. */
+/** Selects events by audience: those of projects, of resources that all projects share, and of the deployment, for admins. */
 export interface EventScope {
   projects: readonly string[] | '*'
   shared: boolean
@@ -39,45 +39,45 @@ export interface EventScope {
 
 export interface EventQuery {
   scope: EventScope
-  /** Types, or `box.` for all that begin so; empty: any. */
+  /** Types, or prefixes that end in a dot, such as `box.`; empty: any. */
   types: readonly string[]
-  /** The number of the last event that was read. */
+  /** Number of the last event that was read. */
   after: number
   limit: number
 }
 
-/** Events by number; those that are read come after one another without a gap but for what the query leaves out. */
+/** A page of events by number, without a gap except for events that the query filters out. */
 export interface EventPage {
   events: { number: number; record: EventRecord }[]
-  /** The number up to which the query is answered. */
+  /** Number up to which events were scanned: `after` of the next page. */
   through: number
-  /** Whether events after that were numbered already, of which some may be wanted. */
+  /** True if there are later events, which may match or not. */
   hasMore: boolean
 }
 
-/** Events, numbered in commit order from 1 without gaps; a number is never given twice. */
+/** Stores events, numbered in commit order from 1 without gaps; numbers are never reused. */
 export interface EventStore {
-  /** The numbers of the oldest kept and of the newest ever; the oldest is one above the newest where none is kept. */
+  /** Returns the numbers of the oldest event kept and of the newest ever; the oldest is newest + 1 if none is kept. */
   bounds(): Promise<{ oldest: number; newest: number }>
-  /** Looks at a bounded number of events. */
+  /** Scans a bounded number of events, so that a page may be empty although more follow. */
   read(query: EventQuery): Promise<EventPage>
-  /** Forgets what happened before `before`, and all but the newest `keep`. */
+  /** Deletes events from before `before`, and all but the newest `keep`. */
   prune(before: number, keep: number): Promise<void>
-  /** Calls `listener` soon after events were committed by this process; returns what takes it out again. */
+  /** Calls `listener` soon after this process wrote events; returns a function that removes it. */
   onCommit(listener: () => void): () => void
 }
 
-/** A mutation, or a refusal, as it was answered. No secret is in it. */
+/** A mutation or a refused request, with its outcome. Contains no secrets. */
 export interface AuditRecord {
-  /** When it was answered, ms since the epoch. */
+  /** Time of the response, ms since the epoch. */
   at: number
-  /** Null: it was of no operation. */
+  /** Null: the request matched no operation. */
   operation: string | null
   method: string
-  /** Path and query, without what may be secret. */
+  /** Path and query, without parts that may be secret. */
   target: string
   project: string | null
-  /** The id and the name of the token; null: none, or none that is good. */
+  /** Id and name of the token; null without a valid one. */
   actor: string | null
   actorName: string | null
   clientAddress: string
@@ -87,20 +87,20 @@ export interface AuditRecord {
   code: string | null
 }
 
-/** Which records are looked for, newest first; null is any. */
+/** Filters of audit records, newest first; null matches any. */
 export interface AuditQuery {
   projects: readonly string[] | '*'
   project: string | null
-  /** An id or a name. */
+  /** Id or name of a token. */
   actor: string | null
   operation: string | null
   status: number | null
-  /** The number of the last record of the page before. */
+  /** `next` of the previous page; null: from the newest record. */
   before: number | null
   limit: number
 }
 
-/** Some of the records that are looked for; `next` null: there are no more. */
+/** A page of matching records, possibly empty; `next` null: there are no more. */
 export interface AuditPage {
   records: AuditRecord[]
   next: number | null
@@ -109,8 +109,8 @@ export interface AuditPage {
 export interface AuditStore {
   /** Adds records, in one commit. */
   add(records: readonly AuditRecord[]): Promise<void>
-  /** Looks at a bounded number of records. */
+  /** Scans a bounded number of records. */
   read(query: AuditQuery): Promise<AuditPage>
-  /** Forgets what was before `before`, and all but the newest `keep`. */
+  /** Deletes records from before `before`, and all but the newest `keep`. */
   prune(before: number, keep: number): Promise<void>
 }

@@ -1,32 +1,32 @@
-/** A stored answer, or null while the first request still runs. */
+/** The entry of a key: the answer is null while the first request still runs. */
 export interface IdempotencyEntry {
   fingerprint: string
   answer: StoredAnswer | null
 }
 
-/** What a repeat of a request is answered with. */
+/** The answer that repeats of a request get. */
 export interface StoredAnswer {
   status: number
   headers: Record<string, string>
   body: string
-  /** What is read instead of `body`, or of a part of it; its form is the server's. */
+  /** A read that is repeated in place of `body`, or of one field of it; opaque to the store. */
   read?: unknown
 }
 
-/** What a repeat of one request is answered with; kept by whoever does what was asked, in the same commit. */
+/** The answer of one request, stored in the commit of its effect. */
 export interface KeyedAnswer {
   token: string
   key: string
   answer: StoredAnswer
 }
 
-/** Requests that carry an Idempotency-Key, and their answers. */
+/** Stores requests with an Idempotency-Key, and their answers. */
 export interface IdempotencyStore {
-  /** Reserves the key for this process: null if it was free, else what stands there. */
+  /** Reserves a key for this process; returns null if it was free, else its entry. */
   begin(request: { token: string; key: string; fingerprint: string; now: number }): Promise<IdempotencyEntry | null>
   finish(token: string, key: string, answer: StoredAnswer): Promise<void>
-  /** Frees a key whose request came to nothing; one that has an answer keeps it. */
+  /** Deletes the key of a request without an effect, unless it has an answer. */
   drop(token: string, key: string): Promise<void>
-  /** Frees keys that a process before this one left unfinished, and those made before `createdBefore`. */
+  /** Deletes keys made before `createdBefore`, and with `unfinished` those that an earlier process left without an answer. */
   prune(createdBefore: number, options: { unfinished: boolean }): Promise<void>
 }

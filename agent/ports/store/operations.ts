@@ -1,9 +1,9 @@
 import type { Problem } from '../../../shared/errors.ts'
 
-/** A mutation that outlived its wait. */
+/** A mutation that had not ended when its request was answered. */
 export type OperationRecord = BoxOperationRecord | JobRecord
 
-/** Done once the box reaches `generation`. */
+/** A mutation of a box, done once the box reaches `generation`. */
 export interface BoxOperationRecord {
   id: string
   kind: string
@@ -12,23 +12,23 @@ export interface BoxOperationRecord {
   name: string
   generation: number
   createdAt: number
-  /** Null until its end was reported to a client. */
+  /** Null until its end was first reported to a client. */
   outcome: OperationOutcome | null
 }
 
-/** A job, with an end of its own. */
+/** A job, whose end is recorded by itself. */
 export interface JobRecord {
   id: string
   /** Such as `backup.create`. */
   kind: string
-  /** Null: of all projects. */
+  /** Null: of no single project. */
   project: string | null
   /** The API path of what it works on. */
   resource: string
-  /** Of the request that began it. */
+  /** Id of the request that started it. */
   requestId: string
   createdAt: number
-  /** Null: it has not ended. */
+  /** Null until it has ended. */
   outcome: OperationOutcome | null
 }
 
@@ -42,10 +42,10 @@ export interface OperationOutcome {
 export interface OperationStore {
   insert(record: OperationRecord): Promise<void>
   get(id: string): Promise<OperationRecord | null>
-  /** Writes the end; the first one counts. */
+  /** Records the end, unless one is recorded. */
   finish(id: string, outcome: OperationOutcome): Promise<void>
-  /** Jobs without an end. */
+  /** Lists the jobs without an end. */
   unfinishedJobs(): Promise<JobRecord[]>
-  /** Removes the operations created before, but jobs without an end. */
+  /** Deletes operations created before `createdBefore`, except jobs without an end. */
   prune(createdBefore: number): Promise<void>
 }

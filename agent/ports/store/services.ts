@@ -66,7 +66,7 @@ export interface InstanceRecord {
   runs: RunRecord[]
   /** Since the last start by a request. */
   restarts: number
-  /** Ends in a row; the end of a run of at least 10 s counts as the first. */
+  /** Consecutive ends; the end of a run of at least 10 s counts as the first. */
   failures: number
 }
 
@@ -132,7 +132,7 @@ export interface ServiceStore {
   replace(record: ServiceRecord): Promise<boolean>
   /** As `replace`, with the domains of `record`; as `BoxStore.publish`. */
   publish(record: ServiceRecord): Promise<'stored' | 'changed' | { taken: string }>
-  /** Deletes one; false if its version is another. */
+  /** Deletes a service; false if its stored version differs. */
   remove(boxId: string, name: string, version: number): Promise<boolean>
   /** Lists the services of a box by name. */
   of(boxId: string): Promise<ServiceRecord[]>

@@ -1,6 +1,6 @@
 import type { Tombstone } from './tombstones.ts'
 
-/** A snapshot of a box's root or of a data volume: a read-only subvolume. Nothing of it changes. */
+/** A snapshot of a box's root or of a data volume: a read-only subvolume. Immutable, except for `sizeBytes`. */
 export interface SnapshotRecord {
   /** Also the name of its subvolume, unless that was a root or volume that a restore replaced. */
   id: string
@@ -25,7 +25,7 @@ export interface SnapshotRecord {
 /** The data of a volume when its box was snapshotted. */
 export interface SnapshotData {
   volumeId: string
-  /** Of the volume. */
+  /** Name of the volume. */
   name: string
   subvolume: string
   /** Where it was mounted. */
@@ -33,10 +33,10 @@ export interface SnapshotData {
   readOnly: boolean
 }
 
-/** A snapshot that has no name yet gets `v` and a number: one above the highest that its owner ever had. */
+/** A snapshot to record; without a name it gets `v` and a number, one above the highest that its owner ever had. */
 export type NewSnapshot = Omit<SnapshotRecord, 'name'> & { name: string | null }
 
-/** A page of the snapshots of a box or volume, oldest first; `after` is the last id of the page before. */
+/** A page of the snapshots of a box or volume, oldest first; `after` is the last id of the previous page. */
 export interface SnapshotQuery {
   ownerId: string
   prefix: string
@@ -49,7 +49,7 @@ export interface SnapshotStore {
   insert(snapshot: NewSnapshot): Promise<SnapshotRecord | 'name_taken' | 'owner_gone'>
   get(ownerId: string, name: string): Promise<SnapshotRecord | null>
   list(query: SnapshotQuery): Promise<{ records: SnapshotRecord[]; hasMore: boolean }>
-  /** All of a box or volume, oldest first. */
+  /** Lists those of a box or volume, oldest first. */
   of(ownerId: string): Promise<SnapshotRecord[]>
   all(): Promise<SnapshotRecord[]>
   /** Records how many bytes a snapshot refers to. */

@@ -81,14 +81,14 @@ export interface BoxObserved {
   bootId: string | null
 }
 
-/** A page of boxes; `status` null is any. */
+/** A page of boxes; `status` null matches any. */
 export interface BoxQuery extends NamedQuery {
   status: BoxStatus | null
 }
 
 /**
  * Durable state. Every method that writes is committed, and survives a power cut, when it resolves. On a full disk it
- * throws ServiceError `storage_full`, but for removing boxes and tombstones, which goes on.
+ * throws ServiceError `storage_full`, except for deletions such as those of boxes and tombstones.
  */
 export interface Store {
   /** As in `GET /v1/config`: `sqlite`. */
@@ -123,24 +123,24 @@ export interface BoxStore {
   /** Compare-and-set: false if the stored version is not `record.version - 1`, or the box is gone. Mounts stay as stored. */
   replace(record: BoxRecord, effects?: BoxEffects): Promise<boolean>
   /**
-   * As `replace`, of a box with a pending restore; drops the tombstones of its copies. `changed`: the version was another;
+   * As `replace`, of a box with a pending restore; drops the tombstones of its copies. `changed`: the stored version differs;
    * `volume_in_use`: another box has one of the volumes, or a pending restore of it.
    */
   beginRestore(record: BoxRecord): Promise<'stored' | 'changed' | 'volume_in_use'>
   /**
    * As `replace`, with the mounts of `record`; raises the version of each volume that came or went, in the same commit.
-   * `changed`: the version was another. With `answer`, records the answer to the request in the same commit.
+   * `changed`: the stored version differs. With `answer`, records the answer to the request in the same commit.
    */
   replaceMounts(record: BoxRecord, answer?: KeyedAnswer | null): Promise<'stored' | 'changed' | MountConflict>
-  /** As `replace`, with the domains of `record`. `changed`: the version was another; else a domain that another one has. */
+  /** As `replace`, with the domains of `record`. `changed`: the stored version differs; else a domain that is taken. */
   publish(record: BoxRecord): Promise<'stored' | 'changed' | DomainTaken>
   /**
-   * Removes the record with its dependents, and writes `tombstone` and those of its snapshots, in one commit: resolves to all
-   * of them; null if the version is another.
+   * Removes the record with its dependents, and writes `tombstone` and those of its snapshots, in one commit. Returns all
+   * of them; null if the stored version differs.
    */
   remove(id: string, version: number, tombstone: Tombstone): Promise<Tombstone[] | null>
   /**
-   * Commits a restore, and drops the tombstones of the new subvolumes. `changed`: box or volume is another, or the box gone;
+   * Commits a restore, and drops the tombstones of the new subvolumes. `changed`: box or volume changed meanwhile, or the box is gone;
    * `volume_in_use`: a box that is not in `given` and not stopped has one of the volumes, or another box has a pending
    * restore of one.
    */
@@ -162,8 +162,8 @@ export interface Swap {
   /** The box whose root is replaced, as it is from now on, with its mounts, its version raised by one; null: of volumes alone. */
   box: BoxRecord | null
   /**
-   * Volumes and the subvolumes they have from now on, also in the records of all other boxes that have them; where it is said
-   * what one replaces, the volume must have that.
+   * Volumes and the subvolumes they have from now on, also in the records of all other boxes that have them. With `replaces`,
+   * the volume must still have that subvolume.
    */
   volumes: readonly { volumeId: string; subvolume: string; replaces?: string }[]
   /** Snapshots of the replaced subvolumes. */

@@ -16,13 +16,13 @@ export interface TokenRecord {
 export interface TokenStore {
   insert(record: TokenRecord): Promise<void>
   get(id: string): Promise<TokenRecord | null>
-  /** Newest last; `createdBy` null is all. */
+  /** Lists tokens, newest last; `createdBy` null matches any. */
   list(query: { createdBy: string | null; after: string | null; limit: number }): Promise<{
     records: TokenRecord[]
     hasMore: boolean
   }>
-  /** Revokes a token and all that were minted with it, and with those; keeps the first time of each. */
+  /** Revokes a token and, recursively, all that were minted with it; keeps the time of an earlier revocation. */
   revoke(id: string, revokedAt: number): Promise<void>
-  /** Forgets tokens that ended before `endedBefore`. */
+  /** Deletes tokens that ended before `endedBefore`. */
   prune(endedBefore: number): Promise<void>
 }

@@ -38,7 +38,7 @@ export interface Attachment {
   readOnly: boolean
 }
 
-/** A page of a list ordered by project and name. `projects` `*` is every one; `after` is the last key of the page before. */
+/** A page of a list ordered by project and name. `projects` `*` matches all; `after` is the last key of the previous page. */
 export interface NamedQuery {
   projects: readonly string[] | '*'
   prefix: string
@@ -55,13 +55,13 @@ export interface VolumeStore {
   /** Compare-and-set: false if the stored version is not `record.version - 1`, or the volume is gone. */
   replace(record: VolumeRecord): Promise<boolean>
   /**
-   * Removes the record and writes `tombstone`, those of its snapshots and of the copies that its backups keep, in one commit,
-   * unless its version is another or a box has it: resolves to all of them.
+   * Removes the record and writes `tombstone`, those of its snapshots and of the copies that its backups keep, in one commit.
+   * Returns all of them; `changed` if the stored version differs, `attached` if a box has it.
    */
   remove(id: string, version: number, tombstone: Tombstone): Promise<Tombstone[] | 'changed' | 'attached'>
   list(query: NamedQuery): Promise<{ records: VolumeRecord[]; hasMore: boolean }>
   all(): Promise<VolumeRecord[]>
-  /** The boxes that have any of these volumes, by the name of the box. */
+  /** Lists the attachments of these volumes, ordered by the name of the box. */
   attachments(volumeIds: readonly string[]): Promise<Attachment[]>
 }
 
@@ -80,16 +80,16 @@ export interface QuotaRecord {
 export interface Usage {
   boxes: number
   volumes: number
-  /** Of boxes whose desired power is `running`. */
+  /** CPUs and memory of the boxes whose desired power is `running`. */
   cpus: number
   ramMb: number
-  /** Of all boxes and volumes. */
+  /** Storage of all boxes and volumes. */
   storageGb: number
 }
 
 export interface QuotaStore {
   get(project: string): Promise<QuotaRecord | null>
   set(project: string, record: QuotaRecord): Promise<void>
-  /** `project` null: of the whole deployment. */
+  /** Sums the records of a project; null: of the whole deployment. */
   usage(project: string | null): Promise<Usage>
 }
