@@ -2,36 +2,31 @@ import type { ChildProcess, IOType } from 'node:child_process'
 import { spawn } from 'node:child_process'
 import type { Readable } from 'node:stream'
 
-/**
- * One of the child's first descriptors: a pipe of ours, a descriptor number of this process, or `ignore` (/dev/null).
- */
+/** One of the child's first descriptors: a new pipe, a descriptor number of this process, or `ignore` (/dev/null). */
 export type ChildStdio = Extract<IOType, 'pipe' | 'ignore'> | number
 
 export interface SpawnOptions {
-  /** The whole environment; absent: that of this process. */
+  /** Whole environment; default: that of this process. */
   env?: Record<string, string>
   cwd?: string
-  /**
-   * Descriptors 0, 1, 2 and onwards; default three pipes. Never give crun `ignore`: it would chown the host's
-   * /dev/null.
-   */
+  /** Descriptors 0, 1, 2 and onwards; default three pipes. Never give crun `ignore`: it would chown the host's /dev/null. */
   stdio?: readonly ChildStdio[]
 }
 
 export interface RunOptions extends SpawnOptions {
-  /** Written to stdin, which is then closed; absent: stdin is an empty pipe. */
+  /** Data written to stdin, which is then closed; default: none. */
   input?: string | Buffer
-  /** Ends the process group when over; the result then says `timedOut`. */
+  /** Time limit after which the process group is ended; the result then has `timedOut`. */
   timeoutMs?: number
   /** Ends the process group; `run` then rejects with the signal's reason once the child is gone. */
   signal?: AbortSignal
   /** Bytes kept of stdout and of stderr each (default 1 MiB); the rest is read and dropped. */
   maxOutputBytes?: number
-  /** Called with each piece of stderr as it comes. */
+  /** Receives stderr as it arrives. */
   onStderr?: (text: string) => void
 }
 
-/** How a command ended and what it printed. */
+/** Exit status and output of a command. */
 export interface RunResult {
   /** Null if a signal ended it. */
   exitCode: number | null
@@ -43,7 +38,7 @@ export interface RunResult {
   truncated: boolean
 }
 
-/** A command of ours that did not end with exit code 0; the facts are fields. */
+/** A command of the agent that did not end with exit code 0; the facts are fields. */
 export class CommandError extends Error {
   override readonly name = 'CommandError'
   readonly command: string
@@ -68,8 +63,7 @@ export class CommandError extends Error {
 
 /**
  * Runs a program in its own session to its end, without a shell. Rejects if it cannot be started (`code` ENOENT,
- * EACCES) or `signal` aborts; any exit is a result. Pipes that outlive the child in other processes are left after 250
- * ms.
+ * EACCES) or `signal` aborts; any exit is a result. Pipes that other processes keep open are dropped 250 ms after the exit.
  */
 export async function run(command: string, args: readonly string[], options: RunOptions = {}): Promise<RunResult> {
   options.signal?.throwIfAborted()
@@ -96,7 +90,7 @@ export async function run(command: string, args: readonly string[], options: Run
   }
 }
 
-/** As `run`, but rejects with a CommandError unless the exit code is 0. */
+/** Like `run`, but rejects with a CommandError unless the exit code is 0 and the command did not time out. */
 export async function runOk(command: string, args: readonly string[], options: RunOptions = {}): Promise<RunResult> {
   const result = await run(command, args, options)
   if (result.exitCode !== 0 || result.timedOut) throw new CommandError(command, args, result)
@@ -104,8 +98,8 @@ export async function runOk(command: string, args: readonly string[], options: R
 }
 
 /**
- * Starts a program in its own session, without a shell, and returns it raw: the caller listens to `error` and `exit`.
- * Only the descriptors in `stdio` are passed on.
+ * Starts a program in its own session, without a shell, and returns it unwrapped: the caller listens to `error` and `exit`.
+ * The child inherits only the descriptors in `stdio`.
  */
 export function spawnChild(command: string, args: readonly string[], options: SpawnOptions = {}): ChildProcess {
   return spawn(command, args, {
@@ -116,7 +110,7 @@ export function spawnChild(command: string, args: readonly string[], options: Sp
   })
 }
 
-/** Signals the whole session of a child made by `spawnChild`; false if it is gone. */
+/** Signals the process group of a child made by `spawnChild`; returns false if it is gone. */
 export function killGroup(child: ChildProcess, signal: NodeJS.Signals): boolean {
   if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return false
   try {
@@ -128,7 +122,7 @@ export function killGroup(child: ChildProcess, signal: NodeJS.Signals): boolean 
 }
 
 function feed(child: ChildProcess, input: string | Buffer | undefined): void {
-  // A child that ends without reading its input is no fault of the caller.
+  // Ignore EPIPE: a child may end without reading its input.
   child.stdin?.on('error', () => undefined)
   child.stdin?.end(input)
 }

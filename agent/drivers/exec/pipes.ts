@@ -2,7 +2,7 @@ import { Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { changeOwner, closeFd, openPipe } from '../../lib/syscalls/descriptors.ts'
 import type { RunningExec } from '../../ports/boxes/runtime.ts'
-import type { ExecPlace } from '../host/crun.ts'
+import type { ExecContext } from '../host/crun.ts'
 import type { OciProcess } from '../host/oci-spec.ts'
 
 /** The streams of a command on our side. */
@@ -11,7 +11,7 @@ export type ExecStreams = Pick<RunningExec, 'stdin' | 'stdout' | 'stderr' | 'ter
 /** Both sides of a command's streams. Call exactly one of `open`, `refuse` and `close`, once crun has ended. */
 export interface ExecEnds {
   /** The command's side, for crun. */
-  childSide: Pick<ExecPlace, 'stdio' | 'terminal'>
+  childSide: Pick<ExecContext, 'stdio' | 'terminal'>
   /** The process that crun is to start. */
   process: OciProcess
   /** Opens our side of a running command. Throws, with nothing left open, if crun did not make the terminal. */

@@ -2,7 +2,7 @@ import fs from 'node:fs'
 import { ServiceError } from '../../../shared/errors.ts'
 import { attach, PATH_FAULTS } from '../../lib/mounts/namespace-mounts.ts'
 import { closeFd } from '../../lib/syscalls/descriptors.ts'
-import { makeDirectoryAt, mountPlace, O, openBelow, removeAt } from '../../lib/syscalls/files.ts'
+import { makeDirectoryAt, O, openBelow, readFileMount, removeAt } from '../../lib/syscalls/files.ts'
 import { isErrno } from '../../lib/syscalls/libc.ts'
 import { AT, attachMountTo, UMOUNT, unmount } from '../../lib/syscalls/mounts.ts'
 import { setFileOwner } from '../../lib/syscalls/threads.ts'
@@ -110,9 +110,9 @@ function mountTrees({ rootFd, volumes }: Extract<ViewPlace, { kind: 'trees' }>):
   }
   try {
     attachTree(rootFd, stagePath)
-    const mountIds = [mountPlace(rootFd).mountId]
+    const mountIds = [readFileMount(rootFd).mountId]
     for (const { fd, path } of volumes)
-      if (attachVolume(rootFd, { fd, path, mountIds })) mountIds.push(mountPlace(fd).mountId)
+      if (attachVolume(rootFd, { fd, path, mountIds })) mountIds.push(readFileMount(fd).mountId)
     const mounts = (): MountLine[] => parseMountInfo(fs.readFileSync('/proc/thread-self/mountinfo'))
     return { rootFd, idBase: 0, mounts, checkLife: () => undefined, close }
   } catch (error) {

@@ -1,16 +1,16 @@
-/** Mount points of the hierarchies that bound and hold boxes; with version 2 they are one. */
+/** Mount points of the cgroup hierarchies used for boxes; with version 2 they are all the same. */
 export interface CgroupLayout {
   version: 1 | 2
   pids: string
   memory: string
   cpu: string
-  /** Where processor time is counted; null: nowhere. */
+  /** Hierarchy that accounts CPU time; null if there is none. */
   cpuacct: string | null
-  /** Where each command has a cgroup of its own: the freezer, which can stop it while it is killed. */
+  /** Hierarchy in which each command has its own cgroup: with version 1 the freezer, which stops it while it is killed. */
   execs: string
 }
 
-/** The layout of the host, from the text of `/proc/self/mountinfo`; throws naming what is missing. A pure function. */
+/** Finds the layout of the host in the text of `/proc/self/mountinfo`; throws if controllers are missing. Pure. */
 export function findCgroupLayout(mountInfo: string): CgroupLayout {
   const mounts = mountInfo.split('\n').flatMap((line) => {
     const [left = '', right = ''] = line.split(' - ')
@@ -28,7 +28,7 @@ export function findCgroupLayout(mountInfo: string): CgroupLayout {
   return { version: 2, pids: unified, memory: unified, cpu: unified, cpuacct: unified, execs: unified }
 }
 
-/** The mount points of a layout, each once. */
+/** Returns the distinct mount points of a layout. */
 export function rootsOf({ pids, memory, cpu, cpuacct, execs }: CgroupLayout): string[] {
   return [...new Set([pids, memory, cpu, ...(cpuacct === null ? [] : [cpuacct]), execs])]
 }

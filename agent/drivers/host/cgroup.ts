@@ -14,24 +14,22 @@ export interface BoxCgroups extends BoxFreezer {
   readonly version: 1 | 2
   /** Sets the path of a box's cgroups below each hierarchy, created by another runtime; null for the agent's own. */
   place(boxId: string, path: string | null): void
-  /** Makes the box's cgroups with their limits for memory and processes. */
+  /** Creates the box's cgroups with their limits for memory and processes. */
   create(boxId: string, limits: { ramMb: number; pidsMax: number }): void
-  /**
-   * Bounds the box's memory from now on. Throws `below_use`, and changes nothing, if it uses more that cannot be reclaimed.
-   */
+  /** Sets the box's memory limit. Throws `below_use` and changes nothing if the box uses more that cannot be reclaimed. */
   setMemory(boxId: string, ramMb: number): Promise<void>
-  /** Bounds the box's processor time from now on. */
+  /** Sets the box's CPU limit, in CPUs. */
   setCpus(boxId: string, cpus: number): void
   /**
-   * Lets what the box's cgroups are in, such as a pod's, have as much as the box is about to get. What has more is left as it
-   * is: whoever made it lowers it in the right order, which it tells from what it finds.
+   * Raises the limits of the parent cgroup, such as a pod's, to at least those that the box is about to get. Never lowers them: the
+   * parent's owner, a kubelet, does that itself, in an order that it derives from the current values.
    */
   raiseParent(boxId: string, limits: { cpus: number; ramMb: number }): void
-  /** Files into which a single-threaded process writes `0` to enter the box, or one of its commands' cgroups. */
+  /** Returns the files into which a single-threaded process writes `0` to join the cgroups of the box, or of a command. */
   entrances(boxId: string, exec?: string): string[]
   createExec(boxId: string, exec: string): void
   /**
-   * Puts what a command left running among the box's own processes and removes its cgroup; an absent one is a success.
+   * Moves the processes that a command left running to the box's own cgroup and removes the command's; an absent one is a success.
    * Throws if that takes more than 20 rounds.
    */
   dissolveExec(boxId: string, exec: string): Promise<void>
@@ -39,39 +37,39 @@ export interface BoxCgroups extends BoxFreezer {
   /** Lists the host process ids of the box, including its commands. */
   processes(boxId: string): number[]
   execProcesses(boxId: string, exec: string): number[]
-  /** SIGKILL to everything in the command's cgroup, whatever it forks meanwhile. */
+  /** Sends SIGKILL to all processes in the command's cgroup, including those forked meanwhile. */
   killExec(boxId: string, exec: string): void
-  /** SIGKILL to everything in the box, which goes on if it stood still. */
+  /** Sends SIGKILL to all processes of the box, and thaws it. */
   kill(boxId: string): void
-  /** Reads the usage of a box whose init is process `pid`; null if it is gone. */
+  /** Reads the usage of a box whose init is process `pid`; returns null if it is gone. */
   usage(boxId: string, pid: number): BoxUsage | null
-  /** How many processes of the box the kernel has ended for want of memory. */
+  /** Returns the number of OOM kills in the box. */
   oomKills(boxId: string): number
-  /** Whether a process of the box that SIGKILL ended just now may have ended so, where `since` was the number before. */
+  /** Returns true if a SIGKILL seen just now may be an OOM kill; `since` is the earlier value of `oomKills`. */
   isOutOfMemory(boxId: string, since: number): boolean
-  /** Has `isOutOfMemory` tell the right time of each kill, until what is returned is called. */
+  /** Polls the OOM kills, so that `isOutOfMemory` knows their time. Returns a function that stops it. */
   watchMemory(boxId: string): () => void
-  /** Removes the box's cgroups; false if a process is left in one. Absent ones are a success. */
+  /** Removes the box's cgroups; returns false if a process is left in one. Absent ones are a success. */
   remove(boxId: string): boolean
-  /** Ids of boxes that have a cgroup in any hierarchy. */
+  /** Lists the ids of boxes that have a cgroup in any hierarchy. */
   list(): string[]
   /** Removes the directories of the instance if no box has one. */
   close(): void
 }
 
-/** The cgroups of instance `instanceId`; with version 2 the controllers are switched on for them here. */
+/** Creates the cgroups of instance `instanceId`; with version 2 also enables their controllers. */
 export function createBoxCgroups(layout: CgroupLayout, instanceId: string): BoxCgroups {
   const roots = rootsOf(layout)
-  const isFirst = layout.version === 1
+  const isV1 = layout.version === 1
   const places = new Map<string, string>()
   const home = (root: string, boxId: string): string =>
     `${root}/${places.get(boxId) ?? `boxyard/${instanceId}/${boxId}`}`
   const execHome = (boxId: string, exec: string): string => `${home(layout.execs, boxId)}/${exec}`
   const execs = (boxId: string): string[] => childDirectories(home(layout.execs, boxId))
-  const killExec = (boxId: string, exec: string): void => killGroup(execHome(boxId, exec), isFirst)
+  const killExec = (boxId: string, exec: string): void => killGroup(execHome(boxId, exec), isV1)
   const execHomes = (boxId: string): string[] => execs(boxId).map((exec) => execHome(boxId, exec))
   const processes = (boxId: string): number[] =>
-    [home(layout.pids, boxId), ...(isFirst ? [] : execHomes(boxId))].flatMap(readProcesses)
+    [home(layout.pids, boxId), ...(isV1 ? [] : execHomes(boxId))].flatMap(readProcesses)
   const freezer = createBoxFreezer(layout.version, {
     isPlaced: (boxId) => places.has(boxId),
     home: (boxId) => home(layout.execs, boxId),
@@ -79,7 +77,7 @@ export function createBoxCgroups(layout: CgroupLayout, instanceId: string): BoxC
     cpuHome: (boxId) => home(layout.cpu, boxId),
   })
   const oom = createOomKills(
-    (boxId) => readOomKills(home(layout.memory, boxId), isFirst),
+    (boxId) => readOomKills(home(layout.memory, boxId), isV1),
     () => performance.now(),
   )
   prepare(layout, roots, instanceId)
@@ -88,17 +86,17 @@ export function createBoxCgroups(layout: CgroupLayout, instanceId: string): BoxC
     place: (boxId, path) => void (path === null ? places.delete(boxId) : places.set(boxId, path)),
     create: (boxId, limits) => {
       for (const root of roots) fs.mkdirSync(home(root, boxId), { recursive: true })
-      limitBox({ memory: home(layout.memory, boxId), pids: home(layout.pids, boxId) }, limits, isFirst)
+      limitBox({ memory: home(layout.memory, boxId), pids: home(layout.pids, boxId) }, limits, isV1)
     },
     setMemory: (boxId, ramMb) => setMemoryLimit(home(layout.memory, boxId), ramMb, layout.version),
-    setCpus: (boxId, cpus) => limitCpus(home(layout.cpu, boxId), cpus, isFirst),
+    setCpus: (boxId, cpus) => limitCpus(home(layout.cpu, boxId), cpus, isV1),
     raiseParent: (boxId, limits) =>
-      raiseParent({ memory: home(layout.memory, boxId), cpu: home(layout.cpu, boxId) }, limits, isFirst),
+      raiseParent({ memory: home(layout.memory, boxId), cpu: home(layout.cpu, boxId) }, limits, isV1),
     entrances: (boxId, exec) => {
       const leaf = exec === undefined ? home(layout.execs, boxId) : execHome(boxId, exec)
       const others = roots.filter((root) => root !== layout.execs).map((root) => home(root, boxId))
-      // A thread that moves itself by `tasks` does not make the kernel wait for all processors, as cgroup.procs does (15 ms).
-      return [...others, leaf].map((path) => `${path}/${isFirst ? 'tasks' : 'cgroup.procs'}`)
+      // A thread that moves itself by `tasks` does not wait for an RCU grace period, as cgroup.procs does (15 ms).
+      return [...others, leaf].map((path) => `${path}/${isV1 ? 'tasks' : 'cgroup.procs'}`)
     },
     createExec: (boxId, exec) => fs.mkdirSync(execHome(boxId, exec)),
     dissolveExec: (boxId, exec) => dissolve(execHome(boxId, exec), home(layout.execs, boxId), layout.version),
@@ -107,7 +105,7 @@ export function createBoxCgroups(layout: CgroupLayout, instanceId: string): BoxC
     execProcesses: (boxId, exec) => readProcesses(execHome(boxId, exec)),
     killExec,
     kill: (boxId) => {
-      if (isFirst) {
+      if (isV1) {
         for (const exec of execs(boxId)) killExec(boxId, exec)
         signalMembers(() => processes(boxId), 'SIGKILL')
       } else killGroup(home(layout.execs, boxId), false)
@@ -134,19 +132,19 @@ export function createBoxCgroups(layout: CgroupLayout, instanceId: string): BoxC
 function limitBox(
   paths: { memory: string; pids: string },
   { ramMb, pidsMax }: { ramMb: number; pidsMax: number },
-  isFirst: boolean,
+  isV1: boolean,
 ): void {
   const bytes = String(ramMb * 1024 * 1024)
   fs.writeFileSync(`${paths.pids}/pids.max`, String(pidsMax))
-  fs.writeFileSync(`${paths.memory}/${isFirst ? 'memory.limit_in_bytes' : 'memory.max'}`, bytes)
-  // No swap; a host without swap accounting has no such file, and none is needed there.
-  const swap = isFirst ? 'memory.memsw.limit_in_bytes' : 'memory.swap.max'
-  if (fs.existsSync(`${paths.memory}/${swap}`)) fs.writeFileSync(`${paths.memory}/${swap}`, isFirst ? bytes : '0')
+  fs.writeFileSync(`${paths.memory}/${isV1 ? 'memory.limit_in_bytes' : 'memory.max'}`, bytes)
+  // No swap. A host without swap accounting does not have the file.
+  const swap = isV1 ? 'memory.memsw.limit_in_bytes' : 'memory.swap.max'
+  if (fs.existsSync(`${paths.memory}/${swap}`)) fs.writeFileSync(`${paths.memory}/${swap}`, isV1 ? bytes : '0')
 }
 
-function limitCpus(path: string, cpus: number, isFirst: boolean): void {
+function limitCpus(path: string, cpus: number, isV1: boolean): void {
   const quota = quotaOf(cpus)
-  if (isFirst) fs.writeFileSync(`${path}/cpu.cfs_quota_us`, String(quota))
+  if (isV1) fs.writeFileSync(`${path}/cpu.cfs_quota_us`, String(quota))
   else fs.writeFileSync(`${path}/cpu.max`, `${quota} ${PERIOD_US}`)
 }
 
@@ -157,13 +155,13 @@ function quotaOf(cpus: number): number {
 function raiseParent(
   homes: { memory: string; cpu: string },
   { cpus, ramMb }: { cpus: number; ramMb: number },
-  isFirst: boolean,
+  isV1: boolean,
 ): void {
-  raise(`${homes.memory}/../${isFirst ? 'memory.limit_in_bytes' : 'memory.max'}`, ramMb * 1024 * 1024)
-  raise(`${homes.cpu}/../${isFirst ? 'cpu.cfs_quota_us' : 'cpu.max'}`, quotaOf(cpus), isFirst ? '' : ` ${PERIOD_US}`)
+  raise(`${homes.memory}/../${isV1 ? 'memory.limit_in_bytes' : 'memory.max'}`, ramMb * 1024 * 1024)
+  raise(`${homes.cpu}/../${isV1 ? 'cpu.cfs_quota_us' : 'cpu.max'}`, quotaOf(cpus), isV1 ? '' : ` ${PERIOD_US}`)
 }
 
-// `max` and -1 are no limit.
+// Leaves a file without a limit (`max` or -1) alone.
 function raise(file: string, value: number, rest = ''): void {
   const now = Number.parseInt(fs.readFileSync(file, 'utf8'), 10)
   if (now > 0 && now < value) fs.writeFileSync(file, `${value}${rest}`)
@@ -180,9 +178,9 @@ function delegateControllers(root: string, instanceId: string): void {
     fs.writeFileSync(`${path}/cgroup.subtree_control`, '+cpu +memory +pids')
 }
 
-function killGroup(path: string, isFirst: boolean): void {
+function killGroup(path: string, isV1: boolean): void {
   try {
-    if (!isFirst) {
+    if (!isV1) {
       fs.writeFileSync(`${path}/cgroup.kill`, '1')
       return
     }
@@ -203,12 +201,12 @@ async function dissolve(path: string, into: string, version: 1 | 2): Promise<voi
   for (let attempt = 0; attempt < DISSOLVE_ATTEMPTS; attempt++) {
     if (removeDirectory(path)) return
     // Freezes the cgroup, because processes may fork faster than they are moved; moved ones thaw.
-    const isHeld = attempt >= FREE_ATTEMPTS
-    if (isHeld) setFrozen({ version, path }, true)
+    const isFrozen = attempt >= FREE_ATTEMPTS
+    if (isFrozen) setFrozen({ version, path }, true)
     try {
       for (const pid of readProcesses(path)) await moveProcess(pid, into)
     } finally {
-      if (isHeld) setFrozen({ version, path }, false)
+      if (isFrozen) setFrozen({ version, path }, false)
     }
   }
   if (!removeDirectory(path)) throw new Error(`processes in ${path} fork faster than they can be moved`)
@@ -222,15 +220,15 @@ async function moveProcess(pid: number, into: string): Promise<void> {
   }
 }
 
-// Boxes that use up theirs, all together, must leave the host some processes.
+// All boxes together must leave the host some processes.
 function readProcessLimit(): number {
   const limits = ['pid_max', 'threads-max'].map((name) => Number(fs.readFileSync(`/proc/sys/kernel/${name}`, 'utf8')))
-  const most = Math.min(...limits)
-  return Math.max(most - RESERVED_PROCESSES, Math.floor(most / 2))
+  const lowest = Math.min(...limits)
+  return Math.max(lowest - RESERVED_PROCESSES, Math.floor(lowest / 2))
 }
 
-function readOomKills(path: string, isFirst: boolean): number {
-  const text = readTextIfThere(`${path}/${isFirst ? 'memory.oom_control' : 'memory.events'}`)
+function readOomKills(path: string, isV1: boolean): number {
+  const text = readTextIfThere(`${path}/${isV1 ? 'memory.oom_control' : 'memory.events'}`)
   return Number(/^oom_kill (\d+)$/m.exec(text)?.[1] ?? 0)
 }
 

@@ -10,31 +10,31 @@ import { createExitWatcher, type ExitWatcher } from './exit-watcher.ts'
 import { type BoxHandles, createBoxHandles } from './handle.ts'
 import type { FileLimit } from './oci-spec.ts'
 
-/** The host's means to start commands in boxes, used by the agent and the shim. */
+/** Host resources for starting commands in boxes, used by the agent and the shim. */
 export interface CommandHost {
   crun: Crun
-  /** A read-only view of crun. */
+  /** Path of crun on a read-only mount. */
   crunPath: string
   cgroups: BoxCgroups
   handles: BoxHandles
   watcher: ExitWatcher
   fileLimit: FileLimit
-  /** A directory in memory, which is gone when this process is. */
+  /** A tmpfs directory, which vanishes with this process. */
   workDir: string
-  /** Undoes what opening mounted and opened. */
+  /** Stops the watcher and unmounts what was mounted. */
   close(): void
 }
 
 export interface CommandHostOptions {
   instanceId: string
   runDir: string
-  /** The name of the work directory below `runDir`: each process that runs crun has one of its own. */
+  /** Name of the work directory below `runDir`, unique to each process that runs crun. */
   workName: string
   crunPath: string
   logger: Logger
 }
 
-/** Makes this process the parent of commands, with three mounts in its mount namespace, which must be its own. */
+/** Makes this process the subreaper of commands and makes up to three mounts in its mount namespace, which must be private. */
 export function openCommandHost({ instanceId, runDir, workName, crunPath, logger }: CommandHostOptions): CommandHost {
   assertPrivateMountNamespace()
   fs.accessSync(crunPath, fs.constants.X_OK)
@@ -62,7 +62,7 @@ export function openCommandHost({ instanceId, runDir, workName, crunPath, logger
   }
 }
 
-/** crun refuses a host with controllers in both versions; an empty tmpfs over the second, here only, hides it. */
+/** Hides the version 2 hierarchy under an empty tmpfs in this namespace, since crun refuses hosts with controllers in both versions. */
 function coverUnifiedHierarchy(): void {
   const mounts = readMountInfo().split('\n')
   const topmost = mounts.filter((line) => line.split(' ')[4] === UNIFIED).at(-1)
@@ -70,7 +70,7 @@ function coverUnifiedHierarchy(): void {
   mountFilesystem({ source: 'tmpfs', target: UNIFIED, type: 'tmpfs', flags: MS.RDONLY, data: 'size=4k' })
 }
 
-// From a read-only mount crun does not copy itself before each run.
+// On a read-only mount crun does not copy itself before each run.
 function bindReadOnly(source: string, target: string): string {
   fs.writeFileSync(target, '')
   mountFilesystem({ source, target, type: null, flags: MS.BIND })
@@ -78,8 +78,8 @@ function bindReadOnly(source: string, target: string): string {
   return target
 }
 
-// In memory, since making files on a busy disk costs a millisecond each. Root of a box, which has no rights on the host,
-// passes through while crun prepares its mounts.
+// On tmpfs, since creating a file on a busy disk costs a millisecond. Mode 711, since the root user of a box, who has no rights on
+// the host, traverses it while crun prepares the mounts.
 function mountWorkDir(path: string): string {
   unmountIfMounted(path)
   fs.mkdirSync(path, { recursive: true })
@@ -88,7 +88,7 @@ function mountWorkDir(path: string): string {
   return path
 }
 
-// A limit may be lowered by anyone, but raised only with a capability the host may withhold.
+// Stay within the agent's own hard limit: raising it takes a capability that the host may withhold.
 function readFileLimit(): FileLimit {
   const limits = fs.readFileSync('/proc/self/limits', 'utf8')
   const [, value] = /^Max open files\s+\S+\s+(\S+)/m.exec(limits) ?? []

@@ -9,37 +9,37 @@ import { buildCompileConfig, FILTER_ANNOTATION, type OciConfig, type OciProcess 
 import { buildSeccompProfile } from './seccomp-profile.ts'
 import { signalSession } from './signals.ts'
 
-/** How one run of crun went. */
+/** Outcome of one run of crun. */
 export interface CrunOutcome {
-  /** The process it left, null if none. */
+  /** Pid of the process it started; null if there is none. */
   pid: number | null
-  /** Why that process did not become the program; empty if it did. */
+  /** Reason why the process could not execute the program; empty if it did. */
   message: string
-  /** True if a signal ended it: by a kill of the box, for want of memory, or by our deadline. */
+  /** True if a signal ended crun: a kill of the box, an OOM kill, or our deadline. */
   wasKilled: boolean
 }
 
-/** crun, run from inside the box's cgroups, so that at no time anything of a box is outside of them. */
+/** Runs crun inside the box's cgroups, so that no process of a box is ever outside of them. */
 export interface Crun {
   /** Starts a container from `config`; resolves when its init runs. */
   start(boxId: string, config: OciConfig, entrances: readonly string[]): Promise<CrunOutcome>
-  /** Starts a command; resolves when the program has replaced crun, or could not be started. Takes none of the descriptors. */
-  exec(boxId: string, process: OciProcess, place: ExecPlace): Promise<CrunOutcome>
-  /** What crun noted of a container it started; put down by `remember`, another agent can go on with it. */
+  /** Starts a command; resolves when the program has been executed or could not be. The caller keeps the descriptors. */
+  exec(boxId: string, process: OciProcess, context: ExecContext): Promise<CrunOutcome>
+  /** Returns crun's status file of a container, which a later agent passes to `remember`. */
   status(boxId: string): string
-  /** Puts down what `exec` reads: the note, and the least configuration; that of `start` came through a pipe. */
+  /** Writes the files that `exec` reads: crun's status and a minimal configuration, since `start` passed its own by a pipe. */
   remember(boxId: string, status: string, config: OciConfig): void
-  /** Removes what crun keeps of a container; its processes are gone. An unknown one is a success. */
+  /** Removes crun's state of a container, whose processes must be gone. An unknown one is a success. */
   forget(boxId: string): void
-  /** Resolves once no run of crun for the box goes on; what one left is then a child of this process. */
+  /** Resolves once no crun runs for the box; the processes that it left are then children of this process. */
   settled(boxId: string): Promise<void>
 }
 
-export interface ExecPlace {
+export interface ExecContext {
   entrances: readonly string[]
-  /** Descriptors for 0, 1 and 2; with a terminal for those of crun only. */
+  /** Descriptors for 0, 1 and 2; with a terminal, those of crun only. */
   stdio: readonly [number, number, number]
-  /** With a terminal: what is started in place of the program, as its descriptor 3, and the socket the terminal is sent to. */
+  /** With a terminal: the executable started in place of the program, as descriptor 3, and the socket that receives the terminal. */
   terminal?: { gateFd: number; doorFd: number }
 }
 
@@ -49,18 +49,18 @@ export interface CrunSettings {
   watcher: ExitWatcher
 }
 
-/** `crunPath` is on a read-only mount, or crun copies itself at each run (1.5 ms). State is kept in `stateDir`, also the bundle of all. */
+/** `crunPath` should be on a read-only mount, or crun copies itself at each run (1.5 ms). `stateDir` holds its state and is the bundle. */
 export function createCrun({ crunPath, stateDir, watcher }: CrunSettings): Crun {
   fs.mkdirSync(stateDir, { recursive: true, mode: 0o700 })
   const options = ['--root', stateDir, '--cgroup-manager=disabled', '--log-format=json']
-  const log = ({ terminal }: ExecPlace): string => `--log=/proc/self/fd/${terminal === undefined ? 4 : 5}`
+  const log = ({ terminal }: ExecContext): string => `--log=/proc/self/fd/${terminal === undefined ? 4 : 5}`
   const home = (boxId: string): string => `${stateDir}/${boxId}`
   const running = new Map<string, Set<Promise<unknown>>>()
   let aliases = 0
-  const runCrun = (boxId: string, command: Command, place: ExecPlace): Promise<CrunOutcome> => {
+  const runCrun = (boxId: string, command: Command, context: ExecContext): Promise<CrunOutcome> => {
     const all = running.get(boxId) ?? new Set()
     const input = JSON.stringify(command.input)
-    const outcome = launch(watcher, { args: [crunPath, log(place), ...options, ...command.args], input }, place)
+    const outcome = launch(watcher, { args: [crunPath, log(context), ...options, ...command.args], input }, context)
     running.set(boxId, all.add(outcome))
     void outcome.finally(() => {
       all.delete(outcome)
@@ -73,17 +73,17 @@ export function createCrun({ crunPath, stateDir, watcher }: CrunSettings): Crun 
       const args = ['run', '-d', '--config=/proc/self/fd/3', '--pid-file=/proc/self/fd/4', '-b', stateDir, boxId]
       return inDeadPipes((stdio) => runCrun(boxId, { args, input: config }, { entrances, stdio }))
     },
-    exec: async (boxId, process, place) => {
-      if (place.terminal === undefined) {
+    exec: async (boxId, process, context) => {
+      if (context.terminal === undefined) {
         const args = ['exec', '-d', '--process=/proc/self/fd/3', '--pid-file=/proc/self/fd/4', boxId]
-        return runCrun(boxId, { args, input: process }, place)
+        return runCrun(boxId, { args, input: process }, context)
       }
       const alias = `${boxId}.${aliases++}`
-      const told = ['--process=/proc/self/fd/4', '--pid-file=/proc/self/fd/5', '--console-socket=/proc/self/fd/6']
+      const inputs = ['--process=/proc/self/fd/4', '--pid-file=/proc/self/fd/5', '--console-socket=/proc/self/fd/6']
       try {
         makeAlias(home(boxId), home(alias), process)
-        const args = ['exec', '-d', ...told, '--preserve-fds=1', alias]
-        return await runCrun(boxId, { args, input: process }, place)
+        const args = ['exec', '-d', ...inputs, '--preserve-fds=1', alias]
+        return await runCrun(boxId, { args, input: process }, context)
       } finally {
         fs.rmSync(home(alias), { recursive: true, force: true })
       }
@@ -93,7 +93,7 @@ export function createCrun({ crunPath, stateDir, watcher }: CrunSettings): Crun 
       fs.mkdirSync(home(boxId), { recursive: true, mode: 0o700 })
       fs.writeFileSync(`${home(boxId)}/status`, status)
       fs.writeFileSync(`${home(boxId)}/config.json`, JSON.stringify(config))
-      // The annotation is for a container that is made: a command in one gets the filter that is found here, or none.
+      // crun uses the annotation only to create a container: for a command it loads the filter from this file, or none.
       fs.writeFileSync(`${home(boxId)}/seccomp.bpf`, filterOf(config))
     },
     forget: (boxId) => fs.rmSync(home(boxId), { recursive: true, force: true }),
@@ -103,11 +103,14 @@ export function createCrun({ crunPath, stateDir, watcher }: CrunSettings): Crun 
   }
 }
 
-/** Has crun compile the seccomp filter of boxes, in a container that never runs, below the directory `workDir`, which outlives this process; base64. */
+/**
+ * Compiles the seccomp filter of boxes with crun, in a container that never starts; returns it in base64. Works in `workDir`, which
+ * must outlive this process, so that a later call can clean up after a crash.
+ */
 export async function compileSeccompFilter(crunPath: string, workDir: string, watcher: ExitWatcher): Promise<string> {
   const options = ['--root', `${workDir}/state`, '--cgroup-manager=disabled']
   const settings = { env: ENVIRONMENT, timeoutMs: DEADLINE_MS }
-  // An agent that was killed here left a process that waits for its start.
+  // A killed agent may have left a created container that waits for its start.
   if (fs.existsSync(`${workDir}/state/filter`))
     await run(crunPath, [...options, 'delete', '--force', 'filter'], settings)
   fs.rmSync(workDir, { recursive: true, force: true })
@@ -119,14 +122,14 @@ export async function compileSeccompFilter(crunPath: string, workDir: string, wa
     await runOk(crunPath, [...options, 'create', '-b', workDir, 'filter'], settings)
     return fs.readFileSync(`${workDir}/state/filter/seccomp.bpf`).toString('base64')
   } finally {
-    const pid = readNotedPid(`${workDir}/state/filter`)
+    const pid = readStatusPid(`${workDir}/state/filter`)
     await run(crunPath, [...options, 'delete', '--force', 'filter'], settings)
     if (pid !== null) watcher.collect(pid)
     fs.rmSync(workDir, { recursive: true, force: true })
   }
 }
 
-// The same container by another name: crun gives a terminal to the user of the configuration, not to that of the command.
+// Makes an alias of the container with the command's user: crun gives a terminal to the user of the configuration.
 function makeAlias(home: string, alias: string, process: OciProcess): void {
   fs.mkdirSync(alias, { mode: 0o700 })
   try {
@@ -134,7 +137,7 @@ function makeAlias(home: string, alias: string, process: OciProcess): void {
     fs.writeFileSync(`${alias}/config.json`, JSON.stringify({ ...config, process }))
     for (const name of ['status', 'seccomp.bpf']) fs.symlinkSync(`${home}/${name}`, `${alias}/${name}`)
   } catch (error) {
-    // The container has gone: crun is to find none by this name either.
+    // The container is gone: let crun fail to find the alias, too.
     if (!isErrno(error, 'ENOENT')) throw error
   }
 }
@@ -143,7 +146,7 @@ function filterOf({ annotations }: OciConfig): Buffer {
   return Buffer.from(annotations?.[FILTER_ANNOTATION] ?? '', 'base64')
 }
 
-function readNotedPid(directory: string): number | null {
+function readStatusPid(directory: string): number | null {
   try {
     const { pid } = JSON.parse(fs.readFileSync(`${directory}/status`, 'utf8')) as { pid?: unknown }
     return typeof pid === 'number' ? pid : null
@@ -152,7 +155,7 @@ function readNotedPid(directory: string): number | null {
   }
 }
 
-// Never /dev/null, which crun would give to the box's root. Init reads end of file and, once crun is done, its writes fail.
+// Not /dev/null, which crun would chown to the box's root. Init reads EOF and, once crun is done, its writes fail.
 async function inDeadPipes<T>(work: (stdio: [number, number, number]) => Promise<T>): Promise<T> {
   const input = openPipe()
   const output = openPipe()
@@ -164,20 +167,20 @@ async function inDeadPipes<T>(work: (stdio: [number, number, number]) => Promise
   }
 }
 
-/** Arguments, and what is read at descriptor 3, or 4 with a terminal. */
+/** Arguments of crun, and its input at descriptor 3, or 4 with a terminal. */
 interface Command<Input = OciConfig | OciProcess> {
   args: readonly string[]
   input: Input
 }
 
-function launch(watcher: ExitWatcher, command: Command<string>, place: ExecPlace): Promise<CrunOutcome> {
+function launch(watcher: ExitWatcher, command: Command<string>, context: ExecContext): Promise<CrunOutcome> {
   const feed = openPipe()
   const report = openPipe()
   let pid: number
   try {
-    const args = ['sh', '-c', ENTER, 'enter', ...place.entrances, '--', ...command.args]
+    const args = ['sh', '-c', ENTER, 'enter', ...context.entrances, '--', ...command.args]
     const ours = [feed.readFd, report.writeFd]
-    const { stdio: first, terminal } = place
+    const { stdio: first, terminal } = context
     const stdio = terminal === undefined ? [...first, ...ours] : [...first, terminal.gateFd, ...ours, terminal.doorFd]
     pid = startProgram({ path: '/bin/sh', args, env: ENVIRONMENT, stdio })
   } catch (error) {
@@ -189,13 +192,13 @@ function launch(watcher: ExitWatcher, command: Command<string>, place: ExecPlace
   feedPipe(feed.writeFd, command.input)
   const deadline = setTimeout(() => signalSession(pid, 'SIGKILL'), DEADLINE_MS)
   return new Promise((resolve) => {
-    const told = collectReport(report.readFd)
+    const collected = collectReport(report.readFd)
     watcher.watch(pid, (status) => {
       clearTimeout(deadline)
       const exitCode = status?.exitCode ?? null
-      // The end comes when the program has replaced crun, or has not; after a kill something may hold it off for ever.
-      if (exitCode === null) told.close()
-      void told.whole.then((text) => resolve(outcomeOf(exitCode, text)))
+      // The pipe ends when the program is executed or has failed; after a kill another process may keep it open for ever.
+      if (exitCode === null) collected.close()
+      void collected.whole.then((text) => resolve(outcomeOf(exitCode, text)))
     })
   })
 }
@@ -210,7 +213,7 @@ function collectReport(fd: number): { whole: Promise<string>; close(): void } {
   return { whole, close: () => socket.destroy() }
 }
 
-// The pid, if a process was left running, and then, if that could not become the program, why, as a line of JSON.
+// The report is the pid, if a process was started, then, if it could not execute the program, a JSON log line with the reason.
 function outcomeOf(exitCode: number | null, text: string): CrunOutcome {
   const [, pid = '', fault = ''] = /^(\d*)(\{.*\})?/.exec(text) ?? []
   return {
@@ -232,7 +235,7 @@ function messageOf(line: string): string {
 function feedPipe(fd: number, text: string): void {
   const bytes = Buffer.from(text)
   if (bytes.length > PIPE_BYTES) {
-    // More than the pipe holds: the rest follows when crun reads. That it ends without reading is told by its exit.
+    // Exceeds the pipe: writes the rest as crun reads. Ignores EPIPE, since crun's exit shows the failure.
     const socket = new Socket({ fd, readable: false, writable: true })
     socket.on('error', () => undefined).end(bytes)
     return
@@ -246,10 +249,10 @@ function feedPipe(fd: number, text: string): void {
   }
 }
 
-/** The name of crun's processes, which `crunPath` must end in. */
+/** Process name of crun, which must be the file name of `crunPath`. */
 export const CRUN_COMMAND = 'crun-program'
 
-// Enters the cgroups named before `--`, then becomes the command after it.
+// Joins the cgroups listed before `--`, then execs the command after it.
 const ENTER = 'while [ "$1" != -- ]; do echo 0 >"$1" || exit 1; shift; done; shift; exec "$@"'
 const ENVIRONMENT = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' }
 const DEADLINE_MS = 30_000

@@ -5,32 +5,29 @@ import { closeFd } from '../../lib/syscalls/descriptors.ts'
 import { createPollSet, EPOLL, openPid } from '../../lib/syscalls/events.ts'
 import { isErrno } from '../../lib/syscalls/libc.ts'
 
-/** Tells when processes end, children of ours or not, with one epoll set and no thread. */
+/** Watches for the end of processes, children or not, by pidfds in one epoll set and without a thread. */
 export interface ExitWatcher {
   /**
-   * Calls `listener` once `pid` is gone, possibly before this returns, with how it ended if it was a child of ours.
-   * Returns what stops it.
+   * Calls `listener` once `pid` is gone, possibly before this returns, with the exit status if it was a child of this process.
+   * Returns a function that stops watching.
    */
   watch(pid: number, listener: (status: ChildStatus | null) => void): () => void
-  /** Collects a child that ends, or has ended, once it has; a process that is none is left alone. */
+  /** Reaps the child `pid` once it has ended; leaves alone a process that is not a child. */
   collect(pid: number): void
-  /** Collects children named `command` that a child of ours left behind when it ended, and that nobody watches. */
+  /** Reaps ended, unwatched children named `command` that this process inherited from a child that ended. */
   collectStrays(command: string): void
-  /**
-   * Collects the children that have ended, of those that run as one of `count` users from `first` on and that nobody
-   * watches; returns those that have not.
-   */
+  /** Reaps ended, unwatched children that ran as one of `users`; returns the pids of those still running. */
   collectOwned(users: UserRange): number[]
   close(): void
 }
 
-/** Users of the host. */
+/** A range of `count` host user ids from `first` on. */
 export interface UserRange {
   first: number
   count: number
 }
 
-/** A watcher of process ends. That a listener throws is logged, and is not felt by others. */
+/** Creates a watcher. Logs an error that a listener throws, without effect on others. */
 export function createExitWatcher(logger: Logger): ExitWatcher {
   const set = createPollSet()
   const watches = new Map<number, { pid: number; fd: number; listener: (status: ChildStatus | null) => void }>()
@@ -103,7 +100,7 @@ function readChildren(): number[] {
   return readTextIfThere(`/proc/self/task/${process.pid}/children`).split(' ').filter(Boolean).map(Number)
 }
 
-// What Node starts for us leads a session of its own in our pid namespace, and Node collects it.
+// Leaves to Node the children that Node spawned: each leads its own session in our pid namespace.
 function isStray(pid: number, command: string): boolean {
   const [, name, state, session] = /^\d+ \((.*)\) (\S) \d+ \d+ (\d+)/s.exec(readTextIfThere(`/proc/${pid}/stat`)) ?? []
   return name === command && state === 'Z' && (Number(session) !== pid || isNested(pid))

@@ -3,28 +3,28 @@ import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promi
 import { ServiceError } from '../../../shared/errors.ts'
 import { isErrno } from '../../lib/syscalls/libc.ts'
 
-/** A cgroup whose processes, with those of all below it, can be stopped. */
+/** A cgroup that can be frozen, with all its descendants. */
 export interface FreezerGroup {
   version: 1 | 2
   path: string
 }
 
-/** By what a box is made to stand still. */
-export interface FreezerPlace extends FreezerGroup {
-  /** The files with the limits of its processor time. */
+/** The cgroup by which a box is frozen. */
+export interface FreezeTarget extends FreezerGroup {
+  /** Files with the box's CPU limits. */
   quotas: readonly string[]
 }
 
-/** Makes boxes stand still. */
+/** Freezes and thaws boxes. */
 export interface BoxFreezer {
-  freezer(boxId: string): FreezerPlace
-  /** Lets the box and its commands go on, whoever has stopped them. */
+  freezer(boxId: string): FreezeTarget
+  /** Thaws the box and its commands at every level at which they may be frozen. */
   thaw(boxId: string): void
 }
 
-/** Where the cgroups of a box are: where each of its commands has one of its own, and where its time is limited. */
+/** Paths of a box's cgroups. */
 export interface BoxHomes {
-  /** Whether they were made by somebody else, in cgroups of a pod. */
+  /** True if another runtime created them, within those of a pod. */
   isPlaced(boxId: string): boolean
   home(boxId: string): string
   execs(boxId: string): string[]
@@ -32,8 +32,8 @@ export interface BoxHomes {
 }
 
 export function createBoxFreezer(version: 1 | 2, homes: BoxHomes): BoxFreezer {
-  const freezer = (boxId: string): FreezerPlace => {
-    // What a pod is made by stops and releases the container by itself at times: above it nobody comes in between.
+  const freezer = (boxId: string): FreezeTarget => {
+    // A pod's runtime sometimes freezes and thaws the container itself, so freeze the pod's cgroup above it.
     const above = homes.isPlaced(boxId) ? ['/..'] : []
     const quota = version === 1 ? 'cpu.cfs_quota_us' : 'cpu.max'
     const quotas = ['', ...above].map((rest) => `${homes.cpuHome(boxId)}${rest}/${quota}`)
@@ -49,23 +49,23 @@ export function createBoxFreezer(version: 1 | 2, homes: BoxHomes): BoxFreezer {
 }
 
 /**
- * Runs `work` while all of the box stands still; it goes on afterwards, whatever happens. Throws `runtime_unavailable` if it cannot
- * be stopped, did not stay so, or if all took longer than `boundMs`.
+ * Runs `work` while the box is frozen; always thaws it afterwards. Throws `runtime_unavailable` if the box cannot be frozen, did
+ * not stay so, or if it all took longer than `boundMs`.
  */
-export async function whileFrozen<T>(place: FreezerPlace, work: () => Promise<T>, boundMs = BOUND_MS): Promise<T> {
+export async function whileFrozen<T>(target: FreezeTarget, work: () => Promise<T>, boundMs = BOUND_MS): Promise<T> {
   const deadline = performance.now() + boundMs
   try {
-    setFrozen(place, true)
-    await untilFrozen(place, deadline)
-    const result = await within(work(), deadline)
-    if (!isHeld(place)) throw refusal('The box did not stand still meanwhile; try again.')
+    setFrozen(target, true)
+    await untilFrozen(target, deadline)
+    const result = await withDeadline(work(), deadline)
+    if (!isFreezing(target)) throw refusal('The box did not stand still meanwhile; try again.')
     return result
   } finally {
-    setFrozen(place, false)
+    setFrozen(target, false)
   }
 }
 
-/** Stops a cgroup, which takes effect soon, or lets it go on; an absent one is a success. */
+/** Freezes a cgroup, which takes effect asynchronously, or thaws it; an absent one is a success. */
 export function setFrozen({ version, path }: FreezerGroup, isFrozen: boolean): void {
   try {
     if (version === 1) fs.writeFileSync(`${path}/freezer.state`, isFrozen ? 'FROZEN' : 'THAWED')
@@ -75,21 +75,21 @@ export function setFrozen({ version, path }: FreezerGroup, isFrozen: boolean): v
   }
 }
 
-async function untilFrozen(place: FreezerPlace, deadline: number): Promise<void> {
+async function untilFrozen(target: FreezeTarget, deadline: number): Promise<void> {
   const begun = performance.now()
-  for (let refilled = begun; !isFrozen(place); ) {
+  for (let refilled = begun; !isFrozen(target); ) {
     const now = performance.now()
     if (now > deadline) throw refusal('The processes of the box cannot be stopped now.')
-    // Whoever has used up its time stops no sooner than it runs again: that would be at the end of the period.
+    // A throttled process freezes only when it runs again, at the end of its period: refill its quota.
     if (now - refilled > REFILL_MS) {
-      for (const file of place.quotas) refill(file)
+      for (const file of target.quotas) refill(file)
       refilled = performance.now()
     }
     await (now - begun < SPIN_MS ? nextTurn() : sleep(1))
   }
 }
 
-// A limit that is set anew begins a period, also with the value it had.
+// Writing a limit starts a new period, even with an unchanged value.
 function refill(file: string): void {
   try {
     fs.writeFileSync(file, fs.readFileSync(file))
@@ -103,13 +103,13 @@ function isFrozen({ version, path }: FreezerGroup): boolean {
   return /^(FROZEN|frozen 1)$/m.test(read(`${path}/${file}`))
 }
 
-// Not whether all stand: a process that has just come in does in an instant.
-function isHeld({ version, path }: FreezerGroup): boolean {
+// Checks that freezing was not undone, not that all are frozen: a process that has just joined freezes at once.
+function isFreezing({ version, path }: FreezerGroup): boolean {
   const file = version === 1 ? 'freezer.self_freezing' : 'cgroup.freeze'
   return /^(1|FROZEN)$/m.test(read(`${path}/${file}`))
 }
 
-// What is gone with all it held does nothing any more.
+// A removed cgroup counts as frozen: it has no processes.
 function read(file: string): string {
   try {
     return fs.readFileSync(file, 'utf8')
@@ -119,7 +119,7 @@ function read(file: string): string {
   }
 }
 
-async function within<T>(work: Promise<T>, deadline: number): Promise<T> {
+async function withDeadline<T>(work: Promise<T>, deadline: number): Promise<T> {
   const timer = new AbortController()
   const late = sleep(Math.max(0, deadline - performance.now()), undefined, { signal: timer.signal }).then(() => {
     throw refusal('What the box was stopped for took too long; it goes on.')

@@ -2,45 +2,45 @@ import fs from 'node:fs'
 import { readTextIfThere } from '../../lib/disk/file-text.ts'
 import { readBootId } from './facts.ts'
 
-/** What the next agent needs to know of a box that runs; noted once it does. */
+/** Facts of a running box that the next agent needs; written once it runs. */
 export interface BoxHandle {
-  /** The boot it was started in: with another one nothing of the box runs any more. */
+  /** Boot that it was started in; in any other boot the box is not running. */
   bootId: string
-  /** Init's process, and when it started, in clock ticks since boot. */
+  /** Host pid of init, with its start time in clock ticks since boot. */
   pid: number
   startTicks: number
-  /** Of the embedded network; 0 elsewhere. */
+  /** Slot of the embedded network; 0 with other networks. */
   slotIndex: number
-  /** The host id of the box's id 0. */
+  /** Host id that the box's id 0 maps to. */
   idBase: number
   project: string
   name: string
   rootPath: string
-  /** Where its cgroups are, below the mount point of each hierarchy; null where this instance makes them. */
+  /** Path of its cgroups below the mount point of each hierarchy; null if this instance created them. */
   cgroup: string | null
-  /** What crun noted of the container. */
+  /** crun's status file of the container. */
   crunStatus: string
 }
 
-/** The notes of running boxes: the only files of a box that outlive the agent. */
+/** The handles of running boxes on disk: the only files of a box in the run directory that outlive the agent. */
 export interface BoxHandles {
-  /** Notes that the box runs; there is no note of it yet. */
+  /** Writes the handle of a box; fails if there is one. */
   write(boxId: string, handle: BoxHandle): void
-  /** The note of a box whose init runs in this boot; null otherwise. */
+  /** Returns the handle of a box if its init runs in this boot; null otherwise. */
   readRunning(boxId: string): BoxHandle | null
-  /** An absent note is a success. */
+  /** Removes the handle of a box; an absent one is a success. */
   remove(boxId: string): void
-  /** Ids of boxes that have a note. */
+  /** Lists the ids of boxes that have a handle. */
   list(): string[]
 }
 
-/** The notes in `directory`, which is made. */
+/** Opens the handles in `directory`, creating it. */
 export function createBoxHandles(directory: string): BoxHandles {
   fs.mkdirSync(directory, { recursive: true, mode: 0o700 })
   const bootId = readBootId()
   const path = (boxId: string): string => `${directory}/${boxId}.json`
   return {
-    // One write to a new file: cut off it is empty, which reads as no note. Replacing a file makes ext4 wait for the disk.
+    // One write to a new file: after a crash it is empty, which reads as no handle. Replacing a file would make ext4 wait for the disk.
     write: (boxId, handle) => fs.writeFileSync(path(boxId), JSON.stringify(handle), { mode: 0o600, flag: 'wx' }),
     readRunning: (boxId) => {
       const handle = parseHandle(readTextIfThere(path(boxId)))
@@ -52,14 +52,14 @@ export function createBoxHandles(directory: string): BoxHandles {
   }
 }
 
-/** When the process started, in clock ticks since boot; null if it is gone, or dead and not collected. */
+/** Returns the start time of a process in clock ticks since boot; null if it is gone or a zombie. */
 export function readStartTicks(pid: number): number | null {
   const text = readTextIfThere(`/proc/${pid}/stat`)
   const [state = 'X', ...fields] = text.slice(text.lastIndexOf(')') + 2).split(' ')
   return text === '' || 'ZX'.includes(state) ? null : Number(fields[START_FIELD])
 }
 
-/** The number of a process in its own pid namespace; null if it is gone. */
+/** Returns the pid of a process in its own pid namespace; null if it is gone. */
 export function readInnerPid(pid: number): number | null {
   const inner = /^NSpid:.*\t(\d+)$/m.exec(readTextIfThere(`/proc/${pid}/status`))?.[1]
   return inner === undefined ? null : Number(inner)
@@ -67,7 +67,7 @@ export function readInnerPid(pid: number): number | null {
 
 function parseHandle(text: string): BoxHandle | null {
   try {
-    // Ours alone can write there; a note that was cut off is no JSON.
+    // Trusted, since only the agent writes there; a truncated handle is invalid JSON.
     return JSON.parse(text) as BoxHandle
   } catch {
     return null

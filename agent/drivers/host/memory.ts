@@ -3,17 +3,17 @@ import { ServiceError } from '../../../shared/errors.ts'
 import { isErrno } from '../../lib/syscalls/libc.ts'
 
 /**
- * Bounds the memory of the cgroup at `path`, of a hierarchy of that version, by `ramMb` MiB without swap, from now on; to get
- * below what is used its caches are given up, off the main thread. Throws `below_use` with figures and nothing changed.
+ * Limits the memory of the cgroup at `path` to `ramMb` MiB without swap. If it uses more, the kernel reclaims its caches, off the
+ * main thread. Throws `below_use` with the figures, leaving the limit unchanged, if that is not enough.
  */
 export async function setMemoryLimit(path: string, ramMb: number, version: 1 | 2): Promise<void> {
   const bytes = ramMb * MIB
-  if (version === 1) await setFirst(path, bytes)
-  else await setSecond(path, bytes)
+  if (version === 1) await setLimitV1(path, bytes)
+  else await setLimitV2(path, bytes)
 }
 
-// Somebody else may set the same limits meanwhile, as a kubelet does: then the order was wrong, and is chosen anew.
-async function setFirst(path: string, bytes: number): Promise<void> {
+// A kubelet may set the same limits at the same time, which can make the order wrong: try again in the right one.
+async function setLimitV1(path: string, bytes: number): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await setBoth(path, bytes)
@@ -23,11 +23,11 @@ async function setFirst(path: string, bytes: number): Promise<void> {
   }
 }
 
-// Memory and swap together may never be less than memory alone, so the order depends on the direction.
+// The kernel requires memsw >= memory, so the order depends on the direction.
 async function setBoth(path: string, bytes: number): Promise<void> {
   const [memory, both] = [`${path}/memory.limit_in_bytes`, `${path}/memory.memsw.limit_in_bytes`]
   const before = readNumber(memory)
-  // A host without swap accounting has no such file.
+  // A host without swap accounting does not have the memsw file.
   const files = fs.existsSync(both) ? (bytes > before ? [both, memory] : [memory, both]) : [memory]
   try {
     for (const file of files) await write(file, bytes)
@@ -38,8 +38,8 @@ async function setBoth(path: string, bytes: number): Promise<void> {
   }
 }
 
-// To write a limit below what cannot be reclaimed would make the kernel end processes.
-async function setSecond(path: string, bytes: number): Promise<void> {
+// Checked first, since a limit below the unreclaimable memory would trigger OOM kills.
+async function setLimitV2(path: string, bytes: number): Promise<void> {
   const stat = fs.readFileSync(`${path}/memory.stat`, 'utf8')
   const reclaimable = ['active_file', 'inactive_file', 'slab_reclaimable'].map((name) =>
     Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(stat)?.[1] ?? 0),

@@ -2,24 +2,24 @@
 export interface MountLine {
   id: number
   parentId: number
-  /** The filesystem's device number, `major:minor`; with btrfs it is not what stat tells. */
+  /** Device number of the filesystem, `major:minor`; with btrfs it differs from that of stat. */
   device: string
-  /** What of the filesystem is mounted. */
+  /** Path of the mounted directory within the filesystem. */
   root: string
-  /** Where, as bytes, one character each: a box may use names that are no text. */
+  /** Mount point as bytes, one character each: a box may use names that are not UTF-8. */
   rawPath: string
-  /** The same as text. */
+  /** Mount point decoded as UTF-8. */
   path: string
   readOnly: boolean
 }
 
-/** The mounts that the bytes of a `mountinfo` file tell of, in their order. A pure function. */
+/** Parses the bytes of a `mountinfo` file into its mounts, in order. Pure. */
 export function parseMountInfo(bytes: Buffer): MountLine[] {
   const lines = bytes.toString('latin1').split('\n')
   return lines.flatMap((line) => {
-    const [id = '', parentId, device = '', root = '', place = '', options = ''] = line.split(' ')
+    const [id = '', parentId, device = '', root = '', mountPoint = '', options = ''] = line.split(' ')
     if (id === '') return []
-    const rawPath = unescapeOctal(place)
+    const rawPath = unescapeOctal(mountPoint)
     return [
       {
         id: Number(id),
@@ -34,15 +34,15 @@ export function parseMountInfo(bytes: Buffer): MountLine[] {
   })
 }
 
-/** Turns paths of a filesystem into paths of the host, and back. */
+/** Maps paths within a filesystem to paths of the host. */
 export interface TreePaths {
-  /** The host path of what is `root` of the filesystem; null if it is on no mount we know. */
+  /** Returns the host path of the path `root` within the filesystem; null if the known mount does not show it. */
   hostPath(root: string): string | null
 }
 
 /**
- * The paths of the filesystem of which the host's `hostPath` is `root`: what is before their common end is where it is mounted
- * on the host, and what of it. A pure function.
+ * Creates the mapping from one pair: `hostPath` on the host is `root` within the filesystem. Before their common suffix they give
+ * the mount point on the host and the mounted directory. Pure.
  */
 export function createTreePaths(hostPath: string, root: string): TreePaths {
   const [host, inside] = [hostPath.split('/'), root.split('/')]

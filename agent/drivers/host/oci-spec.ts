@@ -1,41 +1,41 @@
 import type { BoxSpec, ExecRequest } from '../../ports/boxes/runtime.ts'
 
-/** What a box's container is made of beside its specification; host paths throughout. */
+/** Host resources of a box's container; all paths are host paths. */
 export interface BoxParts {
-  /** The idmapped view of the root tree. */
+  /** Idmapped mount of the root tree. */
   stagedRoot: string
   userNamespace: string
   networkNamespace: string
-  /** The static reaper that becomes process 1. */
+  /** Static reaper that becomes pid 1. */
   init: string
-  /** Files to bind read-only, by their place in the box. */
+  /** Files to bind read-only, by their path in the box. */
   files: Readonly<Record<string, string>>
-  /** A compiled seccomp filter, base64. */
+  /** Compiled seccomp filter in base64. */
   seccompFilter: string
-  /** 1 or 2, the version of the host's cgroup hierarchy. */
+  /** Version of the host's cgroup hierarchy. */
   cgroupVersion: 1 | 2
 }
 
-/** What a container's configuration says of a box; one of a pod has the hostname of that. */
+/** The part of a box's specification in its container's configuration; in a pod the hostname is the pod's. */
 export type BoxInit = Pick<BoxSpec, 'environment'> & { hostname?: string }
 
-/** Who a command runs as: numbers of the box's own users. */
+/** User that a command runs as, with ids of the box's user namespace. */
 export interface BoxUser {
   uid: number
   gid: number
   additionalGids: readonly number[]
   name: string | null
-  /** Absolute, of passwd; need not exist. */
+  /** Absolute home path from passwd; need not exist. */
   home: string
 }
 
-/** The largest number of open files a process may have: soft and hard limit. */
+/** Soft and hard limit of open files per process. */
 export interface FileLimit {
   soft: number
   hard: number
 }
 
-/** The OCI configuration of a box, as `config.json` has it. A pure function. */
+/** Builds the OCI configuration of a box, the content of `config.json`. Pure. */
 export function buildBoxConfig(spec: BoxInit, parts: BoxParts): OciConfig {
   return {
     ...buildExecConfig(parts.seccompFilter),
@@ -74,7 +74,7 @@ export function buildBoxConfig(spec: BoxInit, parts: BoxParts): OciConfig {
   }
 }
 
-/** What `crun exec` needs to know of a running box's configuration: the less there is, the less it reads. A pure function. */
+/** Builds the minimal configuration of a running box for `crun exec`, which reads it for every command. Pure. */
 export function buildExecConfig(seccompFilter: string): OciConfig {
   return {
     ociVersion: '1.0.2',
@@ -87,8 +87,8 @@ export function buildExecConfig(seccompFilter: string): OciConfig {
 }
 
 /**
- * The OCI process of a command. USER and HOME come from the user, PATH and, with a terminal, TERM from a default, unless
- * given. A pure function.
+ * Builds the OCI process of a command. USER and HOME default to those of the user; PATH and, with a terminal, TERM have fixed
+ * defaults. Pure.
  */
 export function buildExecProcess(request: ExecRequest & { cwd: string }, user: BoxUser, files: FileLimit): OciProcess {
   const environment: Record<string, string> = { PATH: DEFAULT_PATH, HOME: user.home }
@@ -104,12 +104,12 @@ export function buildExecProcess(request: ExecRequest & { cwd: string }, user: B
     cwd: request.cwd,
     capabilities: capabilitySets(CAPABILITIES, user.uid === 0 ? CAPABILITIES : []),
     rlimits: [...NO_CORE, { type: 'RLIMIT_NOFILE', ...files }],
-    // Above that of init, so that the kernel, short of memory, ends a command and not the box.
+    // Above init's score, so that the OOM killer ends a command and not the box.
     oomScoreAdj: COMMAND_OOM_SCORE,
   }
 }
 
-/** Configuration whose only use is to have crun compile `seccomp`: a container that is created and never started. */
+/** Builds the configuration of a container that is never started and only makes crun compile `seccomp`. */
 export function buildCompileConfig(root: string, seccomp: unknown): OciConfig {
   return {
     ociVersion: '1.0.2',
@@ -127,11 +127,11 @@ export function buildCompileConfig(root: string, seccomp: unknown): OciConfig {
   }
 }
 
-/** Under which crun takes a compiled seccomp filter, base64. */
+/** Annotation with a compiled seccomp filter in base64, which crun loads. */
 export const FILTER_ANNOTATION = 'run.oci.seccomp_bpf_data'
-/** Where the reaper is in a box: on a tmpfs, so that nothing of it stays in the root. */
+/** Path of the reaper in a box: on a tmpfs, so that it leaves nothing in the root. */
 export const INIT_PATH = '/run/boxyard/init'
-/** Directories that must be in a root for the mounts of a box. */
+/** Directories that a root must have as mount points. */
 export const MOUNT_DIRECTORIES = ['proc', 'sys', 'dev', 'run'] as const
 
 function environmentList(environment: Record<string, string>): string[] {
@@ -142,7 +142,7 @@ function capabilitySets(bounding: readonly string[], granted: readonly string[])
   return { bounding: [...bounding], effective: [...granted], permitted: [...granted], inheritable: [], ambient: [] }
 }
 
-/** The part of the OCI process object that we use. */
+/** The fields of the OCI process object that the agent uses. */
 export interface OciProcess {
   terminal: boolean
   consoleSize?: { width: number; height: number }
@@ -163,7 +163,7 @@ export interface OciMount {
   options: readonly string[]
 }
 
-/** The part of the OCI configuration that we use. */
+/** The fields of the OCI configuration that the agent uses. */
 export interface OciConfig {
   ociVersion: string
   hostname?: string
@@ -184,12 +184,12 @@ const DEFAULT_TERM = 'xterm-256color'
 const COMMAND_OOM_SCORE = 500
 const NEW_NAMESPACES = ['pid', 'mount', 'ipc', 'uts', 'cgroup']
 const PROCESS = { terminal: false, noNewPrivileges: true }
-// A host may feed a core to a program of its own.
+// The host's core_pattern may pipe core dumps to a program on the host.
 const NO_CORE = [{ type: 'RLIMIT_CORE', soft: 0, hard: 0 }]
-// The compiled filter in the annotation is what is loaded; without such a section crun loads none.
+// crun loads the compiled filter of the annotation, but only if there is a seccomp section.
 const STUB_SECCOMP = { defaultAction: 'SCMP_ACT_ALLOW' }
 
-// Docker's, less AUDIT_WRITE, MKNOD and NET_RAW.
+// Docker's defaults without AUDIT_WRITE, MKNOD and NET_RAW.
 const CAPABILITIES = [
   'CHOWN',
   'DAC_OVERRIDE',
@@ -247,7 +247,7 @@ const MASKED_PATHS = [
   '/proc/timer_list',
   '/proc/timer_stats',
   '/sys/devices/virtual/powercap',
-  // These tell of the host, its disks, and the pools and boxes of others. Each makes a start slower by 0.2 ms.
+  // These reveal the host, its disks, and the pools and boxes of others. Each adds 0.2 ms to a start.
   '/sys/block',
   '/sys/class/block',
   '/sys/dev/block',
@@ -256,6 +256,6 @@ const MASKED_PATHS = [
   '/sys/firmware',
   '/sys/module',
 ]
-// With version 2 the box's own cgroup is below /sys/fs.
+// With version 2 /sys/fs must stay visible, since the box's own cgroup is below it.
 const MASKED_FILESYSTEMS = { 1: ['/sys/fs'], 2: ['/sys/fs/btrfs', '/sys/fs/ext4', '/sys/fs/xfs'] } as const
 const READONLY_PATHS = ['/proc/bus', '/proc/fs', '/proc/irq', '/proc/sys', '/proc/sysrq-trigger']

@@ -2,10 +2,10 @@
 export interface OomKills {
   /** Counts all OOM kills of a box. */
   count(boxId: string): number
-  /** Tells whether a kill seen now may be an OOM kill: the count exceeds `since` and last rose within 2 s. */
+  /** Returns true if a kill seen now may be an OOM kill: the count exceeds `since` and last rose within 2 s. */
   isRecent(boxId: string, since: number): boolean
   forget(boxId: string): void
-  /** Polls the counter of a box every second, so that kills are seen in time. Returns what stops it. */
+  /** Polls the counter of a box every second, so that kills are seen in time. Returns a function that stops it. */
   watch(boxId: string): () => void
 }
 
@@ -36,11 +36,11 @@ export function createOomKills(read: (boxId: string) => number, now: () => numbe
 function createWatch(observe: (boxId: string) => unknown): (boxId: string) => () => void {
   const watched = new Map<string, number>()
   let timer: NodeJS.Timeout | undefined
-  const lookAtAll = (): void => {
+  const pollAll = (): void => {
     for (const boxId of watched.keys()) observe(boxId)
   }
   return (boxId) => {
-    if (watched.size === 0) timer = setInterval(lookAtAll, LOOK_MS).unref()
+    if (watched.size === 0) timer = setInterval(pollAll, POLL_MS).unref()
     watched.set(boxId, (watched.get(boxId) ?? 0) + 1)
     return () => {
       const left = (watched.get(boxId) ?? 0) - 1
@@ -51,6 +51,6 @@ function createWatch(observe: (boxId: string) => unknown): (boxId: string) => ()
   }
 }
 
-const LOOK_MS = 1_000
+const POLL_MS = 1_000
 // Allows for a process that takes long to exit.
 const RECENT_MS = 2_000

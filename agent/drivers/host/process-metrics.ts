@@ -2,9 +2,9 @@ import { readdirSync } from 'node:fs'
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks'
 import type { Meter } from '../../ports/host/meter.ts'
 
-/** Has `meter` tell of this process, by the names that all Prometheus clients use; ends with what it returns. */
+/** Registers metrics of this process with `meter`, under the usual names of Prometheus clients. Returns a function that stops them. */
 export function meterProcess(meter: Meter, build: { version: string; commit: string | null }): () => void {
-  const delay = monitorEventLoopDelay({ resolution: LOOK_MS })
+  const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
   delay.enable()
   const single = (value: number) => [{ labels: {}, value }]
   const gauge = (name: string, help: string, read: () => number): void =>
@@ -25,7 +25,7 @@ export function meterProcess(meter: Meter, build: { version: string; commit: str
     return performance.eventLoopUtilization().active / 1000
   })
   gauge('boxyard_event_loop_lag_seconds', 'Longest time by which the main thread was late since the last look.', () => {
-    const seconds = Math.max(0, delay.max / 1e9 - LOOK_MS / 1000)
+    const seconds = Math.max(0, delay.max / 1e9 - RESOLUTION_MS / 1000)
     delay.reset()
     return seconds
   })
@@ -39,4 +39,4 @@ const BUILD = {
 } as const
 
 const START_SECONDS = (): number => performance.timeOrigin / 1000
-const LOOK_MS = 20
+const RESOLUTION_MS = 20

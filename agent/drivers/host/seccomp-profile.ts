@@ -15,9 +15,9 @@ export interface SeccompProfile {
 }
 
 /**
- * The filter of every box: what Docker allows a container without CAP_SYS_ADMIN, less btrfs ioctls, new namespaces,
- * kernel AIO, and socket families other than unix, inet, inet6 and netlink. Everything else is EPERM; clone3 is ENOSYS, so that
- * the C library falls back to clone, whose flags a filter can see.
+ * Builds the filter of every box: what Docker allows a container without CAP_SYS_ADMIN, except btrfs ioctls, new namespaces,
+ * kernel AIO, and socket families other than unix, inet, inet6 and netlink. All else fails with EPERM; clone3 with ENOSYS, so that
+ * libc falls back to clone, whose flags a filter can inspect.
  */
 export function buildSeccompProfile(machine: NodeJS.Architecture): SeccompProfile {
   const isArm = machine === 'arm64'
@@ -36,7 +36,7 @@ export function buildSeccompProfile(machine: NodeJS.Architecture): SeccompProfil
         action: 'SCMP_ACT_ALLOW',
         args: [{ index: 0, value: CLONE_NEW_FLAGS, valueTwo: 0, op: 'SCMP_CMP_MASKED_EQ' }],
       },
-      // The host has a fixed number of contexts for these; programs do without, if told that there are none.
+      // Kernel AIO contexts are limited host-wide; programs fall back to other I/O on ENOSYS.
       { names: words(KERNEL_AIO), action: 'SCMP_ACT_ERRNO', errnoRet: ENOSYS },
       // socketcall hides its arguments behind a pointer: 32-bit programs use socket() itself since Linux 4.3.
       { names: ['clone3', 'socketcall'], action: 'SCMP_ACT_ERRNO', errnoRet: ENOSYS },

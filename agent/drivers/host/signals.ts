@@ -3,25 +3,25 @@ import { openPid, signalPid } from '../../lib/syscalls/events.ts'
 import { isErrno } from '../../lib/syscalls/libc.ts'
 
 /**
- * Signals the processes that `list` tells of, and none that was given the number of one that is gone: each is held by a
- * descriptor, and signalled if the list still has it. Returns those signalled.
+ * Signals the processes that `list` returns, safe against pid reuse: opens a pidfd of each, then signals it only if `list` still
+ * has the pid. Returns the pids signalled.
  */
 export function signalMembers(list: () => number[], signal: NodeJS.Signals): number[] {
   const signalled: number[] = []
   const first = list()
-  for (let begin = 0; begin < first.length; begin += HELD_AT_ONCE) {
-    const held = hold(first.slice(begin, begin + HELD_AT_ONCE))
+  for (let begin = 0; begin < first.length; begin += BATCH_PIDS) {
+    const opened = openPids(first.slice(begin, begin + BATCH_PIDS))
     try {
       const members = new Set(list())
-      for (const { pid, fd } of held) if (members.has(pid) && signalPid(fd, signal)) signalled.push(pid)
+      for (const { pid, fd } of opened) if (members.has(pid) && signalPid(fd, signal)) signalled.push(pid)
     } finally {
-      for (const { fd } of held) closeFd(fd)
+      for (const { fd } of opened) closeFd(fd)
     }
   }
   return signalled
 }
 
-/** Signals the session that the child `pid` of ours leads, which is not collected yet; false if nothing is left of it. */
+/** Signals the process group led by the unreaped child `pid`; returns false if it has no processes left. */
 export function signalSession(pid: number, signal: NodeJS.Signals): boolean {
   try {
     process.kill(-pid, signal)
@@ -32,16 +32,16 @@ export function signalSession(pid: number, signal: NodeJS.Signals): boolean {
   }
 }
 
-function hold(pids: readonly number[]): { pid: number; fd: number }[] {
+function openPids(pids: readonly number[]): { pid: number; fd: number }[] {
   return pids.flatMap((pid) => {
     try {
       return [{ pid, fd: openPid(pid) }]
     } catch (error) {
-      // Gone, or a thread that is left of a process whose first one ended.
+      // The process is gone, or the pid is that of a thread whose main thread ended.
       if (isErrno(error, 'ESRCH', 'EINVAL', 'ENOENT')) return []
       throw error
     }
   })
 }
 
-const HELD_AT_ONCE = 256
+const BATCH_PIDS = 256

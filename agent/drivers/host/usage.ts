@@ -3,18 +3,18 @@ import { isErrno } from '../../lib/syscalls/libc.ts'
 import type { BoxUsage } from '../../ports/boxes/runtime.ts'
 import type { CgroupLayout } from './cgroup-layout.ts'
 
-/** Reads the usage of a box by its cgroups (`home` below each hierarchy) and its init `pid`; null if it is gone. */
+/** Reads the usage of a box from its cgroups (`home` below each hierarchy) and its init `pid`; returns null if it is gone. */
 export function readUsage(layout: CgroupLayout, home: (root: string) => string, pid: number): BoxUsage | null {
   const { version, cpuacct } = layout
-  const isFirst = version === 1
+  const isV1 = version === 1
   const [pids, memory] = [home(layout.pids), home(layout.memory)]
   try {
-    const memoryBytes = readNumber(`${memory}/${isFirst ? 'memory.usage_in_bytes' : 'memory.current'}`)
+    const memoryBytes = readNumber(`${memory}/${isV1 ? 'memory.usage_in_bytes' : 'memory.current'}`)
     const stat = fs.readFileSync(`${memory}/memory.stat`, 'utf8')
     return {
-      cpuSeconds: cpuacct === null ? null : isFirst ? firstCpu(home(cpuacct)) : secondCpu(home(cpuacct)),
+      cpuSeconds: cpuacct === null ? null : isV1 ? readCpuV1(home(cpuacct)) : readCpuV2(home(cpuacct)),
       memoryBytes,
-      cacheBytes: Math.min(memoryBytes, fieldOf(stat, isFirst ? 'total_inactive_file' : 'inactive_file')),
+      cacheBytes: Math.min(memoryBytes, fieldOf(stat, isV1 ? 'total_inactive_file' : 'inactive_file')),
       pids: readNumber(`${pids}/pids.current`),
       network: parseInterface(fs.readFileSync(`/proc/${pid}/net/dev`, 'utf8')),
     }
@@ -39,11 +39,11 @@ export function parseInterface(text: string): BoxUsage['network'] {
   return sum
 }
 
-function firstCpu(home: string): number {
+function readCpuV1(home: string): number {
   return readNumber(`${home}/cpuacct.usage`) / 1e9
 }
 
-function secondCpu(home: string): number {
+function readCpuV2(home: string): number {
   return fieldOf(fs.readFileSync(`${home}/cpu.stat`, 'utf8'), 'usage_usec') / 1e6
 }
 

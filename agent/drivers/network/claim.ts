@@ -23,13 +23,13 @@ import { readStartTicks } from '../host/handle.ts'
 import { processIdBases } from './host.ts'
 import { INSTANCES_MAX, instanceIds, interfacePrefix, isOverlapping, parseSubordinateIds } from './slots.ts'
 
-/** Who holds an instance number of this host. */
+/** The owner of an instance number of this host. */
 export interface HostClaim {
   instanceId: string
   dataDir: string
-  /** The host's boot that the claim was made in; a claim of another boot holds nothing. */
+  /** Boot id of the host at the claim; a claim of another boot is stale. */
   bootId: string
-  /** The agent that made the claim, and when it started, in clock ticks since boot. */
+  /** Agent that made the claim, with its start time in clock ticks since boot. */
   pid: number
   startTicks: number
 }
@@ -37,20 +37,20 @@ export interface HostClaim {
 /** Facts of the host that decide whether a number is free, gathered by `claimInstance`. */
 export interface InstanceFacts {
   claim: HostClaim | null
-  /** Whether interfaces or processes of the number exist. */
+  /** True if interfaces or processes of the number exist. */
   isAlive: boolean
-  /** Whether the claim's data directory exists, and the agent that made it still runs. */
+  /** True if the claim's data directory exists and its agent still runs. */
   isHeld: boolean
-  /** Whether /etc/subuid or /etc/subgid lends ids of its range to others. */
+  /** True if /etc/subuid or /etc/subgid delegates ids of its range to others. */
   isLent: boolean
 }
 
-/** Where the instances of a host claim their numbers. */
+/** Directory of the claims of all instances of a host. */
 export const HOST_CLAIMS_DIR = '/run/boxyard/hosts'
 
 /**
- * Claims an instance number (0–11) of this host under `directory`: the one this instance holds already, whatever its last
- * process left behind, else the first that nobody holds. Throws `runtime_unavailable` with a remedy if there is none.
+ * Claims an instance number (0–11) of this host under `directory`: the one this instance already has, even if its last process
+ * left interfaces or boxes behind, else the first free one. Throws `runtime_unavailable` with a remedy if there is none.
  */
 export async function claimInstance(
   directory: string,
@@ -67,7 +67,7 @@ export async function claimInstance(
   })
 }
 
-/** Gives number `k` back if this instance holds it; takes the directory away with the last claim. */
+/** Releases number `k` if this instance holds it; removes the directory with the last claim. */
 export async function releaseInstance(directory: string, k: number, instanceId: string): Promise<void> {
   await withLock(directory, () => {
     if (readClaim(directory, k)?.instanceId === instanceId) rmSync(claimPath(directory, k), { force: true })
@@ -77,7 +77,7 @@ export async function releaseInstance(directory: string, k: number, instanceId: 
   })
 }
 
-/** The number that `mine` gets: its own, else the first that is free or whose claim is stale; null if there is none. */
+/** Returns the number for `mine`: its own, else the first that is free or has a stale claim; null if there is none. */
 export function chooseInstance(facts: readonly InstanceFacts[], mine: HostClaim): number | null {
   const own = facts.findIndex(({ claim }) => claim?.instanceId === mine.instanceId && claim.dataDir === mine.dataDir)
   if (own >= 0 && facts[own]?.isLent === false) return own
@@ -98,7 +98,7 @@ function noInstanceDetail(facts: readonly InstanceFacts[]): string {
   )
 }
 
-// An agent that is gone and left nothing running needs its number no more: the next start of its instance takes another.
+// A claim whose agent is gone and left nothing running is free for others: its instance may get another number at its next start.
 function gatherFacts(directory: string, k: number): InstanceFacts {
   const claim = readClaim(directory, k)
   const isHeld = claim !== null && existsSync(claim.dataDir) && readStartTicks(claim.pid) === claim.startTicks
@@ -124,7 +124,7 @@ function readClaim(directory: string, k: number): HostClaim | null {
   try {
     return CLAIM.safeParse(JSON.parse(readFileSync(claimPath(directory, k), 'utf8'))).data ?? null
   } catch {
-    // A claim that is absent, or that no instance wrote whole, holds nothing.
+    // An absent or incomplete claim counts as none.
     return null
   }
 }
@@ -145,7 +145,7 @@ async function withLock<T>(directory: string, work: () => T): Promise<T> {
     mkdirSync(directory, { recursive: true, mode: 0o711 })
     const fd = openLock(path)
     try {
-      // The last one out removes the lock file: a lock on a file that is no longer there guards nothing.
+      // A release may have removed the lock file meanwhile: a lock on an unlinked file excludes no other process.
       if (fd !== null && lockFile(fd, 'exclusive') && isAt(path, fd)) return work()
     } finally {
       if (fd !== null) closeSync(fd)

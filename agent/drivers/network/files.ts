@@ -12,29 +12,29 @@ import {
 } from 'node:fs'
 import { ServiceError } from '../../../shared/errors.ts'
 
-/** A box as the hosts file of its project shows it. */
+/** A box's entry in the hosts file of its project. */
 export interface HostName {
   name: string
   address: string
 }
 
-/** The hosts files of projects, each kept up to date in place for as long as the project has a running box. */
+/** The hosts files of projects, each updated in place while the project has a running box. */
 export interface HostsFiles {
-  /** Names a box in its project's file; returns the file's path. */
+  /** Adds a box to its project's file; returns the file's path. */
   add(project: string, host: HostName): string
-  /** Takes an address out again, whatever its project; the file goes with the project's last. */
+  /** Removes an address from its project's file, and the file with its last address. */
   remove(address: string): void
 }
 
-/** A parsed resolv.conf: the nameservers that a box can use, and all other lines. */
+/** A parsed resolv.conf: the nameservers that a box can use, and its other settings. */
 export interface ResolverSettings {
   nameservers: string[]
   otherLines: string[]
 }
 
 /**
- * Keeps hosts files in `directory`, which it makes. The files of an earlier process are taken over with their inodes, and
- * in them the addresses that `isLive` knows: their boxes still look each other up.
+ * Keeps hosts files in `directory`, which it creates. Takes over the files of an earlier process with their inodes, reduced to the
+ * addresses for which `isLive` is true, since running boxes still use them.
  */
 export function createHostsFiles(directory: string, isLive: (address: string) => boolean): HostsFiles {
   mkdirSync(directory, { recursive: true, mode: 0o711 })
@@ -62,13 +62,13 @@ export function createHostsFiles(directory: string, isLive: (address: string) =>
   }
 }
 
-/** The text of a hosts file, in the order of names. */
+/** Returns the text of a hosts file, sorted by name. */
 export function hostsText(hosts: readonly HostName[]): string {
   const sorted = hosts.toSorted((one, other) => (one.name < other.name ? -1 : 1))
   return [...LOCALHOST_LINES, ...sorted.map(({ name, address }) => `${address} ${name}`), ''].join('\n')
 }
 
-/** The boxes that a hosts file names. */
+/** Parses the boxes in a hosts file. */
 export function parseHosts(text: string): HostName[] {
   return text.split('\n').flatMap((line) => {
     const [address = '', name] = line.split(' ')
@@ -77,8 +77,8 @@ export function parseHosts(text: string): HostName[] {
 }
 
 /**
- * Reads a resolv.conf; nameservers out of a box's reach are left out:
- * IPv6, loopback, link-local and the host's own, `hostAddresses`.
+ * Parses a resolv.conf; leaves out nameservers that a box cannot reach: IPv6, loopback, link-local and the host's own,
+ * `hostAddresses`.
  */
 export function parseResolvConf(text: string, hostAddresses: readonly string[]): ResolverSettings {
   const lines = text.split('\n').map((line) => line.trim())
@@ -89,14 +89,14 @@ export function parseResolvConf(text: string, hostAddresses: readonly string[]):
   }
 }
 
-/** The text of a box's resolv.conf. */
+/** Returns the text of a box's resolv.conf. */
 export function resolvConfText({ nameservers, otherLines }: ResolverSettings): string {
   return [...nameservers.map((address) => `nameserver ${address}`), ...otherLines, ''].join('\n')
 }
 
 /**
- * Gives a file of lines new content but keeps its inode: it may be bind-mounted in boxes, so that replacing it would not
- * reach them. Who reads meanwhile may find empty lines at the end, but none of the old ones beside the new.
+ * Overwrites a text file but keeps its inode: it may be bind-mounted in boxes, which a replacement would not reach. A concurrent
+ * reader may see empty lines at the end, but never old lines after the new ones.
  */
 export function writeInPlace(path: string, text: string): void {
   const size = Buffer.byteLength(text)

@@ -7,32 +7,32 @@ import { trackedConnections } from './host.ts'
 import { flowsPerBox } from './nft-rules.ts'
 import type { AddressedBox, BoxMarks, TableLoad } from './nft-table.ts'
 
-/** A table of family `inet` as text: how boxes are written into it and read from it. */
+/** Text form of a table of family `inet`: nft commands that write boxes, and a parser of its listing. */
 export interface TableText<Box extends AddressedBox> {
   name: string
-  /** Puts the whole table in the place of the one there is, as one transaction. */
+  /** Returns the commands that replace the whole table as one transaction. */
   load(entries: readonly (Box & BoxMarks)[], load: TableLoad): string
   add(entry: Box & BoxMarks): string
   remove(entry: Box & BoxMarks): string
-  /** The boxes of a table that nft listed as JSON. */
+  /** Parses the boxes of a table from nft's JSON listing. */
   parse(listing: string): (Box & BoxMarks)[]
 }
 
-/** A table in the kernel's packet filter; memory and kernel agree after each call, or it threw. */
+/** A table in the kernel's packet filter. Memory and kernel agree after each call that does not throw. */
 export interface FilterTable<Box extends AddressedBox> {
   /**
-   * Loads the table. What a table of an earlier process lets through stays so, for the boxes that `isLive` knows:
-   * running boxes keep their connections until they are added again.
+   * Loads the table. Keeps the entries that an earlier process's table has for boxes that `isLive` accepts, so that running boxes keep
+   * their connections until they are added again.
    */
   open(isLive: (box: Box) => boolean): void
   /**
-   * Lets a box through. An adopted one keeps the numbers that the table of the earlier process has for its address;
-   * a new one never gets them: they may let it through to another project.
+   * Adds a box. An adopted one keeps the marks that the earlier process's table has for its address; a new one never gets them,
+   * since they may admit it to another project.
    */
   add(box: Box, admission: { project: string; isAdopted: boolean }): void
-  /** Shuts an address off; an unknown one is a success. */
+  /** Removes an address; does nothing for an unknown one. */
   remove(address: string): void
-  /** Changes which nameservers boxes may ask. */
+  /** Replaces the nameservers that boxes may query. */
   setResolvers(resolvers: readonly string[]): void
   /** Reloads the table if it was removed; returns true if so. */
   heal(): boolean
@@ -45,7 +45,7 @@ export interface FilterTableOptions<Box extends AddressedBox> {
   logger: Logger
 }
 
-/** Opens the library; `open` then loads the table. Throws `runtime_unavailable` where there is no nftables. */
+/** Opens the library; `open` then loads the table. Throws `runtime_unavailable` without nftables. */
 export function createFilterTable<Box extends AddressedBox>(options: FilterTableOptions<Box>): FilterTable<Box> {
   const { text, logger } = options
   const nft = guarded('open the packet filter', () => openNftables())
@@ -59,7 +59,7 @@ export function createFilterTable<Box extends AddressedBox>(options: FilterTable
     try {
       nft.run(commands.join('\n'))
     } catch (error) {
-      // The kernel's table was flushed or edited by others. Reloads it from memory.
+      // Another program flushed or edited the kernel's table: reload it from memory.
       logger.warn('packet filter was changed by another program; loading it again', { error })
       load()
     }
@@ -120,7 +120,7 @@ export function createFilterTable<Box extends AddressedBox>(options: FilterTable
 function loadTable(nft: Nftables, commandsFor: (flowsPerBox: number) => string): void {
   const connections = trackedConnections()
   guarded('load the packet filter', () => nft.run(commandsFor(flowsPerBox(connections?.max ?? 0))))
-  // The first rules about connections make the kernel track them, and only then tell how many it can remember.
+  // Only with the first conntrack rule does the kernel start tracking and expose its maximum: load again with that limit.
   if (connections === null && trackedConnections() !== null) loadTable(nft, commandsFor)
 }
 
@@ -134,7 +134,7 @@ function removeTable(nft: Nftables, name: string): void {
   guarded('remove the packet filter', () => nft.run(`add table ${table}\ndelete table ${table}`))
 }
 
-/** The table as JSON; empty if there is none. */
+/** Returns the table as JSON; empty if there is none. */
 function listTable(name: string): string {
   let nft: Nftables | undefined
   try {
@@ -153,7 +153,7 @@ interface ProjectMarks {
   leave(address: string): void
 }
 
-/** Numbers projects. Two projects never share a number, and a number of an earlier process is not given to another project. */
+/** Assigns marks to projects. Two projects never share a mark, and no new project gets a mark of an earlier process. */
 function createProjectMarks(): ProjectMarks {
   const marks = new Map<string, number>()
   const members = new Map<string, string>()

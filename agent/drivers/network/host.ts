@@ -5,14 +5,14 @@ import { tryReadText } from '../../lib/disk/file-text.ts'
 import { parseResolvConf, type ResolverSettings } from './files.ts'
 import { slotOfIdBase, slotOfInterface } from './slots.ts'
 
-/** A route of the host from /proc/net/route; numbers are 32-bit. */
+/** An IPv4 route from /proc/net/route; destination and mask are 32-bit numbers. */
 export interface HostRoute {
   interfaceName: string
   destination: number
   mask: number
 }
 
-/** The host's own IPv4 addresses. */
+/** Returns the host's own IPv4 addresses. */
 export function hostAddresses(): string[] {
   return Object.values(networkInterfaces()).flatMap((addresses = []) =>
     addresses.filter(({ family }) => family === 'IPv4').map(({ address }) => address),
@@ -28,12 +28,12 @@ export function assertSubnetIsFree(subnet: string): void {
   throw new ServiceError('runtime_unavailable', detail)
 }
 
-/** The host's IPv4 routes of its main tables. */
+/** Returns the IPv4 routes in /proc/net/route. */
 export function hostRoutes(): HostRoute[] {
   return parseRoutes(tryReadText('/proc/net/route'))
 }
 
-/** Reads the text of /proc/net/route. */
+/** Parses the text of /proc/net/route. */
 export function parseRoutes(text: string): HostRoute[] {
   return text
     .split('\n')
@@ -45,19 +45,19 @@ export function parseRoutes(text: string): HostRoute[] {
     })
 }
 
-/** Bytes of the largest packet that the default route takes; 1500 if there is none. */
+/** Returns the MTU of the default route in bytes; 1500 if there is none. */
 export function outboundMtu(): number {
   const route = hostRoutes().find(({ destination, mask }) => destination === 0 && mask === 0)
   const mtu = route ? Number(tryReadText(`/sys/class/net/${route.interfaceName}/mtu`)) : 0
   return mtu >= MTU_MIN ? mtu : MTU_DEFAULT
 }
 
-/** Tells whether the host forwards IPv4 packets between interfaces. */
+/** Returns true if the host forwards IPv4 packets between interfaces. */
 export function isForwarding(): boolean {
   return tryReadText(FORWARDING_PATH).trim() === '1'
 }
 
-/** How many connections the host remembers, and can remember; null while it does not track them. */
+/** Returns the number and the maximum of conntrack entries; null while the kernel does not track connections. */
 export function trackedConnections(): { count: number; max: number } | null {
   const [count, max] = ['count', 'max'].map((name) =>
     Number(tryReadText(`/proc/sys/net/netfilter/nf_conntrack_${name}`)),
@@ -65,7 +65,7 @@ export function trackedConnections(): { count: number; max: number } | null {
   return count !== undefined && max ? { count, max } : null
 }
 
-/** Makes the host forward IPv4 packets. Throws `runtime_unavailable` with a remedy if it may not. */
+/** Enables IPv4 forwarding on the host. Throws `runtime_unavailable` with a remedy if that fails. */
 export function enableForwarding(): void {
   if (isForwarding()) return
   try {
@@ -76,7 +76,7 @@ export function enableForwarding(): void {
   }
 }
 
-/** The resolvers for boxes: the host's where a box can reach them, else those systemd-resolved asks, else `fallback`. */
+/** Returns the resolvers for boxes: those of the host that a box can reach, else systemd-resolved's upstream ones, else `fallback`. */
 export function readResolvers(fallback: readonly string[]): ResolverSettings {
   const addresses = hostAddresses()
   const read = RESOLV_PATHS.map((path) => parseResolvConf(tryReadText(path), addresses))
@@ -84,17 +84,17 @@ export function readResolvers(fallback: readonly string[]): ResolverSettings {
   return usable ?? { nameservers: [...fallback], otherLines: read[0]?.otherLines ?? [] }
 }
 
-/** The slots of instance `k` that some process lives in. */
+/** Returns the slots of instance `k` that have a live process. */
 export function inhabitedSlots(k: number): Set<number> {
   return new Set(processIdBases().flatMap((base) => slotOfIdBase(k, base) ?? []))
 }
 
-/** The slots of instance `k` whose interface exists. */
+/** Returns the slots of instance `k` whose interface exists. */
 export function slotInterfaces(k: number): number[] {
   return readdirSync('/sys/class/net').flatMap((name) => slotOfInterface(k, name) ?? [])
 }
 
-/** The host id that stands for id 0 in each process of a user namespace of its own, one for each that has not ended. */
+/** Returns, for each live process in a user namespace other than the host's, the host id that its id 0 maps to. */
 export function processIdBases(): number[] {
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name))
   return pids.flatMap((pid) => {
@@ -103,7 +103,7 @@ export function processIdBases(): number[] {
   })
 }
 
-// Whoever should collect it may never do so. A first thread that ended alone is no end.
+// Zombies count as ended, since their parent may never reap them. A dead main thread with other threads left does not.
 function hasEnded(pid: string): boolean {
   if (!/\) [ZX] /.test(tryReadText(`/proc/${pid}/stat`))) return false
   return (/^Threads:\t(\d+)/m.exec(tryReadText(`/proc/${pid}/status`))?.[1] ?? '1') === '1'

@@ -5,35 +5,35 @@ import { type ResolverSettings, resolvConfText, writeInPlace } from './files.ts'
 import { readResolvers } from './host.ts'
 import { packetFilterRemoved } from './problems.ts'
 
-/** Restores what other programs may change at any time: the packet filter, and the boxes' resolvers. */
+/** Restores the packet filter and the boxes' resolvers after other programs change them. */
 export interface NetworkMaintenance {
-  /** The current nameservers of boxes. */
+  /** Returns the current nameservers of boxes. */
   nameservers(): readonly string[]
-  /** Looks after `filter` from now on: at once when a table is removed, else every five seconds; then calls `also`. */
+  /** Checks `filter` and the resolvers from now on, when a table is removed and every five seconds; then calls `also`. */
   start(filter: KeptFilter, also?: () => void): void
   /** Restores the filter if it was removed; returns a problem if that happened in the last ten minutes. */
   check(): NetworkProblem[]
   close(): void
 }
 
-/** A packet filter that can be lost. */
+/** A packet filter that other programs may remove. */
 export interface KeptFilter {
-  /** Loads it again if it is gone; true if it was. */
+  /** Reloads it if it was removed; returns true if so. */
   heal(): boolean
   setResolvers(nameservers: readonly string[]): void
 }
 
 export interface NetworkMaintenanceOptions {
-  /** The file of boxes' resolvers, which is written at once and from then on in place. */
+  /** Path of the boxes' resolv.conf, written at once and later updated in place. */
   resolvFile: string
-  /** Nameservers for boxes where the host's own are out of their reach. */
+  /** Nameservers for boxes that cannot reach the host's own. */
   dns: readonly string[]
-  /** The name of the filter's table. */
+  /** Name of the filter's table. */
   table: string
   logger: Logger
 }
 
-/** Writes the resolvers; nothing is looked after before `start`. */
+/** Writes the resolvers; `start` begins the checks. */
 export function openNetworkMaintenance({
   resolvFile,
   dns,
@@ -63,7 +63,7 @@ export function openNetworkMaintenance({
     nameservers: () => resolvers.nameservers,
     start: (filter, also) => {
       kept = filter
-      const look = (): void => {
+      const runChecks = (): void => {
         try {
           heal()
           followResolvers()
@@ -72,8 +72,8 @@ export function openNetworkMaintenance({
           logger.error('network could not be looked after', { error })
         }
       }
-      const removals = watchRemovedTables(look)
-      const timer = setInterval(look, LOOK_MS).unref()
+      const removals = watchRemovedTables(runChecks)
+      const timer = setInterval(runChecks, CHECK_INTERVAL_MS).unref()
       stop = () => {
         clearInterval(timer)
         removals.close()
@@ -81,11 +81,11 @@ export function openNetworkMaintenance({
     },
     check: () => {
       heal()
-      return performance.now() - removedAt < TOLD_MS ? [packetFilterRemoved(table)] : []
+      return performance.now() - removedAt < REPORT_MS ? [packetFilterRemoved(table)] : []
     },
     close: () => stop(),
   }
 }
 
-const LOOK_MS = 5_000
-const TOLD_MS = 600_000
+const CHECK_INTERVAL_MS = 5_000
+const REPORT_MS = 600_000

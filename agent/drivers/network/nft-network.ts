@@ -15,28 +15,28 @@ import { createSlotPool, type SlotPool } from './slot-pool.ts'
 import { isSlotSubnet, planSlot, SLOTS_MAX, slotOfInterface } from './slots.ts'
 
 export interface NftNetworkSettings {
-  /** Names this instance among those of the host, for good. */
+  /** Permanent id of this instance among those of the host. */
   instanceId: string
-  /** The instance's data directory: a claim whose directory is gone is stale. */
+  /** Data directory of the instance: a claim whose directory is gone is stale. */
   dataDir: string
-  /** Directory for namespaces and the files mounted into boxes; boxes' users may pass through it. */
+  /** Directory for the files mounted into boxes; searchable by the users of boxes. */
   runDir: string
-  /** The /16 that boxes get their addresses from, such as `10.213.0.0/16`. */
+  /** The /16 of the boxes' addresses, such as `10.213.0.0/16`. */
   subnet: string
-  /** Whether boxes reach the outside. */
+  /** True if boxes may reach the outside. */
   egress: boolean
-  /** Whether boxes reach private ranges outside. */
+  /** True if boxes may reach private ranges outside. */
   allowPrivate: boolean
-  /** Nameservers for boxes where the host's own are out of their reach. */
+  /** Nameservers for boxes that cannot reach the host's own. */
   dns: readonly string[]
-  /** Slots kept ready. */
+  /** Minimum number of slots kept ready. */
   spareMin: number
   logger: Logger
 }
 
 /**
- * Networks of boxes by routing alone: each box is joined to the host by a pair of interfaces of its own, and one nft table
- * decides what passes between them. Runs in a private mount namespace, as root.
+ * Creates a network of boxes by routing alone, without a bridge: a veth pair joins each box to the host, and one nft table decides
+ * what passes between them. Runs in a private mount namespace, as root.
  */
 export function createNftNetwork(settings: NftNetworkSettings): Network {
   if (!isSlotSubnet(settings.subnet)) {
@@ -88,7 +88,7 @@ class NftNetwork implements Network {
     const resolvers = maintenance.nameservers()
     const filter = createPacketFilter({ rules: { instance, subnet, egress, allowPrivate, resolvers }, logger })
     const pool = this.#createPool(factory, instance)
-    const first = this.#takeStock(instance, pool)
+    const first = this.#reserveRunning(instance, pool)
     filter.open((name) => this.#unadopted.has(slotOfInterface(instance, name) ?? SLOTS_MAX))
     const live = new Set([...this.#unadopted].map((index) => planSlot(subnet, instance, index).address))
     const parts: Parts = {
@@ -102,19 +102,19 @@ class NftNetwork implements Network {
     enableForwarding()
     this.#parts = parts
     parts.pool.start(first)
-    maintenance.start(filter, () => this.#releaseDeserted(parts))
+    maintenance.start(filter, () => this.#releaseEnded(parts))
   }
 
   async join(member: NetworkMember): Promise<NetworkSlot> {
     const parts = this.#opened()
-    return this.#become(member, async () =>
+    return this.#shareMembership(member, async () =>
       this.#admit(parts, { member, slot: await parts.pool.take(member.project), isAdopted: false }),
     )
   }
 
   async adopt(member: NetworkMember, slotIndex: number, pid: number): Promise<NetworkSlot> {
     const parts = this.#opened()
-    return this.#become(member, async () => {
+    return this.#shareMembership(member, async () => {
       if (!this.#unadopted.has(slotIndex)) throw new ServiceError('internal', 'No box was left running in this slot.')
       const slot = await parts.factory.adopt(planSlot(this.#settings.subnet, parts.instance, slotIndex), pid)
       const membership = this.#admit(parts, { member, slot, isAdopted: true })
@@ -178,8 +178,8 @@ class NftNetwork implements Network {
     })
   }
 
-  /** Keeps the slots of boxes that run since before this process; returns the first number above all that exist. */
-  #takeStock(instance: number, pool: SlotPool<PreparedSlot>): number {
+  /** Reserves the slots of boxes that an earlier process left running; returns the first number above all that exist. */
+  #reserveRunning(instance: number, pool: SlotPool<PreparedSlot>): number {
     for (const index of inhabitedSlots(instance)) {
       pool.reserve(index)
       this.#unadopted.add(index)
@@ -187,8 +187,8 @@ class NftNetwork implements Network {
     return Math.max(0, ...[...slotInterfaces(instance), ...this.#unadopted].map((index) => index + 1))
   }
 
-  /** One membership for a box at a time; a failed one is forgotten. */
-  async #become(member: NetworkMember, work: () => Promise<Membership>): Promise<NetworkSlot> {
+  /** Serializes concurrent calls for one box, so that they share one membership; drops a failed one. */
+  async #shareMembership(member: NetworkMember, work: () => Promise<Membership>): Promise<NetworkSlot> {
     let pending = this.#memberships.get(member.boxId)
     if (!pending) {
       pending = work()
@@ -222,7 +222,7 @@ class NftNetwork implements Network {
   }
 
   /** Frees the slots of boxes that ended without having been adopted. */
-  #releaseDeserted({ instance, pool, filter, hosts }: Parts): void {
+  #releaseEnded({ instance, pool, filter, hosts }: Parts): void {
     if (this.#unadopted.size === 0) return
     const { subnet } = this.#settings
     const inhabited = inhabitedSlots(instance)
@@ -249,5 +249,5 @@ class NftNetwork implements Network {
 
 const VANISH_MS = 3_000
 const VANISH_STEP_MS = 10
-/** Slots kept after a burst: each holds a little kernel memory and spares the next box some milliseconds. */
+/** Slots kept after a burst: each costs a little kernel memory and saves the next box some milliseconds. */
 const SPARE_MAX = 64

@@ -15,14 +15,14 @@ import {
 } from './nft-table.ts'
 import { instanceAddresses, interfacePrefix, SLOTS_MAX } from './slots.ts'
 
-/** The packet filter's entry of a box. */
+/** A box's entry in the packet filter. */
 export interface FilterEntry extends BoxMarks {
   interfaceName: string
   address: string
 }
 
 export interface RulesetRequest extends TableLoad {
-  /** The instance's number. */
+  /** Instance number. */
   instance: number
   subnet: string
   egress: boolean
@@ -31,21 +31,21 @@ export interface RulesetRequest extends TableLoad {
 }
 
 /**
- * The connections that each box may have of `connectionsMax`, those that the host can remember: so few that it takes 256
- * boxes to use them up (fewer where it can remember less than 65536), and no more than 4096.
+ * Returns the limit of connections per box for a host with `connectionsMax` conntrack entries: 1/256 of them, at least 256 and at
+ * most 4096, so that it takes 256 boxes to exhaust the host (fewer if it has less than 65536).
  */
 export function flowsPerBox(connectionsMax: number): number {
   return Math.min(FLOWS_MAX, Math.max(FLOWS_MIN, Math.floor(connectionsMax / BOXES_TO_FILL)))
 }
 
-/** The name of an instance's table, in family `inet`. */
+/** Returns the name of an instance's table in family `inet`. */
 export function tableName(instance: number): string {
   return `boxyard_${instance}`
 }
 
 /**
- * The commands that put an instance's whole table in the place of the one there is, as one transaction. Nothing passes
- * between boxes but by the sets, in both directions; a source address is checked before connection tracking sees it.
+ * Builds the commands that replace an instance's whole table as one transaction. Packets pass between boxes only through the sets,
+ * in both directions; source addresses are checked before connection tracking.
  */
 export function rulesetCommands(request: RulesetRequest): string {
   const { entries, resolvers, allowPrivate } = request
@@ -54,7 +54,7 @@ export function rulesetCommands(request: RulesetRequest): string {
   return tableCommands(tableName(request.instance), [...sets, ...hostChains(request), ...boxChains(request)])
 }
 
-/** The commands that let a box into its project. */
+/** Builds the commands that admit a box to its project. */
 export function addCommands(instance: number, entry: FilterEntry): string {
   return elementCommands('add', tableName(instance), elementsOf(entry))
 }

@@ -1,39 +1,39 @@
 import * as z from 'zod'
 
-/** A box of a table: who it is, which is the table's affair, and by which address. */
+/** A box of a table, by its address; each table adds the fields that identify it. */
 export interface AddressedBox {
   address: string
 }
 
-/** The fields of a box's entry that all tables have. */
+/** Marks of a box's entry, the same in all tables. */
 export interface BoxMarks {
-  /** The same for the boxes of one project, 1 or more. */
+  /** Mark shared by the boxes of one project, 1 or more. */
   projectMark: number
-  /** Drawn anew for each box, 1 or more: answers from outside to an earlier user of the address have another one. */
+  /** Random per box, 1 or more: replies from outside to an earlier user of the address carry a different one. */
   epoch: number
 }
 
-/** The contents of a table's sets besides its boxes. */
+/** Contents of a table besides its boxes. */
 export interface TableLoad {
-  /** Connections that a box may have open, or not yet forgotten, at a time. */
+  /** Maximum conntrack entries per box. */
   flowsPerBox: number
-  /** IPv4 addresses that boxes may ask on port 53 although they are private. */
+  /** IPv4 addresses that boxes may query on port 53 even if they are private. */
   resolvers: readonly string[]
 }
 
-/** A set of a table: the head of its definition, and its elements. */
+/** A set of a table: the start of its definition, and its elements. */
 export interface FilledSet {
   head: string
   elements: readonly string[]
 }
 
-/** The commands that put a whole table of family `inet` in the place of the one there is, as one transaction. */
+/** Builds the commands that replace a whole table of family `inet` as one transaction. */
 export function tableCommands(name: string, lines: readonly string[]): string {
   const table = `inet ${name}`
   return [`add table ${table}`, `delete table ${table}`, `table ${table} {`, ...lines, '}', ''].join('\n')
 }
 
-/** The commands that add an element to each of several sets of a table, or delete it. */
+/** Builds the commands that add or delete one element in each of several sets of a table. */
 export function elementCommands(
   verb: 'add' | 'delete',
   table: string,
@@ -44,7 +44,7 @@ export function elementCommands(
     .join('\n')
 }
 
-/** The elements that every table has for a box, by their sets. */
+/** Returns the elements of a box in the sets that every table has, by set. */
 export function markElements({ address, projectMark, epoch }: AddressedBox & BoxMarks): Record<MarkSet, string> {
   return {
     project_of: `${address} : ${projectMark}`,
@@ -54,7 +54,7 @@ export function markElements({ address, projectMark, epoch }: AddressedBox & Box
   }
 }
 
-/** The definitions of the sets that every table has, after `own`. */
+/** Returns the definitions of `own` and of the sets that every table has. */
 export function setDefinitions(
   own: FilledSet,
   boxes: readonly (AddressedBox & BoxMarks)[],
@@ -74,7 +74,7 @@ export function setDefinitions(
   ]
 }
 
-/** The chains to_host and refuse: what boxes send to the host itself, and how they are told that something is barred. */
+/** The chains to_host, for packets to the host itself, and refuse, which rejects with an ICMP error. */
 export const HOST_CHAINS: readonly string[] = [
   'chain to_host {',
   'ct state established,related ct direction reply accept',
@@ -86,21 +86,21 @@ export const HOST_CHAINS: readonly string[] = [
   '}',
 ]
 
-/** The rule that bounds the connections of each box: the memory of connections is the host's. */
+/** Returns the rule that limits the connections of each box, since the conntrack table is shared by the whole host. */
 export function flowLimit(flowsPerBox: number): string {
   return `ct state new add @flows { ip saddr ct count over ${flowsPerBox} } goto refuse`
 }
 
-/** The chain between_boxes: only boxes of one project pass. */
+/** The chain between_boxes, which accepts packets between boxes of one project only. */
 export const BETWEEN_CHAIN: readonly string[] = [
-  // One rule: the mark is ours for as long as it takes to look it up, and only on a packet that stays between boxes.
+  // One rule, so that the packet mark is set only for the lookup, and only on a packet between boxes.
   'chain between_boxes {',
   'meta mark set ip saddr map @project_of ip daddr . meta mark @members meta mark set 0 accept',
   'goto refuse',
   '}',
 ]
 
-/** The end of a chain that decides what boxes send out; `asksResolver` matches what they ask of resolvers. */
+/** Returns the last rules of a chain for outbound packets of boxes; `asksResolver` matches their DNS queries to resolvers. */
 export function outwardRules(egress: boolean, asksResolver: string): string[] {
   return [
     'ip daddr 169.254.0.0/16 goto refuse',
@@ -108,7 +108,7 @@ export function outwardRules(egress: boolean, asksResolver: string): string[] {
   ]
 }
 
-/** The chains egress and to_box: what a box sends out bears its epoch, and only answers that bear it come back. */
+/** The chains egress and to_box: outbound connections carry the box's epoch, and only replies with that epoch come back. */
 export const OUTWARD_CHAINS: readonly string[] = [
   'chain egress {',
   'ct mark set ip saddr map @epoch_of accept',
@@ -120,7 +120,7 @@ export const OUTWARD_CHAINS: readonly string[] = [
   '}',
 ]
 
-/** A table that nft listed as JSON. */
+/** A table parsed from nft's JSON listing. */
 export interface ReadTable {
   /** Returns the elements of a set; none if there is no such set. */
   elements(set: string): readonly unknown[]
@@ -128,7 +128,7 @@ export interface ReadTable {
   marksOf(address: string): BoxMarks | null
 }
 
-/** Reads a listing; an unreadable one is an empty table. */
+/** Parses a listing; an invalid one gives an empty table. */
 export function readTable(listing: string): ReadTable {
   const parts = LISTING.safeParse(parseJson(listing)).data?.nftables ?? []
   const sets = new Map<string, readonly unknown[]>()

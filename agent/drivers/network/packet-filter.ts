@@ -16,28 +16,28 @@ export interface FilterMember {
   address: string
 }
 
-/** One instance's table in the kernel's packet filter; memory and kernel agree after each call, or it threw. */
+/** One instance's table in the kernel's packet filter. Memory and kernel agree after each call that does not throw. */
 export interface PacketFilter {
   /**
-   * Loads the table. What a table of an earlier process lets through stays so, for the interfaces that `isLive` knows:
-   * running boxes keep their connections until they are added again.
+   * Loads the table. Keeps the entries that an earlier process's table has for interfaces that `isLive` accepts, so that running boxes
+   * keep their connections until they are added again.
    */
   open(isLive: (interfaceName: string) => boolean): void
   /**
-   * Lets a box through. An adopted one keeps the numbers that the table of the earlier process has for its address;
-   * a new one never gets them: they may let it through to another project.
+   * Adds a box. An adopted one keeps the marks that the earlier process's table has for its address; a new one never gets them,
+   * since they may admit it to another project.
    */
   add(member: FilterMember, isAdopted: boolean): void
   /** Removes an address; does nothing for an unknown one. */
   remove(address: string): void
-  /** Changes which nameservers boxes may ask. */
+  /** Replaces the nameservers that boxes may query. */
   setResolvers(resolvers: readonly string[]): void
   /** Reloads the table if it was removed; returns true if so. */
   heal(): boolean
   close(options: { release: boolean }): void
 }
 
-/** The settings of the rules, without the entries of boxes and the limits of the host. */
+/** Settings of the rules, without the entries of boxes and the limits of the host. */
 export type FilterRules = Omit<RulesetRequest, 'entries' | 'flowsPerBox'>
 
 export interface PacketFilterOptions {
@@ -45,7 +45,7 @@ export interface PacketFilterOptions {
   logger: Logger
 }
 
-/** Opens the library; `open` then loads the table. Throws `runtime_unavailable` where there is no nftables. */
+/** Opens the library; `open` then loads the table. Throws `runtime_unavailable` without nftables. */
 export function createPacketFilter({ rules, logger }: PacketFilterOptions): PacketFilter {
   const { instance, resolvers } = rules
   const table = createFilterTable<Pick<FilterMember, 'interfaceName' | 'address'>>({

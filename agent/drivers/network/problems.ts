@@ -8,11 +8,11 @@ import { hostRoutes, isForwarding, trackedConnections } from './host.ts'
 export interface ProblemsRequest {
   subnet: string
   egress: boolean
-  /** Nameservers that boxes are given. */
+  /** Nameservers of boxes. */
   nameservers: readonly string[]
 }
 
-/** A packet filter chain of another program, where the forwarding of packets is decided. */
+/** A base chain of another program at the forward hook. */
 export interface ForwardChain {
   family: string
   table: string
@@ -31,7 +31,7 @@ export async function findNetworkProblems(request: ProblemsRequest): Promise<Net
   ]
 }
 
-/** The problem of a removed table, such as after a flush of the whole ruleset. */
+/** Returns the problem of a removed table, such as after a flush of the whole ruleset. */
 export function packetFilterRemoved(table: string): NetworkProblem {
   return {
     code: 'packet_filter_removed',
@@ -41,7 +41,7 @@ export function packetFilterRemoved(table: string): NetworkProblem {
   }
 }
 
-/** The base chains, in nft's JSON listing, that drop forwarded IPv4 packets by policy; those of this service are left out. */
+/** Returns the base chains in nft's JSON listing that drop forwarded IPv4 packets by policy, except those of this service. */
 export function parseForwardDrops(listing: string): ForwardChain[] {
   const parsed = CHAINS.safeParse(JSON.parse(listing))
   return (parsed.data?.nftables ?? []).flatMap(({ chain }) => {
@@ -59,7 +59,7 @@ function foreignDrops(): NetworkProblem[] {
       .filter(({ family, table }) => !NAMES_OUR_INTERFACES.test(text.run(`list table ${family} ${table}`)))
       .map(({ family, table, chain }) => forwardDrop(`nft chain ${family} ${table} ${chain} has policy drop`))
   } catch {
-    // A listing that another program's change cut short is tried again by the next health report.
+    // Another program may change the ruleset during the listing; the next health report tries again.
     return []
   } finally {
     json.close()
@@ -67,14 +67,14 @@ function foreignDrops(): NetworkProblem[] {
   }
 }
 
-/** The chain that old iptables keeps apart from nftables. */
+/** Checks the FORWARD chain of iptables-legacy, which nftables does not list. */
 async function legacyDrop(): Promise<NetworkProblem[]> {
   try {
     const { exitCode, stdout } = await run('iptables-legacy', ['-S', 'FORWARD'], { timeoutMs: LEGACY_TIMEOUT_MS })
     const isDrop = exitCode === 0 && stdout.includes('-P FORWARD DROP') && !NAMES_OUR_INTERFACES.test(stdout)
     return isDrop ? [forwardDrop('iptables-legacy: -P FORWARD DROP')] : []
   } catch {
-    // Not installed.
+    // iptables-legacy is not installed.
     return []
   }
 }

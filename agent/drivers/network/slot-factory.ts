@@ -26,42 +26,42 @@ export interface PreparedSlot extends SlotPlan {
 }
 
 /**
- * Makes slots and takes them away. It holds them by descriptors, not by mounts: the start of a box copies the mounts of its
- * agent, so their number must not grow with the boxes.
+ * Creates and destroys slots. Keeps their namespaces alive by descriptors, not by mounts: starting a box copies the agent's mounts,
+ * so their number must not grow with the boxes.
  */
 export interface SlotFactory {
-  /** Makes the slots together, which costs less than one by one; those that fail are logged and missing from the answer. */
+  /** Creates a batch of slots, which is cheaper than one by one; logs those that fail and leaves them out of the result. */
   create(plans: readonly SlotPlan[]): Promise<PreparedSlot[]>
-  /** Takes the slot of a running box up: the namespaces of process `pid`, which must be those of the plan. */
+  /** Adopts the slot of a running box: opens the namespaces of process `pid`, which must have the ids of the plan. */
   adopt(plan: SlotPlan, pid: number): Promise<PreparedSlot>
-  /** Lets go of a slot's namespaces: the kernel takes them and their interfaces away soon after. */
+  /** Closes a slot's namespaces; the kernel then removes them and their interfaces asynchronously. */
   destroy(plan: SlotPlan): void
-  /** Lets go of all of them. */
+  /** Closes the namespaces of all slots. */
   destroyAll(): void
-  /** Removes interfaces that nothing in the kernel's hands will remove, about 30 ms each; an absent one is a success. */
+  /** Removes interfaces that the kernel will not remove by itself, about 30 ms each; succeeds if one is absent. */
   disconnect(plans: readonly SlotPlan[]): Promise<void>
   close(): void
 }
 
 export interface SlotFactoryOptions {
-  /** Bytes of a packet that the way out takes. */
+  /** MTU of the outbound route in bytes. */
   mtu: number
   logger: Logger
 }
 
-/** A factory of slots. */
+/** Creates a slot factory. */
 export function createSlotFactory(options: SlotFactoryOptions): SlotFactory {
   const host = openRouteSocket()
-  // A routing socket answers one request at a time.
+  // A route socket handles one request at a time.
   const { run: inTurn } = createLimiter(1)
-  const parts: Parts = { ...options, host, held: new Map() }
+  const parts: Parts = { ...options, host, opened: new Map() }
   const destroyAll = (): void => {
-    for (const index of [...parts.held.keys()]) releaseNamespaces(parts, { index })
+    for (const index of [...parts.opened.keys()]) closeNamespaces(parts, { index })
   }
   return {
     create: (plans) => inTurn(() => createSlots(parts, plans)),
     adopt: (plan, pid) => inTurn(() => adoptSlot(parts, plan, pid)),
-    destroy: (plan) => releaseNamespaces(parts, plan),
+    destroy: (plan) => closeNamespaces(parts, plan),
     destroyAll,
     disconnect: (plans) => inTurn(() => deleteLinks(parts, plans)),
     close: () => {
@@ -73,12 +73,12 @@ export function createSlotFactory(options: SlotFactoryOptions): SlotFactory {
 
 interface Parts extends SlotFactoryOptions {
   host: RouteSocket
-  /** By slot index. */
-  held: Map<number, HeldNamespaces>
+  /** Open namespaces by slot index. */
+  opened: Map<number, OpenNamespaces>
 }
 
 /** Open descriptors of a slot's namespaces. */
-interface HeldNamespaces {
+interface OpenNamespaces {
   user: number
   net?: number
 }
@@ -92,7 +92,7 @@ async function createSlots(parts: Parts, plans: readonly SlotPlan[]): Promise<Pr
         slots.push(await prepareSlot(parts, plan, children.pids.get(plan.idBase) ?? 0))
       } catch (error) {
         parts.logger.warn('network slot could not be made', { slot: plan.index, error })
-        releaseNamespaces(parts, plan)
+        closeNamespaces(parts, plan)
       }
     }
     return slots
@@ -103,17 +103,17 @@ async function createSlots(parts: Parts, plans: readonly SlotPlan[]): Promise<Pr
 
 async function prepareSlot(parts: Parts, plan: SlotPlan, pid: number): Promise<PreparedSlot> {
   for (const map of ['uid_map', 'gid_map']) writeFileSync(`/proc/${pid}/${map}`, `0 ${plan.idBase} ${IDS_PER_SLOT}`)
-  const slot = holdNamespaces(parts, plan, pid)
+  const slot = openNamespaces(parts, plan, pid)
   await deleteLinks(parts, [plan])
   await connect(parts, slot)
   return slot
 }
 
 async function adoptSlot(parts: Parts, plan: SlotPlan, pid: number): Promise<PreparedSlot> {
-  const slot = holdNamespaces(parts, plan, pid)
-  // Looked at afterwards, so that a process number given to another program meanwhile is found out.
+  const slot = openNamespaces(parts, plan, pid)
+  // Check after opening, so that a reused pid is detected.
   if (!isMappedTo(tryReadText(`/proc/${pid}/uid_map`), plan.idBase)) {
-    releaseNamespaces(parts, plan)
+    closeNamespaces(parts, plan)
     throw new ServiceError('internal', 'The process of the box is not in the namespaces of its slot.')
   }
   if (tryReadText(`/sys/class/net/${plan.interfaceName}/ifindex`) === '') await connect(parts, slot)
@@ -124,29 +124,29 @@ async function deleteLinks({ host }: Parts, plans: readonly SlotPlan[]): Promise
   for (const plan of plans) await host.send([deleteLink(plan.interfaceName)], ['ENODEV'])
 }
 
-function holdNamespaces(parts: Parts, plan: SlotPlan, pid: number): PreparedSlot {
-  releaseNamespaces(parts, plan)
-  const held: HeldNamespaces = { user: openSync(`/proc/${pid}/ns/user`, 'r') }
-  // Known at once, so that a failure after this lets go of it.
-  parts.held.set(plan.index, held)
+function openNamespaces(parts: Parts, plan: SlotPlan, pid: number): PreparedSlot {
+  closeNamespaces(parts, plan)
+  const opened: OpenNamespaces = { user: openSync(`/proc/${pid}/ns/user`, 'r') }
+  // Registered first, so that a later failure closes it.
+  parts.opened.set(plan.index, opened)
   try {
-    held.net = openSync(`/proc/${pid}/ns/net`, 'r')
+    opened.net = openSync(`/proc/${pid}/ns/net`, 'r')
   } catch (error) {
-    releaseNamespaces(parts, plan)
+    closeNamespaces(parts, plan)
     throw error
   }
   // Other programs open them through this process.
   const home = `/proc/${process.pid}/fd`
-  return { ...plan, userNamespace: `${home}/${held.user}`, networkNamespace: `${home}/${held.net}` }
+  return { ...plan, userNamespace: `${home}/${opened.user}`, networkNamespace: `${home}/${opened.net}` }
 }
 
-function releaseNamespaces({ held }: Parts, { index }: Pick<SlotPlan, 'index'>): void {
-  const { user, net } = held.get(index) ?? {}
-  held.delete(index)
+function closeNamespaces({ opened }: Parts, { index }: Pick<SlotPlan, 'index'>): void {
+  const { user, net } = opened.get(index) ?? {}
+  opened.delete(index)
   for (const fd of [user, net]) if (fd !== undefined) closeSync(fd)
 }
 
-/** Joins host and box by a pair of interfaces that need no address resolution: both sides know the other for good. */
+/** Joins host and box by a veth pair with permanent neighbour entries on both sides, so that it needs no ARP. */
 async function connect({ host, mtu }: Parts, slot: PreparedSlot): Promise<void> {
   const { interfaceName: name, address, hostMac, boxMac } = slot
   const namespace = openSync(slot.networkNamespace, 'r')
@@ -174,20 +174,20 @@ async function connect({ host, mtu }: Parts, slot: PreparedSlot): Promise<void> 
 }
 
 function openBoxSide({ idBase }: PreparedSlot): RouteSocket {
-  // The loopback interface keeps its ::1, which programs expect; eth0 is made later and gets no IPv6.
+  // The loopback interface keeps its ::1, which programs expect; eth0 is created later and gets no IPv6.
   writeSetting('ipv6/conf/default/disable_ipv6', '1')
-  // Read in the ids of this process's user namespace, the host's.
+  // The kernel interprets these in the writer's user namespace, the host's.
   writeSetting('ipv4/ping_group_range', `${idBase} ${idBase + IDS_PER_SLOT - 1}`)
   return openRouteSocket()
 }
 
 interface NamespaceChildren {
-  /** Process numbers by the first host id of the slot. */
+  /** Pids by the first host id of the slot. */
   pids: Map<number, number>
   end(): void
 }
 
-/** Starts a process for each plan, in a user and a network namespace of its own, which waits until `end`. */
+/** Starts a process per plan in new user and network namespaces; it waits until `end`. */
 async function spawnNamespaces(plans: readonly SlotPlan[]): Promise<NamespaceChildren> {
   const ids = plans.map(({ idBase }) => String(idBase))
   const child = spawnChild('sh', ['-c', NAMESPACES_SCRIPT, 'sh', ...ids])
@@ -228,15 +228,15 @@ function writeSetting(name: string, value: string): void {
   try {
     writeFileSync(`/proc/sys/net/${name}`, value)
   } catch (error) {
-    // A kernel without IPv6 has no such setting, and needs none.
+    // A kernel without IPv6 does not have the setting.
     if (!isErrno(error, 'ENOENT')) throw error
   }
 }
 
-// The kernel counts what a box has of it (inotify instances, queued signals, locked memory) for the owner of its user
-// namespace too: each has an owner of its own, lest boxes and the host's root use up each other's share. The capability
-// is for hosts that forbid unprivileged users to make namespaces.
-// Each process tells its number once its namespaces exist, then waits: for the end, or for its parent's death.
+// The kernel also charges per-user limits (inotify instances, queued signals, locked memory) to the owner of a box's user
+// namespace: each namespace has an owner of its own, so that boxes and the host's root do not use up each other's limits.
+// The capability is for hosts that forbid unprivileged users to create namespaces.
+// Each process prints its pid once its namespaces exist, then waits until its stdin ends, also by its parent's death.
 const NAMESPACES_SCRIPT = `
 for id do
   setpriv --reuid="$id" --regid="$id" --clear-groups --inh-caps=+sys_admin --ambient-caps=+sys_admin \

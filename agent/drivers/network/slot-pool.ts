@@ -2,37 +2,37 @@ import { ServiceError } from '../../../shared/errors.ts'
 import type { Logger } from '../../../shared/log.ts'
 import { SLOTS_MAX } from './slots.ts'
 
-/** A slot as the pool needs it: its number (0–1023), which the pool assigns. */
+/** A slot of a pool, by its number (0–1023), which the pool assigns. */
 export interface PooledSlot {
   index: number
 }
 
 /**
- * Slots that are ready before they are needed, made in batches in the background. One that a project used goes to the same
- * project again or to nobody: its counters and routes tell of what was done in it.
+ * A pool of slots created ahead of time, in batches in the background. A used slot is reused only by the same project, since its
+ * counters and routes reveal what was done in it.
  */
 export interface SlotPool<T extends PooledSlot> {
-  /** The project's slot that waited longest, else a fresh one. Throws `runtime_unavailable` if none can be made. */
+  /** Returns the project's slot that has been idle longest, else a fresh one. Throws `runtime_unavailable` if none can be created. */
   take(project: string): Promise<T>
-  /** Gives a slot back for another box of its project; beyond `spareMax`, those that waited longest are destroyed. */
+  /** Returns a slot for another box of its project; beyond `spareMax`, destroys the one idle longest. */
   give(slot: T, project: string): void
-  /** Keeps a number out of the pool until `free`. */
+  /** Excludes a number from the pool until `free`. */
   reserve(index: number): void
-  /** Takes a number back into the pool. */
+  /** Makes a reserved number available again. */
   free(index: number): void
-  /** Begins to keep spare slots; the numbers before `first` rest until the others are used up. */
+  /** Starts to keep spare slots, with numbers from `first` on; those before come last. */
   start(first: number): void
-  /** Stops making slots, fails those who wait, and resolves with the spare ones once nothing is under way. */
+  /** Stops creating slots, rejects waiting callers, and resolves with the spare slots once the current batch is done. */
   stop(): Promise<T[]>
 }
 
 export interface SlotPoolOptions<T extends PooledSlot> {
-  /** Makes the slots with these numbers; those that fail are missing from the answer. */
+  /** Creates the slots with these numbers; leaves those that fail out of the result. */
   create(indexes: readonly number[]): Promise<T[]>
   destroy(slot: T): void
-  /** Fresh slots kept ready, beside one for each used slot: another project may want as many. */
+  /** Fresh slots kept ready, plus one per used slot, since another project may need as many. */
   spareMin: number
-  /** Most used slots kept, and most fresh ones if that is more than `spareMin`. */
+  /** Maximum of used slots kept, and of fresh ones unless `spareMin` is higher. */
   spareMax: number
   logger: Logger
 }
@@ -43,7 +43,7 @@ interface Waiter<T> {
   reject(error: unknown): void
 }
 
-/** A pool of slots with numbers 0–1023. */
+/** Creates a pool of slots with numbers 0–1023. */
 export function createSlotPool<T extends PooledSlot>(options: SlotPoolOptions<T>): SlotPool<T> {
   return new PreparingPool(options)
 }
@@ -51,8 +51,8 @@ export function createSlotPool<T extends PooledSlot>(options: SlotPoolOptions<T>
 class PreparingPool<T extends PooledSlot> implements SlotPool<T> {
   readonly #options: SlotPoolOptions<T>
   readonly #fresh: T[] = []
-  /** In the order they were given back. */
-  readonly #worn: { slot: T; project: string }[] = []
+  /** Used slots, in the order of their return. */
+  readonly #returned: { slot: T; project: string }[] = []
   readonly #waiters: Waiter<T>[] = []
   readonly #used = new Set<number>()
   #cursor = 0
@@ -66,8 +66,8 @@ class PreparingPool<T extends PooledSlot> implements SlotPool<T> {
 
   take(project: string): Promise<T> {
     if (this.#isStopped) return Promise.reject(stopped())
-    const place = this.#worn.findIndex((one) => one.project === project)
-    const slot = place >= 0 ? this.#worn.splice(place, 1)[0]?.slot : this.#fresh.shift()
+    const index = this.#returned.findIndex((one) => one.project === project)
+    const slot = index >= 0 ? this.#returned.splice(index, 1)[0]?.slot : this.#fresh.shift()
     if (slot) {
       this.#refill()
       return Promise.resolve(slot)
@@ -79,10 +79,10 @@ class PreparingPool<T extends PooledSlot> implements SlotPool<T> {
   }
 
   give(slot: T, project: string): void {
-    const place = this.#waiters.findIndex((waiter) => waiter.project === project)
-    if (place >= 0) return this.#waiters.splice(place, 1)[0]?.resolve(slot)
-    this.#worn.push({ slot, project })
-    if (this.#isStopped || this.#worn.length > this.#options.spareMax) this.#destroyOldest()
+    const index = this.#waiters.findIndex((waiter) => waiter.project === project)
+    if (index >= 0) return this.#waiters.splice(index, 1)[0]?.resolve(slot)
+    this.#returned.push({ slot, project })
+    if (this.#isStopped || this.#returned.length > this.#options.spareMax) this.#destroyOldest()
     if (!this.#isStopped) this.#refill()
   }
 
@@ -104,17 +104,17 @@ class PreparingPool<T extends PooledSlot> implements SlotPool<T> {
     clearTimeout(this.#refillTimer)
     for (const waiter of this.#waiters.splice(0)) waiter.reject(stopped())
     await this.#making
-    return [...this.#fresh.splice(0), ...this.#worn.splice(0).map(({ slot }) => slot)]
+    return [...this.#fresh.splice(0), ...this.#returned.splice(0).map(({ slot }) => slot)]
   }
 
   #destroyOldest(): void {
-    const oldest = this.#worn.shift()
+    const oldest = this.#returned.shift()
     if (!oldest) return
     this.#options.destroy(oldest.slot)
     this.#used.delete(oldest.slot.index)
   }
 
-  // A burst should spend the processor on its boxes first: slots are made anew when half are gone, or when it is over.
+  // Leaves the CPU to the boxes of a burst: refills when half of the slots are gone, or after the burst.
   #refill(): void {
     clearTimeout(this.#refillTimer)
     if (this.#fresh.length <= this.#options.spareMin / 2) return this.#make()
@@ -125,7 +125,7 @@ class PreparingPool<T extends PooledSlot> implements SlotPool<T> {
   #make(): void {
     this.#making ??= this.#makeUntilEnough().finally(() => {
       this.#making = null
-      // Who began to wait after the last look must not be forgotten.
+      // A caller may have begun to wait after the last check.
       if (this.#waiters.length > 0) this.#make()
     })
   }
@@ -159,14 +159,14 @@ class PreparingPool<T extends PooledSlot> implements SlotPool<T> {
       for (const index of indexes) if (!slots.some((slot) => slot.index === index)) this.#used.delete(index)
       if (slots.length === 0)
         throw new ServiceError('runtime_unavailable', 'No network slot could be made; see the log.')
-      for (const slot of slots) this.#hand(slot)
+      for (const slot of slots) this.#handOut(slot)
     } catch (error) {
       for (const index of indexes) this.#used.delete(index)
       throw error
     }
   }
 
-  #hand(slot: T): void {
+  #handOut(slot: T): void {
     const waiter = this.#waiters.shift()
     if (waiter) waiter.resolve(slot)
     else this.#fresh.push(slot)
@@ -174,11 +174,11 @@ class PreparingPool<T extends PooledSlot> implements SlotPool<T> {
 
   #missing(): number {
     const { spareMin, spareMax } = this.#options
-    const wanted = Math.max(spareMin, Math.min(spareMax, spareMin + this.#worn.length))
+    const wanted = Math.max(spareMin, Math.min(spareMax, spareMin + this.#returned.length))
     return this.#waiters.length + wanted - this.#fresh.length
   }
 
-  // Numbers go round, so that one that was just given up rests: the kernel takes its interface away a little later.
+  // Uses numbers round robin, since the kernel removes the interface of a destroyed slot a little later.
   #nextIndexes(count: number): number[] {
     const found: number[] = []
     for (let step = 0; step < SLOTS_MAX && found.length < count; step++) {

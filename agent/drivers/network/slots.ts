@@ -1,30 +1,30 @@
-/** Instances of the service on one host, numbered from 0. */
+/** Maximum number of instances of the service on one host; they are numbered from 0. */
 export const INSTANCES_MAX = 12
-/** Slots of one instance, numbered from 0. */
+/** Number of slots of one instance; they are numbered from 0. */
 export const SLOTS_MAX = 1024
-/** Host ids in a slot's range. */
+/** Number of host ids per slot. */
 export const IDS_PER_SLOT = 65_536
-/** The default gateway of boxes; no interface has this address. */
+/** Default gateway of boxes; no interface has this address. */
 export const GATEWAY = '169.254.1.1'
 
-/** A range of whole numbers; `end` is not in it. */
+/** A range of integers; `end` is exclusive. */
 export interface IdRange {
   start: number
   end: number
 }
 
-/** Derives a slot's addresses and ids from instance `k` (0–11) and number `s` (0–1023). */
+/** Addresses and ids of a slot, derived from instance `k` (0–11) and number `s` (0–1023). */
 export interface SlotPlan {
   index: number
   idBase: number
   address: string
-  /** The host's side of the pair of interfaces; the box's is `eth0`. */
+  /** Host end of the veth pair; the box's end is `eth0`. */
   interfaceName: string
   hostMac: Buffer
   boxMac: Buffer
 }
 
-/** Plans slot `s` of instance `k` in `subnet`, an IPv4 network with prefix length 16. */
+/** Derives slot `s` of instance `k` in `subnet`, an IPv4 /16. */
 export function planSlot(subnet: string, k: number, s: number): SlotPlan {
   return {
     index: s,
@@ -36,12 +36,12 @@ export function planSlot(subnet: string, k: number, s: number): SlotPlan {
   }
 }
 
-/** The start of the names of an instance's interfaces on the host. */
+/** Returns the name prefix of an instance's interfaces on the host. */
 export function interfacePrefix(k: number): string {
   return `bx${k}-`
 }
 
-/** The slot that an interface of instance `k` belongs to; null for any other interface. */
+/** Returns the slot of an interface of instance `k`; null for any other interface. */
 export function slotOfInterface(k: number, name: string): number | null {
   const prefix = interfacePrefix(k)
   const digits = name.startsWith(prefix) ? name.slice(prefix.length) : ''
@@ -49,23 +49,23 @@ export function slotOfInterface(k: number, name: string): number | null {
   return slot < SLOTS_MAX ? slot : null
 }
 
-/** The slot of instance `k` whose host ids begin at `base`; null if it is none of them. */
+/** Returns the slot of instance `k` whose host ids begin at `base`; null if there is none. */
 export function slotOfIdBase(k: number, base: number): number | null {
   const slot = (base - idBase(k, 0)) / IDS_PER_SLOT
   return Number.isInteger(slot) && slot >= 0 && slot < SLOTS_MAX ? slot : null
 }
 
-/** The first and last address of an instance's slots. */
+/** Returns the first and last address of an instance's slots. */
 export function instanceAddresses(subnet: string, k: number): { first: string; last: string } {
   return { first: slotAddress(subnet, k, 0), last: slotAddress(subnet, k, SLOTS_MAX - 1) }
 }
 
-/** The host ids of all slots of an instance. */
+/** Returns the range of host ids of all slots of an instance. */
 export function instanceIds(k: number): IdRange {
   return { start: idBase(k, 0), end: idBase(k + 1, 0) }
 }
 
-/** The host ids that /etc/subuid or /etc/subgid, given as text, lends to others; lines it cannot read are left out. */
+/** Parses the id ranges in the text of /etc/subuid or /etc/subgid; skips invalid lines. */
 export function parseSubordinateIds(text: string): IdRange[] {
   return text.split('\n').flatMap((line) => {
     const match = /^[^:#]+:(\d+):(\d+)\s*$/.exec(line)
@@ -75,18 +75,18 @@ export function parseSubordinateIds(text: string): IdRange[] {
   })
 }
 
-/** Tells whether `range` overlaps one of `others`. */
+/** Returns true if `range` overlaps one of `others`. */
 export function isOverlapping(range: IdRange, others: readonly IdRange[]): boolean {
   return others.some((other) => range.start < other.end && other.start < range.end)
 }
 
-/** Whether the text of a /proc/PID/uid_map is that of a process in the slot whose ids begin at `base`. */
+/** Returns true if `uidMap`, the text of a /proc/PID/uid_map, is that of the slot whose ids begin at `base`. */
 export function isMappedTo(uidMap: string, base: number): boolean {
   const [inside, outside, count] = uidMap.trim().split(/\s+/).map(Number)
   return inside === 0 && outside === base && count === IDS_PER_SLOT
 }
 
-/** Tells whether `subnet` is the text of an IPv4 network with prefix length 16. */
+/** Returns true if `subnet` is an IPv4 /16 in CIDR notation. */
 export function isSlotSubnet(subnet: string): boolean {
   const match = /^(\d{1,3})\.(\d{1,3})\.0\.0\/16$/.exec(subnet)
   return (
@@ -98,7 +98,7 @@ function idBase(k: number, s: number): number {
   return ID_BASE + (k * SLOTS_MAX + s) * IDS_PER_SLOT
 }
 
-// No address ends in .0 or .255: some programs take those for a network or a broadcast address.
+// No address ends in .0 or .255, which some programs take for a network or broadcast address.
 function slotAddress(subnet: string, k: number, s: number): string {
   const [first, second] = subnet.split('.')
   const n = k * SLOTS_MAX + s

@@ -3,8 +3,8 @@ import { closeSync, fsyncSync, openSync, readdirSync, renameSync, rmSync, writeF
 import { dirname, join } from 'node:path'
 
 /**
- * Writes a whole file of mode 0600 such that, whatever happens, it holds the old text or the new one, durably. Writers
- * do not disturb each other: the last one wins.
+ * Writes a whole file of mode 0600 atomically and durably: after a crash it holds the old text or the new one. Concurrent writers
+ * do not disturb each other; the last one wins.
  */
 export function writeDurably(path: string, text: string): void {
   const draft = `${path}.${randomBytes(8).toString('hex')}.new`
@@ -17,7 +17,7 @@ export function writeDurably(path: string, text: string): void {
   }
 }
 
-/** Syncs the file `draft` and renames it to `path` in the same directory, replacing that; durable on return. */
+/** Syncs the file `draft` and renames it over `path` in the same directory; durable on return. */
 export function moveDurably(draft: string, path: string): void {
   syncPath(draft)
   renameSync(draft, path)

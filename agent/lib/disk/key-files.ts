@@ -15,22 +15,22 @@ import {
 import { lockFile } from '../syscalls/descriptors.ts'
 import { removeDrafts, writeDurably } from './durable-file.ts'
 
-/** The keys of a deployment as they stand in its files now: a change of a file is seen within a second. */
+/** Current keys of a deployment: a changed file is read again within a second. */
 export interface KeyFiles {
   channel(): ChannelKeySet
-  /** Private. */
+  /** Private token keys. */
   tokens(): TokenKeySet
 }
 
 export interface KeyFilesOptions {
   /** Milliseconds since the epoch. */
   now(): number
-  /** Whether this process is the only agent of the directory: it mends what a killed change of keys left. */
+  /** True if this process is the only agent of the directory: it then repairs an interrupted change of keys. */
   isExclusive: boolean
 }
 
 /**
- * Reads the keys below a data directory, making them (0600, in a 0700 directory) where there are none.
+ * Opens the keys below a data directory, creating missing ones (0600, in a 0700 directory).
  * @throws Error if another process changes them for more than 10 s
  */
 export function openKeyFiles(dataDir: string, { now, isExclusive }: KeyFilesOptions): KeyFiles {
@@ -48,7 +48,7 @@ export function openKeyFiles(dataDir: string, { now, isExclusive }: KeyFilesOpti
 }
 
 /**
- * Makes a new key of its kind the one that signs (`rotate`), or forgets all others (`drop-old`).
+ * Creates a new signing key of the kind (`rotate`), or drops all keys but the signing one (`drop-old`).
  * @throws Error if another process changes keys for more than 10 s
  */
 export function changeKeys(dataDir: string, kind: 'channel' | 'token', change: 'rotate' | 'drop-old'): void {
@@ -64,7 +64,7 @@ export function changeKeys(dataDir: string, kind: 'channel' | 'token', change: '
   })
 }
 
-// The public half first: a key that signs is known to those who verify, wherever a kill falls.
+// The public half first: a crash in between never leaves a signing key that verifiers do not know.
 function writeTokenKeys(paths: KeyPaths, keys: TokenKeySet): void {
   writeDurably(paths.publicTokens, textOf(publicTokenKeys(keys)))
   writeDurably(paths.tokens, textOf(keys))
@@ -77,7 +77,7 @@ function mend(paths: KeyPaths): void {
   if (!isWhole) writeDurably(paths.publicTokens, wanted)
 }
 
-/** Runs `change` as the only process that changes the keys; a lock ends with its process. */
+/** Runs `change` under the exclusive lock of the keys, which the kernel drops with its process. */
 function withLock(path: string, change: () => void): void {
   const fd = openSync(path, 'a', 0o600)
   try {
@@ -91,7 +91,7 @@ function withLock(path: string, change: () => void): void {
   }
 }
 
-// An object stays the same as long as its file does: caches hang on it.
+// Returns the same object as long as the file is unchanged, since caches are keyed by it.
 function watched<T>(path: string, parse: (text: string) => T, now: () => number): () => T {
   let checkedAt = now()
   let stamp = stampOf(path)

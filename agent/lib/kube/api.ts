@@ -8,59 +8,59 @@ import { isKubeError, type KubeFault } from './errors.ts'
 import { type KubeCall, KubeRequests } from './requests.ts'
 import { createPodWatch, type PodWatch } from './watch.ts'
 
-/** What the agent needs of the Kubernetes API. Every failure is a KubeError. */
+/** The part of the Kubernetes API that the agent uses. Every failure is a KubeError. */
 export interface KubeApi {
   readonly namespace: string
   pods: {
-    /** Fails with reason `exists` if the name is another pod's; of an attempt that went through unseen, the pod is given. */
+    /** Fails with reason `exists` if another pod has the name. Returns the pod if an earlier attempt, whose answer was lost, made it. */
     create(pod: Pod): Promise<Pod>
-    /** Null if there is none. */
+    /** Returns null if there is no such pod. */
     get(name: string): Promise<Pod | null>
     list(labelSelector: string): Promise<Pod[]>
-    /** Succeeds if it is gone; with `uid` only that very pod is deleted. The pod's own grace period if none is given. */
+    /** Succeeds if the pod is gone; `uid` restricts it to that pod. The default grace period is the pod's own. */
     delete(name: string, options: { uid?: string; graceSeconds?: number }): Promise<void>
-    /** A JSON merge patch; conflicts are tried again where it names no version. */
+    /** Applies a JSON merge patch; retries conflicts unless the patch has a resourceVersion. */
     patch(name: string, patch: object): Promise<Pod>
-    /** A strategic merge patch of the resources of containers, which it knows by name. */
+    /** Applies a strategic merge patch to the resources of containers, matched by name. */
     resize(name: string, patch: object): Promise<Pod>
-    /** A view that follows the pods of a selector; it has not begun. */
+    /** Creates a watch of the pods of a selector; call its `start`. */
     watch(labelSelector: string): PodWatch
   }
-  /** Fails unless the agent may create and delete pods: then the server is there, too, and takes the credentials. */
+  /** Fails unless the server answers, accepts the credentials and lets the agent create and delete pods. */
   checkAllowed(): Promise<void>
   networkPolicies: {
-    /** Makes it so, whether it was there or not. */
+    /** Creates or replaces the policy by server-side apply. */
     apply(policy: NetworkPolicy): Promise<void>
-    /** Succeeds if there is none. */
+    /** Succeeds if there is no such policy. */
     delete(name: string): Promise<void>
     list(labelSelector: string): Promise<NetworkPolicy[]>
   }
-  /** Without their images. */
+  /** Lists the nodes, without their images. */
   nodes(options?: { deadlineMs: number }): Promise<Node[]>
-  /** How many pods run on a node, whosever they are. */
+  /** Counts all running pods of a node, in any namespace. */
   countPods(node: string, options: { deadlineMs: number }): Promise<number>
-  /** How many requests have been sent; a watch counts one each time it opens. */
+  /** Returns the number of requests sent; each opening of a watch counts as one. */
   requestCount(): number
-  /** Causes of failed calls that nothing has shown to be mended. */
+  /** Returns the causes of failed calls that no later success has disproved. */
   faults(): KubeFault[]
-  /** Ends the watches too. */
+  /** Aborts all requests and watches. */
   close(): void
 }
 
 export interface KubeApiSettings {
   /** Path of the kubeconfig file; it is read again when it changes. */
   kubeconfig: string
-  /** Where the pods of boxes are. */
+  /** Namespace of the pods of boxes. */
   namespace: string
   logger: Logger
   /** Milliseconds since the epoch. */
   now(): number
-  /** What a watch waits between attempts; 1 to 10 s if left out. */
+  /** Wait between a watch's attempts; default 1 to 10 s. */
   watchWaitMs?: { min: number; max: number }
 }
 
 /**
- * The API of the cluster that the kubeconfig names. It need not answer yet.
+ * Opens the API of the cluster in the kubeconfig. The server need not answer yet.
  * @throws ServiceError `runtime_unavailable` for a kubeconfig that cannot be used
  */
 export async function openKubeApi(settings: KubeApiSettings): Promise<KubeApi> {
@@ -114,15 +114,15 @@ function createPodCalls(parts: Parts): Omit<KubeApi['pods'], 'watch'> {
   }
   return {
     create: async (pod) => {
-      const mark = randomUUID()
-      const body = withMark(pod, mark)
+      const creationId = randomUUID()
+      const body = withCreationId(pod, creationId)
       try {
         return decodeObject<Pod>(await requests.send({ ...pods, verb: 'create', path: base, query: STRICT, body }))
       } catch (error) {
         if (!isKubeError(error, 'exists')) throw error
-        // An attempt whose answer was lost may have made it: the mark is ours alone.
+        // An attempt whose answer was lost may have created it: compare the creation id.
         const existing = await get(pod.metadata?.name ?? '')
-        if (existing?.metadata?.annotations?.[MARK] === mark) return existing
+        if (existing?.metadata?.annotations?.[CREATION_ANNOTATION] === creationId) return existing
         throw error
       }
     },
@@ -154,7 +154,7 @@ function createPodCalls(parts: Parts): Omit<KubeApi['pods'], 'watch'> {
   }
 }
 
-/** Asks for the metadata alone: what is in the pods of others is not for the agent. */
+/** Requests only metadata, since the agent must not read the pods of others. */
 async function countPods(requests: KubeRequests, node: string, options: { deadlineMs: number }): Promise<number> {
   const query = { fieldSelector: `spec.nodeName=${node},status.phase=Running` }
   const call: KubeCall = { verb: 'list', resource: 'pods', namespace: null, path: '/api/v1/pods', query, ...options }
@@ -207,8 +207,8 @@ function createPolicyCalls({ requests, namespace }: Parts): KubeApi['networkPoli
   }
 }
 
-function withMark(pod: Pod, mark: string): Pod {
-  const metadata = { ...pod.metadata, annotations: { ...pod.metadata?.annotations, [MARK]: mark } }
+function withCreationId(pod: Pod, creationId: string): Pod {
+  const metadata = { ...pod.metadata, annotations: { ...pod.metadata?.annotations, [CREATION_ANNOTATION]: creationId } }
   return { ...pod, apiVersion: 'v1', kind: 'Pod', metadata }
 }
 
@@ -237,29 +237,29 @@ async function retryConflicts<T>(send: () => Promise<T>): Promise<T> {
 }
 
 /**
- * An object of the API as it is sent (dates are text), without what is long and of no use here. What is of another shape than
- * `T` is not noticed: the server's own validation stands for that.
+ * Returns an API object as sent (dates are strings), without large fields that the agent does not use. Does not check that it has
+ * the shape of `T`: relies on the server's own validation.
  */
 function decodeObject<T>(value: unknown): T {
   const { metadata, status } = (value ?? {}) as { metadata?: Record<string, unknown>; status?: Record<string, unknown> }
-  // `managedFields` are the half of an object; the images of a node are many.
+  // `managedFields` are half of an object; a node has many images.
   delete metadata?.['managedFields']
   delete status?.['images']
   return value as T
 }
 
-/** The items of a list, and its version. */
+/** Returns the items of a list and its resourceVersion. */
 function decodeList<T>(value: unknown): { items: T[]; version: string } {
   const { items, metadata } = (value ?? {}) as { items?: unknown[]; metadata?: { resourceVersion?: string } }
   return { items: (items ?? []).map((item) => decodeObject<T>(item)), version: metadata?.resourceVersion ?? '' }
 }
 
 /**
- * Set by each creation: tells a pod that it made from one that was there. Not of `boxyard.dev/`: what bears that says what
- * a box is, and is passed on to the node's runtime.
+ * Annotation with the id of the creation, which identifies a pod that this call made. Not below `boxyard.dev/`, since annotations
+ * there describe a box and are passed on to the node's runtime.
  */
-const MARK = 'client.boxyard.dev/creation'
-/** A field that the server does not know is an error: a rule without its `from` would let everybody in. */
+const CREATION_ANNOTATION = 'client.boxyard.dev/creation'
+/** Makes unknown fields an error: a policy rule that lost its `from` would let in all traffic. */
 const STRICT = { fieldValidation: 'Strict' }
 const METADATA_LIST = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1'
 const CHANGES = ['create', 'delete'] as const

@@ -7,27 +7,27 @@ import { Agent } from 'undici'
 import { ServiceError } from '../../../shared/errors.ts'
 import type { Logger } from '../../../shared/log.ts'
 
-/** Where the API server is, and what shows it who we are. */
+/** Address of the API server, and the credentials for it. */
 export interface KubeAccess {
-  /** Base address, without a slash at the end. */
+  /** Base URL, without a trailing slash. */
   server: string
   headers: Record<string, string>
-  /** The kept connections. */
+  /** Pool of kept connections. */
   dispatcher: Agent
 }
 
 /** The credentials of a kubeconfig file, which may be replaced at any time. */
 export interface KubeCredentials {
-  /** What the files say now: they are looked at once a second at most. */
+  /** Returns the current access; checks the files for changes at most once a second. */
   current(): Promise<KubeAccess>
-  /** After a 401: reads all of it again; true if it says something else than `used`. */
+  /** Reads all files again after a 401; returns true if the credentials differ from `used`. */
   renew(used: KubeAccess): Promise<boolean>
-  /** Cuts every connection. */
+  /** Destroys all connections. */
   close(): void
 }
 
 /**
- * Reads the kubeconfig at `file`. The library is loaded here: 90 MB that only a cluster is worth.
+ * Reads the kubeconfig at `file`. Loads the library only here, since it takes 90 MB that a single host does not need.
  * @throws ServiceError `runtime_unavailable` for a file that cannot be used
  */
 export async function openKubeCredentials(file: string, logger: Logger): Promise<KubeCredentials> {
@@ -37,14 +37,14 @@ export async function openKubeCredentials(file: string, logger: Logger): Promise
   return credentials
 }
 
-/** What a kubeconfig comes down to. */
-interface Reading {
-  /** The files it was read from, as they were. */
-  marks: string
+/** A loaded kubeconfig. */
+interface LoadedConfig {
+  /** Inode, mtime and size of `files` when they were read. */
+  fingerprint: string
   files: readonly string[]
-  /** A program or provider gives the token: ask it again now and then. */
+  /** True if an exec plugin or auth provider issues the token, which must then be renewed regularly. */
   isProvided: boolean
-  /** What the connections depend on. */
+  /** Digest of the server and TLS settings. */
   connectionKey: string
   access: KubeAccess
 }
@@ -54,10 +54,10 @@ class FileCredentials implements KubeCredentials {
   readonly #library: typeof kubernetes
   readonly #logger: Logger
   readonly #dispatchers = new Set<Agent>()
-  #reading: Reading | null = null
+  #loaded: LoadedConfig | null = null
   #readAt = 0
-  #lookedAt = 0
-  #underWay: Promise<Reading> | null = null
+  #checkedAt = 0
+  #pending: Promise<LoadedConfig> | null = null
 
   constructor(file: string, library: typeof kubernetes, logger: Logger) {
     this.#file = file
@@ -66,19 +66,19 @@ class FileCredentials implements KubeCredentials {
   }
 
   async current(): Promise<KubeAccess> {
-    const reading = this.#reading
+    const loaded = this.#loaded
     const now = performance.now()
-    if (reading && now - this.#lookedAt < LOOK_MS) return reading.access
-    this.#lookedAt = now
-    const isOld = reading === null || (reading.isProvided && now - this.#readAt > PROVIDED_MS)
-    if (!isOld && marksOf(reading.files) === reading.marks) return reading.access
+    if (loaded && now - this.#checkedAt < CHECK_MS) return loaded.access
+    this.#checkedAt = now
+    const isOld = loaded === null || (loaded.isProvided && now - this.#readAt > PROVIDED_MS)
+    if (!isOld && fingerprintOf(loaded.files) === loaded.fingerprint) return loaded.access
     try {
       return (await this.read()).access
     } catch (error) {
-      if (reading === null) throw error
-      // Half a file, or none for a moment: what was good goes on, and a 401 tells if it is not.
+      if (loaded === null) throw error
+      // The file may be half written or absent for a moment: keep the last good credentials; a 401 shows if they are no longer valid.
       this.#logger.warn('the kubeconfig cannot be read again', { error })
-      return reading.access
+      return loaded.access
     }
   }
 
@@ -96,18 +96,18 @@ class FileCredentials implements KubeCredentials {
     for (const dispatcher of this.#dispatchers) dispatcher.destroy().catch(() => undefined)
   }
 
-  read(): Promise<Reading> {
-    this.#underWay ??= this.#readAll().finally(() => {
-      this.#underWay = null
+  read(): Promise<LoadedConfig> {
+    this.#pending ??= this.#readAll().finally(() => {
+      this.#pending = null
     })
-    return this.#underWay
+    return this.#pending
   }
 
-  async #readAll(): Promise<Reading> {
+  async #readAll(): Promise<LoadedConfig> {
     const config = this.#load()
     const { files } = config
-    const marks = marksOf(files)
-    // Everything but the connections themselves: the library would open new ones with every request.
+    const fingerprint = fingerprintOf(files)
+    // Takes the TLS settings and headers only: the library itself would open a new connection for every request.
     const options: RequestOptions = { headers: {} }
     await config.kube.applyToHTTPSOptions(options)
     const { ca, cert, key, servername, rejectUnauthorized, headers } = options
@@ -117,12 +117,12 @@ class FileCredentials implements KubeCredentials {
       .digest('hex')
     const dispatcher = this.#dispatcherFor(connectionKey, tls)
     const access = { server: config.server, headers: lowerCaseKeys(headers), dispatcher }
-    this.#reading = { marks, files, isProvided: config.isProvided, connectionKey, access }
+    this.#loaded = { fingerprint, files, isProvided: config.isProvided, connectionKey, access }
     this.#readAt = performance.now()
-    return this.#reading
+    return this.#loaded
   }
 
-  /** The library's own reading, plus `tokenFile`, whose name it has wrong. */
+  /** Loads the kubeconfig with the library, plus `tokenFile`, which the library misspells. */
   #load(): { kube: kubernetes.KubeConfig; server: string; files: string[]; isProvided: boolean } {
     const { KubeConfig: Config, loadYaml } = this.#library
     try {
@@ -135,7 +135,7 @@ class FileCredentials implements KubeCredentials {
       const parsed = loadYaml<RawKubeconfig>(readFileSync(this.#file, 'utf8'))
       const { tokenFile } = parsed.users?.find(({ name }) => name === user.name)?.user ?? {}
       const tokenPath = tokenFile === undefined ? undefined : resolve(dirname(this.#file), tokenFile)
-      // As kubectl does: the file goes before a token beside it.
+      // As in kubectl, `tokenFile` takes precedence over `token`.
       if (tokenPath) Object.assign(user, { token: readFileSync(tokenPath, 'utf8').trim() })
       const files = [this.#file, tokenPath, cluster.caFile, user.certFile, user.keyFile].filter(
         (path) => path !== undefined,
@@ -143,7 +143,7 @@ class FileCredentials implements KubeCredentials {
       const isProvided = Boolean(user.exec ?? user.authProvider)
       return { kube, server: cluster.server, files, isProvided }
     } catch (error) {
-      // What a YAML parser says shows the lines around the fault, a token among them.
+      // Hides the YAML error: its message quotes the lines around the fault, which may hold a token.
       const isYaml = error instanceof Error && error.name === 'YAMLException'
       throw new ServiceError(
         'runtime_unavailable',
@@ -156,11 +156,11 @@ class FileCredentials implements KubeCredentials {
   }
 
   #dispatcherFor(connectionKey: string, tls: object): Agent {
-    const reading = this.#reading
-    if (reading?.connectionKey === connectionKey) return reading.access.dispatcher
+    const loaded = this.#loaded
+    if (loaded?.connectionKey === connectionKey) return loaded.access.dispatcher
     const defined = Object.fromEntries(Object.entries(tls).filter(([, value]) => value !== undefined))
     const dispatcher = new Agent({
-      // One stream of HTTP/2 for all is slower, and one reset ends them all.
+      // A single HTTP/2 connection is slower, and one reset ends all its requests.
       allowH2: false,
       connections: CONNECTIONS_MAX,
       keepAliveTimeout: KEEP_ALIVE_MS,
@@ -168,8 +168,8 @@ class FileCredentials implements KubeCredentials {
       connect: { ...defined, timeout: CONNECT_MS, keepAlive: true, keepAliveInitialDelay: 30_000 },
     })
     this.#dispatchers.add(dispatcher)
-    // What is under way, a watch among it, ends with the old certificate.
-    const old = reading?.access.dispatcher
+    // Requests and watches in progress finish on the old connections.
+    const old = loaded?.access.dispatcher
     if (old) void old.close().then(() => this.#dispatchers.delete(old))
     return dispatcher
   }
@@ -179,8 +179,8 @@ interface RawKubeconfig {
   users?: { name: string; user?: { tokenFile?: string } }[]
 }
 
-/** What changes when one of the files is replaced or written. */
-function marksOf(files: readonly string[]): string {
+/** Returns a value that changes when one of the files is replaced or written. */
+function fingerprintOf(files: readonly string[]): string {
   return files
     .map((file) => {
       const stat = statSync(file, { throwIfNoEntry: false })
@@ -193,7 +193,7 @@ function lowerCaseKeys(headers: unknown): Record<string, string> {
   return Object.fromEntries(Object.entries(headers ?? {}).map(([name, value]) => [name.toLowerCase(), String(value)]))
 }
 
-const LOOK_MS = 1_000
+const CHECK_MS = 1_000
 const PROVIDED_MS = 60_000
 const CONNECT_MS = 5_000
 /** Below the 90 s after which an API server closes idle connections. */

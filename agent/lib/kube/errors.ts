@@ -1,6 +1,6 @@
 import { type ErrorCode, ServiceError } from '../../../shared/errors.ts'
 
-/** What a failed call comes down to. `invalid`: the object itself; `refused`: a rule of the cluster, not its RBAC. */
+/** Reason of a failed call. `invalid`: the object itself is invalid; `refused`: a rule of the cluster other than RBAC. */
 export type KubeReason =
   | 'unreachable'
   | 'credentials'
@@ -13,17 +13,17 @@ export type KubeReason =
   | 'expired'
   | 'invalid'
 
-/** A cause that an operator has to mend, as the health report tells it. */
+/** A cause that an operator must fix, as the health report shows it. */
 export interface KubeFault {
   code: string
   evidence: string
   remedy: string
 }
 
-/** A failed call of the Kubernetes API: the ServiceError that a client sees, and why, for those who can go on. */
+/** A failed Kubernetes API call: the ServiceError that a client gets, with the reason for callers that can handle it. */
 export class KubeError extends ServiceError {
   readonly reason: KubeReason
-  /** Null where it is nothing of the deployment. */
+  /** Null if the cause is not in the deployment. */
   readonly fault: KubeFault | null
 
   constructor(reason: KubeReason, detail: string, options: { cause?: unknown; fault?: KubeFault } = {}) {
@@ -33,37 +33,37 @@ export class KubeError extends ServiceError {
   }
 }
 
-/** Whether `error` is a failed call for this very reason. */
+/** Returns true if `error` is a KubeError with this reason. */
 export function isKubeError(error: unknown, reason: KubeReason): error is KubeError {
   return error instanceof KubeError && error.reason === reason
 }
 
-/** What was asked, in the words of RBAC. */
+/** The requested action, in RBAC terms. */
 export interface KubeAction {
   verb: 'get' | 'list' | 'watch' | 'create' | 'patch' | 'delete'
-  /** Such as `pods` or `pods/resize`. */
+  /** Resource, such as `pods` or `pods/resize`. */
   resource: string
-  /** Null for what belongs to no namespace. */
+  /** Null for a cluster-scoped resource. */
   namespace: string | null
 }
 
-/** What the API server said instead of doing it: its Status object, distrusted. */
+/** Untrusted Status object of a refused request. */
 export interface KubeStatus {
   status: number
   reason: string
   message: string
-  /** The kind that `details` names, such as `namespaces`. */
+  /** Kind in `details`, such as `namespaces`. */
   kind: string
 }
 
-/** Reads a Status object out of an answer's body. */
+/** Reads a Status object from a response body. */
 export function readKubeStatus(status: number, body: unknown): KubeStatus {
   const { reason, message, details } = asRecord(body)
   const { kind } = asRecord(details)
   return { status, reason: asText(reason), message: asText(message).slice(0, MESSAGE_CHARACTERS), kind: asText(kind) }
 }
 
-/** No answer, or only that the server cannot: `what` it does instead, without a host name. */
+/** Builds the error for no answer or an overloaded server. `what` completes "The cluster's API server …", without a host name. */
 export function unreachableError(what: string, cause: unknown): KubeError {
   return new KubeError('unreachable', "The cluster's API server does not answer.", {
     cause,
@@ -75,7 +75,7 @@ export function unreachableError(what: string, cause: unknown): KubeError {
   })
 }
 
-/** The account lacks a verb: RBAC says no. */
+/** Builds the error for a verb that RBAC denies the account. */
 export function forbiddenError({ verb, resource, namespace }: KubeAction, cause: unknown): KubeError {
   const where = namespace === null ? '' : ` in namespace "${namespace}"`
   const what = `The agent may not ${verb} ${resource}${where}`
@@ -89,20 +89,20 @@ export function forbiddenError({ verb, resource, namespace }: KubeAction, cause:
   })
 }
 
-/** Any other answer that is no success. A 403 here is one that RBAC did not say. */
-export function kubeRefusalError(action: KubeAction, said: KubeStatus): KubeError {
-  const cause = new Error(`${action.verb} ${action.resource}: ${said.status} ${said.reason}: ${said.message}`)
-  if (said.status === 401) return credentialsError(cause)
-  if (said.status === 403) return admissionError(action, said, cause)
-  if (said.status === 404 && said.kind === 'namespaces') return namespaceError(action, cause)
-  if (said.status === 404) return new KubeError('missing', 'The cluster does not know the pod.', { cause })
-  if (said.status === 410) return new KubeError('expired', 'The cluster no longer knows that version.', { cause })
-  if (said.status === 409 && said.reason === 'AlreadyExists') {
+/** Builds the error for any other unsuccessful answer. A 403 here comes from admission, not from RBAC. */
+export function kubeRefusalError(action: KubeAction, refusal: KubeStatus): KubeError {
+  const cause = new Error(`${action.verb} ${action.resource}: ${refusal.status} ${refusal.reason}: ${refusal.message}`)
+  if (refusal.status === 401) return credentialsError(cause)
+  if (refusal.status === 403) return admissionError(action, refusal, cause)
+  if (refusal.status === 404 && refusal.kind === 'namespaces') return namespaceError(action, cause)
+  if (refusal.status === 404) return new KubeError('missing', 'The cluster does not know the pod.', { cause })
+  if (refusal.status === 410) return new KubeError('expired', 'The cluster no longer knows that version.', { cause })
+  if (refusal.status === 409 && refusal.reason === 'AlreadyExists') {
     return new KubeError('exists', 'The cluster has an object of that name.', { cause })
   }
-  if (said.status === 409) return new KubeError('conflict', 'The pod changed meanwhile; try again.', { cause })
+  if (refusal.status === 409) return new KubeError('conflict', 'The pod changed meanwhile; try again.', { cause })
   const fault = {
-    ...refusedFault(action, said),
+    ...refusedFault(action, refusal),
     remedy: "It is a fault of the agent or a policy; the agent's log names it.",
   }
   return new KubeError('invalid', 'The cluster takes the request for invalid; the cause is logged.', { cause, fault })
@@ -119,16 +119,16 @@ function credentialsError(cause: Error): KubeError {
   })
 }
 
-function admissionError(action: KubeAction, said: KubeStatus, cause: Error): KubeError {
+function admissionError(action: KubeAction, refusal: KubeStatus, cause: Error): KubeError {
   // Quotas and other rules share status and reason; only the message tells them apart.
-  if (said.message.includes('exceeded quota')) {
+  if (refusal.message.includes('exceeded quota')) {
     const detail = `The cluster's quota for namespace "${action.namespace}" is used up.`
     const remedy = 'Raise the ResourceQuota of the namespace, or delete boxes.'
     const fault = { code: 'kubernetes_quota', evidence: detail, remedy }
     return new KubeError('quota', detail, { cause, fault })
   }
   const detail = 'A rule of the cluster refuses the pod of the box; the health report names it.'
-  return new KubeError('refused', detail, { cause, fault: refusedFault(action, said) })
+  return new KubeError('refused', detail, { cause, fault: refusedFault(action, refusal) })
 }
 
 function namespaceError({ namespace }: KubeAction, cause: Error): KubeError {

@@ -5,7 +5,7 @@ import type { KubeAction, KubeError, KubeFault } from './errors.ts'
 export interface KubeFaults {
   note(action: KubeAction, error: KubeError): void
   noteSuccess(action: KubeAction): void
-  /** Records that the account has the permission, whatever else may fail the call. */
+  /** Records that the account has the permission, even if the call can fail for other reasons. */
   noteAllowed(action: KubeAction): void
   list(): KubeFault[]
   /** Calls `listener` when the server stops answering; returns its removal. */

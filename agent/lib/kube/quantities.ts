@@ -1,12 +1,12 @@
 /**
- * The number that a Kubernetes quantity such as `250m`, `16Gi`, `1.5` or `2e3` stands for, in its base unit: cores, bytes,
- * or a count. Throws for what is no quantity.
+ * Parses a Kubernetes quantity such as `250m`, `16Gi`, `1.5` or `2e3` into its base unit: cores, bytes, or a count. Throws if it
+ * is not a quantity.
  */
 export function parseQuantity(text: string): number {
   const [, number, exponent, suffix = ''] = QUANTITY.exec(text) ?? []
   if (number === undefined) throw new Error(`Not a Kubernetes quantity: ${text.slice(0, 40)}`)
   if (exponent !== undefined) return Number(`${number}e${exponent}`)
-  // By decimal exponent, since 100 * 1e-3 is not 0.1 for every number.
+  // Uses a decimal exponent, since 100 * 1e-3 is not 0.1 for every number.
   const decimal = DECIMAL_EXPONENTS[suffix]
   return decimal === undefined ? Number(number) * 1024 ** BINARY_POWERS.indexOf(suffix) : Number(`${number}e${decimal}`)
 }

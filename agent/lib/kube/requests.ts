@@ -13,7 +13,7 @@ import {
 } from './errors.ts'
 import { createKubeFaults } from './faults.ts'
 
-/** The outcome of an attempt: an answer, or why there is none. */
+/** Outcome of an attempt: an answer, or the cause of its absence. */
 type Outcome = Answer | NoAnswer
 
 interface Answer {
@@ -41,7 +41,7 @@ export class KubeRequests {
     this.#faults = createKubeFaults(now)
   }
 
-  /** The answer to `call`, which is sent up to three times if the server does not answer or cannot. */
+  /** Sends `call` and returns the answer's body. Makes up to three attempts if the server does not answer or is overloaded. */
   async send(call: KubeCall): Promise<unknown> {
     const deadline = AbortSignal.timeout(call.deadlineMs ?? DEADLINE_MS)
     const signal = AbortSignal.any([this.#closing.signal, deadline])
@@ -53,7 +53,7 @@ export class KubeRequests {
     }
   }
 
-  /** The body of a watch, once the server has accepted it. It fails after `silenceMs` without a byte. */
+  /** Opens a watch and returns its body, which fails after `silenceMs` without a byte. */
   async open(call: KubeCall, options: { signal: AbortSignal; silenceMs: number }): Promise<AsyncIterable<Buffer>> {
     const signal = AbortSignal.any([this.#closing.signal, options.signal])
     let outcome: Outcome
@@ -71,15 +71,12 @@ export class KubeRequests {
     throw await this.#failure(call, outcome)
   }
 
-  /** How many requests have been sent. */
+  /** Returns the number of requests sent. */
   requestCount(): number {
     return this.#count
   }
 
-  /**
-   * Fails unless the account may do all of `actions`, of the API's core group. It also tells whether the server is there
-   * and takes the credentials.
-   */
+  /** Fails unless the server answers, accepts the credentials and allows all `actions`, which are of the core API group. */
   async checkAllowed(actions: readonly KubeAction[]): Promise<void> {
     for (const action of actions) {
       if (isAllowed(await this.send(reviewOf(action, '')))) this.#faults.noteAllowed(action)
@@ -108,7 +105,7 @@ export class KubeRequests {
   }
 
   async #attempt(call: KubeCall, signal: AbortSignal): Promise<Outcome> {
-    // The signal alone does not reach a request that waits for its connection.
+    // The signal alone does not abort a request that waits for a connection.
     const { promise: aborted, reject } = Promise.withResolvers<never>()
     const abort = (): void => reject(signal.reason)
     signal.addEventListener('abort', abort, { once: true })
@@ -122,7 +119,7 @@ export class KubeRequests {
     }
   }
 
-  /** Sends it, and once more if the credentials were refused and others are there by now. */
+  /** Sends the call, and once more if the credentials were refused and have been replaced meanwhile. */
   async #authorized(call: KubeCall, options: SendOptions): Promise<Dispatcher.ResponseData> {
     const access = await this.#credentials.current()
     const response = await this.#sendOnce(call, access, options)
@@ -170,14 +167,14 @@ export class KubeRequests {
       const why = outcome.isLate ? 'in time' : `(${faultCode(outcome.cause)})`
       return unreachableError(`does not answer ${why}`, outcome.cause)
     }
-    const said = readKubeStatus(outcome.status, outcome.body)
-    if (isOverloaded(said.status))
-      return unreachableError(`answers ${said.status} ${said.message}`.trim(), causeOf(said))
-    if (said.status === 403 && (await this.#isForbidden(call))) return forbiddenError(call, causeOf(said))
-    return kubeRefusalError(call, said)
+    const refusal = readKubeStatus(outcome.status, outcome.body)
+    if (isOverloaded(refusal.status))
+      return unreachableError(`answers ${refusal.status} ${refusal.message}`.trim(), causeOf(refusal))
+    if (refusal.status === 403 && (await this.#isForbidden(call))) return forbiddenError(call, causeOf(refusal))
+    return kubeRefusalError(call, refusal)
   }
 
-  /** Whether a 403 comes of RBAC: admission also says it, of writes, and only the message would tell. So ask. */
+  /** Returns true if a 403 comes from RBAC. Admission answers writes with 403 too, so ask for a SelfSubjectAccessReview. */
   async #isForbidden(call: KubeCall): Promise<boolean> {
     if (call.verb === 'get' || call.verb === 'list' || call.verb === 'watch') return true
     const review = reviewOf(call, /^\/apis\/([^/]+)\//.exec(call.path)?.[1] ?? '')
@@ -200,7 +197,7 @@ async function readAnswer({ statusCode, headers, body }: Dispatcher.ResponseData
   }
 }
 
-/** How long to wait before the next attempt; null if there is none. */
+/** Returns the wait before the next attempt in milliseconds; null if there is none. */
 function retryWaitMs(outcome: Outcome, attempt: number): number | null {
   const isWorthIt = outcome.kind === 'none' ? !outcome.isLate : isOverloaded(outcome.status)
   if (!isWorthIt || attempt >= ATTEMPTS_MAX) return null
@@ -212,7 +209,7 @@ function isOverloaded(status: number): boolean {
   return status === 429 || status >= 500
 }
 
-/** Such as ECONNREFUSED or CERT_HAS_EXPIRED: the message would name the host. */
+/** Returns the error code, such as ECONNREFUSED or CERT_HAS_EXPIRED, since the message would reveal the host. */
 function faultCode(cause: unknown): string {
   const { code, cause: inner } = (cause ?? {}) as { code?: unknown; cause?: unknown }
   if (typeof code === 'string') return code
@@ -223,7 +220,7 @@ function causeOf({ status, reason, message }: KubeStatus): Error {
   return new Error(`${status} ${reason}: ${message}`)
 }
 
-/** Builds a SelfSubjectAccessReview: RBAC's answer whether the account may do it, without admission rules. */
+/** Builds a SelfSubjectAccessReview, which reports whether RBAC allows the action, without admission rules. */
 function reviewOf({ verb, resource, namespace }: KubeAction, group: string): KubeCall {
   const [name, subresource] = resource.split('/')
   const attributes = { namespace, verb, group, resource: name, ...(subresource ? { subresource } : {}) }
@@ -241,23 +238,23 @@ function reviewOf({ verb, resource, namespace }: KubeAction, group: string): Kub
   }
 }
 
-/** Reads the answer of a review; anything unclear is a no. */
+/** Reads the answer of a review; returns false if it is unclear. */
 function isAllowed(review: unknown): boolean {
   const { status } = (review ?? {}) as { status?: { allowed?: boolean } }
   return status?.allowed === true
 }
 
-/** One call of the API. It may be sent several times: its effect is the same. */
+/** One idempotent API call: it may be sent several times. */
 export interface KubeCall extends KubeAction {
-  /** From the root of the server. */
+  /** Absolute path on the server. */
   path: string
   query?: Record<string, string>
   body?: unknown
-  /** Of `body`; JSON if left out. */
+  /** Content type of `body`; default JSON. */
   contentType?: string
-  /** The Accept header; JSON if left out. */
+  /** Accept header; default JSON. */
   accept?: string
-  /** For all attempts together; 10 s if left out. */
+  /** Time limit for all attempts together; default 10 s. */
   deadlineMs?: number
 }
 

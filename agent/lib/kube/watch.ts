@@ -6,32 +6,32 @@ import { isKubeError, KubeError, unreachableError } from './errors.ts'
 
 export type PodChange = 'added' | 'modified' | 'deleted'
 
-/** A view of the pods of a selector that follows the cluster. What it shows may be late, and stays while it cannot follow. */
+/** A local view of the pods of a selector, kept by list and watch. It may lag, and keeps its last state while the watch fails. */
 export interface PodWatch {
-  /** Begins; resolves once the view is complete, or with the first failure, which `fault` then tells. */
+  /** Starts the watch; resolves once the view is complete, or at the first failure, which `fault` then returns. */
   start(): Promise<void>
-  /** Waits until the view has been complete once; throws a KubeError if it cannot be. */
+  /** Waits for the first complete list; throws a KubeError if it fails. */
   synced(): Promise<void>
-  /** Null if it shows no such pod. */
+  /** Returns null if the view has no such pod. */
   get(uid: string): Pod | null
   all(): Pod[]
   /**
-   * A pod that vanished while the view did not follow is told as deleted, as it was last seen. Returns what takes the
-   * listener out.
+   * Calls `listener` for each change. Reports a pod that vanished while the watch failed as deleted, in its last known state. Returns
+   * its removal.
    */
   onChange(listener: (pod: Pod, change: PodChange) => void): () => void
   /** Calls `listener` when the watch works again after a fault; returns its removal. */
   onRecovery(listener: () => void): () => void
-  /** Since when (ms since the epoch) and why the view does not follow; null while it does. */
+  /** Returns the start (ms since the epoch) and cause of the current failure; null while the watch works. */
   fault(): { since: number; error: ServiceError } | null
   close(): void
 }
 
-/** What a watch is made of. */
+/** API calls that a watch is built on. */
 export interface PodSource {
-  /** The pods now, and the version of that list. */
+  /** Returns the current pods and the resourceVersion of that list. */
   list(): Promise<{ pods: Pod[]; version: string }>
-  /** The lines of a watch from `version` on. It ends when the server likes, and fails when it is silent for long. */
+  /** Opens a watch from `version` on and returns its bytes. The server may end it at any time; it fails after a long silence. */
   open(version: string, signal: AbortSignal): Promise<AsyncIterable<Buffer>>
   decode(pod: unknown): Pod
   /** Calls `listener` when the server stops answering; returns its removal. */
@@ -45,11 +45,11 @@ export interface PodWatchSettings {
   logger: Logger
   /** Milliseconds since the epoch. */
   now(): number
-  /** Between attempts, doubled with each that fails. */
+  /** Wait between attempts, doubled after each failure. */
   waitMs: { min: number; max: number }
 }
 
-/** A watch that has not begun. */
+/** Creates a watch; `start` starts it. */
 export function createPodWatch(settings: PodWatchSettings): PodWatch {
   return new Watch(settings)
 }
@@ -63,7 +63,7 @@ class Watch implements PodWatch {
   readonly #begun = Promise.withResolvers<void>()
   #fault: { since: number; error: ServiceError } | null = null
   #version: string | null = null
-  /** Since a watch that lasted. */
+  /** Attempts since the last watch that lasted. */
   #attempts = 0
   #openedAt: number | null = null
   #wake: () => void = () => undefined
@@ -120,12 +120,12 @@ class Watch implements PodWatch {
       if (this.#openedAt !== null && performance.now() - this.#openedAt > this.#settings.waitMs.min) this.#attempts = 0
       if (failure) this.#noteFailure(failure.error)
       this.#attempts += 1
-      // The first attempt is made at once, but a server that ends each watch, in good order or not, is not asked in a loop.
+      // Retry the first time at once, then pause, so that a server that ends every watch does not cause a busy loop.
       if (this.#attempts > 1) await this.#pause()
     }
   }
 
-  /** Lists if need be, then watches until the watch ends. */
+  /** Lists if there is no version to resume from, then watches until the watch ends. */
   async #followOnce(): Promise<void> {
     const { source, logger } = this.#settings
     if (this.#version === null) {
@@ -134,7 +134,7 @@ class Watch implements PodWatch {
       this.#version = version
       this.#isComplete = true
     }
-    // A server that hangs looks like one at rest: when another call gets no answer, this one asks again.
+    // A hanging server looks like an idle one: reopen the watch when another call gets no answer.
     const lost = new AbortController()
     const forget = source.onLoss(() => lost.abort())
     try {
@@ -157,7 +157,7 @@ class Watch implements PodWatch {
     const pod = this.#settings.source.decode(object)
     if (type === 'ADDED' || type === 'MODIFIED') this.#put(pod)
     else if (type === 'DELETED') this.#drop(pod)
-    // Last: what could not be taken is asked for again.
+    // Last, so that an event that could not be applied is requested again.
     this.#version = pod.metadata?.resourceVersion ?? this.#version
   }
 
@@ -171,14 +171,14 @@ class Watch implements PodWatch {
     const known = this.#pods.get(uidOf(pod))
     if (known && known.metadata?.resourceVersion === pod.metadata?.resourceVersion) return
     this.#pods.set(uidOf(pod), pod)
-    this.#tell(pod, known ? 'modified' : 'added')
+    this.#notify(pod, known ? 'modified' : 'added')
   }
 
   #drop(pod: Pod): void {
-    if (this.#pods.delete(uidOf(pod))) this.#tell(pod, 'deleted')
+    if (this.#pods.delete(uidOf(pod))) this.#notify(pod, 'deleted')
   }
 
-  #tell(pod: Pod, change: PodChange): void {
+  #notify(pod: Pod, change: PodChange): void {
     for (const listener of [...this.#listeners]) {
       try {
         listener(pod, change)
@@ -189,8 +189,8 @@ class Watch implements PodWatch {
   }
 
   #noteFailure(error: unknown): void {
-    // A connection that breaks is resumed once, where it was. After that the server may know another history than
-    // we do, for example after a restore: list again.
+    // After one broken connection resume from the same version. After further failures list again, since the server's history may
+    // differ from ours, for example after a restore of etcd.
     if (this.#attempts === 0 && !(error instanceof KubeError)) return
     this.#version = null
     if (isKubeError(error, 'expired') && this.#attempts < EXPIRIES_TAKEN) return
@@ -200,7 +200,7 @@ class Watch implements PodWatch {
     this.#begun.resolve()
   }
 
-  /** Waits longer after each failure, and no longer than until the server answers somebody else of the agent. */
+  /** Waits, longer after each failure, but at most until another call of the agent gets an answer again. */
   async #pause(): Promise<void> {
     const { waitMs, source } = this.#settings
     const ms = Math.min(waitMs.max, waitMs.min * 2 ** (this.#attempts - 2)) * (0.5 + Math.random() / 2)
@@ -217,18 +217,18 @@ class Watch implements PodWatch {
 
 async function* splitLines(body: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let pieces: Buffer[] = []
-  let heldBytes = 0
+  let bufferedBytes = 0
   for await (const chunk of body) {
     let start = 0
     for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, start)) {
       yield Buffer.concat([...pieces, chunk.subarray(start, end)])
       pieces = []
-      heldBytes = 0
+      bufferedBytes = 0
       start = end + 1
     }
     pieces.push(chunk.subarray(start))
-    heldBytes += chunk.length - start
-    if (heldBytes > EVENT_BYTES_MAX) throw new Error(`An event is longer than ${EVENT_BYTES_MAX} bytes.`)
+    bufferedBytes += chunk.length - start
+    if (bufferedBytes > EVENT_BYTES_MAX) throw new Error(`An event is longer than ${EVENT_BYTES_MAX} bytes.`)
   }
 }
 
@@ -250,7 +250,7 @@ function uidOf(pod: Pod): string {
 }
 
 const NEWLINE = 10
-/** More than the API server's limit for one object. */
+/** Larger than the API server's limit for one object. */
 const EVENT_BYTES_MAX = 4 * 1024 ** 2
-/** After a list the version is new: a server that goes on to refuse it is at fault. */
+/** A version from a new list cannot be expired: a server that keeps refusing it is at fault. */
 const EXPIRIES_TAKEN = 3

@@ -4,23 +4,23 @@ import { closeFd } from '../syscalls/descriptors.ts'
 import { SyscallError } from '../syscalls/libc.ts'
 import type { NamespaceOutcome, NamespaceTask } from './namespace-mounts.ts'
 
-/** What the thread says to a task, and once before the first. */
+/** Reply of the thread to each task, and once at its start. */
 export type WorkerAnswer = { outcome: NamespaceOutcome } | { failure: { syscall: string; errno: number } }
 
-/** Mounts and unmounts in the mount namespaces of others, from a thread of its own, one task at a time. */
+/** Mounts and unmounts in other processes' mount namespaces, in a thread of its own, one task at a time. */
 export interface Mounter {
-  /** Starts the thread, so that no task has to wait for it. Success if it runs. */
+  /** Starts the thread ahead of the first task; does nothing if it runs. */
   open(): Promise<void>
   /**
-   * Does a task and closes its descriptors, once nothing can use them any more. Throws a SyscallError of what failed, or an
-   * Error if the thread ended or took longer than the time limit: another one takes its place at the next task.
+   * Runs a task and closes its descriptors once nothing can use them any more. Throws the SyscallError of the failed call, or an
+   * Error if the thread ended or exceeded the time limit; the next task then starts a new thread.
    */
   run(task: NamespaceTask): Promise<NamespaceOutcome>
-  /** Ends the thread after the tasks that wait. */
+  /** Ends the thread after the queued tasks. */
   close(): Promise<void>
 }
 
-/** A worker for the mount namespace this process is in. `timeoutMs` bounds each task, by default 10 s. */
+/** Creates a mounter whose home is the mount namespace of this process. `timeoutMs` bounds each task, by default 10 s. */
 export function createMounter({ timeoutMs = 10_000 }: { timeoutMs?: number } = {}): Mounter {
   let current: Promise<Thread> | undefined
   let tail: Promise<unknown> = Promise.resolve()
@@ -68,8 +68,8 @@ interface Thread {
 }
 
 async function startThread(timeoutMs: number, onEnd: () => void): Promise<Thread> {
-  // The pool that the file calls of all threads share is made by the first one that makes such a call. If that were one made
-  // by the thread below, the pool would go with it into the namespaces of boxes.
+  // libuv creates its thread pool, which all threads share, at the first asynchronous file call. Make that call here: a pool created
+  // by the worker would follow it into the namespaces of boxes.
   await fs.promises.stat('/')
   const homeFd = fs.openSync('/proc/self/ns/mnt', 'r')
   const worker = new Worker(THREAD, {
@@ -79,28 +79,28 @@ async function startThread(timeoutMs: number, onEnd: () => void): Promise<Thread
     trackUnmanagedFds: false,
   })
   worker.unref()
-  let hear: (said: WorkerAnswer | Broken) => void = () => undefined
+  let onReply: (reply: WorkerAnswer | Broken) => void = () => undefined
   const ended = new Promise<void>((resolve) => {
     worker.once('exit', () => {
       onEnd()
       fs.closeSync(homeFd)
-      hear({ broken: new Error('the mount worker ended') })
+      onReply({ broken: new Error('the mount worker ended') })
       resolve()
     })
   })
-  worker.on('message', (said: WorkerAnswer) => hear(said))
-  worker.once('error', (error) => hear({ broken: error }))
+  worker.on('message', (reply: WorkerAnswer) => onReply(reply))
+  worker.once('error', (error) => onReply({ broken: error }))
   const answer = (): Promise<WorkerAnswer> =>
     new Promise((resolve, reject) => {
-      const timer = setTimeout(() => hear({ broken: new Error('the mount worker took too long') }), timeoutMs)
-      hear = (said) => {
+      const timer = setTimeout(() => onReply({ broken: new Error('the mount worker took too long') }), timeoutMs)
+      onReply = (reply) => {
         clearTimeout(timer)
-        hear = () => undefined
-        if (!('broken' in said)) resolve(said)
+        onReply = () => undefined
+        if (!('broken' in reply)) resolve(reply)
         else {
           onEnd()
           void worker.terminate()
-          reject(new Error('mounting failed', { cause: said.broken }))
+          reject(new Error('mounting failed', { cause: reply.broken }))
         }
       }
     })
@@ -110,11 +110,11 @@ async function startThread(timeoutMs: number, onEnd: () => void): Promise<Thread
       worker.postMessage(task)
       let isAnswered = false
       try {
-        const said = await answer()
+        const reply = await answer()
         isAnswered = true
-        return outcomeOf(said)
+        return outcomeOf(reply)
       } finally {
-        // Until it is gone it might use them, whatever else is opened under their numbers meanwhile.
+        // A broken thread may use them until it has exited: closed earlier, their numbers could be reused under it.
         if (isAnswered) closeTaskFds(task)
         else void ended.then(() => closeTaskFds(task))
       }

@@ -1,34 +1,34 @@
 import { CLONE, closeFd, enterNamespace } from '../syscalls/descriptors.ts'
-import { makeDirectoryAt, mountPlace, O, openBelow, RESOLVE } from '../syscalls/files.ts'
+import { makeDirectoryAt, O, openBelow, RESOLVE, readFileMount } from '../syscalls/files.ts'
 import { isErrno } from '../syscalls/libc.ts'
 import { AT, attachMountTo, pivotRoot, UMOUNT, unmount } from '../syscalls/mounts.ts'
 import { enterDirectory, setFileOwner } from '../syscalls/threads.ts'
 
-/** What to do in the mount namespace that `namespaceFd` is open on. */
+/** A task in the mount namespace behind `namespaceFd`. */
 export type NamespaceTask = AttachTask | LocateTask | UnmountTask | RootTask
 
-/** Attaches a detached mount at `path`, whose missing directories are made (0755). */
+/** Attaches a detached mount at `path`, after creating missing directories (0755). */
 export interface AttachTask {
   act: 'attach'
   namespaceFd: number
-  /** A detached mount, as `cloneMount` gives it. */
+  /** Detached mount from `cloneMount`. */
   treeFd: number
-  /** Absolute; links lead nowhere out of the namespace's root. */
+  /** Absolute path; symlinks are resolved within the namespace's root. */
   path: string
-  /** The user and group, on this side, that missing directories belong to. */
+  /** User and group, as host ids, that own the directories created. */
   owner: number
-  /** The mounts of the namespace on which the directory may lie. */
+  /** Ids of the mounts in the namespace on which the directory may lie. */
   mountIds: readonly number[]
 }
 
-/** Finds what is mounted exactly at `path`. */
+/** Finds the mount whose mount point is exactly `path`. */
 export interface LocateTask {
   act: 'locate'
   namespaceFd: number
   path: string
 }
 
-/** Takes away the mount `mountId`, if it still is at `path`: the bytes that `mountinfo` tells, one character each. */
+/** Unmounts the mount `mountId` if it is still at `path`, which holds the bytes of `mountinfo`, one character each. */
 export interface UnmountTask {
   act: 'unmount'
   namespaceFd: number
@@ -37,17 +37,17 @@ export interface UnmountTask {
 }
 
 /**
- * What came of it: `taken` by a mount that is there, `foreign` is a directory on none of the given mounts, `moved` that
- * the mount is elsewhere or gone, `busy` that something uses it. Nothing was changed but by `attached` and `unmounted`.
+ * Outcome of a task: `taken`, another mount is there; `foreign`, the directory is on none of the given mounts; `moved`, the mount
+ * is elsewhere or gone; `busy`, it is in use. Only `attached` and `unmounted` mean that a mount changed.
  */
 export type NamespaceOutcome =
   | { end: 'attached' | 'foreign' | 'nothing' | 'unmounted' | 'moved' | 'busy' }
   | { end: 'taken'; mountId: number }
 
 /**
- * Does `task` and comes back to the namespace `homeFd`. Synchronous, since nothing else of this process may run meanwhile;
- * the thread must have a root of its own, and its functions of libc bound. Throws a SyscallError of what failed, with the
- * thread back home, or calls `onLost`, which must end the thread, if it cannot come back.
+ * Runs `task` and returns to the namespace `homeFd`. Synchronous, since nothing else of this thread may run meanwhile; the thread
+ * must have unshared its root and bound its libc functions. Throws the SyscallError of the failed call with the thread back home;
+ * if it cannot return, calls `onLost`, which must end the thread.
  */
 export function actInNamespace(homeFd: number, task: NamespaceTask, onLost: () => never): NamespaceOutcome {
   enterNamespace(task.namespaceFd, CLONE.NEWNS)
@@ -78,12 +78,12 @@ function act(rootFd: number, task: NamespaceTask): NamespaceOutcome {
   return unmountAt(rootFd, task)
 }
 
-/** Does an attach below `rootFd`, whose namespace this thread is in. Throws a SyscallError of what failed. */
+/** Attaches a mount below `rootFd`, with this thread already in its namespace. Throws the SyscallError of the failed call. */
 export function attach(rootFd: number, task: Omit<AttachTask, 'act' | 'namespaceFd'>): NamespaceOutcome {
   const targetFd = openTarget(rootFd, task)
   if (targetFd === null) return { end: 'foreign' }
   try {
-    const { mountId, isMountRoot } = mountPlace(targetFd)
+    const { mountId, isMountRoot } = readFileMount(targetFd)
     if (!task.mountIds.includes(mountId)) return { end: 'foreign' }
     if (isMountRoot) return { end: 'taken', mountId }
     attachMountTo(task.treeFd, targetFd)
@@ -97,15 +97,15 @@ function locate(rootFd: number, { path }: LocateTask): NamespaceOutcome {
   const fd = tryOpen(rootFd, path)
   if (fd === null) return { end: 'nothing' }
   try {
-    const { mountId, isMountRoot } = mountPlace(fd)
+    const { mountId, isMountRoot } = readFileMount(fd)
     return isMountRoot ? { end: 'taken', mountId } : { end: 'nothing' }
   } finally {
     closeFd(fd)
   }
 }
 
-// The name in its directory, which cannot be renamed while something is mounted there, stays right whatever is renamed
-// above. An open descriptor of the mount itself would make it busy.
+// Unmounts by the name in its open parent directory: a mount point cannot be renamed, and renames above do not matter. An open
+// descriptor of the mount itself would make it busy.
 function unmountAt(rootFd: number, { path, mountId }: UnmountTask): NamespaceOutcome {
   const cut = path.lastIndexOf('/')
   const name = bytesOf(path.slice(cut + 1))
@@ -128,8 +128,8 @@ function isMount(parentFd: number, name: Buffer, mountId: number): boolean {
   const fd = tryOpen(parentFd, name)
   if (fd === null) return false
   try {
-    const place = mountPlace(fd)
-    return place.isMountRoot && place.mountId === mountId
+    const mount = readFileMount(fd)
+    return mount.isMountRoot && mount.mountId === mountId
   } finally {
     closeFd(fd)
   }
@@ -143,7 +143,7 @@ function openTarget(rootFd: number, task: Omit<AttachTask, 'act' | 'namespaceFd'
   for (const name of names.slice(depth)) {
     const parentFd = fd
     try {
-      if (!task.mountIds.includes(mountPlace(parentFd).mountId)) return null
+      if (!task.mountIds.includes(readFileMount(parentFd).mountId)) return null
       makeDirectory(parentFd, name, task.owner)
       fd = openBelow(parentFd, name, { flags: O.PATH | O.DIRECTORY | O.NOFOLLOW, resolve: STRICT })
     } finally {
@@ -153,7 +153,7 @@ function openTarget(rootFd: number, task: Omit<AttachTask, 'act' | 'namespaceFd'
   return fd
 }
 
-// Null if something on the way is missing, which the root is not.
+// Returns null if a component is missing; the root itself must exist.
 function tryOpenPrefix(rootFd: number, names: readonly string[]): number | null {
   try {
     return openBelow(rootFd, `/${names.join('/')}`, DIRECTORY)
@@ -163,7 +163,7 @@ function tryOpenPrefix(rootFd: number, names: readonly string[]): number | null 
   }
 }
 
-// What is there already is a link that leads nowhere, which cannot be opened next, or was made just now.
+// Ignores EEXIST: the entry was created just now, or is a dangling symlink, which the next open refuses.
 function makeDirectory(parentFd: number, name: string, owner: number): void {
   setFileOwner(owner)
   try {
@@ -188,21 +188,21 @@ function bytesOf(path: string): Buffer {
   return Buffer.from(`${path}\0`, 'latin1')
 }
 
-/** Gives the mount namespace that `namespaceFd` is open on another root. */
+/** Replaces the root of the mount namespace behind `namespaceFd`. */
 interface RootTask {
   act: 'root'
   namespaceFd: number
-  /** A detached mount, as `cloneMount` gives it: the root to be. */
+  /** New root: a detached mount from `cloneMount`. */
   treeFd: number
-  /** Directories at the top of both roots whose mounts, with all below, go along. */
+  /** Top-level directories of both roots whose mounts, with all mounts below, are moved to the new root. */
   directories: readonly string[]
-  /** Detached mounts of files, and where they go, below the new root. */
+  /** Detached file mounts and their paths below the new root. */
   files: readonly { path: string; fd: number }[]
 }
 
 /**
  * Replaces the root of all processes in a mount namespace by `treeFd`, and unmounts the old one. Every mount point in the new root must
- * exist and be no link. Throws a SyscallError with the namespace half changed: nothing may run in it then.
+ * exist and must not be a symlink. If it throws a SyscallError the namespace is half changed: run nothing in it.
  */
 function replaceRoot(rootFd: number, { treeFd, directories, files }: RootTask): { end: 'attached' } {
   const moved: { path: string; fd: number }[] = []
@@ -225,15 +225,15 @@ function replaceRoot(rootFd: number, { treeFd, directories, files }: RootTask): 
 }
 
 function attachBelow(treeFd: number, path: string, mountFd: number): void {
-  const placeFd = openBelow(treeFd, path, { flags: O.PATH | O.NOFOLLOW, resolve: BELOW | RESOLVE.NO_XDEV })
+  const targetFd = openBelow(treeFd, path, { flags: O.PATH | O.NOFOLLOW, resolve: BELOW | RESOLVE.NO_XDEV })
   try {
-    attachMountTo(mountFd, placeFd)
+    attachMountTo(mountFd, targetFd)
   } finally {
-    closeFd(placeFd)
+    closeFd(targetFd)
   }
 }
 
-/** What the owner of a namespace can make of a path: nothing there, a file, a loop, a way out, renames without end. */
+/** Errors that the owner of a namespace can cause at a path: absent, a file, a symlink loop, an escape, endless renames. */
 export const PATH_FAULTS = ['ENOENT', 'ENOTDIR', 'ELOOP', 'EXDEV', 'EAGAIN', 'EACCES', 'ENAMETOOLONG'] as const
 
 const DIRECTORY = { flags: O.PATH | O.DIRECTORY, resolve: RESOLVE.IN_ROOT | RESOLVE.NO_MAGICLINKS }

@@ -1,8 +1,8 @@
 import fs from 'node:fs'
 
 /**
- * Whether this process has a mount namespace of its own: not that of process 1, nor, where that may not be read
- * (it holds capabilities we lack), of the kernel's first thread, nor of our parent. Unknown counts as no.
+ * Returns true if this process has a mount namespace of its own: it differs from that of process 1 or, where that is unreadable
+ * (it holds capabilities we lack), of kthreadd, or else of our parent. Returns false if none is readable.
  */
 export function isPrivateMountNamespace(): boolean {
   const own = namespaceOf('self')
@@ -13,7 +13,7 @@ export function isPrivateMountNamespace(): boolean {
   return false
 }
 
-/** Throws, with the remedy, unless this process has its own mount namespace, with which its mounts vanish. */
+/** Throws, with the remedy, unless this process has its own mount namespace, so that its mounts vanish with it. */
 export function assertPrivateMountNamespace(): void {
   if (isPrivateMountNamespace()) return
   throw new Error('The agent needs a mount namespace of its own: start it with `unshare --mount --propagation slave`.')

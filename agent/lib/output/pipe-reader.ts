@@ -1,7 +1,7 @@
 import { Socket } from 'node:net'
 
 /**
- * Yields what is written to the pipe `fd`, in chunks of up to 1 MiB, reading ahead of the consumer by up to `aheadBytes` plus
+ * Yields the bytes written to the pipe `fd`, in chunks of up to 1 MiB, reading ahead of the consumer by up to `aheadBytes` plus
  * one chunk. Closes `fd` at the end, or when the consumer stops early.
  */
 export async function* readPipe(fd: number, aheadBytes: number): AsyncGenerator<Uint8Array> {
@@ -10,7 +10,7 @@ export async function* readPipe(fd: number, aheadBytes: number): AsyncGenerator<
   let failure: Error | null = null
   let wake = (): void => undefined
   let slab = Buffer.allocUnsafeSlow(SLAB_BYTES)
-  // Reads straight into our own buffer: a stream would give chunks of 64 KiB at most.
+  // Reads into a slab of its own, since a stream would give chunks of 64 KiB at most.
   const onread = {
     buffer: () => {
       if (slab.length < READ_BYTES_MIN) slab = Buffer.allocUnsafeSlow(SLAB_BYTES)

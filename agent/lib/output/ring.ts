@@ -238,5 +238,5 @@ function readInto(fd: number, bytes: Buffer, position: number): void {
 // Bounds the buffer objects that many one-byte writes cost.
 const MAX_CHUNKS = 1024
 const HEADER_FIELDS = 3
-// A page of its own.
+// One page.
 const HEADER_BYTES = 4096

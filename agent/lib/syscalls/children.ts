@@ -1,20 +1,20 @@
 import os from 'node:os'
 import { checked, isErrno, lazyNative } from './libc.ts'
 
-/** How a process ended: an exit code, or the signal that killed it. */
+/** Exit status of a process: an exit code, or the signal that killed it. */
 export interface ChildStatus {
   exitCode: number | null
   signal: NodeJS.Signals | null
 }
 
-/** Makes this process the parent of what its descendants leave behind, so that it can ask how they ended. */
+/** Makes this process the subreaper of its descendants, so that it can collect the exit status of orphans. */
 export function adoptOrphans(): void {
   checked(prctl()(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), 'prctl')
 }
 
 /**
  * Collects the status of the ended child `pid`, which must not be one of Node's own; null while it runs.
- * ECHILD: not a child of this process, or collected before.
+ * Throws ECHILD if it is not a child of this process or was already collected.
  */
 export function collectChild(pid: number): ChildStatus | null {
   const info = Buffer.alloc(SIGINFO_BYTES)
@@ -25,7 +25,7 @@ export function collectChild(pid: number): ChildStatus | null {
   return isExit ? { exitCode: status, signal: null } : { exitCode: null, signal: signalName(status) }
 }
 
-/** As `collectChild`, but null also where there is no such child. */
+/** Like `collectChild`, but also returns null if there is no such child. */
 export function tryCollectChild(pid: number): ChildStatus | null {
   try {
     return collectChild(pid)

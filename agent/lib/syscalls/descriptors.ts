@@ -1,38 +1,38 @@
 import { checked, checkedAsync, lazyNative } from './libc.ts'
 
-/** Closes a raw descriptor; every descriptor from this library is close-on-exec. */
+/** Closes a raw descriptor. Every descriptor that this library opens is close-on-exec. */
 export function closeFd(fd: number): void {
   checked(close()(fd), 'close')
 }
 
-/** A pipe whose ends are close-on-exec. */
+/** Opens a pipe; both ends are close-on-exec. */
 export function openPipe(): { readFd: number; writeFd: number } {
   const fds = Buffer.alloc(8)
   checked(pipe2()(fds, O_CLOEXEC), 'pipe2')
   return { readFd: fds.readInt32LE(0), writeFd: fds.readInt32LE(4) }
 }
 
-/** Lets a pipe hold `bytes`, up to 1 MiB, where the host allows it: its ends then wait less for one another. */
+/** Sets the capacity of a pipe, at most 1 MiB, so that its ends wait less for one another. A refusal by the host is ignored. */
 export function widenPipe(fd: number, bytes: number): void {
   fcntl()(fd, F_SETPIPE_SZ, bytes)
 }
 
-/** A close-on-exec duplicate of `fd`, with a number of at least `least`. */
-export function duplicateFd(fd: number, least = 3): number {
-  return checked(fcntl()(fd, F_DUPFD_CLOEXEC, least), 'fcntl')
+/** Returns a close-on-exec duplicate of `fd`, numbered `minFd` or higher. */
+export function duplicateFd(fd: number, minFd = 3): number {
+  return checked(fcntl()(fd, F_DUPFD_CLOEXEC, minFd), 'fcntl')
 }
 
-/** Changes owner and group of what `fd` is open on. */
+/** Changes owner and group of the file behind `fd`. */
 export function changeOwner(fd: number, uid: number, gid: number): void {
   checked(fchown()(fd, uid, gid), 'fchown')
 }
 
-/** Writes the whole filesystem of `fd` out to the disk, off the main thread. */
+/** Syncs the whole filesystem of `fd` to disk, off the main thread. */
 export function syncFilesystem(fd: number): Promise<number> {
   return checkedAsync('syncfs', (done) => syncfs().async(fd, done))
 }
 
-/** Takes (`exclusive`, `shared`) or drops a lock of the open file, without waiting; false if another holds it. */
+/** Takes or drops an flock(2) lock of the open file without waiting; returns false if another open file holds it. */
 export function lockFile(fd: number, kind: 'exclusive' | 'shared' | 'unlock'): boolean {
   const result = flock()(fd, LOCK_KINDS[kind] | LOCK_NB)
   try {
@@ -44,44 +44,41 @@ export function lockFile(fd: number, kind: 'exclusive' | 'shared' | 'unlock'): b
   }
 }
 
-/**
- * Gives the file real disk blocks from `offset` for `length` bytes, growing it; ENOSPC if there are none. Off the main
- * thread.
- */
+/** Allocates disk blocks for `length` bytes from `offset`, growing the file; ENOSPC if there are none. Off the main thread. */
 export function allocateFile(fd: number, offset: number, length: number): Promise<number> {
   return checkedAsync('fallocate', (done) => fallocate().async(fd, 0, offset, length, done))
 }
 
-/** As `allocateFile`, before it returns: for a few MiB. */
+/** Like `allocateFile`, but synchronous: for a few MiB. */
 export function allocateFileNow(fd: number, offset: number, length: number): void {
   checked(fallocate()(fd, 0, offset, length), 'fallocate')
 }
 
-/** An ioctl with a structure that the kernel reads, writes or both; blocks. Returns the call's result. */
+/** Issues an ioctl whose argument is a structure that the kernel reads, writes or both; blocks. Returns the call's result. */
 export function controlBuffer(fd: number, request: number, argument: Buffer): number {
   return checked(ioctlBuffer()(fd, request, argument), 'ioctl', hex(request))
 }
 
-/** As `controlBuffer`, on a pool thread. The buffer must not be touched meanwhile. */
+/** Like `controlBuffer`, but on a pool thread. Do not touch the buffer until it settles. */
 export function controlBufferAsync(fd: number, request: number, argument: Buffer): Promise<number> {
   return checkedAsync('ioctl', (done) => ioctlBuffer().async(fd, request, argument, done))
 }
 
-/** An ioctl with a number for its argument. */
+/** Issues an ioctl whose argument is a number. */
 export function controlNumber(fd: number, request: number, argument: number): number {
   return checked(ioctlNumber()(fd, request, argument), 'ioctl', hex(request))
 }
 
 /**
- * Enters the namespace that `fd` is open on, this thread only; `kind` 0 takes any. Until the thread is back it makes synchronous
- * calls alone: no await, import or spawn. The threads of libuv's pool must be there before, since they get the namespace of
- * the thread that first needs them.
+ * Moves this thread alone into the namespace behind `fd`; `kind` 0 accepts any. Until the thread is back, make only synchronous
+ * calls: no await, import or spawn. Start libuv's pool threads before, since they inherit the namespace of the thread that first
+ * needs them.
  */
 export function enterNamespace(fd: number, kind: number): void {
   checked(setns()(fd, kind), 'setns')
 }
 
-/** Kinds of namespace, and what a thread may unshare. */
+/** Namespace kinds for setns(2), and flags of unshare(2). */
 export const CLONE = {
   FS: 0x200,
   NEWNS: 0x20000,

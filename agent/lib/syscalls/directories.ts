@@ -1,15 +1,15 @@
 import { checked, lazyNative } from './libc.ts'
 import { AT } from './mounts.ts'
 
-/** An entry of a directory as it is read, before anything else is known of it. */
+/** A directory entry as getdents64(2) returns it, before any stat. */
 export interface RawEntry {
-  /** One character for each byte. */
+  /** Name, one character per byte (latin1). */
   name: string
-  /** Whether it is a directory; null where the filesystem does not say. */
+  /** True for a directory; null if the filesystem does not report the kind. */
   isDirectory: boolean | null
 }
 
-/** Reads what comes next of the directory that `fd` is open on, less `.` and `..`; null at its end. `buffer` holds it meanwhile. */
+/** Reads the next entries of the directory `fd` into `buffer`, without `.` and `..`; returns null at its end. */
 export function readEntries(fd: number, buffer: Buffer): RawEntry[] | null {
   const entries: RawEntry[] = []
   const isMore = visitEntries(fd, buffer, (name, kind) => {
@@ -18,7 +18,7 @@ export function readEntries(fd: number, buffer: Buffer): RawEntry[] | null {
   return isMore ? entries : null
 }
 
-/** As `readEntries`, the names alone. */
+/** Like `readEntries`, but returns only the names. */
 export function readNames(fd: number, buffer: Buffer): string[] | null {
   const names: string[] = []
   return visitEntries(fd, buffer, (name) => names.push(name)) ? names : null
@@ -29,7 +29,7 @@ function visitEntries(fd: number, buffer: Buffer, visit: (name: string, kind: nu
   for (let start = 0; start < length; ) {
     const size = buffer.readUInt16LE(start + 16)
     const nameStart = start + NAME_OFFSET
-    // Entries are padded, so that the name ends somewhere in the last 8 bytes.
+    // Entries are padded, so the name's terminating zero is within the last 8 bytes.
     const name = buffer.toString('latin1', nameStart, buffer.indexOf(0, Math.max(nameStart, start + size - 8)))
     if (name !== '.' && name !== '..') visit(name, buffer[start + 18])
     start += size
@@ -37,27 +37,27 @@ function visitEntries(fd: number, buffer: Buffer, visit: (name: string, kind: nu
   return length > 0
 }
 
-/** Gives the file that `fd` is open on, which may have no name yet, the name `name` in `directoryFd`; EEXIST if that is taken. */
+/** Links the file behind `fd`, which may have no name yet (O_TMPFILE), as `name` in `directoryFd`; EEXIST if that name is taken. */
 export function linkFd(fd: number, directoryFd: number, name: string | Buffer): void {
   checked(linkat()(fd, '', directoryFd, name, AT.EMPTY_PATH), 'linkat', name)
 }
 
-/** As `linkFd`, of what `fromName` in `fromFd` is, also a link. */
+/** Like `linkFd`, but for the entry `fromName` in `fromFd`; a symlink is linked itself, not followed. */
 export function linkAt(fromFd: number, fromName: string | Buffer, to: { fd: number; name: string | Buffer }): void {
   checked(linkat()(fromFd, fromName, to.fd, to.name, 0), 'linkat', to.name)
 }
 
-/** Makes a link `name` in `directoryFd` that says `target`; texts, or bytes that end with a zero. */
+/** Makes a symlink `name` in `directoryFd` to `target`. Both are strings, or bytes that end with a zero. */
 export function symlinkAt(target: string | Buffer, directoryFd: number, name: string | Buffer): void {
   checked(symlinkat()(target, directoryFd, name), 'symlinkat', name)
 }
 
-/** Changes the permissions of what `fd` is open on, which `O.PATH` alone is not enough for. */
+/** Changes the permissions of the file behind `fd`, which must not be open with `O.PATH`. */
 export function changeMode(fd: number, mode: number): void {
   checked(fchmod()(fd, mode), 'fchmod')
 }
 
-/** Waits until what `fd` is open on is on the disk. */
+/** Syncs the file behind `fd` to disk; blocks. */
 export function syncFd(fd: number): void {
   checked(fsync()(fd), 'fsync')
 }

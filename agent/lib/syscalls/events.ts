@@ -2,12 +2,12 @@ import os from 'node:os'
 import { closeFd } from './descriptors.ts'
 import { checked, isErrno, lazyNative, watchReadable } from './libc.ts'
 
-/** A descriptor of the process `pid` that stays its own even if the number is given away; ESRCH if there is none. */
+/** Opens a pidfd, which refers to this process even after the pid is reused; ESRCH if there is no such process. */
 export function openPid(pid: number): number {
   return checked(pidfdOpen()(SYS_PIDFD_OPEN, pid, 0), 'pidfd_open')
 }
 
-/** Signals the process of a pid descriptor; false if it is gone. */
+/** Signals the process of a pidfd; returns false if it is gone. */
 export function signalPid(pidFd: number, signal: NodeJS.Signals): boolean {
   try {
     checked(pidfdSendSignal()(SYS_PIDFD_SEND_SIGNAL, pidFd, os.constants.signals[signal], null, 0), 'pidfd_send_signal')
@@ -18,7 +18,7 @@ export function signalPid(pidFd: number, signal: NodeJS.Signals): boolean {
   }
 }
 
-/** Resolves once the process of `pidFd` is gone (not a child of ours, perhaps) or `signal` aborts; says which. */
+/** Resolves once the process of `pidFd`, which need not be a child, is gone or `signal` aborts; returns which came first. */
 export function waitForPid(pidFd: number, signal?: AbortSignal): Promise<'gone' | 'aborted'> {
   return new Promise((resolve) => {
     if (signal?.aborted === true) {
@@ -36,32 +36,32 @@ export function waitForPid(pidFd: number, signal?: AbortSignal): Promise<'gone' 
   })
 }
 
-/** A non-blocking event counter, close-on-exec. */
+/** Opens an eventfd, non-blocking and close-on-exec. */
 export function openEvent(): number {
   return checked(eventfd()(0, EFD_CLOEXEC | EFD_NONBLOCK), 'eventfd')
 }
 
-/** What an epoll set reports of one descriptor. */
+/** An event of one descriptor in an epoll set. */
 export interface PollEvent {
-  /** The number given when it was added. */
+  /** Number passed to `add`. */
   key: number
   /** Sum of `EPOLL` bits. */
   events: number
 }
 
-/** An epoll set: it watches for exceptional conditions too (`EPOLL.PRI`: cgroup event files), which Node cannot. */
+/** An epoll set. Unlike Node, it also watches for exceptional conditions (`EPOLL.PRI`: cgroup event files). */
 export interface PollSet {
   readonly fd: number
   add(fd: number, events: number, key: number): void
   remove(fd: number): void
-  /** What is ready now, at most 64; does not wait. */
+  /** Returns at most 64 pending events; does not wait. */
   ready(): PollEvent[]
-  /** Calls `listener` with what is ready, from the event loop; needs no thread. */
+  /** Calls `listener` with pending events from the event loop; needs no thread. */
   watch(listener: (events: PollEvent[]) => void): void
   close(): void
 }
 
-/** Makes an epoll set. */
+/** Creates an epoll set. */
 export function createPollSet(): PollSet {
   const fd = checked(epollCreate1()(EPOLL_CLOEXEC), 'epoll_create1')
   const buffer = Buffer.alloc(EVENT_BYTES * MAX_EVENTS)

@@ -5,19 +5,18 @@ import { AT } from './mounts.ts'
 export interface OpenRequest {
   /** Sum of `O` bits; O_CLOEXEC is added. */
   flags: number
-  /** Permission bits of a file that is made (`O.CREAT`, `O.TMPFILE`). */
+  /** Permission bits of a new file (`O.CREAT`, `O.TMPFILE`). */
   mode?: number
   /** Sum of `RESOLVE` bits. */
   resolve?: number
 }
 
 /**
- * openat2(2): opens `path` below `directoryFd` (or `AT.FDCWD`); with `RESOLVE.IN_ROOT` no link leads out of it.
- * EAGAIN, a rename meanwhile, is tried again up to 100 times. A path that may be no text is given as bytes that end with a
- * zero.
+ * Opens `path` below `directoryFd` (or `AT.FDCWD`) with openat2(2); with `RESOLVE.IN_ROOT` no symlink leads out of it.
+ * Makes up to 100 attempts if a rename races with it (EAGAIN). Pass a path that may not be UTF-8 as bytes that end with a zero.
  */
 export function openBelow(directoryFd: number, path: string | Buffer, request: OpenRequest): number {
-  // Of three numbers of 64 bits the lower halves.
+  // struct open_how has three 64-bit fields; only their lower halves are used.
   OPEN_HOW.writeUInt32LE((request.flags | O.CLOEXEC) >>> 0, 0)
   OPEN_HOW.writeUInt32LE(request.mode ?? 0, 8)
   OPEN_HOW.writeUInt32LE(request.resolve ?? 0, 16)
@@ -26,17 +25,17 @@ export function openBelow(directoryFd: number, path: string | Buffer, request: O
   return retried(open, 'EINTR', 'EAGAIN')
 }
 
-/** Makes the directory `name`, a text or bytes that end with a zero, in `directoryFd`. */
+/** Makes the directory `name`, a string or bytes that end with a zero, in `directoryFd`. */
 export function makeDirectoryAt(directoryFd: number, name: string | Buffer, mode: number): void {
   checked(mkdirat()(directoryFd, name, mode), 'mkdirat', name)
 }
 
-/** Removes `name` from `directoryFd`: a file, or with `AT.REMOVEDIR` an empty directory. Names as `makeDirectoryAt`. */
+/** Removes `name` from `directoryFd`: a file, or with `AT.REMOVEDIR` an empty directory. Names are as for `makeDirectoryAt`. */
 export function removeAt(directoryFd: number, name: string | Buffer, flags = 0): void {
   checked(unlinkat()(directoryFd, name, flags), 'unlinkat', name)
 }
 
-/** Names are texts, or bytes that end with a zero. */
+/** Names are strings, or bytes that end with a zero. */
 export interface RenameRequest {
   fromFd: number
   fromName: string | Buffer
@@ -46,29 +45,29 @@ export interface RenameRequest {
   flags?: number
 }
 
-/** renameat2(2), optionally without replacing, or exchanging the two. */
+/** Renames with renameat2(2), optionally without replacing the target, or exchanging both. */
 export function renameBetween(request: RenameRequest): void {
   const { fromFd, fromName, toFd, toName, flags = 0 } = request
   checked(renameat2()(fromFd, fromName, toFd, toName, flags), 'renameat2', toName)
 }
 
-/** Has what was written into a part of a file sent to the disk, and does not wait for it; on a pool thread. */
+/** Starts write-back of dirty pages in a range of a file without waiting for it (sync_file_range(2)); on a pool thread. */
 export function startWriteBack(fd: number, offset: number, length: number): Promise<number> {
   return checkedAsync('sync_file_range', (done) =>
     syncFileRange().async(fd, offset, length, SYNC_FILE_RANGE_WRITE, done),
   )
 }
 
-/** Where a file lies. */
-export interface MountPlace {
-  /** The id of its mount, as the first number of a line of `mountinfo`. */
+/** The mount that a file is on. */
+export interface FileMount {
+  /** Id of its mount: the first field of a `mountinfo` line. */
   mountId: number
-  /** Whether it is what is mounted there, and not something below. */
+  /** True for the root of that mount, false for anything below it. */
   isMountRoot: boolean
 }
 
-/** The place of what `fd` is open on. */
-export function mountPlace(fd: number): MountPlace {
+/** Returns the mount of the file behind `fd`. */
+export function readFileMount(fd: number): FileMount {
   const facts = Buffer.alloc(STATX_BYTES)
   checked(statx()(fd, '', AT.EMPTY_PATH, STATX_MNT_ID, facts), 'statx')
   return {
@@ -77,13 +76,13 @@ export function mountPlace(fd: number): MountPlace {
   }
 }
 
-/** A file as its filesystem knows it, good for `openHandle` on any mount of that filesystem. */
+/** A kernel file handle, valid for `openHandle` on any mount of its filesystem. */
 export interface FileHandle {
   bytes: Buffer
   mountId: number
 }
 
-/** The handle of `path` below `directoryFd`, or of the descriptor itself with the path ''. */
+/** Returns the handle of `path` below `directoryFd`; the path '' means the descriptor itself. */
 export function fileHandle(directoryFd: number, path: string): FileHandle {
   const bytes = Buffer.alloc(HANDLE_HEADER_BYTES + HANDLE_MAX_BYTES)
   bytes.writeUInt32LE(HANDLE_MAX_BYTES, 0)
@@ -97,17 +96,17 @@ export function fileHandle(directoryFd: number, path: string): FileHandle {
   return { bytes: bytes.subarray(0, HANDLE_HEADER_BYTES + size), mountId: mountId.readInt32LE(0) }
 }
 
-/** Opens a handle on the mount that `mountFd` lies on: the same file, with that mount's ids. ESTALE if it is gone. */
+/** Opens a handle on the mount of `mountFd`: the same file, with that mount's id mapping. ESTALE if it is gone. */
 export function openHandle(mountFd: number, handle: FileHandle, flags: number): number {
   return checked(openByHandleAt()(mountFd, handle.bytes, flags | O.CLOEXEC), 'open_by_handle_at')
 }
 
-/** Reads into `buffer` from the descriptor's position; 0 at the end. Retries what a signal interrupts. */
+/** Reads into `buffer` at the descriptor's position; returns 0 at the end. Retries on EINTR. */
 export function readFd(fd: number, buffer: Buffer): number {
   return retried(() => checked(read()(fd, buffer, buffer.length), 'read'), 'EINTR')
 }
 
-/** Writes all of `buffer` at the descriptor's position. */
+/** Writes all of `buffer` at the descriptor's position. Retries on EINTR. */
 export function writeFd(fd: number, buffer: Buffer): void {
   for (let done = 0; done < buffer.length; ) {
     const rest = buffer.subarray(done)
@@ -143,7 +142,7 @@ export const O = {
   TMPFILE: 0o20000000 | constants.O_DIRECTORY,
 } as const
 
-/** How openat2(2) may resolve a path. */
+/** Resolve flags of openat2(2). */
 export const RESOLVE = { NO_XDEV: 1, NO_MAGICLINKS: 2, NO_SYMLINKS: 4, BENEATH: 8, IN_ROOT: 16 } as const
 
 /** Flags of renameat2(2). */
@@ -151,7 +150,7 @@ export const RENAME = { NOREPLACE: 1, EXCHANGE: 2 } as const
 
 const MAX_ATTEMPTS = 100
 const SYS_OPENAT2 = 437
-/** What each call fills and makes: a thread makes one at a time. */
+/** Shared by all calls, since a thread makes one at a time. */
 const OPEN_HOW = Buffer.alloc(24)
 const HANDLE_HEADER_BYTES = 8
 const HANDLE_MAX_BYTES = 128

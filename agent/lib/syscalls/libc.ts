@@ -2,7 +2,7 @@ import os from 'node:os'
 import type { KoffiFunc } from 'koffi'
 import koffi from 'koffi'
 
-/** A failed call into the kernel: `code` such as `ENOENT`, `errno` its positive number, `syscall` its name. */
+/** A failed system call: `code` such as `ENOENT`, `errno` its positive number, `syscall` its name. */
 export class SyscallError extends Error {
   override readonly name = 'SyscallError'
   readonly code: string
@@ -18,13 +18,13 @@ export class SyscallError extends Error {
   }
 }
 
-/** An argument or result type of a C function, as koffi names it. */
+/** Argument or result type of a C function, in koffi's notation. */
 export type NativeType = 'int' | 'uint' | 'long' | 'ulong' | 'int64' | 'uint64' | 'str' | 'void *' | 'void'
 
 /** A native function, also callable off the main thread by `.async(…, callback)`. */
 export type NativeFunction<T extends (...args: never[]) => unknown> = KoffiFunc<T>
 
-/** A function that binds a native function of `library` (null: libc) at its first call and keeps it. */
+/** Returns a function that binds `name` of `library` (null: libc) at its first call and caches it. */
 export function lazyNative<T extends (...args: never[]) => unknown>(
   library: string | null,
   name: string,
@@ -39,21 +39,21 @@ export function lazyNative<T extends (...args: never[]) => unknown>(
   return bind
 }
 
-/** Binds the functions of libc that this thread has declared, so that none is looked up where that might read files. */
+/** Binds all libc functions declared in this thread, so that none is looked up later where the lookup might read files. */
 export function bindLibc(): void {
   for (const bind of libcBinders) bind()
 }
 
 /**
- * The value, or a SyscallError from errno if it is negative; call it right after the native call. A subject that is bytes is
- * made a text only then.
+ * Returns `result`, or throws a SyscallError from errno if it is negative; call it right after the native call. A subject in
+ * bytes is decoded only for the error.
  */
 export function checked(result: number, syscall: string, subject?: string | Buffer): number {
   if (result < 0) throw new SyscallError(syscall, koffi.errno(), subject?.toString())
   return result
 }
 
-/** Settles a `.async` call as `checked` does; `start` passes the callback it is given as the last argument. */
+/** Promisifies a `.async` call with the rule of `checked`; `start` passes `done` on as its last argument. */
 export function checkedAsync(
   syscall: string,
   start: (done: (error: Error | null, result: number) => void) => void,
@@ -67,30 +67,22 @@ export function checkedAsync(
   })
 }
 
-/**
- * Whether `error` is a failed system call, ours or Node's, with one of these codes; also those Node has no name for
- * (EDQUOT).
- */
+/** Returns true if `error` is a failed system call, ours or Node's, with one of these codes; also for codes Node cannot name (EDQUOT). */
 export function isErrno(error: unknown, ...codes: string[]): boolean {
-  // By its shape: an error from another realm (a worker, a test's sandbox) is no instance of this one's Error.
+  // Checks the shape, since an error from another realm (a worker, a test's sandbox) is not an instance of this realm's Error.
   if (typeof error !== 'object' || error === null || !('code' in error)) return false
   const isNameless = 'errno' in error && /^unknown/i.test(String(error.code))
   const code = isNameless ? ERROR_NAMES.get(-Number(error.errno)) : error.code
   return typeof code === 'string' && codes.includes(code)
 }
 
-/**
- * Calls `listener` whenever `fd` has something to read, from the event loop; needs no thread. Close it before the fd.
- */
+/** Calls `listener` from the event loop while `fd` is readable; needs no thread. Close it before the fd. */
 export function watchReadable(fd: number, listener: () => void): { close(): void } {
   const handle = koffi.node.poll(fd, { readable: true, disconnect: true }, listener)
   return { close: () => handle.close() }
 }
 
-/**
- * Where the bytes of `buffer` (> 64 bytes, or V8 may move them) lie, to be put into a structure; valid while it is
- * referenced.
- */
+/** Returns the address of `buffer`'s bytes (> 64, or V8 may move them) for use in a structure; valid while it is referenced. */
 export function addressOf(buffer: Buffer): bigint {
   return koffi.address(buffer)
 }

@@ -1,13 +1,13 @@
 import { checked, lazyNative } from './libc.ts'
 import { AT } from './mounts.ts'
 
-/** A file time: whole seconds since the epoch, and nanoseconds. */
+/** A file time: whole seconds since the epoch, plus nanoseconds. */
 export interface FileTime {
   seconds: number
   nanoseconds: number
 }
 
-/** Sets the modification time of an open file, also one open with `O_PATH`, such as a link. */
+/** Sets the modification time of an open file. `O_PATH` is enough, so it works on symlinks. */
 export function setModified(fd: number, { seconds, nanoseconds }: FileTime): void {
   TIMES.writeBigInt64LE(UTIME_OMIT, 8)
   TIMES.writeBigInt64LE(BigInt(seconds), 16)
@@ -15,12 +15,12 @@ export function setModified(fd: number, { seconds, nanoseconds }: FileTime): voi
   checked(utimensat()(fd, '', TIMES, AT.EMPTY_PATH), 'utimensat')
 }
 
-/** As `changeOwner`, for a file open with `O_PATH`, also a link. */
+/** Like `changeOwner`, but for a descriptor open with `O_PATH`, symlinks included. */
 export function changeOwnerOfPath(fd: number, uid: number, gid: number): void {
   checked(fchownat()(fd, '', uid, gid, AT.EMPTY_PATH), 'fchownat')
 }
 
-/** Makes a FIFO or a socket `name`, a text or bytes that end with a zero, in `directoryFd`: `mode` has its kind. */
+/** Makes a FIFO or socket `name`, a string or bytes that end with a zero, in `directoryFd`; `mode` includes the file type. */
 export function makeNodeAt(directoryFd: number, name: string | Buffer, mode: number): void {
   checked(mknodat()(directoryFd, name, mode, 0), 'mknodat', name)
 }
@@ -31,7 +31,7 @@ export function listAttributes(fd: number): string[] {
   return NAMES.toString('latin1', 0, length).split('\0').slice(0, -1)
 }
 
-/** The value of one, at most 64 KiB; good until the next call. ENODATA if there is none of that name. */
+/** Reads an attribute of at most 64 KiB; the buffer is valid until the next call. ENODATA if the file has no such attribute. */
 export function readAttribute(fd: number, name: string): Buffer {
   return VALUE.subarray(0, checked(fgetxattr()(fd, bytesOf(name), VALUE, VALUE.length), 'fgetxattr'))
 }
@@ -44,7 +44,7 @@ export function removeAttribute(fd: number, name: string): void {
   checked(fremovexattr()(fd, bytesOf(name)), 'fremovexattr')
 }
 
-// A name may be any bytes.
+// Names are arbitrary bytes, held as latin1.
 function bytesOf(name: string): Buffer {
   return Buffer.from(`${name}\0`, 'latin1')
 }
@@ -66,7 +66,7 @@ const mknodat = lazyNative<(fd: number, name: string | Buffer, mode: number, dev
   'mknodat',
   { result: 'int', args: ['int', 'str', 'uint', 'ulong'] },
 )
-// As long as the kernel lets them be; a thread makes one call at a time.
+// The kernel's maximum size; shared, since a thread makes one call at a time.
 const NAMES = Buffer.alloc(65_536)
 const VALUE = Buffer.alloc(65_536)
 

@@ -1,37 +1,37 @@
 import { checked, checkedAsync, isErrno, lazyNative } from './libc.ts'
 
 export interface MountRequest {
-  /** A device, a directory to bind, or null. */
+  /** Device or directory to bind, or null. */
   source: string | null
   target: string
-  /** Such as `btrfs`; null for binds, remounts and propagation. */
+  /** Filesystem type such as `btrfs`; null for binds, remounts and propagation changes. */
   type: string | null
   flags: number
-  /** Options of the filesystem, such as `compress=zstd:1`. */
+  /** Filesystem options, such as `compress=zstd:1`. */
   data?: string
 }
 
-/** mount(2), with the mount namespace of this thread. */
+/** Calls mount(2) in the mount namespace of this thread. */
 export function mountFilesystem(request: MountRequest): void {
   const { source, target, type, flags, data } = request
   checked(mount()(source, target, type, flags, data ?? null), 'mount', target)
 }
 
-/** As `mountFilesystem`, on a pool thread: a log replay takes its time. */
+/** Like `mountFilesystem`, but on a pool thread, since a log replay is slow. */
 export async function mountFilesystemAsync(request: MountRequest): Promise<void> {
   const { source, target, type, flags, data } = request
   await checkedAsync('mount', (done) => mount().async(source, target, type, flags, data ?? null, done))
 }
 
 /**
- * umount2(2); `UMOUNT.DETACH` takes a busy mount out of sight. EINVAL: nothing is mounted there. A path that may be no text
- * is given as bytes that end with a zero.
+ * Calls umount2(2); `UMOUNT.DETACH` detaches a busy mount lazily. EINVAL if `target` is no mount point. Pass a path that may not
+ * be UTF-8 as bytes that end with a zero.
  */
 export function unmount(target: string | Buffer, flags = 0): void {
   checked(umount2()(target, flags), 'umount2', String(target))
 }
 
-/** Takes what is mounted at `target` out of sight, however busy; nothing there is a success. */
+/** Detaches the mount at `target` lazily, even if it is busy; succeeds if nothing is mounted there. */
 export function unmountIfMounted(target: string): void {
   try {
     unmount(target, UMOUNT.DETACH)
@@ -40,15 +40,12 @@ export function unmountIfMounted(target: string): void {
   }
 }
 
-/** As `unmount`, on a pool thread: what is dirty is written out first. */
+/** Like `unmount`, but on a pool thread, since dirty data is written out first. */
 export async function unmountAsync(target: string, flags = 0): Promise<void> {
   await checkedAsync('umount2', (done) => umount2().async(target, flags, done))
 }
 
-/**
- * A detached copy of the mount at `path` (below `directoryFd`, or AT.FDCWD), as a descriptor; `recursive` takes what
- * is mounted below.
- */
+/** Clones the mount at `path` below `directoryFd` (or AT.FDCWD) as a detached mount's fd; `recursive` includes mounts below it. */
 export function cloneMount(directoryFd: number, path: string, options: { recursive?: boolean } = {}): number {
   const flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT.EMPTY_PATH | (options.recursive === true ? AT.RECURSIVE : 0)
   return checked(openTree()(SYS_OPEN_TREE, directoryFd, path, flags), 'open_tree', path)
@@ -59,15 +56,15 @@ export function attachMountAt(mountFd: number, path: string): void {
   checked(moveMount()(SYS_MOVE_MOUNT, mountFd, '', AT.FDCWD, path, MOVE_MOUNT_F_EMPTY_PATH), 'move_mount', path)
 }
 
-/** Attaches the mount `mountFd`, which may be attached elsewhere, at the directory that `directoryFd` is open on: no path is walked. */
+/** Moves the mount `mountFd`, attached or not, onto the directory behind `directoryFd`, without a path walk. */
 export function attachMountTo(mountFd: number, directoryFd: number): void {
   const flags = MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH
   checked(moveMount()(SYS_MOVE_MOUNT, mountFd, '', directoryFd, '', flags), 'move_mount')
 }
 
 /**
- * pivot_root(2): the mount at `path` becomes the root of this thread's mount namespace, and of all whose root or working
- * directory was the one before, which is mounted at `oldPath` then.
+ * Calls pivot_root(2): makes the mount at `path` the root of this mount namespace, and of all its processes whose root or working
+ * directory was the old root, which is then mounted at `oldPath`.
  */
 export function pivotRoot(path: string, oldPath: string): void {
   checked(pivot()(path, oldPath), 'pivot_root', path)
@@ -77,14 +74,14 @@ export interface MountAttributes {
   /** Sum of `MOUNT_ATTR` bits to set. */
   set?: number
   clear?: number
-  /** User namespace whose id maps the mount takes (idmapped mount). */
+  /** User namespace whose id maps apply to the mount (idmapped mount). */
   userNamespaceFd?: number
-  /** Neither gets nor passes on what is mounted in other namespaces. */
+  /** Makes propagation private. */
   isPrivate?: boolean
   recursive?: boolean
 }
 
-/** mount_setattr(2) on a detached mount: flags, and ids mapped by a user namespace. */
+/** Calls mount_setattr(2) on a detached mount: flags, propagation and id mapping. */
 export function setMountAttributes(mountFd: number, attributes: MountAttributes): void {
   const { set = 0, clear = 0, userNamespaceFd, isPrivate = false, recursive = false } = attributes
   const argument = Buffer.alloc(MOUNT_ATTR_SIZE)

@@ -3,17 +3,17 @@ import { CLONE, closeFd, enterNamespace } from './descriptors.ts'
 import { checked, checkedAsync, isErrno, lazyNative, SyscallError, watchReadable } from './libc.ts'
 import { decodeAcks, encodeMessages, messageTypes, type RouteMessage } from './rtnetlink.ts'
 
-/** A routing socket of one network namespace; not for concurrent use: one `send` at a time. */
+/** A NETLINK_ROUTE socket in one network namespace. Callers must not overlap `send` calls. */
 export interface RouteSocket {
   /**
-   * Carries out `messages` in order, on a pool thread: the kernel may be busy with other interfaces. Throws a SyscallError
-   * for the first refusal that `ignored` (such as `ENODEV`) does not name; those after it were carried out nevertheless.
+   * Executes `messages` in order on a pool thread, since the kernel may be busy with other interfaces. Throws a SyscallError for the
+   * first refusal whose code is not in `ignored` (such as `ENODEV`); the messages after it were executed nevertheless.
    */
   send(messages: readonly RouteMessage[], ignored?: readonly string[]): Promise<void>
   close(): void
 }
 
-/** Opens a routing socket of the network namespace this thread is in. */
+/** Opens a NETLINK_ROUTE socket in the current network namespace of this thread. */
 export function openRouteSocket(): RouteSocket {
   const fd = checked(socket()(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE), 'socket')
   return {
@@ -28,8 +28,8 @@ export function openRouteSocket(): RouteSocket {
 }
 
 /**
- * Runs `work` with this thread inside the network namespace that `namespaceFd` is open on. `work` is synchronous and
- * starts neither a process nor a thread, which would stay there; if the way back is barred this process ends.
+ * Runs `work` with this thread inside the network namespace behind `namespaceFd`. `work` must be synchronous and must not start
+ * processes or threads, which would stay there. Aborts this process if the thread cannot return.
  */
 export function inNetworkNamespace<T>(namespaceFd: number, work: () => T): T {
   const home = openSync('/proc/thread-self/ns/net', 'r')
@@ -46,8 +46,8 @@ export function inNetworkNamespace<T>(namespaceFd: number, work: () => T): T {
 }
 
 /**
- * Calls `listener`, from the event loop, each time tables were removed from the packet filter of this network namespace,
- * or may have been: the kernel lost count.
+ * Calls `listener` from the event loop when nftables tables of this network namespace were removed, or may have been because
+ * events were lost.
  */
 export function watchRemovedTables(listener: () => void): { close(): void } {
   const fd = checked(socket()(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_NETFILTER), 'socket')
@@ -72,14 +72,14 @@ export function watchRemovedTables(listener: () => void): { close(): void } {
   }
 }
 
-/** Reads all that wait; true if one of them tells of a removed table. */
+/** Reads all pending events; returns true if a table was or may have been removed. */
 function drainEvents(fd: number, messages: Buffer): boolean {
   for (let isRemoval = false; ; ) {
     try {
       const size = checked(recv()(fd, messages, messages.length, MSG_DONTWAIT), 'recv')
       isRemoval ||= messageTypes(messages.subarray(0, size)).some((type) => TABLE_REMOVED.includes(type))
     } catch (error) {
-      // Any other failure, such as ENOBUFS, may have swallowed one.
+      // Any other failure, such as ENOBUFS, may have lost a removal.
       return isRemoval || !isErrno(error, 'EAGAIN')
     }
   }
@@ -93,7 +93,7 @@ function returnHome(home: number): void {
   }
 }
 
-// The kernel works through the request inside the send, so that every answer is there already.
+// The kernel handles the request inside send(), so all answers are already queued.
 function readAnswers(fd: number, messages: readonly RouteMessage[]): SyscallError[] {
   const answer = Buffer.alloc(ANSWER_BYTES)
   const failures: SyscallError[] = []
@@ -112,11 +112,11 @@ const SOCK_CLOEXEC = 0o2000000
 const NETLINK_ROUTE = 0
 const NETLINK_NETFILTER = 12
 const NFNLGRP_NFTABLES = 7
-/** NFT_MSG_DELTABLE and NFT_MSG_DESTROYTABLE of the subsystem nf_tables. */
+/** NFT_MSG_DELTABLE and NFT_MSG_DESTROYTABLE of nf_tables. */
 const TABLE_REMOVED = [0x0a02, 0x0a1a]
 const MSG_DONTWAIT = 0x40
 const ANSWER_BYTES = 16_384
-/** More than the kernel puts into one datagram of events. */
+/** Larger than any event datagram of the kernel. */
 const EVENT_BYTES = 65_536
 
 const socket = lazyNative<(domain: number, type: number, protocol: number) => number>(null, 'socket', {

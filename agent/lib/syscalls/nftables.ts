@@ -1,6 +1,6 @@
 import { lazyNative } from './libc.ts'
 
-/** A failed packet filter command: `detail` is what nft printed. */
+/** A failed nftables command; `detail` is nft's error output. */
 export class NftablesError extends Error {
   override readonly name = 'NftablesError'
   readonly detail: string
@@ -11,12 +11,9 @@ export class NftablesError extends Error {
   }
 }
 
-/** The packet filter of this network namespace, through libnftables, kept open. Blocks for about 0.1 ms a command. */
+/** A libnftables context for this network namespace. Each command blocks for about 0.1 ms. */
 export interface Nftables {
-  /**
-   * Runs commands as one transaction, as `nft -f` does; returns what they print. Throws NftablesError, nothing
-   * changed.
-   */
+  /** Runs commands as one transaction, like `nft -f`, and returns their output. If it throws NftablesError nothing was changed. */
   run(commands: string): string
   close(): void
 }

@@ -4,20 +4,20 @@ import { ReadStream } from 'node:tty'
 import { closeFd, controlBuffer, duplicateFd } from './descriptors.ts'
 import { isErrno } from './libc.ts'
 
-/** The side of a terminal that a screen and a keyboard are on. */
+/** The master side of a pseudo-terminal. */
 export interface Pty {
   /**
-   * What is typed. Its end is what a person types to end the input, if the terminal is set to take lines, and else nothing;
-   * destroying it leaves the terminal as it is.
+   * Terminal input. Ending it sends the VEOF character if the terminal is in canonical mode, and nothing otherwise; destroying it
+   * leaves the terminal as it is.
    */
   stdin: Writable
-  /** What is shown; ends when no program has the terminal open. Destroying it hangs the terminal up. */
+  /** Terminal output; ends when no program has the terminal open. Destroying it hangs the terminal up. */
   stdout: Readable
-  /** Of a terminal that is gone it is a success. Each number 1–65,535. */
+  /** Sets the window size, each number 1–65,535; does nothing if the terminal is gone. */
   resize(size: { cols: number; rows: number }): void
 }
 
-/** Whether `fd` is the master of a pseudo-terminal. */
+/** Returns true if `fd` is the master of a pseudo-terminal. */
 export function isPtyMaster(fd: number): boolean {
   try {
     controlBuffer(fd, TIOCGPTN, Buffer.alloc(4))
@@ -28,15 +28,15 @@ export function isPtyMaster(fd: number): boolean {
   }
 }
 
-/** Takes over the master `fd` of a pseudo-terminal. */
+/** Wraps the pseudo-terminal master `fd` and takes ownership of it. */
 export function openPty(fd: number): Pty {
   const copy = duplicateOrClose(fd)
   const output = new ReadStream(fd)
-  // By a descriptor of its own: that nobody reads input any more must not end output that is still to be read.
+  // A descriptor of its own, so that closing the input does not cut off output that is still to be read.
   const input = new ReadStream(copy)
-  // Node leaves it blocking: a program that does not read what is typed would stop this process, for ever.
+  // Node leaves it blocking: a program that does not read its input would block this process for ever.
   controlBuffer(fd, FIONBIO, Buffer.from([1, 0, 0, 0]))
-  // EIO is told once no program has the terminal open, and all they wrote has been read.
+  // A read fails with EIO once no program has the terminal open and all their output has been read.
   for (const line of [output, input]) line.on('error', () => undefined)
   output.on('close', () => input.destroy())
   return {
@@ -80,7 +80,7 @@ function createScreen(line: ReadStream): Readable {
 function createKeyboard(line: ReadStream, fd: number): Writable {
   let last = NEWLINE
   let timer: NodeJS.Timeout | undefined
-  // Not by the stream: while a program does not read, that would try again without a pause, and do nothing else.
+  // Does not write through the stream: while the program does not read, that would retry in a busy loop.
   const send = (bytes: Buffer, done: () => void, pauseMs = MIN_PAUSE_MS): void => {
     const left = line.destroyed ? NOTHING : writeSome(fd, bytes)
     if (left.length === 0) {
@@ -108,7 +108,7 @@ function createKeyboard(line: ReadStream, fd: number): Writable {
   })
 }
 
-/** What did not go in; nothing where nobody can read it any more. */
+/** Returns the bytes that did not fit; none if the terminal is gone. */
 function writeSome(fd: number, bytes: Buffer): Buffer {
   let left = bytes
   try {
@@ -119,7 +119,7 @@ function writeSome(fd: number, bytes: Buffer): Buffer {
   }
 }
 
-// Where a line has begun, the first one ends that, and only the second one the input.
+// After an unfinished line the first VEOF flushes that line, and only a second one ends the input.
 function endOfInput(fd: number, last: number): Buffer {
   const settings = Buffer.alloc(TERMIOS_BYTES)
   controlBuffer(fd, TCGETS, settings)

@@ -1,13 +1,13 @@
-/** One request to the kernel's routing socket: its kind, its flags beside REQUEST and ACK, and its encoded body. */
+/** One rtnetlink request: its type, its flags besides REQUEST and ACK, and its encoded body. */
 export interface RouteMessage {
   type: number
   flags: number
   body: Buffer
-  /** What it does, for the error text. */
+  /** Description for the error text. */
   label: string
 }
 
-/** A request that the kernel refused: `errno` is positive, `index` the request's place in what was sent. */
+/** A request that the kernel refused: `errno` is positive, `index` the request's position in the batch. */
 export interface RouteRefusal {
   index: number
   errno: number
@@ -19,11 +19,11 @@ export interface VethRequest {
   mtu: number
   peerName: string
   peerMac: Buffer
-  /** Descriptor of the network namespace that the peer is made in. */
+  /** Descriptor of the peer's network namespace. */
   peerNamespace: number
 }
 
-/** Makes a pair of virtual Ethernet interfaces: one here, its peer in another network namespace; both down. */
+/** Encodes the creation of a veth pair: one end here, its peer in another network namespace; both down. */
 export function createVeth(request: VethRequest): RouteMessage {
   const own = [attribute(IFLA.ADDRESS, request.mac), u32Attribute(IFLA.MTU, request.mtu), ...ONE_QUEUE]
   const peer = Buffer.concat([
@@ -47,19 +47,19 @@ export function createVeth(request: VethRequest): RouteMessage {
   return { type: RTM.NEWLINK, flags: NLM_F.CREATE | NLM_F.EXCL, body, label: `create ${request.name}` }
 }
 
-/** Removes an interface, and the peer of a pair with it. */
+/** Encodes the removal of an interface; the peer of a veth goes with it. */
 export function deleteLink(name: string): RouteMessage {
   const body = Buffer.concat([linkHeader(0, 0, 0), attribute(IFLA.IFNAME, cString(name))])
   return { type: RTM.DELLINK, flags: 0, body, label: `delete ${name}` }
 }
 
-/** Brings an interface up; `withoutArp` makes it neither ask nor answer who has an address. */
+/** Encodes bringing an interface up; `withoutArp` disables ARP on it. */
 export function setLinkUp(index: number, withoutArp: boolean): RouteMessage {
   const flags = IFF.UP | (withoutArp ? IFF.NOARP : 0)
   return { type: RTM.NEWLINK, flags: 0, body: linkHeader(index, flags, IFF.UP | IFF.NOARP), label: `up ${index}` }
 }
 
-/** Gives an interface an IPv4 address of its own, with prefix length 32. */
+/** Encodes adding an IPv4 address with prefix length 32. */
 export function addAddress(index: number, address: string): RouteMessage {
   const header = Buffer.alloc(8)
   header.writeUInt8(AF_INET, 0)
@@ -70,7 +70,7 @@ export function addAddress(index: number, address: string): RouteMessage {
   return { type: RTM.NEWADDR, flags: NLM_F.CREATE | NLM_F.REPLACE, body, label: `address ${address}` }
 }
 
-/** States for good which hardware address an IPv4 neighbour has. */
+/** Encodes a permanent neighbour entry: the hardware address of an IPv4 address. */
 export function addNeighbour(index: number, address: string, mac: Buffer): RouteMessage {
   const header = Buffer.alloc(12)
   header.writeUInt8(AF_INET, 0)
@@ -80,7 +80,7 @@ export function addNeighbour(index: number, address: string, mac: Buffer): Route
   return { type: RTM.NEWNEIGH, flags: NLM_F.CREATE | NLM_F.REPLACE, body, label: `neighbour ${address}` }
 }
 
-/** Routes one IPv4 address to what is directly behind an interface. */
+/** Encodes a link-scope route of one IPv4 address through an interface. */
 export function addHostRoute(index: number, address: string): RouteMessage {
   const body = Buffer.concat([
     routeHeader(32, RT_SCOPE.LINK, 0),
@@ -90,7 +90,7 @@ export function addHostRoute(index: number, address: string): RouteMessage {
   return { type: RTM.NEWROUTE, flags: NLM_F.CREATE | NLM_F.REPLACE, body, label: `route ${address}` }
 }
 
-/** Routes everything to a gateway that is taken to be directly behind the interface, whatever its address. */
+/** Encodes a default route to a gateway on the interface's link, even if no address of the interface covers it (onlink). */
 export function addDefaultRoute(index: number, gateway: string): RouteMessage {
   const body = Buffer.concat([
     routeHeader(0, RT_SCOPE.UNIVERSE, RTNH_F_ONLINK),
@@ -100,7 +100,7 @@ export function addDefaultRoute(index: number, gateway: string): RouteMessage {
   return { type: RTM.NEWROUTE, flags: NLM_F.CREATE | NLM_F.REPLACE, body, label: `route via ${gateway}` }
 }
 
-/** The bytes to send for `messages`; each is acknowledged, and numbered by its place. */
+/** Encodes `messages` for one send; each requests an acknowledgement, and its sequence number is its index + 1. */
 export function encodeMessages(messages: readonly RouteMessage[]): Buffer {
   const parts = messages.map((message, index) => {
     const header = Buffer.alloc(16)
@@ -113,7 +113,7 @@ export function encodeMessages(messages: readonly RouteMessage[]): Buffer {
   return Buffer.concat(parts)
 }
 
-/** The acknowledgements in a datagram: how many, and the refusals among them. */
+/** Decodes the acknowledgements of a datagram: their number, and the refusals among them. */
 export function decodeAcks(data: Buffer): { count: number; refusals: RouteRefusal[] } {
   const refusals: RouteRefusal[] = []
   let count = 0
@@ -130,7 +130,7 @@ export function decodeAcks(data: Buffer): { count: number; refusals: RouteRefusa
   return { count, refusals }
 }
 
-/** The kinds of the messages in a datagram; what follows a broken one is left out. */
+/** Returns the message types in a datagram, up to the first malformed message. */
 export function messageTypes(data: Buffer): number[] {
   const types: number[] = []
   for (let at = 0; at + 16 <= data.length; ) {
@@ -142,7 +142,7 @@ export function messageTypes(data: Buffer): number[] {
   return types
 }
 
-/** The four bytes of a dotted IPv4 address. */
+/** Returns the four bytes of a dotted IPv4 address. */
 export function ipv4Bytes(address: string): Buffer {
   return Buffer.from(address.split('.').map(Number))
 }
@@ -210,5 +210,5 @@ const RT_TABLE_MAIN = 254
 const RTPROT_BOOT = 3
 const RTN_UNICAST = 1
 const RTNH_F_ONLINK = 4
-// A queue for each processor would cost memory in every box and gain a virtual link nothing.
+// One queue per CPU, the default, would cost memory in every box without any gain for a veth.
 const ONE_QUEUE = [u32Attribute(IFLA.NUM_TX_QUEUES, 1), u32Attribute(IFLA.NUM_RX_QUEUES, 1)]

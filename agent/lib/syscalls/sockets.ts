@@ -3,18 +3,18 @@ import { closeSync, constants, openSync, unlinkSync } from 'node:fs'
 import { closeFd } from './descriptors.ts'
 import { addressOf, checked, isErrno, lazyNative } from './libc.ts'
 
-/** A unix socket that listens and has no name. */
+/** A listening unix socket whose name has been unlinked. */
 export interface NamelessListener {
-  /** Non-blocking, for `acceptNow`. */
+  /** Non-blocking listener for `acceptNow`. */
   listenFd: number
-  /** What leads there: a process that holds it as its descriptor N connects to `/proc/self/fd/N`. */
+  /** O_PATH descriptor of the socket: a process that holds it as its descriptor N connects to `/proc/self/fd/N`. */
   doorFd: number
 }
 
-/** Makes a listener for one connection, by a name in `directory` that is gone before this returns. Both are close-on-exec. */
+/** Opens a listener with a backlog of 1, under a temporary name in `directory`. Both descriptors are close-on-exec. */
 export function openNamelessListener(directory: string): NamelessListener {
   const directoryFd = openSync(directory, O_PATH | constants.O_DIRECTORY)
-  // Through the descriptor, since a socket's path has at most 107 bytes.
+  // A path through the descriptor stays below the 107 bytes that a socket address may have.
   const path = `/proc/self/fd/${directoryFd}/${randomUUID()}`
   let listenFd: number | null = null
   try {
@@ -35,7 +35,7 @@ export function openNamelessListener(directory: string): NamelessListener {
   }
 }
 
-/** Takes a connection that waits, close-on-exec and non-blocking; null if there is none. */
+/** Accepts a pending connection, close-on-exec and non-blocking; returns null if there is none. */
 export function acceptNow(listenFd: number): number | null {
   try {
     return checked(accept4()(listenFd, null, null, SOCK_CLOEXEC | SOCK_NONBLOCK), 'accept4')
@@ -46,8 +46,8 @@ export function acceptNow(listenFd: number): number | null {
 }
 
 /**
- * The descriptors that come with the next message, close-on-exec and at most two (the kernel drops what else is sent); its
- * bytes, at most one, are dropped. Empty if none waits, or the other side has gone.
+ * Receives the descriptors of the next message, close-on-exec and at most two (the kernel drops more), and drops its bytes, at most
+ * one. Returns none if no message is pending or the peer is gone.
  */
 export function receiveFds(socketFd: number): number[] {
   const memory = Buffer.alloc(MEMORY_BYTES)
@@ -91,7 +91,7 @@ const SCM_RIGHTS = 1
 const MSG_DONTWAIT = 0x40
 const MSG_CMSG_CLOEXEC = 0x40000000
 const O_PATH = 0o10000000
-/** struct msghdr, then struct iovec, then what they point to, in one piece that V8 does not move. */
+/** struct msghdr, then struct iovec, then the buffers that they point to, in one allocation that V8 does not move. */
 const HEADER_VECTOR = 16
 const HEADER_VECTORS = 24
 const HEADER_CONTROL = 32

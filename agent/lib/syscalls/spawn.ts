@@ -4,16 +4,16 @@ import { addressOf, lazyNative, SyscallError } from './libc.ts'
 export interface ProgramStart {
   /** Absolute path. */
   path: string
-  /** All arguments, the program's name first. */
+  /** argv, the program's name first. */
   args: readonly string[]
   env: Readonly<Record<string, string>>
-  /** Descriptors of this process that become 0, 1, 2 and onwards; no others are passed on. */
+  /** Descriptors of this process that become 0, 1, 2 and onwards; the child inherits no others. */
   stdio: readonly number[]
 }
 
 /**
- * Starts a program in a session of its own and returns its pid. Node's own way copies the page tables of this process, which
- * blocks it for 3 ms; this takes 0.5. The caller watches the pid and collects the child. Throws a SyscallError such as ENOENT.
+ * Starts a program in a new session with posix_spawn(3) and returns its pid. Node's fork copies the page tables of this process,
+ * which blocks it for 3 ms; this takes 0.5. The caller watches the pid and reaps the child. Throws a SyscallError such as ENOENT.
  */
 export function startProgram({ path, args, env, stdio }: ProgramStart): number {
   const actions = Buffer.alloc(OPAQUE_BYTES)
@@ -35,24 +35,24 @@ export function startProgram({ path, args, env, stdio }: ProgramStart): number {
   } finally {
     attributesDestroy()(attributes)
     actionsDestroy()(actions)
-    for (const [place, fd] of copies.entries()) if (fd !== stdio[place]) closeFd(fd)
+    for (const [index, fd] of copies.entries()) if (fd !== stdio[index]) closeFd(fd)
   }
 }
 
-// The texts are kept beside the pointers, which do not hold them.
+// Returns the texts too, so that they stay referenced: the pointers do not keep them alive.
 function pointersTo(texts: readonly string[]): { pointers: Buffer; texts: Buffer } {
   const encoded = texts.map((text) => Buffer.from(`${text}\0`))
   const bytes = Buffer.concat([...encoded, Buffer.alloc(UNMOVED_BYTES)])
   const pointers = Buffer.alloc(Math.max((texts.length + 1) * 8, UNMOVED_BYTES))
   let address = addressOf(bytes)
-  for (const [place, { length }] of encoded.entries()) {
-    pointers.writeBigUInt64LE(address, place * 8)
+  for (const [index, { length }] of encoded.entries()) {
+    pointers.writeBigUInt64LE(address, index * 8)
     address += BigInt(length)
   }
   return { pointers, texts: bytes }
 }
 
-// These functions return the error instead of setting errno.
+// The posix_spawn functions return the error instead of setting errno.
 function required(errno: number, subject?: string): void {
   if (errno !== 0) throw new SyscallError('posix_spawn', errno, subject)
 }
@@ -60,7 +60,7 @@ function required(errno: number, subject?: string): void {
 const SETSIGDEF = 0x04
 const SETSIGMASK = 0x08
 const SETSID = 0x80
-// More than glibc's and musl's largest of these structures (336 bytes).
+// Larger than the largest of these structures in glibc and musl (336 bytes).
 const OPAQUE_BYTES = 512
 const UNMOVED_BYTES = 128
 const ALL_SIGNALS = Buffer.alloc(128, 0xff)

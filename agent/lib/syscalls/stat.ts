@@ -1,56 +1,56 @@
 import { checked, lazyNative } from './libc.ts'
 import { AT } from './mounts.ts'
 
-/** What statx(2) tells of a file; ids are those of the host, times since the epoch. */
+/** File facts of statx(2); ids are those of the host, times are since the epoch. */
 export interface FileStat {
-  /** Kind and permissions, as `st_mode`. */
+  /** File type and permissions, as `st_mode`. */
   mode: number
   uid: number
   gid: number
   inode: number
-  /** How many names it has. */
+  /** Number of hard links. */
   links: number
   sizeBytes: number
   modifiedSeconds: number
   modifiedNanoseconds: number
   changedSeconds: number
   changedNanoseconds: number
-  /** Of its filesystem; with btrfs of its subvolume, and another after each mount. */
+  /** Device number of the filesystem; on btrfs that of the subvolume, which changes with each mount. */
   device: number
-  /** The id of its mount, as the first number of a line of `mountinfo`. */
+  /** Id of its mount: the first field of a `mountinfo` line. */
   mountId: number
   isMountRoot: boolean
 }
 
-/** Of what `fd` is open on. */
+/** Stats the file behind `fd`. */
 export function statFd(fd: number): FileStat {
   return readStat(fd, '', AT.EMPTY_PATH)
 }
 
-/** Of `name`, a text or bytes that end with a zero, in `directoryFd`; of a link itself. */
+/** Stats `name`, a string or bytes that end with a zero, in `directoryFd`, without following a symlink. */
 export function statAt(directoryFd: number, name: string | Buffer): FileStat {
   return readStat(directoryFd, name, AT.SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT)
 }
 
-/** What the link that `fd` is open on (`O.PATH | O.NOFOLLOW`) says, at most 4,095 bytes. */
+/** Reads the target of the symlink behind `fd` (`O.PATH | O.NOFOLLOW`), at most 4,095 bytes. */
 export function readLinkFd(fd: number): Uint8Array {
   return readLinkAt(fd, '')
 }
 
-/** What the link `name` in `directoryFd` says; EINVAL if it is none. */
+/** Reads the target of the symlink `name` in `directoryFd`; EINVAL if it is not a symlink. */
 export function readLinkAt(directoryFd: number, name: string | Buffer): Uint8Array {
   const length = checked(readlinkat()(directoryFd, name, LINK, LINK.length), 'readlinkat', name)
-  // A copy of its own: to send a part of a larger buffer to another thread would be to send all of it.
+  // Copied, since posting a view of a larger buffer to another thread sends the whole buffer.
   return new Uint8Array(LINK.subarray(0, length))
 }
 
-/** A filesystem, by its magic number, and whether this mount of it is read-only. */
+/** Magic number of a filesystem, and the read-only flag of this mount of it. */
 export interface DiskFacts {
   magic: number
   isReadOnly: boolean
 }
 
-/** Of the filesystem that the file of `fd` is on. */
+/** Returns the facts of the filesystem of `fd`. */
 export function diskOf(fd: number): DiskFacts {
   checked(fstatfs()(fd, STATFS), 'fstatfs')
   return {
@@ -82,7 +82,7 @@ function word(offset: number): number {
   return STATX_WORDS[offset >> 2] ?? 0
 }
 
-// Without a BigInt, of which 10,000 files would need 60,000.
+// Avoids BigInt: a listing of 10,000 files would allocate 60,000 of them.
 function long(offset: number): number {
   return word(offset) + (word(offset + 4) | 0) * 2 ** 32
 }
@@ -97,13 +97,13 @@ export const DISK = {
 } as const
 
 const AT_NO_AUTOMOUNT = 0x800
-// The basic facts, and the mount's id.
+// STATX_BASIC_STATS and STATX_MNT_ID.
 const STATX_MASK = 0x17ff
 const STATX_ATTR_MOUNT_ROOT = 0x2000
 const STATFS_FLAGS_OFFSET = 80
 const ST_RDONLY = 1
 
-// What each call fills and the next lines read: a thread makes one call at a time.
+// Shared by all calls and read before the next, since a thread makes one at a time.
 const STATX = Buffer.from(new ArrayBuffer(256))
 const STATX_WORDS = new Uint32Array(STATX.buffer)
 const STATFS = Buffer.alloc(120)

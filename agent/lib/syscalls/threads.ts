@@ -1,41 +1,42 @@
 import { CLONE } from './descriptors.ts'
 import { checked, lazyNative, SyscallError } from './libc.ts'
 
-/** Gives this thread a root, a working directory and a umask of its own, so that it may enter a mount namespace alone. */
+/** Unshares the root, working directory and umask of this thread, which setns(2) into a mount namespace requires. */
 export function unshareRoot(): void {
   checked(unshare()(CLONE.FS), 'unshare')
 }
 
-/** As `unshareRoot`, and a mount namespace of its own, with a copy of every mount. */
+/** Like `unshareRoot`, and also gives this thread a mount namespace of its own, with a copy of every mount. */
 export function unshareMounts(): void {
   checked(unshare()(CLONE.NEWNS), 'unshare')
 }
 
-/** The umask of this thread; that of the whole process unless it has one of its own. */
+/** Sets the umask of this thread; of the whole process unless the thread called `unshareRoot`. */
 export function setUmask(mask: number): void {
   umask()(mask)
 }
 
-/** The working directory, as `setUmask`. */
+/** Sets the working directory, with the scope of `setUmask`. */
 export function enterDirectory(fd: number): void {
   checked(fchdir()(fd), 'fchdir')
 }
 
-/** From now on this thread, and what it starts, keeps its capabilities when it changes its user. */
+/** Makes this thread and its children keep their capabilities when they change their user. */
 export function keepCapabilities(): void {
   checked(prctl()(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP, 0, 0, 0), 'prctl')
 }
 
-/** This thread makes files as user and group `id` from now on. */
+/** Sets the filesystem user and group of this thread: it creates and accesses files as `id` from now on. */
 export function setFileOwner(id: number): void {
   setfsgid()(id)
   setfsuid()(id)
-  // Neither tells of a failure but by what it is then asked.
-  if (setfsgid()(NOBODY) >>> 0 !== id || setfsuid()(NOBODY) >>> 0 !== id) throw new SyscallError('setfsuid', EPERM)
+  // Neither call reports a failure: only the value that the next call returns shows it.
+  if (setfsgid()(INVALID_ID) >>> 0 !== id || setfsuid()(INVALID_ID) >>> 0 !== id)
+    throw new SyscallError('setfsuid', EPERM)
 }
 
 const EPERM = 1
-const NOBODY = -1
+const INVALID_ID = -1
 const PR_SET_SECUREBITS = 28
 const SECBIT_NO_SETUID_FIXUP = 4
 

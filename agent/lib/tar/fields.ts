@@ -1,14 +1,14 @@
 import { BLOCK_BYTES, SUM_OFFSET, sumOfBlock, type TarHeader, type TarKind } from './headers.ts'
 
-/** A header block as it is, before what others said of the same entry. */
+/** A decoded header block, before extended headers are applied. */
 export interface TarBlock extends TarHeader {
-  /** The character that tells what it is. */
+  /** Type flag. */
   flag: string
-  /** Old GNU: more blocks that tell where the holes of a file are. */
+  /** True if further blocks with the sparse map of an old GNU sparse file follow. */
   hasMore: boolean
 }
 
-/** Reads a header block; null if it is none. Numbers that cannot be read are NaN. A pure function. */
+/** Decodes a header block; returns null if its checksum is wrong. Malformed numbers become NaN. Pure. */
 export function decodeTarBlock(block: Buffer): TarBlock | null {
   const sum = decodeNumber(block, SUM_OFFSET, 8)
   if (sum !== sumOfBlock(block) && sum !== signedSum(block)) return null
@@ -32,7 +32,7 @@ export function decodeTarBlock(block: Buffer): TarBlock | null {
   }
 }
 
-/** Records of an extended header, of which those that are known here are kept. Null if it is damaged. A pure function. */
+/** Decodes the known records of a pax extended header; returns null if it is damaged. Pure. */
 export function decodeRecords(body: Buffer): Map<string, string> | null {
   const records = new Map<string, string>()
   for (let start = 0; start < body.length; ) {
@@ -50,7 +50,7 @@ export function decodeRecords(body: Buffer): Map<string, string> | null {
   return records
 }
 
-/** The entry of a block with what extended headers say of it; an empty record takes one of before back. A pure function. */
+/** Applies extended header records to the entry of a block; an empty record value cancels an earlier one. Pure. */
 export function withRecords(block: TarBlock, records: ReadonlyMap<string, string>): TarHeader {
   const { flag: _flag, hasMore: _hasMore, ...header } = block
   const text = (key: string): string | null => records.get(key) || null
@@ -73,26 +73,26 @@ export function withRecords(block: TarBlock, records: ReadonlyMap<string, string
   }
 }
 
-/** Bytes up to the first zero, one character each; of more than `KEPT_BYTES` as many, and a mark. */
+/** Decodes bytes up to the first zero, one character each; truncates at `KEPT_BYTES` and appends `~`. */
 export function decodeText(bytes: Buffer, start: number, length: number): string {
   const end = bytes.indexOf(0, start)
   return decodeKept(bytes, start, end < 0 ? start + length : Math.min(end, start + length))
 }
 
-// The mark makes a cut text longer than any that is whole, and none a number.
+// The appended `~` makes truncated text longer than any whole one, and never a number.
 function decodeKept(bytes: Buffer, start: number, end: number): string {
   const kept = bytes.toString('latin1', start, Math.min(end, start + KEPT_BYTES))
   return end - start > KEPT_BYTES ? `${kept}~` : kept
 }
 
-// By its digits: as a part of a number with as many seconds in front it is no longer exact.
+// From the digits: a double that holds the seconds as well cannot represent the nanoseconds exactly.
 function fraction(text: string, rounded: number): number {
   if (text.startsWith('-')) return Math.floor(rounded * 1e9)
   const dot = text.indexOf('.')
   return dot < 0 ? 0 : Number(text.slice(dot + 1, dot + 10).padEnd(9, '0'))
 }
 
-/** Octal digits, or by the first bit a number of base 256. */
+/** Decodes octal digits, or base 256 if the first bit is set. */
 function decodeNumber(block: Buffer, start: number, length: number): number {
   const first = block[start] as number
   if ((first & 0x80) !== 0) {
@@ -105,7 +105,7 @@ function decodeNumber(block: Buffer, start: number, length: number): number {
   return /^[0-7]+$/.test(text) ? Number.parseInt(text, 8) : Number.NaN
 }
 
-// Some programs of old took bytes for signed numbers.
+// Some old programs sum signed bytes.
 function signedSum(block: Buffer): number {
   let sum = 0
   for (let i = 0; i < BLOCK_BYTES; i++)
@@ -115,13 +115,13 @@ function signedSum(block: Buffer): number {
 
 function kindOfFlag(flag: string, path: string): TarKind {
   const kind = KINDS[flag] ?? 'unknown'
-  // As it was before there was a kind for it.
+  // Old archives mark a directory by a trailing slash only.
   return kind === 'file' && path.endsWith('/') ? 'directory' : kind
 }
 
-/** Set for a file whose content is not what follows, but what is in it without its holes. */
+/** Record set for a sparse file, whose stored content leaves out its holes. */
 export const SPARSE = 'GNU.sparse'
-/** No text that is longer is held; Linux takes no name of that length. */
+/** Longest text kept, in bytes: Linux accepts no longer path. */
 export const KEPT_BYTES = 4096
 const SPACE = 0x20
 const NEWLINE = 0x0a

@@ -3,46 +3,46 @@ import type { Steps } from '../threads/task.ts'
 import { decodeRecords, decodeTarBlock, decodeText, KEPT_BYTES, SPARSE, type TarBlock, withRecords } from './fields.ts'
 import { BLOCK_BYTES, paddedSize, type TarHeader } from './headers.ts'
 
-/** An entry as the archive has it, whatever that is. */
+/** An entry as the archive describes it, unchecked. */
 export interface TarEntry extends TarHeader {
-  /** Why what is told of it cannot be relied on; else null. */
+  /** Reason why its metadata is unusable; null if it is fine. */
   fault: string | null
 }
 
-/** Reads an archive as it comes in, entry by entry. Throws `invalid_request` for what is no tar, or ends before its end. */
+/** Reads a streamed archive entry by entry. Throws `invalid_request` if it is not a tar archive or is truncated. */
 export interface TarReader {
-  /** The next entry, whatever was left of the one before; null at the end. */
+  /** Skips the rest of the current entry and returns the next; null at the end. */
   next(): Steps<TarEntry | null>
-  /** The next piece of the content of this entry, good until the next call; null at its end. */
+  /** Returns the next piece of the entry's content, valid until the next call; null at its end. */
   read(): Steps<Buffer | null>
-  /** Takes what comes after the end. */
+  /** Reads and drops all input after the end marker. */
   drain(): Steps<void>
 }
 
 /**
- * A reader of what `receive` brings, a piece at a time, null at its end. POSIX (ustar and pax), GNU and older archives; no more
- * than 1 MiB is held of what an archive tells of an entry, and nothing of its content.
+ * Creates a reader of the pieces that `receive` returns, null at the end of input. Reads POSIX (ustar and pax), GNU and older archives.
+ * Holds at most 1 MiB of metadata per extended header, and never a whole content.
  */
 export function createTarReader(receive: () => Steps<Uint8Array | null>): TarReader {
   return new Reader(receive)
 }
 
 class Reader implements TarReader {
-  readonly #hear: () => Steps<Uint8Array | null>
+  readonly #receive: () => Steps<Uint8Array | null>
   #piece: Buffer = Buffer.alloc(0)
   #isAtEnd = false
   #hasBegun = false
-  /** Of the content of this entry, and of what fills its last block. */
+  /** Unread bytes of the entry's content; `#padding` fills its last block. */
   #left = 0
   #padding = 0
   #globals = new Map<string, string>()
 
   constructor(receive: () => Steps<Uint8Array | null>) {
-    this.#hear = receive
+    this.#receive = receive
   }
 
   *next(): Steps<TarEntry | null> {
-    const told: Told = { records: new Map(this.#globals), fault: null }
+    const metadata: EntryMetadata = { records: new Map(this.#globals), fault: null }
     for (;;) {
       yield* this.#skip(this.#left + this.#padding)
       this.#left = this.#padding = 0
@@ -51,8 +51,8 @@ class Reader implements TarReader {
       const block = decodeTarBlock(bytes)
       if (block === null) throw this.#hasBegun ? damaged('what comes next is no header') : noTar(bytes)
       this.#hasBegun = true
-      if (ABOUT_NEXT.has(block.flag)) yield* this.#take(block, told)
-      else return yield* this.#enter(block, told)
+      if (METADATA_FLAGS.has(block.flag)) yield* this.#readMetadata(block, metadata)
+      else return yield* this.#beginEntry(block, metadata)
     }
   }
 
@@ -66,30 +66,30 @@ class Reader implements TarReader {
   }
 
   *drain(): Steps<void> {
-    while (!this.#isAtEnd) this.#isAtEnd = (yield* this.#hear()) === null
+    while (!this.#isAtEnd) this.#isAtEnd = (yield* this.#receive()) === null
   }
 
-  /** Takes what is told of the next entry. */
-  *#take(block: TarBlock, told: Told): Steps<void> {
+  /** Reads an extended header into the metadata of the next entry. */
+  *#readMetadata(block: TarBlock, metadata: EntryMetadata): Steps<void> {
     const { flag } = block
     this.#expect(sizeOf(block.sizeBytes))
-    if (this.#left > TOLD_MAX) {
-      told.fault = 'what the archive tells of it is larger than 1 MiB'
+    if (this.#left > METADATA_BYTES_MAX) {
+      metadata.fault = 'what the archive tells of it is larger than 1 MiB'
       return
     }
     const body = yield* this.#bytes(this.#left)
     this.#left = 0
-    if (flag === 'L') return void told.records.set('path', decodeText(body, 0, body.length))
-    if (flag === 'K') return void told.records.set('linkpath', decodeText(body, 0, body.length))
+    if (flag === 'L') return void metadata.records.set('path', decodeText(body, 0, body.length))
+    if (flag === 'K') return void metadata.records.set('linkpath', decodeText(body, 0, body.length))
     const records = decodeRecords(body)
-    if (records === null) told.fault = 'what the archive tells of it is damaged'
+    if (records === null) metadata.fault = 'what the archive tells of it is damaged'
     for (const [key, value] of records ?? []) {
-      told.records.set(key, value)
+      metadata.records.set(key, value)
       if (flag === 'g') this.#globals.set(key, value)
     }
   }
 
-  *#enter(block: TarBlock, { records, fault }: Told): Steps<TarEntry> {
+  *#beginEntry(block: TarBlock, { records, fault }: EntryMetadata): Steps<TarEntry> {
     const header = withRecords(block, records)
     if (header.kind === 'file' && header.path.endsWith('/')) header.kind = 'directory'
     for (let hasMore = block.hasMore; hasMore; hasMore = (yield* this.#bytes(BLOCK_BYTES))[504] === 1);
@@ -102,12 +102,12 @@ class Reader implements TarReader {
     this.#padding = paddedSize(sizeBytes) - sizeBytes
   }
 
-  // Of the piece itself where it has them all.
+  // Returns a view of the current piece if it has all bytes.
   *#bytes(count: number): Steps<Buffer> {
     if (this.#piece.length < count) {
       const parts: Buffer[] = []
       for (let left = count; left > 0; ) {
-        if (!(yield* this.#tryFill())) throw this.#hasBegun ? breaksOff() : noTar(Buffer.concat(parts))
+        if (!(yield* this.#tryFill())) throw this.#hasBegun ? truncated() : noTar(Buffer.concat(parts))
         const part = this.#piece.subarray(0, left)
         parts.push(part)
         left -= part.length
@@ -130,12 +130,12 @@ class Reader implements TarReader {
   }
 
   *#fill(): Steps<void> {
-    if (!(yield* this.#tryFill())) throw breaksOff()
+    if (!(yield* this.#tryFill())) throw truncated()
   }
 
   *#tryFill(): Steps<boolean> {
     while (this.#piece.length === 0) {
-      const piece = this.#isAtEnd ? null : yield* this.#hear()
+      const piece = this.#isAtEnd ? null : yield* this.#receive()
       if (piece === null) {
         this.#isAtEnd = true
         return false
@@ -146,8 +146,8 @@ class Reader implements TarReader {
   }
 }
 
-/** What headers said of the entry after them. */
-interface Told {
+/** Metadata that extended headers give to the next entry. */
+interface EntryMetadata {
   records: Map<string, string>
   fault: string | null
 }
@@ -161,7 +161,7 @@ function faultOf(header: TarHeader, records: ReadonlyMap<string, string>): strin
     : 'what the archive tells of it is damaged'
 }
 
-// Where the content of an entry ends tells where the next one begins.
+// Throws for an invalid size, since it determines where the next header begins.
 function sizeOf(sizeBytes: number): number {
   if (!Number.isSafeInteger(sizeBytes) || sizeBytes < 0) throw damaged('a size in it is no number')
   return sizeBytes
@@ -181,15 +181,15 @@ function damaged(why: string): ServiceError {
   return new ServiceError('invalid_request', `The archive is damaged: ${why}. What came before was unpacked.`)
 }
 
-function breaksOff(): ServiceError {
+function truncated(): ServiceError {
   return new ServiceError('invalid_request', 'The archive breaks off. What came before was unpacked.')
 }
 
-/** Extended headers, for one entry or all that follow, and the long names of GNU. */
-const ABOUT_NEXT: ReadonlySet<string> = new Set(['x', 'X', 'g', 'L', 'K'])
-/** Links, devices, directories, FIFOs: of these a size tells something else, if anything. */
+/** Flags of pax headers, for one entry or all that follow, and of GNU long names. */
+const METADATA_FLAGS: ReadonlySet<string> = new Set(['x', 'X', 'g', 'L', 'K'])
+/** Flags of links, devices, directories and FIFOs: their size field does not count content. */
 const WITHOUT_CONTENT: ReadonlySet<string> = new Set(['1', '2', '3', '4', '5', '6'])
-const TOLD_MAX = 1024 * 1024
+const METADATA_BYTES_MAX = 1024 * 1024
 const COMPRESSIONS: readonly (readonly [string, string])[] = [
   ['\x1f\x8b', 'gzip'],
   ['BZh', 'bzip2'],

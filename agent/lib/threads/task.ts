@@ -1,4 +1,4 @@
-/** Why a task of a file thread pauses: to yield its turn (`turn`), for a message (`input`), or for room to send (`output`). */
+/** Reason why a task of a file thread pauses: to yield its turn (`turn`), for a message (`input`), or for room to send (`output`). */
 export type Pause = 'turn' | 'input' | 'output'
 
 /** Steps of a task: synchronous between its pauses; at each of them it may be cancelled, as by `return`. */
@@ -38,7 +38,7 @@ export type Failure =
   | { kind: 'syscall'; syscall: string; errno: number }
   | { kind: 'other'; text: string }
 
-/** To the thread. */
+/** A message to the thread. */
 export type ToThread =
   | { act: 'begin'; id: number; name: string; argument: unknown }
   | { act: 'message'; id: number; value: unknown }
@@ -46,7 +46,7 @@ export type ToThread =
   | { act: 'end'; id: number }
   | { act: 'ping' }
 
-/** From the thread. `ack` is sent once a task has received a message. */
+/** A message from the thread. `ack` is sent once a task has received a message. */
 export type FromThread =
   | { act: 'message'; id: number; value: unknown }
   | { act: 'ack'; id: number }
@@ -54,5 +54,5 @@ export type FromThread =
   | { act: 'failed'; id: number; failure: Failure }
   | { act: 'alive' }
 
-/** How many messages either side of a channel may have unacknowledged. */
+/** Maximum number of unacknowledged messages per side of a channel. */
 export const UNACKED_MAX = 4

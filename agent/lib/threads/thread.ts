@@ -31,7 +31,7 @@ export interface TaskStart {
 export interface FileThread {
   begin(start: TaskStart): TaskChannel<unknown, unknown, unknown>
   /**
-   * Fails its tasks with `draining`. Those that their starters do not end within 2 s end with the thread.
+   * Fails its tasks with `draining`. Tasks that are not ended by their starters within 2 s end with the thread.
    */
   close(): Promise<void>
 }
@@ -39,7 +39,7 @@ export interface FileThread {
 export interface FileThreadOptions {
   /** Exports `tasks`, a TaskTable. */
   module: URL
-  /** How long a single step may take before the thread is terminated. */
+  /** Maximum duration of a single step, after which the thread is terminated. */
   timeoutMs: number
   /** Heap limit for its tasks, in MiB. */
   memoryMb: number

@@ -27,11 +27,11 @@ export interface FileThreads<T extends TaskTable> {
 export interface FileThreadsOptions {
   /** Exports the table, `T`, as `tasks`. */
   module: URL
-  /** How many threads at most; default 2. */
+  /** Maximum number of threads; default 2. */
   count?: number
-  /** As for `startFileThread`; default 30 s. */
+  /** Limit of a single step, as for `startFileThread`; default 30 s. */
   timeoutMs?: number
-  /** As for `startFileThread`; default 256. */
+  /** Heap limit in MiB, as for `startFileThread`; default 256. */
   memoryMb?: number
 }
 
@@ -89,7 +89,7 @@ export function createFileThreads<T extends TaskTable>(options: FileThreadsOptio
 }
 
 interface Slot {
-  /** How many tasks are under way. */
+  /** Number of running tasks. */
   tasks: number
   thread(): Promise<FileThread>
   close(): Promise<void>

@@ -20,8 +20,8 @@ if (parentPort !== null) serveTasks(parentPort, tasks)
 parentPort?.postMessage({ act: 'alive' })
 
 /**
- * Gives this thread a mount namespace whose root is empty but for /proc: no path leads to a file of the host, and what is mounted
- * there is visible to this thread only and vanishes with it. Every module the thread needs must be loaded before.
+ * Gives this thread a mount namespace whose root is empty but for /proc: no path leads to a file of the host, and mounts made there
+ * are visible to this thread only and vanish with it. Load every module that the thread needs before.
  */
 function enterEmptyRoot(): void {
   unshareMounts()
