@@ -1,6 +1,6 @@
 import { forbiddenAreas } from './infra/lint/areas.ts'
 
-/** Who may import whom (ARCHITECTURE.md, Layout). Type-only imports count as imports. */
+/** Forbidden imports between layers (ARCHITECTURE.md, Layout). Type-only imports count as imports. */
 const LAYERS = [
   {
     name: 'shared-imports-nothing-of-ours',
@@ -77,7 +77,7 @@ const LAYERS = [
   },
 ]
 
-/** The order of the areas in each layer, from their table. */
+/** Forbidden imports between the areas of each layer, from `infra/lint/areas.ts`. */
 const AREA_RULES = forbiddenAreas().map(({ layer, area, allowed }) => ({
   name: `${layer.replaceAll('/', '-')}-${area}-imports-lower-areas`,
   from: `^${layer}/${area}/`,

@@ -16,7 +16,7 @@ const typed = {
       'error',
       { argsIgnorePattern: '^_', caughtErrors: 'none', ignoreRestSiblings: true },
     ],
-    // An interface of promises is also kept by code that has nothing to wait for.
+    // A function may be async only because its interface returns a promise.
     '@typescript-eslint/require-await': 'off',
     '@typescript-eslint/return-await': ['error', 'error-handling-correctness-only'],
     '@typescript-eslint/switch-exhaustiveness-check': 'error',
@@ -27,7 +27,7 @@ const typed = {
   },
 }
 
-/** Tests read answers as the contract says they are; whether they are is what they find out. */
+/** Tests read answers untyped: whether an answer has the shape of the contract is what they check. */
 const tests = {
   files: ['tests/**/*.ts'],
   rules: Object.fromEntries(

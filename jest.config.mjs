@@ -5,7 +5,7 @@ export default {
   injectGlobals: false,
   testMatch: ['<rootDir>/tests/**/*.test.ts'],
   modulePathIgnorePatterns: ['<rootDir>/.build', '<rootDir>/dist', '<rootDir>/.serverless'],
-  // With pods for boxes each step takes some ten times as long.
+  // With pods for boxes each step takes about ten times as long.
   testTimeout: process.env['TEST_RUNTIME'] === 'kubernetes' ? 90_000 : 30_000,
   watchman: false,
 }

@@ -3,8 +3,8 @@ import { agentCommand } from './commands.ts'
 import { createLineSplitter, parseLogLine } from './log-lines.ts'
 
 /**
- * Runs a mode of the agent that ends by itself, such as `down`; what it prints on stdout passes through, of its log
- * only progress, warnings of Node.js and errors, as plain text on stderr. Settles with its exit code.
+ * Runs a mode of the agent that ends by itself, such as `down`. Passes its stdout through; of its log, prints only progress,
+ * errors and lines that are not JSON (warnings of Node.js), as plain text on stderr. Resolves with its exit code.
  */
 export function runAgentCommand(args: readonly string[]): Promise<number> {
   const [program = '', ...rest] = agentCommand(args)

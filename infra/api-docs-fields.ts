@@ -1,6 +1,6 @@
 import { tableOf } from './markdown.ts'
 
-/** A JSON Schema as the OpenAPI document has them, as far as tables tell of it. */
+/** JSON Schema as the OpenAPI document uses it, limited to the keywords that the tables show. */
 export interface JsonSchema {
   $ref?: string
   type?: string | string[]
@@ -22,20 +22,20 @@ export interface JsonSchema {
   maxLength?: number
 }
 
-/** Where the section of a schema is, as a link from the page that is made. */
+/** Returns the link from the page being generated to the section of the schema `name`. */
 export type LinkOf = (name: string) => string
 
-/** Whether a client sends it: only what is taken refuses unknown fields. */
+/** Tells the schema of a request: only those refuse unknown fields. */
 export function isRequest({ additionalProperties }: JsonSchema): boolean {
   return additionalProperties === false
 }
 
-/** A table of the fields of an object, those within it as `outer.inner`; of a request the required ones are marked, else the absent. */
+/** Renders the fields of an object as a table, nested ones as `outer.inner`; marks required fields of requests, optional ones of answers. */
 export function fieldTable(schema: JsonSchema, linkOf: LinkOf): string {
   return tableOf(['Field', 'Type', ''], rowsOf(schema, { prefix: '', isRequest: isRequest(schema), linkOf }))
 }
 
-/** What values a schema takes, in a few words of Markdown. */
+/** Describes the values that a schema accepts, in a few words of Markdown. */
 export function typeOf(schema: JsonSchema, linkOf: LinkOf): string {
   const variants = schema.anyOf ?? schema.oneOf
   if (schema.$ref !== undefined) return linkTo(schema.$ref, linkOf)
@@ -46,25 +46,25 @@ export function typeOf(schema: JsonSchema, linkOf: LinkOf): string {
   return types.map((type) => plainType(type, schema, linkOf)).join(' or ')
 }
 
-interface Place {
+interface RowContext {
   prefix: string
   isRequest: boolean
   linkOf: LinkOf
 }
 
-function rowsOf(schema: JsonSchema, place: Place): string[][] {
+function rowsOf(schema: JsonSchema, context: RowContext): string[][] {
   return Object.entries(schema.properties ?? {}).flatMap(([name, field]) => {
-    const path = `${place.prefix}${name}`
+    const path = `${context.prefix}${name}`
     const isRequired = schema.required?.includes(name) === true
     const presence =
-      place.isRequest && isRequired ? '**Required.**' : place.isRequest || isRequired ? '' : 'May be absent.'
-    const row = [`\`${path}\``, typeOf(field, place.linkOf), [presence, noteOf(field)].filter(Boolean).join(' ')]
+      context.isRequest && isRequired ? '**Required.**' : context.isRequest || isRequired ? '' : 'May be absent.'
+    const row = [`\`${path}\``, typeOf(field, context.linkOf), [presence, noteOf(field)].filter(Boolean).join(' ')]
     const inner = objectWithin(field)
-    return [row, ...(inner ? rowsOf(inner.schema, { ...place, prefix: `${path}${inner.joint}` }) : [])]
+    return [row, ...(inner ? rowsOf(inner.schema, { ...context, prefix: `${path}${inner.joint}` }) : [])]
   })
 }
 
-/** The object with fields of its own that a field is, or holds in a list. */
+/** Returns the object schema nested in a field or in the items of its list, or null. */
 function objectWithin(field: JsonSchema): { schema: JsonSchema; joint: string } | null {
   if (field.properties) return { schema: field, joint: '.' }
   if (field.items?.properties) return { schema: field.items, joint: '[].' }
@@ -72,7 +72,7 @@ function objectWithin(field: JsonSchema): { schema: JsonSchema; joint: string } 
   return variant ? { schema: variant, joint: '.' } : null
 }
 
-/** What is said of a value, and what it is if it is left out. */
+/** Returns the description of a value followed by its default. */
 export function noteOf({ description, default: fallback }: JsonSchema): string {
   const text = description === undefined ? '' : withPoint(description)
   return [text, fallback === undefined ? '' : `By default ${codeOf(fallback)}.`].filter(Boolean).join(' ')
@@ -88,16 +88,16 @@ function plainType(type: string, schema: JsonSchema, linkOf: LinkOf): string {
 }
 
 function boundsOf({ minimum, maximum, exclusiveMinimum, minItems, maxItems, maxLength }: JsonSchema): string {
-  const low = isTold(minimum) ? `≥ ${minimum}` : isTold(exclusiveMinimum) ? `> ${exclusiveMinimum}` : ''
-  const high = isTold(maximum) ? `≤ ${maximum}` : ''
+  const low = isBound(minimum) ? `≥ ${minimum}` : isBound(exclusiveMinimum) ? `> ${exclusiveMinimum}` : ''
+  const high = isBound(maximum) ? `≤ ${maximum}` : ''
   const items = [minItems ? `≥ ${minItems}` : '', maxItems === undefined ? '' : `≤ ${maxItems}`]
   const length = maxLength === undefined ? '' : `≤ ${maxLength} characters`
   const bounds = [low, high, ...items, length].filter(Boolean).join(', ')
   return bounds === '' ? '' : ` (${bounds})`
 }
 
-/** What every number is bounded by is no bound. */
-function isTold(bound: number | undefined): bound is number {
+/** Leaves out the bounds of every safe integer, which zod writes for each integer. */
+function isBound(bound: number | undefined): bound is number {
   return bound !== undefined && Math.abs(bound) < Number.MAX_SAFE_INTEGER
 }
 

@@ -14,7 +14,7 @@ import { fieldTable, isRequest, type JsonSchema, type LinkOf, noteOf, typeOf } f
 import { ROOT } from './commands.ts'
 import { anchorOf, fillSections, tableOf } from './markdown.ts'
 
-/** What the generated sections of docs/api.md and its siblings are read from. */
+/** The parts of the OpenAPI document that the generated sections of docs/api.md and its siblings use. */
 interface ApiDocument {
   tags: { name: string; description: string }[]
   paths: Record<string, Record<string, DescribedOperation>>
@@ -32,7 +32,7 @@ interface Body {
   content?: Record<string, { schema: JsonSchema }>
 }
 
-/** The pages with their generated sections, as they are to be: by path below the repository. */
+/** Returns the pages with their sections generated anew, by path below the repository. */
 export function apiPages(): Map<string, string> {
   const document = buildOpenApiDocument() as unknown as ApiDocument
   const sections: Record<string, Record<string, string>> = {
@@ -132,7 +132,7 @@ function operationRow(operation: Operation, document: ApiDocument): string[] {
   ]
 }
 
-/** Every parameter of a query, with the operations that take it alike. */
+/** Renders every distinct query parameter with the operations that take it. */
 function queryTable(document: ApiDocument): string {
   const { schemas } = document.components
   const link = (name: string): string => linkBetween('operations.md', name, schemas[name])
@@ -168,7 +168,7 @@ function bodyOf({ content = {} }: Body, linkOf: LinkOf): string {
   return kinds.join(' or ')
 }
 
-/** The objects with fields, each under its name: those that clients send, or those that they get. */
+/** Renders the objects with fields, each under its name: those that clients send, or those that they receive. */
 function schemaSections({ components: { schemas } }: ApiDocument, page: 'requests.md' | 'resources.md'): string {
   return Object.entries(schemas)
     .filter(([name, schema]) => schema.properties && pageOf(name, schema) === page)
@@ -179,7 +179,7 @@ function schemaSections({ components: { schemas } }: ApiDocument, page: 'request
     .join('\n\n')
 }
 
-/** What has a name and no fields. */
+/** Renders the named schemas that have no fields. */
 function valueTable({ components: { schemas } }: ApiDocument): string {
   const link = (name: string): string => linkBetween('resources.md', name, schemas[name])
   const rows = Object.entries(schemas)
@@ -188,7 +188,7 @@ function valueTable({ components: { schemas } }: ApiDocument): string {
   return tableOf(['Value', 'Type', ''], rows)
 }
 
-/** Where a schema is told of; lists and limits are where the rules for them are. */
+/** Returns the page that describes a schema; lists and limits are described beside their rules. */
 function pageOf(name: string, schema: JsonSchema): string {
   if (name.endsWith('List')) return '../api.md#lists'
   if (name === 'Limits') return '../api.md#limits'
@@ -215,7 +215,7 @@ const WHO_SHARES: Record<keyof typeof SHARED_ERRORS, string> = {
   post: '`POST`',
 }
 
-/** `npm run docs` writes the generated sections; with `--check` it only tells which are stale. */
+/** `npm run docs` writes the generated sections; with `--check` it only reports which are stale. */
 if (import.meta.main) {
   const isCheck = process.argv.includes('--check')
   for (const [path, text] of apiPages()) {

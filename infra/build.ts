@@ -7,8 +7,8 @@ import { builtinsAsTheyAre, lighten, lightSchemas, withoutJsonSchema } from './b
 import { ROOT } from './commands.ts'
 
 /**
- * Bundles the function to `rest.mjs` in `directory`, with what it imports when it is first asked for beside it, and gives the size
- * of `rest.mjs` in bytes. Whoever runs an earlier one meanwhile finds that or this, whole.
+ * Bundles the function to `rest.mjs` in `directory`, and the modules that it imports on demand beside it. Returns the size of
+ * `rest.mjs` in bytes. Replaces each file by rename, so a process that runs an earlier build reads either that or this one whole.
  */
 export async function buildFunction(directory: string): Promise<number> {
   await Promise.all(LATE.map((path) => bundleWhole(join(ROOT, path), join(directory, lateName(path)))))
@@ -27,7 +27,7 @@ async function bundleWhole(entry: string, path: string): Promise<void> {
   }
 }
 
-/** Bundles a module with all it imports, as the function is. */
+/** Bundles one module with all its imports, with the settings of the function. */
 export async function bundle(entry: string, outfile: string): Promise<void> {
   await build({
     absWorkingDir: ROOT,
@@ -44,7 +44,7 @@ export async function bundle(entry: string, outfile: string): Promise<void> {
   })
 }
 
-/** Modules that no start of a function loads: bundles of their own, with their own copies of what they import. */
+/** Modules that no start of a function loads: separate bundles, each with its own copy of its imports. */
 const LATE = ['shared/problem-types.ts']
 
 const lateImports: Plugin = {
@@ -61,7 +61,7 @@ function lateName(path: string): string {
   return `${basename(path, '.ts')}.mjs`
 }
 
-/** `npm run build`: bundles the function into `dist/` and tells its size. */
+/** `npm run build`: bundles the function into `dist/` and prints its size. */
 if (import.meta.main) {
   const bytes = await buildFunction(join(ROOT, 'dist'))
   process.stdout.write(`dist/rest.mjs: ${(bytes / 1000).toFixed(1)} KB\n`)

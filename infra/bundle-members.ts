@@ -6,8 +6,8 @@ import ts from 'typescript'
 import { ROOT } from './commands.ts'
 
 /**
- * Every schema of zod has every method, and each method brings what it makes: address formats, dates, codecs. Those that
- * neither our schemas nor zod itself call by name are left out. It is worth a tenth of the function.
+ * Drops the methods of zod schemas that neither our schemas nor zod call by name. Every zod schema has every method, and each
+ * method pulls in its implementation: address formats, dates, codecs. Saves a tenth of the function's size.
  */
 export function withoutUnusedMembers(lighten: (text: string) => string): Plugin {
   return {
@@ -17,7 +17,7 @@ export function withoutUnusedMembers(lighten: (text: string) => string): Plugin 
         const used = new Set([...namesOfOurs(lighten), ...namesOfZod(join(path, '../..'))])
         return { contents: dropMembers(await readFile(path, 'utf8'), used) }
       })
-      // It lets schemas that refer to themselves take values that do; none of ours refers to itself.
+      // The memoizer supports schemas and values that refer to themselves; none of our schemas does.
       onLoad({ filter: /\/zod\/v4\/core\/memoizer\.js$/ }, () => ({ contents: NO_MEMOIZER }))
     },
   }
@@ -39,7 +39,7 @@ function filesIn(directory: string, ending: string): string[] {
     .map((name) => join(directory, name))
 }
 
-/** What is read of anything but a module, in any of the texts. */
+/** Returns the property names that the texts read from anything but a module. */
 function namesIn(texts: readonly string[]): Set<string> {
   const names = new Set<string>()
   const visit = (node: ts.Node): void => {
@@ -50,7 +50,7 @@ function namesIn(texts: readonly string[]): Set<string> {
   return names
 }
 
-/** `$constructor(name, initializer, { …members })` without the members whose names are not in `used`. */
+/** Returns `text` with the members of each `$constructor(name, initializer, { …members })` reduced to those in `used`. */
 function dropMembers(text: string, used: ReadonlySet<string>): string {
   let result = ''
   let copied = 0

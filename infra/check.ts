@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { ROOT } from './commands.ts'
 import { type CheckTask, runTasks } from './tasks.ts'
 
-/** `npm run check`: everything that can be said about the code without running it; needs no network and no root. */
+/** `npm run check`: runs all static checks; needs no network and no root. */
 async function main(): Promise<void> {
   process.chdir(ROOT)
   const results = await runTasks(TASKS, ({ name, isOk, output, elapsedMs }) => {
@@ -16,7 +16,7 @@ async function main(): Promise<void> {
 
 const node = (path: string, ...args: string[]): string[] => [process.execPath, join(ROOT, path), ...args]
 
-/** The longest first, so that the cores end together. */
+/** The longest first, so that the cores finish together. */
 const TASKS: readonly CheckTask[] = [
   { name: 'lint', command: node('node_modules/eslint/bin/eslint.js', '--max-warnings', '0', '.') },
   { name: 'types', command: node('node_modules/typescript/bin/tsc', '--noEmit', '-p', '.') },

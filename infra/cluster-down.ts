@@ -1,6 +1,6 @@
 import { stopCluster } from './cluster/cluster-stop.ts'
 
-/** `npm run cluster:down [-- NAME]`: leaves nothing of the cluster on this host. */
+/** `npm run cluster:down [-- NAME]`: takes the cluster down and removes everything it made on this host. */
 async function main(args: readonly string[]): Promise<void> {
   const name = args[0] ?? 'default'
   const startedAt = performance.now()

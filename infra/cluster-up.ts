@@ -1,6 +1,6 @@
 import { startCluster } from './cluster/cluster-start.ts'
 
-/** `npm run cluster:up [-- NAME]`: a real one-node Kubernetes for tests; the last line printed is its KUBECONFIG. */
+/** `npm run cluster:up [-- NAME]`: starts a real one-node Kubernetes for tests; prints its KUBECONFIG as the last line. */
 async function main(args: readonly string[]): Promise<void> {
   const kubeconfig = await startCluster(args[0] ?? 'default', (text) => process.stdout.write(`${text}\n`))
   process.stdout.write(`KUBECONFIG=${kubeconfig}\n`)

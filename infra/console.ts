@@ -4,7 +4,7 @@ import { parseArgs } from 'node:util'
 import { WebSocket } from 'ws'
 import { exitCodeIn } from '../shared/http/exec-frames.ts'
 
-/** `npm run console -- PROJECT BOX [--session NAME] [--shell PATH]`: a terminal of a box of the service on this machine. */
+/** `npm run console -- PROJECT BOX [--session NAME] [--shell PATH]`: opens a terminal in a box of the service on this machine. */
 async function main(): Promise<number> {
   const { positionals, values } = parseArgs({
     allowPositionals: true,
@@ -16,25 +16,25 @@ async function main(): Promise<number> {
     return 2
   }
   const { columns, rows } = process.stdout
-  // A terminal that does not know its size says 0.
+  // A terminal of unknown size reports 0.
   const query = new URLSearchParams({ ...values, cols: String(columns || 80), rows: String(rows || 24) })
-  const { host, token } = readPlace()
+  const { host, token } = readConnection()
   const url = `ws://${host}/v1/projects/${project}/boxes/${box}/console?${query.toString()}`
   return converse(new WebSocket(url, ['v5.channel.k8s.io'], { headers: { authorization: `Bearer ${token}` } }))
 }
 
-function readPlace(): { host: string; token: string } {
+function readConnection(): { host: string; token: string } {
   const { BOXYARD_HOST = '127.0.0.1', BOXYARD_PORT = '8080', BOXYARD_DATA_DIR = '/var/lib/boxyard' } = process.env
   const host = BOXYARD_HOST.includes(':') ? `[${BOXYARD_HOST}]` : BOXYARD_HOST
   const token = readFileSync(join(BOXYARD_DATA_DIR, 'admin.token'), 'utf8').trim()
   return { host: `${host}:${BOXYARD_PORT}`, token }
 }
 
-/** Until the shell ends, whose exit code it gives, or Ctrl-] is pressed. */
+/** Connects this terminal to the socket; resolves with the shell's exit code, or 0 after Ctrl-]. */
 function converse(socket: WebSocket): Promise<number> {
   const { stdin, stdout, stderr } = process
   const send = (channel: number, bytes: Uint8Array): void => socket.send(Buffer.concat([Buffer.from([channel]), bytes]))
-  const tellSize = (): void => {
+  const sendSize = (): void => {
     send(RESIZE, Buffer.from(JSON.stringify({ Width: stdout.columns, Height: stdout.rows })))
   }
   return new Promise((resolve) => {
@@ -51,7 +51,7 @@ function converse(socket: WebSocket): Promise<number> {
     }
     socket.on('open', () => {
       if (stdin.isTTY) stdin.setRawMode(true)
-      stdout.on('resize', tellSize)
+      stdout.on('resize', sendSize)
       stdin.on('data', (bytes: Buffer) => {
         if (stdin.isTTY && bytes.includes(LEAVE)) end(0, '\r\nThe session goes on.\r\n')
         else send(STDIN, bytes)
@@ -76,7 +76,7 @@ const STDIN = 0
 const STDOUT = 1
 const STATUS = 3
 const RESIZE = 4
-// Ctrl-], as telnet has it.
+// Ctrl-], as in telnet.
 const LEAVE = 0x1d
 
 process.exitCode = await main()

@@ -3,7 +3,7 @@ import { runAgentCommand } from './agent-command.ts'
 import { findInstance } from './instance-lock.ts'
 import { readUpSettings } from './up-settings.ts'
 
-/** `npm run down`: stops the boxes of a data directory whose service is stopped, and says what it leaves. */
+/** `npm run down`: stops the boxes of a data directory whose service is stopped, and prints what it leaves. */
 async function main(): Promise<number> {
   const { dataDir } = readUpSettings(process.env)
   if (!existsSync(dataDir)) {

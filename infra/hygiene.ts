@@ -9,7 +9,7 @@ export interface HygieneFault {
   reason: string
 }
 
-/** Looks through all files that git tracks, or would, in the work tree at `root`. */
+/** Checks all files in the work tree at `root` that git tracks or would add. */
 export function findHygieneFaults(root: string): HygieneFault[] {
   const listed = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
     cwd: root,
@@ -31,7 +31,7 @@ function faultsOf(root: string, file: string): HygieneFault[] {
   return faults
 }
 
-/** Null for a file that was deleted in the work tree, a link or a directory, and for one that is not text. */
+/** Returns null for a file that is deleted in the work tree, a link, a directory or binary. */
 function readText(path: string): string | null {
   try {
     const bytes = readFileSync(path)
@@ -41,12 +41,12 @@ function readText(path: string): string | null {
   }
 }
 
-// Written in pieces, so that this file does not accuse itself.
+// Split into pieces, so that this file does not match its own patterns.
 const word = (...parts: string[]): string => parts.join('')
 const BANS: readonly { pattern: RegExp; reason: string; except?: RegExp }[] = [
   { pattern: new RegExp(word('(?<![\\w})./-])/wo', 'rk/')), reason: 'names a path of one machine' },
   {
-    // A box has a /root of its own, of which tests and pages speak.
+    // Boxes have a /root of their own, which tests and pages mention.
     pattern: new RegExp(`${word('(?<![\\w})./-])/ro', 'ot/')}|(?<![\\w})./-])/home/[a-z]`),
     reason: 'names a path of one machine',
     except: /^tests\/|\.md$/,

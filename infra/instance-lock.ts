@@ -6,8 +6,8 @@ export interface InstanceLock {
 }
 
 /**
- * Makes this process the one that runs the service on `dataDir` (an existing real path); the pid of the one that
- * already does is the answer otherwise. It is an abstract socket, so it ends with the process however that ends.
+ * Makes this process the one that runs the service on `dataDir` (an existing real path), or returns the pid of the one that
+ * does. The lock is an abstract socket, so the kernel releases it when the process ends, however that ends.
  */
 export async function lockInstance(dataDir: string): Promise<InstanceLock | { heldBy: number }> {
   const server = createServer((socket) => {
@@ -25,7 +25,7 @@ export async function lockInstance(dataDir: string): Promise<InstanceLock | { he
   return { release: () => server.close() }
 }
 
-/** The pid of the process that runs the service on `dataDir`, or null. */
+/** Returns the pid of the process that runs the service on `dataDir`, or null. */
 export function findInstance(dataDir: string): Promise<number | null> {
   return new Promise((resolve) => {
     let answer = ''

@@ -2,12 +2,12 @@ import { closeSync, existsSync, mkdirSync, openSync, renameSync, rmSync, writeSy
 import { dirname } from 'node:path'
 
 export interface LogFile {
-  /** Appends one line. A host disk that is full loses the line, not the service. */
+  /** Appends one line. If the host disk is full, the line is lost and the service goes on. */
   write(line: string): void
   close(): void
 }
 
-/** A log that starts empty and is bounded: `path` and five older ones, `path.1` … `path.5`, each at most `maxBytes`. */
+/** Opens an empty, bounded log: `path` and five older files, `path.1` … `path.5`, each at most `maxBytes`. */
 export function openLogFile(path: string, maxBytes = 32 * 1024 * 1024): LogFile {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   let descriptor = openNext(path)
@@ -24,7 +24,7 @@ export function openLogFile(path: string, maxBytes = 32 * 1024 * 1024): LogFile 
         writeSync(descriptor, bytes)
         sizeBytes += bytes.length
       } catch {
-        // Nowhere is left to say it.
+        // There is no other place to report it.
       }
     },
     close: () => closeSync(descriptor),

@@ -1,4 +1,4 @@
-/** What a line of a service's log means to the one who started it. */
+/** A line of a service's log, parsed for the process that started the service. */
 export interface LogLine {
   message: string
   /** Meant for a person who waits. */
@@ -6,12 +6,12 @@ export interface LogLine {
   /** The service now takes requests. */
   isReady: boolean
   isError: boolean
-  /** Where the service listens, if the line says so. */
+  /** Address that the service listens on, if the line has it. */
   url: string | null
   port: number | null
 }
 
-/** Reads one line of JSON log; anything else, such as a stack trace of Node.js, is a line that only has a message. */
+/** Parses one line of JSON log; any other line, such as a stack trace of Node.js, yields only a message. */
 export function parseLogLine(line: string): LogLine {
   const fields = parseObject(line)
   if (fields === null) {
@@ -27,7 +27,7 @@ export function parseLogLine(line: string): LogLine {
   }
 }
 
-/** Cuts a stream of text into lines; what `push` returns are whole lines without their ends. A line is at most 1 MiB. */
+/** Splits a stream of text into lines; `push` returns complete lines without their ends. A line is at most 1 MiB. */
 export function createLineSplitter(): { push(text: string): string[]; rest(): string } {
   let pending = ''
   return {

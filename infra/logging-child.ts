@@ -3,22 +3,22 @@ import { createLineSplitter, type LogLine, parseLogLine } from './log-lines.ts'
 
 export interface LoggingChildOptions {
   command: readonly string[]
-  /** The whole environment; absent: that of this process. */
+  /** The whole environment; defaults to that of this process. */
   env?: NodeJS.ProcessEnv
-  /** Takes every line it prints, as it is and as understood. */
+  /** Receives every line of output, raw and parsed. */
   onLine(line: string, parsed: LogLine): void
 }
 
-/** A process that tells by its log when it is ready, and why it is not. */
+/** A process that reports by its log that it is ready, or why it failed. */
 export interface LoggingChild {
   process: ChildProcess
-  /** The line by which it said that it is ready; rejects, with the reason it gave, if it ends before. */
+  /** Resolves with the line that reports readiness; rejects, with the logged reason, if the process ends first. */
   ready: Promise<LogLine>
-  /** Settles with how it ended: `exit code 1`, `SIGKILL`. */
+  /** Resolves with how the process ended: `exit code 1`, `SIGKILL`. */
   exited: Promise<string>
 }
 
-/** Starts a process in a session of its own, so that Ctrl-C does not reach it and the order of the end is the caller's. */
+/** Starts a process in a session of its own, so that Ctrl-C does not reach it and the caller controls the order of shutdown. */
 export function startLoggingChild(options: LoggingChildOptions): LoggingChild {
   const [program = '', ...args] = options.command
   const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'], detached: true, env: options.env })
@@ -36,7 +36,7 @@ export function startLoggingChild(options: LoggingChildOptions): LoggingChild {
     })
     void exited.then((how) => reject(new Error(reason ?? [...last, `It ended with ${how}.`].join('\n'))))
   })
-  // Whoever does not wait for it to be ready need not hear that it never was.
+  // Prevents an unhandled rejection in callers that do not await `ready`.
   ready.catch(() => undefined)
   return { process: child, ready, exited }
 }
@@ -46,7 +46,7 @@ function waitForEnd(child: ChildProcess): Promise<string> {
     child.once('error', (error) => resolve(error.message))
     child.once('exit', (code, signal) => {
       const settle = (): void => resolve(signal ?? `exit code ${code}`)
-      // The last lines tell why; but another process may hold the pipes for ever.
+      // Wait for the last lines, which hold the reason, but not for ever: another process may keep the pipes open.
       child.once('close', settle)
       setTimeout(settle, LAST_LINES_MS).unref()
     })

@@ -1,10 +1,10 @@
-/** A Markdown table; a cell may hold anything but line breaks that mean something. */
+/** Renders a Markdown table. Line breaks in cells become spaces. */
 export function tableOf(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const lineOf = (cells: readonly string[]): string => `| ${cells.map(cellOf).join(' | ')} |`
   return [lineOf(head), `|${'---|'.repeat(head.length)}`, ...rows.map(lineOf)].join('\n')
 }
 
-/** The anchor that readers of Markdown give a heading. */
+/** Returns the anchor that Markdown renderers give a heading. */
 export function anchorOf(heading: string): string {
   return heading
     .toLowerCase()
@@ -13,8 +13,8 @@ export function anchorOf(heading: string): string {
 }
 
 /**
- * `text` with what is between `<!-- generated: name -->` and `<!-- end: name -->` replaced, for each of `sections`.
- * @throws Error for markers that are missing, and for a section that `text` has and `sections` has not
+ * Replaces the text between `<!-- generated: name -->` and `<!-- end: name -->` in `text`, for each of `sections`.
+ * @throws Error for missing markers, and for a section of `text` that `sections` does not have
  */
 export function fillSections(text: string, sections: Readonly<Record<string, string>>): string {
   const left = new Set(Object.keys(sections))

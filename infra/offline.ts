@@ -7,7 +7,7 @@ import { buildFunction } from './build.ts'
 import { dieWithParent, ROOT } from './commands.ts'
 
 /**
- * `npm run offline [-- --port 3000 --lambda-port 3002 --host 127.0.0.1]`: the function as API Gateway would run it, before
+ * `npm run offline [-- --port 3000 --lambda-port 3002 --host 127.0.0.1]`: runs the function as API Gateway would, in front of
  * a running agent, whose address and keys come from BOXYARD_AGENT_URL or BOXYARD_AGENT_PORT, and BOXYARD_DATA_DIR.
  */
 async function main(): Promise<void> {
@@ -22,7 +22,7 @@ async function main(): Promise<void> {
   await buildFunction(join(ROOT, 'dist'))
   const serverless = [process.execPath, join(ROOT, 'node_modules/serverless/bin/serverless.js')]
   const ports = ['--host', values.host, '--httpPort', values.port, '--lambdaPort', values['lambda-port']]
-  // Handlers are never reloaded: each reload is a copy of the bundle that stays in memory.
+  // Without reloading of handlers: each reload leaves a copy of the bundle in memory.
   const [program = '', ...args] = dieWithParent([...serverless, 'offline', 'start', ...ports])
   const child = spawn(program, args, {
     cwd: ROOT,
@@ -33,8 +33,7 @@ async function main(): Promise<void> {
   child.once('exit', (code) => process.exit(code ?? 1))
 }
 
-/** What the parameters of serverless.yml stand for on this host. */
-// A function refuses what it does not know, and it knows nothing of the agent.
+/** Drops the agent's variables, since a function refuses unknown settings. */
 function withoutAgentSettings(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const agents = new Set<string>(AGENT_SETTINGS)
   return Object.fromEntries(Object.entries(env).filter(([name]) => !agents.has(name)))

@@ -3,26 +3,26 @@ import type { LogLine } from './log-lines.ts'
 import { type LoggingChild, startLoggingChild } from './logging-child.ts'
 
 export interface ServiceProcessOptions {
-  /** How a person calls it, such as `agent`. */
+  /** Name in messages, such as `agent`. */
   name: string
   command: readonly string[]
-  /** What its unexpected end means to the user, said with the line about it. */
+  /** Consequence of an unexpected end for the user, printed with it. */
   lossNote: string
-  /** Most milliseconds a polite stop may take before it is killed. */
+  /** Milliseconds that a polite stop may take before SIGKILL. */
   stopDeadlineMs: number
-  /** Takes a line meant for a person. */
+  /** Prints a line for a person. */
   say(text: string): void
-  /** Takes every line the process prints. */
+  /** Receives every line that the process prints. */
   log(line: string): void
 }
 
-/** A process of ours that is kept running: started again, with growing pauses, when it ends and nobody asked. */
+/** A supervised process: started again, with growing pauses, when it ends unexpectedly. */
 export interface ServiceProcess {
-  /** Resolves once it says that it is ready, with that line; rejects with its own reason if it ends before. */
+  /** Resolves with the line that reports readiness; rejects with the process's own reason if it ends first. */
   start(): Promise<LogLine>
-  /** SIGTERM, then SIGKILL when the deadline is over; resolves when it is gone, also if it never ran. */
+  /** Sends SIGTERM, and SIGKILL after the deadline; resolves when the process is gone, also if it never ran. */
   stop(): Promise<void>
-  /** SIGKILL, now. */
+  /** Sends SIGKILL at once. */
   kill(): void
 }
 
@@ -77,7 +77,7 @@ export function createServiceProcess(options: ServiceProcessOptions): ServicePro
   }
 }
 
-/** SIGTERM, then SIGKILL when `deadlineMs` is over; resolves with how it ended. */
+/** Sends SIGTERM, and SIGKILL after `deadlineMs`; resolves with how the process ended. */
 export async function stopChild(child: LoggingChild, deadlineMs: number): Promise<string> {
   child.process.kill('SIGTERM')
   const forced = setTimeout(() => child.process.kill('SIGKILL'), deadlineMs)
@@ -92,5 +92,5 @@ function messageOf(error: unknown): string {
 
 const FIRST_PAUSE_MS = 250
 const LONGEST_PAUSE_MS = 30_000
-/** A process that ran this long has recovered: its next end is a new fault. */
+/** A process that ran this long has recovered: its next end starts again from the first pause. */
 const STEADY_MS = 60_000

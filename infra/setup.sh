@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Installs what the machine lacks: Debian packages and, by the lock file, Node.js packages.
+# Installs missing Debian packages and, by the lock file, Node.js packages.
 # usage: infra/setup.sh host|test|bench|tools
-#   host   what the service needs to run; with BOXYARD_EDGE_ACME set, caddy too
-#   test   that and what its tests need
-#   bench  that and what the figures are compared with; of docker only the programs, which the bench starts itself
-#   tools  what checks and builds need: Node.js packages only, no root
-# Says what it installs, one line each, and nothing if there is nothing to do.
+#   host   packages of the service; with BOXYARD_EDGE_ACME set, caddy too
+#   test   the same and those of its tests
+#   bench  the same and the peers of the benchmarks; of docker only the programs, which the bench starts itself
+#   tools  packages of checks and builds: Node.js only, no root
+# Prints one line for each installation, and nothing if there is nothing to do.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -16,15 +16,15 @@ host_packages=(
   btrfs-progs busybox-static catatonit crun debian-archive-keyring haproxy iproute2 libnftables1 mmdebstrap mount
   nftables util-linux zstd
 )
-# What gets certificates by ACME.
+# Caddy gets certificates by ACME.
 [[ -z ${BOXYARD_EDGE_ACME:-} ]] || host_packages+=(caddy)
-# Three build the runc of the test cluster; the last ones are run in the consoles of boxes. Chromium is most of it: 740 MB.
+# gcc, libc6-dev and libseccomp-dev build the runc of the test cluster; the last line is run in consoles. Chromium is 740 MB.
 test_packages=(
   "${host_packages[@]}" caddy git openssl procps gcc libc6-dev libseccomp-dev chromium
   htop ncurses-base vim-tiny
 )
 bench_packages=("${test_packages[@]}" curl rsync)
-# Docker's own packages, where they are, conflict with Debian's.
+# Docker's own packages conflict with Debian's.
 command -v dockerd >/dev/null || bench_packages+=(containerd docker.io)
 
 main() {
@@ -57,7 +57,7 @@ need_root() {
 need_packages() {
   local missing=()
   command -v dpkg-query >/dev/null || fail "This is not a Debian machine. Install these by hand: $*"
-  # dpkg-query names the packages it knows nothing of on stderr and fails; what it does not list is missing.
+  # dpkg-query prints unknown packages on stderr and fails; a package it does not list is missing.
   local installed
   installed=" $(dpkg-query -W -f='${db:Status-Status}:${Package}\n' "$@" 2>/dev/null | sed -n 's/^installed://p' | tr '\n' ' ')" || true
   for package in "$@"; do [[ $installed == *" $package "* ]] || missing+=("$package"); done
@@ -74,7 +74,7 @@ need_packages() {
   done
 }
 
-# Debian starts what it installs, and dockerd changes the packet filter of the host when it starts. Runs in a subshell.
+# Keeps apt from starting services: dockerd changes the host's packet filter when it starts. Runs in a subshell.
 without_services() {
   local policy=/usr/sbin/policy-rc.d
   if [[ ! -e $policy ]]; then
@@ -84,13 +84,13 @@ without_services() {
   "$@"
 }
 
-# Ours is a process of the agent's or the bench's own; one that was there before stays as it was.
+# Disables a service that was just installed: the agent or the bench runs its own. Services from before stay as they were.
 leave_to_us() {
   [[ -d /run/systemd/system ]] || return 0
   logged systemctl disable --now "$@"
 }
 
-# The stamp tells which lock file node_modules was made from, and whether with the development packages.
+# The stamp holds the hash of the lock file that node_modules was made from, and `all` or `runtime`.
 need_modules() {
   is_stamped "$1" || locked install_modules "$1"
 }
@@ -107,7 +107,7 @@ install_modules() {
     echo "Installing Node.js packages (some 10 s)"
     logged npm ci --omit=dev --ignore-scripts --no-audit --no-fund --loglevel=error
   elif is_stamped runtime; then
-    # Adds to what is there, so that a service that runs from this checkout keeps its files.
+    # Adds to the installed packages, so that a service that runs from this checkout keeps its files.
     echo "Installing Node.js packages for development (some 30 s)"
     logged npm install --no-save --include=dev --ignore-scripts --no-audit --no-fund --loglevel=error
   else
@@ -117,7 +117,7 @@ install_modules() {
   echo "$(lock_hash) $1" >"$stamp"
 }
 
-# `all` serves where `runtime` is asked for.
+# A stamp of `all` also satisfies `runtime`.
 is_stamped() {
   local made=
   [[ -r $stamp ]] && read -r made <"$stamp"
@@ -130,7 +130,7 @@ lock_hash() {
   sha256sum <"$root/package-lock.json" | cut -d ' ' -f 1
 }
 
-# One set-up of a checkout at a time.
+# Serializes set-ups of one checkout.
 locked() {
   mkdir -p "$root/.build"
   (
@@ -139,7 +139,7 @@ locked() {
   ) 9>"$root/.build/setup.lock"
 }
 
-# Runs a command whose output matters only if it fails.
+# Runs a command and prints its output only if it fails.
 logged() {
   mkdir -p "$root/.build"
   "$@" >"$log" 2>&1 9>&- </dev/null && return

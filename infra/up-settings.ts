@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 
-/** What the supervisor itself must know; the agent and the front read and check all settings. */
+/** Settings that the supervisor itself needs; the agent and the front read and check all settings. */
 export interface UpSettings {
   dataDir: string
   host: string
@@ -10,12 +10,12 @@ export interface UpSettings {
   dataHost: string
   dataPort: number
   metricsHost: string
-  /** Null: no figures are served. */
+  /** Null if no metrics are served. */
   metricsPort: number | null
   logsToStderr: boolean
 }
 
-/** Throws an Error that names variable, value and expectation. */
+/** Reads the settings. @throws Error that names variable, value and expectation */
 export function readUpSettings(environment: Record<string, string | undefined>): UpSettings {
   const text = (name: string, fallback: string): string => environment[name] || fallback
   const port = (name: string, fallback: number): number => {

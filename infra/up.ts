@@ -7,7 +7,7 @@ import { openLogFile } from './log-file.ts'
 import { createServiceProcess, type ServiceProcess } from './service-process.ts'
 import { readUpSettings, type UpSettings } from './up-settings.ts'
 
-/** `npm run up`: runs the agent and the standalone front in the foreground until a signal comes; boxes stay when it ends. */
+/** `npm run up`: runs the agent and the standalone front in the foreground until a signal; boxes keep running. */
 async function main(): Promise<void> {
   const settings = readUpSettings(process.env)
   const lock = await lockDataDir(settings)
@@ -75,7 +75,7 @@ interface Ending {
   begin(): Promise<void>
 }
 
-/** The first signal ends the processes politely and in order, a later one at once. */
+/** Stops the processes politely and in order on the first signal, and kills them on a later one. */
 function endOnSignal(services: readonly ServiceProcess[], lock: InstanceLock): Ending {
   let begunAt: number | null = null
   const begin = async (): Promise<void> => {
@@ -107,7 +107,7 @@ function fail(error: unknown): void {
   process.exitCode = 1
 }
 
-// A terminal sends Ctrl-C to npm and to us, and npm passes it on: that is one signal, not two.
+// On Ctrl-C the terminal signals npm and this process, and npm forwards its own: that counts as one signal.
 const SAME_SIGNAL_MS = 500
 
 await main().catch(fail)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs a program of this repository on the Node.js of its lock file, after installing what the machine lacks for it.
+# Runs a program of this repository on the Node.js of its lock file, after installing missing packages.
 # usage: infra/with-node.sh host|test|bench|tools PROGRAM [ARGUMENT...]     (the purposes of infra/setup.sh)
 set -euo pipefail
 
@@ -15,8 +15,8 @@ esac
 export PATH=$bin:$root/node_modules/.bin:$PATH
 cd "$root"
 
-# npm may be killed without a chance to tell us; the service must not stay behind then.
+# npm may be killed before it can forward a signal; the service must not stay behind.
 if [[ ${npm_lifecycle_event:-} == up ]]; then exec setpriv --pdeathsig TERM -- "$bin/node" "$@"; fi
-# What a test or a bench mounts ends with it, and stays out of the sight of others.
+# Mounts of a test or bench end with it, and are invisible to other processes.
 if [[ $purpose == test || $purpose == bench ]]; then exec unshare --mount --propagation slave -- "$bin/node" "$@"; fi
 exec "$bin/node" "$@"

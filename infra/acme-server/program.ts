@@ -1,6 +1,6 @@
 import { findGoProgram } from '../go/program.ts'
 
-/** The program of Let's Encrypt's ACME server for tests, which proves that who asks answers at the name; see `findGoProgram`. */
+/** Finds or builds Pebble, Let's Encrypt's ACME server for tests, which validates that the client controls the name; see `findGoProgram`. */
 export function findAcmeServer(say: (text: string) => void): Promise<string | { obstacle: string }> {
   return findGoProgram(
     {

@@ -4,11 +4,11 @@ import { type ClusterRecord, clusterPaths } from './cluster-record.ts'
 
 export interface ApiAnswer {
   isOk: boolean
-  /** The answer's object, or {} where it is not one. */
+  /** The JSON of the answer, or {} if it is not JSON. */
   body: Record<string, unknown>
 }
 
-/** Asks a cluster's API server as its admin. What is not answered is not ok, for whatever reason. */
+/** Reads from a cluster's API server as its admin. A request without an answer resolves as not ok, whatever the cause. */
 export function createApiClient({ name, ports }: ClusterRecord): { get(path: string): Promise<ApiAnswer> } {
   const { users, clusters } = JSON.parse(readFileSync(clusterPaths(name).adminKubeconfig, 'utf8')) as Kubeconfig
   const ca = Buffer.from(clusters[0].cluster['certificate-authority-data'], 'base64')

@@ -2,20 +2,20 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileS
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-// All processes of a cluster, its containers too, are in its cgroups: that tells them from all others, whoever died before.
+// All processes of a cluster, its containers included, stay in its cgroups, so they are found even after their parents died.
 
-/** The name of a cluster's cgroup in every hierarchy. */
+/** Returns the name of a cluster's cgroup, the same in every hierarchy. */
 export function clusterCgroup(name: string): string {
   return `boxyard-cluster-${name}`
 }
 
-/** Makes the cgroups of a cluster and gives the file by which a process joins them. */
+/** Creates the cgroups of a cluster and returns the `cgroup.procs` file by which a process joins them. */
 export function createCgroups(name: string): string {
   for (const { root, controllers } of limitingHierarchies()) {
     const path = join(root, clusterCgroup(name))
     mkdirSync(path, { recursive: true })
     if (controllers === null) {
-      // What has children may give them controllers only if it has no process itself.
+      // Version 2: a cgroup may give controllers to its children only while it has no process itself.
       for (const directory of [root, path]) delegateControllers(directory)
     } else if (controllers.includes('cpuset')) {
       for (const file of ['cpuset.cpus', 'cpuset.mems']) writeFileSync(join(path, file), readFileSync(join(root, file)))
@@ -26,12 +26,12 @@ export function createCgroups(name: string): string {
   return join(parts, 'cgroup.procs')
 }
 
-/** Kills every process of a cluster and removes its cgroups; false if some are still there after `patienceMs`. */
+/** Kills every process of a cluster and removes its cgroups; returns false if some remain after `patienceMs`. */
 export async function destroyCgroups(name: string, patienceMs = 10_000): Promise<boolean> {
   const deadline = performance.now() + patienceMs
   const paths = hierarchies().map(({ root }) => join(root, clusterCgroup(name)))
   for (;;) {
-    // A process may start another while it is looked for: again until none is left.
+    // A process may fork during the scan, so scan again until none is left.
     for (const pid of new Set(paths.flatMap(processesBelow))) kill(pid)
     for (const path of paths) removeBelow(path)
     if (!paths.some((path) => existsSync(path))) return true
@@ -40,12 +40,12 @@ export async function destroyCgroups(name: string, patienceMs = 10_000): Promise
   }
 }
 
-/** The processes of a cluster, those of its containers among them. */
+/** Returns the pids of a cluster, those of its containers included. */
 export function findProcesses(name: string): number[] {
   return [...new Set(hierarchies().flatMap(({ root }) => processesBelow(join(root, clusterCgroup(name)))))]
 }
 
-/** In one hierarchy is enough for finding them; there they stay out of the way of the limits of pods. */
+/** Puts the parts in one hierarchy only: enough to find them, and away from the limits of pods. */
 function partsCgroup(name: string): string {
   const all = limitingHierarchies()
   const { root } = all.find(({ controllers }) => controllers?.includes('pids')) ?? all[0] ?? { root: CGROUPS }
@@ -58,14 +58,14 @@ interface Hierarchy {
   controllers: readonly string[] | null
 }
 
-/** Those by which pods are limited: of version 1, or the one of version 2 if there is nothing else. */
+/** Returns the hierarchies that limit pods: those of version 1, or the one of version 2 if there is no other. */
 function limitingHierarchies(): Hierarchy[] {
   const all = hierarchies()
   const first = all.filter(({ controllers }) => controllers !== null)
   return first.length > 0 ? first : all
 }
 
-/** All there are: runc makes cgroups in the one of version 2 also where it limits nothing. */
+/** Returns all hierarchies, since runc makes cgroups in that of version 2 even where it limits nothing. */
 function hierarchies(): Hierarchy[] {
   const mounts = readFileSync('/proc/self/mountinfo', 'utf8').split('\n')
   return mounts.flatMap((line): Hierarchy[] => {
@@ -92,7 +92,7 @@ function removeBelow(path: string): void {
   try {
     rmdirSync(path)
   } catch {
-    // A process in it has not ended yet, or it is gone already.
+    // It still holds a process, or is gone already.
   }
 }
 
@@ -118,7 +118,7 @@ function kill(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL')
   } catch {
-    // It ended by itself.
+    // It has ended already.
   }
 }
 

@@ -6,8 +6,8 @@ import { promisify } from 'node:util'
 import { type ClusterRecord, clusterPaths } from './cluster-record.ts'
 
 /**
- * Makes what the parts of a cluster know each other by: one authority, the certificates of the API server (as a server, and as
- * the kubelet's client), the key that signs tokens of service accounts, and a kubeconfig with a fixed token for each other user.
+ * Writes the credentials by which the parts of a cluster trust each other: one CA, the certificates of the API server (as a server,
+ * and as the kubelet's client), the key that signs service account tokens, and a kubeconfig with a fixed token for each other user.
  */
 export async function writeKeys(record: ClusterRecord): Promise<void> {
   const { keys, state } = clusterPaths(record.name)
@@ -23,7 +23,7 @@ export async function writeKeys(record: ClusterRecord): Promise<void> {
   }
 }
 
-/** A kubeconfig for whoever holds `token`. */
+/** Formats a kubeconfig for the bearer of `token`. */
 export function formatKubeconfig(record: ClusterRecord, token: string): string {
   const authority = readFileSync(join(clusterPaths(record.name).keys, 'ca.crt')).toString('base64')
   const server = `https://127.0.0.1:${record.ports.apiServer}`
@@ -43,7 +43,7 @@ export function writeSecret(path: string, text: string): void {
 
 async function createCertificates({ node }: ClusterRecord, keys: string): Promise<void> {
   const configuration = join(keys, 'openssl.cnf')
-  // Debian's own would make an authority of every certificate.
+  // Debian's default configuration would mark every certificate as a CA.
   writeFileSync(configuration, '[req]\ndistinguished_name = subject\n[subject]\n')
   const make = (file: string, subject: string, ...args: string[]): Promise<unknown> =>
     openssl([
@@ -70,7 +70,7 @@ function openssl(args: readonly string[]): Promise<unknown> {
   return promisify(execFile)('openssl', args)
 }
 
-/** By the name of its kubeconfig: name and groups of each user with a fixed token. */
+/** Name and groups of each user with a fixed token, by the name of its kubeconfig. */
 const USERS: Record<string, (record: ClusterRecord) => [name: string, groups: string]> = {
   admin: () => ['admin', 'system:masters'],
   'kube-controller-manager': () => ['system:kube-controller-manager', ''],

@@ -3,12 +3,12 @@ import { networkInterfaces } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ClusterRecord } from './cluster-record.ts'
 
-/** The name of the pods' network, by which its plugins keep their books. */
+/** Returns the name of the pods' network, by which CNI plugins store their state. */
 export function podNetwork(name: string): string {
   return `boxyard-cluster-${name}`
 }
 
-/** Lets pods reach what is beyond this host, in the host's name. The table is the cluster's own. */
+/** Masquerades pod traffic that leaves the subnet, in an nft table of the cluster's own. */
 export function createMasquerade({ name, subnet }: ClusterRecord): void {
   const table = tableOf(name)
   const lines = [
@@ -21,11 +21,11 @@ export function createMasquerade({ name, subnet }: ClusterRecord): void {
 }
 
 export function destroyMasquerade(name: string): void {
-  // It fails where there is none.
+  // Fails if there is no such table.
   spawnSync('nft', ['delete', 'table', 'ip', tableOf(name)], { stdio: 'ignore' })
 }
 
-/** Waits until the host's ends of the pods' links are gone, which the kernel does after the pods; deletes what stays. */
+/** Waits until the kernel has removed the host ends of the pods' veth pairs, which it does after the pods; deletes those that stay. */
 export async function destroyLinks({ subnet }: ClusterRecord): Promise<void> {
   const deadline = performance.now() + PATIENCE_MS
   for (;;) {
@@ -39,7 +39,7 @@ export async function destroyLinks({ subnet }: ClusterRecord): Promise<void> {
   }
 }
 
-/** The host's ends have the gateway's address, the first of the subnet. */
+/** Finds the host ends by the gateway's address, the first of the subnet. */
 function findLinks(subnet: string): string[] {
   const gateway = subnet.replace(/\.0\/\d+$/, '.1')
   return Object.entries(networkInterfaces()).flatMap(([link, addresses]) =>

@@ -5,20 +5,20 @@ import { hostname, networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import { findNodeAddress } from './node-address.ts'
 
-/** What is settled when a cluster is made, and holds until it is taken down. */
+/** Choices made when a cluster is created, fixed until it is taken down. */
 export interface ClusterRecord {
   name: string
   /** The directory of the built programs. */
   programs: string
   node: { name: string; address: string; mtu: number }
-  /** The pods' network: a /22. */
+  /** Subnet of the pods, a /22. */
   subnet: string
   ports: { apiServer: number; kubelet: number; etcd: number; etcdPeer: number }
 }
 
-/** Where the things of a cluster lie. All of it goes when the cluster does. */
+/** Paths of a cluster's files, all removed with the cluster. */
 export interface ClusterPaths {
-  /** Every directory above a container's root can be passed by all: pods have users of their own. */
+  /** Every directory above a container's root is traversable by all users, since pods run as users of their own. */
   state: string
   /** Sockets, process ids and mounts. */
   run: string
@@ -50,18 +50,18 @@ export function clusterPaths(name: string): ClusterPaths {
   }
 }
 
-/** The names of all clusters of this host, half-made ones and remains too. */
+/** Returns the names of all clusters of this host, including half-made ones and leftovers. */
 export function listClusters(): string[] {
   return [...new Set([STATES, RUNS].flatMap((directory) => directories(directory)))].sort()
 }
 
-/** The record of a cluster, or null if it was never made. */
+/** Returns the record of a cluster, or null if it was never created. */
 export function readRecord(name: string): ClusterRecord | null {
   const { record } = clusterPaths(name)
   return existsSync(record) ? (JSON.parse(readFileSync(record, 'utf8')) as ClusterRecord) : null
 }
 
-/** Settles ports and network that no other cluster of this host has, and notes them. To be called under the host's lock. */
+/** Chooses ports and a subnet that no other cluster of this host has, and writes the record. Call it under the host's lock. */
 export async function createClusterRecord(name: string, programs: string): Promise<ClusterRecord> {
   const others = listClusters()
     .map(readRecord)
@@ -79,7 +79,7 @@ export async function createClusterRecord(name: string, programs: string): Promi
   return record
 }
 
-/** Of 10.160.0.0/11, which neither boxes of the embedded runtime nor the services of a cluster use. */
+/** Picks a subnet of 10.160.0.0/11, which neither boxes of the embedded runtime nor the services of a cluster use. */
 function chooseSubnet(name: string, others: readonly ClusterRecord[]): string {
   const used = new Set(others.map(({ subnet }) => subnet))
   const addresses = Object.values(networkInterfaces()).flatMap((list) => list ?? [])
@@ -92,7 +92,7 @@ function chooseSubnet(name: string, others: readonly ClusterRecord[]): string {
   throw new Error('Every network of 10.160.0.0/11 is in use.')
 }
 
-/** Below the range that the kernel gives to outgoing connections, so that a part that is started again finds its port free. */
+/** Picks ports below the range of outgoing connections, so that a restarted part finds its port free. */
 async function choosePorts(name: string, others: readonly ClusterRecord[]): Promise<ClusterRecord['ports']> {
   const used = new Set(others.flatMap(({ ports }) => Object.values(ports)))
   const free: number[] = []

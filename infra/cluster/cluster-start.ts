@@ -18,8 +18,8 @@ import { PARTS } from './part-table.ts'
 import { buildPrograms } from './programs.ts'
 
 /**
- * Brings up the cluster `name`, unless it runs, and gives its admin's kubeconfig. It is ready then: pods can be created.
- * What a start left half made is taken down first; a start that fails leaves it, with its logs, for looking at.
+ * Starts the cluster `name`, unless it runs, and returns the path of its admin's kubeconfig once pods can be created.
+ * Takes down the remains of an unfinished start first; a start that fails leaves its state and logs for inspection.
  */
 export async function startCluster(name: string, say: (text: string) => void): Promise<string> {
   const { adminKubeconfig } = clusterPaths(name)
@@ -41,7 +41,7 @@ export async function startCluster(name: string, say: (text: string) => void): P
   })
 }
 
-/** All parts run, and the start came to its end. */
+/** True if all parts run and the start was completed. */
 function isComplete(name: string): boolean {
   return (
     readRecord(name) !== null && existsSync(completionOf(name)) && PARTS.every((part) => findPart(name, part) !== null)
@@ -74,7 +74,7 @@ async function importImages(record: ClusterRecord): Promise<void> {
   rmSync(archive)
 }
 
-/** The node is ready and takes pods, and the default namespace has the account that its pods run as. */
+/** Waits until the node is ready and untainted, and the default namespace has the service account of its pods. */
 async function waitForNode(record: ClusterRecord): Promise<void> {
   const deadline = performance.now() + NODE_DEADLINE_MS
   const client = createApiClient(record)
@@ -101,7 +101,7 @@ function takesPods(node: Record<string, unknown>): boolean {
   return isReady && (spec?.taints ?? []).length === 0
 }
 
-/** Applies the manifests of the product, as an operator does, and writes the kubeconfig of the agent's account. */
+/** Applies the product's manifests, as an operator does, and writes the kubeconfig of the agent's account. */
 async function installManifests(record: ClusterRecord): Promise<void> {
   const manifests = join(ROOT, 'infra/kubernetes')
   if (!existsSync(manifests)) return

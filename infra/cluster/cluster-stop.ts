@@ -6,12 +6,12 @@ import { clusterPaths, listClusters, readRecord } from './cluster-record.ts'
 import { withLock } from './host-lock.ts'
 import { removeOutsideFiles, restoreHostState } from './host-state.ts'
 
-/** Takes the cluster `name` down, or what is left of it, with all it ever made on this host; false if there was nothing. */
+/** Takes down the cluster `name`, or what is left of it, with everything it made on this host; returns false if there was nothing. */
 export async function stopCluster(name: string): Promise<boolean> {
   return await withLock(`cluster:${name}`, () => destroyCluster(name))
 }
 
-/** As `stopCluster`, for a caller that holds the lock of this cluster. Whatever was cut off before is no obstacle. */
+/** As `stopCluster`, for a caller that holds this cluster's lock. Also completes an earlier stop that was cut off. */
 export async function destroyCluster(name: string): Promise<boolean> {
   const paths = clusterPaths(name)
   if (!listClusters().includes(name)) return false
@@ -36,6 +36,6 @@ function unmountBelow(directory: string): void {
     .split('\n')
     .map((line) => line.split(' ')[4] ?? '')
     .filter((path) => path.startsWith(`${directory}/`))
-  // The last one made first: they lie upon each other.
+  // The latest first, since mounts are stacked.
   for (const path of mounts.reverse()) execFileSync('umount', ['--lazy', '--', path])
 }

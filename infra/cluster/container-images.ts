@@ -4,10 +4,10 @@ import { readFileSync } from 'node:fs'
 import { PAUSE_IMAGE } from './node-configuration.ts'
 import { type ArchiveEntry, packTar } from './tar-archive.ts'
 
-/** For tests that need a shell in a pod. */
+/** An image with a shell, for pods of tests. */
 export const BUSYBOX_IMAGE = 'boxyard.test/busybox:1'
 
-/** An OCI archive of the images a cluster has, made of static programs of Debian: no registry is asked for anything. */
+/** Packs an OCI archive of a cluster's images from static programs of Debian, so that no registry is needed. */
 export function packImages(): Buffer {
   const blobs = new Map<string, Buffer>()
   const manifests = [

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { lockInstance } from '../instance-lock.ts'
 
-/** Does `work` while no other process of this host does work of the same `subject`, however the others end. */
+/** Runs `work` while no other process of this host runs work of the same `subject`; the lock ends with its process, however that ends. */
 export async function withLock<T>(subject: string, work: () => Promise<T>): Promise<T> {
   for (;;) {
     const lock = await lockInstance(`boxyard-cluster:${subject}`)

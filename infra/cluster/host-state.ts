@@ -11,9 +11,9 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 
-// What a kubelet and a pods' network change on a host outside of the directories they are given, and cannot be told not to.
+// A kubelet and CNI change these settings and directories of the host, and have no option not to.
 
-/** Notes the settings of the kernel, and which directories there are, as they were before the first cluster of this host. */
+/** Saves the kernel settings and the list of absent directories from before the first cluster of this host. */
 export function noteHostState(): void {
   const boot = readBoot()
   if (readNote()?.boot === boot) return
@@ -25,24 +25,24 @@ export function noteHostState(): void {
   writeFileSync(NOTE, JSON.stringify(note))
 }
 
-/** Puts all that back. To be called when the last cluster of this host is gone. */
+/** Restores the saved state. Call it when the last cluster of this host is gone. */
 export function restoreHostState(): void {
   const note = readNote()
   if (note === null) return
   rmSync(NOTE)
-  // It stays when its kubelet ends; in a directory that was there it may be that of another one.
+  // The kubelet leaves its socket behind; in a directory that was there before, it may belong to another kubelet.
   if (note.absent.includes(DEVICE_PLUGINS)) rmSync(join(DEVICE_PLUGINS, 'kubelet.sock'), { force: true })
   for (const path of [...note.absent.toReversed(), RUN]) removeIfEmpty(path)
-  // A boot since then has put these back.
+  // A reboot since then has reset the settings.
   if (note.boot !== readBoot()) return
   for (const [name, value] of Object.entries(note.settings)) {
-    // Boxes of the embedded runtime forward too, and may have come since.
+    // Boxes of the embedded runtime need forwarding too, and may have been started since.
     if (name === FORWARDING && hasBoxes()) continue
     if (read(name) !== value) writeFileSync(pathOf(name), value)
   }
 }
 
-/** Removes the files outside of its directories of the cluster whose state is in `state`, and whose pods' network is `network`. */
+/** Removes files outside of the cluster's directories: those of the pods' network `network`, and log links into `state`. */
 export function removeOutsideFiles(state: string, network: string): void {
   for (const name of list(NETWORK_RESULTS)) {
     if (name.startsWith(`${network}-`)) rmSync(join(NETWORK_RESULTS, name), { force: true })
@@ -56,7 +56,7 @@ export function removeOutsideFiles(state: string, network: string): void {
 interface Note {
   boot: string
   settings: Record<string, string>
-  /** The directories that were not there. */
+  /** Directories that did not exist. */
   absent: string[]
 }
 
@@ -72,7 +72,7 @@ function hasBoxes(): boolean {
   return /table \w+ boxyard_(?!cluster_)/.test(execFileSync('nft', ['list', 'tables'], { encoding: 'utf8' }))
 }
 
-/** What others have put there stays. */
+/** Removes a directory unless it holds files, which then belong to others. */
 function removeIfEmpty(path: string): void {
   try {
     rmdirSync(path)

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 
-/** The address by which the API server reaches the kubelet: that of the default route. A kubelet refuses a loopback address. */
+/** Returns the address of the default route, by which the API server reaches the kubelet. A kubelet refuses a loopback address. */
 export function findNodeAddress(): { address: string; mtu: number } {
   const routes = JSON.parse(execFileSync('ip', ['-4', '-json', 'route', 'show', 'default'], { encoding: 'utf8' })) as {
     dev: string

@@ -5,7 +5,7 @@ import { clusterCgroup } from './cluster-cgroups.ts'
 import { podNetwork } from './cluster-network.ts'
 import { type ClusterRecord, clusterPaths } from './cluster-record.ts'
 
-/** Writes the settings of containerd, of the pods' network and of the kubelet, and installs the OCI runtime of boxes. */
+/** Writes the configuration of containerd, CNI and the kubelet, and installs the OCI runtime of boxes. */
 export function writeNodeConfiguration(record: ClusterRecord): void {
   const { state, run, bin } = clusterPaths(record.name)
   for (const directory of [run, join(state, 'containerd'), join(state, 'kubelet'), bin]) {
@@ -95,12 +95,12 @@ function kubeletSettings({ name, node, ports }: ClusterRecord): object {
       x509: { clientCAFile: join(keys, 'ca.crt') },
     },
     authorization: { mode: 'Webhook' },
-    // What they are by default takes CAP_SYS_RESOURCE, which a host may withhold.
+    // The default takes CAP_SYS_RESOURCE, which a host may withhold.
     oomScoreAdj: 0,
     maxOpenFiles: 20_000,
     maxPods: 250,
     podPidsLimit: -1,
-    // A test's host may be short of room; its pods run on.
+    // A test host may be short of memory and disk; its pods must not be evicted.
     evictionHard: { 'memory.available': '50Mi', 'nodefs.available': '1%', 'imagefs.available': '1%' },
     imageGCHighThresholdPercent: 100,
     makeIPTablesUtilChains: false,
@@ -109,7 +109,7 @@ function kubeletSettings({ name, node, ports }: ClusterRecord): object {
   }
 }
 
-/** Of every node: the container that holds a pod's namespaces. */
+/** Image of the container that holds a pod's namespaces, the same on every node. */
 export const PAUSE_IMAGE = 'registry.k8s.io/pause:3.10'
 
 const UNUSED_PLUGINS = [

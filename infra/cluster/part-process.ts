@@ -8,7 +8,7 @@ import { createCgroups } from './cluster-cgroups.ts'
 import { type ClusterRecord, clusterPaths, readRecord } from './cluster-record.ts'
 import { type Part, partCommand } from './part-table.ts'
 
-/** Ends one part of the cluster `name` and resolves when it is gone. What it started runs on: containers outlive containerd. */
+/** Stops one part of the cluster `name` and resolves when it is gone. Its children run on: containers outlive containerd. */
 export async function stopPart(name: string, part: Part, signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM'): Promise<void> {
   const deadline = performance.now() + STOP_DEADLINE_MS
   const pid = findPart(name, part)
@@ -20,7 +20,7 @@ export async function stopPart(name: string, part: Part, signal: 'SIGTERM' | 'SI
   }
 }
 
-/** Starts one part of the cluster `name` again, if it does not run, and resolves when it answers. */
+/** Starts one part of the cluster `name`, unless it runs, and resolves when it answers. */
 export async function startPart(name: string, part: Part): Promise<void> {
   const record = readRecord(name)
   if (record === null) throw new Error(`There is no cluster ${name}.`)
@@ -28,13 +28,13 @@ export async function startPart(name: string, part: Part): Promise<void> {
   await waitForPart(record, part)
 }
 
-/** Starts a part, unless it runs, in a session of its own: it outlives this process. */
+/** Starts a part, unless it runs, in a session of its own, so that it outlives this process. */
 export function launchPart(record: ClusterRecord, part: Part): void {
   if (findPart(record.name, part) !== null) return
   const { state, run, log } = clusterPaths(record.name)
   for (const directory of [log, run]) mkdirSync(directory, { recursive: true, mode: 0o711 })
   const output = openSync(join(log, `${part}.log`), 'a', 0o600)
-  // It joins its cgroup before it becomes the part: nothing that the part starts can be outside.
+  // The shell joins the cgroup before exec, so that no child of the part can be outside.
   const script = 'echo $$ >"$1" && shift && exec "$@"'
   const child = spawn('/bin/sh', ['-c', script, part, createCgroups(record.name), ...partCommand(record, part)], {
     cwd: state,
@@ -49,7 +49,7 @@ export function launchPart(record: ClusterRecord, part: Part): void {
   writeFileSync(noteOf(record.name, part), JSON.stringify({ pid: child.pid, startTicks: readStartTicks(child.pid) }))
 }
 
-/** Resolves when a part answers; rejects, with the end of its log, if it ends before or `deadlineMs` is over. */
+/** Resolves when a part answers; rejects with the end of its log if it ends first or `deadlineMs` passes. */
 export async function waitForPart(record: ClusterRecord, part: Part, deadlineMs = 60_000): Promise<void> {
   const deadline = performance.now() + deadlineMs
   while (!(await ANSWERS[part](record))) {
@@ -61,7 +61,7 @@ export async function waitForPart(record: ClusterRecord, part: Part, deadlineMs 
   }
 }
 
-/** The process id of a part, or null if it does not run. A later process with its number is not it. */
+/** Returns the pid of a part, or null if it does not run. Detects a pid that the kernel gave to a later process. */
 export function findPart(name: string, part: Part): number | null {
   try {
     const { pid, startTicks } = JSON.parse(readFileSync(noteOf(name, part), 'utf8')) as Process
@@ -76,10 +76,10 @@ interface Process {
   startTicks: string
 }
 
-/** When a process started, by the clock of this boot. Throws for one that is gone or waits for its parent to notice. */
+/** Returns the boot id and start time of a process, in clock ticks. Throws for a process that is gone or a zombie. */
 function readStartTicks(pid: number): string {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-  // The name, in parentheses, may hold anything.
+  // The name, in parentheses, may contain spaces and parentheses.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   if (fields[0] === 'Z') throw new Error(`Process ${pid} has ended.`)
   const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
@@ -99,13 +99,13 @@ const ANSWERS: Record<Part, (record: ClusterRecord) => Promise<boolean>> = {
   etcd: ({ ports }) => isListening({ host: '127.0.0.1', port: ports.etcd }),
   containerd: ({ name }) => isListening({ path: clusterPaths(name).containerdSocket }),
   'kube-apiserver': async (record) => (await createApiClient(record).get('/readyz')).isOk,
-  // These two listen to nobody: they work once the API server answers.
+  // These two listen on no port: they work once the API server answers.
   'kube-controller-manager': async (record) => findPart(record.name, 'kube-controller-manager') !== null,
   'kube-scheduler': async (record) => findPart(record.name, 'kube-scheduler') !== null,
   kubelet: knowsItsPods,
 }
 
-/** A kubelet listens before it has asked for its pods; until then it takes no command for them. */
+/** Waits past the open port: a kubelet listens before it has listed its pods, and until then refuses commands for them. */
 async function knowsItsPods(record: ClusterRecord): Promise<boolean> {
   const { name, node, ports } = record
   if (!(await isListening({ host: node.address, port: ports.kubelet }))) return false

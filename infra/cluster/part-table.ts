@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { type ClusterRecord, clusterPaths } from './cluster-record.ts'
 
-/** The programs that make a cluster. */
+/** The programs of a cluster. */
 export const PARTS = [
   'etcd',
   'containerd',
@@ -12,7 +12,7 @@ export const PARTS = [
 ] as const
 export type Part = (typeof PARTS)[number]
 
-/** The command of a part, its program in full. */
+/** Returns the command line of a part, with the full path of its program. */
 export function partCommand(record: ClusterRecord, part: Part): string[] {
   return [join(record.programs, part), ...ARGUMENTS[part](record)]
 }
@@ -25,7 +25,7 @@ const ARGUMENTS: Record<Part, (record: ClusterRecord) => string[]> = {
       `--data-dir=${join(clusterPaths(name).state, 'etcd')}`,
       ...[`--listen-client-urls=${client}`, `--advertise-client-urls=${client}`],
       ...[`--listen-peer-urls=${peer}`, `--initial-advertise-peer-urls=${peer}`, `--initial-cluster=default=${peer}`],
-      // What a power cut would cost is only a test's.
+      // A test cluster need not survive a power cut.
       '--unsafe-no-fsync',
     ]
   },
@@ -50,7 +50,7 @@ const ARGUMENTS: Record<Part, (record: ClusterRecord) => string[]> = {
     return [
       ...asUser(name, 'kube-controller-manager'),
       '--use-service-account-credentials',
-      // It asks for an account for each of its controllers in turn: at its usual pace that takes five seconds.
+      // It requests an account for each of its controllers in turn, which takes five seconds at the default rate.
       ...['--kube-api-qps=200', '--kube-api-burst=400'],
       ...[`--service-account-private-key-file=${keys}/accounts.key`, `--root-ca-file=${keys}/ca.crt`],
     ]
@@ -67,7 +67,7 @@ const ARGUMENTS: Record<Part, (record: ClusterRecord) => string[]> = {
   },
 }
 
-/** Nobody asks these for anything, and there is only one of each. */
+/** Turns off the port and leader election: these parts serve no requests, and each is the only one of its kind. */
 function asUser(name: string, part: Part): string[] {
   const kubeconfig = join(clusterPaths(name).state, `${part}.kubeconfig`)
   return [`--kubeconfig=${kubeconfig}`, '--leader-elect=false', '--secure-port=0']

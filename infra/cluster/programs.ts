@@ -7,8 +7,8 @@ import { dieWithParent } from '../commands.ts'
 import { withLock } from './host-lock.ts'
 
 /**
- * The directory of the programs of a cluster: Kubernetes, etcd, containerd, its shim, CNI plugins and runc, built from
- * their Go modules on first use (some seven minutes on two cores) and kept outside the checkout.
+ * Returns the directory of a cluster's programs: Kubernetes, etcd, containerd, its shim, CNI plugins and runc. Builds them from
+ * their Go modules on first use (about seven minutes on two cores) and keeps them outside the checkout.
  */
 export async function buildPrograms(say: (text: string) => void): Promise<string> {
   const directory = programsDirectory()
@@ -20,7 +20,7 @@ export async function buildPrograms(say: (text: string) => void): Promise<string
   })
 }
 
-/** Why no cluster can be started here, or null: either the programs are built already, or there is a Go that can. */
+/** Returns why no cluster can be started here, or null if the programs are built or a recent enough Go can build them. */
 export function findBuildObstacle(): string | null {
   if (existsSync(programsDirectory())) return null
   const found = spawnSync('go', ['env', 'GOVERSION'], { encoding: 'utf8' })
@@ -30,13 +30,13 @@ export function findBuildObstacle(): string | null {
   return `Kubernetes is built with Go 1.${NEEDED_MINOR} or newer, and ${what}`
 }
 
-/** The path of a built program, or only its name where none is built: then it may be on the path. */
+/** Returns the path of a built program, or only its name, to be found on PATH, if none is built. */
 export function findProgram(name: string): string {
   const built = join(programsDirectory(), name)
   return existsSync(built) ? built : name
 }
 
-/** Named for all that the programs are made of, so that a changed version is built anew. */
+/** Names the directory by a hash of all inputs of the build, so that a changed version is built anew. */
 function programsDirectory(): string {
   const hash = createHash('sha256').update(JSON.stringify(BUILDS))
   for (const file of ['kubernetes/main.go', ...SOURCES])
@@ -73,7 +73,7 @@ function build(directory: string, say: (text: string) => void): void {
 
 interface Build {
   what: string
-  /** The directory of the Go module. */
+  /** Directory of the Go module. */
   module: string
   env: Record<string, string>
   flags: readonly string[]

@@ -5,17 +5,17 @@ import { startCluster } from './cluster-start.ts'
 import { stopCluster } from './cluster-stop.ts'
 import { findBuildObstacle, findProgram } from './programs.ts'
 
-/** The cluster of a run of tests. */
+/** The cluster of a test run. */
 export interface TestCluster {
-  /** Starts it, if it is one for this run alone; the answer tells the tests of it. */
+  /** Starts the cluster if it is for this run alone; resolves with the environment by which tests find it. */
   start(): Promise<Record<string, string>>
-  /** Takes it down, if it is one for this run alone, once a start that goes on has come to its end. */
+  /** Takes the cluster down if it is for this run alone, after a start in progress has finished. */
   close(): Promise<void>
 }
 
 /**
- * The cluster of KUBECONFIG if that is given (the agent's kubeconfig is then BOXYARD_TEST_AGENT_KUBECONFIG, or lies beside it),
- * else one for this process alone. The answer is the reason where neither can be.
+ * Returns the cluster of KUBECONFIG if that is set (the agent's kubeconfig is then BOXYARD_TEST_AGENT_KUBECONFIG, or lies beside
+ * it), else one for this process alone, or the reason why there is neither.
  */
 export function findTestCluster(say: (text: string) => void): TestCluster | { obstacle: string } {
   const given = process.env['KUBECONFIG']
@@ -33,7 +33,7 @@ export function findTestCluster(say: (text: string) => void): TestCluster | { ob
       await stopOrphans()
       const kubeconfig = await startCluster(name, say)
       const { agentKubeconfig, state } = clusterPaths(name)
-      // Else kubectl would keep what it learns of a cluster that is soon gone in the home of whoever runs the tests.
+      // Keeps kubectl's discovery cache of a short-lived cluster out of the user's home directory.
       return { ...describeCluster(kubeconfig, agentKubeconfig), KUBECACHEDIR: join(state, 'kubectl') }
     },
     close: async () => void (await stopCluster(name)),
@@ -48,7 +48,7 @@ function describeCluster(kubeconfig: string, agentKubeconfig: string): Record<st
   }
 }
 
-/** Those whose run of tests was killed. */
+/** Stops the clusters of killed test runs. */
 async function stopOrphans(): Promise<void> {
   for (const name of listClusters()) {
     const [, pid] = /^test-(\d+)$/.exec(name) ?? []

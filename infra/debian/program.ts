@@ -5,16 +5,16 @@ import { join } from 'node:path'
 import { withLock } from '../cluster/host-lock.ts'
 
 /**
- * A program of a Debian package, by its path there, fetched on first use (some seconds) and kept outside the checkout. The
- * package is not installed: it would run what it brings as a service of this machine.
- * @throws Error where it cannot be fetched
+ * Returns the program at `path` of a Debian package, which it downloads on first use (some seconds) and keeps outside the
+ * checkout. It does not install the package, whose scripts would start a service on this machine.
+ * @throws Error if the download fails
  */
 export async function findDebianProgram(packageName: string, path: string): Promise<string> {
   const directory = join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), `boxyard-${packageName}`)
   const program = join(directory, path)
   if (existsSync(program)) return program
   return await withLock(`debian-${packageName}`, async () => {
-    // Another process may have fetched it while this one waited.
+    // Another process may have downloaded it while this one waited.
     if (!existsSync(program)) fetchPackage(packageName, directory)
     return program
   })
@@ -24,7 +24,7 @@ function fetchPackage(packageName: string, directory: string): void {
   const unfinished = `${directory}.unfinished`
   rmSync(unfinished, { recursive: true, force: true })
   mkdirSync(unfinished, { recursive: true })
-  // The lists may be old, or not there; where they serve the network is asked less.
+  // The package lists may be stale or missing; update them only if they do not serve, which saves a request.
   if (!download(packageName, unfinished)) {
     execFileSync('apt-get', ['-q', '-o', 'DPkg::Lock::Timeout=300', 'update'], {
       stdio: ['ignore', 'ignore', 'inherit'],

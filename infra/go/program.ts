@@ -6,17 +6,17 @@ import { basename, join } from 'node:path'
 import { withLock } from '../cluster/host-lock.ts'
 import { dieWithParent } from '../commands.ts'
 
-/** A program that tests need as a peer. */
+/** A program that tests use as a peer. */
 export interface GoProgram {
-  /** Holds the `go.mod` and `go.sum` that it is built by. */
+  /** Directory of the `go.mod` and `go.sum` that pin it. */
   directory: string
-  /** Path of the package; its last part is the name of the program. */
+  /** Path of the Go package; its last part is the name of the program. */
   package: string
-  /** With an article, for who waits. */
+  /** Description with an article, for messages. */
   what: string
 }
 
-/** Builds it from its Go module on first use, and keeps it outside the checkout; the answer is the reason where it cannot be. */
+/** Builds a program from its Go module on first use and keeps it outside the checkout; returns its path, or why it cannot be built. */
 export async function findGoProgram(
   wanted: GoProgram,
   say: (text: string) => void,
@@ -47,7 +47,7 @@ function build(wanted: GoProgram, directory: string, say: (text: string) => void
   renameSync(unfinished, directory)
 }
 
-/** Named for what the program is made of, so that a changed version is built anew. */
+/** Names the directory by a hash of the module files, so that a changed version is built anew. */
 function programDirectory({ directory }: GoProgram): string {
   const hash = createHash('sha256')
   for (const file of ['go.mod', 'go.sum']) hash.update(readFileSync(join(directory, file)))

@@ -1,6 +1,6 @@
 /**
- * Names the areas of each layer, lowest level first: an area imports only itself and the areas of the levels below its own
- * (ARCHITECTURE.md, Layout). `.dependency-cruiser.mjs` makes its rules of this table, and tests/architecture a violation of each.
+ * The areas of each layer, lowest level first: an area imports only itself and areas of lower levels (ARCHITECTURE.md,
+ * Layout). `.dependency-cruiser.mjs` generates its rules from this table, and tests/architecture a violation of each.
  */
 export const AREAS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   'agent/core': [
@@ -42,7 +42,7 @@ export interface AreaRule {
   forbidden: string[]
 }
 
-/** Lists every area with the areas of its layer that it may not import; those that may import all others are left out. */
+/** Returns every area with the areas of its layer that it may not import; leaves out areas that may import all others. */
 export function forbiddenAreas(): AreaRule[] {
   return Object.entries(AREAS)
     .flatMap(([layer, levels]) =>

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Writes the OpenAPI document and checks it.
+# Writes the OpenAPI document and lints it.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 node infra/openapi.ts

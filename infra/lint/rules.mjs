@@ -1,4 +1,4 @@
-/** The rules of this repository that no plugin has: single owners, sizes and shapes (ARCHITECTURE.md, Layout). */
+/** ESLint rules that no plugin has: single owners, sizes and shapes (ARCHITECTURE.md, Layout). */
 export const boxyardRules = {
   'one-spawner': banImport(/^(node:)?child_process$/, 'Only agent/lib/run.ts starts processes.'),
   'one-ffi': banImport(/^koffi$/, 'Only agent/lib/syscalls call native code.'),
@@ -38,7 +38,7 @@ function ban(selector, message) {
   }
 }
 
-/** Types may be imported from anywhere: they are gone when the program runs. */
+/** Bans an import, except of types, which are erased before the program runs. */
 function banImport(source, message) {
   const check = (context) => (node) => {
     const isTypeOnly =
@@ -58,7 +58,7 @@ function banImport(source, message) {
   }
 }
 
-/** As max-lines-per-function, but a `describe` block is a chapter of tests, not a function. */
+/** As max-lines-per-function, but exempts `describe` callbacks: they group tests. */
 function checkFunctionSize(context) {
   const check = (node) => {
     const { parent, loc } = node

@@ -1,10 +1,10 @@
 import tseslint from 'typescript-eslint'
 import { boxyardRules } from './rules.mjs'
 
-// The rules of ARCHITECTURE.md that need no types: sizes, single owners, names. eslint.config.mjs and
-// tests/architecture both use them.
+// The rules of ARCHITECTURE.md that need no types: sizes, single owners, names. Used by eslint.config.mjs and
+// tests/architecture.
 
-/** Files in which something happens when they are loaded. */
+/** Files with side effects on import. */
 const ENTRIES = [
   'agent/**/main.ts',
   'agent/lib/*/worker.ts',
@@ -14,7 +14,7 @@ const ENTRIES = [
   'tests/**',
 ]
 
-/** What has one owner: the rule, and the files where it does not hold. */
+/** Rules about things with one owner, each with the files that it exempts. */
 const OWNERS = {
   'one-spawner': ['agent/lib/run.ts', 'infra/**', 'tests/**'],
   'one-ffi': ['agent/lib/syscalls/*.ts'],
@@ -33,13 +33,13 @@ const OWNERS = {
   'nothing-at-import': ENTRIES,
 }
 
-/** Pure tables, which may be longer than other files. */
+/** Pure tables, exempt from the length limit. */
 const TABLES = ['agent/drivers/host/seccomp-profile.ts', 'shared/routes.ts']
 
-/** These mirror system calls, whose parameters the kernel chose; and a table of tests may be as wide as it needs. */
+/** Files exempt from the parameter limit: mirrors of system calls, and tables of tests. */
 const WIDE = ['agent/lib/syscalls/*.ts', 'tests/**']
 
-/** Functions that hold a chapter of tests, for several services to pass. */
+/** Functions that hold a suite of tests for several services. */
 const SUITES = ['tests/**/*-suite.ts']
 
 export default [

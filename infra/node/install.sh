@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Prepares this node of a cluster for boxes: the OCI wrapper, containerd's runtime handler `boxyard`, the node's label.
+# Prepares this node of a cluster for boxes: installs the OCI wrapper and containerd's runtime handler `boxyard`, labels the node.
 # usage: infra/node/install.sh [--print] [--root DIR] [--node NAME] [--kubeconfig FILE] [--run-dir DIR]
-#   --print       shows what it would write, and writes nothing
-#   --root        works on the files below DIR alone: asks no program of the node and labels nothing
+#   --print       prints the files it would write, and writes nothing
+#   --root        works only on the files below DIR: runs no program of the node and labels nothing
 #   --node        the node's name in the cluster (default: the host name)
-#   --kubeconfig  an administrator's, to label the node (default: KUBECONFIG, or where kubeadm and k3s keep theirs)
+#   --kubeconfig  an administrator's, to label the node (default: KUBECONFIG, or the files of kubeadm and k3s)
 #   --run-dir     BOXYARD_RUN_DIR of the agent (default: /run/boxyard)
-# It knows nodes of kubeadm and of k3s with containerd 2, refuses others, and may be run again at any time.
+# Supports nodes of kubeadm and of k3s with containerd 2, and refuses others. It is safe to run again at any time.
 set -euo pipefail
 
 lib=/usr/local/lib/boxyard
@@ -20,7 +20,7 @@ node=$(uname -n | tr '[:upper:]' '[:lower:]')
 kubeconfig=${KUBECONFIG:-}
 run_dir=/run/boxyard
 scratch=
-# Set by what prepares a kind of node: where the handler goes, and what reads it.
+# Set by prepare_kubeadm and prepare_k3s: the handler's file, and the command that restarts its reader.
 handler_file=
 restart_with=
 has_new_handler=
@@ -33,7 +33,7 @@ main() {
   scratch=$(mktemp -d)
   trap 'rm -rf "$scratch"' EXIT
   "prepare_$kind"
-  # The handler comes last: what it names is there by then, and what was refused above left the node as it was.
+  # The handler comes last: by then the files it names exist, and a refusal above has left the node unchanged.
   write_file 0755 "$lib/boxyard-oci" "$here/boxyard-oci"
   write_file 0644 "$lib/boxyard-oci.conf" "$scratch/settings"
   if [[ -n $handler_file ]]; then write_file 0644 "$handler_file" "$scratch/handler"; fi
@@ -79,7 +79,7 @@ kind_of_node() {
   esac
 }
 
-# Another root's programs cannot be run.
+# With --root, programs of the node cannot be run.
 is_offline() {
   [[ -n $root ]]
 }
@@ -112,7 +112,7 @@ prepare_kubeadm() {
   is_offline || try_containerd "$config" "$runc"
 }
 
-# Asks the node's own containerd what it makes of it, before anything is written.
+# Lets the node's own containerd parse the result, before anything is written.
 try_containerd() {
   local version merged
   version=$(containerd --version | awk '{ print $3 }')
@@ -123,7 +123,7 @@ try_containerd() {
   grep -qF "$lib/boxyard-oci" <<<"$merged" || fail "containerd does not read what $1 imports."
 }
 
-# k3s renders config.toml at its every start: since 2026 with an import, before by a template of ours.
+# k3s renders config.toml at every start: since 2026 with an import, before from a template that we provide.
 prepare_k3s() {
   local etc=$k3s/agent/etc/containerd runc directory cgroups
   local config=$root$etc/config.toml template=$root$etc/config-v3.toml.tmpl
@@ -158,12 +158,12 @@ version_of() {
   sed -nE 's/^version *= *([0-9]+).*/\1/p' "$1" | head -n 1
 }
 
-# The directory that a glob among the imports of a containerd configuration names, if there is one.
+# Prints the directory of a glob among the imports of a containerd configuration, if there is one.
 imported_directory() {
   sed -nE "/^imports *=/s|^[^#]*[\"'](/[^\"'*]+)/\*\.toml[\"'].*\].*|\1|p" "$1" | head -n 1
 }
 
-# Top-level keys must stand before the first table, so it goes below the version.
+# Inserts the import below the version: top-level keys must stand before the first table.
 add_import() {
   local line="imports = [\"$2/*.toml\"]"
   case $(grep -E '^imports *=' "$1" | tr -d ' ') in
@@ -173,7 +173,7 @@ add_import() {
   esac
 }
 
-# How runc is told to make cgroups must be the same for boxes: the kubelet names them in that one way.
+# Prints runc's SystemdCgroup, which the handler must share: the kubelet names cgroups in one style for all pods.
 systemd_cgroup_of() {
   awk '
     /^ *\[/ { is_runc = /runtimes\.["\x27]?runc["\x27]?\.options\]/ }
@@ -202,7 +202,7 @@ RUN_DIR='$run_dir'
 END
 }
 
-# Of a pod's annotations the wrapper is told ours alone.
+# Passes only our annotations of a pod to the wrapper.
 write_handler() {
   cat >"$scratch/handler" <<END
 $mark

@@ -1,6 +1,6 @@
 import { findGoProgram } from '../go/program.ts'
 
-/** The program of an S3-speaking server that checks signatures; see `findGoProgram`. It is built in some three minutes on two cores. */
+/** Finds or builds an S3-compatible server that verifies signatures (three minutes on two cores); see `findGoProgram`. */
 export function findObjectStore(say: (text: string) => void): Promise<string | { obstacle: string }> {
   return findGoProgram(
     {

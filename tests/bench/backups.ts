@@ -4,7 +4,7 @@ import { type BenchContext, createBox, deleteBox, shellIn } from './context.ts'
 import { percentile, report, summary, timeOnce } from './figures.ts'
 import { inPool } from './pool-shell.ts'
 
-/** Backups to a folder beside what a person would do with the same volume, and one of a single line in 5 GB. */
+/** Compares backups to a folder with btrfs send and zstd by hand, and times one of a single changed line in 5 GB. */
 export async function benchBackups(context: BenchContext): Promise<void> {
   const { client } = context
   await createBox(client, 'backed')
@@ -17,7 +17,7 @@ export async function benchBackups(context: BenchContext): Promise<void> {
 }
 
 async function benchWhole({ client, service }: BenchContext): Promise<void> {
-  // Half of it noise, half of it text that is packed to some two thirds.
+  // Half noise, half text that compresses to about two thirds.
   await makeVolume(client, 'whole', 'head -c 400m /dev/urandom > a')
   await shellIn(client, 'backed', 'cd /whole; head -c 300m /dev/urandom | base64 > b; sync')
   const file = join(service.dataDir, 'by-hand.zst')
@@ -37,12 +37,12 @@ async function benchWhole({ client, service }: BenchContext): Promise<void> {
     restored?.push(await timeOnce(() => restore(client, id)))
     await hand(`btrfs -q subvolume delete tmp_back/tmp_hand tmp_back; rm ${file}`)
     await client.delete(`${DATA}/restored`)
-    // The next is a whole one again.
+    // Without the previous backup the next is a full one again.
     await client.delete(`${DATA}/whole/backups/${id}`)
     await hand('btrfs subvolume sync .; sync')
   }
-  tell('full backup of 0.8 GB', made, packed)
-  tell('restore of it', restored, unpacked)
+  reportPair('full backup of 0.8 GB', made, packed)
+  reportPair('restore of it', restored, unpacked)
   await hand('btrfs -q subvolume delete tmp_hand')
   await dropVolume(client, 'whole')
 }
@@ -70,7 +70,7 @@ async function benchLine(context: BenchContext): Promise<void> {
   await dropVolume(client, 'lines')
 }
 
-/** The same line of the same volume, into a repository on the same disk. */
+/** Times restic on the same change of the same volume, into a repository on the same disk. */
 async function compareRestic(
   { client, service }: BenchContext,
   change: (index: number) => Promise<string>,
@@ -81,9 +81,12 @@ async function compareRestic(
     return
   }
   const { body: volume } = await client.get(`${DATA}/lines`)
-  const place = join(service.dataDir, 'restic')
+  const directory = join(service.dataDir, 'restic')
   const restic = (args: string): Promise<void> =>
-    inPool(service, `export RESTIC_PASSWORD=bench; restic -q -r ${place}/repository --cache-dir ${place}/cache ${args}`)
+    inPool(
+      service,
+      `export RESTIC_PASSWORD=bench; restic -q -r ${directory}/repository --cache-dir ${directory}/cache ${args}`,
+    )
   await restic('init')
   await restic(`backup ${volume.id}`)
   const theirs: number[] = []
@@ -93,7 +96,7 @@ async function compareRestic(
   }
   const times = percentile(theirs, 0.5) / oursMs
   report('  restic of the same', `${summary(theirs)} = ${times.toFixed(0)}×`, 'told', true)
-  rmSync(place, { recursive: true })
+  rmSync(directory, { recursive: true })
 }
 
 async function makeVolume(client: BenchContext['client'], name: string, line: string): Promise<void> {
@@ -118,7 +121,7 @@ async function back(client: BenchContext['client'], name: string): Promise<strin
   return body.id
 }
 
-function tell(what: string, ours: number[] = [], byHand: number[] = []): void {
+function reportPair(what: string, ours: number[] = [], byHand: number[] = []): void {
   const ratio = percentile(byHand, 0.5) / percentile(ours, 0.5)
   report(what, summary(ours), '0.8x by hand', ratio >= 0.8)
   report('  by hand', `${summary(byHand)} = ${ratio.toFixed(2)}×`, 'told', true)

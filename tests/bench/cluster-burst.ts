@@ -4,7 +4,7 @@ import { type ClusterBench, startClusterService, untilNoPods } from './cluster-s
 import { boxPath, deleteBox } from './context.ts'
 import { report, timeOnce } from './figures.ts'
 
-/** 30 boxes at once until all of them run, in turn with as many bare pods. */
+/** Times 30 creates at once until all boxes run, alternating with as many bare pods. */
 export async function benchClusterBurst(bench: ClusterBench): Promise<void> {
   const { peer } = bench
   const ours: number[] = []
@@ -33,7 +33,7 @@ export async function benchClusterBurst(bench: ClusterBench): Promise<void> {
   report('bare API: 30 pods at once → all running', `${seconds(theirs)}; ours ${ratio.toFixed(2)}×`, 'told', true)
 }
 
-/** Creates a box and waits for it to run, however long the request itself waits. */
+/** Creates a box and polls until it runs, since the request itself may return earlier. */
 async function createRunning(client: Client, name: string): Promise<void> {
   const made = await client.post('/v1/projects/bench/boxes', { name })
   if (made.status !== 201) throw new Error(`create ${name}: ${made.status} ${made.text}`)

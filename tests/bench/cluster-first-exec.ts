@@ -10,7 +10,7 @@ import { createBox, deleteBox } from './context.ts'
 import { percentile, report, summary, timeOnce } from './figures.ts'
 import type { KubePeer } from './kube-peer.ts'
 
-/** From the request for a box to the end of its first command, each box alone, in turn with bare pods. */
+/** Times each box alone from its create request to the end of its first command, alternating with bare pods. */
 export async function benchClusterCold(bench: ClusterBench): Promise<void> {
   const ours: number[] = []
   const plain: number[] = []
@@ -22,7 +22,7 @@ export async function benchClusterCold(bench: ClusterBench): Promise<void> {
       await untilNoPods(at)
       const theirs = await timePod(bench.peer, `bench-cold-${i + 1}`, { ownUsers: false })
       const alike = await timePod(bench.peer, `bench-alike-${i + 1}`, { ownUsers: true })
-      // The first of each finds nothing warm.
+      // Drops the first round, which is not warmed up.
       if (i < 0) continue
       ours.push(our)
       plain.push(theirs)
@@ -43,7 +43,7 @@ export async function benchClusterCold(bench: ClusterBench): Promise<void> {
   )
 }
 
-/** The same from pods that wait for a box; each finds the pool full. */
+/** Times the same with a warm pool, which is full before each create. */
 export async function benchClusterWarm(bench: ClusterBench): Promise<void> {
   const values: number[] = []
   const at = await startClusterService(bench, { BOXYARD_WARM_POOL: String(WARM_PODS) })
@@ -81,7 +81,7 @@ async function timePod(peer: KubePeer, name: string, options: { ownUsers: boolea
   return ms
 }
 
-// The kubelet looks at its containers once a second, and what was waited for ends just when it did.
+// The kubelet polls its containers once a second, and the previous wait ended at a poll: start at a random phase instead.
 function atAnyMoment(): Promise<void> {
   return sleep(Math.random() * KUBELET_PERIOD_MS)
 }

@@ -2,21 +2,21 @@ import { createInterface } from 'node:readline'
 import { request } from 'undici'
 import type { KubeAccess } from '../../agent/lib/kube/credentials.ts'
 
-/** A pod as the API server tells of it. */
+/** A pod as the API server reports it. */
 export interface SeenPod {
   name: string
-  /** Its containers run, and nobody has deleted it. */
+  /** Its containers run, and it is not being deleted. */
   isRunning: boolean
 }
 
-/** Pods, followed over one watch that stays open. */
+/** Pods, followed by one watch that stays open. */
 export interface PodView {
-  /** Resolves as soon as `isSo` holds of the pods; throws, naming `what`, if it does not within two minutes. */
+  /** Resolves as soon as `isSo` holds for the pods; throws, naming `what`, if it does not within two minutes. */
   until(what: string, isSo: (pods: readonly SeenPod[]) => boolean): Promise<void>
   close(): void
 }
 
-/** Follows the pods of a namespace that a label selector finds. */
+/** Watches the pods of a namespace that match a label selector. */
 export async function watchPods(access: KubeAccess, namespace: string, labelSelector: string): Promise<PodView> {
   const pods = new Map<string, SeenPod>()
   const waits = new Set<() => void>()
@@ -38,7 +38,7 @@ export async function watchPods(access: KubeAccess, namespace: string, labelSele
       for (const look of [...waits]) look()
     }
   }
-  // Without a version it begins with the pods that are there. Who waits when it breaks off runs into the deadline.
+  // A watch without a resource version begins with the existing pods. If it breaks off, waiting callers reach the deadline.
   void follow().catch(() => undefined)
   return {
     until: async (what, isSo) => {

@@ -8,20 +8,20 @@ import { request } from 'undici'
 import type { KubeAccess } from '../../agent/lib/kube/credentials.ts'
 import { writeKubeconfig } from '../helpers/pods/faulty-kube.ts'
 
-/** A way to the API server that counts what is asked of it. */
-export interface CountedWay {
-  /** Leads over this way; the rights are those of who opened it. */
+/** A proxy to the API server that records requests. */
+export interface CountingProxy {
+  /** Kubeconfig of the proxy; requests have the rights of the credentials that the proxy was opened with. */
   kubeconfig: string
-  /** `METHOD path` of each request so far, a watch as `WATCH path`. */
-  asked(): readonly string[]
+  /** Returns `METHOD path` of each request so far, a watch as `WATCH path`. */
+  requests(): readonly string[]
   close(): Promise<void>
 }
 
-/** Opens one, on a port of loopback. */
-export async function openCountedWay(access: KubeAccess): Promise<CountedWay> {
-  const asked: string[] = []
+/** Opens a proxy on a loopback port. */
+export async function openCountingProxy(access: KubeAccess): Promise<CountingProxy> {
+  const requests: string[] = []
   const server = createServer((message, response) => {
-    asked.push(describe(message))
+    requests.push(describe(message))
     pass(access, message, response).catch(() => response.destroy())
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -30,7 +30,7 @@ export async function openCountedWay(access: KubeAccess): Promise<CountedWay> {
   writeKubeconfig(kubeconfig, (server.address() as AddressInfo).port, { token: 'none' })
   return {
     kubeconfig,
-    asked: () => asked,
+    requests: () => requests,
     close: async () => {
       const closed = new Promise((resolve) => server.close(resolve))
       server.closeAllConnections()
@@ -53,7 +53,7 @@ async function pass(access: KubeAccess, message: IncomingMessage, response: Serv
     bodyTimeout: 0,
   })
   response.writeHead(answer.statusCode, { 'content-type': String(answer.headers['content-type']) })
-  // A watch is open as soon as the agent has its headers.
+  // The agent treats a watch as open once it has the headers.
   response.flushHeaders()
   await pipeline(answer.body, response)
 }

@@ -7,16 +7,16 @@ import { type PodView, watchPods } from './cluster-pods.ts'
 import { boxPath } from './context.ts'
 import type { KubePeer } from './kube-peer.ts'
 
-/** What the sections of the cluster have in common. */
+/** Shared context of the cluster sections. */
 export interface ClusterBench {
-  /** Of the cluster's admin. */
+  /** Access of the cluster's admin. */
   admin: KubeAccess
-  /** Of the agent's own account. */
+  /** Kubeconfig of the agent's own account. */
   agentKubeconfig: string
   peer: KubePeer
 }
 
-/** A service whose boxes are pods, and what the cluster says of these. */
+/** A service whose boxes are pods, with a view of these pods. */
 export interface ClusterService {
   service: TestService
   client: Client
@@ -60,7 +60,7 @@ export async function execTrue(client: Client, name: string): Promise<void> {
   if (body.exit_code !== 0) throw new Error(`exec in ${name}: ${text}`)
 }
 
-/** No pod of this service is left. */
+/** Waits until no pod of this service is left. */
 export function untilNoPods({ pods }: ClusterService): Promise<void> {
   return pods.until('the pods of deleted boxes are gone', (all) => all.length === 0)
 }

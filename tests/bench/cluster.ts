@@ -8,7 +8,7 @@ import { benchClusterRest } from './cluster-rest.ts'
 import type { ClusterBench } from './cluster-service.ts'
 import { openKubePeer } from './kube-peer.ts'
 
-/** Boxes as pods of a real cluster, beside the bare API of the same one: all of `cluster`, or what else is wanted of it. */
+/** Benchmarks boxes as pods of a real cluster against its bare API: all sections for `cluster`, else the wanted ones. */
 export async function benchCluster(wants: (name: string) => boolean): Promise<void> {
   const sections = Object.entries(SECTIONS).filter(([name]) => wants('cluster') || wants(name))
   if (sections.length === 0) return

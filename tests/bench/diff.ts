@@ -3,7 +3,7 @@ import fs from 'node:fs'
 import { type BenchContext, boxPath, createBox, deleteBox, shellIn } from './context.ts'
 import { percentile, report, summary, timeEach, timeOnce } from './figures.ts'
 
-/** What changed between two snapshots of 60,000 files, beside rsync over the same two trees. */
+/** Times the diff of two snapshots of 60,000 files, against rsync over the same two trees. */
 export async function benchDiff(context: BenchContext): Promise<void> {
   const { client } = context
   await createBox(client, 'changing')
@@ -30,7 +30,7 @@ export async function benchDiff(context: BenchContext): Promise<void> {
   await deleteBox(client, 'changing')
 }
 
-/** Of pairs that nobody has asked for before. */
+/** Times diffs of pairs that were not requested before, so that none is cached. */
 async function timeFresh(context: BenchContext): Promise<number[]> {
   const { client } = context
   const values: number[] = []
@@ -74,7 +74,7 @@ function compareByRsync(context: BenchContext, { before, after }: { before: stri
     throw new Error(`rsync, which this bench is compared with: ${status} ${stdout.slice(0, 500)}`, { cause: error })
 }
 
-// The pool is mounted where only the agent sees it.
+// The pool is mounted only in the agent's mount namespace.
 function poolPath({ service }: BenchContext): string {
   const mounts = fs.readFileSync(`/proc/${service.agentPid}/mountinfo`, 'utf8').split('\n')
   return String(mounts.find((line) => line.includes(' - btrfs '))?.split(' ')[4])

@@ -6,14 +6,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { Pool } from 'undici'
 
-/** The docker API on this host, with a daemon, image and data of its own. */
+/** Docker's API on this host, with a daemon, image and data of its own. */
 export interface DockerPeer {
   createAndStart(name: string, image?: string): Promise<void>
   /** Runs `echo` and waits for its output and exit code. */
   exec(name: string): Promise<void>
-  /** Runs a command line, which must succeed. */
+  /** Runs a command line; throws if it fails. */
   shell(name: string, line: string): Promise<void>
-  /** Makes an image `repository:tag` of a running container. */
+  /** Commits a running container as image `repository:tag`. */
   commit(name: string, image: string): Promise<void>
   remove(name: string): Promise<void>
   removeImage(image: string): Promise<void>
@@ -21,8 +21,8 @@ export interface DockerPeer {
 }
 
 /**
- * Starts a docker daemon (infra/setup.sh bench) with a busybox image, and everything of it in a temporary directory. It is not
- * told of the settings of one that the machine may have besides.
+ * Starts a docker daemon (infra/setup.sh bench) with a busybox image and all its files in a temporary directory. It ignores the
+ * configuration of any other daemon on this machine.
  */
 export async function startDockerPeer(): Promise<DockerPeer> {
   const directory = mkdtempSync(join(tmpdir(), 'boxyard-docker-'))
@@ -83,20 +83,20 @@ interface Content {
 }
 
 interface Daemon {
-  /** Resolves with why it has ended, and what it said last. */
+  /** Resolves with the reason of its end and its last output. */
   fault: Promise<Error>
   stop(): Promise<void>
 }
 
 function startDaemon(directory: string): Daemon {
   const child = spawn('dockerd', daemonArguments(directory), { stdio: ['ignore', 'ignore', 'pipe'] })
-  let said = ''
+  let lastOutput = ''
   child.stderr.on('data', (piece: Buffer) => {
-    said = `${said}${piece.toString()}`.slice(-SAID_CHARACTERS)
+    lastOutput = `${lastOutput}${piece.toString()}`.slice(-OUTPUT_CHARACTERS)
   })
   const fault = new Promise<Error>((resolve) => {
     child.once('error', resolve)
-    child.once('exit', (code, signal) => resolve(new Error(`dockerd ended with ${code ?? signal}.\n${said}`)))
+    child.once('exit', (code, signal) => resolve(new Error(`dockerd ended with ${code ?? signal}.\n${lastOutput}`)))
   })
   return { fault, stop: () => stopDaemon(child, fault) }
 }
@@ -149,7 +149,7 @@ async function stopDaemon(child: ChildProcess, ended: Promise<unknown>): Promise
   await ended
 }
 
-/** Those that the daemon leaves, in whatever hierarchies there are. */
+/** Removes the cgroups that the daemon leaves, in all hierarchies. */
 function removeCgroups(): void {
   const root = '/sys/fs/cgroup'
   const parents = [root, ...readdirSync(root).map((name) => join(root, name))].map((path) => join(path, CGROUP))
@@ -158,4 +158,4 @@ function removeCgroups(): void {
 
 const JSON_TYPE = { 'content-type': 'application/json' }
 const CGROUP = 'boxyard-bench-docker'
-const SAID_CHARACTERS = 4_000
+const OUTPUT_CHARACTERS = 4_000

@@ -8,7 +8,7 @@ import { createEdgeLab, type EdgeLab, grantOf } from '../helpers/edge/edge-lab.t
 import { freePort } from '../helpers/service.ts'
 import { percentile, report, timeEach, timeOnce } from './figures.ts'
 
-/** Through the edge, beside HAProxy alone before the same static upstream; and names that come and go. */
+/** Compares the edge with bare HAProxy in front of the same static upstream, and times changes of names. */
 export async function benchEdge(): Promise<void> {
   const lab = createEdgeLab()
   const ends: (() => void)[] = []
@@ -30,8 +30,8 @@ export async function benchEdge(): Promise<void> {
 }
 
 /**
- * In pairs, each of which begins with the other one than that before, and is compared in itself: what else the machine does
- * changes from one to the next, and falls on both of a pair alike.
+ * Measures in pairs, in alternating order, and compares within each pair: the background load of the machine changes over time,
+ * and so affects both of a pair alike.
  */
 async function compareRates(lab: EdgeLab, alonePort: number): Promise<void> {
   for (const [kind, host] of Object.entries({ private: PRIVATE, public: PUBLIC })) {
@@ -45,12 +45,12 @@ async function compareRates(lab: EdgeLab, alonePort: number): Promise<void> {
     const rates = pairs.map(({ alone, ours }) => ours / alone)
     const [rate, least, most] = [percentile(rates, 0.5), Math.min(...rates), Math.max(...rates)]
     const [ours, alone] = [perSecond(pairs.map((pair) => pair.ours)), perSecond(pairs.map((pair) => pair.alone))]
-    const said = `${ours} of ${alone} requests/s: ${rate.toFixed(2)} (${least.toFixed(2)}–${most.toFixed(2)})`
-    report(`edge: rate against HAProxy alone, ${kind}`, said, '0.9', rate >= 0.9)
+    const measured = `${ours} of ${alone} requests/s: ${rate.toFixed(2)} (${least.toFixed(2)}–${most.toFixed(2)})`
+    report(`edge: rate against HAProxy alone, ${kind}`, measured, '0.9', rate >= 0.9)
   }
 }
 
-/** What is measured of either in one round. */
+/** Results of one round: answers, or milliseconds. */
 interface Pair {
   alone: number
   ours: number
@@ -89,7 +89,7 @@ async function benchNames(lab: EdgeLab): Promise<void> {
   report('edge: a name comes or goes', `p95 ${p95.toFixed(1)} ms`, '60 ms', p95 <= 60)
 }
 
-/** A HAProxy that does what these lines say at a port of its own, and nothing else. */
+/** Starts a bare HAProxy with these lines in its frontend, on a port of its own. */
 async function startHaproxy(directory: string, name: string, lines: string): Promise<{ port: number; end(): void }> {
   const port = await freePort()
   const config = join(directory, `${name}.cfg`)
@@ -119,7 +119,7 @@ backend server
   server one 127.0.0.1:${port}`
 }
 
-/** Answers within a second and a half, on as many connections as keep all busy. */
+/** Counts the answers within `ROUND_MS`, over enough connections to keep all processes busy. */
 async function countAnswers(port: number, host: string): Promise<number> {
   const clients = await Promise.all(Array.from({ length: CONNECTIONS }, () => openClient(port, host)))
   const end = performance.now() + ROUND_MS
@@ -133,26 +133,26 @@ async function countAnswers(port: number, host: string): Promise<number> {
   return count
 }
 
-/** A client that costs as little as can be: every answer is as long as the first. */
+/** Opens a minimal client, which expects every answer to be as long as the first. */
 async function openClient(port: number, host: string): Promise<{ ask(): Promise<void>; end(): void }> {
   const socket = connect(port, '127.0.0.1').setNoDelay()
   const request = `GET / HTTP/1.1\r\nhost: ${host}\r\nauthorization: Bearer ${TOKEN}\r\n\r\n`
-  let heard = 0
+  let received = 0
   let length = 0
   let answered: () => void = () => undefined
   socket.on('data', (piece: Buffer) => {
-    heard += piece.length
+    received += piece.length
     if (length === 0 && !piece.toString('latin1').startsWith('HTTP/1.1 200')) throw new Error(piece.toString('latin1'))
-    if (heard >= (length || 1)) answered()
+    if (received >= (length || 1)) answered()
   })
   const ask = (): Promise<void> =>
     new Promise((resolve) => {
-      heard = 0
+      received = 0
       answered = resolve
       socket.write(request)
     })
   await ask()
-  length = heard
+  length = received
   return { ask, end: () => socket.destroy() }
 }
 

@@ -1,29 +1,29 @@
-/** The value below which `share` of the series lies (nearest rank). */
+/** Returns the value below which `share` of the series lies (nearest rank). */
 export function percentile(values: readonly number[], share: number): number {
   const sorted = [...values].sort((a, b) => a - b)
   return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? Number.NaN
 }
 
-/** Runs `work` `count` times, one after the other; milliseconds each. */
+/** Runs `work` `count` times, one after another; returns the milliseconds of each. */
 export async function timeEach(count: number, work: (index: number) => Promise<void>): Promise<number[]> {
   const values: number[] = []
   for (let i = 0; i < count; i++) values.push(await timeOnce(() => work(i)))
   return values
 }
 
-/** Milliseconds that `work` takes. */
+/** Returns the milliseconds that `work` takes. */
 export async function timeOnce(work: () => Promise<void>): Promise<number> {
   const start = performance.now()
   await work()
   return performance.now() - start
 }
 
-/** `p50 / p95` of a series, in milliseconds. */
+/** Formats `p50 / p95` of a series, in milliseconds. */
 export function summary(values: readonly number[]): string {
   return `p50 ${percentile(values, 0.5).toFixed(1)} / p95 ${percentile(values, 0.95).toFixed(1)} ms (n=${values.length})`
 }
 
-/** One line of the report: what, measured, the target, whether it holds. */
+/** Prints one line of the report: name, measured value, target, and whether it holds. */
 export function report(what: string, measured: string, target: string, holds: boolean): void {
   const mark = holds ? 'holds' : 'FALLS SHORT'
   process.stdout.write(`${what.padEnd(44)} ${measured.padEnd(44)} target ${target.padEnd(16)} ${mark}\n`)

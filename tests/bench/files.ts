@@ -7,7 +7,7 @@ import { type BenchContext, boxPath, createBox, deleteBox, shellIn } from './con
 import { percentile, report, summary, timeEach, timeOnce } from './figures.ts'
 import { watchMemory } from './memory-peak.ts'
 
-/** Files of a box over HTTP, beside the same system calls made directly on the pool, and tar. */
+/** Compares files of a box over HTTP with the same system calls directly on the pool, and with tar. */
 export async function benchFiles(context: BenchContext): Promise<void> {
   const { client, service } = context
   await createBox(client, 'files')
@@ -94,22 +94,27 @@ async function measureTar(context: BenchContext, root: string, agentPid: number)
       theirs.push(await timeOnce(() => tarDirectly(root)))
     }
     const ratio = percentile(theirs, 0.5) / percentile(values, 0.5)
-    const isTold = at === 'front'
-    const told = `${summary(values)}; ${ratio.toFixed(2)}× as fast`
-    report(`tar of a Debian root, ${PLACES[at]}`, told, isTold ? 'told' : '≥ 0.7×', isTold || ratio >= 0.7)
+    const isInformative = at === 'front'
+    const measured = `${summary(values)}; ${ratio.toFixed(2)}× as fast`
+    report(
+      `tar of a Debian root, ${PLACES[at]}`,
+      measured,
+      isInformative ? 'told' : '≥ 0.7×',
+      isInformative || ratio >= 0.7,
+    )
     report('  tar itself, into a pipe', summary(theirs), 'told', true)
     report("  the agent's memory", `+ ${memory.stop().toFixed(1)} MB`, 'told', true)
   }
 }
 
-function compare(what: string, ours: readonly number[], direct: readonly number[], isTold = false): void {
+function compare(what: string, ours: readonly number[], direct: readonly number[], isInformative = false): void {
   const [mine, theirs] = [percentile(ours, 0.5), percentile(direct, 0.5)]
   const bound = theirs * 1.5 + 1.5
-  const target = isTold ? 'told' : `≤ ${bound.toFixed(1)} ms`
-  report(what, `${summary(ours)}; directly p50 ${theirs.toFixed(2)} ms`, target, isTold || mine <= bound)
+  const target = isInformative ? 'told' : `≤ ${bound.toFixed(1)} ms`
+  report(what, `${summary(ours)}; directly p50 ${theirs.toFixed(2)} ms`, target, isInformative || mine <= bound)
 }
 
-/** What any server of ours has to do at least: the bytes go into a socket and come out of it. */
+/** Passes 1 GiB through a loopback socket: the least work of any server in this language. */
 function passOverLoopback(block: Uint8Array): Promise<void> {
   return new Promise((resolve, reject) => {
     const server = createServer((socket) => {
@@ -144,7 +149,7 @@ function originOf({ service }: BenchContext, at: Address): string {
   return at === 'front' ? service.url : service.dataUrl
 }
 
-// A file beside it, synced, takes its place, and the directory is synced.
+// Writes as the service does: a synced temporary file, a rename, and a sync of the directory.
 function writeDirectly(path: string, block: Uint8Array, count: number): void {
   const fd = fs.openSync(`${path}.new`, 'w')
   for (let i = 0; i < count; i++) fs.writeSync(fd, block)
@@ -201,7 +206,7 @@ async function drain({ service }: BenchContext, url: string): Promise<number> {
   return bytes
 }
 
-// As most read large things: a client in this language takes as much of the processors as the service.
+// Reads with curl: a client in Node.js would take as much processor time as the service.
 function curl(context: BenchContext, at: Address, path: string): Promise<void> {
   return new Promise((resolve, reject) => {
     const child = spawn('curl', ['-sSf', '-o', '/dev/null', '-K', '-', `${originOf(context, at)}${path}`], {
@@ -217,7 +222,7 @@ function tokenOf({ adminToken }: BenchContext['service']): Record<string, string
   return { authorization: `Bearer ${adminToken}` }
 }
 
-// Into a pipe that is read: tar notices where it writes to nowhere.
+// Writes into a pipe with a reader, since tar skips reading files when its output is /dev/null.
 function tarDirectly(root: string): Promise<void> {
   return new Promise((resolve, reject) => {
     const child = spawn('sh', ['-c', 'tar -C "$0" -cf - . 2>/dev/null | cat > /dev/null', root], { stdio: 'ignore' })
@@ -226,7 +231,7 @@ function tarDirectly(root: string): Promise<void> {
   })
 }
 
-// The pool is mounted where only the agent sees it.
+// The pool is mounted only in the agent's mount namespace.
 async function poolPath({ service }: BenchContext, boxId: string): Promise<string> {
   const mounts = fs.readFileSync(`/proc/${service.agentPid}/mountinfo`, 'utf8').split('\n')
   const pool = mounts.find((line) => line.includes(' - btrfs '))?.split(' ')[4]
@@ -235,12 +240,12 @@ async function poolPath({ service }: BenchContext, boxId: string): Promise<strin
 
 type Address = 'agent' | 'front'
 
-/** Large bodies go to the agent where they can; a front that is not a function passes them on. */
+/** Large bodies go directly to the agent where possible; the standalone front passes them on. */
 const ADDRESSES = ['agent', 'front'] as const
 const PLACES = { agent: "at the agent's address", front: 'through the front' }
 const ROUNDS = 200
 const LARGE = `${boxPath('files')}/files/read?path=/root/large`
-// A service has been up for a while: what it does often has been compiled.
+// Compiles the hot paths, as in a service that has been up for a while.
 const WARM_UPS = 300
 const GIB_BLOCKS = 1024
 const LARGE_ROUNDS = 3

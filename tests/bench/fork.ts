@@ -5,7 +5,7 @@ import { percentile, report, summary, timeEach, timeOnce } from './figures.ts'
 import { benchForkDeploys } from './fork-deploys.ts'
 import { FILL_LINES, LARGE_ROOT_FILES } from './large-root.ts'
 
-/** Forks of a running box with a 5 GB root, in turn with those of a small one; docker commits and runs the same files. */
+/** Times forks of a running box with a 5 GB root, alternating with those of a small one; docker commits and runs the same files. */
 export async function benchFork(context: BenchContext): Promise<void> {
   const { client, docker } = context
   await createBox(client, 'small')
@@ -15,9 +15,9 @@ export async function benchFork(context: BenchContext): Promise<void> {
   const times: Record<string, number[]> = { small: [], large: [] }
   const random = createRandom(1)
   for (let i = 0; i < ROUNDS; i++) {
-    // Not always in one order: what goes on in the background after each fork would fall on one of the two.
+    // In random order: the background work after each fork would otherwise always slow down the same one.
     for (const source of random() < 0.5 ? ['small', 'large'] : ['large', 'small']) {
-      // The source lives: there is always something that is not written out yet.
+      // Leaves dirty pages, as a box in use does.
       await shellIn(client, source, `echo ${i} > /root/tick`)
       times[source]?.push(await timeOnce(() => forkBox(client, `${source}-${i}`, source)))
     }

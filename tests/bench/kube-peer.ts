@@ -3,21 +3,21 @@ import type { KubeAccess } from '../../agent/lib/kube/credentials.ts'
 import { BUSYBOX_IMAGE } from '../../infra/cluster/container-images.ts'
 import { watchPods } from './cluster-pods.ts'
 
-/** The bare API of a cluster: what one would write who has no Boxyard, at its best. */
+/** The bare API of a cluster, used as efficiently as a client without Boxyard can. */
 export interface KubePeer {
-  /** Creates a pod of busybox under the default runtime and waits until its container runs; with users of its own, if wanted. */
+  /** Creates a busybox pod under the default runtime, optionally in a user namespace, and waits until its container runs. */
   createAndStart(name: string, options?: { ownUsers: boolean }): Promise<void>
-  /** Runs `true` in it and waits for its exit code. */
+  /** Runs `true` in a pod and waits for its exit code. */
   exec(name: string): Promise<void>
-  /** Sees to it that a connection is open, which the next request takes. */
+  /** Opens a connection for the next request to use. */
   connect(): Promise<void>
-  /** Deletes it, and waits until it is gone. */
+  /** Deletes a pod, and waits until it is gone. */
   remove(name: string): Promise<void>
-  /** Deletes whatever is left. */
+  /** Deletes all remaining pods of this run. */
   close(): Promise<void>
 }
 
-/** Connects to a cluster; connections are kept and pods are watched, as a careful client does. */
+/** Connects to a cluster, with kept-alive connections and a watch of the pods. */
 export async function openKubePeer(access: KubeAccess): Promise<KubePeer> {
   const call = createCall(access)
   const view = await watchPods(access, NAMESPACE, `${LABEL}=${RUN}`)
@@ -56,7 +56,7 @@ function createCall({ server, dispatcher, headers }: KubeAccess): Call {
   }
 }
 
-/** Every exec is a WebSocket of its own: the API knows no other way to learn how a command ended. */
+/** Runs `true` over a WebSocket of its own, the only way by which the API reports an exit code. */
 function execTrue({ server, dispatcher, headers }: KubeAccess, name: string): Promise<void> {
   const url = `${server.replace(/^http/, 'ws')}${PODS}/${name}/exec?command=true&stdout=true&stderr=true`
   return new Promise((resolve, reject) => {
@@ -76,7 +76,7 @@ function execTrue({ server, dispatcher, headers }: KubeAccess, name: string): Pr
   })
 }
 
-// Limits as a box has them and no runtime class: the least that a node has to do.
+// The limits of a box without a runtime class: the least work for a node.
 function podOf(name: string, ownUsers: boolean): object {
   const resources = { requests: { cpu: '10m', memory: '16Mi' }, limits: { cpu: '1', memory: '512Mi' } }
   const main = { name: 'main', image: BUSYBOX_IMAGE, imagePullPolicy: 'IfNotPresent', resources }

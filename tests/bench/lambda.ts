@@ -7,7 +7,7 @@ import { buildFunction } from '../../infra/build.ts'
 import { createChannelKeys, createTokenKeys, publicTokenKeys } from '../../shared/auth/keys.ts'
 import { percentile, report, summary } from './figures.ts'
 
-/** The function's bundle: its size, and how long a fresh Node.js takes to be ready for the first event. */
+/** Measures the function's bundle: its size, and how long a fresh Node.js takes to import it. */
 export async function benchLambda(): Promise<void> {
   const directory = mkdtempSync(join(tmpdir(), 'boxyard-lambda-'))
   try {

@@ -1,7 +1,7 @@
 import { type BenchContext, changePower, createBox, deleteBox, execEcho } from './context.ts'
 import { percentile, report, summary, timeEach } from './figures.ts'
 
-/** One box after the other: create with its first command, exec, stop and resume, delete. */
+/** Times one box after another: create with a first command, exec, stop and resume, delete. */
 export async function benchLifeCycle({ client, docker }: BenchContext): Promise<void> {
   await createBox(client, 'warm')
   await timeEach(10, () => execEcho(client, 'warm'))

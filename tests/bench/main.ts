@@ -22,7 +22,7 @@ import { benchTerminals } from './terminals.ts'
 import { benchUpdate } from './update.ts'
 import { benchUrls } from './urls.ts'
 
-/** `npm run bench [section…]`: every figure that is promised, beside its target, and beside docker. */
+/** Sections of `npm run bench [section…]` that need a service and docker. */
 const SECTIONS = {
   life: benchLifeCycle,
   burst: benchConcurrency,

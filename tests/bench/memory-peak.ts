@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 
-/** Looks at the memory of a process every 20 ms; `stop` tells by how many MB (10⁶) it was above the first look at most. */
+/** Samples the resident memory of a process every 20 ms; `stop` returns its peak above the first sample, in MB (10⁶). */
 export function watchMemory(pid: number): { stop(): number } {
   const first = residentBytes(pid)
   let most = first

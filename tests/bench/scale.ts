@@ -4,7 +4,7 @@ import { pidsOf } from '../helpers/boxes/world.ts'
 import { type BenchContext, createBox, deleteBox, execEcho } from './context.ts'
 import { percentile, report, summary, timeEach } from './figures.ts'
 
-/** What 300 boxes cost: memory each, the agent's own, and the time of one create more. */
+/** Measures the cost of 300 boxes: memory of each, memory of the agent, and the time of a further create. */
 export async function benchScale({ service, client }: BenchContext): Promise<void> {
   const names = Array.from({ length: 300 }, (_, i) => `scale-${i}`)
   for (const name of names.slice(0, 10)) await createBox(client, name)
@@ -32,7 +32,7 @@ export async function benchScale({ service, client }: BenchContext): Promise<voi
   }
 }
 
-// After a pause, at both sizes: what was just made is still being written out, and what was just deleted cleaned up.
+// Pauses first, so that neither the writeback of new boxes nor the clean-up of deleted ones counts.
 async function timeCreates(client: BenchContext['client']): Promise<number[]> {
   await sleep(5000)
   const values = await timeEach(50, (i) => createBox(client, `probe-${i}`))

@@ -6,7 +6,7 @@ import { ROOT } from '../../infra/commands.ts'
 import { freePort } from '../helpers/service.ts'
 import { report, timeOnce } from './figures.ts'
 
-/** `npm run up` on a machine that is set up already, until it says that it is ready. */
+/** Times `npm run up` until it reports readiness, on a machine that is set up already. */
 export async function benchSecondUp(): Promise<void> {
   const dataDir = mkdtempSync(join(tmpdir(), 'boxyard-bench-up-'))
   const env = {
@@ -23,15 +23,15 @@ export async function benchSecondUp(): Promise<void> {
   try {
     const first = await timeOnce(() => upUntilReady(env))
     const second = await timeOnce(() => upUntilReady(env))
-    const told = `${(second / 1000).toFixed(2)} s (first, base busybox: ${(first / 1000).toFixed(2)} s)`
-    report('second npm run up → ready', told, '3 s', second <= 3000)
+    const measured = `${(second / 1000).toFixed(2)} s (first, base busybox: ${(first / 1000).toFixed(2)} s)`
+    report('second npm run up → ready', measured, '3 s', second <= 3000)
   } finally {
     await run(['run', 'down'], env)
     rmSync(dataDir, { recursive: true, force: true })
   }
 }
 
-/** Resolves when it is ready; it is stopped again before the next start, outside of the time that is told. */
+/** Resolves when the service is ready; stops it outside of the measured time, before the next start. */
 async function upUntilReady(env: NodeJS.ProcessEnv): Promise<void> {
   await pendingStop
   const child = spawn('npm', ['run', '--silent', 'up'], { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'inherit'] })

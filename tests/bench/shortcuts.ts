@@ -7,9 +7,9 @@ import { percentile, report, timeOnce } from './figures.ts'
 import { openStream, streamQuery } from './stream-client.ts'
 
 /**
- * What two shortcuts of the agent are worth: passing-bytes.ts, which collects what has been passed on, and stream-bridge.ts,
- * which writes past `ws`. Each against an agent without it, in turns, over 1 GiB; ratios are medians of pairs. One that falls
- * short is to be taken out.
+ * Measures the worth of two shortcuts of the agent: passing-bytes.ts, which collects passed-on buffers early, and stream-bridge.ts,
+ * which writes past `ws`. Compares each with an agent without it, in turns, over 1 GiB; ratios are medians of pairs. A shortcut
+ * that falls short is to be removed.
  */
 export async function benchShortcuts(): Promise<void> {
   const services: TestService[] = []
@@ -60,16 +60,16 @@ async function compare(what: string, pair: readonly [TestService, TestService], 
   for (const service of pair) await work(service)
   for (let n = 0; n < ROUNDS; n++)
     rounds.push({ ours: await costOf(pair[0], work), plain: await costOf(pair[1], work) })
-  const compareBy = (of: (cost: Cost) => number): { told: string; gain: number } => {
+  const compareBy = (of: (cost: Cost) => number): { measured: string; gain: number } => {
     const median = (value: (round: { ours: Cost; plain: Cost }) => number): number => percentile(rounds.map(value), 0.5)
     const gain = median(({ ours, plain }) => of(plain) / of(ours))
     const [ours, plain] = [median((round) => of(round.ours)), median((round) => of(round.plain))]
-    return { told: `${ours.toFixed(2)} against ${plain.toFixed(2)} s: ${gain.toFixed(2)}×`, gain }
+    return { measured: `${ours.toFixed(2)} against ${plain.toFixed(2)} s: ${gain.toFixed(2)}×`, gain }
   }
   const wall = compareBy(({ wallMs }) => wallMs / 1000)
   const processor = compareBy(({ processorMs }) => processorMs / 1000)
-  report(what, wall.told, '≥ 1.1×', wall.gain >= 1.1)
-  report("  the agent's time of a processor", processor.told, '≥ 1.1×', processor.gain >= 1.1)
+  report(what, wall.measured, '≥ 1.1×', wall.gain >= 1.1)
+  report("  the agent's time of a processor", processor.measured, '≥ 1.1×', processor.gain >= 1.1)
 }
 
 async function costOf(service: TestService, work: Work): Promise<Cost> {
@@ -93,14 +93,14 @@ async function read({ dataUrl, adminToken }: TestService): Promise<void> {
   if (bytes !== BYTES) throw new Error(`only ${bytes} bytes came`)
 }
 
-/** Of all threads of a process, its own and the kernel's on its behalf. */
+/** Returns the user and system time of all threads of a process. */
 function processorMs(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   return (Number(fields[UTIME_FIELD]) + Number(fields[UTIME_FIELD + 1])) * TICK_MS
 }
 
-/** The most memory that the agent had at a time, in MB (10⁶). */
+/** Returns the peak resident memory of the agent, in MB (10⁶). */
 function largestMb({ agentPid }: TestService): number {
   const [, kib = '0'] = /^VmHWM:\s+(\d+)/m.exec(readFileSync(`/proc/${agentPid}/status`, 'utf8')) ?? []
   return Math.round((Number(kib) * 1024) / 1e6)
@@ -116,6 +116,6 @@ interface Cost {
 const BOX = 'passing'
 const BYTES = 1024 ** 3
 const ROUNDS = 11
-// Field 14 of /proc/<pid>/stat, counted from the one after the name (3); the kernel tells it in hundredths of a second.
+// Field 14 of /proc/<pid>/stat, counted from the one after the name (3), in hundredths of a second.
 const UTIME_FIELD = 11
 const TICK_MS = 10

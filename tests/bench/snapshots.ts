@@ -4,7 +4,7 @@ import { percentile, report, summary, timeEach, timeOnce } from './figures.ts'
 import { FILL_LINES } from './large-root.ts'
 import { openStream, streamQuery } from './stream-client.ts'
 
-/** Snapshots of running boxes, small and large, with their volumes, and restores in place; docker commits the same files. */
+/** Times snapshots of running boxes, small and large, with volumes, and restores in place; docker commits the same files. */
 export async function benchSnapshots(context: BenchContext): Promise<void> {
   const { client, docker } = context
   await createBox(client, 'small')
@@ -22,7 +22,7 @@ async function measureTaking({ client }: BenchContext): Promise<number[]> {
   const times: Record<string, number[]> = { small: [], large: [] }
   for (let i = 0; i < ROUNDS; i++) {
     for (const source of ['small', 'large']) {
-      // The box lives: there is always something that is not written out yet.
+      // Leaves dirty pages, as a box in use does.
       await shellIn(client, source, `echo ${i} > /root/tick`)
       times[source]?.push(await timeOnce(() => take(client, source, {})))
     }
@@ -33,7 +33,7 @@ async function measureTaking({ client }: BenchContext): Promise<number[]> {
   return large
 }
 
-// As somebody sees it who talks to the box all the time.
+// Measures the pause as a client sees it that sends to the box without a break.
 async function measurePause(context: BenchContext): Promise<void> {
   const { client, service } = context
   for (const name of ['one', 'two']) {
@@ -42,11 +42,11 @@ async function measurePause(context: BenchContext): Promise<void> {
   }
   const url = `${service.url}${boxPath('small')}/exec/ws?${streamQuery(['cat'], { stdin: 'true', stdout: 'true' })}`
   const stream = await openStream(url, service.adminToken)
-  let heard = (): void => undefined
-  stream.onOutput(() => heard())
+  let onEcho = (): void => undefined
+  stream.onOutput(() => onEcho())
   const ping = (): Promise<void> =>
     new Promise((resolve) => {
-      heard = resolve
+      onEcho = resolve
       stream.send(Buffer.from('x'))
     })
   await timeEach(100, ping)

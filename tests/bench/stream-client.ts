@@ -1,22 +1,22 @@
 import { WebSocket } from 'ws'
 import { exitCodeIn } from '../../shared/http/exec-frames.ts'
 
-/** One command over a WebSocket, as a program that is not a terminal has it. */
+/** One command over a WebSocket, without a terminal. */
 export interface StreamClient {
-  /** Resolves with the exit code once the status has come, and the server has closed. */
+  /** Resolves with the exit code when the server has sent the status and closed. */
   readonly ended: Promise<number>
   send(bytes: Uint8Array): void
-  /** Bytes of stdout so far. */
+  /** Returns the bytes of stdout received so far. */
   received(): number
-  /** Calls `listener` at each piece of stdout. */
+  /** Calls `listener` with each piece of stdout. */
   onOutput(listener: (bytes: Buffer) => void): void
-  /** Reads nothing until `resume`. */
+  /** Stops reading until `resume`. */
   pause(): void
   resume(): void
   leave(): void
 }
 
-/** Starts what `url` says, with a token. */
+/** Opens the WebSocket at `url`, which starts its command. */
 export async function openStream(url: string, token: string): Promise<StreamClient> {
   const headers = { authorization: `Bearer ${token}` }
   const socket = new WebSocket(url.replace(/^http/, 'ws'), ['v5.channel.k8s.io'], {
@@ -56,7 +56,7 @@ export async function openStream(url: string, token: string): Promise<StreamClie
   }
 }
 
-/** The query of a streamed command. */
+/** Builds the query of a streamed command. */
 export function streamQuery(command: readonly string[], more: Record<string, string> = {}): string {
   const query = new URLSearchParams(more)
   for (const word of command) query.append('command', word)

@@ -4,7 +4,7 @@ import { percentile, report, summary, timeEach, timeOnce } from './figures.ts'
 import { watchMemory } from './memory-peak.ts'
 import { openStream, type StreamClient, streamQuery } from './stream-client.ts'
 
-/** Commands over WebSockets: to their end, key by key, and as much as goes through. */
+/** Benchmarks commands over WebSockets: to their end, keystroke by keystroke, and in bulk. */
 export async function benchStreams(context: BenchContext): Promise<void> {
   await createBox(context.client, 'streams')
   await measureEcho(context)
@@ -33,25 +33,25 @@ async function measureEcho(context: BenchContext): Promise<void> {
 
 async function measureKeys(context: BenchContext): Promise<void> {
   const stream = await open(context, ['cat'], { stdin: 'true', tty: 'true' })
-  let heard: () => void = () => undefined
-  stream.onOutput(() => heard())
+  let onEcho: () => void = () => undefined
+  stream.onOutput(() => onEcho())
   const press = (): Promise<void> =>
     new Promise((resolve) => {
-      heard = resolve
+      onEcho = resolve
       stream.send(KEY)
     })
   await timeEach(WARM_UPS, press)
   const values: number[] = []
   for (let i = 0; i < KEYS; i++) {
     values.push(await timeOnce(press))
-    // Nobody types faster, and a line holds 4,096 characters.
+    // No typist is faster, and a terminal line holds 4,096 characters.
     if (i % 20 === 0) await sleep(2)
     if (i % 1000 === 999) stream.send(LINE_KILL)
   }
   stream.leave()
   const [p50, p99] = [percentile(values, 0.5), percentile(values, 0.99)]
-  const told = `p50 ${p50.toFixed(2)} / p99 ${p99.toFixed(2)} ms (n=${values.length})`
-  report('keystroke echo in a terminal', told, '≤ 1.5 / 5 ms', p50 <= 1.5 && p99 <= 5)
+  const measured = `p50 ${p50.toFixed(2)} / p99 ${p99.toFixed(2)} ms (n=${values.length})`
+  report('keystroke echo in a terminal', measured, '≤ 1.5 / 5 ms', p50 <= 1.5 && p99 <= 5)
 }
 
 async function measureFlood(context: BenchContext): Promise<void> {

@@ -12,9 +12,9 @@ import { silentLogger } from '../helpers/silent-logger.ts'
 import { percentile, report, summary } from './figures.ts'
 
 /**
- * What the gate before a program in a terminal (terminal-gate.ts) is for, and what it costs: how many programs find another
- * size than they were started with where the host is busy, and the time to the first output where it is not. With the gate
- * and without, in turns.
+ * Measures the benefit and the cost of the gate before a program in a terminal (terminal-gate.ts): how many programs start with
+ * a wrong terminal size on a busy host, and the time to the first output on an idle one. With and without the gate, in
+ * turns.
  */
 export async function benchTerminals(): Promise<void> {
   const lab = await openOciLab()
@@ -47,8 +47,8 @@ async function measureSizes(gated: Start, ungated: Start): Promise<void> {
     if ((await outputOf(ungated)) !== SIZE_TEXT) wrongUngated++
   }
   for (const loop of loops) loop.kill()
-  const told = `${wrongGated}; without the gate ${wrongUngated} (n=${STARTS} each)`
-  report('wrong sizes at the start, on a busy host', told, '0; without > 0', wrongGated === 0 && wrongUngated > 0)
+  const measured = `${wrongGated}; without the gate ${wrongUngated} (n=${STARTS} each)`
+  report('wrong sizes at the start, on a busy host', measured, '0; without > 0', wrongGated === 0 && wrongUngated > 0)
 }
 
 async function measureTimes(gated: Start, ungated: Start): Promise<void> {
@@ -66,18 +66,18 @@ async function measureTimes(gated: Start, ungated: Start): Promise<void> {
   report('  price of the gate (median of pairs)', `${price.toFixed(1)} ms`, '≤ 1.5 ms', price <= 1.5)
 }
 
-/** Starts a program that says the size of its terminal before anything else. */
+/** Starts a program that prints the size of its terminal first. */
 function startSize(deps: ExecDeps, boxId: string, idBase: number): Promise<RunningExec> {
   const request = { command: ['stty', 'size'], cwd: '/', environment: {}, user: null, terminal: { cols: 77, rows: 33 } }
   const user = { uid: 0, gid: 0, additionalGids: [], name: 'root', home: '/root' }
   return startExec(deps, { boxId, idBase, user, request, cwd: '/', isRunning: () => true })
 }
 
-// The first argument of what crun is to start is the gate.
+// Drops the gate, the first argument of the command that crun starts.
 function withoutGate(crun: Crun): Crun {
   return {
     ...crun,
-    exec: (boxId, process, place) => crun.exec(boxId, { ...process, args: process.args.slice(1) }, place),
+    exec: (boxId, process, options) => crun.exec(boxId, { ...process, args: process.args.slice(1) }, options),
   }
 }
 
@@ -88,7 +88,7 @@ async function outputOf(start: Start): Promise<string> {
   return output
 }
 
-/** Milliseconds until a program that is started has said something; it has ended when this returns. */
+/** Returns the milliseconds until a started program prints; waits for its end. */
 async function firstOutput(start: Start): Promise<number> {
   const begun = performance.now()
   const running = await start()

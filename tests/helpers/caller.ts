@@ -1,6 +1,6 @@
 import type { Caller } from '../../agent/core/common/caller.ts'
 
-/** Whoever asks, where a test does not care who: a token of project `demo` that does not expire. */
+/** A caller for tests that need none in particular: a token of project `demo` that does not expire. */
 export const CALLER: Caller = {
   tokenId: 'tok_00000000000000000000000000',
   tokenName: 'test',

@@ -1,6 +1,6 @@
 import { expect } from '@jest/globals'
 
-/** A stream of server-sent events that is read as it comes. */
+/** A stream of server-sent events, read as it arrives. */
 export interface EventStream {
   text(): string
   ids(): string[]
@@ -8,7 +8,7 @@ export interface EventStream {
   leave(): void
 }
 
-/** Opens one; it must be answered as such. */
+/** Opens a stream; expects 200 and the type of server-sent events. */
 export async function followEvents(url: string, headers: Record<string, string>): Promise<EventStream> {
   const leaving = new AbortController()
   const accept = { accept: 'text/event-stream', ...headers }

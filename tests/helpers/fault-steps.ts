@@ -3,10 +3,10 @@ import type { DecoratedPorts } from '../../agent/compose/deployment.ts'
 import { draw } from './sample.ts'
 import type { TestService } from './service.ts'
 
-/** A call to a port, such as `store.boxes.replace`: what is renamed there does not compile here. */
+/** A call of a port, such as `store.boxes.replace`, checked by the compiler against the ports. */
 export type FaultCall = { [Port in keyof DecoratedPorts]: CallsOf<DecoratedPorts[Port], Port> }[keyof DecoratedPorts]
 
-// Of each of a union of ports.
+// Distributes over unions of ports.
 type CallsOf<T, Path extends string> = T extends unknown
   ? { [K in keyof T & string]: CallOrCalls<NonNullable<T[K]>, `${Path}.${K}`> }[keyof T & string]
   : never
@@ -16,27 +16,27 @@ type CallOrCalls<T, Path extends string> = T extends (...args: never[]) => unkno
     ? CallsOf<T, Path>
     : never
 
-/** A step of the agent at which something happens, as tests/fixtures/faulty-agent.ts reads it; made by `at`. */
+/** A fault at a call of the agent, in the format of tests/fixtures/faulty-agent.ts; made by `at`. */
 export type FaultStep = string & { readonly [OF_A_CALL]: true }
 declare const OF_A_CALL: unique symbol
 type Moment = 'before' | 'after' | 'throw' | 'reject' | 'cut' | `during-${number}`
 
-/** At the `nth` of these calls; with a `+`, at each from that one on. */
+/** Returns a fault at the `nth` call; with a `+`, at each from that one on. */
 export function at(call: FaultCall, moment: Moment, nth: number | `${number}+` = 1): FaultStep {
   return `${call}:${moment}:${nth}` as FaultStep
 }
 
-/** Just before and just after the `nth` of each of the calls. */
+/** Returns faults just before and just after the `nth` of each of the calls. */
 export function around(calls: readonly FaultCall[], nth = 1): FaultStep[] {
   return calls.flatMap((call) => [at(call, 'before', nth), at(call, 'after', nth)])
 }
 
-/** So many milliseconds into a call. */
+/** Returns faults at these delays, in milliseconds, into a call. */
 export function during(call: FaultCall, delaysMs: readonly number[]): FaultStep[] {
   return delaysMs.map((ms) => at(call, `during-${ms}`))
 }
 
-/** `count` steps, each with what is done then; all of them where TEST_DRAW is `all`. */
+/** Draws `count` steps, each with its action; all of them if TEST_DRAW is `all`. */
 export function drawSteps<Action extends string>(
   steps: Record<Action, readonly FaultStep[]>,
   count: number,
@@ -48,7 +48,7 @@ export function drawSteps<Action extends string>(
   )
 }
 
-/** Ends the agent, and starts one that dies, or lets a call fail, at `step`; none if empty. */
+/** Stops the agent, and starts one with a fault at `step`; with none if empty. */
 export async function restartAgent(
   service: TestService,
   signal: 'SIGTERM' | 'SIGKILL',
@@ -58,19 +58,19 @@ export async function restartAgent(
   await startAgent(service, step)
 }
 
-/** Starts an agent where there is none, as `restartAgent` does. */
+/** Starts an agent if none runs, as `restartAgent` does. */
 export function startAgent(service: TestService, step: FaultStep | ''): Promise<void> {
   return service.startAgent({ TEST_FAULT: step })
 }
 
-/** Begins the counting towards the step; resolves once the agent has heard of it. */
+/** Arms the fault; resolves once the agent has handled the signal. */
 export async function armStep(service: TestService): Promise<void> {
   process.kill(service.agentPid, 'SIGUSR2')
-  // It may find a request before a signal that came first, but not two.
+  // The agent may handle one request before an earlier signal, but not two.
   for (let ask = 0; ask < 2; ask++) await service.request('/v1/me')
 }
 
-/** Whether a process ends soon: what follows an answer may take its time. */
+/** Returns true if a process ends within 10 s; effects after an answer may take a while. */
 export async function hasDied(pid: number): Promise<boolean> {
   for (let attempt = 0; attempt < 200; attempt++) {
     try {
@@ -83,7 +83,7 @@ export async function hasDied(pid: number): Promise<boolean> {
   return false
 }
 
-/** As `hasDied`; throws if it goes on. */
+/** As `hasDied`; throws if the process goes on. */
 export async function untilDead(pid: number): Promise<void> {
   if (!(await hasDied(pid))) throw new Error('the step was never come to')
 }

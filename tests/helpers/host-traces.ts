@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { listClusters, readRecord } from '../../infra/cluster/cluster-record.ts'
 
 /**
- * What a cluster can change on a host, one line each: mounts, cgroups, links, tables, settings of the kernel,
- * files outside of its directories, and processes that bear its name. What belongs to boxes or to other clusters is left out.
+ * Lists everything a cluster can change on a host, one line each: mounts, cgroups, links, tables, kernel settings, files outside
+ * of its directories, and processes that bear its name. Leaves out traces of boxes and of other clusters.
  */
 export function findHostTraces(name: string): string[] {
   const others = listClusters().filter((other) => other !== name)
@@ -19,7 +19,7 @@ export function findHostTraces(name: string): string[] {
 
 function mounts(): string[] {
   const targets = lines(readFileSync('/proc/self/mountinfo', 'utf8')).map((line) => line.split(' ')[4] ?? '')
-  // Of tests that run beside this one.
+  // Leaves out mounts of tests that run beside this one.
   const isOfTests = (target: string): boolean => target.startsWith(join(tmpdir(), 'boxyard-'))
   return targets.filter((target) => !isOfTests(target)).map((target) => `mount ${target}`)
 }
@@ -31,7 +31,7 @@ function cgroups(): string[] {
   return lines(found).map((path) => `cgroup ${path}`)
 }
 
-/** The host's ends of the links of pods; those of another cluster bear its gateway's address. */
+/** Lists the host ends of pods' links, except those with the gateway address of another cluster. */
 function links(others: readonly string[]): string[] {
   const gateways = others.flatMap((other) => readRecord(other)?.subnet.replace(/\.0\/\d+$/, '.1') ?? [])
   const interfaces = networkInterfaces()
@@ -51,13 +51,13 @@ function settings(): string[] {
 }
 
 function files(): string[] {
-  // Links to the logs of containers tell by what they lead to whose they are.
+  // The target of a log link identifies its cluster.
   return DIRECTORIES.flatMap((path) =>
     list(path).map((entry) => `file ${join(path, entry)}/ ${linkOf(join(path, entry))}`),
   )
 }
 
-/** One that has ended has no command any more. */
+/** Lists processes of a cluster, except zombies, which have no command line. */
 function processes(name: string): string[] {
   const isOurs = (text: string): boolean => /boxyard-cluster[-/]/.test(text) && text.includes(name)
   const pids = list('/proc').filter((entry) => /^\d+$/.test(entry))

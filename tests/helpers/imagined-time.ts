@@ -1,7 +1,7 @@
 import type { Clock } from '../../agent/ports/host/clock.ts'
 
-/** Time that passes when it is told to; `sleeps` counts how often somebody began to wait. */
-export function imagineTime(): { clock: Clock; advance(ms: number): void; sleeps(): number } {
+/** Creates a clock that only `advance` moves; `sleeps` returns the number of sleeps begun. */
+export function createFakeTime(): { clock: Clock; advance(ms: number): void; sleeps(): number } {
   let now = Date.now()
   let sleeps = 0
   const sleepers = new Set<{ at: number; wake(): void }>()

@@ -4,13 +4,13 @@ import { startService, type TestService } from './service.ts'
 
 /** The service of a test file. */
 export interface OwnService {
-  /** With the admin token. */
+  /** Uses the admin token. */
   client: Client
-  /** Throws before it has started. */
+  /** Returns the service; throws before it has started. */
   service(): TestService
 }
 
-/** Starts a service before the tests of the file that calls it, and ends it after them. */
+/** Starts a service before the tests of the calling file, and closes it after them. */
 export function useOwnService(): OwnService {
   let started: TestService | null = null
   const service = (): TestService => {

@@ -4,8 +4,8 @@ import { MS, mountFilesystem } from '../../agent/lib/syscalls/mounts.ts'
 import { ROOT } from './tool.ts'
 
 /**
- * A file of this repository by a path that users of boxes may pass through as well: its own, or, where a directory above it is
- * closed to them (as /root is), one below /mnt, where the repository is mounted in the tests' own mount namespace.
+ * Returns a path of a file of this repository that users of boxes can traverse: its own, or, if a directory above it is closed to
+ * them (as /root is), one below /mnt, where it mounts the repository in the tests' own mount namespace.
  */
 export function passable(path: string): string {
   if (isOpenToAll(ROOT)) return path
@@ -15,7 +15,7 @@ export function passable(path: string): string {
   return join(ELSEWHERE, relative(ROOT, path))
 }
 
-/** The Node.js that runs the tests, passable. */
+/** Returns a traversable path of the Node.js that runs the tests. */
 export function passableNode(): string {
   return passable(process.execPath)
 }

@@ -1,12 +1,12 @@
 /**
- * Draws `count` of `items` that repeat one another, in order, as `pickSample`; all of them where TEST_DRAW is `all`, as in
- * `npm run test:all`. CI draws by the tree it tests, so that each tree runs others of them.
+ * Draws `count` of `items` that overlap in what they test, in order, as `pickSample`; returns all of them if TEST_DRAW is `all`,
+ * as in `npm run test:all`. CI takes the seed from the tree, so that each tree runs another sample.
  */
 export function draw<T>(items: readonly T[], count: number): readonly T[] {
   return process.env['TEST_DRAW'] === 'all' ? items : pickSample(items, count)
 }
 
-/** `count` of `items`, in order, drawn by TEST_SEED or by the time; the seed is printed, so that a draw can be repeated. */
+/** Picks `count` of `items`, in order, by TEST_SEED or the time; prints the seed, so that the draw can be repeated. */
 export function pickSample<T>(items: readonly T[], count: number): T[] {
   const random = createRandom(readSeed())
   const chosen = new Set<number>()
@@ -14,14 +14,14 @@ export function pickSample<T>(items: readonly T[], count: number): T[] {
   return items.filter((_, index) => chosen.has(index))
 }
 
-/** TEST_SEED, or one by the time; printed. */
+/** Returns TEST_SEED, or a seed from the time; prints it. */
 export function readSeed(): number {
   const seed = Number(process.env['TEST_SEED'] ?? Date.now() % 1_000_000)
   process.stderr.write(`TEST_SEED=${seed}\n`)
   return seed
 }
 
-/** Numbers from 0 to 1 that follow from the seed (mulberry32). */
+/** Creates a generator of numbers from 0 to 1, determined by the seed (mulberry32). */
 export function createRandom(seed: number): () => number {
   let state = seed
   return () => {

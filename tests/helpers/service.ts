@@ -9,43 +9,43 @@ import { stopChild } from '../../infra/service-process.ts'
 import { clusterOfTests, runtimeOfTests } from './pods/cluster-of-tests.ts'
 
 export interface ServiceOptions {
-  /** `BOXYARD_*` settings beside those of a small service with base busybox. */
+  /** `BOXYARD_*` settings, added to those of a small service with base busybox. */
   settings?: Record<string, string>
   /** False starts the agent alone. Default true. */
   front?: boolean
-  /** Stands in for agent/main.ts. */
+  /** Replaces agent/main.ts. */
   agentScript?: string
-  /** Puts something into the data directory before anything starts. */
+  /** Prepares the data directory before anything starts. */
   prepare?(dataDir: string): void
 }
 
-/** An agent and a standalone front of their own, with real boxes, as a user runs them. */
+/** An agent and a standalone front with real boxes, as a user runs them. */
 export interface TestService {
   readonly url: string
   readonly agentUrl: string
-  /** Where tickets are good. */
+  /** Origin of the data address, which accepts tickets. */
   readonly dataUrl: string
-  /** Where a Prometheus server reads. */
+  /** URL of the metrics for Prometheus. */
   readonly metricsUrl: string
   readonly adminToken: string
   readonly dataDir: string
-  /** The environment that both were started from. */
+  /** The environment of both processes. */
   readonly environment: NodeJS.ProcessEnv
   /** Changes when the agent is started again. */
   readonly agentPid: number
   /** The last log lines of both, oldest first. */
   readonly logs: readonly string[]
-  /** A request with the admin token. */
+  /** Sends a request with the admin token. */
   request(path: string, init?: RequestInit): Promise<Response>
   /** Signals the agent (default SIGKILL) and waits until it is gone; boxes run on. */
   killAgent(signal?: NodeJS.Signals): Promise<void>
-  /** Starts the agent that was killed, on the same port, with `settings` changed. */
+  /** Starts the agent after `killAgent`, on the same port, with `settings` changed. */
   startAgent(settings?: Record<string, string>): Promise<void>
   /** Stops both politely and starts both again, on the same ports. */
   restart(): Promise<void>
-  /** Runs a mode of the agent, such as `down`, to its end; throws unless it exits with 0. */
+  /** Runs a mode of the agent, such as `down`, to its end and returns its output; throws unless it exits with 0. */
   runAgentMode(...args: string[]): Promise<string>
-  /** Ends all, takes the boxes down and removes every trace; throws if a step fails. */
+  /** Stops the processes, takes the boxes down and removes the data directory; throws if a step fails. */
   close(): Promise<void>
 }
 
@@ -166,7 +166,7 @@ function createProcesses(
   }
 }
 
-/** What the command printed, without its log. */
+/** Runs a command to its end and returns its output without log lines. */
 async function runToEnd(command: readonly string[], env: NodeJS.ProcessEnv): Promise<string> {
   const lines: string[] = []
   const child = startLoggingChild({ command, env, onLine: (line) => lines.push(line) })
@@ -176,8 +176,8 @@ async function runToEnd(command: readonly string[], env: NodeJS.ProcessEnv): Pro
 }
 
 /**
- * A port of loopback that was free a moment ago; of those that the system does not give to others by itself, nor this to tests
- * of another worker, or twice.
+ * Returns a loopback port that was free a moment ago, from a range that the system does not assign by itself. No port is
+ * returned twice, nor in two jest workers.
  */
 export async function freePort(): Promise<number> {
   for (;;) {
@@ -195,7 +195,7 @@ export async function freePort(): Promise<number> {
   }
 }
 
-/** With `TEST_RUNTIME=kubernetes` boxes are pods of the cluster that the tests were given, with `TEST_WARM_POOL` of those that wait. */
+/** Returns the settings of the runtime under test: with `TEST_RUNTIME=kubernetes` pods, with `TEST_WARM_POOL` warm ones. */
 function runtimeSettings(): Record<string, string> {
   if (runtimeOfTests() !== 'kubernetes') return {}
   const { kubeconfig, node, image } = clusterOfTests()
@@ -214,7 +214,7 @@ const DEFAULTS = {
 }
 const KEPT_LINES = 500
 const STOP_DEADLINE_MS = 45_000
-/** Up to 29,999: below those of a host's own connections, and of a cluster's nodes. */
+/** First of 12,000–29,999: below the host's ephemeral ports and the NodePorts of Kubernetes. */
 const FIRST_PORT = 12_000
 const WORKERS = 8
 const PORTS_EACH = 18_000 / WORKERS

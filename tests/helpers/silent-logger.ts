@@ -1,6 +1,6 @@
 import type { Logger } from '../../shared/log.ts'
 
-/** A logger for tests that do not look at logs. */
+/** A logger that discards everything. */
 export const silentLogger: Logger = {
   debug: () => {},
   info: () => {},

@@ -1,6 +1,6 @@
 import type { Meter } from '../../agent/ports/host/meter.ts'
 
-/** A meter for tests that do not look at figures. */
+/** A meter that records nothing. */
 export const silentMeter: Meter = {
   counter: () => () => {},
   histogram: () => () => {},

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 
-/** The repository's own directory. */
+/** Root directory of the repository. */
 export const ROOT = join(import.meta.dirname, '../..')
 
 /** Runs a Node.js program of node_modules in the directory `cwd` to its end. */

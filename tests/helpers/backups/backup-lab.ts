@@ -5,14 +5,14 @@ import { expect } from '@jest/globals'
 import type { Client } from '../front/client.ts'
 import type { TestService } from '../service.ts'
 
-/** A box `keeper` of project `lab` that holds data volumes, and what tests of backups ask of it. */
+/** A box `keeper` of project `lab` with data volumes, and the operations of backup tests. */
 export interface BackupLab {
-  /** Makes the volume `name` with `megabytes` of noise in it, at `/<name>` in the box. */
+  /** Creates the volume `name`, attaches it at `/<name>` and writes `megabytes` of noise. */
   fill(name: string, megabytes: number): Promise<void>
   shell(line: string): Promise<string>
-  /** The id of a backup that is done. */
+  /** Makes a backup, waits until it is done, and returns its id. */
   back(name: string): Promise<string>
-  /** Restores a backup as a new volume and tells its digest, or the code and detail of the refusal. */
+  /** Restores a backup as a new volume; returns its digest, or the code and detail of the refusal. */
   restore(id: string, as: string): Promise<{ digest: string } | { code: string; detail: string }>
   digest(volume: string): Promise<string>
   data: string
@@ -53,7 +53,7 @@ export async function openBackupLab(client: Client): Promise<BackupLab> {
   }
 }
 
-/** Makes all backups of a deployment, whose agent is not running, some that a schedule made two hours ago. */
+/** Marks all backups of a stopped agent as scheduled ones made two hours ago. */
 export function ageBackups(service: TestService): void {
   const database = new DatabaseSync(join(service.dataDir, 'boxyard.db'))
   database.exec(`UPDATE backups SET record = json_set(record, '$.automatic', json('true'),
@@ -61,7 +61,7 @@ export function ageBackups(service: TestService): void {
   database.close()
 }
 
-/** The objects of a folder of backups, by their names; what is deleted meanwhile is not there. */
+/** Lists the objects in a folder of backups by name, skipping folders deleted meanwhile. */
 export function objectsIn(folder: string): string[] {
   return entriesOf(folder)
     .flatMap((entry) => {

@@ -9,35 +9,35 @@ import type { BackupStore } from '../../../agent/ports/backups/store.ts'
 import type { BackupRecord } from '../../../agent/ports/store/backups.ts'
 import type { ServiceError } from '../../../shared/errors.ts'
 import { CALLER } from '../caller.ts'
-import { imagineTime } from '../imagined-time.ts'
+import { createFakeTime } from '../imagined-time.ts'
 import { silentLogger } from '../silent-logger.ts'
 import { silentMeter } from '../silent-meter.ts'
 import { openVolumeService, type VolumeService } from '../volumes/volume-service.ts'
 
-/** The core of backups over a real database and a real folder; pool, boxes and time are imagined. Volumes are of project `demo`. */
+/** The core of backups over a real database and a real folder, with a simulated pool, boxes and clock. Volumes are of project `demo`. */
 export interface BackupService {
   volumes: VolumeService
   parts: BackupParts
   folder: string
   backupStore: BackupStore
-  /** Lets time pass; who sleeps until then wakes. */
+  /** Advances the clock; sleepers that are due wake. */
   advance(ms: number): void
-  /** How often somebody has gone to sleep. */
+  /** Returns the number of sleeps begun so far. */
   sleeps(): number
   write(volume: string, content: string): Promise<void>
   read(volume: string): Promise<string | undefined>
-  /** A backup that is done. */
+  /** Makes a backup and waits until it is done. */
   back(volume: string): Promise<BackupRecord>
-  /** The code of the failure; null for a success. `as` is the name of the new volume; without, it is restored over the old. */
+  /** Restores as the new volume `as`, or over the old one without it; resolves with the failure, or null on success. */
   restore(volume: string, id: string, as?: string): Promise<{ code: string; detail: string } | null>
   close(): Promise<void>
 }
 
-/** Opens one; `change` may put something before the place of backups. */
+/** Opens the service; `change` may wrap the backup store. */
 export function openBackupService(change: (store: BackupStore) => BackupStore = (store) => store): BackupService {
   const folder = mkdtempSync(join(tmpdir(), 'boxyard-backup-service-'))
   const volumes = openVolumeService(() => 0)
-  const { clock, advance, sleeps } = imagineTime()
+  const { clock, advance, sleeps } = createFakeTime()
   const { store, filesystem, reconciler, runtime, admission, defaults } = volumes
   const backupStore = change(openFolderStore(folder))
   const jobs = createJobs({ store, clock, logger: silentLogger, meter: silentMeter })
@@ -57,8 +57,8 @@ export function openBackupService(change: (store: BackupStore) => BackupStore = 
     },
     read: async (volume) => (await subvolumeOf(volume))?.content,
     back: async (name) => {
-      const wish = { caller: CALLER, idempotencyKey: null, automatic: false }
-      const { id, operation } = await parts.backups.create({ project: 'demo', name }, wish)
+      const options = { caller: CALLER, idempotencyKey: null, automatic: false }
+      const { id, operation } = await parts.backups.create({ project: 'demo', name }, options)
       if (operation !== null) await jobs.wait(operation, 20_000)
       return (await store.backups.get(id)) as BackupRecord
     },
@@ -66,11 +66,11 @@ export function openBackupService(change: (store: BackupStore) => BackupStore = 
       const ref = { project: 'demo', name }
       try {
         const known = await parts.backups.get(ref, id)
-        const wish = { project: 'demo', sizeGb: null, tags: {}, idempotencyKey: null }
+        const request = { project: 'demo', sizeGb: null, tags: {}, idempotencyKey: null }
         const operation =
           as === undefined
             ? await restores.restoreOver(CALLER, known, { ref, waitMs: 0, ifMatch: null })
-            : await restores.restoreAsNew(CALLER, known, { ...wish, name: as })
+            : await restores.restoreAsNew(CALLER, known, { ...request, name: as })
         const state = await jobs.wait(operation, 20_000)
         const error = state?.outcome.error
         return error ? { code: error.code, detail: error.detail } : null

@@ -7,18 +7,18 @@ import type { S3Place } from '../../../agent/drivers/backups/store-s3.ts'
 import { killGroup, spawnChild } from '../../../agent/lib/run.ts'
 import { freePort } from '../service.ts'
 
-/** A server on loopback that speaks S3 and checks signatures, with one bucket. */
+/** An S3-compatible server on loopback that verifies signatures, with one bucket. */
 export interface ObjectStore {
   port: number
   place: S3Place
-  /** Where the bucket's objects are files. */
+  /** Directory that holds the bucket's objects as files. */
   bucketPath: string
-  /** A file of the keys, as the agent reads it. */
+  /** Path of a key file in the agent's format. */
   keyFile: string
   close(): Promise<void>
 }
 
-/** Starts the server that the tests were given, over an empty directory. */
+/** Starts the server of TEST_OBJECT_STORE over an empty directory. */
 export async function startObjectStore(): Promise<ObjectStore> {
   const program = process.env['TEST_OBJECT_STORE']
   if (program === undefined) throw new Error('There is no server that speaks S3: run `npm test -- s3`.')
@@ -27,8 +27,8 @@ export async function startObjectStore(): Promise<ObjectStore> {
   mkdirSync(bucketPath, { recursive: true })
   const keys = { accessKeyId: 'test-key', secretAccessKey: randomBytes(16).toString('hex') }
   const keyFile = join(directory, 'keys.json')
-  const told = { access_key_id: keys.accessKeyId, secret_access_key: keys.secretAccessKey }
-  writeFileSync(keyFile, JSON.stringify(told), { mode: 0o600 })
+  const keyFields = { access_key_id: keys.accessKeyId, secret_access_key: keys.secretAccessKey }
+  writeFileSync(keyFile, JSON.stringify(keyFields), { mode: 0o600 })
   const port = await freePort()
   const env = {
     ROOT_ACCESS_KEY: keys.accessKeyId,

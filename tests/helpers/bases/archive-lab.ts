@@ -7,23 +7,23 @@ import type { FilesPlace, UnpackReport } from '../../../agent/ports/files/files.
 import { leftoversOf, untilTrue } from '../boxes/oci-lab.ts'
 import { openVolumeLab, type VolumeLab } from '../volumes/volume-lab.ts'
 
-/** A box with a volume at /srv/data, whose files are seen as it runs, and by another name as if it did not. */
+/** A running box with a volume at /srv/data, whose files are also accessible under another id, as if it were stopped. */
 export interface ArchiveLab {
   volumes: VolumeLab
   files: HostFiles
   rootPath: string
   volumePath: string
   places: { runs: FilesPlace; stopped: FilesPlace }
-  /** Makes a directory outside of any box. */
+  /** Creates a directory outside of any box. */
   newDirectory(): string
-  /** Makes a directory of the box. */
+  /** Creates a directory in the box. */
   newInBox(): { path: string; onHost: string }
   close(): Promise<void>
 }
 
 export type View = keyof ArchiveLab['places']
 
-/** Opens a lab; whoever opens it closes it. */
+/** Opens a lab; the caller closes it. */
 export async function openArchiveLab(): Promise<ArchiveLab> {
   const volumes = await openVolumeLab()
   const { rootPath } = await volumes.startBox('box_main')
@@ -32,7 +32,7 @@ export async function openArchiveLab(): Promise<ArchiveLab> {
   await volumes.lab.runtime.attach('box_main', mount)
   const readBox = () => JSON.parse(readFileSync(`${volumes.lab.home}/run/boxes/box_main.json`, 'utf8'))
   const files = createHostFiles({ find: (boxId) => (boxId === 'box_main' ? readBox() : null) })
-  const place = { rootPath, mounts: [mount] }
+  const location = { rootPath, mounts: [mount] }
   const scratch = mkdtempSync(`${tmpdir()}/boxyard-archive-`)
   let count = 0
   return {
@@ -40,7 +40,7 @@ export async function openArchiveLab(): Promise<ArchiveLab> {
     files,
     rootPath,
     volumePath,
-    places: { runs: { ...place, boxId: 'box_main' }, stopped: { ...place, boxId: 'box_other' } },
+    places: { runs: { ...location, boxId: 'box_main' }, stopped: { ...location, boxId: 'box_other' } },
     newDirectory: () => {
       const path = `${scratch}/${count++}`
       mkdirSync(path)
@@ -64,7 +64,7 @@ export async function packOf({ files, places }: ArchiveLab, view: View, path: st
   return buffer(await files.pack(places[view], Buffer.from(path)))
 }
 
-/** Unpacks an archive that comes in pieces of `pieceBytes`. */
+/** Unpacks an archive that arrives in pieces of `pieceBytes`. */
 export function unpackTo(
   { files, places }: ArchiveLab,
   view: View,
@@ -73,12 +73,12 @@ export function unpackTo(
   return files.unpack(places[view], Buffer.from(path), pieces(archive, pieceBytes))
 }
 
-/** What was refused, as texts. */
+/** Returns the refused paths of a report with their reasons. */
 export function refusedIn({ refused }: UnpackReport): Record<string, string> {
   return Object.fromEntries(refused.map(({ path, reason }) => [Buffer.from(path).toString('latin1'), reason]))
 }
 
-/** Everything below a directory: name, kind, mode, owner, size but of directories, names but of directories, seconds, target. */
+/** Lists everything below a directory: path, kind, mode, owner, mtime in seconds, target, and for other than directories size and links. */
 export function treeOf(path: string): string[] {
   const facts = '%P\\t%y %m %U:%G %T@ %l'
   const format = ['(', '-type', 'd', '-printf', `${facts}\\0`, ')', '-o', '-printf', `${facts} %s %n\\0`]
@@ -86,7 +86,7 @@ export function treeOf(path: string): string[] {
   return found.toString('latin1').split('\0').sort()
 }
 
-/** Runs GNU tar in a directory, with `input`; what it wrote. Fails if it complains. */
+/** Runs GNU tar in a directory with `input` and returns its output. Throws if it fails or prints to stderr. */
 export async function tar(cwd: string, args: readonly string[], input: Uint8Array = Buffer.alloc(0)): Promise<Buffer> {
   const child = spawn('tar', args, { cwd, stdio: ['pipe', 'pipe', 'pipe'], env: { ...process.env, LC_ALL: 'C' } })
   child.stdin.on('error', () => undefined)

@@ -1,24 +1,24 @@
-/** An entry as it shall be in an archive, right or wrong. Texts have one character for each byte. */
+/** A tar entry, valid or not. Texts have one character for each byte. */
 export interface RawTarEntry {
   name: string
-  /** '0' is a file, '1' a link, '2' a symlink, '5' a directory. */
+  /** '0' is a file, '1' a hard link, '2' a symbolic link, '5' a directory. */
   flag?: string
   target?: string
   body?: string | Uint8Array
-  /** In place of the length of the body. */
+  /** Size in the header; defaults to the length of the body. */
   sizeBytes?: number
   mode?: number
   uid?: number
-  /** At the end of the block, behind what else is there. */
+  /** Prefix field of ustar. */
   prefix?: string
 }
 
-/** The bytes of an archive, with what ends it. */
+/** Packs an archive with its end marker. */
 export function tarOf(entries: readonly RawTarEntry[]): Buffer {
   return Buffer.concat([...entries.map(entryOf), Buffer.alloc(1024)])
 }
 
-/** One entry, with its content. */
+/** Packs one entry: header, content and padding. */
 export function entryOf(entry: RawTarEntry): Buffer {
   const { name, flag = '0', target = '', mode = 0o644, uid = 0, prefix = '' } = entry
   const body = typeof entry.body === 'object' ? Buffer.from(entry.body) : Buffer.from(entry.body ?? '', 'latin1')
@@ -37,7 +37,7 @@ export function entryOf(entry: RawTarEntry): Buffer {
   return Buffer.concat([sealed(block), body, Buffer.alloc((512 - (body.length % 512)) % 512)])
 }
 
-/** What POSIX tells of the next entry. */
+/** Returns a PAX extended header for the next entry. */
 export function paxOf(records: Readonly<Record<string, string>>): RawTarEntry {
   const lines = Object.entries(records).map(([key, value]) => {
     const rest = ` ${key}=${value}\n`
@@ -48,7 +48,7 @@ export function paxOf(records: Readonly<Record<string, string>>): RawTarEntry {
   return { name: 'PaxHeader', flag: 'x', body: Buffer.from(lines.join(''), 'latin1') }
 }
 
-/** The block with the sum that makes it a header. */
+/** Writes the checksum into a header block. */
 export function sealed(block: Buffer): Buffer {
   block.write('        ', 148)
   const sum = block.reduce((total, byte) => total + byte, 0)

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { gzipSync, zstdCompressSync } from 'node:zlib'
 import { tarOf } from './hostile-tar.ts'
 
-/** What is told of a part of an image. */
+/** An OCI descriptor. */
 export interface Part {
   mediaType: string
   digest: string
@@ -11,19 +11,19 @@ export interface Part {
   annotations?: Record<string, string>
 }
 
-/** An OCI image layout in the making: parts by their digests. */
+/** An OCI image layout under construction: its blobs by digest. */
 export interface ImageLayout {
   parts: Map<string, Uint8Array>
   add(mediaType: string, bytes: Uint8Array, more?: Partial<Part>): Part
-  /** A layer of the tar `bytes`, compressed as its type will say. */
+  /** Adds a layer of the tar `bytes`, compressed as `kind`. */
   addLayer(bytes: Uint8Array, kind: 'tar' | 'gzip' | 'zstd'): Part
   addManifest(layers: readonly Part[], more?: Partial<Part>): Part
   addIndex(manifests: readonly Part[], more?: Partial<Part>): Part
-  /** The archive of all, whose index tells of `manifests`. */
+  /** Packs all blobs with an index of `manifests`. */
   archive(manifests: readonly Part[]): Buffer
 }
 
-/** One without any parts. */
+/** Creates an empty layout. */
 export function newImage(): ImageLayout {
   const parts = new Map<string, Uint8Array>()
   const add: ImageLayout['add'] = (mediaType, bytes, more = {}) => {
@@ -55,7 +55,7 @@ export function newImage(): ImageLayout {
   }
 }
 
-/** What `docker save` of before version 25 writes of layers, which come in the order that is given. */
+/** Packs an archive as `docker save` before version 25 writes it, with the layers in the given order. */
 export function savedImage(layers: readonly Uint8Array[], images = 1): Buffer {
   const paths = layers.map((_layer, index) => `${String(index).repeat(8)}/layer.tar`)
   return tarOf([

@@ -8,18 +8,18 @@ import { findDebianProgram } from '../../../infra/debian/program.ts'
 import { freePort } from '../service.ts'
 import type { ImageLayout, Part } from './image-archive.ts'
 
-/** A registry on loopback, as container tools push to and pull from, with plain http. */
+/** A container registry on loopback with plain HTTP. */
 export interface TestRegistry {
-  /** As references name it. */
+  /** Host in image references. */
   host: string
-  /** As the operator names it. */
+  /** Origin in the operator's configuration. */
   url: string
-  /** Puts all parts of an image there; `tag` is for `top`, the image or index. */
+  /** Pushes all parts of an image; `tag` points to `top`, a manifest or an index. */
   push(repository: string, image: ImageLayout, tagged: { tag: string; top: Part }): Promise<void>
   close(): Promise<void>
 }
 
-/** Starts one that has nothing. */
+/** Starts an empty registry. */
 export async function startRegistry(): Promise<TestRegistry> {
   const program = await findDebianProgram('docker-registry', 'usr/bin/docker-registry')
   const directory = mkdtempSync(join(tmpdir(), 'boxyard-registry-'))
@@ -31,7 +31,7 @@ export async function startRegistry(): Promise<TestRegistry> {
     storage: { filesystem: { rootdirectory: join(directory, 'images') } },
     http: { addr: host },
   }
-  // What is JSON is YAML.
+  // JSON is valid YAML.
   writeFileSync(join(directory, 'config.yml'), JSON.stringify(config))
   const env = { PATH: process.env['PATH'] ?? '', HOME: directory, OTEL_TRACES_EXPORTER: 'none' }
   const [command = '', ...args] = dieWithParent([program, 'serve', join(directory, 'config.yml')])
@@ -47,13 +47,13 @@ export async function startRegistry(): Promise<TestRegistry> {
     host,
     url,
     push: async (repository, image, { tag, top }) => {
-      const place = `${url}/v2/${repository}`
+      const repositoryUrl = `${url}/v2/${repository}`
       for (const [digest, bytes] of image.parts) {
         const type = manifestTypeOf(bytes)
-        if (type === null) await pushBlob(place, digest, bytes)
-        else await put(`${place}/manifests/${digest}`, bytes, type)
+        if (type === null) await pushBlob(repositoryUrl, digest, bytes)
+        else await put(`${repositoryUrl}/manifests/${digest}`, bytes, type)
       }
-      await put(`${place}/manifests/${tag}`, image.parts.get(top.digest) ?? new Uint8Array(), top.mediaType)
+      await put(`${repositoryUrl}/manifests/${tag}`, image.parts.get(top.digest) ?? new Uint8Array(), top.mediaType)
     },
     close: async () => {
       killGroup(child, 'SIGKILL')
@@ -63,9 +63,9 @@ export async function startRegistry(): Promise<TestRegistry> {
   }
 }
 
-async function pushBlob(place: string, digest: string, bytes: Uint8Array): Promise<void> {
-  const begun = await fetch(`${place}/blobs/uploads/`, { method: 'POST' })
-  const to = new URL(begun.headers.get('location') ?? '', place)
+async function pushBlob(repositoryUrl: string, digest: string, bytes: Uint8Array): Promise<void> {
+  const begun = await fetch(`${repositoryUrl}/blobs/uploads/`, { method: 'POST' })
+  const to = new URL(begun.headers.get('location') ?? '', repositoryUrl)
   to.searchParams.set('digest', digest)
   await put(to.href, bytes, 'application/octet-stream')
 }
@@ -76,7 +76,7 @@ async function put(url: string, bytes: Uint8Array, type: string): Promise<void> 
   if (answer.status !== 201) throw new Error(`${url}: ${answer.status} ${await answer.text()}`)
 }
 
-/** Null for what is no manifest. */
+/** Returns the media type of a manifest, or null for any other blob. */
 function manifestTypeOf(bytes: Uint8Array): string | null {
   try {
     const value = JSON.parse(Buffer.from(bytes).toString()) as { schemaVersion?: number; mediaType?: string }

@@ -3,28 +3,28 @@ import { createServer as createSecureServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import type { ImageLayout, Part } from './image-archive.ts'
 
-/** Answers a request itself, or returns false to leave it to the registry. */
+/** Answers a request, or returns false to leave it to the registry. */
 export type Script = (path: string, request: IncomingMessage, response: ServerResponse) => boolean
 
-/** A registry of one image at `it`, which does what a script says. */
+/** A registry of one image at `it`, with scripted answers. */
 export interface ScriptedRegistry {
   host: string
   url: string
-  /** The paths that were asked for, each time. */
+  /** Path of each request, in order. */
   asked: readonly string[]
-  /** How many connections were made. */
+  /** Returns the number of connections so far. */
   connections(): number
   close(): Promise<void>
 }
 
-/** The image that any tag stands for; with `tls` it is given over https. */
+/** The image that every tag points to; with `tls` the registry serves HTTPS. */
 export interface ScriptedImage {
   image: ImageLayout
   top: Part
   tls?: { key: string; cert: string }
 }
 
-/** Starts one on loopback. */
+/** Starts a registry on loopback. */
 export async function startScriptedRegistry(
   { image, top, tls }: ScriptedImage,
   script: Script = () => false,

@@ -11,9 +11,9 @@ import { silentLogger } from '../silent-logger.ts'
 import { silentMeter } from '../silent-meter.ts'
 import { boxRecord } from './box-records.ts'
 
-/** What the runtime of one run of the agent does wrong. */
+/** Faults of the runtime during one run of the agent. */
 const FAULTS = ['none', 'start fails', 'runtime is away', 'end fails', 'both fail'] as const
-/** How the first process of a box ends after the box has come to rest; null: it does not. */
+/** Ends of a box's first process after the box has settled; null if it does not end. */
 const EXITS = [
   null,
   { outOfMemory: false, isLost: false },
@@ -22,15 +22,15 @@ const EXITS = [
 ] as const
 const REQUESTS = ['stop', 'resume', 'restore', 'take down'] as const
 
-/** What was found: changes as `from → to`, and which status goes with which reason, as `status/reason`. */
+/** The transitions found, as `from → to`, and the pairs of status and reason, as `status/reason`. */
 export interface Exploration {
   changes: Set<string>
   states: Set<string>
 }
 
 /**
- * Finds every change of state that a box can make: from each record that was ever written, the agent that is killed there
- * starts again in each world and with each fault, and each request comes. All that writes is the real core.
+ * Finds every state transition of a box: for each record ever written, restarts the killed agent in each world and with each
+ * fault, and makes each request. Every write is made by the real core.
  */
 export async function exploreBoxes(): Promise<Exploration> {
   const changes = new Set<string>()
@@ -64,24 +64,24 @@ interface World {
   exit: Omit<BoxExit, 'id'> | null
 }
 
-/** The state of a box, as the table of transitions names it. */
+/** Returns the state of a box as the table of transitions names it. */
 function stateOf({ observed }: BoxRecord): BoxState {
   return observed.status === 'unknown' ? 'unknown' : observed.reason
 }
 
-/** What the core decides by. */
+/** Returns a key of the fields on which the core's decisions depend. */
 function kindOf(record: BoxRecord): string {
   const { observed, desired, restore } = record
   const isSettled = observed.generation === desired.generation
   return [stateOf(record), desired.power, isSettled, restore !== null, observed.bootId].join()
 }
 
-/** An agent that takes up the box, brings it to rest, sees its first process end, and is killed. */
+/** Runs an agent that adopts the box, settles it, sees its first process end, and is killed. */
 async function run(record: BoxRecord, { isRunning, bootId, fault, exit }: World, note: Note): Promise<void> {
   const deps = fakeDeps(record, note)
   const isStartBad = fault === 'start fails' || fault === 'both fail'
   const isEndBad = fault === 'end fails' || fault === 'both fail'
-  let tell: (exit: BoxExit) => void = () => undefined
+  let reportExit: (exit: BoxExit) => void = () => undefined
   Object.assign(deps.runtime, {
     list: async () => [{ id: record.id, isRunning }],
     start: async () => {
@@ -91,14 +91,14 @@ async function run(record: BoxRecord, { isRunning, bootId, fault, exit }: World,
     stop: async () => {
       if (isEndBad) throw new Error('no end')
     },
-    onExit: (listener: typeof tell) => {
-      tell = listener
+    onExit: (listener: typeof reportExit) => {
+      reportExit = listener
     },
   })
   const reconciler = new Reconciler({ ...deps, bootId })
   await reconciler.recover()
   await untilAtRest(reconciler)
-  if (exit !== null) tell({ id: record.id, ...exit })
+  if (exit !== null) reportExit({ id: record.id, ...exit })
   await untilAtRest(reconciler)
   await reconciler.close()
 }
@@ -107,11 +107,11 @@ async function untilAtRest(reconciler: Reconciler): Promise<void> {
   for (let { running } = reconciler.queued(); running > 0; { running } = reconciler.queued()) await soon()
 }
 
-/** A request that is answered at once; what it wants is for the next agent to bring about. */
+/** Makes a request that returns at once; the next agent brings about the desired state. */
 async function ask(record: BoxRecord, request: (typeof REQUESTS)[number], note: Note): Promise<void> {
   const deps = fakeDeps(record, note)
   const reconciler = { wake: () => undefined, settled: () => deps.store.boxes.byId(record.id) }
-  const admission = { admit: (_wish: unknown, write: () => Promise<boolean>) => write() }
+  const admission = { admit: (_request: unknown, write: () => Promise<boolean>) => write() }
   const boxes: Boxes = createBoxes({ ...deps, reconciler, admission } as unknown as Parameters<typeof createBoxes>[0])
   const how = { waitMs: 0, ifMatch: null, idempotencyKey: null }
   const isBusy = (error: unknown): null => {
@@ -126,11 +126,11 @@ async function ask(record: BoxRecord, request: (typeof REQUESTS)[number], note: 
     >[0])
     await restore.restore(record, { snapshot: 'v0' }, how).catch(isBusy)
   }
-  // As `npm run down` does of each box whose processes run.
+  // `npm run down` writes this for each box whose processes run.
   if (request === 'take down') await deps.store.boxes.replace(pendingRecord(record, 'starting', 1))
 }
 
-/** One box in memory, a filesystem that has all and a runtime of which nothing goes wrong. */
+/** Returns fakes: one box in memory, a filesystem with every subvolume, and a runtime without faults. */
 function fakeDeps(record: BoxRecord, note: Note): ReconcilerDeps {
   let stored = record
   const write = (next: BoxRecord): boolean => {

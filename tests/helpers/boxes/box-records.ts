@@ -1,7 +1,7 @@
 import type { BoxRecord } from '../../../agent/ports/store/store.ts'
 import { newId } from '../../../shared/ids.ts'
 
-/** A complete record of a box that was just created; `overrides` replace fields. */
+/** Returns a complete record of a newly created box; `overrides` replace fields. */
 export function boxRecord(overrides: Partial<BoxRecord> = {}): BoxRecord {
   const id = overrides.id ?? newId('box', 1_700_000_000_000)
   return {

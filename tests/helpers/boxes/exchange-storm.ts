@@ -4,11 +4,11 @@ import type { RunningExec } from '../../../agent/ports/boxes/runtime.ts'
 import type { BoxFiles, FileLab } from '../files/file-lab.ts'
 import { buildSyscallProgram, type Call } from './syscall-program.ts'
 
-/** How its own tricks may be refused. What it has overwritten counts against its quota until the pool's next commit. */
+/** Codes that the box's own tricks may cause. Overwritten data counts against its quota until the pool's next commit. */
 export const REFUSALS =
   /^(file_not_found|not_a_directory|is_a_directory|directory_not_empty|path_invalid|box_busy|name_taken|storage_full)$/
 
-/** What an operation came to: its result as told by `describe`, or the code of its refusal; fails at any other. */
+/** Returns the described result of an operation, or the code of its refusal; fails on any other error. */
 export async function outcome<T>(work: Promise<T>, describe: (result: T) => string): Promise<string> {
   try {
     return describe(await work)
@@ -19,12 +19,12 @@ export async function outcome<T>(work: Promise<T>, describe: (result: T) => stri
   }
 }
 
-/** What `box_main` does against the host. */
+/** Attacks of `box_main` on the host. */
 export interface HostileBox {
-  /** Begins a command of it. */
+  /** Starts a command in the box. */
   begin(command: string[]): Promise<RunningExec>
   end(running: RunningExec): Promise<void>
-  /** Has it exchange two names for as long as `work` goes on. */
+  /** Exchanges pairs of names in the box for as long as `work` runs. */
   during(swaps: readonly (readonly [string, string])[], work: () => Promise<void>): Promise<void>
 }
 
@@ -57,16 +57,16 @@ export function hostileBox({ volumes }: FileLab, box: BoxFiles): HostileBox {
   return { begin, end, during }
 }
 
-/** A tree of the host that no box may see or change. */
+/** A tree on the host that no box may see or change. */
 export interface HostTree {
   path: string
-  /** All of it as it is now. */
+  /** Lists the whole tree with contents. */
   read(): string[]
-  /** What links of a box say that would lead to it, were they not resolved in the box; the last leads to the root. */
+  /** Returns link targets that would lead to the tree if they were not resolved within the box; the last leads to the host's root. */
   waysOut(): string[]
 }
 
-/** Makes one with a file in each of the directories `in` and `tree/in`. */
+/** Creates a tree with a file at its top and in each of the directories `in` and `tree/in`. */
 export function makeHostTree(path: string): HostTree {
   for (const name of ['in', 'tree/in']) fs.mkdirSync(`${path}/${name}`, { recursive: true })
   for (const name of ['file', 'in/file', 'tree/in/file']) fs.writeFileSync(`${path}/${name}`, HOST_TEXT)
@@ -89,7 +89,7 @@ export function makeHostTree(path: string): HostTree {
   }
 }
 
-/** What is in the files of a tree of the host. */
+/** Content of each file in a host tree. */
 export const HOST_TEXT = 'of the host'
 
 const AT_FDCWD = -100

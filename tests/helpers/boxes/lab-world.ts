@@ -14,19 +14,19 @@ import type { Runtime } from '../../../agent/ports/boxes/runtime.ts'
 import { clusterOfTests, runtimeOfTests } from '../pods/cluster-of-tests.ts'
 import { silentLogger } from '../silent-logger.ts'
 
-/** What a lab's boxes run in: this host, or with `TEST_RUNTIME=kubernetes` the cluster of the tests. */
+/** The environment of a lab's boxes: this host, or with `TEST_RUNTIME=kubernetes` the cluster of the tests. */
 export interface LabWorld {
-  /** Open. */
+  /** The network, already open. */
   network: HostNetwork
-  /** Another runtime of the same boxes, not open yet. */
+  /** Creates another runtime of the same boxes, not open yet. */
   create(): Runtime
-  /** Lets go of what the runtimes share, but for the network. */
+  /** Closes everything that the runtimes share, except the network. */
   drop(): void
 }
 
 /**
- * Opens the world of a lab, whose runtimes keep what does not outlive a boot in `runDir`. With `TEST_WARM_POOL` boxes start from
- * so many pods that wait.
+ * Opens the environment of a lab, whose runtimes keep state that does not outlive a boot in `runDir`. TEST_WARM_POOL sets the
+ * number of warm pods from which boxes start.
  */
 export async function openLabWorld(settings: NftNetworkSettings, runDir: string): Promise<LabWorld> {
   return runtimeOfTests() === 'kubernetes' ? openCluster(settings, runDir) : openHost(settings, runDir)
@@ -49,7 +49,7 @@ async function openCluster(settings: NftNetworkSettings, runDir: string): Promis
   const api = await openKubeApi({ kubeconfig, namespace: 'boxyard', logger: silentLogger, now: () => Date.now() })
   const pods = api.pods.watch(`${ANNOTATION_INSTANCE}=${instanceId}`)
   await pods.start()
-  // Where the node's wrapper looks for the agent of an instance.
+  // Path at which the node's wrapper finds the agent of an instance.
   const known = `/run/boxyard/${instanceId}`
   mkdirSync('/run/boxyard', { recursive: true, mode: 0o711 })
   symlinkSync(runDir, known)
@@ -73,7 +73,7 @@ async function openCluster(settings: NftNetworkSettings, runDir: string): Promis
   }
 }
 
-/** Each box waits for a pod that is ready, so that nearly all start from one. */
+/** Waits for a ready warm pod before each start, so that nearly all boxes start from one. */
 function inWarmPods(runtime: Runtime, pods: PodWatch): Runtime {
   const isWarm = ({ metadata, status }: Pod): boolean =>
     metadata?.labels?.[LABEL_WARM] !== undefined && status?.phase === 'Running'

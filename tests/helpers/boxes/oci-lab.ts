@@ -20,30 +20,30 @@ import { findTraces } from '../leftovers.ts'
 import { labSettings } from '../network/network-lab.ts'
 import { openLabWorld } from './lab-world.ts'
 
-/** A runtime of its own on this host, with a real network and busybox roots. */
+/** A separate runtime on this host, with a real network and busybox roots. */
 export interface OciLab {
   home: string
   instanceId: string
   runtime: Runtime
   network: HostNetwork
-  /** Makes a root tree; returns its path. */
+  /** Creates a root tree and returns its path. */
   makeRoot(name: string): string
-  /** A specification of a box with a root of its own, which is made. */
+  /** Returns the specification of a box, and creates its root. */
   spec(id: string, changes?: Partial<BoxSpec>): BoxSpec
-  /** Opens another runtime in place of the first, as a restarted agent would: the first one just lets go. */
+  /** Closes the first runtime without stopping boxes and opens another in its place, as a restarted agent would. */
   reopen(): Promise<Runtime>
-  /** Lets go of everything and leaves it in place, for another. */
+  /** Closes everything but leaves its state in place for another lab. */
   letGo(): Promise<OciLabOptions>
   close(): Promise<void>
 }
 
-/** The output of a command, and its exit. */
+/** Output and exit of a command. */
 export interface Outcome extends ExecExit {
   stdout: string
   stderr: string
 }
 
-/** The state from which another lab, or another process, takes over. */
+/** State from which another lab or process can continue. */
 export interface OciLabOptions {
   home: string
   settings: NftNetworkSettings
@@ -105,7 +105,7 @@ function newLabOptions(): OciLabOptions {
   return { home, settings: { ...labSettings(), instanceId } }
 }
 
-/** Runs a command to its end and collects what it prints. A string is run by the box's shell. */
+/** Runs a command to its end and collects its output. The box's shell runs a string. */
 export async function execute(
   runtime: Runtime,
   boxId: string,
@@ -125,36 +125,36 @@ export async function execute(
   return { ...exit, stdout, stderr }
 }
 
-/** A file in the box's cgroup of a controller, whichever version the host has. */
+/** Returns the path of a file in the box's cgroup, for either version of cgroups. */
 export function boxCgroupFile(lab: OciLab, boxId: string, controller: string, file: string): string {
   const root = existsSync(`/sys/fs/cgroup/${controller}`) ? `/sys/fs/cgroup/${controller}` : '/sys/fs/cgroup'
   return `${root}/${readCgroup(lab, boxId) ?? `boxyard/${lab.instanceId}/${boxId}`}/${file}`
 }
 
-// Where the box's own runtime has put it, if that is not ours to choose.
+// Returns the path in the box's note, which is null unless containerd chose it.
 function readCgroup({ home }: OciLab, boxId: string): string | null {
   const note = `${home}/run/boxes/${boxId}.json`
   return existsSync(note) ? (JSON.parse(readFileSync(note, 'utf8')) as { cgroup: string | null }).cgroup : null
 }
 
-/** Names of the cgroups that the box's commands have now. */
+/** Returns the names of the current cgroups of the box's commands. */
 export function execCgroups(lab: OciLab, boxId: string): string[] {
   const path = boxCgroupFile(lab, boxId, 'freezer', '')
   const entries = existsSync(path) ? readdirSync(path, { withFileTypes: true }) : []
   return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name)
 }
 
-/** The process that holds what outlives the agents of the lab. */
+/** Returns the pid of the lab's shim, which outlives its agents. */
 export function shimOf({ instanceId }: OciLab): number {
   return Number(execFileSync('pgrep', ['-f', `shim/main.ts.*${instanceId}`], { encoding: 'utf8' }))
 }
 
-/** Lists what on this machine still carries the mark of the lab. */
+/** Lists everything on this machine that still carries the lab's id or path. */
 export function leftoversOf(lab: OciLab): string[] {
   return [...findTraces()].filter((trace) => trace.includes(lab.instanceId) || trace.includes(lab.home))
 }
 
-/** Resolves once `isTrue` says so; fails after 5 s. */
+/** Polls until `isTrue` returns true; throws after 20 s. */
 export async function untilTrue(isTrue: () => boolean | Promise<boolean>): Promise<void> {
   const deadline = performance.now() + 20_000
   while (!(await isTrue())) {
@@ -163,7 +163,7 @@ export async function untilTrue(isTrue: () => boolean | Promise<boolean>): Promi
   }
 }
 
-/** Makes a root tree, unless it is there, with a static busybox and the users root and app (1000). */
+/** Creates a root tree, unless it exists, with a static busybox and the users root and app (1000). */
 export function makeBusyboxRoot(path: string): string {
   if (existsSync(path)) return path
   for (const name of ['bin', 'etc', 'proc', 'sys', 'dev', 'run', 'tmp', 'root', 'home/app', 'usr'])

@@ -2,13 +2,13 @@ import { execFileSync } from 'node:child_process'
 import type { FilesPlace } from '../../../agent/ports/files/files.ts'
 import type { FileLab } from '../files/file-lab.ts'
 
-/** The files of `box_main` as they were. */
+/** A snapshot of the files of `box_main`. */
 export interface Past {
   place: FilesPlace
   drop(): Promise<void>
 }
 
-/** Takes a snapshot of the root of `box_main`, and of the volumes given by their paths as of `FileLab.startBox`. */
+/** Takes a snapshot of the root of `box_main`, and of its volumes by path, as in `FileLab.startBox`. */
 export async function takePast({ volumes }: FileLab, paths: Record<string, string> = {}): Promise<Past> {
   const { pool } = volumes
   const names: string[] = []
@@ -30,13 +30,13 @@ export async function takePast({ volumes }: FileLab, paths: Record<string, strin
   }
 }
 
-/** All in a directory, and itself: kind, mode, ids, time, names, link targets and what is in files, a line each. */
+/** Lists a directory and everything in it: kind, mode, ids, mtime, links, target and checksum, one line each. */
 export function describeTree(path: string): string[] {
   const find = (...args: string[]): string[] =>
     execFileSync('find', ['.', ...args], { cwd: path, encoding: 'latin1', maxBuffer: 64 * 1024 ** 2 }).split('\0')
   const facts = find('-printf', '%p %y %m %U %G %T@ %n %s %l\\0')
   const sums = find('-type', 'f', '-size', '-50M', '-exec', 'sha256sum', '-z', '{}', '+')
-  // The size of a directory tells nothing of what is in it.
+  // Drops the link count and size of directories, which do not describe their content.
   return [...facts.map((line) => line.replace(/^(.* d .*) \d+ \d+ $/s, '$1')), ...sums].sort()
 }
 

@@ -1,19 +1,19 @@
-/** One system call: its name in the table below, or `number` itself, and up to six arguments. A text is passed by its address. */
+/** One system call: its name in the table below or its number as text, and up to six arguments. A text is passed by address. */
 export interface Call {
   name: string
   args?: readonly (number | bigint | string | Buffer)[]
 }
 
 /**
- * A static program that makes the calls in order and exits with the errno of the last one, 0 if it succeeded. Made here, byte
- * by byte, so that no compiler is needed. `compat` makes the calls as a 32-bit program would (x86 only).
+ * Builds a static program that makes the calls in order and exits with the errno of the last one, 0 if it succeeded. Assembled
+ * here, so that no compiler is needed. `compat` makes the calls as a 32-bit program would (x86 only).
  */
 export function buildSyscallProgram(calls: readonly Call[], options: { compat?: boolean } = {}): Buffer {
   const encode = process.arch === 'arm64' ? encodeArm : options.compat === true ? encodeCompat : encodeX64
   const assemble = (dataAddress: number): { code: Buffer; data: Buffer } => {
     const data: Buffer[] = []
     let end = dataAddress
-    const place = (value: string | Buffer): bigint => {
+    const addData = (value: string | Buffer): bigint => {
       const bytes = Buffer.concat([Buffer.from(value), Buffer.alloc(8)])
       const address = end
       data.push(bytes)
@@ -21,7 +21,7 @@ export function buildSyscallProgram(calls: readonly Call[], options: { compat?: 
       return BigInt(address)
     }
     const code = calls.map(({ name, args = [] }) => {
-      const values = args.map((arg) => (typeof arg === 'string' || Buffer.isBuffer(arg) ? place(arg) : BigInt(arg)))
+      const values = args.map((arg) => (typeof arg === 'string' || Buffer.isBuffer(arg) ? addData(arg) : BigInt(arg)))
       return encode.call(callNumber(name, options.compat === true), values)
     })
     return { code: Buffer.concat([...code, encode.exit]), data: Buffer.concat(data) }
@@ -31,7 +31,7 @@ export function buildSyscallProgram(calls: readonly Call[], options: { compat?: 
   return Buffer.concat([elfHeader(HEADER_BYTES + code.length + data.length), code, data])
 }
 
-/** Structure of 64-bit numbers, for a call that takes its arguments in memory. */
+/** Packs a struct of 64-bit numbers, for a call that takes its arguments in memory. */
 export function words(...values: (number | bigint)[]): Buffer {
   const bytes = Buffer.alloc(values.length * 8)
   for (const [place, value] of values.entries()) bytes.writeBigInt64LE(BigInt(value), place * 8)
@@ -117,7 +117,7 @@ function elfHeader(size: number): Buffer {
   header.writeUInt16LE(64, 52)
   header.writeUInt16LE(56, 54)
   header.writeUInt16LE(1, 56)
-  // One segment: load, readable, writable and executable, the whole file.
+  // One segment, the whole file: loadable, readable, writable and executable.
   header.writeUInt32LE(1, 64)
   header.writeUInt32LE(7, 68)
   for (const place of [80, 88]) header.writeBigUInt64LE(BigInt(BASE), place)

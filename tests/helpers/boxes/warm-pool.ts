@@ -1,22 +1,22 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { type BoxSeen, type SeenPod, startWeather, until, type Weather } from '../pods/weather.ts'
 
-/** A service that keeps pods ready, in the cluster of the tests. */
+/** A service with a warm pool, in the cluster of the tests. */
 export interface WarmService extends Weather {
-  /** The pods that wait and run, without those that somebody deletes. */
-  stubs(): SeenPod[]
-  /** Waits until there are as many as there shall be. */
+  /** Returns the running warm pods, without those being deleted. */
+  idlePods(): SeenPod[]
+  /** Waits until the pool is full. */
   untilFull(): Promise<SeenPod[]>
-  /** Creates a box in a pod that waited. */
+  /** Creates a box in a warm pod. */
   createWarm(name: string, body?: object): Promise<BoxSeen>
-  /** The host's pid of the init of a pod that waits, or of a box. */
+  /** Returns the host pid of the init of a warm pod or of a box. */
   initOf(pod: SeenPod): number
 }
 
-/** Starts one and waits until its pods are ready. */
+/** Starts a service and waits until its pool is full. */
 export async function startWarmService(size: number): Promise<WarmService> {
   const weather = await startWeather({ settings: { BOXYARD_WARM_POOL: String(size) } })
-  const stubs = (): SeenPod[] =>
+  const idlePods = (): SeenPod[] =>
     weather
       .pods()
       .filter(
@@ -24,10 +24,10 @@ export async function startWarmService(size: number): Promise<WarmService> {
       )
   const service: WarmService = {
     ...weather,
-    stubs,
+    idlePods,
     untilFull: async () => {
-      await until(() => stubs().length === size, `${size} pods wait`)
-      return stubs()
+      await until(() => idlePods().length === size, `${size} pods wait`)
+      return idlePods()
     },
     createWarm: async (name, body) => {
       await service.untilFull()
@@ -55,7 +55,7 @@ function findInit(podUid: string): number {
   return Number(init)
 }
 
-/** What ends meanwhile has none. */
+/** Returns '' for a process that has ended. */
 function readText(path: string): string {
   try {
     return readFileSync(path, 'utf8')

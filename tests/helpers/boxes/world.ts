@@ -3,19 +3,19 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { TestService } from '../service.ts'
 
-/** The state of a service on this host, read without the service itself. */
+/** The state of a service on this host, read without the service. */
 export interface World {
   /** Ids of boxes with a cgroup that has processes. */
   running: string[]
-  /** Ids the runtime keeps state of. */
+  /** Ids of boxes with runtime state. */
   states: string[]
-  /** Roots of boxes in the pool. */
+  /** Box ids of the roots in the pool. */
   roots: string[]
   /** Data volumes in the pool. */
   volumes: string[]
 }
 
-/** Reads cgroups, runtime state and pool; the pool is looked at through the agent's own mount namespace. */
+/** Reads cgroups, runtime state and pool; reads the pool through the agent's mount namespace. */
 export function readWorld(service: TestService): World {
   const instance = instanceOf(service)
   const runDir = join('/run/boxyard', instance)
@@ -52,16 +52,16 @@ export function subvolumesOf(service: TestService): string[] {
     .sort()
 }
 
-/** A data volume as the processes of a box see it. */
+/** A data volume as mounted in a box. */
 export interface SeenMount {
   volume: string
   path: string
   readOnly: boolean
 }
 
-/** The data volumes in the mount namespace of a box, by their paths. */
+/** Returns the data volumes in the mount namespace of a box, sorted by path. */
 export function mountsOf(service: TestService, boxId: string): SeenMount[] {
-  // Its other processes may have lower numbers, and are not all in its namespaces yet.
+  // Reads the init's mounts: other processes may have lower pids, and some have not entered all namespaces yet.
   return readText(`/proc/${initOf(service, boxId)}/mountinfo`)
     .split('\n')
     .flatMap((line) => {
@@ -82,7 +82,7 @@ export function limitsOf(service: TestService, boxId: string): { ramMb: number; 
   return { ramMb: bytes / 1024 ** 2, cpus: Number(quota) / Number(period) }
 }
 
-/** Dates all state of a stopped agent to an earlier boot, as after a reboot. */
+/** Sets the boot id of a stopped agent's state to an earlier boot, as after a reboot. */
 export function ageByOneBoot(service: TestService): void {
   const instance = instanceOf(service)
   const notes = join('/run/boxyard', instance, 'boxes')
@@ -96,12 +96,12 @@ export function ageByOneBoot(service: TestService): void {
   database.close()
 }
 
-/** The mark of everything of a service on this host. */
+/** Returns the instance id, which marks everything of a service on this host. */
 export function instanceOf(service: TestService): string {
   return readFileSync(join(service.dataDir, 'instance'), 'utf8').trim()
 }
 
-/** The pids of a box on the host. */
+/** Returns the host pids of a box. */
 export function pidsOf(service: TestService, boxId: string): number[] {
   const found = boxCgroups(instanceOf(service), boxId).flatMap(tree)
   return [...new Set(found)].sort((a, b) => a - b)
@@ -123,7 +123,7 @@ function inhabitedCgroups(instance: string): string[] {
   return [...new Set([...own, ...noted])].filter((id) => isBox(id) && isInhabited(id)).sort()
 }
 
-// Those of a pod's box are where the kubelet made them: the box's note tells.
+// For a pod's box the kubelet chose the path, which the box's note holds.
 function boxCgroups(instance: string, boxId: string): string[] {
   const below = readNote(instance, boxId)?.cgroup ?? join('boxyard', instance, boxId)
   return hierarchies().map((path) => join(path, below))
@@ -140,7 +140,7 @@ function tree(path: string): number[] {
   return [...own, ...below.flatMap((name) => tree(join(path, name)))]
 }
 
-/** What vanishes while it is read holds nothing. */
+/** Returns '' for a file that vanishes meanwhile. */
 function readText(path: string): string {
   try {
     return readFileSync(path, 'utf8')

@@ -7,22 +7,22 @@ import { createEdgeLab, type EdgeLab } from './edge-lab.ts'
 import { pidsWith } from './edge-processes.ts'
 import type { TlsPlace } from './tls-client.ts'
 
-/** An edge behind Caddy, the CA that it asks, and a data directory that nobody but root enters. */
+/** An edge behind Caddy, its CA, and a data directory that only root can enter. */
 export interface AcmeLab {
   lab: EdgeLab
   ca: AcmeServer
   httpPort: number
   dataDir: string
-  /** As a client that believes the CA reaches it. */
+  /** Address for clients that trust the CA. */
   place: TlsPlace
-  /** The processes of Caddy. */
+  /** Returns the pids of Caddy. */
   caddyPids(): number[]
-  /** Those of HAProxy. */
+  /** Returns the pids of HAProxy. */
   haproxyPids(): number[]
   close(): Promise<void>
 }
 
-/** Makes one whose edge is not open yet. Close it, also after a failure. */
+/** Creates a lab whose edge is not open yet. Close it, also after a failure. */
 export async function createAcmeLab({ certificates = null }: { certificates?: string | null } = {}): Promise<AcmeLab> {
   const dataDir = mkdtempSync(join(tmpdir(), 'boxyard-acme-data-'))
   const [port, httpPort] = [await freePort(), await freePort()]

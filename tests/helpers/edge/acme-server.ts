@@ -10,22 +10,22 @@ import { startNameServer } from '../network/name-server.ts'
 import { freePort } from '../service.ts'
 import { makeCertificate } from './certificates.ts'
 
-/** A CA on loopback that speaks ACME, and proves that who asks answers at the name. */
+/** A CA on loopback that speaks ACME, and validates that the client controls each name. */
 export interface AcmeServer {
   /** URL of its directory. */
   directory: string
-  /** A file of what vouches for the directory. */
+  /** Path of the certificate that authenticates the directory. */
   root: string
-  /** PEM of what its certificates are to be verified by. */
+  /** PEM of the root of the issued certificates. */
   issuer: string
-  /** How many orders it took. */
+  /** Returns the number of orders so far. */
   orders(): number
-  /** Lines that it said. */
+  /** Returns its output so far. */
   output(): string
   close(): Promise<void>
 }
 
-/** Starts one that looks for every name on this machine, at these ports. */
+/** Starts a CA that validates every name on this machine, at these ports. */
 export async function startAcmeServer({
   tlsPort,
   httpPort,
@@ -47,7 +47,7 @@ export async function startAcmeServer({
     ...{ tlsPort, httpPort },
   }
   writeFileSync(join(directory, 'config.json'), JSON.stringify({ pebble: config }))
-  // It would wait, and refuse some good requests, as a CA may.
+  // By default Pebble delays validation, and rejects some valid nonces to test clients.
   const env = { PEBBLE_VA_NOSLEEP: '1', PEBBLE_WFE_NONCEREJECT: '0', PATH: process.env['PATH'] ?? '' }
   const call = [program, '-config', join(directory, 'config.json'), '-dnsserver', `127.0.0.1:${names.port}`]
   const [command = '', ...args] = dieWithParent(call)

@@ -4,15 +4,15 @@ import { join } from 'node:path'
 import { afterAll, beforeAll } from '@jest/globals'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
 
-/** Somebody with a browser that knows no cookie yet, and one page in it. */
+/** A user with a browser without cookies, and one page in it. */
 export interface BrowserUser {
   context: BrowserContext
   page: Page
-  /** What pages were refused by their Content-Security-Policy, and scripts that failed. */
+  /** Violations of the Content-Security-Policy, and errors of scripts. */
   complaints: string[]
 }
 
-/** Debian's Chromium for the tests of the file that calls it; it finds every host below `domain` on this machine. */
+/** Launches Debian's Chromium for the tests of the calling file; it resolves every host below `domain` to this machine. */
 export function useBrowser(domain: string): { newUser(): Promise<BrowserUser> } {
   let home: string
   let browser: Browser | null = null
@@ -21,7 +21,7 @@ export function useBrowser(domain: string): { newUser(): Promise<BrowserUser> } 
     home = mkdtempSync(join(tmpdir(), 'boxyard-browser-'))
     browser = await chromium.launch({
       executablePath: '/usr/bin/chromium',
-      // Tests are root, for whom it has no sandbox.
+      // Chromium's sandbox does not work for root, which tests run as.
       args: ['--no-sandbox', `--host-resolver-rules=MAP *.${domain} 127.0.0.1`],
       env: { PATH: process.env['PATH'], HOME: home },
     })

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** A key and a certificate for 127.0.0.1, signed by `issuer` or by itself; also as `<name>.key` and `<name>.crt` in the directory. */
+/** Makes a key and a certificate for 127.0.0.1, signed by `issuer` or itself; writes `<name>.key` and `<name>.crt` to the directory. */
 export function makeCertificate(directory: string, name: string, issuer?: string): { cert: string; key: string } {
   const path = (kind: string, of = name): string => join(directory, `${of}.${kind}`)
   const extensions = path('ext')

@@ -21,34 +21,34 @@ export const HOST = 'web--demo.boxes.test'
 export const SIGN_IN_HOST = 'sign-in.boxes.test'
 export const START = 1_800_000_000_000
 
-/** What stands behind the edge, over a real store, with an edge that only remembers what it was told. */
+/** The agent's side of the edge, over a real store, with a fake edge that records grants. */
 export interface BackendLab {
   backend: EdgeBackend
   grants: EdgeGrants
   activity: BoxActivity
   store: Store
   tokens: Tokens
-  /** By credential and scope: when they end. */
+  /** Expiry of each grant, by credential and scope. */
   passing: Map<string, number>
   /** Targets by host. */
   hosts: Map<string, HostTarget>
-  /** Names of boxes in the order in which they were resumed. */
+  /** Names of resumed boxes, in order. */
   resumed: string[]
-  /** Lines that were logged. */
+  /** Log lines. */
   lines: string[]
-  /** Called before a resume is answered; the box runs then. */
+  /** Sets a callback that runs before a resume is answered. */
   onResume(act: (box: string) => void | Promise<void>): void
-  /** Null: the port takes connections. */
+  /** Sets the prober's answer; null if the port takes connections. */
   look(answer: () => string | null): void
-  /** Moves the clock on. */
+  /** Advances the clock. */
   pass(ms: number): void
   mint(wanted?: Partial<NewToken>): Promise<{ token: string; id: string }>
-  /** A process after this one: the same store, an edge that knows nothing. */
+  /** Simulates a restart of the agent: the same store, and an edge without grants. */
   restart(): Promise<void>
   close(): Promise<void>
 }
 
-/** One in a directory of its own. */
+/** Opens a lab in a directory of its own. */
 export async function openBackendLab(): Promise<BackendLab> {
   const directory = mkdtempSync(join(tmpdir(), 'boxyard-edge-backend-'))
   const path = join(directory, 'boxyard.db')
@@ -95,7 +95,7 @@ export async function openBackendLab(): Promise<BackendLab> {
   return lab
 }
 
-/** What outlives a process. */
+/** State that outlives a process. */
 interface LabState extends Pick<BackendLab, 'passing' | 'hosts' | 'resumed' | 'lines'> {
   keys: TokenKeySet
   now: number
@@ -147,7 +147,7 @@ function rememberingEdge({ passing }: LabState): Pick<Edge, 'grant' | 'revoke'> 
   }
 }
 
-/** A box, and the route to it if it runs. */
+/** Returns a box, and the route to it if it runs. */
 export function targetOf(
   overrides: Partial<BoxRecord> & {
     status?: BoxRecord['observed']['status']
@@ -172,7 +172,7 @@ export function targetOf(
   return { box, service: null, at, route: status === 'running' ? route : null, isHeld: false }
 }
 
-/** The head of a request; a browser's with `browses`. */
+/** Builds the head of a request; that of a browser with `browses`. */
 export function edgeRequest(
   changed: Partial<EdgeRequest> & { browses?: boolean; token?: string; cookie?: string } = {},
 ): EdgeRequest {
@@ -184,7 +184,7 @@ export function edgeRequest(
   return { ...plain, ...rest, headers: sent }
 }
 
-/** A request for a page of ours, as it comes from the edge. */
+/** Builds a request for one of the agent's own pages, as the edge forwards it. */
 export function pageRequest(
   host: string,
   target: string,
@@ -209,7 +209,7 @@ export function pageRequest(
   }
 }
 
-/** The parts of a decision that is an answer. */
+/** Returns a decision that is an answer; throws for a forwarded request. */
 export function answerOf(decision: EdgeDecision): Extract<EdgeDecision, { kind: 'answer' }> {
   if (decision.kind === 'answer') return decision
   throw new Error(`forwarded to ${decision.route.host}`)

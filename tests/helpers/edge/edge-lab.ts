@@ -14,16 +14,16 @@ import { TOKEN_PREFIX } from '../../../shared/auth/tokens.ts'
 import type { HttpHandler } from '../../../shared/http/messages.ts'
 import { silentLogger } from '../silent-logger.ts'
 
-/** What a server of the lab was sent, as it came. */
+/** A request that a server of the lab received. */
 export interface SeenRequest {
   method: string
   target: string
-  /** Names and values in turn. */
+  /** Alternating names and values. */
   rawHeaders: string[]
   headers: IncomingMessage['headers']
 }
 
-/** A server as a box would have one. */
+/** A server that stands in for one in a box. */
 export interface Upstream {
   address: string
   port: number
@@ -32,27 +32,27 @@ export interface Upstream {
   close(): Promise<void>
 }
 
-/** An edge of its own, the servers behind it, and a gate that answers as the test says. */
+/** An edge, the servers behind it, and a gate with scripted decisions. */
 export interface EdgeLab {
   runDir: string
   edge: Edge
-  /** What the gate was asked. */
+  /** Requests that reached the gate. */
   asked: EdgeRequest[]
   decide(decision: (request: EdgeRequest) => EdgeDecision | Promise<EdgeDecision>): void
-  /** The names that may get certificates; none at first. */
+  /** Names that may get certificates; none at first. */
   certified: Set<string>
-  /** Names for which certificates were asked of the gate. */
+  /** Names for which the edge asked whether they may get certificates. */
   wanted: string[]
-  /** A server that tells what it was sent; WebSockets are echoed. */
+  /** Starts a server that by default answers with a description of the request; it echoes WebSockets. */
   startUpstream(listener?: RequestListener): Promise<Upstream>
   route(host: string, upstream: Pick<Upstream, 'address' | 'port'>, rest?: Partial<EdgeRoute>): EdgeRoute
-  /** Opens the edge, or another driver of the same run directory. */
+  /** Opens the edge; later calls open another driver over the same run directory. */
   open(state?: { routes?: EdgeRoute[]; grants?: EdgeGrant[] }): Promise<Edge>
-  /** Lets go of the edge that is open. */
+  /** Closes the driver and leaves the edge running. */
   leave(): Promise<void>
-  /** What is answered to these bytes, until the edge closes or `until` is heard. */
+  /** Sends these bytes; resolves with the answer when the edge closes or `until` matches. */
   say(text: string, until?: RegExp): Promise<string>
-  /** One request whose connection closes after it. */
+  /** Sends one request with `connection: close`. */
   ask(head: readonly string[], body?: string): Promise<EdgeAnswer>
   close(): Promise<void>
 }
@@ -63,13 +63,13 @@ export interface EdgeAnswer {
   body: string
 }
 
-/** What an edge with Caddy in front has beside the others. */
+/** The options of an edge behind Caddy that one without it does not have. */
 export type LabAcme = Omit<CaddyEdgeOptions, keyof HaproxyEdgeOptions>
 
-/** Makes a lab whose edge is not open yet, with `acme` one behind Caddy. Close it, also after a failure. */
+/** Creates a lab whose edge is not open yet, behind Caddy if `acme` is given. Close it, also after a failure. */
 export function createEdgeLab(changed: Partial<HaproxyEdgeOptions> = {}, acme: LabAcme | null = null): EdgeLab {
   const runDir = mkdtempSync(join(tmpdir(), 'boxyard-edge-'))
-  // As an agent has it.
+  // The agent's run directory has the same mode.
   chmodSync(runDir, 0o711)
   const certified = new Set<string>()
   const wanted: string[] = []
@@ -105,7 +105,7 @@ export function createEdgeLab(changed: Partial<HaproxyEdgeOptions> = {}, acme: L
       ...rest,
     }),
     open: async ({ routes = [], grants = [] } = {}) => {
-      // The first is there already: one that is never closed keeps its process from ending.
+      // Reuses the driver that was created with the lab: one that is never closed keeps the process alive.
       if (isTaken) lab.edge = create()
       isTaken = true
       const gate = {
@@ -138,12 +138,12 @@ export function createEdgeLab(changed: Partial<HaproxyEdgeOptions> = {}, acme: L
   return lab
 }
 
-/** A grant of an hour. */
+/** Returns a grant, of one hour by default. */
 export function grantOf(credential: string, scope: string, lifeMs = 3_600_000): EdgeGrant {
   return { credential: digestOf(credential), scope, expiresAt: Date.now() + lifeMs }
 }
 
-/** As the edge knows a credential. */
+/** Returns the digest by which the edge knows a credential. */
 export function digestOf(credential: string): string {
   return createHash('sha256').update(credential).digest('hex')
 }
@@ -180,7 +180,7 @@ async function startUpstream(listener?: RequestListener): Promise<Upstream> {
     const { method = '', url = '', rawHeaders, headers } = incoming
     seen.push({ method, target: url, rawHeaders, headers })
     if (listener) listener(incoming, outgoing)
-    else tell(incoming, outgoing)
+    else describeRequest(incoming, outgoing)
   })
   const sockets = new WebSocketServer({ server })
   sockets.on('connection', (socket, { method = '', url = '', rawHeaders, headers }) => {
@@ -205,7 +205,7 @@ async function startUpstream(listener?: RequestListener): Promise<Upstream> {
   }
 }
 
-function tell(incoming: IncomingMessage, outgoing: ServerResponse): void {
+function describeRequest(incoming: IncomingMessage, outgoing: ServerResponse): void {
   let size = 0
   incoming.on('data', (piece: Buffer) => (size += piece.length))
   incoming.on('end', () => {
@@ -216,15 +216,15 @@ function tell(incoming: IncomingMessage, outgoing: ServerResponse): void {
 
 function converse(port: number, text: string, until?: RegExp): Promise<string> {
   return new Promise((resolve, reject) => {
-    let heard = ''
+    let received = ''
     const socket = connect(port, '127.0.0.1', () => socket.write(text, 'latin1'))
-    socket.setTimeout(35_000, () => socket.destroy(new Error(`the edge is silent after ${JSON.stringify(heard)}`)))
+    socket.setTimeout(35_000, () => socket.destroy(new Error(`the edge is silent after ${JSON.stringify(received)}`)))
     socket.on('data', (piece) => {
-      heard += piece.toString('latin1')
-      if (until?.test(heard)) socket.destroy()
+      received += piece.toString('latin1')
+      if (until?.test(received)) socket.destroy()
     })
     socket.once('error', (error: NodeJS.ErrnoException) => (error.code === 'ECONNRESET' ? undefined : reject(error)))
-    socket.once('close', () => resolve(heard))
+    socket.once('close', () => resolve(received))
   })
 }
 

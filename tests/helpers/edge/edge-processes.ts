@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { eventually } from '../eventually.ts'
 
-/** The processes whose arguments, the program first, are such. */
+/** Returns the pids whose command line, the program first, matches. */
 export function pidsWith(isOne: (args: string[]) => boolean): number[] {
   return readdirSync('/proc').flatMap((name) => {
     try {
@@ -14,17 +14,17 @@ export function pidsWith(isOne: (args: string[]) => boolean): number[] {
   })
 }
 
-/** The processes of the edge whose files are in a run directory. */
+/** Returns the pids of the edge with files in a run directory. */
 export function edgePids(runDir: string): number[] {
   return pidsWith((args) => args[0]?.endsWith('haproxy') === true && args.some((arg) => arg.includes(`${runDir}/`)))
 }
 
-/** The processes of the edge of a service. */
+/** Returns the pids of the edge of a service. */
 export function edgePidsOf({ dataDir }: { dataDir: string }): number[] {
   return edgePids(`/${readFileSync(join(dataDir, 'instance'), 'utf8').trim()}`)
 }
 
-/** Has a process stand still until it is told to go on (SIGCONT); resolves once no thread of it runs any more. */
+/** Stops a process until SIGCONT; resolves once all its threads have stopped. */
 export async function freezeProcess(pid: number): Promise<void> {
   process.kill(pid, 'SIGSTOP')
   const isStill = (thread: string): boolean =>

@@ -1,12 +1,12 @@
 import { Pool } from 'undici'
 
-/** Requests at an even rate over kept connections, until it is stopped. */
+/** Requests at a constant rate over kept-alive connections. */
 export interface SteadyLoad {
-  /** What was asked and what failed, with what each failure was; resolves once all have been answered. */
+  /** Stops sending and waits for all answers; resolves with the number of requests, the failures and the bodies received. */
   stop(): Promise<{ sent: number; failures: string[]; bodies: ReadonlyMap<string, number> }>
 }
 
-/** Asks for `url` at the edge of this host `perSecond` times a second; all but 200 is a failure. */
+/** Requests `url` from the edge of this host `perSecond` times a second; every status but 200 is a failure. */
 export function startSteadyLoad(url: string, { perSecond, token }: { perSecond: number; token?: string }): SteadyLoad {
   const { host, port, pathname } = new URL(url)
   const pool = new Pool(`http://127.0.0.1:${port}`, { connections: CONNECTIONS, headersTimeout: TIMEOUT_MS })

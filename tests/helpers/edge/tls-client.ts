@@ -2,12 +2,12 @@ import { type IncomingHttpHeaders, type IncomingMessage, request } from 'node:ht
 import { connect as connectTcp } from 'node:net'
 import { connect, type TLSSocket } from 'node:tls'
 
-/** Where a client of HTTPS goes, and whom it believes. */
+/** Address for an HTTPS client, and its trust. */
 export interface TlsPlace {
   port: number
-  /** PEM; without it whoever answers is believed. */
+  /** PEM of trusted roots; null trusts any certificate. */
   ca: string | null
-  /** Connects from there. Default 127.0.0.1. */
+  /** Source address. Default 127.0.0.1. */
   localAddress?: string
 }
 
@@ -17,7 +17,7 @@ export interface TlsAnswer {
   text: string
 }
 
-/** A handshake for a name. Rejects where there is no certificate for it, or none that is believed. */
+/** Completes a handshake for a name. Rejects if there is no certificate for it, or none that is trusted. */
 export function openTls(
   { port, ca, localAddress = '127.0.0.1' }: TlsPlace,
   name: string,
@@ -33,7 +33,7 @@ export function openTls(
   })
 }
 
-/** The answer of a request over a connection of its own, once its head is there. */
+/** Sends a request over a connection of its own; resolves with the answer's head. */
 export async function openAnswer(
   place: TlsPlace,
   name: string,
@@ -58,7 +58,7 @@ export interface TlsRequest {
   body?: string | Buffer
 }
 
-/** As `openAnswer`, read to its end. */
+/** As `openAnswer`, and reads the body. */
 export async function askTls(place: TlsPlace, name: string, options: TlsRequest = {}): Promise<TlsAnswer> {
   const answer = await openAnswer(place, name, options)
   let text = ''
@@ -66,15 +66,15 @@ export async function askTls(place: TlsPlace, name: string, options: TlsRequest 
   return { status: answer.statusCode ?? 0, headers: answer.headers, text }
 }
 
-/** All that is said to these bytes until the other side closes. */
+/** Sends these bytes; resolves with everything received when the server closes. */
 export async function sayTls(place: TlsPlace, name: string, text: string): Promise<string> {
   const socket = await openTls(place, name)
   return new Promise((resolve, reject) => {
-    let heard = ''
-    socket.setTimeout(35_000, () => socket.destroy(new Error(`silence after ${JSON.stringify(heard)}`)))
-    socket.on('data', (piece: Buffer) => (heard += piece.toString('latin1')))
+    let received = ''
+    socket.setTimeout(35_000, () => socket.destroy(new Error(`silence after ${JSON.stringify(received)}`)))
+    socket.on('data', (piece: Buffer) => (received += piece.toString('latin1')))
     socket.once('error', (error: NodeJS.ErrnoException) => (error.code === 'ECONNRESET' ? undefined : reject(error)))
-    socket.once('close', () => resolve(heard))
+    socket.once('close', () => resolve(received))
     socket.write(text, 'latin1')
   })
 }

@@ -1,6 +1,6 @@
 import { type IncomingHttpHeaders, request } from 'node:http'
 
-/** What a URL of a box answered. */
+/** The answer of a URL of a box. */
 export interface UrlAnswer {
   status: number
   headers: IncomingHttpHeaders
@@ -15,7 +15,7 @@ export interface UrlRequest {
   body?: string
 }
 
-/** Asks for a URL at the edge of this host, whatever host it names. Rejects if the connection fails. */
+/** Requests a URL from the edge of this host, independent of DNS. Rejects if the connection fails. */
 export function askUrl(
   url: string,
   { method = 'GET', headers = {}, token, body }: UrlRequest = {},

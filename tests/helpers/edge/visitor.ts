@@ -5,18 +5,18 @@ export interface VisitOptions {
   headers?: Record<string, string>
   /** Sent as a form. */
   form?: Record<string, string>
-  /** As `Authorization: Bearer`. */
+  /** Sent as `Authorization: Bearer`. */
   token?: string
 }
 
-/** An answer at a URL of a box, redirects not followed. */
+/** The answer at a URL of a box; redirects are not followed. */
 export interface Visited {
   status: number
   headers: Record<string, string | string[] | undefined>
   text: string
 }
 
-/** One request for a URL at an edge on this machine, whose names no resolver need know. */
+/** Sends one request to an edge on this machine, independent of DNS. */
 export async function visit(url: string, { method, headers = {}, form, token }: VisitOptions = {}): Promise<Visited> {
   const { host, port, pathname, search } = new URL(url)
   const body = form === undefined ? undefined : new URLSearchParams(form).toString()
@@ -34,14 +34,14 @@ export async function visit(url: string, { method, headers = {}, form, token }: 
   return { status: answer.statusCode, headers: answer.headers, text: await answer.body.text() }
 }
 
-/** A person's browser: it keeps cookies by host, and asks for pages. */
+/** A person's browser: keeps cookies by host and requests pages. */
 export interface Visitor {
   visit(url: string, options?: VisitOptions): Promise<Visited>
-  /** Opens a page and signs in with `token` where that is asked for: the page that is led to, and its URL. */
+  /** Opens a page and signs in with `token`; returns the page reached and its URL. */
   signIn(url: string, token: string): Promise<Visited & { url: string }>
 }
 
-/** A browser without any cookie. */
+/** Creates a browser without cookies. */
 export function createVisitor(): Visitor {
   const jars = new Map<string, Map<string, string>>()
   const visitor: Visitor = {

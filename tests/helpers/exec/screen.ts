@@ -1,20 +1,20 @@
 import type { ExecRequest, RunningExec } from '../../../agent/ports/boxes/runtime.ts'
 import { type OciLab, untilTrue } from '../boxes/oci-lab.ts'
 
-/** What a person before a terminal has. */
+/** A person's terminal. */
 export interface Screen {
   running: RunningExec
-  /** All that was shown so far. */
+  /** Returns everything shown so far. */
   text(): string
-  /** Resolves once what was shown matches; fails after 5 s. */
+  /** Resolves once the shown text matches; throws after 20 s. */
   until(pattern: RegExp): Promise<void>
   type(text: string): void
   kill(): Promise<void>
-  /** How the command ended, once all was shown. */
+  /** Settles with the exit of the command after all output was shown. */
   ended: RunningExec['exited']
 }
 
-/** Starts a command of the box with a terminal of 77 by 33. A string is run by the box's shell. */
+/** Starts a command of the box with a terminal of 77 by 33. The box's shell runs a string. */
 export async function openScreen(
   lab: OciLab,
   boxId: string,
@@ -59,7 +59,7 @@ export async function openScreen(
   }
 }
 
-/** All that a command shows until its end. */
+/** Returns everything that a command shows until its end. */
 export async function textOf(opened: Promise<Screen>): Promise<string> {
   const screen = await opened
   await screen.ended

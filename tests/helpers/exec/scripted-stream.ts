@@ -2,10 +2,10 @@ import { PassThrough } from 'node:stream'
 import type { CommandStream, StreamEnd } from '../../../agent/core/exec/command-stream.ts'
 import type { TerminalSize } from '../../../agent/ports/boxes/runtime.ts'
 
-/** A command that does what a test says. */
+/** A command controlled by a test. */
 export interface ScriptedStream {
   stream: CommandStream
-  /** What the client has sent is read from here, and what the command writes goes to the others. */
+  /** Holds what the client sends; the command's output is written to `stdout` and `stderr`. */
   stdin: PassThrough
   stdout: PassThrough
   stderr: PassThrough
@@ -17,7 +17,7 @@ export interface ScriptedStream {
   end(how?: Partial<StreamEnd>, keepsOutput?: boolean): void
 }
 
-/** A command that runs until it is told to end. */
+/** Creates a command that runs until `end`. */
 export function makeScriptedStream(id = 'exe_00000000000000000000000001'): ScriptedStream {
   const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()]
   const sizes: TerminalSize[] = []

@@ -7,25 +7,25 @@ export interface Closing {
   reason: string
 }
 
-/** A client of a command's WebSocket, which keeps what it was sent. */
+/** A client of a command's WebSocket that keeps all messages. */
 export interface StreamClient {
   socket: WebSocket
-  /** The headers of the answer of 101. */
+  /** Headers of the 101 answer. */
   headers: IncomingMessage['headers']
   /** Every message so far, in order. */
   messages: (Buffer | string)[]
   closed: Promise<Closing>
   /** Sends `payload` on a channel of a binary protocol. */
   send(channel: number, payload?: string | Uint8Array): void
-  /** What has come on a channel of a binary protocol. */
+  /** Returns everything received on a channel of a binary protocol. */
   text(channel: number): string
-  /** Resolves when what has come on a channel holds `text`. */
+  /** Resolves once the text received on a channel contains `text`; rejects if the socket closes first. */
   until(channel: number, text: string): Promise<void>
-  /** The status that was told, as Kubernetes has it; undefined before. */
+  /** Returns the Kubernetes Status received, or undefined. */
   status(): KubeStatus | undefined
 }
 
-/** The parts of a Kubernetes `Status` that tests look at. */
+/** The fields of a Kubernetes `Status` that tests read. */
 export interface KubeStatus {
   status: string
   message?: string
@@ -33,7 +33,7 @@ export interface KubeStatus {
   details?: { causes: { reason: string; message: string }[] }
 }
 
-/** What was answered in the place of a WebSocket. */
+/** The HTTP answer to a refused upgrade. */
 export class RefusedUpgrade extends Error {
   readonly status: number
   readonly headers: IncomingMessage['headers']
@@ -51,7 +51,7 @@ export class RefusedUpgrade extends Error {
   }
 }
 
-/** Opens a WebSocket; rejects with RefusedUpgrade where there is an answer. */
+/** Opens a WebSocket; rejects with RefusedUpgrade if the server answers otherwise. */
 export function openStream(
   url: string,
   options: ClientOptions & { protocols?: string[]; token?: string | null } = {},
@@ -84,9 +84,9 @@ export function openStream(
         look()
       }),
     status: () => {
-      const told = messages.find((one) => (typeof one === 'string' ? one.startsWith('3') : one[0] === 3))
-      if (told === undefined) return undefined
-      const json = typeof told === 'string' ? Buffer.from(told.slice(1), 'base64') : told.subarray(1)
+      const message = messages.find((one) => (typeof one === 'string' ? one.startsWith('3') : one[0] === 3))
+      if (message === undefined) return undefined
+      const json = typeof message === 'string' ? Buffer.from(message.slice(1), 'base64') : message.subarray(1)
       return JSON.parse(json.toString()) as KubeStatus
     },
   }
@@ -106,7 +106,7 @@ export function openStream(
   })
 }
 
-/** What refuses an upgrade. */
+/** Opens a WebSocket that must be refused; returns the refusal. */
 export async function refusedStream(...given: Parameters<typeof openStream>): Promise<RefusedUpgrade> {
   try {
     const { socket } = await openStream(...given)

@@ -9,23 +9,23 @@ import { type StreamServerOptions, startStreamServer, type TestStreamServer } fr
 export const BOX = '/v1/projects/demo/boxes/web'
 export const CAT = `${BOX}/exec/ws?command=cat&stdin=true`
 
-/** The keys that tokens of the tests are of. */
+/** Keys that sign the tokens of the tests. */
 export const deployment = makeDeployment()
 
 type ClientOptions = Parameters<typeof openStream>[1]
 
-/** A server of WebSockets whose commands are scripted, and clients for it. */
+/** A WebSocket server with scripted commands, and clients for it. */
 export interface StreamLab extends TestStreamServer {
   token: string
-  /** A client and the command it was joined to. */
+  /** Opens a client and returns it with the command it is connected to. */
   join(path?: string, options?: ClientOptions): Promise<{ client: StreamClient; command: ScriptedStream }>
-  /** A connection on which nothing was said yet. */
+  /** Opens a silent connection. */
   connect(): Promise<Socket>
-  /** A WebSocket that keeps no rules. */
+  /** Upgrades a raw socket, over which a test may break the protocol. */
   shakeHands(): Promise<Socket>
 }
 
-/** Starts one; `close` it. */
+/** Starts a lab; the caller closes it. */
 export async function startStreamLab(options: Partial<StreamServerOptions> = {}): Promise<StreamLab> {
   const token = await deployment.mint()
   const verifyToken = createTokenVerifier({ keys: () => deployment.tokenKeys, now: Date.now })
@@ -55,7 +55,7 @@ export async function startStreamLab(options: Partial<StreamServerOptions> = {})
   return lab
 }
 
-/** A request for a WebSocket, as it is on the wire. */
+/** Returns an upgrade request as raw bytes. */
 export function handshakeOf(token: string, protocols = 'v5.channel.k8s.io'): string {
   return (
     `GET ${CAT} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nAuthorization: Bearer ${token}\r\n` +
@@ -64,7 +64,7 @@ export function handshakeOf(token: string, protocols = 'v5.channel.k8s.io'): str
   )
 }
 
-/** Writes so many pieces as fast as they are taken, or until nobody takes them. */
+/** Writes `pieces` pieces, heeding backpressure; stops if the output is destroyed. */
 export function writePieces(output: Writable, pieces: number): { done: Promise<void>; soFar(): number } {
   let written = 0
   let wake = (): void => undefined
@@ -81,5 +81,5 @@ export function writePieces(output: Writable, pieces: number): { done: Promise<v
   return { done: work(), soFar: () => written }
 }
 
-/** What `writePieces` writes. */
+/** The piece that `writePieces` writes. */
 export const PIECE = Buffer.alloc(64 * 1024, 'y')

@@ -29,28 +29,28 @@ export interface StreamServerOptions {
   isRevoked?(tokenId: string): boolean
 }
 
-/** The WebSockets of an agent, without one: each that is opened is joined to a command of the test. */
+/** The WebSocket server of an agent, without the rest: each WebSocket is connected to a scripted command. */
 export interface TestStreamServer {
   url: string
   server: StreamServer
   tickets: Tickets
-  /** What was asked of the handlers, in order. */
+  /** Calls of the handlers, in order. */
   calls: Parameters<StreamHandlers['streamExec']>[0][]
-  /** On whose behalf, each time. */
+  /** Actor of each call. */
   actors: (Actor | null)[]
-  /** The commands that were started, in order. */
+  /** The commands started, in order. */
   started: ScriptedStream[]
-  /** What a handler answers; by default a new scripted stream. */
+  /** Answers a handler's call; by default with a new scripted stream. */
   respond(): Promise<ScriptedStream>
-  /** The next command to be started, or the one that was and nobody waited for. */
+  /** Resolves with the next command that no earlier call has claimed. */
   next(): Promise<ScriptedStream>
   isDraining: boolean
-  /** The server's sides of all connections that are open. */
+  /** Returns the server's sockets of all open connections. */
   wires(): Socket[]
   close(): Promise<void>
 }
 
-/** Starts one on a free port of loopback. */
+/** Starts a server on a free loopback port. */
 export async function startStreamServer(options: StreamServerOptions): Promise<TestStreamServer> {
   const clock: Clock = { now: () => Date.now(), sleep: (ms) => sleep(ms) }
   const actorContext = createActorContext<Actor>()

@@ -1,32 +1,32 @@
 import xterm from '@xterm/headless'
 import { WebSocket } from 'ws'
 
-/** A terminal on a WebSocket of ours, as a small client has it: what it shows can be read, and typed into. */
+/** A minimal terminal client over a WebSocket, whose screen can be read and typed into. */
 export interface TestTerminal {
   /** `X-Exec-Id` or `X-Session-Id` of the answer. */
   readonly id: string
-  /** The lines on the screen, without the spaces at their ends. */
+  /** Returns the lines on the screen, without trailing spaces. */
   screen(): string[]
   type(text: string): void
   resize(size: { cols: number; rows: number }): void
-  /** Waits until the screen matches; throws with what it shows after 15 s. */
+  /** Waits until the screen matches; throws with its content after 15 s. */
   until(pattern: RegExp): Promise<void>
-  /** The Kubernetes Status that came, and the code of the close. */
+  /** Resolves with the Kubernetes Status received, and the close code. */
   readonly ended: Promise<{ status: Status; code: number }>
-  /** Breaks the connection off. */
+  /** Terminates the connection. */
   leave(): void
 }
 
 type Status = { status: string; details?: unknown } | null
 
 export interface TerminalOptions {
-  /** Sent as a bearer; null sends none. */
+  /** Sent as a bearer token; null sends none. */
   token: string | null
   cols?: number
   rows?: number
 }
 
-/** Opens a terminal at `url`, whose query says the same size. */
+/** Opens a terminal at `url`, whose query has to state the same size. */
 export async function openTerminal(url: string, options: TerminalOptions): Promise<TestTerminal> {
   const { token, cols = 80, rows = 24 } = options
   const view = new xterm.Terminal({ cols, rows, allowProposedApi: true })
@@ -34,8 +34,8 @@ export async function openTerminal(url: string, options: TerminalOptions): Promi
   const socket = new WebSocket(url.replace(/^http/, 'ws'), ['v5.channel.k8s.io'], { headers })
   let status: Status = null
   let id = ''
-  socket.on('upgrade', ({ headers: told }) => {
-    id = String(told['x-exec-id'] ?? told['x-session-id'] ?? '')
+  socket.on('upgrade', ({ headers: answered }) => {
+    id = String(answered['x-exec-id'] ?? answered['x-session-id'] ?? '')
   })
   socket.on('message', (data: Buffer) => {
     if (data[0] === STDOUT) view.write(data.subarray(1))
@@ -44,11 +44,11 @@ export async function openTerminal(url: string, options: TerminalOptions): Promi
   const ended = new Promise<{ status: Status; code: number }>((resolve) => {
     socket.once('close', (code) => resolve({ status, code }))
   })
-  // What a program asks of its terminal (a shell, where the cursor is) goes unanswered: an answer that comes after the
-  // next line was typed would be input of the command on it, as it is for a person who types ahead.
+  // Queries of a program to its terminal (a shell's, for the cursor position) stay unanswered: an answer after the next
+  // line was typed would become input of the command on that line, as for a person who types ahead.
   await new Promise<void>((resolve, reject) => {
     socket.once('open', () => resolve())
-    // One that breaks later is told by its close.
+    // After the open, `close` reports errors.
     socket.on('error', reject)
   })
   const send = (channel: number, text: string): void =>

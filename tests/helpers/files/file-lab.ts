@@ -17,9 +17,9 @@ import { openVolumeLab, type VolumeLab } from '../volumes/volume-lab.ts'
 export interface FileLab {
   volumes: VolumeLab
   files: HostFiles
-  /** Starts a box with its volumes, by their paths; those that end with `:ro` read-only. */
+  /** Starts a box with volumes by path; names that end with `:ro` are mounted read-only. */
   startBox(id: string, mounts?: Record<string, string>): Promise<BoxFiles>
-  /** Fails where something is left. */
+  /** Closes the lab; throws if it left anything on the host. */
   close(): Promise<void>
 }
 
@@ -28,13 +28,13 @@ export interface BoxFiles {
   place: FilesPlace
   stop(): Promise<void>
   start(): Promise<void>
-  /** Stops it and destroys its root. */
+  /** Stops the box and destroys its root. */
   drop(): Promise<void>
-  /** All of a file, or what is from `start` to `end`. */
+  /** Reads a file, or its bytes from `start` to `end`. */
   read(path: string, range?: { start: number; end: number }): Promise<string>
-  write(path: string, text: string, wish?: Partial<WriteOptions>): Promise<WrittenFile>
-  list(path: string, wish?: Partial<ListOptions>): Promise<Page>
-  /** The names that a listing of all has. */
+  write(path: string, text: string, options?: Partial<WriteOptions>): Promise<WrittenFile>
+  list(path: string, options?: Partial<ListOptions>): Promise<Page>
+  /** Lists the names below a directory. */
   names(path: string, depth?: number): Promise<string[]>
 }
 
@@ -44,7 +44,7 @@ export interface Page {
   next: FilePath | null
 }
 
-/** Opens a lab; whoever opens it closes it. */
+/** Opens a lab; the caller closes it. */
 export async function openFileLab(): Promise<FileLab> {
   const volumes = await openVolumeLab()
   const handles = createBoxHandles(`${volumes.lab.home}/run/boxes`)
@@ -75,11 +75,11 @@ export async function openFileLab(): Promise<FileLab> {
 /** A lab with one box, `box_main`. */
 export interface FileBox extends FileLab {
   box: BoxFiles
-  /** Where a path of its root is on the host, with ids as the box has them. */
+  /** Returns the host path of a path in the box's root; files there have the ids that the box sees. */
   disk(path: string): string
 }
 
-/** Opens one whose box has volumes by their paths, as of `startBox`, which are made; it is stopped again if `view` says so. */
+/** Opens a lab whose box has new volumes by path, as in `startBox`; stops the box if `view` is `stopped`. */
 export async function openFileBox(view: string, volumes: Record<string, string> = DATA): Promise<FileBox> {
   const lab = await openFileLab()
   for (const name of Object.values(volumes)) await lab.volumes.makeVolume(name.replace(/:ro$/, ''))
@@ -93,7 +93,7 @@ function boxFiles(
   place: FilesPlace,
   start: () => Promise<void>,
 ): BoxFiles {
-  const list: BoxFiles['list'] = (path, wish) => listPage(files, { place, path, ...wish })
+  const list: BoxFiles['list'] = (path, options) => listPage(files, { place, path, ...options })
   return {
     place,
     start,
@@ -103,32 +103,32 @@ function boxFiles(
       const file = await files.open(place, Buffer.from(path))
       return (await buffer(file.read(range ?? { start: 0, end: file.facts.sizeBytes }))).toString()
     },
-    write: (path, text, wish = {}) => files.write(place, Buffer.from(path), { ...PLAIN, ...wish }, pieces(text)),
+    write: (path, text, options = {}) => files.write(place, Buffer.from(path), { ...PLAIN, ...options }, pieces(text)),
     list,
     names: async (path, depth = 1) =>
       (await list(path, { depth })).entries.map((entry) => Buffer.from(entry.path).toString()),
   }
 }
 
-/** A page of a directory: of up to 1,000 entries, if nothing else is wished. */
+/** Lists a page of a directory, of up to 1,000 entries by default. */
 export async function listPage(
   files: Files,
-  { place, path, ...wish }: { place: FilesPlace; path: string } & Partial<ListOptions>,
+  { place, path, ...options }: { place: FilesPlace; path: string } & Partial<ListOptions>,
 ): Promise<Page> {
   const entries: Page['entries'] = []
   const take: ListOptions['take'] = (some) => {
     for (const entry of some) entries.push({ ...entry, path: Buffer.from(entry.path, 'latin1') })
   }
-  const next = await files.list(place, Buffer.from(path), { depth: 1, after: null, limit: 1000, take, ...wish })
+  const next = await files.list(place, Buffer.from(path), { depth: 1, after: null, limit: 1000, take, ...options })
   return { entries, next }
 }
 
-/** A text, or bytes `count` times, as a writer brings them. */
+/** Yields a text, or bytes, `count` times. */
 export async function* pieces(text: string | Uint8Array, count = 1): AsyncGenerator<Uint8Array> {
   for (let index = 0; index < count; index++) yield Buffer.from(text)
 }
 
 const DATA = { '/srv/data': 'vol_data' }
 
-/** A write without conditions. */
+/** Options of a write without conditions. */
 export const PLAIN: WriteOptions = { mode: null, parents: false, ifMatch: null, ifNoneMatch: false }

@@ -2,16 +2,16 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { createRandom } from '../sample.ts'
 
-/** A whole number from 0 up to and without `below`. */
+/** Returns an integer from 0 up to, but not including, `below`. */
 export type Dice = (below: number) => number
 
-/** Dice that fall the same way for the same seed. */
+/** Creates dice whose results follow from the seed. */
 export function createDice(seed: number): Dice {
   const random = createRandom(seed)
   return (below) => Math.floor(random() * below)
 }
 
-/** Does something to a tree: what cannot be done is left. */
+/** Applies a random change to a tree; ignores changes that are impossible. */
 export function changeAtRandom(dice: Dice, root: string): void {
   try {
     CHANGES[dice(CHANGES.length)]?.(dice, root)

@@ -1,10 +1,10 @@
 import { type Dispatcher, request } from 'undici'
 
-/** An answer of the API with its JSON parsed. */
+/** An answer of the API, with its JSON parsed. */
 export interface Answer {
   status: number
   headers: Record<string, string | string[] | undefined>
-  // Tests read whatever the contract says is there.
+  // Untyped: tests read the fields that the contract defines.
   // biome-ignore lint/suspicious/noExplicitAny: the shape is what is under test
   body: any
   text: string
@@ -14,10 +14,10 @@ export interface Answer {
 export interface CallOptions {
   /** Sent as JSON. */
   body?: unknown
-  /** Sent as it is, as application/json. */
+  /** Sent unchanged, as application/json. */
   raw?: string | Uint8Array
   headers?: Record<string, string>
-  /** Another token than the client's own; null sends none. */
+  /** Replaces the client's own token; null sends none. */
   token?: string | null
 }
 
@@ -28,11 +28,11 @@ export interface Client {
   post(path: string, body?: unknown, options?: CallOptions): Promise<Answer>
   put(path: string, body?: unknown, options?: CallOptions): Promise<Answer>
   delete(path: string, options?: CallOptions): Promise<Answer>
-  /** Runs a command line in a box of a project; the Exec. */
+  /** Runs a command line in a box of a project; answers with the Exec. */
   shell(project: string, box: string, line: string, more?: Record<string, unknown>): Promise<Answer>
 }
 
-/** A client of the front at `url`; what is found elsewhere is read there, as browsers do. */
+/** Creates a client of the front at `url`; follows a redirect once, as browsers do. */
 export function createClient(url: () => string, token: () => string): Client {
   const call: Client['call'] = async (method, path, options = {}) => {
     const bearer = options.token === undefined ? token() : options.token

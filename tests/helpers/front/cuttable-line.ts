@@ -1,22 +1,22 @@
 import type { AddressInfo } from 'node:net'
 import { connect, createServer, type Socket } from 'node:net'
 
-/** A TCP line to a server that a test can cut. */
+/** A TCP proxy to a server, which a test can cut. */
 export interface CuttableLine {
-  /** Of this end. */
+  /** Port of the proxy. */
   port: number
-  /** Ends what is open; what comes is taken and never answered, or refused. */
+  /** Ends open connections; refuses new ones, or accepts them and never answers. */
   cut(how: 'refuse' | 'hang'): Promise<void>
-  /** As if nothing had happened, but nothing comes any more: only the far end is told that this one is gone. */
+  /** Stops all traffic without closing the near connections; the far end sees them closed. */
   freeze(): void
-  /** Lets through again; what is open ends. */
+  /** Resumes; ends open connections. */
   mend(): Promise<void>
-  /** Ends what is open, as a server or a balancer may; new connections are let through. */
+  /** Ends open connections, as a server or a load balancer may; accepts new ones. */
   drop(): void
   close(): Promise<void>
 }
 
-/** A line to `host`:`port`, on a port of its own. */
+/** Opens a proxy to `host`:`port`, on a port of its own. */
 export async function openCuttableLine(host: string, port: number): Promise<CuttableLine> {
   const sockets = new Set<Socket>()
   const farSockets = new Set<Socket>()
@@ -31,7 +31,7 @@ export async function openCuttableLine(host: string, port: number): Promise<Cutt
     far.on('error', end).on('close', () => farSockets.delete(far) && end())
     near.on('close', () => far.destroy())
     near.pipe(far)
-    // Its end must not be that of a frozen line.
+    // The far end of a frozen line must not end the near one.
     far.on('end', end).pipe(near, { end: false })
   })
   const listen = (at: number) => new Promise<void>((resolve) => server.listen(at, '127.0.0.1', resolve))

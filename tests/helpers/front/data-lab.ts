@@ -13,19 +13,19 @@ import { silentMeter } from '../silent-meter.ts'
 import { createHttpServers, type TestServer } from './http-server.ts'
 import { makeDeployment } from './test-front.ts'
 
-/** A data address whose handlers are the test's, and what stands before them. */
+/** A data address with scripted handlers behind the real dispatch. */
 export interface DataLab extends TestServer {
-  /** A URL of a file of box `web`, good once. */
+  /** Returns a URL for a file of box `web`, valid once. */
   fileUrl(operationId: 'readFile' | 'writeFile'): string
-  /** Token of all permissions. */
+  /** A token with all permissions. */
   token: string
   isDraining: boolean
-  /** What every handler does. */
+  /** Implements every handler. */
   respond(call: unknown): Promise<Reply>
   close(): Promise<void>
 }
 
-/** Starts one on a free port of loopback, whose time is told by `now`; `close` it. */
+/** Starts a lab on a free loopback port, with `now` as its clock; the caller closes it. */
 export async function startDataLab(given: { now(): number; burst?: number; bodyBytes?: number }): Promise<DataLab> {
   const { now, burst = 100, bodyBytes = 1024 ** 2 } = given
   const deployment = makeDeployment()

@@ -24,14 +24,14 @@ export interface SeenRequest {
   method: string
   target: string
   headers: HeaderMap
-  /** Empty where it comes as `bytes`. */
+  /** Empty if the body comes as `bytes`. */
   body: Buffer
-  /** A body that was not known when it was signed. */
+  /** A streamed body, which the front seals at its end. */
   bytes: AsyncIterable<Uint8Array> | null
   request: HttpRequest
 }
 
-/** An upstream that verifies the channel as the agent does and answers what the test says. */
+/** An upstream that verifies the channel as the agent does and answers as scripted. */
 export interface FakeAgent {
   url: string
   port: number
@@ -41,7 +41,7 @@ export interface FakeAgent {
   close(): Promise<void>
 }
 
-/** Starts one on a free port, or on `port`. */
+/** Starts a fake agent on `port`, by default a free one. */
 export async function startFakeAgent(
   keys: () => ChannelKeySet,
   options: Partial<VerifierOptions> & { port?: number } = {},

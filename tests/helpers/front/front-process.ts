@@ -8,16 +8,16 @@ import type { ChannelKeySet, TokenKeySet } from '../../../shared/auth/keys.ts'
 /** A standalone front in a process of its own. */
 export interface FrontProcess {
   url: string
-  /** Its memory now, in MB. */
+  /** Returns its resident memory, in MB. */
   rssMb(): number
-  /** The most it had since the last call. */
+  /** Returns its peak memory since the last call, in MB. */
   peakRssMb(): number
-  /** Makes it find other channel keys when it reads them next. */
+  /** Replaces the channel keys that it reads next. */
   setChannelKeys(keys: ChannelKeySet): void
   close(): Promise<void>
 }
 
-/** Starts one before the agent at `agentUrl`, and resolves once it listens. */
+/** Starts a front for the agent at `agentUrl`; resolves once it listens. */
 export async function startFrontProcess(options: {
   agentUrl: string
   channelKeys: ChannelKeySet
@@ -64,13 +64,13 @@ export async function startFrontProcess(options: {
 
 function urlOf(child: ChildProcess): Promise<string> {
   return new Promise((resolve, reject) => {
-    let said = ''
+    let output = ''
     child.stderr?.on('data', (chunk) => {
-      said += String(chunk)
-      const ready = /^\{.*"ready":true.*\}$/m.exec(said)
+      output += String(chunk)
+      const ready = /^\{.*"ready":true.*\}$/m.exec(output)
       if (ready) resolve((JSON.parse(ready[0]) as { url: string }).url)
     })
-    child.once('exit', () => reject(new Error(`the front has ended: ${said}`)))
+    child.once('exit', () => reject(new Error(`the front has ended: ${output}`)))
   })
 }
 

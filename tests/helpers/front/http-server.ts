@@ -10,7 +10,7 @@ export interface TestServer {
   port: number
   url: string
   serving: Serving
-  /** How many are open. */
+  /** Returns the number of open connections. */
   connections(): Promise<number>
 }
 
@@ -36,19 +36,19 @@ export function createHttpServers() {
   }
 }
 
-/** Everything the server says to these bytes until it closes or falls silent. */
+/** Sends these bytes; resolves with everything received until the server closes or is silent for `silenceMs`. */
 export function converse(port: number, text: string, silenceMs = 300): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1', () => socket.write(text, 'latin1'))
-    let heard = ''
+    let received = ''
     socket.setTimeout(silenceMs, () => socket.destroy())
-    socket.on('data', (chunk) => (heard += chunk.toString('latin1')))
-    socket.on('close', () => resolve(heard))
+    socket.on('data', (chunk) => (received += chunk.toString('latin1')))
+    socket.on('close', () => resolve(received))
     socket.on('error', (error: NodeJS.ErrnoException) => (error.code === 'ECONNRESET' ? undefined : reject(error)))
   })
 }
 
-/** A client that says what the test says, when it says it. */
+/** Opens a connection over which a test sends text step by step. */
 export function openConversation(port: number) {
   const socket = connect(port, '127.0.0.1')
   const state = { heard: '', isClosed: false }

@@ -14,7 +14,7 @@ import type { HttpHandler, HttpRequest, HttpResponse } from '../../../shared/htt
 import type { LogFields, Logger } from '../../../shared/log.ts'
 import { silentLogger } from '../silent-logger.ts'
 
-/** A deployment's keys, made once for a test file. */
+/** Creates the keys of a deployment, once for a test file. */
 export function makeDeployment() {
   const channelKeys = createChannelKeys()
   const tokenKeys = createTokenKeys()
@@ -37,7 +37,7 @@ export function makeDeployment() {
   return { channelKeys, tokenKeys, keyring, mint }
 }
 
-/** A front in this process before the agent at `agentUrl`. */
+/** Creates a front in this process for the agent at `agentUrl`. */
 export function makeFront(options: {
   agentUrl: string
   keyring: Keyring
@@ -62,7 +62,7 @@ export function makeFront(options: {
   return { app: createApp({ authenticate, forward, forwardBytes, logger, audit, now: Date.now }), transport }
 }
 
-/** A request as a host adapter would give it. */
+/** Builds a request as a host adapter would. */
 export function makeRequest(
   method: string,
   target: string,
@@ -83,13 +83,13 @@ export function makeRequest(
   }
 }
 
-/** The JSON of an answer that came whole. */
+/** Parses the JSON of an answer with a complete body. */
 export function jsonOf(response: HttpResponse): Record<string, unknown> {
   const body = response.body as string | Uint8Array
   return JSON.parse(typeof body === 'string' ? body : Buffer.from(body).toString('utf8')) as Record<string, unknown>
 }
 
-/** A logger that keeps its lines. */
+/** Creates a logger that records its lines. */
 export function makeRecorder(): { logger: Logger; lines: { level: string; message: string; fields: LogFields }[] } {
   const lines: { level: string; message: string; fields: LogFields }[] = []
   const take =

@@ -1,7 +1,7 @@
 import { type Chance, pickSnapshot } from './snapshot-operations.ts'
 import type { Model } from './state.ts'
 
-/** What a user may do with backups and with bases of their own, as plain data; a backup is told by its key in the model. */
+/** Operations of a user on backups and on the project's bases, as plain data; identifies a backup by its key in the model. */
 export type BackupOperation =
   | { kind: 'backUp'; volume: string }
   | { kind: 'createFromBackup'; name: string; backup: number }
@@ -10,14 +10,14 @@ export type BackupOperation =
   | { kind: 'createBase'; name: string; box: string; snapshot?: string }
   | { kind: 'deleteBase'; base: string }
 
-/** Draws one of a kind, on that box or that volume; `name` is for a new volume. */
+/** Draws an operation of a kind, on that box or that volume; `name` is for a new volume. */
 export function drawOfBackups(
   draw: Chance,
   model: Model,
   { kind, box, volume, name }: { kind: BackupOperation['kind']; box: string; volume: string; name: string },
 ): BackupOperation {
   const { pick, chance } = draw
-  // One that is gone now and then.
+  // Sometimes a backup that no longer exists.
   const known = chance(0.93) ? pick(model.backups) : undefined
   const backup = known?.key ?? Math.floor(chance(0.5) ? model.backupsMade / 2 : 0)
   switch (kind) {
@@ -40,15 +40,15 @@ export function drawOfBackups(
   }
 }
 
-/** Whether it is one of those. */
+/** Tells operations on backups and bases. */
 export function isOfBackups(operation: { kind: string }): operation is BackupOperation {
   return BACKUP_KINDS.some((kind) => kind === operation.kind)
 }
 
-/** The names of all bases that there may be. */
+/** The names of all bases that operations use. */
 export const BASES: readonly string[] = ['den', 'hut']
 
-/** Kinds of operations, as often as they stand here. */
+/** Kinds of operations, weighted by repetition. */
 export const BACKUP_KINDS: readonly BackupOperation['kind'][] = [
   ...(['backUp', 'backUp', 'backUp', 'backUp', 'createFromBackup', 'createFromBackup'] as const),
   ...(['restoreOver', 'restoreOver', 'restoreOver', 'restoreOver', 'dropBackup', 'dropBackup'] as const),

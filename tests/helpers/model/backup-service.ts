@@ -9,7 +9,7 @@ import type { BackupOperation } from './backup-operations.ts'
 import { readRecords, readTree } from './pool.ts'
 import type { Model } from './state.ts'
 
-/** The project of a service, and the ids that its backups have there, by their keys in the model. */
+/** A project of a service, and its backup ids by their keys in the model. */
 export interface BackupSite {
   service: TestService
   client: Client
@@ -17,7 +17,7 @@ export interface BackupSite {
   ids: Map<number, string>
 }
 
-/** Asks for it; what takes longer than the wait is waited for, and its end told as if it had been the answer. */
+/** Sends an operation and waits for its end, which it returns as if it had been the first answer. */
 export async function sendOfBackups(site: BackupSite, operation: BackupOperation, wait: string): Promise<Answer> {
   const answer = await ask(site, operation, wait)
   if (answer.status !== 202) return answer
@@ -50,14 +50,14 @@ function ask({ client, path, ids }: BackupSite, operation: BackupOperation, wait
   }
 }
 
-/** Throws unless backups and bases are as in the model; learns the ids of backups. */
+/** Throws unless backups and bases match the model; records the ids of backups. */
 export async function compareBackups(site: BackupSite, model: Model): Promise<void> {
   const { client, path, ids } = site
   const stored: Listed[] = (await client.get(`${path}/backups?max_results=1000`)).body.backups
   const seen = stored.map(({ volume, size_gb: sizeGb }) => ({ volume, sizeGb }))
   const expected = model.backups.map(({ volume, sizeGb }) => ({ volume, sizeGb }))
   assert.equal(JSON.stringify(seen), JSON.stringify(expected), 'backups')
-  for (const [place, { key }] of model.backups.entries()) ids.set(key, stored[place]?.id ?? '')
+  for (const [index, { key }] of model.backups.entries()) ids.set(key, stored[index]?.id ?? '')
   for (const [name, { id }] of model.volumes) {
     const { backups } = (await client.get(`${path}/data/${name}/backups?max_results=1000`)).body
     const own = model.backups.filter(({ volumeId }) => volumeId === id).map(({ key }) => [ids.get(key), 'done'])
@@ -68,14 +68,14 @@ export async function compareBackups(site: BackupSite, model: Model): Promise<vo
   await compareBases(site, model)
 }
 
-/** The copies that the next backups build on are what these backups hold. */
+/** Checks that the copies on which next backups build have the content of these backups. */
 function compareCopies({ service, ids }: BackupSite, model: Model): void {
   const copies = new Map(readRecords<Copy>(service, 'backups').map(({ id, subvolume }) => [id, subvolume]))
   for (const { key, tree } of model.backups) {
     const subvolume = copies.get(ids.get(key) ?? '')
     if (!subvolume) continue
-    const held = Object.fromEntries(tree.files)
-    assert.deepEqual(sorted(readTree(service, subvolume, 'volume')), sorted(held), `what backup #${key} holds`)
+    const expected = Object.fromEntries(tree.files)
+    assert.deepEqual(sorted(readTree(service, subvolume, 'volume')), sorted(expected), `what backup #${key} holds`)
   }
 }
 
@@ -88,14 +88,14 @@ async function compareBases({ service, client, path }: BackupSite, model: Model)
   const records = readRecords<{ project: string | null; name: string; subvolume: string }>(service, 'bases')
   for (const [name, { id, files }] of model.bases) {
     const record = records.find((each) => each.project !== null && each.name === name)
-    const held = readTree(service, record?.subvolume ?? '', 'root')
-    assert.deepEqual(sorted(held), sorted(Object.fromEntries(files)), `what base ${name} holds`)
+    const actual = readTree(service, record?.subvolume ?? '', 'root')
+    assert.deepEqual(sorted(actual), sorted(Object.fromEntries(files)), `what base ${name} holds`)
     const users = [...model.boxes.values()].filter(({ baseId }) => baseId === id)
     assert.equal((await client.get(`${path}/bases/${name}`)).body.used_by.count, users.length, `boxes of base ${name}`)
   }
 }
 
-/** Throws unless the place of backups and the pool have what backups and bases need, and no more. */
+/** Throws unless the backup store and the pool have exactly what backups and bases need. */
 export function compareStore({ service }: BackupSite, model: Model): void {
   if (model.backups.length === 0) assert.equal(objectsIn(join(service.dataDir, 'backups')).join(), '', 'objects')
   const pool = join(`/proc/${service.agentPid}/root/run/boxyard`, instanceOf(service), 'pool')
@@ -104,7 +104,7 @@ export function compareStore({ service }: BackupSite, model: Model): void {
   assert.equal(made.sort().join(), recorded.sort().join(), 'bases in the pool')
 }
 
-/** The subvolumes that backups have in the pool. */
+/** Returns the subvolumes of backups in the pool. */
 export function copiesOf(service: TestService): string[] {
   return readRecords<Copy>(service, 'backups').flatMap(({ subvolume }) => subvolume ?? [])
 }
@@ -127,7 +127,7 @@ function sorted(files: Record<string, string>): string[] {
     .sort()
 }
 
-/** What tells a success, where that is not 200. */
+/** Statuses of success other than 200. */
 export const SUCCESSES: Partial<Record<BackupOperation['kind'], number>> = {
   ...{ backUp: 201, createFromBackup: 201, createBase: 201, dropBackup: 204, deleteBase: 204 },
 }

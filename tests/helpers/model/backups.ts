@@ -3,7 +3,7 @@ import { boxOf, copyTree, volumeOf } from './places.ts'
 import { emptyHistory, replaceVolume, treeOf } from './snapshots.ts'
 import type { Model } from './state.ts'
 
-/** As `applyOperation`, for what is done with backups and bases; `missing` tells what is not there of what it names. */
+/** As `applyOperation`, for operations on backups and bases; `missing` holds the codes of resources that do not exist. */
 export function applyToBackups(
   model: Model,
   operation: BackupOperation,
@@ -15,9 +15,9 @@ export function applyToBackups(
   switch (operation.kind) {
     case 'backUp': {
       if (faults.length > 0) return faults
-      const { id, sizeGb, ...held } = volumeOf(model, operation.volume)
+      const { id, sizeGb, ...tree } = volumeOf(model, operation.volume)
       const key = model.backupsMade++
-      model.backups.push({ key, volume: operation.volume, volumeId: id, sizeGb, tree: copyTree(held) })
+      model.backups.push({ key, volume: operation.volume, volumeId: id, sizeGb, tree: copyTree(tree) })
       return []
     }
     case 'createFromBackup':
@@ -29,7 +29,7 @@ export function applyToBackups(
       })
       return []
     case 'restoreOver':
-      // A backup is found below the name of its volume.
+      // A backup is addressed below the name of its volume.
       if (backup && backup.volume !== operation.volume) faults.push('backup_not_found')
       return faults.length > 0 || !backup ? faults : replaceVolume(model, operation.volume, backup.tree)
     case 'dropBackup':

@@ -11,7 +11,7 @@ import { attachmentsOf, boxOf, copyTree, isBusyIn, makePlace, resolve, startBox,
 import { applyToSnapshots, emptyHistory, treeOf } from './snapshots.ts'
 import type { Model, ModelBox, ModelVolume, Mount } from './state.ts'
 
-/** The codes that may be told, any of them, or none for a success. */
+/** The possible error codes, any of which is right; empty for a success. */
 export type Prediction = readonly string[]
 
 export function createModel(): Model {
@@ -19,7 +19,7 @@ export function createModel(): Model {
   return { ...none, volumesMade: 0, backupsMade: 0, basesMade: 0 }
 }
 
-/** Predicts `operation`, and carries it out in `model` if it succeeds. @throws Unpredictable, with `model` half changed */
+/** Predicts the outcome of `operation` and applies it to `model` if it succeeds. @throws Unpredictable, with `model` half changed */
 export function applyOperation(model: Model, operation: Operation): Prediction {
   const missing = findMissing(model, operation)
   switch (operation.kind) {
@@ -60,7 +60,7 @@ export function applyOperation(model: Model, operation: Operation): Prediction {
   }
 }
 
-/** A step was cut off and counts as not done: directories that `done` has may be there all the same. */
+/** After a step that was cut off and counts as not done: marks directories of `done` as unknown, since they may exist. */
 export function forgetDirectories(model: Model, done: Model): void {
   for (const [name, volume] of model.volumes) {
     for (const path of done.volumes.get(name)?.directories.keys() ?? []) {
@@ -80,7 +80,7 @@ function createBox(model: Model, { name, base, fork, mounts, config, environment
   const [origin = null, snapshot = null] = fork?.split('@') ?? []
   const source = origin === null ? null : model.boxes.get(origin)
   const root = source ? treeOf(source, snapshot) : null
-  const faults = mounts.flatMap((mount, place) => mountFaults(model, mount, mounts.slice(0, place)))
+  const faults = mounts.flatMap((mount, index) => mountFaults(model, mount, mounts.slice(0, index)))
   if (base !== undefined && fork !== undefined) faults.push('base_and_fork')
   const own = model.bases.get(base ?? '')
   if (base !== undefined && base !== 'busybox' && !own) faults.push('base_not_found')
@@ -151,9 +151,9 @@ function attach(model: Model, operation: Attach): Prediction {
   if (present || (!mount.read_only && hasWriter(model, mount.name))) faults.push('volume_in_use')
   if (box.mounts.some(({ path }) => path === mount.path || path.startsWith(`${mount.path}/`)))
     faults.push('mount_path_taken')
-  // Of what is refused at once nothing is made.
-  const place = faults.length === 0 ? model : structuredClone(model)
-  const isPossible = box.status === 'stopped' || makePlace(place, box, mount.path)
+  // A request that is refused at once creates no directory.
+  const target = faults.length === 0 ? model : structuredClone(model)
+  const isPossible = box.status === 'stopped' || makePlace(target, box, mount.path)
   if (!isPossible) faults.push('path_invalid')
   if (faults.length === 0) box.mounts.push(mount)
   return faults
@@ -176,7 +176,7 @@ function deleteVolume(model: Model, name: string): Prediction {
 
 function updateVolume(volume: ModelVolume, { body }: Operation & { kind: 'updateVolume' }): Prediction {
   const sizeGb = body.size_gb === null ? 10 : (body.size_gb ?? volume.sizeGb)
-  // Not even an empty subvolume fits.
+  // Smaller than an empty subvolume.
   if (sizeGb * 1024 ** 3 < 16_384) return ['below_use']
   volume.sizeGb = sizeGb
   if (body.tags !== undefined) volume.tags = body.tags ?? {}

@@ -47,7 +47,7 @@ export interface Attach {
   read_only: boolean
 }
 
-/** What a user may do, as plain data. */
+/** Operations of a user, as plain data. */
 export type Operation =
   | CreateBox
   | UpdateBox
@@ -62,17 +62,17 @@ export type Operation =
   | { kind: 'write'; box: string; path: string; token: string }
   | { kind: 'sit'; box: string; path: string }
 
-/** Draws operations, most of them on what is there. */
+/** Draws operations, most of them on existing boxes and volumes. */
 export interface Draw extends Chance {
-  /** One that the API carries out as a whole, at once or not at all. */
+  /** Draws an operation that the API performs atomically. */
   change(model: Model): Operation
-  /** A change of what `other` changes as well, if a few draws find one. */
+  /** Draws a change of something that `other` changes as well, if a few draws find one. */
   related(model: Model, other: Operation): Operation
-  /** One of any kind. */
+  /** Draws an operation of any kind. */
   any(model: Model): Operation
 }
 
-/** Draws by `random`, which gives numbers from 0 to 1. */
+/** Creates a draw from `random`, which returns numbers from 0 to 1. */
 export function createDraw(random: () => number): Draw {
   let tokens = 0
   const chance = (share: number): boolean => random() < share
@@ -112,7 +112,7 @@ export function createDraw(random: () => number): Draw {
 
 type Change = Exclude<Operation['kind'], 'write' | 'sit' | 'leave'>
 
-/** The boxes and volumes that an operation has to do with. */
+/** Returns the names of the boxes and volumes that an operation involves. */
 function namesOf(model: Model, operation: Operation): string[] {
   const { box, volume, name, from, fork, snapshot } = operation as Partial<Record<string, string>>
   const owner = model.boxes.get(box ?? '')
@@ -123,7 +123,7 @@ function namesOf(model: Model, operation: Operation): string[] {
     .filter((each) => each !== undefined)
 }
 
-/** With little there, most of what could be done would only fail. */
+/** Asks for a new box or volume while there are few, since most other operations would fail. */
 function wantsMore({ chance }: Chance, { boxes, volumes }: Model): 'createBox' | 'createVolume' | null {
   if (volumes.size < 2 && chance(0.5)) return 'createVolume'
   return boxes.size < 2 && chance(0.5) ? 'createBox' : null
@@ -178,7 +178,7 @@ function drawChange(draw: Chance, model: Model, kind: Change): Operation {
   }
 }
 
-/** For a new volume; now and then `taken`. */
+/** Draws a name for a new volume, sometimes the `taken` one. */
 function drawName({ pick, chance }: Chance, model: Model, taken: string): string {
   const free = VOLUMES.filter((name) => !model.volumes.has(name))
   return chance(0.9) && free.length > 0 ? pick(free) : taken
@@ -253,10 +253,10 @@ function pickVolume({ pick, chance }: Chance, model: Model): string {
   return chance(0.96) && model.volumes.size > 0 ? pick([...model.volumes.keys()]) : pick(VOLUMES)
 }
 
-/** No volume may be mounted there. */
+/** Paths on which no volume may be mounted. */
 export const KERNEL_PATHS: readonly string[] = ['/', '/proc/x', '/mnt/../x']
 
-/** The name of no base. */
+/** A name that no base has. */
 export const MISSING_BASE = 'missing'
 
 const MOUNT_PATHS = ['/mnt/a', '/mnt/a/in', '/mnt/b', '/srv/deep/c']
@@ -264,10 +264,10 @@ const BOXES = ['ant', 'bee', 'cat', 'dog', 'elk']
 const VOLUMES = ['oak', 'elm', 'fir', 'ash']
 const SIZES = [0.05, 0.1, 0.25, 1]
 
-/** Every file that is ever written. */
+/** Every file that operations write. */
 export const FILE_PATHS: readonly string[] = ['/root', ...MOUNT_PATHS].flatMap((path) => [`${path}/f0`, `${path}/f1`])
 
-/** Every file that a volume may have, by its path there. */
+/** Every file that a volume may have, by its path in the volume. */
 export const VOLUME_FILE_PATHS: readonly string[] = [
   ...new Set(
     MOUNT_PATHS.flatMap((mount) =>
@@ -276,7 +276,7 @@ export const VOLUME_FILE_PATHS: readonly string[] = [
   ),
 ]
 
-// As often as they stand here.
+// Weighted by repetition.
 const CHANGES: readonly Change[] = [
   ...(['createBox', 'createBox', 'createBox', 'stop', 'stop', 'resume', 'resume', 'resume', 'deleteBox'] as const),
   ...(['createVolume', 'createVolume', 'updateVolume', 'deleteVolume', 'updateBox', 'updateBox'] as const),

@@ -1,15 +1,15 @@
 import type { Model, ModelBox, ModelVolume, Mount, Tree } from './state.ts'
 
-/** The outcome depends on what the model does not know. */
+/** Thrown when the outcome depends on state that the model does not track. */
 export class Unpredictable extends Error {}
 
-/** What lies at `path` in a box: the file of a volume or of its root, null if there is none. */
+/** Returns the content of `path` in a box, from a volume or its root, or null if there is no file. */
 export function readFile(model: Model, box: ModelBox, path: string): string | null {
   const { mount, rest } = resolve(box, path)
   return (mount ? volumeOf(model, mount.name).files.get(rest) : box.files.get(path)) ?? null
 }
 
-/** The boxes that have a volume, by name. */
+/** Returns the boxes that a volume is attached to, sorted by name. */
 export function attachmentsOf(model: Model, volume: string): { box: string; path: string; read_only: boolean }[] {
   const found = [...model.boxes].flatMap(([box, { mounts }]) =>
     mounts
@@ -19,14 +19,14 @@ export function attachmentsOf(model: Model, volume: string): { box: string; path
   return found.sort((a, b) => (a.box < b.box ? -1 : 1))
 }
 
-/** Whether a box keeps `volume` from being taken away: another is mounted in it, or a process sits there. */
+/** True if a box prevents the detach of `volume`: another volume is mounted in it, or a process uses it. */
 export function isBusyIn(box: ModelBox, volume: string): boolean {
   const mount = box.mounts.find(({ name }) => name === volume)
   if (mount === undefined || box.status === 'stopped') return false
   return box.sitsIn.includes(volume) || box.mounts.some(({ path }) => path.startsWith(`${mount.path}/`))
 }
 
-/** Starts a box: false without a place for one of its mounts. @throws Unpredictable */
+/** Starts a box; returns false if a mount point cannot be created. @throws Unpredictable */
 export function startBox(model: Model, box: ModelBox): boolean {
   const byDepth = box.mounts.toSorted((a, b) => a.path.split('/').length - b.path.split('/').length)
   const isRunning = byDepth.every(({ path }) => makePlace(model, box, path))
@@ -34,7 +34,7 @@ export function startBox(model: Model, box: ModelBox): boolean {
   return isRunning
 }
 
-/** Whether a directory to mount on is there or can be made. @throws Unpredictable */
+/** Returns true if the mount point exists or can be created. @throws Unpredictable */
 export function makePlace(model: Model, box: ModelBox, path: string): boolean {
   const { mount, rest } = resolve(box, path)
   if (!mount) return true
@@ -44,24 +44,24 @@ export function makePlace(model: Model, box: ModelBox, path: string): boolean {
   return directories.has(rest)
 }
 
-/** The innermost mount of a box that `path` lies below, if any, and the path from there. */
+/** Returns the innermost mount of a box that contains `path`, if any, and the path within it. */
 export function resolve(box: ModelBox, path: string): { mount: Mount | null; rest: string } {
   const over = box.mounts.filter((mount) => path.startsWith(`${mount.path}/`))
   const mount = over.sort((a, b) => b.path.length - a.path.length)[0] ?? null
   return { mount, rest: mount ? path.slice(mount.path.length + 1) : path }
 }
 
-/** A copy of what a volume holds. */
+/** Copies the content of a volume. */
 export function copyTree({ files, directories }: Tree): Tree {
   return { files: new Map(files), directories: new Map(directories) }
 }
 
-/** The box of that name, which is there. */
+/** Returns an existing box. */
 export function boxOf(model: Model, name: string): ModelBox {
   return known(model.boxes.get(name))
 }
 
-/** The volume of that name, which is there. */
+/** Returns an existing volume. */
 export function volumeOf(model: Model, name: string): ModelVolume {
   return known(model.volumes.get(name))
 }

@@ -9,16 +9,16 @@ import type { Model, ModelSnapshot } from './state.ts'
 /** The files of every root, volume and snapshot: `box ant`, `volume oak@v0`, `box ant@v0 with oak`. */
 export type Contents = Record<string, Record<string, string>>
 
-/** What the records of a service name, and what their subvolumes hold. */
+/** The subvolumes that a service's records name, with their content. */
 export interface Pool {
   contents: Contents
-  /** The subvolumes of all that contents are told of, sorted. */
+  /** All subvolumes in `contents`, sorted. */
   subvolumes: string[]
   /** The subvolumes of volumes, by name. */
   volumes: Map<string, string>
 }
 
-/** Reads database and pool, past the service. */
+/** Reads database and pool directly, not over the API. */
 export function readPool(service: TestService): Pool {
   const named = readNames(service)
   const contents = named.map(({ key, subvolume, isRoot }) => {
@@ -31,7 +31,7 @@ export function readPool(service: TestService): Pool {
   }
 }
 
-/** The files of a subvolume, by their paths there. */
+/** Returns the files of a subvolume, by path. */
 export function readTree(service: TestService, subvolume: string, kind: 'root' | 'volume'): Record<string, string> {
   const pool = join(`/proc/${service.agentPid}/root/run/boxyard`, instanceOf(service), 'pool')
   const files = (kind === 'root' ? FILE_PATHS : VOLUME_FILE_PATHS).flatMap((path) => {
@@ -41,7 +41,7 @@ export function readTree(service: TestService, subvolume: string, kind: 'root' |
   return Object.fromEntries(files)
 }
 
-/** All records of a table. */
+/** Returns all records of a table. */
 export function readRecords<T>(service: TestService, table: string): T[] {
   const database = new DatabaseSync(join(service.dataDir, 'boxyard.db'), { readOnly: true })
   try {
@@ -52,7 +52,7 @@ export function readRecords<T>(service: TestService, table: string): T[] {
   }
 }
 
-/** What a model has in the place of `readPool`. */
+/** Returns what `readPool` must find for a model. */
 export function expectedContents(model: Model): Contents {
   const contents: Contents = {}
   const add = (key: string, files: ReadonlyMap<string, string>): void => {

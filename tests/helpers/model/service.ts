@@ -20,23 +20,23 @@ import { expectedContents, readPool } from './pool.ts'
 import type { SnapshotOperation } from './snapshot-operations.ts'
 import type { History, Model, ModelBox, Mount } from './state.ts'
 
-/** One project of a real service, driven and compared as the model says. */
+/** One project of a real service, driven by operations of the model and compared with it. */
 export interface ModelledService {
-  /** What the API says: null is a success, else the code. A volume that should be busy is not waited for long. */
+  /** Sends an operation; resolves with null for a success, else with the code. `waitSeconds` bounds the wait for a busy volume. */
   send(operation: Operation, waitSeconds?: number): Promise<string | null>
-  /** Throws unless boxes, volumes and limits are as in the model, at once, and all snapshots with what they hold. */
+  /** Throws unless boxes, volumes, limits and all snapshots with their content match the model, without a wait. */
   compare(model: Model): Promise<void>
-  /** Throws unless files, variables and processes in the running boxes of `names` are as in the model. */
+  /** Throws unless files, variables and processes in the running boxes of `names` match the model. */
   compareInside(model: Model, names: readonly string[]): Promise<void>
-  /** Throws unless this host holds what the model says, past the API. */
+  /** Throws unless this host matches the model, read past the API. */
   compareWorld(model: Model): Promise<void>
 }
 
-/** Drives `project`, which nothing else uses. */
+/** Drives `project`, which must have no other user. */
 export function modelService(service: TestService, client: Client, project: string): ModelledService {
   const at: Site = { service, client, project, path: `/v1/projects/${project}`, ids: new Map() }
   return {
-    send: async (operation, waitSeconds = 10) => toldBy(operation, await send(at, operation, waitSeconds)),
+    send: async (operation, waitSeconds = 10) => codeOf(operation, await send(at, operation, waitSeconds)),
     compare: (model) => compare(at, model),
     compareInside: async (model, names) => {
       await Promise.all([...new Set(names)].map((name) => compareFiles(at, model, name)))
@@ -45,12 +45,12 @@ export function modelService(service: TestService, client: Client, project: stri
   }
 }
 
-/** Whether the API may answer `told` where `prediction` is expected. */
-export function isPredicted(prediction: Prediction, told: string | null): boolean {
-  return told === null ? prediction.length === 0 : prediction.includes(told)
+/** True if the API may answer `code` where `prediction` is expected. */
+export function isPredicted(prediction: Prediction, code: string | null): boolean {
+  return code === null ? prediction.length === 0 : prediction.includes(code)
 }
 
-/** Repeats `work` until it does not throw any more; what it throws in the end, after `patienceMs`. */
+/** Repeats `work` until it succeeds; rethrows its last error after `patienceMs`. */
 export async function eventually<T>(work: () => Promise<T>, patienceMs = 10_000): Promise<T> {
   const deadline = performance.now() + patienceMs
   for (;;) {
@@ -146,7 +146,7 @@ function sendOfSnapshots(
   }
 }
 
-function toldBy({ kind }: Operation, { status, body, text }: Answer): string | null {
+function codeOf({ kind }: Operation, { status, body, text }: Answer): string | null {
   const success = SUCCESSES[kind] ?? 200
   if (status === success) return body?.exit_code ? 'command_failed' : null
   assert.equal(body?.status, status, `not an answer to ${kind}: ${status} ${text}`)
@@ -185,7 +185,7 @@ async function compareBox(
   expectSame(seenBox(read), seenBox(box))
   if (status !== 'running') return
   const limits = { cpus: config.cpus, ramMb: config.ram_mb }
-  // A kubelet that was about to write what it knew before writes the new limits soon after.
+  // The kubelet may write the old limits once more before the new ones.
   const patienceMs = runtimeOfTests() === 'kubernetes' ? 10_000 : 0
   await eventually(async () => expectSame(limitsOf(service, id), limits, `limits of ${name}`), patienceMs)
   const mounts = read.data_mounts.map(({ name: volume, path, read_only: readOnly }: Mount) => {
@@ -250,7 +250,7 @@ async function compareWorld(site: Site, model: Model): Promise<void> {
     const ids = idsOf(boxes.boxes.filter(({ status }: { status: string }) => status === 'running'))
     const { running, states } = readWorld(service)
     expectSame({ running, states }, { running: ids, states: ids })
-    // Each has its own: a subvolume that two records name is there once.
+    // Counts duplicates: a subvolume that two records name would exist only once.
     expectSame(subvolumesOf(service), [...readPool(service).subvolumes, ...copiesOf(service)].sort(), 'subvolumes')
     compareStore(site, model)
   })
@@ -260,7 +260,7 @@ function idsOf(resources: { id: string }[]): string[] {
   return resources.map(({ id }) => id).sort()
 }
 
-// A copy by structuredClone is of another realm in jest, which no comparison of objects takes for equal.
+// In jest, structuredClone copies into another realm, whose objects deepEqual does not accept.
 function expectSame(seen: unknown, expected: unknown, what = ''): void {
   const { seen: left, expected: right } = JSON.parse(
     JSON.stringify({ seen: { [what]: seen }, expected: { [what]: expected } }),

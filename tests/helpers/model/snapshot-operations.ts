@@ -1,6 +1,6 @@
 import type { Model, Mount } from './state.ts'
 
-/** What a user may do with snapshots, as plain data. */
+/** Operations of a user on snapshots, as plain data. */
 export type SnapshotOperation =
   | { kind: 'takeBox'; box: string; name?: string; include_data?: boolean }
   | { kind: 'takeVolume'; volume: string; name?: string }
@@ -9,14 +9,14 @@ export type SnapshotOperation =
   | { kind: 'dropBoxSnapshot'; box: string; snapshot: string }
   | { kind: 'dropVolumeSnapshot'; volume: string; snapshot: string }
 
-/** Sources of chance. */
+/** Random choices. */
 export interface Chance {
-  /** One of `items`. */
+  /** Picks one of `items`. */
   pick<T>(items: readonly T[]): T
   chance(share: number): boolean
 }
 
-/** Draws one of a kind, on that box or that volume; what a snapshot may hold is often drawn of a box that has it. */
+/** Draws an operation of a kind, on that box or that volume; prefers boxes with writable volumes where data can be included. */
 export function drawOfSnapshots(
   draw: Chance,
   model: Model,
@@ -24,7 +24,7 @@ export function drawOfSnapshots(
 ): SnapshotOperation {
   const { pick, chance } = draw
   const owner = kind.includes('Box') ? model.boxes.get(box) : model.volumes.get(volume)
-  // Without any, most of what could be done would only fail.
+  // Without any snapshot most operations would only fail.
   if (!owner?.history.snapshots.size && !kind.startsWith('take') && chance(0.85))
     return drawOfSnapshots(draw, model, { kind: kind.includes('Box') ? 'takeBox' : 'takeVolume', box, volume })
   const name = chance(0.5) ? {} : { name: pick(NAMES) }
@@ -58,7 +58,7 @@ function isWritten({ read_only: readOnly }: Mount): boolean {
   return !readOnly
 }
 
-/** The name of a snapshot of `owner`, mostly. */
+/** Picks a snapshot of `owner`, rarely another name. */
 export function pickSnapshot(
   { pick, chance }: Chance,
   owner: { history: { snapshots: ReadonlyMap<string, unknown> } } | undefined,
@@ -71,7 +71,7 @@ const WITH_DATA = { include_data: true }
 const WITHOUT = { include_data: false }
 const NAMES = ['good', 'best', 'v2', 'v9']
 
-/** Kinds of operations, as often as they stand here. */
+/** Kinds of operations, weighted by repetition. */
 export const SNAPSHOT_KINDS: readonly SnapshotOperation['kind'][] = [
   ...(['takeBox', 'takeBox', 'takeBox', 'takeBox', 'restoreBox', 'restoreBox', 'restoreBox', 'restoreBox'] as const),
   ...(['takeVolume', 'takeVolume', 'takeVolume', 'restoreVolume', 'restoreVolume', 'restoreVolume'] as const),

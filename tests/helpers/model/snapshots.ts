@@ -2,7 +2,7 @@ import { attachmentsOf, boxOf, copyTree, isBusyIn, startBox, volumeOf } from './
 import type { SnapshotOperation } from './snapshot-operations.ts'
 import type { History, Model, ModelBox, ModelSnapshot, ModelVolume, SnapshotPart, Tree } from './state.ts'
 
-/** As `applyOperation`, for what is done with snapshots of a box or volume that is there. */
+/** As `applyOperation`, for snapshots of an existing box or volume. */
 export function applyToSnapshots(model: Model, operation: SnapshotOperation): readonly string[] {
   switch (operation.kind) {
     case 'takeBox':
@@ -22,18 +22,18 @@ export function applyToSnapshots(model: Model, operation: SnapshotOperation): re
   }
 }
 
-/** One that has no snapshots yet. */
+/** Returns a history without snapshots. */
 export function emptyHistory(): History {
   return { snapshots: new Map(), last: -1 }
 }
 
-/** What a snapshot held, or with null for its name what `owner` holds now; undefined if there is no such snapshot. */
+/** Returns the content of a snapshot, or with null for its name the current content; undefined if there is no such snapshot. */
 export function treeOf(owner: ModelBox | ModelVolume, snapshot: string | null): Tree | undefined {
   if (snapshot !== null) return owner.history.snapshots.get(snapshot)?.tree
   return { files: owner.files, directories: 'directories' in owner ? owner.directories : new Map() }
 }
 
-/** Both names were given at once: which of the newest two has which number is open. */
+/** Swaps the newest two snapshots: of two concurrent requests either may get the lower number. */
 export function swapNewest(history: History): void {
   const [older, newer] = [...history.snapshots].slice(-2)
   if (older === undefined || newer === undefined) return
@@ -70,7 +70,7 @@ function restoreVolume(model: Model, { volume: name, snapshot }: Of<'restoreVolu
   return tree === undefined ? ['snapshot_not_found'] : replaceVolume(model, name, tree)
 }
 
-/** Gives a volume other data, if nobody uses it, and keeps what it held. */
+/** Replaces the data of a volume unless it is busy, and keeps the old data as an automatic snapshot. */
 export function replaceVolume(model: Model, name: string, tree: Tree): string[] {
   const volume = volumeOf(model, name)
   if ([...model.boxes.values()].some((box) => isBusyIn(box, name))) return ['volume_busy']
@@ -92,15 +92,15 @@ function restoreBox(model: Model, { box: name, snapshot: from, include_data: wan
   if (others.length > 0) faults.push('volume_in_use')
   if (faults.length > 0) return faults
 
-  const before = volumes.map(([volume, { id: volumeId, ...held }]): SnapshotPart => {
+  const before = volumes.map(([volume, { id: volumeId, ...tree }]): SnapshotPart => {
     const path = box.mounts.find((mount) => mount.name === volume)?.path ?? ''
-    return { name: volume, path, read_only: false, volumeId, tree: copyTree(held) }
+    return { name: volume, path, read_only: false, volumeId, tree: copyTree(tree) }
   })
   const root = rootOf(box)
   box.sitsIn = []
   fill(model, box, { tree: snapshot.tree, data: parts })
   if (box.status === 'running') {
-    // What has no place for its mounts goes on with what it had.
+    // A box whose mount points cannot be created keeps its old content.
     if (!startBox(model, box)) {
       fill(model, box, { tree: root, data: before })
       startBox(model, box)
@@ -119,7 +119,7 @@ function fill(model: Model, box: ModelBox, { tree, data }: Pick<ModelSnapshot, '
   }
 }
 
-/** What a restore has replaced; of such the newest stay. */
+/** Adds an automatic snapshot of replaced content; drops all but the newest ones. */
 function keep(history: History, replaced: Pick<ModelSnapshot, 'tree' | 'data'>): void {
   addSnapshot(history, undefined, { automatic: true, ...replaced })
   const automatic = [...history.snapshots].filter(([, each]) => each.automatic)

@@ -1,20 +1,20 @@
-/** What a service should hold: boxes and volumes of one project by name. Plain data, which structuredClone copies. */
+/** The expected boxes and volumes of one project, by name. Plain data, so that structuredClone copies it. */
 export interface Model {
   boxes: Map<string, ModelBox>
   volumes: Map<string, ModelVolume>
-  /** How many volumes there ever were: the next one's identity. */
+  /** Number of volumes ever created: the id of the next one. */
   volumesMade: number
-  /** Oldest first, also of volumes that are gone. */
+  /** Oldest first; includes backups of deleted volumes. */
   backups: ModelBackup[]
   backupsMade: number
-  /** The project's own, by name. */
+  /** The project's own bases, by name. */
   bases: Map<string, ModelBase>
   basesMade: number
 }
 
 export interface ModelBackup {
   key: number
-  /** The name of its volume, and that one's identity. */
+  /** Name and id of the volume. */
   volume: string
   volumeId: number
   sizeGb: number
@@ -22,7 +22,7 @@ export interface ModelBackup {
 }
 
 export interface ModelBase {
-  /** One that is made again under a name is another. */
+  /** Distinguishes bases that had the same name one after the other. */
   id: number
   files: Map<string, string>
 }
@@ -30,30 +30,30 @@ export interface ModelBase {
 export interface ModelBox {
   status: 'running' | 'stopped'
   base: string
-  /** The identity of a base of the project; null: of one that all share. */
+  /** Id of a base of the project; null for a shared base. */
   baseId: number | null
   forkOf: string | null
   config: { cpus: number; ram_mb: number; storage_gb: number }
   environment: Record<string, string>
   tags: Record<string, string>
   mounts: Mount[]
-  /** Of its root, by absolute path. */
+  /** Files of the root, by absolute path. */
   files: Map<string, string>
-  /** Volumes in which a process of it sits. */
+  /** Volumes that a process of the box uses. */
   sitsIn: string[]
   history: History
 }
 
-/** What a volume holds. */
+/** The content of a volume. */
 export interface Tree {
-  /** By the path below its root. */
+  /** By path below the root. */
   files: Map<string, string>
-  /** Directories to mount on; those that a cut off step may have made are unknown. */
+  /** Mount points; those that an interrupted step may have created are unknown. */
   directories: Map<string, 'there' | 'unknown'>
 }
 
 export interface ModelVolume extends Tree {
-  /** One that is made again under a name is another. */
+  /** Distinguishes volumes that had the same name one after the other. */
   id: number
   from: string | null
   sizeGb: number
@@ -65,24 +65,24 @@ export interface ModelVolume extends Tree {
 export interface History {
   /** By name, oldest first. */
   snapshots: Map<string, ModelSnapshot>
-  /** The highest number that was ever given; -1 for none. */
+  /** The highest number given so far; -1 for none. */
   last: number
 }
 
 export interface ModelSnapshot {
   automatic: boolean
-  /** Of the root, or of the volume. */
+  /** Content of the root, or of the volume. */
   tree: Tree
   data: SnapshotPart[]
 }
 
-/** A volume at the instant of a snapshot of a box. */
+/** A volume at the time of a snapshot of a box. */
 export interface SnapshotPart extends Mount {
   volumeId: number
   tree: Tree
 }
 
-/** A data volume in a box, as the API tells it. */
+/** A data volume in a box, as in the API. */
 export interface Mount {
   name: string
   path: string

@@ -1,12 +1,12 @@
 import type { Readable } from 'node:stream'
 
-/** One who reads a stream, all of it. */
+/** Reads a stream to its end. */
 export interface Listener {
   text(): string
   bytes(): Buffer
-  /** Resolves once it has read `wanted`; fails after 10 s. */
+  /** Resolves once `wanted` was read; throws after 10 s. */
   until(wanted: string): Promise<void>
-  /** Resolves at the end of the stream; fails where it broke. */
+  /** Resolves at the end of the stream; rejects if it breaks. */
   end: Promise<void>
 }
 

@@ -1,12 +1,12 @@
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 
-/** A DNS server on loopback for which every name is this machine. */
+/** A DNS server on loopback that resolves every name to this machine. */
 export interface NameServer {
   port: number
   close(): Promise<void>
 }
 
-/** Starts one on a free port, for those who ask over TCP. */
+/** Starts a server for DNS over TCP, on a free port. */
 export async function startNameServer(): Promise<NameServer> {
   const open = new Set<Socket>()
   const server = createServer((socket) => {
@@ -40,7 +40,7 @@ function framed(message: Buffer): Buffer {
   return Buffer.concat([size, message])
 }
 
-/** RFC 1035 §4: 127.0.0.1 to a question for an A record, nothing to any other. */
+/** Answers 127.0.0.1 to a question for an A record, and nothing to any other (RFC 1035 §4). */
 function answerTo(message: Buffer): Buffer {
   let end = HEAD_BYTES
   while (message[end] !== 0) end += 1 + (message[end] ?? 0)
@@ -49,7 +49,7 @@ function answerTo(message: Buffer): Buffer {
   const head = Buffer.from(message.subarray(0, HEAD_BYTES))
   head.writeUInt16BE(0x8180, 2)
   for (const [at, count] of [1, isAddress ? 1 : 0, 0, 0].entries()) head.writeUInt16BE(count, 4 + 2 * at)
-  // The name of the question, an A record of class IN, for no time, of four bytes.
+  // A pointer to the question's name, type A, class IN, TTL 0, four bytes.
   const record = Buffer.from([0xc0, HEAD_BYTES, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4, 127, 0, 0, 1])
   return Buffer.concat([head, message.subarray(HEAD_BYTES, end), isAddress ? record : Buffer.alloc(0)])
 }

@@ -8,10 +8,10 @@ import type { Network, NetworkMember, NetworkSlot } from '../../../agent/ports/b
 import { passable, passableNode } from '../passable.ts'
 import { silentLogger } from '../silent-logger.ts'
 
-/** A place for a process: the network namespace of a box, of the outside, or the host's own (null). */
+/** The network namespace of a process: that of a box, of the outside, or the host's own (null). */
 export type Place = Pick<NetworkSlot, 'networkNamespace'> | NetworkSlot | null
 
-/** A network beyond the host, with a public address on either side. */
+/** A network beyond the host, with a public address at either end. */
 export interface Outside {
   address: string
   hostAddress: string
@@ -20,7 +20,7 @@ export interface Outside {
 }
 
 export interface Listener {
-  /** What it told so far: a line for each peer. */
+  /** Output so far: a line for each peer. */
   lines: string[]
   pid: number
   close(): void
@@ -30,11 +30,11 @@ export interface Question {
   protocol: 'tcp' | 'udp'
   host: string
   port: number
-  /** Address to send from. */
+  /** Source address. */
   source?: string
 }
 
-/** Settings of an instance of its own, with its directories below a new temporary one. */
+/** Returns settings of a new instance, with directories below a new temporary one. */
 export function labSettings(changes: Partial<NftNetworkSettings> = {}): NftNetworkSettings {
   const home = mkdtempSync(`${tmpdir()}/boxyard-network-`)
   execFileSync('chmod', ['711', home])
@@ -52,7 +52,7 @@ export function labSettings(changes: Partial<NftNetworkSettings> = {}): NftNetwo
   }
 }
 
-/** Opens a network, runs `work`, and takes all of it down again. */
+/** Opens a network, runs `work`, and removes the network. */
 export async function withNetwork<T>(settings: NftNetworkSettings, work: (network: Network) => Promise<T>): Promise<T> {
   const network = createNftNetwork(settings)
   await network.open()
@@ -64,12 +64,12 @@ export async function withNetwork<T>(settings: NftNetworkSettings, work: (networ
   }
 }
 
-/** Makes the outside: a namespace behind an interface of the host, with `extraAddresses` beside its public one. */
+/** Creates the outside: a namespace behind an interface of the host, with `extraAddresses` beside its public one. */
 export async function openOutside(extraAddresses: readonly string[] = []): Promise<Outside> {
   const child = spawn('unshare', ['--net', 'sh', '-c', 'echo ready; read -r _'], { stdio: ['pipe', 'pipe', 'inherit'] })
   await firstOutput(child)
   const namespace = `/proc/${child.pid}/ns/net`
-  // Test files run side by side, each with a part of 203.0.113.0/24.
+  // Test files run in parallel: each takes a subnet of 203.0.113.0/24.
   const part = (process.pid % 62) * 4
   const [hostAddress, address] = [`203.0.113.${part + 1}`, `203.0.113.${part + 2}`]
   const name = `out${process.pid % 100_000}`
@@ -106,29 +106,29 @@ export async function serve(place: Place, port: number, tag: string, delayMs = 0
   return { lines, pid: child.pid ?? 0, close: () => child.kill('SIGKILL') }
 }
 
-/** What comes back from a server: its tag, `refused` or `blocked`. */
+/** Returns the answer of a server: its tag, `refused` or `blocked`. */
 export async function ask(place: Place, question: Question): Promise<string> {
   const { protocol, host, port, source } = question
   const [command, args] = enter(place, [protocol, host, String(port), ...(source === undefined ? [] : [source])])
   return (await runOk(command, args)).stdout
 }
 
-/** What comes back from a TCP server. */
+/** Returns the answer of a TCP server. */
 export function tcp(place: Place, host: string, port: number): Promise<string> {
   return ask(place, { protocol: 'tcp', host, port })
 }
 
-/** What comes back from a UDP server. */
+/** Returns the answer of a UDP server. */
 export function udp(place: Place, host: string, port: number): Promise<string> {
   return ask(place, { protocol: 'udp', host, port })
 }
 
-/** A box of the lab, its id made of project and name. */
+/** Returns a box of the lab, whose id is made of project and name. */
 export function member(project: string, name: string): NetworkMember {
   return { boxId: `box_${project}_${name}`, project, name }
 }
 
-/** Lets a box of the lab into a network. */
+/** Joins a box of the lab to a network. */
 export function join(network: Network, project: string, name: string): Promise<NetworkSlot> {
   return network.join(member(project, name))
 }
@@ -156,7 +156,7 @@ export async function runIn(
   return (await runOk('nsenter', [...user, `--net=${slot.networkNamespace}`, ...command])).stdout
 }
 
-/** Resolves with the first piece that a child prints. */
+/** Resolves with the first chunk that a child prints. */
 export function firstOutput(child: ChildProcess): Promise<string> {
   return new Promise((resolve, reject) => {
     child.stdout?.once('data', (data: Buffer) => resolve(data.toString()))
@@ -171,7 +171,7 @@ function enter(place: Place, args: readonly string[]): [command: string, args: s
   return ['nsenter', [...user, `--net=${place.networkNamespace}`, ...program]]
 }
 
-/** The port of servers in boxes. */
+/** Port of the servers in boxes. */
 export const BOX_PORT = 7000
 
 const PROBE = new URL('../../fixtures/net-probe.ts', import.meta.url).pathname

@@ -4,11 +4,11 @@ import { lockFile } from '../../../agent/lib/syscalls/descriptors.ts'
 import { MS, mountFilesystem, unmount } from '../../../agent/lib/syscalls/mounts.ts'
 
 /**
- * Gives the processes of the tests, whose mounts are their own, another /etc/resolv.conf; returns what takes it back. Test
- * files share those mounts: they take turns.
+ * Replaces /etc/resolv.conf in the mount namespace of the tests; returns a function that restores it. Test files share that
+ * namespace, so they take turns.
  */
 export async function replaceResolvers(text: string): Promise<() => void> {
-  // Nothing has to be left for a lock: any directory has one.
+  // Locks a directory, so that no lock file is left behind.
   const turn = openSync(import.meta.dirname, 'r')
   while (!lockFile(turn, 'exclusive')) await sleep(50)
   const directory = mkdtempSync('/tmp/boxyard-resolv-')
@@ -21,5 +21,5 @@ export async function replaceResolvers(text: string): Promise<() => void> {
   }
 }
 
-/** How long a test file may wait for its turn, in milliseconds. */
+/** Milliseconds that a test file may wait for its turn. */
 export const TURN_MS = 180_000

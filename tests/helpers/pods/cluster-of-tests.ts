@@ -1,21 +1,21 @@
 import { hostname } from 'node:os'
 
-/** The cluster that the tests were given. */
+/** The cluster given to the tests. */
 export interface TestCluster {
-  /** Of the agent's own account. */
+  /** Kubeconfig of the agent's own account. */
   kubeconfig: string
-  /** The name of its node, which is this host. */
+  /** Name of its node, which is this host. */
   node: string
   /** An image that the node has. */
   image: string
 }
 
-/** Where the boxes of these tests run: `TEST_RUNTIME`, by default this host alone. */
+/** Returns the runtime under test: `TEST_RUNTIME`, by default this host alone. */
 export function runtimeOfTests(): 'embedded' | 'kubernetes' {
   return process.env['TEST_RUNTIME'] === 'kubernetes' ? 'kubernetes' : 'embedded'
 }
 
-/** Reads it from the environment; throws where there is none, since a test without it shows nothing. */
+/** Reads the cluster from the environment. @throws Error if there is none, since such a test must not pass */
 export function clusterOfTests(): TestCluster {
   const kubeconfig = process.env['BOXYARD_TEST_AGENT_KUBECONFIG']
   if (kubeconfig === undefined) throw new Error('There is no cluster: run `npm test -- cluster`.')

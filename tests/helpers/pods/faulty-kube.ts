@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { type KubeApi, openKubeApi } from '../../../agent/lib/kube/api.ts'
 import { silentLogger } from '../silent-logger.ts'
 
-/** A request as an API server gets it. */
+/** A request to the API server. */
 export interface KubeRequest {
   method: string
   path: string
@@ -18,21 +18,21 @@ export interface KubeRequest {
 
 type Answer = (request: KubeRequest, response: ServerResponse) => void
 
-/** A server that answers as a test says: the faults of an API server, which a real one does not show at will. */
+/** A fake API server with scripted answers, for faults that a real one does not produce on demand. */
 export interface FaultyKube {
   api: KubeApi
   kubeconfig: string
   requests: KubeRequest[]
   port(): number
-  /** From now on. */
+  /** Sets the answer to later requests. */
   answer(answer: Answer): void
-  /** Stops listening and cuts what is open; `listen` takes the same port again. */
+  /** Stops listening and closes all connections; `listen` takes the same port again. */
   cut(): Promise<void>
   listen(): Promise<void>
   close(): Promise<void>
 }
 
-/** Starts one, and opens an API on it with the token `secret-token`. */
+/** Starts a server, and opens an API client for it with the token `secret-token`. */
 export async function startFaultyKube(): Promise<FaultyKube> {
   const directory = mkdtempSync(join(tmpdir(), 'boxyard-kube-'))
   const kubeconfig = join(directory, 'kubeconfig')
@@ -76,7 +76,7 @@ export async function startFaultyKube(): Promise<FaultyKube> {
   }
 }
 
-/** Writes a kubeconfig in one step, as those do who rotate it. */
+/** Replaces a kubeconfig atomically, as a rotation does. */
 export function writeKubeconfig(path: string, port: number | string, user: object): void {
   const config = {
     apiVersion: 'v1',
@@ -95,7 +95,7 @@ export function sendJson(response: ServerResponse, body: unknown, status = 200):
   response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
 }
 
-/** Refuses as an API server does. */
+/** Answers with a Kubernetes Status of failure. */
 export function sendStatus(response: ServerResponse, code: number, reason: string, message = reason): void {
   sendJson(response, { kind: 'Status', apiVersion: 'v1', status: 'Failure', code, reason, message }, code)
 }

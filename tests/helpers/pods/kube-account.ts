@@ -3,14 +3,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { kubectl, kubectlWith, succeed } from './kubectl.ts'
 
-/** A namespace of its own, with an account that may there what the agent's Role says, see nodes, and list all pods. */
+/** A namespace with an account that has the rights of the agent's Role there, and may list nodes and all pods. */
 export interface KubeAccount {
   namespace: string
-  /** Of the account; its server is `server`. */
+  /** Kubeconfig of the account; `write` changes its server. */
   kubeconfig: string
-  /** Of the cluster. */
+  /** Address of the API server. */
   server: URL
-  /** Makes the Role say these rules. */
+  /** Replaces the rules of the Role. */
   grant(rules: readonly object[]): void
   /** Writes the kubeconfig anew. */
   write(options: { token?: string; server?: string }): void
@@ -27,7 +27,7 @@ export const POD_RULES = [
   },
 ]
 
-/** Makes one in the cluster that KUBECONFIG names; `name` is that of the suite. */
+/** Creates an account in the cluster of KUBECONFIG, with the suite's `name`. */
 export function createKubeAccount(name: string): KubeAccount {
   const given = process.env['KUBECONFIG']
   if (!given) throw new Error('KUBECONFIG names no cluster; npm run cluster:up starts one.')

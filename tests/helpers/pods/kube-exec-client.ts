@@ -1,7 +1,7 @@
 import { PassThrough, type Readable } from 'node:stream'
 import { Exec, KubeConfig, type V1Status } from '@kubernetes/client-node'
 
-/** What a stock Kubernetes client was told of a command. */
+/** The result of a command, as a stock Kubernetes client reports it. */
 export interface KubeRun {
   stdout: string
   stderr: string
@@ -11,11 +11,11 @@ export interface KubeRun {
 export interface KubeRunOptions {
   stdin?: Readable
   tty?: boolean
-  /** Gets the terminal, to say its size and what is on it. */
+  /** Receives the terminal, whose size and content the test controls. */
   onTerminal?(terminal: KubeTerminal): void
 }
 
-/** What a Kubernetes client takes for the terminal it writes to. */
+/** A stream that the Kubernetes client accepts as a terminal. */
 export class KubeTerminal extends PassThrough {
   rows = 24
   columns = 80
@@ -26,10 +26,10 @@ export class KubeTerminal extends PassThrough {
   }
 }
 
-/** A stock Kubernetes client, for whom pods are boxes: of its own it has nothing but where the path leads. */
+/** Creates a stock Kubernetes client that treats boxes as pods; only the path of its requests is rewritten. */
 export function createKubeExecClient(server: string, token: string) {
   const config = new KubeConfig()
-  // Without it the client takes no plain HTTP.
+  // The client refuses plain HTTP otherwise.
   config.loadFromOptions({
     clusters: [{ name: 'boxyard', server, skipTLSVerify: true }],
     users: [{ name: 'user', token }],
@@ -45,21 +45,21 @@ export function createKubeExecClient(server: string, token: string) {
       { stdin, tty = false, onTerminal }: KubeRunOptions = {},
     ): Promise<KubeRun> => {
       const stdout = onTerminal === undefined ? new PassThrough() : new KubeTerminal()
-      const [stderr, told] = [new PassThrough(), Promise.withResolvers<V1Status>()]
-      const said = { stdout: '', stderr: '' }
+      const [stderr, ended] = [new PassThrough(), Promise.withResolvers<V1Status>()]
+      const output = { stdout: '', stderr: '' }
       stdout.on('data', (piece: Buffer) => {
-        said.stdout += piece.toString()
+        output.stdout += piece.toString()
       })
       stderr.on('data', (piece: Buffer) => {
-        said.stderr += piece.toString()
+        output.stderr += piece.toString()
       })
       const streams = [stdout, tty ? null : stderr, stdin ?? null] as const
-      const socket = await exec.exec(project, box, 'box', command, ...streams, tty, told.resolve)
+      const socket = await exec.exec(project, box, 'box', command, ...streams, tty, ended.resolve)
       if (stdout instanceof KubeTerminal) onTerminal?.(stdout)
       const closed = new Promise((resolve) => socket.once('close', resolve))
-      const status = await told.promise
+      const status = await ended.promise
       await closed
-      return { ...said, status }
+      return { ...output, status }
     },
   }
 }

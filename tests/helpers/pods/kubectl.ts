@@ -1,18 +1,18 @@
 import { spawnSync } from 'node:child_process'
 
-/** How a kubectl command ended. */
+/** The result of a kubectl command. */
 export interface Outcome {
   exitCode: number | null
   stdout: string
   stderr: string
 }
 
-/** Runs kubectl on the cluster that KUBECONFIG names, to its end. */
+/** Runs kubectl on the cluster of KUBECONFIG to its end. */
 export function kubectl(...args: string[]): Outcome {
   return kubectlWith('', ...args)
 }
 
-/** The same, with `input` to read. */
+/** The same, with `input` on stdin. */
 export function kubectlWith(input: string, ...args: string[]): Outcome {
   const program = process.env['BOXYARD_TEST_KUBECTL'] ?? 'kubectl'
   const { status, stdout, stderr, error } = spawnSync(program, args, { input, encoding: 'utf8' })
@@ -20,7 +20,7 @@ export function kubectlWith(input: string, ...args: string[]): Outcome {
   return { exitCode: status, stdout, stderr }
 }
 
-/** Throws what kubectl said, unless it succeeded. */
+/** Returns the outcome; throws with kubectl's stderr if it failed. */
 export function succeed(outcome: Outcome): Outcome {
   if (outcome.exitCode !== 0) throw new Error(outcome.stderr)
   return outcome

@@ -16,7 +16,7 @@ import { type HookListener, type NodeHook, openNodeHook } from '../../../agent/d
 import { silentLogger } from '../silent-logger.ts'
 import { ROOT } from '../tool.ts'
 
-/** How the wrapper ended; `reason` is what containerd would read from its log. */
+/** The result of the wrapper; `reason` is the message that containerd would read from its log. */
 export interface OciOutcome {
   exitCode: number | null
   stdout: string
@@ -24,29 +24,29 @@ export interface OciOutcome {
   reason: string | null
 }
 
-/** A node of one directory, for the wrapper alone: runc is a program that notes how it was called, the agent a real hook. */
+/** A node in one directory, for the wrapper alone: with a fake runc that records its calls, and a real hook as the agent. */
 export interface OciNode {
-  /** Of the instance `abcd1234`, where it listens. */
+  /** The FIFO on which the agent of instance `abcd1234` listens. */
   readonly fifo: string
   readonly home: string
-  /** Makes the bundle of a container; null leaves it without a configuration. */
+  /** Creates the bundle of a container; null leaves it without a configuration. */
   makeBundle(name: string, config: string | null): string
   /** Runs the wrapper to its end. */
   run(args: readonly string[], options?: { cwd?: string; input?: string }): Promise<OciOutcome>
-  /** The same, creating a container as containerd's shim does; without `isNamed` the bundle is where it runs. */
+  /** Runs `create` as containerd's shim does; without `isNamed` the bundle is the working directory. */
   create(bundle: string, options?: { isNamed: boolean }): Promise<OciOutcome>
-  /** Starts an agent, in place of one that is there. */
+  /** Starts the agent's hook, in place of an earlier one. */
   listen(listener?: HookListener): Promise<NodeHook>
-  /** What runc ends with from now on. */
+  /** Sets the exit code of later calls of runc. */
   answer(status: number): void
-  /** The arguments of each call of runc. */
+  /** Returns the arguments of each call of runc. */
   calls(): string[][]
-  /** What the last runc noted: `limits`, `environment`, `open` files, or what is `elsewhere`, a directory of the node. */
+  /** Returns a note of the last call of runc: `limits`, `environment`, `open` files, or the files in the directory `elsewhere`. */
   noted(name: string): string
   close(): void
 }
 
-/** Makes one; close it. */
+/** Creates a node; the caller closes it. */
 export function openOciNode(): OciNode {
   const home = mkdtempSync(join(tmpdir(), 'boxyard-node-'))
   const wrapper = join(home, 'bin/boxyard-oci')
@@ -106,13 +106,13 @@ export function openOciNode(): OciNode {
   }
 }
 
-/** A container's configuration as containerd writes it, in one line: of a box, but for what `annotations` say. */
+/** Returns a container's configuration as containerd writes it, in one line: that of a box, with `annotations` replaced. */
 export function ociConfig(annotations: Record<string, string | undefined> = {}): string {
   const all = { 'io.kubernetes.cri.container-name': 'box', 'boxyard.dev/instance': 'abcd1234', ...annotations }
   return JSON.stringify({ ociVersion: '1.3.0', process: { args: ['/pause'] }, annotations: all })
 }
 
-/** Null unless the last line is an error. */
+/** Returns the message of the last log line, or null unless that is an error. */
 function readReason(log: string): string | null {
   const text = readText(log).trimEnd()
   if (text === '') return null
@@ -129,7 +129,7 @@ function readText(path: string): string {
 
 const CONSENTING: HookListener = { prepare: async () => undefined, created: async () => undefined }
 
-// Prints its input, and ends as the file `status` says.
+// Copies its input to stdout, and exits with the code in the file `status`.
 const RUNC = `#!/bin/sh
 { for each; do printf '%s\\0' "$each"; done; echo; } >>"$CALLS/arguments"
 ls "$CALLS/../elsewhere" >"$CALLS/elsewhere"

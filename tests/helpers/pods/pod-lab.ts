@@ -11,33 +11,33 @@ import { runOk } from '../../../agent/lib/run.ts'
 import { firstOutput, member } from '../network/network-lab.ts'
 import { silentLogger } from '../silent-logger.ts'
 
-/** How a network plugin joins pods to their node: each by a link and a route of its own, or all by one bridge. */
+/** How a CNI plugin connects pods to their node: each by a link and a route, or all by one bridge. */
 export type PodLinks = 'routed' | 'bridged'
 
-/** A network of a pod, as a plugin leaves it. */
+/** The network of a pod, as CNI leaves it. */
 export interface Pod {
   address: string
   networkNamespace: string
 }
 
-/** What a network plugin does on a node. */
+/** The work of a CNI plugin on a node. */
 export interface PodLab {
-  /** The node's address that pods send everything to. */
+  /** The node's address, to which pods send all traffic. */
   gateway: string
-  /** Makes a pod's network. */
+  /** Creates a pod's network. */
   pod(): Promise<Pod>
   close(): void
 }
 
-/** Opens a lab whose pods have addresses of a range of this process's own. */
+/** Opens a lab whose pods have addresses in a range of this process. */
 export async function openPodLab(links: PodLinks): Promise<PodLab> {
-  // Test files run side by side.
+  // Test files run in parallel.
   const subnet = `10.${links === 'routed' ? 219 : 220}.${process.pid % 250}`
   const gateway = `${subnet}.1`
   const children: ChildProcess[] = []
   const names: string[] = []
   const hub = `hub${process.pid % 100_000}`
-  // Without ports it does nothing but have the node's address: the kernel answers for that on every link.
+  // Without ports the bridge only holds the node's address, for which the kernel answers on every link.
   await ip(`link add ${hub} type bridge`)
   names.push(hub)
   await ip(`address add ${gateway}/${links === 'bridged' ? 24 : 32} dev ${hub}`)
@@ -77,7 +77,7 @@ export async function openPodLab(links: PodLinks): Promise<PodLab> {
   }
 }
 
-/** Settings of an instance of its own, with its directory below a new temporary one. */
+/** Returns settings of a new instance, with its directory below a new temporary one. */
 export function podSettings(changes: Partial<PodNetworkSettings> = {}): PodNetworkSettings {
   const home = mkdtempSync(`${tmpdir()}/boxyard-pods-`)
   execFileSync('chmod', ['711', home])
@@ -93,7 +93,7 @@ export function podSettings(changes: Partial<PodNetworkSettings> = {}): PodNetwo
   }
 }
 
-/** Opens the network of an instance, runs `work`, and takes all of it down again. */
+/** Opens the network of an instance, runs `work`, and removes the network. */
 export async function withPodNetwork<T>(
   settings: PodNetworkSettings,
   work: (network: PodNetwork) => Promise<T>,
@@ -108,7 +108,7 @@ export async function withPodNetwork<T>(
   }
 }
 
-/** A box of the lab in a pod, its id made of project and name. */
+/** Returns a box of the lab in a pod, with an id made of project and name. */
 export function podMember(project: string, name: string, pod: Pod): PodMember {
   return { ...member(project, name), ...pod }
 }

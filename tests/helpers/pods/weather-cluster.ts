@@ -6,18 +6,18 @@ import { stopCluster } from '../../../infra/cluster/cluster-stop.ts'
 import { type ServiceOptions } from '../service.ts'
 import { startWeather, type Weather } from './weather.ts'
 
-/** A cluster of a test file's own, whose parts may be killed, and a service in it. */
+/** A cluster for one test file, whose parts may be killed, with a service in it. */
 export interface WeatherCluster extends Weather {
-  /** Of the cluster. */
+  /** Name of the cluster. */
   name: string
   record: ClusterRecord
-  /** The token of the agent's account. */
+  /** Token of the agent's account. */
   token: string
   /** Writes the agent's kubeconfig anew. */
   writeAgentKubeconfig(how: { port?: number; token?: string }): void
 }
 
-/** Named like those of a run of tests, it is taken down by the next one if this process is killed. */
+/** Starts a cluster, named like that of a test run, so that the next run takes it down if this process is killed. */
 export async function startWeatherCluster(options: ServiceOptions = {}): Promise<WeatherCluster> {
   const name = `test-${process.pid}`
   const kubeconfig = await startCluster(name, () => undefined)

@@ -4,31 +4,31 @@ import { type Client, createClient } from '../front/client.ts'
 import { type ServiceOptions, startService, type TestService } from '../service.ts'
 import { kubectl, succeed } from './kubectl.ts'
 
-/** A service whose boxes are pods, in a cluster that fares badly. */
+/** A service whose boxes are pods, in a cluster with faults. */
 export interface Weather {
   service: TestService
   client: Client
   /** Path of the boxes of project `weather`. */
   boxes: string
-  /** What the cluster has of this service, asked past it; only while the API server answers. */
+  /** Returns the pods of this service from kubectl, while the API server answers. */
   pods(): SeenPod[]
-  /** The one pod of a box, which nobody deletes. */
+  /** Returns the one pod of a box that is not being deleted. */
   podOf(box: string): SeenPod
-  /** kubectl as the admin of the cluster, in the namespace of the boxes; throws unless it succeeds. */
+  /** Runs kubectl as the cluster's admin, in the namespace of the boxes; throws unless it succeeds. */
   kubectl(...args: string[]): string
-  /** Creates a box that must run. */
+  /** Creates a box; throws unless it runs. */
   createBox(name: string, body?: object): Promise<BoxSeen>
   getBox(name: string): Promise<BoxSeen>
-  /** What a command printed in a box; throws unless it exits with 0. */
+  /** Runs a command line in a box and returns its stdout; throws unless it exits with 0. */
   run(box: string, line: string): Promise<string>
-  /** Codes of the health report's errors. */
+  /** Returns the codes of the health report's problems. */
   faults(): Promise<string[]>
-  /** Waits until records, pods, processes and roots tell of the same boxes, each with one pod that runs. */
+  /** Waits until records, pods, processes and roots agree on the boxes, with one running pod for each running box. */
   untilAgreed(): Promise<void>
   close(): Promise<void>
 }
 
-/** A pod as kubectl shows it. */
+/** A pod as kubectl prints it. */
 export interface SeenPod {
   name: string
   uid: string
@@ -38,7 +38,7 @@ export interface SeenPod {
   limits: { cpu: string; memory: string }
 }
 
-/** A box as the API shows it: what these tests read of it. */
+/** The fields of a box that these tests read. */
 export interface BoxSeen {
   id: string
   name: string
@@ -47,7 +47,7 @@ export interface BoxSeen {
   config: { cpus: number; ram_mb: number }
 }
 
-/** Starts one; `kubeconfig` is the admin's, of the cluster of the tests if left out. */
+/** Starts a service; `kubeconfig` is the admin's, by default that of the cluster of the tests. */
 export async function startWeather(
   options: ServiceOptions & { kubeconfig?: string; namespace?: string } = {},
 ): Promise<Weather> {
@@ -91,7 +91,7 @@ export async function startWeather(
   }
 }
 
-/** Waits until `read` gives what is true, and gives it; throws with what it gave last, after a minute if not told otherwise. */
+/** Polls `read` until its result is truthy and returns it; throws, naming `what`, after `deadlineMs`. */
 export async function until<T>(read: () => T | Promise<T>, what: string, deadlineMs = 60_000): Promise<T> {
   const deadline = performance.now() + deadlineMs
   for (;;) {
@@ -102,14 +102,14 @@ export async function until<T>(read: () => T | Promise<T>, what: string, deadlin
   }
 }
 
-/** Runs commands in a box, one after another, until told to stop: it gives how many there were, or how one failed. */
+/** Runs commands in a box, one after another, until `stop`, which resolves with their number or rejects if one failed. */
 export function keepRunning(weather: Weather, box: string): { stop(): Promise<number> } {
   let isOver = false
   const work = (async () => {
     let count = 0
     for (; !isOver; count++) {
-      const said = await weather.run(box, `echo ${count}`)
-      if (said !== `${count}\n`) throw new Error(`A command in ${box} said: ${said}`)
+      const output = await weather.run(box, `echo ${count}`)
+      if (output !== `${count}\n`) throw new Error(`A command in ${box} said: ${output}`)
       await sleep(COMMAND_PAUSE_MS)
     }
     return count
@@ -156,7 +156,7 @@ async function untilAgreed({
   })
 }
 
-/** The pids of a box's processes on the host: who is there still is who was there. */
+/** Returns the host pids of a box, by which tests recognize processes that kept running. */
 export function pidsOfBox({ service }: Weather, { id }: Pick<BoxSeen, 'id'>): number[] {
   return pidsOf(service, id)
 }

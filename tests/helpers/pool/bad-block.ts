@@ -1,11 +1,11 @@
 import { execFileSync } from 'node:child_process'
 import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs'
 
-/** Changes what lies on the disk of a pool where its image holds `text`: whoever reads that block is refused. */
+/** Corrupts the first block of a pool image that contains `text`, so that reading it fails its checksum. */
 export function damageBlock(image: string, text: string): void {
-  const [place = ''] = execFileSync('grep', ['-obUa', '-m1', text, image], { encoding: 'utf8' }).split(':')
+  const [offset = ''] = execFileSync('grep', ['-obUa', '-m1', text, image], { encoding: 'utf8' }).split(':')
   const fd = openSync(image, 'r+')
-  writeSync(fd, 'changed', Number(place))
+  writeSync(fd, 'changed', Number(offset))
   fsyncSync(fd)
   closeSync(fd)
 }

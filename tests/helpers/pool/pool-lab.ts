@@ -5,13 +5,13 @@ import path from 'node:path'
 import { type BtrfsPool, openBtrfsPool } from '../../../agent/drivers/pool/cow-filesystem.ts'
 import { silentLogger } from '../silent-logger.ts'
 
-/** A pool of its own in a directory of its own. */
+/** A pool in a temporary directory. */
 export interface PoolLab {
   pool: BtrfsPool
   directory: string
-  /** A read-only snapshot. */
+  /** Takes a read-only snapshot. */
   freeze(source: string, name: string): Promise<void>
-  /** A writable one. */
+  /** Takes a writable snapshot. */
   copy(source: string, name: string): Promise<void>
   close(): Promise<void>
 }
@@ -39,7 +39,7 @@ export async function openPoolLab(initialBytes: number): Promise<PoolLab> {
   }
 }
 
-/** Runs a shell line in a directory, which must succeed. */
+/** Runs a shell line in a directory and returns its stdout; throws if it fails. */
 export function shellAt(directory: string, line: string): string {
   return execFileSync('bash', ['-ec', line], { cwd: directory, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
 }

@@ -3,12 +3,12 @@ import { mkdtempSync, rmSync, statfsSync, symlinkSync, truncateSync, writeFileSy
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** A pool image with holes, on a disk of its own that has less room than the image may take. */
+/** A sparse pool image on a disk with less room than the image may take. */
 export interface SmallDisk {
   image: string
-  /** Leaves the disk `megabytes` of room; with 0 no block of the image can be written that does not exist yet. */
+  /** Leaves `megabytes` free on the disk; with 0 no unallocated block of the image can be written. */
   leave(megabytes: number): void
-  /** Lets a data directory have its pool there. */
+  /** Links the image as the pool of a data directory. */
   link(dataDir: string): void
   close(): void
 }

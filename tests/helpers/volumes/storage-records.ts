@@ -3,7 +3,7 @@ import type { MountRecord } from '../../../agent/ports/store/store.ts'
 import type { VolumeRecord } from '../../../agent/ports/store/volumes.ts'
 import { newId } from '../../../shared/ids.ts'
 
-/** A complete record of an empty data volume; `overrides` replace fields. */
+/** Returns a complete record of an empty data volume; `overrides` replace fields. */
 export function volumeRecord(name: string, overrides: Partial<VolumeRecord> = {}): VolumeRecord {
   const id = newId('vol', Date.now())
   return {
@@ -23,12 +23,12 @@ export function volumeRecord(name: string, overrides: Partial<VolumeRecord> = {}
   }
 }
 
-/** The mount record of the volume in a box. */
+/** Returns the mount record of the volume in a box. */
 export function mountOf({ id, name, subvolume }: VolumeRecord, changes: Partial<MountRecord> = {}): MountRecord {
   return { volumeId: id, name, subvolume, path: `/mnt/${name}`, readOnly: false, ...changes }
 }
 
-/** A new snapshot of `owner`, without a name; `overrides` replace fields. */
+/** Returns a new, unnamed snapshot of `owner`; `overrides` replace fields. */
 export function snapshotRecord(owner: { id: string; name: string }, overrides: Partial<NewSnapshot> = {}): NewSnapshot {
   const id = newId('snp', Date.now())
   return {

@@ -2,7 +2,7 @@ import { expect } from '@jest/globals'
 import { untilTrue } from '../boxes/oci-lab.ts'
 import type { VolumeService } from './volume-service.ts'
 
-/** Nothing is left of what was begun, and boxes have what is recorded: waits for what follows an answer. */
+/** Waits until the fake pool and boxes match the records, without leftovers of unfinished steps; expects no violations. */
 export async function expectAgreement({ store, world }: VolumeService): Promise<void> {
   let last: unknown
   const agrees = async (): Promise<boolean> => {

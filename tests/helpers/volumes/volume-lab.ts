@@ -12,9 +12,9 @@ export interface VolumeLab {
   pool: BtrfsPool
   /** Starts a box with a root of its own. */
   startBox(id: string, changes?: Partial<BoxSpec>): Promise<BoxSpec>
-  /** Makes an empty volume; returns its host path. */
+  /** Creates an empty volume; returns its host path. */
   makeVolume(name: string): Promise<string>
-  /** Stops a box and destroys its root and these volumes, which fails if any is still used. */
+  /** Stops a box and destroys its root and these volumes; throws if any is still in use. */
   dropBox(id: string, ...volumes: string[]): Promise<void>
   close(): Promise<void>
 }
@@ -52,12 +52,12 @@ export async function openVolumeLab(): Promise<VolumeLab> {
   }
 }
 
-/** The mount table of a process; of this one without a pid. */
+/** Returns the mount table of a process, by default this one. */
 export function mountTable(pid: number | null | 'self' = 'self'): string[] {
   return readFileSync(`/proc/${pid}/mountinfo`, 'utf8').trim().split('\n')
 }
 
-/** The init of a running box, on the host. */
+/** Returns the host pid of the init of a running box. */
 export async function initOf({ runtime }: OciLab, boxId: string): Promise<number> {
   const box = (await runtime.list()).find(({ id }) => id === boxId)
   if (box === undefined || box.pid === null) throw new Error(`${boxId} does not run`)

@@ -27,7 +27,7 @@ export interface VolumeService {
   boxes: Boxes
   /** Restores volume `demo/name`. */
   restore(name: string, snapshot: string, waitMs?: number): Promise<void>
-  /** Adds a base named `base`, that boxes are made of. */
+  /** Adds a base named `base`, from which boxes are created. */
   addBase(): Promise<void>
   world: VolumeWorld
   reconciler: Reconciler
@@ -40,26 +40,26 @@ export interface VolumeService {
 
 /** The state of the fake pool and runtime. */
 export interface VolumeWorld {
-  /** By the names of subvolumes. */
+  /** By subvolume name. */
   pool: Map<string, { content: string; quotaBytes: number | null; isReadOnly: boolean; origin?: string }>
-  /** The mounts of running boxes, by box id. */
+  /** Mounts of running boxes, by box id. */
   mounts: Map<string, BoxMount[]>
-  /** Boxes whose processes use all volumes they have. */
+  /** Boxes whose processes use all their volumes. */
   busy: Set<string>
-  /** Boxes that do not end before these resolve. */
+  /** Boxes whose stop waits for these promises. */
   wedged: Map<string, Promise<void>>
-  /** States that no order of steps may produce. */
+  /** Invariants that were broken. */
   violations: string[]
 }
 
-/** Opens one; `pauseMs` returns the duration of the next step. */
+/** Opens a service; `pauseMs` returns the duration of the next step. */
 export function openVolumeService(pauseMs: () => number): VolumeService {
   const directory = mkdtempSync(join(tmpdir(), 'boxyard-volume-service-'))
   const store = openSqliteStore(join(directory, 'boxyard.db'))
   const world: VolumeWorld = { pool: new Map(), mounts: new Map(), busy: new Set(), wedged: new Map(), violations: [] }
   const step = (): Promise<void> => sleep(pauseMs())
-  const filesystem = imaginePool(world, step)
-  const runtime = imagineBoxes(world, step)
+  const filesystem = createFakePool(world, step)
+  const runtime = createFakeRuntime(world, step)
   const clock = {
     now: () => Date.now(),
     sleep: (ms: number, signal?: AbortSignal) =>
@@ -101,7 +101,7 @@ export function openVolumeService(pauseMs: () => number): VolumeService {
   }
 }
 
-function imaginePool({ pool, mounts, violations }: VolumeWorld, step: () => Promise<void>): CowFilesystem {
+function createFakePool({ pool, mounts, violations }: VolumeWorld, step: () => Promise<void>): CowFilesystem {
   const existing = (name: string) => {
     const found = pool.get(name)
     if (found === undefined) throw new Error(`no subvolume ${name}`)
@@ -156,11 +156,11 @@ function imaginePool({ pool, mounts, violations }: VolumeWorld, step: () => Prom
   return filesystem as CowFilesystem
 }
 
-type Imagined = VolumeWorld['pool'] extends Map<string, infer Entry> ? Entry : never
+type FakeSubvolume = VolumeWorld['pool'] extends Map<string, infer Entry> ? Entry : never
 
 async function* sendContent(
-  { content, origin }: Imagined,
-  parent: Imagined | null,
+  { content, origin }: FakeSubvolume,
+  parent: FakeSubvolume | null,
   step: () => Promise<void>,
 ): AsyncGenerator<Uint8Array> {
   if (parent !== null && parent.origin !== origin) throw new Error('the two have nothing in common')
@@ -174,7 +174,7 @@ async function textOf(stream: AsyncIterable<Uint8Array>): Promise<string> {
   return text
 }
 
-function imagineBoxes(world: VolumeWorld, step: () => Promise<void>): Runtime {
+function createFakeRuntime(world: VolumeWorld, step: () => Promise<void>): Runtime {
   const { pool, mounts, busy, violations } = world
   const mountsOf = (boxId: string): BoxMount[] => {
     const found = mounts.get(boxId)

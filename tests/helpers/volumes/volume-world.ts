@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { instanceOf } from '../boxes/world.ts'
 import type { TestService } from '../service.ts'
 
-/** Subvolumes that volumes, snapshots and backups have by the records of a service, sorted; `sealed` those of automatic snapshots. */
+/** Returns the subvolumes of volumes, snapshots and backups in a service's records, sorted; `sealed` are those of automatic snapshots. */
 export function recordedSubvolumes(service: TestService): { all: string[]; sealed: string[] } {
   const database = new DatabaseSync(join(service.dataDir, 'boxyard.db'), { readOnly: true })
   const read = (table: string, where = 'TRUE'): string[] =>
@@ -19,7 +19,7 @@ export function recordedSubvolumes(service: TestService): { all: string[]; seale
   return { all, sealed }
 }
 
-/** The subvolumes in its pool, sorted, read through the agent's own mount namespace. */
+/** Returns the subvolumes in a service's pool, sorted, read through the agent's mount namespace. */
 export function pooledSubvolumes(service: TestService): string[] {
   return readdirSync(poolOf(service))
     .filter((name) => /^(vol|snp|tmp)_/.test(name))

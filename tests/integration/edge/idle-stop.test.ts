@@ -9,12 +9,12 @@ import { openSqliteStore } from '../../../agent/drivers/store/store.ts'
 import type { EdgeUse } from '../../../agent/ports/edge/edge.ts'
 import type { BoxRecord, Store } from '../../../agent/ports/store/store.ts'
 import { boxRecord } from '../../helpers/boxes/box-records.ts'
-import { imagineTime } from '../../helpers/imagined-time.ts'
+import { createFakeTime } from '../../helpers/imagined-time.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
 
 let directory: string
 let store: Store
-let time: ReturnType<typeof imagineTime>
+let time: ReturnType<typeof createFakeTime>
 let activity: BoxActivity
 /** What the edge counts; it rejects while it is null. */
 let use: Map<string, EdgeUse> | null
@@ -44,7 +44,7 @@ function start(): void {
 beforeEach(async () => {
   directory = mkdtempSync(join(tmpdir(), 'boxyard-idle-'))
   store = openSqliteStore(join(directory, 'boxyard.db'))
-  time = imagineTime()
+  time = createFakeTime()
   activity = createBoxActivity()
   use = new Map()
   onSettle = async () => undefined
