@@ -49,7 +49,7 @@ export function publishedLimits({ limits }: AgentSettings): Record<LimitName, nu
     domains_per_box: DOMAINS_MAX,
     service_log_runs: RUNS_KEPT,
     log_streams_at_once: LOG_STREAMS_AT_ONCE,
-    viewers_per_session: SHIM_LIMITS.viewersEach,
+    viewers_per_session: SHIM_LIMITS.clientsEach,
     session_kept_bytes: SHIM_LIMITS.replayBytes,
     ticket_keep_seconds: TICKET_LIFE_MS / 1000,
     file_json_bytes: FILE_JSON_BYTES,

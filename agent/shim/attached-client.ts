@@ -15,17 +15,17 @@ export interface KeptOutput {
   read(offset: number, maxBytes: number): { offset: number; bytes: Buffer }
 }
 
-/** An output stream as viewers read it: from its kept bytes, each at its own pace. */
+/** An output stream as clients read it: from its kept bytes, each at its own pace. */
 export interface Track {
   readonly kind: 'stdout' | 'stderr'
   readonly kept: KeptOutput
-  /** Returns the offset at which a new viewer begins. */
+  /** Returns the offset at which a new client begins. */
   readonly replayFrom: () => number
   /** True once no more output will come. */
   isEnded: boolean
 }
 
-/** A viewer at the other end of a connection. */
+/** A client at the other end of a connection. */
 export interface AttachedClient {
   /** Sends new output, as far as the connection takes it. */
   pump(): void
@@ -46,8 +46,8 @@ export interface AttachedClientListener {
 }
 
 /**
- * Serves the viewer at `socket`, from which `rest` was read already. Keeps at most one unread piece of 64 KiB in memory; a
- * viewer whose next bytes are no longer kept goes on at the oldest that are.
+ * Serves the client at `socket`, from which `rest` was read already. Keeps at most one unread piece of 64 KiB in memory; a
+ * client whose next bytes are no longer kept continues at the oldest kept byte.
  */
 export function serveClient(
   parts: { socket: Socket; rest: Buffer; tracks: readonly Track[] },
@@ -128,7 +128,7 @@ function readFrames(socket: Socket, rest: Buffer, on: AttachedClientListener): (
     }
   }
   socket.once('close', stopProbe)
-  // Deferred: the caller has no viewer to pass to its listener before this returns.
+  // Deferred: the caller has no client to pass to its listener before this returns.
   setImmediate(() => {
     socket.on('data', read).resume()
     if (rest.length > 0) read(rest)

@@ -7,7 +7,7 @@ import type { Terminal, TerminalSize, Typing } from '../ports/boxes/runtime.ts'
 import { type AttachedClient, serveClient, type Track } from './attached-client.ts'
 import { createInputOwner } from './input-owner.ts'
 
-/** A viewer that asks to be attached over `socket`, from which `rest` was read already. */
+/** A request to attach over `socket`, from which `rest` was read already. */
 export interface AttachRequest {
   socket: Socket
   rest: Buffer
@@ -16,18 +16,18 @@ export interface AttachRequest {
   onAccepted(isTerminal: boolean): void
 }
 
-/** The viewers of one command or session. */
+/** The clients of one command or session. */
 export interface AttachedClients {
   readonly size: number
-  /** Adds a viewer. Throws `rate_limited` beyond 64. */
-  join(visitor: AttachRequest): void
-  /** Sends new output to the viewers. */
+  /** Adds a client. Throws `rate_limited` beyond 64. */
+  join(request: AttachRequest): void
+  /** Sends new output to the clients. */
   onOutput(): void
-  /** Ends backpressure: the command has exited, and the rest of its output is read however far viewers lag. */
+  /** Ends backpressure: the command has exited, and the rest of its output is read however far clients lag. */
   ignoreLag(): void
-  /** Ends the output: viewers, later ones included, get what is left and then end of file. */
+  /** Ends the output: clients, later ones included, get what is left and then end of file. */
   end(): void
-  /** Resolves once no viewer is attached. */
+  /** Resolves once no client is attached. */
   empty(): Promise<void>
 }
 
@@ -37,40 +37,40 @@ export interface AttachedClientsOptions {
   terminal: Terminal | null
   /** The output streams; each ends when all of its sources have. */
   streams: readonly (BackpressureSource & Pick<Track, 'kind' | 'kept' | 'replayFrom'>)[]
-  /** True: the end of a viewer's input closes the command's. */
+  /** True: the end of a client's input closes the command's. */
   endsInput: boolean
   onSize?: (size: TerminalSize) => void
 }
 
-/** Starts without viewers. Pauses the sources while all viewers lag; without viewers they are always read. */
+/** Starts without clients. Pauses the sources while all clients lag; without clients they are always read. */
 export function createAttachedClients(options: AttachedClientsOptions): AttachedClients {
   const { isTerminal, streams, onSize = () => undefined } = options
-  const viewers = new Set<AttachedClient>()
+  const clients = new Set<AttachedClient>()
   const tracks = streams.map((stream) => ({ ...stream, isEnded: false, backpressure: createBackpressure(stream) }))
   const emptyWaiters = new Set<() => void>()
   let [ignoresLag, hasEnded] = [false, false]
   const updateBackpressure = (): void => {
-    for (const track of tracks) track.backpressure.update(ignoresLag ? [] : [...viewers].map((each) => each.lag(track)))
+    for (const track of tracks) track.backpressure.update(ignoresLag ? [] : [...clients].map((each) => each.lag(track)))
   }
   const onOutput = (): void => {
-    for (const viewer of viewers) viewer.pump()
+    for (const client of clients) client.pump()
     updateBackpressure()
   }
-  const input = createInputOwner<AttachedClient>({ ...options, onSize, onWritable: (viewer) => viewer.resume() })
-  const leave = (viewer: AttachedClient): void => {
-    viewers.delete(viewer)
-    input.leave(viewer)
+  const input = createInputOwner<AttachedClient>({ ...options, onSize, onWritable: (client) => client.resume() })
+  const leave = (client: AttachedClient): void => {
+    clients.delete(client)
+    input.leave(client)
     updateBackpressure()
-    if (viewers.size > 0) return
+    if (clients.size > 0) return
     for (const resolve of emptyWaiters) resolve()
     emptyWaiters.clear()
   }
-  const onFrame = (viewer: AttachedClient, frame: Frame): boolean => {
+  const onFrame = (client: AttachedClient, frame: Frame): boolean => {
     if (hasEnded || frame.kind === 'idle') return true
-    if (frame.kind === 'resize') input.resize(viewer, frame.size)
+    if (frame.kind === 'resize') input.resize(client, frame.size)
     else if (frame.kind !== 'stdin') throw new Error('a viewer has no output')
-    else if (frame.bytes.length > 0) return input.write(viewer, frame.bytes)
-    else input.endInput(viewer)
+    else if (frame.bytes.length > 0) return input.write(client, frame.bytes)
+    else input.endInput(client)
     return true
   }
   for (const track of tracks) {
@@ -82,21 +82,21 @@ export function createAttachedClients(options: AttachedClientsOptions): Attached
   }
   return {
     get size() {
-      return viewers.size
+      return clients.size
     },
     join: ({ socket, rest, typing, onAccepted }) => {
       if (socket.destroyed) return
-      if (viewers.size >= SHIM_LIMITS.viewersEach) throw tooMany()
+      if (clients.size >= SHIM_LIMITS.clientsEach) throw tooMany()
       onAccepted(isTerminal)
       const on = {
         onProgress: updateBackpressure,
-        onClose: () => leave(viewer),
-        onFrame: (frame: Frame) => onFrame(viewer, frame),
+        onClose: () => leave(client),
+        onFrame: (frame: Frame) => onFrame(client, frame),
       }
-      const viewer = serveClient({ socket, rest, tracks }, on)
-      viewers.add(viewer)
-      input.join(viewer, typing)
-      if (hasEnded) viewer.end()
+      const client = serveClient({ socket, rest, tracks }, on)
+      clients.add(client)
+      input.join(client, typing)
+      if (hasEnded) client.end()
       else onOutput()
     },
     onOutput,
@@ -107,19 +107,19 @@ export function createAttachedClients(options: AttachedClientsOptions): Attached
     end: () => {
       ignoresLag = hasEnded = true
       for (const track of tracks) track.isEnded = true
-      for (const viewer of viewers) viewer.end()
+      for (const client of clients) client.end()
       updateBackpressure()
     },
-    empty: () => (viewers.size === 0 ? Promise.resolve() : new Promise((resolve) => emptyWaiters.add(resolve))),
+    empty: () => (clients.size === 0 ? Promise.resolve() : new Promise((resolve) => emptyWaiters.add(resolve))),
   }
 }
 
-/** Keeps commands and sessions attachable for a while after their end, for the client that started one and attaches next. */
+/** Keeps commands and sessions attachable for a while after their end, for a client that starts one and then attaches. */
 export interface RecentlyEnded {
-  /** Counts those that are attachable or still have viewers. */
+  /** Counts those that are attachable or still have clients. */
   readonly count: number
   find(id: string): AttachedClients | null
-  /** Keeps one for 5 s, or until `max` later ones came; resolves after that, once no viewer is attached. */
+  /** Keeps one for 5 s, or until `max` later ones came; resolves after that, once no client is attached. */
   add(id: string, attachments: AttachedClients): Promise<void>
 }
 
@@ -146,16 +146,16 @@ export function createRecentlyEnded(max: number): RecentlyEnded {
   }
 }
 
-/** A stream that is read no faster than its fastest viewer. */
+/** A stream that is read no faster than its fastest client. */
 interface BackpressureSource {
   sources: readonly Readable[]
-  /** Pauses the sources while all viewers lag by more bytes than this. */
+  /** Pauses the sources while all clients lag by more bytes than this. */
   maxLagBytes: number
 }
 
 /** Pauses and resumes the sources of a stream. */
 interface Backpressure {
-  /** Call whenever a viewer joins, leaves or its lag changes; `lags` are those of all viewers, in bytes. */
+  /** Call whenever a client joins, leaves or its lag changes; `lags` are those of all clients, in bytes. */
   update(lags: readonly number[]): void
 }
 

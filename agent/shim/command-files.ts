@@ -35,7 +35,7 @@ export function openCommandRings(files: ExecFiles, key: ExecKey): CommandRings {
 }
 
 /**
- * Wraps a ring and keeps its last chunk in memory while `isWanted`: viewers that keep up read no file, and miss nothing when
+ * Wraps a ring and keeps its last chunk in memory while `isWanted`: clients that keep up read no file, and miss nothing when
  * the disk is full.
  */
 export function keepLastChunk(ring: OutputRing, isWanted: () => boolean): OutputSink & KeptOutput {

@@ -20,9 +20,9 @@ export interface Commands {
   start(task: CommandTask): Promise<number | null>
   /** Signals every process of a command; does nothing for an unknown one. */
   signal(execId: string, signal: NodeJS.Signals): Promise<void>
-  /** Attaches a viewer once the command runs, or up to 5 s after its end; false if it is unknown. Throws `rate_limited`. */
+  /** Attaches a client once the command runs, or up to 5 s after its end; false if it is unknown. Throws `rate_limited`. */
   attach(execId: string, request: AttachRequest): Promise<boolean>
-  /** Lists those that run or start. */
+  /** Lists running and starting commands. */
   list(): DetachedCommand[]
   /** Tells whether this process may end without loss. */
   isIdle(): boolean
@@ -129,7 +129,7 @@ function noteOf({ boxId, execId, process, terminal = false }: DetachedCommand): 
   return { boxId, execId, process, terminal }
 }
 
-// Replays all kept output of pipes to new viewers: it is in files, so that this costs no memory.
+// Replays all kept output of pipes to new clients: it is in files, so that this costs no memory.
 function openOutputs(
   { stdin, stdout, stderr, terminal }: RunningExec,
   rings: CommandRings,

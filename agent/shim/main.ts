@@ -17,7 +17,7 @@ async function main(): Promise<void> {
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
   const options = JSON.parse(process.argv[2] ?? '') as ShimOptions
   const { socket, lock, work } = shimPaths(options.runDir)
-  await lockOut(lock)
+  await takeLock(lock)
   dropInheritedMounts(options.runDir)
   const write = (line: string): void => void process.stderr.write(`${line}\n`)
   const now = (): number => Date.now()
@@ -33,7 +33,7 @@ async function main(): Promise<void> {
 }
 
 // Retries for 5 s: a shim that is ending releases the lock at once.
-async function lockOut(path: string): Promise<void> {
+async function takeLock(path: string): Promise<void> {
   const fd = openSync(path, 'a', 0o600)
   for (let attempt = 0; attempt < LOCK_ATTEMPTS; attempt++) {
     if (lockFile(fd, 'exclusive')) {

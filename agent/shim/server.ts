@@ -14,7 +14,7 @@ export interface ShimServerOptions {
   end(): void
 }
 
-/** Serves agents and viewers; resolves once it listens. */
+/** Serves agents and attached clients; resolves once it listens. */
 export async function serveShim({ path, createState, end }: ShimServerOptions): Promise<void> {
   const agents = new Set<Socket>()
   const leaving = new Set<Socket>()
@@ -37,7 +37,7 @@ export async function serveShim({ path, createState, end }: ShimServerOptions): 
     onEnded: (execId, end) => broadcast({ type: 'ended', execId, end }),
     onIdle: endIfIdle,
   })
-  const viewers = createAttachServer(state)
+  const attachServer = createAttachServer(state)
   const serve = (agent: Socket): void => {
     agents.add(agent)
     const [commands, sessions] = [state.commands(), state.sessions()]
@@ -54,7 +54,7 @@ export async function serveShim({ path, createState, end }: ShimServerOptions): 
       const request = value as ShimRequest
       if (request.type === 'attach') {
         agents.delete(agent)
-        void viewers.accept(request, agent, lines.release())
+        void attachServer.accept(request, agent, lines.release())
       } else if (request.type === 'leave') leave(agent)
       else void answer(state, request).then((message) => writeJsonLine(agent, message))
     })
@@ -86,10 +86,10 @@ async function answer(state: ShimState, request: Answered): Promise<ShimMessage>
 
 type Answered = Exclude<ShimRequest, { type: 'leave' | 'attach' }>
 
-/** Serves the connections of viewers, to all commands and sessions. */
+/** Serves the connections of attached clients, to all commands and sessions. */
 interface AttachServer {
   /**
-   * Attaches the viewer at `socket`, from which `rest` was read already. Sends the reason of a refusal, and closes the
+   * Attaches the client at `socket`, from which `rest` was read already. Sends the reason of a refusal, and closes the
    * connection.
    */
   accept(request: Extract<ShimRequest, { type: 'attach' }>, socket: Socket, rest: Buffer): Promise<void>
@@ -102,7 +102,7 @@ function createAttachServer(state: ShimState): AttachServer {
       const onAccepted = (terminal: boolean): void =>
         writeJsonLine(socket, { type: 'attached', id, terminal } satisfies ShimMessage)
       try {
-        if (sockets.size >= SHIM_LIMITS.viewers) throw tooMany()
+        if (sockets.size >= SHIM_LIMITS.clients) throw tooMany()
         sockets.add(socket)
         socket.once('close', () => sockets.delete(socket))
         const isAttached = await state.attach(execId, { socket, rest, typing, onAccepted })

@@ -16,11 +16,11 @@ export interface Sessions {
   open(task: SessionTask): Promise<number | null>
   /** Signals every process of a session; does nothing for an unknown one. */
   signal(sessionId: string, signal: NodeJS.Signals): Promise<void>
-  /** Attaches a viewer once the session runs, or up to 5 s after its end; false if it is unknown. Throws `rate_limited`. */
+  /** Attaches a client once the session runs, or up to 5 s after its end; false if it is unknown. Throws `rate_limited`. */
   attach(sessionId: string, request: AttachRequest): Promise<boolean>
-  /** Lists those that run or start. */
+  /** Lists running and starting sessions. */
   list(): DetachedSession[]
-  /** Describes those of a box that run. */
+  /** Returns the facts of a box's running sessions. */
   facts(boxId: string): SessionFacts[]
 }
 
@@ -126,7 +126,7 @@ async function followToEnd(attachments: AttachedClients, running: RunningExec, r
   return exit
 }
 
-// Leaves the shell's input open when one viewer's ends, since others may type.
+// Leaves the shell's input open when one client's ends, since others may type.
 function attachmentsOf(
   { stdin, stdout, stderr, terminal }: RunningExec,
   kept: MemoryRing,

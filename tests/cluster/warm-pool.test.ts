@@ -9,7 +9,7 @@ describe('a pool of pods that wait', () => {
   }, 60_000)
   afterAll(() => service.close(), 60_000)
 
-  const names = (): string[] => service.idlePods().map(({ name }) => name)
+  const names = (): string[] => service.warmPods().map(({ name }) => name)
   const untilOthers = (gone: readonly string[], kept: readonly string[] = []): Promise<boolean> =>
     until(() => {
       const now = service.pods().flatMap(({ name, box }) => (box === '' ? [name] : []))
@@ -18,7 +18,7 @@ describe('a pool of pods that wait', () => {
     }, `others than ${gone.join()} wait, and ${kept.join()}`)
 
   test('is of pods that run, belong to no project, and are counted', async () => {
-    for (const { name } of service.idlePods()) {
+    for (const { name } of service.warmPods()) {
       const labels = JSON.parse(service.kubectl('get', 'pod', name, '-o', 'jsonpath={.metadata.labels}'))
       expect(Object.keys(labels)).not.toContain('boxyard.dev/project')
       expect(service.kubectl('get', 'pods', '-l', 'app.kubernetes.io/name=box', '-o', 'name')).not.toContain(name)
@@ -68,7 +68,7 @@ describe('a pool of pods that wait', () => {
   })
 
   const kill = (name: string): void => {
-    const pod = service.idlePods().find((each) => each.name === name)
+    const pod = service.warmPods().find((each) => each.name === name)
     if (pod !== undefined) process.kill(service.initOf(pod), 'SIGKILL')
   }
 

@@ -10,7 +10,7 @@ import {
   manifestSchema,
   partPath,
 } from '../../../shared/image-manifest.ts'
-import type { Files, FilesPlace } from '../../ports/files/files.ts'
+import type { Files, FilesRoot } from '../../ports/files/files.ts'
 
 /** A layer of an image in a directory, compressed or not. */
 export interface ImageLayer {
@@ -22,7 +22,7 @@ export interface ImageLayer {
 /** A directory that holds an image: an OCI image layout, or what `docker save` writes. */
 export interface ImageDirectory {
   files: Pick<Files, 'open'>
-  place: FilesPlace
+  place: FilesRoot
   /** Of this host, as images name it: `amd64`. */
   architecture: string
 }
@@ -96,7 +96,7 @@ async function readJson(directory: ImageDirectory, part: ImageLayer): Promise<un
   }
 }
 
-async function openPart(files: Pick<Files, 'open'>, place: FilesPlace, path: string) {
+async function openPart(files: Pick<Files, 'open'>, place: FilesRoot, path: string) {
   try {
     return await files.open(place, Buffer.from(path))
   } catch (error) {

@@ -1,5 +1,5 @@
 import type { ImageReference, ImageRegistry, RemoteImage } from '../../ports/bases/image-registry.ts'
-import type { Files, FilesPlace, UnpackReport } from '../../ports/files/files.ts'
+import type { Files, FilesRoot, UnpackReport } from '../../ports/files/files.ts'
 import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
 import { decompress } from './decompress.ts'
 import { findLayers, type ImageDirectory, layerBytes } from './image-layout.ts'
@@ -22,7 +22,7 @@ export async function spoolImage(
   { filesystem, files }: BaseImageDeps,
   name: string,
   bytes: AsyncIterable<Uint8Array>,
-): Promise<FilesPlace> {
+): Promise<FilesRoot> {
   const place = await makeTree(filesystem, name)
   await files.unpack(place, ROOT, decompress(bytes, BASE_LIMITS.unpackedBytes))
   return place
@@ -42,8 +42,8 @@ export async function pullImage(
   deps: BasePullDeps,
   { reference, spool }: { reference: ImageReference; spool: string },
   { signal, progress }: ImageRun,
-): Promise<{ place: FilesPlace; source: string }> {
-  const request = { architecture: deps.architecture, mostBytes: BASE_LIMITS.unpackedBytes, signal }
+): Promise<{ place: FilesRoot; source: string }> {
+  const request = { architecture: deps.architecture, maxBytes: BASE_LIMITS.unpackedBytes, signal }
   const image = await deps.registry.find(reference, request)
   try {
     const place = await spoolImage(deps, spool, withProgress(image, progress))
@@ -60,7 +60,7 @@ export async function pullImage(
  */
 export async function unpackImage(
   { filesystem, files, architecture }: BaseImageDeps,
-  { subvolume, spool }: { subvolume: string; spool: FilesPlace },
+  { subvolume, spool }: { subvolume: string; spool: FilesRoot },
   { signal, progress }: ImageRun,
 ): Promise<UnpackReport> {
   const directory: ImageDirectory = { files, place: spool, architecture }

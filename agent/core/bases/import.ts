@@ -1,7 +1,7 @@
 import { asServiceError, ServiceError } from '../../../shared/errors.ts'
 import { newId } from '../../../shared/ids.ts'
 import type { ImageReference, ImageRegistry } from '../../ports/bases/image-registry.ts'
-import type { FilesPlace, UnpackReport } from '../../ports/files/files.ts'
+import type { FilesRoot, UnpackReport } from '../../ports/files/files.ts'
 import type { BaseRecord } from '../../ports/store/bases.ts'
 import type { Jobs } from '../operations/jobs.ts'
 import { type BaseCreateDeps, type BaseRequest, checkCreatable, makeBase } from './create.ts'
@@ -166,7 +166,7 @@ async function inBackground(
 async function makeOfSpool(
   deps: BaseImportDeps,
   base: Wanted['base'],
-  { place, source, run }: { place: FilesPlace; source: string; run: ImageRun },
+  { place, source, run }: { place: FilesRoot; source: string; run: ImageRun },
 ): Promise<ImportedBase> {
   let report: UnpackReport | null = null
   const record = await makeBase(deps, { ...base, source }, async (subvolume) => {

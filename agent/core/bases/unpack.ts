@@ -1,6 +1,6 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import { createFairShares, largestShare } from '../../../shared/fair-shares.ts'
-import type { Files, FilesPlace, UnpackReport } from '../../ports/files/files.ts'
+import type { Files, FilesRoot, UnpackReport } from '../../ports/files/files.ts'
 import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
 import { decompress } from './decompress.ts'
 
@@ -45,7 +45,7 @@ export async function unpackBase(
 }
 
 /** Makes a subvolume to unpack into, with a quota that leaves the pool some room. */
-export async function makeTree(filesystem: CowFilesystem, subvolume: string): Promise<FilesPlace> {
+export async function makeTree(filesystem: CowFilesystem, subvolume: string): Promise<FilesRoot> {
   const { availableBytes } = await filesystem.capacity()
   await filesystem.create(subvolume)
   await filesystem.setQuota(subvolume, Math.min(BASE_BYTES_MAX, Math.max(0, availableBytes - ROOM_BYTES)))
@@ -53,7 +53,7 @@ export async function makeTree(filesystem: CowFilesystem, subvolume: string): Pr
 }
 
 /** Checks that a box could run it; throws `invalid_request` if not. */
-export async function checkRoot(files: Pick<Files, 'stat'>, place: FilesPlace): Promise<void> {
+export async function checkRoot(files: Pick<Files, 'stat'>, place: FilesRoot): Promise<void> {
   try {
     await files.stat(place, Buffer.from('/bin/sh'))
   } catch (error) {

@@ -58,7 +58,8 @@ async function untilReached(deps: WakerDeps, host: string): Promise<EdgeRoute> {
   for (;;) {
     const target = await lookUp(deps, host)
     const { route, box } = target
-    if (route !== null && (await prober.look({ ...probeOf(route), timeoutMs: PROBE_TIMEOUT_MS })) === null) return route
+    if (route !== null && (await prober.probe({ ...probeOf(route), timeoutMs: PROBE_TIMEOUT_MS })) === null)
+      return route
     const leftMs = endsAt - clock.now()
     // Forwards anyway: the edge reports best what is wrong with a port.
     if (leftMs <= 0 && route !== null) return route

@@ -1,7 +1,7 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import type { Logger } from '../../../shared/log.ts'
 import { takeRandomBytes } from '../../../shared/random-bytes.ts'
-import type { FileFacts, FilePath, Files, FilesPlace } from '../../ports/files/files.ts'
+import type { FileFacts, FilePath, Files, FilesRoot } from '../../ports/files/files.ts'
 import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
 import type { BoxRecord, Store } from '../../ports/store/store.ts'
 import { boxMountsOf } from '../reconcile/box-spec.ts'
@@ -14,7 +14,7 @@ export interface FileRestoresDeps {
 }
 
 /** Where the files of a box are as it is now. */
-export function livePlace({ filesystem }: Pick<FileRestoresDeps, 'filesystem'>, box: BoxRecord): FilesPlace {
+export function livePlace({ filesystem }: Pick<FileRestoresDeps, 'filesystem'>, box: BoxRecord): FilesRoot {
   return { boxId: box.id, rootPath: filesystem.path(box.root), mounts: boxMountsOf(box, filesystem) }
 }
 
@@ -24,7 +24,7 @@ export function livePlace({ filesystem }: Pick<FileRestoresDeps, 'filesystem'>, 
  */
 export async function restoreFile(
   { store, files }: Pick<FileRestoresDeps, 'store' | 'files'>,
-  { place, from }: { place: FilesPlace; from: FilesPlace },
+  { place, from }: { place: FilesRoot; from: FilesRoot },
   path: FilePath,
 ): Promise<FileFacts> {
   const passing = `.boxyard-${takeRandomBytes(8).toString('hex')}`

@@ -132,7 +132,7 @@ async function probeOnce(deps: RunMonitorDeps, target: ProbeTarget): Promise<str
   const address = await deps.network.addressOf(boxId).catch(() => null)
   if (address === null || port === null) return 'The box has no address.'
   const path = kind.kind === 'http' ? kind.path : ''
-  return deps.prober.look({ address, port, kind: kind.kind, path, timeoutMs })
+  return deps.prober.probe({ address, port, kind: kind.kind, path, timeoutMs })
 }
 
 async function probeByCommand(

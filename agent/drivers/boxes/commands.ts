@@ -34,31 +34,31 @@ export interface BoxCommands {
   endOrphaned(boxId: string): Promise<void>
 }
 
-/** Commands started here, or by the shim. */
+/** Creates the commands of running boxes, started by this process or by a shim. */
 export function createBoxCommands(host: OciHost, parts: { shims: Shims; logger: Logger }): BoxCommands {
   const { shims, logger } = parts
   const { execs, sessions } = shims
   let started = 0
   const nextName = (): string => `exec-${process.pid}-${started++}`
-  const placeIn = (boxId: string, request: ExecRequest) => placeOf(boxId, requireRunning(host, boxId), request)
-  // Writes the status that crun reads, for a box that an earlier process started.
-  const notesOf = (boxId: string) => {
+  const homeOf = (boxId: string, request: ExecRequest) => findExecHome(boxId, requireRunning(host, boxId), request)
+  // Returns the crun status and config that a shim needs, also of a box that an earlier process started.
+  const crunStateOf = (boxId: string) => {
     const { crunStatus } = requireRunning(host, boxId)
     return { crunStatus, config: buildExecConfig(host.seccompFilter) }
   }
   return {
     exec: async (boxId, request) => {
       const isRunning = (): boolean => host.handles.readRunning(boxId) !== null
-      return startExec({ ...host, logger, nextName }, { ...placeIn(boxId, request), request, isRunning })
+      return startExec({ ...host, logger, nextName }, { ...homeOf(boxId, request), request, isRunning })
     },
     execDetached: async (boxId, execId, { stdin, keepsInput = false, timeoutMs, ...request }) => {
-      const place = placeIn(boxId, request)
-      const task = { ...place, ...notesOf(boxId), execId, request, stdin, keepsInput, timeoutMs }
-      return { detached: await execs.start(task), cwd: place.cwd }
+      const home = homeOf(boxId, request)
+      const task = { ...home, ...crunStateOf(boxId), execId, request, stdin, keepsInput, timeoutMs }
+      return { detached: await execs.start(task), cwd: home.cwd }
     },
     listDetached: () => execs.list(),
     openSession: async (boxId, { sessionId, name, ...request }) =>
-      sessions.open({ ...placeIn(boxId, request), ...notesOf(boxId), sessionId, name, request }),
+      sessions.open({ ...homeOf(boxId, request), ...crunStateOf(boxId), sessionId, name, request }),
     session: (boxId, name) => sessions.find(boxId, name),
     sessions: (boxId) => sessions.facts(boxId),
     endOrphaned: async (boxId) => {
@@ -70,37 +70,37 @@ export function createBoxCommands(host: OciHost, parts: { shims: Shims; logger: 
   }
 }
 
-/** The note of a box that runs. Throws `box_not_running`. */
+/** Returns the handle of a running box. Throws `box_not_running`. */
 export function requireRunning({ handles }: Pick<OciHost, 'handles'>, boxId: string): BoxHandle {
   const handle = handles.readRunning(boxId)
   if (handle === null) throw new ServiceError('box_not_running', 'The box is not running.')
   return handle
 }
 
-// One whose streams nobody reads any more, and for whose end nobody waits.
+// Ends a command that an earlier process started: its streams have no reader, its end no listener.
 async function endCommand(
   { cgroups, watcher, logger }: Pick<OciHost, 'cgroups' | 'watcher'> & { logger: Logger },
   boxId: string,
   name: string,
 ): Promise<void> {
-  // If they are children of ours, the box could not end before they are collected.
+  // Children of the agent: until they are reaped, the box could not end.
   for (const pid of cgroups.execProcesses(boxId, name)) watcher.collect(pid)
   cgroups.killExec(boxId, name)
   await removeExecCgroup({ cgroups, logger }, boxId, name)
 }
 
-/** Ends a command or session that no shim holds any more; `idBase` is that of its box, if it is known. */
+/** Ends a command or session that lost its shim; `idBase` is that of its box, if known. */
 export async function endLost(
   host: Parameters<typeof endCommand>[0],
   { boxId, id }: { boxId: string; id: string },
   idBase: number | undefined,
 ): Promise<void> {
   await endCommand(host, boxId, detachedCgroup(id))
-  // What had ended and was not collected is a child of ours now, perhaps.
+  // Processes that had ended unreaped may now be children of the agent.
   if (idBase !== undefined) host.watcher.collectOwned({ first: idBase, count: IDS_PER_BOX })
 }
 
-function placeOf(boxId: string, { rootPath, idBase }: BoxHandle, request: ExecRequest): ExecHome {
+function findExecHome(boxId: string, { rootPath, idBase }: BoxHandle, request: ExecRequest): ExecHome {
   const user = findBoxUser(rootPath, request.user)
   return { boxId, idBase, user, cwd: request.cwd ?? findHome(rootPath, user) }
 }

@@ -11,20 +11,20 @@ export interface EndOptions {
 }
 
 /**
- * SIGTERM to every process of the box but `init`, those started meanwhile included; returns when only init is left,
- * or `graceMs` is over, or `signal` aborts.
+ * Sends SIGTERM to every process of the box but `init`, including those started meanwhile; returns when only init is left,
+ * `graceMs` is over, or `signal` aborts.
  */
 export async function endCommands(
   cgroups: BoxCgroups,
   boxId: string,
   end: EndOptions & { init: number },
 ): Promise<void> {
-  const asked = new Set<number>()
+  const signalled = new Set<number>()
   const deadline = performance.now() + end.graceMs
   for (let pauseMs = MIN_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS)) {
     const left = (): number[] => cgroups.processes(boxId).filter((pid) => pid !== end.init)
     if (left().length === 0 || end.signal?.aborted === true) return
-    for (const pid of signalMembers(() => left().filter((each) => !asked.has(each)), 'SIGTERM')) asked.add(pid)
+    for (const pid of signalMembers(() => left().filter((each) => !signalled.has(each)), 'SIGTERM')) signalled.add(pid)
     const restMs = deadline - performance.now()
     if (restMs <= 0) return
     await sleep(Math.min(pauseMs, restMs), undefined, { ...(end.signal ? { signal: end.signal } : {}) }).catch(
@@ -48,15 +48,15 @@ export async function killBox(cgroups: BoxCgroups, boxId: string): Promise<void>
 }
 
 /**
- * Collects what was killed of a box, before others get its users. Init ends when all others are collected: also programs
- * whose crun was killed before it could tell of them. What has not ended after 1 s is collected once it has.
+ * Reaps the killed processes of a box, before others get its host ids. Init ends when all others are reaped, including
+ * programs whose crun was killed before it reported them. Processes left after 1 s are reaped when they end.
  */
 export async function collectBox(watcher: ExitWatcher, users: UserRange): Promise<void> {
   const deadline = performance.now() + COLLECT_DEADLINE_MS
   for (let pauseMs = 0; ; pauseMs = Math.min(pauseMs + MIN_PAUSE_MS, MAX_PAUSE_MS)) {
     const left = watcher.collectOwned(users)
     if (left.length === 0) return
-    // Some are crun's, and hold others.
+    // Some are crun's processes, which keep others from ending.
     watcher.collectStrays(CRUN_COMMAND)
     if (performance.now() > deadline) {
       for (const pid of left) watcher.collect(pid)
@@ -66,7 +66,7 @@ export async function collectBox(watcher: ExitWatcher, users: UserRange): Promis
   }
 }
 
-/** Ids of a box's user namespace. */
+/** Number of ids in a box's user namespace. */
 export const IDS_PER_BOX = 65_536
 
 const MIN_PAUSE_MS = 0.5

@@ -7,23 +7,23 @@ import { type BoxParts, buildBoxConfig } from '../host/oci-spec.ts'
 import type { OciHost } from './oci-host.ts'
 import { prepareMountPoints, stageRoot, unstageRoot } from './root.ts'
 
-/** The host's part of a box: its network slot and its init. */
-export interface BoxGround {
+/** The host's part of a box: network slot and init. */
+export interface InitParts {
   slot: NetworkSlot
-  /** Host path of the static reaper that becomes its process 1. */
+  /** Host path of the static reaper that becomes pid 1 of the box. */
   init: string
 }
 
-/** Starts the init of a box, whose cgroups exist, and returns its pid. Throws as `failedStart`, or `storage_full`. */
-export async function runInit(host: OciHost, spec: BoxSpec, ground: BoxGround): Promise<number> {
+/** Starts the init of a box, whose cgroups exist, and returns its pid. Throws as `initFailure`, or `storage_full`. */
+export async function runInit(host: OciHost, spec: BoxSpec, parts: InitParts): Promise<number> {
   const { cgroups, crun, watcher } = host
   const home = workHome(host, spec.id)
   fs.mkdirSync(home, { mode: 0o711 })
-  stageRoot(spec.rootPath, `${home}/root`, ground.slot.userNamespace)
-  const config = buildBoxConfig(spec, prepareParts(host, spec, ground))
+  stageRoot(spec.rootPath, `${home}/root`, parts.slot.userNamespace)
+  const config = buildBoxConfig(spec, prepareParts(host, spec, parts))
   const outcome = await crun.start(spec.id, config, cgroups.entrances(spec.id))
   watcher.collectStrays(CRUN_COMMAND)
-  // The box has a copy of its own; each mount that stayed would make the next start slower.
+  // The box has its own copy of the mount; each mount that stayed would slow down the next start.
   unstageRoot(`${home}/root`)
   if (outcome.pid === null || outcome.message !== '')
     throw initFailure(outcome.wasKilled ? 'crun was killed' : `crun: ${outcome.message}`)
@@ -35,14 +35,14 @@ export function workHome({ workDir }: OciHost, boxId: string): string {
   return `${workDir}/boxes/${boxId}`
 }
 
-/** The error of a start that failed for `reason`, which is only logged. */
+/** Returns the error of a start that failed for `reason`, which is only logged. */
 export function initFailure(reason: string): ServiceError {
   return new ServiceError('internal', 'The box could not be started; the cause is logged under the request id.', {
     cause: new Error(reason),
   })
 }
 
-function prepareParts(host: OciHost, spec: BoxSpec, { slot, init }: BoxGround): BoxParts {
+function prepareParts(host: OciHost, spec: BoxSpec, { slot, init }: InitParts): BoxParts {
   const home = workHome(host, spec.id)
   const texts = { hostname: `${spec.hostname}\n`, 'machine-id': `${spec.machineId}\n` }
   for (const [name, text] of Object.entries(texts)) fs.writeFileSync(`${home}/${name}`, text, { mode: 0o644 })

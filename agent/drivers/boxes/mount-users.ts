@@ -3,25 +3,25 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { isErrno } from '../../lib/syscalls/libc.ts'
 import { readInnerPid } from '../host/handle.ts'
 
-/** A process that uses a tree. */
+/** A process that uses a mounted tree. */
 export interface TreeUser {
-  /** Its number in the box. */
+  /** Pid in the box. */
   pid: number
-  /** Its name, as it gave it to itself, less what cannot be printed. */
+  /** Its `comm`, printable characters only. */
   name: string
 }
 
 /**
- * Which of `pids` have a directory, a program, a file or memory in the filesystem of the device number `device` (as stat
- * tells it: with btrfs of one subvolume). Stops at ten, and after 16,384 looks; others of the event loop get their turn.
+ * Returns those of `pids` that have a directory, program, file or mapping on the device number `device` (as stat gives it:
+ * with btrfs one per subvolume). Stops at ten users and after 16,384 lookups; yields to the event loop between them.
  */
 export async function findTreeUsers(pids: readonly number[], device: number): Promise<TreeUser[]> {
   const users: TreeUser[] = []
-  let looks = 0
+  let lookups = 0
   for (const pid of pids) {
     for (const path of handlesOf(`/proc/${pid}`)) {
-      if (++looks > LOOKS_MAX) return users
-      if (looks % YIELD_EVERY === 0) await nextTurn()
+      if (++lookups > LOOKUPS_MAX) return users
+      if (lookups % YIELD_EVERY === 0) await nextTurn()
       if (deviceOf(path) !== device) continue
       users.push({ pid: readInnerPid(pid) ?? 0, name: readName(pid) })
       break
@@ -64,8 +64,8 @@ function readName(pid: number): string {
   }
 }
 
-// A process that ended meanwhile, or keeps nothing there (a kernel's thread has no program).
+// The process ended meanwhile, or has no such entry (a kernel thread has no program).
 const GONE = ['ENOENT', 'ESRCH', 'EACCES', 'EPERM', 'ENXIO', 'ESTALE']
 const USERS_MAX = 10
-const LOOKS_MAX = 16_384
+const LOOKUPS_MAX = 16_384
 const YIELD_EVERY = 256

@@ -10,27 +10,27 @@ import { createTreePaths, type MountLine, parseMountInfo } from '../host/mount-i
 import { findTreeUsers } from './mount-users.ts'
 import { cloneTree, type ReplaceTask, replaceTree, type StageTask, stageTree } from './tree.ts'
 
-/** A box that runs, by its init. */
+/** A running box, identified by its init. */
 export type MountedBox = Pick<BoxHandle, 'pid' | 'startTicks' | 'idBase' | 'rootPath'>
 
-/** The data mounts of running boxes: found in the boxes' own mount tables, so that nothing has to be remembered. */
+/** The data mounts of running boxes, read from the boxes' own mount tables, so that no state is kept. */
 export interface BoxMounts {
   /** Starts the mount thread ahead of the first mount. */
   open(): Promise<void>
   /** As `Runtime.attach`; the tree must be on the filesystem of the box's root. */
   attach(box: MountedBox, mount: BoxMount): Promise<void>
-  /** As `Runtime.detach`; of `processes`, host process ids of the box, those that use the tree are named. */
+  /** As `Runtime.detach`; `processes` returns the host pids of the box, to name those that use the tree. */
   detach(box: MountedBox, source: string, processes: () => number[]): Promise<void>
-  /** As `Runtime.mounts`; none if the box has ended. */
+  /** As `Runtime.mounts`; empty if the box has ended. */
   list(box: MountedBox): BoxMount[]
-  /** Mounts a root in the mount namespace of a process that is about to make a box of it. */
+  /** Mounts a root in the mount namespace of a process that is about to create a box's container. */
   stage(task: StageTask): Promise<void>
-  /** Mounts the root of a box in the mount namespace of a waiting wrapper process. */
+  /** Replaces the root of a container that runs, a warm pod's, by that of a box. */
   replaceRoot(task: ReplaceTask): Promise<void>
   close(): Promise<void>
 }
 
-/** Mounts from the mount namespace this process is in, which must stay that of its main thread. */
+/** Mounts from this process's mount namespace, which must stay that of its main thread. */
 export function createBoxMounts(): BoxMounts {
   const mounter = createMounter()
   return {
@@ -72,7 +72,7 @@ async function checkHidesNone(mounter: Mounter, box: MountedBox, { source, path 
   throw pathInvalid(path, `a volume there would hide that which is mounted at ${hidden.path} in the box.`)
 }
 
-// It may be there by another name of the same directory.
+// The path may be another name of the directory it is mounted on.
 async function checkSame(
   mounter: Mounter,
   box: MountedBox,
@@ -144,7 +144,7 @@ async function detach(
   throw new ServiceError('volume_busy', 'The volume is in use, or directories above it are being renamed.')
 }
 
-/** Finds the users of a mount; null if there are none, so that another attempt may succeed. */
+/** Returns the error that names the users of a mount; null if there are none, so that a retry may succeed. */
 async function explainBusy(box: MountedBox, mount: DataMount, pids: readonly number[]): Promise<ServiceError | null> {
   const { all } = readTable(box)
   const inner = all.find(({ parentId }) => parentId === mount.id)
@@ -167,8 +167,8 @@ interface MountTable {
   mountIds: number[]
 }
 
-// A box can make no mount: what is of its root's filesystem, and not its root, is what was attached, or a file that each
-// box starts with, if the host keeps that on the same disk.
+// A box cannot mount: every mount on its root's filesystem, except the root, was attached by the agent, or is one of the
+// files that each box starts with, if the host keeps them on the same disk.
 function readTable(box: MountedBox): MountTable {
   const all = parseMountInfo(readMountInfo(box))
   const root = all.find(({ path }) => path === '/')
@@ -196,7 +196,7 @@ function readMountInfo({ pid }: MountedBox): Buffer {
   }
 }
 
-// Only after they are open is it certain whose they are: the number of a process that ends is given away.
+// The pid may be reused, so the check comes after opening: then the descriptors belong to the checked process.
 function openNamespaces<const T extends readonly ('mnt' | 'user')[]>(
   box: MountedBox,
   ...kinds: T
@@ -208,7 +208,7 @@ function openNamespaces<const T extends readonly ('mnt' | 'user')[]>(
     return fds as { [K in keyof T]: number }
   } catch (error) {
     fds.forEach(closeFd)
-    // One that has ended, and is not collected yet, has no namespace any more.
+    // A process that has ended, and is not reaped yet, has no namespaces.
     throw runs(box) && !isErrno(error, ...GONE) ? error : notRunning()
   }
 }
@@ -231,8 +231,8 @@ function notRunning(): ServiceError {
   return new ServiceError('box_not_running', 'The box is not running.')
 }
 
-// Of a process that has ended: it has no mount namespace any more, or no number.
+// Errors of a process that has ended: it has no mount namespace, or no pid.
 const GONE = ['ENOENT', 'ESRCH', 'EINVAL'] as const
-// A box may rename directories without end, and what used the mount may just have left.
+// Retries: a box may rename directories forever, and users of a mount may just have ended.
 const MOVES_MAX = 50
 const BUSIES_MAX = 3

@@ -4,9 +4,9 @@ import type { Logger } from '../../../shared/log.ts'
 import { type CommandHost, openCommandHost } from '../host/command-host.ts'
 import { compileSeccompFilter } from '../host/crun.ts'
 
-/** The host's means to run boxes, ready for use. Closing it leaves boxes running. */
+/** Everything that the host needs to run boxes, opened. Closing it leaves boxes running. */
 export interface OciHost extends CommandHost {
-  /** The compiled filter of every box, base64. */
+  /** Compiled seccomp filter of every box, base64. */
   seccompFilter: string
 }
 
@@ -19,8 +19,8 @@ export interface OciHostOptions {
 }
 
 /**
- * Makes the host ready: directories below `runDir`, cgroups, the compiled filter, and three mounts in the mount namespace of
- * this process, which must be its own. Throws `runtime_unavailable` where something is missing.
+ * Prepares the host: directories below `runDir`, cgroups, the compiled filter, and three mounts in this process's mount
+ * namespace, which must be its own. Throws `runtime_unavailable` where something is missing.
  */
 export async function openOciHost(options: OciHostOptions): Promise<OciHost> {
   try {

@@ -14,9 +14,9 @@ import {
 import { MOUNT_DIRECTORIES } from '../host/oci-spec.ts'
 
 /**
- * Makes sure that the root has real directories to mount on, whatever its owner put there, and returns those of `files`
- * (names below /etc) that it has, or now has, a real file for. Nothing outside `rootPath` is touched.
- * Throws `storage_full` where a directory is missing and there is no space for it.
+ * Ensures that the root has real directories to mount on, replacing what its owner put there, and returns those of `files`
+ * (names below /etc) for which it has, or now has, a regular file. Touches nothing outside `rootPath`. Throws `storage_full`
+ * where a directory is missing and there is no space for it.
  */
 export function prepareMountPoints(rootPath: string, files: readonly string[]): string[] {
   const rootFd = openBelow(AT.FDCWD, rootPath, { flags: O.PATH | O.DIRECTORY })
@@ -28,7 +28,7 @@ export function prepareMountPoints(rootPath: string, files: readonly string[]): 
   }
 }
 
-/** Mounts the root tree at `stage` with its ids mapped by the user namespace, so that ids on disk stay 0–65535. */
+/** Mounts the root tree at `stage`, idmapped by the user namespace, so that ids on disk stay 0–65535. */
 export function stageRoot(rootPath: string, stage: string, userNamespace: string): void {
   mkdirSync(stage, { mode: 0o711 })
   const mountFd = cloneMount(AT.FDCWD, rootPath)
@@ -45,7 +45,7 @@ export function stageRoot(rootPath: string, stage: string, userNamespace: string
   }
 }
 
-/** Undoes `stageRoot`; nothing there is a success. */
+/** Undoes `stageRoot`; succeeds if there is nothing. */
 export function unstageRoot(stage: string): void {
   unmountIfMounted(stage)
   try {
@@ -69,7 +69,7 @@ function ensureDirectory(rootFd: number, name: string): void {
   }
 }
 
-/** A box that has a directory in the place of such a file, or no space, starts without it: it is the owner's doing. */
+/** Returns false if the owner has put a directory there, or has no space left: the box then starts without that file. */
 function hasMountFile(rootFd: number, name: string): boolean {
   const path = `etc/${name}`
   const kind = kindAt(rootFd, path)
@@ -106,5 +106,5 @@ function kindAt(rootFd: number, path: string): 'directory' | 'file' | 'other' | 
 
 const STRICT = RESOLVE.BENEATH | RESOLVE.NO_SYMLINKS | RESOLVE.NO_XDEV
 const FULL = ['ENOSPC', 'EDQUOT']
-// What its owner can make of a path: also a link on the way that leads out (EXDEV), or nowhere.
+// Errors that the owner can cause with a path: also a link that leads out (EXDEV), or nowhere.
 const ABSENT = ['ENOENT', 'ENOTDIR', 'ELOOP', 'ENAMETOOLONG', 'EXDEV', 'EAGAIN']

@@ -15,28 +15,28 @@ import { type OciHost, openOciHost } from './oci-host.ts'
 import type { ReplaceTask, StageTask } from './tree.ts'
 
 export interface RunningBoxesOptions {
-  /** 8 characters of `[a-z0-9]`: the mark of everything of this instance. */
+  /** 8 characters of `[a-z0-9]` that mark everything of this instance. */
   instanceId: string
-  /** Directory for runtime files, which do not survive a reboot. */
+  /** Directory for runtime files, which are lost at a reboot. */
   runDir: string
   crunPath: string
-  /** A static reaper that waits when called with `-P`. */
+  /** Host path of a static reaper that waits when called with `-P`. */
   initPath: string
-  /** Of held commands. */
+  /** Output files of detached commands. */
   execFiles: ExecFiles
   logger: Logger
 }
 
-/** How the end of a box's init was seen. */
+/** The observed end of a box's init. */
 export interface InitEnd {
-  /** A kill by the kernel for want of memory. */
+  /** The kernel's OOM killer killed it. */
   outOfMemory: boolean
 }
 
-/** What a box is made of, by whoever starts it: each is done while no other step of the box is under way. */
+/** Starts and removes the parts of a box, as its runtime does; each call runs while no other step of the box is under way. */
 export interface BoxLife {
   start(spec: BoxSpec): Promise<RuntimeBox>
-  /** Of a box that never was it is a success. */
+  /** Succeeds for a box that never existed. */
   remove(id: string): Promise<void>
 }
 
@@ -61,15 +61,16 @@ export function runtimeOf(boxes: RunningBoxes, life: BoxLife): Omit<Runtime, Run
 type RuntimeOwn = 'kind' | 'open' | 'checkReady' | 'list' | 'resize' | 'onExit' | 'onRecovery' | 'close'
 
 /**
- * Boxes that run on this host, whoever started them: their commands, mounts, limits and end. Each is known by its note
- * (`BoxHandle`); whoever starts boxes calls `begin`, and `end` before anything of a box is taken away.
+ * The running boxes of this host, including those that an earlier process started: their commands, mounts, limits and end.
+ * Each is recorded in a note (`BoxHandle`). A runtime calls `begin` once init runs, and `end` before it removes anything of a
+ * box.
  */
 export class RunningBoxes {
   readonly #options: RunningBoxesOptions
   readonly #lock = createKeyedLock()
   readonly #mounts = createBoxMounts()
   readonly #unwatch = new Map<string, () => void>()
-  /** The host id of each box's id 0: by it what is left of the box's processes is known. */
+  /** Host id of each box's id 0; identifies its left-over processes. */
   readonly #idBases = new Map<string, number>()
   readonly #shims: Shims
   readonly #onExit: (id: string, end: InitEnd) => void
@@ -87,7 +88,7 @@ export class RunningBoxes {
     })
   }
 
-  /** Makes the host ready, and takes up the boxes that run; `adopt` does what else that takes, and may log and go on. */
+  /** Prepares the host and adopts the running boxes; `adopt` does the runtime's part of that. */
   async open(adopt: (id: string, handle: BoxHandle) => Promise<void>): Promise<void> {
     this.#host = await openOciHost(this.#options)
     await this.#shims.open()
@@ -110,13 +111,13 @@ export class RunningBoxes {
     return this.#host
   }
 
-  /** Commands and sessions of its boxes. */
+  /** Commands and sessions of the boxes. */
   get commands(): BoxCommands {
     if (this.#commands === undefined) throw new ServiceError('runtime_unavailable', 'The runtime is not open.')
     return this.#commands
   }
 
-  /** A box that runs is left as it is; parts of one that does not are removed first, and again if the start fails. */
+  /** Starts a box unless it runs. Removes left-over parts first, and again if the start fails. */
   start(spec: BoxSpec, parts: BoxLife): Promise<RuntimeBox> {
     const { id } = spec
     return this.#lock.run(id, async () => {
@@ -132,7 +133,7 @@ export class RunningBoxes {
     })
   }
 
-  /** Ends the commands of a box as `Runtime.stop` says, then removes its parts. */
+  /** Ends the commands of a box as `Runtime.stop`, then removes its parts. */
   stop(id: string, end: EndOptions, parts: Pick<BoxLife, 'remove'>): Promise<void> {
     return this.#lock.run(id, async () => {
       this.#forgetExit(id)
@@ -142,12 +143,12 @@ export class RunningBoxes {
     })
   }
 
-  /** The note of a box that runs, else null. */
+  /** Returns the handle of a running box, else null. */
   read(id: string): BoxHandle | null {
     return this.host.handles.readRunning(id)
   }
 
-  /** Boxes that have a note or a cgroup of this instance. */
+  /** Lists boxes that have a handle or a cgroup of this instance. */
   list(): RuntimeBox[] {
     const { handles, cgroups } = this.host
     const ids = new Set([...handles.list(), ...cgroups.list()])
@@ -157,18 +158,18 @@ export class RunningBoxes {
     })
   }
 
-  /** A start is under way: from now on what runs with its ids is known to be the box's. */
+  /** Announces a start: from now on, processes with its ids belong to the box. */
   expect(id: string, idBase: number): void {
     this.#idBases.set(id, idBase)
   }
 
-  /** A box whose init runs: mounts its data, notes it, and watches for its end. */
+  /** Takes over a box whose init runs: mounts its data, writes its handle and watches for its end. */
   async begin(id: string, handle: BoxHandle, mounts: readonly BoxMount[]): Promise<RuntimeBox> {
     const { handles, crun, cgroups, seccompFilter } = this.host
     this.#idBases.set(id, handle.idBase)
     cgroups.place(id, handle.cgroup)
     crun.remember(id, handle.crunStatus, buildExecConfig(seccompFilter))
-    // Before there is a note: a box is not taken up without its data.
+    // Before the handle is written, so that no box is adopted without its data.
     for (const mount of mounts) await this.#mounts.attach(handle, mount)
     handles.write(id, handle)
     this.#watchExit(id, handle.pid)
@@ -180,7 +181,7 @@ export class RunningBoxes {
     const { cgroups, crun, watcher } = this.host
     this.#forgetExit(id)
     const idBase = this.#idBases.get(id)
-    // Of a start that another agent did not finish nothing more is known than its processes, of which we may be the heirs.
+    // An unfinished start of an earlier agent left only processes, which may be children of this one by now.
     if (idBase === undefined) for (const pid of cgroups.processes(id)) watcher.collect(pid)
     // Init cannot end before the shim has reaped its children in the box.
     const [, end] = await Promise.allSettled([this.#shims.check(id), killBox(cgroups, id)])
@@ -191,7 +192,7 @@ export class RunningBoxes {
     crun.forget(id)
   }
 
-  /** The last thing of a box: its note. */
+  /** Removes the handle of a box, its last part. */
   forget(id: string): void {
     this.#idBases.delete(id)
     this.host.cgroups.place(id, null)
@@ -221,7 +222,7 @@ export class RunningBoxes {
     return this.#mounts.stage(task)
   }
 
-  /** Gives a process that waits in a pod the root of a box. */
+  /** Replaces the root of a running warm pod's container by that of a box. */
   replaceRoot(task: ReplaceTask): Promise<void> {
     return this.#mounts.replaceRoot(task)
   }
@@ -247,14 +248,14 @@ export class RunningBoxes {
     })
   }
 
-  /** No start or stop of the box comes in between. */
+  /** Runs `act` with a running box while no start or stop of it can happen. Throws `box_not_running`. */
   whileRunning<T>(id: string, act: (host: OciHost, box: BoxHandle) => Promise<T>): Promise<T> {
     const host = this.host
     return this.#lock.run(id, async () => act(host, requireRunning(host, id)))
   }
 
-  // One that dies meanwhile, or cannot be taken up, must not keep the agent from its start: without a note it does not run,
-  // and its cgroups still tell of it.
+  // If a box ends meanwhile or cannot be adopted, the agent starts nevertheless: without a handle the box counts as not
+  // running, and its cgroups still mark its remains.
   async #tryAdopt(host: OciHost, id: string, adopt: (id: string, handle: BoxHandle) => Promise<void>): Promise<void> {
     try {
       const handle = host.handles.readRunning(id)
@@ -273,14 +274,14 @@ export class RunningBoxes {
   ): Promise<void> {
     this.#idBases.set(id, handle.idBase)
     host.cgroups.place(id, handle.cgroup)
-    // The process before this one may have ended while the box stood still.
+    // The earlier process may have ended while the box was frozen.
     host.cgroups.thaw(id)
     host.crun.remember(id, handle.crunStatus, buildExecConfig(host.seccompFilter))
-    // Their streams led to the earlier process and have no reader now.
+    // The streams of these commands led to the earlier process and have no reader now.
     await this.commands.endOrphaned(id)
     await adopt(id, handle)
     this.#watchExit(id, handle.pid)
-    // The number may have been given away before it was watched.
+    // The pid may have been reused before it was watched.
     if (host.handles.readRunning(id) === null) throw new Error('init ended meanwhile')
   }
 

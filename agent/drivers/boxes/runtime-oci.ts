@@ -14,11 +14,14 @@ export interface OciRuntimeOptions extends Pick<RunningBoxesOptions, 'instanceId
   crunPath?: string
   /** Default `/usr/bin/catatonit`. */
   initPath?: string
-  /** Of held commands; default `<runDir>/execs`, 8 MiB. */
+  /** Output files of detached commands; default `<runDir>/execs`, 8 MiB each. */
   execFiles?: RunningBoxesOptions['execFiles']
 }
 
-/** The runtime of one host: crun, user namespaces and idmapped roots. Needs root, a private mount namespace, and `network` open. */
+/**
+ * Creates the runtime of a single host: crun, user namespaces and idmapped roots. Needs root, a private mount namespace, and
+ * `network` open.
+ */
 export function createOciRuntime(options: OciRuntimeOptions): Runtime {
   const execFiles = { directory: `${options.runDir}/execs`, keptBytes: 8 * 1024 ** 2 }
   const runtime = new OciRuntime({ crunPath: '/usr/bin/crun', initPath: '/usr/bin/catatonit', execFiles, ...options })
@@ -27,7 +30,7 @@ export function createOciRuntime(options: OciRuntimeOptions): Runtime {
     ...runtimeOf(boxes, runtime),
     kind: 'crun',
     open: () => runtime.open(),
-    // It depends on nothing that comes and goes.
+    // Depends on nothing that can be away.
     checkReady: async () => undefined,
     list: async () => boxes.list(),
     resize: (id, limits) => boxes.resize(id, limits),
@@ -59,7 +62,7 @@ class OciRuntime implements BoxLife {
   async start(spec: BoxSpec): Promise<RuntimeBox> {
     const { host } = this.boxes
     const { id, project, name, rootPath } = spec
-    // The cgroup is the first thing there is of a box and the last: by it a start that was cut off is found.
+    // The cgroup is created first and removed last: by it an interrupted start is found.
     host.cgroups.create(id, spec)
     const slot = await this.#options.network.join({ boxId: id, project, name })
     this.boxes.expect(id, slot.idBase)
@@ -73,7 +76,7 @@ class OciRuntime implements BoxLife {
     return this.boxes.begin(id, handle, spec.mounts)
   }
 
-  // In this order, so that a crash leaves nothing that the next start cannot find: processes first, the handle last.
+  // The order lets the next start find everything after a crash: processes first, the handle last.
   async remove(id: string): Promise<void> {
     const { host } = this.boxes
     await this.boxes.end(id)
@@ -83,7 +86,7 @@ class OciRuntime implements BoxLife {
     this.boxes.forget(id)
   }
 
-  // The box itself is well, whatever becomes of its network, and the others want to be taken up too.
+  // Only logs a failure: the box itself works, and the other boxes have to be adopted.
   async #adoptNetwork(id: string, { project, name, slotIndex, pid }: BoxHandle): Promise<void> {
     try {
       await this.#options.network.adopt({ boxId: id, project, name }, slotIndex, pid)
@@ -93,5 +96,5 @@ class OciRuntime implements BoxLife {
   }
 }
 
-// More starts at once make none of them faster: each is some 10 ms of processor time.
+// More parallel starts are not faster: each takes some 10 ms of processor time.
 const STARTS_AT_ONCE = 4

@@ -6,7 +6,7 @@ import type { BoxMount } from '../../ports/boxes/runtime.ts'
 import { parseMountInfo } from '../host/mount-info.ts'
 import { MOUNT_DIRECTORIES } from '../host/oci-spec.ts'
 
-/** A directory `target` that the process `pid` has gets the tree `source`, with the ids of the user namespace at a path. */
+/** Mounts the tree `source` at the directory `target` of process `pid`, idmapped by the user namespace at a path. */
 export interface StageTask {
   pid: number
   userNamespace: string
@@ -15,15 +15,17 @@ export interface StageTask {
   target: string
 }
 
-/** The process `pid`, alone in its namespaces, gets the tree `source` for its root, and files of the host in it. */
+/**
+ * Makes the tree `source` the root of process `pid`, which is alone in its namespaces, with files of the host mounted in it.
+ */
 export interface ReplaceTask {
   pid: number
   source: string
-  /** Host paths by their places below the root, where a file is. */
+  /** Host paths of files, by their paths below the root. */
   files: Readonly<Record<string, string>>
 }
 
-/** Mounts a tree where a container is about to be made. */
+/** Mounts a tree in the mount namespace of a process that is about to create a container. */
 export async function stageTree(mounter: Mounter, task: StageTask): Promise<void> {
   const { pid, target } = task
   const treeFd = withNamespace(task.userNamespace, (fd) => cloneTree(task, fd))
@@ -33,7 +35,7 @@ export async function stageTree(mounter: Mounter, task: StageTask): Promise<void
   if (end !== 'attached') throw new Error(`a root could not be mounted: ${end}`)
 }
 
-/** Puts a tree in place of the root of a container that runs, with the system's directories and the files that a box has. */
+/** Replaces the root of a running container by a tree, with the system's directories and the files that a box has. */
 export async function replaceTree(mounter: Mounter, { pid, source, files }: ReplaceTask): Promise<void> {
   const opened: { path: string; fd: number }[] = []
   let treeFd: number
@@ -49,8 +51,8 @@ export async function replaceTree(mounter: Mounter, { pid, source, files }: Repl
 }
 
 /**
- * A detached copy of a tree for a box, its ids mapped by a user namespace; null: as on disk. It is gone with its descriptor,
- * unless it is mounted.
+ * Clones a tree as a detached mount for a box, idmapped by a user namespace; null: ids as on disk. It vanishes when its
+ * descriptor is closed, unless it was attached.
  */
 export function cloneTree({ source, readOnly }: Omit<BoxMount, 'path'>, userNamespaceFd: number | null): number {
   const treeFd = cloneMount(AT.FDCWD, source)

@@ -7,8 +7,8 @@ import { AT } from '../../lib/syscalls/mounts.ts'
 import type { BoxUser } from '../host/oci-spec.ts'
 
 /**
- * The user `name[:group]`, names or numbers of the box's own files; null is root. Reads at most 64 KiB and 4,096 lines of
- * each file and follows no link out of the root. Throws `invalid_request` at `/user` for one that does not exist.
+ * Finds the user `name[:group]`, by names or numbers, in the box's own files; null is root. Reads at most 64 KiB and 4,096
+ * lines of each file and follows no link out of the root. Throws `invalid_request` at `/user` for an unknown user.
  */
 export function findBoxUser(rootPath: string, user: string | null): BoxUser {
   const rootFd = openBelow(AT.FDCWD, rootPath, { flags: O.PATH | O.DIRECTORY })
@@ -19,7 +19,7 @@ export function findBoxUser(rootPath: string, user: string | null): BoxUser {
   }
 }
 
-/** The user's home if the root has such a directory, `/` otherwise. */
+/** Returns the user's home if the root has that directory, else `/`. */
 export function findHome(rootPath: string, user: BoxUser): string {
   const rootFd = openBelow(AT.FDCWD, rootPath, { flags: O.PATH | O.DIRECTORY })
   try {
@@ -34,7 +34,7 @@ export function findHome(rootPath: string, user: BoxUser): string {
   }
 }
 
-/** The user and groups that `wanted` names, from the lines of passwd and group, split at colons. A pure function. */
+/** Resolves the user and groups that `wanted` names, from the lines of passwd and group, split at colons. */
 export function resolveUser(wanted: string, passwd: readonly string[][], group: readonly string[][]): BoxUser {
   const [name = '', groupName, ...rest] = wanted.split(':')
   if (rest.length > 0 || name === '' || groupName === '') throw unknownUser('must be a user, or user:group')
@@ -77,7 +77,7 @@ function readRegularFile(rootFd: number, path: string): string {
     if ((mode & constants.S_IFMT) !== constants.S_IFREG) return ''
     const buffer = Buffer.alloc(Math.min(size, MAX_FILE_BYTES))
     const length = buffer.length === 0 ? 0 : readFd(fd, buffer)
-    // A line that is cut off would name another id.
+    // A truncated line could name another id.
     const end = size > length ? buffer.lastIndexOf(LINE_FEED, length - 1) : length
     return buffer.toString('utf8', 0, Math.max(end, 0))
   } finally {
@@ -99,12 +99,12 @@ function toId(text: string): number | null {
   return isNumber(text) && Number(text) <= MAX_ID ? Number(text) : null
 }
 
-// Every command costs this much of the agent's time, whatever the box's owner wrote there.
+// Bound the agent's time for a command, since the box's owner controls these files.
 const MAX_FILE_BYTES = 64 * 1024
 const MAX_LINES = 4096
 const MAX_FIELDS = 7
 const LINE_FEED = 10
-// What its owner can make of a path: EAGAIN is a lease on the file, or renames without end.
+// Errors that the owner can cause with a path: EAGAIN is a lease on the file, or endless renames.
 const ABSENT = ['ENOENT', 'ENOTDIR', 'ELOOP', 'ENXIO', 'EACCES', 'ENAMETOOLONG', 'EAGAIN']
 const MAX_ID = 65_535
 const MAX_GROUPS = 1024

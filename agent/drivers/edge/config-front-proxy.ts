@@ -32,7 +32,7 @@ export function forwardingRules({ scheme }: { scheme: 'http' | 'https' }): strin
     `  http-request set-header x-forwarded-for %[src]`,
     `  http-request set-header x-forwarded-proto ${scheme}`,
     `  http-request set-header x-forwarded-host %[req.fhdr(host),lower]`,
-    // Hop by hop: only what a WebSocket needs is passed on.
+    // A hop-by-hop header, set again for WebSockets only.
     '  http-request del-header connection',
   ]
 }

@@ -186,7 +186,7 @@ function cleaning(): string[] {
     // An empty one beside others is harmless.
     '  http-request del-header cookie if is_empty_cookie { req.fhdr_cnt(cookie) eq 1 }',
     // Only for the few requests that have any: matching all header names by regex is expensive.
-    `  http-request del-header ${OUR_HEADERS} -m reg if !is_plain`,
+    `  http-request del-header ${EDGE_HEADERS} -m reg if !is_plain`,
     '  http-request del-header upgrade if !is_socket',
     '  http-request set-header connection upgrade if is_socket',
     '  http-request set-header upgrade websocket if is_socket',
@@ -274,8 +274,8 @@ const UNSOUND = [
   ...['is_other_count', '!is_host', 'is_long_host', '!is_path', '!is_origin_form !is_http2 !is_authority'],
   ...['has_encoding !is_chunked', 'has_encoding is_http10'],
 ]
-const OURS_SET = 'x-forwarded-(for|proto|host)$'
-const OUR_HEADERS = `'^(?!${OURS_SET})(x[-_]forwarded([-_].*)?|forwarded|x[-_]real[-_]ip|http2-settings|content_length|transfer_encoding)$'`
+const EDGE_SET_NAMES = 'x-forwarded-(for|proto|host)$'
+const EDGE_HEADERS = `'^(?!${EDGE_SET_NAMES})(x[-_]forwarded([-_].*)?|forwarded|x[-_]real[-_]ip|http2-settings|content_length|transfer_encoding)$'`
 
 /** Sized for half of them being idle streams; more are refused until others close. */
 const CONNECTIONS_MAX = 8_000

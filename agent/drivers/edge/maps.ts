@@ -16,7 +16,7 @@ export interface EdgeMap {
   valueOf(key: string): string | undefined
   /** Writes the file that a starting process reads. */
   write(): void
-  /** Updates a running process to these entries, whatever it has. */
+  /** Updates a running process to exactly these entries. */
   sync(socketPath: string): Promise<void>
 }
 

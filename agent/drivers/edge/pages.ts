@@ -7,13 +7,13 @@ export interface EdgeRefusal {
   detail: string
 }
 
-/** What follows `status <n>` in a rule of HAProxy that answers with a problem (docs/api.md#errors). */
+/** Returns the arguments after `status <n>` of an HAProxy rule that answers with a problem (docs/api.md#errors). */
 export function problemAnswer({ code, detail }: EdgeRefusal): string {
   const problem = problemOf(new ServiceError(code, detail), REQUEST_ID, '/.boxyard/problems')
   return `content-type application/problem+json ${HEADERS} lf-string '${JSON.stringify(problem)}'`
 }
 
-/** Returns the same for browsers, as a self-contained page. */
+/** As `problemAnswer`, for browsers: a self-contained page. */
 export function pageAnswer({ code, detail }: EdgeRefusal): string {
   const { title } = problemFacts(code)
   // Escapes percent signs that do not begin an expression.

@@ -4,7 +4,7 @@ import type { Prober, ProbeTarget } from '../../ports/edge/prober.ts'
 
 /** Probes with a new connection each time; of an HTTP response reads only the status. */
 export const netProber: Prober = {
-  look: (target) => (target.kind === 'tcp' ? probeTcp(target) : probeHttp(target)),
+  probe: (target) => (target.kind === 'tcp' ? probeTcp(target) : probeHttp(target)),
 }
 
 function probeTcp({ address, port, timeoutMs }: ProbeTarget): Promise<string | null> {

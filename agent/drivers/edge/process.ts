@@ -60,7 +60,7 @@ async function listProcesses(directory: string): Promise<{ pid: number; generati
   return found
 }
 
-/** Of the first configuration in `directory` that a command line names; null: it names none. */
+/** Returns the generation of the first configuration in `directory` that a command line names; null if it names none. */
 function generationIn(commandLine: string, directory: string): number | null {
   for (const argument of commandLine.split('\0')) {
     if (!argument.startsWith(`${directory}/`)) continue
@@ -83,7 +83,7 @@ export async function findEdgeProcesses(program: EdgeProgram): Promise<EdgeProce
 }
 
 /**
- * Starts a program with a configuration; resolves once it listens. Kills what a failed start left.
+ * Starts a program with a configuration; resolves once it listens. Kills the processes that a failed start left.
  * @throws Error as `EdgeProgram.start`
  */
 export async function startEdgeProcess(

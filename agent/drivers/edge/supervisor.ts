@@ -40,7 +40,7 @@ export interface EdgeSupervisor {
   reap(): Promise<void>
   /** Count of starts. */
   starts(): number
-  /** Why it cannot be started or updated; null: no problem. */
+  /** Returns the reason for which it cannot be started or updated; null if there is none. */
   problem(): string | null
   close(): Promise<void>
 }

@@ -58,7 +58,7 @@ export function createDetachedExecs({ shims, execFiles, attach }: DetachedExecsD
       attach: async (typing) => {
         const attached = await attachToEntry(entry, typing, attach)
         if (attached !== null) return attached
-        // Its output is complete only then.
+        // The output is complete only after the end.
         await entry.ended
         return attachToFiles(execFiles, note, note.terminal === true)
       },

@@ -32,7 +32,7 @@ export interface ExecTask {
   request: ExecRequest
   /** Its working directory: that of the request, or the user's home. */
   cwd: string
-  /** Tells whether the box runs now. */
+  /** Returns true while the box runs. */
   isRunning(): boolean
 }
 

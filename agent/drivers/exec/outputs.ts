@@ -16,11 +16,11 @@ import type {
 export interface ExecOutputsOptions {
   /** The directory of all boxes' files; made with the first. */
   directory: string
-  /** Bytes kept of a stream. */
+  /** Bytes kept per stream. */
   keptBytes: number
 }
 
-/** Output in files `<directory>/<box>/<command>.<stream>`, 0600; what is at most 128 KiB goes into the record. */
+/** Keeps output in files `<directory>/<box>/<command>.<stream>`, 0600; up to 128 KiB per stream go into the record. */
 export function createExecOutputs({ directory, keptBytes }: ExecOutputsOptions): ExecOutputs {
   const read = (key: ExecKey, { stream, offset, maxBytes }: OutputRange): OutputPiece =>
     readRingFile(execFile(directory, key, stream), { capacity: keptBytes, offset, maxBytes })
@@ -43,7 +43,7 @@ export function createExecOutputs({ directory, keptBytes }: ExecOutputsOptions):
   }
 }
 
-/** The path of a command's file below the `directory` of all boxes: that of a stream, or the exit note. */
+/** Returns the path of a command's file below the `directory` of all boxes: that of a stream, or the exit note. */
 export function execFile(directory: string, { boxId, execId }: ExecKey, part: OutputStream | 'exit'): string {
   return join(directory, boxId, `${execId}.${part}`)
 }

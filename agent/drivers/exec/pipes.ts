@@ -5,7 +5,7 @@ import type { RunningExec } from '../../ports/boxes/runtime.ts'
 import type { ExecContext } from '../host/crun.ts'
 import type { OciProcess } from '../host/oci-spec.ts'
 
-/** The streams of a command on our side. */
+/** This process's side of a command's streams. */
 export type ExecStreams = Pick<RunningExec, 'stdin' | 'stdout' | 'stderr' | 'terminal'>
 
 /** Both sides of a command's streams. Call exactly one of `open`, `refuse` and `close`, once crun has ended. */
@@ -14,16 +14,16 @@ export interface ExecEnds {
   childSide: Pick<ExecContext, 'stdio' | 'terminal'>
   /** The process that crun is to start. */
   process: OciProcess
-  /** Opens our side of a running command. Throws, with nothing left open, if crun did not make the terminal. */
+  /** Opens this side of a running command's streams. Throws, leaving nothing open, if crun did not make the terminal. */
   open(): ExecStreams
-  /** Opens our side of a command that could not be started: its output is `line`. */
+  /** Opens this side of a command that could not be started; its output is `line`. */
   refuse(line: string): ExecStreams
   close(): void
 }
 
 /**
- * Makes pipes owned by the user (host ids), so that the command can open /dev/stdout and the like again. `isMerged` sends stderr
- * into stdout's pipe.
+ * Creates pipes owned by the user (host ids), so that the command can reopen /dev/stdout and the like. `isMerged` sends
+ * stderr into stdout's pipe.
  */
 export function openPipes(
   process: OciProcess,

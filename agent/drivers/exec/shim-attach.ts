@@ -84,7 +84,7 @@ function createAttached(socket: Socket, { terminal, rest }: Answer): AttachedExe
 // Drains unread output for up to 1 s: closing with bytes unread would reset the connection, and lose input on its way.
 function closeGracefully(socket: Socket, read: (chunk: Buffer) => void): void {
   socket.off('data', read).resume().end()
-  const timer = setTimeout(() => socket.destroy(), LET_GO_MS)
+  const timer = setTimeout(() => socket.destroy(), CLOSE_MS)
   socket.once('close', () => clearTimeout(timer))
 }
 
@@ -189,4 +189,4 @@ function unreachable(): ServiceError {
 }
 
 const ANSWER_MS = 15_000
-const LET_GO_MS = 1_000
+const CLOSE_MS = 1_000

@@ -30,7 +30,7 @@ export interface ShimClient {
   leave(deadlineMs: number): Promise<void>
 }
 
-/** Receives what a shim sends unasked; `onClose` comes last, once, unless this side left. */
+/** Receives the messages that a shim sends on its own; `onClose` comes last, once, unless this side left. */
 export interface ShimListener {
   /** Called when it does not answer within its deadline; pending requests are rejected once the connection closes. */
   onUnresponsive(): void
@@ -54,7 +54,7 @@ export async function connectShim(path: string, listener: ShimListener): Promise
     else if (message.type === 'output') listener.onOutput(message.execIds)
     else if (message.type === 'ended') listener.onEnded(message.execId, message.end)
   }
-  // Only our user can create and open the socket, so messages are not validated.
+  // The socket is 0600, so its peers have this user's rights: messages are not validated.
   readJsonLines(socket, LINE_BYTES, (value) => onMessage(value as ShimMessage))
   const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()))
   void closed.then(() => {
@@ -155,7 +155,7 @@ export function tryConnect(path: string): Promise<Socket | null> {
   })
 }
 
-/** A deadline in ms, and what to do when it passes; the promise is still waited for. */
+/** A deadline in ms, and what to do when it passes; the promise is still awaited. */
 interface Deadline {
   ms: number
   onTimeout(): void
@@ -180,5 +180,5 @@ function shimEnded(): ServiceError {
 }
 
 const ANSWER_MS = 15_000
-// More than the time that crun is given.
+// More than crun's own timeout.
 const START_MS = 40_000

@@ -68,7 +68,7 @@ export class ShimConnections {
     return [...new Set(clients)].filter((client) => client !== null)
   }
 
-  /** Waits up to 5 s for entries that are `isEnding`, then disconnects from all shims; what runs goes on. */
+  /** Waits up to 5 s for entries that are `isEnding`, then disconnects from all shims; running ones continue. */
   async close(isEnding: (entry: DetachedEntry) => boolean): Promise<void> {
     const running = [...this.#entries.values()].filter(({ isEnded }) => !isEnded)
     const ends = Promise.all(running.filter(isEnding).map(({ ended }) => ended))

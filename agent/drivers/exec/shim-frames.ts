@@ -1,9 +1,9 @@
 import type { TerminalSize } from '../../ports/boxes/runtime.ts'
 
 /**
- * Frames between a viewer and the shim: one byte of type, four bytes of payload length (big-endian), and the payload of at most
+ * Frames between a client and the shim: one byte of type, four bytes of payload length (big-endian), and the payload of at most
  * 64 KiB. An empty frame of a stream is its end. The payload of `resize` is columns and rows, two bytes each. `idle` is empty
- * and ignored: sending it finds out whether the peer is there.
+ * and ignored: sending it detects a closed peer.
  */
 export const FRAME = { stdin: 0, stdout: 1, stderr: 2, resize: 3, idle: 4 } as const
 

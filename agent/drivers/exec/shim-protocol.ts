@@ -15,18 +15,18 @@ export const SHIM_VERSION = 3
 /** The first version that agents can attach to. */
 export const ATTACH_VERSION = 2
 
-/** Bounds of commands, sessions and viewers. */
+/** Bounds of commands, sessions and clients. */
 export const SHIM_LIMITS = {
   sessionsPerBox: 16,
-  /** Per shim, including those that ended and still have viewers. */
+  /** Per shim, including those that ended and still have clients. */
   sessions: 256,
   /** Per session or command. */
-  viewersEach: 64,
+  clientsEach: 64,
   /** Per shim. The agent bounds those of one box: each belongs to a WebSocket, and it accepts as many in all. */
-  viewers: 1024,
+  clients: 1024,
   /** Per shim: input that its commands have not read yet. */
   unreadInputBytes: 64 * 1024 ** 2,
-  /** Output of a terminal that is kept for viewers to come. */
+  /** Output of a terminal that is kept for clients to come. */
   replayBytes: 256 * 1024,
 } as const
 
@@ -44,7 +44,7 @@ export interface ExecFiles {
   keptBytes: number
 }
 
-/** What is common to the starts of commands and sessions. */
+/** Common fields of the starts of commands and sessions. */
 interface StartTask {
   boxId: string
   idBase: number
@@ -74,7 +74,7 @@ export interface SessionTask extends StartTask {
 
 /**
  * Requests of the agent; the answer carries the same `id`. `leave` has no answer: the agent disconnects. `attach` gives the
- * connection to one viewer: after `attached`, frames (shim-frames.ts) replace lines in both directions. Where a message has an
+ * connection to one client: after `attached`, frames (shim-frames.ts) replace lines in both directions. Where a message has an
  * `execId`, a session is addressed by its own id.
  */
 export type ShimRequest =
@@ -134,7 +134,7 @@ export function detachedCgroup(execId: string): string {
 /** Reads the exit note of a command; null if there is none. */
 export function readExitNote(directory: string, key: ExecKey): ExitNote | null {
   try {
-    // Only our user can write there, and a note is written atomically.
+    // Only this user can write there, and a note is written atomically.
     return JSON.parse(readFileSync(execFile(directory, key, 'exit'), 'utf8')) as ExitNote
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null

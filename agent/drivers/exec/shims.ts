@@ -14,7 +14,7 @@ export interface Shims {
   open(): Promise<void>
   /** Resolves once each shim with commands or sessions of the box has answered or ended. */
   check(boxId: string): Promise<void>
-  /** Waits up to 5 s for the ends in boxes that are `isEnding`, then disconnects from all shims and detaches; what runs goes on. */
+  /** Waits up to 5 s for the ends in boxes that are `isEnding`, then disconnects from all shims; running ones continue. */
   close(isEnding: (boxId: string) => boolean): Promise<void>
 }
 
@@ -43,13 +43,13 @@ export function createShims({ shim, logger, endLost }: ShimsDeps): Shims {
       return note?.end ?? null
     },
   })
-  const viewers = new Set<AttachedExec>()
+  const attachedExecs = new Set<AttachedExec>()
   let isClosed = false
   const attach: Attach = async (version, id, typing) => {
     const attached = await attachToShim(shimPaths(runDir, version).socket, id, typing)
     if (isClosed) attached.close()
-    viewers.add(attached)
-    attached.stdout.once('close', () => viewers.delete(attached))
+    attachedExecs.add(attached)
+    attached.stdout.once('close', () => attachedExecs.delete(attached))
     return attached
   }
   const execs = createDetachedExecs({ shims: connections, execFiles, attach })
@@ -65,7 +65,7 @@ export function createShims({ shim, logger, endLost }: ShimsDeps): Shims {
     close: async (isEnding) => {
       await connections.close(({ boxId }) => isEnding(boxId))
       isClosed = true
-      for (const each of viewers) each.close()
+      for (const each of attachedExecs) each.close()
     },
   }
 }

@@ -1,24 +1,25 @@
-/** What a gate is made for. */
+/** The program that a gate becomes. */
 export interface GateTask {
-  /** The name of the program, for what is said where it cannot be started. */
+  /** Name of the program, for the message if it cannot be started. */
   program: string
-  /** Paths that it may have, tried in order. */
+  /** Possible paths, tried in order. */
   candidates: readonly string[]
 }
 
 /**
- * A static program that waits until its terminal has a size and then becomes the program of its remaining arguments, as execvp
- * does; where it cannot, it says so on the terminal and ends with 127 or 126. It closes descriptor 3, by which it was started.
- * Made of machine code, since a box need not hold a program that could do it. Below 128 KiB with what `candidatePaths` gives. A
- * pure function.
+ * Builds a static program that waits until its terminal has a size and then executes its remaining arguments, as execvp
+ * does; where it cannot, it says so on the terminal and exits with 127 or 126. It closes descriptor 3, through which it was
+ * started. It is machine code because a box need not contain any program. Below 128 KiB with the result of
+ * `candidatePaths`.
  *
- * Needed because `crun exec`, in all versions up to 1.29, lets the program go before it sets `consoleSize`: on a busy host 31 %
- * of programs found another size; with the gate none of 1,000, for 0.2 ms (`npm run bench -- terminals`). What is plainer fails:
- * - A terminal that the agent makes in the box's devpts and hands over as descriptors is no controlling terminal: crun begins
- *   a session, and the program, which would have to take it, does not. A shell has no job control then.
- * - The static busybox of Debian before the program (`sh -c 'read …; exec "$@"'`) becomes its own `ls` in place of the box's, as
- *   for every name it knows, and changes the environment (SHLVL). Any shell does the latter.
- * - `crun run` in the namespaces of the box sets the size in time, and mounts the terminal over /dev/console of all that run there.
+ * Needed because `crun exec`, in all versions up to 1.29, starts the program before it sets `consoleSize`: on a busy host
+ * 31 % of programs found another size; with the gate none of 1,000, for 0.2 ms (`npm run bench -- terminals`). Simpler ways
+ * fail:
+ * - A terminal that the agent makes in the box's devpts and passes as descriptors is no controlling terminal: crun starts a
+ *   session, and the program, which would have to acquire it, does not. A shell then has no job control.
+ * - Debian's static busybox before the program (`sh -c 'read …; exec "$@"'`) runs its own `ls` instead of the box's, and so
+ *   for every applet, and changes the environment (SHLVL). Any shell does the latter.
+ * - `crun run` in the namespaces of the box sets the size in time, but mounts the terminal over the box's /dev/console.
  */
 export function buildTerminalGate(task: GateTask, machine: NodeJS.Architecture): Buffer {
   const { encode, id } = machine === 'arm64' ? { encode: ARM64, id: EM_AARCH64 } : { encode: X64, id: EM_X86_64 }
@@ -51,8 +52,8 @@ export function buildTerminalGate(task: GateTask, machine: NodeJS.Architecture):
 }
 
 /**
- * The paths that execvp tries for `program` with the value of PATH, each once, without those that are too long for the kernel;
- * the first 1,024 of them, and no more than 64 KiB: a request decides on them, and a gate holds them all. A pure function.
+ * Returns the paths that execvp tries for `program` with a value of PATH, without duplicates and those too long for the
+ * kernel. Bounded to 1,024 paths and 64 KiB, since a request determines them, and a gate contains them all.
  */
 export function candidatePaths(program: string, path: string): string[] {
   if (program === '' || program.includes('/')) return Buffer.byteLength(program) > MAX_PATH_BYTES ? [] : [program]
@@ -70,22 +71,24 @@ export function candidatePaths(program: string, path: string): string[] {
   return [...candidates]
 }
 
-/** What to call `program` in a line of text: at most its first 200 characters. A pure function. */
+/** Returns the name of `program` for a message: at most its first 200 characters. */
 export function shownName(program: string): string {
   return program.length > MAX_SHOWN_LENGTH ? `${program.slice(0, MAX_SHOWN_LENGTH)}…` : program
 }
 
 type Call = 'write' | 'close' | 'ioctl' | 'nanosleep' | 'execve' | 'exit'
 
-/** Machine code. Registers keep the arguments, the environment and the failure to be told of from call to call. */
+/** Emits machine code. Registers keep the arguments, the environment and the last failure between calls. */
 interface Encoder {
   begin: Buffer
   call(name: Call, ...args: number[]): Buffer
-  /** Asks for the size of the terminal until it has one, or is none; between, sleeps for the time at `pauseAt`. */
+  /**
+   * Polls the terminal's size until it is set, or there is no terminal; sleeps for the timespec at `pauseAt` between polls.
+   */
   untilSized(pauseAt: number): Buffer
-  /** execve of the path at `address`; a failure other than ENOENT and ENOTDIR is kept. */
+  /** execve of the path at `address`; keeps a failure other than ENOENT and ENOTDIR. */
   become(address: number): Buffer
-  /** Does `code` if no failure was kept. */
+  /** Runs `code` if no failure was kept. */
   unlessRefused(code: Buffer): Buffer
 }
 
@@ -94,7 +97,7 @@ const X64: Encoder = {
   begin: Buffer.from('4c8d642410' + '4c8b2c24' + '4f8d2cec' + '4d31f6', 'hex'),
   call: (name, ...args) => {
     const numbers = { write: 1, close: 3, ioctl: 16, nanosleep: 35, execve: 59, exit: 231 }
-    const loads = args.map((value, place) => load64(['48bf', '48be', '48ba'][place] ?? '', value))
+    const loads = args.map((value, index) => load64(['48bf', '48be', '48ba'][index] ?? '', value))
     return Buffer.concat([...loads, load64('48b8', numbers[name]), Buffer.from('0f05', 'hex')])
   },
   untilSized: (pauseAt) => {
@@ -170,7 +173,7 @@ function loadArm(register: number, value: number): Buffer {
 
 function instructions(...codes: number[]): Buffer {
   const bytes = Buffer.alloc(codes.length * 4)
-  for (const [place, code] of codes.entries()) bytes.writeUInt32LE(code >>> 0, place * 4)
+  for (const [index, code] of codes.entries()) bytes.writeUInt32LE(code >>> 0, index * 4)
   return bytes
 }
 
@@ -188,15 +191,15 @@ function buildHeader(machine: number, size: number): Buffer {
   header.writeUInt16LE(2, 56)
   header.writeUInt32LE(PT_LOAD, 64)
   header.writeUInt32LE(5, 68)
-  for (const place of [80, 88]) header.writeBigUInt64LE(BigInt(BASE), place)
-  for (const place of [96, 104]) header.writeBigUInt64LE(BigInt(size), place)
+  for (const offset of [80, 88]) header.writeBigUInt64LE(BigInt(BASE), offset)
+  for (const offset of [96, 104]) header.writeBigUInt64LE(BigInt(size), offset)
   header.writeBigUInt64LE(BigInt(PAGE_BYTES), 112)
   header.writeUInt32LE(PT_GNU_STACK, 120)
   header.writeUInt32LE(6, 124)
   return header
 }
 
-/** The descriptor by which a gate is started. */
+/** Descriptor through which a gate is started. */
 export const GATE_FD = 3
 
 const MAX_CANDIDATES = 1_024
@@ -210,7 +213,7 @@ const EM_X86_64 = 62
 const EM_AARCH64 = 183
 const PT_LOAD = 1
 const PT_GNU_STACK = 0x6474e551
-// A multiple of the largest page of arm64.
+// A multiple of arm64's largest page size.
 const BASE = 0x400000
 const PAGE_BYTES = 0x10000
 const HEADER_BYTES = 64 + 2 * 56

@@ -9,16 +9,17 @@ import type { ExecEnds } from './pipes.ts'
 import { buildTerminalGate, candidatePaths, GATE_FD } from './terminal-gate.ts'
 
 /**
- * A terminal, which crun makes in the box and sends here. Made in `workDir`, where nothing of it is left. What a command that
- * could not be started has to say comes on stdout, as all of a terminal does.
+ * Opens the streams of a command with a terminal, which crun makes in the box and sends back over a socket made in
+ * `workDir`, where no file stays. The error line of a command that could not be started comes on stdout, like all output of
+ * a terminal.
  */
 export function openTerminal(workDir: string, process: OciProcess): ExecEnds {
-  const { gateFd, doorFd, listenFd, stdio, held } = openSide(workDir, process)
+  const { gateFd, doorFd, listenFd, stdio, fds } = openSide(workDir, process)
   const receive = (): number[] => {
     try {
       return receiveConsole(listenFd)
     } finally {
-      held.forEach(closeFd)
+      fds.forEach(closeFd)
     }
   }
   const close = (): void => receive().forEach(closeFd)
@@ -45,31 +46,31 @@ interface CrunSide {
   doorFd: number
   listenFd: number
   stdio: [number, number, number]
-  /** All descriptors of it. */
-  held: number[]
+  /** All descriptors of this side. */
+  fds: number[]
 }
 
 function openSide(workDir: string, process: OciProcess): CrunSide {
-  const held: number[] = []
+  const fds: number[] = []
   try {
     const gateFd = openGate(workDir, process)
-    held.push(gateFd)
+    fds.push(gateFd)
     const { listenFd, doorFd } = openNamelessListener(workDir)
-    held.push(listenFd, doorFd)
-    // For crun alone, which must not get /dev/null: it would give that away.
+    fds.push(listenFd, doorFd)
+    // For crun alone, which must not get /dev/null: it would change its owner.
     const input = openPipe()
     closeFd(input.writeFd)
-    held.push(input.readFd)
+    fds.push(input.readFd)
     const output = openPipe()
-    held.push(output.readFd, output.writeFd)
-    return { gateFd, doorFd, listenFd, stdio: [input.readFd, output.writeFd, output.writeFd], held }
+    fds.push(output.readFd, output.writeFd)
+    return { gateFd, doorFd, listenFd, stdio: [input.readFd, output.writeFd, output.writeFd], fds }
   } catch (error) {
-    held.forEach(closeFd)
+    fds.forEach(closeFd)
     throw error
   }
 }
 
-// A file without a name, on a filesystem that boxes have no other way to.
+// An unlinked file, on a filesystem that boxes have no other access to.
 function openGate(workDir: string, { args: [program = ''], env }: OciProcess): number {
   const search = env.findLast((entry) => entry.startsWith('PATH='))?.slice('PATH='.length) ?? ''
   const gate = buildTerminalGate({ program, candidates: candidatePaths(program, search) }, process.arch)
@@ -93,7 +94,7 @@ function onlyTerminal(fds: readonly number[]): number {
   }
 }
 
-// All that crun has to send was sent when it ended.
+// Call after crun's end, when everything it sends has arrived.
 function receiveConsole(listenFd: number): number[] {
   const socketFd = acceptNow(listenFd)
   if (socketFd === null) return []

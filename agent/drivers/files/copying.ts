@@ -128,15 +128,15 @@ function shiftIds(list: Buffer, idBase: number): void {
 export function* copyNamedFile(
   io: Turns,
   source: CopySource,
-  place: { directoryFd: number; name: RawPath },
+  target: { directoryFd: number; name: RawPath },
 ): Steps<void> {
-  withFd(yield* copyFile(io, source, place), () => undefined)
+  withFd(yield* copyFile(io, source, target), () => undefined)
 }
 
 const STRICT = RESOLVE.BENEATH | RESOLVE.NO_SYMLINKS | RESOLVE.NO_XDEV
 const NAMELESS = { flags: O.TMPFILE | O.RDWR, mode: 0o600, resolve: STRICT }
 const NAMED = { flags: O.CREAT | O.EXCL | O.NOFOLLOW | O.RDWR, mode: 0o600, resolve: STRICT }
-// Of linux/fs.h; for the kernel the length 0 means up to the end.
+// From linux/fs.h; a length of 0 means up to the end.
 const FICLONERANGE = 0x4020940d
 const TO_THE_END = 0
 const FS_IOC_GETFLAGS = 0x80086601
@@ -144,7 +144,7 @@ const FS_IOC_SETFLAGS = 0x40086602
 const FS_NOCOW = 0x00800000
 // Bounds one call, whose time grows with the number of extents and during which no other task runs.
 const RANGE_BYTES = 64 * 1024 * 1024
-// Of linux/posix_acl_xattr.h: a version, then per entry a tag, permissions and an id (used for users and groups).
+// From linux/posix_acl_xattr.h: a version, then per entry a tag, permissions and an id (used for users and groups).
 const ACL_HEADER_BYTES = 4
 const ACL_ENTRY_BYTES = 8
 const ACL_WITH_ID: ReadonlySet<number> = new Set([2, 8])

@@ -37,7 +37,7 @@ function short(number: number): string {
   return number.toString(36)
 }
 
-/** Tells whether owner and group of a file are ids of the box. */
+/** Returns true if owner and group of a file are ids of the box. */
 export function hasBoxId({ uid, gid }: FileStat, idBase: number): boolean {
   return [uid, gid].every((id) => id >= idBase && id < idBase + IDS_PER_BOX)
 }

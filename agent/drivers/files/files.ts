@@ -1,11 +1,11 @@
 import { createFileThreads, type FileThreads } from '../../lib/threads/threads.ts'
-import type { Files, FilesPlace, UnpackReport, WrittenFile } from '../../ports/files/files.ts'
+import type { Files, FilesRoot, UnpackReport, WrittenFile } from '../../ports/files/files.ts'
 import { packedBytes, pruneBytes, unpackBytes } from './archives.ts'
 import { takeEntries } from './columns.ts'
 import { readHead, runMainThreadTasks } from './main-thread-tasks.ts'
 import { openedFile } from './open-file.ts'
 import { rawOf, rawPathOf } from './paths.ts'
-import { createWithPlace, type HostFilesOptions, openBeside, type WithPlace } from './places.ts'
+import { createWithRoot, type HostFilesOptions, openBeside, type WithRoot } from './places.ts'
 import { SMALL_BYTES } from './reading.ts'
 import type { FileTasks } from './tasks.ts'
 import { createFileTransfers, type FileTransfers } from './transfers.ts'
@@ -16,69 +16,69 @@ export interface HostFiles extends Files {
   start(): Promise<void>
 }
 
-/** Serves files by threads that see nothing of this host but /proc and the descriptors they are given. */
+/** Serves files in threads that have access only to /proc and to the descriptors passed to them. */
 export function createHostFiles({ find }: HostFilesOptions): HostFiles {
   const threads: FileThreads<FileTasks> = createFileThreads({ module: TASKS })
   const transfers = createFileTransfers()
   const limited: Limited = (isLong, { boxId }, work) => (isLong ? transfers.run(boxId, work) : work())
-  const withPlace = createWithPlace({ find })
+  const withRoot = createWithRoot({ find })
   return {
     start: () => threads.start(),
-    stat: (place, path) => withPlace(place, path, (task) => threads.run(place.boxId, { name: 'stat', ...task })),
-    list: (place, path, { after, take, ...options }) =>
-      limited(options.depth > 1, place, () =>
-        withPlace(place, path, async ({ argument, fds }) => {
+    stat: (root, path) => withRoot(root, path, (task) => threads.run(root.boxId, { name: 'stat', ...task })),
+    list: (root, path, { after, take, ...options }) =>
+      limited(options.depth > 1, root, () =>
+        withRoot(root, path, async ({ argument, fds }) => {
           const cursor = after === null ? null : rawOf(after)
           const page = { ...argument, ...options, after: cursor }
           // A retried task has delivered no entry yet.
-          return takeEntries(await threads.begin(place.boxId, { name: 'list', argument: page, fds }), take)
+          return takeEntries(await threads.begin(root.boxId, { name: 'list', argument: page, fds }), take)
         }),
       ),
-    open: (place, path) =>
-      withPlace(place, path, async (task) => {
-        const channel = await threads.begin(place.boxId, { name: 'open', ...task })
-        return openedFile(channel, { path: rawOf(path), acquire: () => transfers.acquire(place.boxId) })
+    open: (root, path) =>
+      withRoot(root, path, async (task) => {
+        const channel = await threads.begin(root.boxId, { name: 'open', ...task })
+        return openedFile(channel, { path: rawOf(path), acquire: () => transfers.acquire(root.boxId) })
       }),
     write: async (...write) => {
-      const [place, path, options, bytes] = write
+      const [root, path, options, bytes] = write
       const head = await readHead(bytes, SMALL_BYTES)
       const work = async (): Promise<WrittenFile> => {
-        const { channel, first } = await withPlace(place, path, async ({ argument, fds }) => {
-          const channel = await threads.begin(place.boxId, {
+        const { channel, first } = await withRoot(root, path, async ({ argument, fds }) => {
+          const channel = await threads.begin(root.boxId, {
             name: 'write',
-            argument: { ...argument, options: options, bytes: head.whole },
+            argument: { ...argument, options, bytes: head.whole },
             fds,
           })
           // Until its first message the task may fail because the box has stopped or started, and is retried.
-          return { channel: channel, first: await channel.receive() }
+          return { channel, first: await channel.receive() }
         })
         return runMainThreadTasks(channel, { path: rawOf(path), first, bytes: head.bytes })
       }
       try {
-        return await limited(head.whole === null, place, work)
+        return await limited(head.whole === null, root, work)
       } finally {
         await head.release()
       }
     },
-    remove: (place, path, options) =>
-      limited(options.recursive, place, () =>
-        withPlace(place, path, ({ argument, fds }) =>
-          threads.run(place.boxId, { name: 'remove', argument: { ...argument, ...options }, fds }),
+    remove: (root, path, options) =>
+      limited(options.recursive, root, () =>
+        withRoot(root, path, ({ argument, fds }) =>
+          threads.run(root.boxId, { name: 'remove', argument: { ...argument, ...options }, fds }),
         ),
       ),
     move: async (...move) => {
-      const [place, from, to, options] = move
+      const [root, from, to, options] = move
       const rawTo = rawPathOf(to)
-      return withPlace(place, from, ({ argument, fds }) =>
-        threads.run(place.boxId, { name: 'move', argument: { ...argument, ...options, to: rawTo }, fds }),
+      return withRoot(root, from, ({ argument, fds }) =>
+        threads.run(root.boxId, { name: 'move', argument: { ...argument, ...options, to: rawTo }, fds }),
       )
     },
-    makeDirectory: (place, path, options) =>
-      withPlace(place, path, ({ argument, fds }) =>
-        threads.run(place.boxId, { name: 'makeDirectory', argument: { ...argument, ...options }, fds }),
+    makeDirectory: (root, path, options) =>
+      withRoot(root, path, ({ argument, fds }) =>
+        threads.run(root.boxId, { name: 'makeDirectory', argument: { ...argument, ...options }, fds }),
       ),
-    ...createRestoreCall({ threads, transfers, withPlace }),
-    ...createArchiveCalls({ threads, transfers, withPlace }),
+    ...createRestoreCall({ threads, transfers, withRoot }),
+    ...createArchiveCalls({ threads, transfers, withRoot }),
     close: () => threads.close(),
   }
 }
@@ -91,18 +91,18 @@ interface Archive {
 interface LongCallDeps {
   threads: FileThreads<FileTasks>
   transfers: FileTransfers
-  withPlace: WithPlace
+  withRoot: WithRoot
 }
 
-function createRestoreCall({ threads, transfers, withPlace }: LongCallDeps): Pick<Files, 'restore'> {
+function createRestoreCall({ threads, transfers, withRoot }: LongCallDeps): Pick<Files, 'restore'> {
   return {
-    restore: (place, from, { path, temporaryName }) =>
-      transfers.run(place.boxId, async () => {
-        const { channel, first } = await withPlace(place, path, async ({ argument, fds }) => {
-          const past = openBeside(fds, from)
-          const both = { ...argument, from: past.place, temporaryName }
-          const channel = await threads.begin(place.boxId, { name: 'restore', argument: both, fds: past.fds })
-          return { channel: channel, first: await channel.receive() }
+    restore: (root, from, { path, temporaryName }) =>
+      transfers.run(root.boxId, async () => {
+        const { channel, first } = await withRoot(root, path, async ({ argument, fds }) => {
+          const snapshot = openBeside(fds, from)
+          const both = { ...argument, from: snapshot.root, temporaryName }
+          const channel = await threads.begin(root.boxId, { name: 'restore', argument: both, fds: snapshot.fds })
+          return { channel, first: await channel.receive() }
         })
         return runMainThreadTasks(channel, { path: rawOf(path), first, bytes: null })
       }),
@@ -110,31 +110,31 @@ function createRestoreCall({ threads, transfers, withPlace }: LongCallDeps): Pic
 }
 
 function createArchiveCalls(deps: LongCallDeps): Pick<Files, 'pack' | 'unpack' | 'unpackLayer'> {
-  const { threads, transfers, withPlace } = deps
-  const unpack = async (place: FilesPlace, path: Uint8Array, archive: Archive): Promise<UnpackReport> => {
+  const { threads, transfers, withRoot } = deps
+  const unpack = async (root: FilesRoot, path: Uint8Array, archive: Archive): Promise<UnpackReport> => {
     const { isLayer, bytes } = archive
-    const channel = await withPlace(place, path, async ({ argument, fds }) => {
-      const channel = await threads.begin(place.boxId, { name: 'unpack', argument: { ...argument, isLayer }, fds })
-      // Waits for `ready`, or throws why not.
+    const channel = await withRoot(root, path, async ({ argument, fds }) => {
+      const channel = await threads.begin(root.boxId, { name: 'unpack', argument: { ...argument, isLayer }, fds })
+      // Waits for `ready`; throws if the task has failed.
       await channel.receive()
       return channel
     })
     return unpackBytes(channel, { path: rawOf(path), source: bytes() })
   }
-  const prune = async (place: FilesPlace, path: Uint8Array, source: AsyncIterable<Uint8Array>): Promise<void> => {
-    const channel = await withPlace(place, path, async (task) => {
-      const channel = await threads.begin(place.boxId, { name: 'prune', ...task })
+  const prune = async (root: FilesRoot, path: Uint8Array, source: AsyncIterable<Uint8Array>): Promise<void> => {
+    const channel = await withRoot(root, path, async (task) => {
+      const channel = await threads.begin(root.boxId, { name: 'prune', ...task })
       await channel.receive()
       return channel
     })
     await pruneBytes(channel, { path: rawOf(path), source })
   }
   return {
-    pack: async (place, path) => {
-      const leave = transfers.acquire(place.boxId)
+    pack: async (root, path) => {
+      const leave = transfers.acquire(root.boxId)
       try {
-        return await withPlace(place, path, async (task) => {
-          const channel = await threads.begin(place.boxId, { name: 'pack', ...task })
+        return await withRoot(root, path, async (task) => {
+          const channel = await threads.begin(root.boxId, { name: 'pack', ...task })
           return packedBytes(channel, leave)
         })
       } catch (error) {
@@ -142,16 +142,16 @@ function createArchiveCalls(deps: LongCallDeps): Pick<Files, 'pack' | 'unpack' |
         throw error
       }
     },
-    unpack: (place, path, source) =>
-      transfers.run(place.boxId, () => unpack(place, path, { isLayer: false, bytes: () => source })),
-    unpackLayer: (place, path, bytes) =>
-      transfers.run(place.boxId, async () => {
-        await prune(place, path, bytes())
-        return unpack(place, path, { isLayer: true, bytes })
+    unpack: (root, path, source) =>
+      transfers.run(root.boxId, () => unpack(root, path, { isLayer: false, bytes: () => source })),
+    unpackLayer: (root, path, bytes) =>
+      transfers.run(root.boxId, async () => {
+        await prune(root, path, bytes())
+        return unpack(root, path, { isLayer: true, bytes })
       }),
   }
 }
 
-type Limited = <T>(isLong: boolean, place: FilesPlace, work: () => Promise<T>) => Promise<T>
+type Limited = <T>(isLong: boolean, root: FilesRoot, work: () => Promise<T>) => Promise<T>
 
 const TASKS = new URL('./tasks.ts', import.meta.url)

@@ -29,7 +29,7 @@ export interface ListArgument extends PathArgument {
 /** Lists one page of a directory. Keeps no more names of a level than the page can have. */
 export function* listTask(io: TaskIo<EntryColumns>, argument: ListArgument): Steps<LastColumns> {
   const { path, limit } = argument
-  const view = openView(argument.place)
+  const view = openView(argument.root)
   const levels: Level[] = []
   try {
     levels.push(newLevel(openTop(view, path), '', splitCursor(argument.after)))
@@ -99,7 +99,7 @@ function newLevel(fd: number, prefix: RawPath, cursor: readonly RawPath[]): Leve
   return { fd, mountId: statFd(fd).mountId, prefix, cursor, names: [], index: 0, isWhole: false }
 }
 
-/** Selects the next `count` names of a directory in order, and one more that tells that there are more. */
+/** Selects the next `count` names of a directory in order, and one more to detect that others follow. */
 function* selectNames(io: TaskIo, level: Level, count: number): Steps<void> {
   const last = level.names.at(-1)
   const from = last ?? level.cursor[0] ?? ''

@@ -10,7 +10,7 @@ import type { RawPath } from './paths.ts'
 /** The main thread's side of a task that leaves work to it. */
 type WritingChannel<Result> = TaskChannel<Result, MainThreadTask, 'done'>
 
-/** Does what a task leaves to the main thread, from `first` until the task has ended; `bytes` fills its file. */
+/** Runs the main thread's part of a task, from `first` until the task ends; `bytes` fills its file. */
 export async function runMainThreadTasks<Result>(
   channel: WritingChannel<Result>,
   { path, first, bytes }: { path: RawPath; first: MainThreadTask | null; bytes: AsyncIterable<Uint8Array> | null },
@@ -93,7 +93,7 @@ async function fillFile(fd: number, bytes: AsyncIterable<Uint8Array>): Promise<v
     await writing
     if (position - sentTo >= SEND_BYTES) {
       const [start, length] = [sentTo, position - sentTo]
-      // The sync reports what fails of it.
+      // The sync at the end reports its failure.
       sending = sending.then(() => startWriteBack(fd, start, length)).catch(() => undefined)
       sentTo = position
     }

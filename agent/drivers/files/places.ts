@@ -4,12 +4,12 @@ import { ServiceError } from '../../../shared/errors.ts'
 import { closeFd } from '../../lib/syscalls/descriptors.ts'
 import { O } from '../../lib/syscalls/files.ts'
 import { isErrno } from '../../lib/syscalls/libc.ts'
-import type { FilesPlace } from '../../ports/files/files.ts'
+import type { FilesRoot } from '../../ports/files/files.ts'
 import type { MountedBox } from '../boxes/mounts.ts'
 import { cloneTree } from '../boxes/tree.ts'
 import { rawPathOf } from './paths.ts'
 import type { PathArgument } from './reading.ts'
-import type { ViewPlace } from './views.ts'
+import type { ViewRoot } from './views.ts'
 
 export interface HostFilesOptions {
   /** Finds the running box; null if it does not run. */
@@ -21,17 +21,17 @@ export interface PathTask {
   fds: readonly number[]
 }
 
-export type WithPlace = <T>(place: FilesPlace, path: Uint8Array, work: (task: PathTask) => Promise<T>) => Promise<T>
+export type WithRoot = <T>(root: FilesRoot, path: Uint8Array, work: (task: PathTask) => Promise<T>) => Promise<T>
 
-/** Opens places for tasks, through the running box if there is one, and retries while a box stops or starts. */
-export function createWithPlace({ find }: HostFilesOptions): WithPlace {
-  const openFound = (place: FilesPlace): OpenedPlace =>
-    place.isSnapshot === true ? openSnapshot(place) : openPlace(place, find(place.boxId))
-  return async (place, path, work) => {
+/** Opens the files of boxes for tasks, through the running box if there is one; retries while a box stops or starts. */
+export function createWithRoot({ find }: HostFilesOptions): WithRoot {
+  const openFound = (root: FilesRoot): OpenedRoot =>
+    root.isSnapshot === true ? openSnapshot(root) : openFilesRoot(root, find(root.boxId))
+  return async (root, path, work) => {
     const raw = rawPathOf(path)
     return retryWhileTransitioning(() => {
-      const opened = openFound(place)
-      return work({ argument: { place: opened.place, path: raw }, fds: opened.fds })
+      const opened = openFound(root)
+      return work({ argument: { root: opened.root, path: raw }, fds: opened.fds })
     })
   }
 }
@@ -50,21 +50,21 @@ async function retryWhileTransitioning<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** A place in a form that threads can open, and the descriptors it refers to. */
-export interface OpenedPlace {
-  place: ViewPlace
+/** A root in a form that threads can open, and the descriptors it refers to. */
+export interface OpenedRoot {
+  root: ViewRoot
   fds: readonly number[]
 }
 
-/** Opens a place through the running `box`, else by its root and volumes on the disk. */
-export function openPlace({ rootPath, mounts }: FilesPlace, box: MountedBox | null): OpenedPlace {
+/** Opens files through the running `box`, else by its root and volumes on the disk. */
+export function openFilesRoot({ rootPath, mounts }: FilesRoot, box: MountedBox | null): OpenedRoot {
   if (box !== null) {
     const { pid, startTicks, idBase } = box
-    return { place: { kind: 'running', pid, startTicks, idBase }, fds: [] }
+    return { root: { kind: 'running', pid, startTicks, idBase }, fds: [] }
   }
   if (mounts.length === 0) {
     const rootFd = fs.openSync(rootPath, O.PATH | O.DIRECTORY | O.NOFOLLOW)
-    return { place: { kind: 'root', rootFd }, fds: [rootFd] }
+    return { root: { kind: 'root', rootFd }, fds: [rootFd] }
   }
   const fds: number[] = []
   try {
@@ -72,17 +72,17 @@ export function openPlace({ rootPath, mounts }: FilesPlace, box: MountedBox | nu
     for (const mount of mounts) fds.push(cloneTree(mount, null))
     const [rootFd = -1, ...volumeFds] = fds
     const volumes = mounts.map(({ path }, index) => ({ fd: volumeFds[index] ?? -1, path }))
-    return { place: { kind: 'trees', rootFd, volumes }, fds }
+    return { root: { kind: 'trees', rootFd, volumes }, fds }
   } catch (error) {
     fds.forEach(closeFd)
     throw error
   }
 }
 
-/** As `openPlace`, for a snapshot. Throws `snapshot_not_found` if it has just been deleted. */
-export function openSnapshot(place: FilesPlace): OpenedPlace {
+/** As `openFilesRoot`, for a snapshot. Throws `snapshot_not_found` if it has just been deleted. */
+export function openSnapshot(root: FilesRoot): OpenedRoot {
   try {
-    return openPlace(place, null)
+    return openFilesRoot(root, null)
   } catch (error) {
     if (!isErrno(error, 'ENOENT')) throw error
     throw new ServiceError('snapshot_not_found', 'The snapshot is gone.', { cause: error })
@@ -90,10 +90,10 @@ export function openSnapshot(place: FilesPlace): OpenedPlace {
 }
 
 /** As `openSnapshot`; takes over `fds`, which it closes if it throws. */
-export function openBeside(fds: readonly number[], place: FilesPlace): OpenedPlace {
+export function openBeside(fds: readonly number[], root: FilesRoot): OpenedRoot {
   try {
-    const opened = openSnapshot(place)
-    return { place: opened.place, fds: [...fds, ...opened.fds] }
+    const opened = openSnapshot(root)
+    return { root: opened.root, fds: [...fds, ...opened.fds] }
   } catch (error) {
     fds.forEach(closeFd)
     throw error

@@ -7,17 +7,17 @@ import { factsOf, kindOf } from './facts.ts'
 import { withFaults } from './faults.ts'
 import { isADirectory, pathInvalid, type RawPath } from './paths.ts'
 import { checkReadable, openPath, readFacts, reopenFile, withFd } from './resolve.ts'
-import { type FileView, openView, type ViewPlace } from './views.ts'
+import { type FileView, openView, type ViewRoot } from './views.ts'
 
 /** The argument of most tasks. */
 export interface PathArgument {
-  place: ViewPlace
+  root: ViewRoot
   path: RawPath
 }
 
 /** Runs `work` in the view of a box, translating failed system calls as faults of `path`. */
-export function inView<T>({ place, path }: PathArgument, work: (view: FileView) => T): T {
-  const view = openView(place)
+export function inView<T>({ root, path }: PathArgument, work: (view: FileView) => T): T {
+  const view = openView(root)
   try {
     return withFaults(path, () => work(view))
   } finally {

@@ -24,7 +24,7 @@ export interface RemoveArgument extends PathArgument {
 /** Removes a file, an empty directory, or a tree. */
 export function* removeTask(io: TaskIo, argument: RemoveArgument): Steps<void> {
   const { path } = argument
-  const view = openView(argument.place)
+  const view = openView(argument.root)
   let parentFd: number | undefined
   try {
     const { parent, name, isDirectory } = splitName(path)

@@ -16,7 +16,7 @@ import { checkNoMountsBelow, removeTree } from './removal.ts'
 import { openName, readFacts, reopenDirectory, withFd } from './resolve.ts'
 import type { FileView } from './views.ts'
 
-/** The copy to make, and where. */
+/** The copy to make, and its target. */
 export interface Replacement {
   io: TaskIo<MainThreadTask, 'done'>
   view: FileView
@@ -28,9 +28,9 @@ export interface Replacement {
   temporaryName: RawPath
 }
 
-/** Makes a copy, syncs it, gives it the name, and removes what had the name. */
+/** Makes a copy, syncs it, exchanges it with the present entry of that name, and removes that. */
 export function* replace(replacement: Replacement): Steps<FileFacts> {
-  const { io, view, parentFd: parentFd, path, temporaryName: temporaryName } = replacement
+  const { io, view, parentFd, path, temporaryName } = replacement
   const draft = yield* makeDraft(replacement)
   try {
     yield* commit(io, parentFd)
@@ -61,7 +61,7 @@ interface Draft {
   isPlaced: boolean
 }
 
-function* makeDraft({ io, path, source, parentFd: parentFd, temporaryName: temporaryName }: Replacement): Steps<Draft> {
+function* makeDraft({ io, path, source, parentFd, temporaryName }: Replacement): Steps<Draft> {
   const kind = kindOf(source.stat)
   if (kind === 'file') {
     const fd = yield* copyFile(io, source, { directoryFd: parentFd, name: null })
@@ -88,10 +88,7 @@ function* makeDraft({ io, path, source, parentFd: parentFd, temporaryName: tempo
 }
 
 /** Gives the copy its name; returns true if something had it, which now has the temporary one. */
-function takeName(
-  view: FileView,
-  { parentFd: parentFd, name, path, temporaryName: temporaryName }: Replacement,
-): boolean {
+function takeName(view: FileView, { parentFd, name, path, temporaryName }: Replacement): boolean {
   const names = { fromFd: parentFd, fromName: rawBytesOf(temporaryName), toFd: parentFd, toName: rawBytesOf(name) }
   for (let attempt = 1; ; attempt++) {
     try {
@@ -105,7 +102,7 @@ function takeName(
   }
 }
 
-/** Throws `path_invalid` if something is mounted there or below; returns whether something has the name. */
+/** Throws `path_invalid` if something is mounted there or below; returns true if the name exists. */
 export function checkReplaceable(
   view: FileView,
   { parentFd, name, path }: { parentFd: number; name: RawPath; path: RawPath },
@@ -118,7 +115,7 @@ export function checkReplaceable(
     throw error
   }
   return withFd(fd, () => {
-    checkNoMount(path, { parentFd: parentFd, fd })
+    checkNoMount(path, { parentFd, fd })
     if (kindOf(statFd(fd)) === 'directory') checkNoMountsBelow(view, fd, path)
     return true
   })
@@ -145,19 +142,19 @@ function* dropDraft(
   draft.isPlaced = true
 }
 
-/** What has the temporary name; with an inode only that, else whatever has it. */
+/** The entry with the temporary name; with an inode, only if it is that file. */
 interface TemporaryFile {
   parentFd: number
   name: RawPath
   inode: number | null
 }
 
-/** Removes it. Leaves what the box keeps from being removed: the restore does not depend on it. */
+/** Removes it. Ignores failures, which the box can cause: the restore does not depend on it. */
 function* discard(io: Turns, { parentFd, name, inode }: TemporaryFile): Steps<void> {
   try {
     const stat = statAt(parentFd, rawBytesOf(name))
     if (inode !== null && stat.inode !== inode) return
-    if (kindOf(stat) === 'directory') yield* removeTree(io, name, { parentFd: parentFd, name })
+    if (kindOf(stat) === 'directory') yield* removeTree(io, name, { parentFd, name })
     else removeAt(parentFd, rawBytesOf(name))
   } catch (error) {
     if (!(error instanceof ServiceError || error instanceof SyscallError)) throw error

@@ -8,8 +8,8 @@ import { pathInvalid, type RawPath, rawBytesOf } from './paths.ts'
 import type { FileView } from './views.ts'
 
 /**
- * Opens what a path of the box leads to with `O_PATH`, which has no side effect on devices or FIFOs. Follows a link at the end only
- * with `follow`. Throws a SyscallError.
+ * Opens a path of the box with `O_PATH`, which has no side effect on devices or FIFOs. Follows a link at the end only with
+ * `follow`. Throws a SyscallError.
  */
 export function openPath(view: FileView, raw: RawPath, { follow }: { follow: boolean }): number {
   return openBelow(view.rootFd, rawBytesOf(raw), { flags: O.PATH | (follow ? 0 : O.NOFOLLOW), resolve: IN_BOX })
@@ -25,7 +25,7 @@ export function openName(directoryFd: number, name: RawPath): number {
   return openBelow(directoryFd, rawBytesOf(name), { flags: O.PATH | O.NOFOLLOW, resolve: ONE_NAME })
 }
 
-/** Opens a file that is open with `O_PATH` for reading: the same file, whatever has its name by now. */
+/** Opens a file that is open with `O_PATH` for reading: the same file, even if another has its name by now. */
 export function reopenFile(pathFd: number): number {
   // O_NONBLOCK turns waiting for another process's lease into EAGAIN.
   return openBelow(AT.FDCWD, `/proc/self/fd/${pathFd}`, { flags: O.RDONLY | O.NONBLOCK | O.NOCTTY })
@@ -48,7 +48,7 @@ export function reopenDirectories(pathFds: readonly number[]): number[] {
   }
 }
 
-/** Tells whether a file is on a disk of the box, and not on a kernel filesystem such as /proc. */
+/** Returns true if a file is on a disk of the box, and not on a kernel filesystem such as /proc. */
 export function isReadable(fd: number): boolean {
   return READABLE.has(diskOf(fd).magic)
 }

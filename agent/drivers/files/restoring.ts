@@ -13,11 +13,11 @@ import { checkNoMountsBelow } from './removal.ts'
 import { checkReplaceable, replace } from './replacing.ts'
 import { checkReadable, checkWritableMount, openDirectoryPath, openName, reopenDirectory, withFd } from './resolve.ts'
 import { type MadeDirectories, makeDirectories, openParent } from './targets.ts'
-import { type FileView, openView, stepsAsBoxRoot, type ViewPlace } from './views.ts'
+import { type FileView, openView, stepsAsBoxRoot, type ViewRoot } from './views.ts'
 
 export interface RestoreArgument extends PathArgument {
   /** The snapshot. */
-  from: ViewPlace
+  from: ViewRoot
   temporaryName: string
 }
 
@@ -27,15 +27,15 @@ export interface RestoreArgument extends PathArgument {
  */
 export function* restoreTask(
   io: TaskIo<MainThreadTask, 'done'>,
-  { place, path, from, temporaryName: temporaryName }: RestoreArgument,
+  { root, path, from, temporaryName }: RestoreArgument,
 ): Steps<FileFacts> {
-  const view = openView(place)
+  const view = openView(root)
   try {
-    const past = openView(from)
+    const snapshot = openView(from)
     try {
-      return yield* restore(io, { view, past, path, temporaryName })
+      return yield* restore(io, { view, snapshot, path, temporaryName })
     } finally {
-      past.close()
+      snapshot.close()
     }
   } catch (error) {
     throw explainFault(path, error)
@@ -46,21 +46,21 @@ export function* restoreTask(
 
 interface RestoreViews {
   view: FileView
-  past: FileView
+  snapshot: FileView
   path: RawPath
   temporaryName: RawPath
 }
 
 function* restore(
   io: TaskIo<MainThreadTask, 'done'>,
-  { view, past, path, temporaryName }: RestoreViews,
+  { view, snapshot, path, temporaryName }: RestoreViews,
 ): Steps<FileFacts> {
   const { parent, name, isDirectory } = splitName(path)
-  const source = openSource(past, { path, parent, name })
+  const source = openSource(snapshot, { path, parent, name })
   let target: ParentDirectory | undefined
   try {
     if (isDirectory && kindOf(source.stat) !== 'directory') throw notADirectory(path)
-    target = openParentDirectory(view, past, { path, parent })
+    target = openParentDirectory(view, snapshot, { path, parent })
     if (target.made === null) checkReplaceable(view, { parentFd: target.fd, name, path })
     const replacement = {
       io,
@@ -82,16 +82,16 @@ function* restore(
 }
 
 function openSource(
-  past: FileView,
+  snapshot: FileView,
   { path, parent, name }: { path: RawPath; parent: RawPath; name: RawPath },
 ): { fd: number; stat: FileStat } {
-  return withFd(openDirectoryPath(past, parent), (parentFd) => {
+  return withFd(openDirectoryPath(snapshot, parent), (parentFd) => {
     const fd = openName(parentFd, name)
     try {
       checkReadable(fd, path)
       checkNoMount(path, { parentFd, fd })
       const stat = statFd(fd)
-      if (kindOf(stat) === 'directory') checkNoMountsBelow(past, fd, path)
+      if (kindOf(stat) === 'directory') checkNoMountsBelow(snapshot, fd, path)
       return { fd, stat }
     } catch (error) {
       closeFd(fd)
@@ -100,9 +100,9 @@ function openSource(
   })
 }
 
-/** The directory that receives what is restored. */
+/** The directory to restore into. */
 interface ParentDirectory {
-  /** Open as a path: it stays a directory of the box whatever the box renames. */
+  /** Open with `O_PATH`: it stays a directory of the box even if the box renames it. */
   fd: number
   /** The missing directories that were created. */
   made: MadeDirectories | null
@@ -111,7 +111,7 @@ interface ParentDirectory {
 
 function openParentDirectory(
   view: FileView,
-  past: FileView,
+  snapshot: FileView,
   { path, parent }: { path: RawPath; parent: RawPath },
 ): ParentDirectory {
   const { fd, missing } = openParent(view, parent, true)
@@ -122,7 +122,7 @@ function openParentDirectory(
     const names = parent.split('/').filter((each) => each !== '' && each !== '.')
     const stats = missing.map((_, index) => {
       const above = names.slice(0, names.length - missing.length + index + 1)
-      return withFd(openDirectoryPath(past, `/${above.join('/')}`), statFd)
+      return withFd(openDirectoryPath(snapshot, `/${above.join('/')}`), statFd)
     })
     made = makeDirectories(view, { parentFd: fd, names: missing })
     copyDirectoryFacts(view.idBase, fd, { missing, stats })

@@ -8,17 +8,17 @@ import { isADirectory, pathInvalid, type RawPath, rawBytesOf, splitPath } from '
 import { checkWritableMount, openDirectoryPath, openName, withFd } from './resolve.ts'
 import { asBoxRoot, type FileView } from './views.ts'
 
-/** The place where a file is to be created or replaced. */
+/** The file to create or replace. */
 export interface FileTarget {
   /**
-   * Its directory, or the nearest that exists, open with `O_PATH`. Only names in it are used: whatever the box renames, nothing
-   * outside the box is changed.
+   * Its directory, or the nearest that exists, open with `O_PATH`. Only names in it are used: no rename by the box leads a
+   * write out of the box.
    */
   parentFd: number
   /** The missing directories below it. */
   missing: readonly RawPath[]
   name: RawPath
-  /** What has the name now; null for nothing. */
+  /** Stat of the present file; null if there is none. */
   stat: FileStat | null
 }
 
@@ -124,7 +124,7 @@ function removeEmpty(parentFd: number, name: RawPath): void {
   }
 }
 
-/** Reads what has a name in a directory, of a link its text; null if nothing has it. */
+/** Returns the stat of a name in a directory, or the text if it is a link; null if it is missing. */
 function readTarget(directoryFd: number, name: RawPath): FileStat | RawPath | null {
   let fd: number
   try {

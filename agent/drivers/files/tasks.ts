@@ -8,7 +8,7 @@ import { removeTask } from './removal.ts'
 import { restoreTask } from './restoring.ts'
 import { writeTask } from './writing.ts'
 
-/** What the threads of `createHostFiles` do, by name. */
+/** Tasks of the threads of `createHostFiles`, by name. */
 export const tasks = {
   stat: statTask,
   list: listTask,

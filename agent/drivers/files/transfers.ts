@@ -52,5 +52,5 @@ interface FileLimits {
   total: number
 }
 
-/** How many long transfers of one box and of all may run at once: each may hold hundreds of descriptors, and megabytes. */
+/** Limits of concurrent long transfers, per box and in total: each may hold hundreds of descriptors, and megabytes. */
 export const FILE_LIMITS: FileLimits = { perBox: 16, total: 128 }

@@ -11,10 +11,10 @@ import { readStartTicks } from '../host/handle.ts'
 import { type MountLine, parseMountInfo } from '../host/mount-info.ts'
 
 /**
- * How a view is opened: through the init of a running box; by the root of a stopped one; or by that root and its volumes as detached
- * mounts, in mount order.
+ * Source of a view: the init of a running box; the root of a stopped one; or that root and its volumes as detached mounts,
+ * in mount order.
  */
-export type ViewPlace =
+export type ViewRoot =
   | { kind: 'running'; pid: number; startTicks: number; idBase: number }
   | { kind: 'root'; rootFd: number }
   | { kind: 'trees'; rootFd: number; volumes: readonly { fd: number; path: string }[] }
@@ -33,10 +33,10 @@ export interface FileView {
 }
 
 /** Opens a view. Throws `box_not_running` if a running box was expected and has ended. */
-export function openView(place: ViewPlace): FileView {
-  if (place.kind === 'running') return openRunning(place)
-  if (place.kind === 'trees') return mountTrees(place)
-  return { rootFd: place.rootFd, idBase: 0, mounts: () => [], checkLife: () => undefined, close: () => undefined }
+export function openView(root: ViewRoot): FileView {
+  if (root.kind === 'running') return openRunning(root)
+  if (root.kind === 'trees') return mountTrees(root)
+  return { rootFd: root.rootFd, idBase: 0, mounts: () => [], checkLife: () => undefined, close: () => undefined }
 }
 
 /** Runs `work` with the box's root as the owner of new files: the box's idmapped mounts accept no host id. */
@@ -66,7 +66,7 @@ export function* stepsAsBoxRoot<T>(view: FileView, steps: Steps<T>): Steps<T> {
   }
 }
 
-function openRunning({ pid, startTicks, idBase }: Extract<ViewPlace, { kind: 'running' }>): FileView {
+function openRunning({ pid, startTicks, idBase }: Extract<ViewRoot, { kind: 'running' }>): FileView {
   const fds: number[] = []
   const close = (): void => fds.splice(0).forEach(closeFd)
   try {
@@ -100,7 +100,7 @@ function readMounts(pid: number): MountLine[] {
   }
 }
 
-function mountTrees({ rootFd, volumes }: Extract<ViewPlace, { kind: 'trees' }>): FileView {
+function mountTrees({ rootFd, volumes }: Extract<ViewRoot, { kind: 'trees' }>): FileView {
   const stagePath = `/view-${nextView++}`
   makeDirectoryAt(AT.FDCWD, stagePath, 0o700)
   const close = (): void => {

@@ -26,8 +26,8 @@ export interface WriteArgument extends PathArgument {
  * process dies. Checking the target and linking happen in one step, without a turn of another task of the box in between.
  */
 export function* writeTask(io: TaskIo<MainThreadTask, 'done'>, argument: WriteArgument): Steps<WrittenFile> {
-  const { path, options: options, bytes } = argument
-  const view = openView(argument.place)
+  const { path, options, bytes } = argument
+  const view = openView(argument.root)
   let draftFd: number | undefined
   const changed: number[] = []
   try {
@@ -65,7 +65,7 @@ function writeSmall(path: RawPath, fd: number, bytes: Uint8Array): void {
   })
 }
 
-function openDraft(view: FileView, { path, options: options }: WriteArgument, target: FileTarget): number {
+function openDraft(view: FileView, { path, options }: WriteArgument, target: FileTarget): number {
   checkTarget(path, options, target)
   const draftFd = asBoxRoot(view, () => openBelow(target.parentFd, '.', DRAFT))
   try {
@@ -84,11 +84,7 @@ interface Draft {
 }
 
 /** Links the draft where the path leads by now; `isNew` if there was no such file. */
-function commit(
-  view: FileView,
-  { path, options: options }: WriteArgument,
-  { draftFd, changed }: Draft,
-): { isNew: boolean } {
+function commit(view: FileView, { path, options }: WriteArgument, { draftFd, changed }: Draft): { isNew: boolean } {
   for (let attempt = 1; ; attempt++) {
     try {
       return withFaults(path, () =>

@@ -94,22 +94,22 @@ export class BoxPods {
   }
 
   /** Creates a warm pod. */
-  async createStub(name: string): Promise<Pod> {
+  async createWarmPod(name: string): Promise<Pod> {
     const { instanceId, api } = this.#options
     return api.pods.create(await this.#build(planWarmPod(name, instanceId)))
   }
 
   /** Lists the names of all warm pods of the instance. */
-  listStubs(): Promise<string[]> {
+  listWarmPods(): Promise<string[]> {
     const { instanceId, api } = this.#options
-    return findStubs(api, instanceId)
+    return listWarmPodNames(api, instanceId)
   }
 
-  removeStub(name: string): Promise<void> {
-    return removeStub(this.#options.api, name)
+  removeWarmPod(name: string): Promise<void> {
+    return removeWarmPod(this.#options.api, name)
   }
 
-  /** Relabels a warm pod as that of a box. It is recorded first, so that it is found whatever the outcome. */
+  /** Relabels a warm pod as that of a box. Its name is recorded first, so that it is found even if the request fails. */
   async claim(name: string, spec: BoxSpec): Promise<void> {
     const { instanceId, api } = this.#options
     this.#recordName(spec.id, name)
@@ -133,7 +133,7 @@ export class BoxPods {
     this.#made.delete(id)
   }
 
-  /** Drops what is kept of a pod whose deletion the watch has reported. */
+  /** Forgets a pod whose deletion the watch has reported. */
   forget({ metadata }: Pod): void {
     this.#deleted.delete(metadata?.name ?? '')
   }
@@ -155,12 +155,12 @@ export class BoxPods {
     if (name !== undefined) this.#limits.publish(name, limits)
   }
 
-  /** Tells by the watch whether a box's pod was taken away by others; true if the watch is broken. */
+  /** Returns true if the watch shows that a box's pod was deleted by others than the agent, or if the watch is broken. */
   isTaken(id: string): boolean {
     return this.#options.pods.fault() !== null || isTakenAway(this.of(id).at(-1) ?? null)
   }
 
-  /** As `isTaken`, but asks the API. */
+  /** As `isTaken`, but reads the pod from the API. */
   async wasTaken(id: string): Promise<boolean> {
     const { api, pods } = this.#options
     const known = this.of(id).at(-1) ?? null
@@ -227,7 +227,7 @@ export class BoxPods {
 
 /** Deletes all warm pods of an instance. */
 export async function removeWarmPods(api: KubeApi, instanceId: string): Promise<void> {
-  for (const name of await findStubs(api, instanceId)) await removeStub(api, name)
+  for (const name of await listWarmPodNames(api, instanceId)) await removeWarmPod(api, name)
 }
 
 /** Deletes the policies of an instance's projects. */
@@ -246,12 +246,12 @@ export function boxIdOf({ metadata }: Pod): string | undefined {
   return metadata?.labels?.[LABEL_BOX_ID]
 }
 
-async function findStubs(api: KubeApi, instanceId: string): Promise<string[]> {
+async function listWarmPodNames(api: KubeApi, instanceId: string): Promise<string[]> {
   const pods = await api.pods.list(`${ANNOTATION_INSTANCE}=${instanceId},${LABEL_WARM}=true`)
   return pods.map(({ metadata }) => metadata?.name ?? '')
 }
 
-function removeStub(api: KubeApi, name: string): Promise<void> {
+function removeWarmPod(api: KubeApi, name: string): Promise<void> {
   return api.pods.delete(name, { graceSeconds: 1 })
 }
 

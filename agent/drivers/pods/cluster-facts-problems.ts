@@ -2,13 +2,13 @@ import type { Node, Pod } from 'kubernetes-types/core/v1.d.ts'
 import type { ClusterProblem } from '../../ports/boxes/cluster-facts.ts'
 import { CONTAINER_REASONS, IMAGE_REASONS } from './state.ts'
 
-/** What is wrong with nodes that may hold boxes. Pure. */
+/** Lists the problems of nodes for boxes. Pure. */
 export function findNodeProblems(nodes: readonly Node[]): ClusterProblem[] {
   const boxNodes = nodes.filter(({ metadata }) => metadata?.labels?.[NODE_LABEL] === 'true')
   return boxNodes.length === 0 ? [noNode(nodes.length)] : boxNodes.flatMap(problemsOfNode)
 }
 
-/** Why pods of boxes do not run, `now` in milliseconds since the epoch; boxes with one cause are told together. Pure. */
+/** Lists the reasons for which pods of boxes do not run, one entry per cause; `now` in milliseconds since the epoch. Pure. */
 export function findPodProblems(pods: readonly Pod[], now: number): ClusterProblem[] {
   const causes = new Map<string, { cause: PodCause; ids: string[] }>()
   for (const pod of pods) {
@@ -19,16 +19,16 @@ export function findPodProblems(pods: readonly Pod[], now: number): ClusterProbl
     known.ids.push(pod.metadata?.labels?.['boxyard.dev/box-id'] ?? pod.metadata?.name ?? '')
     causes.set(key, known)
   }
-  return [...causes.values()].slice(0, CAUSES_TOLD).map(({ cause: { code, what, why, remedy }, ids }) => ({
+  return [...causes.values()].slice(0, CAUSES_MAX).map(({ cause: { code, what, why, remedy }, ids }) => ({
     code,
-    evidence: `${what} ${why} (${tellBoxes(ids)})`,
+    evidence: `${what} ${why} (${formatBoxes(ids)})`,
     remedy,
   }))
 }
 
-function tellBoxes(ids: readonly string[]): string {
-  const told = ids.slice(0, IDS_TOLD).join(', ')
-  return `${ids.length === 1 ? '1 box' : `${ids.length} boxes`}: ${told}${ids.length > IDS_TOLD ? ', …' : ''}`
+function formatBoxes(ids: readonly string[]): string {
+  const shown = ids.slice(0, IDS_MAX).join(', ')
+  return `${ids.length === 1 ? '1 box' : `${ids.length} boxes`}: ${shown}${ids.length > IDS_MAX ? ', …' : ''}`
 }
 
 interface PodCause {
@@ -86,7 +86,7 @@ function causeOf({ metadata, status }: Pod, now: number): PodCause | null {
   if (scheduled?.status === 'False') {
     return ageMs > UNSCHEDULED_MS ? { ...UNSCHEDULABLE, why: shorten(scheduled.message) } : null
   }
-  // A sandbox that cannot be made, for want of the handler or of a network, shows nowhere else in a pod.
+  // A sandbox that cannot be made, for lack of the handler or a network, shows nowhere else in a pod.
   const isWithoutSandbox = conditions.get('PodReadyToStartContainers')?.status === 'False'
   return isWithoutSandbox && ageMs > UNSTARTED_MS ? { ...SANDBOX, why: '' } : null
 }
@@ -125,5 +125,5 @@ const NODE_LABEL = 'boxyard.dev/node'
 const UNSCHEDULED_MS = 10_000
 const UNSTARTED_MS = 30_000
 const MESSAGE_CHARACTERS = 200
-const IDS_TOLD = 5
-const CAUSES_TOLD = 10
+const IDS_MAX = 5
+const CAUSES_MAX = 10

@@ -6,7 +6,7 @@ import { type BoxParts, buildBoxConfig } from '../host/oci-spec.ts'
 export type GivenConfig = z.infer<typeof GIVEN>
 
 /** The identity, namespaces and ids of a container's pod. */
-export interface PodPlace {
+export interface PodIdentity {
   podUid: string
   namespace: string
   container: string
@@ -27,7 +27,7 @@ export function parseGivenConfig(text: string): GivenConfig {
 }
 
 /** Reads the pod from containerd's own annotations, which the pod cannot set. Throws for a pod without a user namespace. */
-export function podPlaceOf(given: GivenConfig): PodPlace {
+export function podIdentityOf(given: GivenConfig): PodIdentity {
   const { annotations, linux } = given
   const pathOf = (type: string): string => {
     const path = linux.namespaces.find((each) => each.type === type)?.path

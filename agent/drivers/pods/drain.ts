@@ -8,11 +8,14 @@ import { GRACE_SLACK_SECONDS } from './spec.ts'
 
 /** Ends boxes whose pods are deleted by others than the agent. */
 export interface PodDrain {
-  /** Handles a changed pod: if it is being deleted and its box runs in it, ends the box's commands with their grace, then init. */
-  look(pod: Pod): void
+  /**
+   * Handles a changed pod: if it is being deleted and its box runs in it, ends the box's commands with their grace, then
+   * init.
+   */
+  onPodChange(pod: Pod): void
 }
 
-/** Without this the kubelet would end init first, and with it all other processes at once. */
+/** Without it the kubelet would end init first, and with it all other processes at once. */
 export function createPodDrain({ boxes, logger }: { boxes: RunningBoxes; logger: Logger }): PodDrain {
   const draining = new Set<string>()
   const drain = async (id: string, init: number, graceMs: number): Promise<void> => {
@@ -28,7 +31,7 @@ export function createPodDrain({ boxes, logger }: { boxes: RunningBoxes; logger:
     }
   }
   return {
-    look: (pod) => {
+    onPodChange: (pod) => {
       const { uid = '', deletionTimestamp, deletionGracePeriodSeconds = 0 } = pod.metadata ?? {}
       const id = boxIdOf(pod)
       if (deletionTimestamp === undefined || id === undefined) return

@@ -5,13 +5,13 @@ import { MOUNT_DIRECTORIES } from '../host/oci-spec.ts'
 import type { PodFiles } from './network.ts'
 import type { PodRoot } from './roots.ts'
 
-/** The files that boxes of pods have of the host, below the directory `runDir`, which does not outlive a boot. */
+/** The host's files that are mounted in boxes of pods, below the directory `runDir`, which is lost at a reboot. */
 export interface PodFileHomes {
-  /** Readies the root of a box for its mounts, and says what it is. */
+  /** Prepares the root of a box for its mounts, and describes it. */
   rootOf(spec: BoxSpec, network: PodFiles): PodRoot
-  /** What a pod has for its root that waits for a box: nothing but places to mount on. */
-  stubRoot(): PodRoot
-  /** An absent box is a success. */
+  /** Returns the root of a warm pod: a tree of empty mount points. */
+  warmPodRoot(): PodRoot
+  /** Succeeds for an unknown box. */
   remove(boxId: string): void
 }
 
@@ -30,11 +30,11 @@ export function createPodFiles(runDir: string): PodFileHomes {
         'machine-id': `${directory}/machine-id`,
       }
       const mountable = prepareMountPoints(spec.rootPath, Object.keys(files))
-      const placed = mountable.map((name) => [`etc/${name}`, files[name] ?? ''])
-      return { source: spec.rootPath, readOnly: false, files: Object.fromEntries(placed) as Record<string, string> }
+      const mounted = mountable.map((name) => [`etc/${name}`, files[name] ?? ''])
+      return { source: spec.rootPath, readOnly: false, files: Object.fromEntries(mounted) as Record<string, string> }
     },
-    // Read-only, since all that wait share it.
-    stubRoot: () => {
+    // Read-only, since all warm pods share it.
+    warmPodRoot: () => {
       for (const name of MOUNT_DIRECTORIES) fs.mkdirSync(`${runDir}/stub/${name}`, { recursive: true, mode: 0o755 })
       return { source: `${runDir}/stub`, readOnly: true, files: {} }
     },

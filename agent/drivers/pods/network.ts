@@ -28,8 +28,8 @@ export interface PodFiles {
 }
 
 /**
- * The network of boxes that are pods of this node. The cluster gives addresses and carries packets; this decides which
- * may pass, with the promises of `Network`, and besides: no other pod reaches a box. Runs as root.
+ * The network of boxes that are pods of this node. The cluster assigns addresses and carries packets; nft rules decide
+ * which may pass, with the guarantees of `Network`, and in addition: no other pod reaches a box. Runs as root.
  */
 export interface PodNetwork extends HostNetwork {
   /** Loads the rules. Boxes admitted by an earlier process stay admitted until they leave or `retain` omits them. */
@@ -47,15 +47,15 @@ export interface PodNetwork extends HostNetwork {
 }
 
 export interface PodNetworkSettings {
-  /** Names this instance among those of the host, for good; letters, digits and `_`. */
+  /** Identifies this instance on the host, permanently; letters, digits and `_`. */
   instanceId: string
-  /** Directory for the files mounted into boxes; boxes' users may pass through it. */
+  /** Directory for files mounted into boxes; searchable by users of boxes. */
   runDir: string
-  /** Whether boxes reach the outside. */
+  /** True: boxes reach the outside. */
   egress: boolean
-  /** Whether boxes reach private ranges outside, such as those of the cluster's pods and services. */
+  /** True: boxes reach private ranges outside, such as those of the cluster's pods and services. */
   allowPrivate: boolean
-  /** Nameservers for boxes where the host's own are out of their reach. */
+  /** Nameservers for boxes, where they cannot reach the host's own. */
   dns: readonly string[]
   logger: Logger
 }
@@ -139,7 +139,7 @@ class NftPodNetwork implements PodNetwork {
     const { egress } = this.#settings
     const removed = maintenance.check()
     const found = await findNetworkProblems({ subnet: NO_SUBNET, egress, nameservers: maintenance.nameservers() })
-    return [...removed, ...this.#bridgeProblems(), ...found.filter(({ code }) => !CLUSTERS_OWN.includes(code))]
+    return [...removed, ...this.#bridgeProblems(), ...found.filter(({ code }) => !IGNORED_PROBLEMS.includes(code))]
   }
 
   async close({ release }: { release: boolean }): Promise<void> {
@@ -184,8 +184,8 @@ class NftPodNetwork implements PodNetwork {
 }
 
 /**
- * Returns the bridge by which the host reaches `address` if traffic between its ports bypasses the IPv4 rules, so that pods on it
- * could reach each other; null otherwise.
+ * Returns the bridge by which the host reaches `address` if traffic between its ports bypasses the IPv4 rules, so that pods
+ * on it could reach each other; null otherwise.
  */
 function findOpenBridge(address: string): string | null {
   const name = interfaceTo(address)
@@ -235,6 +235,6 @@ function interfaceSettings(): string[] {
 
 /** A subnet that overlaps no route. */
 const NO_SUBNET = '0.0.0.0/16'
-/** Whether a chain of others that drops by policy lets pods pass is between them and the cluster's network plugin. */
-const CLUSTERS_OWN = ['forward_dropped', 'subnet_in_use']
+/** Problems that are the cluster's own: its network plugin handles other chains that drop forwarded packets. */
+const IGNORED_PROBLEMS = ['forward_dropped', 'subnet_in_use']
 const SETTINGS = '/proc/sys/net/ipv6/conf'

@@ -8,7 +8,7 @@ import { isErrno } from '../../lib/syscalls/libc.ts'
 
 /** A container about to be created on this node, or just created. */
 export interface HookCall {
-  /** The wrapper, in whose mount namespace the root must be; for `created`, the container's init. */
+  /** The wrapper, in whose mount namespace the root is mounted; for `created`, the container's init. */
   pid: number
   /** The directory of `config.json`, as that process sees it. */
   bundle: string
@@ -16,9 +16,9 @@ export interface HookCall {
 
 /** Answers the OCI wrapper of the node (`infra/node/boxyard-oci`). */
 export interface HookListener {
-  /** Mounts the root and rewrites the configuration; the message of an error goes to the events of the pod. */
+  /** Mounts the root and rewrites the configuration; an error's message becomes an event of the pod. */
   prepare(call: HookCall): Promise<void>
-  /** Called when the container has its process, which waits for its start. */
+  /** Called once the container has its process, which waits for its start. */
   created(call: HookCall): Promise<void>
 }
 
@@ -52,7 +52,7 @@ export async function openNodeHook(runDir: string, listener: HookListener, logge
   }
 }
 
-// Bounds memory: passes on only the first 8 KiB of a line.
+// Bounds memory: keeps only the first 8 KiB of a line.
 function createLineReader(onLine: (line: string) => void): (chunk: Buffer) => void {
   let pieces: Buffer[] = []
   let bufferedBytes = 0
@@ -97,7 +97,7 @@ function explain(logger: Logger, { bundle }: HookCall): (error: unknown) => stri
   }
 }
 
-// The wrapper opens it for reading at once, unless it is gone.
+// The wrapper opens it for reading at once, unless it has ended.
 async function answer({ pid, bundle }: HookCall, reply: string): Promise<void> {
   const deadline = performance.now() + ANSWER_MS
   for (;;) {

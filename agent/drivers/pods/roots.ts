@@ -5,19 +5,19 @@ import type { BoxMounts } from '../boxes/mounts.ts'
 import { readStartTicks } from '../host/handle.ts'
 import { INIT_PATH } from '../host/oci-spec.ts'
 import { buildSeccompProfile } from '../host/seccomp-profile.ts'
-import { buildPodConfig, type GivenConfig, type PodPlace, parseGivenConfig, podPlaceOf } from './config.ts'
+import { buildPodConfig, type GivenConfig, type PodIdentity, parseGivenConfig, podIdentityOf } from './config.ts'
 import { type HookCall, type HookListener, hookPath } from './node-hook.ts'
 
-/** A pod of this agent that is to become a box or a warm pod. */
+/** An expected pod of this agent, which becomes a box or a warm pod. */
 export interface PodTicket {
   spec: Pick<BoxSpec, 'pidsMax' | 'environment'>
   namespace: string
   /** Called once the pod has its network, before anything runs in it. */
-  prepare(network: PodPlaceInNetwork): PodRoot
+  prepare(network: PodEndpoint): PodRoot
 }
 
 /** The address and network namespace of a pod. */
-export interface PodPlaceInNetwork {
+export interface PodEndpoint {
   address: string
   /** Path of its network namespace. */
   networkNamespace: string
@@ -37,7 +37,7 @@ export interface PodInit {
   pid: number
   startTicks: number
   idBase: number
-  /** Below the mount point of each hierarchy. */
+  /** Path below the mount point of each hierarchy. */
   cgroup: string
 }
 
@@ -58,7 +58,7 @@ export interface PodRootsOptions {
   mounts: Pick<BoxMounts, 'stage'>
 }
 
-/** Provides roots to pods announced by `expect` only. */
+/** Provides roots only to pods that `expect` announced. */
 export function createPodRoots(options: PodRootsOptions): PodRoots {
   const tickets = new Map<string, Ticket>()
   /** Containers that have no process yet, by bundle. */
@@ -88,11 +88,11 @@ export function createPodRoots(options: PodRootsOptions): PodRoots {
     fail: (podUid, why) => tickets.get(podUid)?.reject(why),
     prepare: async (call) => {
       const given = readConfig(call)
-      const place = podPlaceOf(given)
-      const ticket = await find(place.podUid)
-      check(place, ticket, options.instanceId)
-      await prepare(options, { call, given, place, ticket })
-      prepared.set(call.bundle, { ticket, idBase: place.idBase })
+      const identity = podIdentityOf(given)
+      const ticket = await find(identity.podUid)
+      check(identity, ticket, options.instanceId)
+      await prepare(options, { call, given, identity, ticket })
+      prepared.set(call.bundle, { ticket, idBase: identity.idBase })
     },
     created: async ({ pid, bundle }) => {
       const box = prepared.get(bundle)
@@ -115,17 +115,17 @@ interface Ticket extends PodTicket {
 interface Preparation {
   call: HookCall
   given: GivenConfig
-  place: PodPlace
+  identity: PodIdentity
   ticket: PodTicket
 }
 
-function check({ namespace, container, instanceId }: PodPlace, ticket: PodTicket, ours: string): void {
-  if (namespace !== ticket.namespace || container !== 'box' || instanceId !== ours)
+function check({ namespace, container, instanceId }: PodIdentity, ticket: PodTicket, ownInstanceId: string): void {
+  if (namespace !== ticket.namespace || container !== 'box' || instanceId !== ownInstanceId)
     throw new Error('this container is not that of a box of this agent')
 }
 
-async function prepare(options: PodRootsOptions, { call, given, place, ticket }: Preparation): Promise<void> {
-  const { userNamespace, networkNamespace } = place
+async function prepare(options: PodRootsOptions, { call, given, identity, ticket }: Preparation): Promise<void> {
+  const { userNamespace, networkNamespace } = identity
   const stagePath = `${options.runDir}/stagePath`
   fs.mkdirSync(stagePath, { recursive: true, mode: 0o711 })
   const address = podAddressOf(sandboxOf(networkNamespace))

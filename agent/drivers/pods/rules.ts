@@ -15,27 +15,27 @@ import {
   tableCommands,
 } from '../network/nft-table.ts'
 
-/** A box that is a pod: the table keeps its id, so that a later process knows whose an address is. */
+/** A box that is a pod. The table keeps its id, so that a later process knows the box of an address. */
 export interface PodBox extends AddressedBox {
   boxId: string
 }
 
 export interface PodRulesSettings {
   instanceId: string
-  /** Whether boxes reach the outside. */
+  /** True: boxes reach the outside. */
   egress: boolean
-  /** Whether boxes reach private ranges, those of the cluster's pods and services among them. */
+  /** True: boxes reach private ranges, including the cluster's pods and services. */
   allowPrivate: boolean
 }
 
-/** The name of the table of an instance's pods, in family `inet`. */
+/** Returns the name of the table of an instance's pods, in family `inet`. */
 export function podTableName(instanceId: string): string {
   return `boxyard_pods_${instanceId}`
 }
 
 /**
- * The table of an instance whose boxes are pods. The interfaces are those of the cluster's network plugin, whatever that
- * is: boxes are known by their addresses. A source address must come from where the node would send an answer to it.
+ * Builds the table of an instance whose boxes are pods. Matches boxes by address, since interfaces depend on the cluster's
+ * network plugin. Drops packets whose source address is not routed back through their interface.
  */
 export function createPodRules(settings: PodRulesSettings): TableText<PodBox> {
   const { instanceId, allowPrivate } = settings
@@ -53,7 +53,7 @@ export function createPodRules(settings: PodRulesSettings): TableText<PodBox> {
   }
 }
 
-/** The boxes that a table, listed as JSON by nft, lets through; those it knows only in part are left out. */
+/** Lists the boxes that a table, as JSON of nft, lets through; leaves out incomplete ones. */
 function parsePodEntries(listing: string): (PodBox & BoxMarks)[] {
   const table = readTable(listing)
   return table.elements('boxes').flatMap((element) => {
@@ -93,16 +93,16 @@ function boxChains({ egress }: PodRulesSettings, flowsPerBox: number): string[] 
     '}',
     ...BETWEEN_CHAIN,
     'chain from_box {',
-    // On a bridge, what is meant for everybody would reach the boxes of every project.
+    // On a bridge, broadcasts and multicasts would reach the boxes of every project.
     'meta pkttype != unicast drop',
-    // A resolver may be a service of the cluster: it was asked by the service's address, which is a pod's by now.
+    // A resolver may be a service of the cluster: match the original destination, which DNAT has replaced by a pod's.
     ...outwardRules(egress, 'meta l4proto { tcp, udp } ct original ip daddr @resolvers ct original proto-dst 53'),
     '}',
     ...OUTWARD_CHAINS,
   ]
 }
 
-/** More than a node has pods. */
+/** More than the pods that a node can have. */
 const BOXES_MAX = 1_024
 
 const BOX = z.object({ elem: z.object({ val: z.string(), comment: z.string() }) })

@@ -20,7 +20,7 @@ import { createPodFiles, type PodFileHomes } from './files.ts'
 import type { PodNetwork } from './network.ts'
 import { type NodeHook, openNodeHook } from './node-hook.ts'
 import { createPodRoots, type PodInit, type PodRoots } from './roots.ts'
-import { PodStarts, warmPodPlaceOf } from './starts.ts'
+import { PodStarts, readPodEndpoint } from './starts.ts'
 import { podFailureOf } from './state.ts'
 
 export interface KubeRuntimeOptions extends Pick<RunningBoxesOptions, 'instanceId' | 'runDir' | 'execFiles'> {
@@ -28,24 +28,24 @@ export interface KubeRuntimeOptions extends Pick<RunningBoxesOptions, 'instanceI
   /** Watches the pods of this instance; its creator opens and closes it. */
   pods: PodWatch
   network: PodNetwork
-  /** The stub that containers of boxes are made from. */
+  /** Image of the boxes' containers: a stub, since each box has a root of its own. */
   image: string
-  /** The name of this node. Pods of boxes must run here, where the roots are. */
+  /** Name of this node. Pods of boxes must run here, where the roots are. */
   node: string
-  /** How many pods to keep ready. */
+  /** Number of pods to keep ready. */
   warmPool: number
-  /** The `pidsMax` of boxes, all the same. */
+  /** The `pidsMax` of boxes, the same for all. */
   pidsMax: number
   logger: Logger
-  /** Default `/usr/bin/crun`: starts commands in boxes, whatever made those. */
+  /** Default `/usr/bin/crun`: starts commands in boxes, whose containers another runtime made. */
   crunPath?: string
   /** Default `/usr/bin/catatonit`. */
   initPath?: string
 }
 
 /**
- * The runtime of a cluster's node: a box is a pod of RuntimeClass `boxyard`, whose root this process makes ready when the
- * node asks for it. Its commands are started here, on the node, as on one host: they need no API server.
+ * Creates the runtime of a cluster's node: a box is a pod of RuntimeClass `boxyard`, whose root this process prepares at
+ * the request of the node's wrapper. Commands are started here, on the node, without the API server.
  */
 export function createKubeRuntime(options: KubeRuntimeOptions): Runtime {
   const runtime = new KubeRuntime({ crunPath: '/usr/bin/crun', initPath: '/usr/bin/catatonit', ...options })
@@ -110,7 +110,7 @@ class KubeRuntime implements BoxLife {
     await this.boxes.close()
   }
 
-  // Reports boxes that ended while no agent ran: only the watch tells whether their pods were taken away.
+  // Also reports boxes that ended while no agent ran: the watch shows which of their pods were deleted by others.
   onExit(listener: (exit: BoxExit) => void): void {
     this.#listener = listener
     for (const id of this.boxes.host.handles.list())
@@ -135,10 +135,10 @@ class KubeRuntime implements BoxLife {
 
   // Prefers a warm pod, which takes a twentieth of the time.
   async start(spec: BoxSpec): Promise<RuntimeBox> {
-    const stub = this.#starts.takeStub(spec)
-    if (stub === null) return this.#begin(spec, await this.#starts.cold(spec))
+    const warmPod = this.#starts.takeWarmPod(spec)
+    if (warmPod === null) return this.#begin(spec, await this.#starts.cold(spec))
     try {
-      const box = await this.#begin(spec, await this.#starts.warm(spec, stub))
+      const box = await this.#begin(spec, await this.#starts.warm(spec, warmPod))
       this.#pods.publishLimits(spec.id, spec)
       return box
     } catch (error) {
@@ -160,8 +160,8 @@ class KubeRuntime implements BoxLife {
     return this.boxes.begin(id, handle, spec.mounts)
   }
 
-  // Ends the processes first, so that nothing uses the root, then deletes the pod. Waits for the node to end the pod only if no
-  // handle was recorded, because its processes are then unknown. Its name is never used again.
+  // Ends the processes first, so that the root is unused, then deletes the pod. Waits for the node to end the pod only if no
+  // handle was recorded, because its processes are then unknown. Its name is never reused.
   async remove(id: string): Promise<void> {
     const isNoted = this.boxes.host.handles.list().includes(id)
     await this.boxes.end(id)
@@ -176,10 +176,10 @@ class KubeRuntime implements BoxLife {
     if (why === null) return
     this.#starts.fail(pod.metadata?.uid ?? '', why)
     if (change === 'deleted') this.#pods.forget(pod)
-    else this.#drain.look(pod)
+    else this.#drain.onPodChange(pod)
   }
 
-  // If the pod was taken away, the box did not end by itself.
+  // If others deleted the pod, the box did not end by itself.
   async #reportExit(id: string, end: InitEnd): Promise<void> {
     const isLost = !end.outOfMemory && (await this.#pods.wasTaken(id))
     this.#listener({ id, ...end, isLost })
@@ -188,7 +188,7 @@ class KubeRuntime implements BoxLife {
   // Logs failures only: the box runs without its network, and the other boxes are still to be adopted.
   async #adoptNetwork(id: string, { project, name, pid }: BoxHandle): Promise<void> {
     try {
-      this.#options.network.admit({ boxId: id, project, name, ...warmPodPlaceOf(pid) })
+      this.#options.network.admit({ boxId: id, project, name, ...readPodEndpoint(pid) })
     } catch (error) {
       this.#options.logger.error('network of a running box could not be taken up', { box: id, error })
     }

@@ -6,20 +6,20 @@ import type { BoxSpec } from '../../ports/boxes/runtime.ts'
 
 export interface PodSettings {
   instanceId: string
-  /** Where the boxes' pods are. */
+  /** Namespace of the boxes' pods. */
   namespace: string
-  /** The stub that a container must have; a box brings its root. */
+  /** Stub image that a container must have; a box has a root of its own. */
   image: string
-  /** The node that has the box's root. */
+  /** Node that has the box's root. */
   node: string
-  /** Of that node, in the cluster. */
+  /** UID of the Node object. */
   nodeUid: string
 }
 
-/** What a pod is made from, be it a box or one that waits for a box. */
+/** The parameters of a pod of a box, or of a warm pod. */
 export interface PodPlan {
   name: string
-  /** Null for the pod's name. */
+  /** Null: the pod's name. */
   hostname: string | null
   labels: Record<string, string>
   cpus: number
@@ -27,25 +27,25 @@ export interface PodPlan {
   graceSeconds: number
 }
 
-/** The plan of a box's pod, with a name that no earlier pod of the box had. */
+/** Plans the pod of a box, with a name that no earlier pod of the box had. */
 export function planBoxPod(spec: BoxSpec, instanceId: string): PodPlan {
   const { hostname, cpus, ramMb, graceSeconds } = spec
   return { name: podName(spec), hostname, labels: boxLabels(spec, instanceId), cpus, ramMb, graceSeconds }
 }
 
-/** The plan of a pod that waits for a box: what of it cannot be changed later is what most boxes have. */
+/** Plans a warm pod; fields that cannot be changed later have the values of most boxes. */
 export function planWarmPod(name: string, instanceId: string): PodPlan {
-  const labels = { ...OUR_LABELS, 'app.kubernetes.io/name': 'warm-pod', [ANNOTATION_INSTANCE]: instanceId }
-  const limits = { cpus: 1, ramMb: 64, graceSeconds: STUB_GRACE_SECONDS }
+  const labels = { ...COMMON_LABELS, 'app.kubernetes.io/name': 'warm-pod', [ANNOTATION_INSTANCE]: instanceId }
+  const limits = { cpus: 1, ramMb: 64, graceSeconds: WARM_POD_GRACE_SECONDS }
   return { name, hostname: null, labels: { ...labels, [LABEL_WARM]: 'true' }, ...limits }
 }
 
-/** A name for a pod that waits. */
+/** Returns a new name for a warm pod. */
 export function newWarmPodName(): string {
   return `warm-${randomMark()}`
 }
 
-/** The pod of a plan. A pure function. */
+/** Builds the manifest of a pod. Pure. */
 export function buildPod(plan: PodPlan, settings: PodSettings): Pod {
   return {
     apiVersion: 'v1',
@@ -55,7 +55,7 @@ export function buildPod(plan: PodPlan, settings: PodSettings): Pod {
       namespace: settings.namespace,
       labels: plan.labels,
       annotations: { [ANNOTATION_INSTANCE]: settings.instanceId },
-      // With the node the data goes, and so may the pod. As what has a controller, it can be drained like any other.
+      // The data is on the node, so the pod may go with it. A pod with a controller can be drained.
       ownerReferences: [
         { apiVersion: 'v1', kind: 'Node', name: settings.node, uid: settings.nodeUid, controller: true },
       ],
@@ -81,7 +81,7 @@ export function buildPod(plan: PodPlan, settings: PodSettings): Pod {
             { resourceName: 'cpu', restartPolicy: 'NotRequired' },
             { resourceName: 'memory', restartPolicy: 'NotRequired' },
           ],
-          // Init would end at once when asked to, and all others with it: they get their time first, from the agent.
+          // Init ends at once on SIGTERM, and all others with it: the hook gives the agent time to end them.
           ...(plan.graceSeconds > 0 ? { lifecycle: { preStop: { sleep: { seconds: plan.graceSeconds } } } } : {}),
           securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } },
         },
@@ -90,16 +90,16 @@ export function buildPod(plan: PodPlan, settings: PodSettings): Pod {
   }
 }
 
-// Where its root is, which for a fork is where its source is: left to the scheduler, which knows why a node cannot take it.
+// The pod must run where its root is. Left to the scheduler, which reports why a node cannot take it.
 function onNode(name: string): NodeSelector {
   const byName = { key: 'metadata.name', operator: 'In', values: [name] }
   return { nodeSelectorTerms: [{ matchFields: [byName] }] }
 }
 
-/** What marks a box's pod: by these labels kubectl finds it. */
+/** Returns the labels of a box's pod, by which kubectl finds it. */
 export function boxLabels(box: Pick<BoxSpec, 'id' | 'project' | 'name'>, instanceId: string): Record<string, string> {
   return {
-    ...OUR_LABELS,
+    ...COMMON_LABELS,
     'app.kubernetes.io/name': 'box',
     [ANNOTATION_INSTANCE]: instanceId,
     [LABEL_PROJECT]: box.project,
@@ -108,7 +108,10 @@ export function boxLabels(box: Pick<BoxSpec, 'id' | 'project' | 'name'>, instanc
   }
 }
 
-/** Limits are the box's; requests a part of them, as memory and cores are promised several times over on one host. */
+/**
+ * Returns the box's limits, and requests that are a part of them, since memory and cores are overcommitted as on a single
+ * host.
+ */
 export function podResources({ cpus, ramMb }: Pick<BoxSpec, 'cpus' | 'ramMb'>): {
   limits: Record<string, string>
   requests: Record<string, string>
@@ -117,19 +120,19 @@ export function podResources({ cpus, ramMb }: Pick<BoxSpec, 'cpus' | 'ramMb'>): 
   return {
     limits: { cpu: `${milliCpus}m`, memory: `${ramMb}Mi` },
     requests: {
-      // More cores than the node has are no fault on one host either.
-      cpu: `${Math.min(MILLI_CPUS_MAX, Math.max(1, Math.floor(milliCpus / PROMISED_CPUS)))}m`,
-      memory: `${Math.max(1, Math.floor(ramMb / PROMISED_MEMORY))}Mi`,
+      // A box may have more cores than the node, as on a single host.
+      cpu: `${Math.min(MILLI_CPUS_MAX, Math.max(1, Math.floor(milliCpus / CPU_OVERCOMMIT)))}m`,
+      memory: `${Math.max(1, Math.floor(ramMb / MEMORY_OVERCOMMIT))}Mi`,
     },
   }
 }
 
-/** The limits that a pod's container has now by its specification; null for one without. */
+/** Returns the limits in the specification of a pod's container; null if it has none. */
 export function podLimits(pod: Pod): { cpus: number; ramMb: number } | null {
   return readLimits(pod.spec?.containers[0]?.resources?.limits)
 }
 
-/** The limits that the kubelet has set last; null if it has told none. */
+/** Returns the limits that the kubelet has last applied; null if it has reported none. */
 export function actualLimits(pod: Pod): { cpus: number; ramMb: number } | null {
   return readLimits(pod.status?.containerStatuses?.[0]?.resources?.limits)
 }
@@ -150,8 +153,8 @@ function randomMark(): string {
 }
 
 /**
- * The policy of a project, in the words of the cluster: its boxes take connections from each other and from no other pod.
- * A network plugin that enforces policies does so besides this agent. A pure function.
+ * Builds the NetworkPolicy of a project: its boxes accept connections from each other and from no other pod. Plugins that
+ * enforce policies add this to the agent's rules. Pure.
  */
 export function projectPolicy(project: string, instanceId: string): NetworkPolicy {
   const labels = { [LABEL_PROJECT]: project, [ANNOTATION_INSTANCE]: instanceId }
@@ -170,27 +173,27 @@ export function projectPolicy(project: string, instanceId: string): NetworkPolic
   }
 }
 
-/** Two deployments may share a namespace and the name of a project. */
+/** Includes the instance, since two deployments may share a namespace and the name of a project. */
 export function policyName(project: string, instanceId: string): string {
   return `project-${project}-${instanceId}`
 }
 
-/** On a pod that waits for a box. */
+/** Marks a warm pod. */
 export const LABEL_WARM = 'boxyard.dev/warm'
 export const ANNOTATION_INSTANCE = 'boxyard.dev/instance'
 const LABEL_PROJECT = 'boxyard.dev/project'
 const LABEL_BOX = 'boxyard.dev/box'
 export const LABEL_BOX_ID = 'boxyard.dev/box-id'
 
-/** The longest grace of a box that a pod which waited can have. */
-export const STUB_GRACE_SECONDS = 10
-/** What the kubelet waits beyond the grace of the box's commands. */
+/** Grace of a warm pod, the longest that a box in it can have. */
+export const WARM_POD_GRACE_SECONDS = 10
+/** Kubelet's wait beyond the grace of the box's commands. */
 export const GRACE_SLACK_SECONDS = 2
 
-const OUR_LABELS = { 'app.kubernetes.io/managed-by': 'boxyard' }
+const COMMON_LABELS = { 'app.kubernetes.io/managed-by': 'boxyard' }
 const DNS_LABEL = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/
-// A label of 63 less the part that is drawn.
+// A DNS label of 63 characters, less the random part.
 const NAME_CHARACTERS = 56
-const PROMISED_CPUS = 64
+const CPU_OVERCOMMIT = 64
 const MILLI_CPUS_MAX = 100
-const PROMISED_MEMORY = 16
+const MEMORY_OVERCOMMIT = 16

@@ -7,15 +7,8 @@ import type { RunningBoxes } from '../boxes/running-boxes.ts'
 import type { BoxPods } from './box-pods.ts'
 import type { PodFileHomes } from './files.ts'
 import type { PodNetwork } from './network.ts'
-import {
-  type PodInit,
-  type PodPlaceInNetwork,
-  type PodRoot,
-  type PodRoots,
-  type PodTicket,
-  podAddressOf,
-} from './roots.ts'
-import { newWarmPodName, STUB_GRACE_SECONDS } from './spec.ts'
+import { type PodEndpoint, type PodInit, type PodRoot, type PodRoots, type PodTicket, podAddressOf } from './roots.ts'
+import { newWarmPodName, WARM_POD_GRACE_SECONDS } from './spec.ts'
 import { describePending, isTakenAway } from './state.ts'
 import { createWarmPodPool, type WarmPod, type WarmPodPool } from './warm-pool.ts'
 
@@ -43,10 +36,10 @@ export class PodStarts {
     this.#options = options
     this.#warmPods = createWarmPodPool({
       size: options.warmPool,
-      list: () => options.pods.listStubs(),
+      list: () => options.pods.listWarmPods(),
       newName: newWarmPodName,
-      make: (name, signal) => this.#makeStub(name, signal),
-      remove: (name) => options.pods.removeStub(name),
+      make: (name, signal) => this.#makeWarmPod(name, signal),
+      remove: (name) => options.pods.removeWarmPod(name),
       isStanding: ({ uid }) => !isTakenAway(options.pods.get(uid)),
       logger: options.logger,
     })
@@ -70,38 +63,38 @@ export class PodStarts {
   /** Creates the box's pod; resolves once its init runs. */
   async cold(spec: BoxSpec): Promise<PodInit> {
     const pod = await this.#options.pods.create(spec)
-    return this.#untilInit(pod, { spec, prepare: (place) => this.#readyRoot(spec, place) })
+    return this.#untilInit(pod, { spec, prepare: (endpoint) => this.#readyRoot(spec, endpoint) })
   }
 
   /** Takes a warm pod that fits the box; null if there is none. */
-  takeStub(spec: BoxSpec): WarmPod | null {
-    const isLikeMost = spec.graceSeconds <= STUB_GRACE_SECONDS && spec.pidsMax === this.#options.pidsMax
+  takeWarmPod(spec: BoxSpec): WarmPod | null {
+    const isLikeMost = spec.graceSeconds <= WARM_POD_GRACE_SECONDS && spec.pidsMax === this.#options.pidsMax
     return isLikeMost ? this.#warmPods.take() : null
   }
 
-  /** Turns a warm pod into the box's. If that fails the pod is half changed, and nothing may run in it. */
+  /** Turns a warm pod into the box's. A failure leaves the pod half changed, and nothing may run in it. */
   async warm(spec: BoxSpec, { name, init }: WarmPod): Promise<PodInit> {
     const { pods, boxes } = this.#options
     await pods.claim(name, spec)
-    const { source, files } = this.#readyRoot(spec, warmPodPlaceOf(init.pid))
+    const { source, files } = this.#readyRoot(spec, readPodEndpoint(init.pid))
     boxes.expect(spec.id, init.idBase)
     await boxes.replaceRoot({ pid: init.pid, source, files })
     await setHostname(init.pid, spec.hostname)
     return init
   }
 
-  async #makeStub(name: string, signal: AbortSignal): Promise<WarmPod> {
+  async #makeWarmPod(name: string, signal: AbortSignal): Promise<WarmPod> {
     const { pods, files, pidsMax } = this.#options
-    const pod = await pods.createStub(name)
-    const ticket = { spec: { pidsMax, environment: {} }, prepare: () => files.stubRoot() }
+    const pod = await pods.createWarmPod(name)
+    const ticket = { spec: { pidsMax, environment: {} }, prepare: () => files.warmPodRoot() }
     const init = await this.#untilInit(pod, ticket, signal)
     return { name, uid: pod.metadata?.uid ?? '', init }
   }
 
-  #readyRoot(spec: BoxSpec, place: PodPlaceInNetwork): PodRoot {
+  #readyRoot(spec: BoxSpec, endpoint: PodEndpoint): PodRoot {
     const { files, network } = this.#options
     const { id, project, name } = spec
-    return files.rootOf(spec, network.admit({ boxId: id, project, name, ...place }))
+    return files.rootOf(spec, network.admit({ boxId: id, project, name, ...endpoint }))
   }
 
   async #untilInit(
@@ -131,8 +124,8 @@ function notStarted(why: string): ServiceError {
   return new ServiceError('runtime_unavailable', why)
 }
 
-/** Reads the place of a process's pod in the cluster's network. */
-export function warmPodPlaceOf(pid: number): PodPlaceInNetwork {
+/** Reads the address of a process's pod in the cluster's network. */
+export function readPodEndpoint(pid: number): PodEndpoint {
   return { address: podAddressOf(pid), networkNamespace: `/proc/${pid}/ns/net` }
 }
 

@@ -1,6 +1,6 @@
 import type { Pod } from 'kubernetes-types/core/v1.d.ts'
 
-/** Tells whether the pod was deleted or evicted by somebody other than the agent, so that its box is still desired. */
+/** Returns true if the pod was deleted or evicted by others than the agent, so that its box is still desired. */
 export function isTakenAway(pod: Pod | null): boolean {
   if (pod === null || pod.metadata?.deletionTimestamp !== undefined) return true
   // Set by the kubelet: eviction, preemption, node shutdown. A container that ends sets no reason here.

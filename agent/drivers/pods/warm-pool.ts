@@ -3,7 +3,7 @@ import type { Logger } from '../../../shared/log.ts'
 import { readStartTicks } from '../host/handle.ts'
 import type { PodInit } from './roots.ts'
 
-/** A pod that runs nothing but its init and waits for a box. */
+/** A pod that runs only its init and waits for a box. */
 export interface WarmPod {
   name: string
   uid: string
@@ -11,16 +11,16 @@ export interface WarmPod {
 }
 
 export interface WarmPodPoolOptions {
-  /** How many pods to keep ready; 0 is none. */
+  /** Number of pods to keep ready; 0 is none. */
   size: number
   /** Lists the names of all warm pods, also those of earlier processes. */
   list(): Promise<string[]>
   newName(): string
   /** Creates a pod and waits for its init. If it fails or `signal` aborts, the pod may exist. */
   make(name: string, signal: AbortSignal): Promise<WarmPod>
-  /** An absent one is a success. */
+  /** Succeeds if it is absent. */
   remove(name: string): Promise<void>
-  /** Tells whether the pod exists and is not being deleted. */
+  /** Returns true if the pod exists and is not being deleted. */
   isStanding(pod: WarmPod): boolean
   logger: Logger
 }

@@ -5,8 +5,8 @@ import type { buildConnector } from 'undici'
 import { imageFault } from './faults.ts'
 
 /**
- * Whether an address is one of the open internet: none of this host, of a private network, of a link, of many at once, or kept
- * for something else. IPv6 addresses that stand for IPv4 ones are not. What is no address is not.
+ * Returns true for addresses of the open internet: not of this host, of private, link-local or multicast ranges, or
+ * reserved otherwise. False for IPv6 addresses that embed IPv4 ones, and for anything that is no address.
  */
 export function isPublicAddress(address: string): boolean {
   const family = isIP(address)
@@ -16,8 +16,8 @@ export function isPublicAddress(address: string): boolean {
 }
 
 /**
- * Connects to public addresses alone, and to the origins in `named` wherever they are. What is checked is the address that is
- * connected to, so that no name can stand for one address when it is looked at and for another when it is used.
+ * Connects only to public addresses, except for the origins in `named`. Checks the address of the connection itself, so
+ * that a name cannot resolve differently between check and use.
  */
 export function createGuardedConnector(
   build: typeof buildConnector,
@@ -28,7 +28,7 @@ export function createGuardedConnector(
   const connectPublic = build({ ...options, lookup: lookupPublic })
   return (to, callback) => {
     if (named.has(new URL(`${to.protocol}//${to.host ?? to.hostname}`).origin)) return connect(to, callback)
-    // An address is not looked up.
+    // Literal addresses skip the lookup.
     if (isIP(to.hostname) !== 0 && !isPublicAddress(to.hostname)) {
       return process.nextTick(() => callback(addressRefused(), null))
     }
@@ -72,12 +72,12 @@ function blockList(family: 'ipv4' | 'ipv6', networks: readonly string[]): BlockL
   return blocked
 }
 
-// The registries of IANA for special purposes: what is not globally reachable, multicast, and what leads elsewhere (6to4 relays).
+// From IANA's special-purpose registries: ranges that are not globally reachable, multicast, and 6to4 relays.
 const SPECIAL_4 = blockList('ipv4', [
   ...['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12', '192.0.0.0/24'],
   ...['192.0.2.0/24', '192.88.99.0/24', '192.168.0.0/16', '198.18.0.0/15', '198.51.100.0/24', '203.0.113.0/24'],
   ...['224.0.0.0/4', '240.0.0.0/4'],
 ])
 const GLOBAL_6 = blockList('ipv6', ['2000::/3'])
-// Among them Teredo and 6to4, which carry IPv4 addresses.
+// Includes Teredo and 6to4, which carry IPv4 addresses.
 const SPECIAL_6 = blockList('ipv6', ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'])

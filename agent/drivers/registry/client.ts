@@ -3,58 +3,58 @@ import type { Dispatcher } from 'undici'
 import { ServiceError } from '../../../shared/errors.ts'
 import type { ImageReference } from '../../ports/bases/image-registry.ts'
 import { imageFault, registryAnswerFault, registryAway } from './faults.ts'
-import { findRegistryPlace } from './place.ts'
+import { resolveRegistryOrigins } from './place.ts'
 import { parseChallenge, readToken, tokenUrl } from './token.ts'
 import { dropBody, openTransport, type RegistryTransport } from './transport.ts'
 
-/** How long a registry is waited for. */
+/** Timeouts of a registry. */
 export interface RegistryTimes {
   connectMs: number
-  /** For an answer to begin, and between its pieces. */
+  /** For the begin of an answer, and between its pieces. */
   silenceMs: number
-  /** For all of a small answer: a manifest, a token. */
+  /** For a whole small answer: a manifest or a token. */
   answerMs: number
-  /** Of so much waiting for a layer, each has to bring `paceBytes`. */
+  /** Waiting time for a layer in which at least `paceBytes` must arrive. */
   paceMs: number
   paceBytes: number
 }
 
 export interface RegistryClientOptions {
   reference: ImageReference
-  /** The origins that the operator has named. */
+  /** Origins that the operator has allowed. */
   named: ReadonlySet<string>
   times: RegistryTimes
   now(): number
   signal: AbortSignal
 }
 
-/** One repository of a registry. What a dropped connection cut off is asked for once more. */
+/** A repository of a registry. Requests are retried once after a broken connection. */
 export interface RegistryClient {
-  /** All of a small thing below the repository. */
-  read(path: string, wish: { accept: string; mostBytes: number }): Promise<Buffer>
-  /** The bytes of a part, which are what its digest says, or else throw at their end. */
+  /** Reads a small resource below the repository. */
+  read(path: string, options: { accept: string; maxBytes: number }): Promise<Buffer>
+  /** Yields the bytes of a part; throws at the end if they do not match its digest. */
   readPart(part: { digest: string; size: number }): AsyncGenerator<Uint8Array>
   close(): void
 }
 
-/** Asks nothing yet. */
+/** Opens a client; sends nothing yet. */
 export async function openRegistryClient(options: RegistryClientOptions): Promise<RegistryClient> {
   const { reference, times, signal } = options
   const { registry, repository } = reference
-  const { origin, named } = findRegistryPlace(registry, options.named)
+  const { origin, named } = resolveRegistryOrigins(registry, options.named)
   const transport = await openTransport({ ...times, named, signal })
-  const ask = createAsking(transport, { repository, answerMs: times.answerMs, signal })
+  const send = createAuthorizedSender(transport, { repository, answerMs: times.answerMs, signal })
   const urlOf = (path: string): URL => new URL(`${origin}/v2/${repository}/${path}`)
-  const read = async (path: string, accept: string, mostBytes: number): Promise<Buffer> => {
+  const read = async (path: string, accept: string, maxBytes: number): Promise<Buffer> => {
     const limit = AbortSignal.any([signal, AbortSignal.timeout(times.answerMs)])
-    const answer = await ask(urlOf(path), { accept }, limit)
-    if (answer.statusCode === 200) return readAll(answer, mostBytes)
+    const answer = await send(urlOf(path), { accept }, limit)
+    if (answer.statusCode === 200) return readAll(answer, maxBytes)
     await dropBody(answer)
     throw registryAnswerFault(registry, answer.statusCode)
   }
   const open = async (digest: string, offset: number): Promise<Dispatcher.ResponseData> => {
     const range: Record<string, string> = offset === 0 ? {} : { range: `bytes=${offset}-` }
-    const answer = await ask(urlOf(`blobs/${digest}`), range, signal)
+    const answer = await send(urlOf(`blobs/${digest}`), range, signal)
     if (answer.statusCode === 200 || (offset > 0 && isFrom(answer, offset))) return answer
     await dropBody(answer)
     throw registryAnswerFault(registry, answer.statusCode)
@@ -62,18 +62,21 @@ export async function openRegistryClient(options: RegistryClientOptions): Promis
   const attempts = { registry, signal }
   return {
     close: transport.close,
-    read: (path, { accept, mostBytes }) => tryTwice(attempts, () => read(path, accept, mostBytes)),
-    readPart: (part) => readProven({ ...options, ...attempts, open }, part),
+    read: (path, { accept, maxBytes }) => tryTwice(attempts, () => read(path, accept, maxBytes)),
+    readPart: (part) => readVerified({ ...options, ...attempts, open }, part),
   }
 }
 
-type Ask = (url: URL, headers: Record<string, string>, limit: AbortSignal) => Promise<Dispatcher.ResponseData>
+type SendRequest = (url: URL, headers: Record<string, string>, limit: AbortSignal) => Promise<Dispatcher.ResponseData>
 
-/** Asks with the token that the registry wants from everybody, fetched when it is wanted, again once it is refused. */
-function createAsking(
+/**
+ * Sends requests with the registry's anonymous token, which is fetched when the registry demands one, and again once it is
+ * refused.
+ */
+function createAuthorizedSender(
   { get }: RegistryTransport,
   { repository, answerMs, signal }: { repository: string; answerMs: number; signal: AbortSignal },
-): Ask {
+): SendRequest {
   let authorization: { authorization?: string } = {}
   const fetchToken = async (challenge: string): Promise<string> => {
     const wanted = parseChallenge(challenge)
@@ -109,7 +112,7 @@ async function tryTwice<T>(attempts: Attempts, act: () => Promise<T>): Promise<T
   }
 }
 
-/** Returns where it may be tried again. */
+/** Returns if a retry is possible. */
 function throwIfFinal(error: unknown, { registry, signal }: Attempts, tries: number): void {
   signal.throwIfAborted()
   if (error instanceof ServiceError) throw error
@@ -122,7 +125,7 @@ interface PartReading extends Attempts {
   open(digest: string, offset: number): Promise<Dispatcher.ResponseData>
 }
 
-async function* readProven(
+async function* readVerified(
   reading: PartReading,
   { digest, size }: { digest: string; size: number },
 ): AsyncGenerator<Uint8Array> {
@@ -132,10 +135,10 @@ async function* readProven(
   for (let tries = 1; offset < size; tries++) {
     try {
       const answer = await reading.open(digest, offset)
-      if (lengthOf(answer, offset) > size) throw notWhatItSays()
-      for await (const piece of skip(atPace(answer.body, reading), answer.statusCode === 200 ? offset : 0)) {
+      if (lengthOf(answer, offset) > size) throw digestMismatch()
+      for await (const piece of skip(withMinimumPace(answer.body, reading), answer.statusCode === 200 ? offset : 0)) {
         offset += piece.length
-        if (offset > size) throw notWhatItSays()
+        if (offset > size) throw digestMismatch()
         hash.update(piece)
         yield piece
       }
@@ -144,10 +147,10 @@ async function* readProven(
       throwIfFinal(error, reading, tries)
     }
   }
-  if (hash.digest('hex') !== expected) throw notWhatItSays()
+  if (hash.digest('hex') !== expected) throw digestMismatch()
 }
 
-/** What the registry says the part has, from what `answer` brings. */
+/** Returns the total size of the part by the headers of `answer`. */
 function lengthOf({ headers, statusCode }: Dispatcher.ResponseData, offset: number): number {
   return Number(headers['content-length'] ?? 0) + (statusCode === 206 ? offset : 0)
 }
@@ -164,8 +167,8 @@ async function* skip(pieces: AsyncIterable<Uint8Array>, bytes: number): AsyncGen
   }
 }
 
-// Only the waiting for the registry counts: whoever takes the pieces may be slow.
-async function* atPace(body: AsyncIterable<Uint8Array>, reading: PartReading): AsyncGenerator<Uint8Array> {
+// Counts only the time spent waiting for the registry: the consumer may be slow.
+async function* withMinimumPace(body: AsyncIterable<Uint8Array>, reading: PartReading): AsyncGenerator<Uint8Array> {
   const { registry, now, times } = reading
   const pieces = body[Symbol.asyncIterator]()
   let [waitedMs, bytes] = [0, 0]
@@ -187,19 +190,18 @@ async function* atPace(body: AsyncIterable<Uint8Array>, reading: PartReading): A
   }
 }
 
-async function readAll({ body }: Dispatcher.ResponseData, mostBytes: number): Promise<Buffer> {
+async function readAll({ body }: Dispatcher.ResponseData, maxBytes: number): Promise<Buffer> {
   const pieces: Uint8Array[] = []
   let bytes = 0
   for await (const piece of body as AsyncIterable<Uint8Array>) {
     bytes += piece.length
-    if (bytes > mostBytes)
-      throw imageFault(`the registry answers with more than ${mostBytes} bytes where that cannot be`)
+    if (bytes > maxBytes) throw imageFault(`the registry answers with more than ${maxBytes} bytes where that cannot be`)
     pieces.push(piece)
   }
   return Buffer.concat(pieces)
 }
 
-function notWhatItSays(): ServiceError {
+function digestMismatch(): ServiceError {
   return imageFault('the registry gives something else than the digests of the image say')
 }
 

@@ -15,7 +15,7 @@ import { openRegistryClient, type RegistryClient, type RegistryTimes } from './c
 import { imageFault } from './faults.ts'
 
 export interface ImageRegistryOptions {
-  /** The origins of registries that may be at any address, and for `http:` without encryption. */
+  /** Allowed origins of registries: at any address, and with `http:` unencrypted. */
   named: readonly string[]
   now(): number
   times?: RegistryTimes
@@ -30,7 +30,7 @@ export function createImageRegistry({ named, now, times = TIMES }: ImageRegistry
       try {
         const image = await findImage(client, reference, request)
         const sizeBytes = image.layers.reduce((sum, { size }) => sum + size, 0)
-        if (sizeBytes > request.mostBytes) throw tooLarge(request.mostBytes)
+        if (sizeBytes > request.maxBytes) throw tooLarge(request.maxBytes)
         return { digest: image.digest, sizeBytes, archive: () => archiveOf(client, image), close: client.close }
       } catch (error) {
         client.close()
@@ -43,10 +43,10 @@ export function createImageRegistry({ named, now, times = TIMES }: ImageRegistry
 type Layer = z.output<typeof remoteManifestSchema>['layers'][number]
 
 interface FoundImage {
-  /** Of what the reference names, which may be an index. */
+  /** Digest of the manifest or index that the reference names. */
   digest: string
   manifest: { mediaType: string; digest: string; bytes: Buffer }
-  /** Each once. */
+  /** Without duplicates. */
   layers: Layer[]
 }
 
@@ -81,7 +81,7 @@ interface ManifestPart {
 }
 
 async function readManifest(client: RegistryClient, name: string, expected: string | null): Promise<ManifestPart> {
-  const request = { accept: ACCEPTED.join(', '), mostBytes: IMAGE_LIMITS.jsonBytes }
+  const request = { accept: ACCEPTED.join(', '), maxBytes: IMAGE_LIMITS.jsonBytes }
   const bytes = await client.read(`manifests/${name}`, request)
   const algorithm = expected?.split(':')[0] ?? 'sha256'
   const digest = `${algorithm}:${createHash(algorithm).update(bytes).digest('hex')}`
@@ -89,7 +89,7 @@ async function readManifest(client: RegistryClient, name: string, expected: stri
     throw imageFault('the registry gives another manifest than its digest says')
   const value = parse(objectSchema, parseJson(bytes))
   if (value['schemaVersion'] !== 2) throw imageFault('it is of a kind that is too old')
-  // Readers would disagree on which of the two it is.
+  // Readers would disagree on its kind.
   if ('manifests' in value && 'layers' in value) throw imageFault('it is an index and an image at once')
   return { digest, bytes, value }
 }
@@ -152,8 +152,8 @@ function wrongPlatform(architecture: string): ServiceError {
   return imageFault(`it is not for linux/${architecture}, which this host is`)
 }
 
-function tooLarge(mostBytes: number): ServiceError {
-  return new ServiceError('body_too_large', `The layers of the image have more than ${mostBytes} bytes.`)
+function tooLarge(maxBytes: number): ServiceError {
+  return new ServiceError('body_too_large', `The layers of the image have more than ${maxBytes} bytes.`)
 }
 
 const ACCEPTED = [

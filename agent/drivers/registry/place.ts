@@ -1,16 +1,16 @@
 import { imageFault } from './faults.ts'
 
-/** The origin of a registry, and the origins that may be at any address during the pull. */
-export interface RegistryPlace {
+/** Origin of a registry, and the origins allowed at any address during the pull. */
+export interface RegistryOrigins {
   origin: string
   named: ReadonlySet<string>
 }
 
 /**
- * Finds the origin of a registry as references name it; over `http:` only if the operator has `named` that origin. A registry that
- * is not named may not redirect to one that is, since it would reach private addresses through this host.
+ * Returns the origin of a registry as references name it; with `http:` only if the operator has `named` that origin. A
+ * registry that is not named may not redirect to one that is, since it would reach private addresses through this host.
  */
-export function findRegistryPlace(registry: string, named: ReadonlySet<string>): RegistryPlace {
+export function resolveRegistryOrigins(registry: string, named: ReadonlySet<string>): RegistryOrigins {
   const host = registry === 'docker.io' ? HUB_HOST : registry
   for (const scheme of ['https', 'http']) {
     if (!URL.canParse(`${scheme}://${host}`)) throw imageFault('the registry has no such address')

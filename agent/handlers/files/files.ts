@@ -3,7 +3,7 @@ import { ServiceError } from '../../../shared/errors.ts'
 import { invalidRequest } from '../../../shared/validate.ts'
 import { decodeCursor, encodeCursor } from '../../core/common/paging.ts'
 import { restoreFile } from '../../core/files/restores.ts'
-import type { FilePath, Files, FilesPlace, WriteOptions } from '../../ports/files/files.ts'
+import type { FilePath, Files, FilesRoot, WriteOptions } from '../../ports/files/files.ts'
 import type { Call, Handlers, Reply } from '../common/call.ts'
 import { jsonOrRedirect, type RedirectDeps } from '../common/data-address-redirect.ts'
 import { createListText } from './list-text.ts'
@@ -119,8 +119,8 @@ function writtenPath({ query, body }: Call<'writeFile'>): FilePath {
 // to a volume that another box has by then.
 async function* whileSame(
   bytes: AsyncIterable<Uint8Array>,
-  place: FilesPlace,
-  again: () => Promise<FilesPlace>,
+  place: FilesRoot,
+  again: () => Promise<FilesRoot>,
 ): AsyncGenerator<Uint8Array> {
   yield* bytes
   if (isDeepStrictEqual(await again(), place)) return

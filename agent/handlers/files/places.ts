@@ -2,7 +2,7 @@ import type { Boxes } from '../../core/boxes/boxes.ts'
 import { livePlace } from '../../core/files/restores.ts'
 import { boxMountsOf } from '../../core/reconcile/box-spec.ts'
 import { findBoxSnapshot } from '../../core/snapshots/snapshots.ts'
-import type { FilesPlace } from '../../ports/files/files.ts'
+import type { FilesRoot } from '../../ports/files/files.ts'
 import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
 import type { BoxRecord, Store } from '../../ports/store/store.ts'
 import { checkBound } from '../exec/exec.ts'
@@ -20,7 +20,7 @@ interface BoxCall {
 }
 
 /** Where the files of the box are that a request names. */
-export async function filesPlaceOf(deps: FilePlaceDeps, call: BoxCall): Promise<FilesPlace> {
+export async function filesPlaceOf(deps: FilePlaceDeps, call: BoxCall): Promise<FilesRoot> {
   return livePlace(deps, await boxOf(deps, call))
 }
 
@@ -31,7 +31,7 @@ export async function filesPlaceOf(deps: FilePlaceDeps, call: BoxCall): Promise<
 export async function readPlaceOf(
   deps: FilePlaceDeps,
   call: BoxCall & { query: { snapshot?: string | undefined } },
-): Promise<FilesPlace> {
+): Promise<FilesRoot> {
   const { snapshot } = call.query
   if (snapshot === undefined) return filesPlaceOf(deps, call)
   return (await restorePlacesOf(deps, call, snapshot)).from
@@ -42,11 +42,11 @@ export async function restorePlacesOf(
   deps: FilePlaceDeps,
   call: BoxCall,
   snapshot: string,
-): Promise<{ place: FilesPlace; from: FilesPlace }> {
+): Promise<{ place: FilesRoot; from: FilesRoot }> {
   const box = await boxOf(deps, call)
   const { subvolume, data } = await findBoxSnapshot(deps.store, box, snapshot)
   const mounts = boxMountsOf({ mounts: data }, deps.filesystem).map((mount) => ({ ...mount, readOnly: true }))
-  const from: FilesPlace = { boxId: box.id, isSnapshot: true, rootPath: deps.filesystem.path(subvolume), mounts }
+  const from: FilesRoot = { boxId: box.id, isSnapshot: true, rootPath: deps.filesystem.path(subvolume), mounts }
   return { place: livePlace(deps, box), from }
 }
 

@@ -1,6 +1,6 @@
-/** Names an image of a registry, by `tag` or `digest`; with both the digest counts. */
+/** Reference to an image of a registry, by `tag` or `digest`; the digest wins. */
 export interface ImageReference {
-  /** As it is named, host and port: `docker.io`, `127.0.0.1:5000`. */
+  /** Host and port as the user wrote them: `docker.io`, `127.0.0.1:5000`. */
   registry: string
   /** Such as `library/debian`. */
   repository: string
@@ -10,33 +10,36 @@ export interface ImageReference {
 }
 
 export interface ImageRequest {
-  /** Of this host, as images name it: `amd64`. */
+  /** Architecture of this host in the terms of images: `amd64`. */
   architecture: string
-  /** Bounds the sum of its parts. */
-  mostBytes: number
+  /** Limit of the sum of its parts' sizes. */
+  maxBytes: number
   /** Aborts the search, and the transfers of the image it found. */
   signal: AbortSignal
 }
 
 /**
- * Images of registries, of which one gets what they give to everybody: no credentials are sent. Nothing is asked of an address
- * that is not public, whatever a registry or its name leads to, unless the operator has named the registry. All throw
- * `invalid_request` (at `/image`) for what the registry does not have, or give without credentials, for what is damaged or no
- * image for this host, and for an address that is refused; `body_too_large`; `rate_limited` as the registry does; `internal`
- * where the registry does not answer, or too slowly.
+ * Pulls public images from registries: sends no credentials. Connects only to public addresses, after every redirect and name
+ * lookup, unless the operator has named the registry. All throw `invalid_request` (at `/image`) for images that the registry
+ * does not have, or not give without credentials, for damaged ones, for those without this host's architecture, and for a
+ * refused address; `body_too_large`; `rate_limited` as the registry does; `internal` if the registry does not answer, or too
+ * slowly.
  */
 export interface ImageRegistry {
   /** Finds an image, in an index the one for this host. Transfers no layers yet. The caller closes the result. */
   find(reference: ImageReference, request: ImageRequest): Promise<RemoteImage>
 }
 
-/** An image that a registry has. */
+/** An image in a registry. */
 export interface RemoteImage {
-  /** Of what the reference names. */
+  /** Digest of the manifest or index that the reference names. */
   digest: string
-  /** Of all its parts, as they are brought. */
+  /** Bytes of all its parts, as transferred. */
   sizeBytes: number
-  /** All of it, as the archive of an OCI image layout, each part proven by its digest by the time the next begins; once. */
+  /**
+   * Returns the image as the archive of an OCI image layout. Each part's digest is verified before the next begins. Call
+   * once.
+   */
   archive(): AsyncIterable<Uint8Array>
   /** Aborts transfers and closes the connections. */
   close(): void

@@ -1,35 +1,35 @@
-/** What the health report tells of the cluster that boxes run on. */
+/** The cluster that boxes run on, as the health report shows it. */
 export interface ClusterFacts {
-  /** Measured at the call, or seconds before; answers within seconds, whatever the cluster does. */
+  /** Measured at the call or some seconds before. Resolves within seconds even if the cluster hangs. */
   report(): Promise<ClusterReport>
 }
 
 export interface ClusterReport {
-  /** Where the pods of boxes are; empty without a cluster. */
+  /** Namespace of the boxes' pods; empty without a cluster. */
   namespace: string
-  /** Empty if they cannot be measured: the problems say why. */
+  /** Empty if they cannot be measured; `problems` then has the reason. */
   nodes: ClusterNode[]
   problems: ClusterProblem[]
 }
 
-/** Figures of a node, named and in units as the API tells them. */
+/** Capacity and use of a node; names and units are those of the API. */
 export interface ClusterNode {
   name: string
-  /** Quantities as the cluster writes them, such as `1930m`. */
+  /** Quantities in Kubernetes notation, such as `1930m`. */
   cpu_allocatable: string
   cpu_capacity: string
   memory_allocatable_bytes: number
   memory_capacity_bytes: number
   pods_allocatable: number
   pods_capacity: number
-  /** All pods that run there. */
+  /** All running pods of the node. */
   pods_running: number
-  /** Those of them that are boxes of this deployment. */
+  /** Pods that are boxes of this deployment. */
   boxes: number
   ready: boolean
 }
 
-/** What is wrong with the cluster now; `remedy` is one sentence. */
+/** A present problem of the cluster; `remedy` is one sentence. */
 export interface ClusterProblem {
   code: string
   evidence: string

@@ -1,4 +1,4 @@
-/** What the network needs to know of a box: names are unique in a project. */
+/** A box as a member of a network; names are unique in a project. */
 export interface NetworkMember {
   boxId: string
   project: string
@@ -22,13 +22,13 @@ export interface NetworkSlot {
   resolvFile: string
 }
 
-/** What the core knows of the boxes' network, whoever makes it. */
+/** The boxes' network as the core sees it: one host's, or a cluster's. */
 export interface HostNetwork {
-  /** What is wrong with the host's network now, for the health report; empty if nothing. */
+  /** Lists present problems of the host's network, for the health report. */
   problems(): Promise<NetworkProblem[]>
-  /** The IPv4 address by which the host reaches a box that runs; null for one that does not. */
+  /** Returns the IPv4 address by which the host reaches a running box; null if it does not run. */
   addressOf(boxId: string): Promise<string | null>
-  /** Lets go of it. With `release`, also removes every interface, rule and claim of this instance. */
+  /** Detaches from it. With `release`, also removes every interface, rule and claim of this instance. */
   close(options: { release: boolean }): Promise<void>
 }
 
@@ -37,13 +37,13 @@ export interface HostNetwork {
  * host's own services, the metadata address (169.254.0.0/16) or, unless configured, private ranges.
  */
 export interface Network extends HostNetwork {
-  /** Makes the host ready: sysctls, packet filter, the first slots. Throws with a remedy where that is impossible. */
+  /** Prepares the host: sysctls, packet filter, first slots. Throws with a remedy if that is impossible. */
   open(): Promise<void>
-  /** Gives the box a slot, puts it into its project and makes its name known there. */
+  /** Gives the box a slot, adds it to its project and publishes its name there. */
   join(member: NetworkMember): Promise<NetworkSlot>
-  /** Takes up a box that runs since before this process: its namespaces are those of process `pid`. */
+  /** Adopts a box that an earlier process started; its namespaces are those of process `pid`. */
   adopt(member: NetworkMember, slotIndex: number, pid: number): Promise<NetworkSlot>
-  /** Takes the box out of its project and frees the slot. The box's processes are gone. Unknown: a success. */
+  /** Removes the box from its project and frees the slot. Call when its processes are gone. Succeeds for an unknown box. */
   leave(boxId: string): Promise<void>
 }
 

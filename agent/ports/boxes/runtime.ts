@@ -1,6 +1,6 @@
 import type { Readable, Writable } from 'node:stream'
 
-/** What a box is started from; complete, all defaults applied. */
+/** Everything that a start needs; complete, defaults applied. */
 export interface BoxSpec {
   id: string
   project: string
@@ -13,43 +13,43 @@ export interface BoxSpec {
   /** Cores, may be fractional. */
   cpus: number
   ramMb: number
-  /** Most processes and threads. */
+  /** Limit of processes and threads. */
   pidsMax: number
-  /** Environment of every process of the box. */
+  /** Environment variables of every process in the box. */
   environment: Record<string, string>
-  /** How long its commands may take to end where something else than `stop` ends it, such as a cluster. */
+  /** Grace of its commands if something other than `stop` ends the box, such as a cluster. */
   graceSeconds: number
-  /** What is mounted before anything but init runs, those nearer to `/` first. */
+  /** Mounts made before anything but init runs; parents come before their children. */
   mounts: readonly BoxMount[]
 }
 
-/** A tree of the host in a box; ids as on disk (0 is root), as the box's own root. */
+/** A tree of the host mounted in a box; ids as on disk (0 is root), like those of the box's root. */
 export interface BoxMount {
-  /** Host path of the tree: what the mount is known by. */
+  /** Host path of the tree; identifies the mount. */
   source: string
-  /** Absolute path in the box; missing directories are made. */
+  /** Absolute path in the box; missing directories are created. */
   path: string
   readOnly: boolean
 }
 
-/** What bounds a box. */
+/** CPU and memory limits of a box. */
 export interface BoxLimits {
   cpus: number
   ramMb: number
 }
 
-/** A box as the runtime sees it; `pid` is its init on the host. */
+/** A box in the runtime; `pid` is its init on the host. */
 export interface RuntimeBox {
   id: string
   isRunning: boolean
   pid: number | null
 }
 
-/** What the kernel has counted of a box since its start, and what it has now. */
+/** Resource use of a box: counters since its start, and present values. */
 export interface BoxUsage {
-  /** Of all processors together; null where the host does not count it. */
+  /** CPU time summed over all processors; null where the host does not count it. */
   cpuSeconds: number | null
-  /** With the caches of its files, of which `cacheBytes` are given up as soon as others want them. */
+  /** Includes its page cache: `cacheBytes` of it are reclaimable. */
   memoryBytes: number
   cacheBytes: number
   /** Processes and threads. */
@@ -57,28 +57,28 @@ export interface BoxUsage {
   network: { receivedBytes: number; receivedPackets: number; sentBytes: number; sentPackets: number }
 }
 
-/** Why a box's init ended without being asked to. */
+/** Reason for an unrequested end of a box's init. */
 export interface BoxExit {
   id: string
   outOfMemory: boolean
-  /** What it ran in was taken away from outside, as a deleted pod: the box is to come back. */
+  /** Its pod or container was deleted from outside: the box has to be started again. */
   isLost: boolean
 }
 
 export interface ExecRequest {
-  /** Program and arguments, at least one; a program without `/` is looked up on the PATH of the environment. */
+  /** Program and arguments, at least one; a program without `/` is looked up in the PATH of the environment. */
   command: readonly string[]
-  /** Absolute directory in the box; null is the home of the user. */
+  /** Absolute directory in the box; null is the user's home. */
   cwd: string | null
-  /** The whole environment of the process. */
+  /** Complete environment of the process. */
   environment: Record<string, string>
   /** A name or number, optionally `:group`, of the box's own /etc/passwd and /etc/group; null is root. */
   user: string | null
-  /** The size of the terminal it gets; without one it gets pipes. */
+  /** Size of its terminal; without it, the command gets pipes. */
   terminal?: TerminalSize
-  /** True: what it writes to stderr comes with its stdout, in the order of writing; without a terminal. */
+  /** True: stderr is written to stdout, in the order of writing; only without a terminal. */
   mergesOutput?: boolean
-  /** True: all that it started, and is left when it has ended, is killed. */
+  /** True: once it has ended, everything left that it started is killed. */
   endsWhole?: boolean
 }
 
@@ -88,15 +88,15 @@ export interface TerminalSize {
   rows: number
 }
 
-/** The terminal of a command. */
+/** Terminal of a command. */
 export interface Terminal {
-  /** Changes its size, and tells the command's foreground processes; of one that is gone it is a success. */
+  /** Sets the size and signals the foreground processes (SIGWINCH); succeeds if the terminal is gone. */
   resize(size: TerminalSize): void
 }
 
-/** How a command ended. A program that is missing is 127, one that cannot be run 126, as in a shell. */
+/** End of a command. As in a shell, 127 is a missing program and 126 one that cannot be executed. */
 export interface ExecExit {
-  /** Null if a signal ended it. */
+  /** Null if a signal killed it. */
   exitCode: number | null
   /** Such as `SIGKILL`; null if it exited. */
   signal: string | null
@@ -104,88 +104,91 @@ export interface ExecExit {
   outOfMemory: boolean
 }
 
-/** A command that runs in a box. The streams must be read to their end, or destroyed. */
+/** A running command. Its streams must be read to the end, or destroyed. */
 export interface RunningExec {
-  /** The directory it was started in. */
+  /** Working directory of its start. */
   cwd: string
-  /** The process in the box's own pid namespace, as soon as it is known. */
+  /** Pid in the box's pid namespace, once it is known. */
   process: Promise<number | null>
-  /** With one, `stdin` and `stdout` are its two directions, and `stderr` is empty. */
+  /** If set, `stdin` and `stdout` are its two directions, and `stderr` is empty. */
   terminal: Terminal | null
   stdin: Writable
   stdout: Readable
   stderr: Readable
-  /** Settles once the process is gone, never rejects; streams may still hold data. */
+  /** Resolves once the process is gone, never rejects; streams may still hold data. */
   exited: Promise<ExecExit>
-  /** Signals every process the command started that has not left it by its own service manager. */
+  /** Signals every process that the command started, except those that a service manager in the box has taken over. */
   signal(name: NodeJS.Signals): Promise<void>
 }
 
-/** A command that goes on, and whose end is recorded, when this process is gone. */
+/** A command that outlives this process, and whose end is recorded meanwhile. */
 export interface DetachedExecRequest extends ExecRequest {
   stdin: Uint8Array
-  /** True: the command's input stays open after `stdin`, for clients that attach. */
+  /** True: stdin stays open after `stdin`, for clients that attach. */
   keepsInput?: boolean
-  /** After this many ms it is killed with all it started, whether this process lives or not; null: never. */
+  /** Timeout in ms after which it is killed with all it started, also while no agent runs; null: none. */
   timeoutMs: number | null
 }
 
-/** How a detached command ended; `endedAt` in ms since the epoch. */
+/** End of a detached command; `endedAt` in ms since the epoch. */
 export interface DetachedEnd extends ExecExit {
   timedOut: boolean
   endedAt: number
 }
 
-/** A command that was started by `execDetached`, of this process or an earlier one. */
+/** A command started by `execDetached`, in this process or an earlier one. */
 export interface DetachedExec {
   readonly boxId: string
   readonly execId: string
-  /** The process in the box's own pid namespace; null if it could not be told. */
+  /** Pid in the box's pid namespace; null if it could not be determined. */
   readonly process: number | null
-  /** How it ended, once its output is in its files durably; null if nobody knows. Never rejects. */
+  /** Its end, once its output files are synced; null if unknown. Never rejects. */
   ended: Promise<DetachedEnd | null>
-  /** Calls `listener` when there is new output in its files; returns what stops it. */
+  /** Calls `listener` at new output in its files; returns a function that removes it. */
   onOutput(listener: () => void): () => void
-  /** As that of a RunningExec. */
+  /** As `RunningExec.signal`. */
   signal(name: NodeJS.Signals): Promise<void>
-  /** Attaches; throws `runtime_unavailable` if it cannot be reached. After its end the streams give the kept output, and end. */
+  /**
+   * Attaches; throws `runtime_unavailable` if the shim cannot be reached. After the command's end the streams give the kept
+   * output, and end.
+   */
   attach(typing: Typing): Promise<AttachedExec>
-  /** Removes the note of its end, once that is recorded elsewhere. */
+  /** Removes the note of its end; call once that is recorded elsewhere. */
   forget(): Promise<void>
 }
 
 /**
- * Who of those attached may type: `all` joins those who do, `one` takes the keyboard until it leaves (of two, the later has
- * it), `none` watches.
+ * Right of an attached client to type: `all` shares the input with others, `one` owns it until the client leaves (the latest
+ * to ask wins), `none` only watches.
  */
 export type Typing = 'all' | 'one' | 'none'
 
 /**
- * A detached command or session as one viewer sees it. The output begins with what is kept of it (of a terminal the last
- * 256 KiB), and ends when the command's does. While all viewers read slower than it writes, the command blocks; one viewer that
- * is slower than others misses what is no longer kept.
+ * A detached command or session as seen by one client. The output begins with the kept part (of a terminal the last 256 KiB)
+ * and ends when the command's does. The command blocks while all clients read slower than it writes; a client slower than
+ * others misses output that is no longer kept.
  */
 export interface AttachedExec {
-  /** Ending it closes the command's input; input of a viewer that may not type is dropped. */
+  /** Ending it closes the command's stdin; input of a client that may not type is dropped. */
   stdin: Writable
   stdout: Readable
   /** Empty where there is a terminal. */
   stderr: Readable
   terminal: Terminal | null
-  /** Detaches, and destroys the streams; the command goes on. */
+  /** Detaches and destroys the streams; the command keeps running. */
   close(): void
 }
 
 /** A terminal with a shell, for a box's console. */
 export interface SessionRequest extends ExecRequest {
-  /** `ses_…`, unused so far. */
+  /** `ses_…`, not used before. */
   sessionId: string
   /** Unique among the sessions of the box. */
   name: string
   terminal: TerminalSize
 }
 
-/** What is known of a session that runs. `startedAt` in ms since the epoch. */
+/** A running session. `startedAt` in ms since the epoch. */
 export interface SessionFacts {
   sessionId: string
   boxId: string
@@ -195,85 +198,87 @@ export interface SessionFacts {
   process: number | null
   startedAt: number
   size: TerminalSize
-  /** How many are attached. */
+  /** Number of attached clients. */
   viewers: number
 }
 
-/** A session, begun by this process or one before. */
+/** A session started by this process or an earlier one. */
 export interface TerminalSession {
   readonly sessionId: string
   readonly boxId: string
   readonly name: string
-  /** How its shell ended; null if nobody knows. Never rejects. */
+  /** End of its shell; null if unknown. Never rejects. */
   ended: Promise<DetachedEnd | null>
-  /** As that of a DetachedExec, but throws `session_not_found` once it has ended. */
+  /** As `DetachedExec.attach`, but throws `session_not_found` once it has ended. */
   attach(typing: Typing): Promise<AttachedExec>
   signal(name: NodeJS.Signals): Promise<void>
 }
 
-/** Runs boxes. Every method is idempotent and named by the box's id; what it starts outlives this process. */
+/** Runs boxes. Every method is idempotent and addresses a box by its id; boxes outlive this process. */
 export interface Runtime {
-  /** As `GET /version` tells it: `crun`. */
+  /** Value of `GET /version`, such as `crun`. */
   readonly kind: string
-  /** Makes the host ready, and takes up the boxes that run since before this process. */
+  /** Prepares the host and adopts the boxes that earlier processes started. */
   open(): Promise<void>
-  /** Throws `runtime_unavailable`, saying why, while no box can be started or stopped, as far as can be known soon. */
+  /**
+   * Throws `runtime_unavailable` with the reason while boxes cannot be started or stopped, as far as can be known quickly.
+   */
   checkReady(): Promise<void>
-  /** Starts a box whose parts may half exist from a start that was cut off; resolves when its init runs. */
+  /** Starts a box, of which an interrupted start may have left parts; resolves when its init runs. */
   start(spec: BoxSpec): Promise<RuntimeBox>
-  /** Everything that carries this instance's mark, found in the world, not in memory. */
+  /** Lists all boxes with this instance's mark, as found on the host or cluster, not in memory. */
   list(): Promise<RuntimeBox[]>
   /**
-   * SIGTERM to every process but init, waits until they are gone or `graceMs` is over or `signal` aborts, then SIGKILL to all
-   * and removes every part: cgroups, mounts, namespaces, state. Success if there is nothing.
+   * Sends SIGTERM to every process but init, waits until they are gone, `graceMs` is over or `signal` aborts, then kills all
+   * and removes every part: cgroups, mounts, namespaces, state. Succeeds if there is nothing.
    */
   stop(id: string, options: { graceMs: number; signal?: AbortSignal }): Promise<void>
   /**
-   * Mounts a tree into a running box; one that is there the same way is a success. Throws `box_not_running`, `path_invalid`
-   * where the path leads to no directory of the box's disk or another mount, `storage_full` where a directory cannot be made.
+   * Mounts a tree into a running box; succeeds if it is mounted there the same way. Throws `box_not_running`, `path_invalid`
+   * if the path leads to another mount or to no directory of the box's disk, `storage_full` if a directory cannot be created.
    */
   attach(id: string, mount: BoxMount): Promise<void>
   /**
-   * Takes the tree `source` out of a running box, wherever the box has moved it; absent it is a success. Throws
-   * `volume_busy`, naming processes of the box that use it, with nothing changed, or `box_not_running`.
+   * Unmounts the tree `source` from a running box, even if the box has renamed its directory; succeeds if it is not mounted.
+   * Throws `volume_busy` with the processes that use it, changing nothing, or `box_not_running`.
    */
   detach(id: string, source: string): Promise<void>
-  /** The trees that `attach` or `start` mounted into a running box, with their paths as they are now. */
+  /** Lists the trees that `attach` or `start` mounted into a running box, with their present paths. */
   mounts(id: string): Promise<BoxMount[]>
-  /** What a running box has used; null if it does not run. */
+  /** Returns the resource use of a running box; null if it does not run. */
   usage(id: string): Promise<BoxUsage | null>
-  /** Changes the limits of a running box at once. Throws `below_use` with figures and nothing changed, or `box_not_running`. */
+  /** Changes the limits of a running box at once. Throws `below_use` with figures, changing nothing, or `box_not_running`. */
   resize(id: string, limits: BoxLimits): Promise<void>
   /**
-   * Stops every process of a running box at one instant, its commands included, while `work` runs, and then lets them go on,
-   * whatever becomes of it. Of a box that does not run it just runs `work`. Box and mounts stay as they are meanwhile: other
-   * calls that would change them wait, so `work` makes none. Throws `runtime_unavailable` with the box going on if it cannot be
-   * stopped, or if that and `work` take longer than 5 s: what `work` does later is not waited for.
+   * Freezes every process of a running box, commands included, while `work` runs, and thaws it even if `work` fails. For a
+   * box that does not run, only runs `work`. Other calls that would change box or mounts wait meanwhile, so `work` must make
+   * none. Throws `runtime_unavailable`, with the box thawed, if it cannot be frozen, or if that and `work` take longer than 5
+   * s: `work` is then not awaited.
    */
   frozen<T>(id: string, work: () => Promise<T>): Promise<T>
   /** Starts a command in a running box. Throws `box_not_running`, or `invalid_request` for an unknown user. */
   exec(id: string, request: ExecRequest): Promise<RunningExec>
   /**
-   * Starts a command that outlives this process, and whose output goes to the files of `execId`. Resolves when it runs, with
-   * the directory it was started in. Throws as `exec`, or `runtime_unavailable` if no shim can be started.
+   * Starts a command that outlives this process and writes its output to the files of `execId`. Resolves when it runs, with
+   * its working directory. Throws as `exec`, or `runtime_unavailable` if no shim can be started.
    */
   execDetached(
     id: string,
     execId: string,
     request: DetachedExecRequest,
   ): Promise<{ detached: DetachedExec; cwd: string }>
-  /** Lists the detached commands that run, or have ended and were not forgotten, including those of earlier processes. */
+  /** Lists detached commands that run, or have ended and were not forgotten, including those of earlier processes. */
   listDetached(): Promise<DetachedExec[]>
   /** Starts a session that outlives this process and ends with its shell. Throws as `execDetached`. */
   openSession(id: string, request: SessionRequest): Promise<TerminalSession>
-  /** The session of that name, if the box has it. */
+  /** Returns the box's session of that name, or null. */
   session(id: string, name: string): TerminalSession | null
-  /** The sessions of a box. */
+  /** Lists the sessions of a box. */
   sessions(id: string): Promise<SessionFacts[]>
-  /** Calls `listener` when a box's init ends and nobody asked; at most one listener. */
+  /** Calls `listener` when a box's init ends without a `stop`; at most one listener. */
   onExit(listener: (exit: BoxExit) => void): void
-  /** Calls `listener` when starts and stops that failed are worth another try; at most one listener. */
+  /** Calls `listener` when failed starts and stops are worth a retry; at most one listener. */
   onRecovery(listener: () => void): void
-  /** Leaves boxes running and lets go of them. */
+  /** Detaches from the boxes and leaves them running. */
   close(): Promise<void>
 }

@@ -7,8 +7,8 @@ export interface ProbeTarget {
   timeoutMs: number
 }
 
-/** Probes from the host whether a port serves. */
+/** Probes ports of boxes from the host. */
 export interface Prober {
-  /** Null: it serves; else the reason, worded for the client. Never rejects. */
-  look(target: ProbeTarget): Promise<string | null>
+  /** Returns null if it serves, else the reason, worded for the client. Never rejects. */
+  probe(target: ProbeTarget): Promise<string | null>
 }

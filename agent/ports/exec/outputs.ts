@@ -27,7 +27,7 @@ export interface OutputPiece {
 export interface LiveOutput {
   totals(): Record<OutputStream, number>
   read(range: OutputRange): OutputPiece
-  /** Call after the command's exit: takes no more output, and resolves once what is in files is synced to disk. */
+  /** Call after the command's exit: takes no more output, and resolves once the files are synced to disk. */
   settle(): Promise<SettledOutput>
 }
 
@@ -57,7 +57,7 @@ export interface CollectedOutput extends LiveOutput {
 
 /** The kept ends of commands' streams: in memory while they are small, else in files. */
 export interface ExecOutputs {
-  /** Starts to read the streams, to their end; also returns copies of those of `copied`. */
+  /** Reads the streams to their end; also returns copies of those in `copied`. */
   collect(key: ExecKey, streams: Record<OutputStream, Readable>, copied?: readonly OutputStream[]): CollectedOutput
   /** Follows the output that a shim writes to the files of a detached command. */
   follow(key: ExecKey): LiveOutput

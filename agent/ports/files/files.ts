@@ -1,10 +1,13 @@
 /** A path in a box as the bytes it has there, absolute; it need be no text. */
 export type FilePath = Uint8Array
 
-/** A box, or a snapshot of one, whose files a call works on: as the box runs, or else its root with its data volumes mounted. */
-export interface FilesPlace {
+/**
+ * The root and volumes of a box, or of one of its snapshots, to read and write files in. A running box is accessed through
+ * its mounts; else its root is mounted with its data volumes.
+ */
+export interface FilesRoot {
   boxId: string
-  /** Set if the trees are a snapshot's: the running box is not looked at. */
+  /** Set if the trees are a snapshot's: the running box is ignored. */
   isSnapshot?: true
   /** Host path of the root tree, ids as on disk. */
   rootPath: string
@@ -14,7 +17,7 @@ export interface FilesPlace {
 
 export type FileKind = 'file' | 'directory' | 'symlink' | 'block' | 'character' | 'fifo' | 'socket'
 
-/** What lstat tells of a file; ids are the box's own, 65,534 for one it does not have. */
+/** Result of lstat; ids are the box's own, 65,534 for an unmapped one. */
 export interface FileFacts {
   kind: FileKind
   sizeBytes: number
@@ -72,7 +75,7 @@ export interface WriteOptions {
   ifNoneMatch: boolean
 }
 
-/** A written file, and whether it was created. */
+/** A written file; `isNew` if it did not exist before. */
 export interface WrittenFile {
   facts: FileFacts
   isNew: boolean
@@ -93,42 +96,37 @@ export interface UnpackReport {
 }
 
 /**
- * The files of boxes that run and of boxes that do not. The kernel resolves every path inside the box's root, following links
- * that the box made but none out of it, nor a magic one, and refuses what is on no disk of the box (/proc, /sys). Whatever a
- * box does meanwhile, nothing outside is read or changed. What is written is durable when the promise resolves, and whole or
- * not there. All throw `file_not_found`, `not_a_directory`, `path_invalid` (loops, what is no file, not on a disk of the box)
- * and, where they write, `storage_full`, or `path_invalid` on a read-only volume; and `box_busy` where another attempt may
- * succeed: the box stops or starts, a process of it moves directories on the way, or holds a lease on the file. Archives, what
- * is read or written of files larger than 64 KiB, lists of more than one level, removals of trees and restores throw
- * `rate_limited` where too many are under way.
+ * Reads and writes the files of boxes, running or not. The kernel resolves every path inside the box's root: it follows the
+ * box's links, but none out of the root nor magic ones, and refuses filesystems other than the box's disks (/proc, /sys). No
+ * action of the box meanwhile lets a call read or change anything outside. Writes are durable when the promise resolves, and
+ * all or nothing. All throw `file_not_found`, `not_a_directory`, `path_invalid` (loops, non-files, not on a disk of the box);
+ * writes `storage_full`, or `path_invalid` on a read-only volume; and `box_busy` if another attempt may succeed: the box
+ * stops or starts, or one of its processes renames directories on the way or holds a lease on the file. Archives, transfers
+ * of files larger than 64 KiB, lists of more than one level, removals of trees and restores throw `rate_limited` where too
+ * many are under way.
  */
 export interface Files {
   /** Follows links on the way, but not the last name. */
-  stat(place: FilesPlace, path: FilePath): Promise<FileFacts>
+  stat(root: FilesRoot, path: FilePath): Promise<FileFacts>
   /** Lists by byte order of the names, a directory before its entries. Resolves to the next cursor, null at the end. */
-  list(place: FilesPlace, path: FilePath, options: ListOptions): Promise<FilePath | null>
+  list(root: FilesRoot, path: FilePath, options: ListOptions): Promise<FilePath | null>
   /** Opens a regular file. Throws `is_a_directory`, or `path_invalid` for anything else, which is not opened. */
-  open(place: FilesPlace, path: FilePath): Promise<OpenFile>
+  open(root: FilesRoot, path: FilePath): Promise<OpenFile>
   /**
    * Replaces a file atomically with `bytes`, keeping its owner and mode; follows a link. If `bytes` throws, nothing is changed
    * and nothing is left behind. Throws `precondition_failed`, `is_a_directory`.
    */
-  write(
-    place: FilesPlace,
-    path: FilePath,
-    options: WriteOptions,
-    bytes: AsyncIterable<Uint8Array>,
-  ): Promise<WrittenFile>
+  write(root: FilesRoot, path: FilePath, options: WriteOptions, bytes: AsyncIterable<Uint8Array>): Promise<WrittenFile>
   /**
    * Removes a file, a link or an empty directory, or with `recursive` a tree. Throws `directory_not_empty`; and `path_invalid`,
    * before anything is removed, for the root, a mount, or a tree with a mount in it.
    */
-  remove(place: FilesPlace, path: FilePath, options: { recursive: boolean }): Promise<void>
+  remove(root: FilesRoot, path: FilePath, options: { recursive: boolean }): Promise<void>
   /** Renames. Throws `name_taken` if the target exists, unless `overwrite`; `path_invalid` across disks. */
-  move(place: FilesPlace, from: FilePath, to: FilePath, options: { overwrite: boolean }): Promise<FileFacts>
+  move(root: FilesRoot, from: FilePath, to: FilePath, options: { overwrite: boolean }): Promise<FileFacts>
   /** Creates a directory; succeeds if it exists. */
   makeDirectory(
-    place: FilesPlace,
+    root: FilesRoot,
     path: FilePath,
     options: { mode: number | null; parents: boolean },
   ): Promise<WrittenFile>
@@ -138,23 +136,23 @@ export interface Files {
    * contains a mount, now or in the snapshot, for devices, and beyond 256 levels. Until it is complete the new tree, and then the
    * replaced one, has the unused `temporaryName` beside it; a crash may leave that behind.
    */
-  restore(place: FilesPlace, from: FilesPlace, what: { path: FilePath; temporaryName: string }): Promise<FileFacts>
+  restore(root: FilesRoot, from: FilesRoot, what: { path: FilePath; temporaryName: string }): Promise<FileFacts>
   /**
    * Packs the contents of a directory, or a file, as a tar; follows a link at the end of `path`. Includes mounted volumes, but of
    * /proc and the like only the directory; leaves out sockets and devices. Throws `path_invalid`, possibly while it is read, beyond
    * 256 levels of directories.
    */
-  pack(place: FilesPlace, path: FilePath): Promise<AsyncIterable<Uint8Array>>
+  pack(root: FilesRoot, path: FilePath): Promise<AsyncIterable<Uint8Array>>
   /**
    * Unpacks a tar into a directory, whose own metadata stays; keeps modes, times and ids (0 to 65,534). Refuses single entries:
    * absolute names, names with `..`, links that lead out of the directory, devices, FIFOs, sparse files, and entries blocked by a
-   * link or by something of another kind. Throws `invalid_request` for what is not a tar; entries unpacked before that stay.
+   * link or by something of another kind. Throws `invalid_request` if the bytes are no tar; entries unpacked before that stay.
    */
-  unpack(place: FilesPlace, path: FilePath, bytes: AsyncIterable<Uint8Array>): Promise<UnpackReport>
+  unpack(root: FilesRoot, path: FilePath, bytes: AsyncIterable<Uint8Array>): Promise<UnpackReport>
   /**
-   * Unpacks an image layer over the layers below it: first removes what its whiteouts name and what it replaces by another kind.
+   * Unpacks an image layer over the layers below it: first removes entries that its whiteouts name or that change kind.
    * Calls `bytes` twice, which must yield the same.
    */
-  unpackLayer(place: FilesPlace, path: FilePath, bytes: () => AsyncIterable<Uint8Array>): Promise<UnpackReport>
+  unpackLayer(root: FilesRoot, path: FilePath, bytes: () => AsyncIterable<Uint8Array>): Promise<UnpackReport>
   close(): Promise<void>
 }

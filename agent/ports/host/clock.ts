@@ -1,4 +1,4 @@
-/** Time as the core sees it, so that a test can hold it still. */
+/** Time of the core; tests replace it. */
 export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number

@@ -1,31 +1,31 @@
-/** What a figure is called, and what it is about. */
+/** Name and meaning of a metric. */
 export interface Metric<L extends string = never> {
-  /** snake_case with its unit last (`_seconds`, `_bytes`), or `_total` for what only grows. */
+  /** snake_case with its unit last (`_seconds`, `_bytes`), or `_total` for a counter. */
   name: string
   /** One sentence. */
   help: string
-  /** What its series differ by: a few values each, all known beforehand; never what somebody named. */
+  /** Label names. Each has a few values, all known beforehand: never names that users chose. */
   labels: readonly L[]
 }
 
-/** The values that tell a series from others of its figure. */
+/** Label values that identify a series of a metric. */
 export type Labels<L extends string> = Readonly<Record<L, string>>
 
-/** One series as it is at the moment. */
+/** Present value of one series. */
 export interface Sample<L extends string = never> {
   labels: Labels<L>
   value: number
 }
 
-/** Takes the figures of the agent for those who watch it. Each is named once; counting and timing them never throws. */
+/** Registers the agent's metrics. Each name is registered once; counting and timing never throw. */
 export interface Meter {
-  /** How often something happens: a call counts one. */
+  /** Registers a counter; a call adds one. */
   counter<L extends string>(figure: Metric<L>): (labels: Labels<L>) => void
-  /** How long things take, in seconds, as how many took at most each of `bounds` (ascending). */
+  /** Registers a histogram of durations in seconds; `bounds` are the buckets' upper bounds, ascending. */
   histogram<L extends string>(
     figure: Metric<L> & { bounds: readonly number[] },
   ): (labels: Labels<L>, seconds: number) => void
-  /** Asked for whenever somebody looks; of kind `counter` it only grows. One that fails is left out of that look. */
+  /** Registers a gauge or counter that is read at each scrape. One that fails is left out of that scrape. */
   observable<L extends string>(
     kind: 'gauge' | 'counter',
     figure: Metric<L>,

@@ -33,10 +33,10 @@ afterAll(async () => {
   await registry.close()
 })
 
-async function find(reference: string, { architecture = 'amd64', mostBytes = 1e9 } = {}) {
+async function find(reference: string, { architecture = 'amd64', maxBytes = 1e9 } = {}) {
   const images = createImageRegistry({ named: [registry.url], now: Date.now })
   const { signal } = new AbortController()
-  return images.find(parseImageReference(`${registry.host}/${reference}`), { architecture, mostBytes, signal })
+  return images.find(parseImageReference(`${registry.host}/${reference}`), { architecture, maxBytes, signal })
 }
 
 async function partsOf(reference: string, architecture?: string): Promise<string[]> {
@@ -86,7 +86,7 @@ test('what is found tells its digest and size', async () => {
 })
 
 test('an image that is larger than it may be is not brought', async () => {
-  await expect(find('some/tool:1.0', { mostBytes: 100_000 })).rejects.toMatchObject({ code: 'body_too_large' })
+  await expect(find('some/tool:1.0', { maxBytes: 100_000 })).rejects.toMatchObject({ code: 'body_too_large' })
 })
 
 test.each(['some/tool:missing', `some/tool@sha256:${'0'.repeat(64)}`, 'no/such:1'])(

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { buffer } from 'node:stream/consumers'
 import { createHostFiles, type HostFiles } from '../../../agent/drivers/files/files.ts'
-import type { FilesPlace, UnpackReport } from '../../../agent/ports/files/files.ts'
+import type { FilesRoot, UnpackReport } from '../../../agent/ports/files/files.ts'
 import { leftoversOf, untilTrue } from '../boxes/oci-lab.ts'
 import { openVolumeLab, type VolumeLab } from '../volumes/volume-lab.ts'
 
@@ -13,7 +13,7 @@ export interface ArchiveLab {
   files: HostFiles
   rootPath: string
   volumePath: string
-  places: { runs: FilesPlace; stopped: FilesPlace }
+  places: { runs: FilesRoot; stopped: FilesRoot }
   /** Creates a directory outside of any box. */
   newDirectory(): string
   /** Creates a directory in the box. */

@@ -1,10 +1,10 @@
 import { execFileSync } from 'node:child_process'
-import type { FilesPlace } from '../../../agent/ports/files/files.ts'
+import type { FilesRoot } from '../../../agent/ports/files/files.ts'
 import type { FileLab } from '../files/file-lab.ts'
 
 /** A snapshot of the files of `box_main`. */
 export interface Past {
-  place: FilesPlace
+  place: FilesRoot
   drop(): Promise<void>
 }
 
@@ -19,7 +19,7 @@ export async function takePast({ volumes }: FileLab, paths: Record<string, strin
     return pool.path(name)
   }
   const rootPath = await take('sub_box_main')
-  const mounts: FilesPlace['mounts'][number][] = []
+  const mounts: FilesRoot['mounts'][number][] = []
   for (const [path, name] of Object.entries(paths))
     mounts.push({ source: await take(name.replace(/:ro$/, '')), path, readOnly: true })
   return {

@@ -4,7 +4,7 @@ import { type BoxSeen, type SeenPod, startWeather, until, type Weather } from '.
 /** A service with a warm pool, in the cluster of the tests. */
 export interface WarmService extends Weather {
   /** Returns the running warm pods, without those being deleted. */
-  idlePods(): SeenPod[]
+  warmPods(): SeenPod[]
   /** Waits until the pool is full. */
   untilFull(): Promise<SeenPod[]>
   /** Creates a box in a warm pod. */
@@ -16,7 +16,7 @@ export interface WarmService extends Weather {
 /** Starts a service and waits until its pool is full. */
 export async function startWarmService(size: number): Promise<WarmService> {
   const weather = await startWeather({ settings: { BOXYARD_WARM_POOL: String(size) } })
-  const idlePods = (): SeenPod[] =>
+  const warmPods = (): SeenPod[] =>
     weather
       .pods()
       .filter(
@@ -24,10 +24,10 @@ export async function startWarmService(size: number): Promise<WarmService> {
       )
   const service: WarmService = {
     ...weather,
-    idlePods,
+    warmPods,
     untilFull: async () => {
-      await until(() => idlePods().length === size, `${size} pods wait`)
-      return idlePods()
+      await until(() => warmPods().length === size, `${size} pods wait`)
+      return warmPods()
     },
     createWarm: async (name, body) => {
       await service.untilFull()

@@ -129,7 +129,7 @@ function wire(state: LabState, path: string): Pick<BackendLab, 'store' | 'tokens
     tokens,
     activity,
     verifyToken: createTokenVerifier({ keys: () => publicKeys, now }),
-    prober: { look: async () => state.look() },
+    prober: { probe: async () => state.look() },
     clock,
     logger: createJsonLogger({ level: 'debug', write: (line) => state.lines.push(line), now }),
   })

@@ -5,7 +5,7 @@ import type {
   FileFacts,
   FilePath,
   Files,
-  FilesPlace,
+  FilesRoot,
   ListOptions,
   WriteOptions,
   WrittenFile,
@@ -25,7 +25,7 @@ export interface FileLab {
 
 /** The files of one box. */
 export interface BoxFiles {
-  place: FilesPlace
+  place: FilesRoot
   stop(): Promise<void>
   start(): Promise<void>
   /** Stops the box and destroys its root. */
@@ -90,7 +90,7 @@ export async function openFileBox(view: string, volumes: Record<string, string> 
 
 function boxFiles(
   { volumes, files }: Pick<FileLab, 'volumes' | 'files'>,
-  place: FilesPlace,
+  place: FilesRoot,
   start: () => Promise<void>,
 ): BoxFiles {
   const list: BoxFiles['list'] = (path, options) => listPage(files, { place, path, ...options })
@@ -113,7 +113,7 @@ function boxFiles(
 /** Lists a page of a directory, of up to 1,000 entries by default. */
 export async function listPage(
   files: Files,
-  { place, path, ...options }: { place: FilesPlace; path: string } & Partial<ListOptions>,
+  { place, path, ...options }: { place: FilesRoot; path: string } & Partial<ListOptions>,
 ): Promise<Page> {
   const entries: Page['entries'] = []
   const take: ListOptions['take'] = (some) => {

@@ -2,13 +2,13 @@ import fs from 'node:fs'
 import { gzipSync } from 'node:zlib'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals'
 import { createHostFiles, type HostFiles } from '../../../agent/drivers/files/files.ts'
-import type { FilesPlace, UnpackReport } from '../../../agent/ports/files/files.ts'
+import type { FilesRoot, UnpackReport } from '../../../agent/ports/files/files.ts'
 import { type RawTarEntry, tarOf } from '../../helpers/bases/hostile-tar.ts'
 import { openPoolLab, type PoolLab, shellAt } from '../../helpers/pool/pool-lab.ts'
 
 let lab: PoolLab
 let files: HostFiles
-let place: FilesPlace
+let place: FilesRoot
 
 beforeAll(async () => {
   lab = await openPoolLab(512 * 1024 ** 2)

@@ -11,7 +11,7 @@ import { closeFd, controlBuffer } from '../../../agent/lib/syscalls/descriptors.
 import { linkFd } from '../../../agent/lib/syscalls/directories.ts'
 import { O, openBelow } from '../../../agent/lib/syscalls/files.ts'
 import { AT } from '../../../agent/lib/syscalls/mounts.ts'
-import type { FilesPlace } from '../../../agent/ports/files/files.ts'
+import type { FilesRoot } from '../../../agent/ports/files/files.ts'
 import { PLAIN, pieces } from '../../helpers/files/file-lab.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
 
@@ -21,7 +21,7 @@ describe('after a power cut', () => {
   let directory: string
   let pool: BtrfsPool
   let files: HostFiles
-  let place: FilesPlace
+  let place: FilesRoot
 
   beforeAll(async () => {
     directory = fs.mkdtempSync(path.join(os.tmpdir(), 'boxyard-durable-'))

@@ -41,7 +41,7 @@ async function pull(registry: ScriptedRegistry, options: Pull = {}): Promise<num
   const { reference = `${registry.host}/it:1`, named = [registry.url], times = QUICK } = options
   const images = createImageRegistry({ named, now: Date.now, times })
   const { signal = new AbortController().signal } = options
-  const wish = { architecture: 'amd64', mostBytes: 1e9, signal }
+  const wish = { architecture: 'amd64', maxBytes: 1e9, signal }
   const found = await images.find(parseImageReference(reference), wish)
   try {
     let count = 0

@@ -32,7 +32,7 @@ afterAll(async () => {
 
 async function find(named: string[]): Promise<number> {
   const images = createImageRegistry({ named, now: Date.now })
-  const wish = { architecture: 'amd64', mostBytes: 1e9, signal: new AbortController().signal }
+  const wish = { architecture: 'amd64', maxBytes: 1e9, signal: new AbortController().signal }
   const found = await images.find(parseImageReference(`${registry.host}/it:1`), wish)
   found.close()
   return found.sizeBytes

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
 import { INIT_PATH } from '../../../agent/drivers/host/oci-spec.ts'
-import { buildPodConfig, parseGivenConfig, podPlaceOf } from '../../../agent/drivers/pods/config.ts'
+import { buildPodConfig, parseGivenConfig, podIdentityOf } from '../../../agent/drivers/pods/config.ts'
 
 const MIB = 1024 ** 2
 
@@ -68,7 +68,7 @@ const RESOURCES = {
 
 describe('the configuration that containerd gives', () => {
   test('says by its own annotations whose the pod is, and where', () => {
-    expect(podPlaceOf(parseGivenConfig(given()))).toEqual({
+    expect(podIdentityOf(parseGivenConfig(given()))).toEqual({
       podUid: '11111111-2222-3333-4444-555555555555',
       namespace: 'boxyard',
       container: 'box',
@@ -122,7 +122,7 @@ describe('the configuration that containerd gives', () => {
       /65536 ids/,
     ],
   ])('is refused of a pod without %s', (_, linux, reason) => {
-    expect(() => podPlaceOf(parseGivenConfig(given({ linux })))).toThrow(reason)
+    expect(() => podIdentityOf(parseGivenConfig(given({ linux })))).toThrow(reason)
   })
 
   test("tells of another container as such, for the agent to refuse, and not by the owner's text", () => {
@@ -130,7 +130,7 @@ describe('the configuration that containerd gives', () => {
       'io.kubernetes.cri.container-name': 'other',
       text: '"io.kubernetes.cri.container-name":"box"',
     }
-    expect(podPlaceOf(parseGivenConfig(given({ annotations }))).container).toBe('other')
+    expect(podIdentityOf(parseGivenConfig(given({ annotations }))).container).toBe('other')
   })
 })
 

@@ -7,12 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import type { StageTask } from '../../../agent/drivers/boxes/tree.ts'
 import type { HookCall } from '../../../agent/drivers/pods/node-hook.ts'
-import {
-  createPodRoots,
-  type PodPlaceInNetwork,
-  type PodRoots,
-  type PodTicket,
-} from '../../../agent/drivers/pods/roots.ts'
+import { createPodRoots, type PodEndpoint, type PodRoots, type PodTicket } from '../../../agent/drivers/pods/roots.ts'
 
 const UID = '11111111-2222-3333-4444-555555555555'
 
@@ -20,7 +15,7 @@ describe('the roots of pods', () => {
   let home = ''
   let roots: PodRoots
   let staged: StageTask[] = []
-  let places: PodPlaceInNetwork[] = []
+  let places: PodEndpoint[] = []
 
   beforeEach(() => {
     home = mkdtempSync(join(tmpdir(), 'boxyard-roots-'))

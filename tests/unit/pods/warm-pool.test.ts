@@ -16,11 +16,11 @@ class Pods {
   gate: Promise<void> = Promise.resolve()
   /** Of the pods to be made. */
   init = INIT
-  stubs: WarmPodPool | undefined
+  pool: WarmPodPool | undefined
   #drawn = 0
 
   open(size: number): WarmPodPool {
-    this.stubs = createWarmPodPool({
+    this.pool = createWarmPodPool({
       size,
       list: async () => {
         this.#do('list')
@@ -41,8 +41,8 @@ class Pods {
       isStanding: ({ name }) => this.names.has(name),
       logger: silentLogger,
     })
-    this.stubs.start()
-    return this.stubs
+    this.pool.start()
+    return this.pool
   }
 
   #do(call: string): void {
@@ -64,20 +64,20 @@ describe('a pool of pods that wait', () => {
     }
   }
   const has = (...names: string[]) => until(() => [...pods.names].join() === names.join())
-  const take = async (stubs: WarmPodPool): Promise<WarmPod | null> => {
+  const take = async (pool: WarmPodPool): Promise<WarmPod | null> => {
     await sleep(20)
-    return stubs.take()
+    return pool.take()
   }
 
-  afterEach(() => pods.stubs?.close())
+  afterEach(() => pods.pool?.close())
 
   test('is filled, gives each of its pods once, and is filled again', async () => {
     pods = new Pods()
-    const stubs = pods.open(2)
+    const pool = pods.open(2)
     await has('warm-1', 'warm-2')
-    const first = await take(stubs)
-    const second = stubs.take()
-    expect([first?.name, second?.name, stubs.take()]).toEqual(['warm-1', 'warm-2', null])
+    const first = await take(pool)
+    const second = pool.take()
+    expect([first?.name, second?.name, pool.take()]).toEqual(['warm-1', 'warm-2', null])
     await has('warm-1', 'warm-2', 'warm-3', 'warm-4')
     await sleep(20)
     expect(pods.calls.filter((call) => call === 'make')).toHaveLength(4)
@@ -87,11 +87,11 @@ describe('a pool of pods that wait', () => {
     for (const size of [1, 0]) {
       pods = new Pods()
       pods.names.add('warm-old')
-      const stubs = pods.open(size)
+      const pool = pods.open(size)
       await has(...(size === 0 ? [] : ['warm-1']))
       expect(pods.calls.slice(0, 2)).toEqual(['list', 'remove'])
-      expect((await take(stubs))?.name).toBe(size === 0 ? undefined : 'warm-1')
-      await stubs.close()
+      expect((await take(pool))?.name).toBe(size === 0 ? undefined : 'warm-1')
+      await pool.close()
     }
   })
 
@@ -116,34 +116,34 @@ describe('a pool of pods that wait', () => {
 
   test('does not give a pod that is lost, and makes another', async () => {
     pods = new Pods()
-    const stubs = pods.open(2)
+    const pool = pods.open(2)
     await has('warm-1', 'warm-2')
     await sleep(20)
-    stubs.lose('uid of warm-1')
-    stubs.lose('uid of nobody')
+    pool.lose('uid of warm-1')
+    pool.lose('uid of nobody')
     await has('warm-2', 'warm-3')
-    expect((await take(stubs))?.name).toBe('warm-2')
+    expect((await take(pool))?.name).toBe('warm-2')
   })
 
   test('does not give a pod that went unseen, and makes another', async () => {
     pods = new Pods()
-    const stubs = pods.open(2)
+    const pool = pods.open(2)
     await has('warm-1', 'warm-2')
     await sleep(20)
     pods.names.delete('warm-1')
-    expect(stubs.take()?.name).toBe('warm-2')
+    expect(pool.take()?.name).toBe('warm-2')
     await has('warm-2', 'warm-3', 'warm-4')
   })
 
   test('does not give a pod whose init has ended, and removes it', async () => {
     pods = new Pods()
     pods.init = { ...INIT, startTicks: INIT.startTicks + 1 }
-    const stubs = pods.open(1)
+    const pool = pods.open(1)
     await has('warm-1')
     pods.init = INIT
-    expect(await take(stubs)).toBe(null)
+    expect(await take(pool)).toBe(null)
     await has('warm-2')
-    expect((await take(stubs))?.name).toBe('warm-2')
+    expect((await take(pool))?.name).toBe('warm-2')
   })
 
   test('is told of one lost while it was made', async () => {
@@ -160,12 +160,12 @@ describe('a pool of pods that wait', () => {
   test('makes no more once it is closed, and waits for the one being made', async () => {
     pods = new Pods()
     pods.gate = new Promise(() => undefined)
-    const stubs = pods.open(2)
+    const pool = pods.open(2)
     await has('warm-1')
-    await stubs.close()
+    await pool.close()
     const { length } = pods.calls
-    stubs.lose('uid of warm-1')
-    stubs.start()
+    pool.lose('uid of warm-1')
+    pool.start()
     await sleep(20)
     expect(pods.calls).toHaveLength(length)
   })
@@ -173,10 +173,10 @@ describe('a pool of pods that wait', () => {
   test('closes at once while it waits after a failure', async () => {
     pods = new Pods()
     pods.faults.set('list', new Error('away'))
-    const stubs = pods.open(1)
+    const pool = pods.open(1)
     await until(() => pods.calls.length > 0)
     const begun = performance.now()
-    await stubs.close()
+    await pool.close()
     expect(performance.now() - begun).toBeLessThan(500)
   })
 })

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals'
-import { findRegistryPlace } from '../../../agent/drivers/registry/place.ts'
+import { resolveRegistryOrigins } from '../../../agent/drivers/registry/place.ts'
 
 const NAMED = new Set(['http://127.0.0.1:5000', 'https://inner.example.org', 'https://both:1', 'http://both:1'])
 
@@ -9,7 +9,7 @@ test.each([
   ['inner.example.org:443', 'https://inner.example.org'],
   ['both:1', 'https://both:1'],
 ])('%s is asked where the operator has named it, and may lead to all that are', (registry, origin) => {
-  expect(findRegistryPlace(registry, NAMED)).toEqual({ origin, named: NAMED })
+  expect(resolveRegistryOrigins(registry, NAMED)).toEqual({ origin, named: NAMED })
 })
 
 test.each([
@@ -21,9 +21,9 @@ test.each([
   ['inner.example.org:80', 'https://inner.example.org:80'],
   ['[::1]:5000', 'https://[::1]:5000'],
 ])('%s is asked over https, and may lead to none that is named', (registry, origin) => {
-  expect(findRegistryPlace(registry, NAMED)).toEqual({ origin, named: new Set() })
+  expect(resolveRegistryOrigins(registry, NAMED)).toEqual({ origin, named: new Set() })
 })
 
 test.each(['1.2.3.256', '[::zz]', '0x1.2.3.4.5'])('%s has no address', (registry) => {
-  expect(() => findRegistryPlace(registry, NAMED)).toThrow('no such address')
+  expect(() => resolveRegistryOrigins(registry, NAMED)).toThrow('no such address')
 })

@@ -30,7 +30,7 @@ export interface EntryTarget {
 }
 
 /** Opens an unnamed file, which leaves nothing if it is abandoned. */
-export function openUnnamed({ directory: directory }: EntryTarget, { mode }: TarEntry): number {
+export function openUnnamed({ directory }: EntryTarget, { mode }: TarEntry): number {
   return openBelow(directory.fd, '.', { flags: O.TMPFILE | O.WRONLY, mode: mode & 0o7777, resolve: STRICT })
 }
 
@@ -101,7 +101,7 @@ function setFacts(fd: number, { idBase }: EntryTarget, { uid, gid, mode }: TarEn
 }
 
 /** Calls `make` with the name; if a file or link has it, with a temporary name that then replaces it. */
-function takeName({ directory: directory, name }: EntryTarget, make: (name: Buffer) => void): void {
+function takeName({ directory, name }: EntryTarget, make: (name: Buffer) => void): void {
   const final = rawBytesOf(name)
   for (let attempt = 1; ; attempt++) {
     try {

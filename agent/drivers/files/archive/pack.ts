@@ -14,11 +14,11 @@ import { closeLevels, enterLevel, type Level, nextName } from './walk.ts'
 
 /**
  * Sends a tar of a file, or of the contents of a directory. Enters mounted volumes; of kernel filesystems such as /proc and /dev packs
- * the directory only. Leaves out sockets, devices, and what is removed before its turn. A file has the size it had when it was opened:
+ * the directory only. Leaves out sockets, devices, and files removed before their turn. A file has the size it had when it was opened:
  * it is cut there, or padded with zeros.
  */
-export function* packTask(io: TaskIo<Uint8Array>, { place, path }: PathArgument): Steps<null> {
-  const view = openView(place)
+export function* packTask(io: TaskIo<Uint8Array>, { root, path }: PathArgument): Steps<null> {
+  const view = openView(root)
   try {
     const packing: Packing = { io, view, output: createArchiveOutput(io), names: new Map(), nameBytes: 0 }
     const { fd, stat } = openStart(view, path)
@@ -212,7 +212,7 @@ interface ArchiveOutput {
   space(): Steps<Buffer>
   advance(sizeBytes: number): void
   fill(zeros: number): Steps<void>
-  /** Sends what is left. */
+  /** Sends the rest. */
   flush(): Steps<void>
 }
 

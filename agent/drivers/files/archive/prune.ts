@@ -22,23 +22,24 @@ export const WHITEOUT = '.wh.'
 export type PruneSent = { act: 'ready' }
 
 /**
- * Removes from a directory what the whiteouts of an image layer name, and what the layer replaces by another kind. It is the first of two
- * passes, so that nothing the layer brings is removed, whatever its order. Follows no link; skips names that cannot exist.
+ * Removes the entries of a directory that the whiteouts of an image layer name, and those that the layer replaces by
+ * another kind. First of two passes, so that no entry of the layer itself is removed, in any order. Follows no link; skips
+ * names that cannot exist.
  */
 export function* pruneTask(
   io: TaskIo<PruneSent, Uint8Array | null>,
-  { place, path }: PathArgument,
+  { root, path }: PathArgument,
 ): Steps<{ removed: number }> {
-  const view = openView(place)
+  const view = openView(root)
   try {
     const destinationFd = openDirectoryPath(view, path)
-    const places = createDirectoryCache(destinationFd)
+    const directories = createDirectoryCache(destinationFd)
     try {
       checkWritableMount(destinationFd, path)
       yield* io.send({ act: 'ready' })
-      return { removed: yield* pruneAll(io, places) }
+      return { removed: yield* pruneAll(io, directories) }
     } finally {
-      places.close()
+      directories.close()
       closeFd(destinationFd)
     }
   } catch (error) {
@@ -48,12 +49,12 @@ export function* pruneTask(
   }
 }
 
-function* pruneAll(io: TaskIo<PruneSent, Uint8Array | null>, places: DirectoryCache): Steps<number> {
+function* pruneAll(io: TaskIo<PruneSent, Uint8Array | null>, directories: DirectoryCache): Steps<number> {
   const reader = createTarReader(() => io.receive())
   let removed = 0
   for (let entry = yield* reader.next(); entry !== null; entry = yield* reader.next()) {
     try {
-      removed += yield* prune(io, places, entry)
+      removed += yield* prune(io, directories, entry)
     } catch (error) {
       if (!isNothing(error)) throw error
     }
@@ -63,11 +64,11 @@ function* pruneAll(io: TaskIo<PruneSent, Uint8Array | null>, places: DirectoryCa
   return removed
 }
 
-function* prune(io: Pausing, places: DirectoryCache, entry: TarEntry): Steps<number> {
+function* prune(io: Pausing, directories: DirectoryCache, entry: TarEntry): Steps<number> {
   const names = entryNames(entry.path)
   const name = names.at(-1)
   if (name === undefined) return 0
-  const { fd } = places.open(names.slice(0, -1), { make: false })
+  const { fd } = directories.open(names.slice(0, -1), { make: false })
   let removed = 0
   if (name === OPAQUE) {
     for (const child of yield* namesIn(io, fd)) removed += yield* remove(io, fd, child)
@@ -79,7 +80,7 @@ function* prune(io: Pausing, places: DirectoryCache, entry: TarEntry): Steps<num
     if (!NOWHERE.has(target)) removed += yield* remove(io, fd, target)
   }
   // A cached directory may have been removed.
-  if (removed > 0) places.forget()
+  if (removed > 0) directories.forget()
   return removed
 }
 

@@ -36,7 +36,7 @@ export function checkLinkTarget(
   for (const name of target.split('/')) {
     if (name === '' || name === '.') continue
     if (name !== '..') names.push(name)
-    // Above the root of the box there is the root again.
+    // `..` at the root of the box is the root.
     else if (names.pop() === undefined && !isAbsolute && root.length > 0) throw new EntryRefusedError(LEADS_OUT)
   }
   if (isAbsolute && root.some((name, index) => name !== names[index])) throw new EntryRefusedError(LEADS_OUT)

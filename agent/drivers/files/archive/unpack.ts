@@ -46,8 +46,8 @@ export type UnpackReceived = Uint8Array | null | 'synced'
  * durable by one sync of each disk, which is faster than one of each file.
  */
 export function* unpackTask(io: TaskIo<UnpackSent, UnpackReceived>, argument: UnpackArgument): Steps<UnpackedTree> {
-  const { place, path, isLayer } = argument
-  const view = openView(place)
+  const { root, path, isLayer } = argument
+  const view = openView(root)
   try {
     return yield* stepsAsBoxRoot(view, unpack(io, view, { path, isLayer }))
   } catch (error) {
@@ -61,7 +61,7 @@ interface Unpacking {
   io: TaskIo<UnpackSent, UnpackReceived>
   idBase: number
   reader: TarReader
-  places: DirectoryCache
+  directories: DirectoryCache
   times: DirectoryTimes
   /** The names of the directory in the box. */
   root: readonly RawPath[]
@@ -74,7 +74,7 @@ function* unpack(
   { path, isLayer }: { path: RawPath; isLayer: boolean },
 ): Steps<UnpackedTree> {
   const destinationFd = openDirectoryPath(view, path)
-  const places = createDirectoryCache(destinationFd)
+  const directories = createDirectoryCache(destinationFd)
   try {
     checkWritableMount(destinationFd, path)
     yield* io.send({ act: 'ready' })
@@ -82,16 +82,16 @@ function* unpack(
     const reader = createTarReader(receive)
     const times = createTimes(destinationFd)
     const root = absoluteNames(path)
-    const report = yield* unpackEntries({ io, idBase: view.idBase, reader, places, times, root, isLayer })
+    const report = yield* unpackEntries({ io, idBase: view.idBase, reader, directories, times, root, isLayer })
     yield* setTimes(times, io)
     yield* reader.drain()
-    for (const fd of places.disks()) {
+    for (const fd of directories.disks()) {
       yield* io.send({ act: 'sync', fd })
       yield* io.receive()
     }
     return report
   } finally {
-    places.close()
+    directories.close()
     closeFd(destinationFd)
   }
 }
@@ -153,7 +153,7 @@ function* unpackFile(unpacking: Unpacking, entry: TarEntry, target: EntryPath): 
 function unpackLink(unpacking: Unpacking, entry: TarEntry, target: EntryPath): void {
   const from = linkSource(entry)
   // Duplicates the descriptor: opening the second directory may evict the first from the cache.
-  const fromFd = withTarget({ ...unpacking, make: false }, from, ({ directory: place }) => duplicateFd(place.fd))
+  const fromFd = withTarget({ ...unpacking, make: false }, from, ({ directory }) => duplicateFd(directory.fd))
   withFd(fromFd, (fd) =>
     withTarget(unpacking, target, (entryTarget) => createHardLink(entryTarget, { fd, name: from.name })),
   )
@@ -183,17 +183,17 @@ function linkSource({ target }: TarEntry): EntryPath {
 
 /** Runs `work` in the directory of an entry; once more with an empty cache if that was removed since it was opened. */
 function withTarget<T>(
-  { places, idBase, make = true }: { places: DirectoryCache; idBase: number; make?: boolean },
+  { directories, idBase, make = true }: { directories: DirectoryCache; idBase: number; make?: boolean },
   { parent, name }: EntryPath,
   work: (entryTarget: EntryTarget) => T,
 ): T {
-  const attempt = (): T => work({ directory: places.open(parent, { make }), name, idBase })
+  const attempt = (): T => work({ directory: directories.open(parent, { make }), name, idBase })
   try {
     return attempt()
   } catch (error) {
     if (!isErrno(error, 'ENOENT')) throw error
   }
-  places.forget()
+  directories.forget()
   return attempt()
 }
 
