@@ -7,8 +7,8 @@ import { createClosers } from './compose/shutdown.ts'
 import { readAgentSettings } from './config/agent.ts'
 
 /**
- * Runs the agent in the mode that `args` name (`serve | down | token … | keys …`) and gives its exit code. Logs go to stderr
- * as JSON lines, results to stdout. `decorate` is for tests, which break things between the core and its ports.
+ * Runs the agent in the mode that `args` name (`serve | down | token … | keys …`) and returns its exit code. Logs go to stderr as
+ * JSON lines, results to stdout. `decorate` is for tests, which inject faults between the core and its ports.
  */
 export async function runAgent(
   args: readonly string[],

@@ -5,7 +5,7 @@ import type { Operation } from '../shared/operation.ts'
 import type { AgentAnswer, FailureReason, TransportFailure } from './transport.ts'
 
 /**
- * The agent's answer, unchanged but for headers that are between us and the agent.
+ * Converts the agent's answer: unchanged, but for headers that concern only the channel.
  * @throws ServiceError `agent_protocol` for one that is not its answer to this request
  */
 export function responseOf(
@@ -27,7 +27,7 @@ export function responseOf(
   return { status, headers, body }
 }
 
-/** `GET /healthz` answers 503 with its own report. */
+/** Returns true for a 503 of `GET /healthz`, which carries a health report instead of a problem. */
 function isHealthReport(operation: Operation, status: number): boolean {
   return operation.id === 'getHealth' && status === 503
 }

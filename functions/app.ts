@@ -29,7 +29,7 @@ export interface AppOptions extends ReceptionOptions {
   forwardBytes: ForwardBytes
 }
 
-/** The app of every host: match, authenticate, authorize, validate, forward; each fault is answered in one shape. */
+/** Creates the app of every host: match, authenticate, authorize, validate, forward. Answers each fault as a problem (RFC 9457). */
 export function createApp(options: AppOptions): HttpHandler {
   return async (request) => {
     const startedAt = options.now()
@@ -64,7 +64,7 @@ async function handle(request: HttpRequest, context: Context): Promise<HttpRespo
   return forward({ request, operation, requestId, body })
 }
 
-/** Answers what does not depend on the agent, so that it is there while the agent is not. */
+/** Answers the problem types, which do not depend on the agent, even while that is away. */
 async function answerAlone(
   code: string | null,
   { headers }: HttpRequest,
@@ -89,7 +89,10 @@ async function refuse(error: unknown, request: HttpRequest, context: Context): P
   return problemResponse(known, requestId)
 }
 
-/** The functions' own health report while the agent cannot be asked; its errors are for bearers of a token (docs/api.md#health). */
+/**
+ * Answers the functions' own health report while the agent is unreachable; its errors are for bearers of a token
+ * (docs/api.md#health).
+ */
 async function unavailableReport(error: ServiceError, request: HttpRequest, context: Context): Promise<HttpResponse> {
   const hasToken = await context.authenticate(request.headers).then(
     () => true,

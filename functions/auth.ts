@@ -4,7 +4,7 @@ import { bearerToken, type HeaderMap } from '../shared/http/messages.ts'
 import type { Keyring } from './keyring.ts'
 
 /**
- * Gives the claims of a request's bearer token; an unknown key makes it reload the keys.
+ * Returns the claims of a request's bearer token; reloads the keys for a token of an unknown key.
  * @throws ServiceError `token_missing`, `token_invalid`, `token_expired`
  */
 export type Authenticator = (headers: HeaderMap) => Promise<TokenClaims>

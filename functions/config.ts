@@ -13,15 +13,15 @@ export interface ChannelTls {
   key: string
 }
 
-/** Everything the front can be told, complete. */
+/** All settings of the front, with defaults applied. */
 export interface FrontSettings {
   host: string
   port: number
   /** Origin of the agent, without a path. */
   agentUrl: string
-  /** How long the agent may take to answer; below the 30 s of API Gateway. */
+  /** Time-out of an answer of the agent; below the 30 s of API Gateway. */
   agentTimeoutMs: number
-  /** How long requests in flight may take to end once the front is told to stop. */
+  /** Time for requests in flight to end when the front stops. */
   drainMs: number
   logLevel: LogLevel
   channelKeys: SecretSource
@@ -30,7 +30,7 @@ export interface FrontSettings {
 }
 
 /**
- * Reads the front's settings, once; `others` are names that mean something to others started from the same environment.
+ * Reads the front's settings, once; `others` are names of settings of other programs that share the environment.
  * @throws Error naming the variable, its value unless it is secret, and what was expected
  */
 export function readFrontSettings(
@@ -66,7 +66,7 @@ interface Reader {
   oneOf<const T extends string>(name: Setting, choices: readonly [T, ...T[]]): T
 }
 
-/** By hand, since a validator's schemas would cost every start of a function some milliseconds. */
+/** Reads settings without a validator, whose schemas would cost every start of a function some milliseconds. */
 function createReader(env: Readonly<Record<string, string>>): Reader {
   const refuse = (name: Setting, expectation: string): never => {
     throw new Error(`${name}=${JSON.stringify(env[name])}: expected ${expectation}.`)
@@ -89,7 +89,7 @@ function createReader(env: Readonly<Record<string, string>>): Reader {
   }
 }
 
-/** The agent writes its key files below the data directory at its first start. */
+/** Defaults to the key file below the data directory, which the agent writes at its first start. */
 function secretOf(
   env: Reader,
   { name, file }: { name: 'BOXYARD_CHANNEL_KEYS' | 'BOXYARD_TOKEN_KEYS'; file: string },
@@ -129,7 +129,7 @@ function readTls(env: Reader): ChannelTls | null {
   }
 }
 
-/** A function has no files but its bundle, so the PEM itself may be given as well. */
+/** Reads PEM from a file, or takes it as given, since a function has no files but its bundle. */
 function readPem(name: string, value: string): string {
   if (value.startsWith('-----BEGIN ')) return value
   try {

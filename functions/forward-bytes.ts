@@ -12,16 +12,15 @@ import { type AgentAnswer, TransportFailure } from './transport.ts'
 export interface ForwardBytesOptions {
   transport: PoolTransport
   signing: Signing
-  /** For bodies that turn out to be short. */
+  /** Forwards bodies that turn out to be short. */
   forward: Forward
-  /** How long the agent may neither take a piece nor answer after the last. */
+  /** Time-out for the agent to take a piece, and to answer after the last. */
   timeoutMs: number
 }
 
 /**
- * Carries bodies of any length, without holding more than a few pieces. A short one goes the way of all others; a longer one is
- * sent as it comes, sealed at its end and never sent twice. If its client leaves, or falls silent, the agent is left with it
- * unsealed.
+ * Streams bodies of any length, holding a few pieces at most. Forwards a short one as any other; sends a longer one as it comes,
+ * sealed at its end and never sent twice. If its client leaves or falls silent, the agent never gets the seal.
  */
 export function createForwardBytes(options: ForwardBytesOptions): ForwardBytes {
   return async (head) => {
@@ -29,11 +28,11 @@ export function createForwardBytes(options: ForwardBytesOptions): ForwardBytes {
     const first = await takeFirst(pieces)
     if (first.isAll) return options.forward({ ...head, body: Buffer.concat(first.pieces) })
     try {
-      // What is begun cannot be signed again: so a cheap request learns of new keys and of a restart before.
+      // A streamed body cannot be signed again: a cheap request first detects new keys or a restart of the agent.
       await options.forward(versionRequest(head))
       return await send({ ...head, first: first.pieces, rest: pieces }, options)
     } finally {
-      // Not waited for: it is done only once the client has sent something more, or left.
+      // Not awaited: it resolves only once the client has sent something more, or left.
       pieces.return?.().catch(() => {})
     }
   }
@@ -51,11 +50,11 @@ async function takeFirst(source: AsyncIterator<Uint8Array>): Promise<{ pieces: U
   }
 }
 
-/** Asks for what needs no token, in nobody's name. */
+/** Builds a request for the version, without the client's headers: it needs no token. */
 function versionRequest({ request, requestId }: Omit<ForwardedRequest, 'body'>): ForwardedRequest {
   const operation = operations.getVersion
-  const asked: HttpRequest = { ...request, target: operation.path, headers: {} }
-  return { request: asked, operation, requestId, body: new Uint8Array(0) }
+  const anonymous: HttpRequest = { ...request, target: operation.path, headers: {} }
+  return { request: anonymous, operation, requestId, body: new Uint8Array(0) }
 }
 
 type Begun = Omit<ForwardedRequest, 'body'> & { first: readonly Uint8Array[]; rest: AsyncIterator<Uint8Array> }
@@ -85,21 +84,21 @@ async function send(begun: Begun, options: ForwardBytesOptions): Promise<HttpRes
   } finally {
     watch.end()
   }
-  if (signing.mayPassNow(signed, answer, requestId)) throw missed()
+  if (signing.mayRetry(signed, answer, requestId)) throw agentRestarted()
   return responseOf(answer, { operation, requestId })
 }
 
 interface AgentWatch {
-  /** Aborted with a TransportFailure when the agent has been waited for too long. */
+  /** Aborts with a TransportFailure after `timeoutMs` without progress of the agent. */
   signal: AbortSignal
-  /** The pieces, during which it is told who is waited for. */
+  /** Yields the pieces; runs the timer only while the agent is to take one. */
   watched(first: readonly Uint8Array[], rest: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array>
-  /** What the client's side threw. */
+  /** Error that the client's side threw; undefined if none. */
   clientFault(): unknown
   end(): void
 }
 
-/** Waits for the agent alone, to take a piece or to answer after the last: a client that is silent is its own host's matter. */
+/** Times out the agent alone, for taking a piece or answering after the last: the client's own host times out a silent client. */
 function watchAgent(timeoutMs: number): AgentWatch {
   const controller = new AbortController()
   let timer: NodeJS.Timeout | undefined
@@ -138,12 +137,12 @@ function watchAgent(timeoutMs: number): AgentWatch {
   }
 }
 
-/** The agent has started again in the moment before the body was sent, and has not looked at it. */
-function missed(): ServiceError {
+/** Returns the error for an agent that restarted right before the body was sent, and has not read it. */
+function agentRestarted(): ServiceError {
   return new ServiceError('agent_unavailable', 'The agent has started again meanwhile; nothing was done.')
 }
 
 /** Bodies up to this many bytes are held, so that they can be signed whole. */
 const SHORT_BYTES = 256 * 1024
-/** And in at most so many pieces: each costs more than the few bytes that a hostile client may put into it. */
+/** Pieces held at most: each costs more than the few bytes that a hostile client may put into it. */
 const SHORT_PIECES = 1024

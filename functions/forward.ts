@@ -14,26 +14,26 @@ export interface ForwardedRequest {
 }
 
 /**
- * Gives the agent's answer, unchanged but for headers that are between us and the agent.
- * @throws ServiceError `agent_unavailable`, `agent_timeout`, `agent_protocol`, `invalid_request` for a header that
- * cannot be passed on
+ * Forwards a request and returns the agent's answer, unchanged but for headers that concern only the channel.
+ * @throws ServiceError `agent_unavailable`, `agent_timeout`, `agent_protocol`, `invalid_request` for a header that cannot be passed
+ * on
  */
 export type Forward = (forwarded: ForwardedRequest) => Promise<HttpResponse>
 
-/** The same for a request whose body is bytes, of which none has been read. */
+/** As `Forward`, for a body of bytes that is not read yet. */
 export type ForwardBytes = (forwarded: Omit<ForwardedRequest, 'body'>) => Promise<HttpResponse>
 
 export interface ForwardOptions {
   transport: AgentTransport
   signing: Signing
   timeoutMs: number
-  /** The longest answer of bytes that the host of the front can carry, which the agent is told; null: any. */
+  /** Longest answer of bytes that the host of the front can carry, sent to the agent; null: any. */
   answerBytesMax: number | null
 }
 
 /**
- * Signs requests and carries them to the agent. Tries once more only where that is safe: a GET, a request that never
- * left, or one that the agent refused to look at because our keys were old or it has started again.
+ * Signs requests and forwards them to the agent. Retries once, and only where that is safe: a GET, a request that was never sent,
+ * or one that the agent refused unread because the keys were old or it has restarted.
  */
 export function createForward(options: ForwardOptions): Forward {
   const { transport, signing, timeoutMs, answerBytesMax } = options
@@ -41,39 +41,39 @@ export function createForward(options: ForwardOptions): Forward {
     const signed = signing.sign(forwarded)
     const { method, target, headers } = signed
     const signal = method === 'GET' ? forwarded.request.signal : null
-    // Whoever probes health gives up long before a request has to.
-    const patienceMs = forwarded.operation.id === 'getHealth' ? Math.min(timeoutMs, HEALTH_TIMEOUT_MS) : timeoutMs
+    // Health probes give up long before the time-out of other requests.
+    const limitMs = forwarded.operation.id === 'getHealth' ? Math.min(timeoutMs, HEALTH_TIMEOUT_MS) : timeoutMs
     const { body, operation } = forwarded
     const isBulk = operation.bytesOut !== null
-    const sent = { method, target, headers, body, signal, timeoutMs: patienceMs, isBulk }
+    const sent = { method, target, headers, body, signal, timeoutMs: limitMs, isBulk }
     return { signed, answer: await transport.send(sent) }
   }
   return async (given) => {
     const forwarded = answerBytesMax === null ? given : withAnswerBytesMax(given, answerBytesMax)
     const { operation, requestId } = forwarded
-    const how = { signing, requestId, isSafe: operation.method === 'GET' }
-    return responseOf(await askSigned(() => attempt(forwarded), how), forwarded)
+    const options = { signing, requestId, isSafe: operation.method === 'GET' }
+    return responseOf(await sendSigned(() => attempt(forwarded), options), forwarded)
   }
 }
 
-/** What became of one sending. */
+/** A signed request, and the answer to it. */
 export interface Attempt<T> {
   signed: Signed
   answer: T
 }
 
 /**
- * The answer to what `attempt` signs and sends. Once more for what never left, and where it `isSafe` also for what may have;
- * and anew where the agent refused to look at it, and would take it now.
+ * Returns the answer to what `attempt` signs and sends. Retries once if the request was never sent, and if `isSafe` also if it may
+ * have been; signs anew if the agent refused it unread and would accept a new signature.
  * @throws ServiceError `agent_unavailable`, `agent_timeout`, `agent_protocol`
  */
-export async function askSigned<T extends { headers: HeaderMap }>(
+export async function sendSigned<T extends { headers: HeaderMap }>(
   attempt: () => Promise<Attempt<T>>,
   { signing, requestId, isSafe }: { signing: Signing; requestId: string; isSafe: boolean },
 ): Promise<T> {
   try {
     let { signed, answer } = await attemptTwice(attempt, { isSafe })
-    for (let retries = 0; retries < REFUSAL_RETRIES && signing.mayPassNow(signed, answer, requestId); retries++) {
+    for (let retries = 0; retries < REFUSAL_RETRIES && signing.mayRetry(signed, answer, requestId); retries++) {
       ;({ signed, answer } = await attempt())
     }
     return answer
@@ -93,7 +93,7 @@ async function attemptTwice<T>(attempt: () => Promise<T>, { isSafe }: { isSafe: 
   }
 }
 
-/** With a preference (RFC 7240) of our own before those of the client, of which the agent heeds the first. */
+/** Adds the front's preference (RFC 7240) before those of the client, since the agent heeds the first. */
 function withAnswerBytesMax(forwarded: ForwardedRequest, maxBytes: number): ForwardedRequest {
   const { request, operation } = forwarded
   if (operation.bytesOut === null) return forwarded
@@ -102,6 +102,6 @@ function withAnswerBytesMax(forwarded: ForwardedRequest, maxBytes: number): Forw
   return { ...forwarded, request: { ...request, headers: { ...request.headers, prefer } } }
 }
 
-/** What an agent that restarts needs at least. */
+/** Least time that an agent takes to restart. */
 const RETRY_DELAY_MS = 100
 const HEALTH_TIMEOUT_MS = 2_000

@@ -3,11 +3,11 @@ import { type ChannelKeySet, parseChannelKeys, parseTokenKeys, type TokenKeySet 
 import type { Logger } from '../shared/log.ts'
 import type { SecretSource } from './config.ts'
 
-/** The keys of the front, which follow their files; a set that has changed is another object. */
+/** The keys of the front, reloaded from their files; a changed set is another object. */
 export interface Keyring {
   channel(): ChannelKeySet
   tokens(): TokenKeySet
-  /** Reads one set's file again, at most once a second. A bad file changes nothing. */
+  /** Reads one set's file again, at most once a second; keeps the keys if the file is bad. */
   refresh(which: 'channel' | 'tokens'): void
 }
 

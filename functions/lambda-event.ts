@@ -3,7 +3,7 @@ import { ServiceError } from '../shared/errors.ts'
 import { cancelStream, isStream } from '../shared/http/body-stream.ts'
 import type { HeaderMap, HttpRequest, HttpResponse } from '../shared/http/messages.ts'
 
-/** The request that an API Gateway HTTP API event (payload 2.0) carries. */
+/** Converts an API Gateway HTTP API event (payload 2.0) to a request. */
 export function fromLambdaEvent(event: APIGatewayProxyEventV2): HttpRequest {
   const { http } = event.requestContext
   const query = event.rawQueryString ? `?${visibleAscii(event.rawQueryString)}` : ''
@@ -25,7 +25,7 @@ export function fromLambdaEvent(event: APIGatewayProxyEventV2): HttpRequest {
 }
 
 /**
- * The result that API Gateway turns into `response`; text goes as it is, all else as base64. `method` HEAD has no body.
+ * Converts a response to the result for API Gateway: text as it is, anything else as base64. `method` HEAD has no body.
  * @throws ServiceError `agent_protocol` for a body that a function cannot return
  */
 export async function toLambdaResult(
@@ -59,7 +59,7 @@ function headersOf(event: APIGatewayProxyEventV2): HeaderMap {
   return headers
 }
 
-/** API Gateway hands on some of a path decoded; on the wire to the agent it is visible ASCII again. */
+/** Encodes a path, parts of which API Gateway decodes, as visible ASCII again. */
 function visibleAscii(text: string): string {
   return text.toWellFormed().replace(/[^\x21-\x7e]+/gu, encodeURIComponent)
 }
@@ -78,7 +78,7 @@ async function wholeBody(body: HttpResponse['body']): Promise<Buffer> {
   return Buffer.concat(chunks)
 }
 
-/** The length of a body that is not sent, and closed if it is a stream; null: its headers tell, if anything does. */
+/** Returns the length of a body that is not sent, closing a stream; null: unknown, unless its headers give it. */
 async function lengthOf(body: HttpResponse['body']): Promise<number | null> {
   if (!isStream(body)) return body === null ? 0 : Buffer.byteLength(body)
   await cancelStream(body)
@@ -95,5 +95,5 @@ const EMPTY = Buffer.alloc(0)
 const NEVER = new AbortController()
 const TEXT = /^(application\/([a-z.+-]+\+)?json|text\/)/i
 
-/** A function may return 6 MiB of JSON; quoting and base64 take their part. */
+/** A function may return 6 MiB of JSON, part of which quoting and base64 take. */
 export const RESULT_MAX_BYTES = 4 * 1024 * 1024

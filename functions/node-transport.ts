@@ -11,7 +11,7 @@ import {
   WHOLE_BODY_MAX_BYTES,
 } from './transport.ts'
 
-/** The transport of a function: node:http, which is there without loading anything. */
+/** Creates the transport of a function: over node:http, which needs no loading. */
 export function createNodeTransport(options: { agentUrl: string; tls: ChannelTls | null }): AgentTransport {
   const { tls } = options
   // An import would load it at every start of a function, for the few that need it.

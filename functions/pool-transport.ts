@@ -13,21 +13,21 @@ import {
   WHOLE_BODY_MAX_BYTES,
 } from './transport.ts'
 
-/** A request to the agent whose body comes while it is sent; `headers` tell its length where that is known. */
+/** A request to the agent with a streamed body; `headers` give its length if that is known. */
 export interface AgentUpload extends Omit<AgentRequest, 'body' | 'isBulk'> {
-  /** One that throws breaks the request off. */
+  /** An error of the iterator aborts the request. */
   body: AsyncIterable<Uint8Array>
-  /** For pieces of the answer; until its head is there only `signal` ends it. */
+  /** Time-out in ms between pieces of the answer; before its head only `signal` ends the request. */
   timeoutMs: number
 }
 
 /** A transport that takes bodies of any length. */
 export interface PoolTransport extends AgentTransport {
-  /** Gives an answer that comes before the end of the body as well. @throws TransportFailure, and nothing else */
+  /** Returns the answer, even if that comes before the end of the body. @throws TransportFailure, and nothing else */
   upload(request: AgentUpload): Promise<AgentAnswer>
 }
 
-/** The transport of a long-lived front: undici's pool, twice as fast as node:http and too heavy for a function. */
+/** Creates the transport of a long-lived front: undici's pool, twice as fast as node:http and too heavy for a function. */
 export function createPoolTransport(options: { agentUrl: string; tls: ChannelTls | null }): PoolTransport {
   const settings: Pool.Options = {
     connections: CONNECTIONS_MAX,
@@ -37,7 +37,7 @@ export function createPoolTransport(options: { agentUrl: string; tls: ChannelTls
     connect: { timeout: CONNECT_TIMEOUT_MS, noDelay: true, ...options.tls },
   }
   const pool = new Pool(options.agentUrl, settings)
-  // Of its own, so that clients who send or take large bodies slowly leave connections to the others.
+  // A pool of its own, so that clients who send or take large bodies slowly leave connections to the others.
   const bulk = new Pool(options.agentUrl, settings)
   let waiting = 0
   const exchange = async (through: Pool, wanted: Dispatcher.RequestOptions & Pick<AgentRequest, 'signal'>) => {
@@ -67,7 +67,7 @@ function requestOptions({ method, target, headers, body, signal, timeoutMs }: Ag
 }
 
 function uploadOptions({ method, target, headers, body, signal, timeoutMs }: AgentUpload) {
-  // It takes any iterable, which its types do not say.
+  // undici takes any iterable, unlike its types.
   const pieces = body as unknown as Readable
   return { method, path: target, headers, body: pieces, signal, headersTimeout: 0, bodyTimeout: timeoutMs }
 }
@@ -84,5 +84,5 @@ function overloaded(): TransportFailure {
   return new TransportFailure('unreachable', { wasSent: true, cause })
 }
 
-/** Most requests that wait for their answer, connected or queued. */
+/** Requests that wait for their answer at once, connected or queued. */
 const WAITING_MAX = 8_192

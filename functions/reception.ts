@@ -10,28 +10,28 @@ import type { Authenticator } from './auth.ts'
 export interface ReceptionOptions {
   authenticate: Authenticator
   logger: Logger
-  /** Takes the audit lines, whatever the level of `logger` is. */
+  /** Writes the audit lines, at any level of `logger`. */
   audit: Logger
   /** Milliseconds since the epoch. */
   now(): number
 }
 
-/** The head of a request, and whether its client is still there. */
+/** The head of a request, and a signal that aborts when its client leaves. */
 export type ReceivedHead = Pick<HttpRequest, 'method' | 'target' | 'headers' | 'clientAddress' | 'signal'>
 
-/** How far a request has come, for its log lines. */
+/** The progress of a request, for its log lines. */
 export interface Progress {
   startedAt: number
   operation: Operation | null
   claims: TokenClaims | null
 }
 
-/** A request in hand. */
+/** The options and progress of a request under way. */
 export type Reception = ReceptionOptions & { requestId: string; progress: Progress }
 
 /**
- * Finds the operation of a request and checks that its sender may do it: by token, or with a ticket, which the agent checks.
- * @throws ServiceError for what is unknown, missing, invalid, expired, or not permitted
+ * Finds the operation of a request and authorizes its sender: by token, or with a ticket, which the agent checks.
+ * @throws ServiceError for an unknown route, and a missing, invalid, expired or insufficient token
  */
 export async function receiveRequest(
   { method, target, headers }: ReceivedHead,

@@ -25,14 +25,14 @@ const forward = createForward({
 const app = createApp({
   authenticate: createAuthenticator({ keyring, now }),
   forward,
-  // An event holds it whole already.
+  // An event holds the whole body already.
   forwardBytes: async (head) => forward({ ...head, body: await head.request.readBody(head.operation.maxBodyBytes) }),
   logger,
   audit: createJsonLogger({ level: 'info', now, write }),
   now,
 })
 
-/** The function behind API Gateway's HTTP API: one for every route. */
+/** The function behind API Gateway's HTTP API, for every route. */
 export async function handler(event: APIGatewayProxyEventV2): Promise<APIGatewayProxyStructuredResultV2> {
   const request = fromLambdaEvent(event)
   const response = await app(request)

@@ -14,33 +14,33 @@ import type { Logger } from '../shared/log.ts'
 import type { Operation } from '../shared/operation.ts'
 import type { Keyring } from './keyring.ts'
 
-/** What goes to the agent of a request, before it is signed. */
+/** A request to the agent, before it is signed. */
 export interface Unsigned {
   request: Pick<HttpRequest, 'target' | 'headers' | 'clientAddress'>
   operation: Operation
   requestId: string
-  /** Null: not known yet, and sealed by `bodyMac` of the signature. */
+  /** Null: not known yet; sealed with `bodyMac` of the signature. */
   body: Uint8Array | null
 }
 
-/** A request as the agent takes it; `headers` hold the signature, and all that was signed. */
+/** A request in the form that the agent accepts; `headers` hold the signature, and everything that it covers. */
 export interface Signed {
   method: string
   target: string
   headers: Record<string, string>
-  /** What it was signed with. */
+  /** The key set at signing. */
   keys: ChannelKeySet
 }
 
-/** Signs for one agent, and learns from its refusals. */
+/** Signs for one agent, and adapts to its refusals. */
 export interface Signing {
   /** @throws ServiceError `invalid_request` for a header that cannot be passed on */
   sign(unsigned: Unsigned): Signed
-  /** Whether the agent refused to look at a request, and would take it now if it were signed again. */
-  mayPassNow(signed: Signed, answer: { headers: HeaderMap }, requestId: string): boolean
+  /** Returns true if the agent refused a request unread, and would accept it if it were signed again. */
+  mayRetry(signed: Signed, answer: { headers: HeaderMap }, requestId: string): boolean
 }
 
-/** The signing of one front, which follows a rotation of keys and a restart of the agent. */
+/** Creates the signing of one front, which follows a rotation of keys and a restart of the agent. */
 export function createSigning(options: { keyring: Keyring; logger: Logger; now(): number }): Signing {
   const { keyring, logger, now } = options
   const signatureOf = createSigner({
@@ -56,8 +56,8 @@ export function createSigning(options: { keyring: Keyring; logger: Logger; now()
       const headers = { ...message.headers, [SIGNATURE_HEADER]: signatureOf(message, unsigned.body) }
       return { ...message, headers, keys }
     },
-    // Another request may have read the keys meanwhile, so what counts is whether they are others than those used.
-    mayPassNow: ({ keys }, answer, requestId) => {
+    // Compares with the keys used for this request, since a concurrent one may have reloaded them.
+    mayRetry: ({ keys }, answer, requestId) => {
       const reason = headerOf(answer.headers, REFUSAL_HEADER)
       if (reason === undefined) return false
       const facts = { request_id: requestId, reason }
@@ -95,7 +95,7 @@ function channelRequestOf(
   return { method: operation.method, target: request.target, headers }
 }
 
-/** An agent may refuse twice and take the third: once for an old key, once for its own restart. */
+/** Refusals after which a request is signed again: one for an old key, one for a restart of the agent. */
 export const REFUSAL_RETRIES = 2
 
 const FIELD_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/

@@ -14,15 +14,15 @@ import { createPoolTransport } from './pool-transport.ts'
 import { createSigning } from './signing.ts'
 import { createUpgrades } from './upgrade.ts'
 
-/** A front that listens. */
+/** A listening front. */
 export interface StandaloneFront {
-  /** The port in use, also where 0 was asked for. */
+  /** The port in use, also if the settings say 0. */
   port: number
-  /** Takes no new connection, lets requests in flight end for at most the drain time, then closes. */
+  /** Accepts no more connections, waits for requests in flight for at most the drain time, then closes. */
   close(): Promise<void>
 }
 
-/** Where a front writes: `audit` takes the audit lines, whatever the level of `logger` is. */
+/** The loggers of a front: `audit` writes the audit lines, at any level of `logger`. */
 export interface FrontLoggers {
   logger: Logger
   audit: Logger
@@ -90,7 +90,7 @@ async function main(): Promise<void> {
   }
   process.on('SIGTERM', stop)
   process.on('SIGINT', stop)
-  // Whoever started the front waits for this line, whatever the log level.
+  // The process that started the front waits for this line, at any log level.
   stderrLogger('info').info('The front is ready', { ready: true, url: urlOf(settings.host, front.port) })
 }
 

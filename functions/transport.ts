@@ -1,19 +1,19 @@
 import type { HeaderMap } from '../shared/http/messages.ts'
 
-/** A request to the agent, signed. */
+/** A signed request to the agent. */
 export interface AgentRequest {
   method: string
   target: string
   headers: Record<string, string>
   body: Uint8Array
-  /** Aborts the request when its client has left; null where leaving cancels nothing. */
+  /** Aborts the request when its client has left; null if leaving cancels nothing. */
   signal: AbortSignal | null
   timeoutMs: number
-  /** Whether its answer may be of any length, so that it may hold its connection for as long as the client likes. */
+  /** True if the answer may be of any length, so that it may hold its connection for as long as the client likes. */
   isBulk: boolean
 }
 
-/** What the agent answered; a small body comes whole, so that no stream is made for it. */
+/** The agent's answer; a small body comes whole, which saves making a stream. */
 export interface AgentAnswer {
   status: number
   headers: HeaderMap
@@ -24,14 +24,14 @@ export interface AgentAnswer {
 export interface AgentTransport {
   /** @throws TransportFailure, and nothing else */
   send(request: AgentRequest): Promise<AgentAnswer>
-  /** Ends idle connections at once, the others with their answers. */
+  /** Closes idle connections at once, the others after their answers. */
   close(): Promise<void>
 }
 
-/** Why there is no answer. */
+/** The reason for a missing answer. */
 export type FailureReason = 'unreachable' | 'timeout' | 'aborted' | 'malformed'
 
-/** A failed exchange; `wasSent` is false only if it is certain that the agent has seen nothing of it. */
+/** A failed exchange; `wasSent` is false only if it is certain that the agent has received nothing of it. */
 export class TransportFailure extends Error {
   override readonly name = 'TransportFailure'
   readonly reason: FailureReason
@@ -44,7 +44,7 @@ export class TransportFailure extends Error {
   }
 }
 
-/** The failure that a client library's error stands for. */
+/** Converts an error of a client library to a failure. */
 export function failureOf(error: unknown, request: Pick<AgentRequest, 'signal'>): TransportFailure {
   if (error instanceof TransportFailure) return error
   const code = typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : ''
@@ -58,13 +58,13 @@ export function failureOf(error: unknown, request: Pick<AgentRequest, 'signal'>)
 /** Answers up to this many bytes are read whole. */
 export const WHOLE_BODY_MAX_BYTES = 1024 * 1024
 
-/** How long a connection to the agent may take to open. */
+/** Time-out for opening a connection to the agent. */
 export const CONNECT_TIMEOUT_MS = 3_000
 
-/** Below the agent's own, so that it is never the agent that closes an idle connection first. */
+/** Below the agent's own, so that the agent is never first to close an idle connection. */
 export const KEEP_ALIVE_MS = 30_000
 
-/** Most connections to the agent; long waits each hold one. */
+/** Connections to the agent at most; long waits each hold one. */
 export const CONNECTIONS_MAX = 512
 
 const NOT_SENT = new Set([

@@ -9,7 +9,7 @@ import type { Operation } from '../shared/operation.ts'
 import { validateRequest } from '../shared/validate.ts'
 import { protocolError, responseOf } from './agent-answer.ts'
 import type { Dial, DialResult } from './agent-dial.ts'
-import { type Attempt, askSigned } from './forward.ts'
+import { type Attempt, sendSigned } from './forward.ts'
 import {
   auditRefusedRequest,
   type ReceivedHead,
@@ -39,7 +39,7 @@ export interface Upgrades {
  * answers without an upgrade, passes that answer back.
  */
 export function createUpgrades(options: UpgradeOptions): Upgrades {
-  /** The clients; true for those of consoles. */
+  /** Client sockets; true for those of consoles. */
   const clients = new Map<Socket, boolean>()
   let onIdle = (): void => undefined
   const take = async (incoming: IncomingMessage, client: Socket, head: Buffer): Promise<void> => {
@@ -74,7 +74,7 @@ export function createUpgrades(options: UpgradeOptions): Upgrades {
   }
 }
 
-// Judges by the target alone, before the agent has accepted.
+// Decides by the target alone, before the agent has accepted.
 function isConsole(target: string | undefined): boolean {
   return target !== undefined && splitTarget(target).pathname.endsWith('/console')
 }
@@ -126,7 +126,7 @@ async function dialAgent(
     const signed = signing.sign({ request, operation, requestId, body: NO_BODY })
     return { signed, answer: await dial(signed, handshake, request.signal) }
   }
-  return { operation, dialled: await askSigned(attempt, { signing, requestId, isSafe: false }) }
+  return { operation, dialled: await sendSigned(attempt, { signing, requestId, isSafe: false }) }
 }
 
 /** Returns the agent's refusal. Throws at a success, which is no valid answer to an upgrade request. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import * as z from 'zod'
 
-/** A part of a backup: its bytes are those of the object of that name in the backup's directory. */
+/** A part of a backup: the bytes of the object of that name in the backup's directory. */
 export interface BackupPart {
   name: string
   sizeBytes: number
@@ -30,40 +30,40 @@ const manifestSchema = z.strictObject({
   ),
 })
 
-/** What a backup is: all that another deployment needs to restore it, but for its parts and those it builds on. */
+/** The description of a backup: all that another deployment needs to restore it, except its parts and the backups it builds on. */
 export type BackupManifest = z.infer<typeof manifestSchema>
 
-/** The directory of a backup in the store. */
+/** Returns the directory of a backup in the store. */
 export function backupDirectory(project: string, volumeId: string, id: string): string {
   return `${volumesDirectory(project)}${volumeId}/${id}/`
 }
 
-/** The beginning of the names of all objects of a project. */
+/** Returns the prefix of the names of all objects of a project. */
 export function volumesDirectory(project: string): string {
   return `projects/${project}/volumes/`
 }
 
-/** Of which backup, and what of it, an object is; null for one that is none of ours. */
+/** Parses the name of an object to its backup and file; null for any other name. */
 export function objectOf(name: string): { project: string; volumeId: string; id: string; file: string } | null {
   const [, project, volumeId, id, file] = OBJECT.exec(name) ?? []
   if (project === undefined || volumeId === undefined || id === undefined || file === undefined) return null
   return { project, volumeId, id, file }
 }
 
-/** The name of the part at `index`. */
+/** Returns the name of the part at `index`. */
 export function partName(index: number): string {
   return `part-${String(index).padStart(5, '0')}.zst`
 }
 
-/** A manifest as it is stored: a line of JSON, and in it the digest of the rest. */
+/** Encodes a manifest as it is stored: a line of JSON that includes the digest of the rest. */
 export function encodeManifest(manifest: BackupManifest): { text: string; sha256: string } {
-  // In the order of the schema, whoever made it.
+  // In the order of the schema, independent of the caller.
   const ordered = manifestSchema.parse(manifest)
   const sha256 = digestOf(ordered)
   return { text: `${JSON.stringify({ ...ordered, sha256 })}\n`, sha256 }
 }
 
-/** Reads what `encodeManifest` wrote; null for anything else, were it by one bit. */
+/** Decodes the text of `encodeManifest`; null for any other text, even if one bit differs. */
 export function decodeManifest(text: string): { manifest: BackupManifest; sha256: string } | null {
   try {
     const { sha256, ...rest } = JSON.parse(text) as Record<string, unknown>
@@ -79,9 +79,9 @@ function digestOf(manifest: BackupManifest): string {
   return createHash('sha256').update(JSON.stringify(manifest)).digest('hex')
 }
 
-/** The object that makes a backup one, written last. */
+/** The object that completes a backup, written last. */
 export const MANIFEST = 'manifest.json'
-/** The object that says that a backup is gone for clients, and stays only for those that build on it. */
+/** The object that marks a backup as deleted for clients; it stays only for the backups that build on it. */
 export const DELETED = 'deleted.json'
 
 const OBJECT = /^projects\/([a-z0-9-]{1,63})\/volumes\/(vol_[0-9a-z]{26})\/(bak_[0-9a-z]{26})\/([A-Za-z0-9._-]+)$/

@@ -1,8 +1,8 @@
 import type { BoxReason, BoxStatus } from './schemas/boxes.ts'
 
 /**
- * When a box has each `state.reason`, and the status that goes with it; null: kept for later, no box has it. In the status
- * `unknown` a box keeps the reason that it had.
+ * When a box has each `state.reason`, and the status that goes with it; null: reserved, no box has it. In the status `unknown` a
+ * box keeps its last reason.
  */
 export const BOX_REASONS = {
   creating: ['pending', 'Its record is durable, and its first start is under way.'],
@@ -22,7 +22,7 @@ export const BOX_REASONS = {
 /** A reason that a box can have, or the status `unknown`. */
 export type BoxState = BoxReason | 'unknown'
 
-/** A change of state and what makes it. */
+/** A change of state and its cause. */
 export interface BoxTransition {
   from: readonly BoxState[]
   to: readonly BoxState[]
@@ -31,7 +31,7 @@ export interface BoxTransition {
 
 const RESTING = ['stopped_by_request', 'exited', 'out_of_memory', 'failed'] as const
 
-/** Every change of the state of a box. Beside these it is made, as `creating`, and deleted in any state. */
+/** Every change of the state of a box. In addition it is created as `creating`, and deleted in any state. */
 export const BOX_TRANSITIONS: readonly BoxTransition[] = [
   { from: ['creating', 'starting'], to: ['ready'], by: 'Its first process runs.' },
   { from: ['creating', 'starting'], to: ['failed'], by: 'The start failed, or took longer than 60 s.' },

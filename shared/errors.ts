@@ -1,4 +1,4 @@
-/** Every error code with its one HTTP status, title and retry advice; `problem-texts.ts` says what each means (docs/api.md#errors). */
+/** Every error code with its one HTTP status, title and retry advice; `problem-texts.ts` explains each (docs/api.md#errors). */
 const PROBLEMS = {
   invalid_request: [400, 'Invalid request', false],
   invalid_json: [400, 'Invalid JSON', false],
@@ -83,7 +83,7 @@ export interface Problem {
 }
 
 export interface ServiceErrorOptions {
-  /** What went wrong underneath: logged under the request id, never sent. */
+  /** The underlying error: logged under the request id, never sent. */
   cause?: unknown
   /** Only with `invalid_request`. */
   errors?: FieldFault[]
@@ -91,7 +91,7 @@ export interface ServiceErrorOptions {
   headers?: Record<string, string>
 }
 
-/** The one error of ours: `detail` is written for the client and carries no path, host, stack or secret of ours. */
+/** The error of the API: `detail` is written for the client and carries no path, host, stack or secret of the deployment. */
 export class ServiceError extends Error {
   override readonly name = 'ServiceError'
   readonly code: ErrorCode
@@ -108,7 +108,7 @@ export class ServiceError extends Error {
   }
 }
 
-/** Any thrown value as a ServiceError: foreign errors become `internal`, with the foreign one as `cause`. */
+/** Converts any thrown value to a ServiceError: foreign errors become `internal`, with the foreign one as `cause`. */
 export function asServiceError(error: unknown): ServiceError {
   if (error instanceof ServiceError) return error
   return new ServiceError('internal', 'The request failed for a reason of ours; it is logged under the request id.', {
@@ -117,12 +117,12 @@ export function asServiceError(error: unknown): ServiceError {
 }
 
 /**
- * Where problem types are served: at the API, and at hosts of boxes, of which only `/.boxyard/` is ours. A `type` is a path
- * since no process knows every origin that it is read at, and a client resolves it against the one it asked (RFC 9457, 3.1.1).
+ * Paths of the problem types: at the API, and at hosts of boxes, where only `/.boxyard/` is reserved. A `type` is a path since no
+ * process knows every origin that it is read at, and a client resolves it against the origin of the answer (RFC 9457, 3.1.1).
  */
 export type ProblemTypesPath = '/problems' | '/.boxyard/problems'
 
-/** The body that tells a client of `error`, and where it can read more. */
+/** Returns the problem body for `error`, with the path of its explanation. */
 export function problemOf(error: ServiceError, requestId: string, types: ProblemTypesPath = '/problems'): Problem {
   const { status, title, retryable } = problemFacts(error.code)
   return {
@@ -137,18 +137,18 @@ export function problemOf(error: ServiceError, requestId: string, types: Problem
   }
 }
 
-/** What a code stands for wherever it is told. */
+/** Returns the status, title and retry advice of a code. */
 export function problemFacts(code: ErrorCode): { status: number; title: string; retryable: boolean } {
   const [status, title, retryable] = PROBLEMS[code]
   return { status, title, retryable }
 }
 
-/** What is told where the types of problems are served, of a code that there is not. */
+/** Returns the error for a problem type of an unknown code. */
 export function problemTypeNotFound(types: ProblemTypesPath): ServiceError {
   return new ServiceError('route_not_found', `There is no problem of this code; ${types} lists all.`)
 }
 
-/** Whether `code` is one of the closed list. */
+/** Returns true if `code` is one of the closed list. */
 export function isErrorCode(code: unknown): code is ErrorCode {
   return typeof code === 'string' && Object.hasOwn(PROBLEMS, code)
 }

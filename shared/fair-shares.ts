@@ -1,17 +1,17 @@
-/** Something of which there is so much and no more, and which many take of. */
+/** A bounded resource that owners share fairly. */
 export interface FairShares {
   /**
-   * Takes `amount` in the name of `owner`, who must not hold more then than is left free for the others: alone up to half of it
-   * all, with n others who want the same a share of n + 2. Returns what gives it back, once; null where it is refused.
+   * Takes `amount` for `owner`, who must then hold no more than is left free: alone up to half of the total, among n others who
+   * want the same a share of n + 2. Returns its release, which takes effect once; null if refused.
    */
   take(owner: string, amount?: number): (() => void) | null
-  /** Counts one that is there whatever is free; returns as `take`. */
+  /** Counts one unit that exists already, even beyond what is free; returns as `take`. */
   add(owner: string): () => void
-  /** What all of them hold. */
+  /** Sum that all owners hold. */
   held(): number
 }
 
-/** `total`, all of it free. */
+/** Creates shares of `total`, all of it free. */
 export function createFairShares(total: number): FairShares {
   const shares = new Map<string, number>()
   let held = 0
@@ -39,7 +39,7 @@ export function createFairShares(total: number): FairShares {
   }
 }
 
-/** The most that one owner gets of `total`, while nobody else holds any. */
+/** Returns the most that one owner gets of `total`, while no other holds any. */
 export function largestShare(total: number): number {
   return Math.floor(total / 2)
 }

@@ -1,11 +1,11 @@
 import type { HealthFault } from './schemas/health.ts'
 
-/** What is wrong, as the health report tells it: a sentence for a person, and the same in parts for a program. */
+/** Formats faults for the health report: as sentences for people, and in parts for programs. */
 export function viewFaults(faults: readonly HealthFault[]): { errors: string[]; problems: HealthFault[] } {
   return { errors: faults.map(sentenceOf), problems: faults.map((fault) => ({ ...fault })) }
 }
 
-/** One line: some evidence is what another program said. */
+/** Formats a fault as one line: evidence may be the output of another program. */
 function sentenceOf({ evidence, remedy }: HealthFault): string {
   return `${withoutStop(evidence)}; remedy: ${withoutStop(remedy)}.`.replaceAll(/\s+/g, ' ')
 }

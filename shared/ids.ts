@@ -4,8 +4,8 @@ import { takeRandomBytes } from './random-bytes.ts'
 export type IdPrefix = 'box' | 'vol' | 'snp' | 'bak' | 'bas' | 'exe' | 'ses' | 'opr' | 'evt' | 'tok' | 'req'
 
 /**
- * A new identifier: prefix, `_`, 26 lower-case Crockford base32 characters: 48 bits of milliseconds,
- * then 80 random bits, so that identifiers sort by time (the layout of ULID).
+ * Creates an identifier: prefix, `_`, 26 lower-case Crockford base32 characters: 48 bits of milliseconds, then 80 random bits, so
+ * that identifiers sort by time (the layout of ULID).
  */
 export function newId(prefix: IdPrefix, nowMs: number): string {
   return `${prefix}_${encodeTime(nowMs)}${encodeRandom(takeRandomBytes(16))}`

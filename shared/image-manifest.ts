@@ -1,6 +1,6 @@
 import * as z from 'zod'
 
-/** What an image tells of a part of itself: an index, a manifest, a layer. */
+/** The descriptor of a part of an image: an index, a manifest, a layer. */
 export const partSchema = z.looseObject({
   mediaType: z.string().default(''),
   digest: z.string().regex(/^(sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})$/),
@@ -16,28 +16,28 @@ const LAYERS_MAX = 512
 /** The layers of an image, lowest first. */
 export const manifestSchema = z.looseObject({ layers: z.array(partSchema).max(LAYERS_MAX) })
 
-/** The digests and sizes of an image: also of what is not here yet. */
+/** The digests and sizes of an image in a registry, whose parts may not be here yet. */
 export const remoteManifestSchema = z.looseObject({
   mediaType: z.string().default('application/vnd.oci.image.manifest.v1+json'),
   config: partSchema.extend({ size: z.int().min(0) }),
   layers: z.array(partSchema.extend({ size: z.int().min(0) })).max(LAYERS_MAX),
 })
 
-/** Indexes in indexes, and the bytes of each and of a manifest. */
+/** Layers of an image, nesting of indexes, and bytes of each index and manifest. */
 export const IMAGE_LIMITS = { layers: LAYERS_MAX, depth: 3, jsonBytes: 4 * 1024 ** 2 }
 
-/** Whether a part may be an image that runs on Linux. What is told of an image, as how it was built, is listed beside them. */
+/** Returns true if a part may be an image that runs on Linux. Indexes also list attestations, such as of its build. */
 export function isRunnable({ platform, annotations }: ImagePart, architecture: string): boolean {
   if (annotations?.['vnd.docker.reference.type'] !== undefined) return false
   return platform === undefined || (platform.os === 'linux' && platform.architecture === architecture)
 }
 
-/** Whether a layer is of a type that can be unpacked. */
+/** Returns true if a layer is of a type that can be unpacked. */
 export function isLayerType(mediaType: string): boolean {
   return LAYER_TYPE.test(mediaType)
 }
 
-/** Where the bytes of a part are in an OCI image layout. */
+/** Returns the path of a part in an OCI image layout. */
 export function partPath(digest: string): string {
   return `/blobs/${digest.replace(':', '/')}`
 }

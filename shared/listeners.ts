@@ -1,11 +1,11 @@
-/** Those who want to know of something that happens again and again. */
+/** Listeners of a repeated event. */
 export interface Listeners {
-  /** Returns what takes the listener out again. */
+  /** Adds a listener; returns a function that removes it. */
   add(listener: () => void): () => void
   notify(): void
 }
 
-/** No listeners yet. */
+/** Creates an empty set of listeners. */
 export function createListeners(): Listeners {
   const listeners = new Set<() => void>()
   return {

@@ -3,7 +3,7 @@ export interface KeyedLock {
   run<T>(key: string, work: () => Promise<T>): Promise<T>
 }
 
-/** A lock by key; keys nobody waits for take no memory. */
+/** Creates a lock by key; a key without waiters takes no memory. */
 export function createKeyedLock(): KeyedLock {
   const tails = new Map<string, Promise<unknown>>()
   return {
@@ -26,7 +26,7 @@ export interface Limiter {
   run<T>(work: () => Promise<T>): Promise<T>
 }
 
-/** A limiter of `limit` ≥ 1 places, first come first served. */
+/** Creates a limiter of `limit` ≥ 1 slots, first come first served. */
 export function createLimiter(limit: number): Limiter {
   let running = 0
   const waiting: (() => void)[] = []

@@ -1,4 +1,4 @@
-/** Facts of a log line; values are JSON. Secrets never belong here, and what looks like one is redacted. */
+/** Fields of a log line; values are JSON. Must hold no secrets; values of a secret's shape are redacted. */
 export type LogFields = Record<string, unknown>
 
 /** A structured logger. `child` adds fields to every line. */
@@ -20,7 +20,7 @@ export interface JsonLoggerOptions {
   now(): number
 }
 
-/** A logger of JSON lines: `time`, `level`, `message`, then the fields, redacted. */
+/** Creates a logger of JSON lines: `time`, `level`, `message`, then the fields, redacted. */
 export function createJsonLogger(options: JsonLoggerOptions, bound: LogFields = {}): Logger {
   const log = (level: LogLevel, message: string, fields: LogFields = {}): void => {
     if (LEVELS[level] < LEVELS[options.level]) return
@@ -36,7 +36,7 @@ export function createJsonLogger(options: JsonLoggerOptions, bound: LogFields = 
   }
 }
 
-/** A copy of `value` in which secrets are replaced: by the name of their key, or by their shape. Depth ≤ 8. */
+/** Returns a copy of `value` with secrets replaced, by the name of their key or by their shape. Depth ≤ 8. */
 export function redact<T>(value: T): T {
   return redactValue(value, 0) as T
 }
@@ -75,6 +75,6 @@ const MAX_DEPTH = 8
 const SECRET_KEY =
   /^(authorization|cookie|set-cookie|token|secret|password|environment|env|stdin|private_?key|x-boxyard-signature)$/i
 const JWT_SHAPE = /\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*/g
-/** What a request target may carry: a ticket, variables of a command, and the code that ends a sign-in. */
+/** Secrets in a request target: a ticket, variables of a command, and the code that ends a sign-in. */
 const QUERY_SHAPE = /([?&](?:ticket|env|code)=)[^&\s"']*/g
 const BEARER_SHAPE = /\b(bearer\s+)[^\s"']+/gi

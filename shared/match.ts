@@ -2,7 +2,7 @@ import { ServiceError } from './errors.ts'
 import type { Operation } from './operation.ts'
 import { OPERATIONS } from './routes.ts'
 
-/** The operation a request names, with its path parameters decoded but not yet validated. */
+/** The operation that a request names, with its path parameters decoded but not yet validated. */
 export interface Match {
   operation: Operation
   params: Record<string, string>
@@ -14,13 +14,13 @@ export interface Match {
  */
 export type Matcher = (method: string, pathname: string) => Match
 
-/** A matcher that knows no other operations than these. */
+/** Creates a matcher of these operations alone. */
 export function createMatcher(operations: readonly Operation[]): Matcher {
   const routesByLength = groupByLength(operations)
   return (method, pathname) => matchRoute(routesByLength, method, pathname)
 }
 
-/** The matcher of the whole table. */
+/** Matches the operations of the whole table. */
 export const matchOperation: Matcher = (method, pathname) => matchRoute(ROUTES_BY_LENGTH, method, pathname)
 
 function matchRoute(routesByLength: ReadonlyMap<number, Route[]>, method: string, pathname: string): Match {
@@ -67,7 +67,7 @@ function routeOf(operation: Operation): Route {
 }
 
 function groupByLength(operations: readonly Operation[]): ReadonlyMap<number, Route[]> {
-  // What a path names by a word goes before what has any name there: `exec/ws` is no exec.
+  // Literal segments precede parameters at the same place: `exec/ws` is not an exec named "ws".
   const routes = operations.map(routeOf).sort((one, other) => countParams(one) - countParams(other))
   return Map.groupBy(routes, (route) => route.segments.length)
 }

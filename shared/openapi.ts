@@ -6,7 +6,7 @@ import { type Operation, takesTicket } from './operation.ts'
 import { errorsOf } from './operation-errors.ts'
 import { OPERATIONS, type OperationId } from './routes.ts'
 
-/** The OpenAPI 3.1 document, made from the operation table alone. */
+/** Builds the OpenAPI 3.1 document from the operation table alone. */
 export function buildOpenApiDocument(): Record<string, unknown> {
   const paths: ZodOpenApiPathsObject = {}
   for (const operation of OPERATIONS) {
@@ -41,7 +41,7 @@ export function buildOpenApiDocument(): Record<string, unknown> {
   return document as unknown as Record<string, unknown>
 }
 
-/** In a query everything is text, and is checked as such; where a schema says what the text stands for, that is what is told. */
+/** Drops the constraints of the text form: a query is validated as text, but described by the type in `override`. */
 function dropForText(jsonSchema: Record<string, unknown>): void {
   if (jsonSchema.override === undefined) return
   for (const keyword of ['enum', 'pattern', 'anyOf']) delete jsonSchema[keyword]
@@ -111,7 +111,7 @@ function laterContentOf({ laterResponse }: Operation, content: object): object {
   return laterResponse === null ? content : { content: { 'application/json': { schema: laterResponse } } }
 }
 
-/** Whether a part of its answer can be asked for. */
+/** Returns true if a client may request a range of the answer. */
 function isRanged({ errors }: Operation): boolean {
   return errors.includes('range_not_satisfiable')
 }
@@ -243,7 +243,7 @@ const BYTES_IN_END =
 const EVENT_STREAM_TEXT = `\`Accept: text/event-stream\` asks for a stream, of an item a message: its \`id\` is the cursor, which \`Last-Event-ID\` goes on from. A
 message without data comes every 15 s; one named \`problem\` says why the stream ends.`
 const BAD_TOKEN_TEXTS = { refused: '', ignored: ' One that is broken, expired or revoked counts as none.' } as const
-/** Of which it is said elsewhere how they are asked for. */
+/** Types whose request is described elsewhere. */
 const NAMED_TYPES: ReadonlySet<string> = new Set(['application/json', 'text/event-stream'])
 const ARCHIVE_IN_TEXT =
   'Entries are made as they come: those before the point at which the body breaks off, or is found to be altered, stay.'
@@ -255,10 +255,10 @@ const BASE_TEXT = [
 ].join('\n')
 const BASE_GONE_TEXT =
   '`X-Used-By-Count` tells how many boxes of your projects were made from it. They are copies: nothing happens to them.'
-/** Take `If-None-Match: *`. */
+/** Operations that take `If-None-Match: *`. */
 const MAKES_ONLY_NEW: ReadonlySet<string> = new Set<OperationId>(['writeFile'])
 
-/** Answer a page to whoever prefers one. */
+/** Operations that answer a page to a client that prefers one. */
 const HAS_PAGE: ReadonlySet<string> = new Set<OperationId>(['listProblems', 'getProblem'])
 
 const TAGS: Record<string, string> = {

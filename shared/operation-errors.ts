@@ -1,7 +1,7 @@
 import type { ErrorCode } from './errors.ts'
 import type { Operation } from './operation.ts'
 
-/** What an operation can answer beyond its own errors, by what makes it so. */
+/** Errors that operations share, by the property that causes them. */
 export const SHARED_ERRORS = {
   every: [
     'invalid_request',
@@ -18,7 +18,7 @@ export const SHARED_ERRORS = {
   post: ['idempotency_in_progress', 'idempotency_key_reused'],
 } as const satisfies Record<string, readonly ErrorCode[]>
 
-/** Every code that an operation can answer, once. */
+/** Returns every code that an operation can answer, once. */
 export function errorsOf({ method, permission, body, errors }: Operation): ReadonlySet<ErrorCode> {
   return new Set<ErrorCode>([
     ...SHARED_ERRORS.every,

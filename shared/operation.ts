@@ -5,16 +5,16 @@ import { noParams, noQuery } from './schemas/common.ts'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
 
-/** One row of the table from which routing, validation, permissions, audit and the OpenAPI document are read. */
+/** A row of the table that defines routing, validation, permissions, audit and the OpenAPI document. */
 export interface Operation {
   id: string
   method: Method
-  /** A template: `{param}` stands for one whole segment. */
+  /** A template: `{param}` matches one whole segment. */
   path: string
   summary: string
-  /** Null: no token is needed, though one may be given. `any`: a valid token of whatever permission. */
+  /** Null: no token is needed, though one may be given. `any`: a valid token with any permissions. */
   permission: Permission | 'any' | null
-  /** What a token that is broken, expired or revoked makes of a request that needs none: `ignored` is as if it had none. */
+  /** Effect of a broken, expired or revoked token on an operation that needs none: `ignored` treats it as absent. */
   badToken: 'refused' | 'ignored'
   params: z.ZodType<Record<string, string>>
   query: z.ZodType<Record<string, unknown>>
@@ -24,24 +24,24 @@ export interface Operation {
   response: z.ZodType | null
   /** The status of success. */
   status: number
-  /** What the OpenAPI document calls that; fixed where the original specification names it. */
+  /** Description of the success in the OpenAPI document; fixed where the original specification names it. */
   outcome: string
-  /** A second status of success: the effect is not there yet (docs/api.md#waiting). */
+  /** A second status of success: the effect is still under way (docs/api.md#waiting). */
   laterStatus: number | null
-  /** What is answered with that status; null: the same as else. */
+  /** Schema of the answer with that status; null: as for `status`. */
   laterResponse: z.ZodType | null
   maxBodyBytes: number
-  /** `websocket`: a GET that becomes one; what it answers before that is an error. */
+  /** `websocket`: a GET that is upgraded; a plain answer to it is an error. */
   transport: 'http' | 'websocket'
-  /** The type of a body of any length that it takes as it comes, beside JSON if `body` is given; null: none. */
+  /** Type of a streamed body of any length, in addition to JSON if `body` is given; null: none. */
   bytesIn: string | null
-  /** The type of an answer of any length, beside JSON if `response` is given; null: none. */
+  /** Type of an answer of any length, in addition to JSON if `response` is given; null: none. */
   bytesOut: string | null
-  /** What it can answer beyond the errors every operation has. */
+  /** Errors in addition to those that every operation has. */
   errors: readonly ErrorCode[]
 }
 
-/** A row of the table, with what it leaves out. */
+/** Defines a row of the table, with defaults for the fields left out. */
 export function define<const T extends Given>(given: T): Omit<Defaults, keyof T> & T {
   const defaults: Defaults = {
     badToken: 'refused',
@@ -77,12 +77,12 @@ interface Defaults {
   errors: readonly ErrorCode[]
 }
 
-/** Whether it is one that a function cannot carry, so that a ticket may be given for it (docs/access.md). */
+/** Returns true if a function cannot carry the operation, so that a ticket may be issued for it (docs/access.md). */
 export function takesTicket({ transport, bytesIn, bytesOut }: Operation): boolean {
   return transport === 'websocket' || bytesIn !== null || bytesOut !== null
 }
 
-/** Whether it changes anything, as a command over a WebSocket does, though it is a GET. */
+/** Returns true if the operation changes anything, as a command over a WebSocket does, though that is a GET. */
 export function isMutation({ method, transport }: Operation): boolean {
   return method !== 'GET' || transport === 'websocket'
 }

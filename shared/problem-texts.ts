@@ -1,6 +1,6 @@
 import type { ErrorCode } from './errors.ts'
 
-/** What each error code means and what a client does about it, for `/problems` and docs/api/errors.md; Markdown code marks. */
+/** The meaning of each error code and the remedy for clients, for `/problems` and docs/api/errors.md; Markdown code marks. */
 export const PROBLEM_TEXTS = {
   invalid_request: [
     'The path, query, headers or body do not match what the operation takes; `errors` points at each fault.',

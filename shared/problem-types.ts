@@ -2,9 +2,9 @@ import { ERROR_STATUSES, type ErrorCode, isErrorCode, type ProblemTypesPath, pro
 import { escapeHtml, pageHeaders, pageOf, prefersPage } from './http/page.ts'
 import { PROBLEM_TEXTS } from './problem-texts.ts'
 
-/** One error code explained. */
+/** The explanation of one error code. */
 export interface ProblemType {
-  /** What a problem of this code has as its `type`. */
+  /** The `type` of problems of this code. */
   type: string
   code: ErrorCode
   title: string
@@ -16,14 +16,14 @@ export interface ProblemType {
   catalogue: string
 }
 
-/** What is asked of the problem types: one, or `code` null, all; in the form that `accept` prefers. */
+/** A query of the problem types: one, or with `code` null all; in the form that `accept` prefers. */
 export interface ProblemTypesQuestion {
   code: string | null
   accept: string | undefined
   types: ProblemTypesPath
 }
 
-/** An answer that any host can give. */
+/** An answer that any host can send. */
 export interface ProblemTypesAnswer {
   status: 200
   headers: Record<string, string>
@@ -31,8 +31,8 @@ export interface ProblemTypesAnswer {
 }
 
 /**
- * Tells what problem types mean, as JSON, or as a page for whoever prefers one; null: there is no such code. It is static. Nothing
- * is thrown, since in a function this module has an error class of its own.
+ * Explains problem types, as JSON, or as a page if the client prefers one; null: unknown code. Static. Throws nothing, since in a
+ * function this module has an error class of its own.
  */
 export function answerProblemTypes({ code, accept, types }: ProblemTypesQuestion): ProblemTypesAnswer | null {
   const answer = prefersPage(accept) ? pageAnswer : jsonAnswer
@@ -54,7 +54,7 @@ function pageAnswer(_value: object, page: () => string): ProblemTypesAnswer {
   return { status: 200, headers: { ...pageHeaders(), ...KEPT }, body: page() }
 }
 
-/** Every error code explained, in the order of the catalogue. */
+/** Returns every error code explained, in the order of the catalogue. */
 export function problemTypes(types: ProblemTypesPath = '/problems'): ProblemType[] {
   return [...ERROR_STATUSES.keys()].map((code) => problemTypeOf(code, types))
 }
@@ -83,7 +83,7 @@ function pageOfAll(problems: readonly ProblemType[]): string {
   return pageOf({ title: 'Problems', main: `<ul>${items.join('')}</ul>` })
 }
 
-/** Text with the code marks of Markdown. */
+/** Converts text with the code marks of Markdown to HTML. */
 function htmlOf(text: string): string {
   return escapeHtml(text).replaceAll(/`([^`]+)`/g, '<code>$1</code>')
 }

@@ -1,13 +1,15 @@
 import { randomFillSync } from 'node:crypto'
 
-/** Random bytes for one use, from a stock that is filled now and then: asking the kernel costs more than all else of a nonce. */
+/**
+ * Returns random bytes for one use, from a stock that is refilled in bulk: a system call would cost more than the rest of a nonce.
+ */
 export function takeRandomBytes(size: number): Buffer {
   if (used + size > STOCK_BYTES) {
     randomFillSync(stock)
     used = 0
   }
   const bytes = Buffer.from(stock.subarray(used, used + size))
-  // Nobody is to find it here afterwards.
+  // Erases them from the stock, against later reads of memory.
   stock.fill(0, used, used + size)
   used += size
   return bytes

@@ -2,16 +2,16 @@ import type * as z from 'zod'
 import { type FieldFault, ServiceError } from './errors.ts'
 import type { Operation } from './operation.ts'
 
-/** What a client sent, before validation; `body` is parsed JSON, or undefined if there was none. */
+/** The input of a request before validation; `body` is parsed JSON, or undefined if there was none. */
 export interface RawInput {
   params: Record<string, string>
   query: URLSearchParams
   body: unknown
-  /** Whether the body is bytes, which are not looked at, in the place of JSON. */
+  /** True if the body is bytes, which are not validated, instead of JSON. */
   isBytes?: boolean
 }
 
-/** What a client sent, as the operation's schemas give it. */
+/** The input of a request, as the operation's schemas parse it. */
 export interface Input {
   params: Record<string, string>
   query: Record<string, unknown>
@@ -20,7 +20,7 @@ export interface Input {
 
 /**
  * Checks path, query and body against the operation.
- * @throws ServiceError `invalid_request` with a pointer to each fault: into the body as it is, `/path/…`, `/query/…`
+ * @throws ServiceError `invalid_request` with a pointer to each fault: into the body, `/path/…`, `/query/…`
  */
 export function validateRequest(operation: Operation, raw: RawInput): Input {
   const faults: FieldFault[] = []
@@ -31,7 +31,7 @@ export function validateRequest(operation: Operation, raw: RawInput): Input {
   return { params: params as Record<string, string>, query: query as Record<string, unknown>, body }
 }
 
-/** The error that tells of `faults`, in one sentence and as a list. */
+/** Returns the error for `faults`, with a sentence about the first and all as a list. */
 export function invalidRequest(faults: FieldFault[]): ServiceError {
   const first = faults[0]
   const more = faults.length > 1 ? ` (and ${faults.length - 1} more)` : ''

@@ -25,7 +25,7 @@ export const systemClock: Clock = {
   sleep: (ms, signal) => delay(ms, undefined, { ref: false, ...(signal ? { signal } : {}) }).catch(() => undefined),
 }
 
-/** Opens state, drivers, edge and core in that order, then serves. Once it resolves all boxes of a previous agent are taken up. */
+/** Opens state, drivers, edge and core in that order, then serves. Once it resolves all boxes of a previous agent are adopted. */
 export async function startAgent(deps: DeploymentDeps & { version: Version }, signal: AbortSignal): Promise<Agent> {
   const { settings, closers, clock, logger } = deps
   const state = { isDraining: false }

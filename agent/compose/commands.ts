@@ -10,8 +10,8 @@ import { endHostEdge, openBoxWorld } from './drivers.ts'
 type Print = (text: string) => void
 
 /**
- * `down`: stops every box as a shutdown of the host would, and removes what this deployment has on the host: mounts,
- * interfaces, firewall rules, claims, the edge. Data stays, and the next start starts the boxes that ran.
+ * `down`: stops every box as a shutdown of the host would, and removes what this deployment made on the host: mounts, interfaces,
+ * firewall rules, claims, the edge. Data stays, and the next start starts the boxes that ran.
  */
 export async function takeDown(deps: DeploymentDeps, print: Print): Promise<number> {
   const { closers, clock, settings } = deps

@@ -8,7 +8,7 @@ import { ensureBases } from '../core/bases/host-bases.ts'
 import { type BoxActivity, createBoxActivity } from '../core/boxes/activity.ts'
 import type { EdgeRoutes } from '../core/edge/routes.ts'
 import { createExecs, type Execs } from '../core/exec/execs.ts'
-import { removeLeftRestores } from '../core/files/restores.ts'
+import { removeRestoreLeftovers } from '../core/files/restores.ts'
 import { findSubvolumeFaults } from '../core/health/subvolume-faults.ts'
 import { createJobs, type Jobs } from '../core/operations/jobs.ts'
 import { Reconciler } from '../core/reconcile/reconciler.ts'
@@ -24,7 +24,7 @@ import type { Deployment, DeploymentDeps } from './deployment.ts'
 import type { Drivers } from './drivers.ts'
 import type { Closers } from './shutdown.ts'
 
-/** The controllers that bring the host to what the records say, each recovered from the previous process. */
+/** The controllers that bring the host to the stored records, each recovered from the previous process. */
 export interface CoreParts {
   reconciler: Reconciler
   execs: Execs
@@ -64,7 +64,7 @@ export async function startCoreParts(deps: CorePartsDeps, signal: AbortSignal): 
   const standingFaults = await findSubvolumeFaults(store, drivers.filesystem)
   await reconciler.recover()
   await recoverAutomatic({ ...drivers, store, clock, reconciler, logger })
-  removeLeftRestores({ ...drivers, store, logger }).catch((error: unknown) =>
+  removeRestoreLeftovers({ ...drivers, store, logger }).catch((error: unknown) =>
     logger.error('what restores of files left in boxes could not be looked for', { error }),
   )
   await ensureBases(settings.bases, { ...drivers, store, clock, notices: deps.notices }, signal)
@@ -79,7 +79,7 @@ export async function startCoreParts(deps: CorePartsDeps, signal: AbortSignal): 
   closers.add('jobs', () => jobs.close())
   const backups = createBackupParts({ ...drivers, store, reconciler, jobs, clock, logger })
   await backups.recover()
-  await jobs.loseOthers()
+  await jobs.failUnresumed()
   closers.add('backup schedules', backups.startSchedules())
   return { reconciler, execs, activity, supervisor, forks, jobs, backups, standingFaults }
 }

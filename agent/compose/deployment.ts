@@ -25,7 +25,7 @@ import type { Closers } from './shutdown.ts'
 
 /** The state in a data directory besides the pool: identity, keys, database. */
 export interface Deployment {
-  /** 8 of `a-z 0-9`; part of the name of everything that this deployment has on its host. */
+  /** 8 of `a-z 0-9`; part of the name of every object that this deployment makes on its host. */
   instanceId: string
   runDir: string
   keys: KeyFiles
@@ -40,7 +40,7 @@ export interface DeploymentDeps {
   closers: Closers
   clock: Clock
   logger: Logger
-  /** Logs progress and readiness, whatever the log level. */
+  /** Logs progress and readiness, at any log level. */
   notices: Logger
   /** Wraps each driver, so that tests can inject faults. The identity in production. */
   decorate<P extends keyof DecoratedPorts, T extends DecoratedPorts[P]>(port: P, driver: T): T

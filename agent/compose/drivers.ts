@@ -1,6 +1,6 @@
 import { chmodSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { openBackupPlace } from '../drivers/backups/place.ts'
+import { openBackupStore } from '../drivers/backups/place.ts'
 import { createHostBaseBuilder } from '../drivers/bases/builder.ts'
 import { endEdge } from '../drivers/edge/process.ts'
 import { createExecOutputs } from '../drivers/exec/outputs.ts'
@@ -31,7 +31,7 @@ export interface Drivers extends World {
 
 /**
  * Opens the drivers that the settings name.
- * @throws Error for a pool that is not this database's, is missing, or cannot be mounted
+ * @throws Error for a pool that belongs to another database, is missing, or cannot be mounted
  */
 export async function openDrivers(deps: DeploymentDeps, deployment: Deployment): Promise<Drivers> {
   const { settings } = deps
@@ -40,7 +40,7 @@ export async function openDrivers(deps: DeploymentDeps, deployment: Deployment):
   const execFiles = execFilesOf(settings)
   const world = await openWorld(deps, deployment, execFiles)
   const files = await openFiles(deps, deployment)
-  const backupStore = deps.decorate('backupStore', await openBackupPlace(settings.backups))
+  const backupStore = deps.decorate('backupStore', await openBackupStore(settings.backups))
   deps.closers.add('backup store', () => backupStore.close())
   const registry = createImageRegistry({ named: settings.baseRegistries, now: () => deps.clock.now() })
   return {
@@ -65,7 +65,7 @@ export function endHostEdge({ runDir }: Deployment): Promise<void> {
   return endEdge(runDir)
 }
 
-// Mode 0711: users of boxes reach what is mounted from here into their boxes, and list nothing.
+// Mode 0711: the users of boxes reach the files that are mounted from here into their boxes, and list nothing.
 function makeRunDirectories({ settings }: DeploymentDeps, { runDir }: Deployment): void {
   for (const directory of [settings.runRoot, runDir]) {
     mkdirSync(directory, { recursive: true })

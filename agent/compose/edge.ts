@@ -16,12 +16,12 @@ import type { Edge, EdgeGate } from '../ports/edge/edge.ts'
 import type { Clock } from '../ports/host/clock.ts'
 import type { Deployment, DeploymentDeps } from './deployment.ts'
 
-/** The opened edge, serving what the records say. */
+/** The opened edge, serving the routes of the stored records. */
 export interface EdgeParts {
   edge: Edge
   routes: EdgeRoutes
   address: EdgeAddress
-  /** Supplies the backend; requests that the edge asked about before have waited for it. */
+  /** Supplies the backend, for which earlier requests of the edge have waited. */
   useBackend(deps: Pick<EdgeBackendDeps, 'boxes' | 'activity' | 'verifyToken'>): void
 }
 

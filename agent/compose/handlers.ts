@@ -190,5 +190,5 @@ function wireStorage(
   }
 }
 
-/** The architecture's name in image manifests. */
+/** The architecture of this host in image manifests. */
 const ARCHITECTURE = process.arch === 'x64' ? 'amd64' : process.arch

@@ -19,7 +19,7 @@ import { SHIM_LIMITS } from '../drivers/exec/shim-protocol.ts'
 import { FILE_LIMITS } from '../drivers/files/transfers.ts'
 import { FILE_JSON_BYTES } from '../handlers/files/reads.ts'
 
-/** Every bound in force, as `GET /v1/config` publishes it. */
+/** Returns every bound in force, as `GET /v1/config` publishes it. */
 export function publishedLimits({ limits }: AgentSettings): Record<LimitName, number> {
   return {
     requests_per_second: limits.rateLimitPerSecond,

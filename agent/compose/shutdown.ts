@@ -4,7 +4,7 @@ import type { Logger } from '../../shared/log.ts'
 export interface Closers {
   /** Runs `close` at once if the shutdown has begun. */
   add(name: string, close: () => Promise<void> | void): void
-  /** Runs them all, giving each `deadlineMs` at most. Later calls return the promise of the first. */
+  /** Runs all of them, giving each `deadlineMs` at most. Later calls return the promise of the first. */
   run(deadlineMs: number): Promise<void>
 }
 

@@ -5,8 +5,8 @@ import { takesTicket } from '../../shared/operation.ts'
 import { OPERATIONS, operations } from '../../shared/routes.ts'
 
 /**
- * Knows what a function cannot carry, which alone is served at the data address (docs/access.md), and the types of its
- * problems, which are paths of the origin that answered.
+ * Matches the operations that a function cannot carry, which alone are served at the data address (docs/access.md), and the types
+ * of its problems, which are paths of the origin that answered.
  */
 export function matchTicketed(): Matcher {
   return createMatcher([...TICKETED, operations.listProblems, operations.getProblem])
@@ -30,7 +30,7 @@ function isPreflight({ method, headers }: HttpRequest): boolean {
 }
 
 const TICKETED = OPERATIONS.filter(takesTicket)
-// `no-store`: what a one-time ticket fetched must not stay in a cache.
+// `no-store`: an answer fetched with a one-time ticket must not stay in a cache.
 const ANY_ORIGIN = { 'access-control-allow-origin': '*', 'cache-control': 'no-store' }
 const PREFLIGHT = {
   'access-control-allow-methods': [...new Set(TICKETED.map(({ method }) => method))].join(', '),

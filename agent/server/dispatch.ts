@@ -59,18 +59,18 @@ async function answer(request: HttpRequest, context: Context): Promise<HttpRespo
     return answerRead({ ...received, request, identity, body: null, bytes }, context)
   }
   const length = Math.min(bodyBytes(request), operation.maxBodyBytes)
-  const giveBack = context.bodies.hold(() => ownerOf(received), length)
+  const release = context.bodies.hold(() => ownerOf(received), length)
   try {
     const body = await request.readBody(operation.maxBodyBytes)
     return await answerRead({ ...received, request, identity, body, bytes: isBytes ? wholeOf(body) : null }, context)
   } finally {
-    giveBack()
+    release()
   }
 }
 
 interface ReadRequest extends Received {
   request: HttpRequest
-  /** Null while it is not known. */
+  /** Null before authentication. */
   identity: Identity | null
   /** Null for bytes that are streamed. */
   body: Uint8Array | null
@@ -122,8 +122,8 @@ async function answerRead(read: ReadRequest, context: Context): Promise<HttpResp
 
 // A body without `content-length` counts as the longest allowed.
 function bodyBytes({ headers }: HttpRequest): number {
-  const isUntold = headers['content-length'] === undefined && headers['transfer-encoding'] !== undefined
-  return isUntold ? Number.POSITIVE_INFINITY : Number(headers['content-length'] ?? 0)
+  const isUnknown = headers['content-length'] === undefined && headers['transfer-encoding'] !== undefined
+  return isUnknown ? Number.POSITIVE_INFINITY : Number(headers['content-length'] ?? 0)
 }
 
 async function* wholeOf(body: Uint8Array): AsyncGenerator<Uint8Array> {
@@ -147,7 +147,7 @@ function headOf(operation: Operation, reply: Reply) {
   return { status: reply.status ?? operation.status, headers }
 }
 
-/** The response, and the answer to store for repeats. */
+/** Returns the response, and the answer to store for repeats. */
 function answersOf(operation: Operation, reply: Reply): RememberedResponse {
   const { status, headers } = headOf(operation, reply)
   if (reply.bytes !== undefined) return { response: { status, headers, body: reply.bytes }, replay: null }
@@ -216,5 +216,5 @@ function conditionsOf(headers: Readonly<Record<string, string>>): RequestConditi
   }
 }
 
-// A private preference (RFC 7240), by which a function says how much it can return.
+// A private preference (RFC 7240) with the longest answer that a function can return.
 const ANSWER_BYTES = /(?:^|[,; ])answer-bytes-max=(\d{1,15})(?:$|[,; ])/

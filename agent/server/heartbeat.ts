@@ -14,8 +14,8 @@ export interface Heartbeat {
 }
 
 /**
- * Uses one timer for all sockets. A peer is alive if it sends any byte, or if it takes queued output, since a ping waits
- * behind that. A paused socket counts as alive, since its peer cannot be heard: there a failing ping closes the connection.
+ * Uses one timer for all sockets. A peer is alive if it sends any byte, or if it takes queued output, since a ping waits behind
+ * that. A paused socket counts as alive, since nothing is read from its peer: there a failing ping closes the connection.
  */
 export function createHeartbeat({ pingMs, silenceMs }: HeartbeatTimes): Heartbeat {
   const watched = new Map<WebSocket, Peer>()
@@ -49,7 +49,7 @@ export function createHeartbeat({ pingMs, silenceMs }: HeartbeatTimes): Heartbea
 interface Peer {
   wire: Socket
   receivedBytes: number
-  /** Bytes of our output that the kernel has taken. */
+  /** Bytes of queued output that the kernel has taken. */
   takenBytes: number
   silentTicks: number
 }

@@ -21,7 +21,7 @@ export interface RememberedResponse {
 
 /**
  * Runs `work` once for each key of a token: a repeat gets the stored answer (docs/api.md#idempotency).
- * @throws ServiceError `idempotency_key_reused`, `idempotency_in_progress`, and what `work` throws
+ * @throws ServiceError `idempotency_key_reused`, `idempotency_in_progress`, and the errors of `work`
  */
 export async function runOnce(
   request: KeyedRequest,

@@ -28,7 +28,7 @@ export interface IdentifyDeps {
 /** The authenticated caller, and the box that its ticket is bound to. */
 export interface Identity {
   caller: Caller | null
-  /** The only box that the request may reach; null: whichever has the name. */
+  /** The only box that the request may reach; null: any box of that name. */
   boxId: string | null
   /**
    * Runs the request and uses up its ticket, unless the request is turned away to be retried.
@@ -95,5 +95,5 @@ async function enterByTicket<T>(ticket: string, tickets: Tickets, work: () => Pr
 
 const ANONYMOUS: Identity = { caller: null, boxId: null, enter }
 
-// Nothing was done, and the client is to retry with the same ticket.
+// Refusals after which the client retries with the same ticket, since nothing was done.
 const TURNED_AWAY: ReadonlySet<string> = new Set(['rate_limited', 'draining'])

@@ -1,6 +1,6 @@
 /**
- * The head of a whole binary message of a server, with the first byte of what it carries (RFC 6455 §5.2): the other
- * `restLength` bytes follow it as they are, so that what a command writes need not be copied for a byte before it.
+ * Encodes the head of a whole binary message of a server, and the first byte of its payload (RFC 6455 §5.2). The other `restLength`
+ * bytes follow as they are, so that the output of a command need not be copied for a byte before it.
  */
 export function messageHead(firstByte: number, restLength: number): Buffer {
   const length = restLength + 1

@@ -26,7 +26,7 @@ export interface StreamBridge {
   readonly socket: WebSocket
   /** The connection of the WebSocket. */
   readonly wire: Socket
-  /** As that of the command. */
+  /** As `CommandStream.outlivesClient`. */
   readonly outlivesClient: boolean
   /** Resolves once the WebSocket has closed; never rejects. */
   readonly closed: Promise<BridgeFacts>
@@ -191,10 +191,10 @@ function endSoon(socket: WebSocket, wire: Socket, code: number): void {
 }
 
 const FRAME_BYTES = 64 * 1024
-// Exceeded by at most one read of each output.
+// One read of each output may exceed it.
 const PAUSE_BYTES = 256 * 1024
 const RESUME_BYTES = 128 * 1024
-// To copy less costs less than to write twice.
+// Copying so few bytes costs less than a second write.
 const COPIED_BYTES = 4 * 1024
 const TEXT: FrameProtocol = 'v4.base64.channel.k8s.io'
 const CLOSE_MS = 1_000

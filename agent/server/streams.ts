@@ -26,7 +26,7 @@ export interface StreamServerDeps extends Omit<ReceptionDeps, 'trust' | 'match'>
 /** The WebSockets of the agent. */
 export interface StreamServer {
   /** Handles the upgrades of a server that was created with SERVER_OPTIONS. */
-  serve(server: Server, how: Pick<ReceptionDeps, 'trust' | 'match'>): void
+  serve(server: Server, options: Pick<ReceptionDeps, 'trust' | 'match'>): void
   /** Counts open WebSockets and pending upgrades. */
   open(): number
   /**
@@ -43,8 +43,8 @@ export function createStreamServer(deps: StreamServerDeps): StreamServer {
   const accept = createAcceptor()
   const heartbeat = createHeartbeat(deps.heartbeatTimes ?? HEARTBEAT)
   return {
-    serve: (server, how) => {
-      const context = { ...deps, ...how, state, accept, heartbeat }
+    serve: (server, options) => {
+      const context = { ...deps, ...options, state, accept, heartbeat }
       server.on('upgrade', (incoming: IncomingMessage, socket: Duplex, head: Buffer) => {
         socket.on('error', () => undefined)
         void upgrade({ incoming, socket, head }, context)
@@ -99,7 +99,7 @@ async function upgrade(given: Upgrade, deps: Omit<Context, 'facts'>): Promise<vo
 interface Opened {
   stream: CommandStream
   protocol: FrameProtocol
-  /** Gives its share back. */
+  /** Releases its share. */
   release(): void
 }
 
@@ -126,10 +126,10 @@ async function openStream({ incoming }: Upgrade, context: Context): Promise<Open
 function reserveStream(state: State, owner: string): () => void {
   // Draining may have begun after the request was admitted.
   if (state.phase !== 'open') throw drainingError()
-  const giveBack = state.shares.take(owner)
-  if (giveBack === null) throw tooMany()
+  const release = state.shares.take(owner)
+  if (release === null) throw tooMany()
   return () => {
-    giveBack()
+    release()
     if (state.shares.held() === 0) state.onIdle()
   }
 }

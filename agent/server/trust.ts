@@ -47,7 +47,7 @@ function lengthOf({ headers }: RequestHead): number | null {
   return length === undefined ? null : Number(length)
 }
 
-/** Trusts a client's own headers: its ticket or token is all the authority that it has. */
+/** Trusts a client's own headers, since a ticket or token is the client's only authority. */
 export function trustSender(request: RequestHead): Trusted {
   const { [CLIENT_ADDRESS_HEADER]: _claimed, ...headers } = signedHeaders(request.headers)
   const { clientAddress } = request

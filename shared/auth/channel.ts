@@ -1,9 +1,9 @@
 /*
- * The signatures of the channel are not HTTP Message Signatures (RFC 9421), because there the sender names what is covered, in
- * structured fields that the verifier would have to parse and judge, and nonces, replay and restarts are left to a profile of
- * ours all the same: with two ends that know each other, a fixed list of headers and one HMAC over one text is less to get wrong,
- * and costs less on each request. A body that is sent while it is still being read would need a digest (RFC 9530) and a second
- * signature in trailers, and is sealed here at its end by a MAC, much faster than a hash, whose key comes of the head's signature.
+ * The signatures of the channel are not HTTP Message Signatures (RFC 9421): there the sender names what is covered, in structured
+ * fields that the verifier has to parse and judge, and nonces, replay and restarts still need a profile of their own. With two ends
+ * that know each other, a fixed list of headers and one HMAC over one text is less to get wrong, and costs less on each request. A
+ * streamed body would need a digest (RFC 9530) and a second signature in trailers; here a MAC seals it at its end, much faster than
+ * a hash, with a key derived from the signature of the head.
  */
 import {
   createCipheriv,
@@ -27,7 +27,7 @@ export interface ChannelKey {
   secret: string
 }
 
-/** What a signature covers besides the body; `headers` may hold more than is signed. */
+/** The part of a request that a signature covers besides the body; `headers` may hold more than is signed. */
 export interface ChannelRequest {
   method: string
   /** Path and query exactly as on the wire. */
@@ -35,7 +35,7 @@ export interface ChannelRequest {
   headers: HeaderMap
 }
 
-/** Why a request was refused. */
+/** The reason for a refusal. */
 export type RefusalReason =
   | 'unsigned'
   | 'unknown_key'
@@ -46,13 +46,13 @@ export type RefusalReason =
   | 'body'
   | 'overloaded'
 
-/** The facts of a refusal, for the audit line; `skewMs` is how far the sender's clock is ahead of ours. */
+/** The facts of a refusal, for the audit line; `skewMs` is how far the sender's clock is ahead of the verifier's. */
 export interface Refusal {
   isAccepted: false
   reason: RefusalReason
   keyId: string | null
   skewMs: number | null
-  /** With `restarted` only: what AGENT_RUN_HEADER must say under the signature. */
+  /** With `restarted` only: the value for AGENT_RUN_HEADER under the next signature. */
   agentRun?: string
 }
 
@@ -61,14 +61,14 @@ export interface Acceptance {
   isAccepted: true
   keyId: string
   headers: Record<string, string>
-  /** Whether these bytes are the body that was signed; to be asked before they are used. */
+  /** Returns true if these bytes are the body that was signed; call before using them. */
   matchesBody(body: Uint8Array): boolean
-  /** Makes what the end of a body that was not known when it was signed is checked with (`openSealed`); null: it was known. */
+  /** Creates the MAC that verifies the seal of a streamed body (`openSealed`); null: the body itself was signed. */
   bodyMac: (() => BodyMac) | null
 }
 
 export interface SignerOptions {
-  /** Asked at each request, so that a rotation needs no restart. */
+  /** Called at each request, so that a rotation needs no restart. */
   keys(): readonly ChannelKey[]
   agentId(): string
   /** Milliseconds since the epoch. */
@@ -79,21 +79,21 @@ export interface VerifierOptions {
   keys(): readonly ChannelKey[]
   agentId: string
   now(): number
-  /** When this verifier's process began: it cannot know what was replayed from before, so refuses it. */
+  /** When this verifier's process began: it cannot know which earlier requests are replays (`createVerifier`). */
   startedAt: number
-  /** How far two clocks may be apart; 30,000 by default. */
+  /** Tolerated difference of the two clocks; 30,000 by default. */
   maxSkewMs?: number
   /** Most nonces remembered; beyond it requests are refused as `overloaded`. 500,000 by default. */
   nonceCapacity?: number
 }
 
 /**
- * Gives the value of SIGNATURE_HEADER for a request with this body, or with null for one whose body is not known yet and is
- * sealed by `bodyMac` of that value; each call makes a new nonce.
+ * Returns the value of SIGNATURE_HEADER for a request with this body; with null for a streamed body, which `bodyMac` of that value
+ * seals. Each call makes a new nonce.
  */
 export type Signer = (request: ChannelRequest, body: Uint8Array | null) => string
 
-/** Judges the head of a request; the body is judged by `matchesBody` once it has been read. */
+/** Verifies the head of a request; `matchesBody` verifies the body once it has been read. */
 export type Verifier = (request: ChannelRequest) => Acceptance | Refusal
 
 /** Signs requests from the functions to the agent. */
@@ -115,10 +115,10 @@ export function createSigner(options: SignerOptions): Signer {
 }
 
 /**
- * Verifies requests on the agent's side; remembers nonces for as long as their time is acceptable. What was accepted
- * before `startedAt`, by a process whose nonces are gone, may be stamped as late as `startedAt + maxSkewMs`: a stamp up
- * to then is believed only if this run's id is signed with it, which a `restarted` refusal tells to holders of a key.
- * So nothing is accepted twice, unless the agent's clock is set back across its restart.
+ * Creates the agent's verifier; remembers nonces for as long as their time is acceptable. Requests that an earlier process
+ * accepted, whose nonces are gone, may be stamped as late as `startedAt + maxSkewMs`: a stamp up to then needs a signature over
+ * this run's id, which a `restarted` refusal sends to holders of a key. So nothing is accepted twice, unless the agent's clock is
+ * set back across its restart.
  */
 export function createVerifier(options: VerifierOptions): Verifier {
   const { maxSkewMs = MAX_SKEW_MS, nonceCapacity = NONCE_CAPACITY } = options
@@ -155,13 +155,13 @@ export function createVerifier(options: VerifierOptions): Verifier {
 /** A MAC that takes a body in pieces. */
 export interface BodyMac {
   update(piece: Uint8Array): void
-  /** 16 bytes, once. */
+  /** Returns 16 bytes; call once. */
   digest(): Buffer
 }
 
 /**
- * What a streamed body is sealed with: AES-256-GMAC, fifteen times as fast as a hash, by a key that is made of the channel's and
- * the signature of the head, which has a nonce: so that no two bodies share one, and it needs none of its own.
+ * Creates the MAC that seals a streamed body: AES-256-GMAC, fifteen times as fast as a hash. Its key derives from the channel's key
+ * and the signature of the head, which holds a nonce: no two bodies share a key, so the MAC needs no nonce.
  */
 export function bodyMac(key: ChannelKey, signature: string): BodyMac {
   const secret = createHmac('sha256', Buffer.from(key.secret, 'base64url'))
@@ -179,19 +179,19 @@ export function bodyMac(key: ChannelKey, signature: string): BodyMac {
   }
 }
 
-/** The refusal of a request whose body is not the one that was signed. */
+/** Returns the refusal of a request whose body is not the one that was signed. */
 export function bodyRefusal(acceptance: Acceptance): Refusal {
   return refuse('body', { keyId: acceptance.keyId, skewMs: null })
 }
 
-/** What a refused sender is told: 502, with what it needs to read its keys again or to sign for this run of the agent. */
+/** Converts a refusal to an error: 502, with the headers that make the sender reload its keys or sign for this run of the agent. */
 export function refusalError({ reason, agentRun }: Refusal): ServiceError {
   return new ServiceError('agent_protocol', 'The agent refused the signature of this request.', {
     headers: { [REFUSAL_HEADER]: reason, ...(agentRun === undefined ? {} : { [AGENT_RUN_HEADER]: agentRun }) },
   })
 }
 
-/** The headers that travel to the agent: each is signed, and no other is sent. */
+/** Selects the headers that travel to the agent: each is signed, and no other is sent. */
 export function signedHeaders(headers: HeaderMap): Record<string, string> {
   const signed: Record<string, string> = {}
   for (const name of SIGNED_HEADERS) {
@@ -208,7 +208,7 @@ interface Stamp {
   bodyDigest: string
 }
 
-/** Every field with its length before it, `-` for an absent one: two requests never share one text. */
+/** Joins all fields, each with its length, `-` for an absent one, so that two requests never share one text. */
 function canonicalText(stamp: Stamp, agentId: string, request: ChannelRequest): string {
   let text = `boxyard-channel-${VERSION}\n`
   for (const field of [stamp.keyId, agentId, stamp.time, stamp.nonce, request.method, request.target]) {
@@ -240,7 +240,7 @@ function digestOf(body: Uint8Array): string {
   return body.length === 0 ? EMPTY_DIGEST : createHash('sha256').update(body).digest('base64url')
 }
 
-/** Key objects by the key they were made of, gone with it. */
+/** Caches key objects by the key they were made of, for the lifetime of that. */
 function createSecretCache(): (key: ChannelKey) => KeyObject {
   const cache = new WeakMap<ChannelKey, KeyObject>()
   return (key) => {
@@ -255,16 +255,16 @@ function createSecretCache(): (key: ChannelKey) => KeyObject {
 /** Carries version, key id, time, nonce, body digest and MAC. */
 export const SIGNATURE_HEADER = 'x-boxyard-signature'
 
-/** On a refusal: its reason. Never passed on to a client. */
+/** Header of a refusal: its reason. Never passed on to a client. */
 export const REFUSAL_HEADER = 'x-boxyard-refusal'
 
-/** The id of the agent's process: told on a `restarted` refusal, and signed from then on. Never taken from a client. */
+/** The id of the agent's process: sent with a `restarted` refusal, and signed from then on. Never accepted from a client. */
 export const AGENT_RUN_HEADER = 'x-boxyard-agent-run'
 
 /** The peer's address as the functions saw it, for the audit log. */
 export const CLIENT_ADDRESS_HEADER = 'x-boxyard-client-address'
 
-/** Every header that may change what a request means, or is written down as a fact. */
+/** Every header that may change the meaning of a request, or that is recorded as a fact. */
 export const SIGNED_HEADERS = [
   'accept',
   'authorization',
@@ -289,7 +289,7 @@ const VERSION = 'v1'
 const NONCE_BYTES = 16
 const MAX_SKEW_MS = 30_000
 const NONCE_CAPACITY = 500_000
-/** Stands for the digest of a body that comes in pieces; no digest ends in `_`, so it is that of no other body. */
+/** Replaces the digest of a streamed body; no digest ends in `_`, so it matches no other body. */
 const STREAMED_DIGEST = 'this-body-comes-in-pieces-so-has-no-digest_'
 const NO_NONCE = Buffer.alloc(12)
 const EMPTY_DIGEST = '47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU'

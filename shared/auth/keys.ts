@@ -23,39 +23,39 @@ export interface TokenKeySet {
   keys: readonly TokenKey[]
 }
 
-/** The channel's first key set, for a new agent. */
+/** Creates the channel's first key set, for a new agent. */
 export function createChannelKeys(): ChannelKeySet {
   return { agent_id: randomName(12), keys: [newChannelKey()] }
 }
 
-/** A set in which a new key signs and the one that signed before still verifies; older ones are dropped. */
+/** Adds a new signing key, and keeps the last one for verification; drops older ones. */
 export function rotateChannelKeys(set: ChannelKeySet): ChannelKeySet {
   return { ...set, keys: [newChannelKey(), ...set.keys.slice(0, 1)] }
 }
 
-/** A new private set for signing tokens. */
+/** Creates a private set for signing tokens. */
 export function createTokenKeys(): TokenKeySet {
   return { keys: [newTokenKey()] }
 }
 
-/** A private set in which a new key signs; the old ones verify until they are dropped. */
+/** Adds a new signing key to a private set; the old ones verify until they are dropped. */
 export function rotateTokenKeys(set: TokenKeySet): TokenKeySet {
   return { keys: [newTokenKey(), ...set.keys] }
 }
 
-/** The set with its signing key alone: every token signed by another is invalid from now on. */
+/** Keeps the signing key alone: tokens signed by any other become invalid. */
 export function dropOldKeys<T extends { readonly keys: readonly unknown[] }>(set: T): T {
   return { ...set, keys: set.keys.slice(0, 1) }
 }
 
-/** The public half of a set, for the functions. */
+/** Returns the public half of a set, for the functions. */
 export function publicTokenKeys(set: TokenKeySet): TokenKeySet {
   return { keys: set.keys.map(({ d: _private, ...key }) => key) }
 }
 
 /**
- * Reads the text of a channel key file.
- * @throws Error that names what is wrong and never shows the text
+ * Parses the text of a channel key file.
+ * @throws Error that names the fault and never shows the text
  */
 export function parseChannelKeys(text: string): ChannelKeySet {
   const value = parseObject(text)
@@ -68,8 +68,8 @@ export function parseChannelKeys(text: string): ChannelKeySet {
 }
 
 /**
- * Reads the text of a token key file, private or public.
- * @throws Error that names what is wrong and never shows the text
+ * Parses the text of a token key file, private or public.
+ * @throws Error that names the fault and never shows the text
  */
 export function parseTokenKeys(text: string): TokenKeySet {
   const keys = parseKeys<TokenKey>(

@@ -1,14 +1,14 @@
-/** What a nonce is to a memory: `full` means it could not be kept, so the caller must refuse. */
+/** The outcome of remembering a nonce; on `full` it could not be kept, so the caller must refuse. */
 export type Remembered = 'new' | 'known' | 'full'
 
 export interface ReplayMemory {
   /** Keeps `nonce` until `sentAt` is more than the lifetime ago; both times are milliseconds since the epoch. */
   remember(nonce: string, at: { sentAt: number; now: number }): Remembered
-  /** How many are kept now. */
+  /** Nonces kept now. */
   size(): number
 }
 
-/** A bounded memory of nonces in buckets of one second of sending, dropped whole once that second is too old. */
+/** Creates a bounded memory of nonces in buckets of one second of sending, dropped whole once that second is too old. */
 export function createReplayMemory(options: { lifetimeMs: number; capacity: number }): ReplayMemory {
   const buckets = new Map<number, Set<string>>()
   let size = 0
@@ -36,7 +36,7 @@ export function createReplayMemory(options: { lifetimeMs: number; capacity: numb
   }
 }
 
-/** A slice of a longer string keeps the whole of it in memory. */
+/** Copies a text: a slice of a longer string keeps the whole of that in memory. */
 function ownCopy(text: string): string {
   return Buffer.from(text, 'latin1').toString('latin1')
 }

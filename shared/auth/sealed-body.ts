@@ -2,7 +2,7 @@ import { timingSafeEqual } from 'node:crypto'
 import { ServiceError } from '../errors.ts'
 import type { BodyMac } from './channel.ts'
 
-/** The pieces of a body of unknown length, and 16 bytes after them by which the other side knows that it has all of it. */
+/** Appends a seal of 16 bytes to a body of unknown length, by which the receiver verifies that it has all of it. */
 export async function* sealBody(pieces: AsyncIterable<Uint8Array>, mac: BodyMac): AsyncGenerator<Uint8Array> {
   for await (const piece of pieces) {
     mac.update(piece)
@@ -12,9 +12,9 @@ export async function* sealBody(pieces: AsyncIterable<Uint8Array>, mac: BodyMac)
 }
 
 /**
- * What `sealBody` sealed, in pieces: each is given away before the seal is known, so that nothing may be done that cannot be
- * undone before the end. `sealedBytes` is how long it says it is, null if it does not. Throws ServiceError `invalid_request` at
- * the end if it is not whole, or another.
+ * Opens a body of `sealBody`. Yields pieces before the seal is verified, so the reader must be able to undo their effects.
+ * `sealedBytes` is the declared length, null if unknown. Throws ServiceError `invalid_request` at the end if the body is incomplete
+ * or altered.
  */
 export async function* openSealed(
   pieces: AsyncIterable<Uint8Array>,
@@ -25,7 +25,7 @@ export async function* openSealed(
   let left = sealedBytes === null ? 0 : sealedBytes - SEAL_BYTES
   for await (const piece of pieces) {
     const all = held.length === 0 ? piece : Buffer.concat([held, piece])
-    // Where it is known how much is to come, nothing has to be held back, and copied, before the last piece.
+    // With a known length nothing needs to be held back, and copied, before the last piece.
     const rest = all.subarray(0, Math.max(0, Math.max(Math.min(left, all.length), all.length - SEAL_BYTES)))
     held = all.subarray(rest.length)
     if (rest.length === 0) continue
@@ -37,5 +37,5 @@ export async function* openSealed(
     throw new ServiceError('invalid_request', 'The body is not the one that was sent.')
 }
 
-/** What a seal adds to a body. */
+/** Bytes that a seal adds to a body. */
 export const SEAL_BYTES = 16

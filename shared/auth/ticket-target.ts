@@ -1,12 +1,12 @@
 import type { Operation } from '../operation.ts'
 
-/** A request target without its ticket, and the ticket, if its query has one. */
+/** A request target without its ticket, and the ticket of its query, if any. */
 export interface TicketTarget {
   target: string
   ticket: string | null
 }
 
-/** Takes the `ticket` out of the query of a request target; the rest stays as it was sent, to the byte. */
+/** Removes the `ticket` from the query of a request target; the rest stays byte for byte. */
 export function splitTicket(target: string): TicketTarget {
   const mark = target.indexOf('?')
   if (mark < 0) return { target, ticket: null }
@@ -17,16 +17,19 @@ export function splitTicket(target: string): TicketTarget {
   return { target: target.slice(0, mark) + (rest === '' ? '' : `?${rest}`), ticket: found.slice(PREFIX.length) }
 }
 
-/** `target` with the ticket in its query. */
+/** Adds a ticket to the query of `target`. */
 export function addTicket(target: string, ticket: string): string {
   return `${target}${target.includes('?') ? '&' : '?'}${PREFIX}${ticket}`
 }
 
-/** What a log may say of a target: no ticket, and nothing of a command line, which may hold whatever its user put there. */
+/**
+ * Returns a target for the log: without its ticket, and without the query of a WebSocket, which holds a command line and its
+ * secrets.
+ */
 export function loggedTarget(target: string, operation: Pick<Operation, 'transport'> | null): string {
-  const told = splitTicket(target).target
-  const mark = told.indexOf('?')
-  return mark >= 0 && operation?.transport === 'websocket' ? told.slice(0, mark) : told
+  const plain = splitTicket(target).target
+  const mark = plain.indexOf('?')
+  return mark >= 0 && operation?.transport === 'websocket' ? plain.slice(0, mark) : plain
 }
 
 const PREFIX = 'ticket='

@@ -7,7 +7,7 @@ import type { Operation } from '../operation.ts'
 import { type Permission, permissionSchema } from '../schemas/access.ts'
 import type { TokenKeySet } from './keys.ts'
 
-/** What a token says of its bearer; `iat` and `exp` are seconds since the epoch, `exp` null is never. */
+/** The claims of a token; `iat` and `exp` are seconds since the epoch, `exp` null is never. */
 export interface TokenClaims {
   jti: string
   sub: string
@@ -17,25 +17,25 @@ export interface TokenClaims {
   exp: number | null
 }
 
-/** What one token may hand on to another. */
+/** The scope that a token may pass on to another. */
 export type TokenScope = Pick<TokenClaims, 'projects' | 'permissions' | 'exp'>
 
 export interface TokenVerifierOptions {
-  /** Public keys; asked at each call. A new object empties the cache. */
+  /** Public keys; called for each token. A new object empties the cache. */
   keys(): TokenKeySet
   /** Milliseconds since the epoch. */
   now(): number
-  /** Most tokens whose signature is remembered; 1,000 by default. Expiry is checked each time. */
+  /** Tokens whose signature is remembered; 1,000 by default. Expiry is checked each time. */
   cacheSize?: number
 }
 
 /**
- * Gives the claims of a token whose signature is good and whose time has not run out. Revocation is the agent's to check.
+ * Returns the claims of a token with a valid signature that has not expired. The agent checks revocation.
  * @throws ServiceError `token_missing` if undefined, `token_invalid`, `token_expired`
  */
 export type TokenVerifier = (token: string | undefined) => Promise<TokenClaims>
 
-/** How every token begins: the base64url of `{"alg":"EdDSA","kid":"`. */
+/** The start of every token: the base64url of `{"alg":"EdDSA","kid":"`. */
 export const TOKEN_PREFIX = 'eyJhbGciOiJFZERTQSIsImtpZCI6I'
 
 /** Signs a token with the first key of a private set (docs/api.md#authentication). */
@@ -49,7 +49,7 @@ export async function mintToken(keys: TokenKeySet, claims: TokenClaims): Promise
     .sign(await importJWK(jwk as JWK, ALGORITHM))
 }
 
-/** Makes a verifier with a bounded memory of signatures already verified. */
+/** Creates a verifier with a bounded cache of verified signatures. */
 export function createTokenVerifier(options: TokenVerifierOptions): TokenVerifier {
   const { cacheSize = CACHE_SIZE } = options
   const verified = new Map<string, TokenClaims>()
@@ -71,7 +71,7 @@ export function createTokenVerifier(options: TokenVerifierOptions): TokenVerifie
   }
 }
 
-/** The id of the key a token names, whether or not the token is good; undefined if it names none. */
+/** Returns the key id in a token's header, valid or not; undefined if there is none. */
 export function tokenKeyId(token: string): string | undefined {
   try {
     const header: unknown = JSON.parse(Buffer.from(token.split('.', 1)[0] ?? '', 'base64url').toString('utf8'))
@@ -83,8 +83,8 @@ export function tokenKeyId(token: string): string | undefined {
 }
 
 /**
- * Lets a bearer do what its token says, and no more. Project `-` passes here: it stands for every project the token
- * may read, and the handler lists those alone.
+ * Checks that a bearer has the operation's permission, in its project. Project `-` passes here: it stands for every project the
+ * token may read, and the handler lists those alone.
  * @throws ServiceError `permission_denied`
  */
 export function authorize(
@@ -103,12 +103,12 @@ export function authorize(
   }
 }
 
-/** Whether the token's scope takes in the project. */
+/** Returns true if the token's scope includes the project. */
 export function mayEnter(scope: Pick<TokenScope, 'projects'>, project: string): boolean {
   return scope.projects === '*' || scope.projects.includes(project)
 }
 
-/** Whether a token of scope `parent` may mint one of scope `child`: never more projects, permissions or life. */
+/** Returns true if a token of scope `parent` may mint one of scope `child`: never more projects, permissions or life. */
 export function isSubset(child: TokenScope, parent: TokenScope): boolean {
   const isWithinProjects =
     parent.projects === '*' || (child.projects !== '*' && child.projects.every((name) => mayEnter(parent, name)))
@@ -157,7 +157,7 @@ function isPermission(name: string): name is Permission {
   return PERMISSIONS.has(name)
 }
 
-/** The oldest makes room. */
+/** Evicts the oldest token at `cacheSize`. */
 function keep(
   cache: Map<string, TokenClaims>,
   { token, claims, cacheSize }: { token: string; claims: TokenClaims; cacheSize: number },

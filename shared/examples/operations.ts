@@ -1,4 +1,4 @@
-/** Examples of the operations on what outlived its wait. */
+/** Example of the operation on operations. */
 export const OPERATION_EXAMPLES = {
   getOperation: {
     response: {

@@ -1,6 +1,9 @@
 import { createHash } from 'node:crypto'
 
-/** Length, and SHA-256 in hexadecimal digits, of bytes that come in pieces; throws the reason of a signal that aborts. */
+/**
+ * Returns the length, and the SHA-256 in hexadecimal digits, of bytes that come in pieces; throws the reason of a signal that
+ * aborts.
+ */
 export async function digestPieces(
   pieces: AsyncIterable<Uint8Array>,
   signal?: AbortSignal,

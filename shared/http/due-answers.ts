@@ -2,8 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
 /**
- * Notes that an answer is due on the socket of its request, until it is closed: sent, or broken off. When the socket closes
- * first, both are destroyed: node:http does that too, but no longer once the client has asked for an upgrade or a CONNECT.
+ * Notes that an answer is due on the socket of its request, until it is closed: sent, or broken off. When the socket closes first,
+ * destroys both: node:http does so too, but no longer once the client has asked for an upgrade or a CONNECT.
  */
 export function noteDueAnswer(incoming: IncomingMessage, outgoing: ServerResponse): void {
   const { socket } = incoming
@@ -13,7 +13,7 @@ export function noteDueAnswer(incoming: IncomingMessage, outgoing: ServerRespons
   outgoing.once('close', () => due.delete(pair))
 }
 
-/** Whether answers are due or under way on a socket, so that nothing else may be written there. */
+/** Returns true if answers are due or under way on a socket, so that nothing else may be written there. */
 export function hasDueAnswers(socket: Socket): boolean {
   return (dueOn.get(socket)?.size ?? 0) > 0
 }
@@ -23,7 +23,7 @@ function watch(socket: Socket): Set<DueAnswer> {
   dueOn.set(socket, due)
   socket.once('close', () => {
     for (const { incoming, outgoing } of due) {
-      // Without an error, whoever reads a body that is all there but not yet read would wait for its end.
+      // Without an error, the reader of a body that has arrived but is not yet read would wait for its end.
       incoming.destroy(new Error('the client left'))
       outgoing.destroy()
     }
@@ -36,5 +36,5 @@ interface DueAnswer {
   outgoing: ServerResponse
 }
 
-/** Of requests sent one after another there may be several. */
+/** Due answers by socket; several for pipelined requests. */
 const dueOn = new WeakMap<Socket, Set<DueAnswer>>()

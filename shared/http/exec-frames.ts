@@ -6,17 +6,17 @@ export const FRAME_PROTOCOLS = ['v5.channel.k8s.io', 'v4.channel.k8s.io', 'v4.ba
 
 export type FrameProtocol = (typeof FRAME_PROTOCOLS)[number]
 
-/** What the first byte, or the first digit, of a frame says. */
+/** Channel numbers: the first byte, or the first digit, of a frame. */
 export const CHANNELS = { stdin: 0, stdout: 1, stderr: 2, status: 3, resize: 4 } as const
 
-/** What a client says in one frame. */
+/** The content of one frame of a client. */
 export type ClientFrame =
   | { kind: 'input'; bytes: Uint8Array }
   | { kind: 'inputEnd' }
   | { kind: 'resize'; cols: number; rows: number }
   | { kind: 'nothing' }
 
-/** A frame that is none of its protocol; `closeCode` is what its sender is told (RFC 6455 §7.4). */
+/** A frame that violates its protocol; `closeCode` is the one to close with (RFC 6455 §7.4). */
 export class FrameFault extends Error {
   override readonly name = 'FrameFault'
   readonly closeCode: number
@@ -27,11 +27,11 @@ export class FrameFault extends Error {
   }
 }
 
-/** How a command ended, as far as it is known; a signal such as `SIGKILL`. */
+/** The known part of how a command ended; a signal such as `SIGKILL`. */
 export interface CommandEnd {
   exitCode: number | null
   signal: string | null
-  /** Told beside it. */
+  /** Message for the client. */
   note: string | null
 }
 
@@ -48,8 +48,8 @@ export interface CommandStatus {
 }
 
 /**
- * The protocol to speak with a client that sent this `Sec-WebSocket-Protocol`.
- * @throws ServiceError `invalid_request` if it offers none of ours
+ * Chooses the protocol for a client that sent this `Sec-WebSocket-Protocol`.
+ * @throws ServiceError `invalid_request` if it offers no supported one
  */
 export function chooseProtocol(offered: string | undefined): FrameProtocol {
   const names = new Set((offered ?? '').split(',').map((name) => name.trim()))
@@ -59,7 +59,7 @@ export function chooseProtocol(offered: string | undefined): FrameProtocol {
   throw new ServiceError('invalid_request', `${fault.pointer}: ${fault.detail}.`, { errors: [fault] })
 }
 
-/** A frame of the server: bytes to send as a binary message, a string as a text message. */
+/** Encodes a frame of the server: bytes to send as a binary message, a string as a text message. */
 export function encodeFrame(protocol: FrameProtocol, channel: number, payload: Uint8Array): Uint8Array | string {
   if (protocol === BASE64) return String(channel) + asBuffer(payload).toString('base64')
   const frame = Buffer.allocUnsafe(payload.length + 1)
@@ -69,15 +69,15 @@ export function encodeFrame(protocol: FrameProtocol, channel: number, payload: U
 }
 
 /**
- * Reads a message of the client. The bytes of an input are a view of `message` where the protocol is binary; there a text
- * message counts as its UTF-8, as Kubernetes' own servers have it: some clients send each string as text.
- * @throws FrameFault for what the protocol does not know
+ * Decodes a message of the client. The bytes of an input are a view of `message` if the protocol is binary; then a text message
+ * counts as its UTF-8, as in Kubernetes' own servers: some clients send each string as text.
+ * @throws FrameFault for a message that the protocol does not define
  */
 export function decodeFrame(protocol: FrameProtocol, message: Uint8Array, isText: boolean): ClientFrame {
   const takesText = protocol === BASE64
   if (takesText && !isText) throw new FrameFault(1003, `${protocol} is text`)
   const [first] = message
-  // Some clients keep a connection alive so.
+  // Some clients send empty messages to keep the connection alive.
   if (first === undefined) return { kind: 'nothing' }
   const rest = message.subarray(1)
   if (takesText) return readChannel(first - ZERO, () => decodeBase64(rest))
@@ -85,12 +85,12 @@ export function decodeFrame(protocol: FrameProtocol, message: Uint8Array, isText
   return readChannel(first, () => rest)
 }
 
-/** What a client is told of a command's end: a signal is code 128 + n, and what nobody knows is no code. */
+/** Returns the status for a command's end: a signal is code 128 + n, an unknown end is no code. */
 export function statusOf({ exitCode, signal, note }: CommandEnd): CommandStatus {
   const number = signal === null ? undefined : (constants.signals as Record<string, number>)[signal]
   const code = exitCode ?? (number === undefined ? null : 128 + number)
-  const said = note === null ? {} : { message: note }
-  if (code === 0) return { ...COMMON, status: 'Success', ...said }
+  const fields = note === null ? {} : { message: note }
+  if (code === 0) return { ...COMMON, status: 'Success', ...fields }
   if (code === null) {
     const message =
       note ?? (signal === null ? 'Nobody knows how the command ended.' : `The command was ended by ${signal}.`)
@@ -106,12 +106,12 @@ export function statusOf({ exitCode, signal, note }: CommandEnd): CommandStatus 
   }
 }
 
-/** The exit code that the text of a status tells; null where it tells of none. */
+/** Returns the exit code in the text of a status; null if it holds none. */
 export function exitCodeIn(status: string): number | null {
   const { status: outcome, details } = JSON.parse(status) as Partial<CommandStatus>
   if (outcome === 'Success') return 0
-  const told = details?.causes[0]?.message
-  return told === undefined ? null : Number(told)
+  const text = details?.causes[0]?.message
+  return text === undefined ? null : Number(text)
 }
 
 function readChannel(channel: number, payload: () => Uint8Array): ClientFrame {
@@ -123,11 +123,11 @@ function readChannel(channel: number, payload: () => Uint8Array): ClientFrame {
 function readClose(rest: Uint8Array): ClientFrame {
   const [channel = CLOSE] = rest
   if (rest.length !== 1 || channel > CHANNELS.resize) throw new FrameFault(1008, 'there is no such channel to close')
-  // Of the others there is nothing that could end before the command does.
+  // No other channel can end before the command does.
   return { kind: channel === CHANNELS.stdin ? 'inputEnd' : 'nothing' }
 }
 
-/** Clients write the names as they like: Go reads them in any case. */
+/** Ignores case, since Go reads these names in any case, so clients write them in any. */
 function readResize(payload: Uint8Array): ClientFrame {
   let value: unknown
   try {
@@ -146,7 +146,7 @@ function isCells(value: unknown): value is number {
   return Number.isInteger(value) && (value as number) >= 1 && (value as number) <= 65_535
 }
 
-/** Buffer's own decoder passes over what is no base64. */
+/** Buffer's own decoder skips invalid base64. */
 function decodeBase64(payload: Uint8Array): Uint8Array {
   const text = asBuffer(payload).toString('latin1')
   if (text.length % 4 !== 0 || !BASE64_TEXT.test(text)) throw new FrameFault(1007, 'the frame is not base64')

@@ -1,14 +1,14 @@
 import { ServiceError } from '../errors.ts'
 import { type HeaderMap, headerOf } from './messages.ts'
 
-/** Whether a request asks to become a WebSocket (RFC 6455 §4.2.1). */
+/** Returns true if a request is a WebSocket upgrade (RFC 6455 §4.2.1). */
 export function asksForWebSocket({ method, headers }: { method?: string | undefined; headers: HeaderMap }): boolean {
   return method === 'GET' && headerOf(headers, 'upgrade')?.toLowerCase() === 'websocket'
 }
 
 /**
- * Checks what an answer of 101 needs of a request, before anything is begun for it.
- * @throws ServiceError `upgrade_required` for another version, `invalid_request` for a key that is none
+ * Checks the headers of a WebSocket handshake, before any work is done for it.
+ * @throws ServiceError `upgrade_required` for another version, `invalid_request` for a malformed key
  */
 export function checkHandshake(headers: HeaderMap): void {
   if (headerOf(headers, 'sec-websocket-version') !== VERSION) {
@@ -20,13 +20,13 @@ export function checkHandshake(headers: HeaderMap): void {
   throw new ServiceError('invalid_request', `${fault.pointer}: ${fault.detail}.`, { errors: [fault] })
 }
 
-/** Refuses a plain request for what is a WebSocket. */
+/** Returns the error for a plain request to a WebSocket operation. */
 export function upgradeRequired(): ServiceError {
   const detail = 'This is a WebSocket: ask for an upgrade, or for a ticket where that is not possible.'
   return new ServiceError('upgrade_required', detail, { headers: { Upgrade: 'websocket' } })
 }
 
-/** Refuses a WebSocket of what is none. */
+/** Returns the error for an upgrade request to a plain operation. */
 export function noWebSocket(): ServiceError {
   const fault = { pointer: '/headers/upgrade', detail: 'this is no WebSocket' }
   return new ServiceError('invalid_request', `${fault.pointer}: ${fault.detail}.`, { errors: [fault] })

@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http'
 
 /**
- * What `incoming` brings, as it comes: nothing is put together, and up to 512 KiB wait for whoever reads. It is left open where
- * that has enough, since the answer goes over the same connection. Throws if it breaks off, or if nothing comes for
- * `silenceMs` while it is waited for.
+ * Yields the pieces of `incoming` as they come, unjoined; buffers up to 512 KiB for a slow reader. Leaves `incoming` open if the
+ * reader stops early, since the answer goes over the same connection. Throws if it breaks off, or if nothing comes for `silenceMs`
+ * during a wait.
  */
 export async function* incomingPieces(incoming: IncomingMessage, silenceMs: number): AsyncGenerator<Buffer> {
   const waiting: Buffer[] = []
@@ -42,20 +42,21 @@ export async function* incomingPieces(incoming: IncomingMessage, silenceMs: numb
   } finally {
     incoming.off('data', take)
     for (const event of ENDS) incoming.off(event, change)
-    // A reader may let go only after the answer: what is forgotten by then must go on flowing, or the connection is cut off.
-    if (!forgotten.has(incoming)) incoming.pause()
+    // A reader may stop only after the answer: an incoming that is being discarded then must go on flowing, or the connection is
+    // cut off.
+    if (!discarded.has(incoming)) incoming.pause()
   }
 }
 
-/** Reads and forgets what `incoming` still brings, whoever reads from it. */
-export function forgetRest(incoming: IncomingMessage): void {
-  forgotten.add(incoming)
-  // A reader that has not let go yet would keep it from flowing; a listener makes it flow once that has.
+/** Reads and discards the rest of `incoming`, even while a reader is still attached. */
+export function discardRest(incoming: IncomingMessage): void {
+  discarded.add(incoming)
+  // A reader that has not stopped yet would pause it; this listener makes it flow once the reader has.
   incoming.on('data', () => {})
   incoming.resume()
 }
 
-const forgotten = new WeakSet<IncomingMessage>()
+const discarded = new WeakSet<IncomingMessage>()
 
 const WAITING_BYTES = 512 * 1024
 const ENDS = ['end', 'error', 'close'] as const

@@ -5,7 +5,7 @@ import { asServiceError, problemOf, ServiceError } from '../errors.ts'
 export type HeaderMap = Readonly<Record<string, string | readonly string[] | undefined>>
 
 /**
- * A request as every host gives it to an app. It is not the web `Request`: loading that class costs 22 ms of a
+ * A request in the form in which every host passes it to an app. It is not the web `Request`: loading that class costs 22 ms of a
  * function's start, and making one costs more than the rest of a request's way through the front.
  */
 export interface HttpRequest {
@@ -13,62 +13,62 @@ export interface HttpRequest {
   /** Path and query as sent, starting with `/`. */
   readonly target: string
   readonly headers: HeaderMap
-  /** The address of the peer, or `""` where it is not known. */
+  /** The address of the peer; `""` if unknown. */
   readonly clientAddress: string
-  /** Aborted when the client has left before its answer was complete. */
+  /** Aborts when the client leaves before its answer is complete. */
   readonly signal: AbortSignal
   /**
-   * The whole body, empty if there is none; nothing is read, nor asked of the client, before this call.
+   * Reads the whole body, empty if there is none; before this call nothing is read, nor does the client get 100 Continue.
    * @throws ServiceError `body_too_large` beyond `maxBytes`, `invalid_request` if the client breaks off
    */
   readBody(maxBytes: number): Promise<Uint8Array>
   /**
-   * In place of `readBody`: the body in pieces, of any length, read as fast as they are taken. Throws ServiceError
-   * `invalid_request` where the client breaks off, or is silent for a minute.
+   * Opens the body in place of `readBody`: in pieces, of any length, read on demand. Throws ServiceError `invalid_request` if the
+   * client breaks off, or is silent for a minute.
    */
   openBody(): AsyncIterable<Uint8Array>
 }
 
-/** An answer; a stream is pulled only as fast as the client takes it. */
+/** An answer; a stream is read only as fast as the client takes it. */
 export interface HttpResponse {
   readonly status: number
   readonly headers: Readonly<Record<string, string | readonly string[]>>
   readonly body: string | Uint8Array | AsyncIterable<Uint8Array> | null
 }
 
-/** One app: an answer for every request. It handles its own errors; a rejection is a fault of ours. */
+/** An app: answers every request. It handles its own errors; a rejection is a bug. */
 export type HttpHandler = (request: HttpRequest) => Promise<HttpResponse>
 
-/** The one value of a header, or undefined; a repeated header other than `set-cookie` comes joined by commas. */
+/** Returns the value of a header, or undefined; a repeated header other than `set-cookie` comes joined by commas. */
 export function headerOf(headers: HeaderMap, name: string): string | undefined {
   const value = headers[name]
   return typeof value === 'string' ? value : value?.[0]
 }
 
-/** The raw path and the query of a request target, split at the first `?`. */
+/** Splits a request target at the first `?` into the raw path and the query. */
 export function splitTarget(target: string): { pathname: string; query: URLSearchParams } {
   const mark = target.indexOf('?')
   if (mark < 0) return { pathname: target, query: new URLSearchParams() }
   return { pathname: target.slice(0, mark), query: new URLSearchParams(target.slice(mark + 1)) }
 }
 
-/** The client's `X-Request-Id` if it is 1–128 printable ASCII characters, else undefined. */
+/** Returns the client's `X-Request-Id` if it is 1–128 printable ASCII characters, else undefined. */
 export function givenRequestId(headers: HeaderMap): string | undefined {
   const given = headerOf(headers, 'x-request-id')
   return given !== undefined && REQUEST_ID.test(given) ? given : undefined
 }
 
-/** The token of `Authorization: Bearer …`, or undefined if there is no such header or it is of another scheme. */
+/** Returns the token of `Authorization: Bearer …`; undefined without such a header, or for another scheme. */
 export function bearerToken(headers: HeaderMap): string | undefined {
   return BEARER.exec(headerOf(headers, 'authorization') ?? '')?.[1]
 }
 
-/** An answer of JSON. */
+/** Returns a JSON answer. */
 export function jsonResponse(status: number, value: unknown, headers: Record<string, string> = {}): HttpResponse {
   return { status, headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(value) }
 }
 
-/** The answer that tells a client of any thrown value, as RFC 9457 (docs/api.md#errors); foreign ones are `internal`. */
+/** Converts any thrown value to an answer, as RFC 9457 (docs/api.md#errors); foreign errors are `internal`. */
 export function problemResponse(error: unknown, requestId: string): HttpResponse {
   const known = asServiceError(error)
   const headers: Record<string, string> = {
@@ -82,9 +82,9 @@ export function problemResponse(error: unknown, requestId: string): HttpResponse
 }
 
 /**
- * The value of a JSON body; undefined if the body is empty, whatever its type.
- * @throws ServiceError `unsupported_media_type` unless it is `application/json` in UTF-8; `invalid_json` if it is not
- * JSON, not UTF-8, nested deeper than 64, or names a field `__proto__`
+ * Parses a JSON body; undefined if the body is empty, of any type.
+ * @throws ServiceError `unsupported_media_type` unless it is `application/json` in UTF-8; `invalid_json` if it is not JSON, not
+ * UTF-8, nested deeper than 64, or names a field `__proto__`
  */
 export function readJson(body: Uint8Array, contentType: string | undefined): unknown {
   if (body.length === 0) return undefined
@@ -101,7 +101,7 @@ export function readJson(body: Uint8Array, contentType: string | undefined): unk
   }
 }
 
-/** Whether a body of this content type is JSON, and not bytes, to an operation that takes both. */
+/** Returns true if a body of this content type is JSON, and not bytes, to an operation that takes both. */
 export function isJsonType(contentType: string | undefined): boolean {
   return contentType !== undefined && /^application\/json *(;|$)/i.test(contentType)
 }
@@ -111,7 +111,7 @@ function decodeText(body: Uint8Array): string {
   return Buffer.from(body.buffer, body.byteOffset, body.length).toString('utf8')
 }
 
-/** Counts brackets outside strings before anything is parsed, so that no parser or validator has to recurse. */
+/** Counts brackets outside strings before parsing, so that no parser or validator has to recurse deeply. */
 function refuseDeepNesting(text: string): void {
   let depth = 0
   for (let i = 0; i < text.length; i++) {
@@ -137,13 +137,13 @@ function isEscaped(text: string, index: number): boolean {
   return backslashes % 2 === 1
 }
 
-/** The deepest nesting of a JSON body that is parsed. */
+/** Deepest nesting of a JSON body that is parsed. */
 export const MAX_JSON_DEPTH = 64
 
 const REQUEST_ID = /^[\x20-\x7e]{1,128}$/
 const BEARER = /^bearer +([^\s,]+) *$/i
 const JSON_TYPE = /^application\/json *(; *charset="?utf-8"? *)?$/i
-/** Validators pass over this name, and what a client sent would be lost without a word. In a string its quotes are escaped. */
+/** Validators skip this name, so the value would be lost silently. Within a JSON string its quotes are escaped. */
 const PROTOTYPE_NAME = /"__proto__"\s*:/
 const QUOTE = 0x22
 const BACKSLASH = 0x5c

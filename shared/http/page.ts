@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto'
 
-/** What a page of ours says: `head` and `main` are HTML, the title is text. */
+/** The content of a page: `head` and `main` are HTML, the title is text. */
 export interface Page {
   title: string
   main: string
   head?: string
 }
 
-/** A whole page, which needs nothing from anywhere; without line breaks but those it is given. */
+/** Renders a self-contained page; adds no line breaks to its content. */
 export function pageOf({ title, main, head = '' }: Page): string {
   const text = escapeHtml(title)
   const metas = `<meta charset="utf-8">${VIEWPORT}<meta name="robots" content="noindex">`
@@ -15,7 +15,10 @@ export function pageOf({ title, main, head = '' }: Page): string {
   return `<!doctype html><html lang="en">${top}<body><main><h1>${text}</h1>${main}</main></body></html>`
 }
 
-/** The content security policy of such a page: it loads nothing, runs nothing, is shown in no frame, and sends forms to those origins. */
+/**
+ * Returns the content security policy of a page: it loads nothing, runs nothing, is shown in no frame, and sends forms to `formsTo`
+ * alone.
+ */
 export function pagePolicy(formsTo: readonly string[] = []): string {
   const style = createHash('sha256').update(STYLE).digest('base64')
   return [
@@ -27,7 +30,7 @@ export function pagePolicy(formsTo: readonly string[] = []): string {
   ].join('; ')
 }
 
-/** The headers of a page: it loads nothing, runs nothing, is shown in no frame, is kept nowhere, and tells nobody its address. */
+/** Returns the headers of a page: the policy of `pagePolicy`, no caching, no referrer. */
 export function pageHeaders(formsTo: readonly string[] = []): Record<string, string> {
   return {
     'content-type': 'text/html; charset=utf-8',
@@ -38,14 +41,14 @@ export function pageHeaders(formsTo: readonly string[] = []): Record<string, str
   }
 }
 
-/** Of what is for one reader: kept nowhere, and its address is told to nobody. */
+/** Headers of an answer for one reader: no caching, no referrer. */
 export const PRIVATE_HEADERS = {
   'cache-control': 'no-store',
   'referrer-policy': 'no-referrer',
   'x-content-type-options': 'nosniff',
 } as const
 
-/** Whether a client would rather have a page than JSON: `Accept` names HTML, and not JSON before it. */
+/** Returns true if a client prefers a page to JSON: `Accept` names HTML, with no lower quality than JSON. */
 export function prefersPage(accept: string | undefined): boolean {
   let [page, json] = [0, 0]
   for (const range of (accept ?? '').slice(0, ACCEPT_MAX).toLowerCase().split(',')) {
@@ -57,7 +60,7 @@ export function prefersPage(accept: string | undefined): boolean {
   return page > 0 && page >= json
 }
 
-/** Text as HTML shows it, within an element or a quoted attribute. */
+/** Escapes text for HTML, within an element or a quoted attribute. */
 export function escapeHtml(text: string): string {
   return text.replaceAll(/[&<>"']/g, (sign) => ESCAPES[sign] ?? '')
 }

@@ -3,14 +3,14 @@ import type { Duplex } from 'node:stream'
 import type { HttpResponse } from './messages.ts'
 
 /**
- * Answers on a socket that no server looks after, and closes it; the body of `response` is whole. A client that does not
- * leave is given two seconds.
+ * Answers on a socket that no HTTP server handles, and closes it; the body of `response` must be whole. Destroys the socket if the
+ * client does not close it within 2 s.
  */
 export function endWithResponse(socket: Duplex, response: HttpResponse): void {
   const { body } = response
   const bytes = typeof body === 'string' || body instanceof Uint8Array ? Buffer.from(body as string) : Buffer.alloc(0)
   const headers = { ...response.headers, connection: 'close', 'content-length': String(bytes.length) }
-  // What else it sends goes nowhere: unread, it would reset the connection, and the answer with it.
+  // Discards further input: unread, it would reset the connection, and lose the answer.
   socket.resume()
   socket.end(Buffer.concat([Buffer.from(headOf(response.status, headers), 'latin1'), bytes]))
   const timer = setTimeout(() => socket.destroy(), LEAVE_MS)
@@ -18,7 +18,7 @@ export function endWithResponse(socket: Duplex, response: HttpResponse): void {
   socket.once('close', () => clearTimeout(timer))
 }
 
-/** The head of an answer, to its empty line. */
+/** Encodes the head of an answer, including its empty line. */
 export function headOf(status: number, headers: HttpResponse['headers']): string {
   const lines = Object.entries(headers).flatMap(([name, value]) =>
     (typeof value === 'string' ? [value] : value).map((one) => `${name}: ${one}\r\n`),

@@ -1,17 +1,17 @@
 import type { IncomingMessage } from 'node:http'
 import { ServiceError } from '../errors.ts'
-import { forgetRest, incomingPieces } from './incoming-pieces.ts'
+import { discardRest, incomingPieces } from './incoming-pieces.ts'
 import { notePassing } from './passing-bytes.ts'
 
-/** How long a client may take over a body, in milliseconds. */
-export interface BodyPatience {
-  /** From the first byte of a body that is read whole, or forgotten after its answer, to its last. */
+/** Time limits for a client's body, in milliseconds. */
+export interface BodyTimeouts {
+  /** From the first byte to the last, of a body that is read whole, or discarded after its answer. */
   wholeMs: number
-  /** Between two pieces of a body that comes in pieces or is forgotten, while it is waited for. */
+  /** Between two pieces of a streamed or discarded body, while the server waits for them. */
   silenceMs: number
 }
 
-/** A body of a node:http request, of which nothing is read, nor asked of the client, before `read` or `open`. */
+/** A body of a node:http request. Before `read` or `open` nothing is read, nor does the client get 100 Continue. */
 export interface RequestBody {
   /** As `HttpRequest.readBody`. */
   read(maxBytes: number): Promise<Uint8Array>
@@ -19,10 +19,10 @@ export interface RequestBody {
   open(): AsyncIterable<Uint8Array>
 }
 
-/** The body of a request; `askForIt` sends 100 Continue to a client that waits for it. */
+/** Creates the body of a request; `sendContinue` sends 100 Continue to a client that waits for it. */
 export function requestBody(
   incoming: IncomingMessage,
-  { patience, askForIt }: { patience: BodyPatience; askForIt(): void },
+  { timeouts, sendContinue }: { timeouts: BodyTimeouts; sendContinue(): void },
 ): RequestBody {
   const { headers } = incoming
   const declared = headers['content-length']
@@ -31,36 +31,36 @@ export function requestBody(
     read: (maxBytes) => {
       if (isNone) return Promise.resolve(EMPTY)
       if (Number(declared ?? 0) > maxBytes) return Promise.reject(bodyTooLarge(maxBytes))
-      askForIt()
-      return collect(incoming, { maxBytes, withinMs: patience.wholeMs })
+      sendContinue()
+      return collect(incoming, { maxBytes, withinMs: timeouts.wholeMs })
     },
     open: async function* () {
       if (isNone) return
-      askForIt()
-      yield* pieces(incoming, patience.silenceMs)
+      sendContinue()
+      yield* pieces(incoming, timeouts.silenceMs)
     },
   }
 }
 
-/** What a client is still sending when it is answered. */
+/** The rest of a body that the client still sends when it is answered. */
 export interface BodyRest {
   /**
-   * To be called before the answer: closes the connection only once the client had time to read it. A socket that is closed
-   * with unread data resets the connection, and the answer with it.
+   * Call before the answer: delays the close of the connection until the client had time to read it. Closing a socket with unread
+   * data resets the connection, and loses the answer.
    */
   lingerOnClose(): void
-  /** To be called after the answer: reads and forgets the rest, as long as a body that is read. */
+  /** Call after the answer: reads and discards the rest, for as long as a body that is read. */
   discard(): void
 }
 
-/** The rest of the body of a request; where it takes too long, or stays away, the connection is closed. */
-export function restOfBody(incoming: IncomingMessage, patience: BodyPatience): BodyRest {
+/** Handles the rest of the body of a request; closes the connection if that exceeds the time limits. */
+export function restOfBody(incoming: IncomingMessage, timeouts: BodyTimeouts): BodyRest {
   const { socket } = incoming
   const isOver = (): boolean => incoming.complete || incoming.destroyed
   let isLast = false
   let stopWaiting: (() => void) | null = null
   const wait = (): void => {
-    stopWaiting ??= destroyInTime(incoming, patience)
+    stopWaiting ??= destroyInTime(incoming, timeouts)
   }
   const stop = (): void => {
     stopWaiting?.()
@@ -69,7 +69,7 @@ export function restOfBody(incoming: IncomingMessage, patience: BodyPatience): B
   return {
     lingerOnClose: () => {
       if (isOver()) return
-      // What node:http calls after an answer that is the last of its connection.
+      // node:http calls this after the last answer of a connection.
       socket.destroySoon = () => {
         isLast = true
         socket.end()
@@ -79,9 +79,9 @@ export function restOfBody(incoming: IncomingMessage, patience: BodyPatience): B
     },
     discard: () => {
       if (isOver()) return
-      forgetRest(incoming)
+      discardRest(incoming)
       wait()
-      // A client that has sent all may still keep a connection that is to be closed.
+      // A client that has sent all may still keep open a connection that is to be closed.
       incoming.once('close', () => {
         if (!isLast) stop()
       })
@@ -89,8 +89,8 @@ export function restOfBody(incoming: IncomingMessage, patience: BodyPatience): B
   }
 }
 
-/** Closes the connection where the rest of a body takes too long, or stays away; returns what keeps it from that. */
-function destroyInTime(incoming: IncomingMessage, { wholeMs, silenceMs }: BodyPatience): () => void {
+/** Destroys the connection once the rest of a body exceeds the time limits; returns a function that cancels this. */
+function destroyInTime(incoming: IncomingMessage, { wholeMs, silenceMs }: BodyTimeouts): () => void {
   const destroy = (): void => void incoming.socket.destroy()
   const [whole, silence] = [setTimeout(destroy, wholeMs).unref(), setTimeout(destroy, silenceMs).unref()]
   incoming.on('data', () => silence.refresh())
@@ -149,7 +149,7 @@ function bodyTooLarge(maxBytes: number): ServiceError {
   return new ServiceError('body_too_large', `The body may be at most ${maxBytes} bytes.`)
 }
 
-/** As long as an honest client of a thin line needs for the longest body that is read whole. */
-export const BODY_PATIENCE: BodyPatience = { wholeMs: 120_000, silenceMs: 60_000 }
+/** Time that an honest client on a slow link needs for the longest body that is read whole. */
+export const BODY_TIMEOUTS: BodyTimeouts = { wholeMs: 120_000, silenceMs: 60_000 }
 
 const EMPTY = new Uint8Array(0)

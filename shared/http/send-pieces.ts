@@ -2,8 +2,8 @@ import type { ServerResponse } from 'node:http'
 import { notePassing } from './passing-bytes.ts'
 
 /**
- * Sends pieces as a body, of which one is asked for while the one before is on its way, and ends the answer. Throws what the
- * source throws, or that the client has left; the source is closed then, at once.
+ * Sends pieces as a body, reading one while the last is on its way, and ends the answer. Throws the error of the source, or that
+ * the client has left; then closes the source at once.
  */
 export async function sendPieces(outgoing: ServerResponse, pieces: AsyncIterable<Uint8Array>): Promise<void> {
   const source = pieces[Symbol.asyncIterator]()
@@ -11,7 +11,7 @@ export async function sendPieces(outgoing: ServerResponse, pieces: AsyncIterable
   let leave = (_error: Error): void => undefined
   const left = (): void => leave(new Error('the client left'))
   outgoing.on('close', left)
-  // A wait that ends when the client leaves, whatever it is for.
+  // Waits for `begin`; rejects as soon as the client leaves.
   const wait = <T>(begin: (resolve: (value: T | PromiseLike<T>) => void) => void): Promise<T> =>
     new Promise((resolve, reject) => {
       leave = reject

@@ -11,26 +11,26 @@ import { asksForWebSocket } from './handshake.ts'
 import { givenRequestId, type HttpHandler, type HttpRequest, type HttpResponse, problemResponse } from './messages.ts'
 import { notePassing } from './passing-bytes.ts'
 import { endWithResponse, headOf } from './raw-response.ts'
-import { BODY_PATIENCE, type BodyPatience, requestBody, restOfBody } from './request-body.ts'
+import { BODY_TIMEOUTS, type BodyTimeouts, requestBody, restOfBody } from './request-body.ts'
 import { sendPieces } from './send-pieces.ts'
 
 /** Limits for `http.createServer`; a client slower than these is cut off. */
 export const SERVER_OPTIONS: ServerOptions = {
-  /** Beyond the clients' own, so that a kept-alive connection is not closed under a request that is on its way. */
+  /** Above the clients' own time-outs, so that a kept-alive connection is not closed under a request on its way. */
   keepAliveTimeout: 65_000,
   headersTimeout: 15_000,
-  /** Left to `readBody` and `openBody`: one that brings a large body may take as long as it brings anything. */
+  /** Off: `readBody` and `openBody` have their own limits, as a large body may take long while it makes progress. */
   requestTimeout: 0,
   connectionsCheckingInterval: 5_000,
   maxHeaderSize: 32 * 1024,
-  /** Left to the app, whose refusals have the one error shape. */
+  /** Off: the app refuses such requests with a problem. */
   requireHostHeader: false,
   noDelay: true,
-  /** Of an answer, so that its next piece is ready when the system takes it. */
+  /** For answers, so that the next piece is ready when the kernel takes it. */
   highWaterMark: 512 * 1024,
   /**
-   * An upgrade to anything else, such as HTTP/2, is not taken: the request is answered as it is. Nor is one that did not wait
-   * for the answers before it, among whose bytes the 101 would be written.
+   * Ignores an upgrade to anything but a WebSocket, such as HTTP/2: the request is answered as a plain one. Also one sent before
+   * earlier answers were complete, into whose bytes the 101 would be written.
    */
   shouldUpgradeCallback: (incoming) => asksForWebSocket(incoming) && !hasDueAnswers(incoming.socket),
 }
@@ -40,22 +40,22 @@ export interface ServingOptions {
   logger: Logger
   /** Milliseconds since the epoch. */
   now(): number
-  /** BODY_PATIENCE if left out. */
-  patience?: BodyPatience
+  /** Default: BODY_TIMEOUTS. */
+  timeouts?: BodyTimeouts
 }
 
-/** The traffic of one server, for a polite end. */
+/** The requests of one server, for a graceful shutdown. */
 export interface Serving {
-  /** Requests that are not answered yet. */
+  /** Requests not answered yet. */
   inFlight(): number
-  /** Takes no new connection and ends kept-alive ones; resolves once nothing is in flight or `signal` aborts. */
+  /** Accepts no new connections and closes idle ones; resolves once nothing is in flight or `signal` aborts. */
   drain(signal: AbortSignal): Promise<void>
 }
 
-/** Serves `handler` on a node:http or node:https server that the caller made with SERVER_OPTIONS and listens on. */
+/** Serves `handler` on a node:http or node:https server that the caller created with SERVER_OPTIONS and listens on. */
 export function serve(server: Server, options: ServingOptions): Serving {
   const state = { inFlight: 0, isDraining: false, onIdle: () => {} }
-  const context = { patience: BODY_PATIENCE, ...options, isDraining: () => state.isDraining }
+  const context = { timeouts: BODY_TIMEOUTS, ...options, isDraining: () => state.isDraining }
   const listen = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
     state.inFlight++
     noteDueAnswer(incoming, outgoing)
@@ -96,12 +96,12 @@ async function drain(
 async function answer(
   incoming: IncomingMessage,
   outgoing: ServerResponse,
-  options: ServingOptions & { patience: BodyPatience; isDraining(): boolean },
+  options: ServingOptions & { timeouts: BodyTimeouts; isDraining(): boolean },
 ): Promise<void> {
   outgoing.on('error', () => {})
-  const rest = restOfBody(incoming, options.patience)
+  const rest = restOfBody(incoming, options.timeouts)
   try {
-    const request = toRequest(incoming, outgoing, options.patience)
+    const request = toRequest(incoming, outgoing, options.timeouts)
     let response: HttpResponse
     try {
       response = await options.handler(request)
@@ -120,13 +120,13 @@ async function answer(
   rest.discard()
 }
 
-/** The request of a node:http pair; its body stays unread until asked for. */
-function toRequest(incoming: IncomingMessage, outgoing: ServerResponse, patience: BodyPatience): HttpRequest {
+/** Converts a node:http pair to a request; its body stays unread until the handler reads it. */
+function toRequest(incoming: IncomingMessage, outgoing: ServerResponse, timeouts: BodyTimeouts): HttpRequest {
   let controller: AbortController | undefined
-  const askForIt = (): void => {
+  const sendContinue = (): void => {
     if (awaitsContinue.delete(incoming)) outgoing.writeContinue()
   }
-  const body = requestBody(incoming, { patience, askForIt })
+  const body = requestBody(incoming, { timeouts, sendContinue })
   return {
     ...requestHead(incoming),
     get signal(): AbortSignal {
@@ -138,7 +138,7 @@ function toRequest(incoming: IncomingMessage, outgoing: ServerResponse, patience
   }
 }
 
-/** What the head of a request says. */
+/** Returns the head of a request. */
 export function requestHead(
   incoming: IncomingMessage,
 ): Pick<HttpRequest, 'method' | 'target' | 'headers' | 'clientAddress'> {
@@ -160,7 +160,7 @@ function abortOnLeave(outgoing: ServerResponse): AbortController {
   return controller
 }
 
-/** An absolute-form target (RFC 9112 §3.2.2) names a path of ours as well; `*` and others match no route. */
+/** Converts an absolute-form target (RFC 9112 §3.2.2) to its path; `*` and others match no route. */
 function originForm(target: string): string {
   if (target.startsWith('/')) return target
   const path = /^https?:\/\/[^/?#]*(\/.*)?$/i.exec(target)
@@ -168,8 +168,8 @@ function originForm(target: string): string {
 }
 
 /**
- * Sends an answer and resolves when it is handed to the system; a stream is read only as fast as the client takes it, and
- * closed unread where no body goes out: after HEAD, with 204 and 304, to a client that has left.
+ * Sends an answer and resolves when it is handed to the kernel. Reads a stream only as fast as the client takes it, and closes it
+ * unread if no body is sent: after HEAD, with 204 and 304, to a client that has left.
  */
 async function sendResponse(outgoing: ServerResponse, response: HttpResponse): Promise<void> {
   const { body, status } = response
@@ -199,7 +199,7 @@ async function sendResponse(outgoing: ServerResponse, response: HttpResponse): P
   else outgoing.end(body)
 }
 
-/** What the parser refuses never reaches the app, but is answered in its shape. */
+/** Answers a request that the parser refuses, which never reaches the app, with a problem like the app's. */
 function refuseUnparsed(error: Error & { code?: string }, socket: Socket, options: ServingOptions): void {
   if (error.code === 'ECONNRESET' || !socket.writable || hasDueAnswers(socket)) {
     socket.destroy()
@@ -213,7 +213,7 @@ function refuseUnparsed(error: Error & { code?: string }, socket: Socket, option
   socket.end(headOf(refusal.status, { ...refusal.headers, ...framing }) + body)
 }
 
-/** CONNECT never reaches the app either: node:http gives up its socket, listeners and all. */
+/** Refuses CONNECT, which never reaches the app either: node:http gives up its socket, listeners and all. */
 function refuseConnect(socket: Socket, options: ServingOptions): void {
   socket.on('error', () => {})
   if (hasDueAnswers(socket)) {

@@ -17,7 +17,7 @@ import { nameSchema, pageQuery } from '../schemas/common.ts'
 
 const BOX = '/v1/projects/{project}/boxes/{name}'
 
-/** Tokens, tickets for what a function cannot carry, and quotas of projects. */
+/** Tokens, tickets for operations that a function cannot carry, and quotas of projects. */
 export const accessOperations = {
   getMe: define({
     id: 'getMe',

@@ -14,7 +14,7 @@ import { operationSchema } from '../schemas/operations.ts'
 
 const BASES = '/v1/projects/{project}/bases'
 
-/** What boxes are made from. */
+/** Bases, from which boxes are made. */
 export const baseOperations = {
   createBase: define({
     id: 'createBase',

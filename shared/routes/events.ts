@@ -1,7 +1,7 @@
 import { define } from '../operation.ts'
 import { auditListSchema, auditQuery, eventListSchema, eventParams, eventQuery } from '../schemas/events.ts'
 
-/** What becomes of resources, as it happens, and what was asked. */
+/** Events of resources, and the audit log. */
 export const eventOperations = {
   listEvents: define({
     id: 'listEvents',

@@ -11,7 +11,7 @@ import {
   versionSchema,
 } from '../schemas/health.ts'
 
-/** The deployment itself: what it is, how it is, and what its storage holds. */
+/** The deployment itself: its version, configuration, health and storage. */
 export const healthOperations = {
   getHealth: define({
     id: 'getHealth',

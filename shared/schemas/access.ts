@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { idSchema, MEASURED, nameSchema, pageFields, readOnlyFields, timestampSchema } from './common.ts'
 
-/** What a token may do; permissions do not imply each other. */
+/** Permissions of a token; they do not imply each other. */
 export const permissionSchema = z.enum(['read', 'write', 'exec', 'admin']).meta({ id: 'Permission' })
 
 const projectsSchema = z
@@ -60,7 +60,7 @@ export const tokenListSchema = z.looseObject({ tokens: z.array(tokenSchema), ...
 /** The path of one token. */
 export const tokenParams = z.strictObject({ token: idSchema })
 
-/** The operations that a ticket may be for. */
+/** Operations of a box that a ticket may be for. */
 const TICKETED = [
   'streamExec',
   'openConsole',
@@ -77,10 +77,10 @@ export const ticketBodySchema = ticketBodyOf(TICKETED)
   .extend({ service: nameSchema.optional().meta({ description: 'With `getServiceLogs`: whose.' }) })
   .meta({ id: 'TicketRequest' })
 
-/** `POST P/tickets`, for what is of no box. */
+/** `POST P/tickets`, for operations outside of a box. */
 export const projectTicketBodySchema = ticketBodyOf(['createBase', 'listEvents']).meta({ id: 'ProjectTicketRequest' })
 
-/** A ticket: `url` is good once, and for 60 s. */
+/** A ticket: `url` works once, within 60 s. */
 export const ticketSchema = z
   .looseObject({
     url: z.string().optional().meta({ description: 'Where to send the request; a replay leaves it out.' }),
@@ -104,7 +104,7 @@ const amounts = z.looseObject({ boxes: z.number(), cpus: z.number(), ram_mb: z.n
 
 const allowed = z.number().min(0).max(1_000_000_000).nullable()
 
-/** What a project may use and uses. Processors and memory are those of boxes that run or are wanted to. */
+/** The quota of a project and its use. Processors and memory count boxes that run or are to run. */
 export const quotaSchema = z
   .looseObject({
     project: nameSchema,

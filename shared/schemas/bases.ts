@@ -49,7 +49,7 @@ export const createBaseBodySchema = z
   })
   .meta({ id: 'CreateBase' })
 
-/** The query of `POST P/bases`, which tells of an archive what JSON tells else. */
+/** The query of `POST P/bases`; for an archive it carries the fields of the JSON body. */
 export const createBaseQuery = z.strictObject({
   name: nameSchema.optional().meta({ description: 'With an archive: the name of the base.' }),
   shared: booleanQuery(false, `With an archive. ${SHARED.description}`),
@@ -66,7 +66,7 @@ export const baseListQuery = pageQuery.extend({ prefix: prefixQuery })
 /** The path of one base. */
 export const baseParams = z.strictObject({ project: nameSchema, base: nameSchema })
 
-/** Which base of that name is meant. */
+/** Selects the base among those of that name. */
 export const baseQuery = z.strictObject({
   shared: booleanQuery(false, 'Whether the one is meant that all projects share, though the project has one as well.'),
 })

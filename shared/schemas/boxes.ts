@@ -35,7 +35,7 @@ export const boxReasonSchema = z
   ])
   .meta({ id: 'BoxReason' })
 
-/** Cores, memory and storage as a client asks for them; null is the default of the deployment, or of the forked box. */
+/** Cores, memory and storage as a client requests them; null is the default of the deployment, or of the forked box. */
 export const boxConfigInputSchema = z
   .strictObject({
     cpus: z.number().min(0.05, 'must be at least 0.05').max(1024).nullable(),
@@ -199,7 +199,7 @@ export const boxListQuery = pageQuery.extend({
 /** The path of one box. */
 export const boxParams = z.strictObject({ project: nameSchema, name: nameSchema })
 
-/** What a box uses (`GET B/metrics`), from the kernel's own counters at the call; what only a running box has is null. */
+/** The usage of a box (`GET B/metrics`), from the kernel's own counters at the call; null for values that only a running box has. */
 export const boxMetricsSchema = z
   .looseObject({
     box: nameSchema,

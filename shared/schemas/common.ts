@@ -53,7 +53,7 @@ export function integerQuery(min: number, max: number) {
     .meta({ override: { type: 'integer', minimum: min, maximum: max } })
 }
 
-/** A yes or no in a query string, `fallback` if left out. */
+/** A boolean in a query string, `fallback` if left out. */
 export function booleanQuery(fallback: boolean, description: string) {
   return z
     .enum(['true', 'false', '1', '0'], { error: 'must be true or false' })
@@ -73,10 +73,10 @@ export const waitQuery = z.strictObject({
   wait_seconds: waitSeconds(20, 'Seconds to wait for the effect before answering.'),
 })
 
-/** A query that takes nothing. */
+/** An empty query. */
 export const noQuery = z.strictObject({})
 
-/** A path that takes nothing. */
+/** A path without parameters. */
 export const noParams = z.strictObject({})
 
 /** Paging of every list (docs/api.md#lists). */
@@ -87,7 +87,7 @@ export const pageQuery = z.strictObject({
   continuation_token: z.string().max(1024).optional().meta({ description: 'From the page before.' }),
 })
 
-/** The fields every list answers beside its array. */
+/** The fields of every list's answer beside its array. */
 export const pageFields = {
   has_more: z.boolean(),
   next_continuation_token: z.string().nullable(),
@@ -106,7 +106,7 @@ export const prefixQuery = z.string().max(63).optional().meta({ description: 'Na
 /** A size in GiB, may be fractional. */
 export const gibSchema = z.number().positive('must be greater than 0').max(1_048_576)
 
-/** Where a data volume is mounted; the core refuses `/`, `..` and what is below /proc, /sys and /dev as `path_invalid`. */
+/** The mount point of a data volume; the core refuses `/`, `..` and paths below /proc, /sys and /dev as `path_invalid`. */
 export const mountPathSchema = z
   .string()
   .max(4095)

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 
-/** A host name of at least two labels, with the case of its letters left out; names with other letters are given as `xn--…`. */
+/** A host name of at least two labels, in lower case; other letters are given as `xn--…`. */
 const domainSchema = z
   .string()
   .max(253)

@@ -10,7 +10,7 @@ import {
   waitSeconds,
 } from './common.ts'
 
-/** Most types that one query names. */
+/** Types in one query at most. */
 const TYPES_MAX = 64
 
 /** The path of the events of a project, or of all that the token may read. */
@@ -38,7 +38,7 @@ export const eventQuery = z.strictObject({
     }),
 })
 
-/** Something that became of a resource. */
+/** A change of a resource. */
 export const eventSchema = z
   .looseObject({
     id: idSchema,

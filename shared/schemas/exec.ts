@@ -11,7 +11,7 @@ import {
   waitSeconds,
 } from './common.ts'
 
-/** What may be sent to a command. */
+/** Signals that may be sent to a command. */
 const SIGNALS = [
   ...([
     'SIGHUP',
@@ -34,20 +34,20 @@ export const argumentSchema = z
   .max(131_071)
   .regex(/^[^\0]*$/, 'must not hold a NUL character')
 
-/** Where a command starts. */
+/** The working directory of a command. */
 export const cwdSchema = z
   .string()
   .max(4096)
   .regex(/^\/[^\0]*$/, 'must be an absolute path')
   .meta({ description: 'Absolute directory; the home of the user if left out.' })
 
-/** Whom a command runs as. */
+/** The user that a command runs as. */
 export const userSchema = z
   .string()
   .regex(/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,63})?$/, 'must be user or user:group')
   .meta({ description: 'A name or number of the box, optionally `:group`; root if left out.' })
 
-// Records keep it, and lists tell it.
+// Records store the command, and lists return it.
 const COMMAND_CHARACTERS = 262_144
 
 /** `POST B/exec`: exactly one of `command` and `shell`. */
@@ -90,12 +90,12 @@ export const execBodySchema = z
   })
   .meta({ id: 'ExecRequest' })
 
-/** What became of a command. A lost stream is `lost`, never an invented exit code. */
+/** The status of a command. A lost stream is `lost`, never an invented exit code. */
 export const execStatusSchema = z
   .enum(['running', 'exited', 'killed', 'timed_out', 'out_of_memory', 'lost'])
   .meta({ id: 'ExecStatus' })
 
-/** A command without its output, as lists tell it (docs/api/resources.md#exec). */
+/** A command without its output, as in lists (docs/api/resources.md#exec). */
 export const execRecordSchema = z
   .looseObject({
     id: idSchema,
@@ -155,7 +155,7 @@ export const execOutputQuery = z.strictObject({
   wait_seconds: waitSeconds(0, 'Seconds to wait for output beyond the offset, or the end.'),
 })
 
-/** Bytes that were written, from an offset on, as far as they are kept. */
+/** Kept output bytes, from an offset on. */
 export const outputPieceFields = {
   offset: z
     .int()
@@ -237,7 +237,7 @@ export const consoleQuery = z.strictObject({
   }),
 })
 
-/** A console session that runs. */
+/** A running console session. */
 export const sessionSchema = z
   .looseObject({
     id: idSchema,

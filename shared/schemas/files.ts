@@ -30,7 +30,7 @@ const snapshotField = {
   snapshot: nameSchema.optional().meta({ description: 'A snapshot of the box: its files, as they were then.' }),
 }
 
-/** The query of what only reads: of the files as they are, or as a snapshot has them. */
+/** The query of reads: of the current files, or of those in a snapshot. */
 export const fileReadQuery = z.strictObject({ ...pathFields, ...snapshotField })
 
 /** The query of `DELETE B/files`. */
@@ -39,7 +39,7 @@ export const fileDeleteQuery = z.strictObject({
   recursive: booleanQuery(false, 'Whether a directory goes with all that is in it.'),
 })
 
-/** The query of `PUT B/files/write`; JSON may tell the same. */
+/** The query of `PUT B/files/write`; JSON may carry the same. */
 export const fileWriteQuery = z.strictObject({
   ...pathFields,
   mode: modeSchema,
@@ -61,7 +61,7 @@ export const fileListQuery = z.strictObject({
   continuation_token: z.string().max(32_768).optional().meta({ description: 'From the page before.' }),
 })
 
-/** A file as lstat tells of it. */
+/** A file as lstat describes it. */
 export const fileSchema = z
   .looseObject({
     path: z.string().meta({ description: 'In the box, or below the listed directory; U+FFFD for what is no UTF-8.' }),
@@ -77,7 +77,7 @@ export const fileSchema = z
   })
   .meta({ id: 'File' })
 
-/** A file with what is in it, for `Accept: application/json`. */
+/** A file with its content, for `Accept: application/json`. */
 export const fileContentSchema = fileSchema
   .extend({ content: z.string(), encoding: z.enum(['utf-8', 'base64']) })
   .meta({ id: 'FileContent' })
@@ -119,7 +119,7 @@ export const directoryBodySchema = z
   })
   .meta({ id: 'DirectoryCreate' })
 
-/** What came of `PUT B/files/archive`. */
+/** The report of `PUT B/files/archive`. */
 export const unpackReportSchema = z
   .looseObject({
     entries: z.int().meta({ description: 'Files, directories and links that were made.' }),

@@ -101,7 +101,7 @@ export const configSchema = z
   })
   .meta({ id: 'Config' })
 
-/** One error code explained; `ProblemType` of problem-types.ts. */
+/** The explanation of one error code; `ProblemType` of problem-types.ts. */
 export const problemTypeSchema = z
   .looseObject({
     type: z.string().meta({ description: 'The `type` of problems of this code: a path of the origin that answered.' }),
@@ -120,7 +120,7 @@ export const problemTypeListSchema = z
   .looseObject({ problems: z.array(problemTypeSchema) })
   .meta({ id: 'ProblemTypeList' })
 
-/** The path of one error code; what is no code is not found. */
+/** The path of one error code; an unknown code is not found. */
 export const problemTypeParams = z.strictObject({ code: z.string().max(200) })
 
 const bytes = z.number()
@@ -145,7 +145,7 @@ export const scrubSchema = z
   })
   .meta({ id: 'Scrub' })
 
-/** `GET /v1/storage`: `unique_bytes` is what deleting that one alone would free. */
+/** `GET /v1/storage`: `unique_bytes` is the space that deleting that one alone would free. */
 export const storageSchema = z
   .looseObject({
     pool: z.looseObject({

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 
-/** Every bound that `GET /v1/config` publishes, with what it bounds; the last words of a name are its unit. */
+/** The description of every bound that `GET /v1/config` publishes; the last words of a name are its unit. */
 export const LIMIT_TEXTS = {
   requests_per_second: 'Requests a second of one token; beyond, 429.',
   requests_burst: 'Requests of one token at once.',

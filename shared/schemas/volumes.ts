@@ -59,7 +59,7 @@ export const createVolumeBodySchema = z
   })
   .meta({ id: 'CreateVolume' })
 
-/** `PUT D`: a field left out stays, null clears it to its default; read-only fields may be repeated as they are. */
+/** `PUT D`: a field left out stays, null resets it to its default; read-only fields may be repeated as they are. */
 export const updateVolumeBodySchema = z
   .strictObject({
     size_gb: gibSchema.nullable(),

@@ -2,7 +2,7 @@ import { chmodSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { openBackupPlace } from '../../agent/drivers/backups/place.ts'
+import { openBackupStore } from '../../agent/drivers/backups/place.ts'
 import { defineBackupsSuite } from '../e2e/backups/backups-suite.ts'
 import { objectsIn, openBackupLab } from '../helpers/backups/backup-lab.ts'
 import { type ObjectStore, startObjectStore } from '../helpers/backups/object-store.ts'
@@ -91,7 +91,7 @@ describe('a file of keys', () => {
   test('that others may read, or that is none, is refused without telling what is in it', async () => {
     const { keys, attempts, timeoutMs, ...place } = server.place
     expect([attempts, timeoutMs]).toEqual([4, 10_000])
-    const open = (keyFile: string) => openBackupPlace({ directory: '/nowhere', s3: { ...place, keyFile } })
+    const open = (keyFile: string) => openBackupStore({ directory: '/nowhere', s3: { ...place, keyFile } })
     const opened = await open(server.keyFile)
     expect(opened.kind).toBe('s3')
     await opened.close()

@@ -78,7 +78,7 @@ export function createTickets({ clock }: { clock: Clock }): Tickets {
       const grant = open.get(key)
       if (grant?.request !== requestOf(request)) {
         drop(key)
-        throw notGood()
+        throw invalidTicket()
       }
       if (grant.endsAt <= clock.now()) throw new ServiceError('token_expired', 'The ticket has expired.')
       const { boxId, caller, endsAt } = grant
@@ -87,7 +87,7 @@ export function createTickets({ clock }: { clock: Clock }): Tickets {
     take: (ticket) => {
       const key = keyOf(ticket)
       const taken = open.get(key)
-      if (taken === undefined) throw notGood()
+      if (taken === undefined) throw invalidTicket()
       drop(key)
       return () => add(key, taken)
     },
@@ -106,7 +106,7 @@ function keyOf(ticket: string): string {
   return createHash('sha256').update(ticket).digest('base64url')
 }
 
-function notGood(): ServiceError {
+function invalidTicket(): ServiceError {
   return new ServiceError('token_invalid', 'The ticket is not one of this request, or was used before.')
 }
 

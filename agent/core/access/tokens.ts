@@ -27,7 +27,7 @@ export interface NewToken {
 /** The tokens of the API. */
 export interface Tokens {
   /** Mints a token without checks, for the operator of the host. */
-  issue(wanted: NewToken): Promise<{ record: TokenRecord; token: string }>
+  issue(request: NewToken): Promise<{ record: TokenRecord; token: string }>
   /** @throws ServiceError `permission_denied` for more than the caller's own projects, permissions or life */
   create(caller: Caller, body: CreateTokenBody): Promise<{ record: TokenRecord; token: string }>
   /** Lists all tokens for a caller with `admin` on all projects, else those that the caller minted. */
@@ -49,16 +49,16 @@ export interface Tokens {
  */
 export function createTokens({ store, clock, signingKeys }: TokensDeps): Tokens {
   let onRevoke = (): Promise<void> => Promise.resolve()
-  const issue: Tokens['issue'] = async (wanted) => {
+  const issue: Tokens['issue'] = async (request) => {
     const now = clock.now()
     const record: TokenRecord = {
       id: newId('tok', now),
-      name: wanted.name,
-      projects: wanted.projects === '*' ? '*' : [...new Set(wanted.projects)],
-      permissions: [...new Set(wanted.permissions)],
-      expiresAt: wanted.expiresAt,
+      name: request.name,
+      projects: request.projects === '*' ? '*' : [...new Set(request.projects)],
+      permissions: [...new Set(request.permissions)],
+      expiresAt: request.expiresAt,
       createdAt: now,
-      createdBy: wanted.createdBy,
+      createdBy: request.createdBy,
       revokedAt: null,
     }
     const token = await mintToken(signingKeys(), {

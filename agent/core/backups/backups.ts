@@ -28,7 +28,7 @@ export interface Backups {
    * @throws ServiceError `volume_not_found`, `volume_busy` while another of the same volume is under way
    */
   create(ref: VolumeRef, options: BackupOptions): Promise<BackupRecord>
-  /** Lists those of a volume that this deployment made, oldest first. @throws ServiceError `volume_not_found` */
+  /** Lists the backups of a volume that this deployment made, oldest first. @throws ServiceError `volume_not_found` */
   list(ref: VolumeRef): Promise<BackupRecord[]>
   /** Gets one, also of a deleted volume or of another deployment. @throws ServiceError `backup_not_found` */
   get(ref: VolumeRef, id: string): Promise<KnownBackup>
@@ -90,7 +90,7 @@ export function createBackups(deps: BackupJobsDeps): Backups {
   }
 }
 
-/** Gives the version for the entity tag, which changes when a backup ends and when its copy is released. */
+/** Returns the version for the entity tag, which changes when a backup ends and when its copy is released. */
 export function versionOfBackup(known: KnownBackup): number {
   if ('stored' in known) return RELEASED_VERSION
   const { status, subvolume } = known.record

@@ -100,7 +100,7 @@ export function createBackupCatalog(store: BackupStore): BackupCatalog {
   }
 }
 
-/** Tells whether clients see it: it is complete and not deleted. */
+/** Returns true if clients see it: it is complete and not deleted. */
 export function isListed({ manifest, files }: StoredBackup): boolean {
   return manifest !== null && !files.includes(DELETED)
 }

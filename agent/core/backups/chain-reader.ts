@@ -20,15 +20,15 @@ export async function* readChain(
   chain: readonly ChainLink[],
   reading: ChainReading,
 ): AsyncGenerator<AsyncIterable<Uint8Array>> {
-  const places = chain.flatMap(({ directory, parts }) => parts.map((part) => ({ directory, part })))
+  const entries = chain.flatMap(({ directory, parts }) => parts.map((part) => ({ directory, part })))
   const checks = new Map<BackupPart, Promise<void>>()
   const verify = (index: number): void => {
-    const place = places[index]
-    if (place === undefined || checks.has(place.part)) return
-    const check = verifyPart(store, place, reading)
+    const entry = entries[index]
+    if (entry === undefined || checks.has(entry.part)) return
+    const check = verifyPart(store, entry, reading)
     // Its reader awaits it and gets the error.
     check.catch(() => undefined)
-    checks.set(place.part, check)
+    checks.set(entry.part, check)
   }
   let index = 0
   async function* readLink({ directory, parts }: ChainLink): AsyncGenerator<Uint8Array> {

@@ -74,7 +74,7 @@ export function createBackupJobs(deps: BackupJobsDeps): BackupJobs {
     start,
     resume: async (record) => {
       const { operation } = record
-      const isResumed = operation !== null && (await jobs.takeUp(operation, (job) => make(record, job)))
+      const isResumed = operation !== null && (await jobs.resume(operation, (job) => make(record, job)))
       if (!isResumed) await start(record, record.id)
     },
     abort: (id) => {

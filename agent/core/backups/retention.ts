@@ -20,7 +20,7 @@ export function expiredBackups(
   )
 }
 
-/** Tells whether a backup is due: an interval has passed since the last automatic one began, failed ones included. */
+/** Returns true if a backup is due: an interval has passed since the last automatic one began, failed ones included. */
 export function isBackupDue(records: readonly BackupRecord[], schedule: BackupSchedule, now: number): boolean {
   const last = Math.max(0, ...records.filter((each) => each.automatic).map(({ createdAt }) => createdAt))
   return now - last >= schedule.intervalSeconds * 1000

@@ -46,7 +46,7 @@ export async function runBackup(deps: BackupRunDeps, id: string, run: BackupRun)
   }
 }
 
-/** Gives the directory of a backup's objects in the store. */
+/** Returns the directory of a backup's objects in the store. */
 export function directoryOf({ project, volumeId, id }: BackupRecord): string {
   return backupDirectory(project, volumeId, id)
 }
@@ -137,7 +137,7 @@ export async function writeAll(
   for (const tombstone of await records.write(changed, tombstones)) reconciler.scheduleDestroy(tombstone)
 }
 
-/** Makes the tombstone of a copy that is released; none if it has none. */
+/** Returns the tombstone of a released copy; empty if there is no copy. */
 export function tombstoneOf(subvolume: string | null, createdAt: number): Tombstone[] {
   return subvolume === null ? [] : [{ id: subvolume, root: subvolume, createdAt }]
 }

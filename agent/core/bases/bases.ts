@@ -16,7 +16,7 @@ export interface BaseRef {
   isShared: boolean
 }
 
-/** What every create gives: name, owner and idempotency key. */
+/** Options common to all creates: name, owner and idempotency key. */
 export interface BaseOptions {
   project: string
   name: string
@@ -24,20 +24,20 @@ export interface BaseOptions {
   idempotencyKey: string | null
 }
 
-/** A base to make of the root of a box as it is now, or as it was in a snapshot. */
+/** Options of a base made from the root of a box, as it is now or as it was in a snapshot. */
 export interface BoxBaseOptions extends BaseOptions {
   box: string
   snapshot: string | undefined
 }
 
-/** A base to make of an uploaded archive. */
+/** Options of a base made from an uploaded archive. */
 export interface ArchiveBaseOptions extends BaseOptions {
   isImage: boolean
   bytes: AsyncIterable<Uint8Array>
   waitMs: number
 }
 
-/** A base to make of an image of a registry. */
+/** Options of a base made from an image of a registry. */
 export interface PulledBaseOptions extends BaseOptions {
   image: string
   waitMs: number
@@ -48,12 +48,13 @@ export interface Bases {
   /** @throws ServiceError `box_not_found`, `snapshot_not_found`, `name_taken`, `permission_denied` for a shared one */
   create(caller: Caller, options: BoxBaseOptions): Promise<BaseRecord>
   /**
-   * Creates a base of the tar of a root filesystem or the archive of an image; gives the operation's id if that outlives `waitMs`.
+   * Creates a base from the tar of a root filesystem or the archive of an image; returns the operation's id if that outlives
+   * `waitMs`.
    * @throws ServiceError `name_taken`, `permission_denied`, `rate_limited`, `invalid_request`, `body_too_large`
    */
   unpack(caller: Caller, options: ArchiveBaseOptions): Promise<Imported>
   /**
-   * Creates a base of an image of a registry; returns as `unpack` does.
+   * Creates a base from an image of a registry; returns as `unpack` does.
    * @throws ServiceError `name_taken`, `permission_denied`, `rate_limited`, `invalid_request`, `body_too_large`, and `internal` for
    * a registry that does not answer
    */
@@ -62,15 +63,15 @@ export interface Bases {
   get(ref: BaseRef): Promise<BaseRecord>
   /** Lists the boxes made from it that the caller may read. */
   usedBy(caller: Caller, record: BaseRecord): Promise<BaseUse>
-  /** Lists a page: `project` `-` is every project the caller may read, null the shared bases. */
+  /** Lists a page: `project` `-` selects every project the caller may read, null the shared bases. */
   list(
     caller: Caller,
     project: string | null,
     query: BaseListQuery,
   ): Promise<{ records: BaseRecord[]; next: string | null }>
   /**
-   * Deletes the record durably; its space is freed later. Boxes made from it stay; gives those that the caller may read.
-   * Aborts the import of a base that is still being made.
+   * Deletes the record durably; its space is freed later. Boxes made from it stay; returns those that the caller may read. Aborts
+   * the import of a base that is still being made.
    * @throws ServiceError `base_not_found`, `precondition_failed`, `permission_denied` for a shared one
    */
   remove(caller: Caller, ref: BaseRef, ifMatch: string | null): Promise<BaseUse>
@@ -151,7 +152,7 @@ async function findBase({ store }: BaseCreateDeps, ref: BaseRef): Promise<BaseRe
   return record
 }
 
-/** Finds what an earlier send of this create made, whose answer a crash lost. */
+/** Finds the base that an earlier send of this create made before a crash lost the answer. */
 function findOwnBase(
   { store }: BaseCreateDeps,
   caller: Caller,
@@ -164,7 +165,7 @@ function findOwnBase(
   return findByIdempotencyKey(find, caller, idempotencyKey)
 }
 
-/** Checks that the caller may change shared bases, from which boxes of every project are made; null is their project. */
+/** Checks that the caller may change shared bases, from which boxes of every project are made; their project is null. */
 function sharedProject({ permissions, projects }: Caller): null {
   if (permissions.includes('admin') && projects === '*') return null
   const detail = 'Bases that all projects share need a token with "admin" on all projects.'

@@ -17,9 +17,9 @@ export interface BaseCreateDeps {
   sizes: Pick<BaseSizes, 'count'>
 }
 
-/** The record of a base to be, but for what is known only once it is made. */
+/** Fields of a base's record that are known before it is made. */
 export interface BaseRequest {
-  /** Null: of all projects. */
+  /** Null: shared by all projects. */
   project: string | null
   name: string
   source: string
@@ -27,9 +27,9 @@ export interface BaseRequest {
 }
 
 /**
- * Makes a base of the read-only subvolume that `fill` creates under the name it is given. Writes the record once that subvolume
- * is durable; destroys it if `fill` fails, and after a crash.
- * @throws ServiceError `name_taken`, `quota_exceeded`, and whatever `fill` throws
+ * Makes a base of the read-only subvolume that `fill` creates under the given name. Writes the record once that subvolume is
+ * durable; destroys it if `fill` fails, and after a crash.
+ * @throws ServiceError `name_taken`, `quota_exceeded`, and the errors of `fill`
  */
 export async function makeBase(
   deps: BaseCreateDeps,
@@ -82,13 +82,13 @@ export async function findBoxSource(
 }
 
 function nameTaken({ project, name }: Pick<BaseRequest, 'project' | 'name'>): ServiceError {
-  const whose = project === null ? 'All projects share' : `Project "${project}" has`
-  return new ServiceError('name_taken', `${whose} a base named "${name}" already.`)
+  const owner = project === null ? 'All projects share' : `Project "${project}" has`
+  return new ServiceError('name_taken', `${owner} a base named "${name}" already.`)
 }
 
 function tooMany({ project }: Pick<BaseRequest, 'project'>): ServiceError {
-  const whose = project === null ? 'All projects share' : `Project "${project}" has`
-  return new ServiceError('quota_exceeded', `${whose} ${BASES_MAX} bases, as many as there may be; delete some.`)
+  const owner = project === null ? 'All projects share' : `Project "${project}" has`
+  return new ServiceError('quota_exceeded', `${owner} ${BASES_MAX} bases, as many as there may be; delete some.`)
 }
 
 /** Most bases of one project, and most shared ones. */

@@ -23,7 +23,7 @@ export interface ImageLayer {
 export interface ImageDirectory {
   files: Pick<Files, 'open'>
   place: FilesRoot
-  /** Of this host, as images name it: `amd64`. */
+  /** Architecture of this host, in the notation of images: `amd64`. */
   architecture: string
 }
 

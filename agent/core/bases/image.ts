@@ -9,7 +9,7 @@ import { BASE_LIMITS, checkRoot, makeTree } from './unpack.ts'
 export interface BaseImageDeps {
   filesystem: CowFilesystem
   files: Pick<Files, 'stat' | 'open' | 'unpack' | 'unpackLayer'>
-  /** Of this host, as images name it: `amd64`. */
+  /** Architecture of this host, in the notation of images: `amd64`. */
   architecture: string
 }
 
@@ -28,7 +28,7 @@ export async function spoolImage(
   return place
 }
 
-/** Cancels an import and reports its progress, from 0 to 1. */
+/** Cancellation and progress, 0 to 1, of an import. */
 export interface ImageRun {
   signal: AbortSignal
   progress(share: number): void
@@ -56,7 +56,7 @@ export async function pullImage(
 /**
  * Makes a read-only subvolume of the image in `spool`, layer upon layer. Ignores the image's environment, user, directory and
  * command: those are given with each command that runs in a box.
- * @throws ServiceError `invalid_request` for what is no image, or no root filesystem, `body_too_large`, `storage_full`
+ * @throws ServiceError `invalid_request` if it is no image or holds no root filesystem, `body_too_large`, `storage_full`
  */
 export async function unpackImage(
   { filesystem, files, architecture }: BaseImageDeps,

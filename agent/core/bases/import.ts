@@ -14,24 +14,24 @@ export interface BaseImportDeps extends BaseCreateDeps, BaseImageDeps {
 }
 
 export interface BaseName {
-  /** Null: of all projects. */
+  /** Null: shared by all projects. */
   project: string | null
   name: string
 }
 
-/** A base that a project asks for. */
-interface Wanted {
+/** A requested base, and the project that requests it. */
+interface ImportRequest {
   base: Omit<BaseRequest, 'source'>
   requester: string
 }
 
-/** A base of an archive, which comes on behalf of a project. */
-export interface ArchiveImport extends Wanted {
+/** A base to import from an archive. */
+export interface ArchiveImport extends ImportRequest {
   bytes: AsyncIterable<Uint8Array>
 }
 
-/** A base of an image of a registry. */
-export interface RegistryImport extends Wanted {
+/** A base to import from a registry. */
+export interface RegistryImport extends ImportRequest {
   reference: ImageReference
 }
 
@@ -54,11 +54,11 @@ export type Imported = ImportedBase | { operation: string }
 /** Imports archives and images as bases. All throw `rate_limited` at the bound of concurrent imports. */
 export interface BaseImports {
   /** Imports the tar of a root filesystem. */
-  tar(wanted: ArchiveImport): Promise<ImportedBase>
+  tar(request: ArchiveImport): Promise<ImportedBase>
   /** Imports the archive of an image; once received it is unpacked in the background, as an operation. */
-  image(wanted: ArchiveImport, wait: ImportWait): Promise<Imported>
+  image(request: ArchiveImport, wait: ImportWait): Promise<Imported>
   /** Pulls an image of a registry in the background, as an operation. */
-  pull(wanted: RegistryImport, wait: ImportWait): Promise<Imported>
+  pull(request: RegistryImport, wait: ImportWait): Promise<Imported>
   /** Aborts the background import of that name; false if there was none. */
   cancel(base: BaseName): Promise<boolean>
 }
@@ -69,7 +69,7 @@ export function createBaseImports(deps: BaseImportDeps): BaseImports {
   const running = createBackgroundImports()
   // `begin` calls `end` once all is done; it is also called here if `begin` rejects.
   const withSpool = async (
-    { base, requester }: Wanted,
+    { base, requester }: ImportRequest,
     begin: (spool: string, end: () => void) => Promise<Imported>,
   ): Promise<Imported> => {
     const leave = uploads.enter(requester)
@@ -100,20 +100,20 @@ export function createBaseImports(deps: BaseImportDeps): BaseImports {
         leave()
       }
     },
-    image: (wanted, wait) =>
-      withSpool(wanted, async (spool, end) => {
-        const place = await spoolImage(deps, spool, wanted.bytes)
-        const work: Work = (run) => makeOfSpool(deps, wanted.base, { place, source: 'oci', run })
-        return inBackground(deps, wanted, { ...wait, running, end, work })
+    image: (request, wait) =>
+      withSpool(request, async (spool, end) => {
+        const place = await spoolImage(deps, spool, request.bytes)
+        const work: Work = (run) => makeOfSpool(deps, request.base, { place, source: 'oci', run })
+        return inBackground(deps, request, { ...wait, running, end, work })
       }),
-    pull: (wanted, wait) =>
-      withSpool(wanted, (spool, end) => {
+    pull: (request, wait) =>
+      withSpool(request, (spool, end) => {
         const work: Work = async (run) => {
           const half = (from: number): ImageRun => ({ ...run, progress: (share) => run.progress(from + share / 2) })
-          const pulled = await pullImage(deps, { reference: wanted.reference, spool }, half(0))
-          return makeOfSpool(deps, wanted.base, { ...pulled, run: half(0.5) })
+          const pulled = await pullImage(deps, { reference: request.reference, spool }, half(0))
+          return makeOfSpool(deps, request.base, { ...pulled, run: half(0.5) })
         }
-        return inBackground(deps, wanted, { ...wait, running, end, work })
+        return inBackground(deps, request, { ...wait, running, end, work })
       }),
     cancel: (base) => running.cancel(base),
   }
@@ -130,7 +130,7 @@ interface Background extends ImportWait {
 // Calls `end` whether the job fails to start or ends; `end` may be called twice.
 async function inBackground(
   deps: BaseImportDeps,
-  { base, requester }: Wanted,
+  { base, requester }: ImportRequest,
   background: Background,
 ): Promise<Imported> {
   const { running, end, work, waitMs, requestId } = background
@@ -165,7 +165,7 @@ async function inBackground(
 
 async function makeOfSpool(
   deps: BaseImportDeps,
-  base: Wanted['base'],
+  base: ImportRequest['base'],
   { place, source, run }: { place: FilesRoot; source: string; run: ImageRun },
 ): Promise<ImportedBase> {
   let report: UnpackReport | null = null

@@ -29,8 +29,8 @@ export function createBaseUploads(): BaseUploads {
 /**
  * Makes a read-only subvolume of the tar of a root filesystem, compressed or not. Unpacks it as archives into boxes are: in a
  * thread that sees nothing of this host and follows nothing out of the tree, into a subvolume with a quota.
- * @throws ServiceError `invalid_request` for anything but a tar of a root filesystem, `body_too_large`, `storage_full`, and
- * whatever `bytes` throws
+ * @throws ServiceError `invalid_request` for anything but a tar of a root filesystem, `body_too_large`, `storage_full`, and the
+ * errors of `bytes`
  */
 export async function unpackBase(
   { filesystem, files }: BaseUnpackDeps,
@@ -52,7 +52,7 @@ export async function makeTree(filesystem: CowFilesystem, subvolume: string): Pr
   return { boxId: subvolume, rootPath: filesystem.path(subvolume), mounts: [] }
 }
 
-/** Checks that a box could run it; throws `invalid_request` if not. */
+/** Checks that a box could run from it; throws `invalid_request` if not. */
 export async function checkRoot(files: Pick<Files, 'stat'>, place: FilesRoot): Promise<void> {
   try {
     await files.stat(place, Buffer.from('/bin/sh'))

@@ -43,8 +43,8 @@ export interface Boxes {
   /** Changes a running box at once. `check` gets the record before the change. */
   update(ref: BoxRef, body: UpdateBoxBody, options: Mutation & { check(record: BoxRecord): void }): Promise<BoxRecord>
   /**
-   * Keeps a box from being stopped as idle for `seconds` from now, in whatever state it is; durable when it resolves. A lease
-   * that lasts longer stays; 0 ends it. @throws ServiceError `precondition_failed`
+   * Keeps a box in any state from being stopped as idle for `seconds` from now; durable when it resolves. A lease that lasts longer
+   * stays; 0 ends it. @throws ServiceError `precondition_failed`
    */
   lease(ref: BoxRef, options: { seconds: number; ifMatch: string | null }): Promise<BoxRecord>
   stop(ref: BoxRef, options: Mutation): Promise<Mutated>
@@ -96,7 +96,7 @@ export function createBoxes(deps: BoxesDeps): Boxes {
       const record = await names.run(`${project}/${body.name}`, () => createBoxRecord(deps, request))
       reconciler.wake(record.id)
       const settled = await reconciler.settled(record.id, 1, options.waitMs)
-      // Null: it was deleted meanwhile. It was created all the same.
+      // Null: it was created, but deleted meanwhile.
       return settled ? { record: settled, isSettled: isSettledAt(settled, 1) } : { record, isSettled: false }
     },
     list: async (caller, project, query) => listBoxes(store, namedPage(caller, project, query), query.status),

@@ -68,7 +68,7 @@ export async function createBoxRecord(deps: CreateDeps, request: NewBox): Promis
   return record
 }
 
-/** The resources that a running box takes of its project and host; while it is stopped, only `storageGb`. */
+/** Returns the resources that a running box takes of its project and host; while it is stopped, only `storageGb`. */
 export function resourcesOf({ project, config }: BoxRecord) {
   return { project, boxes: 1, cpus: config.cpus, ramMb: config.ram_mb, storageGb: config.storage_gb }
 }
@@ -95,12 +95,12 @@ interface Origin {
 }
 
 async function findOrigin({ store, defaults }: CreateDeps, { project, body }: NewBox): Promise<Origin> {
-  const { base: wanted = null, fork = null } = body
+  const { base: requested = null, fork = null } = body
   if (fork !== null) {
-    if (wanted === null) return findForkOrigin(store, project, fork)
+    if (requested === null) return findForkOrigin(store, project, fork)
     throw new ServiceError('base_and_fork', 'A box is made from a base or forked from a box, not both.')
   }
-  const name = wanted ?? defaults.base
+  const name = requested ?? defaults.base
   const base = await findBase(store, project, name)
   if (!base) throw baseNotFound(name)
   const { config, gracePeriodSeconds } = defaults
@@ -108,7 +108,7 @@ async function findOrigin({ store, defaults }: CreateDeps, { project, body }: Ne
   return { base: name, baseId, forkOf: null, subvolume, config, environment: {}, port: null, gracePeriodSeconds }
 }
 
-/** A base by its name; one of the project hides a shared one. */
+/** Finds a base by its name; one of the project hides a shared one. */
 async function findBase(store: Store, project: string, name: string): Promise<BaseRecord | null> {
   return (await store.bases.get(project, name)) ?? store.bases.get(null, name)
 }
@@ -179,7 +179,7 @@ function newRecord(
   }
 }
 
-// Reports a source that was deleted meanwhile as not found, whatever error the pool gives.
+// Reports a source that was deleted meanwhile as not found, regardless of the pool's error.
 async function makeRoot(
   deps: CreateDeps,
   record: BoxRecord,
@@ -209,7 +209,7 @@ async function insert(store: Store, record: BoxRecord): Promise<void> {
   }
 }
 
-// Known before the record is durable, it leaves no record behind (docs/api.md#states-of-a-box).
+// Refuses before the record is durable, so that none is left behind (docs/api.md#states-of-a-box).
 async function checkRoom(filesystem: CowFilesystem): Promise<void> {
   const { availableBytes } = await filesystem.capacity()
   if (availableBytes >= ROOM_BYTES) return

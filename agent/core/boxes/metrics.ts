@@ -17,7 +17,7 @@ export interface BoxMetrics {
   usage: BoxUsage | null
   /** Bytes written to its disk since it was made. */
   storageBytes: number
-  /** Of its root subvolume; null while a restore replaces that. */
+  /** Usage of its root subvolume; null while a restore replaces that. */
   disk: SubvolumeUsage | null
 }
 

@@ -109,8 +109,13 @@ async function recordPending(
       const latest = await boxes.get(ref)
       checkOpen(latest, options)
       const { power, generation } = latest.desired
-      const wanted = { ...latest, restore: pending, restoreFault: null, desired: { power, generation: generation + 1 } }
-      const next = pendingRecord(wanted, 'restoring', clock.now())
+      const restoring = {
+        ...latest,
+        restore: pending,
+        restoreFault: null,
+        desired: { power, generation: generation + 1 },
+      }
+      const next = pendingRecord(restoring, 'restoring', clock.now())
       if (latest.id !== box.id) throw boxGone(box)
       const outcome = await store.boxes.beginRestore(next)
       if (outcome === 'stored') return next
@@ -139,7 +144,7 @@ async function copyAll(
   try {
     for (const copy of copies) await filesystem.snapshot({ ...copy, isReadOnly: false })
   } catch (error) {
-    // Reports a snapshot or box that was deleted meanwhile as not found, whatever error the pool gives.
+    // Reports a snapshot or box that was deleted meanwhile as not found, regardless of the pool's error.
     if ((await store.boxes.byId(box.id)) === null) throw boxGone(box)
     await findBoxSnapshot(store, box, snapshot.name)
     throw error

@@ -54,7 +54,7 @@ export function createSnapshotDiff(deps: SnapshotDiffDeps): SnapshotDiff {
           : await between(filesystem, request, await find(query.to))
         return cutToSize(page)
       } catch (error) {
-        // Reports what was deleted meanwhile as not found, whatever error the pool gives.
+        // Reports a box or snapshot that was deleted meanwhile as not found, regardless of the pool's error.
         await readBox(store, box)
         for (const name of isLive ? [snapshot] : [snapshot, query.to]) await find(name)
         throw error
@@ -123,5 +123,5 @@ function isKind(text: string): text is ChangeKind {
 
 const KINDS: ReadonlySet<string> = new Set<ChangeKind>(['added', 'modified', 'deleted', 'renamed'])
 const LIVE = 'live'
-// Told twice where they are no text, and escaped: some six times as much.
+// An answer carries a path twice if it is not valid text, and escaped: some six times as many bytes.
 const PATH_BYTES_MAX = 512 * 1024

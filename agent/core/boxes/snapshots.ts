@@ -85,7 +85,7 @@ async function takeSnapshot(
 ): Promise<SnapshotRecord> {
   const { reconciler, runtime } = deps
   const { id } = snapshot.owner
-  // Copying the root alone is atomic, whatever the box does.
+  // Copying the root alone is atomic, even while the box writes.
   if (!withData) return take(deps, await readBox(deps.store, { id }), { snapshot, frozen: (work) => work() })
   const turn = async (isRunning: boolean): Promise<SnapshotRecord> => {
     const box = await readBox(deps.store, { id })

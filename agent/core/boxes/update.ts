@@ -64,8 +64,8 @@ export async function updateBox(
 }
 
 /**
- * The record with the changes of `body`, in which null is the default of the deployment; the same object if nothing changes.
- * Pure.
+ * Returns the record with the changes of `body`, in which null is the default of the deployment; the same object if nothing
+ * changes. Pure.
  * @throws ServiceError `environment_reserved`, `invalid_request` for a foreign region
  */
 export function updatedRecord(record: BoxRecord, body: UpdateBoxBody, defaults: BoxDefaults): BoxRecord {
@@ -125,7 +125,7 @@ function given<T>(value: T | null | undefined, now: T, fallback: T): T {
   return value === undefined ? now : (value ?? fallback)
 }
 
-/** `now` with the fields of `changes`; for null, that of `defaults`. */
+/** Returns `now` with the fields of `changes`; for null, that of `defaults`. */
 function merged<T extends object>(
   now: T,
   changes: { [K in keyof T]?: T[K] | null | undefined } | undefined,

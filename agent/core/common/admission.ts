@@ -38,10 +38,10 @@ export interface Admission {
 export function createAdmission(deps: AdmissionDeps): Admission {
   const turns = createLimiter(1)
   const check = async (request: ResourceRequest): Promise<void> => {
-    if (!ASKED.some((key) => (request[key] ?? 0) > 0)) return
+    if (!REQUEST_KEYS.some((key) => (request[key] ?? 0) > 0)) return
     const quota = await deps.store.quotas.get(request.project)
     if (quota) checkQuota(request, quota, await deps.store.quotas.usage(request.project))
-    if (!ASKED_OF_HOST.some((key) => (request[key] ?? 0) > 0)) return
+    if (!HOST_KEYS.some((key) => (request[key] ?? 0) > 0)) return
     checkHost(deps, request, await deps.store.quotas.usage(null))
   }
   return {
@@ -56,25 +56,25 @@ export function createAdmission(deps: AdmissionDeps): Admission {
 
 function checkQuota(request: ResourceRequest, quota: QuotaRecord, used: Usage): void {
   for (const { key, unit } of ASPECTS) {
-    const [allowed, asked] = [quota[key], request[key] ?? 0]
-    if (allowed === null || asked <= 0 || used[key] + asked <= allowed * (1 + ROUNDING)) continue
-    const figures = `${amount(used[key])} of ${amount(allowed)} ${unit} are in use, ${amount(asked)} more were asked for`
+    const [allowed, requested] = [quota[key], request[key] ?? 0]
+    if (allowed === null || requested <= 0 || used[key] + requested <= allowed * (1 + ROUNDING)) continue
+    const figures = `${amount(used[key])} of ${amount(allowed)} ${unit} are in use, ${amount(requested)} more were asked for`
     throw new ServiceError('quota_exceeded', `The quota of project "${request.project}" is exceeded: ${figures}.`)
   }
 }
 
 function checkHost({ host, limits }: AdmissionDeps, request: ResourceRequest, used: Usage): void {
-  for (const [what, most] of [['boxes', limits.boxesMax] as const, ['volumes', limits.volumesMax] as const]) {
-    const asked = request[what] ?? 0
-    if (asked === 0 || used[what] + asked <= most) continue
-    throw new ServiceError('quota_exceeded', `This deployment holds ${used[what]} of at most ${most} ${what}.`)
+  for (const [what, max] of [['boxes', limits.boxesMax] as const, ['volumes', limits.volumesMax] as const]) {
+    const requested = request[what] ?? 0
+    if (requested === 0 || used[what] + requested <= max) continue
+    throw new ServiceError('quota_exceeded', `This deployment holds ${used[what]} of at most ${max} ${what}.`)
   }
-  const asked = request.ramMb ?? 0
-  if (asked === 0) return
+  const requested = request.ramMb ?? 0
+  if (requested === 0) return
   const { total_bytes: total, available_bytes: available } = host.load().memory
   const promisable = Math.floor((total * limits.memoryOvercommit) / MIB)
-  if (used.ramMb + asked > promisable) {
-    const figures = `${used.ramMb} of ${promisable} MiB are promised to running boxes, ${asked} MiB more were asked for`
+  if (used.ramMb + requested > promisable) {
+    const figures = `${used.ramMb} of ${promisable} MiB are promised to running boxes, ${requested} MiB more were asked for`
     throw new ServiceError('quota_exceeded', `The memory of this host is promised: ${figures}.`)
   }
   if (available < limits.memoryReserveBytes) {
@@ -97,8 +97,8 @@ const ASPECTS = [
   { key: 'ramMb', unit: 'MiB of memory' },
   { key: 'storageGb', unit: 'GiB of storage' },
 ] as const
-const ASKED = ['boxes', 'volumes', 'cpus', 'ramMb', 'storageGb'] as const
-const ASKED_OF_HOST = ['boxes', 'volumes', 'ramMb'] as const
+const REQUEST_KEYS = ['boxes', 'volumes', 'cpus', 'ramMb', 'storageGb'] as const
+const HOST_KEYS = ['boxes', 'volumes', 'ramMb'] as const
 const MIB = 1024 ** 2
 // Fractions are added as floating point numbers.
 const ROUNDING = 1e-9

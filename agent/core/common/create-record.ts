@@ -31,8 +31,8 @@ export async function discardUncommitted(
   ...tombstones: readonly Tombstone[]
 ): Promise<void> {
   const all = await store.tombstones.all().catch((): Tombstone[] => [])
-  const standing = new Set(all.map(({ id }) => id))
+  const remaining = new Set(all.map(({ id }) => id))
   for (const tombstone of tombstones) {
-    if (standing.has(tombstone.id)) reconciler.scheduleDestroy(tombstone)
+    if (remaining.has(tombstone.id)) reconciler.scheduleDestroy(tombstone)
   }
 }

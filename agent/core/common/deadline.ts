@@ -6,7 +6,7 @@ export interface DeadlineOptions {
   /** The beginning of the error's sentence, such as `The box did not start`. */
   what: string
   clock: Clock
-  /** Called if the work succeeds after the deadline: its effects exist all the same. */
+  /** Called if the work succeeds after the deadline, since its effects exist then. */
   onLate(): void
 }
 

@@ -26,7 +26,7 @@ export async function editRecord<R extends Versioned>(clock: Clock, { read, edit
   }
 }
 
-/** The record with its version raised by one. */
+/** Returns the record with its version raised by one. */
 export function bumped<R extends Versioned>(record: R, now: number): R {
   return { ...record, version: record.version + 1, updatedAt: now }
 }

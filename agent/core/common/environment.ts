@@ -1,12 +1,12 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import type { BoxRecord } from '../../ports/store/store.ts'
 
-/** The environment of every process of a box: `BOX_*`, and the variables of its owner. */
+/** Returns the environment of every process of a box: `BOX_*`, and the variables of its owner. */
 export function environmentOf({ id, name, project, environment }: BoxRecord): Record<string, string> {
   return { BOX_ID: id, BOX_NAME: name, BOX_PROJECT: project, ...environment }
 }
 
-/** The whole environment of a command in the box, with the variables `own` of the request. */
+/** Returns the whole environment of a command in the box, with the variables `own` of the request. */
 export function commandEnvironment(box: BoxRecord, own: Record<string, string> = {}): Record<string, string> {
   return { PATH: DEFAULT_PATH, ...environmentOf(box), ...own }
 }

@@ -12,7 +12,7 @@ export async function readBox(store: Store, box: { id: string; name?: string }):
   return record
 }
 
-/** The error for a box that was deleted in the middle of an operation. */
+/** Returns the error for a box that was deleted in the middle of an operation. */
 export function boxGone({ name }: { name?: string } = {}): ServiceError {
   const box = name === undefined ? 'The box' : `The box "${name}"`
   return new ServiceError('box_not_found', `${box} was deleted meanwhile.`)
@@ -31,12 +31,12 @@ export async function findVolume(store: Store, ref: VolumeRef): Promise<VolumeRe
   return record
 }
 
-/** The error for a volume that does not exist. */
+/** Returns the error for a volume that does not exist. */
 export function volumeNotFound({ project, name }: VolumeRef): ServiceError {
   return new ServiceError('volume_not_found', `No data volume named "${name}" in project "${project}".`)
 }
 
-/** The error for a volume that was deleted in the middle of an operation; `what` begins its sentence. */
+/** Returns the error for a volume that was deleted in the middle of an operation; `what` begins its sentence. */
 export function volumeGone(what: string): ServiceError {
   return new ServiceError('volume_not_found', `${what} was deleted meanwhile.`)
 }

@@ -2,7 +2,7 @@ import { invalidRequest } from '../../../shared/validate.ts'
 import type { NamedQuery } from '../../ports/store/volumes.ts'
 import type { Caller } from './caller.ts'
 
-/** An opaque continuation token for `key`. */
+/** Returns an opaque continuation token for `key`. */
 export function encodeCursor(key: readonly string[]): string {
   return Buffer.from(JSON.stringify(key)).toString('base64url')
 }
@@ -31,7 +31,7 @@ export interface NamedListQuery {
 }
 
 /**
- * The page that `query` names; project `-` means every one the caller may read.
+ * Returns the query for the page that `query` names; project `-` selects every project the caller may read.
  * @throws ServiceError `invalid_request`
  */
 export function namedPage(caller: Caller, project: string, query: NamedListQuery): NamedQuery {
@@ -45,7 +45,7 @@ export function namedPage(caller: Caller, project: string, query: NamedListQuery
   }
 }
 
-/** The continuation token for the page after `records`; null if it is the last. */
+/** Returns the continuation token for the page after `records`; null if it is the last. */
 export function nextNamedPage({ records, hasMore }: { records: readonly NamedResource[]; hasMore: boolean }) {
   const last = records.at(-1)
   return hasMore && last ? encodeCursor([last.project, last.name]) : null

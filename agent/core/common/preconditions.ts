@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { ServiceError } from '../../../shared/errors.ts'
 import { invalidRequest } from '../../../shared/validate.ts'
 
-/** The entity tag of a record's version, or of the id of a record that never changes. */
+/** Returns the entity tag of a record's version, or of the id of a record that never changes. */
 export function etagOf(version: number | string): string {
   return `"${version}"`
 }

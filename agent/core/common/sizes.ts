@@ -1,7 +1,7 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
 
-/** Bytes of a size in GiB. */
+/** Converts a size in GiB to bytes. */
 export function bytesOf(gib: number): number {
   return Math.ceil(gib * 1024 ** 3)
 }
@@ -15,12 +15,12 @@ export async function resizeTree(
   tree: { name: string; what: string },
   sizeGb: number,
 ): Promise<void> {
-  const [used, wanted] = [await filesystem.usedBytes(tree.name), bytesOf(sizeGb)]
-  if (wanted < used) {
-    const figures = `${mib(used)} MiB are in use, ${mib(wanted)} MiB were asked for`
+  const [used, quotaBytes] = [await filesystem.usedBytes(tree.name), bytesOf(sizeGb)]
+  if (quotaBytes < used) {
+    const figures = `${mib(used)} MiB are in use, ${mib(quotaBytes)} MiB were asked for`
     throw new ServiceError('below_use', `${tree.what} holds more than that: ${figures}.`)
   }
-  await filesystem.setQuota(tree.name, wanted)
+  await filesystem.setQuota(tree.name, quotaBytes)
 }
 
 function mib(bytes: number): number {

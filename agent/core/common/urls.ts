@@ -12,12 +12,12 @@ export interface EdgeAddress {
 
 type BoxNames = Pick<BoxRecord, 'id' | 'project' | 'name'>
 
-/** The host name of a box, `<box>--<project>.<domain>`; by its id where that label is too long (docs/edge.md). */
+/** Returns the host name of a box, `<box>--<project>.<domain>`; by its id where that label is too long (docs/edge.md). */
 export function hostOfBox(box: BoxNames, { domain }: EdgeAddress): string {
   return `${labelOf([box.name, box.project], () => dashed(box.id))}.${domain}`
 }
 
-/** The host name of the active version of a service, `<service>--<box>--<project>.<domain>`. */
+/** Returns the host name of the active version of a service, `<service>--<box>--<project>.<domain>`. */
 export function hostOfService(box: BoxNames, service: string, { domain }: EdgeAddress): string {
   return `${labelOf([service, box.name, box.project], () => `s-${serviceDigest(box, service)}`)}.${domain}`
 }
@@ -27,7 +27,7 @@ export function hostOfPreview(box: BoxNames, service: string, { domain }: EdgeAd
   return `${labelOf(['preview', service, box.name, box.project], () => `p-${serviceDigest(box, service)}`)}.${domain}`
 }
 
-/** The host name of the sign-in page, which never serves a box. */
+/** Returns the host name of the sign-in page, which never serves a box. */
 export function signInHost({ domain }: EdgeAddress): string {
   return `${SIGN_IN}.${domain}`
 }
@@ -37,7 +37,10 @@ export function urlOf(host: string, { scheme, port }: EdgeAddress): string {
   return `${scheme}://${host}${port === null ? '' : `:${port}`}/`
 }
 
-/** True if a box or service may be published at `domain`, a valid name: below our own domain, only names that no box has by default. */
+/**
+ * Returns true if a box or service may be published at `domain`, a valid name: below the deployment's domain only names that no box
+ * has by default.
+ */
 export function mayPublish(domain: string, { domain: own }: EdgeAddress): boolean {
   if (domain === own) return false
   if (!domain.endsWith(`.${own}`)) return true
@@ -45,12 +48,12 @@ export function mayPublish(domain: string, { domain: own }: EdgeAddress): boolea
   return !label.includes('.') && !label.includes('--') && label !== SIGN_IN && !/^(box|s|p)-/.test(label)
 }
 
-/** True for a host at or below our domain, whether or not it is taken. */
+/** Returns true for a host at or below the deployment's domain, taken or not. */
 export function isOwnHost(host: string, { domain }: EdgeAddress): boolean {
   return host === domain || host.endsWith(`.${domain}`)
 }
 
-/** The project in the label of a host below our domain, whether or not it exists; null: none. */
+/** Returns the project in the label of a host below the deployment's domain, existing or not; null: none. */
 export function projectOfHost(host: string, { domain }: EdgeAddress): string | null {
   const label = host.endsWith(`.${domain}`) ? host.slice(0, -domain.length - 1) : ''
   return label.includes('--') ? (label.split('--').at(-1) ?? null) : null
@@ -80,6 +83,6 @@ function dashed(id: string): string {
 }
 
 const SIGN_IN = 'sign-in'
-/** Of DNS (RFC 1035). */
+/** Longest label in DNS (RFC 1035). */
 const LABEL_MAX = 63
 const HOST_NAME = /^[a-z0-9]([a-z0-9._-]*[a-z0-9])?$/

@@ -10,17 +10,17 @@ export function awaitBoxRoutes(boxes: Boxes, routes: Pick<EdgeRoutes, 'settle'>)
   }
   return {
     ...boxes,
-    create: (caller, wanted, how) => settled(boxes.create(caller, wanted, how)),
-    update: async (ref, body, how) => {
-      const record = await boxes.update(ref, body, how)
+    create: (caller, request, options) => settled(boxes.create(caller, request, options)),
+    update: async (ref, body, options) => {
+      const record = await boxes.update(ref, body, options)
       await routes.settle(record.id)
       return record
     },
-    stop: (ref, how) => settled(boxes.stop(ref, how)),
-    resume: (ref, how) => settled(boxes.resume(ref, how)),
-    remove: async (ref, how) => {
+    stop: (ref, options) => settled(boxes.stop(ref, options)),
+    resume: (ref, options) => settled(boxes.resume(ref, options)),
+    remove: async (ref, options) => {
       const { id } = await boxes.get(ref)
-      await boxes.remove(ref, how)
+      await boxes.remove(ref, options)
       await routes.settle(id)
     },
   }

@@ -30,11 +30,11 @@ export interface EdgeRoutes {
   open(publish: (routes: readonly EdgeRoute[]) => Promise<void>): Promise<void>
   /** Schedules a sync of a box that changed, or of which a service did. */
   wake(boxId: string): void
-  /** Resolves once the edge serves what the box's records say now. */
+  /** Resolves once the edge serves the box according to its current records. */
   settle(boxId: string): Promise<void>
   /** Resolves once no connection to that port of a box is open; those open after `graceMs` are closed. */
   drain(target: { boxId: string; port: number }, graceMs: number): Promise<void>
-  /** Withholds the routes of a box that starts, so that the edge asks the gate, until the returned function is called. */
+  /** Withholds the routes of a box that starts, so that the edge defers to the gate, until the returned function is called. */
   hold(boxId: string): () => void
   /** Null: no box or service has that name. */
   lookup(host: string): Promise<HostTarget | null>
@@ -137,15 +137,15 @@ export function createEdgeRoutes(deps: EdgeRoutesDeps): EdgeRoutes {
 
 /** Counts holds per box; calls `onFree` when the last one is released. */
 function createHolds(onFree: (boxId: string) => void): { has(boxId: string): boolean; add: EdgeRoutes['hold'] } {
-  const holders = new Map<string, number>()
+  const counts = new Map<string, number>()
   return {
-    has: (boxId) => holders.has(boxId),
+    has: (boxId) => counts.has(boxId),
     add: (boxId) => {
-      holders.set(boxId, (holders.get(boxId) ?? 0) + 1)
+      counts.set(boxId, (counts.get(boxId) ?? 0) + 1)
       return () => {
-        const left = (holders.get(boxId) ?? 1) - 1
-        if (left > 0) holders.set(boxId, left)
-        else holders.delete(boxId)
+        const left = (counts.get(boxId) ?? 1) - 1
+        if (left > 0) counts.set(boxId, left)
+        else counts.delete(boxId)
         if (left === 0) onFree(boxId)
       }
     },
@@ -159,7 +159,7 @@ function changeOf(before: KnownBox, now: KnownBox, lost: readonly string[]): { s
   return { set, remove: [...lost, ...unrouted].filter((host) => before.served.has(host)) }
 }
 
-/** Tests whether the box gained a domain that another box may have had. */
+/** Returns true if the box gained a domain that another box may have had. */
 function gainsDomain(before: KnownBox, now: KnownBox, address: EdgeAddress): boolean {
   return [...now.entries.keys()].some((host) => !before.entries.has(host) && !isOwnHost(host, address))
 }

@@ -103,8 +103,8 @@ export function nextStep(
 async function resume({ boxes }: WakerDeps, box: BoxRecord, leftMs: number): Promise<void> {
   const { project, name } = box
   try {
-    const how = { waitMs: leftMs, ifMatch: null, idempotencyKey: null }
-    await boxes.resume({ project, name }, how)
+    const options = { waitMs: leftMs, ifMatch: null, idempotencyKey: null }
+    await boxes.resume({ project, name }, options)
   } catch (error) {
     const isPublic = error instanceof ServiceError && (error.code === 'box_not_found' || error.code === 'storage_full')
     if (isPublic || box.urlSettings.auth === 'token') throw error

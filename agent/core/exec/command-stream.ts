@@ -135,7 +135,7 @@ async function streamDetached(deps: StreamStartDeps, start: ExecStart, query: Ex
     await live.signal('SIGKILL').catch(() => undefined)
     throw error
   })
-  const wanted = (stream: Readable, isWanted: boolean): Readable => {
+  const select = (stream: Readable, isWanted: boolean): Readable => {
     if (isWanted) return stream
     stream.resume()
     return empty()
@@ -143,8 +143,8 @@ async function streamDetached(deps: StreamStartDeps, start: ExecStart, query: Ex
   return {
     id: live.id,
     stdin: query.stdin ? attached.stdin : nullWritable(),
-    stdout: wanted(attached.stdout, query.stdout),
-    stderr: wanted(attached.stderr, query.stderr),
+    stdout: select(attached.stdout, query.stdout),
+    stderr: select(attached.stderr, query.stderr),
     terminal: attached.terminal,
     outlivesClient: true,
     ended: endOf(live),
@@ -157,10 +157,10 @@ function endOf(live: LiveExec): Promise<StreamEnd> {
 }
 
 // Closes the command's input first if it has no terminal; waits at most 2 s for a command that does not read.
-async function detach(attached: AttachedExec, how: { endsInput: boolean; clock: Clock }): Promise<void> {
-  if (how.endsInput) {
+async function detach(attached: AttachedExec, options: { endsInput: boolean; clock: Clock }): Promise<void> {
+  if (options.endsInput) {
     const isClosed = new Promise<void>((resolve) => attached.stdin.end(resolve).once('close', resolve))
-    await Promise.race([isClosed, how.clock.sleep(CLOSE_INPUT_MS)])
+    await Promise.race([isClosed, options.clock.sleep(CLOSE_INPUT_MS)])
   }
   attached.close()
 }

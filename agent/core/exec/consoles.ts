@@ -77,10 +77,10 @@ export function createConsoles({ runtime, clock, activity }: ConsolesDeps): Cons
       const facts = await runtime.sessions(box.id)
       return facts.map((each) => viewSession(box, each)).sort((a, b) => (a.name < b.name ? -1 : 1))
     },
-    end: async (box, wanted) => {
-      const facts = (await runtime.sessions(box.id)).find(({ sessionId, name }) => [sessionId, name].includes(wanted))
+    end: async (box, nameOrId) => {
+      const facts = (await runtime.sessions(box.id)).find(({ sessionId, name }) => [sessionId, name].includes(nameOrId))
       const session = facts && runtime.session(box.id, facts.name)
-      if (!session) throw new ServiceError('session_not_found', `No session "${wanted}" in box "${box.name}".`)
+      if (!session) throw new ServiceError('session_not_found', `No session "${nameOrId}" in box "${box.name}".`)
       await hangUp(session, clock)
       await Promise.race([session.ended, clock.sleep(KILL_MS)])
     },

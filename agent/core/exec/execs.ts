@@ -52,7 +52,7 @@ export interface Execs {
    * Starts a command and waits for its end, for at most `waitMs`; it goes on after that.
    * @throws ServiceError `box_not_running`, `environment_reserved`, `invalid_request` (no such user)
    */
-  run(box: BoxRecord, body: ExecBody, how: ExecRunOptions): Promise<ExecState>
+  run(box: BoxRecord, body: ExecBody, options: ExecRunOptions): Promise<ExecState>
   /** Starts a command that a client streams. Throws as `run`, or `runtime_unavailable`. */
   stream(box: BoxRecord, query: ExecStreamQuery): Promise<CommandStream>
   /** Returns a command, waiting for its end for at most `waitMs`. */
@@ -161,7 +161,7 @@ async function recover(deps: ExecsDeps, others: readonly ExecKey[], add: (live: 
   const known = await store.execs.withFiles()
   await outputs.sweep([...known, ...detached.values(), ...others])
   const recorded = new Set(known.map(({ execId }) => execId))
-  // What is left was recorded as ended, or never recorded at all.
+  // The remaining ones were recorded as ended, or never recorded at all.
   for (const each of detached.values()) void (recorded.has(each.execId) ? each.forget() : discardDetached(each, deps))
 }
 

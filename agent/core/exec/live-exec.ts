@@ -30,7 +30,7 @@ export interface LiveExec {
   signal(name: NodeJS.Signals): Promise<void>
   /** Resolves with the ended record, once that is durable; rejects if it cannot be written. */
   ended: Promise<ExecRecord>
-  /** Frees what its record does not need; call after its end, when its output is not read any more. */
+  /** Frees the output that its record does not need; call after its end, when that is not read any more. */
   dispose(): Promise<void>
   /** Resolves once its streams are closed; processes that it left running may keep them open for long. */
   released: Promise<void>

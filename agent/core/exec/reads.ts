@@ -97,12 +97,12 @@ export async function readWaiting(
 }
 
 function readPiece({ record, read }: ReadableExec, options: OutputOptions): ExecPiece {
-  const { stream, offset: asked, maxBytes, isText } = options
-  const piece = read({ stream, offset: asked, maxBytes: isText ? Math.max(maxBytes, LONGEST_CHARACTER) : maxBytes })
+  const { stream, offset: requested, maxBytes, isText } = options
+  const piece = read({ stream, offset: requested, maxBytes: isText ? Math.max(maxBytes, LONGEST_CHARACTER) : maxBytes })
   const hasEnded = record.status !== 'running'
   const { totalBytes } = piece
-  if (hasEnded && asked > totalBytes) throw beyondEnd(stream, totalBytes)
-  const isTruncated = piece.offset > asked
+  if (hasEnded && requested > totalBytes) throw beyondEnd(stream, totalBytes)
+  const isTruncated = piece.offset > requested
   const isLast = hasEnded && piece.offset + piece.bytes.length >= totalBytes
   const { skip, length } = isText
     ? wholeCharacters(piece.bytes, { isCutBefore: isTruncated, isLast })

@@ -13,54 +13,54 @@ export interface FileRestoresDeps {
   logger: Logger
 }
 
-/** Where the files of a box are as it is now. */
+/** Returns the location of the files of a box as it is now. */
 export function livePlace({ filesystem }: Pick<FileRestoresDeps, 'filesystem'>, box: BoxRecord): FilesRoot {
   return { boxId: box.id, rootPath: filesystem.path(box.root), mounts: boxMountsOf(box, filesystem) }
 }
 
 /**
- * Brings what is at a path of a box back from a snapshot, as `Files.restore`. The name that a crash may leave in the box is noted
- * while it lasts.
+ * Restores a path of a box from a snapshot, as `Files.restore`. While it runs, a note in the store keeps the temporary name that a
+ * crash may leave in the box.
  */
 export async function restoreFile(
   { store, files }: Pick<FileRestoresDeps, 'store' | 'files'>,
   { place, from }: { place: FilesRoot; from: FilesRoot },
   path: FilePath,
 ): Promise<FileFacts> {
-  const passing = `.boxyard-${takeRandomBytes(8).toString('hex')}`
-  const left: Left = { boxId: place.boxId, path: besides(path, passing).toString('base64') }
-  await store.meta.set(NOTE + passing, JSON.stringify(left))
+  const temporaryName = `.boxyard-${takeRandomBytes(8).toString('hex')}`
+  const leftover: Leftover = { boxId: place.boxId, path: besides(path, temporaryName).toString('base64') }
+  await store.meta.set(NOTE + temporaryName, JSON.stringify(leftover))
   try {
-    return await files.restore(place, from, { path, temporaryName: passing })
+    return await files.restore(place, from, { path, temporaryName })
   } finally {
-    await store.meta.remove(NOTE + passing)
+    await store.meta.remove(NOTE + temporaryName)
   }
 }
 
 /**
- * Takes away what restores that were cut off have left in boxes: to be called at the start, before any other begins. What cannot be
- * taken away now, the next start tries again.
+ * Removes the temporary files that interrupted restores left in boxes. Call at the start, before any restore begins. The next start
+ * retries the failed ones.
  */
-export async function removeLeftRestores(deps: FileRestoresDeps): Promise<void> {
+export async function removeRestoreLeftovers(deps: FileRestoresDeps): Promise<void> {
   const notes = await deps.store.meta.list(NOTE)
   for (const { key, value } of notes) {
-    const left = JSON.parse(value) as Left
+    const leftover = JSON.parse(value) as Leftover
     try {
-      await removeLeft(deps, left)
+      await removeLeftover(deps, leftover)
       await deps.store.meta.remove(key)
     } catch (error) {
-      deps.logger.warn('what a restore of files left in a box could not be taken away', { box: left.boxId, error })
+      deps.logger.warn('what a restore of files left in a box could not be taken away', { box: leftover.boxId, error })
     }
   }
 }
 
-/** Where something may be; the path as base64. */
-interface Left {
+/** Location of a possible leftover; the path in base64. */
+interface Leftover {
   boxId: string
   path: string
 }
 
-async function removeLeft(deps: FileRestoresDeps, { boxId, path }: Left): Promise<void> {
+async function removeLeftover(deps: FileRestoresDeps, { boxId, path }: Leftover): Promise<void> {
   const box = await deps.store.boxes.byId(boxId)
   if (box === null) return
   try {
@@ -78,5 +78,5 @@ function besides(path: FilePath, name: string): Buffer {
 
 const NOTE = 'file-restore:'
 const SLASH = 0x2f
-// It was not made yet, or it, or the way to it, is no more, or lies elsewhere.
+// The file was not made yet, or its path is gone or leads elsewhere by now.
 const GONE: ReadonlySet<string> = new Set(['file_not_found', 'not_a_directory', 'path_invalid'])

@@ -40,7 +40,7 @@ export async function reportHealth(deps: HealthDeps): Promise<Health> {
   const edge = await measure('edge_unreadable', () => deps.edge.problems())
   faults.push(...[...(network ?? []), ...(edge ?? [])].map((problem) => ({ ...problem })))
   faults.push(...(condition ? poolFaults(condition) : []))
-  faults.push(...storageFaults(pool, disk), ...graveFaults(deps.reconciler), ...unknownFaults(counts?.unknown ?? 0))
+  faults.push(...storageFaults(pool, disk), ...tombstoneFaults(deps.reconciler), ...unknownFaults(counts?.unknown ?? 0))
   if (deps.isDraining()) {
     faults.push({
       code: 'draining',
@@ -96,7 +96,7 @@ function storageFaults(pool: DiskCapacity | null, disk: DiskCapacity | null): He
   return faults
 }
 
-function graveFaults(reconciler: Reconciler): HealthFault[] {
+function tombstoneFaults(reconciler: Reconciler): HealthFault[] {
   const stuck = reconciler.stuckTombstones()
   if (stuck.length === 0) return []
   const ids = stuck.slice(0, 5).map(({ id }) => id)

@@ -38,14 +38,14 @@ export interface Jobs {
   /** Records a job and begins its work; the job fails if that rejects. Resolves to its id. */
   start(options: JobOptions, work: JobWork): Promise<string>
   /** Resumes a job that an agent before this one began; false if that has ended, or its record is gone. */
-  takeUp(id: string, work: JobWork): Promise<boolean>
+  resume(id: string, work: JobWork): Promise<boolean>
   /** Resolves to the state of a job once it has ended, or after `waitMs`. */
   settled(record: JobRecord, waitMs: number): Promise<JobState>
   /** As `settled`, by id; null if there is none. */
   wait(id: string, waitMs: number): Promise<JobState | null>
-  /** Fails the jobs of agents before this one that were not taken up. */
-  loseOthers(): Promise<void>
-  /** Aborts the running jobs, and resolves when all have stopped; they stay without an end, and can be taken up. */
+  /** Fails the jobs of agents before this one that were not resumed. */
+  failUnresumed(): Promise<void>
+  /** Aborts the running jobs, and resolves when all have stopped; they stay without an end, and can be resumed. */
   close(): Promise<void>
 }
 
@@ -82,7 +82,7 @@ export function createJobs(deps: JobsDeps): Jobs {
       table.begin(record, work)
       return id
     },
-    takeUp: async (id, work) => {
+    resume: async (id, work) => {
       const record = await jobOf(store, id)
       if (!record || record.outcome !== null || table.running.has(id)) return false
       table.begin(record, work)
@@ -93,7 +93,7 @@ export function createJobs(deps: JobsDeps): Jobs {
       const record = await jobOf(store, id)
       return record && settled(record, waitMs)
     },
-    loseOthers: async () => {
+    failUnresumed: async () => {
       for (const record of await store.operations.unfinishedJobs()) {
         if (!table.running.has(record.id))
           await table.conclude(record.id, failure(record, new ServiceError(...LOST), clock.now()))

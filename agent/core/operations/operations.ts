@@ -58,14 +58,14 @@ export function createOperations({ store, reconciler, jobs, clock }: OperationsD
       if (record.outcome) return viewOperation(record, { outcome: record.outcome, progress: null })
       const box = await reconciler.settled(record.boxId, record.generation, waitMs)
       const outcome = outcomeOf(record, box, { now: clock.now(), requestId: caller.requestId })
-      // Records an end once it is reported, so that it stays the same whatever happens to the box later.
+      // Records an end once it is reported, so that later changes of the box do not alter it.
       if (outcome.status !== 'running') await store.operations.finish(id, outcome)
       return viewOperation(record, { outcome, progress: null })
     },
   }
 }
 
-/** The operation of the API. */
+/** Returns the operation in the form of the API. */
 function viewOperation(record: OperationRecord, { outcome, progress }: JobState): OperationResource {
   const resource = 'resource' in record ? record.resource : `/v1/projects/${record.project}/boxes/${record.name}`
   return {

@@ -5,7 +5,7 @@ import type { BoxRecord, MountRecord } from '../../ports/store/store.ts'
 import { shortDigestOf } from '../common/digest.ts'
 import { environmentOf } from '../common/environment.ts'
 
-/** The spec that the runtime starts a box from. */
+/** Returns the spec that the runtime starts a box from. */
 export function boxSpecOf(record: BoxRecord, filesystem: CowFilesystem, pidsMax: number): BoxSpec {
   const { id, name, project } = record
   return {
@@ -24,12 +24,12 @@ export function boxSpecOf(record: BoxRecord, filesystem: CowFilesystem, pidsMax:
   }
 }
 
-/** The data volumes of a box as the runtime mounts them, those nearer to `/` first. */
+/** Returns the data volumes of a box as the runtime mounts them, those nearer to `/` first. */
 export function boxMountsOf({ mounts }: Pick<BoxRecord, 'mounts'>, filesystem: CowFilesystem): BoxMount[] {
   return mounts.map((mount) => boxMountOf(mount, filesystem)).toSorted(byDepth)
 }
 
-/** A data volume as the runtime mounts it. */
+/** Returns a data volume as the runtime mounts it. */
 export function boxMountOf({ subvolume, path, readOnly }: MountRecord, filesystem: CowFilesystem): BoxMount {
   return { source: filesystem.path(subvolume), path, readOnly }
 }

@@ -2,7 +2,7 @@ import { ServiceError } from '../../../shared/errors.ts'
 import type { BoxRecord } from '../../ports/store/store.ts'
 import type { Outcome } from './plan.ts'
 
-/** The record with `outcome` as the observed state of its desired generation; version raised by one. */
+/** Returns the record with `outcome` as the observed state of its desired generation; version raised by one. */
 export function settleRecord(record: BoxRecord, outcome: Outcome, at: { now: number; bootId: string }): BoxRecord {
   const { status, reason, message, power } = outcome
   return {
@@ -22,7 +22,7 @@ export function settleRecord(record: BoxRecord, outcome: Outcome, at: { now: num
   }
 }
 
-/** The record as `pending`, on its way to another state; version raised by one. */
+/** Returns the record as `pending`, on its way to another state; version raised by one. */
 export function pendingRecord(
   record: BoxRecord,
   reason: 'creating' | 'starting' | 'stopping' | 'restoring',
@@ -33,8 +33,8 @@ export function pendingRecord(
 }
 
 /**
- * The outcome of a failed start of `record`, with a message for clients. A start that no request waits for, as after a reboot,
- * is owed: while the runtime is unavailable the box is `unknown`, and tried again.
+ * Returns the outcome of a failed start of `record`, with a message for clients. Retries a start that no request waits for, as
+ * after a reboot: while the runtime is unavailable the box is `unknown`.
  */
 export function failedStart(record: BoxRecord): (error: unknown) => Outcome {
   return (error) => {
@@ -46,7 +46,7 @@ export function failedStart(record: BoxRecord): (error: unknown) => Outcome {
   }
 }
 
-/** The outcome while the runtime does not answer for the box; the step is tried again. */
+/** Returns the outcome while the runtime does not answer for the box; the step is tried again. */
 export function unknownOutcome(record: BoxRecord): Outcome {
   const message = "The runtime does not answer for this box; it is tried again. The cause is logged under the box's id."
   return { status: 'unknown', reason: record.observed.reason, message, power: record.desired.power }

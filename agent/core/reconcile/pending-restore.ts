@@ -12,17 +12,17 @@ export function checkNoRestore({ name, restore }: BoxRecord): void {
   if (restore !== null) throw new ServiceError('box_busy', `A restore of the box "${name}" is under way.`)
 }
 
-/** The error that tells why a restore failed. */
+/** Returns the error with the reason why a restore failed. */
 export function restoreFailed({ code, detail }: NonNullable<BoxRecord['restoreFault']>): ServiceError {
   return new ServiceError(code, `The restore failed, and the box has what it had. ${detail}`)
 }
 
-/** The subvolumes that were made for a restore. */
+/** Returns the subvolumes that were made for a restore. */
 export function subvolumesFor({ root, data }: PendingRestore): string[] {
   return [root, ...data.map(({ subvolume }) => subvolume)]
 }
 
-/** The volumes of `parts` that still exist, by id. Reads nothing where `parts` is empty, as in most restores. */
+/** Returns the volumes of `parts` that still exist, by id. Reads nothing where `parts` is empty, as in most restores. */
 export async function volumesOf(
   store: Store,
   parts: readonly { volumeId: string }[],

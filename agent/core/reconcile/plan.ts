@@ -9,8 +9,9 @@ export interface BoxWorld {
 }
 
 /**
- * The next step of a box. `reap` removes what an ended box left, `settle` only writes the outcome. `halt` ends its processes for
- * a restore; `restore` replaces its root and volumes by the copies made for that, and starts it if it is wanted to run.
+ * The next step of a box. `reap` removes the remains of an ended box, `settle` only writes the outcome. `halt` ends its processes
+ * for a restore; `restore` replaces its root and volumes by the copies made for that, and starts it if its desired power is
+ * `running`.
  */
 export type BoxStep =
   | { kind: 'start' }
@@ -21,7 +22,7 @@ export type BoxStep =
   | { kind: 'restore' }
   | { kind: 'none' }
 
-/** How a box comes to rest: its observed state, and the desired power that it is left with. */
+/** The final state of a step: the observed state of a box, and its desired power from then on. */
 export interface Outcome {
   status: BoxObserved['status']
   reason: BoxObserved['reason']
@@ -42,7 +43,7 @@ function planRunning({ desired, observed }: BoxRecord, world: BoxWorld): BoxStep
     if (isSettled && observed.status === 'running') return { kind: 'none' }
     return { kind: 'settle', outcome: READY }
   }
-  // A box whose init is gone has ended by itself, unless the host rebooted or it was taken away: then it is started again.
+  // A box whose init is gone has ended by itself, unless the host rebooted or its init was lost: then it is started again.
   const hasEnded =
     isSettled && observed.status === 'running' && observed.bootId === world.bootId && world.exit?.isLost !== true
   if (hasEnded) return { kind: 'reap', outcome: world.exit?.outOfMemory ? OUT_OF_MEMORY : EXITED }
@@ -62,7 +63,7 @@ export const READY: Outcome = { status: 'running', reason: 'ready', message: nul
 /** The box was stopped by request. */
 export const STOPPED: Outcome = { status: 'stopped', reason: 'stopped_by_request', message: null, power: 'stopped' }
 
-/** STOPPED, with the message that the request to stop `record` left in it. */
+/** Returns STOPPED, with the message that the request to stop `record` left in it. */
 export function stoppedOutcome({ observed }: BoxRecord): Outcome {
   const isStopping = observed.status === 'pending' && observed.reason === 'stopping'
   return isStopping ? { ...STOPPED, message: observed.message } : STOPPED

@@ -3,17 +3,17 @@ import type { KeyedQueue } from '../common/keyed-queue.ts'
 
 /** Tracks which boxes run, and how the inits of others ended. */
 export interface BoxProcesses {
-  /** Takes up the boxes that run since before this process, but those in `ignored`; call once. */
+  /** Adopts the boxes that earlier processes started, but those in `ignored`; call once. */
   recover(ignored: ReadonlySet<string>): Promise<void>
   isRunning(boxId: string): boolean
   running(): ReadonlySet<string>
   /** How the init of a box ended without a request; null if it has not, or that was not seen. */
   exitOf(boxId: string): BoxExit | null
-  /** Notes that a box was started, unless its end is known already: the news of that may come first. */
+  /** Notes that a box was started, unless its exit was reported already, which may happen first. */
   noteStarted(boxId: string): void
   /** Notes that a box was stopped: the runtime reports no exit that was requested. */
   noteStopped(boxId: string): void
-  /** Drops how the init ended, once that is recorded or no longer matters. */
+  /** Drops the exit of a box's init, once that is recorded or no longer matters. */
   forgetExit(boxId: string): void
 }
 

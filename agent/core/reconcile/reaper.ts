@@ -10,12 +10,12 @@ import { withDeadline, withTimer } from '../common/deadline.ts'
 import type { KeyedQueue } from '../common/keyed-queue.ts'
 import { createWaiters } from '../common/waiters.ts'
 
-/** Destroys what deleted boxes and volumes leave: processes first, then the subvolume, then the tombstone itself. */
+/** Destroys the remains of deleted boxes and volumes: processes first, then the subvolume, then the tombstone itself. */
 export interface Reaper {
   /** Puts a tombstone in the queue. `trees` are the host paths that processes of the deleted box may still have mounted. */
   scheduleDestroy(tombstone: Tombstone, trees?: readonly string[]): void
   has(id: string): boolean
-  /** Destroys the remains of `id`, and stops what runs under that id without a record. Rejects if it must be tried again. */
+  /** Destroys the remains of `id`, and stops processes under that id without a record. Rejects if it must be tried again. */
   destroy(id: string): Promise<void>
   /** Resolves true once no deleted box but `exceptId` has any of `trees` mounted, or false after `timeoutMs`. */
   untilFree(trees: readonly string[], timeoutMs: number, exceptId?: string): Promise<boolean>
@@ -72,7 +72,7 @@ export function createReaper({ store, runtime, filesystem, outputs, clock, logge
     untilFree,
     destroy: async (id) => {
       const tombstone = tombstones.get(id)
-      // Waits outside the limiter, in which those it waits for need a place.
+      // Waits outside the limiter, so that the destroys it waits for can get a slot.
       if (tombstone) await untilFree([filesystem.path(tombstone.root)], DESTROY_MS)
       await limiter.run(async () => {
         try {

@@ -24,7 +24,7 @@ export interface ReconcilerDeps {
   clock: Clock
   logger: Logger
   meter: Meter
-  /** Of the running kernel. */
+  /** Boot id of the running kernel. */
   bootId: string
   limits: { startsAtOnce: number; startDeadlineMs: number; stopSlackMs: number; pidsPerBox: number }
 }
@@ -58,7 +58,7 @@ export class Reconciler {
     this.#steps = new BoxSteps({ ...deps, ...parts, queue: this.#queue })
   }
 
-  /** Takes up every box and tombstone as the last process left them; call once, after the runtime is open. */
+  /** Adopts every box and tombstone of the last process; call once, after the runtime is open. */
   async recover(): Promise<void> {
     const { runtime, store } = this.#deps
     const forks = new Set((await store.services.all()).flatMap(forkIdsOf))
@@ -75,7 +75,7 @@ export class Reconciler {
     this.#changes.onNotify(listener)
   }
 
-  /** Takes up a record that has changed; cuts short the grace of a stop under way. */
+  /** Reconciles a record that has changed; cuts short the grace of a stop under way. */
   wake(boxId: string): void {
     this.#steps.hurry(boxId)
     this.#queue.add(boxId)
@@ -109,13 +109,13 @@ export class Reconciler {
     return this.#reaper.untilFree(trees, timeoutMs)
   }
 
-  /** Destroys what a deleted box or volume leaves. `trees` are host paths that its processes may have mounted. */
+  /** Destroys the remains of a deleted box or volume. `trees` are host paths that its processes may have mounted. */
   scheduleDestroy(tombstone: Tombstone, trees: readonly string[] = []): void {
     this.#reaper.scheduleDestroy(tombstone, trees)
     this.wake(tombstone.id)
   }
 
-  /** The record once it has come to rest at `generation`, or as it is after `waitMs`; null if the box is gone. */
+  /** Resolves to the record once it has settled at `generation`, or as it is after `waitMs`; null if the box is gone. */
   settled(boxId: string, generation: number, waitMs: number): Promise<BoxRecord | null> {
     const { store, clock } = this.#deps
     const isAtRest = (record: BoxRecord | null): boolean =>
@@ -135,13 +135,13 @@ export class Reconciler {
     return this.#queue.counts()
   }
 
-  /** Resolves after the step that each box is in; begins no more. */
+  /** Resolves after the steps under way; begins no more. */
   close(): Promise<void> {
     return this.#queue.close()
   }
 
-  // Leaves the tombstones of forks that a service still has. What a deleted box that still runs was started from may have a
-  // tombstone of its own.
+  // Skips the tombstones of forks that a service still has. Waits with the subvolumes of a deleted box that still runs, which may
+  // have tombstones of their own.
   async #recoverTombstones(forks: ReadonlySet<string>): Promise<void> {
     const { runtime, store, filesystem } = this.#deps
     const tombstones = (await store.tombstones.all()).filter(({ id }) => !forks.has(id))

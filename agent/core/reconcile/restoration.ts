@@ -20,7 +20,7 @@ export interface RestorationDeps extends RemovalDeps {
 
 /** The records and subvolumes of a restore, of a box that does not run. Each step may be done again after a crash. */
 export interface Restoration {
-  /** The record that the box is started from. */
+  /** The record to start the box from. */
   restored: BoxRecord
   /**
    * Makes the replaced subvolumes read-only, since they become a snapshot.
@@ -28,7 +28,8 @@ export interface Restoration {
    */
   seal(): Promise<void>
   /**
-   * Records the restore; `isRunning`: the box was started with the new subvolumes. Does nothing for a box deleted meanwhile.
+   * Records the restore; `isRunning`: the box was started with the new subvolumes. Does nothing for a box that was deleted
+   * meanwhile.
    * @throws ServiceError as `seal`, `volume_not_found`
    */
   commit(result: { isRunning: boolean }): Promise<void>
@@ -67,7 +68,7 @@ export async function openRestoration(deps: RestorationDeps, record: BoxRecord):
 }
 
 interface Replaced {
-  /** Null where it is lost. */
+  /** Null if it is missing from the pool. */
   root: string | null
   data: SnapshotData[]
   subvolumes: string[]
@@ -83,7 +84,7 @@ async function findReplaced(
   for (const { id: volumeId, name, subvolume } of (await volumesOf(store, pending.data)).values()) {
     if (!(await filesystem.exists(subvolume))) continue
     const mount = record.mounts.find((each) => each.volumeId === volumeId)
-    // Writable however it is mounted now, so that a later restore can bring it back.
+    // Writable, regardless of its mount now, so that a later restore can bring it back.
     data.push({
       volumeId,
       name,
@@ -115,7 +116,7 @@ interface Commit {
   isRunning: boolean
 }
 
-/** False: the box is gone, or the restore no longer pending. */
+/** Returns false if the box is gone, or the restore no longer pending. */
 async function commit(deps: RestorationDeps, { boxId, pending, replaced, isRunning }: Commit): Promise<boolean> {
   const { store, clock, bootId } = deps
   for (;;) {

@@ -35,7 +35,7 @@ export interface BoxStepsDeps {
   changes: Pick<Waiters, 'notify'>
 }
 
-/** Does what is planned for a box, one step at a time, and records the outcome. */
+/** Executes the planned steps of a box, one at a time, and records the outcome. */
 export class BoxSteps {
   readonly #deps: BoxStepsDeps
   readonly #starts: Limiter
@@ -54,12 +54,12 @@ export class BoxSteps {
     this.#stops.get(boxId)?.abort()
   }
 
-  /** Does a step. Rejects if the box must be tried again later. */
+  /** Executes a step. Rejects if the box must be tried again later. */
   async act(record: BoxRecord, step: BoxStep): Promise<void> {
     return this.#timed(step.kind, () => this.#do(record, step))
   }
 
-  /** Destroys what a box without a record leaves. Rejects if it must be tried again later. */
+  /** Destroys the remains of a box without a record. Rejects if it must be tried again later. */
   async destroy(boxId: string): Promise<void> {
     const { reaper, processes } = this.#deps
     if (reaper.has(boxId) || processes.isRunning(boxId))
@@ -68,7 +68,7 @@ export class BoxSteps {
     processes.forgetExit(boxId)
   }
 
-  /** True: the step succeeded. */
+  /** Returns true if the step succeeded. */
   async #do(record: BoxRecord, step: BoxStep): Promise<boolean> {
     switch (step.kind) {
       case 'start':
@@ -111,7 +111,7 @@ export class BoxSteps {
     }
   }
 
-  // Clears a failed step away at once; if even that fails, sets the box `unknown` and rejects, to be tried again later.
+  // Undoes a failed step at once; if even that fails, sets the box `unknown` and rejects, to be tried again later.
   async #attempt(
     record: BoxRecord,
     work: () => Promise<void>,
@@ -142,7 +142,7 @@ export class BoxSteps {
 
   async #start(record: BoxRecord): Promise<void> {
     const { store, clock, changes } = this.#deps
-    // It may have waited long for its turn.
+    // The record may have changed during the wait for a slot.
     if ((await store.boxes.byId(record.id))?.version !== record.version) return
     let current = record
     if (record.observed.status !== 'pending') {
@@ -173,8 +173,8 @@ export class BoxSteps {
   }
 
   /**
-   * Makes sure that a box has its root, and that no deleted box that has not ended yet has one of its volumes. Never makes a
-   * lost root anew: the box would look well with its data gone.
+   * Checks that a box has its root, and waits until no deleted box that still runs has one of its volumes. Never makes a lost root
+   * anew: the box would look well with its data gone.
    * @throws ServiceError `internal` for a root that is lost, `volume_in_use` after `stopSlackMs`
    */
   async #checkStart(record: BoxRecord): Promise<void> {
@@ -213,13 +213,13 @@ export class BoxSteps {
     }
   }
 
-  // Ends a box again that cannot be started with the restored trees, and goes on with those it had.
+  // If the box cannot be started with the restored trees, ends it again and goes on with the ones it had.
   async #restore(record: BoxRecord): Promise<boolean> {
     const { processes, reaper, changes, logger } = this.#deps
     const restoration = await openRestoration({ ...this.#deps, reconciler: reaper }, record)
     try {
       await restoration.seal()
-      // Deleted meanwhile, its start would wait for its own end to free the volumes.
+      // A start of a box deleted meanwhile would wait for its own end to free the volumes.
       if (await restoration.isOver()) return true
       const isWanted = record.desired.power === 'running'
       if (isWanted) await this.#starts.run(() => this.#launch(restoration.restored))

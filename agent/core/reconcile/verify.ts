@@ -17,11 +17,11 @@ export interface VerifierDeps {
   processes: Pick<BoxProcesses, 'isRunning'>
 }
 
-/** Brings running boxes to what their records say, where a step that changed mounts or limits may have been cut off. */
+/** Brings running boxes to their records, where an interrupted step may have left other mounts or limits. */
 export interface StateVerifier {
   /**
-   * Brings all volumes and boxes to their records, before any request is served: a command that comes first must find the data
-   * in its place. Marks the boxes for which that must be tried again.
+   * Brings all volumes and boxes to their records, before any request is served: the first command must find the data in its place.
+   * Marks the boxes for which that must be tried again.
    */
   recover(): Promise<void>
   /** Marks a box whose mounts or limits may differ from its record. */
@@ -57,7 +57,7 @@ async function verifyBox(deps: VerifierDeps, record: BoxRecord): Promise<void> {
     const { cpus, ram_mb: ramMb } = record.config
     await unlessEnded(runtime.resize(record.id, { cpus, ramMb }))
   } catch (error) {
-    // It uses more memory than the record allows by now: it keeps its limits until its next start.
+    // The box uses more memory than the record allows by now: it keeps its limits until its next start.
     if (!(error instanceof ServiceError) || error.code !== 'below_use') throw error
     logger.warn('limits of a running box are below its use', { box: record.id, error })
   }
@@ -117,7 +117,7 @@ async function verifyMounts(deps: VerifierDeps, record: BoxRecord): Promise<void
   }
 }
 
-// Takes back an attachment whose request was cut off before it was answered, and which cannot be made.
+// Removes an attachment that cannot be made, and whose request was cut off before its answer.
 async function dropMount(
   { store, clock, logger }: VerifierDeps,
   record: BoxRecord,

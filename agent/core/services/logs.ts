@@ -30,13 +30,13 @@ export interface LoggedService {
 export interface LogPiece {
   offset: number
   bytes: Uint8Array
-  /** True if bytes before the piece were asked for, and are no longer kept. */
+  /** True if bytes before the piece were requested, and are no longer kept. */
   isTruncated: boolean
 }
 
 /**
- * Reads the log of a version: the output of its kept runs, one after another, under one count of bytes. Waits for output, at most
- * as long as the query says.
+ * Reads the log of a version: the output of its kept runs, one after another, under one count of bytes. Waits for output for at
+ * most the time in the query.
  */
 export async function readLogs(
   { outputs, clock }: ServiceLogsDeps,
@@ -88,7 +88,7 @@ export interface LogStreams {
   close(): void
 }
 
-/** Buffers one piece per stream: the next is read when the reader asks for it. */
+/** Buffers one piece per stream: reads the next only on demand of the reader. */
 export function createLogStreams(deps: ServiceLogsDeps & EventStreamsDeps): LogStreams {
   const streams = createEventStreams(deps, { kind: 'logs', atOnce: LOG_STREAMS_AT_ONCE })
   return {
@@ -123,7 +123,7 @@ interface LogRange {
   maxBytes: number
   /** Ends the piece before a character that is not complete yet. */
   isText: boolean
-  /** The range begins where the tail happens to begin, maybe within a character. */
+  /** The range begins at the tail of the log, possibly within a character. */
   isTail: boolean
 }
 
@@ -138,12 +138,12 @@ function readFrom(
   for (const [index, run] of runs.entries()) {
     const limit = runs[index + 1]?.logOffset ?? Number.POSITIVE_INFINITY
     if (end >= limit) continue
-    const wanted = {
+    const range = {
       stream: 'stdout' as const,
       offset: Math.max(0, end - run.logOffset),
       maxBytes: maxBytes - (end - from),
     }
-    const piece = outputs.read({ boxId, execId: run.execId }, wanted)
+    const piece = outputs.read({ boxId, execId: run.execId }, range)
     const at = run.logOffset + piece.offset
     if (piece.bytes.length === 0 && limit === Number.POSITIVE_INFINITY) break
     if (at > end && pieces.length > 0) break
@@ -189,7 +189,7 @@ export const LOG_STREAMS_AT_ONCE = 256
 const STREAM_WAIT_SECONDS = 1
 /** Bytes of a UTF-8 character. */
 const LONGEST_CHARACTER = 4
-/** At most so long after its start a run is found that began while a reader waited. */
+/** A run that begins while a reader waits is found at most this long after its start. */
 const POLL_MS = 500
 const LAST_LINES = 20
 const LAST_LINES_BYTES = 4096

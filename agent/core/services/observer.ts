@@ -24,7 +24,7 @@ export interface ServiceObserver {
   worldOf(record: ServiceRecord, box: BoxRecord | null): Promise<InstancesWorld>
 }
 
-/** Takes live runs from `runs`, and what was cut off from `terminator`. */
+/** Takes live runs from `runs`, and finished cut-offs from `terminator`. */
 export function createServiceObserver(deps: {
   store: Store
   clock: Clock

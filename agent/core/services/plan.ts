@@ -94,7 +94,7 @@ export function planService(record: ServiceRecord, world: ServiceWorld): Service
   return { kind: 'start', isFresh: due.isFresh }
 }
 
-/** Milliseconds from the `failures`th end in a row to the next start: 0.25 s, doubled each time, at most 60 s. */
+/** Returns the milliseconds from the `failures`th end in a row to the next start: 0.25 s, doubled each time, at most 60 s. */
 export function backOffMs(failures: number): number {
   return Math.min(BACK_OFF_MAX_MS, BACK_OFF_MS * 2 ** Math.max(0, failures - 1))
 }

@@ -75,7 +75,7 @@ export function monitorRun(deps: RunMonitorDeps, run: MonitoredRun, onChange: ()
   return monitor
 }
 
-/** Makes the request, but for the command, by which a version of a service and its probe are run. */
+/** Builds the request, except for the command, for a version of a service and its probe. */
 export function requestOf(box: BoxRecord, name: string, { spec, port }: InstanceRecord): ProbeTarget['request'] {
   const { cwd, user, env } = spec
   const own = { ...env, ...(port === null ? {} : { PORT: String(port) }), BOX_SERVICE: name }

@@ -113,7 +113,7 @@ export function choosePort(record: ServiceRecord, others: readonly ServiceRecord
   return candidates.find((port) => !taken.has(port)) ?? null
 }
 
-// Ports that the versions of a service have or will have, except for the one that is being started.
+// Returns the ports that the versions of a service have or will have, except for that of the starting one.
 function portsOf(record: ServiceRecord, starting: StartSlot | null): (number | null)[] {
   const { active, previous, spec } = record
   const excluded = starting === null ? null : record[starting]

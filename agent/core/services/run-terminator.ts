@@ -17,7 +17,7 @@ export interface RunTermination {
 export interface RunTerminator {
   /** Starts a termination, unless one of the run is under way. */
   terminate(termination: RunTermination): void
-  /** Cuts the waits of a termination under way short: the run is killed at once. */
+  /** Cuts short the waits of a termination under way: kills the run at once. */
   killNow(run: RunMonitor): void
   /** Cuts off the requests that are still open to the previous version. The caller excludes a rollback meanwhile. */
   cutOff(boxId: string, previous: PreviousVersion, run: RunMonitor): Promise<void>
@@ -84,7 +84,7 @@ function aborted(signal: AbortSignal): Promise<void> {
   })
 }
 
-/** A SIGKILL that has no effect for so long is an error. */
+/** A SIGKILL without effect for this long is an error. */
 const KILL_MS = 10_000
 /** The longest that a cut-off waits for the edge. */
 const CUT_OFF_MS = 5_000

@@ -28,7 +28,7 @@ export interface ServicesDeps {
   traffic: Pick<Traffic, 'settle'>
 }
 
-/** A service by the names of its project, box and itself. */
+/** A service by the names of its project, its box and its own. */
 export interface ServiceRef extends BoxRef {
   service: string
 }
@@ -163,7 +163,7 @@ export async function changeService(
   })
 }
 
-/** The error `service_not_found`. */
+/** Returns the error `service_not_found`. */
 export function serviceNotFound(box: Pick<BoxRecord, 'name'>, name: string): ServiceError {
   return new ServiceError('service_not_found', `The box "${box.name}" has no service named "${name}".`)
 }
@@ -176,7 +176,7 @@ interface PutService {
   ifMatch: string | null
 }
 
-// True if the service is new.
+// Returns true if the service is new.
 async function putService(deps: ServicesDeps, request: PutService): Promise<boolean> {
   const { box, name, body, ifMatch } = request
   const spec = specOf(body)
@@ -193,7 +193,7 @@ async function putService(deps: ServicesDeps, request: PutService): Promise<bool
   return false
 }
 
-// False if the name was taken meanwhile.
+// Returns false if the name was taken meanwhile.
 async function insertService(
   { store, clock }: ServicesDeps,
   { caller, box, name, body }: PutService,
@@ -251,7 +251,7 @@ async function removeService(
   }
 }
 
-/** True once a service has reached its desired state, or has failed to. */
+/** Returns true once a service has reached its desired state, or has failed to. */
 function isSettled(service: ObservedService): boolean {
   const { record, monitorOf } = service
   if (record.desired === 'stopped')

@@ -13,7 +13,7 @@ interface PreviewState {
   message: string | null
 }
 
-/** Tells the state of a service, and the reason. */
+/** Returns the state of a service, and the reason. */
 export function stateOf({ record, monitor, step, isBoxRunning }: ObservedService): State {
   if (monitor !== null && monitor.ended === null) {
     if (monitor.isEnding) return { state: 'stopping', message: null }
@@ -24,12 +24,12 @@ export function stateOf({ record, monitor, step, isBoxRunning }: ObservedService
   if (step.kind === 'blocked') return { state: 'starting', message: `It waits for ${step.by.join(', ')}.` }
   const end = record.active?.runs.at(-1)?.end
   if (!end || (step.kind === 'start' && step.isFresh)) return { state: 'starting', message: null }
-  const how = endText(end)
-  if (isRestarted(record.spec, end)) return { state: 'failed', message: `${how} It is started again.` }
-  return { state: end.exitCode === 0 ? 'stopped' : 'failed', message: how }
+  const text = endText(end)
+  if (isRestarted(record.spec, end)) return { state: 'failed', message: `${text} It is started again.` }
+  return { state: end.exitCode === 0 ? 'stopped' : 'failed', message: text }
 }
 
-/** Tells the state of a service's preview, and the reason; null if it has none. */
+/** Returns the state of a service's preview, and the reason; null if it has none. */
 export function previewStateOf(
   { record: { preview }, monitorOf, isBoxRunning }: ObservedService,
   withOutput = false,

@@ -53,7 +53,7 @@ export class ServiceSupervisor {
     return (await this.#deps.store.services.all()).flatMap(outputPlacesOf)
   }
 
-  /** Takes up the runs of earlier processes; call once, after the boxes were taken up and before any request. */
+  /** Adopts the runs of earlier processes; call once, after the boxes were adopted and before any request. */
   async recover(): Promise<void> {
     const { store, runtime, logger } = this.#deps
     const execs = new Map((await runtime.listDetached()).map((each) => [each.execId, each]))
@@ -92,7 +92,7 @@ export class ServiceSupervisor {
     return record ? this.#observer.observe(record) : null
   }
 
-  /** Waits until `isDone` or the service is gone, at most `waitMs`; returns what was observed last. */
+  /** Waits until `isDone` or the service is gone, at most `waitMs`; returns the last observation. */
   async until(
     key: ServiceKey,
     isDone: (service: ObservedService) => boolean,
@@ -111,7 +111,7 @@ export class ServiceSupervisor {
     )
   }
 
-  /** Bytes that the last run of a version has written so far. */
+  /** Returns the bytes that the last run of a version has written so far. */
   bytesOf(key: ServiceKey, instance: InstanceRecord): number {
     return writtenBytes(this.#deps.outputs, key, instance)
   }
@@ -267,7 +267,7 @@ export class ServiceSupervisor {
   }
 }
 
-/** From a failed step to the next try. */
+/** Pause from a failed step to the next try. */
 const RETRY_MS = 1_000
 /** The longest wait for the step under way in `exclusive`. */
 const TURN_MS = 20_000

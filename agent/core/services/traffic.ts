@@ -1,9 +1,9 @@
 import type { ServiceRecord } from '../../ports/store/services.ts'
 import type { BoxRecord } from '../../ports/store/store.ts'
 
-/** Routes the requests to services by what their records say. */
+/** Routes the requests to services according to their records. */
 export interface Traffic {
-  /** Routes new requests by the records of the box as they are now; resolves once none goes to an old target. */
+  /** Routes new requests by the current records of the box; resolves once none goes to an old target. */
   settle(boxId: string): Promise<void>
   /** Resolves once no request is open to a port of a box; cuts off those that are open after `graceMs`. */
   drain(target: Target, graceMs: number): Promise<void>
@@ -21,7 +21,7 @@ export interface ServiceTargets {
   preview: Target | null
 }
 
-/** Tells where the requests for a service go, whether or not it runs. A pure function. */
+/** Returns where the requests for a service go, running or not. A pure function. */
 export function targetsOf({ boxId, spec, active, preview }: ServiceRecord): ServiceTargets {
   const at = (port: number | null, id = boxId): Target | null => (port === null ? null : { boxId: id, port })
   return {
@@ -31,8 +31,8 @@ export function targetsOf({ boxId, spec, active, preview }: ServiceRecord): Serv
 }
 
 /**
- * Tells where the requests for a box itself go: to its port, or, if that is the port of a service, to the active version of the
- * service, wherever that listens. A pure function.
+ * Returns where the requests for a box itself go: to its port, or, if that is the port of a service, to the port of the active
+ * version of the service. A pure function.
  */
 export function targetOfBox({ id, port }: Pick<BoxRecord, 'id' | 'port'>, services: readonly ServiceRecord[]): Target {
   const requested = port ?? DEFAULT_PORT

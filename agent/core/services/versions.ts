@@ -17,7 +17,7 @@ import { lastRun, mapInstances, runsOf } from '../common/service-instances.ts'
  * for the ids of new runs.
  */
 
-/** Who switches versions, when, and how much log the versions have written. */
+/** The actor and time of a switch of versions, and how much log the versions have written. */
 export interface SwitchOptions {
   by: string | null
   at: number
@@ -174,7 +174,7 @@ function endOfLog({ active }: ServiceRecord, { bytesOf }: SwitchOptions): number
   return active === null ? 0 : logEnd(active, bytesOf(active))
 }
 
-// Offset in the log at which the last run of a version ends; of a live run `liveBytes` are counted.
+// Returns the offset in the log at which the last run of a version ends; for a live run counts `liveBytes`.
 function logEnd(instance: InstanceRecord, liveBytes: number): number {
   const last = lastRun(instance)
   return last ? last.logOffset + (last.end?.logBytes ?? liveBytes) : 0

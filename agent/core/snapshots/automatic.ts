@@ -3,10 +3,10 @@ import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
 import type { NewSnapshot, SnapshotData, SnapshotRecord } from '../../ports/store/snapshots.ts'
 import { newSnapshot, type RemovalDeps, removeSnapshot, type SnapshotOwner, subvolumesOf } from './snapshots.ts'
 
-/** How many automatic snapshots of a box or volume are kept: the newest. */
+/** Automatic snapshots of a box or volume that are kept: the newest. */
 export const AUTOMATIC_SNAPSHOTS_MAX = 3
 
-/** The record that keeps what a restore to `snapshot` replaces; `subvolume` is the one the owner had. */
+/** Returns the record that keeps the tree replaced by a restore to `snapshot`; `subvolume` is the one the owner had. */
 export function automaticSnapshot(
   kind: SnapshotRecord['owner']['kind'],
   owner: SnapshotOwner,
@@ -25,7 +25,7 @@ export async function pruneAutomatic(deps: RemovalDeps, ownerId: string): Promis
   for (const snapshot of surplus) await removeSnapshot(deps, snapshot)
 }
 
-/** Finishes restores that were cut off after their commit: makes what they replaced read-only, and prunes it. */
+/** Finishes restores that were cut off after their commit: makes the replaced subvolumes read-only, and prunes them. */
 export async function recoverAutomatic(
   deps: RemovalDeps & { filesystem: CowFilesystem; logger: Logger },
 ): Promise<void> {

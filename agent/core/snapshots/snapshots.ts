@@ -24,7 +24,7 @@ export interface SnapshotOwner {
   name: string
 }
 
-/** The record of a new snapshot, without the data volumes of a box. */
+/** Returns the record of a new snapshot, without the data volumes of a box. */
 export function newSnapshot(
   kind: SnapshotRecord['owner']['kind'],
   { id: ownerId, project, name: ownerName }: SnapshotOwner,
@@ -46,12 +46,12 @@ export function newSnapshot(
   }
 }
 
-/** All subvolumes of a snapshot, its own first. */
+/** Returns all subvolumes of a snapshot, its own first. */
 export function subvolumesOf({ subvolume, data }: Pick<SnapshotRecord, 'subvolume' | 'data'>): string[] {
   return [subvolume, ...data.map((part) => part.subvolume)]
 }
 
-/** How many snapshots a box or volume may have, those made by restores included. */
+/** Snapshots that a box or volume may have, those made by restores included. */
 export const SNAPSHOTS_MAX = 1000
 
 /**
@@ -71,8 +71,8 @@ interface EarlierDeps {
 }
 
 /**
- * The snapshot that the same request made before an answer was lost. Without a name there is only the Idempotency-Key to
- * know it by, which means what it did for as long as it is kept (docs/api.md#idempotency).
+ * Finds the snapshot that the same request made before its answer was lost. A snapshot without a name is found by the
+ * Idempotency-Key alone, for as long as keys are kept (docs/api.md#idempotency).
  */
 export async function findEarlierSnapshot(
   { store, clock, limits }: EarlierDeps,
@@ -90,7 +90,7 @@ export async function findEarlierSnapshot(
 }
 
 /**
- * The snapshot of a box by its name.
+ * Finds a snapshot of a box by its name.
  * @throws ServiceError `snapshot_not_found`
  */
 export async function findBoxSnapshot(
@@ -103,13 +103,13 @@ export async function findBoxSnapshot(
   throw snapshotNotFound(box, name)
 }
 
-/** The error for a snapshot that a box does not have. */
+/** Returns the error for a snapshot that a box does not have. */
 export function snapshotNotFound(box: Pick<BoxRecord, 'name'>, name: string): ServiceError {
   return new ServiceError('snapshot_not_found', `The box "${box.name}" has no snapshot named "${name}".`)
 }
 
 /**
- * The snapshot of a data volume by its name.
+ * Finds a snapshot of a data volume by its name.
  * @throws ServiceError `snapshot_not_found`
  */
 export async function findVolumeSnapshot(
@@ -122,7 +122,7 @@ export async function findVolumeSnapshot(
   throw new ServiceError('snapshot_not_found', `The data volume "${volume.name}" has no snapshot named "${name}".`)
 }
 
-/** A page of the snapshots of a box or data volume, oldest first. @throws ServiceError `invalid_request` */
+/** Lists a page of the snapshots of a box or data volume, oldest first. @throws ServiceError `invalid_request` */
 export async function listSnapshots(
   store: Store,
   ownerId: string,
@@ -134,7 +134,7 @@ export async function listSnapshots(
   return { records, next: hasMore && last ? encodeCursor([last.id]) : null }
 }
 
-/** Counts the bytes that a snapshot refers to, with its data volumes, which it records, and those that only it refers to. */
+/** Measures a snapshot with its data volumes: records the bytes that it refers to, and counts those that only it refers to. */
 export async function measureSnapshot(
   { store, filesystem }: { store: Store; filesystem: CowFilesystem },
   record: SnapshotRecord,
@@ -164,5 +164,5 @@ export async function removeSnapshot(deps: RemovalDeps, snapshot: SnapshotRecord
   return true
 }
 
-/** The version of every snapshot, which never changes. */
+/** Version of every snapshot, which never changes. */
 export const SNAPSHOT_VERSION = 1

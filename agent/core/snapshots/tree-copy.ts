@@ -1,9 +1,9 @@
 import type { CowFilesystem, SnapshotRequest } from '../../ports/pool/cow-filesystem.ts'
 
 /**
- * Copies the subvolume that `find` names, as it is now. A restore may replace it meanwhile: then copies its successor. Cost does
- * not depend on size.
- * @throws what `find` throws for one that is deleted meanwhile
+ * Copies the subvolume that `find` names, as it is now. If a restore replaces it meanwhile, copies its successor. Cost does not
+ * depend on size.
+ * @throws the errors of `find` for one that is deleted meanwhile
  */
 export async function copyTree(
   filesystem: CowFilesystem,

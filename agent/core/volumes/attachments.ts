@@ -39,10 +39,10 @@ export interface DetachMutation extends AttachmentMutation {
   answerOf(record: BoxRecord): KeyedAnswer | null
 }
 
-/** Which boxes have which data volumes (docs/api.md#data-volumes). */
+/** Attachments of data volumes to boxes (docs/api.md#data-volumes). */
 export interface Attachments {
   /**
-   * Attaches a volume to a box, running or not; the same again is a success.
+   * Attaches a volume to a box, running or not; succeeds if it is attached so already.
    * @throws ServiceError `volume_in_use`, `mount_path_taken`, `path_invalid`, `box_busy`, with nothing changed
    */
   attach(ref: VolumeRef, body: AttachBody, options: AttachmentMutation): Promise<BoxRecord>
@@ -82,7 +82,7 @@ export function createAttachments(deps: AttachmentsDeps): Attachments {
 interface Attach {
   mount: MountRecord
   isRunning: boolean
-  /** Until when to wait for deleted boxes to release the volume, ms since the epoch. */
+  /** Time until which to wait for deleted boxes to release the volume, ms since the epoch. */
   deadline: number
 }
 
@@ -190,8 +190,8 @@ function mountOf(
   return { volumeId: id, name, subvolume, path, readOnly }
 }
 
-function unchanged(box: BoxRecord, present: MountRecord, wanted: MountRecord): MountRecord[] {
-  if (present.path === wanted.path && present.readOnly === wanted.readOnly) return box.mounts
+function unchanged(box: BoxRecord, present: MountRecord, requested: MountRecord): MountRecord[] {
+  if (present.path === requested.path && present.readOnly === requested.readOnly) return box.mounts
   const mode = present.readOnly ? 'read-only' : 'read-write'
   const detail = `The data volume "${present.name}" is attached to "${box.name}" at ${present.path} (${mode}) already.`
   throw new ServiceError('volume_in_use', detail)

@@ -35,7 +35,7 @@ export interface NewVolume {
 
 /** The source of a new volume's data. */
 export interface VolumeOrigin {
-  /** As the API shows it; null: empty. */
+  /** Notation of the source in the API; null: empty. */
   from: string | null
   /** The size of the volume if the request names none. */
   sizeGb: number
@@ -131,7 +131,7 @@ async function findCopyOrigin(
     return record.subvolume
   }
   const subvolume = await find()
-  // Measures only if it must: that takes longer the more data there is, which a copy must not.
+  // Measures only if the size shrinks: that takes longer the more data there is, which a copy must not.
   const [usage] = sizeGb < source.sizeGb ? await filesystem.measure([subvolume]) : []
   if (usage && usage.sizeBytes > bytesOf(sizeGb)) throw tooSmall(from, usage.sizeBytes, sizeGb)
   return {
@@ -142,11 +142,11 @@ async function findCopyOrigin(
 }
 
 function tooSmall(from: string, sizeBytes: number, sizeGb: number): ServiceError {
-  const [held, wanted] = [sizeBytes, bytesOf(sizeGb)].map((bytes) => Math.ceil(bytes / 1024 ** 2))
-  return new ServiceError('volume_too_small', `"${from}" holds ${held} MiB, ${wanted} MiB were asked for.`)
+  const [usedMib, sizeMib] = [sizeBytes, bytesOf(sizeGb)].map((bytes) => Math.ceil(bytes / 1024 ** 2))
+  return new ServiceError('volume_too_small', `"${from}" holds ${usedMib} MiB, ${sizeMib} MiB were asked for.`)
 }
 
-/** The error for a volume whose name is taken. */
+/** Returns the error for a volume whose name is taken. */
 export function nameTaken({ project, name }: VolumeRef): ServiceError {
   return new ServiceError('name_taken', `Project "${project}" has a data volume named "${name}" already.`)
 }

@@ -40,12 +40,12 @@ export async function restoreVolume(deps: VolumeSwapDeps, ref: VolumeRef, reques
 
 /** The data that replaces that of a volume. */
 export interface NewData {
-  /** Its source, as the comment of the automatic snapshot names it. */
+  /** The source of the data, for the comment of the automatic snapshot. */
   of: string
   tokenId: string
   /** Fills the subvolume `name` with it, under a tombstone. */
   fill(name: string, quotaBytes: number): Promise<void>
-  /** Until when to wait for boxes to stop using the volume, ms since the epoch; called when the data is there. */
+  /** Returns the time until which to wait for boxes to stop using the volume, ms since the epoch; called when the data is there. */
   idleBy(): number
   signal?: AbortSignal
 }

@@ -3,7 +3,7 @@ import type { Clock } from '../../ports/host/clock.ts'
 
 export interface BusyRetryOptions {
   clock: Clock
-  /** The errors that may pass. */
+  /** Codes of transient errors. */
   codes: readonly ErrorCode[]
   /** When the last attempt begins, ms since the epoch. */
   deadline: number

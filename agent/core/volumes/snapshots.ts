@@ -41,9 +41,9 @@ export interface VolumeSnapshots {
   ): Promise<SnapshotState>
   /** Measures the snapshot. @throws ServiceError `volume_not_found`, `snapshot_not_found` */
   get(ref: VolumeRef, snapshot: string): Promise<SnapshotState>
-  /** Oldest first. @throws ServiceError `volume_not_found` */
+  /** Lists the snapshots, oldest first. @throws ServiceError `volume_not_found` */
   list(ref: VolumeRef, query: SnapshotListQuery): Promise<{ states: SnapshotState[]; next: string | null }>
-  /** Resolves once the record is gone for good; space follows. Volumes made from it stay. */
+  /** Resolves once the record is gone for good; its space is freed later. Volumes made from it stay. */
   remove(ref: VolumeRef, snapshot: string, ifMatch: string | null): Promise<void>
 }
 

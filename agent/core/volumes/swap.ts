@@ -37,7 +37,7 @@ export interface Swapped {
 
 /**
  * Replaces the subvolume of a volume, in its record and in all boxes that have it. A running box is without the volume while the
- * record changes, so that at whatever point this is cut off, no box has data that is not recorded.
+ * record changes, so that an interruption at any point leaves no box with data that is not recorded.
  * @throws ServiceError `volume_not_found`, and `volume_busy`, `volume_in_use` or `box_busy` after `waitMs`, with nothing changed
  */
 export async function swapTree(deps: VolumeSwapDeps, change: VolumeChange, waitMs: number): Promise<Swapped> {
@@ -73,7 +73,7 @@ async function swapInTurn(deps: VolumeSwapDeps, change: VolumeChange, turns: Tur
     await detachAll(deps, change, { running: turns.running, tree, paths })
     await commit(deps, change, { volume, boxIds: turns.boxIds })
   } finally {
-    // Mounts the subvolume that is recorded by then, whether or not the commit succeeded.
+    // Mounts the subvolume in the current record, whether or not the commit succeeded.
     for (const box of boxes.filter(({ id }) => turns.running.includes(id))) {
       try {
         await mountRecorded(deps, { boxId: box.id, volumeId: volume.id, path: paths.get(box.id) })
@@ -157,7 +157,7 @@ async function mountRecorded(
   if (mount === undefined) return
   const tree = boxMountOf(mount, filesystem)
   if ((await runtime.mounts(boxId)).some(({ source }) => source === tree.source)) return
-  // The box may have moved it since it was attached, by renaming a directory above.
+  // Uses the current path: the box may have moved the mount since it was attached, by renaming a directory above.
   await unlessEnded(runtime.attach(boxId, { ...tree, path: path ?? tree.path }))
 }
 

@@ -54,7 +54,7 @@ export interface Volumes {
     body: UpdateVolumeBody,
     options: VolumeMutation & { check(state: VolumeState): void },
   ): Promise<VolumeState>
-  /** Resolves once the record is gone for good; space follows. @throws ServiceError `volume_in_use` */
+  /** Resolves once the record is gone for good; its space is freed later. @throws ServiceError `volume_in_use` */
   remove(ref: VolumeRef, options: VolumeMutation): Promise<void>
 }
 
@@ -96,7 +96,7 @@ export function createVolumes(deps: VolumesDeps): Volumes {
       for (;;) {
         const record = await findVolume(store, ref)
         checkIfMatch(options.ifMatch, record.version)
-        // By the name of the subvolume: after a restore, the one named by the volume's id is that of a snapshot.
+        // Names the subvolume, not the volume: after a restore, the subvolume named by the volume's id belongs to a snapshot.
         const tombstone = { id: record.subvolume, root: record.subvolume, createdAt: clock.now() }
         const outcome = await store.volumes.remove(record.id, record.version, tombstone)
         if (outcome === 'attached') throw inUse(record, await store.volumes.attachments([record.id]))
@@ -121,7 +121,7 @@ async function stateOf(
   }
 }
 
-// Null for lost data, which must not fail the list of the other volumes.
+// Returns null for lost data, which must not fail the list of the other volumes.
 async function usedBytesOf(filesystem: CowFilesystem, subvolume: string): Promise<number | null> {
   try {
     return await filesystem.usedBytes(subvolume)
@@ -131,7 +131,7 @@ async function usedBytesOf(filesystem: CowFilesystem, subvolume: string): Promis
   }
 }
 
-/** Null: the record has changed meanwhile. */
+/** Returns null if the record has changed meanwhile. */
 async function updateVolume(
   { store, filesystem, clock, admission, defaults }: VolumesDeps,
   record: VolumeRecord,

@@ -1,7 +1,7 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import { isErrno } from '../../lib/syscalls/libc.ts'
 
-/** What a client is told of an error of the place where backups are kept; the error itself is logged. */
+/** Converts an error of the backup store for clients; the error itself is logged. */
 export function storeFault(error: unknown): ServiceError {
   if (error instanceof ServiceError) return error
   if (isErrno(error, 'ENOSPC', 'EDQUOT')) {
@@ -12,7 +12,7 @@ export function storeFault(error: unknown): ServiceError {
   })
 }
 
-/** Runs `act`; foreign errors come out converted. */
+/** Runs `act`; converts foreign errors with `storeFault`. */
 export async function withStoreFaults<T>(act: () => Promise<T>): Promise<T> {
   try {
     return await act()

@@ -1,6 +1,6 @@
 /**
- * The segments of an object's name.
- * @throws Error for what is no name: it comes from records and from the store, so whoever made it is not trusted
+ * Splits an object's name into its segments.
+ * @throws Error for an invalid name: names come from records and from the store, and are not trusted
  */
 export function segmentsOf(name: string): string[] {
   const segments = name.split('/')

@@ -13,11 +13,11 @@ import { storeFault, withStoreFaults } from './faults.ts'
 import { segmentsOf } from './names.ts'
 
 /**
- * Backups in the folder at `path`, which is made when first written to: objects are files of mode 0600 in directories of
- * mode 0700. No link in it is followed. Each file has another name until all of it is on the disk.
+ * Opens a backup store in the folder at `path`, which the first write creates: objects are files of mode 0600 in directories of
+ * mode 0700. Follows no link in it. A file gets its name once all of it is on the disk.
  */
 export function openFolderStore(path: string): BackupStore {
-  // A disk that is waited for holds one of the few threads that all file calls of this process share.
+  // A call that waits for the disk blocks one of the few libuv threads that all file calls of this process share.
   const disk = createLimiter(1)
   return {
     kind: 'folder',
@@ -68,7 +68,7 @@ function openInside(fd: number, name: string, flags: number): number {
   return openBelow(fd, name, { flags: flags | O.NOFOLLOW, mode: (flags & O.CREAT) === 0 ? 0 : 0o600, resolve: BELOW })
 }
 
-/** A descriptor of the directory at `directories`, made where it is missing. */
+/** Returns a descriptor of the directory at `directories`; creates missing ones. */
 async function makeDirectories(path: string, directories: readonly string[]): Promise<number> {
   let fd = openRoot(path)
   for (const name of directories) {
@@ -88,7 +88,7 @@ async function makeDirectories(path: string, directories: readonly string[]): Pr
   return fd
 }
 
-/** A descriptor of the directory at `directories`; null if there is none. */
+/** Returns a descriptor of the directory at `directories`; null if there is none. */
 function findDirectory(path: string, directories: readonly string[]): number | null {
   let root: number | null = null
   try {
@@ -112,19 +112,19 @@ interface Draft {
   fd: number
 }
 
-/** A new file that has not the object's name yet, in a directory made where it is missing. */
+/** Creates a file under a temporary name, in a directory that it makes if missing. */
 async function openDraft(path: string, { directories, file }: Place): Promise<Draft> {
   for (let tries = 1; ; tries++) {
     let directoryFd: number | null = null
     try {
       mkdirSync(path, { recursive: true, mode: 0o700 })
       directoryFd = await makeDirectories(path, directories)
-      // Known by the name that it gets: what a put that was killed left is written over, or deleted with the object.
+      // The temporary name follows from the object's: the leftover of a killed put is overwritten, or deleted with the object.
       removeIfThere(directoryFd, draftOf(file))
       return { directoryFd, fd: openInside(directoryFd, draftOf(file), O.RDWR | O.CREAT | O.EXCL) }
     } catch (error) {
       if (directoryFd !== null) closeFd(directoryFd)
-      // A directory may go at any time, with the last object that was in it.
+      // A concurrent delete may remove the directory with its last object.
       if (!isErrno(error, 'ENOENT') || tries >= TRIES) throw error
     }
   }
@@ -156,7 +156,7 @@ async function writeAll(fd: number, piece: Uint8Array, position: number): Promis
 
 async function digestFile(fd: number, signal: AbortSignal | undefined): Promise<StoredBytes> {
   const hash = createHash('sha256')
-  // One is read while the other is counted in.
+  // One buffer is filled while the other is hashed.
   let [buffer, other] = [Buffer.allocUnsafe(READ_BYTES), Buffer.allocUnsafe(READ_BYTES)]
   let sizeBytes = 0
   for (let reading = read(fd, buffer, 0, READ_BYTES, 0); ; ) {
@@ -170,7 +170,7 @@ async function digestFile(fd: number, signal: AbortSignal | undefined): Promise<
   }
 }
 
-/** A descriptor of an object, or null if there is none. */
+/** Returns a descriptor of an object; null if there is none. */
 function openObject(path: string, { directories, file }: Place): number | null {
   const directoryFd = findDirectory(path, directories)
   if (directoryFd === null) return null
@@ -209,7 +209,7 @@ async function* readPieces(fd: number, signal: AbortSignal | undefined): AsyncGe
 }
 
 async function* listFolder(path: string, prefix: string): AsyncGenerator<StoredObject> {
-  // Only below the last whole segment.
+  // Lists only below the last whole segment.
   const start = prefix.split('/').slice(0, -1)
   if (start.length > 0) segmentsOf(start.join('/'))
   const waiting = [start]
@@ -242,7 +242,7 @@ async function readDirectory(
   }
 }
 
-// It may be gone by now.
+// Returns nothing for a file that was deleted meanwhile.
 function objectAt(fd: number, file: string, name: string): StoredObject[] {
   try {
     return [{ name, sizeBytes: statAt(fd, file).sizeBytes }]
@@ -253,7 +253,7 @@ function objectAt(fd: number, file: string, name: string): StoredObject[] {
 }
 
 async function deleteFile(path: string, { directories, file }: Place): Promise<void> {
-  // Directories go with the last that was in them.
+  // Removes each directory with its last entry.
   for (let at = directories, name = file, flags = 0; ; flags = AT.REMOVEDIR) {
     const fd = findDirectory(path, at)
     if (fd === null) return

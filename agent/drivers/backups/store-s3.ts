@@ -7,27 +7,24 @@ import type { BackupStore, StoredBytes, StoredObject } from '../../ports/backups
 import { segmentsOf } from './names.ts'
 
 /** An S3 endpoint, addressed by path; `prefix` goes before all names, without a slash at its end. */
-export interface S3Place {
+export interface S3Location {
   endpoint: string
   bucket: string
   region: string
   prefix: string
   keys: { accessKeyId: string; secretAccessKey: string }
-  /**
-   * How often a request is tried before its error is that of the call, where that has a signal, else three times at most; waits
-   * between are 0.1 s, doubled up to 20 s.
-   */
+  /** Attempts per request of a call with a signal; of others at most three. The waits between are 0.1 s, doubled up to 20 s. */
   attempts: number
-  /** For an answer to begin, and between its pieces. */
+  /** Time-out in ms for an answer to begin, and between its pieces. */
   timeoutMs: number
 }
 
 /**
- * Backups in an S3 bucket that exists. What is larger than 8 MiB goes in pieces of that size, each tried by itself; the store
- * is told the SHA-256 of each and refuses other bytes. Holds one piece of each object that is under way in memory.
+ * Opens a backup store in an existing S3 bucket. Sends objects above 8 MiB in blocks of that size, each retried by itself, with the
+ * SHA-256 of each, so that the store refuses other bytes. Holds one block per object under way in memory.
  */
-export async function openS3Store(place: S3Place): Promise<BackupStore> {
-  // Only where there is such a store: it takes a quarter of a second to load.
+export async function openS3Store(place: S3Location): Promise<BackupStore> {
+  // Loaded on demand: it takes a quarter of a second.
   const sdk = await import('@aws-sdk/client-s3')
   const { endpoint, region, keys, attempts, timeoutMs } = place
   const connect = (maxAttempts: number): Sdk.S3Client =>
@@ -41,7 +38,7 @@ export async function openS3Store(place: S3Place): Promise<BackupStore> {
       requestChecksumCalculation: 'WHEN_REQUIRED',
       responseChecksumValidation: 'WHEN_REQUIRED',
     })
-  // Work in the background outlasts an endpoint that is away; whoever waits for an answer is told soon.
+  // Work in the background outlasts an endpoint that is away; a waiting client gets the error soon.
   const [patient, prompt] = [connect(attempts), connect(Math.min(attempts, PROMPT_ATTEMPTS))]
   const work = { sdk, client: patient, place }
   const bucket = { sdk, client: prompt, place }
@@ -66,7 +63,7 @@ export async function openS3Store(place: S3Place): Promise<BackupStore> {
 interface Bucket {
   sdk: typeof Sdk
   client: Sdk.S3Client
-  place: S3Place
+  place: S3Location
 }
 
 function until(signal: AbortSignal | undefined): { abortSignal?: AbortSignal } {
@@ -109,7 +106,7 @@ async function putObject(bucket: Bucket, { name, pieces, signal }: Content): Pro
   return { sizeBytes, sha256: whole.digest('hex') }
 }
 
-/** Uploads an object in blocks; its size. */
+/** Uploads an object in blocks; returns its size. */
 async function putBlocks(
   { sdk, client }: Bucket,
   address: Address,
@@ -132,7 +129,7 @@ async function putBlocks(
     await client.send(new sdk.CompleteMultipartUploadCommand(whole), until(signal))
     return sizeBytes
   } catch (error) {
-    // Its blocks would be kept and paid for.
+    // The store would keep the blocks, and charge for them.
     await client.send(new sdk.AbortMultipartUploadCommand({ ...address, UploadId })).catch(() => undefined)
     throw error
   }
@@ -173,8 +170,8 @@ async function openBody(
   }
 }
 
-// A body that breaks off is asked for once more from where it ended.
-async function* readOn({ attempts, timeoutMs }: S3Place, first: Body, open: OpenBody): AsyncGenerator<Uint8Array> {
+// Resumes a body that breaks off from where it ended.
+async function* readOn({ attempts, timeoutMs }: S3Location, first: Body, open: OpenBody): AsyncGenerator<Uint8Array> {
   let body: Body | null = first
   let [offset, failures] = [0, 0]
   try {
@@ -223,7 +220,7 @@ async function* listObjects(bucket: Bucket, prefix: string): AsyncGenerator<Stor
   }
 }
 
-/** The bytes of `pieces` in blocks of one size, but for the last, which is not empty. */
+/** Cuts `pieces` into blocks of one size, except for the last, which is not empty. */
 async function* cutBlocks(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer, undefined> {
   let waiting: Uint8Array[] = []
   let length = 0
@@ -270,7 +267,7 @@ async function withFaults<T>(act: () => Promise<T>): Promise<T> {
   }
 }
 
-/** What a client is told; what is logged names neither keys nor the signed request. */
+/** Converts an error for clients; the logged cause names neither keys nor the signed request. */
 function faultOf(error: unknown): ServiceError {
   if (error instanceof ServiceError) return error
   const { name, message, code } = error as { name?: string; message?: string; code?: string }

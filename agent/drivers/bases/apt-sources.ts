@@ -1,13 +1,13 @@
-/** One line or stanza of apt's configuration: where an archive is and which keys it is signed with. */
+/** One line or stanza of apt's configuration: the location of an archive, and the keys it is signed with. */
 export interface AptSource {
   uri: string
   suites: string[]
   components: string[]
-  /** Path of a keyring, or null for those apt trusts by default. */
+  /** Path of a keyring; null: the keyrings apt trusts by default. */
   signedBy: string | null
 }
 
-/** The binary archives in a one-line style file (`sources.list`, `*.list`); what is not understood is left out. */
+/** Parses the binary archives in a one-line style file (`sources.list`, `*.list`); skips lines of any other form. */
 export function parseListFile(text: string): AptSource[] {
   const sources: AptSource[] = []
   for (const line of text.split('\n')) {
@@ -20,7 +20,7 @@ export function parseListFile(text: string): AptSource[] {
   return sources
 }
 
-/** The binary archives in a deb822 style file (`*.sources`); disabled ones and what is not understood are left out. */
+/** Parses the binary archives in a deb822 style file (`*.sources`); skips disabled stanzas and those of any other form. */
 export function parseSourcesFile(text: string): AptSource[] {
   const sources: AptSource[] = []
   for (const stanza of text.split(/\n\s*\n/)) {
@@ -39,18 +39,18 @@ export function parseSourcesFile(text: string): AptSource[] {
   return sources
 }
 
-/** The first archive with this suite in it, of a kind that a base can be fetched from. */
+/** Finds the first archive with this suite, of a kind that a base can be fetched from. */
 export function findSuite(sources: readonly AptSource[], suite: string): AptSource | null {
   return sources.find((source) => source.suites.includes(suite) && FETCHABLE.test(source.uri)) ?? null
 }
 
-/** The source as a line for a suite, its keyring named if it has one. */
+/** Formats the source as a line for a suite, with its keyring if it has one. */
 export function formatSource(source: AptSource, suite: string): string {
   const options = source.signedBy === null ? '' : `[signed-by=${source.signedBy}] `
   return `deb ${options}${source.uri} ${suite} ${source.components.join(' ')}`
 }
 
-/** An archive's address without a name and password in it. */
+/** Removes name and password from an archive's address. */
 export function stripCredentials(uri: string): string {
   return uri.replace(/^(\w+:\/\/)[^/@]*@/, '$1')
 }
@@ -71,7 +71,7 @@ function parseFields(stanza: string): Map<string, string> {
   return fields
 }
 
-/** A key written into the file itself, or given by its fingerprint, is left to apt's own keyrings. */
+/** Returns the path of a keyring; null for a key in the file itself or a fingerprint, which are left to apt's own keyrings. */
 function keyringPath(value: string | undefined): string | null {
   return value?.startsWith('/') === true ? (value.split(/[\s,]/)[0] ?? null) : null
 }

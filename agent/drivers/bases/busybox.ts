@@ -29,7 +29,7 @@ async function findBusybox(): Promise<string> {
   throw new Error('The busybox base needs a static busybox on this host: install the package busybox-static.')
 }
 
-/** A program without an interpreter in its ELF program headers runs in an empty root. */
+/** Returns true if the ELF program headers name no interpreter, so that the program runs in an empty root. */
 async function isStatic(program: string): Promise<boolean> {
   const file = await fs.open(program)
   try {
@@ -43,7 +43,7 @@ async function isStatic(program: string): Promise<boolean> {
   }
 }
 
-/** Hard links: an eighth of the metadata of symbolic ones, which every snapshot's cost depends on. */
+/** Makes hard links: they take an eighth of the metadata of symbolic ones, which adds to the cost of every snapshot. */
 async function linkApplets(root: string, applets: readonly string[]): Promise<void> {
   const busybox = path.join(root, 'bin/busybox')
   for (const applet of applets) {

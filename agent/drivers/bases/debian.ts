@@ -18,9 +18,8 @@ export interface DebianBuildOptions {
 }
 
 /**
- * Fills the empty directory `root` with a minimal Debian of the current stable release, from the archive and with the
- * keys of the host's own apt configuration; where that release is not to be had there, of the host's release. About 20
- * seconds.
+ * Fills the empty directory `root` with a minimal Debian of the current stable release, from the archive and with the keys of the
+ * host's own apt configuration; if that archive lacks it, of the host's release. Takes about 20 s.
  */
 export async function buildDebianBase(root: string, options: DebianBuildOptions): Promise<void> {
   const host = await hostArchive()
@@ -77,7 +76,7 @@ async function readHostSources(): Promise<AptSource[]> {
   return sources
 }
 
-/** A list of mirrors on this host stands for its first mirror. */
+/** Replaces a list of mirrors on this host by its first mirror. */
 async function fetchable(source: AptSource): Promise<AptSource> {
   if (!source.uri.startsWith('mirror+file:')) return source
   const list = await readOptional(source.uri.slice('mirror+file:'.length).replace(/^\/\/(?=\/)/, ''))
@@ -128,7 +127,7 @@ async function bootstrap(
   )
 }
 
-/** How the host's apt reaches its archives: mmdebstrap's own apt does not read the host's configuration. */
+/** Returns the proxy options of the host's apt as flags: mmdebstrap's own apt does not read the host's configuration. */
 async function hostProxyOptions(): Promise<string[]> {
   const { stdout } = await run('apt-config', ['dump'], { timeoutMs: 10_000 })
   const wanted = /^Acquire::(https?::(Proxy|Verify-Peer|CAInfo|CaInfo)\b[^ ]*|Retries) ".+";$/
@@ -138,7 +137,7 @@ async function hostProxyOptions(): Promise<string[]> {
     .map((line) => `--aptopt=${line}`)
 }
 
-/** Turns what mmdebstrap reports into lines for a person. */
+/** Translates the output of mmdebstrap into progress lines for people. */
 function createNarrator(progress: (message: string) => void): (text: string) => void {
   let rest = ''
   return (text) => {
@@ -151,7 +150,7 @@ function createNarrator(progress: (message: string) => void): (text: string) => 
   }
 }
 
-/** Takes out what belongs to the host or to the build. */
+/** Removes the traces of the host and of the build. */
 async function tidy(root: string, suite: string, host: HostArchive): Promise<void> {
   await makeMountPoints(root)
   for (const directory of ['var/lib/apt/lists', 'var/cache', 'var/log']) await removeFilesBelow(root, directory)
@@ -191,8 +190,8 @@ const DEBIAN_KEYRING = '/usr/share/keyrings/debian-archive-keyring.gpg'
 const PACKAGES = ['bash', 'ca-certificates', 'curl', 'procps', 'iproute2', 'git']
 const BUILD_TIMEOUT_MS = 15 * 60_000
 
-// The pool is mounted nodev; the build needs devices, so it lifts that for this directory in a mount namespace of its
-// own, which also takes its mounts away however it ends.
+// The pool is mounted nodev; the build needs devices, so it lifts that for this directory in a mount namespace of its own, which
+// also removes its mounts however the build ends.
 const BUILD_SCRIPT = 'mount --bind "$0" "$0" && mount -o remount,bind,dev "$0" && exec mmdebstrap "$@"'
 
 const STAGES = [

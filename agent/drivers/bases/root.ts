@@ -8,9 +8,7 @@ export async function ensureDirectory(root: string, directory: string, mode = 0o
   await fs.chmod(target, mode)
 }
 
-/**
- * Writes a file below `root` in place of whatever is there, links included, with exactly the permission bits `mode`.
- */
+/** Writes a file below `root` in place of anything there, links included, with exactly the permission bits `mode`. */
 export async function replaceFile(root: string, file: { path: string; text: string; mode?: number }): Promise<void> {
   const target = path.join(root, file.path)
   await fs.rm(target, { recursive: true, force: true })
@@ -33,9 +31,7 @@ export async function removeFilesBelow(root: string, directory: string): Promise
   }
 }
 
-/**
- * Makes what the runtime mounts over: empty directories for kernel filesystems, empty files for a box's own identity.
- */
+/** Makes the mount points of the runtime: empty directories for kernel filesystems, empty files for a box's own identity. */
 export async function makeMountPoints(root: string): Promise<void> {
   for (const directory of ['proc', 'sys', 'dev', 'run']) await emptyDirectory(root, directory)
   for (const directory of ['tmp', 'var/tmp']) await emptyDirectory(root, directory, 0o1777)

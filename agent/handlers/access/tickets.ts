@@ -20,16 +20,16 @@ export interface TicketHandlerDeps {
 /** Handles tickets. The request that a ticket is for is validated and authorized at issue. */
 export function createTicketHandlers(deps: TicketHandlerDeps): Pick<Handlers, 'createTicket' | 'createProjectTicket'> {
   const { boxes, tickets, dataUrl } = deps
-  const reply = (wanted: WantedTicket, boxId: string | null): Reply => {
-    const { operation, params, body, caller } = wanted
+  const reply = (request: TicketRequest, boxId: string | null): Reply => {
+    const { operation, params, body, caller } = request
     const query = queryOf(body)
     validateRequest(operation, { params, query, body: undefined, isBytes: true })
     const target = targetOf(operation, params, query)
     if (target.length > TARGET_MAX) throw invalidRequest([{ pointer: '/query', detail: TOO_LONG }])
     const { ticket, expiresAt } = tickets.issue({ operationId: operation.id, target, boxId, caller })
     const origin = operation.transport === 'websocket' ? dataUrl.replace(/^http/, 'ws') : dataUrl
-    const told = { method: operation.method, expires_at: timestamp(expiresAt) }
-    return { body: { url: origin + addTicket(target, ticket), ...told }, replayBody: told }
+    const published = { method: operation.method, expires_at: timestamp(expiresAt) }
+    return { body: { url: origin + addTicket(target, ticket), ...published }, replayBody: published }
   }
   return {
     createTicket: async ({ params, body, caller }) => {
@@ -46,7 +46,7 @@ export function createTicketHandlers(deps: TicketHandlerDeps): Pick<Handlers, 'c
   }
 }
 
-interface WantedTicket {
+interface TicketRequest {
   operation: Operation
   params: Record<string, string>
   body: TicketBody

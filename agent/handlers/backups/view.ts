@@ -5,7 +5,7 @@ import type { StoredBackup } from '../../core/backups/catalog.ts'
 import { timestamp } from '../../core/common/time.ts'
 import type { BackupRecord } from '../../ports/store/backups.ts'
 
-/** The backup of the API. */
+/** Returns the backup in the form of the API. */
 export function viewBackup(known: KnownBackup): Backup {
   return 'record' in known ? viewRecord(known.record) : viewStored(known.stored)
 }

@@ -12,7 +12,7 @@ import { viewBase } from './view.ts'
 type CreateCall = Call<'createBase'>
 type BaseHandlers = Pick<Handlers, 'createBase' | 'listBases' | 'listSharedBases' | 'getBase' | 'deleteBase'>
 
-/** Bases over HTTP. */
+/** Handles bases. */
 export function createBaseHandlers({ bases, operations }: { bases: Bases; operations: Operations }): BaseHandlers {
   const replyPage = ({ records, next }: { records: BaseRecord[]; next: string | null }): Reply => {
     const views = records.map((record) => viewBase(record, null))
@@ -51,9 +51,9 @@ async function ordered(bases: Bases, { params, query, body, caller, idempotencyK
   if (query.name !== undefined || query.shared || query.image)
     throw invalidRequest([{ pointer: '/query', detail: 'name, shared and image are there for archives' }])
   const { name, box, snapshot, image, shared } = body
-  const wish = { project: params.project, name, isShared: shared === true, idempotencyKey }
-  if (image !== undefined) return bases.pull(caller, { ...wish, image, waitMs: query.wait_seconds * 1000 })
-  return { record: await bases.create(caller, { ...wish, box: box ?? '', snapshot }), report: null }
+  const options = { project: params.project, name, isShared: shared === true, idempotencyKey }
+  if (image !== undefined) return bases.pull(caller, { ...options, image, waitMs: query.wait_seconds * 1000 })
+  return { record: await bases.create(caller, { ...options, box: box ?? '', snapshot }), report: null }
 }
 
 async function unpacked(

@@ -26,7 +26,7 @@ export interface BoxHandlersDeps extends BoxMetricsDeps {
   limits: { pidsPerBox: number }
 }
 
-/** Boxes, their life cycle, leases and metrics over HTTP. */
+/** Handles boxes, their life cycle, leases and metrics. */
 export function createBoxHandlers(deps: BoxHandlersDeps): BoxHandlers {
   const { boxes } = deps
   const { view, done, reply } = deps.replies

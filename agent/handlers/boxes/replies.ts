@@ -9,15 +9,15 @@ import type { Reply } from '../common/call.ts'
 
 /** Answers requests with boxes. */
 export interface BoxReplies {
-  /** The Box of the API; its environment is empty for a caller who may not write. */
+  /** Returns the Box of the API; its environment is empty for a caller who may not write. */
   view(record: BoxRecord, caller: Caller): Box
-  /** A box after a mutation whose effect is there. */
+  /** Answers a mutation that has taken effect. */
   done(caller: Caller, record: BoxRecord): Reply
-  /** A box after a mutation; while the effect is not there yet, with the operation to wait on. */
+  /** Answers a mutation; adds the operation to wait on if it has not taken effect yet. */
   reply(caller: Caller, mutated: Mutated, unsettled: Unsettled): Promise<Reply>
 }
 
-/** The kind of the operation and the status of the answer while the effect is not there yet. */
+/** The kind of the operation and the status of the answer while a mutation has not taken effect. */
 export interface Unsettled {
   kind: string
   status: number
@@ -30,7 +30,7 @@ export interface BoxRepliesDeps {
   address: EdgeAddress
 }
 
-/** Shows boxes with the node and the URLs of this deployment. */
+/** Creates replies with the node and the URLs of this deployment. */
 export function createBoxReplies({ operations, node, address }: BoxRepliesDeps): BoxReplies {
   const view: BoxReplies['view'] = (record, caller) =>
     viewBox(record, { node, address, withEnvironment: caller.permissions.includes('write') })
@@ -57,7 +57,7 @@ export function createBoxReplies({ operations, node, address }: BoxRepliesDeps):
   }
 }
 
-/** The wait and the conditions of a mutation, from its query and headers. */
+/** Returns the wait and the conditions of a mutation, from its query and headers. */
 export function mutationOf(
   query: { wait_seconds: number },
   given: { ifMatch: string | null; idempotencyKey: string | null },

@@ -4,7 +4,7 @@ import type { BoxSnapshots } from '../../core/boxes/snapshots.ts'
 import { SNAPSHOT_VERSION, type SnapshotState } from '../../core/snapshots/snapshots.ts'
 import type { TreeChange } from '../../ports/pool/tree-changes.ts'
 import type { Handlers, Reply } from '../common/call.ts'
-import { tellPath } from '../files/paths.ts'
+import { formatPath } from '../files/paths.ts'
 import { viewSnapshot } from '../snapshots/view.ts'
 import { type BoxReplies, mutationOf } from './replies.ts'
 
@@ -13,7 +13,7 @@ type BoxSnapshotHandlers = Pick<
   'createBoxSnapshot' | 'listBoxSnapshots' | 'getBoxSnapshot' | 'deleteBoxSnapshot' | 'diffBoxSnapshot' | 'restoreBox'
 >
 
-/** Snapshots of boxes, what differs between them, and restores, over HTTP. */
+/** Handles snapshots of boxes, their differences, and restores. */
 export function createBoxSnapshotHandlers(deps: {
   snapshots: BoxSnapshots
   diff: SnapshotDiff
@@ -52,10 +52,10 @@ export function createBoxSnapshotHandlers(deps: {
 }
 
 function viewChange({ kind, path, from, isModified, type, sizeBytes }: TreeChange) {
-  const was = from === null ? null : tellPath(from)
+  const was = from === null ? null : formatPath(from)
   return {
     kind,
-    ...tellPath(path),
+    ...formatPath(path),
     from: was?.path ?? null,
     from_base64: was?.path_base64 ?? null,
     modified: kind === 'renamed' && isModified,

@@ -26,14 +26,14 @@ export interface Call<K extends OperationId> extends RequestConditions {
   caller: Operations[K]['permission'] extends null ? Caller | null : Caller
   /** Path and query as sent, without a ticket. */
   request: { operationId: string; target: string }
-  /** The only box that a ticket allows; null: whichever has the name. */
+  /** The only box that a ticket allows; null: any box of that name. */
   boundBoxId: string | null
   /** The streamed body of an operation that takes bytes; iteration throws if it breaks off or was altered. */
   bytes: AsyncIterable<Uint8Array> | null
   idempotencyKey: string | null
   /**
-   * Stores what a repeat of this request reads before the answer is known, so that work under way is not started again even if
-   * this process dies. Does nothing without an Idempotency-Key.
+   * Stores the read that answers a repeat of this request before the answer is known, so that work under way is not started again
+   * even if this process dies. Does nothing without an Idempotency-Key.
    */
   remember(read: ReplayRead): Promise<void>
   /**
@@ -66,7 +66,7 @@ export interface ReplayRead {
   operation: 'getExec' | 'getBox'
   params: Record<string, string>
   query: Record<string, unknown>
-  /** The only field that is read, while that resource still exists; the others are those of `replayBody`. */
+  /** The only field to read, while that resource still exists; the others are those of `replayBody`. */
   field?: 'environment'
 }
 

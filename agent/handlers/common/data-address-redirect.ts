@@ -35,7 +35,7 @@ export function jsonOrRedirect(
   return isCarried ? { body: null, bytes, headers: JSON_TYPE } : redirectToDataAddress(deps, call, boxId)
 }
 
-/** Tests whether a call accepts server-sent events. */
+/** Returns true if a call accepts server-sent events. */
 export function isStreamAsked({ accept }: Pick<Call<'listEvents'>, 'accept'>): boolean {
   return accept?.includes(EVENT_STREAM) === true
 }

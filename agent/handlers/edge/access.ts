@@ -29,7 +29,7 @@ export interface Access {
   verifyFor(token: string, from: { project: string | null; clientAddress: string }): Promise<VerifiedToken>
   /**
    * Admits a request by its bearer token or session cookie, and grants that credential at the edge, which then passes it by itself.
-   * @throws ServiceError as `showToken`, and `token_missing`
+   * @throws ServiceError as `verifyFor`, and `token_missing`
    */
   admit(request: EdgeRequest, place: AccessTarget): Promise<void>
 }

@@ -36,7 +36,7 @@ function bodyFor(method: string, answer: EdgeAnswer): EdgeAnswer {
   return method === 'HEAD' ? { ...answer, body: '' } : answer
 }
 
-/** The form that asks for a token for `host`. */
+/** The form to enter a token for `host`. */
 export interface SignInForm {
   host: string
   target: string

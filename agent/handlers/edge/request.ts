@@ -23,15 +23,15 @@ export function nonceCookie(value: string, seconds: number): string {
   return setCookie(NONCE_COOKIE, value, seconds)
 }
 
-/** Tests whether a browser opens a page with this request, which may be redirected to the sign-in. */
+/** Returns true if a browser opens a page with this request, which may be redirected to the sign-in. */
 export function isNavigation({ method, headers }: Pick<EdgeRequest, 'method' | 'headers'>): boolean {
   const mode = headers['sec-fetch-mode'] ?? 'navigate'
   return method === 'GET' && mode === 'navigate' && headers.upgrade === undefined && prefersPage(headers.accept)
 }
 
 /**
- * Tests whether a request with a session cookie is safe from CSRF: browsers send cookies with requests of other sites' pages, so all
- * but plain reads must have an `Origin` of the same host.
+ * Returns true if a request with a session cookie is safe from CSRF: browsers send cookies with requests of other sites' pages, so
+ * all but plain reads must have an `Origin` of the same host.
  */
 export function isFromOwnPage({ method, host, headers, isSecure }: EdgeRequest): boolean {
   if (SAFE_METHODS.has(method) && headers.upgrade === undefined) return true

@@ -44,7 +44,7 @@ export interface SignInDeps {
   logger: Logger
 }
 
-/** Gives a browser a session at the host of a box. The token is entered at the sign-in host alone, which no box controls. */
+/** Creates sessions of browsers at the hosts of boxes. The token is entered at the sign-in host alone, which no box controls. */
 export interface SignIn {
   /** Redirects a browser to the sign-in, which a nonce cookie binds to that browser. */
   redirect(request: Pick<EdgeRequest, 'host' | 'target' | 'headers'>): EdgeAnswer
@@ -100,9 +100,9 @@ async function answer(deps: SignInDeps, page: PageRequest): Promise<HttpResponse
   if (pathname === PROBLEM_TYPES || pathname.startsWith(`${PROBLEM_TYPES}/`)) {
     checkMethod(request, ['GET', 'HEAD'])
     const code = pathname === PROBLEM_TYPES ? null : pathname.slice(PROBLEM_TYPES.length + 1)
-    const told = answerProblemTypes({ code, accept: page.header('accept'), types: PROBLEM_TYPES })
-    if (told === null) throw problemTypeNotFound(PROBLEM_TYPES)
-    return told
+    const types = answerProblemTypes({ code, accept: page.header('accept'), types: PROBLEM_TYPES })
+    if (types === null) throw problemTypeNotFound(PROBLEM_TYPES)
+    return types
   }
   if (host === signInHost(deps.address)) {
     if (pathname !== '/') throw notFound()
@@ -226,7 +226,7 @@ function formPage(status: number, form: SignInForm, address: EdgeAddress): HttpR
   return { status, headers: pageHeaders(formsTo), body: signInPage(form) }
 }
 
-/** Tests by `Sec-Fetch-Site` whether a page of another site, or of another box, caused the request. */
+/** Returns true if, by `Sec-Fetch-Site`, a page of another site or of another box caused the request. */
 function isForeign({ header }: PageRequest): boolean {
   const site = header('sec-fetch-site') ?? 'same-origin'
   return site !== 'same-origin' && site !== 'none'

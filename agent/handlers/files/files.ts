@@ -95,28 +95,28 @@ async function restoreFromSnapshot(deps: FileHandlerDeps, call: Call<'restoreFil
   const path = pathOf({ text: body.path, base64: body.path_base64, pointer: '/path' })
   const { place, from } = await restorePlacesOf(deps, call, body.snapshot)
   const facts = await restoreFile(deps, { place, from }, path)
-  // It may have taken a while: what was restored must be what the box has now.
+  // The restore may have taken a while: the box must still have the root and mounts that it wrote to.
   if (!isDeepStrictEqual(await filesPlaceOf(deps, call), place)) throw changedMeanwhile()
   return { body: viewFile(path, facts), etag: facts.etag }
 }
 
-/** The path that a query names. Throws `invalid_request` for none, or two. */
+/** Returns the path that a query names. Throws `invalid_request` for none, or two. */
 export function queryPath(query: { path?: string | undefined; path_base64?: string | undefined }): FilePath {
   return pathOf({ text: query.path, base64: query.path_base64, pointer: '/query/path' })
 }
 
-// It may be told in the query, in the body, or in both alike.
+// Reads the path from the query, the body, or both if they agree.
 function writtenPath({ query, body }: Call<'writeFile'>): FilePath {
-  const places: GivenPath[] = [{ text: query.path, base64: query.path_base64, pointer: '/query/path' }]
-  if (body !== undefined) places.push({ text: body.path, base64: body.path_base64, pointer: '/path' })
-  const given = places.filter(({ text, base64 }) => text !== undefined || base64 !== undefined)
-  const [path, other] = (given.length > 0 ? given : places.slice(-1)).map(pathOf)
+  const candidates: GivenPath[] = [{ text: query.path, base64: query.path_base64, pointer: '/query/path' }]
+  if (body !== undefined) candidates.push({ text: body.path, base64: body.path_base64, pointer: '/path' })
+  const given = candidates.filter(({ text, base64 }) => text !== undefined || base64 !== undefined)
+  const [path, other] = (given.length > 0 ? given : candidates.slice(-1)).map(pathOf)
   if (path !== undefined && (other === undefined || Buffer.compare(path, other) === 0)) return path
   throw invalidRequest([{ pointer: '/path', detail: 'is another than that of the query' }])
 }
 
-// Passes `bytes` on, and fails if the box's mounts have changed by their end: an upload may take hours, and must not be written
-// to a volume that another box has by then.
+// Passes `bytes` on, and fails if the box's mounts have changed by their end: an upload may take hours, and must not be written to
+// a volume that another box has by then.
 async function* whileSame(
   bytes: AsyncIterable<Uint8Array>,
   place: FilesRoot,

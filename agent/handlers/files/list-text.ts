@@ -1,19 +1,21 @@
 import { timestamp } from '../../core/common/time.ts'
 import type { FileEntry } from '../../ports/files/files.ts'
-import { tellPath } from './paths.ts'
-import { tellMode } from './view.ts'
+import { formatPath } from './paths.ts'
+import { formatMode } from './view.ts'
 
-/** The answer to a listing as it is sent: thousands of objects that live at once would cost more than all else of it. */
+/**
+ * Builds the JSON text of a listing: keeping thousands of entry objects alive would cost more than everything else in the request.
+ */
 export interface ListText {
   add(entries: Iterable<FileEntry>): void
-  /** All of it, with the fields that come behind the list. */
+  /** Returns the whole text, with the fields of `more` after the list. */
   end(more: object): Uint8Array
 }
 
-/** A list without entries. */
+/** Creates a list without entries. */
 export function createListText(): ListText {
   const pieces: Buffer[] = []
-  const tellTime = createTimes()
+  const formatTime = createTimes()
   let text = '{"files":['
   let separator = ''
   const cut = (): void => {
@@ -24,7 +26,7 @@ export function createListText(): ListText {
     add: (entries) => {
       for (const entry of entries) {
         text += separator
-        text += entryText(entry, tellTime(entry.modifiedAt))
+        text += entryText(entry, formatTime(entry.modifiedAt))
         separator = ','
         if (text.length >= PIECE_CHARACTERS) cut()
       }
@@ -37,34 +39,34 @@ export function createListText(): ListText {
   }
 }
 
-/** The JSON of what `viewFile` tells of it. */
+/** Formats the JSON of an entry, with the fields of `viewFile`. */
 function entryText({ path, kind, sizeBytes, mode, uid, gid, target, etag }: FileEntry, modifiedAt: string): string {
-  const what = `${pathText(path)},"type":"${kind}","size_bytes":${sizeBytes},"mode":"${tellMode(mode)}"`
-  const whose = `"uid":${uid},"gid":${gid},"modified_at":"${modifiedAt}"`
-  const leadsTo = target === null ? 'null' : JSON.stringify(tellPath(target).path)
-  return `{${what},${whose},"target":${leadsTo},"etag":${JSON.stringify(etag)}}`
+  const head = `${pathText(path)},"type":"${kind}","size_bytes":${sizeBytes},"mode":"${formatMode(mode)}"`
+  const ownership = `"uid":${uid},"gid":${gid},"modified_at":"${modifiedAt}"`
+  const linkTarget = target === null ? 'null' : JSON.stringify(formatPath(target).path)
+  return `{${head},${ownership},"target":${linkTarget},"etag":${JSON.stringify(etag)}}`
 }
 
 function pathText(raw: string): string {
   if (PLAIN.test(raw)) return `"path":"${raw}","path_base64":null`
-  const { path, path_base64 } = tellPath(Buffer.from(raw, 'latin1'))
+  const { path, path_base64 } = formatPath(Buffer.from(raw, 'latin1'))
   return `"path":${JSON.stringify(path)},"path_base64":${JSON.stringify(path_base64)}`
 }
 
-/** As `timestamp`, which for a time in the same second as the last takes a tenth as long. */
+/** Formats times as `timestamp`; for a time in the same second as the last in a tenth of the time. */
 function createTimes(): (ms: number) => string {
   let second = Number.NaN
   let text = ''
   return (ms) => {
-    const its = Math.floor(ms / 1000)
-    if (its !== second) {
-      second = its
-      text = timestamp(its * 1000).slice(0, -4)
+    const wholeSecond = Math.floor(ms / 1000)
+    if (wholeSecond !== second) {
+      second = wholeSecond
+      text = timestamp(wholeSecond * 1000).slice(0, -4)
     }
-    return `${text}${String(ms - its * 1000).padStart(3, '0')}Z`
+    return `${text}${String(ms - wholeSecond * 1000).padStart(3, '0')}Z`
   }
 }
 
-/** What JSON tells as it is. */
+/** Text that JSON needs not escape. */
 const PLAIN = /^[ !#-[\]-~]*$/
 const PIECE_CHARACTERS = 64 * 1024

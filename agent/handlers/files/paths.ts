@@ -3,16 +3,16 @@ import type { FieldFault } from '../../../shared/errors.ts'
 import { invalidRequest } from '../../../shared/validate.ts'
 import type { FilePath } from '../../ports/files/files.ts'
 
-/** A path as a request gives it: text, or base64 of bytes that may be none. */
+/** A path in a request: text, or base64 of bytes that need not be UTF-8. */
 export interface GivenPath {
   text: string | undefined
   base64: string | undefined
-  /** Where the text is in the request; the other is at `…_base64`. */
+  /** JSON Pointer to the text in the request; the base64 is at `…_base64`. */
   pointer: string
 }
 
 /**
- * The bytes of a path. A pure function.
+ * Returns the bytes of a path. A pure function.
  * @throws ServiceError `invalid_request` unless exactly one of the two is given, absolute and without a NUL
  */
 export function pathOf({ text, base64, pointer }: GivenPath): FilePath {
@@ -24,8 +24,8 @@ export function pathOf({ text, base64, pointer }: GivenPath): FilePath {
   throw fault({ pointer: `${pointer}_base64`, detail: 'must be base64 of an absolute path' })
 }
 
-/** A path as text, where U+FFFD stands for what is no UTF-8, and as base64 if it is not. */
-export function tellPath(path: FilePath): { path: string; path_base64: string | null } {
+/** Formats a path as text, with U+FFFD for invalid UTF-8, and as base64 if it is not UTF-8. */
+export function formatPath(path: FilePath): { path: string; path_base64: string | null } {
   const bytes = Buffer.isBuffer(path) ? path : Buffer.from(path.buffer, path.byteOffset, path.byteLength)
   return { path: bytes.toString('utf8'), path_base64: isUtf8(bytes) ? null : bytes.toString('base64') }
 }

@@ -7,7 +7,7 @@ import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
 import type { BoxRecord, Store } from '../../ports/store/store.ts'
 import { checkBound } from '../exec/exec.ts'
 
-/** Where files are looked for. */
+/** Dependencies of file locations. */
 export interface FilePlaceDeps {
   boxes: Boxes
   store: Store
@@ -19,13 +19,13 @@ interface BoxCall {
   boundBoxId: string | null
 }
 
-/** Where the files of the box are that a request names. */
+/** Returns the location of the files of the box that a request names. */
 export async function filesPlaceOf(deps: FilePlaceDeps, call: BoxCall): Promise<FilesRoot> {
   return livePlace(deps, await boxOf(deps, call))
 }
 
 /**
- * The same, or where they are in the snapshot that it names: there with the volumes that were taken with it.
+ * As `filesPlaceOf`; if the query names a snapshot, returns the location in that, with the volumes that were taken with it.
  * @throws ServiceError `snapshot_not_found`
  */
 export async function readPlaceOf(
@@ -37,7 +37,7 @@ export async function readPlaceOf(
   return (await restorePlacesOf(deps, call, snapshot)).from
 }
 
-/** Where the files of a box are, and where they are in a snapshot of it. Throws as `readPlaceOf`. */
+/** Returns the location of the files of a box, and of those in a snapshot of it. Throws as `readPlaceOf`. */
 export async function restorePlacesOf(
   deps: FilePlaceDeps,
   call: BoxCall,

@@ -10,7 +10,7 @@ import { viewFile } from './view.ts'
 
 type ReadHandlers = Pick<Handlers, 'readFile' | 'readArchive'>
 
-/** What is in files, over HTTP: a function that cannot carry it is told where its client finds it. */
+/** Handles reads of file content; redirects an answer that a function cannot carry to the data address. */
 export function createFileReadHandlers(deps: FileHandlerDeps): ReadHandlers {
   return {
     readFile: async (call) => {
@@ -18,7 +18,7 @@ export function createFileReadHandlers(deps: FileHandlerDeps): ReadHandlers {
       const place = await readPlaceOf(deps, call)
       const file = await deps.files.open(place, path)
       try {
-        return await readReply(file, { path, call, elsewhere: () => redirectToDataAddress(deps, call, place.boxId) })
+        return await readReply(file, { path, call, redirect: () => redirectToDataAddress(deps, call, place.boxId) })
       } catch (error) {
         file.close()
         throw error
@@ -26,7 +26,7 @@ export function createFileReadHandlers(deps: FileHandlerDeps): ReadHandlers {
     },
     readArchive: async (call) => {
       const place = await readPlaceOf(deps, call)
-      // Its length is not known before it is made.
+      // The length of an archive is not known before it is made.
       if (answerBytesMaxOf(call) !== null) return redirectToDataAddress(deps, call, place.boxId)
       const bytes = await deps.files.pack(place, queryPath(call.query))
       return { body: null, bytes, headers: { 'content-type': 'application/x-tar' } }
@@ -37,10 +37,10 @@ export function createFileReadHandlers(deps: FileHandlerDeps): ReadHandlers {
 interface Reading {
   path: FilePath
   call: Call<'readFile'>
-  elsewhere(): Reply
+  redirect(): Reply
 }
 
-async function readReply(file: OpenFile, { path, call, elsewhere }: Reading): Promise<Reply> {
+async function readReply(file: OpenFile, { path, call, redirect }: Reading): Promise<Reply> {
   const { facts } = file
   const { etag, sizeBytes } = facts
   if (call.ifNoneMatch !== null && isKnownEtag(call.ifNoneMatch, etag)) {
@@ -53,14 +53,14 @@ async function readReply(file: OpenFile, { path, call, elsewhere }: Reading): Pr
   const most = answerBytesMaxOf(call)
   if (most !== null && end - start > most) {
     file.close()
-    return elsewhere()
+    return redirect()
   }
   const headers: Record<string, string> = {
     'content-type': 'application/octet-stream',
     'content-length': String(end - start),
     'accept-ranges': 'bytes',
     'last-modified': new Date(facts.modifiedAt).toUTCString(),
-    // What a box holds must not run in the name of this origin.
+    // The content of a box must not run as script of this origin.
     'x-content-type-options': 'nosniff',
     'content-disposition': 'attachment',
   }
@@ -83,8 +83,8 @@ async function jsonReply(file: OpenFile, path: FilePath): Promise<Reply> {
   return { body: { ...viewFile(path, facts), ...content }, etag: facts.etag }
 }
 
-// What is not whole is closed also where whoever is to read it never begins. The first piece is read before anything is
-// answered: of a file that cannot be read the answer says so.
+// Closes a partly read file even if its reader never starts. Reads the first piece before the answer begins, so that a file that
+// cannot be read is answered with an error.
 async function bytesOf(file: OpenFile, range: ByteRange): Promise<AsyncIterable<Uint8Array> | Uint8Array> {
   if (file.whole !== null) return file.whole.subarray(range.start, range.end)
   const iterator = file.read(range)[Symbol.asyncIterator]()
@@ -98,7 +98,7 @@ async function bytesOf(file: OpenFile, range: ByteRange): Promise<AsyncIterable<
   return { [Symbol.asyncIterator]: () => ({ next, return: end }) }
 }
 
-// Whoever takes anything gets the bytes.
+// A client that accepts any type gets the bytes.
 function isJsonWanted(accept: string | null): boolean {
   return accept !== null && /(^|[ ,])application\/json([ ,;]|$)/.test(accept) && !accept.includes('*/*')
 }
@@ -108,5 +108,5 @@ function tooLarge({ sizeBytes }: FileFacts): ServiceError {
   return new ServiceError('body_too_large', detail)
 }
 
-/** The longest file that is answered as JSON. */
+/** Longest file that is answered as JSON, in bytes. */
 export const FILE_JSON_BYTES = 1024 * 1024

@@ -1,35 +1,35 @@
 import type { FileResource } from '../../../shared/schemas/files.ts'
 import { timestamp } from '../../core/common/time.ts'
 import type { FileFacts, FilePath, UnpackReport } from '../../ports/files/files.ts'
-import { tellPath } from './paths.ts'
+import { formatPath } from './paths.ts'
 
-/** A file as the API tells of it. */
+/** Returns the file in the form of the API. */
 export function viewFile(path: FilePath, facts: FileFacts): FileResource {
   return {
-    ...tellPath(path),
+    ...formatPath(path),
     type: facts.kind,
     size_bytes: facts.sizeBytes,
-    mode: tellMode(facts.mode),
+    mode: formatMode(facts.mode),
     uid: facts.uid,
     gid: facts.gid,
     modified_at: timestamp(facts.modifiedAt),
-    target: facts.target === null ? null : tellPath(facts.target).path,
+    target: facts.target === null ? null : formatPath(facts.target).path,
     etag: facts.etag,
   }
 }
 
-/** What became of an archive, as the API tells of it. */
+/** Returns the report of an unpacked archive in the form of the API. */
 export function viewReport({ entries, refused, refusedCount }: UnpackReport) {
-  const told = refused.map(({ path, reason }) => ({ path: tellPath(path).path, reason }))
-  return { entries, refused: told, refused_count: refusedCount }
+  const listed = refused.map(({ path, reason }) => ({ path: formatPath(path).path, reason }))
+  return { entries, refused: listed, refused_count: refusedCount }
 }
 
-/** Permission bits as four octal digits. */
-export function tellMode(mode: number): string {
+/** Formats permission bits as four octal digits. */
+export function formatMode(mode: number): string {
   return mode.toString(8).padStart(4, '0')
 }
 
-/** The bits that octal digits name; null for none given. */
+/** Parses permission bits from octal digits; null if undefined. */
 export function modeOf(text: string | undefined): number | null {
   return text === undefined ? null : Number.parseInt(text, 8)
 }

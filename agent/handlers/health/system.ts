@@ -40,11 +40,11 @@ export function createSystemHandlers(deps: SystemDeps): SystemHandlers {
       openApi ??= buildOpenApiDocument()
       return { body: openApi }
     },
-    listProblems: async ({ accept }) => tellProblemTypes(null, accept),
-    getProblem: async ({ params, accept }) => tellProblemTypes(params.code, accept),
+    listProblems: async ({ accept }) => replyProblemTypes(null, accept),
+    getProblem: async ({ params, accept }) => replyProblemTypes(params.code, accept),
     getConfig: async () => {
       const { defaults } = deps
-      const shared = { projects: null, prefix: '', after: null, limit: MANY }
+      const shared = { projects: null, prefix: '', after: null, limit: ALL_SHARED }
       const { records: bases } = await deps.store.bases.list(shared)
       return {
         body: {
@@ -77,12 +77,12 @@ export function createSystemHandlers(deps: SystemDeps): SystemHandlers {
   }
 }
 
-// The front answers this itself; the data address is read here.
-function tellProblemTypes(code: string | null, accept: string | null): Reply {
+// The front answers these requests itself; the data address needs this.
+function replyProblemTypes(code: string | null, accept: string | null): Reply {
   const answer = answerProblemTypes({ code, accept: accept ?? undefined, types: '/problems' })
   if (answer === null) throw problemTypeNotFound('/problems')
   return { body: null, bytes: Buffer.from(answer.body), headers: answer.headers }
 }
 
-// More than there may be.
-const MANY = 1000
+// Above the number of shared bases.
+const ALL_SHARED = 1000

@@ -104,7 +104,7 @@ function visibleTo({ permissions }: Caller): Omit<ServiceViewOptions, 'address'>
   return { withEnvironment: permissions.includes('write'), withOutput: permissions.includes('exec') }
 }
 
-// 202 while the effect is under way.
+// Sets status 202 while the effect is under way.
 function accepted(reply: Reply, isUnderWay: boolean): Reply {
   return { ...reply, ...(isUnderWay ? { status: 202 } : {}) }
 }

@@ -15,7 +15,7 @@ export interface ServiceViewOptions {
   address: EdgeAddress
 }
 
-/** Makes the Service of the API. */
+/** Returns the service in the form of the API. */
 export function viewService(box: BoxRecord, service: ObservedService, options: ServiceViewOptions): ServiceView {
   const { record, monitorOf } = service
   const { active, previous } = record

@@ -2,7 +2,7 @@ import type { Snapshot } from '../../../shared/schemas/snapshots.ts'
 import { timestamp } from '../../core/common/time.ts'
 import type { SnapshotState } from '../../core/snapshots/snapshots.ts'
 
-/** The snapshot of the API, of a box or of a data volume. */
+/** Returns the snapshot, of a box or of a data volume, in the form of the API. */
 export function viewSnapshot({ record, uniqueBytes }: SnapshotState): Snapshot {
   const { owner } = record
   return {

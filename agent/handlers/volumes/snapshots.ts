@@ -12,7 +12,7 @@ type VolumeSnapshotHandlers = Pick<
   'createVolumeSnapshot' | 'listVolumeSnapshots' | 'getVolumeSnapshot' | 'deleteVolumeSnapshot' | 'restoreVolume'
 >
 
-/** Snapshots of data volumes, and restores, over HTTP. */
+/** Handles snapshots of data volumes, and restores. */
 export function createVolumeSnapshotHandlers(
   deps: VolumeSwapDeps & { volumes: Volumes; volumeSnapshots: VolumeSnapshots },
 ): VolumeSnapshotHandlers {

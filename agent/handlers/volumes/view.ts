@@ -3,7 +3,7 @@ import { timestamp } from '../../core/common/time.ts'
 import type { VolumeState } from '../../core/volumes/volumes.ts'
 import type { BackupSchedule } from '../../ports/store/volumes.ts'
 
-/** The data volume of the API. */
+/** Returns the data volume in the form of the API. */
 export function viewVolume({ record, usedBytes, attachments }: VolumeState): Volume {
   return {
     id: record.id,

@@ -11,7 +11,7 @@ type VolumeHandlers = Pick<
   'createVolume' | 'listVolumes' | 'getVolume' | 'updateVolume' | 'deleteVolume' | 'attachVolume' | 'detachVolume'
 >
 
-/** Data volumes over HTTP. */
+/** Handles data volumes. */
 export function createVolumeHandlers(deps: {
   volumes: Volumes
   attachments: Attachments

@@ -3,15 +3,15 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import type { S3Place } from '../../../agent/drivers/backups/store-s3.ts'
+import type { S3Location } from '../../../agent/drivers/backups/store-s3.ts'
 import { killGroup, spawnChild } from '../../../agent/lib/run.ts'
 import { freePort } from '../service.ts'
 
 /** An S3-compatible server on loopback that verifies signatures, with one bucket. */
 export interface ObjectStore {
   port: number
-  place: S3Place
-  /** Directory that holds the bucket's objects as files. */
+  place: S3Location
+  /** Where the bucket's objects are files. */
   bucketPath: string
   /** Path of a key file in the agent's format. */
   keyFile: string

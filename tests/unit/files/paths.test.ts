@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
-import { pathOf, tellPath } from '../../../agent/handlers/files/paths.ts'
-import { modeOf, tellMode } from '../../../agent/handlers/files/view.ts'
+import { formatPath, pathOf } from '../../../agent/handlers/files/paths.ts'
+import { formatMode, modeOf } from '../../../agent/handlers/files/view.ts'
 
 const ODD = Buffer.from([0x2f, 0xff, 0x0a])
 
@@ -23,13 +23,13 @@ describe('a path of a request', () => {
   })
 
   test('is told as text, and as base64 where that is not all of it', () => {
-    expect(tellPath(Buffer.from('/ä'))).toEqual({ path: '/ä', path_base64: null })
-    expect(tellPath(ODD)).toEqual({ path: '/\ufffd\n', path_base64: ODD.toString('base64') })
-    expect(tellPath(Buffer.from('/\ufffd'))).toEqual({ path: '/\ufffd', path_base64: null })
+    expect(formatPath(Buffer.from('/ä'))).toEqual({ path: '/ä', path_base64: null })
+    expect(formatPath(ODD)).toEqual({ path: '/\ufffd\n', path_base64: ODD.toString('base64') })
+    expect(formatPath(Buffer.from('/\ufffd'))).toEqual({ path: '/\ufffd', path_base64: null })
   })
 })
 
 test('a mode is four octal digits', () => {
-  expect([tellMode(0o644), tellMode(0o4755), tellMode(0)]).toEqual(['0644', '4755', '0000'])
+  expect([formatMode(0o644), formatMode(0o4755), formatMode(0)]).toEqual(['0644', '4755', '0000'])
   expect([modeOf('644'), modeOf('0755'), modeOf(undefined)]).toEqual([0o644, 0o755, null])
 })

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from '@jest/globals'
-import { removeLeftRestores, restoreFile } from '../../../agent/core/files/restores.ts'
+import { removeRestoreLeftovers, restoreFile } from '../../../agent/core/files/restores.ts'
 import { type ErrorCode, ServiceError } from '../../../shared/errors.ts'
 import { boxRecord } from '../../helpers/boxes/box-records.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
@@ -68,31 +68,31 @@ describe('what a restore of a path may leave', () => {
     [Buffer.from('/\xff/x', 'latin1'), /^\/\xff\/\.boxyard-[0-9a-f]{16}$/],
   ])('is taken away by the next start, beside %s', async (path, expected) => {
     await cutOff(path)
-    await removeLeftRestores(deps)
+    await removeRestoreLeftovers(deps)
     expect(removed).toEqual([expect.stringMatching(expected)])
     expect(notes.size).toBe(0)
-    await removeLeftRestores(deps)
+    await removeRestoreLeftovers(deps)
     expect(removed).toHaveLength(1)
   })
 
   test('is forgotten with its box, or when it is not there', async () => {
     await cutOff('/a')
     work = failing('file_not_found')
-    await removeLeftRestores(deps)
+    await removeRestoreLeftovers(deps)
     expect([removed.length, notes.size]).toEqual([1, 0])
     await cutOff('/b')
     isThere = false
-    await removeLeftRestores(deps)
+    await removeRestoreLeftovers(deps)
     expect([removed.length, notes.size]).toEqual([1, 0])
   })
 
   test('is tried again where it cannot be taken away', async () => {
     await cutOff('/a')
     work = failing('box_busy')
-    await removeLeftRestores(deps)
+    await removeRestoreLeftovers(deps)
     expect(notes.size).toBe(1)
     work = () => undefined
-    await removeLeftRestores(deps)
+    await removeRestoreLeftovers(deps)
     expect(notes.size).toBe(0)
   })
 })

@@ -46,7 +46,7 @@ async function drip(say: (text: string) => void, { times, everyMs }: { times: nu
 describe('a body that is read whole', () => {
   test('is cut off in time, however little by little it comes', async () => {
     const { outcomes, handler } = createTaker('whole')
-    const { port } = await start(handler, { serving: { patience: { wholeMs: 300, silenceMs: 10_000 } } })
+    const { port } = await start(handler, { serving: { timeouts: { wholeMs: 300, silenceMs: 10_000 } } })
     const client = openConversation(port)
     client.say(post('content-length: 100000'))
     await Promise.race([client.closed, drip(client.say, { times: 500, everyMs: 20 })])
@@ -59,7 +59,7 @@ describe('a body that is read whole', () => {
       await sleep(400)
       return jsonResponse(200, { length })
     }
-    const { port } = await start(slow, { serving: { patience: { wholeMs: 150, silenceMs: 150 } } })
+    const { port } = await start(slow, { serving: { timeouts: { wholeMs: 150, silenceMs: 150 } } })
     const client = openConversation(port)
     client.say(`${post('content-length: 3')}abc`)
     await sleep(800)
@@ -90,7 +90,7 @@ describe('a body that is taken in pieces', () => {
 
   test('may take as long as it brings anything', async () => {
     const { outcomes, handler } = createTaker('pieces')
-    const { port } = await start(handler, { serving: { patience } })
+    const { port } = await start(handler, { serving: { timeouts: patience } })
     const client = openConversation(port)
     client.say(post('content-length: 20'))
     await drip(client.say, { times: 20, everyMs: 60 })
@@ -102,7 +102,7 @@ describe('a body that is taken in pieces', () => {
   test('is cut off when its client falls silent, before or in the middle', async () => {
     for (const beginning of ['', 'some']) {
       const { outcomes, handler } = createTaker('pieces')
-      const { port } = await start(handler, { serving: { patience } })
+      const { port } = await start(handler, { serving: { timeouts: patience } })
       const client = openConversation(port)
       client.say(post('content-length: 20') + beginning)
       await client.closed
@@ -112,7 +112,7 @@ describe('a body that is taken in pieces', () => {
 
   test('is not cut off because whoever takes it is slow', async () => {
     const { outcomes, handler } = createTaker('pieces', 700)
-    const { port } = await start(handler, { serving: { patience: { ...patience, silenceMs: 250 } } })
+    const { port } = await start(handler, { serving: { timeouts: { ...patience, silenceMs: 250 } } })
     const client = openConversation(port)
     client.say(`${post('content-length: 150000')}${'x'.repeat(150_000)}`)
     await sleep(3500)
@@ -220,7 +220,7 @@ describe('a client that is refused while it still has a body to send', () => {
       [Number.POSITIVE_INFINITY, { wholeMs: 400, silenceMs: 10_000 }],
       [3, { wholeMs: 10_000, silenceMs: 300 }],
     ] as const) {
-      const { port } = await start(async () => refuse(), { serving: { patience } })
+      const { port } = await start(async () => refuse(), { serving: { timeouts: patience } })
       const client = openConversation(port)
       client.say(post('content-length: 100000'))
       const isClosed = client.closed.then(() => true)
@@ -238,7 +238,7 @@ describe('a client that is refused while it still has a body to send', () => {
     ['stays silent', ''],
   ])('is cut off in time where it %s and keeps a connection that was to be closed', async (_title, rest) => {
     const { port, connections } = await start(async () => refuse(), {
-      serving: { patience: { wholeMs: 10_000, silenceMs: 300 } },
+      serving: { timeouts: { wholeMs: 10_000, silenceMs: 300 } },
     })
     const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true }).on('error', () => undefined)
     socket.write(post('connection: close\r\ncontent-length: 3'))

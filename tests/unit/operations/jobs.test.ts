@@ -65,11 +65,11 @@ test('what a closed agent cut off is taken up by the next one, or has failed', a
   await expect(jobs.start(WISH, untilAborted)).rejects.toMatchObject({ code: 'draining' })
 
   jobs = createJobs({ store, clock, logger: silentLogger, meter: silentMeter })
-  expect(await jobs.takeUp(taken, async () => undefined)).toBe(true)
-  await jobs.loseOthers()
+  expect(await jobs.resume(taken, async () => undefined)).toBe(true)
+  await jobs.failUnresumed()
   expect(await jobs.wait(taken, 20_000)).toMatchObject({ outcome: { status: 'done' } })
   expect(await jobs.wait(lost, 0)).toMatchObject({ outcome: { status: 'failed', error: { code: 'internal' } } })
-  expect(await jobs.takeUp(taken, untilAborted)).toBe(false)
+  expect(await jobs.resume(taken, untilAborted)).toBe(false)
 })
 
 test('a job without an end is not forgotten with the old ones', async () => {
