@@ -1,6 +1,6 @@
 import { chmodSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { openBackupStore } from '../drivers/backups/place.ts'
+import { openBackupStore } from '../drivers/backups/location.ts'
 import { createHostBaseBuilder } from '../drivers/bases/builder.ts'
 import { endEdge } from '../drivers/edge/process.ts'
 import { createExecOutputs } from '../drivers/exec/outputs.ts'

@@ -62,9 +62,9 @@ export function createBackupCatalog(store: BackupStore): BackupCatalog {
     for await (const { name } of store.list(prefix)) {
       const object = objectOf(name)
       if (!object) continue
-      const { file, ...place } = object
-      const directory = backupDirectory(place.project, place.volumeId, place.id)
-      const entry = found.get(directory) ?? { ...place, directory, files: [], manifest: null, sha256: null }
+      const { file, ...ref } = object
+      const directory = backupDirectory(ref.project, ref.volumeId, ref.id)
+      const entry = found.get(directory) ?? { ...ref, directory, files: [], manifest: null, sha256: null }
       entry.files.push(file)
       found.set(directory, entry)
     }

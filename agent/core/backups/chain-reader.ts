@@ -42,14 +42,14 @@ export async function* readChain(
   for (const link of chain) yield readLink(link)
 }
 
-interface PartPlace {
+interface PartPosition {
   directory: string
   part: BackupPart
 }
 
 async function verifyPart(
   store: BackupStore,
-  { directory, part }: PartPlace,
+  { directory, part }: PartPosition,
   { signal, onBytes }: ChainReading,
 ): Promise<void> {
   if (!(await holdsPart(store, { directory, part, signal }))) throw damaged(directory + part.name)
@@ -58,7 +58,7 @@ async function verifyPart(
 
 async function* readPart(
   store: BackupStore,
-  { directory, part }: PartPlace,
+  { directory, part }: PartPosition,
   { signal, onBytes }: ChainReading,
 ): AsyncGenerator<Uint8Array> {
   const pieces = await store.get(directory + part.name, signal)

@@ -22,7 +22,7 @@ export interface ImageLayer {
 /** A directory that holds an image: an OCI image layout, or what `docker save` writes. */
 export interface ImageDirectory {
   files: Pick<Files, 'open'>
-  place: FilesRoot
+  root: FilesRoot
   /** Architecture of this host, in the notation of images: `amd64`. */
   architecture: string
 }
@@ -42,11 +42,11 @@ export async function findLayers(directory: ImageDirectory): Promise<ImageLayer[
 }
 
 /** Reads the bytes of a layer as stored; throws `invalid_request` at the end if they do not match its digest. */
-export async function* layerBytes({ files, place }: ImageDirectory, layer: ImageLayer): AsyncGenerator<Uint8Array> {
+export async function* layerBytes({ files, root }: ImageDirectory, layer: ImageLayer): AsyncGenerator<Uint8Array> {
   const { path, digest } = layer
   const [algorithm, expected] = digest?.split(':') ?? []
   const hash = algorithm === undefined ? null : createHash(algorithm)
-  const file = await openPart(files, place, path)
+  const file = await openPart(files, root, path)
   if (file === null) throw faulty(`is damaged: ${path} is not in it`)
   const end = file.facts.sizeBytes
   for await (const bytes of file.read({ start: 0, end })) {
@@ -82,8 +82,8 @@ function layerOf({ mediaType, digest }: ImagePart): ImageLayer {
 
 /** Reads a JSON file; null if there is none. */
 async function readJson(directory: ImageDirectory, part: ImageLayer): Promise<unknown> {
-  const { files, place } = directory
-  const file = await openPart(files, place, part.path)
+  const { files, root } = directory
+  const file = await openPart(files, root, part.path)
   file?.close()
   if (file === null) return null
   if (file.facts.sizeBytes > IMAGE_LIMITS.jsonBytes) throw faulty(`is damaged: ${part.path} is larger than 4 MiB`)
@@ -96,9 +96,9 @@ async function readJson(directory: ImageDirectory, part: ImageLayer): Promise<un
   }
 }
 
-async function openPart(files: Pick<Files, 'open'>, place: FilesRoot, path: string) {
+async function openPart(files: Pick<Files, 'open'>, root: FilesRoot, path: string) {
   try {
-    return await files.open(place, Buffer.from(path))
+    return await files.open(root, Buffer.from(path))
   } catch (error) {
     if (error instanceof ServiceError && ABSENT.has(error.code)) return null
     throw error

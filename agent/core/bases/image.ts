@@ -23,9 +23,9 @@ export async function spoolImage(
   name: string,
   bytes: AsyncIterable<Uint8Array>,
 ): Promise<FilesRoot> {
-  const place = await makeTree(filesystem, name)
-  await files.unpack(place, ROOT, decompress(bytes, BASE_LIMITS.unpackedBytes))
-  return place
+  const root = await makeTree(filesystem, name)
+  await files.unpack(root, ROOT, decompress(bytes, BASE_LIMITS.unpackedBytes))
+  return root
 }
 
 /** Cancellation and progress, 0 to 1, of an import. */
@@ -42,12 +42,12 @@ export async function pullImage(
   deps: BasePullDeps,
   { reference, spool }: { reference: ImageReference; spool: string },
   { signal, progress }: ImageRun,
-): Promise<{ place: FilesRoot; source: string }> {
+): Promise<{ root: FilesRoot; source: string }> {
   const request = { architecture: deps.architecture, maxBytes: BASE_LIMITS.unpackedBytes, signal }
   const image = await deps.registry.find(reference, request)
   try {
-    const place = await spoolImage(deps, spool, withProgress(image, progress))
-    return { place, source: `oci:${formatImageReference(reference, image.digest)}` }
+    const root = await spoolImage(deps, spool, withProgress(image, progress))
+    return { root, source: `oci:${formatImageReference(reference, image.digest)}` }
   } finally {
     image.close()
   }
@@ -63,9 +63,9 @@ export async function unpackImage(
   { subvolume, spool }: { subvolume: string; spool: FilesRoot },
   { signal, progress }: ImageRun,
 ): Promise<UnpackReport> {
-  const directory: ImageDirectory = { files, place: spool, architecture }
+  const directory: ImageDirectory = { files, root: spool, architecture }
   const layers = await findLayers(directory)
-  const place = await makeTree(filesystem, subvolume)
+  const root = await makeTree(filesystem, subvolume)
   const all: UnpackReport = { entries: 0, refused: [], refusedCount: 0 }
   let leftBytes = BASE_LIMITS.unpackedBytes
   for (const [index, layer] of layers.entries()) {
@@ -78,14 +78,14 @@ export async function unpackImage(
         yield piece
       }
     }
-    const report = await files.unpackLayer(place, ROOT, read)
+    const report = await files.unpackLayer(root, ROOT, read)
     leftBytes -= bytes
     all.entries += report.entries
     all.refusedCount += report.refusedCount
     all.refused.push(...report.refused.slice(0, REFUSED_MAX - all.refused.length))
     progress((index + 1) / layers.length)
   }
-  await checkRoot(files, place)
+  await checkRoot(files, root)
   await filesystem.setReadOnly(subvolume, true)
   return all
 }

@@ -102,8 +102,8 @@ export function createBaseImports(deps: BaseImportDeps): BaseImports {
     },
     image: (request, wait) =>
       withSpool(request, async (spool, end) => {
-        const place = await spoolImage(deps, spool, request.bytes)
-        const work: Work = (run) => makeOfSpool(deps, request.base, { place, source: 'oci', run })
+        const root = await spoolImage(deps, spool, request.bytes)
+        const work: Work = (run) => makeOfSpool(deps, request.base, { root, source: 'oci', run })
         return inBackground(deps, request, { ...wait, running, end, work })
       }),
     pull: (request, wait) =>
@@ -166,11 +166,11 @@ async function inBackground(
 async function makeOfSpool(
   deps: BaseImportDeps,
   base: ImportRequest['base'],
-  { place, source, run }: { place: FilesRoot; source: string; run: ImageRun },
+  { root, source, run }: { root: FilesRoot; source: string; run: ImageRun },
 ): Promise<ImportedBase> {
   let report: UnpackReport | null = null
   const record = await makeBase(deps, { ...base, source }, async (subvolume) => {
-    report = await unpackImage(deps, { subvolume, spool: place }, run)
+    report = await unpackImage(deps, { subvolume, spool: root }, run)
   })
   return { record, report }
 }

@@ -37,9 +37,9 @@ export async function unpackBase(
   subvolume: string,
   bytes: AsyncIterable<Uint8Array>,
 ): Promise<UnpackReport> {
-  const place = await makeTree(filesystem, subvolume)
-  const report = await files.unpack(place, Buffer.from('/'), decompress(bytes, BASE_BYTES_MAX))
-  await checkRoot(files, place)
+  const root = await makeTree(filesystem, subvolume)
+  const report = await files.unpack(root, Buffer.from('/'), decompress(bytes, BASE_BYTES_MAX))
+  await checkRoot(files, root)
   await filesystem.setReadOnly(subvolume, true)
   return report
 }
@@ -53,9 +53,9 @@ export async function makeTree(filesystem: CowFilesystem, subvolume: string): Pr
 }
 
 /** Checks that a box could run from it; throws `invalid_request` if not. */
-export async function checkRoot(files: Pick<Files, 'stat'>, place: FilesRoot): Promise<void> {
+export async function checkRoot(files: Pick<Files, 'stat'>, root: FilesRoot): Promise<void> {
   try {
-    await files.stat(place, Buffer.from('/bin/sh'))
+    await files.stat(root, Buffer.from('/bin/sh'))
   } catch (error) {
     if (!(error instanceof ServiceError) || !ABSENT.has(error.code)) throw error
     const detail = 'There is no root filesystem in it: it has no /bin/sh.'

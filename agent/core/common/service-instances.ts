@@ -39,7 +39,7 @@ export function asFork(box: BoxRecord, fork: ForkRecord | null): BoxRecord {
 }
 
 /** Lists where the output of a service's runs is kept. */
-export function outputPlacesOf(record: ServiceRecord): { boxId: string; execId: string }[] {
+export function outputRefsOf(record: ServiceRecord): { boxId: string; execId: string }[] {
   return instancesOf(record).flatMap((each) => each.runs.map(({ execId }) => ({ boxId: hostOf(record, each), execId })))
 }
 

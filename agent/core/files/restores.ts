@@ -14,7 +14,7 @@ export interface FileRestoresDeps {
 }
 
 /** Returns the location of the files of a box as it is now. */
-export function livePlace({ filesystem }: Pick<FileRestoresDeps, 'filesystem'>, box: BoxRecord): FilesRoot {
+export function liveRoot({ filesystem }: Pick<FileRestoresDeps, 'filesystem'>, box: BoxRecord): FilesRoot {
   return { boxId: box.id, rootPath: filesystem.path(box.root), mounts: boxMountsOf(box, filesystem) }
 }
 
@@ -24,14 +24,14 @@ export function livePlace({ filesystem }: Pick<FileRestoresDeps, 'filesystem'>, 
  */
 export async function restoreFile(
   { store, files }: Pick<FileRestoresDeps, 'store' | 'files'>,
-  { place, from }: { place: FilesRoot; from: FilesRoot },
+  { root, from }: { root: FilesRoot; from: FilesRoot },
   path: FilePath,
 ): Promise<FileFacts> {
   const temporaryName = `.boxyard-${takeRandomBytes(8).toString('hex')}`
-  const leftover: Leftover = { boxId: place.boxId, path: besides(path, temporaryName).toString('base64') }
+  const leftover: Leftover = { boxId: root.boxId, path: besides(path, temporaryName).toString('base64') }
   await store.meta.set(NOTE + temporaryName, JSON.stringify(leftover))
   try {
-    return await files.restore(place, from, { path, temporaryName })
+    return await files.restore(root, from, { path, temporaryName })
   } finally {
     await store.meta.remove(NOTE + temporaryName)
   }
@@ -64,7 +64,7 @@ async function removeLeftover(deps: FileRestoresDeps, { boxId, path }: Leftover)
   const box = await deps.store.boxes.byId(boxId)
   if (box === null) return
   try {
-    await deps.files.remove(livePlace(deps, box), Buffer.from(path, 'base64'), { recursive: true })
+    await deps.files.remove(liveRoot(deps, box), Buffer.from(path, 'base64'), { recursive: true })
   } catch (error) {
     if (!(error instanceof ServiceError) || !GONE.has(error.code)) throw error
   }

@@ -69,10 +69,10 @@ export function viewPiece({ offset, bytes, isTruncated }: LogPiece, { encoding }
 export function lastLines(outputs: ExecOutputs, record: ServiceRecord, instance: InstanceRecord | null): string {
   const run = lastRun(instance)
   if (run === null) return ''
-  const place = { boxId: hostOf(record, instance), execId: run.execId }
-  const { totalBytes } = outputs.read(place, { stream: 'stdout', offset: 0, maxBytes: 0 })
+  const output = { boxId: hostOf(record, instance), execId: run.execId }
+  const { totalBytes } = outputs.read(output, { stream: 'stdout', offset: 0, maxBytes: 0 })
   const offset = Math.max(0, totalBytes - LAST_LINES_BYTES)
-  const { bytes } = outputs.read(place, { stream: 'stdout', offset, maxBytes: LAST_LINES_BYTES })
+  const { bytes } = outputs.read(output, { stream: 'stdout', offset, maxBytes: LAST_LINES_BYTES })
   return Buffer.from(bytes).toString('utf8').trimEnd().split('\n').slice(-LAST_LINES).join('\n')
 }
 

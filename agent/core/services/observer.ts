@@ -65,8 +65,8 @@ export function createServiceObserver(deps: {
 
 /** Returns the bytes that the last run of a version has written so far. */
 export function writtenBytes(outputs: ExecOutputs, key: ServiceKey, instance: InstanceRecord): number {
-  const place = { boxId: hostOf(key, instance), execId: lastRun(instance)?.execId ?? '' }
-  return outputs.read(place, { stream: 'stdout', offset: 0, maxBytes: 0 }).totalBytes
+  const output = { boxId: hostOf(key, instance), execId: lastRun(instance)?.execId ?? '' }
+  return outputs.read(output, { stream: 'stdout', offset: 0, maxBytes: 0 }).totalBytes
 }
 
 /** A service by its box and name. */

@@ -10,7 +10,7 @@ import { editRecord } from '../common/edit-record.ts'
 import { boxGone } from '../common/lookup.ts'
 import { decodeCursor, encodeCursor } from '../common/paging.ts'
 import { checkIfMatch } from '../common/preconditions.ts'
-import { instancesOf, lastRun, outputPlacesOf, runsOf } from '../common/service-instances.ts'
+import { instancesOf, lastRun, outputRefsOf, runsOf } from '../common/service-instances.ts'
 import { checkRunning } from '../exec/execs.ts'
 import type { ObservedService } from './observer.ts'
 import { checkNeeds, specOf } from './spec.ts'
@@ -245,8 +245,8 @@ async function removeService(
     supervisor.wake({ boxId: box.id, name }, { killNow: true })
     // The supervisor removes the output of a live run once the run has ended; the next start sweeps the rest.
     const ended = new Set(runsOf(record).flatMap(({ execId, end }) => (end === null ? [] : [execId])))
-    for (const place of outputPlacesOf(record))
-      if (ended.has(place.execId)) await outputs.remove(place).catch(() => undefined)
+    for (const output of outputRefsOf(record))
+      if (ended.has(output.execId)) await outputs.remove(output).catch(() => undefined)
     return
   }
 }

@@ -4,7 +4,7 @@ import type { BoxRecord } from '../../ports/store/store.ts'
 import { withTimer } from '../common/deadline.ts'
 import { bumped } from '../common/edit-record.ts'
 import { createKeyedQueue, type KeyedQueue } from '../common/keyed-queue.ts'
-import { hostOf, instancesOf, lastRun, outputPlacesOf } from '../common/service-instances.ts'
+import { hostOf, instancesOf, lastRun, outputRefsOf } from '../common/service-instances.ts'
 import { createWaiters } from '../common/waiters.ts'
 import { discardDetached } from '../exec/live-exec.ts'
 import { lastLines } from './logs.ts'
@@ -50,7 +50,7 @@ export class ServiceSupervisor {
 
   /** Lists the outputs of services that are kept. */
   async outputs(): Promise<ExecKey[]> {
-    return (await this.#deps.store.services.all()).flatMap(outputPlacesOf)
+    return (await this.#deps.store.services.all()).flatMap(outputRefsOf)
   }
 
   /** Adopts the runs of earlier processes; call once, after the boxes were adopted and before any request. */

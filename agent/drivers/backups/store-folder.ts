@@ -23,15 +23,15 @@ export function openFolderStore(path: string): BackupStore {
     kind: 'folder',
     put: (name, pieces, signal) =>
       withStoreFaults(async () => {
-        const { directoryFd, fd } = await openDraft(path, placeOf(name))
+        const { directoryFd, fd } = await openDraft(path, objectPathOf(name))
         try {
           const stored = await fillDraft(fd, { pieces, signal }, disk)
-          const { file } = placeOf(name)
+          const { file } = objectPathOf(name)
           renameBetween({ fromFd: directoryFd, fromName: draftOf(file), toFd: directoryFd, toName: file })
           await sync(directoryFd)
           return stored
         } catch (error) {
-          removeIfThere(directoryFd, draftOf(placeOf(name).file))
+          removeIfThere(directoryFd, draftOf(objectPathOf(name).file))
           throw error
         } finally {
           closeFd(fd)
@@ -40,22 +40,22 @@ export function openFolderStore(path: string): BackupStore {
       }),
     get: (name, signal) =>
       withStoreFaults(async () => {
-        const fd = openObject(path, placeOf(name))
+        const fd = openObject(path, objectPathOf(name))
         return fd === null ? null : readPieces(fd, signal)
       }),
-    digest: (name, signal) => withStoreFaults(() => digestObject(path, placeOf(name), signal)),
+    digest: (name, signal) => withStoreFaults(() => digestObject(path, objectPathOf(name), signal)),
     list: (prefix) => listFolder(path, prefix),
-    delete: (name) => withStoreFaults(() => deleteFile(path, placeOf(name))),
+    delete: (name) => withStoreFaults(() => deleteFile(path, objectPathOf(name))),
     close: async () => undefined,
   }
 }
 
-interface Place {
+interface ObjectPath {
   directories: string[]
   file: string
 }
 
-function placeOf(name: string): Place {
+function objectPathOf(name: string): ObjectPath {
   const segments = segmentsOf(name)
   return { directories: segments.slice(0, -1), file: segments.at(-1) ?? '' }
 }
@@ -113,7 +113,7 @@ interface Draft {
 }
 
 /** Creates a file under a temporary name, in a directory that it makes if missing. */
-async function openDraft(path: string, { directories, file }: Place): Promise<Draft> {
+async function openDraft(path: string, { directories, file }: ObjectPath): Promise<Draft> {
   for (let tries = 1; ; tries++) {
     let directoryFd: number | null = null
     try {
@@ -171,7 +171,7 @@ async function digestFile(fd: number, signal: AbortSignal | undefined): Promise<
 }
 
 /** Returns a descriptor of an object; null if there is none. */
-function openObject(path: string, { directories, file }: Place): number | null {
+function openObject(path: string, { directories, file }: ObjectPath): number | null {
   const directoryFd = findDirectory(path, directories)
   if (directoryFd === null) return null
   try {
@@ -187,8 +187,12 @@ function openObject(path: string, { directories, file }: Place): number | null {
   }
 }
 
-async function digestObject(path: string, place: Place, signal: AbortSignal | undefined): Promise<StoredBytes | null> {
-  const fd = openObject(path, place)
+async function digestObject(
+  path: string,
+  object: ObjectPath,
+  signal: AbortSignal | undefined,
+): Promise<StoredBytes | null> {
+  const fd = openObject(path, object)
   if (fd === null) return null
   try {
     return await digestFile(fd, signal)
@@ -252,7 +256,7 @@ function objectAt(fd: number, file: string, name: string): StoredObject[] {
   }
 }
 
-async function deleteFile(path: string, { directories, file }: Place): Promise<void> {
+async function deleteFile(path: string, { directories, file }: ObjectPath): Promise<void> {
   // Removes each directory with its last entry.
   for (let at = directories, name = file, flags = 0; ; flags = AT.REMOVEDIR) {
     const fd = findDirectory(path, at)

@@ -23,10 +23,10 @@ export interface S3Location {
  * Opens a backup store in an existing S3 bucket. Sends objects above 8 MiB in blocks of that size, each retried by itself, with the
  * SHA-256 of each, so that the store refuses other bytes. Holds one block per object under way in memory.
  */
-export async function openS3Store(place: S3Location): Promise<BackupStore> {
+export async function openS3Store(location: S3Location): Promise<BackupStore> {
   // Loaded on demand: it takes a quarter of a second.
   const sdk = await import('@aws-sdk/client-s3')
-  const { endpoint, region, keys, attempts, timeoutMs } = place
+  const { endpoint, region, keys, attempts, timeoutMs } = location
   const connect = (maxAttempts: number): Sdk.S3Client =>
     new sdk.S3Client({
       endpoint,
@@ -40,8 +40,8 @@ export async function openS3Store(place: S3Location): Promise<BackupStore> {
     })
   // Work in the background outlasts an endpoint that is away; a waiting client gets the error soon.
   const [patient, prompt] = [connect(attempts), connect(Math.min(attempts, PROMPT_ATTEMPTS))]
-  const work = { sdk, client: patient, place }
-  const bucket = { sdk, client: prompt, place }
+  const work = { sdk, client: patient, location }
+  const bucket = { sdk, client: prompt, location }
   return {
     kind: 's3',
     put: (name, pieces, signal) => withFaults(() => putObject(signal ? work : bucket, { name, pieces, signal })),
@@ -63,7 +63,7 @@ export async function openS3Store(place: S3Location): Promise<BackupStore> {
 interface Bucket {
   sdk: typeof Sdk
   client: Sdk.S3Client
-  place: S3Location
+  location: S3Location
 }
 
 function until(signal: AbortSignal | undefined): { abortSignal?: AbortSignal } {
@@ -75,9 +75,9 @@ interface Address {
   Key: string
 }
 
-function addressOf({ place }: Bucket, name: string): Address {
+function addressOf({ location }: Bucket, name: string): Address {
   segmentsOf(name)
-  return { Bucket: place.bucket, Key: place.prefix === '' ? name : `${place.prefix}/${name}` }
+  return { Bucket: location.bucket, Key: location.prefix === '' ? name : `${location.prefix}/${name}` }
 }
 
 interface Content {
@@ -142,7 +142,7 @@ async function getObject(
 ): Promise<AsyncIterable<Uint8Array> | null> {
   const open = (offset: number, etag: string | undefined) => openBody(bucket, name, { offset, etag, signal })
   const first = await open(0, undefined)
-  return first && readOn(bucket.place, first, open)
+  return first && readOn(bucket.location, first, open)
 }
 
 interface Body {
@@ -207,10 +207,10 @@ async function withinTime<T>(work: Promise<T>, timeoutMs: number): Promise<T> {
 }
 
 async function* listObjects(bucket: Bucket, prefix: string): AsyncGenerator<StoredObject> {
-  const { sdk, client, place } = bucket
-  const before = place.prefix === '' ? '' : `${place.prefix}/`
+  const { sdk, client, location } = bucket
+  const before = location.prefix === '' ? '' : `${location.prefix}/`
   for (let token: string | undefined; ; ) {
-    const page = { Bucket: place.bucket, Prefix: before + prefix, ...(token ? { ContinuationToken: token } : {}) }
+    const page = { Bucket: location.bucket, Prefix: before + prefix, ...(token ? { ContinuationToken: token } : {}) }
     const listed = await withFaults(() => client.send(new sdk.ListObjectsV2Command(page)))
     for (const { Key, Size } of listed.Contents ?? []) {
       if (Key !== undefined) yield { name: Key.slice(before.length), sizeBytes: Size ?? 0 }

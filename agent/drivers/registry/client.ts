@@ -3,7 +3,7 @@ import type { Dispatcher } from 'undici'
 import { ServiceError } from '../../../shared/errors.ts'
 import type { ImageReference } from '../../ports/bases/image-registry.ts'
 import { imageFault, registryAnswerFault, registryAway } from './faults.ts'
-import { resolveRegistryOrigins } from './place.ts'
+import { resolveRegistryOrigins } from './origins.ts'
 import { parseChallenge, readToken, tokenUrl } from './token.ts'
 import { dropBody, openTransport, type RegistryTransport } from './transport.ts'
 

@@ -31,7 +31,7 @@ export interface Access {
    * Admits a request by its bearer token or session cookie, and grants that credential at the edge, which then passes it by itself.
    * @throws ServiceError as `verifyFor`, and `token_missing`
    */
-  admit(request: EdgeRequest, place: AccessTarget): Promise<void>
+  admit(request: EdgeRequest, target: AccessTarget): Promise<void>
 }
 
 /** A verified token. */
@@ -68,16 +68,17 @@ export function createAccess({ verifyToken, checkAlive, grants, failedAuth }: Ac
         throw error
       }
     },
-    admit: async (request, place) => {
+    admit: async (request, target) => {
       const { headers, host, clientAddress } = request
       const token = bearerToken(headers)
       const session = sessionOf(headers.cookie)
       if (token === undefined && session === undefined) throw missingToken()
       failedAuth.check(clientAddress)
-      const fault = token === undefined ? missingToken() : await admitToken(token, place)
+      const fault = token === undefined ? missingToken() : await admitToken(token, target)
       if (fault === null) return
       // The box may use `Authorization` for its own tokens, so a session admits despite a token that is not valid here.
-      const hasSession = session !== undefined && (await grants.allowSession(session, { host, project: place.project }))
+      const hasSession =
+        session !== undefined && (await grants.allowSession(session, { host, project: target.project }))
       if (!hasSession) {
         if (session !== undefined || fault.code === 'token_invalid') failedAuth.countFailure(clientAddress)
         throw fault

@@ -8,7 +8,7 @@ import type { Call, Handlers, Reply } from '../common/call.ts'
 import { jsonOrRedirect, type RedirectDeps } from '../common/data-address-redirect.ts'
 import { createListText } from './list-text.ts'
 import { type GivenPath, pathOf } from './paths.ts'
-import { type FilePlaceDeps, filesPlaceOf, readPlaceOf, restorePlacesOf } from './places.ts'
+import { type FilesRootDeps, filesRootOf, readRootOf, restoreRootsOf } from './roots.ts'
 import { modeOf, viewFile, viewReport } from './view.ts'
 
 type ChangeHandlers = Pick<
@@ -16,7 +16,7 @@ type ChangeHandlers = Pick<
   'writeFile' | 'statFile' | 'listFiles' | 'deleteFile' | 'moveFile' | 'makeDirectory' | 'restoreFile' | 'writeArchive'
 >
 
-export interface FileHandlerDeps extends RedirectDeps, FilePlaceDeps {
+export interface FileHandlerDeps extends RedirectDeps, FilesRootDeps {
   files: Files
 }
 
@@ -32,14 +32,14 @@ export function createFileHandlers({ files, ...deps }: FileHandlerDeps): ChangeH
         ifMatch: ifMatchOf(call.ifMatch),
         ifNoneMatch: isNoneWanted(call.ifNoneMatch),
       }
-      const place = await filesPlaceOf(deps, call)
-      const content = bytes === null ? contentOf(body) : whileSame(bytes, place, () => filesPlaceOf(deps, call))
-      const { facts } = await files.write(place, path, options, content)
+      const root = await filesRootOf(deps, call)
+      const content = bytes === null ? contentOf(body) : whileSame(bytes, root, () => filesRootOf(deps, call))
+      const { facts } = await files.write(root, path, options, content)
       return { body: viewFile(path, facts), etag: facts.etag }
     },
     statFile: async (call) => {
       const path = queryPath(call.query)
-      const facts = await files.stat(await readPlaceOf(deps, call), path)
+      const facts = await files.stat(await readRootOf(deps, call), path)
       return { body: viewFile(path, facts), etag: facts.etag }
     },
     listFiles: async (call) => {
@@ -48,29 +48,29 @@ export function createFileHandlers({ files, ...deps }: FileHandlerDeps): ChangeH
       const depth = query.depth ?? (query.recursive ? DEPTH_MAX : 1)
       const [token] = decodeCursor(query.continuation_token, 1) ?? []
       const after = token === undefined ? null : Buffer.from(token, 'base64')
-      const place = await readPlaceOf(deps, call)
+      const root = await readRootOf(deps, call)
       const text = createListText()
-      const next = await files.list(place, path, { depth, after, limit: query.max_results, take: text.add })
+      const next = await files.list(root, path, { depth, after, limit: query.max_results, take: text.add })
       const cursor = next === null ? null : encodeCursor([Buffer.from(next).toString('base64')])
       const more = { has_more: next !== null, next_continuation_token: cursor }
-      return jsonOrRedirect(deps, { call, boxId: place.boxId }, text.end(more))
+      return jsonOrRedirect(deps, { call, boxId: root.boxId }, text.end(more))
     },
     deleteFile: async (call) => {
-      await files.remove(await filesPlaceOf(deps, call), queryPath(call.query), { recursive: call.query.recursive })
+      await files.remove(await filesRootOf(deps, call), queryPath(call.query), { recursive: call.query.recursive })
       return { body: null }
     },
     moveFile: async (call) => {
       const { body } = call
       const from = pathOf({ text: body.from, base64: body.from_base64, pointer: '/from' })
       const to = pathOf({ text: body.to, base64: body.to_base64, pointer: '/to' })
-      const facts = await files.move(await filesPlaceOf(deps, call), from, to, { overwrite: body.overwrite === true })
+      const facts = await files.move(await filesRootOf(deps, call), from, to, { overwrite: body.overwrite === true })
       return { body: viewFile(to, facts) }
     },
     makeDirectory: async (call) => {
       const { body } = call
       const path = pathOf({ text: body.path, base64: body.path_base64, pointer: '/path' })
       const options = { mode: modeOf(body.mode), parents: body.parents === true }
-      const { facts } = await files.makeDirectory(await filesPlaceOf(deps, call), path, options)
+      const { facts } = await files.makeDirectory(await filesRootOf(deps, call), path, options)
       return { body: viewFile(path, facts) }
     },
     restoreFile: (call) => restoreFromSnapshot({ ...deps, files }, call),
@@ -78,11 +78,11 @@ export function createFileHandlers({ files, ...deps }: FileHandlerDeps): ChangeH
       const path = queryPath(call.query)
       const { bytes } = call
       if (bytes === null) throw new ServiceError('unsupported_media_type', 'The body must be application/x-tar.')
-      const place = await filesPlaceOf(deps, call)
+      const root = await filesRootOf(deps, call)
       const report = await files.unpack(
-        place,
+        root,
         path,
-        whileSame(bytes, place, () => filesPlaceOf(deps, call)),
+        whileSame(bytes, root, () => filesRootOf(deps, call)),
       )
       return { body: viewReport(report) }
     },
@@ -93,10 +93,10 @@ export function createFileHandlers({ files, ...deps }: FileHandlerDeps): ChangeH
 async function restoreFromSnapshot(deps: FileHandlerDeps, call: Call<'restoreFile'>): Promise<Reply> {
   const { body } = call
   const path = pathOf({ text: body.path, base64: body.path_base64, pointer: '/path' })
-  const { place, from } = await restorePlacesOf(deps, call, body.snapshot)
-  const facts = await restoreFile(deps, { place, from }, path)
+  const { root, from } = await restoreRootsOf(deps, call, body.snapshot)
+  const facts = await restoreFile(deps, { root, from }, path)
   // The restore may have taken a while: the box must still have the root and mounts that it wrote to.
-  if (!isDeepStrictEqual(await filesPlaceOf(deps, call), place)) throw changedMeanwhile()
+  if (!isDeepStrictEqual(await filesRootOf(deps, call), root)) throw changedMeanwhile()
   return { body: viewFile(path, facts), etag: facts.etag }
 }
 
@@ -119,11 +119,11 @@ function writtenPath({ query, body }: Call<'writeFile'>): FilePath {
 // a volume that another box has by then.
 async function* whileSame(
   bytes: AsyncIterable<Uint8Array>,
-  place: FilesRoot,
+  root: FilesRoot,
   again: () => Promise<FilesRoot>,
 ): AsyncGenerator<Uint8Array> {
   yield* bytes
-  if (isDeepStrictEqual(await again(), place)) return
+  if (isDeepStrictEqual(await again(), root)) return
   throw changedMeanwhile()
 }
 

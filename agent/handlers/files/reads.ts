@@ -5,7 +5,7 @@ import type { Call, Handlers, Reply } from '../common/call.ts'
 import { answerBytesMaxOf, redirectToDataAddress } from '../common/data-address-redirect.ts'
 import { type ByteRange, rangeOf } from './byte-range.ts'
 import { type FileHandlerDeps, queryPath } from './files.ts'
-import { readPlaceOf } from './places.ts'
+import { readRootOf } from './roots.ts'
 import { viewFile } from './view.ts'
 
 type ReadHandlers = Pick<Handlers, 'readFile' | 'readArchive'>
@@ -15,20 +15,20 @@ export function createFileReadHandlers(deps: FileHandlerDeps): ReadHandlers {
   return {
     readFile: async (call) => {
       const path = queryPath(call.query)
-      const place = await readPlaceOf(deps, call)
-      const file = await deps.files.open(place, path)
+      const root = await readRootOf(deps, call)
+      const file = await deps.files.open(root, path)
       try {
-        return await readReply(file, { path, call, redirect: () => redirectToDataAddress(deps, call, place.boxId) })
+        return await readReply(file, { path, call, redirect: () => redirectToDataAddress(deps, call, root.boxId) })
       } catch (error) {
         file.close()
         throw error
       }
     },
     readArchive: async (call) => {
-      const place = await readPlaceOf(deps, call)
+      const root = await readRootOf(deps, call)
       // The length of an archive is not known before it is made.
-      if (answerBytesMaxOf(call) !== null) return redirectToDataAddress(deps, call, place.boxId)
-      const bytes = await deps.files.pack(place, queryPath(call.query))
+      if (answerBytesMaxOf(call) !== null) return redirectToDataAddress(deps, call, root.boxId)
+      const bytes = await deps.files.pack(root, queryPath(call.query))
       return { body: null, bytes, headers: { 'content-type': 'application/x-tar' } }
     },
   }

@@ -41,9 +41,9 @@ async function make(what: { image: ImageLayout; top: Part }, script?: Script, si
   const shares: number[] = []
   const run = { signal, progress: (share: number) => void shares.push(share) }
   const reference = parseImageReference(`${registry.host}/it:1`)
-  const { place, source } = await pullImage(deps, { reference, spool: 'tmp_it' }, run)
+  const { root, source } = await pullImage(deps, { reference, spool: 'tmp_it' }, run)
   const brought = shares.splice(0)
-  const report = await unpackImage(deps, { subvolume: 'bas_it', spool: place }, run)
+  const report = await unpackImage(deps, { subvolume: 'bas_it', spool: root }, run)
   return { report, source, brought, registry }
 }
 

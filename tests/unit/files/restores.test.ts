@@ -5,7 +5,7 @@ import { boxRecord } from '../../helpers/boxes/box-records.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
 
 const box = boxRecord()
-const places = { place: { boxId: box.id, rootPath: '/pool/root', mounts: [] }, from: {} as never }
+const roots = { root: { boxId: box.id, rootPath: '/pool/root', mounts: [] }, from: {} as never }
 let notes: Map<string, string>
 let removed: string[]
 /** What `Files.restore` and `Files.remove` do. */
@@ -30,13 +30,13 @@ const store = {
 } as never
 const files = {
   restore: async () => work(),
-  remove: async (_place: unknown, path: Uint8Array) => {
+  remove: async (_root: unknown, path: Uint8Array) => {
     removed.push(Buffer.from(path).toString('latin1'))
     work()
   },
 } as never
 const deps = { store, files, filesystem: { path: (name: string) => `/pool/${name}` } as never, logger: silentLogger }
-const restore = (path: string | Uint8Array) => restoreFile(deps, places, Buffer.from(path))
+const restore = (path: string | Uint8Array) => restoreFile(deps, roots, Buffer.from(path))
 const failing = (code: ErrorCode) => (): never => {
   throw new ServiceError(code, 'it was refused')
 }

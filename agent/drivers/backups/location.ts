@@ -14,10 +14,10 @@ export interface BackupLocation {
  */
 export async function openBackupStore({ directory, s3 }: BackupLocation): Promise<BackupStore> {
   if (s3 === null) return openFolderStore(directory)
-  const { keyFile, ...place } = s3
+  const { keyFile, ...location } = s3
   const keys = readKeys(keyFile)
   const { openS3Store } = await import('./store-s3.ts')
-  return openS3Store({ ...place, keys, attempts: ATTEMPTS, timeoutMs: TIMEOUT_MS })
+  return openS3Store({ ...location, keys, attempts: ATTEMPTS, timeoutMs: TIMEOUT_MS })
 }
 
 // Puts no content of the file into errors.

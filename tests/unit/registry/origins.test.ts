@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals'
-import { resolveRegistryOrigins } from '../../../agent/drivers/registry/place.ts'
+import { resolveRegistryOrigins } from '../../../agent/drivers/registry/origins.ts'
 
 const NAMED = new Set(['http://127.0.0.1:5000', 'https://inner.example.org', 'https://both:1', 'http://both:1'])
 
