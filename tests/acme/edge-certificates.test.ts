@@ -43,7 +43,7 @@ test('the first request for a name gets it a certificate, and later ones are ser
   socket.destroy()
 })
 
-test('many at once get one certificate', async () => {
+test('concurrent first requests get one certificate', async () => {
   acme.lab.certified.add('busy.example.org')
   await acme.lab.edge.change({ set: [acme.lab.route('busy.example.org', shop)] })
   const before = acme.ca.orders()
@@ -52,7 +52,7 @@ test('many at once get one certificate', async () => {
   expect(acme.ca.orders()).toBe(before + 1)
 })
 
-test('a name that nobody has gets none, and the CA hears nothing of it', async () => {
+test('an unknown name gets none, and the CA is not contacted', async () => {
   const before = acme.ca.orders()
   for (const name of ['nobody.example.org', 'sub.shop.example.org', 'localhost']) {
     await expect(statusOf(name)).rejects.toThrow(/alert/)
@@ -62,7 +62,7 @@ test('a name that nobody has gets none, and the CA hears nothing of it', async (
   expect(acme.ca.output()).not.toContain('nobody')
 })
 
-test('one that is given up gets no new one', async () => {
+test('a name that was given up gets no new one', async () => {
   acme.lab.certified.add('given-up.example.org')
   acme.lab.certified.delete('given-up.example.org')
   const before = acme.ca.orders()
@@ -79,7 +79,7 @@ test('Caddy is started again when it is killed, with the certificates it had', a
   expect(acme.ca.orders()).toBe(before)
 })
 
-test('the next driver adopts it, and asks the CA for nothing', async () => {
+test('the next driver adopts it, without a request to the CA', async () => {
   const before = acme.ca.orders()
   const pids = acme.caddyPids()
   await acme.lab.leave()
@@ -97,14 +97,14 @@ test('while HAProxy is started again requests wait for it', async () => {
   expect(acme.haproxyPids()).not.toContain(pid)
 })
 
-test('what a driver left that was killed in the middle of a start is ended or adopted', async () => {
+test('processes of a driver killed in the middle of a start are ended or adopted', async () => {
   const first = acme.caddyPids()
   await acme.lab.leave()
   const [latest = 0] = readdirSync(frontFile('.')).flatMap((name) =>
     name.endsWith('.json') ? [parseInt(name, 10)] : [],
   )
   const [next, later] = [latest + 1, latest + 2].map((generation) => frontFile(`${generation}.json`))
-  // One that listens as well, and one that has not come to that.
+  // Starts two more Caddies: one that listens already, and one that does not yet.
   const text = readFileSync(frontFile(`${latest}.json`), 'utf8').replaceAll(`/${latest}.sock`, `/${latest + 1}.sock`)
   writeFileSync(next ?? '', text)
   const begin = (command: string, ...args: string[]): void =>
@@ -120,12 +120,12 @@ test('what a driver left that was killed in the middle of a start is ended or ad
   expect(acme.caddyPids().filter((pid) => first.includes(pid))).toEqual([])
   expect(pidsWith((args) => args.includes(later ?? ''))).toEqual([])
   expect(await statusOf(HOST)).toBe(200)
-  // Another start, as Caddy's own user.
+  // Another start must work as Caddy's own user, too.
   for (const pid of acme.caddyPids()) process.kill(pid, 'SIGKILL')
   await eventually(async () => (await statusOf(HOST).catch(() => 0)) === 200)
 })
 
-test('while nobody can be asked what it has is served, and a new name waits for who decides', async () => {
+test('without the agent existing certificates are served, and a new name waits for its decision', async () => {
   acme.lab.certified.add('patient.example.org')
   await acme.lab.leave()
   const waiting = statusOf('patient.example.org')
@@ -134,7 +134,7 @@ test('while nobody can be asked what it has is served, and a new name waits for 
   expect(await waiting).toBe(200)
 })
 
-test('it runs as a user of its own, with one right, and keeps what it has from everybody else', () => {
+test('it runs as a user of its own, with one capability, and only that user reads its files', () => {
   const [pid = 0] = acme.caddyPids()
   const status = readFileSync(`/proc/${pid}/status`, 'utf8')
   for (const line of [/^Uid:\t([1-9]\d*)\t\1\t\1\t\1$/m, /^CapEff:\t0{13}400$/m, /^CapBnd:\t0{13}400$/m]) {
@@ -149,7 +149,7 @@ test('it runs as a user of its own, with one right, and keeps what it has from e
   expect((statSync(frontFile('edge.sock')).mode & 0o777).toString(8)).toBe('600')
 })
 
-test('only who knows the path is told which names there are', async () => {
+test('only a caller with the secret path learns which names exist', async () => {
   const [port, path] = ['ask-port', 'ask-path'].map((name) => readFileSync(frontFile(name), 'utf8'))
   const ask = (tried: string, domain: string): Promise<number> =>
     new Promise((resolve, reject) => {
@@ -171,7 +171,7 @@ test('only who knows the path is told which names there are', async () => {
   expect(shop.seen.at(-1)?.target).toBe(`${path}?domain=${HOST}`)
 })
 
-test('its logs tell what became of certificates, and no path to ask by', () => {
+test('its logs have the outcome for certificates, and not the secret path', () => {
   const path = readFileSync(frontFile('ask-path'), 'utf8')
   const log = readFileSync(join(acme.dataDir, 'acme/caddy.log'), 'utf8')
   expect(log).toContain('certificate obtained successfully')
@@ -181,7 +181,7 @@ test('its logs tell what became of certificates, and no path to ask by', () => {
   }
 })
 
-test('let go with release it ends, and leaves only what is to be kept', async () => {
+test('it ends on release, and leaves only its certificates', async () => {
   await acme.lab.edge.close({ release: true })
   expect([acme.caddyPids(), readdirSync(acme.lab.runDir)]).toEqual([[], []])
   expect(readdirSync(join(acme.dataDir, 'acme')).sort()).toEqual(expect.arrayContaining(['acme', 'certificates']))
@@ -190,7 +190,7 @@ test('let go with release it ends, and leaves only what is to be kept', async ()
   expect([await statusOf(HOST), acme.ca.orders()]).toEqual([200, before])
 })
 
-test('where its port is taken it says so, and starts once it is free', async () => {
+test('if its port is taken it reports so, and starts once it is free', async () => {
   await acme.lab.edge.close({ release: true })
   const other = createServer()
   await new Promise<void>((resolve) => other.listen(acme.place.port, '127.0.0.1', resolve))

@@ -15,7 +15,7 @@ import { eventually } from '../helpers/eventually.ts'
 
 const HOST = 'shop.example.org'
 const OTHER = 'shut.example.org'
-/** A name under which a certificate was given. */
+/** Host name with a certificate supplied by the operator. */
 const GIVEN = 'given'
 
 let directory: string
@@ -28,7 +28,7 @@ beforeAll(async () => {
   directory = mkdtempSync(join(tmpdir(), 'boxyard-certificates-'))
   mkdirSync(join(directory, 'served'))
   given = give()
-  // As under systemd.
+  // With the umask of a systemd unit.
   const umask = process.umask(0o077)
   try {
     acme = await createAcmeLab({ certificates: join(directory, 'served') })
@@ -55,7 +55,7 @@ function routes() {
   return [lab.route(HOST, shop), lab.route(OTHER, shut, { auth: 'token' }), lab.route(GIVEN, shop)]
 }
 
-/** Another certificate for that name, with its key beside it; what tells it from others. */
+/** Writes another certificate for that name, with its key beside it; returns its fingerprint. */
 function give(): string {
   const { cert, key } = makeCertificate(directory, GIVEN)
   writeFileSync(join(directory, 'served/own.pem'), cert)
@@ -77,8 +77,8 @@ async function openSocket(): Promise<WebSocket> {
   return socket
 }
 
-describe('what a box is told', () => {
-  test('is the address of the client, and never what the client says it is', async () => {
+describe('a request to a box', () => {
+  test('has the address of the client, and never a forged one', async () => {
     const place: TlsPlace = { ...acme.place, localAddress: '127.0.0.9' }
     const forged = {
       'x-forwarded-for': ['10.1.1.1', '10.2.2.2'],
@@ -102,7 +102,7 @@ describe('what a box is told', () => {
     expect(shop.seen).toHaveLength(2)
   })
 
-  test('is so for each client of its own, also of the gate', async () => {
+  test('has the address of each client, also at the gate', async () => {
     const clients = ['127.0.0.11', '127.0.0.12', '127.0.0.13']
     for (const localAddress of clients) {
       await askTls({ ...acme.place, localAddress }, HOST, { headers: { host: 'unknown.example.org' } })
@@ -114,7 +114,7 @@ describe('what a box is told', () => {
     )
   })
 
-  test('is the request as it came', async () => {
+  test('arrives unchanged', async () => {
     const path = '/a%2Fb//c/../d;e?f=%2e%2e&g=a+b&&;h'
     await askTls(acme.place, HOST, { path, headers: { 'accept-encoding': 'br', te: 'trailers' } })
     await askTls(acme.place, HOST)
@@ -126,7 +126,7 @@ describe('what a box is told', () => {
   })
 })
 
-test('the answer is that of the box, with nothing of Caddy', async () => {
+test('a client gets the answer of the box, with nothing of Caddy', async () => {
   const upstream = await acme.lab.startUpstream((_incoming, outgoing) => {
     outgoing.setHeader('server', 'mine')
     outgoing.setHeader('set-cookie', ['a=1', 'b=2'])
@@ -141,7 +141,7 @@ test('the answer is that of the box, with nothing of Caddy', async () => {
 })
 
 describe('streams', () => {
-  test('HTTP/2 is spoken, and 20 MB go up by it', async () => {
+  test('HTTP/2 carries 20 MB up', async () => {
     const line = await openTls(acme.place, HOST, ['h2'])
     const session = connectHttp2(`https://${HOST}`, { createConnection: () => line })
     const stream = session.request({ ':path': '/a?b', ':method': 'PUT', ':authority': HOST })
@@ -155,7 +155,7 @@ describe('streams', () => {
     expect(shop.seen).toMatchObject([{ target: '/a?b', headers: { host: HOST } }])
   })
 
-  test('20 MB come down as they are', async () => {
+  test('20 MB come down unchanged', async () => {
     const bytes = Buffer.alloc(20 * 1024 * 1024, 'ab')
     const giver = await acme.lab.startUpstream((_incoming, outgoing) => outgoing.end(bytes))
     await acme.lab.edge.change({ set: [acme.lab.route(HOST, giver)] })
@@ -170,7 +170,7 @@ describe('streams', () => {
     expect(JSON.parse(text)).toMatchObject({ size: body.length })
   })
 
-  test('WebSockets and events go on while the agent is exchanged, and events come as they are made', async () => {
+  test('WebSockets and events go on while the agent is replaced, and events arrive at once', async () => {
     const streams: ServerResponse[] = []
     const events = await acme.lab.startUpstream((_incoming, outgoing) => {
       streams.push(outgoing.writeHead(200, { 'content-type': 'text/event-stream' }))
@@ -232,19 +232,19 @@ describe('one request is one request', () => {
   ])('with %s', async (_name, lines) => {
     const statuses = await statusesOf('POST /first HTTP/1.1', `host: ${HOST}`, ...lines, '', ...hidden)
     expect([1, 2]).toContain(statuses.length)
-    // What comes after it may be a request of its own, for which nobody has a token.
+    // Bytes after it may be a second request, which has no valid token.
     expect(shut.seen).toEqual([])
     for (const { target } of shop.seen) expect(target).toBe('/first')
   })
 
-  test('another name than that of the handshake needs what that name needs', async () => {
+  test('another name than that of the handshake needs the token of that name', async () => {
     expect((await askTls(acme.place, HOST, { headers: { host: OTHER } })).status).toBe(404)
     expect(acme.lab.asked.map(({ host }) => host)).toEqual([OTHER])
     expect(shut.seen).toEqual([])
   })
 })
 
-test('a certificate that is given is served, and no other is asked for; another one is taken up by itself', async () => {
+test('a supplied certificate is served and none is requested; a new one is loaded by itself', async () => {
   const before = acme.ca.orders()
   expect(await servedForGiven()).toBe(given)
   const next = give()

@@ -45,7 +45,7 @@ afterAll(async () => {
   }
 }, 90_000)
 
-/** What a visitor is answered who believes the CA. */
+/** Returns the answer to a visitor that trusts the test CA. */
 async function visit(name: string, headers: Record<string, string> = {}): Promise<string> {
   const { status, text } = await askTls(place, name, { headers })
   return status === 200 ? text : String(status)
@@ -60,7 +60,7 @@ function caddyPids(): number[] {
   })
 }
 
-test('what is published has a certificate on its first visit, by the port of HTTPS alone', async () => {
+test('a published domain gets its certificate on the first visit, through the HTTPS port only', async () => {
   const { status } = await client.post(`${BOX}/publish`, { domains: ['shop.example.org'] })
   expect(status).toBe(200)
   expect(await visit('shop.example.org')).toBe('page\n')
@@ -68,7 +68,7 @@ test('what is published has a certificate on its first visit, by the port of HTT
   expect(ca.output()).toContain('shop.example.org')
 })
 
-test('boxes, services and the sign-in have theirs, and tell of it in their URLs', async () => {
+test('boxes, services and the sign-in have certificates and https URLs', async () => {
   const { url } = (await client.get(BOX)).body
   expect(url).toBe(`https://web--edge.${DOMAIN}:${place.port}/`)
   for (const name of [`web--edge.${DOMAIN}`, `page--web--edge.${DOMAIN}`]) expect(await visit(name)).toBe('page\n')
@@ -76,7 +76,7 @@ test('boxes, services and the sign-in have theirs, and tell of it in their URLs'
   expect(form.headers['content-type']).toContain('text/html')
 })
 
-test('names that nobody has get none', async () => {
+test('unknown names get none', async () => {
   const before = ca.orders()
   for (const name of [DOMAIN, `other--edge.${DOMAIN}`, 'other.example.org', '*.example.org']) {
     await expect(visit(name)).rejects.toThrow(/alert/)
@@ -84,7 +84,7 @@ test('names that nobody has get none', async () => {
   expect(ca.orders()).toBe(before)
 })
 
-test('what is published no more gets none, and is served no more', async () => {
+test('a domain that is unpublished gets none, and is no longer served', async () => {
   const before = ca.orders()
   await client.post(`${BOX}/publish`, { domains: ['late.example.org'] })
   await client.post(`${BOX}/unpublish`, {})
@@ -94,7 +94,7 @@ test('what is published no more gets none, and is served no more', async () => {
   expect([await visit('shop.example.org'), ca.orders()]).toEqual(['page\n', before])
 })
 
-test('a box comes neither to where names are asked for, nor to what stands behind Caddy', async () => {
+test('a box reaches neither the check of names nor HAProxy behind Caddy', async () => {
   const instance = readFileSync(join(service.dataDir, 'instance'), 'utf8').trim()
   const port = readFileSync(join('/run/boxyard', instance, 'edge-front/ask-port'), 'utf8')
   const gateway = "$(ip route | awk '/default/ { print $3 }')"
@@ -106,7 +106,7 @@ test('a box comes neither to where names are asked for, nor to what stands behin
   expect(body.stdout).not.toContain('404')
 })
 
-test('it goes on while the agent is killed, and the next one takes it over', async () => {
+test('it goes on while the agent is killed, and the next one adopts it', async () => {
   const before = ca.orders()
   const pids = caddyPids()
   expect(pids).toHaveLength(1)
@@ -117,14 +117,14 @@ test('it goes on while the agent is killed, and the next one takes it over', asy
   expect((await client.get('/v1/health')).body.problems ?? []).toEqual([])
 })
 
-test('`down` ends it, and what comes up again has the certificates', async () => {
+test('`down` ends it, and the next start has the certificates', async () => {
   const before = ca.orders()
   await service.killAgent('SIGTERM')
   expect(caddyPids()).toHaveLength(1)
   await service.runAgentMode('down')
   expect(caddyPids()).toEqual([])
   await service.startAgent()
-  // Its service starts with the box.
+  // The service starts with its box.
   await eventually(async () => (await visit('shop.example.org')) === 'page\n')
   expect(ca.orders()).toBe(before)
 }, 90_000)

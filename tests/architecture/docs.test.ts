@@ -17,7 +17,7 @@ const tracked = execFileSync('git', ['ls-files', '--cached', '--others', '--excl
   .filter((path) => path !== '' && existsSync(join(ROOT, path)))
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
 
-/** The places of a page that a link can lead to. */
+/** Returns the anchors of a page. */
 function anchorsOf(path: string): Set<string> {
   const text = read(path).replaceAll(/^```[^]*?^```/gm, '')
   const headings = [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) => anchorOf(heading))
@@ -35,7 +35,7 @@ function isThere(page: string, anchor: string | undefined): boolean {
   return anchor === undefined || anchorsOf(page).has(anchor)
 }
 
-describe('a link to a page of the documentation leads somewhere', () => {
+describe('a link to a page of the documentation has a target', () => {
   test.each(tracked.filter((path) => path.endsWith('.md')))('in %s', (path) => {
     const text = read(path).replaceAll(/^```[^]*?^```/gm, '')
     const links = [...text.matchAll(/\]\((?!\w+:)([^)#\s]*)(?:#([^)\s]+))?\)/g)]
@@ -68,13 +68,13 @@ describe('the generated sections', () => {
     for (const [path, text] of apiPages()) expect(read(path)).toBe(text)
   })
 
-  test('tell of every error, operation and reason', () => {
+  test('contain every error, operation and reason', () => {
     for (const code of ERROR_STATUSES.keys()) expect(anchorsOf('docs/api/errors.md')).toContain(code)
     for (const { method, path } of OPERATIONS) expect(read('docs/api/operations.md')).toContain(`\`${method} ${path}\``)
     for (const reason of boxReasonSchema.options) expect(read('docs/api.md')).toContain(`| \`${reason}\` |`)
   })
 
-  test('are refused where their place is missing, or nobody writes them', () => {
+  test('are refused if their place is missing, or no generator writes them', () => {
     const text = 'a\n<!-- generated: one -->\nold\n<!-- end: one -->\nb\n'
     expect(fillSections(text, { one: 'new' })).toBe('a\n<!-- generated: one -->\n\nnew\n\n<!-- end: one -->\nb\n')
     expect(() => fillSections(text, { one: 'new', two: 'x' })).toThrow('two')

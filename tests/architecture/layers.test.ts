@@ -74,14 +74,14 @@ describe('the folders of this repository', () => {
 })
 
 describe('the rules about layers', () => {
-  test('each refuses what it is there for', async () => {
+  test('each refuses its violation', async () => {
     const found = await withTree(VIOLATIONS, (root) => violationsOf(cruise(root, DIRECTORIES)))
     expect(found).toEqual(EXPECTED.toSorted())
     const proven = new Set(EXPECTED.map((line) => line.slice(0, line.indexOf(':'))))
     expect([...proven].sort()).toEqual((await ruleNames()).sort())
   })
 
-  test('none refuses what the architecture allows', async () => {
+  test('none refuses an allowed import', async () => {
     expect(await withTree(ALLOWED, (root) => violationsOf(cruise(root, DIRECTORIES)))).toEqual([])
   })
 })
@@ -110,7 +110,7 @@ const LEAVES = {
   'tests/leaf.ts': 'export const leaf = 1',
 }
 
-/** For each area that may not import all others of its layer: a file in it that imports one of those. */
+/** For each area that may not import all others of its layer: a file in it that imports a forbidden one. */
 const AREA_VIOLATIONS = forbiddenAreas().map(({ layer, area, forbidden }) => ({
   rule: `${layer.replaceAll('/', '-')}-${area}-imports-lower-areas`,
   from: `${layer}/${area}/upwards.ts`,

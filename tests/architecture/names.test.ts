@@ -5,7 +5,7 @@ import { expect, test } from '@jest/globals'
 import { withTree } from '../helpers/files/tree.ts'
 import { ROOT } from '../helpers/tool.ts'
 
-/** Names that several of `files` below `root` export, each with those files. */
+/** Returns the names that several of `files` below `root` export, each with those files. */
 function sharedNames(root: string, files: readonly string[]): [name: string, files: string[]][] {
   const filesOf = new Map<string, string[]>()
   for (const file of files) {
@@ -15,7 +15,7 @@ function sharedNames(root: string, files: readonly string[]): [name: string, fil
   return [...filesOf].filter(([name, { length }]) => length > 1 && !GIVEN.includes(name))
 }
 
-test('no exported name stands for two things', () => {
+test('no exported name is defined twice', () => {
   const listed = execFileSync('git', ['ls-files', 'agent', 'shared', 'functions', 'infra'], {
     cwd: ROOT,
     encoding: 'utf8',
@@ -36,5 +36,5 @@ test('a name that two files export is found', async () => {
 })
 
 const EXPORT = /^export (?:async )?(?:abstract )?(?:function\*?|const|class|interface|type) (\w+)/gm
-/** What each table of tasks is called, for the thread that loads it. */
+/** Name of every table of tasks, by which a thread finds it after loading. */
 const GIVEN = ['tasks']

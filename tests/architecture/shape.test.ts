@@ -8,7 +8,7 @@ interface LintedFile {
   messages: { ruleId: string | null; message: string }[]
 }
 
-/** What the rules of infra/lint say of the tree at `root`: `rule: file`, in order. */
+/** Returns the violations that infra/lint finds below `root`, as `rule: file`, in order. */
 function lint(root: string): string[] {
   const args = ['--config', join(ROOT, 'infra/lint/shape.config.mjs'), '--format', 'json', '.']
   const files = JSON.parse(runTool(root, ['eslint/bin/eslint.js', ...args]).stdout) as LintedFile[]
@@ -24,18 +24,18 @@ async function ruleNames(): Promise<string[]> {
   return [...Object.keys(module.boxyardRules).map((name) => `boxyard/${name}`), 'max-lines', 'max-params']
 }
 
-describe('sizes, names and single owners', () => {
-  test('every file of this repository keeps to them', () => {
+describe('rules of size, name and single owner', () => {
+  test('every file of this repository follows them', () => {
     expect(lint(ROOT)).toEqual([])
   })
 
-  test('each rule refuses what it is there for', async () => {
+  test('each rule refuses its violation', async () => {
     expect(await withTree(VIOLATIONS, lint)).toEqual(EXPECTED.toSorted())
     const proven = new Set(EXPECTED.map((line) => line.slice(0, line.indexOf(':'))))
     expect([...proven].sort()).toEqual((await ruleNames()).sort())
   })
 
-  test('an owner may do what is its own', async () => {
+  test('an owner may use its own calls', async () => {
     expect(await withTree(OWNERS, lint)).toEqual([])
   })
 })

@@ -64,7 +64,7 @@ const reportWhen = async (isSo: (report: ClusterReport) => boolean): Promise<Clu
 
 const told = ({ problems }: ClusterReport, code: string) => problems.find((problem) => problem.code === code)
 
-/** Those that run on a node as an administrator sees them, in all namespaces. */
+/** Counts the pods running on a node in all namespaces, as an administrator sees them. */
 const podsOn = (node: string): number => {
   const selector = `--field-selector=spec.nodeName=${node},status.phase=Running`
   return succeed(kubectl('get', 'pods', '--all-namespaces', selector, '-o', 'name'))
@@ -72,7 +72,7 @@ const podsOn = (node: string): number => {
     .filter(Boolean).length
 }
 
-test("the figures of the nodes are the cluster's own, and boxes are counted where they run", async () => {
+test("the figures of nodes are the cluster's own, and boxes are counted on their node", async () => {
   const { items } = JSON.parse(succeed(kubectl('get', 'nodes', '-o', 'json')).stdout)
   const before = await facts.report()
   expect(before.namespace).toBe(account.namespace)
@@ -95,7 +95,7 @@ test("the figures of the nodes are the cluster's own, and boxes are counted wher
   expect(counted.nodes.find(({ boxes }) => boxes === 1)?.name).toBe((await api.pods.get('runs'))?.spec?.nodeName)
 }, 60_000)
 
-test('all pods of a node are counted, also those of other namespaces', async () => {
+test('all pods of a node are counted, those of other namespaces included', async () => {
   const other = createKubeAccount('facts-other')
   try {
     const pause = { name: 'p', image: 'registry.k8s.io/pause:3.10', imagePullPolicy: 'IfNotPresent' }
@@ -103,7 +103,7 @@ test('all pods of a node are counted, also those of other namespaces', async () 
     succeed(kubectlWith(JSON.stringify(pod), 'create', '-n', other.namespace, '-f', '-'))
     const wait = ['--for=jsonpath={.status.phase}=Running', 'pod/foreign', '--timeout=30s']
     succeed(kubectl('wait', '-n', other.namespace, ...wait))
-    // Neighbours come and go meanwhile: what is told lies between what was there before and after.
+    // Other tests' pods come and go meanwhile, so compare until the counts agree.
     const isCounted = async ({ nodes }: ClusterReport): Promise<boolean> =>
       nodes.length > 0 && nodes.every(({ name, pods_running, boxes }) => pods_running === podsOn(name) && boxes <= 1)
     await eventually(async () => isCounted(await facts.report()))
@@ -113,7 +113,7 @@ test('all pods of a node are counted, also those of other namespaces', async () 
   }
 }, 90_000)
 
-test('what keeps pods from running is told with the words of the cluster, until it is mended', async () => {
+test("problems that keep pods from running are reported with the cluster's message, until healed", async () => {
   await create('too-large', { cpu: '1000' })
   await create('no-image', { image: 'boxyard.test/none:1' })
   const image = await reportWhen((report) => told(report, 'kubernetes_image') !== undefined)
@@ -125,7 +125,7 @@ test('what keeps pods from running is told with the words of the cluster, until 
   expect(told(large, 'kubernetes_unschedulable')?.evidence).toMatch(/Insufficient cpu.*\(1 box: too-large\)$/)
   for (const name of ['too-large', 'no-image']) await api.pods.delete(name, { graceSeconds: 0 })
   const gone = await reportWhen((report) => told(report, 'kubernetes_unschedulable') === undefined)
-  // The next pod would have the same: only one that runs shows that it would not.
+  // The problem outlasts its pod: only a pod that runs shows that the next would run, too.
   expect(gone.problems.map(({ code }) => code)).toEqual(['kubernetes_image'])
   await create('has-image', {})
   await reportWhen(({ problems }) => problems.length === 0)

@@ -13,7 +13,7 @@ import { findHostTraces } from '../helpers/host-traces.ts'
 import { busyboxPod } from '../helpers/pods/busybox-pod.ts'
 import { kubectl, kubectlWith, succeed } from '../helpers/pods/kubectl.ts'
 
-// The clusters of these tests run beside the one of the whole suite.
+// These clusters run beside the one of the whole suite.
 
 const name = `life-${process.pid}`
 

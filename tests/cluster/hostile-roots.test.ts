@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { execute, leftoversOf, type OciLab, openOciLab, untilTrue } from '../helpers/boxes/oci-lab.ts'
 
-/** What a box may have made of its root when it starts the next time, by what replaces what. */
+/** Roots that a box may have prepared for its next start, by the replacement. */
 const SHAPES: [string, (root: string, bait: string) => void][] = [
   ['/proc leads to a directory of the host', (root, bait) => link(root, 'proc', bait)],
   ['/proc leads out of the root', (root, bait) => link(root, 'proc', `${'../'.repeat(20)}${bait}`)],
@@ -62,7 +62,7 @@ describe.each([
     )
     expect(stdout).toMatch(new RegExp(`^${spec.hostname}\n/dev/null\n/proc/self\n/run/boxyard/init\n`))
     expect(stdout).not.toContain('of the host')
-    // What is mounted is below its root: nothing of it is seen from the host.
+    // Mounts lie below the box's root, so none shows the host's directory.
     expect(readFileSync(`/proc/${pid}/mountinfo`, 'utf8')).not.toContain(bait)
     expect(readdirSync(bait)).toEqual(['file'])
     expect(readFileSync(join(bait, 'file'), 'utf8')).toBe('of the host\n')
@@ -71,7 +71,7 @@ describe.each([
   })
 })
 
-/** What is in the directories that the system's are mounted on. */
+/** Lists the contents of the directories that system mounts cover. */
 function insides(root: string): string[][] {
   const isReal = (path: string): boolean => lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true
   const paths = ['proc', 'sys', 'dev', 'run'].map((name) => join(root, name))

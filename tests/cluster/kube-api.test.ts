@@ -47,7 +47,7 @@ const podOf = (name: string, spec: object = {}): Pod => ({
   },
 })
 
-/** Never placed: it takes no room on the node. */
+/** Returns a pod that is never scheduled, so it takes no room on the node. */
 const idle = (name: string): Pod => podOf(name, { nodeSelector: { 'boxyard.test/none': 'true' } })
 
 const failureOf = async (call: Promise<unknown>): Promise<KubeError> => {
@@ -102,7 +102,7 @@ describe('pods', () => {
   })
 })
 
-test('policies are made so, and again, as their rules say', async () => {
+test('policies are applied, and applied again, with their rules', async () => {
   const labels = { project: 'p' }
   const policy = (peer: object) => ({
     metadata: { name: 'project-p', labels },
@@ -119,7 +119,7 @@ test('policies are made so, and again, as their rules say', async () => {
 })
 
 describe('a view of pods', () => {
-  test('follows over dropped connections and an absence, and asks nothing at rest', async () => {
+  test('follows across dropped connections and an outage, and sends no requests at rest', async () => {
     const watch = api.pods.watch('app=box')
     const changes: string[] = []
     watch.onChange(({ metadata }, change) => changes.push(`${change} ${metadata?.name}`))
@@ -151,14 +151,14 @@ describe('a view of pods', () => {
   }, 60_000)
 })
 
-describe('what the cluster refuses', () => {
+describe('a refusal of the cluster', () => {
   afterEach(() => {
     account.grant(POD_RULES)
     kubectl('delete', 'resourcequota', '--all', '-n', account.namespace)
     succeed(kubectl('label', 'namespace', account.namespace, 'pod-security.kubernetes.io/enforce-'))
   })
 
-  test('for want of a verb is named, and mended by giving it', async () => {
+  test('for lack of a verb names it, and ends with granting it', async () => {
     account.grant(POD_RULES.slice(1))
     await until(async () => (await api.pods.get('none').catch(() => 'refused')) === 'refused')
     const error = await failureOf(api.pods.create(idle('late')))
@@ -173,7 +173,7 @@ describe('what the cluster refuses', () => {
     expect(api.faults()).toEqual([])
   }, 60_000)
 
-  test('by a quota, the level of the namespace or a missing RuntimeClass is told apart', async () => {
+  test('by a quota, pod security or a missing RuntimeClass is distinguished', async () => {
     const quota = { apiVersion: 'v1', kind: 'ResourceQuota', metadata: { name: 'q', namespace: account.namespace } }
     succeed(kubectlWith(JSON.stringify({ ...quota, spec: { hard: { pods: '0' } } }), 'create', '-f', '-'))
     await until(
@@ -201,7 +201,7 @@ describe('what the cluster refuses', () => {
     })
   }, 60_000)
 
-  test('with credentials that it does not take is told, until others are there', async () => {
+  test('of invalid credentials is reported, until others are there', async () => {
     account.write({ server: throughLine(), token: 'not-one-of-its-own' })
     await delay(1_100)
     const error = await failureOf(api.nodes())

@@ -3,7 +3,7 @@ import { instanceOf } from '../helpers/boxes/world.ts'
 import { kubectl } from '../helpers/pods/kubectl.ts'
 import { type BoxSeen, pidsOfBox, startWeather, until, type Weather } from '../helpers/pods/weather.ts'
 
-// What an operator sees of boxes, and can do with them, by kubectl alone.
+// An operator's view of boxes, and rights over them, through kubectl alone.
 
 let weather: Weather
 let web: BoxSeen
@@ -20,7 +20,7 @@ afterAll(async () => {
   await weather?.close()
 }, 60_000)
 
-/** Other services may have boxes in the namespace. */
+/** Selects this service's boxes: others may share the namespace. */
 const mark = (): string => `boxyard.dev/instance=${instanceOf(weather.service)}`
 const list = (selector: string, columns: string): string[] =>
   weather
@@ -30,7 +30,7 @@ const list = (selector: string, columns: string): string[] =>
     .sort()
 
 describe('kubectl get', () => {
-  test('shows the boxes of a project by names that can be read', () => {
+  test('shows the boxes of a project by readable names', () => {
     const names = list('boxyard.dev/project=weather', 'NAME:.metadata.name')
     expect(names).toEqual([expect.stringMatching(/^db--weather-\w+$/), expect.stringMatching(/^web--weather-\w+$/)])
     const columns = ['project', 'box', 'box-id'].map((key) => `X:.metadata.labels.boxyard\\.dev/${key}`)
@@ -46,7 +46,7 @@ describe('kubectl get', () => {
     expect(pod.status).toMatchObject({ phase: 'Running', containerStatuses: [{ ready: true, restartCount: 0 }] })
   })
 
-  test('shows a policy for each project, which lets in its own boxes alone', () => {
+  test('shows a policy for each project, which admits only its own boxes', () => {
     const { items } = JSON.parse(weather.kubectl('get', 'networkpolicies', '-l', mark(), '-o', 'json'))
     const projects = items.map((item: Policy) => item.spec.podSelector.matchLabels['boxyard.dev/project']).sort()
     expect(projects).toEqual(['other', 'weather'])
@@ -83,7 +83,7 @@ describe('kubectl exec', () => {
   test('gives no more rights than a command of the API has', async () => {
     const rights = 'grep -E "^(NoNewPrivs|Seccomp:)" /proc/self/status; cat /proc/self/uid_map; id -u'
     expect(inBox(rights)).toBe(await weather.run('web', rights))
-    // No capability of any kind, where a command of the API has those of a container: the pod asks for none.
+    // kubectl exec gets no capability, as the pod asks for none; the API's commands have those of a container.
     expect(inBox('grep -c "^Cap.*:.0000000000000000$" /proc/self/status').trim()).toBe('5')
     for (const line of [
       'mount -t tmpfs none /mnt',
@@ -102,14 +102,14 @@ describe('kubectl exec', () => {
 })
 
 describe('kubectl logs and delete', () => {
-  test('logs say nothing and harm nothing', async () => {
+  test('logs are empty and harmless', async () => {
     const pids = pidsOfBox(weather, web)
     expect(weather.kubectl('logs', weather.podOf('web').name)).toBe('')
     expect(await weather.run('web', 'echo here')).toBe('here\n')
     expect(pidsOfBox(weather, web)).toEqual(pids)
   })
 
-  test('the mode down takes pods and policies along, and the next start brings the boxes back', async () => {
+  test('the mode down removes pods and policies, and the next start restores the boxes', async () => {
     await weather.service.killAgent('SIGTERM')
     expect(await weather.service.runAgentMode('down')).toContain('Stopped 3 boxes')
     await until(() => weather.pods().length === 0, 'no pods are left')

@@ -7,13 +7,13 @@ const MANIFESTS = join(ROOT, 'infra/kubernetes')
 const AGENT = 'system:serviceaccount:boxyard-system:boxyard-agent'
 const AS_AGENT = `--as=${AGENT}`
 const POLICIES = 'networkpolicies.networking.k8s.io'
-// Neighbours use the namespaces of the manifests at the same time: what is theirs is never touched.
+// Other tests use the manifests' namespaces at the same time: never touch their objects.
 const ELSEWHERE = `boxyard-manifests-${process.pid}`
 const NAME = `manifests-${process.pid}`
 
 beforeAll(() => {
   if (!process.env['KUBECONFIG']) throw new Error('KUBECONFIG names no cluster; npm run cluster:up starts one.')
-  // A dry run creates no namespace for what comes after it to be in.
+  // A dry run does not create the namespace that later objects need.
   succeed(kubectl('apply', '-f', join(MANIFESTS, 'namespaces.yaml')))
   succeed(kubectl('create', 'namespace', ELSEWHERE))
 })
@@ -24,7 +24,7 @@ afterAll(() => {
 })
 
 describe('the manifests', () => {
-  test('are taken by the API server, every object of them, without a warning', () => {
+  test('are accepted by the API server, every object, without a warning', () => {
     const { stdout, stderr } = succeed(kubectl('apply', '--dry-run=server', '-k', MANIFESTS))
     expect(stderr).toBe('')
     const objects = succeed(kubectl('kustomize', MANIFESTS)).stdout.match(/^kind: /gm)
@@ -50,7 +50,7 @@ describe('the manifests', () => {
 })
 
 describe("the agent's account", () => {
-  test('may do in the namespace of the boxes what the agent does, and nothing else', () => {
+  test('has only the rights of the agent in the namespace of boxes', () => {
     const anywhere = accessOfAgent(ELSEWHERE)
     expect(accessOfAgent('boxyard').filter((access) => !anywhere.includes(access))).toEqual(
       [
@@ -61,7 +61,7 @@ describe("the agent's account", () => {
     )
   })
 
-  test('lists nodes and pods, and otherwise has in other namespaces what any account has', () => {
+  test('lists nodes and pods, and otherwise has the rights of any account in other namespaces', () => {
     const anyone = `--as=system:serviceaccount:${ELSEWHERE}:default`
     for (const namespace of [ELSEWHERE, 'boxyard-system', 'kube-system']) {
       const common = accessOfAgent(namespace, anyone)
@@ -151,7 +151,7 @@ describe('a pod of the runtime class', () => {
 })
 
 describe('the marks of a box', () => {
-  // Nowhere to run, so that it is there for as long as the tests need it.
+  // No node matches, so the pod stays for as long as the tests need it.
   beforeAll(() => {
     const pod = box({ nodeSelector: { 'boxyard.dev/node': 'true', 'boxyard.dev/nowhere': 'true' } })
     succeed(kubectlWith(JSON.stringify(pod), 'create', '-n', 'boxyard', AS_AGENT, '-f', '-'))
@@ -169,17 +169,17 @@ describe('the marks of a box', () => {
     ],
   ]
 
-  test.each(FOREIGN)('are not for an administrator to change: %s', (_, command) => {
+  test.each(FOREIGN)('may not be changed by an administrator: %s', (_, command) => {
     expect(kubectl('-n', 'boxyard', ...command).stderr).toMatch(/Only Boxyard's agent may change/)
   })
 
-  test('are for the agent to change, and what is not ours is for anyone', () => {
+  test('may be changed by the agent, and other labels by anyone', () => {
     succeed(kubectl('-n', 'boxyard', AS_AGENT, 'label', 'pod', NAME, '--overwrite', 'boxyard.dev/box=renamed'))
     succeed(kubectl('-n', 'boxyard', 'label', 'pod', NAME, 'team=a'))
     succeed(kubectl('-n', 'boxyard', 'annotate', 'pod', NAME, 'example.org/note=a'))
   })
 
-  test('keep no administrator from deleting the pod', () => {
+  test('do not keep an administrator from deleting the pod', () => {
     succeed(kubectl('-n', 'boxyard', 'delete', 'pod', NAME, '--grace-period=0', '--force'))
   })
 })
@@ -191,7 +191,7 @@ interface Pod {
   spec: Record<string, unknown>
 }
 
-/** As the agent makes them. */
+/** Returns a pod as the agent makes it. */
 function box(spec: Record<string, unknown> = {}, security: Record<string, unknown> = {}): Pod {
   const securityContext = {
     ...{ allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] }, seccompProfile: { type: 'RuntimeDefault' } },
@@ -235,13 +235,13 @@ function plainPod(): Pod {
   }
 }
 
-/** All of admission, and nothing stays. */
+/** Creates with all of admission but as a dry run, so that nothing stays. */
 function create(object: object, namespace: string, ...more: string[]): Outcome {
   const dryRun = ['create', '--dry-run=server', '-o', 'json', '-n', namespace, ...more, '-f', '-']
   return kubectlWith(JSON.stringify(object), ...dryRun)
 }
 
-/** What RBAC grants in the namespace, as sorted lines of verb and resource. */
+/** Returns the RBAC rights in the namespace, as sorted lines of verb and resource. */
 function accessOfAgent(namespace: string, as = AS_AGENT): string[] {
   const review = { apiVersion: 'authorization.k8s.io/v1', kind: 'SelfSubjectRulesReview', spec: { namespace } }
   const { stdout } = succeed(

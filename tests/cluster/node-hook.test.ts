@@ -27,7 +27,7 @@ describe('the root of a box', () => {
     before = pidsOfBox(weather, victim)
   }, 60_000)
 
-  // Whatever is tried, the box goes on and stays alone in its root.
+  // After every attempt the box still runs, and alone in its root.
   afterEach(async () => {
     expect(pidsOfBox(weather, victim)).toEqual(before)
     expect(await weather.run('victim', 'cat /root/secret; hostname')).toBe('secret\nvictim\n')
@@ -39,7 +39,7 @@ describe('the root of a box', () => {
     await weather.close()
   }, 60_000)
 
-  describe('is not for a pod that a thief of the token of the agent makes', () => {
+  describe('is not given to a pod made with a stolen token of the agent', () => {
     const thief = `--kubeconfig=${clusterOfTests().kubeconfig}`
     const nameOf = (what: string): string => `thief-${what}-${instance}`
     const REFUSED: [string, () => PodChanges, RegExp][] = [
@@ -86,7 +86,7 @@ describe('the root of a box', () => {
       90_000,
     )
 
-    test.each(OF_THEIR_IMAGE)('%s, whose container is one of its image like any other', async (what) => {
+    test.each(OF_THEIR_IMAGE)('%s, whose container runs its own image', async (what) => {
       const phase = (): string => weather.kubectl('get', 'pod', nameOf(what), '-o', 'jsonpath={.status.phase}')
       await until(() => phase() === 'Running', 'the container runs')
       const look = 'ls / /root; grep " / / " /proc/self/mountinfo; grep Cap /proc/self/status'
@@ -96,7 +96,7 @@ describe('the root of a box', () => {
     })
   })
 
-  test("is not for a container that is added to the box's pod, which does the box no harm", async () => {
+  test("is not given to a container added to the box's pod, which does not harm the box", async () => {
     const { name } = weather.podOf('victim')
     const custom = join(home, 'custom.json')
     writeFileSync(custom, '{"securityContext":{"runAsUser":1000}}')
@@ -123,8 +123,8 @@ describe('the root of a box', () => {
     before = pidsOfBox(weather, victim)
   })
 
-  describe('is not for whoever asks the agent past containerd, though root on the node', () => {
-    /** What the agent says of a bundle with that configuration. */
+  describe('is not given to root on the node without containerd', () => {
+    /** Returns the agent's answer about a bundle with that configuration. */
     const ask = async (config: string): Promise<string> => {
       const bundle = mkdtempSync(join(home, 'b'))
       writeFileSync(join(bundle, 'config.json'), config)
@@ -134,7 +134,7 @@ describe('the root of a box', () => {
       expect(readFileSync(join(bundle, 'config.json'), 'utf8')).toBe(config)
       return reply.trim()
     }
-    /** That of the box's own container, with other annotations. */
+    /** Returns the configuration of the box's own container, with other annotations. */
     const config = (annotations: Record<string, string> = {}): string => {
       const id = weather.kubectl('get', 'pod', weather.podOf('victim').name, '-o', 'jsonpath={..containerID}')
       const bundle = findBundle(id.replace('containerd://', ''))
@@ -143,8 +143,8 @@ describe('the root of a box', () => {
     }
 
     test.each<[string, Record<string, string>, string]>([
-      ['once more for a box that runs', {}, NO_BOX],
-      ['for a pod that nobody knows', { 'io.kubernetes.cri.sandbox-uid': 'nobody' }, NO_BOX],
+      ['again for a running box', {}, NO_BOX],
+      ['for an unknown pod', { 'io.kubernetes.cri.sandbox-uid': 'nobody' }, NO_BOX],
       [
         'for a pod without a uid',
         { 'io.kubernetes.cri.sandbox-uid': '' },
@@ -156,13 +156,13 @@ describe('the root of a box', () => {
     })
 
     test.each(['', 'null', '[]', '{"annotations":', '{}', '{"annotations":{"a":1}}'])(
-      'by a configuration that is none: %s',
+      'by an invalid configuration: %s',
       async (text) => {
         expect(await ask(text)).toMatch(/JSON|config\.json/)
       },
     )
 
-    test('by telling of an init that is not its own', async () => {
+    test('by reporting a foreign init', async () => {
       for (const pid of [1, process.pid, before[0]])
         writeFileSync(`/run/boxyard/${instance}/node.fifo`, `created ${pid} ${home}\n`)
       expect(await ask(config())).toContain(NO_BOX)
@@ -198,7 +198,7 @@ function labelsOf(weather: Weather, box: string): Record<string, string> {
   return JSON.parse(weather.kubectl('get', 'pod', weather.podOf(box).name, '-o', 'jsonpath={.metadata.labels}'))
 }
 
-/** One that admission lets the agent make. */
+/** Returns a pod that admission lets the agent make. */
 function stolenPod(name: string, changes: PodChanges): object {
   const { labels = {}, annotations = {}, image = clusterOfTests().image } = changes
   const limits = { cpu: '100m', memory: '32Mi' }
@@ -229,7 +229,7 @@ function stolenPod(name: string, changes: PodChanges): object {
   }
 }
 
-/** Where containerd keeps what runc was given. */
+/** Finds the bundle that containerd gave to runc. */
 function findBundle(containerId: string): string {
   const found = execFileSync('find', ['/run', '-type', 'd', '-name', containerId, '-path', '*runtime.v2.task*'], {
     encoding: 'utf8',

@@ -5,7 +5,7 @@ import { type BoxSeen, pidsOfBox, until } from '../helpers/pods/weather.ts'
 
 const DATA = '/v1/projects/weather/data'
 
-describe('a box in a pod that waited', () => {
+describe('a box in a warm pod', () => {
   let service: WarmService
   let one: BoxSeen
   let two: BoxSeen
@@ -17,7 +17,7 @@ describe('a box in a pod that waited', () => {
   }, 60_000)
   afterAll(() => service.close(), 60_000)
 
-  /** What a command prints in a box that started cold, and in one that started warm. */
+  /** Returns the output of a command in a box that started cold, and in one that started warm. */
   const compare = async (line: string): Promise<[string, string]> => [
     await service.run('cold', line),
     await service.run('one', line),
@@ -36,7 +36,7 @@ describe('a box in a pod that waited', () => {
     }
   })
 
-  test('reaches others of its project, and they it', async () => {
+  test('reaches others of its project, and is reached by them', async () => {
     for (const [name, other] of [
       ['one', 'two'],
       ['two', 'one'],
@@ -47,7 +47,7 @@ describe('a box in a pod that waited', () => {
     }
   })
 
-  test('is held to its limits at once, and the cluster soon knows them', async () => {
+  test('has its limits at once, and soon in the cluster as well', async () => {
     expect(limitsOf(service.service, one.id)).toEqual({ cpus: 0.25, ramMb: 96 })
     expect(limitsOf(service.service, two.id)).toEqual({ cpus: 0.5, ramMb: 64 })
     await until(() => service.podOf('one').limits.memory === '96Mi', 'the pod tells the limits')
@@ -58,7 +58,7 @@ describe('a box in a pod that waited', () => {
     expect(limitsOf(service.service, one.id)).toEqual({ cpus: 0.25, ramMb: 96 })
   })
 
-  test('is found by kubectl as any other, and is what kubectl exec leads into', async () => {
+  test('is found by kubectl like any other, and kubectl exec enters it', async () => {
     const { name } = service.podOf('one')
     const labels = JSON.parse(service.kubectl('get', 'pod', name, '-o', 'jsonpath={.metadata.labels}'))
     expect(labels).toMatchObject({
@@ -74,7 +74,7 @@ describe('a box in a pod that waited', () => {
   })
 
   test('has the rights, bounds and mounts of one that started cold', async () => {
-    // What its pod has not: a longer grace.
+    // Gives the cold box a longer grace period than a warm pod has.
     await service.createWarm('cold')
     await service.client.put(`${service.boxes}/cold`, { termination_grace_period_seconds: 11 })
     for (const act of ['stop', 'resume']) await service.client.post(`${service.boxes}/cold/${act}`)
@@ -83,7 +83,7 @@ describe('a box in a pod that waited', () => {
     const lines = [
       `for pid in 1 self; do grep -E '${rights}' /proc/$pid/status; cat /proc/$pid/limits /proc/$pid/oom_score_adj; done`,
       'cat /proc/1/cgroup; readlink /proc/1/exe /proc/1/root /proc/1/cwd; for fd in /proc/1/fd/*; do readlink $fd; done',
-      // Of a mount: what of it, where, with what rights, of what kind. Not its numbers, and not whose.
+      // Compares root, path, options and type of each mount, without ids, sizes or owners.
       "cut -d' ' -f4- /proc/self/mountinfo | sed 's/box_[0-9a-z]*/BOX/g; s/id=[0-9]*/id=N/g' | sort",
       "cut -d' ' -f4- /proc/1/mountinfo | sed 's/box_[0-9a-z]*/BOX/g; s/id=[0-9]*/id=N/g' | sort",
       'cd /; ls -ld . dev dev/* proc run run/* sys; ls -lan /etc/hosts /etc/resolv.conf; ls -di / /proc/1/root/. | cut -c1-3',
@@ -98,7 +98,7 @@ describe('a box in a pod that waited', () => {
     await service.client.delete(`${service.boxes}/cold`)
   })
 
-  test('finds nothing of the pod that it was', async () => {
+  test('finds nothing of the earlier pod', async () => {
     const seen = await service.run('one', 'cat /proc/*/mountinfo; ls -lR /proc/1/root/run /proc/1/cwd/run; env')
     expect(seen).not.toMatch(/stub|warm-/)
     const [init = 0] = pidsOfBox(service, one)
@@ -106,7 +106,7 @@ describe('a box in a pod that waited', () => {
     expect(init).toBeGreaterThan(0)
   })
 
-  test('is forked, stopped, resumed, changed and mounted to as any other', async () => {
+  test('is forked, stopped, resumed, changed and mounted to like any other', async () => {
     await service.run('two', 'echo data >/root/file; sync')
     await service.untilFull()
     expect((await service.client.post(service.boxes, { name: 'copy', fork: 'two' })).status).toBe(201)
@@ -118,7 +118,7 @@ describe('a box in a pod that waited', () => {
     const change = { config: { cpus: 1, ram_mb: 128 } }
     expect((await service.client.put(`${service.boxes}/copy`, change)).status).toBe(200)
     const { id } = await service.getBox('copy')
-    // The kubelet may still be at what the pod was told when it became the box.
+    // The kubelet may still be applying the pod's change to the box's limits.
     const isChanged = (): boolean => JSON.stringify(limitsOf(service.service, id)) === '{"ramMb":128,"cpus":1}'
     await until(isChanged, 'the kubelet leaves the box its limits')
     await until(() => service.podOf('copy').limits.memory === '128Mi', 'the pod tells the limits')
@@ -139,7 +139,7 @@ describe('a box in a pod that waited', () => {
   })
 })
 
-/** Without the figures that are of the moment, such as the links of /proc, of which each process of the host is one. */
+/** Drops figures that vary, such as the link count of /proc, which has one for each process of the host. */
 function unlike(text: string): string {
   const dated = text.replaceAll(/[A-Z][a-z]{2} +\d+ \d\d:\d\d/g, 'DATE')
   return dated.replaceAll(/^(dr-xr-xr-x) +\d+ (.* proc)$/gm, '$1 N $2')

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { startWarmService, type WarmService } from '../helpers/boxes/warm-pool.ts'
 import { pidsOfBox, until } from '../helpers/pods/weather.ts'
 
-describe('a pool of pods that wait', () => {
+describe('a pool of warm pods', () => {
   let service: WarmService
   beforeAll(async () => {
     service = await startWarmService(2)
@@ -17,19 +17,19 @@ describe('a pool of pods that wait', () => {
       return isRenewed && names().length === 2 && now.length === 2
     }, `others than ${gone.join()} wait, and ${kept.join()}`)
 
-  test('is of pods that run, belong to no project, and are counted', async () => {
+  test('has running pods, which belong to no project and are counted', async () => {
     for (const { name } of service.warmPods()) {
       const labels = JSON.parse(service.kubectl('get', 'pod', name, '-o', 'jsonpath={.metadata.labels}'))
       expect(Object.keys(labels)).not.toContain('boxyard.dev/project')
       expect(service.kubectl('get', 'pods', '-l', 'app.kubernetes.io/name=box', '-o', 'name')).not.toContain(name)
     }
     const { body } = await service.client.get('/healthz')
-    // Those of others count as well.
+    // Pods of other tests count as well.
     expect(body.kubernetes.total_pods_running).toBeGreaterThanOrEqual(2)
     expect(body).toMatchObject({ kubernetes: { nodes: [{ boxes: 0 }] }, boxes: { total: 0 } })
   })
 
-  test('gives its pods to boxes and is filled again, also when more come at once than it has', async () => {
+  test('gives its pods to boxes and is filled again, also when more are created at once than it has', async () => {
     const first = names()
     const created = await Promise.all([1, 2, 3, 4, 5, 6].map((n) => service.createBox(`many-${n}`)))
     const pods = created.map(({ name }) => service.podOf(name).name)
@@ -41,7 +41,7 @@ describe('a pool of pods that wait', () => {
     await until(() => service.pods().length === 2, 'the pods of the boxes are gone')
   })
 
-  test('is not drawn on by a box whose grace is longer than that of its pods', async () => {
+  test('is not used by a box whose grace period is longer than that of its pods', async () => {
     await service.createWarm('slow')
     await service.client.put(`${service.boxes}/slow`, { termination_grace_period_seconds: 11 })
     await service.client.post(`${service.boxes}/slow/stop`)
@@ -72,7 +72,7 @@ describe('a pool of pods that wait', () => {
     if (pod !== undefined) process.kill(service.initOf(pod), 'SIGKILL')
   }
 
-  test('gives none that ended just now', async () => {
+  test('hands out no pod that has just ended', async () => {
     await service.untilFull()
     const before = names()
     for (const name of before) kill(name)
@@ -82,8 +82,8 @@ describe('a pool of pods that wait', () => {
     await untilOthers(before)
   })
 
-  // Its files cannot be mounted below a link.
-  test('does without its pod where that cannot become the box, and leaves nothing of it', async () => {
+  // Files cannot be mounted below a link.
+  test('drops a pod that cannot become the box, and leaves nothing of it', async () => {
     await service.createWarm('odd')
     await service.run('odd', 'echo mine >/root/file; mv /etc /x && ln -s x /etc')
     await service.client.post(`${service.boxes}/odd/stop`)
@@ -114,7 +114,7 @@ describe('a pool of pods that wait', () => {
     await until(() => service.pods().length === 2, 'the pods of the boxes are gone')
   })
 
-  test('whose pods cannot start holds no more of them than it is to have, and recovers', async () => {
+  test('whose pods cannot start has no more of them than its size, and recovers', async () => {
     const image = service.service.environment['BOXYARD_POD_IMAGE'] ?? ''
     await service.service.killAgent('SIGTERM')
     await service.service.startAgent({ BOXYARD_POD_IMAGE: 'nowhere.test/none:1' })

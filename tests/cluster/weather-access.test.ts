@@ -6,7 +6,7 @@ import { kubectlWith, succeed } from '../helpers/pods/kubectl.ts'
 import { until } from '../helpers/pods/weather.ts'
 import { startWeatherCluster, type WeatherCluster } from '../helpers/pods/weather-cluster.ts'
 
-// The agent's way to the API server: connections that drop, a history that is gone, credentials and verbs taken away.
+// The agent's way to the API server: dropped connections, lost history, revoked credentials and verbs.
 
 let weather: WeatherCluster
 let line: CuttableLine
@@ -27,7 +27,7 @@ afterAll(async () => {
 
 const create = (name: string) => weather.client.post(weather.boxes, { name })
 
-/** What a create is refused with; nothing is left of it. */
+/** Waits until a create is refused with `detail` and leaves nothing. */
 async function untilRefused(detail: string): Promise<void> {
   await until(async () => {
     const { status, body } = await create('refused')
@@ -61,7 +61,7 @@ describe('the watch of pods', () => {
     try {
       const config = { cpus: 0.5, ram_mb: 64 }
       await Promise.all(names.map((name) => weather.client.post(weather.boxes, { name, config })))
-      // A create whose calls were all cut off answers before its box runs: it is tried again meanwhile.
+      // A create whose calls were all cut off answers before its box runs: the agent keeps trying.
       for (const name of names)
         await until(async () => (await weather.getBox(name)).status === 'running', `${name} runs`)
       await Promise.all(names.map((name) => weather.client.post(`${weather.boxes}/${name}/stop`)))
@@ -73,13 +73,13 @@ describe('the watch of pods', () => {
     expect(await weather.run('steady', 'echo here')).toBe('here\n')
   }, 120_000)
 
-  test('begins anew when the server has forgotten where it was', async () => {
+  test('lists again when the server has dropped its version', async () => {
     const { name: before } = weather.podOf('steady')
     const logged = weather.service.logs.length
     line.freeze()
     weather.kubectl('delete', 'pod', before, '--force', '--grace-period=0')
     await compact(weather.record.ports.etcd)
-    // What it remembers itself goes with its process.
+    // The API server's own watch cache goes with its process.
     await stopPart(weather.name, 'kube-apiserver', 'SIGKILL')
     await startPart(weather.name, 'kube-apiserver')
     await line.mend()
@@ -88,13 +88,13 @@ describe('the watch of pods', () => {
       'the box is back',
     )
     await untilWell('after-compaction')
-    // It was told so, and asked for the whole at once: nothing stood still.
+    // The watch ended with an error and the agent listed again at once, without a back-off.
     expect(weather.service.logs.slice(logged).filter((text) => text.includes('cannot be followed'))).toEqual([])
   }, 120_000)
 })
 
-describe('what an account may', () => {
-  test('credentials that end are told of, and mended by others', async () => {
+describe('the rights of an account', () => {
+  test('expired credentials are reported, and new ones heal', async () => {
     const secret = makeToken('short-lived')
     const token = await until(
       () => weather.kubectl('get', 'secret', 'short-lived', '-n', SYSTEM, '-o', 'jsonpath={.data.token}'),
@@ -110,7 +110,7 @@ describe('what an account may', () => {
     await untilWell('with-another')
   }, 120_000)
 
-  test('a verb that is withdrawn is named, and all heals when it is given again', async () => {
+  test('a withdrawn verb is named, and granting it again heals', async () => {
     setVerbs(['get', 'list', 'watch', 'delete', 'patch'])
     await untilRefused('The agent may not create pods in namespace "boxyard": give its ServiceAccount the verb.')
     await untilFault('kubernetes_forbidden', 'The agent may not create pods in namespace "boxyard".')
@@ -134,7 +134,7 @@ describe('what an account may', () => {
   }, 120_000)
 })
 
-/** A token that holds until its secret is gone. */
+/** Makes a token that is valid until its secret is deleted. */
 function makeToken(name: string): { remove(): void } {
   const annotations = { 'kubernetes.io/service-account.name': 'boxyard-agent' }
   const metadata = { name, namespace: SYSTEM, annotations }
@@ -143,7 +143,7 @@ function makeToken(name: string): { remove(): void } {
   return { remove: () => void weather.kubectl('delete', 'secret', name, '-n', SYSTEM) }
 }
 
-/** What the agent may do with pods. */
+/** Sets the verbs that the agent has on pods. */
 function setVerbs(verbs: readonly string[]): void {
   const patch = [{ op: 'replace', path: '/rules/0/verbs', value: verbs }]
   weather.kubectl('patch', 'role', 'boxyard-agent', '--type=json', `--patch=${JSON.stringify(patch)}`)
@@ -157,7 +157,7 @@ function asAdmin(input: string, ...args: string[]): void {
   succeed(kubectlWith(input, `--kubeconfig=${clusterPaths(weather.name).adminKubeconfig}`, ...args))
 }
 
-/** Lets etcd forget all versions before the one that is. */
+/** Makes etcd drop all versions before the current one. */
 async function compact(port: number): Promise<void> {
   const ask = async (path: string, body: object): Promise<any> => {
     const answer = await fetch(`http://127.0.0.1:${port}/v3/kv/${path}`, { method: 'POST', body: JSON.stringify(body) })

@@ -17,7 +17,7 @@ afterAll(async () => {
 const put = (cpus: number, ramMb: number) =>
   weather.client.put(`${weather.boxes}/contested?wait_seconds=25`, { config: { cpus, ram_mb: ramMb } })
 
-/** The limits of the box as everybody tells them. */
+/** Returns the box's limits from the API, the pod and the cgroups. */
 async function seen() {
   const { id, config } = await weather.getBox('contested')
   const { limits } = weather.podOf('contested')
@@ -37,7 +37,7 @@ async function untilAgreed(cpus: number, ramMb: number): Promise<void> {
   })
 }
 
-test('limits that change to and fro are those that were asked for last, for the kernel and the cluster', async () => {
+test('limits that change back and forth end as requested last, in kernel and cluster', async () => {
   await weather.createBox('contested', { config: { cpus: 0.5, ram_mb: 64, storage_gb: 1 } })
   for (const [cpus, ramMb] of [
     [0.6, 80],
@@ -66,7 +66,7 @@ test('twenty changes at once, while others change the pod, all succeed', async (
   expect(weather.podOf('contested').name).toBe(name)
 }, 90_000)
 
-/** Another client, which labels the pod and changes its requests, again and again. */
+/** Labels the pod and changes its requests in a loop, like another client. */
 function changeInLoop(pod: string): { stop(): Promise<void> } {
   const kubectl = process.env['BOXYARD_TEST_KUBECTL'] ?? 'kubectl'
   const script = `i=0; while :; do i=$((i+1))

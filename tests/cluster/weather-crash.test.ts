@@ -8,8 +8,8 @@ import type { Answer } from '../helpers/front/client.ts'
 import { type BoxSeen, pidsOfBox, startWeather, until, type Weather } from '../helpers/pods/weather.ts'
 import { createRandom, draw, readSeed } from '../helpers/sample.ts'
 
-// The agent dies at any moment of a pod's life. A pod takes long to come and to go: the moments between the steps of
-// the agent, at which tests/e2e/faults.test.ts kills it, are not all there are.
+// The agent dies at any moment of a pod's life. A pod takes long to start and to end, so killing only between the
+// agent's steps, as tests/e2e/boxes/faults.test.ts does, would miss moments.
 
 let weather: Weather
 let witness: BoxSeen
@@ -30,7 +30,7 @@ const ROUNDS = (['create', 'stop', 'resume', 'delete', 'create', 'resume', 'dele
 )
 
 test.each(draw(ROUNDS, 4))(
-  'killed during %s, after %i ms: boxes, pods and processes are what the records say',
+  'killed during %s, after %i ms: boxes, pods and processes match the records',
   async (action, ms) => {
     const pids = pidsOfBox(weather, witness)
     await prepare(action)
@@ -56,7 +56,7 @@ test.each(draw(ROUNDS, 4))(
   90_000,
 )
 
-/** What a box is after an answer, or the status of the answer that there is none. */
+/** Status of the box after an answer, or status of the answer if the box is gone. */
 const RESULTS = { create: 'running', stop: 'stopped', resume: 'running', delete: '404' }
 
 async function prepare(action: Action): Promise<void> {
@@ -72,7 +72,7 @@ function act(action: Action): Promise<Answer> {
   return weather.client.post(weather.boxes, { name: 'victim', config: { ram_mb: 64, cpus: 0.5, storage_gb: 1 } })
 }
 
-/** Counts, until asked, the inits that have the root of one box: never two at a time. */
+/** Counts, until `most` is called, the inits on the root of one box: at most one at a time. */
 function countInits(): { most(): number } {
   let most = 0
   const timer = setInterval(() => {
@@ -87,7 +87,7 @@ function countInits(): { most(): number } {
   }
 }
 
-/** The subvolumes that are the root of a running init. */
+/** Lists the subvolumes that are the root of a running init. */
 function initRoots(): string[] {
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name))
   return pids.flatMap((pid) => {
@@ -100,7 +100,7 @@ function initRoots(): string[] {
   })
 }
 
-/** Ids of the boxes that the packet filter knows. */
+/** Lists the ids of the boxes in the packet filter. */
 function boxesLetIn(): string[] {
   const table = podTableName(instanceOf(weather.service))
   const listed = execFileSync('nft', ['list', 'set', 'inet', table, 'boxes'], { encoding: 'utf8' })

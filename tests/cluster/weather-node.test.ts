@@ -4,7 +4,7 @@ import { startPart, stopPart } from '../../infra/cluster/part-process.ts'
 import { keepRunning, pidsOfBox, startWeather, until } from '../helpers/pods/weather.ts'
 import { startWeatherCluster, type WeatherCluster } from '../helpers/pods/weather-cluster.ts'
 
-// What befalls a node under running boxes: its programs die, it is drained, it cannot get an image.
+// A node fails under running boxes: its programs die, it is drained, it cannot pull an image.
 
 let weather: WeatherCluster
 
@@ -17,14 +17,14 @@ afterAll(async () => {
   await weather?.close()
 }, 120_000)
 
-/** Asks for a box and does not wait for it. */
+/** Creates a box without waiting for it. */
 const ask = (name: string) => weather.client.post(`${weather.boxes}?wait_seconds=0`, { name, config: SMALL })
 
 const faultOf = async (code: string) =>
   (await weather.client.get('/healthz')).body.problems.find((fault: { code: string }) => fault.code === code)
 
 test.each(['containerd', 'kubelet'] as const)(
-  '%s that is killed takes no box along, and what is asked for meanwhile comes when it is back',
+  '%s is killed: no box ends, and requests made meanwhile complete when it is back',
   async (part) => {
     await weather.createBox(`brief-${part}`)
     const pod = weather.podOf('steady')
@@ -50,7 +50,7 @@ test.each(['containerd', 'kubelet'] as const)(
   120_000,
 )
 
-test('an image that the node cannot get is told', async () => {
+test('an image that the node cannot pull is reported', async () => {
   const settings = { BOXYARD_KUBECONFIG: clusterPaths(weather.name).agentKubeconfig, BOXYARD_POD_IMAGE: NO_IMAGE }
   const kubeconfig = clusterPaths(weather.name).adminKubeconfig
   const other = await startWeather({ kubeconfig, settings })
@@ -68,7 +68,7 @@ test('an image that the node cannot get is told', async () => {
   }
 }, 120_000)
 
-test('a node that is drained: its boxes come back with it, and what cannot be placed says why', async () => {
+test('a drained node: its boxes come back with it, and unscheduled ones show the reason', async () => {
   await weather.run('steady', 'echo kept > /root/data')
   const { boxes } = (await weather.client.get(weather.boxes)).body
   for (const { name } of boxes) if (name !== 'steady') await weather.client.delete(`${weather.boxes}/${name}`)

@@ -6,7 +6,7 @@ import type { Answer } from '../helpers/front/client.ts'
 import { keepRunning, pidsOfBox, until } from '../helpers/pods/weather.ts'
 import { startWeatherCluster, type WeatherCluster } from '../helpers/pods/weather-cluster.ts'
 
-// In a cluster of this file's own: its API server goes away.
+// In a cluster of its own, as its API server is stopped.
 
 let weather: WeatherCluster
 
@@ -18,14 +18,14 @@ afterAll(async () => {
   await weather?.close()
 }, 120_000)
 
-/** What was answered, and how long that took. */
+/** Returns the answer with its duration in ms. */
 async function timed(call: Promise<Answer>): Promise<Answer & { ms: number }> {
   const startedAt = performance.now()
   const answer = await call
   return { ...answer, ms: performance.now() - startedAt }
 }
 
-/** Every write that needs the cluster is refused at once, and changes nothing. */
+/** Checks that every write that needs the cluster is refused at once and changes nothing. */
 async function expectRefusals(): Promise<void> {
   const { client, boxes } = weather
   const before = (await client.get(boxes)).text
@@ -57,7 +57,7 @@ async function expectDegraded(): Promise<void> {
 
 const hasFault = async (code: string): Promise<boolean> => (await weather.faults()).includes(code)
 
-/** The cluster's other parts would wait for up to a minute before they ask again: what is to be seen is how the agent heals. */
+/** Restarts the cluster's other parts, which would retry only after up to a minute: the test measures the agent. */
 async function hurryOthers(): Promise<void> {
   for (const part of ['kube-scheduler', 'kube-controller-manager', 'kubelet'] as const) {
     await stopPart(weather.name, part, 'SIGKILL')
@@ -82,7 +82,7 @@ test('an API server that is away for a minute: boxes go on, writes wait for it, 
   await until(() => hasFault('kubernetes_unreachable'), 'health tells of it')
   await expectDegraded()
   await expectRefusals()
-  // What was refused is undone.
+  // Refused changes are rolled back.
   await until(() => limitsOf(weather.service, steady.id).cpus === 0.5, 'its limits are those of its record')
   expect((await client.delete(`${boxes}/doomed`)).status).toBe(204)
   expect((await client.get(`${boxes}/doomed`)).status).toBe(404)
@@ -102,7 +102,7 @@ test('an API server that is away for a minute: boxes go on, writes wait for it, 
   await startPart(weather.name, 'kube-apiserver')
   const backAt = performance.now()
   await hurryOthers()
-  // Nobody asks for anything meanwhile: it heals by itself.
+  // No request is sent meanwhile: the agent heals by itself.
   await until(() => pidsOfBox(weather, mortal).length > 0, 'the box that ended runs again')
   const healedMs = performance.now() - backAt
   expect(await commands.stop()).toBeGreaterThan(20)
@@ -114,13 +114,13 @@ test('an API server that is away for a minute: boxes go on, writes wait for it, 
   expect(healedMs).toBeLessThan(30_000)
 }, 180_000)
 
-test('an API server that takes calls and does not answer is as one that is away', async () => {
+test('an API server that takes calls and does not answer counts as unreachable', async () => {
   const pids = pidsOfBox(weather, await weather.getBox('steady'))
   const server = findPart(weather.name, 'kube-apiserver') ?? 0
   process.kill(server, 'SIGSTOP')
   try {
     await until(() => hasFault('kubernetes_unreachable'), 'health tells of it')
-    // The first to ask may find out; from then on it is known.
+    // The first request may find the outage; later ones are refused at once.
     expect((await weather.client.post(weather.boxes, { name: 'later' })).status).toBe(503)
     await until(async () => {
       const { ms } = await timed(weather.client.post(`${weather.boxes}/asleep/resume`))

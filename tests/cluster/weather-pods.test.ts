@@ -4,7 +4,7 @@ import { busyboxPod } from '../helpers/pods/busybox-pod.ts'
 import { kubectl, kubectlWith, succeed } from '../helpers/pods/kubectl.ts'
 import { pidsOfBox, startWeather, until, type Weather } from '../helpers/pods/weather.ts'
 
-// What others do to the pods of boxes behind the agent's back.
+// Others change the pods of boxes without the agent.
 
 let weather: Weather
 
@@ -16,7 +16,7 @@ afterAll(async () => {
   await weather.close()
 }, 60_000)
 
-/** A box with data and a command that takes note of a SIGTERM; the id of the command. */
+/** Makes a box with data and a command that logs SIGTERM; returns the command's id and the pod. */
 async function prepare(name: string): Promise<{ exec: string; pod: string }> {
   await weather.createBox(name)
   await weather.run(name, 'echo kept > /root/data')
@@ -26,7 +26,7 @@ async function prepare(name: string): Promise<{ exec: string; pod: string }> {
   return { exec: body.id, pod: weather.podOf(name).name }
 }
 
-/** Waits until the box runs in another pod than `pod`; what the API said of it meanwhile. */
+/** Waits until the box runs in another pod than `pod`; returns the statuses seen meanwhile. */
 async function untilBack(name: string, pod: string): Promise<Set<string>> {
   const said = new Set<string>()
   await until(async () => {
@@ -39,7 +39,7 @@ async function untilBack(name: string, pod: string): Promise<Set<string>> {
 
 const execOf = async (box: string, id: string) => (await weather.client.get(`${weather.boxes}/${box}/exec/${id}`)).body
 
-describe('a pod that somebody else takes away', () => {
+describe('a pod that another client deletes', () => {
   test.each([
     ['deleted', (pod: string) => weather.kubectl('delete', 'pod', pod, '--wait=false')],
     ['evicted', (pod: string) => evict(pod)],
@@ -68,7 +68,7 @@ describe('a pod that somebody else takes away', () => {
     await weather.untilAgreed()
   }, 90_000)
 
-  test('while the agent is down: the box comes back with the agent', async () => {
+  test('while the agent is down: the box is back with the agent', async () => {
     const { pod } = await prepare('unseen')
     await weather.createBox('ended')
     const { body: last } = await weather.client.shell('weather', 'ended', 'echo')
@@ -80,14 +80,14 @@ describe('a pod that somebody else takes away', () => {
     await weather.service.startAgent()
     await untilBack('unseen', pod)
     expect(await weather.run('unseen', 'head -n 1 /root/data')).toBe('kept\n')
-    // One whose init ended by itself has ended, as on one host.
+    // A box whose init exits by itself is stopped, as on one host.
     await until(async () => (await weather.getBox('ended')).status === 'stopped', 'the other has ended')
     await weather.untilAgreed()
   }, 90_000)
 })
 
 describe('the pods of others', () => {
-  test('in the namespace of boxes are never touched, and none can pass for a box', async () => {
+  test('in the namespace of boxes are never touched, and cannot pass for a box', async () => {
     const name = `foreign-${process.pid}`
     const here = '--namespace=boxyard'
     const podOf = (metadata: object): string => {
@@ -122,7 +122,7 @@ function evict(pod: string): void {
   succeed(kubectlWith(JSON.stringify(body), 'create', '--raw', path, '-f', '-'))
 }
 
-/** What the namespace of boxes asks of every pod. */
+/** Security settings that the namespace of boxes demands of every pod. */
 const RESTRICTED = {
   allowPrivilegeEscalation: false,
   capabilities: { drop: ['ALL'] },

@@ -32,7 +32,7 @@ afterAll(async () => {
 }, 90_000)
 
 describe('two services on one host', () => {
-  test('hold boxes of one name side by side, and know nothing of each other', async () => {
+  test('have boxes of the same name and do not affect each other', async () => {
     const [mine, theirs] = await Promise.all([
       client.post(boxes, { name: 'twin' }),
       otherClient.post(boxes, { name: 'twin' }),
@@ -45,11 +45,11 @@ describe('two services on one host', () => {
     expect((await client.shell('deploy', 'twin', 'echo here')).body.stdout).toBe('here\n')
   })
 
-  test('a data directory has one agent', async () => {
+  test('a second agent on the same data directory is refused', async () => {
     await expect(service.runAgentMode('down')).rejects.toThrow(/Another agent runs/)
   })
 
-  test('a client over its rate is told when to come back', async () => {
+  test('a client over its rate gets 429 with Retry-After', async () => {
     const answers = await Promise.all(Array.from({ length: 60 }, () => otherClient.get('/v1/me')))
     const refused = answers.filter(({ status }) => status === 429)
     expect(refused.length).toBeGreaterThan(20)
@@ -100,7 +100,7 @@ describe('the agent', () => {
     expect((await client.shell('deploy', 'twin', fetchFrom('server'))).body.stdout).toContain('page\n')
   })
 
-  test('sees the end of a box whose init dies, and says so', async () => {
+  test('marks a box whose init dies as stopped, with the reason', async () => {
     const { body: box } = await client.post(boxes, { name: 'brief' })
     const [init] = pidsOf(service, box.id)
     process.kill(init ?? 0, 'SIGKILL')
@@ -113,7 +113,7 @@ describe('the agent', () => {
     await client.delete(`${boxes}/brief`)
   })
 
-  test('records a command it lost as lost', async () => {
+  test('records a command as lost if it ended unseen', async () => {
     const exec = await client.post(`${boxes}/server/exec?wait_seconds=0`, { command: ['sleep', '600'] })
     await service.killAgent()
     await service.startAgent()
@@ -137,7 +137,7 @@ describe('the agent', () => {
     expect((await client.shell('deploy', 'server', 'cat /root/runs')).body.stdout).toBe('run\n')
   })
 
-  test('mints tokens for its operator by the rules of the API, where there is a deployment', async () => {
+  test('refuses operator tokens that the rules of the API forbid', async () => {
     await expect(service.runAgentMode('token', '--name', 'Bad Name')).rejects.toThrow(/--name/)
     await expect(service.runAgentMode('token', '--projects', '')).rejects.toThrow(/--projects/)
     await expect(service.runAgentMode('token', '--expires', '0')).rejects.toThrow(/--expires/)
@@ -176,7 +176,7 @@ describe('the channel', () => {
     return { status: answer.statusCode, body: (await answer.body.json()) as { code?: string } }
   }
 
-  /** An agent that has just begun tells its run to whoever holds a key, and then wants it signed. */
+  /** Reads the run that a fresh agent names to every holder of a key; later requests must be signed with it. */
   beforeAll(async () => {
     const headers = { ...headersOf(), [SIGNATURE_HEADER]: sign() }
     const answer = await request(`${service.agentUrl}${target}`, { headers })
@@ -215,7 +215,7 @@ describe('the channel', () => {
     await answer.body.dump()
   })
 
-  test('keys are rotated under way: new ones sign, old ones verify until they are dropped', async () => {
+  test('keys rotate while serving: new ones sign, old ones verify until they are dropped', async () => {
     const old = service.adminToken
     await service.runAgentMode('keys', 'rotate', 'channel')
     await service.runAgentMode('keys', 'rotate', 'token')
@@ -244,7 +244,7 @@ describe('secrets', () => {
   })
 })
 
-/** The wget of a static busybox crashes for want of glibc's name service libraries; its nc does not. */
+/** Uses nc: the wget of a static busybox crashes without glibc's name service libraries. */
 function fetchFrom(host: string): string {
   return `printf 'GET / HTTP/1.0\\r\\n\\r\\n' | nc -w 2 ${host} 80`
 }

@@ -12,9 +12,9 @@ import { createRandom, readSeed } from '../helpers/sample.ts'
 import { startService, type TestService } from '../helpers/service.ts'
 
 const STEPS = Number(process.env['TEST_MODEL_STEPS'] ?? (runtimeOfTests() === 'kubernetes' ? 80 : 150))
-/** How long it goes on at least, whatever the steps. */
+/** Least duration, however many steps are set. */
 const MINUTES = Number(process.env['TEST_MODEL_MINUTES'] ?? 0)
-/** So many of the backups that there are in the end are restored. */
+/** Number of backups restored at the end. */
 const RESTORED = 6
 const seed = readSeed()
 const draw = createDraw(createRandom(seed))
@@ -38,7 +38,7 @@ afterAll(async () => {
 }, 60_000)
 
 test(
-  `boxes, volumes, snapshots, backups and bases are what a model says, whatever is done to them in ${STEPS} steps`,
+  `boxes, volumes, snapshots, backups and bases match a model after ${STEPS} random steps`,
   async () => {
     const end = performance.now() + MINUTES * 60_000
     try {
@@ -62,11 +62,11 @@ test(
   60_000 + STEPS * 2000 + MINUTES * 60_000,
 )
 
-/** One operation, and what it changed. */
+/** Sends one drawn operation, then compares the answer and the changes with the model. */
 async function one(): Promise<void> {
   const { operation, predictions, after } = drawPredictable(() => [draw.any(model)], inOrder)
   const [prediction = []] = predictions
-  // What is busy stays so: there is nothing to wait for.
+  // A busy volume stays busy: do not wait.
   const told = await send(operation[0], prediction.includes('volume_busy') ? 1 : undefined)
   if (!isPredicted(prediction, told)) throw new Error(`predicted ${prediction.join(' or ') || 'success'}, got ${told}`)
   model = after
@@ -74,7 +74,7 @@ async function one(): Promise<void> {
   await modelled.compareInside(model, namesToLookInto(operation))
 }
 
-/** Two operations at once have the outcome of one after the other. */
+/** Sends two operations at once; their outcome must equal that of one after the other, in either order. */
 async function both(): Promise<void> {
   const drawn = drawPredictable(
     () => {
@@ -98,13 +98,13 @@ async function both(): Promise<void> {
 }
 
 /**
- * While a box is restored, others may be told so, and restores of a volume that comes back with it that this is in use. An
- * attachment that cannot be made is taken back, but others may have found it. They have done nothing then.
+ * Returns the outcome in which one of two operations was refused because of the other, and so did nothing: a box restore
+ * makes its box and volumes busy, and a failing attachment keeps its volume in use until it is taken back.
  */
 function refusedByOther(operations: readonly Operation[], told: readonly (string | null)[]) {
   const isRefused = operations.map((operation, place) => {
     const other = operations[1 - place]
-    // One backup of a volume at a time.
+    // A volume has one backup at a time.
     if (operation.kind === 'backUp' && other?.kind === 'backUp') return told[place] === 'volume_busy'
     if (other?.kind === 'attach' && told[1 - place] === 'path_invalid')
       return told[place] === 'volume_in_use' && hasVolume(operation, other.volume)
@@ -130,7 +130,7 @@ function hasVolume(operation: Operation, volume: string): boolean {
   return 'volume' in operation && operation.volume === volume
 }
 
-/** The volumes that a restore replaces, by their identities. */
+/** Returns the identities of the volumes that a restore replaces. */
 function volumesOf(operation: Operation): (number | undefined)[] {
   if (isVolumeRestore(operation)) return [model.volumes.get(operation.volume)?.id]
   if (operation.kind !== 'restoreBox') return []
@@ -138,7 +138,7 @@ function volumesOf(operation: Operation): (number | undefined)[] {
   return data.filter((part) => !part.read_only).map(({ volumeId }) => volumeId)
 }
 
-/** Of two snapshots of one box or volume that are made at once, the later may be of what was there before. */
+/** Returns the outcomes in which the later of two concurrent snapshots of one owner holds the older content. */
 function numberedOtherwise(after: Model, operations: readonly Operation[]): Model[] {
   return operations.flatMap((operation) => {
     const isNumbered = (operation.kind === 'takeBox' || operation.kind === 'takeVolume') && operation.name === undefined
@@ -150,7 +150,7 @@ function numberedOtherwise(after: Model, operations: readonly Operation[]): Mode
   })
 }
 
-/** An operation whose agent is killed meanwhile is done or not. */
+/** Kills the agent during an operation; afterwards it must be done or not done. */
 async function cutOff(): Promise<void> {
   const { operation, predictions, after } = drawPredictable(() => [draw.change(model)], inOrderOf)
   const sent = send(operation[0], 1).catch(() => 'no answer')
@@ -165,7 +165,7 @@ async function cutOff(): Promise<void> {
   await eventually(() => modelled.compareInside(model, [...model.boxes.keys()]))
 }
 
-/** All boxes, mounts and limits are there again, and none was ever gone. */
+/** Restarts the agent; all boxes, mounts and limits must be there again, and no process may have ended. */
 async function restart(signal: NodeJS.Signals): Promise<void> {
   log.push(`  restart by ${signal}`)
   await service.killAgent(signal)
@@ -174,7 +174,7 @@ async function restart(signal: NodeJS.Signals): Promise<void> {
   await modelled.compareInside(model, [...model.boxes.keys()])
 }
 
-/** What is left of backups can be restored, and is what it was. */
+/** Restores the newest backups and compares their content with the model. */
 async function restoreBackups(): Promise<void> {
   for (const { key } of model.backups.slice(-RESTORED)) {
     const operation = { kind: 'createFromBackup', name: `back-${key}`, backup: key } as const
@@ -203,7 +203,7 @@ async function send(operation: Operation | undefined, waitSeconds?: number): Pro
   return told
 }
 
-/** The first of `candidates` that the service agrees with, as soon as it comes to rest. */
+/** Returns the first of `candidates` that matches the service once it comes to rest. */
 async function adopt(candidates: readonly Model[]): Promise<Model> {
   return eventually(async () => {
     const faults: unknown[] = []
@@ -219,7 +219,7 @@ async function adopt(candidates: readonly Model[]): Promise<Model> {
   })
 }
 
-/** Draws until the model knows what comes of it. */
+/** Draws operations until the model can predict their outcome. */
 function drawPredictable<T>(
   drawOperations: () => Operation[],
   predict: (before: Model, operations: Operation[]) => T,
@@ -243,7 +243,7 @@ function inOrder(
   return { predictions, after }
 }
 
-/** As `inOrder`, where what may be cut off or refused late must not end processes unseen. */
+/** Predicts as `inOrder` does; throws Unpredictable where a cut-off or late refusal could end processes unseen. */
 function inOrderOf(before: Model, operations: readonly Operation[]): ReturnType<typeof inOrder> {
   const done = inOrder(before, operations)
   for (const [place, operation] of operations.entries()) {

@@ -52,7 +52,7 @@ afterAll(async () => {
   await registry.close()
 }, 60_000)
 
-// The standalone front is shown to do all of it; of this one each tree shows some.
+// The standalone front runs all suites; here each checkout runs a sample of these.
 const REPEATED = [
   () => defineBoxesSuite(client),
   () => defineExecSuite(client),
@@ -101,7 +101,7 @@ interface Offline {
   close(): Promise<void>
 }
 
-/** `npm run offline`, on ports of its own, before the agent of `before`. */
+/** Starts `npm run offline` on its own ports, in front of the agent of `before`. */
 async function startOffline(before: TestService): Promise<Offline> {
   const [port, lambdaPort] = [await freePort(), await freePort()]
   const script = [`${ROOT}/infra/offline.ts`, '--port', String(port), '--lambda-port', String(lambdaPort)]

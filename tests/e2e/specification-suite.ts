@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals'
 import { eventually } from '../helpers/eventually.ts'
 import type { Client } from '../helpers/front/client.ts'
 
-/** What a client written for the original specification sends and reads; `client` holds the admin token. */
+/** Defines the tests of a client written for the original specification; `client` holds the admin token. */
 export function defineSpecificationSuite(client: Client): void {
   const boxes = '/v1/projects/specification/boxes'
 
@@ -21,7 +21,7 @@ export function defineSpecificationSuite(client: Client): void {
       await client.delete(`${boxes}/plain`)
     })
 
-    test('takes a null beside the other of base and fork', async () => {
+    test('takes null for base when fork is given, and the reverse', async () => {
       const based = await client.post(boxes, { name: 'based', base: 'busybox', fork: null, config: { ram_mb: 64 } })
       expect([based.status, based.body.base, based.body.fork_of]).toEqual([201, 'busybox', null])
       const forked = await client.post(boxes, { name: 'forked', base: null, fork: 'based' })
@@ -36,7 +36,7 @@ export function defineSpecificationSuite(client: Client): void {
     const keyed = () => ({ headers: { 'idempotency-key': `replay-${Math.random()}` } })
     const environment = { GREETING: 'hello', SECRET: 'hunter2' }
 
-    test('shows the environment of the box to those who may see it, whatever was done', async () => {
+    test('shows the environment of the box, for every operation', async () => {
       const body = { name: 'replayed', config: { ram_mb: 64 }, environment }
       const again = async (path: string, what: object | undefined, options = keyed()) => {
         const first = await client.post(path, what, options)
@@ -53,7 +53,7 @@ export function defineSpecificationSuite(client: Client): void {
       await client.delete(`${boxes}/replayed`)
     })
 
-    test('shows no environment of another box of the name, nor one that is gone', async () => {
+    test('shows no environment once the box is deleted or replaced by another of its name', async () => {
       const options = keyed()
       const create = () => client.post(boxes, { name: 'replayed', config: { ram_mb: 64 }, environment }, options)
       const { id } = (await create()).body
@@ -112,14 +112,14 @@ export function defineSpecificationSuite(client: Client): void {
     const short = { status: expect.any(String), api: { api_version: 'v1' }, errors: [] }
 
     test.each(['x', 'a.b.c', `${'e'.repeat(9000)}.x.y`, ''])(
-      'answers the bearer of no token of ours in short',
+      'answers in short to a bearer that is no Boxyard token',
       async (token) => {
         const answer = await client.get('/healthz', { token })
         expect([answer.status, answer.body]).toEqual([200, short])
       },
     )
 
-    test('answers whoever sends another scheme in short', async () => {
+    test('answers in short to another authentication scheme', async () => {
       const answer = await client.get('/healthz', { token: null, headers: { authorization: 'Basic dXNlcjpwYXNz' } })
       expect([answer.status, answer.body]).toEqual([200, short])
     })
@@ -135,7 +135,7 @@ export function defineSpecificationSuite(client: Client): void {
       }
     })
 
-    test('is alone in that: elsewhere such a token is refused, also where none is needed', async () => {
+    test('is the only exception: every other route refuses such a token, even if it needs none', async () => {
       for (const path of ['/version', '/v1/config', '/openapi.json', '/v1/me']) {
         expect([path, (await client.get(path, { token: 'x' })).body.code]).toEqual([path, 'token_invalid'])
       }

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { freePort } from '../helpers/service.ts'
 import { ROOT } from '../helpers/tool.ts'
 
-/** `npm run SCRIPT` as a user runs it, with what it printed so far. */
+/** `npm run SCRIPT` as a user runs it, with its output so far. */
 interface Script {
   process: ChildProcess
   output(): string
@@ -106,7 +106,7 @@ describe('npm run up', () => {
     expect(await boxProcess()).toBe('still here')
   })
 
-  test('a second one on the same data directory says who has it', async () => {
+  test('a second one on the same data directory names the process that holds it', async () => {
     const second = runScript('up')
     expect(await second.exited).toBe(1)
     expect(second.output()).toMatch(
@@ -114,7 +114,7 @@ describe('npm run up', () => {
     )
   })
 
-  test('one whose port is taken says which setting to change', async () => {
+  test('one whose port is taken names the setting to change', async () => {
     const taken = createServer().listen(0, '127.0.0.1')
     await new Promise((resolve) => taken.once('listening', resolve))
     const { port } = taken.address() as { port: number }
@@ -175,7 +175,7 @@ describe('npm run up', () => {
     await until(() => !isAlive(supervisor))
   })
 
-  test('down stops the boxes and says what it leaves', async () => {
+  test('down stops the boxes and lists what it keeps', async () => {
     const down = runScript('down')
     expect([await down.exited, down.output()]).toEqual([0, expect.stringMatching(/Stopped 1 box[^]*Left in /)])
   })
@@ -195,7 +195,7 @@ function agentPid(up: Script): number {
   return found(childrenOf(supervisorPid(up)).find((pid) => commandOf(pid).includes('agent/main.ts')))
 }
 
-/** A signal to process 0 would reach this process and all of its group. */
+/** Refuses 0 and 1: a signal to process 0 would reach this process and all of its group. */
 function found(pid: number | undefined): number {
   if (pid === undefined || pid <= 1) throw new Error('There is no such process.')
   return pid

@@ -23,10 +23,10 @@ defineBackupStoreSuite('s3', async () => {
 })
 
 describe('an S3 endpoint', () => {
-  test('that drops connections in the middle is asked again, in both directions', async () => {
+  test('that drops connections in the middle is retried, in both directions', async () => {
     const line = await openCuttableLine('127.0.0.1', server.port)
     const store = await openS3Store({ ...server.place, endpoint: `http://127.0.0.1:${line.port}`, attempts: 8 })
-    // Fewer times than one request is tried, however slow the machine is.
+    // Fewer drops than a request has attempts, on the slowest machine as well.
     let drops = 0
     const dropping = setInterval(() => ++drops <= 6 && line.drop(), 100)
     try {
@@ -43,7 +43,7 @@ describe('an S3 endpoint', () => {
     }
   }, 60_000)
 
-  test('that is down, or takes requests and answers none, is an error and never a wait without end', async () => {
+  test('that is down or never answers is an error after a bounded wait', async () => {
     const line = await openCuttableLine('127.0.0.1', server.port)
     const place = { ...server.place, endpoint: `http://127.0.0.1:${line.port}`, attempts: 2, timeoutMs: 300 }
     const store = await openS3Store(place)
@@ -59,7 +59,7 @@ describe('an S3 endpoint', () => {
     await line.close()
   }, 60_000)
 
-  test('that does not know the keys is an error, which tells of none', async () => {
+  test('that refuses the keys is an error that does not contain them', async () => {
     const keys = { ...server.place.keys, secretAccessKey: 'not-the-secret' }
     const store = await openS3Store({ ...server.place, keys, attempts: 1 })
     const error = await store.put('a', piecesOf(Buffer.from('x'))).then(
@@ -73,7 +73,7 @@ describe('an S3 endpoint', () => {
     await store.close()
   })
 
-  test('keeps objects under the prefix, and no blocks of what was broken off', async () => {
+  test('keeps objects under the prefix, and no parts of aborted uploads', async () => {
     const store = await openS3Store(server.place)
     await store.put('named', piecesOf(Buffer.from('x')))
     expect(readdirSync(join(server.bucketPath, 'deep/er'))).toContain('named')

@@ -49,7 +49,7 @@ describe('to an S3 bucket', () => {
     expect((await client.get('/v1/config')).body.drivers.backups).toBe('s3')
   })
 
-  test('goes on when the endpoint is back, and is whole on another deployment', async () => {
+  test('a backup continues when the endpoint is back, and is whole on another deployment', async () => {
     const lab = await openBackupLab(client)
     await lab.fill('large', 150)
     const begun = await client.post(`${lab.data}/large/backups?wait_seconds=0`)
@@ -74,7 +74,7 @@ describe('to an S3 bucket', () => {
     }
   }, 120_000)
 
-  test('tells of an endpoint that stays away, and never of its keys', async () => {
+  test('an endpoint that stays down is reported, without its keys', async () => {
     await line.cut('refuse')
     const listed = await client.get('/v1/projects/lab/backups')
     expect([listed.status, listed.body.code]).toEqual([500, 'internal'])
@@ -88,7 +88,7 @@ describe('to an S3 bucket', () => {
 })
 
 describe('a file of keys', () => {
-  test('that others may read, or that is none, is refused without telling what is in it', async () => {
+  test('that others may read, or that is invalid, is refused without showing its content', async () => {
     const { keys, attempts, timeoutMs, ...place } = server.place
     expect([attempts, timeoutMs]).toEqual([4, 10_000])
     const open = (keyFile: string) => openBackupStore({ directory: '/nowhere', s3: { ...place, keyFile } })

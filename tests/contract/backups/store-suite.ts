@@ -2,15 +2,15 @@ import { createHash, randomBytes } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import type { BackupStore } from '../../../agent/ports/backups/store.ts'
 
-/** A store with the place behind it. */
+/** A store under test and ways to reopen it. */
 export interface StoreLab {
   store: BackupStore
-  /** Another store over the same place. */
+  /** Opens another store over the same directory or bucket. */
   reopen(): Promise<BackupStore>
   close(): Promise<void>
 }
 
-/** What every place of backups does. */
+/** Defines the contract tests of every backup store. */
 export function defineBackupStoreSuite(kind: string, open: () => Promise<StoreLab>): void {
   let lab: StoreLab
   let store: BackupStore
@@ -28,7 +28,7 @@ export function defineBackupStoreSuite(kind: string, open: () => Promise<StoreLa
   }
 
   describe(`a ${kind} of backups`, () => {
-    test('gives back what was put, of any size, also to another process', async () => {
+    test('returns objects of any size as they were put, also after a reopen', async () => {
       expect(store.kind).toBe(kind)
       const other = await lab.reopen()
       for (const length of [0, 1, 5_000_000, 8 * MIB, 8 * MIB + 1, 19_000_000]) {
@@ -47,13 +47,13 @@ export function defineBackupStoreSuite(kind: string, open: () => Promise<StoreLa
       await other.close()
     }, 60_000)
 
-    test('has the last that was put under a name', async () => {
+    test('has the latest object put under a name', async () => {
       await store.put('one', piecesOf(Buffer.from('first, and longer')))
       await store.put('one', piecesOf(Buffer.from('second')))
       expect(await textOf(await store.get('one'))).toBe('second')
     })
 
-    test('lists by prefix, in all depths, without what is not there', async () => {
+    test('lists by prefix at every depth, without deleted objects', async () => {
       expect(await names('')).toEqual([])
       for (const name of ['p/a/1', 'p/a/2', 'p/ab/3', 'q/deep/er/4', 'top'])
         await store.put(name, piecesOf(Buffer.from(name)))
@@ -64,7 +64,7 @@ export function defineBackupStoreSuite(kind: string, open: () => Promise<StoreLa
       expect(await names('nothing/here/')).toEqual([])
     })
 
-    test('deletes, and again', async () => {
+    test('deletes, and succeeds when it deletes again', async () => {
       for (const name of ['d/1', 'd/2']) await store.put(name, piecesOf(Buffer.from(name)))
       await store.delete('d/1')
       await store.delete('d/1')
@@ -75,7 +75,7 @@ export function defineBackupStoreSuite(kind: string, open: () => Promise<StoreLa
       await store.delete('never/was')
     })
 
-    test('keeps what a name had when a put breaks off', async () => {
+    test('keeps the earlier object when a put breaks off', async () => {
       await store.put('kept/part', piecesOf(Buffer.from('whole')))
       for (const length of [10, 9 * MIB]) {
         await expect(store.put('kept/part', breakOff(length))).rejects.toMatchObject({ code: 'internal' })
@@ -97,7 +97,7 @@ export function defineBackupStoreSuite(kind: string, open: () => Promise<StoreLa
       expect(await store.get('cut')).toBeNull()
     })
 
-    test('takes no name that leads elsewhere', async () => {
+    test('refuses names that lead outside', async () => {
       for (const name of [
         '',
         '/etc',
@@ -117,7 +117,7 @@ export function defineBackupStoreSuite(kind: string, open: () => Promise<StoreLa
       expect(await names('')).toEqual([])
     })
 
-    test('lets go of what is not read to its end', async () => {
+    test('releases objects that are not read to their end', async () => {
       await store.put('long', piecesOf(randomBytes(20 * MIB)))
       for (let reads = 0; reads < 20; reads++) {
         for await (const piece of (await store.get('long')) ?? []) if (piece.length > 0) break
@@ -127,7 +127,7 @@ export function defineBackupStoreSuite(kind: string, open: () => Promise<StoreLa
   })
 }
 
-/** Bytes in pieces. */
+/** Yields `bytes` in pieces of `length` bytes. */
 export async function* piecesOf(bytes: Uint8Array, length = 65_536): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += length) yield bytes.subarray(at, at + length)
 }

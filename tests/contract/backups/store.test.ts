@@ -30,7 +30,7 @@ defineBackupStoreSuite('folder', async () => {
 describe('the files of a folder', () => {
   const put = (name: string, text: string) => openFolderStore(directory).put(name, piecesOf(Buffer.from(text)))
 
-  test('are for the agent alone, and nothing else is left beside them', async () => {
+  test('can be read by the agent only, and nothing else is left beside them', async () => {
     await put('a/b/part', 'bytes')
     const modes = ['a', 'a/b', 'a/b/part'].map((name) => statSync(join(directory, name)).mode & 0o777)
     expect(modes).toEqual([0o700, 0o700, 0o600])
@@ -60,7 +60,7 @@ describe('the files of a folder', () => {
     rmSync(outside, { recursive: true })
   })
 
-  test('of a put that was killed are written over, or go with the object', async () => {
+  test('of a killed put are overwritten, or deleted with the object', async () => {
     writeFileSync(join(directory, '.part.new'), 'half')
     await put('part', 'whole')
     expect(readdirSync(directory)).toEqual(['part'])
@@ -69,7 +69,7 @@ describe('the files of a folder', () => {
     expect(readdirSync(directory)).toEqual([])
   })
 
-  test('come and go beside one another, in the same directories', async () => {
+  test('are written and deleted concurrently in the same directories', async () => {
     const store = openFolderStore(directory)
     const one = async (name: string): Promise<void> => {
       for (let round = 0; round < 60; round++) {
@@ -82,7 +82,7 @@ describe('the files of a folder', () => {
     expect(readdirSync(directory)).toEqual([])
   })
 
-  test('that find no room are told of, and leave none behind', async () => {
+  test('that find no room cause an error and leave no file behind', async () => {
     const disk = join(directory, 'disk')
     mkdirSync(disk)
     await runOk('mount', ['-t', 'tmpfs', '-o', 'size=4m', 'tmpfs', disk])

@@ -8,7 +8,7 @@ import { listen } from '../../helpers/network/listener.ts'
 
 const BOX = 'box_attach'
 
-describe('one who attaches to a held command', () => {
+describe('a client that attaches to a detached command', () => {
   let at: ShimLab
   let lab: OciLab
 
@@ -32,7 +32,7 @@ describe('one who attaches to a held command', () => {
     return found
   }
 
-  test('gets what was written before, of both streams, then what comes, and both ends', async () => {
+  test('gets earlier output of both streams, then new output, and both ends', async () => {
     const held = await hold('echo one; echo bad >&2; until [ -e /tmp/go1 ]; do sleep 0.02; done; echo two; exit 5')
     const viewer = await at.attach(held)
     await viewer.seen.until('one\n')
@@ -43,7 +43,7 @@ describe('one who attaches to a held command', () => {
     expect(await held.ended).toMatchObject({ exitCode: 5 })
   })
 
-  test('types what the command reads, after its first input, until the input ends', async () => {
+  test('sends input after the first input, until the input ends', async () => {
     const held = await hold('cat; echo over', { stdin: Buffer.from('first '), keepsInput: true })
     const viewer = await at.attach(held)
     viewer.stdin.write('second ')
@@ -54,7 +54,7 @@ describe('one who attaches to a held command', () => {
     expect(await held.ended).toMatchObject({ exitCode: 0 })
   })
 
-  test('neither types nor ends the input of one that has its whole input already', async () => {
+  test('neither sends nor ends input of a command that has its whole input already', async () => {
     const held = await hold('cat; until [ -e /tmp/go2 ]; do sleep 0.02; done', { stdin: Buffer.from('all') })
     const viewer = await at.attach(held)
     viewer.stdin.end('more')
@@ -64,7 +64,7 @@ describe('one who attaches to a held command', () => {
     expect(viewer.seen.text()).toBe('all')
   })
 
-  test('who only watches types nothing and ends nothing', async () => {
+  test('sends and ends nothing as a viewer', async () => {
     const held = await hold('cat', { keepsInput: true })
     const [typist, watcher] = [await at.attach(held), await at.attach(held, 'none')]
     watcher.stdin.end('nothing')
@@ -75,7 +75,7 @@ describe('one who attaches to a held command', () => {
     await watcher.seen.end
   })
 
-  test('of one that ended at once is told all that it said', async () => {
+  test('gets all output of a command that ended at once', async () => {
     for (let count = 0; count < 5; count++) {
       const held = await hold('echo out; echo err >&2')
       const viewer = await at.attach(held)
@@ -84,7 +84,7 @@ describe('one who attaches to a held command', () => {
     }
   })
 
-  test('of one that ended long ago is told what is kept, also by another agent', async () => {
+  test('gets the kept output of a command that ended long ago, also from another agent', async () => {
     const held = await hold('head -c 300000 /dev/zero | tr "\\0" z; echo err >&2')
     await held.ended
     await lab.reopen()
@@ -94,7 +94,7 @@ describe('one who attaches to a held command', () => {
     expect([viewer.seen.text(), viewer.errors.text()]).toEqual(['z'.repeat(300_000), 'err\n'])
   })
 
-  test('attaches again after the agent let go, and gets all that is kept once more', async () => {
+  test('attaches again after a reopen, and gets all kept output once more', async () => {
     const held = await hold('echo begun; cat; echo done', { keepsInput: true })
     const first = await at.attach(held)
     first.stdin.write('typed ')
@@ -108,7 +108,7 @@ describe('one who attaches to a held command', () => {
     expect(second.seen.text()).toBe('begun\ntyped later done\n')
   })
 
-  test('more output than is read waits for those who are attached, and for nobody else', async () => {
+  test('makes the output wait while it does not read; without a client it flows', async () => {
     const held = await hold('cat >/dev/null; seq 1 400000; touch /tmp/written; echo end', { keepsInput: true })
     const slow = await held.attach('all')
     slow.stdin.end()
@@ -124,7 +124,7 @@ describe('one who attaches to a held command', () => {
     expect(at.exists('/tmp/alone')).toBe(true)
   })
 
-  test('who leaves while the command waits for it lets it go on', async () => {
+  test('lets a waiting command go on by leaving', async () => {
     const held = await hold('cat >/dev/null; head -c 20000000 /dev/zero; touch /tmp/left', { keepsInput: true })
     const slow = await held.attach('all')
     slow.stdin.end()
@@ -135,7 +135,7 @@ describe('one who attaches to a held command', () => {
     expect(at.exists('/tmp/left')).toBe(true)
   })
 
-  test('a command that is killed while all are behind ends, and its viewers get what it wrote', async () => {
+  test('gets the output of a command killed while all clients are behind', async () => {
     const held = await hold('cat >/dev/null; while :; do echo line; done', { keepsInput: true })
     const slow = await held.attach('all')
     slow.stdin.end()
@@ -149,7 +149,7 @@ describe('one who attaches to a held command', () => {
     expect(seen.bytes().length).toBeGreaterThan(100_000)
   })
 
-  test('a terminal is the command’s own: one stream, its size, and the last 256 KiB of it', async () => {
+  test('gets one stream of a terminal, its size, and its last 256 KiB', async () => {
     const terminal = { cols: 90, rows: 30 }
     const script = 'stty size; tty; read A; stty size; echo "got $A"; head -c 400000 /dev/zero | tr "\\0" q; read B'
     const held = await hold(script, { terminal, keepsInput: true })
@@ -168,7 +168,7 @@ describe('one who attaches to a held command', () => {
     expect(await held.ended).toMatchObject({ exitCode: 0 })
   })
 
-  test('of a command whose shim is killed the streams break, and nobody knows its end', async () => {
+  test('has its streams broken when the shim is killed, and gets no exit code', async () => {
     const held = await hold('echo said; sleep 600')
     const viewer = await at.attach(held)
     await viewer.seen.until('said')

@@ -16,7 +16,7 @@ describe('a command in a box', () => {
     changes,
   ) => execute(lab.runtime, 'box_main', command, changes)
 
-  // Of other test files in this process.
+  // Zombies that other test files left in this process.
   let zombiesBefore: ReadonlySet<string>
 
   beforeAll(async () => {
@@ -30,7 +30,7 @@ describe('a command in a box', () => {
     await untilTrue(() => leftoversOf(lab).length === 0)
   })
 
-  test('a command gets its arguments, environment, directory and input, and its output comes back', async () => {
+  test('a command gets its arguments, environment, directory and input, and returns its output', async () => {
     const command = 'pwd; echo "$GREETING $HOME $USER"; cat; echo bad >&2; exit 7'
     const outcome = await run(command, { cwd: '/tmp', environment: { GREETING: 'hi there' }, input: 'in\n' })
     expect(outcome).toEqual({
@@ -57,7 +57,7 @@ describe('a command in a box', () => {
 
   test.each([
     [['/nowhere/x'], {}, 127, 'boxyard: /nowhere/x: not found\n'],
-    // The reason is crun's: 1.8 says that permission is denied, 1.21 that it is not permitted.
+    // The reason is crun's: 1.8 says "permission denied", 1.21 "operation not permitted".
     [
       ['/etc/passwd'],
       {},
@@ -76,7 +76,7 @@ describe('a command in a box', () => {
   test('a file without a known format is no program', async () => {
     await run('echo nonsense >/tmp/noise; chmod +x /tmp/noise')
     const outcome = await run(['/tmp/noise'])
-    // crun 1.21 has said by then that the program runs, and ends with 1 in its stead.
+    // crun 1.21 has reported a running program by then, and exits with 1 itself.
     expect([
       { exitCode: 126, stderr: 'boxyard: /tmp/noise: cannot be started: Exec format error\n' },
       { exitCode: 1, stderr: 'exec: Exec format error\n' },
@@ -101,7 +101,7 @@ describe('a command in a box', () => {
     await expect(run('id', { user: '70000' })).rejects.toMatchObject({ code: 'invalid_request' })
   })
 
-  test('a user other than root has no capabilities, root has few, and nobody gains any', async () => {
+  test('a user other than root has no capabilities, root has few, and no program gains any', async () => {
     const caps = 'grep -E "CapEff|NoNewPrivs|Seccomp:" /proc/self/status'
     expect((await run(caps, { user: 'app' })).stdout).toMatch(/CapEff:\t0{16}\nNoNewPrivs:\t1\nSeccomp:\t2/)
     expect((await run(caps)).stdout).toMatch(/CapEff:\t00000000800405fb\n/)
@@ -125,7 +125,7 @@ describe('a command in a box', () => {
     ['a file of 2 MiB of empty lines', (path: string) => writeFileSync(path, '\n'.repeat(2 * 1024 * 1024))],
     ['a file of 2 MiB of colons', (path: string) => writeFileSync(path, ':'.repeat(2 * 1024 * 1024))],
     ['a link to a name that no file can have', (path: string) => symlinkSync('x'.repeat(300), path)],
-  ])('passwd or group being %s costs the agent little and is as good as none', async (_, make) => {
+  ])('passwd or group being %s costs the agent little and is ignored', async (_, make) => {
     const spec = lab.spec('box_odd')
     for (const name of ['passwd', 'group']) {
       rmSync(`${spec.rootPath}/etc/${name}`, { force: true })
@@ -139,7 +139,7 @@ describe('a command in a box', () => {
     await lab.runtime.stop(spec.id, { graceMs: 0 })
   })
 
-  test('passwd being leased to a program of the box is as good as none', async () => {
+  test('passwd is ignored while a program of the box holds a lease on it', async () => {
     const spec = lab.spec('box_lease')
     const calls: Call[] = [
       { name: 'rt_sigprocmask', args: [0, words(1 << (SIGIO - 1)), 0, 8] },
@@ -159,7 +159,7 @@ describe('a command in a box', () => {
     for (const stream of [shim.stdin, shim.stdout, shim.stderr]) stream.destroy()
   })
 
-  test('output streams can be opened anew by their names, by root and by others', async () => {
+  test('output streams can be reopened by their names, by root and by others', async () => {
     const command = 'echo out >/dev/stdout; echo err >/dev/stderr; cat /dev/stdin'
     for (const user of ['root', 'app'])
       expect(await run(command, { user, input: 'in\n' })).toMatchObject({ stdout: 'out\nin\n', stderr: 'err\n' })
@@ -179,7 +179,7 @@ describe('a command in a box', () => {
     expect(outcome.stdout).toBe('8000\n1048576\n')
   })
 
-  test('processes left behind are collected, and the pid is the one inside the box', async () => {
+  test('processes left behind are reaped, and the pid is the one inside the box', async () => {
     const running = await lab.runtime.exec('box_main', {
       command: ['/bin/sh', '-c', 'echo $$'],
       cwd: '/',
@@ -194,7 +194,7 @@ describe('a command in a box', () => {
     expect((await run('ps -o stat,comm')).stdout).not.toMatch(/^Z/m)
   })
 
-  test('a signal reaches what the command started, also in a session of its own', async () => {
+  test('a signal reaches all processes of a command, also in another session', async () => {
     const request = {
       command: ['/bin/sh', '-c', 'setsid sleep 600 & sleep 600'],
       cwd: '/',
@@ -210,7 +210,7 @@ describe('a command in a box', () => {
     for (const stream of [running.stdin, running.stdout, running.stderr]) stream.destroy()
   })
 
-  test('a polite signal ends a command in its own way', async () => {
+  test('a command can handle a polite signal', async () => {
     const request = {
       command: ['/bin/sh', '-c', 'trap "exit 5" TERM; echo up; while :; do sleep 0.01; done'],
       cwd: '/',
@@ -224,7 +224,7 @@ describe('a command in a box', () => {
     for (const stream of [running.stdin, running.stdout, running.stderr]) stream.destroy()
   })
 
-  test('what a command leaves in the background goes on after it, and its cgroup is gone', async () => {
+  test('background processes of a command go on after it, and its cgroup is gone', async () => {
     await run('sleep 600 >/dev/null 2>&1 </dev/null &')
     await untilTrue(() => execCgroups(lab, 'box_main').length === 0)
     expect((await run('pidof sleep')).exitCode).toBe(0)

@@ -8,7 +8,7 @@ import { buildSyscallProgram } from '../../helpers/boxes/syscall-program.ts'
 
 const BOX = 'box_frozen'
 
-describe('a box that stands still', () => {
+describe('a frozen box', () => {
   let lab: OciLab
 
   beforeAll(async () => {
@@ -41,7 +41,7 @@ describe('a box that stands still', () => {
     await running.exited
   }
 
-  test('has none of its processes run: commands, those that are held, consoles and what they left behind', async () => {
+  test('has no running process: commands, detached commands, consoles and their background processes', async () => {
     const names = ['command', 'held', 'console', 'orphan']
     const command = await count('command')
     const execId = newId('exe', Date.now())
@@ -70,7 +70,7 @@ describe('a box that stands still', () => {
     await execute(lab.runtime, BOX, 'pkill -9 -f orphan; true')
   })
 
-  test('gives back what the work gave, or threw, and goes on', async () => {
+  test('returns the result or error of the work, and goes on', async () => {
     const running = await count('outcome')
     expect(await lab.runtime.frozen(BOX, async () => 7)).toBe(7)
     const failed = lab.runtime.frozen(BOX, async () => {
@@ -81,7 +81,7 @@ describe('a box that stands still', () => {
     await end(running)
   })
 
-  test('goes on after 5 s, whatever the work still does', async () => {
+  test('goes on after 5 s, even while the work goes on', async () => {
     const running = await count('bound')
     const begun = performance.now()
     const late = lab.runtime.frozen(BOX, () => new Promise(() => undefined))
@@ -91,7 +91,7 @@ describe('a box that stands still', () => {
     await end(running)
   })
 
-  test('that does not run only has the work done', async () => {
+  test('that is stopped has the work done without a freeze', async () => {
     expect(await lab.runtime.frozen('box_absent', async () => 'done')).toBe('done')
     const spec = lab.spec('box_over')
     await lab.runtime.start(spec)
@@ -99,7 +99,7 @@ describe('a box that stands still', () => {
     expect(await lab.runtime.frozen(spec.id, async () => 'done')).toBe('done')
   })
 
-  test('has its commands killed, and begun, as soon as it goes on', async () => {
+  test('has commands killed and started as soon as it goes on', async () => {
     const running = await count('killed')
     const printed = await lab.runtime.frozen(BOX, async () => {
       await running.signal('SIGKILL')
@@ -128,7 +128,7 @@ describe('a box that stands still', () => {
     expect((await lab.runtime.list()).map(({ id }) => id)).not.toContain(spec.id)
   })
 
-  test('goes on with the next agent if its own was killed meanwhile', async () => {
+  test('is thawed by the next agent if its own was killed meanwhile', async () => {
     const left = `setsid sh -c '${counting('adopted')[2]}' >/dev/null 2>&1 </dev/null &`
     await execute(lab.runtime, BOX, left)
     await goesOn('adopted')
@@ -140,13 +140,13 @@ describe('a box that stands still', () => {
     expect(counted('adopted')).toBe(before)
     await lab.reopen()
     await goesOn('adopted')
-    // Not by the first one, which lives on here.
+    // The reopened runtime thaws it, before the 5 s limit of the first one, which is still alive here.
     expect(performance.now() - begun).toBeLessThan(4_900)
     await cut
     await execute(lab.runtime, BOX, 'pkill -9 -f adopted; true')
   })
 
-  test('is stopped by who finds it so', async () => {
+  test('is stopped by an agent that finds it frozen', async () => {
     const spec = lab.spec('box_left')
     await lab.runtime.start(spec)
     freezeByHand(lab, spec.id)
@@ -154,10 +154,10 @@ describe('a box that stands still', () => {
     expect((await lab.runtime.list()).map(({ id }) => id)).not.toContain(spec.id)
   })
 
-  test('cannot keep itself from it: by limits it has used up, by children it waits for, or by forks', async () => {
+  test('cannot prevent a freeze by exhausted limits, by vfork or by forks', async () => {
     const spec = lab.spec('box_hostile', { cpus: 0.05 })
     await lab.runtime.start(spec)
-    // clone(CLONE_VFORK | CLONE_VM | SIGCHLD), after which parent and child go on alike: the child stops, the parent waits.
+    // clone(CLONE_VFORK | CLONE_VM | SIGCHLD): both run the same code on; the child stops, so the parent waits in vfork.
     const waiting = buildSyscallProgram([{ name: 'clone', args: [0x4111, 0, 0, 0, 0] }, ...HANG])
     writeFileSync(path('waiting', spec.id), waiting, { mode: 0o755 })
     const loops = [
@@ -183,14 +183,14 @@ describe('a box that stands still', () => {
     await end(running)
   })
 
-  test('cannot reach what stops it', async () => {
+  test('cannot reach its freezer', async () => {
     const tries =
       'find / -xdev -name "freezer*" -o -name "cgroup.freeze" 2>/dev/null; ls /sys/fs/cgroup; mount | grep cgroup'
     expect((await execute(lab.runtime, BOX, tries)).stdout.trim()).toBe('')
   })
 })
 
-/** As whatever ran the box may leave it. */
+/** Freezes the box without the runtime, in either cgroup version. */
 function freezeByHand(lab: OciLab, boxId: string): void {
   const first = boxCgroupFile(lab, boxId, 'freezer', 'freezer.state')
   if (existsSync(first)) writeFileSync(first, 'FROZEN')

@@ -16,7 +16,7 @@ import {
 
 const BOX = 'box_held'
 
-describe('a held command', () => {
+describe('a detached command', () => {
   let lab: OciLab
 
   beforeAll(async () => {
@@ -77,16 +77,16 @@ describe('a held command', () => {
     expect(await lab.runtime.listDetached()).toEqual([])
   })
 
-  test('input that nobody reads is bounded, and is room again once its command ended', async () => {
+  test('unread input is bounded, and is freed once its command ended', async () => {
     const stdin = Buffer.alloc(6_000_000, 'x')
     const helds: DetachedExec[] = []
-    // Half of 64 MiB, which others are to share in.
+    // A box may use half of the shared 64 MiB.
     for (let count = 0; count < 5; count++) helds.push(await hold('sleep 600', { stdin }))
     await expect(hold('sleep 600', { stdin })).rejects.toMatchObject({
       code: 'rate_limited',
       headers: { 'Retry-After': '1' },
     })
-    // What is read takes no room.
+    // Input that is read at once needs no room.
     const small = await hold('cat', { stdin: Buffer.from('small') })
     expect(await small.ended).toMatchObject({ exitCode: 0 })
     for (const held of helds) await held.signal('SIGKILL')
@@ -97,7 +97,7 @@ describe('a held command', () => {
     for (const each of await lab.runtime.listDetached()) await each.forget()
   })
 
-  test('one that cannot be started ends as in a shell, and a user or box that is not there is told', async () => {
+  test('one that cannot be started ends as in a shell, and a missing user or box is an error', async () => {
     const missing = await hold('', { command: ['no-such-program'] })
     expect(await missing.ended).toMatchObject({ exitCode: 127, signal: null })
     expect(printed(missing, 'stderr')).toBe('boxyard: no-such-program: not found\n')
@@ -107,7 +107,7 @@ describe('a held command', () => {
     expect(await lab.runtime.listDetached()).toEqual([])
   })
 
-  test('goes on, and is found again, when the agent lets go; others end', async () => {
+  test('goes on, and is found again, when the agent closes; attached commands end', async () => {
     const held = await hold('echo begun; while [ ! -e /tmp/go ]; do sleep 0.02; done; echo done; exit 3')
     const other = await lab.runtime.exec(BOX, { command: ['sleep', '600'], cwd: '/', environment: {}, user: null })
     await said(held, 'begun')
@@ -125,7 +125,7 @@ describe('a held command', () => {
     for (const stream of [other.stdin, other.stdout, other.stderr]) stream.destroy()
   })
 
-  test('is bound by the filter of system calls as any other, also in a box that was taken up', async () => {
+  test('is bound by the filter of system calls as any other, also in an adopted box', async () => {
     const filtered = (text: string): boolean => /^Seccomp:\t2$/m.test(text)
     const held = await hold('cat /proc/self/status')
     await held.ended
@@ -139,7 +139,7 @@ describe('a held command', () => {
     await later.forget()
   })
 
-  test('its end while no agent is there is told to the next, once, also when the shim is gone', async () => {
+  test('its end without an agent is reported to the next, once, also when the shim is gone', async () => {
     const held = await hold('sleep 0.2; exit 9')
     const pid = shim()
     await lab.runtime.close()
@@ -154,7 +154,7 @@ describe('a held command', () => {
     expect(await lab.runtime.listDetached()).toEqual([])
   })
 
-  test('a time-out kills all it started, also while no agent is there', async () => {
+  test('a time-out kills all its processes, also without an agent', async () => {
     const held = await hold('setsid sleep 611 & sleep 612', { timeoutMs: 300 })
     await lab.runtime.close()
     await untilTrue(() => existsSync(`${lab.home}/run/execs/${BOX}/${held.execId}.exit`))
@@ -165,7 +165,7 @@ describe('a held command', () => {
     await found.forget()
   })
 
-  test('a signal reaches all it started, and running out of memory is told apart', async () => {
+  test('a signal reaches all its processes, and an out-of-memory kill is recognized', async () => {
     const held = await hold('trap "echo caught; exit 5" TERM; echo up; while :; do sleep 0.02; done')
     await said(held, 'up')
     await held.signal('SIGTERM')
@@ -180,7 +180,7 @@ describe('a held command', () => {
     for (const each of [held, killed, hog]) await each.forget()
   })
 
-  test('of more output than is kept the end is, byte for byte', async () => {
+  test('the end of long output is kept, byte for byte', async () => {
     const held = await hold(
       'i=0; while [ $i -lt 20 ]; do head -c 1000000 /dev/zero | tr "\\0" $((i % 10)); i=$((i+1)); done',
     )
@@ -192,7 +192,7 @@ describe('a held command', () => {
     await held.forget()
   })
 
-  test('what it leaves in the background goes on and can still write', async () => {
+  test('its background processes go on and can still write', async () => {
     const held = await hold('(sleep 0.5; echo late; echo late; touch /tmp/wrote) & echo now')
     expect(await held.ended).toMatchObject({ exitCode: 0 })
     expect(printed(held)).toBe('now\n')
@@ -210,7 +210,7 @@ describe('a held command', () => {
     await found.forget()
   })
 
-  test('when the shim is killed, what ran is ended and nobody knows how; another takes its place', async () => {
+  test('when the shim is killed, its commands end without an exit code; another shim takes its place', async () => {
     const [held, other] = [await hold('echo seen; sleep 600'), await hold('exit 4')]
     await said(held, 'seen')
     await other.ended
@@ -226,7 +226,7 @@ describe('a held command', () => {
     for (const each of [held, other, next]) await each.forget()
   })
 
-  test('a shim killed while no agent is there leaves nothing running, and ends that were noted', async () => {
+  test('a shim killed without an agent leaves nothing running, and keeps recorded ends', async () => {
     const [held, other] = [await hold('sleep 600'), await hold('exit 4')]
     await other.ended
     const pid = shim()

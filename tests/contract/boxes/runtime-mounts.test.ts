@@ -62,7 +62,7 @@ describe('data mounts of a running box', () => {
     await detach()
   })
 
-  test('missing directories are made for the root user of the box, whoever owns what is above', async () => {
+  test('missing directories belong to the root user of the box, with any owner of the parent', async () => {
     await run('mkdir -m 555 /home/app/own; chown 1000:1000 /home/app/own')
     await attach('/home/app/own/one/two/three')
     expect((await run('cd /home/app/own; stat -c %u:%g:%a . one one/two')).stdout).toBe(
@@ -89,7 +89,7 @@ describe('data mounts of a running box', () => {
     await detach()
   })
 
-  test('what is there the same way is a success, by whatever name, and any other way is refused', async () => {
+  test('an equal mount again is a success, by any name, and another one is refused', async () => {
     const other = await volumes.makeVolume('vol_other')
     await run('mkdir -p /real; ln -s real /alias')
     await attach('/alias/data')
@@ -146,7 +146,7 @@ describe('data mounts of a running box', () => {
     expect((await run('ls /dev/shm /gone')).stdout).toBe('/dev/shm:\n')
   })
 
-  test('a box with a full disk is told so when a directory must be made', async () => {
+  test('a full disk is an error when a directory must be made', async () => {
     const spec = await volumes.startBox('box_full')
     await volumes.pool.setQuota('sub_box_full', 1)
     const mount = { source, path: '/a/b', readOnly: false }
@@ -155,7 +155,7 @@ describe('data mounts of a running box', () => {
     await volumes.dropBox(spec.id)
   })
 
-  test('a volume in use stays, and who uses it is named', async () => {
+  test('a volume in use stays, and the error names its users', async () => {
     await attach('/data')
     for (const script of ['cd /data', 'exec 3>/data/file', 'cp /bin/busybox /data; cd /data/.; exec 4</data/busybox']) {
       const shell = await begin(script)
@@ -197,12 +197,12 @@ describe('data mounts of a running box', () => {
     await volumes.pool.destroy('vol_inner')
   })
 
-  test('a mount that moves with a directory above it is told of, and detached, where it is', async () => {
+  test('a mount that moved with a directory above it is listed and detached at its new path', async () => {
     await attach('/up/data')
     await run('mv /up "/up and away"; touch "/up and away/data/x"')
     expect(await mounts()).toEqual([{ source, path: '/up and away/data', readOnly: false }])
     await detach()
-    // A name that is no text.
+    // A name that is not valid UTF-8.
     await attach('/up/data')
     await run('mv /up "$(printf \'/\\377\\134\\012x\')"')
     expect((await mounts()).map(({ path }) => path)).toEqual(['/\ufffd\\\nx/data'])
@@ -235,7 +235,7 @@ describe('data mounts of a running box', () => {
     expect(mountTable().filter((line) => /vol_(nested|outer)/.test(line))).toEqual([])
   })
 
-  test('mounts outlive the agent, and the next one knows and detaches them', async () => {
+  test('mounts outlive the agent, and the next one lists and detaches them', async () => {
     await attach('/data')
     await volumes.lab.reopen()
     expect(await mounts()).toEqual([{ source, path: '/data', readOnly: false }])
@@ -247,7 +247,7 @@ describe('data mounts of a running box', () => {
     await detach()
   })
 
-  test('a box that does not run takes no mount, loses none and has none', async () => {
+  test('a stopped box takes no mount, loses none and has none', async () => {
     const { runtime } = volumes.lab
     const mount = { source, path: '/data', readOnly: false }
     await expect(runtime.attach('box_none', mount)).rejects.toMatchObject({ code: 'box_not_running' })
@@ -255,8 +255,8 @@ describe('data mounts of a running box', () => {
     expect(await runtime.mounts('box_none')).toEqual([])
   })
 
-  test('a box whose init is about to end does not run any more', async () => {
-    // It lingers without its namespaces until a process is collected whose parent, outside, is stopped.
+  test('a box whose init is exiting counts as stopped', async () => {
+    // A killed init lingers without namespaces while its pid namespace has a process whose outside parent cannot reap it.
     const outer = spawn('unshare', ['--pid', '--fork', 'sleep', '60'], { stdio: 'ignore' })
     const children = (pid: number | undefined): number[] =>
       readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number)

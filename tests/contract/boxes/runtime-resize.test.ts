@@ -76,7 +76,7 @@ describe('limits of a running box', () => {
     expect((await execute(lab.runtime, 'box_main', 'rm /tmp/cached')).exitCode).toBe(0)
   })
 
-  test('of a box that does not run are not changed', async () => {
+  test('of a stopped box are not changed', async () => {
     const changed = lab.runtime.resize('box_none', { cpus: 1, ramMb: 64 })
     await expect(changed).rejects.toMatchObject({ code: 'box_not_running' })
   })
@@ -87,7 +87,7 @@ describe('the memory limit of a cgroup of version 2', () => {
 
   afterAll(() => rmSync(home, { recursive: true }))
 
-  test('is not written where processes would have to end for it, and caches are not use', async () => {
+  test('is not written where processes would have to be killed for it, and caches do not count as use', async () => {
     writeFileSync(`${home}/memory.current`, `${100 * MIB}\n`)
     const stat = `anon ${30 * MIB}\nactive_file ${20 * MIB}\ninactive_file ${40 * MIB}\nslab_reclaimable ${10 * MIB}\n`
     writeFileSync(`${home}/memory.stat`, stat)

@@ -36,7 +36,7 @@ describe('a session', () => {
   const facts = async (name = 'main'): Promise<SessionFacts | undefined> =>
     (await lab.runtime.sessions(BOX)).find((each) => each.name === name)
 
-  test('runs a shell in a terminal, and is told of until that ends', async () => {
+  test('runs a shell in a terminal, and is listed until that ends', async () => {
     const before = Date.now()
     const command = ['/bin/sh', '-i']
     const session = await open('main', { command, user: 'app', cwd: '/tmp', terminal: { cols: 101, rows: 33 } })
@@ -57,7 +57,7 @@ describe('a session', () => {
     await session.signal('SIGKILL')
   })
 
-  test('goes on without viewers and without the agent, and replays what it showed', async () => {
+  test('goes on without viewers and without the agent, and replays its screen', async () => {
     const session = await open()
     const first = await at.attach(session)
     first.stdin.write('A=kept; echo one\n')
@@ -67,7 +67,7 @@ describe('a session', () => {
     const told = await facts()
     const pid = shimOf(lab)
     await lab.runtime.close()
-    // A shim that holds nothing is gone by then.
+    // A shim without commands would have exited by then.
     await sleep(2500)
     await lab.reopen()
     expect([shimOf(lab), execCgroups(lab, BOX)]).toEqual([pid, [`held-${session.sessionId}`]])
@@ -82,7 +82,7 @@ describe('a session', () => {
     expect(await found.ended).toMatchObject({ exitCode: 0 })
   })
 
-  test('has a name that is its own in its box, also where two begin at once', async () => {
+  test('has a unique name in its box, also where two begin at once', async () => {
     await lab.runtime.start(lab.spec('box_second'))
     const outcomes = await Promise.allSettled([
       open('same'),
@@ -92,7 +92,7 @@ describe('a session', () => {
     ])
     expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled', 'fulfilled'])
     expect(outcomes[1]).toMatchObject({ reason: { code: 'name_taken' } })
-    // By then the one who was refused finds the other.
+    // A refused caller finds the session that has the name.
     expect(find('same').sessionId).toBe(outcomes[0]?.status === 'fulfilled' ? outcomes[0].value.sessionId : '')
     await expect(open('same')).rejects.toMatchObject({ code: 'name_taken' })
     expect((await lab.runtime.sessions(BOX)).map(({ name }) => name).sort()).toEqual(['other', 'same'])
@@ -104,7 +104,7 @@ describe('a session', () => {
     await lab.runtime.stop('box_second', { graceMs: 0 })
   })
 
-  test('what cannot begin is told, and leaves nothing', async () => {
+  test('fails with a reason if it cannot begin, and leaves nothing', async () => {
     await expect(open('main', { user: 'nobody-here' })).rejects.toMatchObject({ code: 'invalid_request' })
     await expect(open('main', {}, 'box_absent')).rejects.toMatchObject({ code: 'box_not_running' })
     const missing = await open('main', { command: ['/bin/no-such-shell'] })
@@ -128,7 +128,7 @@ describe('a session', () => {
     await at.attach(session)
   })
 
-  test('many see the same; who types is as each has asked', async () => {
+  test('many see the same screen; each may type by its mode', async () => {
     const session = await run('stty -echo; echo ready; cat')
     const [first, second, watcher] = [
       await at.attach(session),
@@ -165,7 +165,7 @@ describe('a session', () => {
     }
   })
 
-  test('has the size of the last who asked and may type', async () => {
+  test('has the size set last by a viewer that may type', async () => {
     const session = await run('trap "stty size" WINCH; echo ready; while :; do sleep 0.05; done')
     const [first, watcher] = [await at.attach(session), await at.attach(session, 'none')]
     await first.seen.until('ready')
@@ -190,7 +190,7 @@ describe('a session', () => {
     await first.seen.until('\r\nstill here')
   })
 
-  test('ends with its shell, whatever that left running, and all get the rest and the end', async () => {
+  test('ends with its shell in spite of background processes, and all get the rest and the end', async () => {
     const session = await run('(trap "" HUP; sleep 0.4; touch /tmp/outlived) & read A; seq 1 20000; exit 4')
     const many = await Promise.all(Array.from({ length: 10 }, () => at.attach(session)))
     many[0]?.stdin.write('\n')
@@ -202,7 +202,7 @@ describe('a session', () => {
     await untilTrue(() => at.exists('/tmp/outlived'))
   })
 
-  test('stop of its box ends it and tells its viewers', async () => {
+  test('ends with its box, and its viewers get the end', async () => {
     await lab.runtime.start(lab.spec('box_stopped'))
     const session = await open('main', {}, 'box_stopped')
     const viewer = await at.attach(session)
@@ -215,7 +215,7 @@ describe('a session', () => {
     expect(lab.runtime.session('box_stopped', 'main')).toBeNull()
   })
 
-  test('is lost with its shim, and nothing of it runs on', async () => {
+  test('is lost with its shim, and no process of it runs on', async () => {
     const session = await run('echo up; sleep 600')
     const viewer = await at.attach(session)
     await viewer.seen.until('up')
@@ -230,7 +230,7 @@ describe('a session', () => {
     await again.seen.until('\r\nwell')
   })
 
-  test('is lost with a shim that is killed while no agent is there', async () => {
+  test('is lost with a shim that is killed without an agent', async () => {
     await run('echo up; sleep 600')
     const pid = shimOf(lab)
     await lab.runtime.close()

@@ -23,7 +23,7 @@ describe('a command with a terminal', () => {
     await untilTrue(() => leftoversOf(lab).length === 0)
   })
 
-  test('has one of the box, on its three descriptors and as /dev/tty', async () => {
+  test('has a terminal of the box, on its three descriptors and as /dev/tty', async () => {
     const screen = await open(
       'tty; for fd in 0 1 2; do test -t $fd || echo not $fd; done; echo both >/dev/tty; echo err >&2',
     )
@@ -32,13 +32,13 @@ describe('a command with a terminal', () => {
     expect(screen.running.stderr.readableLength).toBe(0)
   })
 
-  test('is told of the kind of its terminal, unless its environment says', async () => {
+  test('has TERM set, unless its environment sets it', async () => {
     expect(await textOf(open('echo $TERM'))).toBe('xterm-256color\r\n')
     expect(await textOf(open('echo $TERM', { environment: { TERM: 'vt100' } }))).toBe('vt100\r\n')
     expect((await execute(lab.runtime, 'box_main', 'echo $TERM')).stdout).toBe('\n')
   })
 
-  test('finds the size it was asked for, and is told of each change', async () => {
+  test('has the requested size, and gets each change', async () => {
     const screen = await open('stty size; trap "stty size" WINCH; echo ready; while :; do sleep 0.02; done')
     await screen.until(/^33 77\r\nready/)
     screen.running.terminal?.resize({ cols: 500, rows: 2 })
@@ -58,7 +58,7 @@ describe('a command with a terminal', () => {
     await Promise.all(busy)
   })
 
-  test('sees what is typed, and what is typed is shown as the terminal is set', async () => {
+  test('reads input, which the terminal echoes by its settings', async () => {
     const screen = await open('read line; echo "<$line>"; stty -echo; echo quiet; read line; echo "<$line>"')
     screen.type('abX\x7fc\n')
     await screen.until(/quiet\r\n$/)
@@ -68,7 +68,7 @@ describe('a command with a terminal', () => {
     expect(screen.text()).toMatch(/quiet\r\n<secret>\r\n$/)
   })
 
-  test('Ctrl-C ends what is in the foreground', async () => {
+  test('Ctrl-C ends the foreground job', async () => {
     const screen = await open('echo ready; sleep 100')
     await screen.until(/ready/)
     screen.type(CONTROL_C)
@@ -80,7 +80,7 @@ describe('a command with a terminal', () => {
     const prompted = async (shown = ''): Promise<void> => {
       await screen.until(new RegExp(`${shown}.*% [^%]*$`, 's'))
     }
-    // What is typed before that is the shell's.
+    // Earlier input would go to the shell.
     const stat = 'read -r _ _ _ _ group _ _ foreground _ </proc/$(pidof sleep)/stat && test $group = $foreground'
     const inForeground = (): Promise<void> =>
       untilTrue(async () => (await execute(lab.runtime, 'box_main', stat)).exitCode === 0)
@@ -111,7 +111,7 @@ describe('a command with a terminal', () => {
     expect(await textOf(open('stat -c %u $(tty)'))).toBe('0\r\n')
   })
 
-  test('output waits for a slow reader, and comes whole and in order', async () => {
+  test('output waits for a slow reader, and arrives whole and in order', async () => {
     const { running } = await open('stty -opost; seq 1 1500000', {})
     const hash = createHash('sha256')
     let size = 0
@@ -130,7 +130,7 @@ describe('a command with a terminal', () => {
     expect(await running.exited).toMatchObject({ exitCode: 0 })
   })
 
-  test('a command whose output nobody reads waits', async () => {
+  test('a command whose output is not read waits', async () => {
     const { running } = await open('stty -opost; seq 1 1500000; echo done >/tmp/written')
     await sleep(500)
     expect(running.stdout.readableLength).toBeLessThan(256 * 1024)
@@ -140,7 +140,7 @@ describe('a command with a terminal', () => {
     running.stdout.destroy()
   })
 
-  test('what is typed when the command has ended takes nothing of its output away', async () => {
+  test('input after the end of the command loses none of its output', async () => {
     const { running } = await open('stty -opost; head -c 70000 /dev/zero')
     expect(await running.exited).toMatchObject({ exitCode: 0 })
     for (let n = 0; n < 3; n++) await new Promise((resolve) => running.stdin.write('x', resolve))
@@ -148,11 +148,11 @@ describe('a command with a terminal', () => {
     await sleep(50)
     let size = 0
     for await (const chunk of running.stdout as AsyncIterable<Buffer>) size += chunk.length
-    // It may have been shown as well.
+    // The terminal may have echoed the three bytes.
     expect([70_000, 70_003]).toContain(size)
   })
 
-  test('input that nobody reads waits outside, and what waits is dropped at the end', async () => {
+  test('unread input waits outside the terminal, and is dropped at the end', async () => {
     const screen = await open('stty -echo; echo ready; sleep 100')
     await screen.until(/ready/)
     let taken = 0
@@ -176,7 +176,7 @@ describe('a command with a terminal', () => {
     expect(screen.text()).toContain(createHash('sha256').update(lines).digest('hex'))
   })
 
-  test('the end of the input ends a line that has begun as well, and is nothing to a program that reads keys', async () => {
+  test('the end of the input also ends an unfinished line, and does not affect a program that reads keys', async () => {
     const begun = await open('stty -echo; echo ready; cat; echo over')
     await begun.until(/ready/)
     begun.running.stdin.end('no newline')
@@ -190,7 +190,7 @@ describe('a command with a terminal', () => {
     await keys.kill()
   })
 
-  test('what a command leaves running keeps the terminal, until who reads it goes away', async () => {
+  test('background processes keep the terminal until its reader leaves', async () => {
     const screen = await open('trap "" HUP; sleep 300 & sleep 0.1; echo last; exit 3')
     expect(await screen.running.exited).toMatchObject({ exitCode: 3 })
     await screen.until(/last\r\n$/)
@@ -201,7 +201,7 @@ describe('a command with a terminal', () => {
     await execute(lab.runtime, 'box_main', 'killall -9 sleep')
   })
 
-  test('what reads a terminal going away hangs it up, what types does not', async () => {
+  test('the reader leaving hangs the terminal up, the writer leaving does not', async () => {
     const screen = await open('echo ready; sleep 0.3; echo still; sleep 100')
     await screen.until(/ready/)
     screen.running.stdin.destroy()
@@ -214,7 +214,7 @@ describe('a command with a terminal', () => {
     [['/nowhere/x'], {}, 127, 'boxyard: /nowhere/x: not found\r\n'],
     [['/etc'], {}, 126, 'boxyard: /etc: cannot be started\r\n'],
     [['ls'], { cwd: '/nowhere' }, 127, 'boxyard: cannot enter /nowhere: No such file or directory\r\n'],
-  ])('one that cannot be started says so on it: %j %j', async (command, changes, exitCode, text) => {
+  ])('one that cannot be started prints the reason: %j %j', async (command, changes, exitCode, text) => {
     const screen = await open(command, changes)
     screen.running.terminal?.resize({ cols: 1, rows: 1 })
     expect(await screen.ended).toMatchObject({ exitCode, signal: null })

@@ -16,7 +16,7 @@ describe('terminals', () => {
     await untilTrue(() => leftoversOf(lab).length === 0)
   })
 
-  test('fifty at once are each their own, and nothing of them is left', async () => {
+  test('fifty at once are separate, and nothing of them is left', async () => {
     await textOf(openScreen(lab, 'box_many', 'true'))
     const before = openDescriptors()
     const entries = workEntries(lab)
@@ -51,7 +51,7 @@ describe('terminals', () => {
     expect(workEntries(lab)).toEqual(entries)
   })
 
-  test('the largest request is answered as any other', async () => {
+  test('the largest request is served like any other', async () => {
     const environment = { PATH: Array.from({ length: 8_192 }, (_, n) => n.toString(36).padStart(3, '0')).join(':') }
     for (const program of ['x'.repeat(131_071), `/${'x'.repeat(131_070)}`]) {
       const refused = await openScreen(lab, 'box_many', [program], { environment })
@@ -60,7 +60,7 @@ describe('terminals', () => {
     }
   })
 
-  test('a box that has no terminal left says so, and has one again when another is gone', async () => {
+  test('a box without a free terminal is an error, until one is released', async () => {
     const hold = 'for n in $(seq 255); do sleep 100 3<>/dev/ptmx & done; sleep 1; ls /dev/pts | wc -l; wait'
     const shim = await openScreen(lab, 'box_many', hold)
     await shim.until(/257\r\n/)
@@ -79,7 +79,7 @@ describe('terminals', () => {
     'ln -sf /dev/zero /dev/ptmx',
     'rm /dev/ptmx; mkfifo /dev/ptmx',
     'sleep 100 3<>/dev/pts/ptmx >/dev/null 2>&1 & sleep 0.2; ln -sf /dev/pts/0 /dev/ptmx',
-  ])('a box that has spoilt where terminals are made gets none, and nothing else comes of it: %s', async (spoil) => {
+  ])('a box that has broken its devpts gets no terminal, without other effects: %s', async (spoil) => {
     const spec = lab.spec('box_spoilt')
     await lab.runtime.start(spec)
     const before = openDescriptors()
@@ -91,7 +91,7 @@ describe('terminals', () => {
     await lab.runtime.stop(spec.id, { graceMs: 0 })
   })
 
-  test('one that is made while its box is stopped ends, or is refused', async () => {
+  test('one opened while its box is stopping ends or is refused', async () => {
     const spec = lab.spec('box_going')
     await lab.runtime.start(spec)
     const before = openDescriptors()
@@ -100,7 +100,7 @@ describe('terminals', () => {
     const settled = Promise.allSettled(opened)
     await lab.runtime.stop(spec.id, { graceMs: 0 })
     for (const outcome of await settled) {
-      // 126 where crun, and not yet the program, missed a part of the box first.
+      // 126 if crun already misses a part of the box before it starts the program.
       if (outcome.status === 'fulfilled') expect([null, 126]).toContain((await outcome.value.ended).exitCode)
       else expect(outcome.reason).toMatchObject({ code: 'box_not_running' })
     }

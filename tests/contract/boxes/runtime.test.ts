@@ -41,7 +41,7 @@ describe('the runtime', () => {
     expect(await lab.runtime.start(lab.spec('box_main'))).toEqual(box)
   })
 
-  test('host name, machine id, hosts and resolver are given by mounts that the root keeps nothing of', async () => {
+  test('host name, machine id, hosts and resolver are mounted and leave nothing in the root', async () => {
     expect((await run('hostname; cat /etc/hostname /etc/machine-id')).stdout).toBe(
       'main-host\nmain-host\n0123456789abcdef0123456789abcdef\n',
     )
@@ -67,7 +67,7 @@ describe('the runtime', () => {
     expect(
       (await execute(lab.runtime, spec.id, 'i=0; while [ $i -lt 60 ]; do sleep 5 & i=$((i+1)); done')).stderr,
     ).toMatch(/fork/)
-    // Beside other work it gets no more than its half at first, and need not be held back.
+    // On a busy machine it gets no more than its half anyway and is not throttled at first.
     const busy = lab.runtime.exec(spec.id, {
       command: ['/bin/sh', '-c', 'while :; do :; done'],
       cwd: '/',
@@ -83,7 +83,7 @@ describe('the runtime', () => {
     await lab.runtime.stop(spec.id, { graceMs: 0 })
   })
 
-  test('stop asks politely, waits, and leaves nothing', async () => {
+  test('stop sends a polite signal, waits, and leaves nothing', async () => {
     const spec = lab.spec('box_polite')
     await lab.runtime.start(spec)
     const running = await lab.runtime.exec(spec.id, {
@@ -102,7 +102,7 @@ describe('the runtime', () => {
     await expect(execute(lab.runtime, spec.id, 'true')).rejects.toMatchObject({ code: 'box_not_running' })
   })
 
-  test('stop kills what does not listen when the grace is over or called off', async () => {
+  test('stop kills the rest when the grace is over or cancelled', async () => {
     const spec = lab.spec('box_deaf')
     for (const end of [{ graceMs: 100 }, { graceMs: 60_000, signal: AbortSignal.timeout(100) }]) {
       await lab.runtime.start(spec)
@@ -138,7 +138,7 @@ describe('the runtime', () => {
     for (const stream of [running.stdin, running.stdout, running.stderr]) stream.destroy()
   })
 
-  test('an init that ends is told once, a stop is not', async () => {
+  test('the exit of an init is reported once, a stop is not', async () => {
     const exits: BoxExit[] = []
     lab.runtime.onExit((exit) => exits.push(exit))
     const spec = lab.spec('box_exits')
@@ -182,7 +182,7 @@ describe('the runtime', () => {
     await lab.runtime.stop(spec.id, { graceMs: 0 })
   })
 
-  test('a restarted agent takes up what runs, ends commands nobody listens to, and keeps the rest', async () => {
+  test('a restarted agent adopts running boxes, ends attached commands, and keeps the rest', async () => {
     const spec = lab.spec('box_kept')
     const { pid } = await lab.runtime.start(spec)
     await execute(lab.runtime, spec.id, 'sleep 600 >/dev/null 2>&1 </dev/null &')
@@ -203,7 +203,7 @@ describe('the runtime', () => {
     await lab.runtime.stop(spec.id, { graceMs: 0 })
   })
 
-  test('a box whose network cannot be taken up keeps nothing else from being taken up', async () => {
+  test('a box whose network cannot be adopted does not keep others from being adopted', async () => {
     const other = await openOciLab()
     const [lost, kept] = [other.spec('box_lost'), other.spec('box_whole')]
     for (const spec of [lost, kept]) await other.runtime.start(spec)
@@ -231,7 +231,7 @@ describe('the runtime', () => {
   })
 
   test.each(['cgroup', 'note', 'stage'])(
-    'what a start that was cut off left of its %s is found and replaced',
+    'leftovers of an interrupted start are found and replaced: %s',
     async (part) => {
       const spec = lab.spec(`box_cut_${part}`)
       const note = `${lab.home}/run/boxes/${spec.id}.json`

@@ -37,7 +37,7 @@ describe('archives', () => {
   })
 
   describe.each<View>(['runs', 'stopped'])('of a box that %s', (view) => {
-    test('a tree that tar packs is unpacked as tar would', async () => {
+    test('a tree that tar packed is unpacked as tar unpacks it', async () => {
       const source = lab.newDirectory()
       fillVaried(source)
       const { path, onHost } = lab.newInBox()
@@ -68,7 +68,7 @@ describe('archives', () => {
       execFileSync('diff', ['-r', '--no-dereference', '--exclude=fifo', into, onHost])
     })
 
-    test('a Debian-like tree of 5,000 files goes in and comes out as it was', async () => {
+    test('a Debian-like tree of 5,000 files is unpacked and packed unchanged', async () => {
       const source = lab.newDirectory()
       fillMany(source)
       const archive = await tar(source, ['-cf', '-', '.'])
@@ -89,7 +89,7 @@ describe('archives', () => {
       expect(String(await tar(lab.newDirectory(), ['-xOf', '-'], archive))).toBe('alone')
     })
 
-    test('names are in order, and those that are no text stay what they are', async () => {
+    test('names are in order, and those that are not UTF-8 stay as they are', async () => {
       const { path, onHost } = lab.newInBox()
       const odd = Buffer.from(`${onHost}/\xff\n\x01`, 'latin1')
       const long = Buffer.from(`${onHost}/${'\xfe'.repeat(200)}`, 'latin1')
@@ -107,7 +107,7 @@ describe('archives', () => {
       expect(treeOf(into.onHost)).toEqual(treeOf(onHost))
     })
 
-    test('volumes are gone into, what the kernel mounts is not', async () => {
+    test('volumes are entered, mounts of the kernel are not', async () => {
       writeFileSync(`${lab.volumePath}/inside`, 'of the volume')
       const listed = String(await tar(lab.newDirectory(), ['-tf', '-'], await packOf(lab, view, '/'))).split('\n')
       expect(listed).toEqual(
@@ -116,7 +116,7 @@ describe('archives', () => {
       expect(listed.filter((name) => /^(proc|sys|dev|run)\/./.test(name))).toEqual([])
     })
 
-    test('an archive goes into a volume too', async () => {
+    test('an archive is unpacked into a volume too', async () => {
       const source = lab.newDirectory()
       mkdirSync(`${source}/srv/data/${view}`, { recursive: true })
       writeFileSync(`${source}/srv/data/${view}/f`, 'through')
@@ -149,7 +149,7 @@ describe('archives', () => {
       expect(statSync(`${onHost}/same`).nlink).toBe(2)
     })
 
-    test('what is no tar, or breaks off, is told; what came before stays, and nothing else', async () => {
+    test('an invalid or truncated tar is an error; earlier entries stay, and nothing else', async () => {
       const source = lab.newDirectory()
       writeFileSync(`${source}/a`, 'whole')
       writeFileSync(`${source}/b`, Buffer.alloc(700_000, 1))
@@ -179,7 +179,7 @@ describe('archives', () => {
       expect(readdirSync('/proc/self/fd').length).toBe(descriptors)
     })
 
-    test('a place that is none is told before anything is read', async () => {
+    test('an invalid path is refused before anything is read', async () => {
       await expect(packOf(lab, view, '/none')).rejects.toMatchObject({ code: 'file_not_found' })
       await expect(packOf(lab, view, '/etc/passwd/x')).rejects.toMatchObject({ code: 'not_a_directory' })
       if (view === 'runs') await expect(packOf(lab, view, '/proc')).rejects.toMatchObject({ code: 'path_invalid' })
@@ -191,7 +191,7 @@ describe('archives', () => {
       await expect(into('/etc/passwd')).rejects.toMatchObject({ code: 'not_a_directory' })
     })
 
-    test('a full disk is told as such', async () => {
+    test('a full disk is reported as such', async () => {
       const { path, onHost } = lab.newInBox()
       const source = lab.newDirectory()
       execFileSync('dd', ['if=/dev/urandom', `of=${source}/big`, 'bs=1M', 'count=80', 'status=none'])
@@ -200,7 +200,7 @@ describe('archives', () => {
       expect(readdirSync(onHost)).toEqual([])
     }, 60_000)
 
-    test('a reader that leaves ends it', async () => {
+    test('packing ends when the reader leaves', async () => {
       const { path, onHost } = lab.newInBox()
       truncateSync((writeFileSync(`${onHost}/large`, ''), `${onHost}/large`), 3 * 1024 ** 3)
       const before = readdirSync('/proc/self/fd').length
@@ -214,7 +214,7 @@ describe('archives', () => {
     })
   })
 
-  test('what was unpacked belongs to the ids of the box', async () => {
+  test('unpacked files belong to the ids of the box', async () => {
     const source = lab.newDirectory()
     writeFileSync(`${source}/f`, 'x', { mode: 0o4755 })
     chownSync(`${source}/f`, 1000, 65_534)
@@ -226,7 +226,7 @@ describe('archives', () => {
   })
 })
 
-/** Everything there is in trees, with whole seconds. */
+/** Makes one of each thing a tree can hold, with whole seconds as times. */
 function fillVaried(path: string): void {
   const deep = `${path}/deep${'/and-deeper'.repeat(30)}`
   for (const directory of ['sub/in', 'empty', 'ro']) mkdirSync(`${path}/${directory}`, { recursive: true })

@@ -27,7 +27,7 @@ describe.each(['running', 'stopped'])('files of a %s box', (view) => {
     return `/${name}`
   }
 
-  test('a stat tells what lstat does, with the ids of the box', async () => {
+  test('a stat returns what lstat does, with the ids of the box', async () => {
     const home = makeDirectory('stats')
     fs.writeFileSync(lab.disk(`${home}/file`), '12345', { mode: 0o640 })
     fs.chownSync(lab.disk(`${home}/file`), 1000, 29)
@@ -49,7 +49,7 @@ describe.each(['running', 'stopped'])('files of a %s box', (view) => {
     expect(await lab.files.stat(box.place, P(`${home}/file`))).toMatchObject({ uid: 65_534, gid: 65_534 })
   })
 
-  test('an etag changes with what is in a file and what is known of it', async () => {
+  test('an etag changes with content and metadata', async () => {
     const path = `${makeDirectory('etags')}/file`
     const etag = async (): Promise<string> => (await lab.files.stat(box.place, P(path))).etag
     await box.write(path, 'one')
@@ -104,7 +104,7 @@ describe.each(['running', 'stopped'])('files of a %s box', (view) => {
     expect(await box.names(home)).toEqual(['file'])
   })
 
-  test('a write goes where links lead, inside the box', async () => {
+  test('a write follows links, inside the box', async () => {
     const home = makeDirectory('links')
     fs.symlinkSync('target', lab.disk(`${home}/relative`))
     fs.symlinkSync(`${home}/relative`, lab.disk(`${home}/absolute`))
@@ -118,7 +118,7 @@ describe.each(['running', 'stopped'])('files of a %s box', (view) => {
     expect(fs.lstatSync(lab.disk(`${home}/absolute`)).isSymbolicLink()).toBe(true)
   })
 
-  test('missing directories are made only if asked', async () => {
+  test('missing directories are made only if requested', async () => {
     const home = makeDirectory('parents')
     await expect(box.write(`${home}/a/b/c`, '1')).rejects.toMatchObject({ code: 'file_not_found' })
     await box.write(`${home}/a/b/c`, '2', { parents: true })
@@ -159,7 +159,7 @@ describe.each(['running', 'stopped'])('files of a %s box', (view) => {
     expect(await box.names(home)).toEqual(['file', 'new'])
   })
 
-  test('a directory is made with its mode, and again with success', async () => {
+  test('a directory is made with its mode, and making it again succeeds', async () => {
     const home = makeDirectory('made')
     const make = (path: string, options: { mode: number | null; parents: boolean }): Promise<unknown> =>
       lab.files.makeDirectory(box.place, P(`${home}${path}`), options)
@@ -173,7 +173,7 @@ describe.each(['running', 'stopped'])('files of a %s box', (view) => {
     await expect(make('/file', plain)).rejects.toMatchObject({ code: 'not_a_directory' })
   })
 
-  test('a move renames, replaces only if told, and not from disk to disk', async () => {
+  test('a move renames, replaces only if requested, and not from disk to disk', async () => {
     const home = makeDirectory('moves')
     const move = (from: string, to: string, overwrite = false): Promise<unknown> =>
       lab.files.move(box.place, P(from), P(to), { overwrite })
@@ -190,7 +190,7 @@ describe.each(['running', 'stopped'])('files of a %s box', (view) => {
     expect([await box.names(home, 2), await box.read(`${home}/dir/c`)]).toEqual([['dir', 'dir/c'], 'a'])
   })
 
-  test('a removal takes one thing, or a tree if told', async () => {
+  test('a removal takes one entry, or a tree if requested', async () => {
     const home = makeDirectory('removals')
     const remove = (path: string, recursive = false): Promise<void> =>
       lab.files.remove(box.place, P(`${home}${path}`), { recursive })
@@ -219,7 +219,7 @@ describe.each(['running', 'stopped'])('files of a %s box', (view) => {
     expect(await box.names('/', 3)).toEqual(before)
   })
 
-  test('volumes are in their places, a read-only one only to read', async () => {
+  test('volumes are at their paths, read-only ones cannot be written', async () => {
     expect(await box.read('/srv/fixed/kept')).toBe('as it is')
     await box.write('/srv/data/new', 'in the volume')
     expect(fs.readFileSync(`${lab.volumes.pool.path('vol_data')}/new`, 'utf8')).toBe('in the volume')
@@ -237,7 +237,7 @@ describe.each(['running', 'stopped'])('files of a %s box', (view) => {
     if (view === 'running') await expect(box.write('/etc/hosts', '')).rejects.toMatchObject({ code: 'path_invalid' })
   })
 
-  test('what is no file, or no path, is refused', async () => {
+  test('directories, special files and invalid paths are refused', async () => {
     const home = makeDirectory('refused')
     fs.writeFileSync(lab.disk(`${home}/file`), '')
     execFileSync('mkfifo', [lab.disk(`${home}/fifo`)])
@@ -263,7 +263,7 @@ describe.each(['running', 'stopped'])('files of a %s box', (view) => {
     await expect(box.list(`${home}/none`)).rejects.toMatchObject({ code: 'file_not_found' })
   })
 
-  test('a full disk refuses a write, keeps what there is, and lets it be removed', async () => {
+  test('a full disk refuses a write, keeps existing files, and takes removals', async () => {
     const home = makeDirectory('full')
     await box.write(`${home}/file`, 'before')
     const write = (name: string): Promise<unknown> =>
@@ -282,7 +282,7 @@ describe.each(['running', 'stopped'])('files of a %s box', (view) => {
     expect(await box.names(home)).toEqual(['file'])
   })
 
-  test('what is written is there for the box, and a restart', async () => {
+  test('writes are visible in the box, also after a restart', async () => {
     await box.write('/root/note', 'for the box')
     if (view === 'stopped') await box.start()
     const { stdout } = await execute(lab.volumes.lab.runtime, 'box_main', 'cat /root/note; stat -c %u:%g:%a /root/note')

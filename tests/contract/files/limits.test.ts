@@ -32,9 +32,9 @@ describe.each(['running', 'stopped'])('what a %s box makes of its files', (view)
     expect((await run('grep -c " /srv/data \\| /etc/hosts " /proc/self/mountinfo')).stdout).toBe('2\n')
   })
 
-  test('nothing is written where it would be in memory', async () => {
+  test('a write to a filesystem in memory is refused', async () => {
     if (view === 'stopped') {
-      // There it is a directory of the disk, which the next start covers.
+      // In a stopped box it is a directory of the disk, which the next start mounts over.
       await box.write('/run/file', 'x')
       return
     }
@@ -50,7 +50,7 @@ describe.each(['running', 'stopped'])('what a %s box makes of its files', (view)
       await expect(change()).rejects.toMatchObject({ code: 'path_invalid' })
   })
 
-  test('a file of any time is told of, with a time that a calendar has', async () => {
+  test('a file of any time is listed with a valid date', async () => {
     fs.mkdirSync(lab.disk('/times'))
     for (const [name, seconds] of [
       ['late', '@99999999999999'],

@@ -5,7 +5,7 @@ import { type BoxFiles, type FileBox, openFileBox, type Page } from '../../helpe
 import { draw } from '../../helpers/sample.ts'
 
 const VIEWS = ['running', 'stopped']
-// It takes twenty seconds of each.
+// The large listing takes twenty seconds a view, so draws one.
 const VIEWS_OF_MANY = draw(VIEWS, 1)
 
 describe.each(VIEWS)('a listing of a %s box', (view) => {
@@ -19,7 +19,7 @@ describe.each(VIEWS)('a listing of a %s box', (view) => {
 
   afterAll(() => lab.close())
 
-  // All pages of a listing, as their paths.
+  // Returns the paths of all pages of a listing.
   const pages = async (path: string, depth: number, limit: number): Promise<string[][]> => {
     const found: string[][] = []
     for (let after: Uint8Array | null = null; ; ) {
@@ -31,7 +31,7 @@ describe.each(VIEWS)('a listing of a %s box', (view) => {
   }
   const textOf = (entry: Page['entries'][number]): string => Buffer.from(entry.path).toString('latin1')
 
-  test('tells the facts of each entry, that of links by themselves', async () => {
+  test('has the facts of each entry, and of links themselves', async () => {
     fs.mkdirSync(lab.disk('/facts'))
     fs.writeFileSync(lab.disk('/facts/file'), '12345', { mode: 0o600 })
     fs.chownSync(lab.disk('/facts/file'), 1000, 1000)
@@ -49,7 +49,7 @@ describe.each(VIEWS)('a listing of a %s box', (view) => {
       expect(await lab.files.stat(box.place, Buffer.from(`/facts/${Buffer.from(path).toString()}`))).toEqual(facts)
   })
 
-  test('is in the order of bytes, a directory before what is in it, page by page alike', async () => {
+  test('is in byte order, a directory before its content, for any page size', async () => {
     for (const path of ['a/b/c', 'a/b.d', 'a-b', 'a.c/x', 'B/y', 'é/z', 'a/ü'])
       for (const end of ['', '/n']) fs.mkdirSync(lab.disk(`/order/${path}${end}`), { recursive: true })
     const [whole = []] = await pages('/order', 9, 1000)
@@ -80,7 +80,7 @@ describe.each(VIEWS)('a listing of a %s box', (view) => {
     expect((await box.list('/gone', { after: Buffer.from('c') })).entries).toEqual([])
   })
 
-  test('has names that are no text as they are', async () => {
+  test('returns names that are not UTF-8 unchanged', async () => {
     const names = ['a\nb', 'a\x01', '\xff\xfe', ' ', '-rf', '"', '\\']
     fs.mkdirSync(lab.disk('/bytes'))
     for (const name of names) fs.writeFileSync(Buffer.from(lab.disk(`/bytes/${name}`), 'latin1'), name, 'latin1')
@@ -94,7 +94,7 @@ describe.each(VIEWS)('a listing of a %s box', (view) => {
     expect(fs.readdirSync(lab.disk('/bytes'))).toEqual([])
   })
 
-  test('enters volumes, and nothing of the kernel', async () => {
+  test('enters volumes, but no mounts of the kernel', async () => {
     fs.writeFileSync(`${lab.volumes.pool.path('vol_data')}/in-volume`, '')
     const found = await box.names('/', 3)
     expect(found).toContain('srv/data/in-volume')

@@ -11,7 +11,7 @@ import { type BoxFiles, type FileBox, openFileBox } from '../../helpers/files/fi
 const MIB = 1024 * 1024
 const VOLUMES = { '/srv/data': 'vol_data', '/srv/fixed': 'vol_fixed:ro' }
 
-describe.each(['running', 'stopped'])('what a %s box had in a snapshot', (view) => {
+describe.each(['running', 'stopped'])('a restore of a path into a %s box', (view) => {
   let lab: FileBox
   let box: BoxFiles
 
@@ -32,7 +32,7 @@ describe.each(['running', 'stopped'])('what a %s box had in a snapshot', (view) 
     fs.writeFileSync(lab.disk(path), text)
   }
 
-  test('comes back: a file with its bytes, owner, mode and time, which take up no room', async () => {
+  test('restores a file with its bytes, owner, mode and time, sharing its blocks', async () => {
     const bytes = randomBytes(20 * MIB)
     put('/file/large', bytes)
     fs.chownSync(lab.disk('/file/large'), 1000, 29)
@@ -59,7 +59,7 @@ describe.each(['running', 'stopped'])('what a %s box had in a snapshot', (view) 
     await past.drop()
   })
 
-  test('comes back: a directory with all in it, and nothing else', async () => {
+  test('restores a directory with its whole content, and nothing else', async () => {
     const home = '/tree'
     put(`${home}/kept`, 'kept')
     put(`${home}/a/b/c/deep`, 'deep')
@@ -98,7 +98,7 @@ describe.each(['running', 'stopped'])('what a %s box had in a snapshot', (view) 
     await past.drop()
   })
 
-  test('comes back with its attributes and access lists, whatever its place would give it', async () => {
+  test('restores attributes and access lists in spite of defaults of the parent', async () => {
     put('/marks/in/file', 'x')
     const list = (user: number): Buffer => accessList([1, 6, -1], [2, 4, user], [4, 4, -1], [16, 6, -1], [32, 0, -1])
     const open = <T>(path: string, work: (fd: number) => T): T => {
@@ -124,7 +124,7 @@ describe.each(['running', 'stopped'])('what a %s box had in a snapshot', (view) 
     await past.drop()
   })
 
-  test('comes back without checksums, if it had none', async () => {
+  test('restores a file without checksums, if it had none', async () => {
     fs.mkdirSync(lab.disk('/plain'))
     execFileSync('chattr', ['+C', lab.disk('/plain')])
     const bytes = randomBytes(100_000)
@@ -138,7 +138,7 @@ describe.each(['running', 'stopped'])('what a %s box had in a snapshot', (view) 
     await past.drop()
   })
 
-  test('takes the place of whatever is there, and brings directories that are missing', async () => {
+  test('replaces what is at the path, and makes missing directories', async () => {
     put('/kinds/file', 'file')
     put('/kinds/directory/in', 'in')
     fs.symlinkSync('file', lab.disk('/kinds/link'))
@@ -164,7 +164,7 @@ describe.each(['running', 'stopped'])('what a %s box had in a snapshot', (view) 
     await past.drop()
   })
 
-  test('is not found if it was not there, and then nothing is changed', async () => {
+  test('fails if the snapshot has no such path, and changes nothing', async () => {
     const past = await take()
     put('/later/file', 'later')
     for (const path of ['/later/file', '/later', '/never/was/here', '/etc/passwd/x', '/etc/passwd/']) {
@@ -178,7 +178,7 @@ describe.each(['running', 'stopped'])('what a %s box had in a snapshot', (view) 
     await past.drop()
   })
 
-  test('comes back into a volume, and never across a mount', async () => {
+  test('restores into a volume, and never across a mount', async () => {
     await box.write('/srv/data/file', 'then')
     const [alone, both] = [await take(), await take(true)]
     await box.write('/srv/data/file', 'now')
@@ -194,7 +194,7 @@ describe.each(['running', 'stopped'])('what a %s box had in a snapshot', (view) 
     for (const past of [alone, both, fixed]) await past.drop()
   })
 
-  test('stays in the snapshot if the disk of the box is full, and what is there stays too', async () => {
+  test('changes nothing if the disk of the box is full', async () => {
     for (let index = 0; index < 4_000; index++) put(`/full/tree/${index}-${'n'.repeat(200)}`, 'x')
     const past = await take()
     put('/full/tree/new', 'new')
@@ -211,7 +211,7 @@ describe.each(['running', 'stopped'])('what a %s box had in a snapshot', (view) 
   })
 })
 
-/** An access list as the kernel tells it: tags, rights and ids. */
+/** Encodes an access list as the kernel does: version 2, then tag, rights and id of each entry. */
 function accessList(...entries: [tag: number, rights: number, id: number][]): Buffer {
   const list = Buffer.alloc(4 + entries.length * 8)
   list.writeUInt32LE(2)

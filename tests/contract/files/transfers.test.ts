@@ -4,7 +4,7 @@ import type { OpenFile } from '../../../agent/ports/files/files.ts'
 import { type ArchiveLab, openArchiveLab, packOf, tar, unpackTo, type View } from '../../helpers/bases/archive-lab.ts'
 import { listPage } from '../../helpers/files/file-lab.ts'
 
-describe('what one box may have of files at once', () => {
+describe('concurrent file transfers of one box', () => {
   let lab: ArchiveLab
   beforeAll(async () => {
     lab = await openArchiveLab()
@@ -14,11 +14,11 @@ describe('what one box may have of files at once', () => {
   })
 
   describe.each<View>(['runs', 'stopped'])('if it %s', (view) => {
-    test('more names of files than are kept are files of their own', async () => {
+    test('more names than are kept are still separate files', async () => {
       const { path, onHost } = lab.newInBox()
       const inside = Array.from({ length: 14 }, () => 'd'.repeat(250)).join('/')
       mkdirSync(`${onHost}/${inside}`, { recursive: true })
-      // At some 3,670 bytes each 4 MiB are fewer than these.
+      // At about 3,670 bytes each, these exceed 4 MiB.
       const names = Array.from({ length: 1300 }, (_, i) => `${inside}/${String(i).padStart(4, '0')}`)
       for (const name of names) {
         writeFileSync(`${onHost}/${name}`, name.slice(-4))
@@ -63,7 +63,7 @@ describe('what one box may have of files at once', () => {
       expect((await lab.files.open(place, into('small'))).whole).toEqual(new Uint8Array(Buffer.from('small')))
       await write(1000)
       await list(1)
-      // One of each kind leaves; and what fails counts no more.
+      // One transfer of each kind ends; failed ones do not count.
       await packs[0]?.[Symbol.asyncIterator]().return?.()
       await expect(packOf(lab, view, '/none')).rejects.toMatchObject({ code: 'file_not_found' })
       await write(100_000)

@@ -38,7 +38,7 @@ afterAll(() => {
 })
 
 describe('slots', () => {
-  test('are the same for a box that joins twice, and each box of 50 at once gets its own', async () => {
+  test('stay the same for a box that joins twice, and are separate for 50 boxes at once', async () => {
     await withNetwork(labSettings(), async (network) => {
       const names = Array.from({ length: 50 }, (_, i) => `box-${i}`)
       const slots = await Promise.all([...names, ...names].map((name) => join(network, 'demo', name)))
@@ -52,10 +52,10 @@ describe('slots', () => {
     })
   })
 
-  test('used again by the same project get nothing of what was meant for the box before', async () => {
+  test('reused by the same project get no traffic meant for the earlier box', async () => {
     await withNetwork(labSettings({ spareMin: 0 }), async (network) => {
       const old = await join(network, 'red', 'old')
-      // A question to the outside leaves the way back open in the kernel's memory.
+      // A datagram sent outside opens the way back in the kernel's connection table.
       await sendFrom(old, outside.address, LATE_PORT)
       await network.leave('box_red_old')
       const next = await join(network, 'red', 'next')
@@ -68,7 +68,7 @@ describe('slots', () => {
     })
   })
 
-  test('are made anew for another project, which finds no trace of the traffic before', async () => {
+  test('are made anew for another project, without a trace of earlier traffic', async () => {
     await withNetwork(labSettings({ spareMin: 0 }), async (network) => {
       const [old, friend] = [await join(network, 'red', 'old'), await join(network, 'red', 'friend')]
       await udp(old, outside.address, LATE_PORT)
@@ -93,7 +93,7 @@ describe('after kill -9 of the agent', () => {
         if (!one || !two || !blue || !oneBox || !twoBox || !blueBox) throw new Error('boxes are missing')
         expect(await tcp(one, twoBox.address, BOX_PORT)).toBe('two')
         expect(readFileSync(twoBox.hostsFile, 'utf8')).toContain(`${oneBox.address} one\n`)
-        // A newcomer must not be taken for a member of a project whose boxes are not adopted yet.
+        // A new box must not be taken for a member of a project whose boxes are not adopted yet.
         const newcomer = await join(network, 'green', 'newcomer')
         for (const box of boxes) expect(await tcp(newcomer, box.address, BOX_PORT)).toBe('blocked')
         for (const box of boxes) {
@@ -116,7 +116,7 @@ describe('after kill -9 of the agent', () => {
 })
 
 describe('the host', () => {
-  test('is told when its rules were flushed, and has them back with every box still in its project', async () => {
+  test('reports flushed rules, and restores them with every box still in its project', async () => {
     await withNetwork(labSettings(), async (network) => {
       const [one, two] = [await join(network, 'demo', 'one'), await join(network, 'demo', 'two')]
       const table = `boxyard_${instanceOf(one)}`
@@ -131,7 +131,7 @@ describe('the host', () => {
     })
   })
 
-  test('has its rules back within moments, unasked', async () => {
+  test('restores its rules within moments by itself', async () => {
     await withNetwork(labSettings(), async (network) => {
       const [one, two] = [await join(network, 'red', 'one'), await join(network, 'blue', 'two')]
       await runOk('nft', ['delete', 'table', 'inet', `boxyard_${instanceOf(one)}`])
@@ -141,7 +141,7 @@ describe('the host', () => {
     })
   })
 
-  test('is told, with a remedy, what would keep boxes from being connected', async () => {
+  test('reports, with a remedy, what keeps boxes from being connected', async () => {
     const problems = await problemsAfter([
       'echo 0 >/proc/sys/net/ipv4/ip_forward',
       'nft add table ip other',
@@ -159,7 +159,7 @@ describe('the host', () => {
     expect(problems.every(({ remedy }) => remedy.length > 10)).toBe(true)
   })
 
-  test('is not troubled by a chain that drops by policy but lets boxes pass', async () => {
+  test('accepts a chain that drops by policy but lets boxes pass', async () => {
     const problems = await problemsAfter([
       'echo 1 >/proc/sys/net/ipv4/ip_forward',
       'nft add table ip other',
@@ -212,32 +212,32 @@ async function crashedAgent(
   return boxes
 }
 
-/** The problems of a host of its own, a network namespace in which `commands` were run. */
+/** Returns the problems found in a network namespace in which `commands` were run. */
 async function problemsAfter(commands: readonly string[]): Promise<NetworkProblem[]> {
   const program = new URL('../../fixtures/network-problems.ts', import.meta.url).pathname
   const script = [...commands, `exec "${process.execPath}" "${program}"`].join(' && ')
   return JSON.parse((await runOk('unshare', ['--net', 'sh', '-c', script])).stdout) as NetworkProblem[]
 }
 
-/** One datagram from a box's server port to the outside. */
+/** Sends one datagram from a box's server port to the outside. */
 async function sendFrom(slot: NetworkSlot, host: string, port: number): Promise<void> {
   const script = `const s=require('dgram').createSocket('udp4');s.bind(${BOX_PORT},()=>s.send('x',${port},'${host}',()=>process.exit(0)))`
   await runIn(slot, [passableNode(), '-e', script])
 }
 
-/** Datagrams that were sent in a box's network since it exists. */
+/** Counts the datagrams sent in a box's network since it was made. */
 async function trafficOf(slot: NetworkSlot): Promise<number> {
   const counters = (await runIn(slot, ['cat', '/proc/net/snmp'])).split('\n').filter((line) => line.startsWith('Udp:'))
   const [names = [], values = []] = counters.map((line) => line.split(' '))
   return Number(values[names.indexOf('OutDatagrams')])
 }
 
-/** The number of the slot's instance. */
+/** Returns the instance number of a slot. */
 function instanceOf(slot: NetworkSlot): number {
   return Math.floor((slot.idBase - 0x4000_0000) / (IDS_PER_SLOT * SLOTS_MAX))
 }
 
-/** What the host has of an instance. */
+/** Lists the tables, interfaces and claim that an instance has on the host. */
 async function tracesOf(instance: number): Promise<string[]> {
   const { stdout: tables } = await runOk('nft', ['list', 'tables'])
   const claim = `/run/boxyard/hosts/${instance}`

@@ -57,7 +57,7 @@ describe('boxes of one project', () => {
     })
   })
 
-  test('are no longer reached, nor named, once they have left', async () => {
+  test('are neither reached nor resolved once they have left', async () => {
     await withNetwork(labSettings(), async (network) => {
       const [one, two] = [await join(network, 'demo', 'one'), await join(network, 'demo', 'two')]
       const inode = statSync(one.hostsFile).ino
@@ -140,7 +140,7 @@ describe('a box', () => {
     })
   })
 
-  test("reaches the outside under the host's address, and private ranges and metadata not at all", async () => {
+  test("reaches the outside under the host's address, but no private ranges and no metadata", async () => {
     await withNetwork(labSettings(), async (network) => {
       const box = await join(network, 'demo', 'box')
       expect(await tcp(box, outside.address, 80)).toBe('outside')
@@ -236,12 +236,12 @@ describe('a box', () => {
   })
 })
 
-/** A program that makes `count` inotify instances and tells how many it got. */
+/** Returns a program that makes up to `count` inotify instances and prints how many it got. */
 function watchers(count: number): string[] {
   return [passableNode(), passable(new URL('../../fixtures/inotify-hog.ts', import.meta.url).pathname), String(count)]
 }
 
-/** One datagram to each of `count` ports. */
+/** Sends one datagram to each of `count` ports. */
 async function flood(slot: NetworkSlot, host: string, count: number): Promise<void> {
   const script = `const s=require('dgram').createSocket('udp4');let p=10000;(function go(){if(p===${10_000 + count})return process.exit(0);s.send('x',p++,'${host}',go)})()`
   await runIn(slot, [passableNode(), '-e', script])
@@ -252,5 +252,5 @@ function connectionCount(): number {
 }
 
 const HOST_PORT = 7999
-/** Addresses of the outside that are private or link-local, all reachable for the host. */
+/** Private and link-local addresses outside, all reachable from the host. */
 const OUTSIDE_ADDRESSES = ['10.99.7.2', '172.20.7.2', '192.168.77.2', '100.64.7.2', '169.254.169.254'] as const

@@ -41,7 +41,7 @@ afterAll(() => {
 })
 
 describe('a box in a pod', () => {
-  test('that left is neither reached nor named, and one that comes back elsewhere is', async () => {
+  test('is neither reached nor resolved once it left, and is again at a new address', async () => {
     await withPodNetwork(podSettings(), async (network) => {
       const [box, friend, elsewhere] = [await lab.pod(), await lab.pod(), await lab.pod()]
       const servers = [await serve(friend, BOX_PORT, 'friend'), await serve(elsewhere, BOX_PORT, 'elsewhere')]
@@ -61,7 +61,7 @@ describe('a box in a pod', () => {
     })
   })
 
-  test('gets no answer that was meant for the box that had its address', async () => {
+  test('gets no answers meant for the box that had its address', async () => {
     await withPodNetwork(podSettings(), async (network) => {
       const pod = await lab.pod()
       network.admit(podMember('red', 'old', pod))
@@ -86,7 +86,7 @@ describe('a box in a pod', () => {
     })
   })
 
-  test('is refused on a bridge whose ports no rule parts', async () => {
+  test('is refused on a bridge whose ports no rule separates', async () => {
     const problem = await admissionAfter([
       'ip link add pb0 type bridge',
       'ip address add 10.221.0.1/24 dev pb0',
@@ -97,7 +97,7 @@ describe('a box in a pod', () => {
   })
 })
 
-describe('after the end of an agent that took nothing down', () => {
+describe('after an agent that exited without cleaning up', () => {
   test('running boxes keep their network, and those that ended lose it', async () => {
     const settings = podSettings()
     const [one, two, gone] = [await lab.pod(), await lab.pod(), await lab.pod()]
@@ -112,7 +112,7 @@ describe('after the end of an agent that took nothing down', () => {
     await withPodNetwork(settings, async (network) => {
       expect(await tcp(one, two.address, BOX_PORT)).toBe('two')
       expect(readFileSync(hostsFile, 'utf8')).toContain(`${two.address} two\n`)
-      // A newcomer must not be taken for a member of a project whose boxes are not taken up yet.
+      // A new pod must not be taken for a member of a project whose boxes are not adopted yet.
       const newcomer = await lab.pod()
       network.admit(podMember('blue', 'newcomer', newcomer))
       expect(await tcp(newcomer, two.address, BOX_PORT)).toBe('blocked')
@@ -126,7 +126,7 @@ describe('after the end of an agent that took nothing down', () => {
     for (const server of servers) server.close()
   })
 
-  test('a box still gets the answer to what it asked before', async () => {
+  test('a box still gets answers to its earlier requests', async () => {
     const settings = podSettings()
     const pod = await lab.pod()
     const first = createPodNetwork(settings)
@@ -145,7 +145,7 @@ describe('after the end of an agent that took nothing down', () => {
 })
 
 describe('the node', () => {
-  test('is told when its rules were flushed, and has them back unasked with every box in its project', async () => {
+  test('reports flushed rules, and restores them by itself with every box in its project', async () => {
     const settings = podSettings()
     await withPodNetwork(settings, async (network) => {
       const [one, two, other] = [await lab.pod(), await lab.pod(), await lab.pod()]
@@ -175,12 +175,12 @@ async function tables(): Promise<string> {
   return (await runOk('nft', ['list', 'tables'])).stdout
 }
 
-/** One datagram from a pod's server port. */
+/** Sends one datagram from a pod's server port. */
 function sendFrom(pod: Pod, host: string, port: number): Promise<unknown> {
   return script(pod, `s.bind(${BOX_PORT},()=>s.send('x',${port},'${host}',()=>process.exit(0)))`)
 }
 
-/** One datagram to each of `count` ports. */
+/** Sends one datagram to each of `count` ports. */
 function flood(pod: Pod, host: string, count: number): Promise<unknown> {
   const end = 10_000 + count
   return script(pod, `let p=10000;(function go(){if(p===${end})return process.exit(0);s.send('x',p++,'${host}',go)})()`)
@@ -191,10 +191,10 @@ function script({ networkNamespace }: Pod, text: string): Promise<unknown> {
   return runOk('nsenter', [`--net=${networkNamespace}`, process.execPath, '-e', program])
 }
 
-/** What came of letting a box in on a host of its own, a network namespace in which `commands` were run. */
+/** Admits a box in a network namespace in which `commands` were run, and returns the outcome. */
 async function admissionAfter(commands: readonly string[]): Promise<string> {
   const program = new URL('../../fixtures/pod-admission.ts', import.meta.url).pathname
-  // What /sys tells of interfaces is about the network that it was mounted in.
+  // /sys shows the interfaces of the network namespace in which it was mounted.
   const line = ['mount -t sysfs sysfs /sys', ...commands, `exec "${process.execPath}" "${program}" 10.221.0.7`]
   return (await runOk('unshare', ['--net', '--mount', 'sh', '-c', line.join(' && ')])).stdout
 }

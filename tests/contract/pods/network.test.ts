@@ -85,7 +85,7 @@ describe.each(['routed', 'bridged'] as const)('pods that are %s', (links) => {
     })
   })
 
-  test('reach nothing of the node, and of private ranges nothing but resolvers', async () => {
+  test('reach nothing of the node, and only resolvers in private ranges', async () => {
     await withPodNetwork(podSettings(), async (network) => {
       network.admit(podMember('red', 'one', one))
       expect(hostAddresses()).toEqual(expect.arrayContaining([lab.gateway, outside.hostAddress]))
@@ -121,7 +121,7 @@ describe.each(['routed', 'bridged'] as const)('pods that are %s', (links) => {
     })
   })
 
-  test('do not hear what a box of another project says to all', async () => {
+  test('do not receive broadcasts of a box of another project', async () => {
     await withPodNetwork(podSettings({ allowPrivate: true }), async (network) => {
       const told = await hear(other, one)
       expect(told).toBe(links === 'bridged' ? 'a word to all' : '')
@@ -140,7 +140,7 @@ describe.each(['routed', 'bridged'] as const)('pods that are %s', (links) => {
     })
   })
 
-  test('do not get what comes from elsewhere under the address of a box of theirs', async () => {
+  test('do not get spoofed traffic under the address of a box of their project', async () => {
     await withPodNetwork(podSettings(), async (network) => {
       network.admit(podMember('red', 'one', one))
       network.admit(podMember('red', 'two', two))
@@ -214,7 +214,7 @@ describe('a box in a pod', () => {
   })
 })
 
-/** All IPv4 addresses of the node but loopback. Some network plugins give one to many interfaces. */
+/** Returns the node's IPv4 addresses but loopback, each once: some network plugins give one to many interfaces. */
 function hostAddresses(): string[] {
   const interfaces = Object.values(networkInterfaces()).flatMap((list = []) => list)
   const addresses = interfaces.filter(({ family, internal }) => family === 'IPv4' && !internal)
@@ -225,7 +225,7 @@ async function inet6Of({ networkNamespace }: Pod): Promise<string> {
   return (await runOk('nsenter', [`--net=${networkNamespace}`, 'ip', '-6', '-brief', 'address'])).stdout
 }
 
-/** A service of the node itself: TCP on all its addresses, UDP on one of them. */
+/** Serves TCP on all addresses of the node, and UDP on `address`. */
 async function serveNode(address: string): Promise<{ close(): void }> {
   const server = createServer((socket) => socket.end('node'))
   const datagrams = createSocket('udp4', (_, peer) => datagrams.send('node', peer.port, peer.address))
@@ -239,7 +239,7 @@ async function serveNode(address: string): Promise<{ close(): void }> {
   }
 }
 
-/** What a pod hears when another one speaks to its whole link. */
+/** Returns what `listener` receives when `speaker` sends to its whole link. */
 async function hear(listener: Pod, speaker: Pod): Promise<string> {
   const ear = spawn('nsenter', [
     `--net=${listener.networkNamespace}`,
@@ -274,7 +274,7 @@ async function withTable(chain: string, work: () => Promise<void>): Promise<void
 const HOST_PORT = 7998
 const HEARD_MS = 200
 const SOCKET = "require('dgram').createSocket('udp4')"
-/** A service of a cluster: no host has it. */
+/** Address of a service of the cluster, which no host has. */
 const SERVICE_ADDRESS = '10.98.0.10'
-/** Addresses of the outside that are private or link-local, all reachable for the host. */
+/** Private and link-local addresses outside, all reachable from the host. */
 const OUTSIDE_ADDRESSES = ['10.98.7.2', '172.21.7.2', '192.168.78.2', '100.64.8.2', '169.254.169.253'] as const

@@ -23,7 +23,7 @@ afterEach(async () => {
   await lab.close()
 })
 
-test('whoever asks again meanwhile waits for the first, and one share keeps no other waiting', async () => {
+test('a concurrent repeat waits for the first search, and one share does not delay another', async () => {
   let begun = 0
   const gate = Promise.withResolvers<void>()
   const begin = async (_key: string, { fds }: { fds: readonly number[] }) => {

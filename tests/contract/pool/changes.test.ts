@@ -22,7 +22,7 @@ beforeEach(async () => {
 
 const at = (name: string): string => lab.pool.path(name)
 
-/** What differs after `line` was run, in few words. */
+/** Returns the differences that `line` makes, one short text each. */
 async function afterRunning(line: string, before = ''): Promise<string[]> {
   shellAt(at(live), before)
   await lab.freeze(live, `${live}_a`)
@@ -52,12 +52,12 @@ async function allChanges(from: string, to: string, limit = 1000): Promise<TreeC
 const TREE =
   'mkdir -p d/e x; for i in 1 2 3; do echo $i > d/f$i; echo $i > x/g$i; done; echo "old text" > a; ln -s q sym; touch -d @1000 a'
 
-describe('what differs between two snapshots', () => {
-  test('nothing where nothing was done', async () => {
+describe('the differences between two snapshots', () => {
+  test('are none without a change', async () => {
     expect(await afterRunning(':', TREE)).toEqual([])
   })
 
-  test('files of every type that were made, with their sizes', async () => {
+  test('include made files of every type, with their sizes', async () => {
     const line =
       'mkdir n; echo 12345 > n/file; ln -s target n/link; mkfifo n/pipe; mknod n/null c 1 3; mknod n/disk b 7 0'
     expect(
@@ -73,7 +73,7 @@ describe('what differs between two snapshots', () => {
     ])
   })
 
-  test('what was deleted, with all below, as it was', async () => {
+  test('include deleted files with everything below, as they were', async () => {
     expect(await afterRunning('rm -r d sym', TREE)).toEqual([
       'deleted /d directory',
       'deleted /d/e directory',
@@ -99,18 +99,18 @@ describe('what differs between two snapshots', () => {
     expect(await afterRunning(line, TREE)).toEqual([told])
   })
 
-  test('a directory in which something was made is not itself modified, and one that was touched neither', async () => {
+  test('exclude a directory whose content or time changed', async () => {
     expect(await afterRunning('touch -d 2001-01-01 x; echo 1 > d/new', TREE)).toEqual(['added /d/new file 2'])
   })
 
-  test('a name that a file has gained or lost is not a change of the others', async () => {
+  test('exclude other names of a file that gained or lost one', async () => {
     expect(await afterRunning('ln a b; rm d/f1', `${TREE}; ln d/f1 hard`)).toEqual([
       'added /b file 9',
       'deleted /d/f1 file 2',
     ])
   })
 
-  test('of a file with several names that was modified all are told', async () => {
+  test('include all names of a modified file', async () => {
     const names = `${TREE}; ln a b; ln a d/c; ln a x/gone; mkdir y; ln a y/moved`
     expect(await afterRunning('echo more >> d/c; rm x/gone; mv y z; ln a e', names)).toEqual([
       'modified /a file 14',
@@ -123,7 +123,7 @@ describe('what differs between two snapshots', () => {
     ])
   })
 
-  test('what was renamed, also when it was changed besides', async () => {
+  test('include renamed files, also when modified as well', async () => {
     expect(await afterRunning('mv a b; mv d/f1 x/; echo more >> x/f1; mv sym other', TREE)).toEqual([
       'renamed /a -> /b file 9',
       'renamed /sym -> /other symlink',
@@ -131,7 +131,7 @@ describe('what differs between two snapshots', () => {
     ])
   })
 
-  test('of a directory that was renamed only what is new in it', async () => {
+  test('include only new content of a renamed directory', async () => {
     const line =
       'mv d dd; echo 9 > dd/new; rm dd/f1; echo more >> dd/f2; mv dd/f3 dd/g3; mv dd/e e; mkdir d; echo 1 > d/f1'
     expect(await afterRunning(line, TREE)).toEqual([
@@ -146,7 +146,7 @@ describe('what differs between two snapshots', () => {
     ])
   })
 
-  test('two that took the places of each other, and directories that were put into each other', async () => {
+  test('include swapped files, and directories moved into each other', async () => {
     expect(await afterRunning('mv d/f1 t; mv d/f2 d/f1; mv t d/f2; mv x d/e/x; mv d/e .; mv d e/x/d', TREE)).toEqual([
       'renamed /d/e -> /e directory',
       'renamed /x -> /e/x directory',
@@ -156,15 +156,15 @@ describe('what differs between two snapshots', () => {
     ])
   })
 
-  test('a log that was rotated was renamed, and another is in its place', async () => {
+  test('include a rotated log as renamed, and the new one as added', async () => {
     expect(await afterRunning('mv a a.1; echo new > a', TREE)).toEqual(['added /a file 4', 'renamed /a -> /a.1 file 9'])
   })
 
-  test('what was renamed over another is told once', async () => {
+  test('include a file renamed over another once', async () => {
     expect(await afterRunning('mv a d/f1', TREE)).toEqual(['renamed /a -> /d/f1 file 9'])
   })
 
-  test('names that are no text, and those that send itself uses', async () => {
+  test('include names that are not UTF-8, and those that send uses itself', async () => {
     const changes = await afterRunning(
       `printf x > $'\\xff\\xfe'; mv o257-1-0 o258-1-0; echo > $'new\\nline'; mkdir o257-1-0`,
       'echo 1 > o257-1-0',
@@ -178,8 +178,8 @@ describe('what differs between two snapshots', () => {
   })
 })
 
-describe('pairs of snapshots', () => {
-  test('backwards, what was added was deleted', async () => {
+describe('the differences of a pair of snapshots', () => {
+  test('in reverse order have added files as deleted', async () => {
     expect(await afterRunning('echo 1 > new; mv a b; rm -r x', TREE)).toHaveLength(6)
     expect((await allChanges(`${live}_b`, `${live}_a`)).map(tell)).toEqual([
       'renamed /b -> /a file 9',
@@ -191,7 +191,7 @@ describe('pairs of snapshots', () => {
     ])
   })
 
-  test('of two forks of one tree, what the one has and the other has not', async () => {
+  test('of two forks of one tree are what only one has', async () => {
     shellAt(at(live), TREE)
     await lab.freeze(live, `${live}_0`)
     for (const fork of ['p', 'q']) {
@@ -206,7 +206,7 @@ describe('pairs of snapshots', () => {
     ])
   })
 
-  test('of two that have nothing in common all that both have is told as modified', async () => {
+  test('without common origin have all common paths as modified', async () => {
     shellAt(at(live), 'mkdir d; echo 1 > d/f; echo 2 > a; echo 3 > only-here')
     await lab.freeze(live, `${live}_a`)
     await lab.pool.create(`${live}_z`)
@@ -221,7 +221,7 @@ describe('pairs of snapshots', () => {
     ])
   })
 
-  test('one that is written to is refused, and so is one that is not there', async () => {
+  test('with a writable or missing snapshot are refused', async () => {
     await lab.freeze(live, `${live}_a`)
     for (const to of [live, 'absent'])
       await expect(
@@ -229,12 +229,12 @@ describe('pairs of snapshots', () => {
       ).rejects.toMatchObject({ code: 'internal' })
   })
 
-  test('one with a path that is too long to be told is refused as that', async () => {
+  test('with a path that is too long are refused as such', async () => {
     const line = 'd=$(printf %0250d 0); for i in $(seq 20); do mkdir $d; cd -P $d; done'
     await expect(afterRunning(line)).rejects.toMatchObject({ code: 'path_invalid' })
   })
 
-  test('whoever gives up ends the search', async () => {
+  test('end the search on abort', async () => {
     shellAt(at(live), 'seq 1 2000 | xargs touch')
     await lab.freeze(live, `${live}_b`)
     await lab.pool.create(`${live}_0`)
@@ -247,7 +247,7 @@ describe('pairs of snapshots', () => {
     expect((await lab.pool.changes(wish)).changes).toHaveLength(1000)
   })
 
-  test('pages of any size add up to the whole, in its order', async () => {
+  test('have pages of any size that add up to the whole, in order', async () => {
     const whole = await afterRunning('seq -f n%g 1 150 | xargs touch; rm -r d; mv x y', TREE)
     const pages = (await allChanges(`${live}_a`, `${live}_b`, 7)).map(tell)
     expect(pages).toEqual(whole)
@@ -256,7 +256,7 @@ describe('pairs of snapshots', () => {
 })
 
 describe('trees that were changed at random', () => {
-  test.each(Array.from({ length: 16 }, (_, index) => index + 1))('seed %i is told as it is', async (seed) => {
+  test.each(Array.from({ length: 16 }, (_, index) => index + 1))('have exact differences: seed %i', async (seed) => {
     const random = createDice(seed)
     for (let step = 0; step < 60; step++) changeAtRandom(random, at(live))
     await lab.freeze(live, `${live}_s0`)

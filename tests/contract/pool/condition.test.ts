@@ -35,7 +35,7 @@ function write(name: string, content: Buffer): void {
 }
 
 describe('the condition of a pool', () => {
-  test('of one that is sound tells of its room and of no errors', async () => {
+  test('has figures and no errors while all is well', async () => {
     await lab.pool.create('box')
     write('box', randomBytes(8 * MIB))
     const { data, metadata, deviceErrors, scrub } = await lab.pool.condition()
@@ -46,7 +46,7 @@ describe('the condition of a pool', () => {
     expect(scrub).toBeNull()
   })
 
-  test('a scrub reads all that is there, and is remembered', async () => {
+  test('has the result of a scrub, which reads all data', async () => {
     await lab.pool.create('box')
     write('box', randomBytes(8 * MIB))
     await lab.pool.startScrub(clock)
@@ -64,7 +64,7 @@ describe('the condition of a pool', () => {
     lab.pool.close = async () => undefined
   })
 
-  test('a block that has become another is found, counted and still told after the pool was opened again', async () => {
+  test('counts an altered block, also after the pool was opened again', async () => {
     await lab.pool.create('box')
     const content = randomBytes(MIB)
     write('box', content)
@@ -74,7 +74,7 @@ describe('the condition of a pool', () => {
     expect((await lab.pool.condition()).deviceErrors).toEqual({ ...NONE, corruptions: 1 })
   })
 
-  test('one that is cut off is told as interrupted', async () => {
+  test('shows a scrub that was cut off as interrupted', async () => {
     await lab.pool.create('box')
     write('box', randomBytes(100 * MIB))
     await lab.pool.startScrub(clock)
@@ -105,7 +105,7 @@ function openAgain(): Promise<BtrfsPool> {
   })
 }
 
-/** Changes a block where it lies on the disk of the pool. */
+/** Alters a block in place on the disk of the pool. */
 function damage(block: Buffer): void {
   const image = path.join(lab.directory, 'pool.img')
   const place = fs.readFileSync(image).indexOf(block)

@@ -48,11 +48,11 @@ describe('subvolumes', () => {
     expect(await pool.list()).not.toContain('made')
   })
 
-  test('destroying what is not there succeeds', async () => {
+  test('destroying a missing subvolume succeeds', async () => {
     await pool.destroy('never_was')
   })
 
-  test('a name that is taken is an error and what has it stays', async () => {
+  test('a name that is taken is an error and its subvolume stays', async () => {
     await snapshot('base', 'taken')
     write('taken', 'file', 'mine')
     await expect(snapshot('base', 'taken')).rejects.toMatchObject({ code: 'internal', cause: { code: 'EEXIST' } })
@@ -61,7 +61,7 @@ describe('subvolumes', () => {
     await pool.destroy('taken')
   })
 
-  test('a source that is missing is an error and leaves nothing', async () => {
+  test('a missing source is an error and leaves nothing', async () => {
     await expect(snapshot('absent', 'orphan')).rejects.toMatchObject({ cause: { code: 'ENOENT' } })
     expect(await pool.exists('orphan')).toBe(false)
   })
@@ -89,7 +89,7 @@ describe('subvolumes', () => {
 })
 
 describe('snapshots', () => {
-  test('a copy has what was written before, flushed or not, and then goes its own way', async () => {
+  test('a copy has all earlier writes, flushed or not, and then changes independently', async () => {
     write('base', 'unflushed', 'fresh')
     await snapshot('base', 'copy')
     expect(read('copy', 'unflushed')).toBe('fresh')
@@ -111,7 +111,7 @@ describe('snapshots', () => {
     await pool.destroy('frozen')
   })
 
-  test('what was written to a subvolume before it is made read-only is on the disk', async () => {
+  test('writes to a subvolume are on the disk once it is made read-only', async () => {
     await pool.create('built')
     fs.mkdirSync(path.join(pool.path('built'), 'bin'))
     const program = randomBytes(10_000)
@@ -125,7 +125,7 @@ describe('snapshots', () => {
     await pool.destroy('built')
   })
 
-  test('what a call has made or destroyed is on the disk when it returns', async () => {
+  test("a call's changes are on the disk when it returns", async () => {
     await pool.create('kept_created')
     expect(await namesOnDisk()).toContain('kept_created')
     await snapshot('kept_created', 'kept_copied')
@@ -175,8 +175,8 @@ describe('quotas', () => {
   })
 })
 
-describe('destroying what a hostile box left', () => {
-  test('nested, full and read-only subvolumes go too', async () => {
+describe('destroying subvolumes of a hostile box', () => {
+  test('destroys nested, full and read-only subvolumes', async () => {
     await snapshot('base', 'nest', 16 * MIB)
     const top = pool.path('nest')
     for (const name of ['a', 'a/b', 'a/b/c', 'd']) await runOk('btrfs', ['subvolume', 'create', path.join(top, name)])
@@ -191,7 +191,7 @@ describe('destroying what a hostile box left', () => {
     expect(await pool.list()).toContain('base')
   })
 
-  test('two hundred nested subvolumes go, deepest first', async () => {
+  test('destroys two hundred nested subvolumes, deepest first', async () => {
     await pool.create('deep')
     let directoryPath = pool.path('deep')
     for (let depth = 0; depth < 20; depth++) {
@@ -203,7 +203,7 @@ describe('destroying what a hostile box left', () => {
     expect(await pool.exists('deep')).toBe(false)
   })
 
-  test('a link to another subvolume is not followed', async () => {
+  test('does not follow a link to another subvolume', async () => {
     await snapshot('base', 'victim')
     await pool.create('liar')
     fs.symlinkSync(pool.path('victim'), path.join(pool.path('liar'), 'link'))
@@ -214,7 +214,7 @@ describe('destroying what a hostile box left', () => {
 })
 
 describe('capacity', () => {
-  test('figures are those of the filesystem and add up', async () => {
+  test('matches the filesystem and adds up', async () => {
     const { totalBytes, usedBytes, availableBytes, path: where } = await pool.capacity()
     expect(where).toBe(directory)
     expect(totalBytes).toBe(512 * MIB)
@@ -223,10 +223,10 @@ describe('capacity', () => {
   })
 })
 
-/** The subvolumes that a power cut at this moment would leave: those in a copy of the image. */
+/** Returns the subvolumes that a power cut now would leave, from a copy of the image. */
 const namesOnDisk = (): Promise<string[]> => afterPowerCut((mountPath) => fs.readdirSync(mountPath))
 
-/** What `look` sees in the pool as its disk holds it now. */
+/** Returns the result of `look` on a copy of the pool's disk as it is now. */
 async function afterPowerCut<T>(look: (mountPath: string) => T): Promise<T> {
   const copy = path.join(directory, 'copy.img')
   const mountPath = path.join(directory, 'copy')
@@ -241,7 +241,7 @@ async function afterPowerCut<T>(look: (mountPath: string) => T): Promise<T> {
   }
 }
 
-/** Writes until not even a small file has room. */
+/** Writes files until not even a small one fits. */
 function fillWithFiles(target: string): void {
   for (let index = 0; ; index++) {
     try {
@@ -253,7 +253,7 @@ function fillWithFiles(target: string): void {
   }
 }
 
-/** Waits until the filesystem has counted what was written. */
+/** Waits until the filesystem has accounted for all writes. */
 async function settled(name: string): Promise<void> {
   await runOk('sync', ['-f', pool.path(name)])
   await sleep(20)

@@ -68,13 +68,13 @@ describe('a subvolume sent to another pool', () => {
     for (const name of ['vol_full', 'vol_chain']) await target.pool.destroy(name)
   }, 60_000)
 
-  test('is the same bytes each time, and few where little changed', async () => {
+  test('has the same bytes each time, and few where little changed', async () => {
     const first = await collect(send('snp_a'))
     expect((await collect(send('snp_a'))).equals(first)).toBe(true)
     expect((await collect(send('snp_c', 'snp_b'))).length).toBeLessThan(2000)
   })
 
-  test('tells its origin: of all copies that of what they were copied from, of what was received one of its own', async () => {
+  test('has an origin: copies have that of their source, received ones a new one', async () => {
     const { pool } = source
     const origin = await pool.origin('vol')
     expect(origin).toEqual(expect.any(String))
@@ -132,7 +132,7 @@ describe('a subvolume sent to another pool', () => {
     expect(await target.pool.list()).toEqual([])
   })
 
-  test('of what has a path that is too long to be told is an error that says so', async () => {
+  test('with a path that is too long is an error with that reason', async () => {
     await source.pool.create('long')
     const line = 'd=$(printf %0250d 0); for i in $(seq 20); do mkdir $d; cd -P $d; done'
     shellAt(source.pool.path('long'), line)
@@ -140,8 +140,8 @@ describe('a subvolume sent to another pool', () => {
     await expect(collect(send('snp_long'))).rejects.toMatchObject({ code: 'path_invalid' })
   })
 
-  test('that is abandoned leaves no program behind', async () => {
-    // The letter in brackets keeps the pattern from finding itself.
+  test('that is abandoned leaves no process behind', async () => {
+    // The letter in brackets keeps pgrep from finding itself.
     const running = (): string => shellAt('/', `pgrep -fa '${source.directory}.*snp_[a]|tmp_stoppe[d]' || true`)
     for await (const piece of send('snp_a')) if (piece.length > 0) break
     const ending = new AbortController()
@@ -169,7 +169,7 @@ describe('a subvolume sent to another pool', () => {
     expect(await target.pool.list()).toEqual([])
   })
 
-  test('that does not fit into the pool is told as such', async () => {
+  test('that does not fit into the pool is an error with that reason', async () => {
     const small = await openPoolLab(256 * MIB)
     try {
       await source.pool.create('large')

@@ -23,7 +23,7 @@ function write(name: string, file: string, bytes: number): void {
   settle()
 }
 
-// What was written has no place on the disk before.
+// Writes are allocated on disk only once they are synced.
 function settle(): void {
   shellAt(path.dirname(lab.pool.path('any')), 'sync -f .')
 }
@@ -37,8 +37,8 @@ async function destroyAll(): Promise<void> {
   for (const name of await lab.pool.list()) await lab.pool.destroy(name)
 }
 
-describe('what a subvolume takes up', () => {
-  test('is its own until it is copied, then only what is not shared', async () => {
+describe('the usage of a subvolume', () => {
+  test('is all its own until it is copied, then only the unshared part', async () => {
     await lab.pool.create('live')
     write('live', 'a', 64 * KIB)
     write('live', 'b', 32 * KIB)
@@ -55,7 +55,7 @@ describe('what a subvolume takes up', () => {
     await destroyAll()
   })
 
-  test('is what the disk holds of it: compressed, and without holes', async () => {
+  test('is its size on disk: compressed, and without holes', async () => {
     await lab.pool.create('live')
     fs.writeFileSync(path.join(lab.pool.path('live'), 'zeros'), Buffer.alloc(MIB, 'a'))
     shellAt(
@@ -70,7 +70,7 @@ describe('what a subvolume takes up', () => {
     await destroyAll()
   })
 
-  test('counts an extent once, however many of its files have it', async () => {
+  test('counts an extent once, even if many files share it', async () => {
     await lab.pool.create('live')
     write('live', 'a', 64 * KIB)
     shellAt(lab.pool.path('live'), 'cp --reflink=always a b; ln a c')
@@ -79,7 +79,7 @@ describe('what a subvolume takes up', () => {
     await destroyAll()
   })
 
-  test('several are measured in one pass, those that are not there as nothing', async () => {
+  test('is measured for several in one pass, with null for missing ones', async () => {
     await lab.pool.create('one')
     write('one', 'a', 64 * KIB)
     await lab.freeze('one', 'two')
@@ -93,7 +93,7 @@ describe('what a subvolume takes up', () => {
     await destroyAll()
   })
 
-  test('is measured while others are made, filled and destroyed', async () => {
+  test('is measured while other subvolumes are made, filled and destroyed', async () => {
     await lab.pool.create('base')
     write('base', 'a', 256 * KIB)
     const names = Array.from({ length: 20 }, (_, index) => `busy${index}`)
@@ -116,12 +116,12 @@ describe('what a subvolume takes up', () => {
 const SEEDS = Array.from({ length: 16 }, (_, index) => index + 1)
 
 describe('pools that were used at random', () => {
-  test.each(draw(SEEDS, 4))('are measured as by counting all: seed %i', async (seed) => {
+  test.each(draw(SEEDS, 4))('have the usage that counting all extents gives: seed %i', async (seed) => {
     const random = createDice(seed)
     const names: string[] = []
     await lab.pool.create(`n${seed}_0`)
     names.push(`n${seed}_0`)
-    // Files far from each other in the tree, so that not all of it is written anew at each step.
+    // Writes files far apart in the tree, so that a step does not rewrite all of it.
     tryAt(`n${seed}_0`, FILL)
     for (let step = 1; step <= 70; step++) {
       await actAtRandom(random, names, `n${seed}_${step}`)
@@ -139,7 +139,7 @@ describe('pools that were used at random', () => {
 const measured = async (names: readonly string[]) =>
   (await lab.pool.measure(names)).map((usage, index) => ({ name: names[index], ...usage }))
 
-/** As a service does, and some things that it does not. */
+/** Does one random change: those of a service, and some others. */
 async function actAtRandom(random: Dice, names: string[], fresh: string): Promise<void> {
   const [name, other] = [pick(random, names), pick(random, names)]
   const file = `f${1 + random(20)}`
@@ -160,7 +160,7 @@ async function actAtRandom(random: Dice, names: string[], fresh: string): Promis
       names.splice(names.indexOf(name), 1)
       break
     case 5:
-      // What a restore replaced is kept as it was.
+      // A restore keeps the replaced subvolume read-only.
       await lab.pool.setReadOnly(name, true)
       break
     case 6:
@@ -196,7 +196,7 @@ interface Counted {
   uniqueBytes: number
 }
 
-/** All extents of all subvolumes, with none passed over. */
+/** Returns all extents of all subvolumes, found by reading every tree. */
 function countAll(): Map<string, Counted> {
   const fd = fs.openSync(path.dirname(lab.pool.path('any')), 'r')
   const extents = new Map(topSubvolumes(fd).map(({ name, id }) => [name, extentsOf(fd, Number(id))]))

@@ -19,7 +19,7 @@ const upper = image.addLayer(tarOf([{ name: 'upper', body: 'upper' }]), 'gzip')
 const other = image.addManifest([image.addLayer(tarOf([{ name: 'bin/sh', body: 'other' }]), 'zstd')], {
   platform: { os: 'linux', architecture: 'arm64' },
 })
-// One layer twice, as images have them that add the same again.
+// The same layer twice, as in images that add the same content again.
 const here = image.addManifest([layer, upper, upper], { platform: { os: 'linux', architecture: 'amd64' } })
 const index = image.addIndex([other, here])
 
@@ -70,27 +70,27 @@ test.each([
   ['both, of which the digest counts', () => `some/tool:missing@${index.digest}`],
   ['the digest of the image for this host', () => `some/tool@${here.digest}`],
   ['a tag of the image alone', () => 'some/tool:single'],
-])('an image is found by %s, and its parts come each once', async (_what, reference) => {
+])('an image is found by %s, and each part is fetched once', async (_what, reference) => {
   expect(await partsOf(reference())).toEqual(digestsOf(here, layer, upper))
 })
 
-test('of an image for many platforms the one that is asked for is taken', async () => {
+test('the requested platform of a multi-platform image is chosen', async () => {
   expect((await partsOf('some/tool:1.0', 'arm64'))[0]).toBe(other.digest)
   await expect(find('some/tool:1.0', { architecture: 's390x' })).rejects.toMatchObject({ code: 'invalid_request' })
 })
 
-test('what is found tells its digest and size', async () => {
+test('a resolved image has its digest and size', async () => {
   const found = await find('some/tool:1.0')
   expect([found.digest, found.sizeBytes]).toEqual([index.digest, layer.size + upper.size])
   found.close()
 })
 
-test('an image that is larger than it may be is not brought', async () => {
+test('an image above the size limit is not fetched', async () => {
   await expect(find('some/tool:1.0', { maxBytes: 100_000 })).rejects.toMatchObject({ code: 'body_too_large' })
 })
 
 test.each(['some/tool:missing', `some/tool@sha256:${'0'.repeat(64)}`, 'no/such:1'])(
-  '%s is not there',
+  '%s is not found',
   async (reference) => {
     await expect(find(reference)).rejects.toMatchObject({
       code: 'invalid_request',

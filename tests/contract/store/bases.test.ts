@@ -28,7 +28,7 @@ function base(name: string, project: string | null = 'demo'): NewBase {
 }
 const tombstoneOf = ({ id, subvolume }: NewBase) => ({ id, root: subvolume, createdAt: 5 })
 
-test('a name is taken once in a project, and the tombstone of the making goes with the record', async () => {
+test('a name is taken once in a project, and the tombstone of its creation goes with the record', async () => {
   const first = base('a')
   const second = base('a')
   for (const each of [first, second]) await store.tombstones.insert(tombstoneOf(each))
@@ -41,7 +41,7 @@ test('a name is taken once in a project, and the tombstone of the making goes wi
   expect((await store.bases.insert(base('a', 'other')))?.version).toBe(1)
 })
 
-test('a version is never given again, whatever was refused or removed', async () => {
+test('a version is never reused, also after refusals and removals', async () => {
   const first = base('a')
   await store.bases.insert(first)
   await store.bases.insert(base('a'))
@@ -52,7 +52,7 @@ test('a version is never given again, whatever was refused or removed', async ()
   expect((await store.bases.insert(base('b')))?.version).toBe(1)
 })
 
-test('lists are of the projects that are asked for, or of what all share, by name', async () => {
+test('lists have the requested projects or the shared bases, by name', async () => {
   for (const name of ['b', 'a', 'ab']) await store.bases.insert(base(name))
   await store.bases.insert(base('a', 'another'))
   await store.bases.insert(base('shared', null))
@@ -68,7 +68,7 @@ test('lists are of the projects that are asked for, or of what all share, by nam
   expect([await store.bases.count('demo'), await store.bases.count(null)]).toEqual([3, 1])
 })
 
-test('tells which boxes were made from it, of the projects that are asked for', async () => {
+test('lists the boxes made from a base, in the requested projects', async () => {
   const made = base('a', null)
   await store.bases.insert(made)
   for (const [project, name] of [
@@ -90,7 +90,7 @@ test('tells which boxes were made from it, of the projects that are asked for', 
   expect(await store.bases.usedBy(made.id, { projects: [], limit: 2 })).toEqual({ boxes: [], count: 0 })
 })
 
-test('remembers how large it is', async () => {
+test('stores the size of a base', async () => {
   const made = base('a')
   await store.bases.insert(made)
   await store.bases.measure(made.id, 12_345)

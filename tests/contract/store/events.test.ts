@@ -49,7 +49,7 @@ function box(name: string, changes: Partial<BoxRecord> = {}): BoxRecord {
 }
 
 describe('events of boxes', () => {
-  test('tell what became of one, by whom, in order and without a gap', async () => {
+  test('record each change with its caller, in order and without a gap', async () => {
     const cause = { tokenId: 'tok_a', tokenName: 'ci', requestId: 'req_1' }
     const made = box('web', { environment: { PASSWORD: 'hunter2' } })
     await actorContext.run(cause, () => store.boxes.insert(made))
@@ -80,7 +80,7 @@ describe('events of boxes', () => {
     expect(JSON.stringify(events)).not.toMatch(/hunter|PASSWORD/)
   })
 
-  test('are written with the change or not at all', async () => {
+  test('are written in the commit of the change or not at all', async () => {
     const record = box('web')
     await store.boxes.insert(record)
     expect(await store.boxes.insert(box('web'))).toBe('name_taken')
@@ -91,7 +91,7 @@ describe('events of boxes', () => {
     expect(await store.events.bounds()).toEqual({ oldest: 1, newest: 1 })
   })
 
-  test('tell of volumes that come and go with them, and of restores', async () => {
+  test('record volumes attached and detached, and restores', async () => {
     const volume = volumeRecord('db')
     await store.volumes.insert(volume)
     const record = box('web', { mounts: [mountOf(volume)] })
@@ -168,8 +168,8 @@ describe('events of services', () => {
   })
 })
 
-describe('events of the rest', () => {
-  test('tell of volumes, snapshots, backups, bases and quotas', async () => {
+describe('events of other resources', () => {
+  test('record volumes, snapshots, backups, bases and quotas', async () => {
     const volume = volumeRecord('db')
     await store.volumes.insert(volume)
     await store.volumes.replace({ ...volume, version: 2, sizeGb: 9 })
@@ -208,7 +208,7 @@ describe('events of the rest', () => {
     ])
   })
 
-  test('of tokens are for admins, of shared bases for all, of projects for those who may read them', async () => {
+  test('of tokens are for admins, of shared bases for all, of projects for tokens that may read them', async () => {
     const token = {
       id: 'tok_b',
       name: 'b',
@@ -238,8 +238,8 @@ describe('events of the rest', () => {
   })
 })
 
-describe('the numbers', () => {
-  test('go on after events were forgotten by age and by count, and after the store was opened again', async () => {
+describe('event numbers', () => {
+  test('go on after events were pruned by age and by count, and after a reopen', async () => {
     for (let i = 0; i < 6; i++) {
       now = i
       await store.boxes.insert(box(`b${i}`))
@@ -256,7 +256,7 @@ describe('the numbers', () => {
     expect(await store.events.bounds()).toEqual({ oldest: 7, newest: 7 })
   })
 
-  test('are told as far as was looked, also where nothing was wanted', async () => {
+  test('are returned up to the last one examined, also where none matched', async () => {
     for (let i = 0; i < 5; i++) await store.boxes.insert(box(`b${i}`))
     const first = await store.events.read({ ...EVERYTHING, limit: 2 })
     expect([first.events.length, first.through, first.hasMore]).toEqual([2, 2, true])
@@ -265,7 +265,7 @@ describe('the numbers', () => {
   })
 })
 
-test('whoever listens is told of a commit, until it listens no more', async () => {
+test('a listener is called for each commit, until it unsubscribes', async () => {
   let told = 0
   const stop = store.events.onCommit(() => told++)
   await store.boxes.insert(box('a'))

@@ -58,7 +58,7 @@ const run = async (boxId: string, bytes: number): Promise<string> => {
 const keptBytes = (boxId: string, ids: string[]): Promise<(number | null)[]> =>
   Promise.all(ids.map(async (id) => (await store.execs.get(boxId, id))?.output.stdout?.length ?? null))
 
-test('what is told to be lost is lost if it still ran, and nothing else', async () => {
+test('a command marked lost is lost only if it still ran', async () => {
   const [first, second, third] = [exec(), exec(), exec()]
   for (const record of [first, second, third]) await store.execs.insert(record)
   await finish({ ...second, exitCode: 3 }, 4)
@@ -70,7 +70,7 @@ test('what is told to be lost is lost if it still ran, and nothing else', async 
   expect(await store.execs.get('box_b', second.id)).toBeNull()
 })
 
-test('the oldest output of a box gives way to the newest, and its record stays', async () => {
+test('the oldest output of a box is dropped for the newest, and its record stays', async () => {
   const ids: string[] = []
   for (let i = 0; i < 5; i++) ids.push(await run('box_a', 100_000))
   expect(await keptBytes('box_a', ids)).toEqual([0, 0, 0, 100_000, 100_000])
@@ -78,7 +78,7 @@ test('the oldest output of a box gives way to the newest, and its record stays',
   expect(await keptBytes('box_a', [...ids, larger])).toEqual([0, 0, 0, 0, 0, 300_000])
 })
 
-test('a command that began first and ends last keeps its output, and others make room', async () => {
+test('a command that began first and ends last keeps its output, and older ends lose theirs', async () => {
   const long = exec()
   await store.execs.insert(long)
   const ids = [await run('box_a', 100_000), await run('box_a', 100_000)]
@@ -86,7 +86,7 @@ test('a command that began first and ends last keeps its output, and others make
   expect(await keptBytes('box_a', [long.id, ...ids])).toEqual([100_000, 0, 100_000])
 })
 
-test('each box keeps its newest commands, however those of others fall between', async () => {
+test('each box keeps its newest commands, independently of other boxes', async () => {
   const ids: string[] = []
   for (let i = 0; i < 40; i++) {
     await run('box_b', 1)
@@ -95,7 +95,7 @@ test('each box keeps its newest commands, however those of others fall between',
   expect(await keptBytes('box_a', ids)).toEqual(ids.map((_, index) => (index >= 30 ? 1 : null)))
 })
 
-test('output in files counts, and who loses it is told', async () => {
+test('output in files counts, and commands that lose it are returned', async () => {
   const [first, second] = [exec(), exec()]
   const inFile = { stdout: null, stderr: new Uint8Array(0) }
   for (const record of [first, second]) await store.execs.insert(record)

@@ -59,7 +59,7 @@ test('a snapshot without a name gets a number that its box never had', async () 
   expect(await store.snapshots.insert(snapshotRecord({ id: 'box_gone', name: 'gone' }))).toBe('owner_gone')
 })
 
-test('recording one drops the tombstones of all it has, and of nothing else', async () => {
+test('recording one drops the tombstones of its parts, and no others', async () => {
   const box = await storedBox('web')
   for (const root of ['snp_a', 'snp_b', 'snp_other']) await store.tombstones.insert(graveOf(root))
   const data = [{ volumeId: 'vol_a', name: 'data', subvolume: 'snp_b', path: '/data', readOnly: false }]
@@ -92,7 +92,7 @@ test('a page is those of one owner, oldest first, by prefix', async () => {
   expect((await page(null, 'b')).records.map(({ name }) => name)).toEqual(['b', 'ba'])
 })
 
-test('a box takes its snapshots, and what a restore has made for it, along; so does a volume', async () => {
+test('a box is removed with its snapshots, and with those of restores; so is a volume', async () => {
   const restore = { snapshot: 'v0', root: 'sub_new', data: [{ volumeId: 'vol_a', subvolume: 'vol_new' }] }
   const box = await storedBox('web', { restore })
   const data = [{ volumeId: 'vol_a', name: 'data', subvolume: 'snp_part', path: '/data', readOnly: false }]
@@ -114,7 +114,7 @@ test('a box takes its snapshots, and what a restore has made for it, along; so d
   expect((await taken(again)).name).toBe('v0')
 })
 
-test('what goes in the commit of a box is all or nothing', async () => {
+test('the commit of a box with its changes is all or nothing', async () => {
   const box = await storedBox('web')
   await store.tombstones.insert(graveOf('sub_new'))
   const next = { ...box, version: 2 }
@@ -129,7 +129,7 @@ test('what goes in the commit of a box is all or nothing', async () => {
   expect((await store.tombstones.all()).map(({ id }) => id)).toEqual(['sub_old'])
 })
 
-test('a restore changes box, volumes and the boxes that have them in one commit', async () => {
+test('a restore changes box, volumes and boxes with these volumes in one commit', async () => {
   const volume = volumeRecord('data')
   await store.volumes.insert(volume)
   for (const id of ['sub_new', 'vol_new']) await store.tombstones.insert(graveOf(id))

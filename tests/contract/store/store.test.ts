@@ -118,7 +118,7 @@ describe('idempotency', () => {
   })
 })
 
-test('notes are listed by the beginning of their keys, written over, and removed', async () => {
+test('notes are listed by key prefix, overwritten, and removed', async () => {
   for (const [key, value] of [
     ['a:1', 'x'],
     ['a:2', 'y'],
@@ -136,7 +136,7 @@ test('notes are listed by the beginning of their keys, written over, and removed
 })
 
 describe('the database file', () => {
-  test('what was written is there after the file is opened again', async () => {
+  test('data is there after the file is opened again', async () => {
     await store.boxes.insert(box('web'))
     await store.close()
     store = openSqliteStore(path)

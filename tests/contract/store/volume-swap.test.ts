@@ -29,7 +29,7 @@ const swapOf = (volumeId: string, subvolume: string, replaces: string) => ({
   now: 9,
 })
 
-test('of two restores that replace the same data the second is refused, and changes nothing', async () => {
+test('the second of two restores that replace the same data is refused, and changes nothing', async () => {
   const volume = volumeRecord('data')
   await store.volumes.insert(volume)
   const kept = [snapshotRecord(volume, { subvolume: volume.subvolume, automatic: true })]
@@ -40,7 +40,7 @@ test('of two restores that replace the same data the second is refused, and chan
   expect(await store.boxes.swap(swapOf('vol_gone', 'vol_two', 'vol_one'))).toBe('volume_gone')
 })
 
-test('a volume with which another box is being restored is not restored meanwhile', async () => {
+test('a volume is not restored while a box restore includes it', async () => {
   const volume = volumeRecord('data')
   await store.volumes.insert(volume)
   const wish = { snapshot: 'v0', root: 'sub_new', data: [{ volumeId: volume.id, subvolume: 'vol_wished' }] }
@@ -52,7 +52,7 @@ test('a volume with which another box is being restored is not restored meanwhil
   expect(await store.boxes.swap({ ...swapOf(volume.id, 'vol_wished', volume.subvolume), box: done })).toBe('stored')
 })
 
-test('of two boxes that wish for a restore with one volume, or have it, the second is refused', async () => {
+test('the second of two box restores that share a volume is refused', async () => {
   const volume = volumeRecord('data')
   await store.volumes.insert(volume)
   const [first, second, third] = ['first', 'second', 'third'].map((name) => {
@@ -70,7 +70,7 @@ test('of two boxes that wish for a restore with one volume, or have it, the seco
   expect(await store.boxes.beginRestore({ ...third, version: 3 })).toBe('stored')
 })
 
-test('a box gets what its volume has at the commit, whatever it was looked up with', async () => {
+test("a box gets the volume's data as of the commit, not of the earlier read", async () => {
   const volume = volumeRecord('data')
   await store.volumes.insert(volume)
   const stale = mountOf(volume, { readOnly: true })

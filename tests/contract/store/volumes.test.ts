@@ -47,7 +47,7 @@ const withMounts = (record: BoxRecord, mounts: MountRecord[]): BoxRecord => ({
 const versionOf = async (name: string): Promise<number | undefined> => (await store.volumes.get('demo', name))?.version
 
 describe('volumes', () => {
-  test('a name is taken once in a project, and the tombstone of the making goes with the record', async () => {
+  test('a name is taken once in a project, and the tombstone of its creation goes with the record', async () => {
     const record = volumeRecord('data')
     await store.tombstones.insert({ id: record.id, root: record.id, createdAt: 1 })
     expect(await store.volumes.insert(record)).toBe(true)
@@ -104,7 +104,7 @@ describe('attachments', () => {
     expect(await versionOf('data')).toBe(1)
   })
 
-  test('the request that asked for a change is answered with it, or not at all', async () => {
+  test('the answer of a request is stored in the commit of its change, or not at all', async () => {
     const data = await storedVolume('data')
     const [writer, other] = [await storedBox('writer', { mounts: [mountOf(data)] }), await storedBox('other')]
     const asked = { token: 'tok_a', key: 'detach', fingerprint: 'f', now: 1 }
@@ -116,7 +116,7 @@ describe('attachments', () => {
     expect(await store.boxes.replaceMounts(withMounts(other, [mountOf(data)]), keyed)).toBe('volume_in_use')
     expect(await told()).toBeNull()
     expect(await store.boxes.replaceMounts(withMounts(writer, []), keyed)).toBe('stored')
-    // As the next process does of what the one before it left.
+    // A starting process does this to requests that its predecessor left unfinished.
     await store.idempotency.prune(0, { unfinished: true })
     expect(await told()).toEqual(answer)
   })
@@ -132,7 +132,7 @@ describe('attachments', () => {
     expect(await store.boxes.byId(third.id)).toBeNull()
   })
 
-  test('a volume that a box has is not removed; it is once the box is', async () => {
+  test('an attached volume is not removed until its box is', async () => {
     const data = await storedVolume('data')
     const box = await storedBox('one', { mounts: [mountOf(data)] })
     const tombstone = { id: data.id, root: data.subvolume, createdAt: 3 }
@@ -156,7 +156,7 @@ describe('quotas', () => {
     expect(await store.quotas.get('other')).toBeNull()
   })
 
-  test('use counts boxes and storage of all, cpus and memory of those that should run', async () => {
+  test('usage counts boxes and storage of all, cpus and memory of those that should run', async () => {
     const config = { cpus: 0.5, ram_mb: 100, region: 'local', storage_gb: 1.25 }
     await storedBox('runs', { config })
     await storedBox('stopped', { config, desired: { power: 'stopped', generation: 2 } })
@@ -168,7 +168,7 @@ describe('quotas', () => {
   })
 })
 
-test('a database of the first schema is taken over, with its boxes and none of the new things', async () => {
+test('a database of the first schema is migrated, with its boxes and nothing else', async () => {
   const path = join(directory, 'old.db')
   const old = new DatabaseSync(path)
   old.exec(`${MIGRATIONS[0]}; PRAGMA user_version = 1`)

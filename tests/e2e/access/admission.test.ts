@@ -43,7 +43,7 @@ test('no box starts while the host has less memory than it keeps for itself', as
   expect((await client.get(boxes)).body.boxes).toEqual([])
 }, 60_000)
 
-test('a deployment holds no more volumes than it may, whatever their size', async () => {
+test('a deployment has no more volumes than its limit, at any size', async () => {
   service = await startService({ settings: { BOXYARD_VOLUMES_MAX: '2' } })
   const create = (name: string) => client.post('/v1/projects/many/data', { name, size_gb: 0.000001 })
   const answers = await Promise.all(['a', 'b', 'c', 'd'].map(create))

@@ -2,14 +2,14 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { openStream, refusedStream } from '../../helpers/exec/stream-client.ts'
 import { type CallOptions, type Client, createClient } from '../../helpers/front/client.ts'
 
-/** Where tickets lead, and what is written down of them. */
+/** Data address of the service, its admin token and its log lines so far. */
 export interface DataAddress {
   url(): string
   token(): string
   logs(): readonly string[]
 }
 
-/** What a client does whose way to the agent carries neither WebSockets nor large bodies. */
+/** Defines the tests of clients whose way to the agent carries neither WebSockets nor large bodies. */
 export function defineTicketsSuite(client: Client, data: DataAddress): void {
   const box = '/v1/projects/tickets/boxes/it'
   const secrets: string[] = []
@@ -81,14 +81,14 @@ export function defineTicketsSuite(client: Client, data: DataAddress): void {
       expect((await fetch(url)).status).toBe(401)
     })
 
-    test('are refused with a problem that is explained where it was told', async () => {
+    test('are refused with a problem whose explanation the same address serves', async () => {
       const refused = await direct.get(`${box}/files/read?path=/x&ticket=abc`, { token: null })
       const told = await direct.get(refused.body.type, { token: null })
       expect([told.status, told.body.code]).toEqual([200, refused.body.code])
       expect((await direct.get('/version')).status).toBe(404)
     })
 
-    test('are for exactly what they were asked for, and used up by anything else', async () => {
+    test('are for exactly the request they were issued for; any other request uses them up', async () => {
       const url = await execTicket('id')
       const other = url.replace('command=id', 'command=reboot')
       expect((await refusedStream(other)).problem['code']).toBe('token_invalid')
@@ -97,14 +97,14 @@ export function defineTicketsSuite(client: Client, data: DataAddress): void {
       expect((await refusedStream(moved)).problem['code']).toBe('token_invalid')
     })
 
-    test('are for the box that had the name then', async () => {
+    test('are for the box that had the name when they were issued', async () => {
       const url = await execTicket('id')
       await client.delete(box)
       await client.post('/v1/projects/tickets/boxes', { name: 'it' })
       expect((await refusedStream(url)).problem).toMatchObject({ status: 404, code: 'box_not_found' })
     })
 
-    test('end with the token that asked for them', async () => {
+    test('end with the token that requested them', async () => {
       const { id, token } = await mint({ permissions: ['exec'], expires_in_seconds: 20 })
       const answer = await ask('streamExec', { command: 'id' }, { token })
       expect(Date.parse(answer.body.expires_at) - Date.now()).toBeLessThanOrEqual(20_000)
@@ -112,7 +112,7 @@ export function defineTicketsSuite(client: Client, data: DataAddress): void {
       expect((await refusedStream(answer.body.url)).problem).toMatchObject({ status: 401, code: 'token_revoked' })
     })
 
-    test('are given for what the token may do, and what would be taken', async () => {
+    test('are issued only for requests that the token permits and that are valid', async () => {
       const { token } = await mint({ permissions: ['read'], expires_in_seconds: 60 })
       const problem = async (...given: Parameters<typeof ask>) => (await ask(...given)).body
       expect(await problem('streamExec', { command: 'id' }, { token })).toMatchObject({ code: 'permission_denied' })
@@ -129,7 +129,7 @@ export function defineTicketsSuite(client: Client, data: DataAddress): void {
       expect(nowhere.body.code).toBe('box_not_found')
     })
 
-    test('are not told twice', async () => {
+    test('are not returned again by a replay of their request', async () => {
       const options = { headers: { 'idempotency-key': 'ticket-1' } }
       const first = await ask('openConsole', undefined, options)
       const again = await ask('openConsole', undefined, options)
@@ -139,7 +139,7 @@ export function defineTicketsSuite(client: Client, data: DataAddress): void {
   })
 
   describe('the data address', () => {
-    test('takes a token, and what a function cannot carry, and nothing else', async () => {
+    test('takes a token for operations that a function cannot carry, and no others', async () => {
       await client.post('/v1/projects/tickets/boxes', { name: 'it' })
       const stream = await openStream(`${data.url()}${box}/exec/ws?command=id`, { token: data.token() })
       await stream.closed
@@ -159,7 +159,7 @@ export function defineTicketsSuite(client: Client, data: DataAddress): void {
       await client.delete(box)
     })
 
-    test('lets pages of any origin use a ticket, and nothing else', async () => {
+    test('lets pages of any origin send a ticket, but not a token', async () => {
       const ask = (query: string, method = 'OPTIONS') =>
         fetch(`${data.url()}${box}/files/write?path=/x${query}`, {
           method,
@@ -174,7 +174,7 @@ export function defineTicketsSuite(client: Client, data: DataAddress): void {
       expect([refused.status, refused.headers.get('access-control-allow-origin')]).toEqual([401, '*'])
     })
 
-    test('writes no ticket and no token down', () => {
+    test('logs no ticket and no token', () => {
       const lines = data.logs().join('\n')
       expect(lines).toContain('"operation":"streamExec"')
       expect(secrets.length).toBeGreaterThan(10)

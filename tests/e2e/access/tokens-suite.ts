@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import type { Client } from '../../helpers/front/client.ts'
 
-/** Tokens as their users see them. */
+/** Defines the tests of tokens for any front. */
 export function defineTokensSuite(client: Client): void {
   const mint = (body: Record<string, unknown>, token?: string) =>
     client.post(
@@ -20,7 +20,7 @@ export function defineTokensSuite(client: Client): void {
       }
     })
 
-    test('a minted token does what it says, and no more', async () => {
+    test('a minted token permits what it lists and no more', async () => {
       const minted = await mint({})
       expect(minted.status).toBe(201)
       const { token, id } = minted.body
@@ -39,7 +39,7 @@ export function defineTokensSuite(client: Client): void {
       expect((await client.get('/v1/tokens')).text).not.toContain(token)
     })
 
-    test('it mints only subsets of itself', async () => {
+    test('a token mints only subsets of itself', async () => {
       const { token } = (await mint({ permissions: ['read', 'write'], expires_in_seconds: 100 })).body
       expect((await mint({ permissions: ['exec'] }, token)).body.code).toBe('permission_denied')
       expect((await mint({ projects: '*' }, token)).body.code).toBe('permission_denied')
@@ -71,7 +71,7 @@ export function defineTokensSuite(client: Client): void {
       }
     })
 
-    test('an expired token is told so', async () => {
+    test('an expired token is refused as expired', async () => {
       const { token } = (await mint({ expires_in_seconds: 1 })).body
       await new Promise((resolve) => setTimeout(resolve, 1100))
       const after = await client.get('/v1/me', { token })
@@ -87,7 +87,7 @@ export function defineTokensSuite(client: Client): void {
       expect([typeof first.body.token, second.body.token]).toEqual(['string', undefined])
     })
 
-    test('the environment of a box is shown only to those who may write', async () => {
+    test('the environment of a box is shown only to tokens that may write', async () => {
       await client.post('/v1/projects/mine/boxes', { name: 'secretive', environment: { KEY: 'value' } })
       const { token } = (await mint({})).body
       const seen = await client.get('/v1/projects/mine/boxes/secretive', { token })

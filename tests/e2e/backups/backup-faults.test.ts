@@ -33,7 +33,7 @@ const WITHIN = during('filesystem.receive', [1, 10, 25])
 const STEPS = {
   create: [
     ...around(['store.tombstones.insert', 'filesystem.snapshot', 'store.backups.insert', 'store.operations.insert']),
-    // Named, part stored, noted, manifest stored, done.
+    // In order: record made, part stored, part noted, manifest stored, record done.
     ...around(['store.backups.write', 'backupStore.put', 'store.operations.finish']),
     ...around(['store.backups.write', 'backupStore.put'], 2),
     ...around(['store.backups.write'], 3),
@@ -47,7 +47,7 @@ const STEPS = {
     at('backupStore.delete', 'after', 2),
     at('backupStore.delete', 'after', 3),
   ],
-  // After the backup itself what has expired is marked, one by one, and then taken out of the store.
+  // After the backup itself, expired ones are marked one by one, then deleted from the store.
   retain: [
     ...[...around(['backupStore.put'], 3), ...around(['store.backups.write'], 4), ...around(['backupStore.put'], 4)],
     ...[...around(['store.backups.write'], 5), ...around(['backupStore.delete']), ...around(['backupStore.delete'], 4)],
@@ -62,9 +62,9 @@ const STEPS = {
 }
 type Action = keyof typeof STEPS
 const CHOSEN = drawSteps(STEPS, 3)
-/** Calls that fail, at which a restore over the volume leaves that as it was. */
+/** Calls whose failure makes a restore over the volume leave it unchanged. */
 const FAILING = [
-  // From the first on: a start reads the store as well.
+  // All from the first on: a start reads the store as well.
   at('backupStore.get', 'throw', '1+'),
   at('filesystem.receive', 'throw'),
   at('filesystem.receive', 'reject'),
@@ -79,9 +79,9 @@ const client: Client = createClient(
 )
 const boxes = '/v1/projects/faults/boxes'
 const data = '/v1/projects/faults/data'
-/** The two backups that are there before, the second of which builds on the first. */
+/** Ids of the two backups made beforehand; the second builds on the first. */
 let made: [string, string]
-/** What the volume held in each, and holds now. */
+/** Content of the volume in each backup, by id, and its content now. */
 let held: Map<string, string>
 let now: string
 const act: Record<Action, () => Promise<Answer>> = {
@@ -122,7 +122,7 @@ afterEach(async () => {
 
 describe('kill -9 of the agent', () => {
   test.each(CHOSEN)(
-    '%s of a backup, killed at %s: what was answered holds, all that claims to be a backup is one, and nothing is left',
+    '%s of a backup, killed at %s: the answer holds, every listed backup is whole, and nothing is left over',
     async (action, step) => {
       await prepare(action)
       const pids = await boxPids()
@@ -172,13 +172,13 @@ describe('a step that fails', () => {
   )
 })
 
-/** What the step comes to only if more is there. */
+/** Makes the snapshots and backups without which the action would skip the step. */
 async function prepare(action: Action): Promise<void> {
-  // Of the next one there is one automatic snapshot too many.
+  // Then the next restore makes one automatic snapshot too many.
   if (action === 'restoreOver') for (let round = 0; round < 3; round++) await restoreOver(made[0])
   if (action === 'restoreOver') await write('later\n')
   if (action !== 'retain') return
-  // The next backup builds on none of them.
+  // Then the next backup builds on none of them.
   expect((await restoreOver(made[0])).status).toBe(200)
   now = 'first\n'
   await service.killAgent('SIGTERM')
@@ -236,10 +236,10 @@ function folder(): string {
   return join(service.dataDir, 'backups')
 }
 
-/** All that claims to be a backup is listed everywhere, can be restored, and is what it was; the store has no more than that. */
+/** Checks that every listed backup restores to its content, and that the store holds no other backup. */
 async function expectWhole(): Promise<void> {
   let done: string[] = []
-  // A start goes on with a deletion that it finds begun while it serves already.
+  // A start resumes an unfinished deletion while it already serves.
   await eventually(async () => {
     done = (await listed()).filter(({ status }) => status === 'done').map(({ id }) => id)
     return isDeepStrictEqual(
@@ -262,7 +262,7 @@ function parentOf(id: string): string | null {
   return JSON.parse(readFileSync(join(folder(), manifest), 'utf8')).incremental_of
 }
 
-/** The pool has what the records tell of and no more. */
+/** Checks that the pool has exactly the subvolumes of the records. */
 async function expectAgreement(): Promise<void> {
   await eventually(() => {
     const wanted = recordedSubvolumes(service)

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { eventually } from '../../helpers/eventually.ts'
 import type { Answer, Client } from '../../helpers/front/client.ts'
 
-/** What a user does with backups, wherever they are kept; `client` holds the admin token of a service of base busybox. */
+/** Defines the tests of backups for any store; `client` holds the admin token of a service whose base is busybox. */
 export function defineBackupsSuite(client: Client): void {
   const boxes = '/v1/projects/baks/boxes'
   const data = '/v1/projects/baks/data'
@@ -35,7 +35,7 @@ export function defineBackupsSuite(client: Client): void {
       for (const { name } of (await client.get(data)).body.volumes) await client.delete(`${data}/${name}`)
     }, 60_000)
 
-    test('are whole at first, and then what changed', async () => {
+    test('are full at first and incremental after that', async () => {
       for (const line of ['true', 'echo two >> /db/file', 'echo three >> /db/file; rm -r /db/deep; echo x > /db/new']) {
         await shell(line)
         const answer = await back()
@@ -59,7 +59,7 @@ export function defineBackupsSuite(client: Client): void {
       expect(ids(await client.get('/v1/projects/-/backups?max_results=1000'))).toEqual(expect.arrayContaining(made))
     }, 60_000)
 
-    test('are restored as new volumes, each as it was', async () => {
+    test('are restored as new volumes with the content of their time', async () => {
       for (const [index, id] of made.entries()) {
         const restored = await client.post(`${data}/db/backups/${id}/restore`, { as: `old-${index}` })
         expect([restored.status, restored.body.name, restored.body.size_gb]).toEqual([200, `old-${index}`, 0.25])
@@ -70,7 +70,7 @@ export function defineBackupsSuite(client: Client): void {
       expect(await shell('cat /db/file')).toBe('one\ntwo\nthree\n')
     }, 60_000)
 
-    test('make new volumes with settings of their own', async () => {
+    test('are restored as new volumes with other settings', async () => {
       const body = { name: 'sized', size_gb: 0.5, tags: { c: 'd' }, from_backup: made[1] }
       const created = await client.post(data, body)
       expect([created.status, created.headers.location]).toEqual([201, `${data}/sized`])
@@ -92,7 +92,7 @@ export function defineBackupsSuite(client: Client): void {
       expect(told(await client.post(`${data}/nothing/backups`))).toEqual([404, 'volume_not_found'])
     }, 60_000)
 
-    test('are restored over the volume itself, in the box that has it, and what was there is kept', async () => {
+    test('are restored over an attached volume, whose earlier content is kept as a snapshot', async () => {
       const { body: before } = await client.get(`${data}/db`)
       const over = (id: string | undefined, query = '', options = {}) =>
         client.post(`${data}/db/backups/${id}/restore${query}`, {}, options)
@@ -120,7 +120,7 @@ export function defineBackupsSuite(client: Client): void {
       expect(await shell(READ)).toBe(contents[2])
     }, 60_000)
 
-    test('that others build on are gone when deleted, and the others stay whole', async () => {
+    test('can be deleted when others build on them, which stay restorable', async () => {
       expect((await client.delete(`${data}/db/backups/${made[0]}`)).status).toBe(204)
       expect(told(await client.get(`${data}/db/backups/${made[0]}`))).toEqual([404, 'backup_not_found'])
       expect(told(await client.post(data, { name: 'no', from_backup: made[0] }))).toEqual([404, 'backup_not_found'])
@@ -131,7 +131,7 @@ export function defineBackupsSuite(client: Client): void {
       expect(await readBack('after')).toBe(contents[2])
     }, 60_000)
 
-    test('wait no longer than asked, tell how far they are, and are asked for once by one key', async () => {
+    test('wait no longer than requested, report progress, and are made once for an Idempotency-Key', async () => {
       const options = { headers: { 'idempotency-key': 'backup-once' } }
       const begun = await client.post(`${data}/db/backups?wait_seconds=0`, undefined, options)
       if (begun.status === 201) expect(begun.body.status).toBe('done')
@@ -162,7 +162,7 @@ export function defineBackupsSuite(client: Client): void {
       expect(told(refused)).toEqual([400, 'invalid_request'])
     }, 60_000)
 
-    test('outlive their volume, and go for good once nothing builds on them', async () => {
+    test('outlive their volume, and leave the store once no backup builds on them', async () => {
       await client.post(`${data}/db/detach`, { box: 'keeper' })
       expect((await client.delete(`${data}/db`)).status).toBe(204)
       const left = ids(await client.get('/v1/projects/baks/backups'))
@@ -176,7 +176,7 @@ export function defineBackupsSuite(client: Client): void {
       expect(told(await client.get(path))).toEqual([404, 'backup_not_found'])
     }, 60_000)
 
-    test('are deleted once, however many ask for it at once', async () => {
+    test('are deleted once by many concurrent requests', async () => {
       await client.post(data, { name: 'twice', size_gb: 0.1 })
       for (let round = 0; round < 3; round++) {
         const { id } = (await back('twice')).body

@@ -35,8 +35,8 @@ afterAll(async () => {
   rmSync(folder, { recursive: true })
 }, 60_000)
 
-describe('backups that an agent was killed in', () => {
-  test('go on where they were, and store nothing a second time', async () => {
+describe('a backup during which the agent was killed', () => {
+  test('goes on where it was, and stores nothing a second time', async () => {
     const lab = await openBackupLab(client)
     await lab.fill('large', 280)
     const before = await lab.digest('large')
@@ -48,7 +48,7 @@ describe('backups that an agent was killed in', () => {
     const stored = parts()
     const isWhole = objectsIn(folder).some((name) => name.endsWith('manifest.json'))
     expect([isWhole, stored.length < 5]).toEqual([false, true])
-    // The last may have been stored without a note of it.
+    // The last one may be stored without a note of it.
     const marks = stored.slice(0, -1).map((name) => statSync(join(folder, name)).ino)
     await service.startAgent()
     const ended = await client.get(`/v1/operations/${begun.body.id}?wait_seconds=25`)
@@ -62,7 +62,7 @@ describe('backups that an agent was killed in', () => {
     expect((await client.get(`${lab.data}/large/backups/${next}`)).body.incremental_of).toBe(body.id)
   }, 120_000)
 
-  test('that was restoring tells so, and leaves nothing of it', async () => {
+  test('leaves nothing of a restore and reports it as failed', async () => {
     const { body } = await client.get('/v1/projects/lab/backups')
     const id = body.backups.at(-1).id
     const begun = await client.post('/v1/projects/lab/data?wait_seconds=0', { name: 'cut', from_backup: id })
@@ -76,7 +76,7 @@ describe('backups that an agent was killed in', () => {
     expect(problems.filter(({ code }: { code: string }) => /subvolume/.test(code))).toEqual([])
   }, 60_000)
 
-  test('are gone when they are deleted while they are made', async () => {
+  test('is gone when it is deleted while it is made', async () => {
     const begun = await client.post('/v1/projects/lab/data/large/backups?wait_seconds=0')
     if (begun.status === 202) expect((await client.delete(begun.body.resource)).status).toBe(204)
     for (const { id } of (await client.get('/v1/projects/lab/backups')).body.backups) {
@@ -114,7 +114,7 @@ describe('another deployment', () => {
 
   afterAll(() => other.close(), 60_000)
 
-  test('restores all of a chain, with nothing but the store', async () => {
+  test('restores a whole chain from the store alone', async () => {
     const listed = (await otherClient.get('/v1/projects/lab/backups')).body.backups
     expect(listed.map(({ id }: { id: string }) => id)).toEqual(made)
     for (const [index, id] of made.entries()) {
@@ -124,7 +124,7 @@ describe('another deployment', () => {
     }
   }, 60_000)
 
-  test('names what is missing or altered, and gives nothing out', async () => {
+  test('names missing or altered objects and restores nothing from them', async () => {
     const objects = objectsIn(folder)
     const [full = '', more = ''] = made.map((id) => objects.find((name) => name.includes(`${id}/part-00000`)))
     const manifest = objects.find((name) => name.includes(`${made[0]}/manifest`)) ?? ''
@@ -183,7 +183,7 @@ describe('another deployment', () => {
     expect((await otherClient.delete(`${there.data}/moved/backups/${own}`)).status).toBe(204)
   }, 60_000)
 
-  test('restores what the retention of the first has left, though that builds on what is gone', async () => {
+  test('restores backups that retention kept, though they build on expired ones', async () => {
     await service.killAgent('SIGTERM')
     ageBackups(service)
     await service.startAgent()
@@ -201,7 +201,7 @@ describe('another deployment', () => {
     made.splice(0, 3, last?.id ?? '')
   }, 60_000)
 
-  test('deletes them, and whoever made them makes whole ones after that', async () => {
+  test('deletes them, and the first deployment makes full ones after that', async () => {
     for (const id of made) expect((await otherClient.delete(`${there.data}/moved/backups/${id}`)).status).toBe(204)
     await eventually(() => objectsIn(folder).length === 0)
     const next = await here.back('moved')
@@ -209,8 +209,8 @@ describe('another deployment', () => {
   }, 60_000)
 })
 
-describe('a place that is full', () => {
-  test('is told of, keeps what is whole, and is used again once there is room', async () => {
+describe('a full backup directory', () => {
+  test('is reported, keeps whole backups, and is used again once there is room', async () => {
     const disk = mkdtempSync(join(tmpdir(), 'boxyard-full-'))
     await runOk('mount', ['-t', 'tmpfs', '-o', 'size=12m', 'tmpfs', disk])
     const place = join(disk, 'backups')

@@ -31,7 +31,7 @@ const act: Record<Action, () => Promise<Answer>> = {
   delete: () => client.delete(`${bases}/base`),
 }
 
-// Its layer comes to the middle, and no further until `rest` is called.
+// Sends half of its layer, and the rest once `rest` is called.
 const image = newImage()
 const layer = image.addLayer(tarOf([{ name: 'bin/sh' }, { name: 'large', body: Buffer.alloc(3_000_000, 'z') }]), 'tar')
 let rest: () => void = () => undefined
@@ -58,7 +58,7 @@ afterAll(async () => {
 }, 60_000)
 
 test.each(CHOSEN)(
-  '%s of a base, killed at %s: what was answered holds, records and pool agree, and nothing is left',
+  '%s of a base, killed at %s: the answer holds, records and pool agree, and nothing is left over',
   async (action, step) => {
     if (action === 'delete') await act.create()
     await restartAgent(service, 'SIGTERM', step)
@@ -154,7 +154,7 @@ describe('a pull', () => {
     const answer = await client.post(`${bases}?wait_seconds=0`, body)
     expect([answer.status, answer.body.kind]).toEqual([202, 'base.import'])
     const path = String(answer.headers['operation-location'])
-    // The layer is half of it, and bringing it half of the work.
+    // The layer is half of the image, and downloading it half of the work.
     await eventually(async () => (await client.get(path)).body.progress > 0.2)
     expect((await client.get(path)).body).toMatchObject({ status: 'running', resource: `${bases}/base`, error: null })
     expect((await client.get(path)).body.progress).toBeLessThan(0.3)
@@ -190,7 +190,7 @@ describe('a pull', () => {
     await client.delete(`${bases}/base`)
   }, 60_000)
 
-  test('is done, or has left nothing, wherever the agent is killed', async () => {
+  test('is complete or leaves nothing when the agent is killed at any moment', async () => {
     for (const step of [at('registry.find', 'after'), at('files.unpack', 'after'), at('files.unpackLayer', 'after')]) {
       await restartAgent(service, 'SIGTERM', step)
       await armStep(service)
@@ -206,7 +206,7 @@ describe('a pull', () => {
   }, 120_000)
 })
 
-/** The pool has the bases that there are records of, and no others. */
+/** Checks that the pool has exactly the bases of the records. */
 async function expectAgreement(): Promise<void> {
   await untilTrue(async () => JSON.stringify(await recorded()) === JSON.stringify(basesOf(service)))
 }

@@ -4,7 +4,7 @@ import { entryOf, tarOf } from '../../helpers/bases/hostile-tar.ts'
 import { newImage } from '../../helpers/bases/image-archive.ts'
 import type { Answer, CallOptions, Client } from '../../helpers/front/client.ts'
 
-/** What a user does with bases, on whatever front; `client` holds the admin token of a service of base busybox. */
+/** Defines the tests of bases for any front; `client` holds the admin token of a service whose base is busybox. */
 export function defineBasesSuite(client: Client): void {
   const project = '/v1/projects/bases'
   const bases = `${project}/bases`
@@ -28,7 +28,7 @@ export function defineBasesSuite(client: Client): void {
       for (const name of ['source', 'copy', 'fork', 'second']) await client.delete(`${project}/boxes/${name}`)
     })
 
-    test('is made of its root as it is now, while it runs, and boxes are made from it', async () => {
+    test('is made of the current root of a running box, and boxes are made from it', async () => {
       const made = await create({ name: 'ready', box: 'source' })
       expect([made.status, made.headers['location']]).toEqual([201, `${bases}/ready`])
       expect(made.body).toMatchObject({
@@ -48,7 +48,7 @@ export function defineBasesSuite(client: Client): void {
       expect((await client.get(`${bases}/ready`)).body).toMatchObject({ id: made.body.id, name: 'ready', version: 1 })
     })
 
-    test('tells how large it is, once that was counted', async () => {
+    test('shows its size once that was measured', async () => {
       const size = async (path: string): Promise<number> => {
         for (;;) {
           const { size_bytes: bytes } = (await client.get(path)).body
@@ -59,7 +59,7 @@ export function defineBasesSuite(client: Client): void {
       expect(await size(`${bases}/busybox?shared=true`)).toBeGreaterThan(100_000)
     })
 
-    test('tells which boxes were made from it, forks of them included', async () => {
+    test('lists the boxes made from it, forks of them included', async () => {
       await client.post(`${project}/boxes`, { name: 'fork', fork: 'copy' })
       const { body } = await client.get(`${bases}/ready`)
       const users = ['copy', 'fork'].map((name) => ({ project: 'bases', name }))
@@ -67,7 +67,7 @@ export function defineBasesSuite(client: Client): void {
       expect((await client.get(bases)).body.bases[0]).toMatchObject({ name: 'ready', used_by: null })
     })
 
-    test('is deleted whoever was made from it; they stay, and its version is not given again', async () => {
+    test('can be deleted while boxes made from it stay, and its version is never reused', async () => {
       const etag = String((await client.get(`${bases}/ready`)).headers.etag)
       const unchanged = await client.get(`${bases}/ready`, { headers: { 'if-none-match': etag } })
       expect([unchanged.status, unchanged.headers.etag]).toEqual([304, etag])
@@ -92,7 +92,7 @@ export function defineBasesSuite(client: Client): void {
       expect(await output('second', 'cat /root/file')).toBe('later\n')
     })
 
-    test('hides a shared one of its name in its project alone', async () => {
+    test('hides a shared base of the same name in its project only', async () => {
       expect((await create({ name: 'busybox', box: 'second' })).status).toBe(201)
       expect((await client.get(`${bases}/busybox`)).body.project).toBe('bases')
       expect((await client.get(`${bases}/busybox?shared=true`)).body).toMatchObject({ project: null, source: 'host' })
@@ -117,7 +117,7 @@ export function defineBasesSuite(client: Client): void {
       expect((await client.get('/v1/config')).body.bases).not.toContain('ready')
     })
 
-    test('is made once, however often that is asked with one key', async () => {
+    test('is made once for an Idempotency-Key', async () => {
       const options = { headers: { 'idempotency-key': 'base-1' } }
       const first = await create({ name: 'once', box: 'second' }, options)
       const again = await create({ name: 'once', box: 'second' }, options)
@@ -128,7 +128,7 @@ export function defineBasesSuite(client: Client): void {
   })
 
   describe('a base that all projects share', () => {
-    test('is for whoever has admin on all projects to make and to delete, and for all to use', async () => {
+    test('is made and deleted with admin on all projects only, and used by all projects', async () => {
       await box('origin', 'busybox')
       const body = { name: 'common', box: 'origin', shared: true }
       for (const token of [await tokenOf(['read', 'write'], '*'), await tokenOf(['read', 'write', 'admin'])]) {
@@ -159,7 +159,7 @@ export function defineBasesSuite(client: Client): void {
   describe('a base of the tar of a root filesystem', () => {
     let root: Buffer = Buffer.alloc(0)
     const TAR = { 'content-type': 'application/x-tar' }
-    // serverless-offline takes a body of another type for text.
+    // serverless-offline takes a body of any other type for text.
     const BYTES = { 'content-type': 'application/octet-stream' }
     const upload = (query: string, raw: Uint8Array, options: CallOptions = {}) =>
       client.call('POST', `${bases}?${query}`, { raw, headers: BYTES, ...options })
@@ -175,7 +175,7 @@ export function defineBasesSuite(client: Client): void {
       await client.delete(`${project}/boxes/packed`)
     })
 
-    test('is unpacked, and what was refused is told; boxes are made from it', async () => {
+    test('is unpacked, lists the refused entries, and boxes are made from it', async () => {
       const evil = [
         { name: '../../escaped', body: 'evil' },
         { name: 'dev/mem', flag: '3' },
@@ -211,7 +211,7 @@ export function defineBasesSuite(client: Client): void {
       await client.delete(`${bases}/${kind}`)
     })
 
-    test('is refused, and nothing is left: no tar, no root filesystem, a name that is taken, or none', async () => {
+    test('is refused and leaves nothing if it is no tar or no root filesystem, or its name is taken or missing', async () => {
       const small = tarOf([{ name: 'bin/sh' }])
       expect(codeOf(await upload('name=bad', Buffer.from('nothing of the kind')))).toEqual([400, 'invalid_request'])
       expect(codeOf(await upload('name=bad', tarOf([{ name: 'etc/passwd' }])))).toEqual([400, 'invalid_request'])
@@ -224,7 +224,7 @@ export function defineBasesSuite(client: Client): void {
       expect(await names(bases)).toEqual(['unpacked'])
     })
 
-    test('may be layers of an image, which are waited for, or followed by their operation', async () => {
+    test('may be an image of layers; a client waits for it or follows its operation', async () => {
       const image = newImage()
       const layers = [root, tarOf([{ name: 'root/.wh.file' }, { name: 'root/upper', body: 'upper\n' }])]
       const archive = image.archive([image.addManifest(layers.map((layer) => image.addLayer(layer, 'zstd')))])
@@ -249,7 +249,7 @@ export function defineBasesSuite(client: Client): void {
       for (const name of ['layers', 'later']) await client.delete(`${bases}/${name}`)
     })
 
-    test('gets tickets for those alone who may make it', async () => {
+    test('gets tickets only for callers that may make it', async () => {
       const wish = { operation: 'createBase', query: { name: 'x' } }
       const ask = async (permissions: string[], where = project) =>
         codeOf(await client.post(`${where}/tickets`, wish, { token: await tokenOf(permissions) }))
@@ -260,8 +260,8 @@ export function defineBasesSuite(client: Client): void {
     })
   })
 
-  describe('a base that cannot be', () => {
-    test('is refused: of nothing, of a name that is taken, with fields that are none', async () => {
+  describe('an invalid base', () => {
+    test('is refused: without a source, with a name that is taken, with unknown fields', async () => {
       await box('it', 'busybox')
       expect(codeOf(await create({ name: 'x', box: 'missing' }))).toEqual([404, 'box_not_found'])
       expect(codeOf(await create({ name: 'x', box: 'it', snapshot: 'v0' }))).toEqual([404, 'snapshot_not_found'])

@@ -5,8 +5,8 @@ import type { TestRegistry } from '../../helpers/bases/registry.ts'
 import type { Answer, Client } from '../../helpers/front/client.ts'
 
 /**
- * What a user does with images of registries, on whatever front; `client` holds the admin token of a service of base busybox,
- * which has been told of the registry.
+ * Defines the tests of bases pulled from a registry for any front; `client` holds the admin token of a service whose base is
+ * busybox and whose settings name the registry.
  */
 export function definePulledBasesSuite(client: Client, registry: () => TestRegistry): void {
   const project = '/v1/projects/pulls'
@@ -55,7 +55,7 @@ export function definePulledBasesSuite(client: Client, registry: () => TestRegis
       expect((await client.get(`${bases}/later`)).body.source).toBe(`oci:${reference}`)
     })
 
-    test('can be for all projects, for whoever has admin on all of them', async () => {
+    test('can be made for all projects with admin on all of them', async () => {
       const body = { name: 'pulled', image: `${registry().host}/library/tool:1.0`, shared: true }
       const wish = {
         name: 'some',
@@ -69,7 +69,7 @@ export function definePulledBasesSuite(client: Client, registry: () => TestRegis
       expect((await client.delete(`${bases}/pulled?shared=true`)).status).toBe(204)
     })
 
-    test('is refused: not there, at an address that is not public, with a reference that is none', async () => {
+    test('is refused: missing, at an address that is not public, with an invalid reference', async () => {
       const refusal = async (image: string): Promise<string> => {
         const answer = await pull({ name: 'bad', image })
         expect(codeOf(answer)).toEqual([400, 'invalid_request'])

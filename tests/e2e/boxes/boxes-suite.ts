@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import type { Client } from '../../helpers/front/client.ts'
 
-/** What a user does with boxes, on whatever front; `client` holds the admin token of a service of base busybox. */
+/** Defines the tests of boxes for any front; `client` holds the admin token of a service whose base is busybox. */
 export function defineBoxesSuite(client: Client): void {
   const boxes = '/v1/projects/life/boxes'
 
@@ -44,7 +44,7 @@ export function defineBoxesSuite(client: Client): void {
       expect(exec.body.stdout).toBe('hello from web as web\n/root\n')
     })
 
-    test('its metrics are what the kernel counts of it', async () => {
+    test('its metrics are the figures of the kernel', async () => {
       const metrics = async () => (await client.get(`${boxes}/web/metrics`)).body
       const before = await metrics()
       expect(before).toMatchObject({
@@ -95,7 +95,7 @@ export function defineBoxesSuite(client: Client): void {
       expect((await client.shell('life', 'web', 'cat /root/said')).body.stdout).toBe('bye\n')
     })
 
-    test('an ETag guards against a change meanwhile', async () => {
+    test('an update with a stale ETag is refused', async () => {
       const { headers } = await client.get(`${boxes}/web`)
       const etag = String(headers.etag)
       for (const known of [etag, `W/${etag}`, `"x", W/${etag}`, '*']) {
@@ -122,7 +122,7 @@ export function defineBoxesSuite(client: Client): void {
       await client.delete(`${boxes}/web`)
     })
 
-    test('a box whose first process is killed from inside is stopped and says so', async () => {
+    test('a box whose first process is killed from inside is stopped, with the reason', async () => {
       await client.post(boxes, { name: 'fragile' })
       await client.shell('life', 'fragile', 'kill -9 -1')
       const { body } = await client.get(`${boxes}/fragile`)
@@ -130,7 +130,7 @@ export function defineBoxesSuite(client: Client): void {
       await client.delete(`${boxes}/fragile`)
     })
 
-    test('a create that does not wait answers at once and names what to wait on', async () => {
+    test('a create that does not wait answers at once with the box to poll', async () => {
       const created = await client.post(`${boxes}?wait_seconds=0`, { name: 'later' })
       expect([created.status, created.body.status]).toEqual([201, 'pending'])
       const path = String(created.headers['operation-location'])
@@ -143,7 +143,7 @@ export function defineBoxesSuite(client: Client): void {
       await client.delete(`${boxes}/later`)
     })
 
-    test('a create whose box is deleted meanwhile was a create all the same', async () => {
+    test('a create whose box is deleted meanwhile still succeeds', async () => {
       for (let i = 0; i < 5; i++) {
         const creating = client.post(boxes, { name: 'fleeting' })
         let deleted = await client.delete(`${boxes}/fleeting`)
@@ -152,7 +152,7 @@ export function defineBoxesSuite(client: Client): void {
       }
     })
 
-    test('the latest wish wins: a resume in the middle of a stop ends running', async () => {
+    test('the latest request wins: a resume during a stop ends with a running box', async () => {
       await client.post(boxes, { name: 'torn' })
       await client.shell('life', 'torn', `(trap '' TERM; sleep 600) >/dev/null 2>&1 & sleep 0.1`)
       const stopping = await client.post(`${boxes}/torn/stop?wait_seconds=0`)

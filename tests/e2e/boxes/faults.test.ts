@@ -6,9 +6,9 @@ import { type Answer, type Client, createClient } from '../../helpers/front/clie
 import { runtimeOfTests } from '../../helpers/pods/cluster-of-tests.ts'
 import { startService, type TestService } from '../../helpers/service.ts'
 
-/** How the network takes a box in. */
+/** Call by which a box joins the network. */
 const JOIN = runtimeOfTests() === 'kubernetes' ? 'network.admit' : 'network.join'
-/** Steps at which the agent is killed, by what it was doing; each is a call from the core or the runtime to a port. */
+/** Steps at which the agent is killed, by action; each is a call from the core or the runtime to a port. */
 const STEPS = {
   create: [
     ...around(['store.tombstones.insert', 'store.boxes.insert', 'filesystem.snapshot']),
@@ -44,7 +44,7 @@ const STEPS = {
   deleteVolume: around(['store.volumes.remove', 'filesystem.destroy', 'store.tombstones.remove']),
 }
 type Action = keyof typeof STEPS
-// With pods for boxes each takes some ten times as long.
+// Each step takes about ten times as long when boxes are pods.
 const SAMPLE = runtimeOfTests() === 'kubernetes' ? 3 : 8
 const CHOSEN = drawSteps(STEPS, SAMPLE)
 
@@ -69,18 +69,18 @@ afterAll(async () => {
 
 describe('kill -9 of the agent', () => {
   test.each(CHOSEN)(
-    '%s, killed at %s: record and world agree, and nothing leaks',
+    '%s, killed at %s: records and reality agree, and nothing leaks',
     async (action, step) => {
       const witness = (await client.get(`${boxes}/witness`)).body
       const witnessPids = pidsOf(service, witness.id)
       await prepare(action)
       await restartAgent(service, 'SIGTERM', step)
-      // What the start itself looks after is over by then, mostly; what is hit of it instead must heal as well.
+      // Lets most of the start's own clean-up pass; a kill that still hits it must heal as well.
       await sleep(100)
       await armStep(service)
 
       const answer = await act(action)
-      // Only a kill some milliseconds into a step may come too late for it.
+      // Only a kill some milliseconds into a step may come too late.
       if (!step.includes('during')) expect(await hasDied(service.agentPid)).toBe(true)
       await service.killAgent()
       await startAgent(service, '')
@@ -95,7 +95,7 @@ describe('kill -9 of the agent', () => {
     60_000,
   )
 
-  test('an attach that was cut off and cannot be is undone', async () => {
+  test('an interrupted attach that has become impossible is undone', async () => {
     await client.post(data, { name: 'vol', size_gb: 1 })
     await client.shell('faults', 'witness', 'echo > /file')
     await restartAgent(service, 'SIGTERM', at('store.boxes.replaceMounts', 'after'))
@@ -147,7 +147,7 @@ describe('kill -9 of the agent', () => {
   }, 60_000)
 })
 
-/** The world in which an action is begun. */
+/** Brings about the state that the action needs. */
 async function prepare(action: Action): Promise<void> {
   const isVolume = ['attach', 'detach', 'resumeMounted', 'updateVolume', 'deleteVolume'].includes(action)
   if (isVolume) await client.post(data, { name: 'vol', size_gb: 1 })
@@ -176,12 +176,12 @@ async function act(action: Action): Promise<Answer> {
     deleteVolume: () => client.delete(`${data}/vol`),
   }
   const answer = await call[action]()
-  // What goes on after the answer is to be hit as well.
+  // Lets the kill hit work that goes on after the answer as well.
   await sleep(100)
   return answer
 }
 
-/** An answered 2xx holds; what was refused may have happened or not, but is whole. */
+/** Checks that an answered 2xx holds; a refused action may have happened or not, but not in part. */
 async function holdAnswer(action: Action, answer: Answer, box: { status: string } | null): Promise<void> {
   if (answer.status >= 300) return
   const status = { create: 'running', stop: 'stopped', delete: null }[String(action)]
@@ -209,7 +209,7 @@ async function settledBox(name: string): Promise<{ id: string; status: string } 
   throw new Error(`${name} stays pending`)
 }
 
-/** The records, the processes with their mounts and limits, the runtime's state and the pool tell of the same. */
+/** Checks that records, processes with their mounts and limits, runtime state and pool agree. */
 async function expectAgreement(): Promise<void> {
   let last: unknown
   for (let attempt = 0; attempt < 100; attempt++) {

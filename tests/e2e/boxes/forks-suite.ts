@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import type { Client } from '../../helpers/front/client.ts'
 
-/** What a user does with forks, on whatever front; `client` holds the admin token of a service of base busybox. */
+/** Defines the tests of forks for any front; `client` holds the admin token of a service whose base is busybox. */
 export function defineForksSuite(client: Client): void {
   const boxes = '/v1/projects/forks/boxes'
   const fork = (name: string, source: string, more: Record<string, unknown> = {}) =>
@@ -10,7 +10,7 @@ export function defineForksSuite(client: Client): void {
     (await client.shell('forks', box, line)).body.stdout
 
   describe('a fork', () => {
-    test('has the files of its source as they were, settings left out, and an identity of its own', async () => {
+    test('has the current files of its source, its settings, and an identity of its own', async () => {
       const { body: source } = await client.post(boxes, {
         name: 'source',
         environment: { GREETING: 'hello' },
@@ -51,7 +51,7 @@ export function defineForksSuite(client: Client): void {
       expect(await output('source', 'cat /root/file; ls /root')).toBe('mine\nfile\nid\n')
     })
 
-    test('takes fields that are given instead of those of its source', async () => {
+    test('takes given fields in place of those of its source', async () => {
       const forked = await fork('other', 'source', { config: { ram_mb: 32 }, environment: {}, tags: { a: 'b' } })
       expect(forked.body).toMatchObject({
         config: { cpus: 0.5, ram_mb: 32, storage_gb: 2 },
@@ -72,7 +72,7 @@ export function defineForksSuite(client: Client): void {
       expect(await output('third', 'cat /root/new')).toBe('other\n')
     })
 
-    test('is of the disk at the request, though it is not waited for and the source is deleted at once', async () => {
+    test('holds the disk as of the request, even if the source is deleted before the fork is done', async () => {
       await client.shell('forks', 'third', 'echo last > /root/last')
       const forked = await client.post(`${boxes}?wait_seconds=0`, { name: 'heir', fork: 'third' })
       expect((await client.delete(`${boxes}/third`)).status).toBe(204)
@@ -81,11 +81,11 @@ export function defineForksSuite(client: Client): void {
       expect(await output('heir', 'cat /root/last')).toBe('last\n')
     })
 
-    test('a hundred at once, of one running box, all have its files', async () => {
+    test('a hundred concurrent forks of one running box all have its files', async () => {
       const names = Array.from({ length: 100 }, (_, i) => `many-${i}`)
       const answers = await Promise.all(names.map((name) => fork(name, 'heir', { config: { ram_mb: 32 } })))
       expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([201]))
-      // Of a cluster that has few cores some may be on their way still.
+      // On a cluster with few cores some boxes may still be starting.
       const settle = async (name: string): Promise<string> => {
         const { body } = await client.post(`${boxes}/${name}/resume?wait_seconds=25`)
         return body.status === 'pending' ? settle(name) : body.status
@@ -97,20 +97,20 @@ export function defineForksSuite(client: Client): void {
     }, 120_000)
   })
 
-  describe('a fork that cannot be', () => {
+  describe('an invalid fork', () => {
     const refused = async (body: Record<string, unknown>): Promise<[number, string]> => {
       const answer = await client.post(boxes, { name: 'refused', ...body })
       return [answer.status, answer.body.code]
     }
 
-    test('of a box that is not there, or is of another project, is not found', async () => {
+    test('of a missing box or one of another project is not found', async () => {
       await client.post('/v1/projects/foreign/boxes', { name: 'elsewhere' })
       expect(await refused({ fork: 'missing' })).toEqual([404, 'box_not_found'])
       expect(await refused({ fork: 'elsewhere' })).toEqual([404, 'box_not_found'])
       await client.delete('/v1/projects/foreign/boxes/elsewhere')
     })
 
-    test('with a base, of a snapshot that is not there, or of no name at all is refused', async () => {
+    test('with a base, of a missing snapshot, or of an empty name is refused', async () => {
       expect(await refused({ fork: 'heir', base: 'busybox' })).toEqual([400, 'base_and_fork'])
       expect(await refused({ fork: 'heir@v0' })).toEqual([404, 'snapshot_not_found'])
       for (const fork of ['', 'A', 'heir@', '@v0', 'a/b', '../heir'])

@@ -11,13 +11,13 @@ export async function createIdleBox(client: Client, name: string): Promise<void>
   await client.put(`${boxes}/${name}`, { url_settings: { idle_stop_seconds: 1 }, termination_grace_period_seconds: 0 })
 }
 
-/** What a user sees of boxes that stop when nobody uses them; `client` holds the admin token. */
+/** Defines the tests of idle stops for any front; `client` holds the admin token. */
 export function defineIdleSuite(client: Client): void {
   const box = async (name: string) => (await client.get(`${boxes}/${name}`)).body
   const isStopped = async (name: string): Promise<boolean> => (await box(name)).status === 'stopped'
   const stops = (name: string): Promise<void> => eventually(() => isStopped(name), 100)
   const lease = (name: string, body: unknown): Promise<Answer> => client.post(`${boxes}/${name}/lease`, body)
-  /** Resolves once a box that nobody uses has been stopped twice since now, and those of `names` run on. */
+  /** Checks that `names` keep running while a box without use is stopped twice. */
   const passWith = async (...names: string[]): Promise<void> => {
     for (let times = 0; times < 2; times++) {
       expect((await client.post(`${boxes}/control/resume`)).body.status).toBe('running')
@@ -26,7 +26,7 @@ export function defineIdleSuite(client: Client): void {
     for (const name of names) expect([name, (await box(name)).status]).toEqual([name, 'running'])
   }
 
-  describe('a box that stops when nobody uses it', () => {
+  describe('a box with idle stop', () => {
     beforeAll(async () => {
       await createIdleBox(client, 'control')
     })
@@ -35,7 +35,7 @@ export function defineIdleSuite(client: Client): void {
         await client.delete(`${boxes}/${name}`)
     })
 
-    test('stops, says why, and can be resumed', async () => {
+    test('stops with the reason, and can be resumed', async () => {
       await stops('control')
       expect((await box('control')).state).toMatchObject({
         reason: 'stopped_by_request',
@@ -46,7 +46,7 @@ export function defineIdleSuite(client: Client): void {
       await stops('control')
     })
 
-    test('runs on while it is leased, runs a command (waited for or not) or has no such setting', async () => {
+    test('runs on while it is leased or runs a command, attached or detached, and without the setting', async () => {
       for (const name of ['leased', 'busy', 'held', 'plain']) await client.post(boxes, { name })
       const asked = Date.now()
       const leased = await lease('leased', { seconds: 600 })
@@ -66,7 +66,7 @@ export function defineIdleSuite(client: Client): void {
       for (const name of ['leased', 'busy', 'held']) await stops(name)
     })
 
-    test('is not kept awake by its services, which come back with it', async () => {
+    test('stops in spite of running services, which start again with it', async () => {
       await client.post(boxes, { name: 'served' })
       const service = `${boxes}/served/services/web`
       expect((await client.put(service, { command: ['/bin/sleep', '600'] })).body.state).toBe('running')
@@ -77,7 +77,7 @@ export function defineIdleSuite(client: Client): void {
       await eventually(async () => (await client.get(service)).body.state === 'running')
     })
 
-    test('refuses times and leases that are none', async () => {
+    test('refuses invalid times and leases', async () => {
       const told = ({ status, body }: Answer) => [status, body.code, body.errors?.[0].pointer]
       for (const seconds of [-1, 1.5, 604_801, null, '60'])
         expect(told(await lease('control', { seconds }))).toEqual([400, 'invalid_request', '/seconds'])
@@ -86,7 +86,7 @@ export function defineIdleSuite(client: Client): void {
       expect(told(await lease('nobody', { seconds: 1 })).slice(0, 2)).toEqual([404, 'box_not_found'])
     })
 
-    test('may be leased only as it is', async () => {
+    test('refuses a lease with a stale ETag', async () => {
       const { headers } = await client.get(`${boxes}/control`)
       const condition = { headers: { 'if-match': String(headers['etag']) } }
       const leased = await client.post(`${boxes}/control/lease`, { seconds: 1 }, condition)

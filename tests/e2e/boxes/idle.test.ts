@@ -14,7 +14,7 @@ const becomes = (name: string, status: string): Promise<void> =>
 describe('through the standalone front', () => {
   defineIdleSuite(client)
 
-  test('a client at a console and an open request keep a box awake, and a request for a box that sleeps wakes it', async () => {
+  test('a console with a client and an open request keep a box awake, and a request for a stopped box wakes it', async () => {
     for (const name of ['watched', 'visited']) await client.post(boxes, { name })
     const console = `${service().url}${boxes}/watched/console?session=it`
     const terminal = await openTerminal(console, { token: service().adminToken })
@@ -34,7 +34,7 @@ describe('through the standalone front', () => {
     await becomes('visited', 'stopped')
   })
 
-  test('a lease, and a command that goes on, keep boxes awake over a crash of the agent', async () => {
+  test('a lease and a running command keep boxes awake across a crash of the agent', async () => {
     for (const name of ['leased-on', 'held-on']) await client.post(boxes, { name })
     await client.post(`${boxes}/leased-on/lease`, { seconds: 600 })
     await client.shell('idle', 'held-on', 'sleep 600', { no_hup: true })
@@ -47,7 +47,7 @@ describe('through the standalone front', () => {
   })
 })
 
-// Answers /cgi-bin/slow once it is told to.
+// Answers /cgi-bin/slow once the test lets it.
 const SLOW_SERVER = `mkdir -p /srv/cgi-bin
 echo quick > /srv/index.html
 cat > /srv/cgi-bin/slow <<'END'

@@ -22,7 +22,7 @@ afterAll(async () => {
   await service.close()
 }, 60_000)
 
-test('a pool and a database that differ are told of, and neither loses more by it', async () => {
+test('a pool and a database that differ are reported, and neither loses more data', async () => {
   const { body: box } = await client.post(boxes, { name: 'forgotten' })
   await client.post(`${boxes}/forgotten/stop`)
   const { body: volume } = await client.post(data, { name: 'there', size_gb: 0.1 })
@@ -46,7 +46,7 @@ test('a pool and a database that differ are told of, and neither loses more by i
     'unknown_subvolumes',
   ])
   expect(JSON.stringify(health.problems)).toContain(lostId)
-  // A client of the original specification knows sentences alone.
+  // The original specification has errors as sentences only.
   expect(health.errors).toEqual([
     expect.stringMatching(/^\S.*; remedy: \S.*\.$/),
     expect.stringMatching(/^\S.*; remedy: \S.*\.$/),

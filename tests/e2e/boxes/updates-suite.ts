@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import type { Answer, Client } from '../../helpers/front/client.ts'
 
-/** What a user changes of a box, on whatever front; `client` holds the admin token of a service of base busybox. */
+/** Defines the tests of updates for any front; `client` holds the admin token of a service whose base is busybox. */
 export function defineUpdatesSuite(client: Client): void {
   const boxes = '/v1/projects/updates/boxes'
   const put = (body: unknown, headers = {}, name = 'web'): Promise<Answer> =>
@@ -22,7 +22,7 @@ export function defineUpdatesSuite(client: Client): void {
       await client.delete(`${boxes}/web`)
     })
 
-    test('gives a running box more memory at once, and takes what it does not use', async () => {
+    test('raises the memory of a running box at once, and lowers it down to what is in use', async () => {
       const hog = 'dd if=/dev/zero of=/dev/null bs=200M count=1 2>/dev/null && echo fits'
       expect((await shell(hog)).stdout).toBe('')
       const grown = await put({ config: { ram_mb: 512 } })
@@ -118,7 +118,7 @@ export function defineUpdatesSuite(client: Client): void {
       expect((await put({ port: 0 })).body.port).toBeNull()
     })
 
-    test('takes what a get gave, and says which read-only field was changed', async () => {
+    test('takes the body of a get, and names a read-only field that was changed', async () => {
       const { body, headers } = await client.get(`${boxes}/web`)
       const same = await put(body, { 'if-match': headers.etag })
       expect([same.status, same.headers.etag]).toEqual([200, headers.etag])
@@ -149,7 +149,7 @@ export function defineUpdatesSuite(client: Client): void {
       expect(refused.body.errors[0].pointer).toBe(pointer)
     })
 
-    test('of a stopped box holds from its next start on, and survives stop and resume', async () => {
+    test('of a stopped box holds from its next start on, across stop and resume', async () => {
       await client.post(`${boxes}/web/stop`)
       expect((await put({ config: { ram_mb: 96, cpus: 0.25 } })).body).toMatchObject({
         status: 'stopped',
@@ -166,7 +166,7 @@ export function defineUpdatesSuite(client: Client): void {
       expect(told(await put({ tags: {} }, {}, 'missing'))).toEqual([404, 'box_not_found'])
     })
 
-    test('many at once all hold, one after another', async () => {
+    test('many at once are applied one after another', async () => {
       const answers = await Promise.all(
         Array.from({ length: 20 }, (_, i) => put({ config: { ram_mb: 100 + i }, tags: { [`t${i}`]: 'x' } })),
       )
@@ -189,7 +189,7 @@ export function defineUpdatesSuite(client: Client): void {
       await set(null)
     })
 
-    test('is unlimited unless set, and tells what is in use', async () => {
+    test('is unlimited unless set, and shows the usage', async () => {
       const config = { cpus: 0.5, ram_mb: 64, storage_gb: 1 }
       await client.post(bounded, { name: 'one', config })
       expect((await client.get(quota)).body).toEqual({
@@ -200,7 +200,7 @@ export function defineUpdatesSuite(client: Client): void {
       })
     })
 
-    test('refuses what goes beyond it, with figures, and nothing is left of it', async () => {
+    test('refuses requests beyond it, with figures, and leaves nothing of them', async () => {
       const { etag } = (await client.get(quota)).headers
       expect((await set({ boxes: 2, ram_mb: 200, cpus: 1, storage_gb: 3 })).body.allowed).toEqual({
         boxes: 2,
@@ -230,7 +230,7 @@ export function defineUpdatesSuite(client: Client): void {
       expect((await client.get(quota)).body.used).toEqual({ boxes: 2, cpus: 1, ram_mb: 128, storage_gb: 2.5 })
     })
 
-    test('counts processors and memory of boxes that run, and is asked again when one is to', async () => {
+    test('counts processors and memory of running boxes, and is checked at each start', async () => {
       await client.post(`${bounded}/one/stop`)
       const now = (await client.get(quota)).body
       expect(now.used).toMatchObject({ boxes: 2, cpus: 0.5, ram_mb: 64 })
@@ -243,7 +243,7 @@ export function defineUpdatesSuite(client: Client): void {
       expect((await client.post(`${bounded}/one/resume`)).body.status).toBe('running')
     })
 
-    test('of many creates at once lets through as many as fit', async () => {
+    test('lets as many of concurrent creates pass as fit', async () => {
       await set({ boxes: 5, cpus: null, ram_mb: null, storage_gb: null })
       const names = Array.from({ length: 12 }, (_, i) => `burst-${i}`)
       const answers = await Promise.all(

@@ -5,7 +5,7 @@ import { useOwnService } from '../../helpers/own-service.ts'
 
 const { client, service } = useOwnService()
 const boxes = '/v1/projects/edge/boxes'
-/** A program that tells what it was sent. */
+/** Serves a page, and its environment with the request headers at /cgi-bin/told. */
 const SERVE = `mkdir -p /www/cgi-bin
 printf '#!/bin/sh\\necho "Content-Type: text/plain"\\necho\\nenv\\n' > /www/cgi-bin/told
 chmod +x /www/cgi-bin/told
@@ -58,7 +58,7 @@ describe('a private URL', () => {
     }
   })
 
-  test('answers people who sign in, at this address alone', async () => {
+  test('answers people who sign in, at this host only', async () => {
     const person = createVisitor()
     expect(await person.signIn(`${url}cgi-bin/told?a=b`, token)).toMatchObject({
       status: 200,
@@ -87,7 +87,7 @@ describe('a private URL', () => {
     expect(service().logs.join('\n')).not.toContain(token)
   })
 
-  test('goes on without the agent, and with the next one', async () => {
+  test('keeps serving without the agent, and with the next one', async () => {
     const person = createVisitor()
     await person.signIn(url, token)
     await visit(url, { token })
@@ -100,12 +100,12 @@ describe('a private URL', () => {
     }
     expect((await person.visit(url)).text).toBe('page\n')
     expect((await visit(url, { token })).text).toBe('page\n')
-    // What it was told is not forgotten either.
+    // The session and the grant outlast a restart as well.
     await service().restart()
     expect((await person.visit(url)).text).toBe('page\n')
   })
 
-  test('answers a revoked token no more, nor who signed in with it', async () => {
+  test('refuses a revoked token and the sessions made with it', async () => {
     const person = createVisitor()
     await person.signIn(url, token)
     expect((await visit(url, { token })).status).toBe(200)
@@ -114,7 +114,7 @@ describe('a private URL', () => {
     expect((await person.visit(url)).status).toBe(302)
   })
 
-  test('is not told from a name that nobody has', async () => {
+  test('answers like a host without a box', async () => {
     const headers = { 'x-request-id': 'req_same' }
     const unknown = url.replace('private--', 'nobody--')
     const [known, other] = [await visit(url, { headers }), await visit(unknown, { headers })]
@@ -122,7 +122,7 @@ describe('a private URL', () => {
     expect(await codeOf(unknown, { token: (await mint()).token })).toBe('404 box_not_found')
   })
 
-  test('is public once it is said to be, and private again', async () => {
+  test('becomes public and private again by an update', async () => {
     await client.put(`${boxes}/private`, { url_settings: { auth: 'public' } })
     expect((await visit(url)).text).toBe('page\n')
     await client.put(`${boxes}/private`, { url_settings: { auth: 'token' } })
@@ -139,7 +139,7 @@ describe('the URL of a stopped box', () => {
     token = (await mint()).token
   }, 60_000)
 
-  test('wakes it for whoever may ask, once for many', async () => {
+  test('wakes it once for concurrent requests with permission', async () => {
     await client.post(`${boxes}/sleeper/stop`)
     expect(await codeOf(url)).toBe('401 token_missing')
     expect(await codeOf(url, { token: 'x' })).toBe('401 token_invalid')
@@ -149,7 +149,7 @@ describe('the URL of a stopped box', () => {
     expect(await statusOf('sleeper')).toBe('running')
   })
 
-  test('wakes one that is being stopped', async () => {
+  test('wakes a box that is being stopped', async () => {
     await client.put(`${boxes}/sleeper`, { termination_grace_period_seconds: 30 })
     const stubborn = 'trap "" TERM; while :; do sleep 0.1; done'
     const begun = await client.post(`${boxes}/sleeper/exec?wait_seconds=0`, { shell: stubborn, no_hup: true })
@@ -160,7 +160,7 @@ describe('the URL of a stopped box', () => {
     expect(await statusOf('sleeper')).toBe('running')
   })
 
-  test('says so where it is not to wake', async () => {
+  test('answers with the reason if waking is off', async () => {
     await client.put(`${boxes}/sleeper`, { url_settings: { wake: false } })
     await client.post(`${boxes}/sleeper/stop`)
     expect(await codeOf(url, { token })).toBe('409 box_not_running')

@@ -23,7 +23,7 @@ async function makeBox(name: string, auth: string): Promise<void> {
   await eventually(async () => (await client.get(`${at}/services/web`)).body.active?.health === 'healthy')
 }
 
-/** What the private box was sent since the last time. */
+/** Returns and clears the requests that the private box received. */
 async function takeHeard(): Promise<string> {
   const line = 'touch /tmp/heard; cat /tmp/heard; : >/tmp/heard'
   return (await client.shell('browser', 'private', line)).body.stdout
@@ -36,7 +36,7 @@ beforeAll(async () => {
 let user: BrowserUser
 let page: Page
 let token: { id: string; token: string }
-/** Of the private box, of its service, and of the box that is open to all. */
+/** URLs of the private box, of its service, and of the public box. */
 let [url, otherUrl, publicUrl] = ['', '', '']
 
 beforeEach(async () => {
@@ -52,7 +52,7 @@ afterEach(async () => {
   expect(user.complaints).toEqual([])
 })
 
-/** Whether the page that is open is that which asks for a token. */
+/** Returns true if the open page is the sign-in form. */
 async function isAsked(): Promise<boolean> {
   const { hostname } = new URL(page.url())
   return hostname === `sign-in.${new URL(url).hostname.replace(/^[^.]*\./, '')}` && (await heading()) === 'Sign in'
@@ -75,13 +75,13 @@ async function signIn(address = url): Promise<void> {
 }
 
 describe('a session of a browser', () => {
-  test('is good for its host alone', async () => {
+  test('is valid for its host only', async () => {
     await signIn()
     await signIn(otherUrl)
     expect(await heading()).toBe('GET /')
   })
 
-  test('ends with its token, for pages and for what they fetch', async () => {
+  test('ends with its token, for pages and their fetches', async () => {
     await signIn()
     expect((await client.delete(`/v1/tokens/${token.id}`)).status).toBe(204)
     const fetched = await page.evaluate(async () => {
@@ -94,7 +94,7 @@ describe('a session of a browser', () => {
     expect(await isAsked()).toBe(true)
   })
 
-  test('ends when somebody signs out, and not because another page says so', async () => {
+  test('ends by a sign-out, but not by one that another page requests', async () => {
     await signIn()
     await page.goto(publicUrl)
     await page.setContent(`<a href="${url}.boxyard/sign-out">Out</a>`)
@@ -110,7 +110,7 @@ describe('a session of a browser', () => {
     expect(await isAsked()).toBe(true)
   })
 
-  test('is begun once by the address that a sign-in leads to, here and elsewhere', async () => {
+  test('is begun once by the redirect of a sign-in, in this browser only', async () => {
     const begun = page.waitForRequest(/\/\.boxyard\/session\?code=/)
     await signIn()
     const address = (await begun).url()
@@ -130,12 +130,12 @@ test('no page of another origin shows the sign-in in a frame', async () => {
   await page.goto(publicUrl)
   await page.setContent(`<iframe src="${url}"></iframe>`, { waitUntil: 'commit' })
   await eventually(() => page.frames()[1]?.url().startsWith('chrome-error:') === true)
-  // Chromium tells it as it tells of all that a policy refuses.
+  // Chromium logs it like any refusal of a policy.
   await eventually(() => user.complaints.length > 0)
   expect(user.complaints.splice(0).join()).toContain("frame-ancestors 'none'")
 })
 
-/** What holds at localhost over HTTP, and over HTTPS elsewhere, where all hosts of boxes are of one site. */
+/** At localhost over HTTP; elsewhere over HTTPS, where all hosts of boxes are of one site. */
 const ways = [
   { way: 'HTTP', settings: null, refusal: 'Token missing' },
   { way: 'HTTPS', settings: encrypted, refusal: 'A page of another origin may not do this in your name.' },
@@ -148,7 +148,7 @@ describe.each(ways)('a private URL over $way', ({ way, settings, refusal }) => {
     await service().startAgent(settings())
   }, 60_000)
 
-  test('asks people for a token, says what is wrong with one, and leads back to what was asked for', async () => {
+  test('asks people for a token, explains a wrong one, and redirects to the requested page', async () => {
     const [asked, shown] = [`${url}some/page?a=b&c=%2F%22x`, 'GET /some/page?a=b&c=%2F%22x']
     await page.goto(asked)
     expect([await isAsked(), new URL(page.url()).protocol]).toEqual([true, `${way.toLowerCase()}:`])
@@ -162,7 +162,7 @@ describe.each(ways)('a private URL over $way', ({ way, settings, refusal }) => {
     expect(await heading()).toBe(shown)
   })
 
-  test('takes what its own page fetches, posts, hears as events, and says over WebSockets', async () => {
+  test('takes fetches, posts, event streams and WebSockets of its own page', async () => {
     await signIn()
     expect(await page.evaluate(async () => (await fetch('/told')).text())).toContain('GET /told')
     const post = async (): Promise<string> => (await fetch('/told', { method: 'POST', body: 'a=b' })).text()
@@ -189,7 +189,7 @@ describe.each(ways)('a private URL over $way', ({ way, settings, refusal }) => {
       expect(heard).not.toContain(secret)
   })
 
-  test('takes nothing from pages of other origins in the name of who signed in', async () => {
+  test('refuses requests that pages of other origins send with the session', async () => {
     await signIn()
     await page.goto(publicUrl)
     const asked = { url: `${url}read`, mode: 'cors', method: 'GET' } as const
@@ -205,7 +205,7 @@ describe.each(ways)('a private URL over $way', ({ way, settings, refusal }) => {
   })
 })
 
-/** Settings of an edge that speaks HTTPS. */
+/** Returns settings of an edge with HTTPS. */
 function encrypted(): Record<string, string> {
   const made = join(service().dataDir, 'made')
   const served = join(made, 'served')
@@ -215,7 +215,7 @@ function encrypted(): Record<string, string> {
   return { BOXYARD_EDGE_CERTIFICATES: served, BOXYARD_DOMAIN: DOMAIN }
 }
 
-// What pages do: these run in the browser.
+// Functions of pages: these run in the browser.
 
 function hearEvents(): Promise<string[]> {
   return new Promise((resolve) => {

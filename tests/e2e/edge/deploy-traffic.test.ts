@@ -41,7 +41,7 @@ async function deploy(text: string): Promise<Answer> {
   return deployed
 }
 
-test('no request fails while versions come and go, and each answer is of a version that had the traffic', async () => {
+test('no request fails while versions change, and each answer is of a version that had the traffic', async () => {
   const load = startSteadyLoad(url, { perSecond: 100 })
   for (let round = 0; round < 5; round++) {
     await deploy(`v${round}`)

@@ -49,7 +49,7 @@ function setAuth(auth: string): Promise<Answer> {
   return client.put(web, { url_settings: { auth } })
 }
 
-/** What is said of the box is what the edge serves. */
+/** Waits until the edge serves the URL and domains that the API shows for the box. */
 async function untilAgreed(): Promise<void> {
   const { published_domains: domains, url_settings: settings } = (await client.get(web)).body
   const ways = { url: settings.auth === 'public' ? 200 : 401, domain: domains.length === 0 ? 404 : 200 }
@@ -66,7 +66,7 @@ function asAdmin(): { token: string } {
 
 describe('kill -9 of the agent', () => {
   test.each(CHOSEN)(
-    '%s, killed at %s: what was answered holds, and the edge serves what is said',
+    '%s, killed at %s: the answer holds, and the edge serves the recorded routes',
     async (action, step) => {
       await client.post(`${web}/unpublish`, {})
       if (action === 'unpublish') await act.publish()
@@ -100,7 +100,7 @@ describe('kill -9 of the agent', () => {
     expect(bodies).toEqual(new Map([['hello\n', sent]]))
   }, 60_000)
 
-  test('makes those wait whom the edge does not know yet', async () => {
+  test('makes requests that need a decision wait', async () => {
     const made = await client.post('/v1/tokens', { name: 'late', projects: ['faults'], permissions: ['read'] })
     await service.killAgent('SIGKILL')
     const asked = askUrl(url, { token: made.body.token })
@@ -110,7 +110,7 @@ describe('kill -9 of the agent', () => {
 })
 
 describe('kill -9 of the edge', () => {
-  test('is back with all that it served, and lets those pass who did', async () => {
+  test('is back with all routes and grants', async () => {
     await client.post(`${web}/publish`, { domains: ['shop.example.org'] })
     await untilAgreed()
     const [pid] = edgePidsOf(service)

@@ -3,13 +3,13 @@ import { askUrl, type UrlAnswer } from '../../helpers/edge/url-client.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import type { Answer, Client } from '../../helpers/front/client.ts'
 
-/** URLs of boxes and services, on whatever front; `client` holds the admin token of a service of base busybox. */
+/** Defines the tests of URLs for any front; `client` holds the admin token of a service whose base is busybox. */
 export function defineUrlsSuite(client: Client): void {
   const boxes = '/v1/projects/urls/boxes'
   const web = `${boxes}/web`
   let token: string
   let url: string
-  /** The same place under another host. */
+  /** Returns the address of the edge with another host name. */
   const at = (host: string): string => {
     const { port } = new URL(url)
     return `http://${host}:${port}/`
@@ -38,13 +38,13 @@ export function defineUrlsSuite(client: Client): void {
   })
 
   describe('the URL of a box', () => {
-    test('leads whoever has a token of its project to its port 8080', async () => {
+    test('forwards requests with a token of its project to port 8080', async () => {
       expect(url).toMatch(/^http:\/\/web--urls\.localhost:\d+\/$/)
       const answer = await askUrl(url, { token })
       expect([answer.status, answer.text]).toEqual([200, 'hello\n'])
     })
 
-    test('follows what is active of the service that has its port', async () => {
+    test('follows the active version of the service that has its port', async () => {
       const read = async (): Promise<string> => (await askUrl(url, { token })).text
       const next = 'mkdir /srv/next; echo again > /srv/next/index.html; exec httpd -f -p $PORT -h /srv/next'
       const deployed = await client.post(`${web}/services/page/deploy`, { command: ['/bin/sh', '-c', next] })
@@ -56,7 +56,7 @@ export function defineUrlsSuite(client: Client): void {
       expect(await read()).toBe('hello\n')
     })
 
-    test('refuses others with a problem, and browsers with a way to sign in', async () => {
+    test('refuses other requests with a problem, and redirects browsers to the sign-in', async () => {
       const anonymous = await askUrl(url)
       expect([anonymous.status, codeOf(anonymous)]).toEqual([401, 'token_missing'])
       expect(anonymous.headers['content-type']).toContain('application/problem+json')
@@ -68,7 +68,7 @@ export function defineUrlsSuite(client: Client): void {
       expect([person.status, person.headers.location]).toEqual([302, expect.stringContaining('//sign-in.localhost')])
     })
 
-    test('tells what its problems mean at the host of the box', async () => {
+    test('explains its problems at the host of the box', async () => {
       const { type, code, title } = JSON.parse((await askUrl(url)).text)
       expect(type).toBe('/.boxyard/problems/token_missing')
       const told = await askUrl(new URL(type, url).href)
@@ -78,7 +78,7 @@ export function defineUrlsSuite(client: Client): void {
       expect((await askUrl(new URL('/.boxyard/problems', url).href)).status).toBe(200)
     })
 
-    test('ends with the token', async () => {
+    test('refuses a token once that is revoked', async () => {
       const made = (await client.post('/v1/tokens', { name: 'brief', projects: ['urls'], permissions: ['read'] })).body
       expect((await askUrl(url, { token: made.token })).status).toBe(200)
       expect((await askUrl(url, { token: made.token })).status).toBe(200)
@@ -99,7 +99,7 @@ export function defineUrlsSuite(client: Client): void {
       expect((await askUrl(url, { token })).status).toBe(200)
     })
 
-    test('is open to all once that is asked for, and private again at once', async () => {
+    test('is open to all once set public, and private again at once', async () => {
       const published = await client.post(`${web}/publish`, { auth: 'public' })
       expect(published.body).toMatchObject({ url, url_settings: { auth: 'public' }, published_domains: [] })
       expect((await askUrl(url)).text).toBe('hello\n')
@@ -157,8 +157,8 @@ export function defineUrlsSuite(client: Client): void {
     })
   })
 
-  describe('a box that rests', () => {
-    test('says so, and is woken by a request if it may be', async () => {
+  describe('a stopped box', () => {
+    test('answers that it is stopped, or is woken by a request if it may be', async () => {
       await client.post(`${web}/stop`)
       const refused = await askUrl(url, { token })
       expect([refused.status, codeOf(refused)]).toEqual([409, 'box_not_running'])
@@ -170,7 +170,7 @@ export function defineUrlsSuite(client: Client): void {
       expect((await client.get(web)).body.status).toBe('running')
     })
 
-    test('that is deleted is nothing to anybody', async () => {
+    test('that is deleted is not found', async () => {
       await client.delete(web)
       expect((await askUrl(url)).status).toBe(401)
       const gone = await askUrl(url, { token })

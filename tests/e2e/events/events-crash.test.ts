@@ -26,7 +26,7 @@ beforeAll(async () => {
 
 afterAll(() => service.close(), 60_000)
 
-/** Creates, stops and deletes boxes of a few names until `isOver`, whatever comes of it. */
+/** Creates, stops and deletes boxes of a few names until `isOver`, whether or not requests succeed. */
 async function churn(worker: number, isOver: () => boolean): Promise<void> {
   for (let turn = 0; !isOver(); turn++) {
     const box = `${BOXES}/w${worker}-${turn % 3}`
@@ -36,7 +36,7 @@ async function churn(worker: number, isOver: () => boolean): Promise<void> {
   }
 }
 
-/** Reads on from where it is, over all restarts, until `isOver` and nothing more comes. */
+/** Follows the events across all restarts, until `isOver` and no more arrive. */
 async function follow(isOver: () => boolean): Promise<Event[]> {
   const seen: Event[] = []
   for (let cursor = ''; ; ) {
@@ -54,7 +54,7 @@ async function restALittle(): Promise<null> {
   return null
 }
 
-/** What the events say there is: ids and statuses of boxes by their paths. */
+/** Returns ids and statuses of boxes by path, as derived from the events. */
 function replay(events: readonly Event[]): Map<string, { id: string; status: string }> {
   const boxes = new Map<string, { id: string; status: string }>()
   for (const { type, resource, data } of events) {
@@ -72,7 +72,7 @@ async function listed(): Promise<Map<string, { id: string; status: string }>> {
   return new Map(boxes.map(({ id, name, status }) => [`${BOXES}/${name}`, { id, status }]))
 }
 
-test('events replay to what there is, after kills in the middle of creates, stops and deletes', async () => {
+test('events replay to the current state after kills during creates, stops and deletes', async () => {
   const state = { isLoadOver: false, isOver: false }
   const follower = follow(() => state.isOver)
   const load = Promise.all([0, 1, 2].map((worker) => churn(worker, () => state.isLoadOver)))

@@ -11,7 +11,7 @@ interface Event {
   data: Record<string, unknown>
 }
 
-/** What clients learn of what becomes of resources. */
+/** Defines the tests of events and of the audit log for any front. */
 export function defineEventsSuite(client: Client): void {
   const project = '/v1/projects/events'
   const feed = `${project}/events`
@@ -29,7 +29,7 @@ export function defineEventsSuite(client: Client): void {
       for (const box of ['web', 'other']) await client.delete(`${project}/boxes/${box}`)
     })
 
-    test('tell what became of a box, by whom and in which request, and what it did by itself', async () => {
+    test('record each change of a box, with its caller and request, or none for its own changes', async () => {
       const me = (await client.get('/v1/me')).body
       const headers = { 'x-request-id': 'stop it' }
       expect((await client.post(`${project}/boxes/web/stop`, undefined, { headers })).status).toBe(200)
@@ -60,7 +60,7 @@ export function defineEventsSuite(client: Client): void {
       expect((await client.get(`${feed}?type=box`)).body.errors[0].pointer).toBe('/query/type')
     })
 
-    test('are waited for, and wake whoever waits', async () => {
+    test('can be waited for, and end the wait', async () => {
       const cursor = await now()
       const waiting = client.get(`${feed}?since=${cursor}&wait_seconds=25&type=box.created`)
       await client.post(`${project}/boxes`, { name: 'other' })
@@ -70,7 +70,7 @@ export function defineEventsSuite(client: Client): void {
       expect(empty.body).toMatchObject({ events: [], has_more: false, next_cursor: expect.any(String) })
     })
 
-    test('of other projects are not shown, and all that a token may read with "-"', async () => {
+    test('of other projects are hidden, and "-" lists all projects that a token may read', async () => {
       const mint = async (projects: unknown, permissions = ['read']) =>
         (await client.post('/v1/tokens', { name: 'reader', projects, permissions })).body
       const [mine, other] = [await mint(['events']), await mint(['nobodys'])]
@@ -88,7 +88,7 @@ export function defineEventsSuite(client: Client): void {
       expect(JSON.stringify(all)).not.toContain(mine.token)
     })
 
-    test('a cursor that nobody was given is refused', async () => {
+    test('a cursor that the service did not issue is refused', async () => {
       const made = (text: string): string => Buffer.from(text).toString('base64url')
       const answers = [`${made('e1:999999999')}`, 'rubbish', made('e1:-1')].map((cursor) =>
         client.get(`${feed}?since=${cursor}`),
@@ -101,7 +101,7 @@ export function defineEventsSuite(client: Client): void {
   describe('the audit log', () => {
     const audit = async (query: string, options = {}) => (await client.get(`/v1/audit?${query}`, options)).body
 
-    test('tells who asked for what and how it was answered, newest first', async () => {
+    test('lists caller, request and answer, newest first', async () => {
       const { id, name } = (await client.get('/v1/me')).body
       const headers = { 'x-request-id': 'audited' }
       await client.post('/v1/projects/audited/boxes', { name: 'it', environment: { SECRET: 'hunter2' } }, { headers })
@@ -122,7 +122,7 @@ export function defineEventsSuite(client: Client): void {
       expect((await audit(`project=audited&operation=createBox&actor=${name}`)).entries).toEqual(entries.slice(2))
     })
 
-    test('shows an admin of some projects those alone, and nobody else anything', async () => {
+    test('shows an admin of some projects these only, and other callers nothing', async () => {
       const mint = async (permission: string): Promise<string> => {
         const body = { name: 'watcher', projects: ['audited'], permissions: [permission] }
         return (await client.post('/v1/tokens', body)).body.token

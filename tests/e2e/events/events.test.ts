@@ -14,7 +14,7 @@ describe('through the standalone front', () => {
 describe('streams of events', () => {
   const bearer = (): Record<string, string> => ({ authorization: `Bearer ${service().adminToken}` })
 
-  test('tell at once, and go on from the last id', async () => {
+  test('arrive at once, and go on from the last id', async () => {
     const stream = await followEvents(`${service().url}${FEED}`, bearer())
     await client.post('/v1/projects/streamed/boxes', { name: 'it' })
     await eventually(() => stream.text().includes('box.running'))

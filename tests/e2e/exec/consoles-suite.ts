@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { openTerminal, type TestTerminal } from '../../helpers/exec/terminal.ts'
 import type { Client } from '../../helpers/front/client.ts'
 
-/** What a user does with the consoles of a box, at the front at `url`. */
+/** Defines the tests of the consoles of a box, at the front at `url`. */
 export function defineConsolesSuite(client: Client, front: { url(): string; token(): string }): void {
   const box = '/v1/projects/consoles/boxes/it'
   const open = (query = '', size?: { cols: number; rows: number }): Promise<TestTerminal> => {
@@ -21,7 +21,7 @@ export function defineConsolesSuite(client: Client, front: { url(): string; toke
       await client.delete(box)
     })
 
-    test('a shell in a terminal goes on when its client leaves, and tells the next one what was', async () => {
+    test('a shell in a terminal goes on when its client leaves, and replays its output to the next', async () => {
       const first = await open('session=stays')
       first.type('echo here-$((40+2)) $FROM_BOX; cd /tmp; tty\n')
       await first.until(/here-42 yes\n\/dev\/pts\/\d+/)
@@ -40,7 +40,7 @@ export function defineConsolesSuite(client: Client, front: { url(): string; toke
       expect(await sessions()).toEqual([])
     })
 
-    test('many see the same, and type as it was said', async () => {
+    test('many see the same screen, and may type by their mode', async () => {
       const [one, two, watcher] = [
         await open('session=m'),
         await open('session=m'),
@@ -65,7 +65,7 @@ export function defineConsolesSuite(client: Client, front: { url(): string; toke
       expect((await client.delete(`${box}/sessions/m`)).body.code).toBe('session_not_found')
     })
 
-    test('its size is that of whoever said it last', async () => {
+    test('its size is the one set last', async () => {
       const terminal = await open('session=size', { cols: 100, rows: 30 })
       terminal.type('stty size\n')
       await terminal.until(/^30 100$/m)
@@ -92,7 +92,7 @@ export function defineConsolesSuite(client: Client, front: { url(): string; toke
       terminal.type('yyp:s/hello/again/\n:w\n')
       await terminal.until(/written/)
       terminal.type(':q\n')
-      // An editor that ends drops what was typed ahead.
+      // Waits for the prompt: an exiting vim drops input typed ahead.
       await terminal.until(/vim\.tiny[^\n]*\n~ #\s*$/)
       const read = await client.get(`${box}/files/read?path=/root/edited`)
       expect(read.text).toBe('hello from the editor\nagain from the editor\n')
@@ -106,7 +106,7 @@ export function defineConsolesSuite(client: Client, front: { url(): string; toke
       await client.delete(`${box}/sessions/editor`)
     }, 60_000)
 
-    test('what is asked wrongly is told before there is a WebSocket', async () => {
+    test('an invalid request is refused before the upgrade', async () => {
       const code = async (query: string): Promise<string> =>
         open(query).then(
           () => 'opened',
@@ -130,7 +130,7 @@ export function defineConsolesSuite(client: Client, front: { url(): string; toke
   })
 }
 
-/** An editor and a process viewer of this machine, with their libraries and what they know of terminals. */
+/** Lists an editor and a process viewer of this machine, with their libraries and terminal descriptions. */
 function programFiles(): string[] {
   const programs = ['/usr/bin/vim.tiny', '/usr/bin/htop']
   const libraries = execFileSync('ldd', programs, { encoding: 'utf8' }).matchAll(/(\/lib\S+) \(/g)

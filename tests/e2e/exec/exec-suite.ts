@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import type { Client } from '../../helpers/front/client.ts'
 
-/** What a user does with commands. */
+/** Defines the tests of commands for any front. */
 export function defineExecSuite(client: Client): void {
   const box = '/v1/projects/run/boxes/it'
   const exec = (body: Record<string, unknown>, query = '') => client.post(`${box}/exec${query}`, body)
@@ -25,7 +25,7 @@ export function defineExecSuite(client: Client): void {
       })
     })
 
-    test('stdin, environment, directory and user are what was asked', async () => {
+    test('stdin, environment, directory and user are as requested', async () => {
       const run = await exec({
         shell: 'cat; echo "$FROM_BOX $BOTH $ONE $(pwd) $(id -u):$(id -g)"',
         stdin: 'in ä\n',
@@ -37,7 +37,7 @@ export function defineExecSuite(client: Client): void {
       expect(run.body).toMatchObject({ user: '1234:99', cwd: '/tmp' })
     })
 
-    test('an unknown user is told at its place', async () => {
+    test('an unknown user is refused with a pointer', async () => {
       const run = await exec({ command: ['id'], user: 'nobody-here' })
       expect([run.status, run.body.code]).toEqual([400, 'invalid_request'])
       expect(run.body.errors[0].pointer).toBe('/user')
@@ -53,7 +53,7 @@ export function defineExecSuite(client: Client): void {
       expect(text.body.stdout).toBe('a\ufffdb')
     })
 
-    test('a program that is missing is 127, one that may not run is 126, and both say why', async () => {
+    test('a missing program exits with 127, one that may not run with 126, both with the reason', async () => {
       const missing = await exec({ command: ['no-such-program'] })
       expect([missing.status, missing.body.exit_code]).toEqual([200, 127])
       expect(missing.body.stderr).toContain('no-such-program')
@@ -79,7 +79,7 @@ export function defineExecSuite(client: Client): void {
       expect(left.body.stdout.trim()).toBe('0')
     })
 
-    test('of 100 MB of output the end is kept', async () => {
+    test('the end of 100 MB of output is kept', async () => {
       const run = await exec({ shell: 'head -c 100000000 /dev/zero | tr "\\0" x; echo end' })
       expect(run.body).toMatchObject({
         status: 'exited',
@@ -90,21 +90,21 @@ export function defineExecSuite(client: Client): void {
       expect(run.body.stdout.endsWith('xend\n')).toBe(true)
     })
 
-    test('a command that outlives the wait is waited for by its own address', async () => {
+    test('a command that outlasts the wait can be polled at its own address', async () => {
       const run = await exec({ shell: 'sleep 1; echo late' }, '?wait_seconds=0')
       expect([run.status, run.body.status]).toEqual([202, 'running'])
       const done = await client.get(`${String(run.headers['operation-location'])}?wait_seconds=20`)
       expect(done.body).toMatchObject({ status: 'exited', stdout: 'late\n', id: run.body.id })
     })
 
-    test('what a command leaves in the background does not hold its answer', async () => {
+    test('background processes of a command do not delay its answer', async () => {
       const before = Date.now()
       const run = await exec({ shell: 'sleep 600 & echo started' })
       expect(run.body.stdout).toBe('started\n')
       expect(Date.now() - before).toBeLessThan(5000)
     })
 
-    test('what floods its streams after its end is held back, and the agent stays quick', async () => {
+    test("output flooding after a command's end is bounded, and the agent stays quick", async () => {
       for (let i = 0; i < 5; i++) await exec({ shell: 'yes & echo' })
       const before = Date.now()
       for (let i = 0; i < 5; i++) expect((await exec({ command: ['echo', 'quick'] })).body.stdout).toBe('quick\n')
@@ -112,7 +112,7 @@ export function defineExecSuite(client: Client): void {
       await exec({ shell: 'killall yes' })
     }, 60_000)
 
-    test('an Idempotency-Key runs a command once, and its repeat reads what became of it', async () => {
+    test('an Idempotency-Key runs a command once, and its repeat returns the outcome', async () => {
       const headers = { 'idempotency-key': `exec-${Math.random()}` }
       const body = { shell: 'echo once >> /root/count; cat /root/count' }
       const first = await client.post(`${box}/exec`, body, { headers })

@@ -4,7 +4,7 @@ import { untilTrue } from '../../helpers/boxes/oci-lab.ts'
 import type { Client } from '../../helpers/front/client.ts'
 import { runtimeOfTests } from '../../helpers/pods/cluster-of-tests.ts'
 
-/** Bad input gets a clear error of the one shape, and nothing is made. */
+/** Defines the tests of bad input: each gets a clear error of the one shape, and nothing is made. */
 export function defineInputSuite(client: Client): void {
   const boxes = '/v1/projects/input/boxes'
 
@@ -55,13 +55,13 @@ export function defineInputSuite(client: Client): void {
       expect(answer.body.errors[0].pointer).toBe(pointer)
     })
 
-    test('an unknown field, and each other fault, is told with its pointer', async () => {
+    test('an unknown field and every other fault is reported with a pointer', async () => {
       const answer = await client.post(boxes, { name: 'B', bsae: 'x', tags: { 'a/b c': '1' } })
       const pointers = answer.body.errors.map((fault: { pointer: string }) => fault.pointer).sort()
       expect(pointers).toEqual(['/bsae', '/name', '/tags/a~1b c'])
     })
 
-    test('an unknown query parameter and a bad one are told', async () => {
+    test('unknown and invalid query parameters are reported', async () => {
       for (const query of ['wait=1', 'wait_seconds=26', 'wait_seconds=-1', 'wait_seconds=abc', 'wait_seconds=']) {
         const answer = await client.post(`${boxes}?${query}`, { name: 'bad' })
         expect([query, answer.status]).toEqual([query, 400])
@@ -69,12 +69,12 @@ export function defineInputSuite(client: Client): void {
       expect((await client.get(`${boxes}?continuation_token=x`)).body.code).toBe('invalid_request')
     })
 
-    test('a name that validators pass over is not lost without a word', async () => {
+    test('a field called __proto__ is refused, not ignored', async () => {
       const answer = await client.call('POST', boxes, { raw: '{"name":"x","tags":{"__proto__":"y"}}' })
       expect([answer.status, answer.body.code]).toEqual([400, 'invalid_json'])
     })
 
-    test('an unknown base is told, and nothing of all this was made', async () => {
+    test('an unknown base is refused, and no bad request has made a box', async () => {
       expect((await client.post(boxes, { name: 'bad', base: 'nope' })).body.code).toBe('base_not_found')
       expect((await client.get(boxes)).body.boxes).toEqual([])
     })
@@ -97,7 +97,7 @@ export function defineInputSuite(client: Client): void {
       expect(made.headers['x-request-id']).toBe(made.body.request_id)
     })
 
-    test('a problem leads to what it means, without a token and in the form that is wanted', async () => {
+    test('a problem links to its explanation, as HTML or JSON and without a token', async () => {
       const { body: problem } = await client.get(`${boxes}/none`)
       const { code, type, title, status, retryable } = problem
       const json = await client.get(type, { token: null })
@@ -121,9 +121,9 @@ export function defineInputSuite(client: Client): void {
     })
   })
 
-  describe('what tells of the deployment', () => {
-    test('health is measured, and short without a token', async () => {
-      // Of boxes deleted a moment ago the cluster still ends the pods.
+  describe('endpoints about the deployment', () => {
+    test('health is measured, and brief without a token', async () => {
+      // The cluster may still be ending pods of boxes deleted a moment ago.
       await untilTrue(async () => isInAgreement((await client.get('/healthz')).body))
       const full = await client.get('/healthz')
       expect(full.status).toBe(200)

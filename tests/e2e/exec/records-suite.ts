@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import type { Client } from '../../helpers/front/client.ts'
 
-/** What a user learns of commands: those that run, those that ended, and those that nobody waits for. */
+/** Defines the tests of command records: running, ended and detached commands. */
 export function defineExecRecordsSuite(client: Client): void {
   const boxes = '/v1/projects/records/boxes'
   const box = `${boxes}/it`
@@ -20,7 +20,7 @@ export function defineExecRecordsSuite(client: Client): void {
       await client.delete(box)
     })
 
-    test('lists tell running and ended commands, oldest first, without output, by pages and by status', async () => {
+    test('lists have running and ended commands, oldest first, without output, by pages and status', async () => {
       await client.post(boxes, { name: 'listed' })
       const run = (shell: string, query = '') => client.post(`${boxes}/listed/exec${query}`, { shell })
       const ids: string[] = []
@@ -66,7 +66,7 @@ export function defineExecRecordsSuite(client: Client): void {
       await client.delete(made)
     })
 
-    test('output is read as it comes, from where the reader was', async () => {
+    test('output is read as it is written, from an offset', async () => {
       const path = await begin('for i in 1 2 3; do echo line $i; sleep 0.2; done; echo oops >&2')
       let text = ''
       for (let offset = 0, reads = 0; ; reads++) {
@@ -83,7 +83,7 @@ export function defineExecRecordsSuite(client: Client): void {
       expect(await output(path, 'offset=5&max_bytes=4')).toMatchObject({ data: '1\nli', next_offset: 9, end: false })
     })
 
-    test('a reader that waits wakes at once, and one that waits in vain gets nothing', async () => {
+    test('a waiting reader gets new output at once, or nothing at its timeout', async () => {
       const path = await begin('read line; echo got; sleep 600', { stdin: '' })
       const early = await output(path, 'offset=4&wait_seconds=1')
       expect(early).toMatchObject({ offset: 4, next_offset: 4, data: '', end: false, status: 'running' })
@@ -93,7 +93,7 @@ export function defineExecRecordsSuite(client: Client): void {
       expect(Date.now() - before).toBeLessThan(3000)
     })
 
-    test('an offset after the end of what a command wrote is refused', async () => {
+    test('an offset beyond the output of a command is refused', async () => {
       const path = await begin('echo 12345')
       await end(path)
       expect(await output(path, 'offset=6')).toMatchObject({ data: '', end: true })
@@ -103,7 +103,7 @@ export function defineExecRecordsSuite(client: Client): void {
         expect((await client.get(`${path}/output?${query}`)).body.code).toBe('invalid_request')
     })
 
-    test('no character is cut while more may come, and bytes come back as they were in base64', async () => {
+    test('no character is cut while more may come, and base64 returns the exact bytes', async () => {
       const path = await begin("printf 'a\\342\\202'; sleep 1; printf '\\254b\\377'")
       expect(await output(path, 'wait_seconds=20')).toMatchObject({ data: 'a', next_offset: 1 })
       expect(await output(path, 'offset=1&wait_seconds=20')).toMatchObject({ data: '€b\ufffd', next_offset: 6 })
@@ -113,7 +113,7 @@ export function defineExecRecordsSuite(client: Client): void {
       expect([...Buffer.from(raw.data, 'base64')]).toEqual([0xe2, 0x82])
     })
 
-    test('of long output the last 8 MiB are kept and the last 1 MiB is told with the command', async () => {
+    test('of long output the last 8 MiB are kept and the last 1 MiB is in the record', async () => {
       const path = await begin('head -c 20000000 /dev/zero | tr "\\0" x; echo end')
       const done = await end(path)
       expect(done).toMatchObject({ status: 'exited', truncated: true, next_offset: { stdout: 20_000_004 } })
@@ -126,7 +126,7 @@ export function defineExecRecordsSuite(client: Client): void {
       expect(last).toMatchObject({ data: 'xxxxxxend\n', truncated: false, end: true })
     })
 
-    test('a signal reaches what the command started, and one that has ended is told as it ended', async () => {
+    test('a signal reaches all processes of a command, and a finished command shows its end', async () => {
       const path = await begin('trap "echo caught; exit 5" TERM; echo up; while :; do sleep 0.05; done')
       await output(path, 'wait_seconds=20')
       const sent = await client.post(`${path}/signal`, { signal: 'SIGTERM' })
@@ -142,7 +142,7 @@ export function defineExecRecordsSuite(client: Client): void {
       expect((await client.post(`${unknown}/signal`, { signal: 'SIGHUP' })).body.code).toBe('exec_not_found')
     })
 
-    test('a command stands still and goes on by signals', async () => {
+    test('SIGSTOP and SIGCONT pause and resume a command', async () => {
       const path = await begin('i=0; while :; do echo $((i+=1)); sleep 0.02; done')
       await output(path, 'wait_seconds=20')
       await client.post(`${path}/signal`, { signal: 'SIGSTOP' })
@@ -166,7 +166,7 @@ export function defineExecRecordsSuite(client: Client): void {
       await client.delete(box)
     })
 
-    test('answer once they run, and can be found, read and waited for', async () => {
+    test('answer once they run, and can be listed, read and waited for', async () => {
       const begun = await exec('echo begun; sleep 1; cat; exit 3', { no_hup: true, stdin: 'in' })
       expect([begun.status, begun.body.status, begun.body.detached]).toEqual([202, 'running', true])
       expect(begun.body.process).toBeGreaterThan(1)
@@ -178,7 +178,7 @@ export function defineExecRecordsSuite(client: Client): void {
       expect(await output(path, 'offset=6')).toMatchObject({ data: 'in', end: true })
     })
 
-    test('are waited for if asked, and fail, time out and are signalled as others', async () => {
+    test('are waited for if requested, and fail, time out and take signals like others', async () => {
       const waited = await exec('echo done; exit 4', { no_hup: true }, '?wait_seconds=20')
       expect([waited.status, waited.body.exit_code, waited.body.stdout]).toEqual([200, 4, 'done\n'])
       const missing = await client.post(`${box}/exec?wait_seconds=20`, { command: ['no-such'], no_hup: true })
@@ -192,7 +192,7 @@ export function defineExecRecordsSuite(client: Client): void {
       expect(await end(path)).toMatchObject({ status: 'killed', signal: 'SIGTERM' })
     })
 
-    test('that run out of memory say so, and those of a box that is stopped are killed', async () => {
+    test('that run out of memory are marked so, and those of a stopped box are killed', async () => {
       await client.post(boxes, { name: 'small', config: { ram_mb: 32 } })
       const small = `${boxes}/small`
       const hog = { command: ['tail', '-c', '100m', '/dev/zero'], no_hup: true }
@@ -214,7 +214,7 @@ export function defineExecRecordsSuite(client: Client): void {
     })
   })
 
-  test('the bounds of what is kept are told', async () => {
+  test('the bounds of kept output and records are in the config', async () => {
     expect((await client.get('/v1/config')).body.limits).toMatchObject({
       exec_output_bytes: 1024 ** 2,
       exec_kept_bytes: 8 * 1024 ** 2,

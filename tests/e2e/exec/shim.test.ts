@@ -24,10 +24,10 @@ afterAll(async () => {
   await service.close()
 }, 60_000)
 
-/** Starts a held command; its path. */
+/** Starts a detached command and returns its path. */
 async function hold(shell: string, more: Record<string, unknown> = {}, at = box): Promise<string> {
   const begun = await client.post(`${at}/exec`, { shell, no_hup: true, ...more })
-  // One that is quick has ended by then.
+  // A quick one may have ended already.
   expect(begun.status).toBe(begun.body.status === 'running' ? 202 : 200)
   return `${at}/exec/${begun.body.id}`
 }
@@ -36,7 +36,7 @@ const end = async (path: string) => (await client.get(`${path}?wait_seconds=25`)
 const begunText = (path: string) => client.get(`${path}/output?wait_seconds=20`)
 const idOf = (path: string): string => path.split('/').at(-1) ?? ''
 
-/** Pids of the shims of this service. */
+/** Returns the pids of this service's shims. */
 function shims(): number[] {
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name))
   return pids.map(Number).filter((pid) => {
@@ -49,7 +49,7 @@ function shims(): number[] {
   })
 }
 
-/** Names of the cgroups that held commands of this service have now. */
+/** Returns the names of the cgroups of this service's detached commands. */
 function heldCgroups(): string[] {
   const root = existsSync('/sys/fs/cgroup/freezer') ? '/sys/fs/cgroup/freezer' : '/sys/fs/cgroup'
   const own = `${root}/boxyard/${instanceOf(service)}`
@@ -58,7 +58,7 @@ function heldCgroups(): string[] {
     .filter((name) => name.startsWith('held-'))
 }
 
-/** None of what is gone by now. */
+/** Lists a directory; a missing one is empty. */
 function entriesOf(path: string): string[] {
   try {
     return readdirSync(path)
@@ -67,19 +67,19 @@ function entriesOf(path: string): string[] {
   }
 }
 
-/** Resolves once a held command's end is noted, whoever is there to be told. */
+/** Resolves once the shim has written a command's exit file, with or without an agent. */
 async function untilNoted(path: string): Promise<void> {
   const execs = join(service.dataDir, 'execs')
   await untilTrue(() => readdirSync(execs).some((id) => existsSync(join(execs, id, `${idOf(path)}.exit`))))
 }
 
-/** One that ended and that the host's init has still to collect shows no arguments. */
+/** Waits by arguments: a zombie that init has not reaped yet shows none. */
 async function untilNoSleep(): Promise<void> {
   await untilTrue(async () => (await client.shell('held', 'it', 'ps | grep "sleep 60[0]"')).body.exit_code === 1)
 }
 
 describe.each(['SIGTERM', 'SIGKILL'] as const)('when the agent ends by %s', (signal) => {
-  test('a held command goes on, and its output and exit code are known afterwards', async () => {
+  test('a detached command goes on, and its output and exit code are recorded', async () => {
     const path = await hold('echo begun; sleep 6; echo done; echo oops >&2; exit 7')
     await begunText(path)
     await service.killAgent(signal)
@@ -93,7 +93,7 @@ describe.each(['SIGTERM', 'SIGKILL'] as const)('when the agent ends by %s', (sig
     })
   })
 
-  test('what ends, or is ended by its time, while no agent is there is known to the next', async () => {
+  test('a command that ends or times out without an agent is recorded by the next', async () => {
     const [ended, late] = [
       await hold('echo in time; sleep 0.3; exit 9'),
       await hold('sleep 600', { timeout_seconds: 0.5 }),
@@ -106,7 +106,7 @@ describe.each(['SIGTERM', 'SIGKILL'] as const)('when the agent ends by %s', (sig
     expect(await end(late)).toMatchObject({ status: 'timed_out', exit_code: null, signal: 'SIGKILL' })
   })
 
-  test('the last 8 MiB of much output can be read afterwards', async () => {
+  test('the last 8 MiB of long output can be read afterwards', async () => {
     const path = await hold('echo go; sleep 1; head -c 20000000 /dev/zero | tr "\\0" y; echo; echo end')
     await begunText(path)
     await service.killAgent(signal)
@@ -126,7 +126,7 @@ describe.each(['SIGTERM', 'SIGKILL'] as const)('when the agent ends by %s', (sig
     expect(text.endsWith('yy\nend\n')).toBe(true)
   })
 
-  test('a command that was not held is gone, and known to be', async () => {
+  test('an attached command ends and is recorded as lost', async () => {
     const begun = await client.post(`${box}/exec?wait_seconds=0`, { shell: 'sleep 600' })
     const path = `${box}/exec/${begun.body.id}`
     await service.killAgent(signal)
@@ -138,7 +138,7 @@ describe.each(['SIGTERM', 'SIGKILL'] as const)('when the agent ends by %s', (sig
 })
 
 describe('the shim', () => {
-  test('is one, however many commands and agents come', async () => {
+  test('is one process for all commands and all agents', async () => {
     const paths = await Promise.all(Array.from({ length: 8 }, () => hold('sleep 600')))
     const [first, ...others] = shims()
     expect(others).toEqual([])
@@ -150,7 +150,7 @@ describe('the shim', () => {
     for (const path of paths) expect((await end(path)).status).toBe('killed')
   })
 
-  test('killed while no agent is there, leaves what its commands wrote', async () => {
+  test('keeps the output of its commands when it is killed without an agent', async () => {
     const path = await hold('echo seen; echo bad >&2; sleep 600')
     await begunText(path)
     const pids = shims()
@@ -168,7 +168,7 @@ describe('the shim', () => {
     await untilNoSleep()
   })
 
-  test('killed, takes its commands along, which are lost; what had ended is not', async () => {
+  test('ends its commands with it when killed; they are lost, those that had ended are not', async () => {
     const [running, ended] = [await hold('echo seen; sleep 600'), await hold('exit 5')]
     await end(ended)
     await begunText(running)
@@ -179,7 +179,7 @@ describe('the shim', () => {
     expect(await end(await hold('exit 6'))).toMatchObject({ exit_code: 6 })
   })
 
-  test('killed while no agent is there, the next agent ends and loses what ran', async () => {
+  test('is killed without an agent: the next agent ends its commands and records them as lost', async () => {
     const [running, ended] = [await hold('sleep 600'), await hold('sleep 0.3; exit 5')]
     await service.killAgent()
     await untilNoted(ended)
@@ -219,7 +219,7 @@ describe('the shim', () => {
     expect((await client.delete(`${boxes}/stopped`)).status).toBe(204)
   })
 
-  test('does not keep the pool: the next agent serves boxes and data as before', async () => {
+  test('does not keep the pool busy: the next agent serves boxes and data as before', async () => {
     const path = await hold('sleep 600')
     await service.killAgent('SIGTERM')
     const [shim = 0] = shims()
@@ -233,7 +233,7 @@ describe('the shim', () => {
     expect((await end(path)).status).toBe('killed')
   })
 
-  test('ends by itself once it holds nothing and no agent is there', async () => {
+  test('exits once it has no command and no agent', async () => {
     await end(await hold('true'))
     expect(shims()).toHaveLength(1)
     await service.killAgent()
@@ -242,7 +242,7 @@ describe('the shim', () => {
     expect(await end(await hold('exit 2'))).toMatchObject({ exit_code: 2 })
   })
 
-  test('is gone when the service is taken down, and its commands are known to be killed', async () => {
+  test('is gone when the service is taken down, and its commands are recorded as killed', async () => {
     const path = await hold('sleep 600')
     await service.killAgent('SIGTERM')
     expect(shims()).toHaveLength(1)
@@ -258,7 +258,7 @@ describe('the shim', () => {
     await end(path)
     const { id } = (await client.get(`${boxes}/brief`)).body
     const directory = join(service.dataDir, 'execs', id)
-    // What is empty goes once it is recorded.
+    // An empty output file is deleted once the end is recorded.
     await untilTrue(() => readdirSync(directory).length === 1)
     expect(readdirSync(directory)).toEqual([`${idOf(path)}.stdout`])
     await client.delete(`${boxes}/brief`)

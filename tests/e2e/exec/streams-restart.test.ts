@@ -31,7 +31,7 @@ async function restartAgent(): Promise<void> {
 }
 
 describe('when the agent is killed', () => {
-  test('a console goes on, and is there again with what was on it', async () => {
+  test('a console goes on, and is back with its screen', async () => {
     const before = await open('console?session=kept')
     before.type('i=0; while [ $i -lt 8 ]; do echo line-$i; i=$((i+1)); sleep 0.3; done; echo all-$((1+1))\n')
     await before.until(/line-0/)
@@ -47,7 +47,7 @@ describe('when the agent is killed', () => {
     expect((await client.get(`${box}/sessions`)).body.sessions).toEqual([])
   })
 
-  test('a streamed command ends, and is told to be lost, but for one with no_hup', async () => {
+  test('a streamed command ends and is recorded as lost, unless it has no_hup', async () => {
     const ends = await open('exec/ws?command=sleep&command=600&tty=true&stdin=true')
     const goesOn = await open('exec/ws?command=sh&command=-c&command=sleep+2;+echo+done;+exit+4&no_hup=true')
     await restartAgent()
@@ -59,7 +59,7 @@ describe('when the agent is killed', () => {
     expect((await client.shell('restarts', 'it', 'ps | grep "sleep 60[0]"')).body.exit_code).toBe(1)
   })
 
-  test('its end, when it is asked to, closes streams and leaves consoles', async () => {
+  test('a SIGTERM closes streams and leaves consoles running', async () => {
     const console = await open('console?session=polite')
     console.type('echo ready-$((1+1))\n')
     await console.until(/ready-2/)
@@ -73,7 +73,7 @@ describe('when the agent is killed', () => {
 })
 
 describe('when a client leaves', () => {
-  test('its command is hung up, and killed if it does not heed that', async () => {
+  test('its command gets SIGHUP, and SIGKILL if it ignores that', async () => {
     const heeds = await open('exec/ws?command=sleep&command=601&tty=true')
     const ignores = await open(
       `exec/ws?command=sh&command=-c&command=${encodeURIComponent("trap '' HUP; echo deaf; sleep 602; sleep 603")}`,
@@ -87,7 +87,7 @@ describe('when a client leaves', () => {
     expect((await client.shell('restarts', 'it', 'ps | grep "sleep 60[123]"')).body.exit_code).toBe(1)
   })
 
-  test('a command with no_hup goes on, and what reads is told that there is no more', async () => {
+  test('a command with no_hup goes on, and its input ends', async () => {
     const line = encodeURIComponent('cat >/tmp/heard; sleep 1; echo end')
     const stream = await open(`exec/ws?command=sh&command=-c&command=${line}&stdin=true&no_hup=true`)
     stream.type('said\n')
@@ -97,7 +97,7 @@ describe('when a client leaves', () => {
     expect((await client.shell('restarts', 'it', 'cat /tmp/heard')).body.stdout).toBe('said\n')
   })
 
-  test('stopping the box ends what it watches', async () => {
+  test('stopping the box ends streams of its files', async () => {
     const console = await open('console?session=stops')
     const command = await open('exec/ws?command=sleep&command=600')
     await client.post(`${box}/stop`)
@@ -108,7 +108,7 @@ describe('when a client leaves', () => {
   })
 })
 
-test('a file that takes long is not written to a volume that is elsewhere by then', async () => {
+test('a slow upload is not written to a volume that has moved meanwhile', async () => {
   const base = '/v1/projects/restarts'
   await client.post(`${base}/boxes`, { name: 'other' })
   await client.post(`${base}/data`, { name: 'disk', size_gb: 1 })
@@ -128,7 +128,7 @@ test('a file that takes long is not written to a volume that is elsewhere by the
     body: Readable.from(bytes()),
   })
   await isHalf.promise
-  // What it sends has reached the agent, which has opened the file.
+  // By then the bytes have reached the agent, which has opened the file.
   await sleep(500)
   await client.post(`${base}/data/disk/detach`, { box: 'it' })
   await client.post(`${base}/data/disk/attach`, { box: 'other', path: '/mnt/disk' })

@@ -5,7 +5,7 @@ import { openStream, refusedStream, type StreamClient } from '../../helpers/exec
 import type { Client } from '../../helpers/front/client.ts'
 import { createKubeExecClient, type KubeTerminal } from '../../helpers/pods/kube-exec-client.ts'
 
-/** What a user does with commands over WebSockets, at a front that carries them. */
+/** Defines the tests of commands over WebSockets, at a front that carries them. */
 export function defineStreamsSuite(client: Client, front: { url(): string; token(): string }): void {
   const box = '/v1/projects/streams/boxes/it'
   const at = { project: 'streams', box: 'it' }
@@ -30,7 +30,7 @@ export function defineStreamsSuite(client: Client, front: { url(): string; token
       await client.post('/v1/projects/streams/boxes', { name: 'it', environment: { FROM_BOX: 'b' } })
     })
 
-    test('runs a command, and reads what it says and how it ends', async () => {
+    test('runs a command, and reads its output and status', async () => {
       const run = await kube().run(at, ['sh', '-c', 'echo out $FROM_BOX; echo err >&2; exit 3'])
       expect([run.stdout, run.stderr]).toEqual(['out b\n', 'err\n'])
       expect(run.status).toMatchObject({
@@ -41,14 +41,14 @@ export function defineStreamsSuite(client: Client, front: { url(): string; token
       expect((await kube().run(at, ['true'])).status.status).toBe('Success')
     })
 
-    test('sends input, and its end', async () => {
+    test('sends input and end of input', async () => {
       const run = await kube().run(at, ['sh', '-c', 'wc -c; echo over'], {
         stdin: Readable.from([Buffer.alloc(300_000)]),
       })
       expect([run.stdout, run.status.status]).toEqual(['300000\nover\n', 'Success'])
     })
 
-    test('has a terminal, types, and changes its size', async () => {
+    test('has a terminal, types, and resizes it', async () => {
       const stdin = new PassThrough()
       let screen = ''
       const see = async (text: string): Promise<void> => {
@@ -62,7 +62,7 @@ export function defineStreamsSuite(client: Client, front: { url(): string; token
           stdin.write('test -t 0 && echo is-a-$((40+2))\n')
           await see('is-a-42')
           terminal.resize(132, 43)
-          // The size is told on a way of its own.
+          // A resize is sent apart from the input and may arrive later.
           while (!screen.includes('43 132')) {
             stdin.write('stty size\n')
             await sleep(100)
@@ -81,7 +81,7 @@ export function defineStreamsSuite(client: Client, front: { url(): string; token
       await client.delete(box)
     })
 
-    test('is started as it was asked, and has a record as any other', async () => {
+    test('is started as requested, and has a record like any other', async () => {
       const more = { cwd: '/tmp', user: '1234:99', env: 'ONE=1' }
       const stream = await sh('echo "$FROM_BOX $ONE $(pwd) $(id -u):$(id -g)"; exit 4', more)
       expect(await stream.closed).toEqual({ code: 1000, reason: '' })
@@ -89,13 +89,13 @@ export function defineStreamsSuite(client: Client, front: { url(): string; token
       expect(await endOf(stream)).toMatchObject({ status: 'exited', exit_code: 4, stdout: 'b 1 /tmp 1234:99\n' })
     })
 
-    test('that a signal ended is 128 and its number', async () => {
+    test('that a signal ended has exit code 128 plus its number', async () => {
       const stream = await sh('kill -TERM $$')
       await stream.closed
       expect(stream.status()?.details?.causes).toEqual([{ reason: 'ExitCode', message: '143' }])
     })
 
-    test('that takes too long is killed, and the client told why', async () => {
+    test('that times out is killed, with the reason in the status', async () => {
       const stream = await open(['sleep', '600'], { timeout_seconds: '0.3' })
       await stream.closed
       expect(stream.status()).toMatchObject({ status: 'Failure', message: expect.stringContaining('timeout_seconds') })
@@ -109,14 +109,14 @@ export function defineStreamsSuite(client: Client, front: { url(): string; token
       expect([stream.text(1), stream.status()?.details?.causes[0]?.message]).toEqual(['got hello ä\n', '2'])
     })
 
-    test('says only what was asked for', async () => {
+    test('sends only the requested streams', async () => {
       const stream = await sh('echo out; echo err >&2; cat', { stdout: 'false' })
       stream.send(0, 'dropped: it has no input')
       await stream.closed
       expect([stream.text(1), stream.text(2), stream.status()?.status]).toEqual(['', 'err\n', 'Success'])
     })
 
-    test('ends when its client leaves, but for one with no_hup', async () => {
+    test('ends when its client leaves, unless it has no_hup', async () => {
       const ends = await sh('echo on; sleep 600')
       await ends.until(1, 'on')
       ends.socket.close()
@@ -127,7 +127,7 @@ export function defineStreamsSuite(client: Client, front: { url(): string; token
       expect(await endOf(goesOn)).toMatchObject({ status: 'exited', exit_code: 6, stdout: 'on\nstill\n' })
     })
 
-    test('leaves what it started to run on when it has ended', async () => {
+    test('leaves its background processes running when it ends', async () => {
       const stream = await sh('sleep 600 >/dev/null 2>&1 & echo $!')
       await stream.closed
       const pid = stream.text(1).trim()
@@ -146,7 +146,7 @@ export function defineStreamsSuite(client: Client, front: { url(): string; token
       expect([stream.text(1).length, stream.text(2), stream.status()?.status]).toEqual([bytes, 'done\n', 'Success'])
     })
 
-    test('is refused as any request, while there is still something to answer', async () => {
+    test('is refused like any request before the upgrade', async () => {
       const refusal = async (...given: Parameters<typeof target>) =>
         (await refusedStream(target(...given), { token: front.token() })).problem
       expect(await refusal([])).toMatchObject({ status: 400, errors: [{ pointer: '/query/command' }] })

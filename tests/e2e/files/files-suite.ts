@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { extract } from 'tar-stream'
 import type { Answer, Client } from '../../helpers/front/client.ts'
 
-/** What a user does with the files of boxes, running or not. */
+/** Defines the tests of files for boxes that run and boxes that are stopped. */
 export function defineFilesSuite(client: Client): void {
   const boxes = '/v1/projects/files/boxes'
   const files = (box: string, what: string, path?: string): string =>
@@ -29,8 +29,8 @@ export function defineFilesSuite(client: Client): void {
       for (const name of ['disk', 'cold']) await client.delete(`/v1/projects/files/data/${name}`)
     })
 
-    test('a list longer than a function can carry is told whole', async () => {
-      // What JSON has to write as six characters each.
+    test('a list longer than a function can carry arrives whole', async () => {
+      // JSON needs six characters for each of these bytes.
       const name = `'${'\x01'.repeat(45)}'`
       const line = `mkdir /root/long && cd /root/long && i=10000; while [ $i -lt 19999 ]; do : > ${name}$i; i=$((i+1)); done`
       expect((await client.shell('files', 'runs', line)).body.exit_code).toBe(0)
@@ -41,7 +41,7 @@ export function defineFilesSuite(client: Client): void {
     })
 
     describe.each(['runs', 'stopped'])('of a box that is %s', (box) => {
-      test('what is written is read, whatever the bytes', async () => {
+      test('any bytes are read as they were written', async () => {
         const bytes = randomBytes(300_000)
         const written = await upload(files(box, 'write', '/root/bytes'), bytes)
         expect(written.status).toBe(200)
@@ -68,7 +68,7 @@ export function defineFilesSuite(client: Client): void {
         expect(wrong.body.errors[0].pointer).toBe('/content')
       })
 
-      test('ranges and conditions are as HTTP has them', async () => {
+      test('ranges and conditions follow HTTP', async () => {
         const { body } = await write(box, '/root/range', '0123456789')
         const part = await read(box, '/root/range', { range: 'bytes=2-4' })
         expect([part.status, part.text, part.headers['content-range']]).toEqual([206, '234', 'bytes 2-4/10'])
@@ -84,14 +84,14 @@ export function defineFilesSuite(client: Client): void {
         expect((await client.call('HEAD', files(box, 'read', '/root/range'))).headers['content-length']).toBe('3')
       })
 
-      test('a volume is where the box has it', async () => {
+      test('a volume appears at its mount path', async () => {
         await write(box, '/mnt/disk/on-volume', box)
         expect((await read(box, '/mnt/disk/on-volume')).text).toBe(box)
         const gone = await client.delete(files(box, 'list', '/mnt/disk').replace('/list', ''))
         expect([gone.status, gone.body.code]).toEqual([400, 'path_invalid'])
       })
 
-      test('a directory is listed by name, page by page, and into its depths', async () => {
+      test('a directory is listed by name, by page and recursively', async () => {
         await client.post(`${boxes}/${box}/files/mkdir`, { path: '/root/tree/in/deep', parents: true })
         for (const name of ['b', 'a', 'in/c', 'in/deep/d']) await write(box, `/root/tree/${name}`, name)
         const list = async (more: string): Promise<Answer> => client.get(`${files(box, 'list', '/root/tree')}${more}`)
@@ -109,7 +109,7 @@ export function defineFilesSuite(client: Client): void {
         expect(seen).toEqual(['a', 'b', 'in', 'in/c', 'in/deep', 'in/deep/d'])
       })
 
-      test('what is moved is elsewhere, and what is deleted is gone', async () => {
+      test('files are moved and deleted', async () => {
         await write(box, '/root/one', '1')
         await write(box, '/root/two', '2')
         const move = (body: object): Promise<Answer> => client.post(`${boxes}/${box}/files/move`, body)
@@ -126,7 +126,7 @@ export function defineFilesSuite(client: Client): void {
         expect((await remove('/', '&recursive=true')).body.code).toBe('path_invalid')
       })
 
-      test('a tar goes in and comes out, and tells what it may not bring', async () => {
+      test('a tar is unpacked and packed, and refused entries are listed', async () => {
         await client.post(`${boxes}/${box}/files/mkdir`, { path: '/root/tar' })
         const tar = tarOf([
           { name: 'a.txt', body: 'alpha' },
@@ -144,7 +144,7 @@ export function defineFilesSuite(client: Client): void {
         expect((await read(box, '/root/out')).status).toBe(404)
       })
 
-      test('what is no file is told, and no path leads out', async () => {
+      test('a path that is no file is refused, and no path leads out', async () => {
         expect((await read(box, '/root')).body.code).toBe('is_a_directory')
         expect((await read(box, '/etc/passwd/x')).body.code).toBe('not_a_directory')
         expect((await read(box, 'root')).body.errors[0].pointer).toBe('/query/path')
@@ -154,7 +154,7 @@ export function defineFilesSuite(client: Client): void {
         expect((await client.get(files(box, 'stat', '/proc'))).status).toBe(box === 'runs' ? 400 : 200)
       })
 
-      test('names that are no text are told as base64', async () => {
+      test('names that are not UTF-8 are returned as base64', async () => {
         const path = Buffer.from([0x2f, 0x72, 0x6f, 0x6f, 0x74, 0x2f, 0xff, 0x0a]).toString('base64url')
         const written = await upload(`${boxes}/${box}/files/write?path_base64=${path}`, Buffer.from('odd'))
         expect(written.status).toBe(200)
@@ -164,7 +164,7 @@ export function defineFilesSuite(client: Client): void {
       })
     })
 
-    test('what commands see and what the API sees is the same', async () => {
+    test('commands and the API see the same files', async () => {
       await client.shell(
         'files',
         'runs',
@@ -178,7 +178,7 @@ export function defineFilesSuite(client: Client): void {
       expect(body.stdout).toBe('by-api 7:8 4750\nc\n')
     })
 
-    test('a tar of a directory is what is in it', async () => {
+    test('a tar of a directory has its content', async () => {
       await client.shell(
         'files',
         'runs',

@@ -22,7 +22,7 @@ afterAll(async () => {
   await service.close()
 }, 60_000)
 
-/** From now on the agent fails at `fault`; an empty one lets it be. */
+/** Restarts the agent so that it fails at `fault`, or nowhere if that is empty. */
 async function breakAt(fault: FaultStep | ''): Promise<void> {
   await restartAgent(service, 'SIGTERM', fault)
   await armStep(service)
@@ -30,7 +30,7 @@ async function breakAt(fault: FaultStep | ''): Promise<void> {
 }
 
 describe('a step that fails', () => {
-  test('a start that fails leaves a stopped box that says why, and can be resumed', async () => {
+  test('a start that fails leaves a stopped box with the reason, which can be resumed', async () => {
     await breakAt(at('runtime.start', 'throw'))
     const created = await client.post(boxes, { name: 'unlucky' })
     expect(created.status).toBe(201)
@@ -69,7 +69,7 @@ describe('a step that fails', () => {
     }
   })
 
-  test('a detach or update that fails at its last write is as if it had not been asked for', async () => {
+  test('a detach or update that fails at its last write changes nothing', async () => {
     const data = '/v1/projects/failures/data'
     await breakAt('')
     await client.post(`${data}/vol/attach`, { box: 'taker', path: '/vol' })
@@ -82,14 +82,14 @@ describe('a step that fails', () => {
     const { body: box } = await client.get(`${boxes}/taker`)
     expect((await client.put(`${boxes}/taker`, { config: { ram_mb: 1024, cpus: 2 } })).status).toBe(500)
     expect((await client.get(`${boxes}/taker`)).body).toEqual(box)
-    // One after the other.
+    // The limits are set back one after the other.
     const recorded = { ramMb: box.config.ram_mb, cpus: box.config.cpus }
     await untilTrue(() => isDeepStrictEqual(limitsOf(service, box.id), recorded))
     await client.delete(`${boxes}/taker`)
     expect((await client.delete(`${data}/vol`)).status).toBe(204)
   })
 
-  test('an operation that ended badly says so', async () => {
+  test('a failed operation is reported', async () => {
     await breakAt(at('runtime.start', 'reject'))
     const created = await client.post(`${boxes}?wait_seconds=0`, { name: 'later' })
     const operation = await client.get(`${String(created.headers['operation-location'])}?wait_seconds=20`)
@@ -97,7 +97,7 @@ describe('a step that fails', () => {
     await client.delete(`${boxes}/later`)
   })
 
-  test('a wish that came while a step failed is not overruled by the failure', async () => {
+  test('a request that arrives while a step fails is not overruled by the failure', async () => {
     await breakAt('')
     await client.post(boxes, { name: 'torn' })
     await client.shell('failures', 'torn', `(trap '' TERM; sleep 600) >/dev/null 2>&1 & sleep 0.1`)
@@ -111,7 +111,7 @@ describe('a step that fails', () => {
     await client.delete(`${boxes}/torn`)
   })
 
-  test('a stop that cannot be done leaves the box unknown, and is tried until it is', async () => {
+  test('a failing stop leaves the box unknown, and is retried until it succeeds', async () => {
     await breakAt('')
     const { body: box } = await client.post(boxes, { name: 'wedged' })
     await breakAt(at('runtime.stop', 'throw', '1+'))
@@ -127,7 +127,7 @@ describe('a step that fails', () => {
     expect(pidsOf(service, box.id)).toEqual([])
   })
 
-  test('a delete is never blocked by a wedged box, and health names what is left', async () => {
+  test('a delete is never blocked by a wedged box, and health names the leftovers', async () => {
     await breakAt('')
     await client.post(boxes, { name: 'stuck' })
     await breakAt(at('runtime.stop', 'throw', '1+'))

@@ -25,7 +25,7 @@ describe('the figures of the agent', () => {
     await client.shell('figures', 'measured', 'exit 3')
   })
 
-  test('are what Prometheus asks of figures', async () => {
+  test('are valid Prometheus text', async () => {
     expect(await lintFigures(await look())).toBe('')
   })
 
@@ -42,7 +42,7 @@ describe('the figures of the agent', () => {
     expect(figureOf(after, 'boxyard_requests_in_flight')).toBe(0)
   })
 
-  test('tell of requests that are not answered yet', async () => {
+  test('count requests in flight', async () => {
     const slow = client.shell('figures', 'measured', 'until [ -e /tmp/go ]; do sleep 0.1; done')
     await eventually(async () => (await figure('boxyard_execs_running')) === 1)
     expect(await figure('boxyard_requests_in_flight')).toBe(1)
@@ -51,7 +51,7 @@ describe('the figures of the agent', () => {
     expect(await figure('boxyard_requests_in_flight')).toBe(0)
   })
 
-  test('tell of boxes, their steps and their commands', async () => {
+  test('cover boxes, their steps and their commands', async () => {
     const text = await look()
     expect(figureOf(text, 'boxyard_boxes{status="running"}')).toBe(1)
     expect(
@@ -64,14 +64,14 @@ describe('the figures of the agent', () => {
     expect(figureOf(text, 'boxyard_streams_open')).toBe(0)
   })
 
-  test('tell of services by state', async () => {
+  test('count services by state', async () => {
     await client.put(`${boxes}/measured/services/calm`, { command: ['/bin/sleep', '600'] })
     const text = await look()
     expect(figureOf(text, 'boxyard_services{state="running"}')).toBe(1)
     expect(figureOf(text, 'boxyard_services{state="failed"}')).toBe(0)
   })
 
-  test('tell of storage', async () => {
+  test('cover storage', async () => {
     const text = await look()
     const [size, used, available] = ['size', 'used', 'available'].map((what) =>
       figureOf(text, `boxyard_pool_${what}_bytes`),
@@ -83,7 +83,7 @@ describe('the figures of the agent', () => {
     expect(figureOf(text, 'boxyard_tombstones_stuck')).toBe(0)
   })
 
-  test('tell of the edge', async () => {
+  test('cover the edge', async () => {
     const { url } = (await client.get(`${boxes}/measured`)).body
     const before = await look()
     expect((await askUrl(url)).status).toBe(401)
@@ -102,7 +102,7 @@ describe('the figures of the agent', () => {
     expect(figureOf(after, 'boxyard_edge_connections_open')).toBe(0)
   })
 
-  test('tell no more of an edge that hangs than that it does', async () => {
+  test('show only that the edge is down while it hangs', async () => {
     const [pid = 0] = edgePidsOf(service())
     await freezeProcess(pid)
     try {
@@ -116,7 +116,7 @@ describe('the figures of the agent', () => {
     expect(await figure('boxyard_edge_up')).toBe(1)
   })
 
-  test('tell of backups once they ended', async () => {
+  test('count finished backups', async () => {
     await client.post('/v1/projects/figures/data', { name: 'kept', size_gb: 0.1 })
     const made = await client.post('/v1/projects/figures/data/kept/backups?wait_seconds=20', {})
     expect([201, 202]).toContain(made.status)
@@ -124,21 +124,21 @@ describe('the figures of the agent', () => {
     await eventually(async () => (await figure(done)) === 1)
   })
 
-  test('tell of the process', async () => {
+  test('cover the process', async () => {
     const text = await look()
     expect(figureOf(text, 'process_resident_memory_bytes')).toBeGreaterThan(20 * 1024 ** 2)
     expect(figureOf(text, 'process_cpu_seconds_total')).toBeGreaterThan(0)
     expect(text).toMatch(/^boxyard_build_info\{version="[^"]+",commit="[^"]*",node="v\d+[^"]*"\} 1$/m)
   })
 
-  test('name nothing that somebody named', async () => {
+  test('contain no name that a user chose', async () => {
     const text = await look()
     for (const name of ['measured', 'figures', 'calm', 'kept', 'secret', boxId]) expect(text).not.toContain(`"${name}`)
     const { token_id: tokenId } = (await client.get('/v1/me')).body
     expect(text).not.toContain(String(tokenId))
   })
 
-  test('are at an address of their own, and nothing else is', async () => {
+  test('have an address of their own, which serves nothing else', async () => {
     const { metricsUrl, url, dataUrl, agentUrl } = service()
     expect((await fetch(metricsUrl.replace('/metrics', '/v1/config'))).status).toBe(404)
     expect((await fetch(metricsUrl, { method: 'POST' })).status).toBe(405)
@@ -146,14 +146,14 @@ describe('the figures of the agent', () => {
       expect((await (await fetch(`${elsewhere}/metrics`)).text()).includes('boxyard_')).toBe(false)
   })
 
-  test('are not within the reach of a box', async () => {
+  test('cannot be reached from a box', async () => {
     const { port } = new URL(service().metricsUrl)
     const line = `gateway=$(ip route | awk '/default/ {print $3}'); for host in 127.0.0.1 "$gateway"; do
       nc -w 2 "$host" ${port} </dev/null && echo reached; done; echo tried`
     expect((await client.shell('figures', 'measured', line)).body.stdout).toBe('tried\n')
   })
 
-  test('are told by the next agent on the same port', async () => {
+  test('are served by the next agent on the same port', async () => {
     await service().killAgent()
     await service().startAgent()
     expect(await figure('boxyard_boxes{status="running"}')).toBe(1)

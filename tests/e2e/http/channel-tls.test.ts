@@ -34,7 +34,7 @@ afterAll(async () => {
   rmSync(directory, { recursive: true })
 }, 60_000)
 
-test('a deployment with mutual TLS on its channel works, and its agent speaks to nobody without a certificate', async () => {
+test('a deployment with mutual TLS on its channel works, and its agent refuses clients without a certificate', async () => {
   expect((await client.get('/v1/me')).status).toBe(200)
   await expect(request(service.agentUrl.replace('http:', 'https:'))).rejects.toThrow()
   await expect(request(service.agentUrl)).rejects.toThrow()

@@ -22,7 +22,7 @@ test.each([
   ['held', { no_hup: true }],
   ['that are waited for', {}],
 ])(
-  'of many large commands at once %s some are told to come again, and the service goes on',
+  'of many large commands at once %s some are refused with Retry-After, and the service goes on',
   async (_, more) => {
     const agent = service.agentPid
     const body = { shell: 'cat >/dev/null; sleep 2', stdin: 'x'.repeat(5_900_000), ...more }

@@ -23,14 +23,14 @@ beforeAll(async () => {
   }
   await shell('echo first > /vol/file; echo first > /packed/file')
   whole = await client.post(`${data}/vol/backups`)
-  // The mark is told in two halves: what the shell is told is on the disk too.
+  // Split in two, as the shell line itself is on the disk too and must not match the mark.
   const put = (what: string, file: string, [before, after]: [number, number]): string =>
     `(${noise(before)}; printf '${mark(what)}%s' here; ${noise(after)}) > ${file}`
   await shell(put('small', '/root/small', [16, 16]))
   await shell(put('start', '/root/start', [8, 1000]))
   await shell(put('end', '/root/end', [4000, 8]))
   await shell(put('volume', '/vol/bad', [100, 100]))
-  // Most of it is packed away: the disk holds the mark among what it was packed to.
+  // Most of it is compressed, so the mark lies on the disk within compressed data.
   await shell(`(${noise(8)}; printf '${mark('packed')}%s' here; head -c 100k /dev/zero) > /packed/bad; sync`)
   await client.post(`${boxes}/box/snapshots`, { name: 'past', include_data: true })
   await service.killAgent('SIGTERM')
@@ -45,7 +45,7 @@ afterAll(async () => {
 }, 60_000)
 
 describe('blocks that the disk has lost', () => {
-  test('are refused to whoever reads them, of the box and of a snapshot, and never answered as if they were whole', async () => {
+  test('fail every read of the box and of snapshots, and are never returned as whole', async () => {
     for (const place of ['', '&snapshot=past']) {
       for (const file of ['small', 'start']) {
         const { status, body } = await client.get(`${boxes}/box/files/read?path=/root/${file}${place}`)
@@ -63,7 +63,7 @@ describe('blocks that the disk has lost', () => {
   }, 60_000)
 
   test.each(['vol', 'packed'])(
-    'end a backup of volume %s with the reason, and what there was before stays whole',
+    'end a backup of volume %s with the reason, and earlier backups stay whole',
     async (name) => {
       const { status, body } = await client.post(`${data}/${name}/backups?wait_seconds=25`)
       expect([status, body.code]).toEqual([500, 'internal'])
@@ -83,7 +83,7 @@ describe('blocks that the disk has lost', () => {
     expect(await shell('cat /again/file')).toBe('first\n')
   }, 60_000)
 
-  test('are told by health, with what to do', async () => {
+  test('are reported by health, with a remedy', async () => {
     const { status, problems } = (await client.get('/healthz')).body
     expect(status).toBe('degraded')
     expect(problems).toContainEqual({

@@ -79,7 +79,7 @@ afterAll(async () => {
 
 describe('a disk that fails', () => {
   test.each(CHOSEN)(
-    'in %s, at %s: no answer claims what is not there, and all that was acknowledged comes back with the disk',
+    'in %s, at %s: no answer is false, and all acknowledged data comes back with the disk',
     async (action, step) => {
       await shell('echo later | tee /vol/file > /root/file; sync')
       await restartAgent(service, 'SIGTERM', step)
@@ -103,7 +103,7 @@ describe('a disk that fails', () => {
     60_000,
   )
 
-  test('is told by every request that needs it and by health, and what can be read is served', async () => {
+  test('is reported by every request that needs it and by health, and readable data is served', async () => {
     await restartAgent(service, 'SIGTERM', '')
     await shell('echo later > /vol/file; sync')
     cutDevice(image())
@@ -120,7 +120,7 @@ describe('a disk that fails', () => {
     const readOnly = health.problems.find(({ code }: { code: string }) => code === 'pool_read_only')
     expect(readOnly.remedy).toMatch(/npm run down/)
     expect(health.problems).toContainEqual(expect.objectContaining({ code: 'storage_errors' }))
-    // What processes have of the disk in memory they keep.
+    // Processes still read what the page cache holds.
     expect(await shell('cat /vol/file')).toBe('later\n')
     expect((await client.get(boxes)).body.boxes.map(({ status }: { status: string }) => status)).toEqual(['running'])
     expect((await client.delete(`${data}/spare`)).status).toBe(204)
@@ -137,7 +137,7 @@ describe('a disk that fails', () => {
     await eventually(async () => (await faults()).length === 0)
   }, 60_000)
 
-  test('and has lost the end of the pool is told by a start that changes nothing', async () => {
+  test('and has lost the end of the pool makes the start fail without a change', async () => {
     await service.killAgent('SIGTERM')
     await service.runAgentMode('down')
     const { size } = statSync(image())
@@ -151,14 +151,14 @@ describe('a disk that fails', () => {
   }, 60_000)
 })
 
-/** Ends all boxes and starts anew, as the remedy says. */
+/** Stops all boxes and starts the agent again, as the remedy tells. */
 async function openAnew(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
   await service.killAgent(signal)
   await service.runAgentMode('down')
   await startAgent(service, '')
 }
 
-/** Every byte of every subvolume can be read, what was taken holds what it held, and nothing is left over. */
+/** Checks that every byte of every subvolume is readable, snapshots hold their content, and nothing leaked. */
 async function expectWhole(): Promise<void> {
   await eventually(async () => (await client.get('/v1/storage')).body.deleting === 0)
   expect((await client.get('/v1/storage')).body.orphans).toEqual([])

@@ -17,13 +17,13 @@ afterAll(async () => {
   await service.close()
 }, 60_000)
 
-// Tools that stop at the first refused write and name its cause: busybox' head goes on to the end of its input.
+// dd stops at the first refused write and names its cause; busybox' head reads its input to the end.
 const fillDisk = 'dd if=/dev/urandom of=/root/fill bs=1M count=1000'
-// Refused again and again, until the box is gone.
+// Keeps writing until the box is gone.
 const keepFilling = 'while :; do dd if=/dev/urandom bs=64k count=16 >> /root/fill; done 2> /dev/null'
 
 describe('a box over its quota', () => {
-  test('is told so at once and makes room for itself', async () => {
+  test('gets EDQUOT at once and can make room for itself', async () => {
     await client.post(boxes, { name: 'small', config: { storage_gb: 0.05 } })
     const fill = await promptly(() => client.shell('full', 'small', fillDisk))
     expect([fill.status, fill.body.status]).toEqual([200, 'exited'])
@@ -35,7 +35,7 @@ describe('a box over its quota', () => {
 })
 
 describe('a full pool', () => {
-  test('tells its boxes and health so, refuses new boxes, and takes deletes that make room again', async () => {
+  test('is reported by boxes and health, refuses new boxes, and takes deletes that free space', async () => {
     await client.post(boxes, { name: 'filler', config: { storage_gb: 5 } })
     await client.post(boxes, { name: 'neighbour', config: { storage_gb: 5 } })
     expect(await faultCodes()).not.toContain('pool_full')

@@ -13,7 +13,7 @@ const client = createClient(
 const project = '/v1/projects/full'
 const [boxes, data] = [`${project}/boxes`, `${project}/data`]
 const octets = { 'content-type': 'application/octet-stream' }
-/** What is asked of a full pool, and where it is afterwards if it was done. */
+/** Requests to a full pool, each with the path of what it makes. */
 const acts: [what: string, where: string, act: () => Promise<Answer>][] = [
   ['fork', `${boxes}/fork`, () => client.post(boxes, { name: 'fork', fork: 'box' })],
   ['snapshot', `${boxes}/box/snapshots/new`, () => client.post(`${boxes}/box/snapshots`, dataSnapshot)],
@@ -42,7 +42,7 @@ afterAll(async () => {
   await service.close()
 }, 60_000)
 
-test('a pool without room for data, nor for names, does what it is asked for whole or refuses it, and all of it once there is room', async () => {
+test('a pool without room for data or names does each request whole or refuses it, and all of them once there is room', async () => {
   expect(await shell('dd if=/dev/urandom of=/filler/data bs=1M 2>&1')).toMatch(/No space left/)
   const text = 'x'.repeat(1_900)
   expect(
@@ -62,7 +62,7 @@ test('a pool without room for data, nor for names, does what it is asked for who
   await client.delete(`${boxes}/box/snapshots/new`)
   await client.post(`${data}/filler/detach`, { box: 'box' })
   expect((await client.delete(`${data}/filler`)).status).toBe(204)
-  // The filesystem gives room back a while after what held it has gone.
+  // btrfs gives space back some time after a delete.
   await eventually(async () => (await client.call('PUT', `${boxes}/box/files/write?path=/f`, largeFile)).status < 300)
   for (const path of [`${boxes}/fork`, `${project}/bases/new`, `${data}/new`, `${data}/again`])
     await client.delete(path)

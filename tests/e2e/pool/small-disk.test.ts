@@ -47,14 +47,14 @@ afterAll(async () => {
   }
 }, 60_000)
 
-test('a pool on a disk that is nearly full is warned of, takes no writes of ours, and goes on once there is room', async () => {
+test('a pool on a nearly full disk is reported, takes no writes of the agent, and goes on once there is room', async () => {
   expect(await codes()).toEqual(['pool_not_backed'])
   disk.leave(40)
   for (const [what, act] of acts) {
     const { status, body } = await act()
     expect([what, status, body.code]).toEqual([what, 507, 'storage_full'])
   }
-  // What is deleted waits: to take away is to write.
+  // The subvolume stays until later: to delete is to write.
   expect((await client.delete(`${data}/vol/snapshots/good`)).status).toBe(204)
   expect(await codes()).not.toContain('pool_read_only')
   expect(await shell('cat /vol/file')).toBe('good\n')
@@ -67,7 +67,7 @@ test('a pool on a disk that is nearly full is warned of, takes no writes of ours
   }
 }, 60_000)
 
-test('a box that uses up the disk below makes the pool read-only, and nothing acknowledged is lost', async () => {
+test('a box that fills the disk below makes the pool read-only, and no acknowledged data is lost', async () => {
   await shell('echo kept > /vol/file; sync')
   disk.leave(0)
   await shell('dd if=/dev/urandom of=/vol/fill bs=1M count=100; sync')
@@ -88,14 +88,14 @@ test('a box that uses up the disk below makes the pool read-only, and nothing ac
   expect(await shell('cat /vol/file')).toBe('good\n')
 }, 60_000)
 
-test('once the disk has room for all of the image it takes its blocks, and health is content', async () => {
+test('once the disk has room the image allocates all its blocks, and health is good', async () => {
   disk.leave(600)
   await eventually(async () => (await codes()).length === 0)
 }, 60_000)
 
 async function codes(): Promise<string[]> {
   const all: string[] = (await client.get('/healthz')).body.problems.map(({ code }: { code: string }) => code)
-  // Counted until a scrub, if the count came to the disk before it was full.
+  // The count lasts until a scrub, if it reached the disk before that was full.
   return all.filter((code) => code !== 'storage_errors')
 }
 

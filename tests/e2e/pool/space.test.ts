@@ -14,8 +14,8 @@ describe('through the standalone front', () => {
   defineStorageSuite(client)
 })
 
-describe('what is wrong with the storage', () => {
-  test('a subvolume that no record knows is told with its size', async () => {
+describe('faults of the storage', () => {
+  test('a subvolume without a record is reported with its size', async () => {
     const { body: box } = await client.post(boxes, { name: 'forgotten', config: { ram_mb: 64 } })
     await client.shell('lost', 'forgotten', 'head -c 131072 /dev/urandom > /own; sync')
     await client.post(`${boxes}/forgotten/stop`)
@@ -32,7 +32,7 @@ describe('what is wrong with the storage', () => {
     expect(body.orphans[0].size_bytes).toBeGreaterThanOrEqual(body.orphans[0].unique_bytes)
   })
 
-  test('a damaged block is found by a scrub, and health tells what to do', async () => {
+  test('a damaged block is found by a scrub, and health gives a remedy', async () => {
     await client.post(boxes, { name: 'damaged', config: { ram_mb: 64 } })
     const halves = 'head -c 32768 /dev/urandom'
     const mark = `mark-${Date.now()}-`

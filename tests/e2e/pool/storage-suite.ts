@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import type { Client } from '../../helpers/front/client.ts'
 
-/** What an operator asks of the storage, on whatever front; `client` as for the other suites. */
+/** Defines the tests of the storage report for any front; `client` as for the other suites. */
 export function defineStorageSuite(client: Client): void {
   const boxes = '/v1/projects/space/boxes'
   const data = '/v1/projects/space/data'
@@ -28,7 +28,7 @@ export function defineStorageSuite(client: Client): void {
       await client.delete(`${data}/disk`)
     })
 
-    test('tells what each takes up and what deleting it would free', async () => {
+    test('shows the size of each resource and what deleting it would free', async () => {
       await shell('head -c 262144 /dev/urandom > /kept; head -c 131072 /dev/urandom > /disk/own')
       await client.post(`${boxes}/filled/snapshots`, { name: 'first' })
       const shared = await mine()
@@ -53,7 +53,7 @@ export function defineStorageSuite(client: Client): void {
       expect((await mine()).boxes[0].snapshots).toEqual([])
     })
 
-    test('is only for tokens that administrate, and tells each of its own projects', async () => {
+    test('is only for admin tokens, and shows each its own projects', async () => {
       const mint = async (project: string, permission: string): Promise<{ token: string }> => {
         const wish = { name: `space-${permission}`, projects: [project], permissions: [permission] }
         const { body } = await client.post('/v1/tokens', { ...wish, expires_in_seconds: 600 })
@@ -69,7 +69,7 @@ export function defineStorageSuite(client: Client): void {
       expect(elsewhere).toMatchObject({ boxes: [], volumes: [] })
     })
 
-    test('tells of the scrub that was begun', async () => {
+    test('shows a scrub in progress', async () => {
       const started = await client.post('/v1/storage/scrub')
       expect(started.status).toBe(202)
       const ended = async () => {

@@ -100,7 +100,7 @@ function outputFiles(): string[] {
 
 describe('kill -9 of the agent', () => {
   test.each(CHOSEN)(
-    '%s killed at %s: what was answered holds, one version is active, and nothing runs twice or is left',
+    '%s killed at %s: the answer holds, one version is active, and nothing runs twice or is left over',
     async (action, step) => {
       await client.put(app, { command: version(one), grace_seconds: 1 })
       for (const earlier of EARLIER[action]) await act[earlier]()
@@ -128,7 +128,7 @@ describe('kill -9 of the agent', () => {
 })
 
 describe('versions of a service', () => {
-  test('go on without the agent and are taken up; one that ignores SIGTERM is ended all the same', async () => {
+  test('go on without the agent and are adopted; one that ignores SIGTERM is killed', async () => {
     const stubborn = ['/bin/sh', '-c', 'trap "" TERM; while :; do sleep 0.1; done']
     await client.put(app, { command: stubborn, grace_seconds: 1 })
     await client.post(`${app}/deploy`, { command: version(one) })

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import { eventually } from '../../helpers/eventually.ts'
 import type { Answer, Client } from '../../helpers/front/client.ts'
 
-/** The suite of deploy, promote, rollback and discard, for any front; `client` holds the admin token of a service of base busybox. */
+/** Defines the tests of deploys for any front; `client` holds the admin token of a service whose base is busybox. */
 export function defineDeploysSuite(client: Client): void {
   const boxes = '/v1/projects/deploys/boxes'
   const services = `${boxes}/host/services`
@@ -11,7 +11,7 @@ export function defineDeploysSuite(client: Client): void {
   const act = (verb: string, body?: object, query = ''): Promise<Answer> => client.post(`${app}/${verb}${query}`, body)
   const shell = async (line: string): Promise<string> => (await client.shell('deploys', 'host', line)).body.stdout
   const script = (text: string): string[] => ['/bin/sh', '-c', text]
-  // Answers its name at its port.
+  // Serves its name at its port.
   const serving = (name: string): string[] =>
     script(`mkdir -p /srv/${name} && echo ${name} > /srv/${name}/index.html && exec httpd -f -p $PORT -h /srv/${name}`)
   const nameAt = async (port: number): Promise<string> =>
@@ -56,7 +56,7 @@ export function defineDeploysSuite(client: Client): void {
       expect(await nameAt(49153)).toBe('three')
     })
 
-    test('that ends has failed, with its last lines, and nothing else notices', async () => {
+    test('that ends has failed, with its last lines, and the active version goes on', async () => {
       const { active } = await get()
       const failed = await act('deploy', { command: script('seq 1 30; echo broken >&2; exit 7') })
       const { preview, message } = failed.body
@@ -92,7 +92,7 @@ export function defineDeploysSuite(client: Client): void {
       expect((await act('promote')).body.active).toMatchObject({ port: 49152, alive: true })
     })
 
-    test('tells what it writes', async () => {
+    test('has a log', async () => {
       await act('deploy', { command: script('echo preview; exec httpd -f -p $PORT -h /srv') })
       await eventually(async () => (await client.get(`${app}/logs?version=preview`)).body.data === 'preview\n')
       expect((await client.get(`${app}/logs`)).body.data).toBe('')
@@ -141,7 +141,7 @@ export function defineDeploysSuite(client: Client): void {
       expect((await client.get(`${app}/logs?offset=4`)).body).toMatchObject({ offset: 4, data: 'one\n' })
     })
 
-    test('ends the one that was kept for a rollback, but not before it takes its place', async () => {
+    test('ends the version kept for a rollback, but only when it takes its place', async () => {
       await act('promote')
       const first = (await get()).previous
       const third = await act('deploy', { command: script('exec httpd -f -p $PORT -h /srv') })
@@ -152,7 +152,7 @@ export function defineDeploysSuite(client: Client): void {
       expect((await act('deploy', {})).body.preview).toMatchObject({ state: 'running', port: 8080 })
     })
 
-    test('is what the box starts; the one before is started to roll back to it', async () => {
+    test('is started with the box; the one before is started only by a rollback', async () => {
       await act('promote')
       await client.post(`${boxes}/host/stop`)
       await client.post(`${boxes}/host/resume`)
@@ -166,7 +166,7 @@ export function defineDeploysSuite(client: Client): void {
       expect(back.body.previous).toMatchObject({ pid: seen.active.pid, alive: true })
     })
 
-    test('that was kept and does not come up any more changes nothing', async () => {
+    test('that was kept but fails to start changes nothing', async () => {
       await client.delete(app)
       const once = script('test -e /tmp/once && exit 3; touch /tmp/once; exec httpd -f -p $PORT -h /srv')
       await shell('rm -f /tmp/once')
@@ -222,7 +222,7 @@ export function defineDeploysSuite(client: Client): void {
       await client.put(app, { command: script('exec httpd -f -p $PORT -h /srv'), port: 8080, grace_seconds: 1 })
     })
 
-    test('sees what the box has, and changes nothing of it', async () => {
+    test('sees the files of the box, and changes none of them', async () => {
       const deployed = await act('deploy', inFork({ command: prying }))
       expect(deployed.body.preview).toMatchObject({ state: 'running', isolation: 'fork', alive: true, port: 8080 })
       await eventually(async () => (await logOf('preview')) === 'app root data\nthere\n')
@@ -232,7 +232,7 @@ export function defineDeploysSuite(client: Client): void {
       expect((await act('discard')).body.preview).toBeNull()
     })
 
-    test('has data volumes that it can write to, if asked, and that are thrown away', async () => {
+    test('has writable copies of data volumes if requested, which are discarded', async () => {
       await act('deploy', inFork({ command: prying, snapshot: true }))
       await eventually(async () => (await logOf('preview')) === 'app root data\nwrote\nnew there\n')
       expect(await shell('ls /data')).toBe('there\n')

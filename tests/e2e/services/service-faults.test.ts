@@ -91,7 +91,7 @@ function outputFiles(): string[] {
 
 describe('kill -9 of the agent', () => {
   test.each(CHOSEN)(
-    '%s of a service, killed at %s: what was answered holds, and it runs once or not at all',
+    '%s of a service, killed at %s: the answer holds, and it runs once or not at all',
     async (action, step) => {
       if (action !== 'put') await act.put()
       if (action === 'start') await act.stop()
@@ -116,7 +116,7 @@ describe('kill -9 of the agent', () => {
 })
 
 describe('a service', () => {
-  test('goes on without the agent, is taken up, and its end in between is told', async () => {
+  test('goes on without the agent, is adopted, and its end in between is recorded', async () => {
     const { pid } = (await act.put()).body.active
     await restartAgent(service, 'SIGKILL', '')
     const taken = (await client.get(app)).body
@@ -133,7 +133,7 @@ describe('a service', () => {
     await client.delete(app)
   }, 60_000)
 
-  test('whose holder is killed too is started again, once', async () => {
+  test('whose shim is killed too is started again, once', async () => {
     await act.put()
     const holder = parentOf(await hostPid())
     await service.killAgent('SIGKILL')

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { untilTrue } from '../../helpers/boxes/oci-lab.ts'
 import type { Answer, Client } from '../../helpers/front/client.ts'
 
-/** The suite of services, for any front; `client` holds the admin token of a service of base busybox. */
+/** Defines the tests of services for any front; `client` holds the admin token of a service whose base is busybox. */
 export function defineServicesSuite(client: Client): void {
   const boxes = '/v1/projects/services/boxes'
   const services = `${boxes}/host/services`
@@ -49,7 +49,7 @@ export function defineServicesSuite(client: Client): void {
       expect(page.services.map(({ name }: { name: string }) => name)).toEqual(['app'])
     })
 
-    test('keeps what runs when its definition changes, until its next start', async () => {
+    test('keeps its process when its definition changes, until its next start', async () => {
       const { active } = await get('app')
       const changed = await put('app', { command: script('echo second; exec sleep 1000') })
       expect([changed.status, changed.body.generation, changed.body.active.pid]).toEqual([200, 2, active.pid])
@@ -108,7 +108,7 @@ export function defineServicesSuite(client: Client): void {
       expect((await logs('loop')).data).toMatch(/^(run\n){2,}$/)
     })
 
-    test('is final where it says so', async () => {
+    test('is final by its restart policy', async () => {
       const done = await put('job', { command: script('exit 0'), restart: 'on-failure' })
       expect(done.status).toBe(201)
       await untilTrue(async () => (await get('job')).state === 'stopped')
@@ -119,14 +119,14 @@ export function defineServicesSuite(client: Client): void {
       expect(await get('job')).toMatchObject({ message: 'It ended with exit code 4.', active: { restarts: 0 } })
     })
 
-    test('takes all that it started along', async () => {
+    test('ends all processes that it started', async () => {
       await put('tree', { command: script('sleep 4321 & sleep 1'), restart: 'never' })
       await untilTrue(async () => (await shell('ps | grep "[s]leep 4321"')) !== '')
       await untilTrue(async () => (await get('tree')).state === 'stopped')
       await untilTrue(async () => (await shell('ps | grep "[s]leep 4321" || echo none')) === 'none\n')
     })
 
-    test('of a program that is not there says so in the log', async () => {
+    test('of a missing program is explained in the log', async () => {
       await put('missing', { command: ['/no/such/program'], restart: 'never' })
       await untilTrue(async () => (await get('missing')).state === 'failed')
       expect((await get('missing')).active.last_exit.exit_code).toBe(127)
@@ -139,7 +139,7 @@ export function defineServicesSuite(client: Client): void {
       for (const name of ['web', 'slow', 'after', 'never']) await client.delete(`${services}/${name}`)
     })
 
-    test('is waited for, by HTTP, connection and command', async () => {
+    test('is awaited by HTTP, connection or command', async () => {
       const serve = (port: number) =>
         script(`mkdir -p /srv/w && echo hi > /srv/w/index.html && sleep 0.3 && exec httpd -f -p ${port} -h /srv/w`)
       const web = await put('web', { command: serve(8081), port: 8081, readiness: { http: '/index.html' } })
@@ -153,7 +153,7 @@ export function defineServicesSuite(client: Client): void {
       expect(file.body).toMatchObject({ state: 'running', active: { health: 'healthy' } })
     })
 
-    test('that does not come leaves it starting, and says why', async () => {
+    test('that never succeeds leaves it starting, with the reason', async () => {
       const wish = { command: script('exec sleep 1000'), port: 9999, readiness: { http: '/' } }
       const made = await put('never', wish, '?wait_seconds=1')
       expect([made.status, made.body.state, made.body.message]).toEqual([
@@ -163,7 +163,7 @@ export function defineServicesSuite(client: Client): void {
       ])
     })
 
-    test('that ends is told, and the service goes on', async () => {
+    test('that is lost is reported, and the service goes on', async () => {
       await put('after', {
         command: script('touch /tmp/ready; exec sleep 1000'),
         readiness: { command: ['/bin/sh', '-c', 'test -e /tmp/ready'], interval_seconds: 0.1, threshold: 2 },

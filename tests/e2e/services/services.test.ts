@@ -17,7 +17,7 @@ describe('the log as a stream', () => {
   const sent = (text: string): string =>
     [...text.matchAll(/^data: (.*)$/gm)].map(([, data]) => JSON.parse(String(data)).data).join('')
 
-  test('comes as it is written, goes on from an offset, and ends with its token or its service', async () => {
+  test('arrives as it is written, goes on from an offset, and ends with its token or its service', async () => {
     await client.post(boxes, { name: 'host', config: { ram_mb: 64 } })
     const line = 'i=0; while :; do i=$((i+1)); echo line $i; sleep 0.2; done'
     await client.put(app, { command: ['/bin/sh', '-c', line] })
@@ -50,7 +50,7 @@ describe('the log as a stream', () => {
     await client.delete(`${boxes}/host`)
   }, 90_000)
 
-  test('is for a ticket that says whose, and leads a function to the data address', async () => {
+  test('takes a ticket for that service, and redirects a function to the data address', async () => {
     await client.post(boxes, { name: 'host', config: { ram_mb: 64 } })
     await client.put(app, { command: ['sleep', '1000'] })
     for (const wanted of [{ operation: 'getServiceLogs' }, { operation: 'readFile', service: 'app' }]) {

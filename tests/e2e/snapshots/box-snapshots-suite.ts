@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import type { Answer, Client } from '../../helpers/front/client.ts'
 
-/** What a user does with snapshots of boxes, on whatever front; `client` holds the admin token of a service of base busybox. */
+/** Defines the tests of box snapshots for any front; `client` holds the admin token of a service whose base is busybox. */
 export function defineBoxSnapshotsSuite(client: Client): void {
   const boxes = '/v1/projects/shots/boxes'
   const data = '/v1/projects/shots/data'
@@ -53,7 +53,7 @@ export function defineBoxSnapshotsSuite(client: Client): void {
       expect(await names('web', `?continuation_token=${page.next_continuation_token}`)).toEqual(['v1'])
     })
 
-    test('keeps what was there, whatever becomes of the box, and is a source of forks', async () => {
+    test('keeps its content when the box changes or is restored, and is a source of forks', async () => {
       await shell('web', 'echo two > /root/file')
       const forked = await client.post(boxes, { name: 'from-shot', fork: 'web@v0' })
       expect(forked.body).toMatchObject({ status: 'running', fork_of: 'web', config: { ram_mb: 64 } })
@@ -67,7 +67,7 @@ export function defineBoxSnapshotsSuite(client: Client): void {
       expect((await take('web')).body.name).toBe('v2')
     })
 
-    test('brings a running box back: it runs, and what it had is an automatic snapshot', async () => {
+    test('restores a running box, which runs again, and keeps its data as an automatic snapshot', async () => {
       await shell('web', 'echo before > /root/file')
       await take('web', { name: 'good' })
       await shell('web', 'rm /root/file; echo after > /root/other; sleep 600 > /dev/null 2>&1 &')
@@ -90,7 +90,7 @@ export function defineBoxSnapshotsSuite(client: Client): void {
       expect(await shell('web', 'ls /root')).toBe('other\n')
     })
 
-    test('brings a stopped box back, which stays stopped', async () => {
+    test('restores a stopped box, which stays stopped', async () => {
       await client.post(`${boxes}/web/stop`)
       const restored = await restore('web', { snapshot: 'good' })
       expect(restored.body).toMatchObject({ status: 'stopped', state: { reason: 'stopped_by_request' } })
@@ -98,7 +98,7 @@ export function defineBoxSnapshotsSuite(client: Client): void {
       expect(await shell('web', 'cat /root/file')).toBe('before\n')
     })
 
-    test('of those that restores made only the newest stay', async () => {
+    test('made by restores are kept only up to the limit', async () => {
       for (let round = 0; round < 4; round++) await restore('web', { snapshot: 'good' })
       const { snapshots } = (await client.get(`${boxes}/web/snapshots`)).body
       const { limits } = (await client.get('/v1/config')).body
@@ -107,7 +107,7 @@ export function defineBoxSnapshotsSuite(client: Client): void {
       expect(await names('web')).toEqual(expect.arrayContaining(['at-rest', 'v1', 'v2', 'good']))
     })
 
-    test('tells how much it holds, and what deleting it would free', async () => {
+    test('shows its size, and what deleting it would free', async () => {
       await shell('web', 'head -c 2000000 /dev/urandom > /root/big; sync')
       await take('web', { name: 'sized' })
       const size = async () => (await client.get(`${boxes}/web/snapshots/sized`)).body
@@ -134,7 +134,7 @@ export function defineBoxSnapshotsSuite(client: Client): void {
       await client.delete(`${boxes}/gone`)
     })
 
-    test('what is asked wrongly is told, and changes nothing', async () => {
+    test('an invalid request is refused and changes nothing', async () => {
       const before = await names('web')
       for (const body of [
         { name: 'Bad' },
@@ -161,7 +161,7 @@ export function defineBoxSnapshotsSuite(client: Client): void {
       expect((await client.get(`${boxes}/web`)).body.status).toBe('running')
     })
 
-    test('a create that is sent again is the same', async () => {
+    test('a repeated create returns the same snapshot', async () => {
       const headers = { 'idempotency-key': 'once' }
       const first = await take('web', {}, headers)
       const again = await take('web', {}, headers)
@@ -169,13 +169,13 @@ export function defineBoxSnapshotsSuite(client: Client): void {
       expect(again.headers['idempotent-replayed']).toBe('true')
     })
 
-    test('many at once get a name each', async () => {
+    test('concurrent creates get a name each', async () => {
       const taken = await Promise.all(Array.from({ length: 12 }, () => take('web')))
       expect(new Set(taken.map(({ body }) => body.name)).size).toBe(12)
       expect(taken.map(({ status }) => status)).toEqual(Array(12).fill(201))
     })
 
-    test('of restores at once one has its way, and others are told', async () => {
+    test('one of concurrent restores succeeds, and the others are refused', async () => {
       const answers = await Promise.all(Array.from({ length: 4 }, () => restore('web', { snapshot: 'good' })))
       const codes = answers.map(({ status, body }) => (status === 200 ? 'done' : body.code))
       expect(codes).toContain('done')
@@ -184,7 +184,7 @@ export function defineBoxSnapshotsSuite(client: Client): void {
       expect(await shell('web', 'cat /root/file')).toBe('before\n')
     })
 
-    test('whoever does not wait is told where to', async () => {
+    test('a request without a wait gets the address to poll', async () => {
       const answer = await restore('web', { snapshot: 'good' }, '?wait_seconds=0')
       expect([200, 202]).toContain(answer.status)
       const operation = String(answer.headers['operation-location'])
@@ -210,7 +210,7 @@ export function defineBoxSnapshotsSuite(client: Client): void {
       for (const name of ['one', 'two', 'shared']) await client.delete(`${data}/${name}`)
     })
 
-    test('root and volumes are of one instant: no file is ahead of the one written before it', async () => {
+    test('root and volumes are of one instant: no file is newer than one written before it', async () => {
       const count = 'while true; do echo >> /srv/one/n; echo >> /root/n; echo >> /srv/two/n; done'
       await shell('app', `sh -c '${count}' > /dev/null 2>&1 & echo $! > /root/pid`)
       await shell('app', 'until [ -s /srv/two/n ]; do sleep 0.01; done')
@@ -234,7 +234,7 @@ export function defineBoxSnapshotsSuite(client: Client): void {
       }
     })
 
-    test('come back together, and what they had is one automatic snapshot', async () => {
+    test('are restored together, and the earlier data becomes one automatic snapshot', async () => {
       await shell('app', 'for d in /srv/one /srv/two /root; do echo good > $d/state; done')
       await take('app', { name: 'good', include_data: true })
       await shell('app', 'for d in /srv/one /srv/two /root; do echo bad > $d/state; done')
@@ -251,7 +251,7 @@ export function defineBoxSnapshotsSuite(client: Client): void {
       expect(await shell('app', 'cat /root/state /srv/one/state /srv/two/state')).toBe('good\nbad\nbad\n')
     })
 
-    test('one that another box has, or that is gone, stops the restore before anything changes', async () => {
+    test('a volume that is gone or in another box stops the restore before any change', async () => {
       await client.post(`${data}/one/detach`, { box: 'app' })
       await client.post(boxes, { name: 'other', config: { ram_mb: 64 } })
       await client.post(`${data}/one/attach`, { box: 'other', path: '/srv/one' })

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import type { Client } from '../../helpers/front/client.ts'
 
-/** What a user asks of what changed on the disk of a box, on whatever front; `client` as for the other suites. */
+/** Defines the tests of differences between snapshots for any front; `client` as for the other suites. */
 export function defineSnapshotDiffSuite(client: Client): void {
   const boxes = '/v1/projects/diffs/boxes'
   const shell = async (line: string): Promise<void> => {
@@ -27,7 +27,7 @@ export function defineSnapshotDiffSuite(client: Client): void {
       await client.delete(`${boxes}/changing`)
     })
 
-    test('from one snapshot to another is told by path, with names that are no text', async () => {
+    test('is listed by path between two snapshots, with names that are not UTF-8', async () => {
       const { status, body } = await diff('first', '?to=second')
       expect(status).toBe(200)
       expect(body).toMatchObject({ has_more: false, next_continuation_token: null })
@@ -47,7 +47,7 @@ export function defineSnapshotDiffSuite(client: Client): void {
       expect((await diff('first', '?to=first')).body.changes).toEqual([])
     })
 
-    test('up to now is told of a box that runs, page by page', async () => {
+    test('is listed page by page up to the current state of a running box', async () => {
       const now = ['renamed /srv/e/b -> /srv/b 9 modified']
       expect((await diff('second')).body.changes.map(inWords)).toEqual(now)
       expect((await diff('second', '?to=live')).body.changes.map(inWords)).toEqual(now)
@@ -68,7 +68,7 @@ export function defineSnapshotDiffSuite(client: Client): void {
       ])
     })
 
-    test('what is not there and tokens of other lists are refused', async () => {
+    test('missing snapshots and tokens of other lists are refused', async () => {
       expect(await diff('absent')).toMatchObject({ status: 404, body: { code: 'snapshot_not_found' } })
       expect(await diff('first', '?to=absent')).toMatchObject({ status: 404, body: { code: 'snapshot_not_found' } })
       const other = `${boxes}/absent/snapshots/first/diff`

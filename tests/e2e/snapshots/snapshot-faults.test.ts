@@ -32,7 +32,7 @@ const STEPS = {
 }
 type Action = keyof typeof STEPS
 const CHOSEN = drawSteps(STEPS, 3)
-/** Calls that fail, at which a restore leaves box and volume as they were. */
+/** Calls whose failure makes a restore leave box and volume unchanged. */
 const FAILING = [
   at('filesystem.snapshot', 'throw'),
   at('filesystem.snapshot', 'throw', 2),
@@ -75,7 +75,7 @@ afterAll(async () => {
 
 describe('kill -9 of the agent', () => {
   test.each(CHOSEN)(
-    '%s of a snapshot, killed at %s: what was answered holds, records and pool agree, and nothing is left',
+    '%s of a snapshot, killed at %s: the answer holds, records and pool agree, and nothing is left over',
     async (action, step) => {
       if (action !== 'take') await act.take()
       await write('after')
@@ -87,7 +87,7 @@ describe('kill -9 of the agent', () => {
 
       expect(await settled()).toBe('running')
       const held = await read()
-      // Root and volume are of one state, whichever that is.
+      // Root and volume must be of one state, old or new.
       expect([...new Set(held)]).toHaveLength(1)
       if (action !== 'restore') expect(held).toEqual(['after', 'after'])
       else if (status === 200) expect(held).toEqual(['before', 'before'])
@@ -108,7 +108,7 @@ describe('kill -9 of the agent', () => {
 
 describe('a restore', () => {
   test.each(draw(FAILING, 2))(
-    'that fails at %s leaves what was there, which goes on, and can be asked for again',
+    'that fails at %s changes nothing, lets the box go on, and can be repeated',
     async (step) => {
       await act.take()
       await write('after')
@@ -131,7 +131,7 @@ describe('a restore', () => {
 })
 
 test.each([0, 3, 6, 10, 15, 25, 40])(
-  'a box that is deleted %i ms into a restore takes all of it along',
+  'a box deleted %i ms into a restore leaves nothing of the restore',
   async (ms) => {
     await act.take()
     const restored = act.restore()
@@ -157,7 +157,7 @@ async function read(): Promise<string[]> {
 
 async function restart(signal: 'SIGTERM' | 'SIGKILL', step: FaultStep | ''): Promise<void> {
   await restartAgent(service, signal, step)
-  // What the start itself looks after is over by then.
+  // By then the start's own clean-up is over.
   await sleep(100)
 }
 
@@ -170,7 +170,7 @@ async function settled(): Promise<string> {
   throw new Error('the box stays pending')
 }
 
-/** The pool has what the records of the box, its volume and their snapshots name, and no more. */
+/** Checks that the pool has exactly the subvolumes of the box, its volume and their snapshots. */
 async function expectAgreement(): Promise<void> {
   const { snapshots } = (await client.get(`${box}/snapshots`)).body
   const parts = snapshots.reduce((sum: number, each: { data: unknown[] }) => sum + 1 + each.data.length, 0)

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { extract } from 'tar-stream'
 import type { Answer, Client } from '../../helpers/front/client.ts'
 
-/** What a user does with the files in snapshots of boxes, running or not. */
+/** Defines the tests of files in snapshots, for boxes that run and boxes that are stopped. */
 export function defineSnapshotFilesSuite(client: Client): void {
   const boxes = '/v1/projects/past/boxes'
   const data = '/v1/projects/past/data'
@@ -47,7 +47,7 @@ export function defineSnapshotFilesSuite(client: Client): void {
       expect(await textsIn(tar.bytes)).toEqual({ file: 'before', link: '' })
     })
 
-    test('answer to ranges and conditions, however long they are', async () => {
+    test('answer ranges and conditions at any length', async () => {
       const { body, headers } = await read(box, '/root/dir/file', 'then', { accept: 'application/json' })
       expect(body).toMatchObject({ content: 'before', size_bytes: 6 })
       expect((await read(box, '/root/dir/file', 'then', { 'if-none-match': String(headers.etag) })).status).toBe(304)
@@ -65,13 +65,13 @@ export function defineSnapshotFilesSuite(client: Client): void {
       expect((await fetch(ticket.body.url)).headers.get('content-length')).toBe('7000000')
     })
 
-    test('are those of the volumes too where these were taken', async () => {
+    test('include those of volumes that the snapshot contains', async () => {
       expect((await read(box, '/srv/disk/file', 'both')).text).toBe('before on the volume')
       expect((await read(box, '/srv/disk/file')).text).toBe('after')
       expect(told(await read(box, '/srv/disk/file', 'then'))).toEqual([404, 'file_not_found'])
     })
 
-    test('come back, one by one or a directory at once, and nothing else does', async () => {
+    test('are restored one by one or as a directory, and nothing else is', async () => {
       const restore = (body: Record<string, unknown>): Promise<Answer> =>
         client.post(`${boxes}/${box}/files/restore`, { snapshot: 'then', ...body })
       await write(box, '/root/dir/new', 'new')

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import type { Answer, Client } from '../../helpers/front/client.ts'
 
-/** What a user does with volumes that are copies, on whatever front; `client` as for the other suites. */
+/** Defines the tests of volumes made from others for any front; `client` as for the other suites. */
 export function defineVolumeCopiesSuite(client: Client): void {
   const boxes = '/v1/projects/copies/boxes'
   const data = '/v1/projects/copies/data'
@@ -28,7 +28,7 @@ export function defineVolumeCopiesSuite(client: Client): void {
       for (const name of ['live', 'past']) await client.delete(`${data}/${name}`)
     })
 
-    test('has what that holds now, or held then, and goes its own way', async () => {
+    test("has the current or a snapshot's content of its source, and changes apart from it", async () => {
       const live = await client.post(data, { name: 'live', from: 'source' })
       expect(live.status).toBe(201)
       expect(live.body).toMatchObject({ from: 'source', size_gb: 0.25, tags: {}, attachments: [] })
@@ -43,7 +43,7 @@ export function defineVolumeCopiesSuite(client: Client): void {
       expect((await client.get(`${data}/live/snapshots`)).body.snapshots).toEqual([])
     })
 
-    test('has to be as large as what it is to hold', async () => {
+    test('must be at least as large as its content', async () => {
       const small = await client.post(data, { name: 'none', from: 'source', size_gb: 0.02 })
       expect(told(small)).toEqual([409, 'volume_too_small'])
       expect(small.body.detail).toMatch(/^"source" holds 2\d MiB, 21 MiB were asked for/)
@@ -53,7 +53,7 @@ export function defineVolumeCopiesSuite(client: Client): void {
       expect((await client.delete(`${data}/none`)).status).toBe(204)
     })
 
-    test('is told of by what it has alone, and so is a snapshot', async () => {
+    test('is shown with its unshared size, as a snapshot is', async () => {
       const sizes = async (): Promise<[size: number, unique: number]> => {
         const { size_bytes: size, unique_bytes: unique } = (await client.get(`${data}/live/snapshots/own`)).body
         return [size, unique]
@@ -87,7 +87,7 @@ export function defineVolumeCopiesSuite(client: Client): void {
       expect((await client.get(`${data}/past`)).body.from).toBe('source@then')
     })
 
-    test('of what is not there is refused, and leaves nothing', async () => {
+    test('of a missing source is refused and leaves nothing', async () => {
       const make = async (body: Record<string, unknown>): Promise<[number, string]> =>
         told(await client.post(data, { name: 'none', ...body }))
       expect(await make({ from: 'source' })).toEqual([404, 'volume_not_found'])

@@ -56,7 +56,7 @@ beforeEach(async () => {
   await client.post(`${data}/vol/attach`, { box: 'reader', path: '/vol', read_only: true })
   await shell('writer', 'echo good > /vol/file')
   await client.post(`${data}/vol/snapshots`, { name: 'good' })
-  // Of the next restore there is one too many.
+  // Then the next restore makes one automatic snapshot too many.
   for (let round = 0; round < 3; round++) expect((await act.restore()).status).toBe(200)
   await shell('writer', 'echo later > /vol/file; sync')
   pids = await boxPids()
@@ -72,7 +72,7 @@ afterEach(async () => {
 
 describe('kill -9 of the agent', () => {
   test.each(CHOSEN)(
-    '%s of a data volume, killed at %s: what was answered holds, records and world agree, and nothing is left',
+    '%s of a data volume, killed at %s: the answer holds, records and reality agree, and nothing is left over',
     async (action, step) => {
       await restartAgent(service, 'SIGTERM', step)
       await armStep(service)
@@ -95,7 +95,7 @@ describe('kill -9 of the agent', () => {
 
 const BODIES: { name?: string }[] = [{ name: 'made' }, {}]
 test.each(BODIES)(
-  'a snapshot of %j whose answer was lost in a crash is found by its key, and not made again',
+  'a snapshot of %j whose answer was lost in a crash is returned for its key, not made again',
   async (body) => {
     const make = () =>
       client.post(`${data}/vol/snapshots`, body, { headers: { 'idempotency-key': `key-${body.name}` } })
@@ -123,7 +123,7 @@ describe('a detach that a crash cut off, repeated with its key,', () => {
     await restartAgent(service, 'SIGKILL', '')
   }
 
-  test('answers what was done, whatever came after it', async () => {
+  test('returns the first outcome, though the volume has changed since', async () => {
     const step = at('store.boxes.replaceMounts', 'after')
     await client.put(`${boxes}/reader`, { environment: { GREETING: 'hello' } })
     await dieAt(step)
@@ -138,7 +138,7 @@ describe('a detach that a crash cut off, repeated with its key,', () => {
     await client.put(`${boxes}/reader`, { environment: null })
   }, 60_000)
 
-  test('is done by then where it was not yet', async () => {
+  test('completes it if it was not done yet', async () => {
     const step = at('store.boxes.replaceMounts', 'before')
     await dieAt(step)
     const repeated = await detach(step)
@@ -168,7 +168,7 @@ describe('a step that fails', () => {
     await expectWhole(false)
   })
 
-  test('a restore whose commit is there though the call failed is one, and its data stays', async () => {
+  test('a restore that was committed although the call failed counts, and its data stays', async () => {
     await breakAt(at('store.boxes.swap', 'reject'))
     expect((await act.restore()).status).toBe(500)
     for (const box of ['writer', 'reader']) expect(await shell(box, 'cat /vol/file')).toBe('good\n')
@@ -177,7 +177,7 @@ describe('a step that fails', () => {
     await expectWhole(true)
   })
 
-  test('a box that cannot be given what was restored gets it later', async () => {
+  test('a box to which the restored data cannot be mounted gets it later', async () => {
     await breakAt(at('runtime.attach', 'throw'))
     const answer = await act.restore()
     expect([answer.status, answer.body.code]).toEqual([500, 'internal'])
@@ -188,7 +188,7 @@ describe('a step that fails', () => {
     await expectWhole(true)
   })
 
-  test('a restore that cannot tidy up is done, and the next start of the agent does the rest', async () => {
+  test('a restore that cannot clean up succeeds, and the next start of the agent does the rest', async () => {
     await breakAt(at('filesystem.setReadOnly', 'throw'))
     expect((await act.restore()).status).toBe(200)
     expect(recordedSubvolumes(service).sealed).toHaveLength(4)
@@ -234,7 +234,7 @@ async function worldMounts(): Promise<unknown[][]> {
   return (await boxIds()).map((id) => mountsOf(service, id))
 }
 
-/** An answered 2xx holds; what was refused may have happened or not. */
+/** Checks that an answered 2xx holds; a refused request may have happened or not. */
 async function holdSnapshots(action: Action, status: number): Promise<void> {
   if (status >= 300) return
   if (action === 'snapshot') expect((await client.get(`${data}/vol/snapshots/made`)).status).toBe(200)
@@ -242,7 +242,7 @@ async function holdSnapshots(action: Action, status: number): Promise<void> {
   if (action === 'deleteSnapshot') expect((await client.get(`${data}/vol/snapshots/good`)).status).toBe(404)
 }
 
-/** All that claims to be there can be read, and is what it was. */
+/** Checks that every listed snapshot and volume can be read and has its content. */
 async function expectWhole(isRestored: boolean): Promise<void> {
   const snapshots: { name: string; automatic: boolean }[] = (await client.get(`${data}/vol/snapshots`)).body.snapshots
   expect(snapshots.filter(({ automatic }) => automatic)).toHaveLength(3)
@@ -253,7 +253,7 @@ async function expectWhole(isRestored: boolean): Promise<void> {
     await client.post(`${data}/check/detach`, { box: 'writer' })
     expect((await client.delete(`${data}/check`)).status).toBe(204)
   }
-  // What a restore replaced is brought back.
+  // Restores what the last restore replaced.
   const last = snapshots.findLast(({ automatic }) => automatic)
   if (isRestored) {
     expect((await client.post(`${data}/vol/restore`, { snapshot: last?.name })).status).toBe(200)
@@ -263,7 +263,7 @@ async function expectWhole(isRestored: boolean): Promise<void> {
   expect(await shell('reader', 'cat /vol/file')).toBe('later\non\n')
 }
 
-/** The pool has what the records tell of and no more, nothing can be written to what restores replaced, and boxes have the rest. */
+/** Checks that the pool has exactly what the records name, replaced data is read-only, and boxes have the rest. */
 async function expectAgreement(): Promise<void> {
   let last: unknown
   for (let attempt = 0; attempt < 100; attempt++) {

@@ -47,11 +47,11 @@ test('a full pool refuses snapshots, copies and restores of volumes whole, or ma
     ...(restored.status === 200 ? ['v0'] : []),
   ])
 
-  // What fills the pool is held by what was taken of it.
+  // The snapshots share the blocks that fill the pool, so they go first.
   for (const name of (await names()).filter((each) => each !== 'good'))
     expect((await client.delete(`${data}/vol/snapshots/${name}`)).status).toBe(204)
   await shell('rm -f /vol/fill; sync')
-  // The filesystem gives empty parts back when a subvolume goes, else only every 30 s.
+  // btrfs frees empty block groups when a subvolume is deleted, else only every 30 s.
   expect((await client.delete(`${data}/spare`)).status).toBe(204)
   const wrote = async (): Promise<boolean> => (await shell('echo on > /vol/on && cat /vol/on')) === 'on\n'
   for (let attempt = 0; attempt < 100 && !(await wrote()); attempt++) await sleep(100)

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import type { Answer, Client } from '../../helpers/front/client.ts'
 
-/** What a user does with snapshots of data volumes, on whatever front; `client` as for the other suites. */
+/** Defines the tests of volume snapshots for any front; `client` as for the other suites. */
 export function defineVolumeSnapshotsSuite(client: Client): void {
   const boxes = '/v1/projects/snaps/boxes'
   const data = '/v1/projects/snaps/data'
@@ -28,7 +28,7 @@ export function defineVolumeSnapshotsSuite(client: Client): void {
       for (const name of ['writer', 'reader']) await client.delete(`${boxes}/${name}`)
     })
 
-    test('are made of a volume in use, named or numbered, listed by age and deleted', async () => {
+    test('are taken of a volume in use, named or numbered, listed by age and deleted', async () => {
       await client.post(data, { name: 'life', size_gb: 0.25 })
       await attach('life', 'writer', '/life')
       await shell('writer', 'echo one > /life/file')
@@ -66,7 +66,7 @@ export function defineVolumeSnapshotsSuite(client: Client): void {
       expect(told(await client.get(`${data}/life/snapshots`))).toEqual([404, 'volume_not_found'])
     })
 
-    test('are what the volume held at that instant, in all boxes that have it, after a restore', async () => {
+    test('restore the content of that instant in all boxes that have the volume', async () => {
       await client.post(data, { name: 'db', size_gb: 0.25 })
       await attach('db', 'writer', '/srv/db')
       await attach('db', 'reader', '/db', { read_only: true })
@@ -102,7 +102,7 @@ export function defineVolumeSnapshotsSuite(client: Client): void {
       expect(await shell('writer', 'cat /srv/db/deep/table /srv/db/more')).toBe('new\nmore\n')
     })
 
-    test('that restores make are the last three, and others stay', async () => {
+    test('made by restores are kept three at most, and others stay', async () => {
       for (let round = 0; round < 4; round++) expect((await restore('db', 'good')).status).toBe(200)
       const kept = (await snapshotsOf('db')).map(({ name, automatic }) => [name, automatic])
       expect(kept).toEqual([
@@ -114,7 +114,7 @@ export function defineVolumeSnapshotsSuite(client: Client): void {
       expect(await shell('reader', 'cat /db/deep/table')).toBe('old\n')
     })
 
-    test('are brought back only once nothing uses the volume, and else nothing changes', async () => {
+    test('are restored only while no process uses the volume, else nothing changes', async () => {
       await shell('writer', 'echo kept > /srv/db/deep/table; rm -f /root/sits')
       const sitting = client.shell('snaps', 'reader', 'cd /db/deep && exec sleep 2.5')
       await shell('reader', 'until grep -qs "^Name:.sleep" /proc/[0-9]*/status; do sleep 0.02; done')
@@ -145,7 +145,7 @@ export function defineVolumeSnapshotsSuite(client: Client): void {
       expect(await shell('writer', 'cat /srv/db/deep/table')).toBe('old\n')
     })
 
-    test('are found where the box has moved the volume to', async () => {
+    test('appear where the box has moved the volume', async () => {
       await shell('writer', 'mkdir -p /srv/deep && mv /srv /moved')
       expect((await restore('db', 'good')).status).toBe(200)
       expect(await shell('writer', 'cat /moved/db/deep/table; ls /srv')).toMatch(/^old\nls: /)
@@ -154,7 +154,7 @@ export function defineVolumeSnapshotsSuite(client: Client): void {
       expect(await shell('writer', 'ls /moved/db')).toBe('')
     })
 
-    test('of a volume in which another is mounted cannot be brought back, of that one they can', async () => {
+    test('of a volume with another mounted inside cannot be restored, those of the inner one can', async () => {
       await client.post(data, { name: 'inner', size_gb: 0.1 })
       const nested = [
         { name: 'db', path: '/outer' },
@@ -174,7 +174,7 @@ export function defineVolumeSnapshotsSuite(client: Client): void {
       expect((await client.delete(`${data}/inner`)).status).toBe(204)
     })
 
-    test('bound what the volume writes from then on by its size', async () => {
+    test("bound the volume's later writes by its size", async () => {
       await attach('db', 'writer', '/quota')
       await client.call('PUT', `${data}/db`, { body: { size_gb: 0.1 } })
       expect((await restore('db', 'good')).body.size_gb).toBe(0.1)
@@ -185,7 +185,7 @@ export function defineVolumeSnapshotsSuite(client: Client): void {
     })
   })
 
-  describe('a request about snapshots that makes no sense', () => {
+  describe('an invalid request about snapshots', () => {
     beforeAll(async () => {
       await client.post(data, { name: 'vol', size_gb: 0.1 })
     })

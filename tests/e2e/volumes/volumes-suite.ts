@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import type { Answer, Client } from '../../helpers/front/client.ts'
 
-/** What a user does with data volumes, on whatever front; `client` holds the admin token of a service of base busybox. */
+/** Defines the tests of data volumes for any front; `client` holds the admin token of a service whose base is busybox. */
 export function defineVolumesSuite(client: Client): void {
   const boxes = '/v1/projects/vols/boxes'
   const data = '/v1/projects/vols/data'
@@ -44,7 +44,7 @@ export function defineVolumesSuite(client: Client): void {
       expect(told(await client.delete(`${data}/life`))).toEqual([404, 'volume_not_found'])
     })
 
-    test('of a size that is none is refused', async () => {
+    test('of an invalid size is refused', async () => {
       for (const size_gb of [0, -1, '1', 1e12])
         expect(told(await client.post(data, { name: 'bad', size_gb }))).toEqual([400, 'invalid_request'])
       expect(told(await client.post(data, { name: 'bad', source: 'x' }))).toEqual([400, 'invalid_request'])
@@ -66,7 +66,7 @@ export function defineVolumesSuite(client: Client): void {
       for (const name of ['db', 'logs']) expect((await client.delete(`${data}/${name}`)).status).toBe(204)
     })
 
-    test('it is there at once, wherever it was asked for, without a restart', async () => {
+    test('it is there at once, at any path and without a restart', async () => {
       const attached = await attach('db', 'one', '/srv/deep/er/db')
       expect(attached.status).toBe(200)
       expect(attached.body).toMatchObject({
@@ -96,7 +96,7 @@ export function defineVolumesSuite(client: Client): void {
       expect(await shell('two', 'cat /db/table')).toBe('row\nmore\n')
     })
 
-    test('a place is taken once, and the same volume is in one place of a box', async () => {
+    test('a path takes one volume, and a volume has one path in a box', async () => {
       expect(told(await attach('logs', 'two', '/db'))).toEqual([409, 'mount_path_taken'])
       expect(told(await attach('db', 'two', '/elsewhere', { read_only: true }))).toEqual([409, 'volume_in_use'])
       expect((await attach('logs', 'two', '/db/inner')).status).toBe(400)
@@ -133,7 +133,7 @@ export function defineVolumesSuite(client: Client): void {
       )
     })
 
-    test('is busy while a shell sits in it, then leaves without a trace', async () => {
+    test("is busy while it is a shell's directory, then is detached without a trace", async () => {
       const sitting = client.shell('vols', 'two', 'cd /var/log/deep && touch /root/sits && exec sleep 2')
       await shell('two', 'until [ -e /root/sits ]; do sleep 0.01; done')
       const busy = await detach('logs', 'two')
@@ -157,7 +157,7 @@ export function defineVolumesSuite(client: Client): void {
       await sitting
     })
 
-    test('is not deleted while a box has it, and stays when the box goes', async () => {
+    test('is not deleted while a box has it, and outlives the box', async () => {
       const refused = await client.delete(`${data}/db`)
       expect(told(refused)).toEqual([409, 'volume_in_use'])
       expect(refused.body.detail).toContain('"one"')
@@ -167,7 +167,7 @@ export function defineVolumesSuite(client: Client): void {
     })
   })
 
-  describe('where no volume can be mounted', () => {
+  describe('invalid mount paths', () => {
     beforeAll(async () => {
       await client.post(boxes, { name: 'odd', config: { ram_mb: 64 } })
       await client.post(data, { name: 'vol', size_gb: 0.1 })
@@ -212,7 +212,7 @@ export function defineVolumesSuite(client: Client): void {
       expect((await client.get(`${data}/vol`)).body.attachments).toEqual([])
     })
 
-    test('a path that was refused is looked at again, also for the same Idempotency-Key', async () => {
+    test('a path that was refused is checked again, also for the same Idempotency-Key', async () => {
       await shell('odd', 'echo x > /soon')
       const again = () =>
         client.post(`${data}/vol/attach`, { box: 'odd', path: '/soon' }, { headers: { 'idempotency-key': 'soon' } })
@@ -222,7 +222,7 @@ export function defineVolumesSuite(client: Client): void {
       await detach('vol', 'odd')
     })
 
-    test('a relative path, and fields that are none, are not valid', async () => {
+    test('relative paths and unknown fields are refused', async () => {
       expect(told(await attach('vol', 'odd', 'relative'))).toEqual([400, 'invalid_request'])
       expect(told(await attach('vol', 'odd', '/a', { mode: 'rw' }))).toEqual([400, 'invalid_request'])
     })
@@ -242,7 +242,7 @@ export function defineVolumesSuite(client: Client): void {
       await client.delete('/v1/projects/vols2/boxes/foreign')
     })
 
-    test('a box keeps its volume whatever it does to the place, and detach finds it', async () => {
+    test('a box that renames or replaces the mount path keeps its volume, and detach finds it', async () => {
       await attach('vol', 'odd', '/safe/place/vol')
       await shell('odd', 'echo held > /safe/place/vol/file')
       for (const line of [
@@ -258,7 +258,7 @@ export function defineVolumesSuite(client: Client): void {
       expect(await shell('odd', 'ls /safe/moved/vol')).toBe('')
     })
 
-    test('mounts of a create are checked like those of an attach, and leave no box', async () => {
+    test('a create with invalid mounts is refused like an attach, and leaves no box', async () => {
       const create = async (mounts: unknown): Promise<[number, string]> =>
         told(await client.post(boxes, { name: 'none', data_mounts: mounts }))
       expect(await create([{ name: 'vol', path: '/proc/x' }])).toEqual([400, 'path_invalid'])
@@ -279,7 +279,7 @@ export function defineVolumesSuite(client: Client): void {
       await client.delete(`${data}/second`)
     })
 
-    test('a stopped box takes and gives volumes too, and says at its start what it could not mount', async () => {
+    test('a stopped box takes attach and detach, and reports mounts that fail at its start', async () => {
       await detach('vol', 'odd')
       await client.post(`${boxes}/odd/stop`)
       expect((await attach('vol', 'odd', '/file')).body.data_mounts).toHaveLength(1)

@@ -19,7 +19,7 @@ const keysOf = (half: 'private' | 'public'): TokenKeySet => parseTokenKeys(readF
 const open = (isExclusive: boolean) => openKeyFiles(dataDir, { now: () => 0, isExclusive })
 
 describe('key files', () => {
-  test('are made private, with the public half of the token keys beside', () => {
+  test('are made private, beside the public half of the token keys', () => {
     const keys = open(false)
     expect(keysOf('public')).toEqual(publicTokenKeys(keys.tokens()))
     expect(readdirSync(join(dataDir, 'keys')).sort()).toEqual([
@@ -41,9 +41,9 @@ describe('key files', () => {
     expect(readFileSync(pathOf('public'), 'utf8')).toBe(newer)
   })
 
-  test('a change that is cut short leaves no key that signs unknown, and the agent mends it', async () => {
+  test('an interrupted change leaves no signing key unknown, and the agent completes it', async () => {
     open(true)
-    // A file that is mounted upon cannot be replaced.
+    // A mount point cannot be replaced.
     await runOk('mount', ['--bind', pathOf('private'), pathOf('private')])
     try {
       expect(() => changeKeys(dataDir, 'token', 'rotate')).toThrow(/EBUSY/)
@@ -71,7 +71,7 @@ describe('key files', () => {
     expect(existsSync(draft)).toBe(false)
   })
 
-  test('changes at once by several processes all count', async () => {
+  test('concurrent changes by several processes all hold', async () => {
     open(true)
     const module = new URL('../../../agent/lib/disk/key-files.ts', import.meta.url).href
     const change = `import { changeKeys } from ${JSON.stringify(module)}

@@ -13,9 +13,9 @@ import { expectAgreement } from '../../helpers/volumes/volume-agreement.ts'
 const vol = { project: 'demo', name: 'vol' }
 const HOW = { ifMatch: null, idempotencyKey: null }
 let service: BackupService
-/** What each backup holds. */
+/** Content of each backup, by id. */
 let held: Map<string, string>
-/** Told before an object is read for its digest, or taken. */
+/** Called before an object is read, to verify or to restore it. */
 let onRead: (phase: Phase, name: string) => void
 type Phase = 'verifying' | 'receiving'
 
@@ -53,7 +53,7 @@ const remove = (id: string): Promise<void> => service.parts.backups.remove(vol, 
 const idOf = ({ id }: { id: string }): string => id
 const directories = (): string[] => [...new Set(objectsIn(service.folder).map((name) => name.split('/').at(-2) ?? ''))]
 
-/** All that are listed, or those of `ids`, hold what they held, wherever one asks. What expires meanwhile is gone everywhere. */
+/** Checks that every listed backup, or each of `ids`, restores to its content, and that the store lists the same. */
 async function expectWhole(ids?: readonly (string | undefined)[]): Promise<void> {
   await eventually(async () => {
     const stored = await service.parts.catalog.list('demo')
@@ -81,13 +81,13 @@ describe('a chain of backups', () => {
     }
     const ends = [INCREMENTS_MAX, INCREMENTS_MAX + 1, INCREMENTS_MAX + 3].map((index) => made[index]?.id)
     await expectWhole(ends)
-    // The first chain goes as a whole.
+    // The first chain can be deleted as a whole.
     for (const { id } of made.slice(0, INCREMENTS_MAX + 1)) await remove(id)
     await eventually(() => directories().length === 3, 5)
     await expectWhole()
   }, 60_000)
 
-  test('goes on after a restore to a snapshot of the volume, and not over data of another origin', async () => {
+  test('goes on after a restore to a snapshot of the volume, but not across data of another origin', async () => {
     const first = await back('one')
     await service.volumes.snapshots.create(CALLER, vol, { body: { name: 'good' }, idempotencyKey: null })
     const second = await back('two')
@@ -99,7 +99,7 @@ describe('a chain of backups', () => {
     const fourth = await back('four')
     expect([fourth.parent, fourth.depth]).toEqual([null, 0])
     expect((await back('five')).parent?.id).toBe(fourth.id)
-    // What the restore replaced is of the first origin again.
+    // The replaced data has the origin from before that restore, so its next backup is full.
     const [automatic] = (await service.volumes.snapshots.list(vol, { max_results: 10 })).states.filter(({ record }) =>
       record.comment?.includes(`backup:${first.id}`),
     )
@@ -109,7 +109,7 @@ describe('a chain of backups', () => {
     await expectWhole()
   })
 
-  test('is never broken by what people delete and schedules let expire, in whatever order', async () => {
+  test('is never broken by deletes and expiry, in any order', async () => {
     const random = createRandom(readSeed())
     const { store } = service.volumes
     for (let round = 0; round < 40; round++) {
@@ -148,14 +148,14 @@ describe('a schedule', () => {
 
   afterEach(() => ending())
 
-  /** Lets time pass, and whoever looks after schedules look. */
+  /** Advances the clock and waits until the scheduler has looked. */
   async function pass(ms: number): Promise<void> {
     const before = service.sleeps()
     service.advance(ms)
     await eventually(() => service.sleeps() > before, 2)
   }
 
-  /** The next of the schedule. */
+  /** Lets the schedule make its next backup. */
   async function next(content: string): Promise<BackupRecord> {
     const before = new Set((await listed()).map(idOf))
     await service.write('vol', content)
@@ -185,7 +185,7 @@ describe('a schedule', () => {
     await expectWhole()
   })
 
-  test('keeps as many as it says, which stay whole without those they build on', async () => {
+  test('keeps its number of backups, which stay whole when those they build on expire', async () => {
     const asked = await back('asked for')
     service.advance(1)
     await set({ interval_seconds: 60, keep_count: 2 })
@@ -195,12 +195,12 @@ describe('a schedule', () => {
     for (let index = 0; index < 6; index++) made.push(await next(`content ${index}`))
     await eventually(async () => (await listed()).length === 4, 5)
     expect((await listed()).map(idOf)).toEqual([asked.id, ...made.slice(-3).map(idOf)])
-    // All of one chain are still there, for those that build on them.
+    // The whole chain stays for the backups that build on it.
     expect(directories()).toHaveLength(8)
     await expectWhole()
   })
 
-  test('keeps none longer than it says, but for the newest', async () => {
+  test('keeps none beyond its age, except the newest', async () => {
     await set({ interval_seconds: 60, keep_seconds: 100 })
     await eventually(async () => (await done()).length === 1, 5)
     for (let index = 0; index < 4; index++) await next(`content ${index}`)
@@ -210,7 +210,7 @@ describe('a schedule', () => {
     await eventually(async () => (await done()).length === 1, 5)
   })
 
-  test('tries again an interval after one that failed', async () => {
+  test('tries again one interval after a failure', async () => {
     const { filesystem } = service.volumes
     const { send } = filesystem
     filesystem.send = () => {
@@ -248,7 +248,7 @@ describe('a restore over the volume', () => {
   }
 
   test.each(['verifying', 'receiving'] as const)(
-    'of a part that is found altered while %s names it, and leaves the volume as it was',
+    'names a part found altered while %s, and leaves the volume unchanged',
     (phase) => damageDuring(phase, flip),
   )
 })

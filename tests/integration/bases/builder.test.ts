@@ -30,7 +30,7 @@ afterAll(async () => {
   fs.rmSync(directory, { recursive: true, force: true })
 })
 
-/** Builds a base into a new subvolume and returns its path and what was told meanwhile. */
+/** Builds a base into a new subvolume; returns its path and the progress messages. */
 async function build(name: string, signal = new AbortController().signal): Promise<{ root: string; told: string[] }> {
   const told: string[] = []
   await pool.create(`bas_${name}`)
@@ -39,7 +39,7 @@ async function build(name: string, signal = new AbortController().signal): Promi
   return { root, told }
 }
 
-/** What a program of the base prints, run in it as root. */
+/** Runs a command as root in the base and returns its output. */
 async function runIn(root: string, shell: string): Promise<string> {
   const env = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', HOME: '/root' }
   const { stdout } = await runOk('/usr/sbin/chroot', [root, '/bin/sh', '-c', shell], { env })
@@ -60,7 +60,7 @@ function expectMountPoints(root: string): void {
 }
 
 function expectNoDevicesOrMounts(root: string): void {
-  // Node's own recursion follows links, such as /var/run, out of the root.
+  // find, because a recursive readdir of Node follows links such as /var/run out of the root.
   const found = execFileSync('find', [root, '(', '-type', 'b', '-o', '-type', 'c', '-o', '-type', 's', ')'])
   expect(found.toString()).toBe('')
   expect(fs.readFileSync('/proc/self/mountinfo', 'utf8')).not.toContain(root)
@@ -79,7 +79,7 @@ describe('busybox', () => {
 })
 
 describe('debian', () => {
-  test('it is the current stable release with the promised programs, and clean', async () => {
+  test('it is the current stable release with the promised programs, without caches', async () => {
     const { root, told } = await build('debian')
     expect(told.length).toBeGreaterThan(3)
     expectMountPoints(root)
@@ -97,7 +97,7 @@ describe('debian', () => {
     expect(fs.readFileSync(path.join(root, 'etc/apt/sources.list'), 'utf8')).toMatch(/^deb .* trixie main$/m)
   }, 300_000)
 
-  test('a build that is called off ends at once and leaves no mount', async () => {
+  test('an aborted build ends at once and leaves no mount', async () => {
     const controller = new AbortController()
     const reason = new Error('called off')
     await pool.create('bas_aborted')

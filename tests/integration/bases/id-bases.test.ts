@@ -10,7 +10,7 @@ let parent: ChildProcess
 let pid: string
 
 beforeEach(async () => {
-  // What the shell becomes does not collect what the shell began.
+  // The shell becomes a sleep that reaps no child.
   const script = 'unshare --user sleep 600 & echo $!; exec sleep 600'
   parent = spawn('sh', ['-c', script], { stdio: ['ignore', 'pipe', 'ignore'] })
   const [line] = (await once(parent.stdout ?? parent, 'data')) as [Buffer]
@@ -23,7 +23,7 @@ afterEach(() => {
   parent.kill('SIGKILL')
 })
 
-test('ids are in use while a process runs with them, and free once it has ended, collected or not', async () => {
+test('ids are in use while a process runs with them, and free once it has exited, reaped or not', async () => {
   expect(processIdBases()).toContain(BASE)
   process.kill(Number(pid), 'SIGKILL')
   await untilTrue(() => / Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8')))

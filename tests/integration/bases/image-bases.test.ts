@@ -55,12 +55,12 @@ test.each(['tar', 'gzip', 'zstd'] as const)('an OCI archive with layers of %s be
   expect(() => fs.writeFileSync(`${lab.pool.path('bas_it')}/new`, '')).toThrow('EROFS')
 })
 
-test('what docker saves becomes one tree, also where the whole is compressed', async () => {
+test('an archive of docker save becomes one tree, also if it is compressed as a whole', async () => {
   await make(gzipSync(savedImage([tarOf(LOWER), tarOf(UPPER)])))
   expectBoth()
 })
 
-test('of an image for many platforms the one for this host is taken, through nested indexes', async () => {
+test('the platform of this host is chosen from a multi-platform image, through nested indexes', async () => {
   const image = newImage()
   const other = image.addManifest([image.addLayer(tarOf([{ name: 'bin/sh', body: 'other' }]), 'gzip')], {
     platform: { os: 'linux', architecture: 'arm64' },
@@ -72,7 +72,7 @@ test('of an image for many platforms the one for this host is taken, through nes
   expectBoth()
 })
 
-test('hostile layers reach nothing outside, and what they may not is told', async () => {
+test('hostile layers reach nothing outside, and refused entries are listed', async () => {
   const outside = `${lab.directory}/outside`
   fs.mkdirSync(outside)
   fs.writeFileSync(`${outside}/precious`, 'precious')
@@ -111,7 +111,7 @@ test.each<[string, () => Uint8Array, RegExp]>([
   })
 })
 
-test('a layer that is not what its name says is refused, whatever was made of it', async () => {
+test('a layer with a wrong digest is refused', async () => {
   const image = newImage()
   const layer = image.addLayer(tarOf(LOWER), 'gzip')
   image.parts.set(layer.digest, gzipSync(tarOf([...LOWER, { name: 'evil' }])))
@@ -147,7 +147,7 @@ test.each<[string, (image: ReturnType<typeof newImage>) => Part[], string]>([
   })
 })
 
-test('one that is cut off by the end of the service ends soon', async () => {
+test('an unpacking that the end of the service cuts off ends soon', async () => {
   const image = newImage()
   const layer = image.addLayer(tarOf(LOWER), 'gzip')
   const end = AbortSignal.abort(new Error('the service ends'))

@@ -56,7 +56,7 @@ const LOWER = [
   { name: 'plain', body: 'plain' },
 ]
 
-test('a layer takes away files and trees of those below, and leaves the rest', async () => {
+test('a layer removes files and trees of lower layers, and leaves the rest', async () => {
   const report = await apply(LOWER, [
     { name: 'etc/.wh.gone' },
     { name: 'etc/.wh.deep' },
@@ -69,7 +69,7 @@ test('a layer takes away files and trees of those below, and leaves the rest', a
   expect(report).toEqual({ entries: 1, refused: [], refusedCount: 0 })
 })
 
-test('an opaque directory has only what the layer brings, in whatever order that tells', async () => {
+test('an opaque directory has only the content of its layer, in any order of entries', async () => {
   await apply(LOWER, [
     { name: 'etc/before', body: '1' },
     dir('etc/deep'),
@@ -80,7 +80,7 @@ test('an opaque directory has only what the layer brings, in whatever order that
   expect(tree()).toEqual(['etc', 'etc/before', 'etc/deep', 'etc/deep/after', 'link', 'plain'])
 })
 
-test('what is of another kind is replaced: a tree by a file, a link or a file by a directory', async () => {
+test('an entry of another type is replaced: a tree by a file, a link or a file by a directory', async () => {
   await apply(LOWER, [
     { name: 'etc/deep', body: 'a file now' },
     dir('link'),
@@ -92,13 +92,13 @@ test('what is of another kind is replaced: a tree by a file, a link or a file by
   expect([text('etc/deep'), text('link/in'), text('etc/keep')]).toEqual(['a file now', 'in', 'gone'])
 })
 
-test('links of a layer may be to what a layer below brought', async () => {
+test('hard links of a layer may lead to files of a lower layer', async () => {
   await apply(LOWER, [{ name: 'hard', flag: '1', target: 'etc/keep' }])
   expect(text('hard')).toBe('keep')
   expect(fs.statSync(`${place.rootPath}/hard`).nlink).toBe(2)
 })
 
-test('no whiteout takes away what is outside, above, or through a link', async () => {
+test('no whiteout removes anything outside, above, or through a link', async () => {
   const outside = `${lab.directory}/outside`
   fs.mkdirSync(outside, { recursive: true })
   fs.writeFileSync(`${outside}/precious`, 'precious')
@@ -127,12 +127,12 @@ test('no whiteout takes away what is outside, above, or through a link', async (
   expect(tree().some((name) => name.includes('.wh.'))).toBe(false)
 })
 
-test('a whiteout of all takes all of the tree, and nothing else', async () => {
+test('a whiteout of all removes the whole tree, and nothing else', async () => {
   await apply(LOWER, [{ name: '.wh..wh..opq' }, { name: 'only', body: 'only' }])
   expect(tree()).toEqual(['only'])
 })
 
-test('what is no layer is refused before anything is removed', async () => {
+test('an invalid layer is refused before anything is removed', async () => {
   await apply(LOWER)
   const broken = gzipSync(tarOf([{ name: '.wh..wh..opq' }]))
   await expect(files.unpackLayer(place, Buffer.from('/'), () => once(broken))).rejects.toMatchObject({

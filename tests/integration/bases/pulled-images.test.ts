@@ -32,7 +32,7 @@ afterAll(async () => {
   await lab.close()
 })
 
-/** Pulls the image of a scripted registry and unpacks it, as the service does. */
+/** Pulls the image from a scripted registry and unpacks it, as the service does. */
 async function make(what: { image: ImageLayout; top: Part }, script?: Script, signal = new AbortController().signal) {
   const registry = await startScriptedRegistry(what, script)
   opened.push(registry)
@@ -61,7 +61,7 @@ const top = image.addManifest([layer, upper])
 const LAYER = `/v2/it/blobs/${layer.digest}`
 const bytes = Buffer.from(image.parts.get(layer.digest) ?? '')
 
-test('a pulled image becomes one tree, which tells where it is from', async () => {
+test('a pulled image becomes one tree, and its source is recorded', async () => {
   const { report, source, brought, registry } = await make({ image, top })
   expect(text('etc/upper')).toBe('upper')
   expect(report.refused).toEqual([])
@@ -70,7 +70,7 @@ test('a pulled image becomes one tree, which tells where it is from', async () =
   expect([...brought].sort((a, b) => a - b)).toEqual(brought)
 })
 
-test('a manifest is asked for again where its connection drops, once', async () => {
+test('a manifest is requested again once if its connection drops', async () => {
   const dropping = (drops: number) => {
     let count = 0
     return (path: string, _request: unknown, response: ServerResponse): boolean => {
@@ -124,7 +124,7 @@ describe('a connection that drops in the middle of a layer', () => {
   })
 })
 
-test('a pull that is cut off ends at once, whatever it waits for', async () => {
+test('an aborted pull ends at once, at any wait', async () => {
   for (const at of ['/v2/it/manifests/1', LAYER]) {
     const end = new AbortController()
     const cutOff = make(
@@ -144,7 +144,7 @@ test('a pull that is cut off ends at once, whatever it waits for', async () => {
 
 test('a layer that unpacks to more than there is room for ends there, and the pool is as it was', async () => {
   const bomb = newImage()
-  // Alike at a distance that the packer sees, and the disk does not.
+  // Repeats at a distance that the packer sees and btrfs compression does not.
   const block = randomBytes(1024 ** 2)
   const body = Buffer.alloc(700 * 1024 ** 2)
   for (let at = 0; at < body.length; at += block.length) block.copy(body, at)
@@ -158,7 +158,7 @@ test('a layer that unpacks to more than there is room for ends there, and the po
   await eventually(async () => (await lab.pool.capacity()).availableBytes > before - 32 * 1024 ** 2)
 }, 60_000)
 
-test('a layer for which there is no room is not brought to its end, and the pool is as it was', async () => {
+test('a layer without room is not downloaded to its end, and the pool is as it was', async () => {
   const { availableBytes: before } = await lab.pool.capacity()
   const block = randomBytes(1024 ** 2)
   const large = newImage()
@@ -230,7 +230,7 @@ test.each<[string, (layout: ImageLayout) => Part, string]>([
   await expect(make({ image: layout, top: topOf(layout) })).rejects.toMatchObject(invalid(why))
 })
 
-test('more than may be is not brought', async () => {
+test('an image above the size limit is not downloaded', async () => {
   const layout = newImage()
   const huge = layout.addManifest([{ ...layer, size: 40 * 1024 ** 3 }])
   await expect(make({ image: layout, top: huge })).rejects.toMatchObject({ code: 'body_too_large' })

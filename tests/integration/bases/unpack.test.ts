@@ -31,7 +31,7 @@ async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes
 }
 
-/** As if the pool had `roomMib` for a base. */
+/** Unpacks a base into a pool that reports `roomMib` of free space. */
 function unpack(bytes: Uint8Array | AsyncIterable<Uint8Array>, roomMib = 256) {
   const capacity: CowFilesystem['capacity'] = async () => ({
     ...(await lab.pool.capacity()),
@@ -43,7 +43,7 @@ function unpack(bytes: Uint8Array | AsyncIterable<Uint8Array>, roomMib = 256) {
 
 const at = (path: string): string => `${lab.pool.path('bas_it')}/${path}`
 
-test('a root filesystem is unpacked as it is, and can be changed no more', async () => {
+test('a root filesystem is unpacked unchanged, and is read-only afterwards', async () => {
   const made = await unpack(
     tarOf([
       { name: './', flag: '5', mode: 0o755 },
@@ -61,7 +61,7 @@ test('a root filesystem is unpacked as it is, and can be changed no more', async
   expect(() => fs.writeFileSync(at('new'), '')).toThrow('EROFS')
 })
 
-test('what leads out, and what is no file, is left out, and nothing outside is touched', async () => {
+test('paths leading out and special files are left out, and nothing outside is touched', async () => {
   const outside = `${lab.directory}/outside`
   fs.mkdirSync(outside)
   const back = '../'.repeat(12)
@@ -81,7 +81,7 @@ test('what leads out, and what is no file, is left out, and nothing outside is t
     ]),
   )
   expect(fs.readdirSync(outside)).toEqual([])
-  // The link itself leads somewhere in the box.
+  // The link is there, but leads only within the box.
   expect(fs.readdirSync(at('.')).sort()).toEqual(['bin', 'fine', 'out'])
   expect(made).toMatchObject({ entries: 3, refusedCount: 8 })
 })
@@ -108,7 +108,7 @@ test.each([
   expect(await lab.pool.usedBytes('bas_it')).toBeLessThanOrEqual(8 * MIB)
 })
 
-test('a source that fails fails it as it failed', async () => {
+test('an error of the source is the error of the unpacking', async () => {
   async function* broken(): AsyncGenerator<Uint8Array> {
     yield tarOf([SHELL]).subarray(0, 700)
     throw new Error('cut off')

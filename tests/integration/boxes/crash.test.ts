@@ -15,7 +15,7 @@ import {
 import { draw } from '../../helpers/sample.ts'
 
 test.each(draw([0, 2, 4, 6, 8, 10, 12, 15, 18, 22, 30, 60], 5))(
-  'an agent killed %i ms into a start leaves a box that is whole, or parts that are replaced',
+  'an agent killed %i ms into a start leaves a whole box, or parts that are replaced',
   async (delayMs) => {
     const options = await killDuringStart(delayMs)
     const lab = await openOciLab(options)

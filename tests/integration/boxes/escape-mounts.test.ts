@@ -73,7 +73,7 @@ describe('a hostile box with data mounts', () => {
     const links = ['/', '/else', '/proc', away, '../../../../../..', '/swap/a', '/dev/shm', '/proc/1/root']
     for (const [index, link] of links.entries()) await run(spec.id, `ln -s ${link} /swap/${index}`)
     const swaps = Array.from({ length: 800 }, (__, index): Call => {
-      // Each twice, so that the directory comes back.
+      // Swaps each link twice, so that the directory returns.
       const link = `/swap/${(index >> 1) % links.length}`
       return { name: RENAMEAT2, args: [AT_FDCWD, '/swap/a', AT_FDCWD, link, RENAME_EXCHANGE] }
     })
@@ -93,7 +93,7 @@ describe('a hostile box with data mounts', () => {
     await attacker.signal('SIGKILL')
     await attacker.exited
     for (const stream of [attacker.stdin, attacker.stdout, attacker.stderr]) stream.destroy()
-    // Both happened: the race was run.
+    // Both outcomes occurred, so the race took place.
     expect(places.get('refused') ?? 0).toBeGreaterThan(0)
     expect([...places.keys()].some((place) => place !== 'refused')).toBe(true)
     for (const place of places.keys())
@@ -103,7 +103,7 @@ describe('a hostile box with data mounts', () => {
     await volumes.dropBox(spec.id)
   })
 
-  // Attaches, and tells where it came to be before it is detached; or that it was refused.
+  // Attaches, and returns where the mount appeared before its detach, or "refused".
   const tryAttach = async (boxId: string, path: string): Promise<string> => {
     try {
       await volumes.lab.runtime.attach(boxId, { source, path, readOnly: false })
@@ -143,7 +143,7 @@ describe('a hostile box with data mounts', () => {
       expect(await storm).toMatchObject({ code: 'box_not_running' })
       await volumes.lab.runtime.stop(spec.id, { graceMs: 0 })
     }
-    // Of the pool of this test: boxes of those that run beside it have volumes of the same name.
+    // Identifies this test's pool: concurrent tests have volumes of the same name.
     const pool = mountTable().find((line) => line.split(' ')[4] === dirname(source))
     const device = pool?.split(' - ')[1]?.split(' ')[1]
     expect(device).toMatch(/^\/dev\/loop\d+$/)
@@ -165,8 +165,8 @@ describe('a hostile box with data mounts', () => {
   }
 })
 
-// Of this process; the network prepares slots meanwhile, which are mounts too.
-/** Volumes mounted outside of boxes: tests that run beside this one share the mount namespace, and its other mounts. */
+// Reads this process's table only; the network's slots are mounts as well.
+/** Lists volumes mounted outside of boxes, but no other mounts: concurrent tests share this namespace. */
 function dataMounts(): string[] {
   return mountTable().filter((line) => line.split(' ')[3]?.startsWith('/vol_'))
 }

@@ -63,13 +63,13 @@ describe('a box as its root', () => {
   })
 
   test.each(['io_setup', 'io_submit', 'io_cancel', 'io_destroy', 'io_getevents', 'io_pgetevents'])(
-    'is told that there is no %s',
+    'gets ENOSYS for %s',
     async (name) => {
       expect(await call([{ name, args: [1, words(0), 0, 0, 0, 0] }])).toBe(ENOSYS)
     },
   )
 
-  test('finds nothing of the disks, file systems and firmware of the host', async () => {
+  test('finds no disks, file systems or firmware of the host', async () => {
     const paths = 'block class/block dev/block devices/virtual/block fs/btrfs fs/ext4 fs/xfs firmware module'
     const found = await run(`cd /sys; for path in ${paths}; do ls $path 2>/dev/null; done | wc -l; ls class/net`)
     expect(found.stdout).toMatch(/^0\neth0\nlo\n$/)
@@ -82,11 +82,11 @@ describe('a box as its root', () => {
 
   test.each(Object.entries(BTRFS_IOCTLS))('has no btrfs control %s', async (_, request) => {
     expect(await call([{ name: 'ioctl', args: [0, request, words(0)] }])).toBe(EPERM)
-    // The kernel looks at 32 bits of the number, a filter could be fooled by the others.
+    // The kernel reads 32 bits of the number: a filter comparing all 64 would miss this.
     expect(await call([{ name: 'ioctl', args: [0, BigInt(request) | (1n << 40n), words(0)] }])).toBe(EPERM)
   })
 
-  test('may share extents and ask its terminal (positive control)', async () => {
+  test('may share extents and query its terminal (positive control)', async () => {
     const outcomes = [FICLONE, FIDEDUPERANGE, TIOCGWINSZ].map((request) =>
       call([{ name: 'ioctl', args: [0, request, words(0, 0, 0)] }]),
     )
@@ -105,10 +105,10 @@ describe('a box as its root', () => {
     expect(await call([{ name: 'socket', args: [AF_INET, SOCK_RAW, IPPROTO_ICMP] }])).toBe(EPERM)
   })
 
-  test('gains nothing by calls of another architecture', async () => {
+  test('gains nothing by system calls of another architecture', async () => {
     if (process.arch !== 'x64') return
     const compat = { compat: true }
-    // A kernel without 32-bit calls ends the program, one with them applies the filter.
+    // A kernel without 32-bit calls kills the program; others apply the filter.
     const refused = [EPERM, 'SIGSEGV']
     expect([0, 'SIGSEGV']).toContain(await call([{ name: 'getpid' }], compat))
     expect(refused).toContain(await call([{ name: 'unshare', args: [NAMESPACES.user] }], compat))
@@ -167,7 +167,7 @@ describe('a box as its root', () => {
     expect(stderr).toMatch(/Read-only file system|Permission denied|nonexistent directory|Text file busy|No such file/)
   })
 
-  test('reads nothing of the kernel that is masked', async () => {
+  test('reads no masked file of the kernel', async () => {
     const outcome = await run(
       'cat /proc/kcore /proc/keys /proc/timer_list /proc/interrupts 2>/dev/null | wc -c; ls /sys/firmware | wc -l',
     )

@@ -34,14 +34,14 @@ describe('the thread that mounts', () => {
     const init = await initOf(volumes.lab, 'box_main')
     const before = { fds: count('fd'), threads: count('task'), mounts: mountTable(init) }
     for (let round = 0; round < ROUNDS; round++) await cycle()
-    // The network prepares what the next boxes need meanwhile.
+    // Allows for the slots that the network prepares meanwhile.
     expect(count('fd')).toBeLessThan(before.fds + ROUNDS / 10)
     expect(count('task')).toBeLessThan(before.threads + ROUNDS / 10)
     expect(mountTable().filter((line) => line.includes('vol_main'))).toEqual([])
     expect(mountTable(init)).toEqual(before.mounts)
   })
 
-  test('takes none of the others along into the box', async () => {
+  test('leaves the other threads outside the box', async () => {
     const path = `${volumes.lab.home}/only-on-the-host`
     writeFileSync(path, 'host')
     let isDone = false
@@ -64,7 +64,7 @@ describe('the thread that mounts', () => {
     expect(new Set(roots)).toEqual(new Set(['/']))
   })
 
-  test('is replaced when it cannot come back, and what it was asked fails', async () => {
+  test('is replaced when it cannot return, and its request fails', async () => {
     const mounter = createMounter()
     const known = new Set(namespaceFds())
     await mounter.open()
@@ -74,7 +74,7 @@ describe('the thread that mounts', () => {
       mounter.run({ act: 'locate', namespaceFd: openSync(`/proc/${pid}/ns/mnt`, 'r'), path: '/proc' })
     expect(await locate()).toMatchObject({ end: 'taken' })
     const threads = readdirSync('/proc/self/task').length
-    // Another file in the place of the way home.
+    // Puts another file in the place of the descriptor by which a thread returns home.
     const taken = Number(home)
     closeSync(taken)
     const fillers: number[] = []
@@ -88,7 +88,7 @@ describe('the thread that mounts', () => {
     expect(namespaceFds()).toEqual([...known])
   })
 
-  test('is replaced when it hangs, and closes nothing that it may still use', async () => {
+  test('is replaced when it hangs, and keeps descriptors that it may still use', async () => {
     const mounter = createMounter({ timeoutMs: 1500 })
     await mounter.open()
     const pid = await initOf(volumes.lab, 'box_main')

@@ -33,7 +33,7 @@ describe('a runtime under races and load', () => {
 
   test('a stop while commands start leaves no process behind', async () => {
     const spec = lab.spec('box_race')
-    // Agents that tests before this one killed in this same process have left it theirs.
+    // Children that agents of earlier tests left in this process.
     const inherited = new Set(boxChildren())
     for (let round = 0; round < 24; round++) {
       await lab.runtime.start(spec)
@@ -49,7 +49,7 @@ describe('a runtime under races and load', () => {
     await untilTrue(() => boxChildren().every((pid) => inherited.has(pid)))
   })
 
-  test('what a command leaves that forks without end is moved among the processes of the box', async () => {
+  test('a background process that forks without end is moved among the processes of the box', async () => {
     const spec = lab.spec('box_forks', { pidsMax: 64 })
     await lab.runtime.start(spec)
     writeFileSync(`${spec.rootPath}/tmp/spin`, '#!/bin/sh\n/tmp/spin &\n', { mode: 0o755 })
@@ -59,13 +59,13 @@ describe('a runtime under races and load', () => {
     await lab.runtime.stop(spec.id, { graceMs: 50 })
   })
 
-  test('all boxes together leave the host some processes', () => {
+  test('all boxes together leave some processes to the host', () => {
     const most = Number(readFileSync(boxCgroupFile(lab, '..', 'pids', 'pids.max'), 'utf8'))
     const [pids, threads] = ['pid_max', 'threads-max'].map((name) => Number(readFileSync(`/proc/sys/kernel/${name}`)))
     expect(most).toBe(Math.min(pids ?? 0, threads ?? 0) - 2048)
   })
 
-  test('commands with large environments in a box short of processor time hold up nothing else', async () => {
+  test('commands with large environments in a box short of processor time delay nothing else', async () => {
     const spec = lab.spec('box_slow', { cpus: 0.05 })
     await lab.runtime.start(spec)
     const hog = await begin(spec.id, ['sh', '-c', 'while :; do :; done'])
@@ -86,7 +86,7 @@ describe('a runtime under races and load', () => {
   })
 })
 
-test('a listener that throws is logged and does not keep others from hearing', async () => {
+test('a listener that throws is logged and does not keep others from being called', async () => {
   const lines: string[] = []
   const watcher = createExitWatcher({ ...silentLogger, error: (line) => lines.push(line) })
   try {
@@ -112,7 +112,7 @@ function boxProcesses(lab: OciLab, boxId: string): number {
     .split('\n').length
 }
 
-/** Children of this process that run, or ran, as a user of a box. */
+/** Lists the children of this process whose user is a box's, zombies included. */
 function boxChildren(): string[] {
   const pids = readFileSync(`/proc/self/task/${process.pid}/children`, 'utf8').trim().split(' ')
   return pids.filter((pid) => {

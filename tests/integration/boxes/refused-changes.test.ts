@@ -32,9 +32,9 @@ let admission: Admission
 let reconciler: Reconciler
 let volumes: Volumes
 let boxes: Boxes
-/** The quotas of the subvolumes that exist, in GiB. */
+/** Quotas of existing subvolumes, in GiB. */
 let quotas: Map<string, number>
-/** Runs once, when the next quota is set. */
+/** Runs once, while the next quota is set. */
 let meanwhile: () => Promise<unknown>
 let resize: () => Promise<void>
 let stop: () => Promise<void>
@@ -131,7 +131,7 @@ async function makeVolume(name: string): Promise<string> {
   return record.subvolume
 }
 
-/** A box with a root of 1 GiB, stopped or running. */
+/** Makes a box with a root of 1 GiB. */
 async function makeBox(name: string, power: 'running' | 'stopped'): Promise<BoxRecord> {
   const id = newId('box', Date.now())
   const observed = { status: 'stopped', reason: 'stopped_by_request', message: null, since: 1, bootId: null } as const
@@ -220,7 +220,7 @@ describe('a box', () => {
     expect(stopped.record.observed.status).toBe('stopped')
   })
 
-  test('that ends after it was wanted again, by a stop that took too long, is not told to run', async () => {
+  test('that a slow stop ends after a resume is shown as stopped', async () => {
     const ref = { project: 'demo', name: 'web' }
     const { id } = await makeBox('web', 'running')
     const { promise, resolve: release } = Promise.withResolvers<void>()

@@ -39,7 +39,7 @@ describe('a supervised process', () => {
   }
   afterEach(() => service.stop())
 
-  test('is ready when it says so; its progress is shown, the rest is logged', async () => {
+  test('is ready when it reports so; its progress is shown, the rest is logged', async () => {
     const line = await supervise('progress', 'chatter', 'ready').start()
     expect(line).toMatchObject({ url: 'http://127.0.0.1:1', port: 1 })
     expect(said).toEqual(['working on it'])
@@ -99,7 +99,7 @@ test('a child ends when its parent is killed', async () => {
 })
 
 describe('the lock of a data directory', () => {
-  test('has one holder, whom others can name', async () => {
+  test('has one holder, which others can name', async () => {
     const lock = await lockInstance('/data/a')
     try {
       expect(await lockInstance('/data/a')).toEqual({ heldBy: process.pid })

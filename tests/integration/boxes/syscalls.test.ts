@@ -91,7 +91,7 @@ describe('descriptors', () => {
 })
 
 describe('sockets without a name', () => {
-  test('whoever holds the door connects, and nothing is left in the directory', async () => {
+  test('a holder of the descriptor connects, and nothing is left in the directory', async () => {
     const { listenFd, doorFd } = openNamelessListener(directory)
     expect(fs.readdirSync(directory)).toEqual([])
     expect(acceptNow(listenFd)).toBeNull()
@@ -198,7 +198,7 @@ describe('events', () => {
     closeFd(fd)
   })
 
-  test('a poll set tells which descriptor is ready', async () => {
+  test('a poll set returns the descriptors that are ready', async () => {
     const [quiet, loud] = [openEvent(), openEvent()]
     const set = createPollSet()
     set.add(quiet, EPOLL.IN, 7)
@@ -216,8 +216,8 @@ describe('events', () => {
 })
 
 describe('nftables', () => {
-  test('commands run in this network namespace and a fault says what is wrong', () => {
-    // In a network namespace of its own, so that the host's filter is not touched.
+  test('commands run in this network namespace, and an error has the reason', () => {
+    // Runs in its own network namespace, so that the host's rules stay untouched.
     const library = path.resolve('agent/lib/syscalls/nftables.ts')
     const script = `
       import { openNftables } from ${JSON.stringify(library)}
@@ -235,7 +235,7 @@ describe('nftables', () => {
     expect(JSON.parse(result.stdout)).toEqual({ listed: 2, fault: true })
   })
 
-  test('a command that is not understood throws', () => {
+  test('an invalid command throws', () => {
     const nft = openNftables()
     expect(() => nft.run('nonsense')).toThrow(/syntax error/)
     nft.close()

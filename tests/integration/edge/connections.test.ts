@@ -11,7 +11,7 @@ const OTHER = 'shut--other.localhost'
 const PUBLIC = 'open--demo.localhost'
 const FIRST = `Bearer ${TOKEN_PREFIX}first.payload.signature`
 const SECOND = `Bearer ${TOKEN_PREFIX}other.payload.signature`
-/** Each is taken out of what a box is sent. */
+/** Headers that the edge removes from requests to a box. */
 const OURS = [
   ...[
     'x-real-ip: 1.2.3.4',
@@ -50,7 +50,7 @@ beforeEach(async () => {
 })
 afterEach(() => void client.socket.destroy())
 
-/** The status of one more request on the connection. */
+/** Sends one more request on the connection and returns its status. */
 async function ask(host: string, authorization: string | null, ...headers: string[]): Promise<number> {
   const before = client.heard().length
   const lines = [`host: ${host}`, ...(authorization === null ? [] : [`authorization: ${authorization}`]), ...headers]
@@ -59,7 +59,7 @@ async function ask(host: string, authorization: string | null, ...headers: strin
   return Number(client.heard().slice(before).split(' ')[1])
 }
 
-test('a bearer that is revoked opens nothing on a connection where it did, and one granted anew does', async () => {
+test('a revoked bearer is refused on a connection where it passed, and passes once granted anew', async () => {
   const grant = grantOf(FIRST.slice(7), 'demo')
   for (let round = 0; round < 3; round++) {
     expect(await ask(HOST, FIRST)).toBe(200)
@@ -73,7 +73,7 @@ test('a bearer that is revoked opens nothing on a connection where it did, and o
   expect(box.seen).toHaveLength(6)
 })
 
-test('who speaks after another on a connection has none of his rights', async () => {
+test('the next client on a connection has none of the rights of the one before', async () => {
   for (const mine of [SECOND, `${FIRST}x`, FIRST.slice(0, -1), FIRST.toUpperCase(), 'Bearer ', 'Basic eDp5', null]) {
     expect(await ask(HOST, FIRST)).toBe(200)
     expect([mine, await ask(HOST, mine)]).toEqual([mine, 401])
@@ -88,7 +88,7 @@ test('who speaks after another on a connection has none of his rights', async ()
   expect(lab.asked.length).toBe(15)
 })
 
-test('a bearer is good for the hosts of its project alone, whatever was asked before', async () => {
+test('a bearer is valid for the hosts of its project only, after any earlier request', async () => {
   expect(await ask(HOST, FIRST)).toBe(200)
   expect(await ask(OTHER, FIRST)).toBe(401)
   expect(await ask(PUBLIC, null)).toBe(200)
@@ -98,7 +98,7 @@ test('a bearer is good for the hosts of its project alone, whatever was asked be
   expect(other.seen).toEqual([])
 })
 
-test('a host that moves, or becomes private, does so for connections that are open', async () => {
+test('a host that moves or becomes private does so on open connections as well', async () => {
   expect(await ask(PUBLIC, null)).toBe(200)
   await lab.edge.change({ set: [lab.route(PUBLIC, other)] })
   expect(await ask(PUBLIC, null)).toBe(200)
@@ -110,7 +110,7 @@ test('a host that moves, or becomes private, does so for connections that are op
   expect([box.seen.length, other.seen.length]).toEqual([1, 1])
 })
 
-test('names, ports and dots of a host are read alike in all requests of a connection', async () => {
+test('host names, ports and dots are read alike in all requests of a connection', async () => {
   for (const host of [HOST, HOST.toUpperCase(), `${HOST}:8081`, `${HOST}.`, `${HOST}.:1`]) {
     expect([host, await ask(host, FIRST)]).toEqual([host, 200])
     expect(box.seen.at(-1)?.headers).toMatchObject({ 'x-forwarded-host': host.toLowerCase() })
@@ -121,7 +121,7 @@ test('names, ports and dots of a host are read alike in all requests of a connec
   expect(box.seen).toHaveLength(5)
 })
 
-test('what has to be taken out of one request is, between others that are plain', async () => {
+test('headers to remove are removed from one request between plain others', async () => {
   const forwarded = ['x-forwarded-for: 1.2.3.4', 'X-Forwarded-Proto: https', 'x-forwarded-host: evil', 'cookie: a=1']
   for (const host of [HOST, PUBLIC]) {
     expect(await ask(host, FIRST, ...forwarded, 'connection: x-forwarded-for, keep-alive')).toBe(200)
@@ -139,7 +139,7 @@ test('what has to be taken out of one request is, between others that are plain'
   }
 })
 
-test('a bearer that is too long to be kept opens what it is granted, and no more', async () => {
+test('a bearer too long for the maps passes where it is granted, and nowhere else', async () => {
   const long = `${TOKEN_PREFIX}${'l'.repeat(6_000)}`
   await lab.edge.grant([grantOf(long, 'demo')])
   for (const mine of [`Bearer ${long}`, FIRST, `Bearer ${long}`]) expect(await ask(HOST, mine)).toBe(200)
@@ -147,7 +147,7 @@ test('a bearer that is too long to be kept opens what it is granted, and no more
   expect(await ask(OTHER, `Bearer ${long}`)).toBe(401)
 })
 
-test('the sign-in host is of the agent alone, even if a box has a route of that name', async () => {
+test('the sign-in host belongs to the agent, even if a box has a route of that name', async () => {
   await lab.edge.change({ set: [lab.route('sign-in.localhost', box)] })
   for (const host of ['sign-in.localhost', 'Sign-In.localhost', 'sign-in.localhost:8081', 'sign-in.localhost.']) {
     const { status, body } = await lab.ask(['GET /x HTTP/1.1', `host: ${host}`])
@@ -158,13 +158,13 @@ test('the sign-in host is of the agent alone, even if a box has a route of that 
   expect(await ask('sign-in.localhost.example.org', null)).toBe(200)
 })
 
-test('HTTP/1.0 is served, and its connection is closed unless it asks for more', async () => {
+test('HTTP/1.0 is served, and its connection is closed unless it asks for keep-alive', async () => {
   client.say(`GET / HTTP/1.0\r\nhost: ${HOST}\r\nauthorization: ${FIRST}\r\n\r\n`)
   await client.closed
   expect(client.heard()).toMatch(/^HTTP\/1\.[01] 200/)
 })
 
-test('a program that closes the edge comes to its end', async () => {
+test('a program that closes the edge can exit', async () => {
   const lab = JSON.stringify(new URL('../../helpers/edge/edge-lab.ts', import.meta.url).href)
   const program = `import { createEdgeLab } from ${lab}
 const lab = createEdgeLab()

@@ -29,7 +29,7 @@ describe('an edge with two boxes', () => {
     lab.asked.length = 0
   })
 
-  test('a public host is served without asking anybody', async () => {
+  test('a public host is served without asking the gate', async () => {
     const { status, body } = await lab.ask(['GET /a/b?c=%2e%2e HTTP/1.1', 'host: Shop--Demo.localhost:8081'])
     expect(status).toBe(200)
     expect(JSON.parse(body)).toMatchObject({ at: shop.port, target: '/a/b?c=%2e%2e' })
@@ -43,7 +43,7 @@ describe('an edge with two boxes', () => {
     expect(lab.asked).toEqual([])
   })
 
-  test('what is not known is asked of the gate, with what it decides by', async () => {
+  test('unknown hosts and tokens go to the gate, with the facts for its decision', async () => {
     lab.decide((request) => ({
       kind: 'answer',
       status: 401,
@@ -72,13 +72,13 @@ describe('an edge with two boxes', () => {
     expect(blog.seen).toEqual([])
   })
 
-  test('the gate can send a request on', async () => {
+  test('the gate can redirect a request', async () => {
     lab.decide((request) => ({ kind: 'forward', route: lab.route(request.host, shop) }))
     const { body } = await lab.ask(['GET / HTTP/1.1', 'host: waking--demo.localhost'])
     expect(JSON.parse(body)).toMatchObject({ at: shop.port })
   })
 
-  test('the sign-in host and the paths of our own are served by the agent alone', async () => {
+  test('the sign-in host and paths below /.boxyard/ are served by the agent only', async () => {
     for (const [host, path] of [
       ['sign-in.localhost', '/anything'],
       ['shop--demo.localhost', '/.boxyard/session'],
@@ -116,7 +116,7 @@ describe('an edge with two boxes', () => {
     expect((await lab.ask(['GET / HTTP/1.1', 'host: new.example.org'])).status).toBe(404)
   })
 
-  test('a token that is revoked, or whose time is over, opens nothing', async () => {
+  test('a revoked or expired token is refused', async () => {
     lab.decide(() => ({ kind: 'answer', status: 401, headers: {}, body: '' }))
     const ask = async (token: string): Promise<number> =>
       (await lab.ask(['GET / HTTP/1.1', 'host: blog--demo.localhost', `authorization: Bearer ${token}`])).status
@@ -128,7 +128,7 @@ describe('an edge with two boxes', () => {
     expect(await ask(TOKEN)).toBe(200)
   })
 
-  test('what is no route is refused before it is written anywhere', async () => {
+  test('an invalid route is refused before it is written anywhere', async () => {
     for (const wrong of [
       { host: 'a b' },
       { host: 'a;shutdown frontend edge' },
@@ -146,7 +146,7 @@ describe('an edge with two boxes', () => {
     await expect(lab.edge.change({ remove: ['a;b'] })).rejects.toThrow('not a host name')
   })
 
-  test('use is told by box', async () => {
+  test('use is counted by box', async () => {
     const before = (await lab.edge.use()).get('box_shop')?.requests ?? 0
     await lab.ask(['GET / HTTP/1.1', 'host: shop--demo.localhost'])
     await lab.ask(['GET / HTTP/1.1', 'host: shop--demo.localhost'])
@@ -154,7 +154,7 @@ describe('an edge with two boxes', () => {
     expect(use.get('box_shop')).toEqual({ requests: before + 2, open: 0 })
   })
 
-  test('where nothing listens an API client is told the port, and a browser gets a page', async () => {
+  test('where nothing listens an API client gets the port, and a browser a page', async () => {
     await lab.edge.change({ set: [lab.route('down.localhost', { address: '127.0.0.77', port: 9 })] })
     const forClient = await lab.ask(['GET / HTTP/1.1', 'host: down.localhost', 'accept: */*'])
     expect(forClient.status).toBe(502)

@@ -16,9 +16,9 @@ let directory: string
 let store: Store
 let time: ReturnType<typeof createFakeTime>
 let activity: BoxActivity
-/** What the edge counts; it rejects while it is null. */
+/** Use counted by the edge; null makes the call fail. */
 let use: Map<string, EdgeUse> | null
-/** What happens while the edge forgets, or learns, the routes of a box. */
+/** Runs while the edge drops or sets the routes of a box. */
 let onSettle: () => Promise<void>
 let woken: string[]
 let close: () => Promise<void>
@@ -71,7 +71,7 @@ afterEach(async () => {
   rmSync(directory, { recursive: true, force: true })
 })
 
-/** Lets time pass, a little at a time. */
+/** Advances the clock in steps of 250 ms. */
 async function pass(seconds: number): Promise<void> {
   for (let ms = 0; ms <= seconds * 1000; ms += 250) {
     if (ms > 0) time.advance(250)
@@ -88,7 +88,7 @@ async function change(changes: Partial<BoxRecord>): Promise<void> {
   expect(await store.boxes.replace({ ...record, ...changes, version: record.version + 1 })).toBe(true)
 }
 
-test('a box that nobody uses is stopped when its time is over, and says why', async () => {
+test('a box without use is stopped when its time is over, with the reason', async () => {
   await pass(59)
   expect(await power()).toBe('running')
   await pass(2)
@@ -105,7 +105,7 @@ test('a box without the setting is left alone', async () => {
   expect(await power()).toBe('running')
 })
 
-test('a box to which the setting is given late has its whole time from then on', async () => {
+test('a box that gets the setting late has its whole time from then on', async () => {
   await change({ urlSettings: { auth: 'token', wake: true, idle_stop_seconds: null } })
   await pass(100)
   await change({ urlSettings: { auth: 'token', wake: true, idle_stop_seconds: 60 } })
@@ -115,7 +115,7 @@ test('a box to which the setting is given late has its whole time from then on',
   expect(await power()).toBe('stopped')
 })
 
-test('each request to its URLs begins its time anew, of whatever number the edge counts them', async () => {
+test("each request to its URLs begins its time anew, also after the edge's counters restart", async () => {
   for (const requests of [5, 6, 1]) {
     await pass(50)
     use = new Map([[box.id, { requests, open: 0 }]])
@@ -126,7 +126,7 @@ test('each request to its URLs begins its time anew, of whatever number the edge
   expect(await power()).toBe('stopped')
 })
 
-test('a request that is open keeps it awake, however long', async () => {
+test('an open request keeps it awake, however long', async () => {
   use = new Map([[box.id, { requests: 1, open: 1 }]])
   await pass(300)
   expect(await power()).toBe('running')
@@ -151,7 +151,7 @@ test('commands and clients at consoles keep it awake, and their ends begin its t
   expect(await power()).toBe('stopped')
 })
 
-test('a command that is over between two looks counts', async () => {
+test('a command that ends between two checks counts', async () => {
   await pass(58)
   activity.begin(box.id)()
   await pass(59)
@@ -191,7 +191,7 @@ test.each([
   expect([version, settled]).toEqual([3, 2])
 })
 
-test('whoever resumes it while it is taken off the edge has what was asked for', async () => {
+test('a resume while it is taken off the edge keeps it running', async () => {
   onSettle = async () => {
     onSettle = async () => undefined
     const { desired } = await now()
@@ -202,7 +202,7 @@ test('whoever resumes it while it is taken off the edge has what was asked for',
   expect(await now()).toMatchObject({ desired: { power: 'running', generation: 3 }, tags: { by: 'user' }, version: 3 })
 })
 
-test('an edge that cannot be taken off it, or asked, stops nothing', async () => {
+test('a failing edge stops no box', async () => {
   onSettle = async () => {
     throw new Error('The edge does not answer.')
   }

@@ -40,7 +40,7 @@ describe('the figures of the edge', () => {
     expect(sentBytes).toBeLessThan(6 * 11_000)
   })
 
-  test('tell what came to no box, and why', async () => {
+  test('count requests that reached no box, by reason', async () => {
     await lab.say('NO HTTP\r\n\r\n')
     await ask('/', 'unknown.localhost')
     await lab.ask(['TRACE / HTTP/1.1', `host: ${HOST}`])
@@ -52,7 +52,7 @@ describe('the figures of the edge', () => {
     expect(boxErrors).toEqual({ connect: 0, answer: 0 })
   })
 
-  test('tell of boxes that do not answer, to programs and to browsers', async () => {
+  test('count boxes that do not answer, for programs and browsers', async () => {
     await ask('/', 'gone.localhost')
     await lab.ask(['GET / HTTP/1.1', 'host: gone.localhost', 'accept: text/html'])
     await ask('/cut')
@@ -61,7 +61,7 @@ describe('the figures of the edge', () => {
     expect(refused).toEqual({ malformed: 0, notAdmitted: 0 })
   })
 
-  test('tell how many names and grants it holds now', async () => {
+  test('count current names and grants', async () => {
     await lab.edge.change({ set: [lab.route('more.localhost', shop)] })
     const grants = ['a', 'b', 'c'].map((credential) => grantOf(credential, 'demo'))
     await lab.edge.grant(grants)
@@ -80,7 +80,7 @@ describe('the figures of the edge', () => {
     expect(await lab.edge.metrics()).toMatchObject({ starts: 0, served: { answers: { '2xx': 2 }, names: 1 } })
   })
 
-  test('begin again with another process, but for what is open through the one before', async () => {
+  test('begin again with another process, except for connections open through the one before', async () => {
     const client = openConversation(lab.edge.port)
     client.say(`GET / HTTP/1.1\r\nhost: ${HOST}\r\n\r\n`)
     await eventually(() => client.heard().includes('200 OK'))
@@ -104,7 +104,7 @@ describe('the figures of the edge', () => {
     await eventually(async () => (await lab.edge.metrics()).served?.answers['2xx'] === 0)
   })
 
-  test('are missing while it hangs, and there once it goes on', async () => {
+  test('are missing while it hangs, and back once it goes on', async () => {
     await ask()
     const [pid = 0] = edgePids(lab.runDir)
     await freezeProcess(pid)

@@ -24,7 +24,7 @@ async function statusOf(host = HOST): Promise<number> {
   return (await lab.ask(['GET / HTTP/1.1', `host: ${host}`])).status
 }
 
-/** A WebSocket through the edge that is open; what it hears of `text` is told. */
+/** Opens a WebSocket through the edge; `echo` sends `text` and returns the reply. */
 async function openSocket(host = HOST): Promise<{ socket: WebSocket; echo(text: string): Promise<string> }> {
   const socket = new WebSocket(`ws://127.0.0.1:${lab.edge.port}/`, { headers: { host } })
   await new Promise<void>((resolve, reject) => socket.once('open', resolve).once('error', reject))
@@ -39,7 +39,7 @@ async function openSocket(host = HOST): Promise<{ socket: WebSocket; echo(text: 
   }
 }
 
-test('the next driver adopts it, on the same port, with what is open through it', async () => {
+test('the next driver adopts it, on the same port, with its open connections', async () => {
   const edge = await lab.open({ routes: [lab.route(HOST, shop), lab.route('old.localhost', shop)] })
   const { port } = edge
   const [pid] = edgePids(lab.runDir)
@@ -55,7 +55,7 @@ test('the next driver adopts it, on the same port, with what is open through it'
   socket.close()
 })
 
-test('it is started again when it is killed, with all it served, under load', async () => {
+test('it is started again when it is killed under load, with all its routes', async () => {
   const names = Array.from({ length: 200 }, (_, index) => `n${index}.localhost`)
   await lab.open({ routes: [lab.route(HOST, shop)] })
   await lab.edge.change({ set: names.map((name) => lab.route(name, shop)) })
@@ -87,7 +87,7 @@ test('a change while it is down is served once it is back', async () => {
   await eventually(async () => (await statusOf().catch(() => 0)) === 200)
 })
 
-test('one that hangs is replaced at the next change', async () => {
+test('a hanging one is replaced at the next change', async () => {
   await lab.open({ routes: [] })
   const [pid = 0] = edgePids(lab.runDir)
   await freezeProcess(pid)
@@ -130,7 +130,7 @@ test('another configuration takes over without a refused connection, and open st
   }
 })
 
-test('a request on a connection from before a takeover is decided by the maps of now', async () => {
+test('a request on a connection from before a takeover is decided by the current maps', async () => {
   const bearer = `authorization: Bearer ${TOKEN_PREFIX}x`
   const credential = grantOf(`${TOKEN_PREFIX}x`, 'demo')
   const routes = [lab.route(HOST, shop, { auth: 'token' })]
@@ -152,7 +152,7 @@ test('a request on a connection from before a takeover is decided by the maps of
   }
 })
 
-test('where its port is taken it says so, and starts once it is free', async () => {
+test('if its port is taken it reports so, and starts once it is free', async () => {
   const other = createServer()
   await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))
   const { port } = other.address() as { port: number }
@@ -172,11 +172,11 @@ test('where its port is taken it says so, and starts once it is free', async () 
   }
 })
 
-test('what a driver left that was killed in the middle of a start is ended or adopted', async () => {
+test('processes of a driver killed in the middle of a start are ended or adopted', async () => {
   await lab.open({ routes: [lab.route(HOST, shop)] })
   const first = edgePids(lab.runDir)
   await lab.leave()
-  // One that listens as well, such as a driver would have started next.
+  // A second HAProxy, as a driver starts it to replace the first, which still listens.
   const text = readFileSync(`${lab.runDir}/edge/1.cfg`, 'utf8').replaceAll('/1.sock', '/2.sock')
   writeFileSync(`${lab.runDir}/edge/2.cfg`, text)
   const start = ['-D', '-f', `${lab.runDir}/edge/2.cfg`, '-x', `${lab.runDir}/edge/1.sock`]
@@ -188,7 +188,7 @@ test('what a driver left that was killed in the middle of a start is ended or ad
   expect(await statusOf()).toBe(200)
 })
 
-test('let go with release it ends, and leaves nothing', async () => {
+test('it ends on release, and leaves nothing', async () => {
   await lab.open({ routes: [lab.route(HOST, shop)] })
   expect(edgePids(lab.runDir)).toHaveLength(1)
   await lab.edge.close({ release: true })

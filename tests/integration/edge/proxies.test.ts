@@ -22,7 +22,7 @@ afterEach(() => {
 })
 afterAll(() => lab.close())
 
-/** Who asks from `localAddress`, all over one connection. */
+/** Returns a function that sends requests from `localAddress` over one connection. */
 function connectFrom(localAddress: string): (forwardedFor: string | string[], host?: string) => Promise<number> {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   agents.push(agent)
@@ -39,33 +39,33 @@ function connectFrom(localAddress: string): (forwardedFor: string | string[], ho
 
 const told = (): unknown[] => shop.seen.map(({ headers }) => headers['x-forwarded-for'])
 
-test('a proxy that is trusted says for whom it asks, request by request', async () => {
+test('a trusted proxy names the client of each request', async () => {
   const ask = connectFrom(PROXY)
   for (const address of [CLIENT, '198.51.100.9', '2001:db8::7']) expect(await ask(address)).toBe(200)
   expect(told()).toEqual([CLIENT, '198.51.100.9', '2001:db8::7'])
 })
 
-test('of what it hands on only its own word counts, the last', async () => {
+test('only the last address that it forwards counts', async () => {
   const ask = connectFrom(PROXY)
   await ask(`10.1.1.1, 192.0.2.1, ${CLIENT}`)
   await ask(['192.0.2.1', CLIENT])
   expect(told()).toEqual([CLIENT, CLIENT])
 })
 
-test('where it says nothing that is an address, it is the client', async () => {
+test('it is the client itself if it forwards no valid address', async () => {
   const ask = connectFrom(PROXY)
   for (const said of ['unknown', '', `${CLIENT}, nobody`]) await ask(said)
   expect(told()).toEqual([PROXY, PROXY, PROXY])
 })
 
-test('nobody else says who he is', async () => {
+test('forwarded addresses of other clients are ignored', async () => {
   const ask = connectFrom('127.0.0.78')
   await ask(CLIENT)
   await ask(PROXY)
   expect(told()).toEqual(['127.0.0.78', '127.0.0.78'])
 })
 
-test('the gate hears of the client that was named, and that it speaks as the edge is seen', async () => {
+test('the gate gets the named client, and the outer scheme of the edge', async () => {
   await connectFrom(PROXY)(CLIENT, 'unknown.localhost')
   await connectFrom('127.0.0.78')(CLIENT, 'unknown.localhost')
   expect(lab.asked).toMatchObject([
@@ -74,7 +74,7 @@ test('the gate hears of the client that was named, and that it speaks as the edg
   ])
 })
 
-test('what is no network is not taken', async () => {
+test('an invalid network is refused', async () => {
   const other = createEdgeLab({ trustedProxies: ['10.0.0.0/8 }'] })
   try {
     await other.open({})

@@ -18,12 +18,12 @@ let directory: string
 let store: Store
 let routes: EdgeRoutes
 let publishing: Publishing
-/** What the edge serves, and the changes it was told. */
+/** Routes that the edge has, and the number of changes sent to it. */
 let served: Map<string, EdgeRoute>
 let changes: number
-/** What was served each time that a box was about to get a domain. */
+/** Hosts served each time a box was about to gain a domain. */
 let gained: string[][]
-/** Addresses of boxes that run. */
+/** Addresses of running boxes. */
 let addresses: Map<string, string>
 
 beforeEach(async () => {
@@ -78,7 +78,7 @@ async function running(name: string, changes: Partial<BoxRecord> = {}): Promise<
 const ref = (name: string) => ({ project: 'demo', name })
 const hosts = (): string[] => [...served.keys()].toSorted()
 
-test('a box that runs is served at its name, at 8080 unless it says another port', async () => {
+test('a running box is served at its name, at port 8080 unless it sets another', async () => {
   const web = await running('web')
   expect(served.get('web--demo.localhost')).toEqual({
     ...{ host: 'web--demo.localhost', project: 'demo', boxId: web.id },
@@ -91,7 +91,7 @@ test('a box that runs is served at its name, at 8080 unless it says another port
   expect(changes).toBe(before)
 })
 
-test('one that stops, or is gone, is served no more, and one that comes back is', async () => {
+test('one that stops or is deleted is no longer served, and one that runs again is', async () => {
   const { id } = await running('web', { domains: [] })
   const record = (await store.boxes.byId(id)) as BoxRecord
   const observed = { ...record.observed, status: 'stopped' as const }
@@ -108,7 +108,7 @@ test('one that stops, or is gone, is served no more, and one that comes back is'
   expect(await routes.lookup('web--demo.localhost')).toBeNull()
 })
 
-test('one that is held is not served, but looked up, until all have let go of it', async () => {
+test('a held one is not served, but looked up, until all holds are released', async () => {
   const { id } = await running('web')
   const record = (await store.boxes.byId(id)) as BoxRecord
   await store.boxes.replace({ ...record, observed: { ...record.observed, status: 'stopped' }, version: 2 })
@@ -162,7 +162,7 @@ test('a domain belongs to one box or service, until it is given up', async () =>
   expect(served.get('www.example.org')?.boxId).not.toBe(id)
 })
 
-test('what others had at a domain ends before it is served', async () => {
+test('requests to the earlier owner of a domain end before the new one is served', async () => {
   await running('web')
   expect(gained).toEqual([])
   await publishing.publish(ref('web'), { domains: ['shop.example.com'] }, null)
@@ -184,7 +184,7 @@ test('a box or service that is gone gives its domains up', async () => {
   expect(served.get('shop.example.org')?.boxId).toBe(other.id)
 })
 
-test('what is wrong to publish is refused, and changes nothing', async () => {
+test('an invalid publish is refused and changes nothing', async () => {
   await running('web')
   const reserved = publishing.publish(ref('web'), { domains: ['a.example.org', 'x--y.localhost'] }, null)
   await expect(reserved).rejects.toMatchObject({
@@ -201,7 +201,7 @@ test('what is wrong to publish is refused, and changes nothing', async () => {
   expect(hosts()).toEqual(['web--demo.localhost'])
 })
 
-test('what changes while the edge is opened is told afterwards', async () => {
+test('changes while the edge opens are applied afterwards', async () => {
   const record = boxRecord({ id: newId('box', Date.now()), name: 'web' })
   await store.boxes.insert({ ...record, observed: { ...record.observed, status: 'running' } })
   const told: string[][] = []
@@ -223,7 +223,7 @@ test('what changes while the edge is opened is told afterwards', async () => {
   expect(told).toEqual([[], ['web--demo.localhost']])
 })
 
-test('a start finds all that the records say', async () => {
+test('a start serves all recorded routes', async () => {
   await running('web', { urlSettings: { auth: 'public', wake: false, idle_stop_seconds: null } })
   await publishing.publish(ref('web'), { domains: ['shop.example.org'] }, null)
   await store.boxes.insert(boxRecord({ id: newId('box', Date.now()), name: 'resting' }))

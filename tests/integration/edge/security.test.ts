@@ -24,13 +24,13 @@ beforeEach(() => {
   lab.asked.length = 0
 })
 
-/** All that the edge says to these lines. */
+/** Sends the lines and returns the status of every response. */
 async function statusesOf(...lines: string[]): Promise<number[]> {
   const text = await lab.say(`${lines.join('\r\n')}\r\n\r\n`)
   return [...text.matchAll(/HTTP\/1\.\d (\d+)/g)].map(([, status]) => Number(status))
 }
 
-describe('one host, said in one way', () => {
+describe('exactly one valid host', () => {
   test.each([
     ['none', 'GET / HTTP/1.1', 'x: y'],
     ['none in HTTP/1.0', 'GET / HTTP/1.0'],
@@ -136,7 +136,7 @@ describe('one end of a request', () => {
     expect(open.seen).toEqual([])
   })
 
-  test('headers that a program may take for others do not pass', async () => {
+  test('headers that a program may mistake for others do not pass', async () => {
     await lab.ask([
       'GET / HTTP/1.1',
       `host: ${OPEN}`,

@@ -43,7 +43,7 @@ describe('streams', () => {
     const events = await lab.startUpstream((incoming, outgoing) => {
       outgoing.writeHead(200, { 'content-type': 'text/event-stream' })
       outgoing.write('data: 0\n\n')
-      // Each is made when the client has asked for it, by a request of its own.
+      // Sends each event only when the client's own request for it arrives.
       shop.server.on('request', ({ url }) => void (url === '/next' && outgoing.write('data: 1\n\n')))
       incoming.once('close', () => outgoing.end())
     })
@@ -82,7 +82,7 @@ describe('streams', () => {
           const piece = Buffer.alloc(1024 * 1024, done / 1024 / 1024)
           sent.update(piece)
           if (!upload.write(piece)) await once(upload, 'drain')
-          // Part of the answer comes while the request goes on.
+          // Part of the response arrives while the request is still being sent.
           if (done === SIZE / 2) await eventually(() => size > 0)
         }
         upload.end()
@@ -92,7 +92,7 @@ describe('streams', () => {
     expect(heard.digest('hex')).toBe(sent.digest('hex'))
   })
 
-  test('a client that awaits 100 Continue is told by the box', async () => {
+  test('a client that awaits 100 Continue gets it from the box', async () => {
     const client = openConversation(lab.edge.port)
     client.say(
       `POST / HTTP/1.1\r\nhost: ${HOST}\r\ncontent-length: 3\r\nexpect: 100-continue\r\nconnection: close\r\n\r\n`,
@@ -109,7 +109,7 @@ describe('a box that fails', () => {
     ['closes without an answer', ''],
     ['answers what is not HTTP', 'garbage\r\n\r\n'],
     ['answers half a head', 'HTTP/1.1 200 OK\r\ncontent-le'],
-  ])('one that %s is told as one', async (_name, bytes) => {
+  ])('one that %s is reported as failing', async (_name, bytes) => {
     const server = createNetServer((socket) => {
       socket.on('error', () => undefined)
       socket.once('data', () => socket.end(bytes))
@@ -123,7 +123,7 @@ describe('a box that fails', () => {
     server.close()
   })
 
-  test('an error that a box answers itself stays as it is', async () => {
+  test('an error response of a box stays as it is', async () => {
     const box = await lab.startUpstream((_incoming, outgoing) => outgoing.writeHead(503, { 'x-own': '1' }).end('mine'))
     await lab.edge.change({ set: [lab.route('erring.localhost', box)] })
     const { status, body } = await lab.ask(['GET / HTTP/1.1', 'host: erring.localhost'])
@@ -141,7 +141,7 @@ describe('draining', () => {
     await lab.edge.change({ set: [lab.route('slow.localhost', shop)] })
     let isDrained = false
     const drained = lab.edge.drain(slow, 60_000).then(() => (isDrained = true))
-    // Others are no concern of it.
+    // Other hosts are not drained.
     expect((await lab.ask(['GET / HTTP/1.1', 'host: slow.localhost'])).status).toBe(200)
     expect(isDrained).toBe(false)
     finish[0]?.()
@@ -180,7 +180,7 @@ describe('draining', () => {
 })
 
 describe('while the agent is away', () => {
-  test('what it must decide waits for the next one, with its body', async () => {
+  test('a request that needs a decision waits for the next agent, with its body', async () => {
     await lab.leave()
     const answer = lab.ask(['POST / HTTP/1.1', 'host: waking.localhost', 'content-length: 4'], 'body')
     const page = lab.ask(['GET /.boxyard/x HTTP/1.1', `host: ${HOST}`])
@@ -205,7 +205,7 @@ describe('while the agent is away', () => {
   }, 60_000)
 })
 
-test('slow heads are cut off and do not keep others out, while a decision may take longer than a head may', async () => {
+test('slow heads are cut off without blocking others, and a decision may take longer than a head', async () => {
   const slow = Array.from({ length: 300 }, () => {
     const client = openConversation(lab.edge.port)
     client.say('GET / HTTP/1.1\r\nhost: ')

@@ -27,7 +27,7 @@ interface Fixture {
   inTurn: Limiter['run']
 }
 
-/** Of real processes, whose starts wait for `gate`; `info` tells which pid the latest says it has. */
+/** Supervises real processes, whose starts wait for `gate`; `info` returns the pid that the latest reports. */
 function supervise({
   gate = Promise.resolve(),
   info = (pid) => pid,
@@ -61,7 +61,7 @@ function supervise({
   return { supervisor, inTurn }
 }
 
-test('closed in the middle of a start it brings that to its end, and starts nothing any more', async () => {
+test('a close in the middle of a start waits for it, and starts nothing more', async () => {
   const gate = Promise.withResolvers<void>()
   writeFileSync(join(directory, '0.json'), 'of one that is gone')
   const { supervisor, inTurn } = supervise({ gate: gate.promise })
@@ -76,7 +76,7 @@ test('closed in the middle of a start it brings that to its end, and starts noth
   expect(children).toHaveLength(1)
 })
 
-test('nothing is left of one that started and does not say who it is', async () => {
+test('nothing is left of a process that started without reporting its pid', async () => {
   const { supervisor, inTurn } = supervise({
     info: () => {
       throw new Error('silent')

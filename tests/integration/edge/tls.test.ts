@@ -51,13 +51,13 @@ async function servedName(): Promise<string | undefined> {
   return [name].flat()[0]
 }
 
-/** The status of one request of HTTP/2, by its pseudo headers. */
+/** Sends one HTTP/2 request with these pseudo headers and returns its status. */
 async function askHttp2(headers: Record<string, string>): Promise<number> {
   const [status = 0] = await askAllHttp2([headers])
   return status
 }
 
-/** The statuses of requests that one connection of HTTP/2 carries at a time. */
+/** Sends these requests at once over one HTTP/2 connection and returns their statuses. */
 function askAllHttp2(requests: readonly Record<string, string>[]): Promise<number[]> {
   const session = connectHttp2(`https://127.0.0.1:${lab.edge.port}`, { rejectUnauthorized: false })
   const answered = new Promise<number[]>((resolve, reject) => {
@@ -126,7 +126,7 @@ test('a WebSocket opens', async () => {
   socket.terminate()
 })
 
-test('another certificate is taken up by itself, and one that is none is told and changes nothing', async () => {
+test('a new certificate is loaded by itself, and an invalid one is reported and changes nothing', async () => {
   expect(await servedName()).toBe('first')
   install('second')
   await eventually(async () => (await servedName()) === 'second', 250)

@@ -17,7 +17,7 @@ afterEach(() => {
   rmSync(directory, { recursive: true })
 })
 
-test('on a full disk all is counted, and what could not be written is left out, until there is room again', () => {
+test('on a full disk all is counted, and unwritten output is left out until there is room again', () => {
   const path = join(directory, 'ring')
   const ring = new OutputRing({ path, capacity: 128 * 1024, memoryBytes: 0 })
   ring.push(Buffer.from('before'))
@@ -34,7 +34,7 @@ test('on a full disk all is counted, and what could not be written is left out, 
   ring.close()
 })
 
-test('where the disk is full from the start the end is kept in memory, and a ring without memory is refused', () => {
+test('on a disk full from the start the end is kept in memory, and a ring without memory is refused', () => {
   writeFileSync(join(directory, 'filler'), '')
   expect(() => writeFileSync(join(directory, 'filler'), Buffer.alloc(1024 * 1024))).toThrow(/ENOSPC/)
   const options = { path: join(directory, 'ring'), capacity: 1000 }

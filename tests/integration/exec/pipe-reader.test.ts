@@ -13,8 +13,8 @@ function openWriter(): { reader: AsyncGenerator<Uint8Array>; writer: Socket } {
   return { reader: readPipe(readFd, 4 * MIB), writer }
 }
 
-describe('a pipe that is read', () => {
-  test('gives all that is written, in pieces that stay as they were', async () => {
+describe('a pipe reader', () => {
+  test('yields all written bytes, in pieces that stay unchanged', async () => {
     const { reader, writer } = openWriter()
     const bytes = randomBytes(30 * MIB + 7)
     writer.end(bytes)
@@ -25,13 +25,13 @@ describe('a pipe that is read', () => {
     expect(digest(Buffer.concat(pieces))).toBe(digest(bytes))
   })
 
-  test('that nothing is written to ends with its writer', async () => {
+  test('ends with a writer that wrote nothing', async () => {
     const { reader, writer } = openWriter()
     writer.end()
     expect(await reader.next()).toEqual({ done: true, value: undefined })
   })
 
-  test('is not read further ahead than told', async () => {
+  test('reads no further ahead than its limit', async () => {
     const { reader, writer } = openWriter()
     const bytes = Buffer.alloc(MIB)
     let [written, isFree] = [0, true]
@@ -47,7 +47,7 @@ describe('a pipe that is read', () => {
     write()
     let taken = (await reader.next()).value?.length ?? 0
     await pause(200)
-    // What is read ahead, what the pipe holds, and what waits before it.
+    // Read-ahead, the pipe's content, and the piece that waits to be written.
     expect(written).toBeLessThanOrEqual(4 + 1 + 1 + 2)
     for (; taken < 64 * MIB; taken += (await reader.next()).value?.length ?? 0) expect(written).toBeGreaterThan(0)
     expect(taken).toBe(64 * MIB)
@@ -55,12 +55,12 @@ describe('a pipe that is read', () => {
     expect((await reader.next()).done).toBe(true)
   })
 
-  test('is closed when it is left', async () => {
+  test('closes the pipe when its loop is left', async () => {
     const { reader, writer } = openWriter()
     const closed = new Promise((resolve) => writer.once('close', resolve))
     writer.write(Buffer.alloc(64 * MIB))
     for await (const piece of reader) if (piece.length > 0) break
-    // Its writer is told by an error that nobody reads any more.
+    // The writer gets EPIPE, as nothing reads any more.
     await closed
   })
 })

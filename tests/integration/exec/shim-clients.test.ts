@@ -15,7 +15,7 @@ import { type Listener, listen } from '../../helpers/network/listener.ts'
 const BOX = 'box_viewers'
 const REPLAY_BYTES = 256 * 1024
 
-/** What this process holds that nothing can free. */
+/** Returns the bytes this process holds after garbage collection. */
 function heldHere(): number {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
@@ -24,12 +24,12 @@ function heldHere(): number {
   return heapUsed + external
 }
 
-/** What `seq 1 <last>` prints. */
+/** Returns the output of `seq 1 <last>`. */
 function numbers(last: number): string {
   return Array.from({ length: last }, (_, index) => `${index + 1}\n`).join('')
 }
 
-describe('those who are attached to a session', () => {
+describe('clients of a session', () => {
   let at: ShimLab
   let lab: OciLab
   const sockets: Socket[] = []
@@ -46,7 +46,7 @@ describe('those who are attached to a session', () => {
 
   afterAll(() => at.close())
 
-  /** Resolves once the terminal passes everything on as it is. */
+  /** Starts a session and resolves once its terminal is raw. */
   const run = async (shell: string, name = 'main'): Promise<TerminalSession> => {
     const sessionId = newId('ses', Date.now())
     const command = ['/bin/sh', '-c', `stty raw -echo; touch /tmp/${sessionId}; ${shell}`]
@@ -55,7 +55,7 @@ describe('those who are attached to a session', () => {
     await untilTrue(() => at.exists(`/tmp/${sessionId}`))
     return session
   }
-  /** The shim's own words and frames. */
+  /** Connects to the shim directly and collects its lines and frames. */
   const speak = async ({ sessionId }: TerminalSession): Promise<{ socket: Socket; seen: Listener }> => {
     const socket = connect(shimPaths(`${lab.home}/run`).socket).on('error', () => undefined)
     sockets.push(socket)
@@ -71,7 +71,7 @@ describe('those who are attached to a session', () => {
   }
   const descriptors = (): number => readdirSync(`/proc/${shimOf(lab)}/fd`).length
 
-  test('get the last 256 KiB, and all that follows, byte for byte', async () => {
+  test('get the last 256 KiB and all later output, byte for byte', async () => {
     const session = await run('seq 1 200000; touch /tmp/told; read A; echo more')
     await untilTrue(() => at.exists('/tmp/told'))
     const viewer = await at.attach(session)
@@ -84,7 +84,7 @@ describe('those who are attached to a session', () => {
   })
 
   test.each([1, 3])(
-    'stop the output while all of them, %i, are stuck, and it goes on when they read',
+    'stop the output while all %i of them are stuck, and let it go on once they read again',
     async (count) => {
       const session = await run('read A; seq 1 400000; touch /tmp/written; echo end')
       const stuck = await Promise.all(Array.from({ length: count }, () => at.attachStuck(session)))
@@ -94,13 +94,13 @@ describe('those who are attached to a session', () => {
       const seen = stuck.map(({ stdout }) => listen(stdout))
       await Promise.all(seen.map(({ end }) => end))
       for (const each of seen) expect(each.text()).toMatch(/^1\n2\n3\n[^]*400000\nend\n$/)
-      // Of several one may fall behind the others.
+      // With several viewers a slower one may miss output.
       if (count === 1) expect(seen[0]?.text() === `${numbers(400_000)}end\n`).toBe(true)
       rmSync(`${lab.home}/roots/${BOX}/tmp/written`)
     },
   )
 
-  test('do not wait for one of them who is stuck, and who misses what is no longer kept', async () => {
+  test('do not wait for a stuck one, which misses dropped output', async () => {
     const session = await run('read A; seq 1 3000000; echo end')
     const stuck = await at.attachStuck(session)
     const reader = await at.attach(session)
@@ -115,7 +115,7 @@ describe('those who are attached to a session', () => {
     expect(late.bytes().length).toBeLessThan(2_000_000)
   })
 
-  test('who leave while the output waits for them let it go on', async () => {
+  test('let the output go on by leaving while it waits for them', async () => {
     const session = await run('read A; seq 1 400000; touch /tmp/left')
     const [first, second] = [await at.attachStuck(session), await at.attachStuck(session)]
     first.stdin.write('\n')
@@ -127,7 +127,7 @@ describe('those who are attached to a session', () => {
     expect(at.exists('/tmp/left')).toBe(true)
   })
 
-  test('200 of them, one of whom is stuck, cost the shim a bounded memory, and are all served', async () => {
+  test('cost the shim bounded memory and are all served: 200 of them, one stuck', async () => {
     const sessions = await Promise.all(
       Array.from({ length: 4 }, (_, index) => run('read A; seq 1 300000; echo end', `s${index}`)),
     )
@@ -147,14 +147,14 @@ describe('those who are attached to a session', () => {
     for (const index of [1, 50, 100, 150]) readers[index]?.stdin.write('\n')
     const told = await Promise.all(ends)
     expect(new Set(told.map(({ tail }) => tail))).toEqual(new Set(['300000\nend\n']))
-    // Each may have missed something, where it was slower than whoever was the fastest then.
+    // A viewer slower than the then fastest may have missed output.
     const whole = numbers(300_000).length + 4
     for (const { bytes } of told) expect(bytes).toBeLessThanOrEqual(whole)
     expect(Math.max(...told.map(({ bytes }) => bytes))).toBeGreaterThan(whole / 2)
     expect(memory() - before).toBeLessThan(150 * 1024 ** 2)
   }, 60_000)
 
-  test('what is typed and not read is bounded, and does not keep the one who typed it', async () => {
+  test('can leave although their input is not read, which is bounded', async () => {
     const session = await run('sleep 600')
     const { socket, seen } = await speak(session)
     const before = memory()
@@ -173,7 +173,7 @@ describe('those who are attached to a session', () => {
     expect(seen.text()).not.toContain('xxx')
   })
 
-  test('the sizes of one whose input is not read cost nothing, and the last of them counts once it is', async () => {
+  test('cost nothing by resizes while input is not read; the last one counts then', async () => {
     const told = '(while stty size <&2; do sleep 0.1; done) & exec cat > /dev/null'
     const session = await run(`until [ -e /tmp/read ]; do sleep 0.1; done; ${told}`)
     const viewer = await at.attach(session)
@@ -196,7 +196,7 @@ describe('those who are attached to a session', () => {
     await viewer.seen.until('46 123')
   })
 
-  test('who speak nonsense, or break off in the middle of a word, lose their connection alone', async () => {
+  test('lose only their own connection by an invalid or truncated message', async () => {
     const session = await run('echo ready; cat')
     const well = await at.attach(session)
     await well.seen.until('ready')
@@ -221,7 +221,7 @@ describe('those who are attached to a session', () => {
     expect(well.seen.text()).toBe('readystill here'.replace('ready', 'ready\n'))
   })
 
-  test('what came with the request to attach is heard as well', async () => {
+  test('have input sent right after the attach request delivered', async () => {
     const session = await run('echo ready; cat')
     const socket = connect(shimPaths(`${lab.home}/run`).socket)
     sockets.push(socket)
@@ -231,7 +231,7 @@ describe('those who are attached to a session', () => {
     await seen.until('early')
   })
 
-  test('who come as it ends get all it said, or are told that it has ended', async () => {
+  test('get all output if they attach as it ends', async () => {
     for (let count = 0; count < 20; count++) {
       const session = await run('echo last words')
       await sleep(count * 3)

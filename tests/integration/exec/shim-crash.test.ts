@@ -11,7 +11,7 @@ import { execCgroups, leftoversOf, type OciLabOptions, openOciLab, untilTrue } f
 const BOX = 'box_struck'
 
 test.each([0, 5, 20, 60, 100, 150, 220, 400])(
-  'the sessions of an agent that is killed %i ms after it began to open some go on, and take typing from the next',
+  'sessions of an agent killed %i ms after it began to open them go on, and take input from the next',
   async (delayMs) => {
     const { options, opened } = await killWhileOpening(delayMs)
     const lab = await openOciLab(options)
@@ -32,7 +32,7 @@ test.each([0, 5, 20, 60, 100, 150, 220, 400])(
       }
       expect([await lab.runtime.sessions(BOX), execCgroups(lab, BOX)]).toEqual([[], []])
     } finally {
-      // One that is still about to begin would do so after all is gone.
+      // A shim still about to start would do so after the lab is gone.
       await untilTrue(() => existsSync(shimPaths(`${lab.home}/run`).socket) || !isStarting(lab.instanceId))
       await lab.close()
     }
@@ -44,7 +44,7 @@ function isStarting(instanceId: string): boolean {
   return spawnSync('pgrep', ['-f', `shim/main.ts.*${instanceId}`]).status === 0
 }
 
-/** The names of the sessions that ran by then, as the agent has said. */
+/** Kills an agent while it opens sessions; returns the names of those it had reported open. */
 async function killWhileOpening(delayMs: number): Promise<{ options: OciLabOptions; opened: string[] }> {
   const prepared = await openOciLab()
   await prepared.runtime.start(prepared.spec(BOX))

@@ -55,7 +55,7 @@ describe.each([1, 999])('a shim of version %i', (version) => {
     rmSync(directory, { recursive: true, force: true })
   })
 
-  test('is told of signals and tells of ends, and what it says beyond is passed over', async () => {
+  test('takes signals and reports ends, and its unknown messages are ignored', async () => {
     const [old] = shims.execs.list()
     expect(old).toMatchObject({ boxId: BOX, execId: 'exe_old', process: 7 })
     await old?.signal('SIGTERM')
@@ -68,13 +68,13 @@ describe.each([1, 999])('a shim of version %i', (version) => {
     expect(await old?.ended).toEqual(END)
   })
 
-  test('that ends without a word leaves its commands lost', async () => {
+  test('that exits without a message leaves its commands lost', async () => {
     server.close()
     agent.destroy()
     expect(await shims.execs.list()[0]?.ended).toBeNull()
   })
 
-  test('that speaks nonsense is asked again what it holds', async () => {
+  test('that sends an invalid message is asked for its commands again', async () => {
     agent.write('nonsense\n')
     await untilTrue(() => agents === 2)
     await untilTrue(async () => {
@@ -84,7 +84,7 @@ describe.each([1, 999])('a shim of version %i', (version) => {
     expect(asked).toMatchObject([{ type: 'signal', execId: 'exe_old' }])
   })
 
-  test('lets one attach if it is new enough, and is not asked if it is not', async () => {
+  test('takes attach requests if it is new enough, and gets none if it is not', async () => {
     const [old] = shims.execs.list()
     if (old === undefined) throw new Error('it holds nothing')
     if (version === 1) {
@@ -98,7 +98,7 @@ describe.each([1, 999])('a shim of version %i', (version) => {
     expect(await shims.sessions.facts(BOX)).toEqual([])
   })
 
-  test('of what it held and has ended is told what is kept', async () => {
+  test('reports the kept output of ended commands', async () => {
     const [old] = shims.execs.list()
     if (old === undefined) throw new Error('it holds nothing')
     mkdirSync(join(directory, 'execs', BOX), { recursive: true })
@@ -119,7 +119,7 @@ describe.each([1, 999])('a shim of version %i', (version) => {
   })
 })
 
-// What it tells every agent, and what is of no version yet, comes between.
+// Puts lines for every agent and fields of no known version between the frames.
 function serveViewer(socket: Socket, id: number): void {
   writeJsonLine(socket, { type: 'output', execIds: ['exe_old'] })
   writeJsonLine(socket, { type: 'attached', id, terminal: false, colour: 'green' })

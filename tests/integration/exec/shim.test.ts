@@ -90,7 +90,7 @@ describe('with a box', () => {
     expect(held.process).not.toBeNull()
   })
 
-  test('a command whose end was recorded, and not forgotten, keeps its output', async () => {
+  test('a command with a recorded end keeps its output until the shim forgets it', async () => {
     const held = await hold('head -c 200000 /dev/zero; exit 3')
     const running = await record(held)
     await held.ended
@@ -105,7 +105,7 @@ describe('with a box', () => {
     expect((await execs.output(boxRecord({ id: BOX }), held.execId, query)).bytes).toHaveLength(1000)
   })
 
-  test('files that no record knows are removed, and small output moves into its record', async () => {
+  test('files without a record are removed, and small output moves into its record', async () => {
     const [small, gone] = [await hold('echo small; exit 4'), await hold('echo gone')]
     await record(small)
     await Promise.all([small.ended, gone.ended])
@@ -119,7 +119,7 @@ describe('with a box', () => {
     expect(Buffer.from(found.output.stdout).toString()).toBe('small\n')
   })
 
-  test('a box has half of the commands that run at once, those that are held included', async () => {
+  test('a box may run half of all concurrent commands, detached ones included', async () => {
     await record(await hold('sleep 600'))
     await lab.reopen()
     const execs = await recover(4)
@@ -131,7 +131,7 @@ describe('with a box', () => {
     await execs.close(1_000)
   })
 
-  test('a shim that does not answer keeps neither a box from its end nor the next agent from its start', async () => {
+  test('a hanging shim keeps neither a box from stopping nor the next agent from starting', async () => {
     const restarted = await openOciLab()
     try {
       await restarted.runtime.start(restarted.spec(BOX))

@@ -11,7 +11,7 @@ afterEach(async () => {
   await at.close()
 })
 
-describe('what a command writes', () => {
+describe('output of a command', () => {
   test.each(['v5.channel.k8s.io', 'v4.base64.channel.k8s.io'])('comes whole and in order over %s', async (protocol) => {
     at = await startStreamLab({ heartbeatTimes: { pingMs: 3, silenceMs: 60_000 } })
     const { client, command } = await at.join(undefined, { protocols: [protocol] })
@@ -34,7 +34,7 @@ describe('what a command writes', () => {
   })
 })
 
-describe('who reads slowly', () => {
+describe('a client that reads slowly', () => {
   test('makes the command wait, and loses nothing', async () => {
     at = await startStreamLab()
     const { client, command } = await at.join()
@@ -43,7 +43,7 @@ describe('who reads slowly', () => {
     const isWritten = writePieces(command.stdout, pieces)
     await sleep(700)
     const held = isWritten.soFar()
-    // The rest is in the buffers of the system: what is in ours is told by the next test.
+    // The rest is in the system's buffers; the next test covers our own.
     expect(held).toBeLessThan(pieces / 2)
     client.socket.resume()
     await isWritten.done
@@ -92,7 +92,7 @@ describe('who reads slowly', () => {
     while (at.server.open() > 0) await sleep(5)
   }, 60_000)
 
-  test('as a command makes its client wait', async () => {
+  test('is made to wait by a command that reads slowly', async () => {
     at = await startStreamLab()
     const { client, command } = await at.join()
     const bytes = 20 * 1024 ** 2
@@ -123,7 +123,7 @@ describe('who reads slowly', () => {
 })
 
 describe('a peer', () => {
-  test('is pinged, and dropped when it is silent', async () => {
+  test('is pinged, and dropped if it sends no pong', async () => {
     at = await startStreamLab({ heartbeatTimes: { pingMs: 60, silenceMs: 400 } })
     const { client, command } = await at.join()
     let pings = 0
@@ -131,17 +131,17 @@ describe('a peer', () => {
     const silent = await at.join(undefined, { autoPong: false })
     await silent.command.left
     expect((await silent.client.closed).code).toBe(1006)
-    // It answers, so that it stays, whatever it has to say.
+    // It answers pings, so it stays connected although it is idle.
     expect([client.socket.readyState, command.hasLeft()]).toEqual([client.socket.OPEN, false])
     expect(pings).toBeGreaterThanOrEqual(2)
   })
 
-  test('is not dropped while it takes what waits for it, however slowly', async () => {
+  test('is not dropped while it reads pending output, however slowly', async () => {
     at = await startStreamLab({ heartbeatTimes: { pingMs: 90, silenceMs: 900 } })
     const raw = await at.shakeHands()
     const command = await at.next()
     const written = writePieces(command.stdout, 100_000)
-    // It answers no ping, as one whose pings are on their way behind all the rest.
+    // Answers no ping, like a client whose pings are queued behind the data.
     let allowed = 0
     raw.on('data', (piece: Buffer) => {
       allowed -= piece.length
@@ -159,7 +159,7 @@ describe('a peer', () => {
     await written.done
   })
 
-  test('is not dropped for what it cannot say while the command does not read', async () => {
+  test('is not dropped while the command does not read its input', async () => {
     at = await startStreamLab({ heartbeatTimes: { pingMs: 60, silenceMs: 240 } })
     const { client, command } = await at.join()
     for (let i = 0; i < 100; i++) client.send(0, Buffer.alloc(64 * 1024))
@@ -175,7 +175,7 @@ describe('a peer', () => {
 })
 
 describe('an agent that stops', () => {
-  test('closes what is open, and says that it starts again', async () => {
+  test('closes open streams with code 1012', async () => {
     at = await startStreamLab()
     const { client, command } = await at.join()
     await at.server.drain(AbortSignal.timeout(30))
@@ -183,7 +183,7 @@ describe('an agent that stops', () => {
     expect(command.hasLeft()).toBe(true)
   })
 
-  test('waits for what ends by itself', async () => {
+  test('waits for streams that end by themselves', async () => {
     at = await startStreamLab()
     const { client, command } = await at.join()
     const isDrained = at.server.drain(new AbortController().signal)
@@ -195,7 +195,7 @@ describe('an agent that stops', () => {
   test.each([
     ['at once', AbortSignal.abort()],
     ['when nothing is left', new AbortController().signal],
-  ])('leaves none that was only about to begin, where it stops %s', async (_when, signal) => {
+  ])('leaves no command that was about to begin, if it stops %s', async (_when, signal) => {
     at = await startStreamLab()
     const begun = Promise.withResolvers<ScriptedStream>()
     at.respond = () => begun.promise
@@ -210,14 +210,14 @@ describe('an agent that stops', () => {
     expect((await (await opening).closed).code).toBe(1012)
   })
 
-  test('lets none begin that was let in just before', async () => {
+  test('starts no command of a request admitted just before', async () => {
     at = await startStreamLab()
     await at.server.drain(AbortSignal.abort())
     const refusal = await refusedStream(`${at.url}${CAT}`, { token: at.token })
     expect([refusal.problem['code'], at.calls]).toEqual(['draining', []])
   })
 
-  test('does not wait for one who does not read', async () => {
+  test('does not wait for a client that does not read', async () => {
     at = await startStreamLab()
     const { client, command } = await at.join()
     client.socket.pause()

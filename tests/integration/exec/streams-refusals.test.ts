@@ -14,7 +14,7 @@ afterEach(async () => {
   await at.close()
 })
 
-describe('what is no WebSocket', () => {
+describe('an invalid upgrade request', () => {
   test.each<[string, string, Parameters<typeof openStream>[1], number, string]>([
     ['without a token', CAT, { token: null }, 401, 'token_missing'],
     ['with a bad token', CAT, { token: 'x' }, 401, 'token_invalid'],
@@ -24,7 +24,7 @@ describe('what is no WebSocket', () => {
     ['without a command', `${BOX}/exec/ws`, {}, 400, 'invalid_request'],
     ['of nothing', '/v1/nothing', {}, 404, 'route_not_found'],
     ['of a box', BOX, {}, 400, 'invalid_request'],
-    ['with a ticket of nobody', `${CAT}&ticket=abc`, { token: null }, 401, 'token_invalid'],
+    ['with an unknown ticket', `${CAT}&ticket=abc`, { token: null }, 401, 'token_invalid'],
   ])('%s is answered as any request', async (_what, path, options, status, code) => {
     at = await startStreamLab()
     const refusal = await refusedStream(`${at.url}${path}`, { token: at.token, ...options })
@@ -37,7 +37,7 @@ describe('what is no WebSocket', () => {
     expect(at.calls).toEqual([])
   })
 
-  test('of what its token may not do is refused', async () => {
+  test('beyond the permissions of its token is refused', async () => {
     at = await startStreamLab()
     const others = await deployment.mint({ projects: ['other'] })
     const reader = await deployment.mint({ permissions: ['read'] })
@@ -46,12 +46,12 @@ describe('what is no WebSocket', () => {
     }
   })
 
-  test('of a token that was revoked is refused', async () => {
+  test('with a revoked token is refused', async () => {
     at = await startStreamLab({ isRevoked: () => true })
     expect((await refusedStream(`${at.url}${CAT}`, { token: at.token })).problem['code']).toBe('token_revoked')
   })
 
-  test('is what its handler refuses', async () => {
+  test('has the answer of its handler', async () => {
     at = await startStreamLab()
     at.respond = () => Promise.reject(new ServiceError('box_not_running', 'The box is stopped.'))
     const refusal = await refusedStream(`${at.url}${CAT}`, { token: at.token })
@@ -59,7 +59,7 @@ describe('what is no WebSocket', () => {
     expect(at.server.open()).toBe(0)
   })
 
-  test('comes from another who has not signed', async () => {
+  test('without a signature is refused', async () => {
     const { keys, agent_id: agentId } = deployment.channelKeys
     const trust = trustSigned(createVerifier({ keys: () => keys, agentId, now: Date.now, startedAt: 0 }))
     const { logger, lines } = makeRecorder()
@@ -77,7 +77,7 @@ describe('what is no WebSocket', () => {
     expect(JSON.stringify(lines)).not.toMatch(/s3cret|t1cket/)
   })
 
-  test('is one too many of its box, which leaves its ticket good, and others as much as it has', async () => {
+  test('beyond the limit of its box is refused, and keeps its ticket and the share of others', async () => {
     at = await startStreamLab({ streamsAtOnce: 5 })
     const [first] = [await at.join(), await at.join()]
     const { ticket } = at.tickets.issue({ operationId: 'streamExec', target: CAT, boxId: 'box_0', caller: CALLER })
@@ -92,13 +92,13 @@ describe('what is no WebSocket', () => {
     expect((await refusedStream(byTicket)).problem['code']).toBe('token_invalid')
   })
 
-  test('is begun while the agent is being stopped', async () => {
+  test('is refused while the agent is being stopped', async () => {
     at = await startStreamLab()
     at.isDraining = true
     expect((await refusedStream(`${at.url}${CAT}`, { token: at.token })).problem['code']).toBe('draining')
   })
 
-  test('speaks another version, or has no key', async () => {
+  test('with another version or without a key is refused', async () => {
     at = await startStreamLab()
     const ask = async (headers: string): Promise<string> => {
       const raw = await at.connect()
@@ -115,7 +115,7 @@ describe('what is no WebSocket', () => {
     )
   })
 
-  test('asks for another protocol than WebSocket, and is answered as it is', async () => {
+  test('for another protocol than WebSocket is answered as a plain request', async () => {
     at = await startStreamLab()
     const answer = await askFor('h2c')
     expect(answer).toMatch(/^HTTP\/1\.1 404 /)

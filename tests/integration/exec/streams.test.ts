@@ -15,7 +15,7 @@ afterEach(async () => {
 })
 
 describe('a WebSocket', () => {
-  test('joins a client to a command, and tells how it ended', async () => {
+  test('connects a client with a command, and sends its exit status', async () => {
     at = await startStreamLab()
     const { client, command } = await at.join(undefined, { headers: { 'x-request-id': 'mine' } })
     expect(client.socket.protocol).toBe('v5.channel.k8s.io')
@@ -40,11 +40,11 @@ describe('a WebSocket', () => {
     })
     expect(client.messages.filter((one) => one[0] === 3)).toHaveLength(1)
     expect(command.stdin.destroyed).toBe(true)
-    // What the command left running is nobody's to end.
+    // The end of the stream does not hang up what the command left running.
     expect(command.hasLeft()).toBe(false)
   })
 
-  test.each(['token', 'ticket'])('is done on behalf of who came by %s', async (way) => {
+  test.each(['token', 'ticket'])('acts for the caller that came by %s', async (way) => {
     at = await startStreamLab()
     const { ticket } = at.tickets.issue({ operationId: 'streamExec', target: CAT, boxId: 'box_0', caller: CALLER })
     const headers = { 'x-request-id': 'mine' }
@@ -56,7 +56,7 @@ describe('a WebSocket', () => {
   test.each([
     ['v5.channel.k8s.io, v5.channel.k8s.io', 'v5.channel.k8s.io'],
     ['v9.channel.k8s.io, v4.channel.k8s.io, v4.channel.k8s.io', 'v4.channel.k8s.io'],
-  ])('is one, though its client offers %s', async (offered, chosen) => {
+  ])('opens when its client offers %s', async (offered, chosen) => {
     at = await startStreamLab()
     const raw = await at.connect()
     raw.write(handshakeOf(at.token, offered))
@@ -68,7 +68,7 @@ describe('a WebSocket', () => {
     await command.left
   })
 
-  test('says which session it is of', async () => {
+  test('names its session in a header', async () => {
     at = await startStreamLab()
     at.respond = async () => makeScriptedStream('ses_00000000000000000000000001')
     const { client } = await at.join(`${BOX}/console?session=main`)
@@ -76,7 +76,7 @@ describe('a WebSocket', () => {
     expect(client.headers['x-exec-id']).toBeUndefined()
   })
 
-  test('gives the status after all that the command wrote, also where that is read late', async () => {
+  test('sends the status after all output of the command, also to a slow reader', async () => {
     at = await startStreamLab()
     const { client, command } = await at.join()
     command.end({ exitCode: 0 }, true)
@@ -91,7 +91,7 @@ describe('a WebSocket', () => {
     expect(Math.max(...client.messages.map(({ length }) => length))).toBeLessThanOrEqual(64 * 1024 + 1)
   })
 
-  test('closes half of it, and changes the size of the terminal', async () => {
+  test('half-closes the input, and resizes the terminal', async () => {
     at = await startStreamLab()
     const { client, command } = await at.join()
     client.send(4, '{"Width":132,"Height":43}')
@@ -118,7 +118,7 @@ describe('a WebSocket', () => {
     expect(command.sizes).toEqual([{ cols: 132, rows: 43 }])
   })
 
-  test('carries text where nothing else passes', async () => {
+  test('carries text for clients without binary frames', async () => {
     at = await startStreamLab()
     const { client, command } = await at.join(undefined, BASE64)
     client.socket.send(`0${Buffer.from('hi ä').toString('base64')}`)
@@ -164,7 +164,7 @@ describe('a WebSocket', () => {
     await command.left
   })
 
-  test('of wild bytes is closed, and harms no other', async () => {
+  test('with random bytes is closed, and harms no other', async () => {
     at = await startStreamLab()
     const other = await at.join()
     for (const noise of ['ffffffffffffffff', '8b00', '83800000', 'c1810000000000', '0900']) {
@@ -181,9 +181,9 @@ describe('a WebSocket', () => {
 
 describe('a client that goes', () => {
   test.each([
-    ['with a word', (client: StreamClient) => client.socket.close(1001)],
+    ['with a close frame', (client: StreamClient) => client.socket.close(1001)],
     ['without one', (client: StreamClient) => client.socket.terminate()],
-  ])('%s leaves its command', async (_how, go) => {
+  ])('%s hangs up its command', async (_how, go) => {
     at = await startStreamLab()
     const { client, command } = await at.join()
     go(client)
@@ -191,7 +191,7 @@ describe('a client that goes', () => {
     while (at.server.open() > 0) await sleep(5)
   })
 
-  test('before it is answered leaves its command', async () => {
+  test('hangs up its command before it is answered', async () => {
     at = await startStreamLab()
     const gate = Promise.withResolvers<void>()
     const made = makeScriptedStream()
@@ -208,7 +208,7 @@ describe('a client that goes', () => {
 })
 
 describe('the log', () => {
-  test('has one line of audit and one of the end, and no secret', async () => {
+  test('has one audit line and one line for the end, and no secret', async () => {
     const { logger, lines } = makeRecorder()
     at = await startStreamLab({ logger })
     const { client, command } = await at.join(`${CAT}&env=KEY%3Dhunter2`)

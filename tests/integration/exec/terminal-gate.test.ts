@@ -37,7 +37,7 @@ describe('a gate, where there is no terminal to wait for', () => {
     })
   })
 
-  test.each([['none'], ['/nowhere/none'], ['/etc/passwd/none'], ['']])('says what is missing: %j', (program) => {
+  test.each([['none'], ['/nowhere/none'], ['/etc/passwd/none'], ['']])('reports the missing program: %j', (program) => {
     const stderr = `boxyard: ${program}: not found\n`
     expect(pass([program], '/bin:/usr/bin')).toMatchObject({ status: 127, stdout: '', stderr })
   })
@@ -88,7 +88,7 @@ test('a gate that there is no room for leaves no file', () => {
     }
   `
   const node = [process.execPath, '--input-type=module', '-e', script, directory]
-  // A limit of 512 or 1,024 bytes, by the shell.
+  // The shell limits files to 512 or 1,024 bytes.
   const limited = ['-c', 'trap "" XFSZ; ulimit -f 1; exec "$@"', 'sh', ...node]
   expect(spawnSync('sh', limited, { encoding: 'utf8' })).toMatchObject({ stderr: '', stdout: 'EFBIG\n' })
   expect(readdirSync(directory)).toEqual([])

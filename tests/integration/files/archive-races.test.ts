@@ -5,13 +5,13 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { type ArchiveLab, openArchiveLab, packOf, tar, unpackTo, type View } from '../../helpers/bases/archive-lab.ts'
 import { type RawTarEntry, tarOf } from '../../helpers/bases/hostile-tar.ts'
 
-describe('archives of a box that changes its files meanwhile', () => {
+describe('archives of a box that changes its files at the same time', () => {
   let lab: ArchiveLab
   let outside: string
   const racers: ChildProcess[] = []
   beforeAll(async () => {
     lab = await openArchiveLab()
-    // On the host, by a path that a link in the box may say.
+    // On the host; links in the box point there.
     outside = mkdtempSync(`${tmpdir()}/boxyard-outside-`)
     writeFileSync(`${outside}/secret`, SECRET)
   })
@@ -20,7 +20,7 @@ describe('archives of a box that changes its files meanwhile', () => {
     await lab.close()
     rmSync(outside, { recursive: true, force: true })
   })
-  // From the host, on the same files: faster than any program of the box's would.
+  // Races from the host on the same files, which is faster than any program in the box.
   const race = (directory: string, names: readonly string[]): void => {
     const [first = '', ...others] = names
     const act =
@@ -39,12 +39,12 @@ describe('archives of a box that changes its files meanwhile', () => {
   const stopRacers = (): void => {
     const exits = racers.map(({ exitCode }) => exitCode)
     for (const racer of racers.splice(0)) racer.kill('SIGKILL')
-    // Else there was no race.
+    // A racer that exited means there was no race.
     expect(exits.filter((exit) => exit !== null)).toEqual([])
   }
 
   let count = 0
-  // In the volume, which has no quota: so many renames in so little time take room.
+  // In the volume, which has no quota: many renames in a short time take space.
   const newInBox = (): { path: string; onHost: string } => {
     const name = `${count++}`
     mkdirSync(`${lab.volumePath}/${name}`)
@@ -52,7 +52,7 @@ describe('archives of a box that changes its files meanwhile', () => {
   }
 
   describe.each<View>(['runs', 'stopped'])('seen as one that %s', (view) => {
-    test('a box that swaps a directory for a link while it is unpacked into catches nothing', async () => {
+    test('a box that swaps a directory for a link during unpacking gets nothing written elsewhere', async () => {
       const { path, onHost } = newInBox()
       mkdirSync(`${lab.volumePath}/caught-${view}`)
       for (const name of ['p', 'q']) mkdirSync(`${onHost}/${name}`)
@@ -84,7 +84,7 @@ describe('archives of a box that changes its files meanwhile', () => {
       expect(left).toEqual([])
     }, 60_000)
 
-    test('a box that changes what is packed gets whole archives, and nothing else into them', async () => {
+    test('a box that changes files during packing gets whole archives of its own files only', async () => {
       const { path, onHost } = newInBox()
       writeFileSync(`${onHost}/a`, 'a'.repeat(300_000))
       mkdirSync(`${onHost}/b`)

@@ -90,7 +90,7 @@ describe('after a power cut', () => {
     ],
     ['a removed file', () => files.remove(place, P('/old'), { recursive: false }), { '/old': null }],
     ['a removed tree', () => files.remove(place, P('/tree'), { recursive: true }), { '/tree': null }],
-  ])('%s is as it was told', async (_, change, expected) => {
+  ])('%s has the acknowledged state', async (_, change, expected) => {
     await change()
     const found = await afterPowerCut((root) => Object.keys(expected).map((name) => [name, look(`${root}${name}`)]))
     expect(Object.fromEntries(found)).toEqual(expected)
@@ -111,14 +111,14 @@ describe('after a power cut', () => {
     for (const each of [fd, directoryFd]) closeFd(each)
   })
 
-  // Commits what is entered, and flushes no file: as the kernel does every 30 s.
+  // Commits metadata without flushing files, as the kernel does every 30 s.
   const commitPool = (fd: number): void => {
     const transaction = Buffer.alloc(8)
     controlBuffer(fd, BTRFS.START_SYNC, transaction)
     controlBuffer(fd, BTRFS.WAIT_SYNC, transaction)
   }
 
-  // What the disk holds at this moment, seen in a copy of it.
+  // Runs `see` on a copy of what the disk holds at this moment.
   const afterPowerCut = async <T>(see: (root: string) => T): Promise<T> => {
     const [copy, mountPath] = [path.join(directory, 'copy.img'), path.join(directory, 'copy')]
     fs.mkdirSync(mountPath, { recursive: true })
@@ -133,7 +133,7 @@ describe('after a power cut', () => {
   }
 })
 
-/** Mode, and of a file size and first byte; whether it is a link; null if there is nothing. */
+/** Returns mode, size and first byte of a file, mode of a directory, a link's mark, or null if missing. */
 function look(name: string): string | null {
   const stat = fs.lstatSync(name, { throwIfNoEntry: false })
   if (stat === undefined) return null

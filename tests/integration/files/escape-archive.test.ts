@@ -27,7 +27,7 @@ describe('hostile archives', () => {
   let outside: string
   beforeAll(async () => {
     lab = await openArchiveLab()
-    // On the host, by a path that a link in the box may say.
+    // On the host; links in the box point there.
     outside = mkdtempSync(`${tmpdir()}/boxyard-outside-`)
     writeFileSync(`${outside}/secret`, 'of the host')
     writeFileSync(`${lab.rootPath}/etc/kept`, 'kept')
@@ -47,7 +47,7 @@ describe('hostile archives', () => {
     const unpackIn = async (path: string, entries: readonly RawTarEntry[]): Promise<Record<string, string>> =>
       refusedIn(await unpackTo(lab, view, { path, archive: tarOf(entries) }))
 
-    test('names that lead out, or are none, are refused, and what is good is unpacked', async () => {
+    test('names that lead out or are invalid are refused, and the rest is unpacked', async () => {
       const { path, onHost } = newInBox()
       const long = { body: 'x', name: 'cut' }
       const refused = await unpackIn(path, [
@@ -94,7 +94,7 @@ describe('hostile archives', () => {
       expect(readdirSync(`${lab.rootPath}/root`)).not.toContain('out')
     })
 
-    test('links that lead out are refused, and none is gone through', async () => {
+    test('links that lead out are refused, and no link is followed', async () => {
       const { path, onHost } = newInBox()
       symlinkSync('/etc', `${onHost}/planted`)
       symlinkSync('/etc/kept', `${onHost}/kept`)
@@ -139,7 +139,7 @@ describe('hostile archives', () => {
       expect(readdirSync(outside)).toEqual(['secret'])
     })
 
-    test('hard links are to what is below the directory, and through no link', async () => {
+    test('hard links lead only to files below the directory, and through no link', async () => {
       const { path, onHost } = newInBox()
       symlinkSync('/etc', `${onHost}/planted`)
       const link = (name: string, target: string): RawTarEntry => ({ name, flag: '1', target })
@@ -198,7 +198,7 @@ describe('hostile archives', () => {
       expect(readdirSync(onHost)).toEqual(['contiguous'])
     })
 
-    test('what is endless takes no memory, and the report is bounded', async () => {
+    test('an endless archive takes bounded memory and has a bounded report', async () => {
       const { path, onHost } = newInBox()
       const header = tarOf([{ name: 'x', flag: 'x', sizeBytes: 4 * 1024 ** 3 - 512 }]).subarray(0, 512)
       const piece = Buffer.alloc(1024 ** 2, 'x')
@@ -209,7 +209,7 @@ describe('hostile archives', () => {
       const before = process.memoryUsage().rss
       const into = Buffer.from(path)
       await expect(lab.files.unpack(lab.places[view], into, endless())).rejects.toThrow('breaks off')
-      // Of a gigabyte: what is free again is not at once given back.
+      // The archive has a gigabyte; freed memory is not returned to the system at once.
       expect(process.memoryUsage().rss - before).toBeLessThan(400 * 1024 ** 2)
       const bad = tarOf([{ name: '../out' }]).subarray(0, 512)
       const many = async function* (): AsyncGenerator<Uint8Array> {
@@ -221,7 +221,7 @@ describe('hostile archives', () => {
       expect(readdirSync(onHost)).toEqual([])
     }, 60_000)
 
-    test('what is deep is made, and packed down to 256 levels', async () => {
+    test('a deep tree is unpacked, and packed down to 256 levels', async () => {
       const { path, onHost } = newInBox()
       expect(await unpackIn(path, [paxOf({ path: `${'d/'.repeat(255)}f` }), { name: 'f', body: 'deep' }])).toEqual({})
       const listed = String(await tar(tmpdir(), ['-tf', '-'], await packOf(lab, view, path)))
@@ -234,7 +234,7 @@ describe('hostile archives', () => {
     })
   })
 
-  test('what the system has mounted in a box that runs stays', async () => {
+  test('system mounts of a running box stay', async () => {
     const shown = async (): Promise<string> => {
       const command = 'cat /etc/hosts; grep -c /etc/hosts /proc/mounts; stat -c %a /proc /sys /dev'
       return (await execute(lab.volumes.lab.runtime, 'box_main', command)).stdout

@@ -38,7 +38,7 @@ describe('a hostile box', () => {
   test('finds no link that leads out', async () => {
     const before = host.read()
     await run('mkdir -p /links')
-    // The last leads to the root, which the box is free to write to.
+    // The last way out leads to the root, which the box may write to anyway.
     for (const [index, target] of host.waysOut().slice(0, -1).entries()) {
       await run(`ln -sfn ${target} /links/${index}; ln -sfn ${target}/file /links/file-${index}`)
       const inside = [`/links/${index}/file`, `/links/file-${index}`, `/links/${index}/../../../../..${away}/file`]
@@ -56,7 +56,7 @@ describe('a hostile box', () => {
     expect(host.read()).toEqual(before)
   })
 
-  test('is told of links without end, of which some lead far enough', async () => {
+  test('gets an error for endless links, though long chains are followed', async () => {
     await run(
       'mkdir /chain; cd /chain; echo end >0; for n in $(seq 1 60); do ln -s $((n - 1)) $n; done; ln -s b a; ln -s a b',
     )
@@ -69,7 +69,7 @@ describe('a hostile box', () => {
     }
   })
 
-  // Each is done over and over, whatever comes of it, and tells what it saw.
+  // Each is tried over and over, and returns its outcome whether it succeeds or fails.
   const attempts: Record<string, (place: BoxFiles['place']) => Promise<string>> = {
     read: () => outcome(box.read('/swap/a/in/file'), (text) => text),
     'read upwards': () => outcome(box.read(`/swap/a/in/../../../../../..${away}/in/file`), (text) => text),
@@ -88,7 +88,7 @@ describe('a hostile box', () => {
       outcome(lab.files.remove(place, P('/swap/a/in/file'), { recursive: false }), () => 'done'),
   }
 
-  test('gets nothing of the host by exchanging directories and links', async () => {
+  test('reaches nothing of the host by exchanging directories and links', async () => {
     const before = host.read()
     await run('mkdir -p /swap/a/in /swap/other/in')
     for (const [index, target] of host.waysOut().entries()) await run(`ln -sfn ${target} /swap/${index}`)
@@ -109,18 +109,18 @@ describe('a hostile box', () => {
     })
     expect(host.read()).toEqual(before)
     expect([...seen.keys()].filter((what) => what.includes(HOST_TEXT))).toEqual([])
-    // Both happened to each: the race was run.
+    // Each had both outcomes, so the race took place.
     for (const name of ['read', 'write', 'list', 'stat', 'remove']) {
       const outcomes = [...seen.keys()].filter((what) => what.startsWith(`${name}: `))
       expect([name, outcomes.some((what) => REFUSALS.test(what.slice(name.length + 2)))]).toEqual([name, true])
       expect([name, outcomes.some((what) => !REFUSALS.test(what.slice(name.length + 2)))]).toEqual([name, true])
     }
     expect(fds()).toBeLessThan(open + 10)
-    // No draft was left anywhere.
+    // No temporary file was left behind.
     expect((await run('find / -xdev -name ".boxyard*"')).stdout).toBe('')
   }, 30_000)
 
-  test('has nothing removed but the tree, whatever it puts in the place of directories in it', async () => {
+  test('has nothing but the tree removed, even if it replaces directories meanwhile', async () => {
     await run('mkdir -p /keep/deep /rm; echo kept >/keep/file; echo kept >/keep/deep/file; ln -s /keep /rm/link')
     await hostile.during([['/rm/tree/a', '/rm/link']], async () => {
       const until = performance.now() + 2_000
@@ -132,7 +132,7 @@ describe('a hostile box', () => {
     expect((await run('cat /keep/file /keep/deep/file')).stdout).toBe('kept\nkept\n')
   })
 
-  test('does not hang a reader by a FIFO, a socket or a device in the place of a file', async () => {
+  test('does not block a reader by a FIFO, a socket or a device in the place of a file', async () => {
     await run('mkdir /odd; cd /odd; mkfifo fifo; echo file >file')
     const server = net.createServer().listen(`${box.place.rootPath}/odd/socket`)
     await once(server, 'listening')
@@ -152,7 +152,7 @@ describe('a hostile box', () => {
     })
     expect([...seen].sort()).toEqual(['file\n', 'path_invalid'])
     server.close()
-    // Whoever waited for a reader still does.
+    // The writer still waits for a reader.
     expect(hasOpened).toBe(false)
     await hostile.end(waiting)
   })

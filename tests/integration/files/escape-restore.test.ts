@@ -16,7 +16,7 @@ import { type BoxFiles, type FileLab, openFileLab } from '../../helpers/files/fi
 
 const STORM_MS = 5_000
 
-describe('a box that works against a restore of its files', () => {
+describe('a box that attacks a restore of its files', () => {
   let lab: FileLab
   let box: BoxFiles
   let host: HostTree
@@ -47,7 +47,7 @@ describe('a box that works against a restore of its files', () => {
     while (performance.now() < until) await work()
   }
 
-  test('has nothing of the host read or changed by links that it puts in the way, now or then', async () => {
+  test('has nothing of the host read or changed by links, in the box or in the snapshot', async () => {
     await run(
       'mkdir -p /swap/a/in /swap/a/tree/in /swap/other/in; cd /swap/a; echo then >in/file; echo then >tree/in/file',
     )
@@ -79,12 +79,12 @@ describe('a box that works against a restore of its files', () => {
       whats.some((what) => REFUSALS.test(what.split(' ')[1] ?? '')),
     ]).toEqual([true, true])
     expect(fds()).toBeLessThan(open + 10)
-    // A copy that was moved away between two steps is left to the box.
+    // A copy that the box moved away between two steps stays with the box.
     await run('rm -rf /swap')
     await past.drop()
   }, 30_000)
 
-  test('has nothing but its own disk written by what it does to a copy under way', async () => {
+  test('has nothing but its own disk written by changing a copy in progress', async () => {
     await run(
       'mkdir -p /make/tree; cd /make/tree; for d in 1 2 3 4 5 6; do mkdir -p $d/in; for f in $(seq 1 60); do echo $f >$d/in/$f; done; done',
     )
@@ -92,7 +92,7 @@ describe('a box that works against a restore of its files', () => {
     const then = describeTree(disk('/make/tree'))
     const before = host.read()
     await box.write('/srv/data/kept', 'kept')
-    // It moves the copy, or a directory of it, away, and puts a link, its own directory or a volume's in its place.
+    // Moves the copy, or a directory of it, away, and replaces it by a link, another directory or a volume's.
     const tricks = [
       'for d in .boxyard-*/*/in .boxyard-*/* .boxyard-*',
       `do mv "$d" /stolen/$((n=n+1)) 2>/dev/null && ln -s ${host.path} "$d" 2>/dev/null; done`,
@@ -114,7 +114,7 @@ describe('a box that works against a restore of its files', () => {
     await past.drop()
   }, 30_000)
 
-  test('has none of a restore that it does not outlive', async () => {
+  test('gets all or nothing of a restore during which it stops', async () => {
     await run(
       'mkdir -p /long; cd /long; for d in $(seq 1 40); do mkdir $d; for f in $(seq 1 50); do : >$d/$f; done; done',
     )

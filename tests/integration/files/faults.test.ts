@@ -46,7 +46,7 @@ describe('files meet', () => {
     }
   })
 
-  test('the end of the writing process, of which nothing is left', async () => {
+  test('the end of the writing process: nothing is left', async () => {
     fs.mkdirSync(disk('/killed'))
     const script = `
       import { createHostFiles } from ${JSON.stringify(path.resolve('agent/drivers/files/files.ts'))}
@@ -70,7 +70,7 @@ describe('files meet', () => {
     expect(fs.readdirSync(disk('/killed'))).toEqual([])
   })
 
-  test('a lease: a reader is told to come back, a writer is not kept waiting', async () => {
+  test('a lease: a reader is refused with Retry-After, a writer is not blocked', async () => {
     fs.writeFileSync(disk('/leased'), 'leased')
     const [setSignal, setLease, writeLease, ignored] = [10, 1024, 1, 17]
     const calls: Call[] = [
@@ -98,7 +98,7 @@ describe('files meet', () => {
     for (const stream of [holder.stdin, holder.stdout, holder.stderr]) stream.destroy()
   })
 
-  test('a file of 1 TiB with nothing in it', async () => {
+  test('a sparse file of 1 TiB', async () => {
     const size = 2 ** 40
     execFileSync('truncate', ['-s', String(size), disk('/sparse')])
     fs.writeSync(fs.openSync(disk('/sparse'), 'r+'), 'end', size - 3)
@@ -112,7 +112,7 @@ describe('files meet', () => {
     await lab.files.remove(box.place, P('/sparse'), { recursive: false })
   })
 
-  test('a file that becomes shorter while it is read: the reader is told', async () => {
+  test('a file that becomes shorter while it is read: the reader gets an error', async () => {
     fs.writeFileSync(disk('/shrinks'), randomBytes(4 * MIB))
     await box.read('/shrinks')
     const before = descriptors()
@@ -167,7 +167,7 @@ describe('files meet', () => {
     expect(await box.names('/over')).toEqual([])
   })
 
-  test('the end of the box: a reader reads on, a writer is told, and no mount is left', async () => {
+  test('the end of the box: a reader reads on, a writer gets an error, and no mount is left', async () => {
     const bytes = randomBytes(4 * MIB)
     fs.writeFileSync(disk('/large'), bytes)
     const volume = { source: lab.volumes.pool.path('vol_data'), path: '/srv', readOnly: false }
@@ -185,12 +185,12 @@ describe('files meet', () => {
     expect(Buffer.concat(read).equals(bytes)).toBe(true)
     expect(fs.readdirSync(volume.source)).toEqual([])
     expect(mountTable().filter((line) => line.includes('/vol_'))).toEqual([])
-    // As of now it does not run, and its root is seen alone.
+    // The box counts as stopped from now on, so only its root is shown.
     expect(await box.names('/srv')).toEqual([])
     await box.start()
   })
 
-  test('a stopped box with a volume whose place leads nowhere: the rest is seen', async () => {
+  test('a stopped box with a volume at an invalid path: the rest is visible', async () => {
     await run('echo file >/no-place; ln -s /none /no-link; mkdir /nested')
     await box.stop()
     const source = lab.volumes.pool.path('vol_data')
@@ -216,7 +216,7 @@ describe('files meet', () => {
     await box.start()
   })
 
-  test('a box that stops and starts all the while: each call works on it, or says that it is busy', async () => {
+  test('a box that stops and starts in a loop: each call works, or fails with box_busy', async () => {
     let isDone = false
     const seen = new Set<string>()
     const busy = Promise.all(

@@ -22,7 +22,7 @@ describe('file threads', () => {
 
   const none = { argument: undefined as never }
 
-  test('talk both ways, more at once than is heard', async () => {
+  test('exchange messages both ways, faster than these are read', async () => {
     const threads = open()
     const channel = await threads.begin('box', { name: 'echo', ...none })
     const heard: string[] = []
@@ -38,7 +38,7 @@ describe('file threads', () => {
     expect(await channel.receive()).toBeNull()
   })
 
-  test('say no more than a few things that nobody hears, and end when told', async () => {
+  test('send few messages that are not read, and end on request', async () => {
     const threads = open()
     const channel = await threads.begin('box', { name: 'flood', ...none })
     expect(await channel.receive()).toBe(1)
@@ -50,7 +50,7 @@ describe('file threads', () => {
     expect((await threads.run('box', { name: 'peek', ...none }))[1]).toBe(1)
   })
 
-  test('do short tasks while a long one goes on', async () => {
+  test('do short tasks during a long one', async () => {
     const threads = open()
     let isDone = false
     const long = threads.run('box', { name: 'work', argument: { ms: 500, pauses: true } }).then((result) => {
@@ -62,7 +62,7 @@ describe('file threads', () => {
     expect(await long).toBe('worked')
   })
 
-  test('tell failures as what they are', async () => {
+  test('pass errors on with their code', async () => {
     const threads = open()
     const fail = (argument: 'service' | 'system' | 'other'): Promise<unknown> =>
       threads.run('box', { name: 'fail', argument })
@@ -72,7 +72,7 @@ describe('file threads', () => {
     await expect(fail('other')).rejects.toMatchObject({ cause: { text: expect.stringMatching(/a mistake/) } })
   })
 
-  test('close what they were given when a task has ended, however', async () => {
+  test('close passed descriptors when a task ends in any way', async () => {
     const threads = open()
     const count = (): number => fs.readdirSync('/proc/self/fd').length
     await threads.start()
@@ -98,7 +98,7 @@ describe('file threads', () => {
     expect(await threads.run('box', { name: 'peek', ...none })).toEqual([0, 0])
   })
 
-  test('see nothing of the host, nor do others see what they see', async () => {
+  test('see nothing of the host, and do not affect what other threads see', async () => {
     const threads = open({ count: 2 })
     const own = fs.readlinkSync('/proc/self/ns/mnt')
     const many = Array.from({ length: 16 }, (_, index) => `box_${index}`)
@@ -110,13 +110,13 @@ describe('file threads', () => {
       expect(namespace).not.toBe(own)
     }
     expect(new Set(seen.map(({ namespace }) => namespace)).size).toBe(2)
-    // What all threads share for their file calls has stayed where it was.
+    // Node's thread pool, which all threads share for file calls, still sees the host.
     expect(
       (await Promise.all(Array.from({ length: 8 }, () => fs.promises.readdir('/')))).every((names) => names.length > 3),
     ).toBe(true)
   })
 
-  test('take nothing any more once closed', async () => {
+  test('refuse tasks once closed', async () => {
     const threads = open()
     const parked = await threads.begin('box', { name: 'echo', ...none })
     const closing = threads.close()

@@ -16,7 +16,7 @@ afterEach(async () => {
   await once(parent, 'exit')
 })
 
-/** Starts a program that prints the process whose files are to be seen. */
+/** Starts a program that prints the pid of the process whose files are wanted. */
 async function viewOf(line: string): Promise<number> {
   parent = spawn('/bin/sh', ['-c', line], { stdio: ['ignore', 'pipe', 'inherit'] })
   const [said] = (await once(parent.stdout as NodeJS.ReadableStream, 'data')) as [Buffer]
@@ -29,15 +29,15 @@ async function viewOf(line: string): Promise<number> {
 const stateOf = (pid: number): string => readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) (.).*$/s, '$1')
 const busy = expect.objectContaining({ code: 'box_busy' })
 
-test('the mounts of a box that has ended, and was not collected yet, are asked for again', async () => {
-  // The second program collects nothing of what the first has started.
+test('reading the mounts of a zombie fails with box_busy', async () => {
+  // The second program never reaps the child of the first.
   const pid = await viewOf('sleep 600 & echo $!; exec sleep 600')
   process.kill(pid, 'SIGKILL')
   while (stateOf(pid) !== 'Z') await sleep(5)
   expect(() => view.mounts()).toThrow(busy)
 })
 
-test('the mounts of a box that is gone are asked for again', async () => {
+test('reading the mounts of a process that is gone fails with box_busy', async () => {
   await viewOf('echo $$; exec sleep 600')
   parent.kill('SIGKILL')
   await once(parent, 'exit')

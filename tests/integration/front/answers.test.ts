@@ -20,7 +20,7 @@ beforeAll(async () => {
   token = await deployment.mint()
   agent = await startFakeAgent(() => channelKeys)
   front = await startFrontProcess({ agentUrl: agent.url, channelKeys, tokenKeys: deployment.keyring.tokens() })
-  // Its code is compiled, and its connections are open.
+  // Warms up: compiles code and opens connections.
   const headers = { authorization: `Bearer ${token}` }
   for (let i = 0; i < 20; i++) await (await fetch(`${front.url}/v1/me`, { headers })).text()
 }, 30_000)
@@ -77,11 +77,11 @@ describe('a large answer', () => {
     return response
   }
 
-  test('of 1 GiB passes through whole, of which the front holds little', async () => {
+  test('of 1 GiB passes through whole, with little memory of the front', async () => {
     const expected = createHash('sha256')
     for (let i = 0; i < 16 * 1024; i++) expected.update(PIECE)
     const digest = expected.digest('hex')
-    // What a busy machine keeps its collector from freeing differs from time to time; what is really held is held each time.
+    // Tries up to three times: a busy machine delays garbage collection, but a leak shows each time.
     let heldMb = Number.POSITIVE_INFINITY
     for (let time = 0; time < 3 && heldMb >= 20; time++) {
       agent.respond = answerWith(1024 * MIB)
@@ -110,7 +110,7 @@ describe('a large answer', () => {
     await untilTrue(() => closed === 1)
   }, 15_000)
 
-  test('is not begun for HEAD, whose headers say all', async () => {
+  test('is not sent for HEAD, which gets all headers', async () => {
     const request = open('HEAD')
     const [response] = (await once(request, 'response')) as [IncomingMessage]
     expect(response).toMatchObject({ statusCode: 200, headers: { 'content-length': String(1024 * MIB), etag: '"e"' } })
@@ -118,7 +118,7 @@ describe('a large answer', () => {
     expect(pulled).toBeLessThan(16 * MIB)
   })
 
-  test('that breaks off at the agent breaks off at the client', async () => {
+  test('that the agent breaks off is broken off for the client', async () => {
     const { port } = agent
     const response = await readAnswer()
     response.once('data', () => void agent.close())

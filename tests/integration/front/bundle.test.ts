@@ -8,7 +8,7 @@ import { EXAMPLES } from '../../../shared/examples/examples.ts'
 import { OPERATIONS, type OperationId } from '../../../shared/routes.ts'
 import { type Input, type RawInput, validateRequest } from '../../../shared/validate.ts'
 
-/** What the bundle has of the table: the same code, with schemas made lighter. */
+/** Exports of the bundle that match the table's, with schemas made lighter. */
 interface Bundled {
   OPERATIONS: typeof OPERATIONS
   validateRequest: typeof validateRequest
@@ -38,7 +38,7 @@ describe('the table in the bundle', () => {
   })
 
   test.each(OPERATIONS.map((operation, index) => [operation.id, index] as const))(
-    '%s takes and refuses what the source takes and refuses',
+    '%s accepts and refuses the same requests as the source',
     (id, index) => {
       let taken = 0
       for (const raw of inputsFor(OPERATIONS[index]?.path ?? '', EXAMPLES[id as OperationId].body)) {
@@ -65,7 +65,7 @@ function outcome(run: () => Input): { input: Input } | { refusal: object } {
   }
 }
 
-/** The example itself, then with each field missing or of each wrong kind, on good and bad paths and queries. */
+/** Returns the example, then copies with each field missing or of a wrong type, on good and bad paths and queries. */
 function inputsFor(path: string, example: unknown): RawInput[] {
   const id = `tok_${'0'.repeat(26)}`
   const values = {

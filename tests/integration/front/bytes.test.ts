@@ -42,7 +42,7 @@ beforeEach(() => {
   agent.refusals.length = 0
 })
 
-/** What an agent does with an upload: reads it to its end, and only then says what it was. */
+/** Reads an upload to its end, then answers with its digest, as an agent does. */
 async function digest({ bytes }: SeenRequest) {
   const hash = createHash('sha256')
   let size = 0
@@ -80,7 +80,7 @@ async function textOf(response: IncomingMessage): Promise<string> {
   return text
 }
 
-/** Sends a body of so many bytes, and gives what is answered. */
+/** Sends a body of `sizeBytes` and returns the response. */
 async function upload(sizeBytes: number, headers: Record<string, string> = {}) {
   const request = open('PUT', 'write?path=/a', headers)
   const answered = once(request, 'response') as Promise<[IncomingMessage]>
@@ -107,7 +107,7 @@ describe('a large body', () => {
   })
 
   test.each([256 * 1024, 256 * 1024 + 1, 3 * MIB + 1])(
-    'of %i bytes arrives as it was sent, of told length or not',
+    'of %i bytes arrives as it was sent, with and without a declared length',
     async (size) => {
       for (const headers of [{ 'content-length': String(size) }, {}]) {
         const answer = await upload(size, headers)
@@ -119,7 +119,7 @@ describe('a large body', () => {
     },
   )
 
-  test('is passed on before it is long where it comes in crumbs', async () => {
+  test('is passed on early if it arrives in small pieces', async () => {
     const request = open('PUT', 'write?path=/a')
     const answered = once(request, 'response') as Promise<[IncomingMessage]>
     request.setNoDelay(true)
@@ -134,7 +134,7 @@ describe('a large body', () => {
     expect(uploads()[0]?.bytes).not.toBeNull()
   }, 60_000)
 
-  test('of 300 MiB passes through, of which the front holds little', async () => {
+  test('of 300 MiB passes through, with little memory of the front', async () => {
     await upload(64 * MIB)
     const before = front.rssMb()
     front.peakRssMb()
@@ -143,7 +143,7 @@ describe('a large body', () => {
     expect(front.peakRssMb() - before).toBeLessThan(40)
   }, 60_000)
 
-  test('is no further than its client when that leaves, and is not taken for whole', async () => {
+  test('ends with its client, and is not taken for whole', async () => {
     let outcome: unknown
     agent.respond = (seen) =>
       seen.method === 'PUT'
@@ -165,7 +165,7 @@ describe('a large body', () => {
     }
   })
 
-  test('that the agent refuses in the middle is answered so at once', async () => {
+  test('that the agent refuses in the middle is answered at once', async () => {
     agent.respond = async ({ bytes }) => {
       let size = 0
       for await (const piece of bytes ?? []) {
@@ -184,7 +184,7 @@ describe('a large body', () => {
     expect(await upload(MIB)).toMatchObject({ status: 200, body: { size: MIB } })
   })
 
-  test('of a slow client is waited for, and of a slow agent as long as it takes anything', async () => {
+  test('may come from a slow client, and go to an agent that still reads', async () => {
     const request = open('PUT', 'write?path=/a')
     const answered = once(request, 'response') as Promise<[IncomingMessage]>
     await send(request, MIB)
@@ -195,7 +195,7 @@ describe('a large body', () => {
     expect(JSON.parse(await textOf(response))).toMatchObject({ size: 2 * MIB })
   }, 15_000)
 
-  test('that the agent does not take, or does not answer after its end, is a time-out', async () => {
+  test('times out if the agent does not read it, or does not answer after its end', async () => {
     for (const isTaken of [true, false]) {
       agent.respond = async (seen) => {
         if (seen.method === 'PUT' && isTaken) await digest(seen)
@@ -207,8 +207,8 @@ describe('a large body', () => {
   }, 20_000)
 })
 
-describe('an agent that starts again', () => {
-  test('before an upload is learnt of in time', async () => {
+describe('an agent that restarts', () => {
+  test('before an upload is noticed in time', async () => {
     const { port } = agent
     await agent.close()
     agent = await startFakeAgent(() => channelKeys, { port, startedAt: Date.now() })
@@ -218,7 +218,7 @@ describe('an agent that starts again', () => {
     expect(agent.seen.map(({ method }) => method)).toEqual(['GET', 'PUT'])
   })
 
-  test('or changes its keys at the moment of an upload is told as a fault to try again', async () => {
+  test('or changes its keys at the moment of an upload causes an error that may be retried', async () => {
     const next = { ...createChannelKeys(), agent_id: channelKeys.agent_id }
     agent.respond = async () => {
       channelKeys = next

@@ -36,7 +36,7 @@ afterEach(async () => {
   await agent.close()
 })
 
-/** Starts a front and gives its address, or undefined if it ended first. */
+/** Starts a front; returns its address, or undefined if it exited first. */
 async function start(settings: Record<string, string> = {}): Promise<string | undefined> {
   const env = { BOXYARD_DATA_DIR: directory, BOXYARD_PORT: '0', BOXYARD_AGENT_URL: agent.url, ...settings }
   const child = spawn(process.execPath, [SCRIPT], { env, stdio: ['ignore', 'pipe', 'pipe'] })
@@ -71,7 +71,7 @@ async function exitOf(): Promise<number | null> {
 }
 
 describe('the standalone front', () => {
-  test('serves with the keys of the data directory, whatever the log level, and says nothing but JSON on stderr', async () => {
+  test('serves with the keys of the data directory, and writes only JSON to stderr at any log level', async () => {
     const url = await start({ BOXYARD_LOG_LEVEL: 'error' })
     expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
     const answer = await get(String(url))
@@ -81,7 +81,7 @@ describe('the standalone front', () => {
     expect(front.stdout).toBe('')
   })
 
-  test('audits a denial, whatever the log level', async () => {
+  test('audits a denial at any log level', async () => {
     const url = String(await start({ BOXYARD_LOG_LEVEL: 'error' }))
     expect((await get(url, 'x.y.z')).status).toBe(401)
     expect(lines().slice(1)).toMatchObject([{ audit: true, operation: 'getMe', actor: null, code: 'token_invalid' }])
@@ -97,7 +97,7 @@ describe('the standalone front', () => {
     expect((await get(url, token)).status).toBe(200)
   })
 
-  test('lets a request in flight end after SIGTERM, takes no other, and ends with 0', async () => {
+  test('finishes requests in flight after SIGTERM, takes no others, and exits with 0', async () => {
     agent.respond = () => sleep(600, jsonResponse(200, {}))
     const url = String(await start())
     const inFlight = get(url)
@@ -139,7 +139,7 @@ describe('the standalone front', () => {
   test.each([
     [{ BOXYARD_PORT: 'http' }, 'BOXYARD_PORT="http"'],
     [{ BOXYARD_DATA_DIR: '/nowhere' }, '/nowhere/keys/channel.json'],
-  ])('cannot start with %j and says why', async (settings, reason) => {
+  ])('cannot start with %j, and prints the reason', async (settings, reason) => {
     expect(await start(settings)).toBeUndefined()
     expect(front.child?.exitCode).toBe(1)
     expect(lines()).toMatchObject([{ level: 'error', message: expect.stringContaining(reason) }])

@@ -64,7 +64,7 @@ describe('the standalone front', () => {
     expect(client.socket.protocol).toBe('v4.base64.channel.k8s.io')
   })
 
-  test('passes a ticket on, which the agent takes once', async () => {
+  test('passes a ticket on, which the agent accepts once', async () => {
     const { ticket } = at.tickets.issue({
       operationId: 'streamExec',
       target: CAT,
@@ -112,7 +112,7 @@ describe('the standalone front', () => {
     expect(at.calls).toEqual([])
   })
 
-  test('refuses what a token may not do itself', async () => {
+  test('refuses requests beyond the permissions of a token itself', async () => {
     const token = await deployment.mint({ permissions: ['read'] })
     expect((await refusedStream(`${url}${CAT}`, { token })).problem['code']).toBe('permission_denied')
   })
@@ -123,7 +123,7 @@ describe('the standalone front', () => {
     expect(await answer.json()).toMatchObject({ code: 'upgrade_required', detail: expect.stringContaining('ticket') })
   })
 
-  test('signs again for an agent that has started again', async () => {
+  test('signs again for an agent that has restarted', async () => {
     await at.close()
     at = await startStreamLab({ trust: trustOf(Date.now()) })
     await front.close()
@@ -132,7 +132,7 @@ describe('the standalone front', () => {
     expect(at.calls).toHaveLength(1)
   })
 
-  test('says that the agent cannot be reached', async () => {
+  test('answers that the agent cannot be reached', async () => {
     await at.close()
     const refusal = await refusedStream(`${url}${CAT}`, { token: at.token })
     expect([refusal.status, refusal.problem['code']]).toEqual([503, 'agent_unavailable'])
@@ -142,7 +142,7 @@ describe('the standalone front', () => {
     ['a success in its place', (id) => `HTTP/1.1 200 OK\r\nx-request-id: ${id}\r\ncontent-length: 2\r\n\r\nhi`],
     ['what is no error of ours', (id) => `HTTP/1.1 404 X\r\nx-request-id: ${id}\r\ncontent-length: 2\r\n\r\nhi`],
     ['a WebSocket of another request', () => 'HTTP/1.1 101 X\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n'],
-  ])('does not believe %s', async (_what, say) => {
+  ])('does not accept %s', async (_what, say) => {
     const other = createServer(SERVER_OPTIONS)
     other.on('upgrade', (request, socket) => socket.write(say(String(request.headers['x-request-id']))))
     await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))
@@ -156,7 +156,7 @@ describe('the standalone front', () => {
 })
 
 describe('between a client and the agent', () => {
-  test('a client that goes leaves its command', async () => {
+  test('a client that leaves hangs up its command', async () => {
     const first = await join()
     first.client.socket.terminate()
     await first.command.left
@@ -165,13 +165,13 @@ describe('between a client and the agent', () => {
     await second.command.left
   })
 
-  test('an agent that goes closes the socket', async () => {
+  test('an agent that exits closes the socket', async () => {
     const { client } = await join()
     for (const wire of at.wires()) wire.resetAndDestroy()
     expect((await client.closed).code).toBe(1006)
   })
 
-  test('a client that goes before it is answered leaves its command', async () => {
+  test('a client that leaves before the answer hangs up its command', async () => {
     const gate = Promise.withResolvers<void>()
     const respond = at.respond
     at.respond = () => gate.promise.then(respond)

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { expect, test } from '@jest/globals'
 import { findLeftovers, findTraces } from '../../helpers/leftovers.ts'
 
-test('every kind of thing that is left behind is found, and only while it is there', async () => {
+test('every kind of leftover is found, and only while it exists', async () => {
   const before = findTraces()
   const undo: (() => void)[] = []
   const mark = `leftover${process.pid}`
@@ -69,5 +69,5 @@ function run(program: string, ...args: string[]): string {
   return execFileSync(program, args, { encoding: 'utf8' }).trim()
 }
 
-/** The cgroup hierarchy of processes' numbers, or the one of all controllers. */
+/** Root of the pids controller's hierarchy, or of the unified one. */
 const CGROUP_ROOT = run('sh', '-c', '[ -d /sys/fs/cgroup/pids ] && echo /sys/fs/cgroup/pids || echo /sys/fs/cgroup')

@@ -18,7 +18,7 @@ afterEach(async () => {
 const codeOf = async (answer: Response): Promise<string> => ((await answer.json()) as { code: string }).code
 
 describe('a ticket stays good', () => {
-  test('where its token has asked too much', async () => {
+  test('if its token is over its rate', async () => {
     at = await startDataLab({ now: () => now, burst: 1 })
     expect((await fetch(at.fileUrl('readFile'))).status).toBe(200)
     const url = at.fileUrl('readFile')
@@ -30,7 +30,7 @@ describe('a ticket stays good', () => {
     expect((await fetch(url)).status).toBe(401)
   })
 
-  test('where the agent is being stopped', async () => {
+  test('if the agent is being stopped', async () => {
     at = await startDataLab({ now: () => now })
     const url = at.fileUrl('writeFile')
     const write = () =>
@@ -43,7 +43,7 @@ describe('a ticket stays good', () => {
     expect((await write()).status).toBe(401)
   })
 
-  test('where there was no room, and not where anything else was wrong', async () => {
+  test('if there was no room, but not after any other fault', async () => {
     at = await startDataLab({ now: () => now })
     const usual = at.respond
     const url = at.fileUrl('readFile')
@@ -62,7 +62,7 @@ describe('a ticket stays good', () => {
 describe('the memory of large bodies', () => {
   const PATH = '/v1/projects/demo/boxes/web/files/write?path=/f'
   const MIB = 1024 ** 2
-  /** The code with which a body is refused of which nothing is sent, or `null` where it is waited for. */
+  /** Announces a body without sending it; returns the code of the refusal, or `null` if the server waits for it. */
   const claim = (path: string, headers: Record<string, string>): Promise<string | null> =>
     new Promise((resolve, reject) => {
       const asked = request(`${at.url}${path}`, { method: 'PUT', headers: { ...JSON_BODY, ...headers } })
@@ -81,7 +81,7 @@ describe('the memory of large bodies', () => {
     for (const each of open.splice(0)) each.on('error', () => undefined).destroy()
   })
 
-  test('is not for who has no token, or no good one', async () => {
+  test('is not used for requests without a valid token', async () => {
     at = await startDataLab({ now: () => now, bodyBytes: 2 * MIB })
     expect(await claim(PATH, {})).toBe('token_missing')
     expect(await claim(PATH, { authorization: 'Bearer x' })).toBe('token_invalid')
@@ -98,7 +98,7 @@ describe('the memory of large bodies', () => {
   })
 })
 
-test('of many who race with one ticket exactly one is let in', async () => {
+test('exactly one of many clients with one ticket is admitted', async () => {
   at = await startDataLab({ now: () => now })
   let entered = 0
   at.respond = async () => {

@@ -17,7 +17,7 @@ beforeEach(() => {
 
 afterEach(() => node.close())
 
-describe('what makes no box goes to runc as it is', () => {
+describe('other commands go to runc unchanged', () => {
   test.each<[string, string[]]>([
     ['another command', ['--root', '/run/runc', 'state', 'f00d']],
     ['no command at all', ['--version']],
@@ -36,7 +36,7 @@ describe('what makes no box goes to runc as it is', () => {
   test.each<[string, string | null]>([
     ['another container', ociConfig({ 'io.kubernetes.cri.container-name': 'sidecar' })],
     ['a sandbox', ociConfig({ 'io.kubernetes.cri.container-name': undefined })],
-    ['a box of nobody', ociConfig({ 'boxyard.dev/instance': undefined })],
+    ['a box without an instance', ociConfig({ 'boxyard.dev/instance': undefined })],
     ['an instance of another form', ociConfig({ 'boxyard.dev/instance': '../../x' })],
     ['an instance of nine letters', ociConfig({ 'boxyard.dev/instance': 'abcd12345' })],
     ['text that looks like a box', ociConfig({ 'io.kubernetes.cri.container-name': 'x', note: BOX })],
@@ -52,7 +52,7 @@ describe('what makes no box goes to runc as it is', () => {
 })
 
 describe('the creation of a box', () => {
-  test('is prepared by the agent in a mount namespace that goes with it, and told once it is done', async () => {
+  test('is prepared by the agent in a mount namespace of its own, and is reported once it is done', async () => {
     const seen: [string, HookCall][] = []
     const bundle = node.makeBundle('box', BOX)
     await node.listen({
@@ -81,7 +81,7 @@ describe('the creation of a box', () => {
     await node.create(node.makeBundle('box', BOX))
     expect(node.noted('limits')).toBe('0\n0\n')
     expect(node.noted('environment')).not.toContain('BOXYARD')
-    // What is of the node is the shell's that notes it; whoever runs the tests may have left open what has a high number.
+    // Files of the node directory belong to the noting shell; the test runner may have left high descriptors open.
     const open = node
       .noted('open')
       .trim()
@@ -119,7 +119,7 @@ describe('the creation of a box', () => {
     expect(node.calls()).toHaveLength(1)
   })
 
-  test('ends as runc does, and is then not told', async () => {
+  test("ends with runc's exit code, and is then not reported", async () => {
     let isTold = false
     await node.listen({ prepare: async () => undefined, created: async () => void (isTold = true) })
     const bundle = node.makeBundle('box', BOX)
@@ -130,7 +130,7 @@ describe('the creation of a box', () => {
     expect(readdirSync(bundle)).not.toContain('boxyard-answer')
   })
 
-  test('goes on over an answer that an earlier attempt left', async () => {
+  test('ignores the answer left by an earlier attempt', async () => {
     await node.listen()
     const bundle = node.makeBundle('box', BOX)
     writeFileSync(join(bundle, 'boxyard-answer'), 'ok\n')
@@ -175,7 +175,7 @@ describe('a box that cannot be prepared is refused in the words of containerd', 
   })
 
   test.each([
-    ['that ends before it answers', false],
+    ['that exits before it answers', false],
     ['that is started again before it answers', true],
   ])('an agent %s', async (_, isRestarted) => {
     const asked = Promise.withResolvers<void>()
@@ -185,7 +185,7 @@ describe('a box that cannot be prepared is refused in the words of containerd', 
     const outcome = node.create(bundle)
     await asked.promise
     hook.close()
-    // One that is killed leaves its FIFO.
+    // A killed agent leaves its FIFO behind.
     if (isRestarted) await node.listen(silent)
     else execFileSync('mkfifo', [node.fifo])
     expect(await outcome).toMatchObject({ exitCode: 1, reason: 'boxyard: the agent of instance abcd1234 ended' })
@@ -193,7 +193,7 @@ describe('a box that cannot be prepared is refused in the words of containerd', 
     expect(readdirSync(bundle)).toEqual(['config.json'])
   })
 
-  test('an agent that ends before it is told of init', async () => {
+  test('an agent that exits before the report of init', async () => {
     const hook = await node.listen({ prepare: async () => hook.close(), created: async () => undefined })
     expect(await node.create(node.makeBundle('box', BOX))).toMatchObject({
       exitCode: 1,
@@ -201,7 +201,7 @@ describe('a box that cannot be prepared is refused in the words of containerd', 
     })
   })
 
-  test('without a log to say it in', async () => {
+  test('without a log file for the reason', async () => {
     const bundle = node.makeBundle('box', BOX)
     const { exitCode, stderr } = await node.run(['create', '--bundle', bundle, 'f00d'])
     expect(exitCode).toBe(1)
@@ -209,7 +209,7 @@ describe('a box that cannot be prepared is refused in the words of containerd', 
   })
 })
 
-describe('an agent that is told nonsense goes on', () => {
+describe('an agent that gets invalid messages goes on', () => {
   test.each<[string, Buffer]>([
     ['empty lines', Buffer.from('\n\n\n')],
     ['other words', Buffer.from('prepare\nprepare x /y\nremove 1 /\nprepare 1 relative\nprepare -1 /\nok\n')],
@@ -226,7 +226,7 @@ describe('an agent that is told nonsense goes on', () => {
     expect(process.memoryUsage().rss - before).toBeLessThan(200_000_000)
   })
 
-  test('and hears what comes byte by byte', async () => {
+  test('and reads messages that arrive byte by byte', async () => {
     const seen: string[] = []
     await node.listen({ prepare: async () => undefined, created: async ({ bundle }) => void seen.push(bundle) })
     const text = Buffer.from('created 1 /\u00fc\n'.repeat(3))

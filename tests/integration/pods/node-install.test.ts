@@ -36,7 +36,7 @@ describe('on a node of kubeadm', () => {
     expect(second.output).not.toMatch(/wrote|restart/)
   })
 
-  test('an import is added where there is none, before the first table, and the mode of the file stays', () => {
+  test('a missing import is added before the first table, and the mode of the file stays', () => {
     place(CONTAINERD, `version = 2\n${RUNC_WITH_SYSTEMD.replace('true', 'false')}`, 0o600)
     expect(install()).toMatchObject({ exitCode: 0 })
     expect(read(CONTAINERD)).toMatch(/^version = 2\nimports = \["\/etc\/containerd\/conf\.d\/\*\.toml"\]\n\[/)
@@ -81,21 +81,21 @@ describe('on a node of kubeadm', () => {
 describe('on a node of k3s', () => {
   beforeEach(() => place('/var/lib/rancher/k3s/data/current/bin/runc', '', 0o755))
 
-  test('the handler is a drop-in where k3s imports those', () => {
+  test('the handler is a drop-in if k3s imports these', () => {
     place(`${K3S}/config.toml`, `version = 3\nimports = ["${K3S}/config-v3.toml.d/*.toml"]\n${RUNC_WITH_SYSTEMD}`)
     expect(install()).toMatchObject({ exitCode: 0 })
     expect(read(`${K3S}/config-v3.toml.d/boxyard.toml`)).toContain('SystemdCgroup = true')
     expect(read(`${WRAPPER}.conf`)).toContain("RUNC='/var/lib/rancher/k3s/data/current/bin/runc'")
   })
 
-  test('the handler is added to the base by a template where k3s imports nothing', () => {
+  test('the handler is added by a template if k3s imports nothing', () => {
     place(`${K3S}/config.toml`, `version = 3\n${RUNC_WITH_SYSTEMD}`)
     expect(install().output).toContain('systemctl restart k3s')
     expect(read(`${K3S}/config-v3.toml.tmpl`)).toMatch(/^#.*\n\{\{ template "base" \. \}\}\n\n\[plugins/)
     expect(install().output).not.toMatch(/wrote/)
   })
 
-  test('a template of someone else is left alone, and what to add is told', () => {
+  test('a foreign template stays unchanged, and the text to add is printed', () => {
     place(`${K3S}/config.toml`, 'version = 3\n')
     place(`${K3S}/config-v3.toml.tmpl`, '{{ template "base" . }}\n')
     const refused = install()

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals'
 import { openPoolLab } from '../../helpers/pool/pool-lab.ts'
 
-test('no change waits for a commit that the kernel would make by itself, of which one comes every 30 s', async () => {
+test("no change waits for the kernel's own commit, which comes every 30 s", async () => {
   const lab = await openPoolLab(256 * 1024 ** 2)
   try {
     let longestMs = 0

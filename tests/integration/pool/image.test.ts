@@ -38,7 +38,7 @@ async function openAndClose(): Promise<void> {
   pool = null
 }
 
-test('an image that ought to be there is not made anew', async () => {
+test('a missing image of an existing pool is not made anew', async () => {
   await expect(open({ isExpected: true })).rejects.toThrow(/pool\.img is not there.*bring the file back/)
   expect(fs.readdirSync(directory)).toEqual([])
 })
@@ -52,7 +52,7 @@ test('a link to a disk that is not mounted is not replaced', async () => {
 test.each([
   ['cut off', 100 * MIB, /was cut off: it has 104857600 bytes, its filesystem 268435456/],
   ['emptied', 0, /holds no filesystem that can be recognised/],
-])('an image that was %s is told of, and stays as it is', async (_how, bytes, told) => {
+])('an image that was %s is reported and stays unchanged', async (_how, bytes, told) => {
   await openAndClose()
   fs.truncateSync(image, bytes)
   const before = fs.readFileSync(image)
@@ -60,7 +60,7 @@ test.each([
   expect(fs.readFileSync(image).equals(before)).toBe(true)
 })
 
-test('an image with holes gets its blocks, and keeps what it holds', async () => {
+test('an image with holes gets its blocks and keeps its data', async () => {
   const before = await open()
   await before.create('kept')
   fs.writeFileSync(path.join(before.path('kept'), 'file'), 'kept')
@@ -73,7 +73,7 @@ test('an image with holes gets its blocks, and keeps what it holds', async () =>
   expect(fs.readFileSync(path.join(pool?.path('kept') ?? '', 'file'), 'utf8')).toBe('kept')
 })
 
-test('a pool that became read-only does not grow, refuses in words, and is written to once it was opened anew', async () => {
+test('a pool that became read-only does not grow, refuses with a reason, and is writable once reopened', async () => {
   const failing = await open({ stepBytes: 64 * MIB })
   await failing.create('kept')
   cutDevice(image)
@@ -95,12 +95,12 @@ test('a pool that became read-only does not grow, refuses in words, and is writt
   await again.create('more')
 })
 
-test('what the disk refused a part of is neither copied nor sealed, also where the pool goes on', async () => {
+test('a subvolume with lost writes is neither copied nor sealed, also if the pool goes on', async () => {
   const failing = await open()
   await failing.create('source')
   const file = path.join(failing.path('source'), 'file')
   const copy = { source: 'source', name: 'copy', isReadOnly: true, quotaBytes: null }
-  // From here on only names are written below.
+  // From here on data lands above the cut at 68 MiB; only names are written below it.
   fs.writeFileSync(file, randomBytes(120 * MIB))
   await failing.setReadOnly('source', true)
   await failing.setReadOnly('source', false)

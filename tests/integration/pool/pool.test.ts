@@ -50,7 +50,7 @@ async function close(pool: BtrfsPool): Promise<void> {
 }
 
 describe('life of a pool', () => {
-  test('a pool comes back with its id and what it holds, and closing leaves no device', async () => {
+  test('a pool comes back with its id and content, and closing leaves no device', async () => {
     const first = await open()
     await first.create('box')
     fs.writeFileSync(path.join(first.path('box'), 'file'), 'kept')
@@ -100,14 +100,14 @@ describe('life of a pool', () => {
     expect(fs.existsSync(path.join(directory, 'pool.img.new'))).toBe(false)
   })
 
-  test('a host without room says so and makes nothing', async () => {
+  test('a host without room is an error and makes nothing', async () => {
     await expect(open({ hostReserveBytes: Number.MAX_SAFE_INTEGER })).rejects.toThrow(/a pool needs/)
     expect(fs.readdirSync(directory)).toEqual([])
   })
 })
 
 describe('after kill -9', () => {
-  test('the pool opens again and holds what was answered for', async () => {
+  test('the pool opens again and holds all acknowledged data', async () => {
     const held = await holdPool('before')
     held.kill()
     const pool = await open()
@@ -162,7 +162,7 @@ describe('space', () => {
     expect((await pool.capacity()).totalBytes).toBe(320 * MIB)
   })
 
-  test('a full pool tells so, and deleting makes room again', async () => {
+  test('a full pool is reported, and deleting makes room again', async () => {
     const pool = await open()
     await pool.create('data')
     await pool.create('names')
@@ -179,7 +179,7 @@ describe('space', () => {
     })
   }, 60_000)
 
-  test('a writer that goes on in a full pool is refused at once each time and holds nobody up', async () => {
+  test('a writer that goes on in a full pool is refused at once each time and blocks no others', async () => {
     const pool = await open()
     for (const name of ['writer', 'other']) await pool.create(name)
     const { state, ended } = await startWriter(path.join(pool.path('writer'), 'fill'))
@@ -221,7 +221,7 @@ function writeDurably(file: string, data: Buffer): void {
   }
 }
 
-/** Writes on and on, as a program does that only looks for faults at its end. */
+/** Writes in a loop and reports failures only at its end. */
 async function startWriter(target: string) {
   const file = await fs.promises.open(target, 'w')
   const page = randomBytes(256 * 1024)
@@ -254,7 +254,7 @@ interface Held {
   kill(): void
 }
 
-/** Another process that has the pool open, to be killed. */
+/** Starts another process that has the pool open, to be killed. */
 async function holdPool(name: string, kind = 'agent'): Promise<Held> {
   const program = path.resolve('tests/fixtures/pool-holder.ts')
   const args = [directory, path.join(directory, 'run'), name, kind]
@@ -269,7 +269,7 @@ async function holdPool(name: string, kind = 'agent'): Promise<Held> {
   return { poolId, holderPid, kill: () => child.kill('SIGKILL') }
 }
 
-/** The loop devices of this test's image. */
+/** Lists the loop devices of this test's image. */
 function loopDevices(): string[] {
   const names = fs.readdirSync('/sys/block').filter((name) => name.startsWith('loop'))
   return names

@@ -14,21 +14,21 @@ beforeAll(async () => {
 })
 afterAll(() => lab.close())
 
-/** Random bytes until none go in any more. */
+/** Writes random bytes until no more fit. */
 function fill(name: string): void {
   const fd = fs.openSync(`${lab.pool.path(name)}/data`, 'w')
   const piece = randomBytes(4 * MIB)
   try {
     for (;;) fs.writeSync(fd, piece)
   } catch (error) {
-    // EDQUOT, or ENOSPC, of which Node names one only.
+    // EDQUOT or ENOSPC; Node has a name for only one of them.
     expect([-122, -28]).toContain((error as NodeJS.ErrnoException).errno)
   } finally {
     fs.closeSync(fd)
   }
 }
 
-test('what is destroyed in a full pool is room at once, though the kernel takes its time', async () => {
+test('destroying in a full pool makes room at once, though the kernel frees it later', async () => {
   for (let round = 0; round < 8; round++) {
     await lab.pool.create('large')
     await lab.pool.setQuota('large', 440 * MIB)
@@ -56,7 +56,7 @@ function keeperOf() {
   return { commits, keeper: createSpaceKeeper(pool, { commit, stepBytes: 0, logger: silentLogger }) }
 }
 
-test('a full pool is asked twice, and for a second after something was destroyed in it', async () => {
+test('a full pool is tried twice, and for a second after a destroy', async () => {
   const { commits, keeper } = keeperOf()
   let asked = 0
   const ask = (): never => {

@@ -36,7 +36,7 @@ interface Pull {
   signal?: AbortSignal
 }
 
-/** How many bytes an image has that is brought as a whole. */
+/** Pulls an image and returns its size in bytes. */
 async function pull(registry: ScriptedRegistry, options: Pull = {}): Promise<number> {
   const { reference = `${registry.host}/it:1`, named = [registry.url], times = QUICK } = options
   const images = createImageRegistry({ named, now: Date.now, times })
@@ -76,11 +76,11 @@ const answering = (
   }
 }
 
-test('what is not hostile is brought', async () => {
+test('a good image is fetched', async () => {
   expect(await pull(await open())).toBeGreaterThan(bytes.length)
 })
 
-describe('an address that is not public is not asked', () => {
+describe('an address that is not public is not contacted', () => {
   test.each(['127.0.0.1', 'localhost', '[::1]', '[::ffff:127.0.0.1]', '127.1', '0x7f.1'])(
     'as the registry itself: %s',
     async (host) => {
@@ -136,7 +136,7 @@ describe('an address that is not public is not asked', () => {
     },
   )
 
-  test('unless the operator has named that too', async () => {
+  test('unless the operator has named it', async () => {
     const inner = await open()
     const registry = await open(redirectTo(LAYER, () => `${inner.url}${LAYER}`))
     expect(await pull(registry, { named: [registry.url, inner.url] })).toBeGreaterThan(bytes.length)
@@ -144,7 +144,7 @@ describe('an address that is not public is not asked', () => {
   })
 })
 
-test('redirects without end are left', async () => {
+test('endless redirects are given up', async () => {
   const registry = await open(redirectTo(LAYER, () => LAYER))
   await expect(pull(registry)).rejects.toMatchObject(invalid('redirects too often'))
   expect(registry.asked.filter((path) => path === LAYER)).toHaveLength(6)
@@ -164,7 +164,7 @@ describe('a token', () => {
       return true
     }
 
-  test('is fetched where the registry wants one, without any credentials, and again once it is refused', async () => {
+  test('is fetched without credentials if the registry wants one, and again once it is refused', async () => {
     let isOver = false
     const registry = await open(
       withToken((token, path) => {
@@ -178,7 +178,7 @@ describe('a token', () => {
     expect(tokens).toEqual(Array(2).fill('/token?service=it&scope=repository%3Ait%3Apull'))
   })
 
-  test('goes to the registry alone, and to no place that it redirects to', async () => {
+  test('goes to the registry only, not to the targets of redirects', async () => {
     const told: (string | undefined)[] = []
     const store = await open((_path, request) => {
       told.push(request.headers.authorization)
@@ -193,7 +193,7 @@ describe('a token', () => {
     expect(told).toEqual([undefined])
   })
 
-  test('that is refused all the same, or asked for otherwise, is no way in', async () => {
+  test('that is refused again, or demanded in another way, ends the pull', async () => {
     for (const header of ['Basic realm="x"', 'Bearer realm="nowhere"', '']) {
       const registry = await open((_path, _request, response) => {
         response.writeHead(401, header === '' ? {} : { 'www-authenticate': header }).end()
@@ -225,7 +225,7 @@ function endless(response: ServerResponse): true {
   return true
 }
 
-describe('what is not what its digest says is refused', () => {
+describe('content with a wrong digest is refused', () => {
   test('a layer', async () => {
     const altered = Buffer.from(bytes)
     altered[1000] = (altered[1000] ?? 0) ^ 1
@@ -238,7 +238,7 @@ describe('what is not what its digest says is refused', () => {
     await expect(pull(registry)).rejects.toMatchObject(invalid('than the digests of the image say'))
   })
 
-  test('a layer that says it is longer, before it is read', async () => {
+  test('a layer with a larger declared length, before it is read', async () => {
     const registry = await open(
       answering(LAYER, (response) => response.writeHead(200, { 'content-length': 1e12 }).flushHeaders()),
     )
@@ -255,8 +255,8 @@ describe('what is not what its digest says is refused', () => {
   })
 })
 
-describe('a registry that is away', () => {
-  test.each([500, 502, 503])('in that it answers %i is told so', async (status) => {
+describe('a failing registry', () => {
+  test.each([500, 502, 503])('answering %i is reported', async (status) => {
     const registry = await open((_path, _request, response) => {
       response.writeHead(status).end('an internal detail')
       return true
@@ -264,12 +264,12 @@ describe('a registry that is away', () => {
     await expect(pull(registry)).rejects.toMatchObject(AWAY)
   })
 
-  test('in that it is asked too often is waited for', async () => {
+  test('limiting the rate is waited for', async () => {
     const registry = await open(answering(LAYER, (response) => response.writeHead(429).end()))
     await expect(pull(registry)).rejects.toMatchObject({ code: 'rate_limited', headers: { 'Retry-After': '60' } })
   })
 
-  test('in that nobody listens is told so', async () => {
+  test('refusing connections is reported', async () => {
     const registry = await open()
     await registry.close()
     await expect(pull(registry)).rejects.toMatchObject(AWAY)
@@ -278,7 +278,7 @@ describe('a registry that is away', () => {
   test.each([
     ['before its answer', () => undefined],
     ['in the middle', (response: ServerResponse) => response.writeHead(200).write(bytes.subarray(0, 1000))],
-  ])('in that it falls silent %s is left', async (_when, answer) => {
+  ])('falling silent %s is given up', async (_when, answer) => {
     const registry = await open(answering(LAYER, (response) => void answer(response)))
     await expect(pull(registry)).rejects.toMatchObject(AWAY)
   })

@@ -38,14 +38,14 @@ async function find(named: string[]): Promise<number> {
   return found.sizeBytes
 }
 
-test('a registry is asked over https, and has to show a certificate of an authority that is trusted', async () => {
+test('a registry is contacted over https, and needs a certificate of a trusted authority', async () => {
   await expect(find([registry.url])).rejects.toMatchObject({ code: 'internal' })
   expect(registry.asked).toEqual([])
   tls.setDefaultCACertificates([...authorities, certificate])
   expect(await find([registry.url])).toBe(layer.size)
 })
 
-test('one that is at an address that is not public is not greeted', async () => {
+test('a registry at an address that is not public gets no handshake', async () => {
   tls.setDefaultCACertificates([...authorities, certificate])
   const before = registry.connections()
   await expect(find([])).rejects.toMatchObject({ code: 'invalid_request' })

@@ -84,7 +84,7 @@ async function insertUntilFull(store: Store): Promise<unknown> {
 }
 
 describe.each(['tmpfs', 'ext4'] as const)('a full disk (%s)', (kind) => {
-  test('refuses what takes room as storage_full, and takes every delete', async () => {
+  test('refuses writes that need room with storage_full, and takes every delete', async () => {
     await withDisk(kind, async () => {
       const path = join(disk, 'boxyard.db')
       const store = openSqliteStore(path, { hasBallast: true })
@@ -147,7 +147,7 @@ describe('the ballast', () => {
 })
 
 describe('a database that another process holds', () => {
-  test('tells that it may be tried again', () => {
+  test('is an error that may be retried', () => {
     const path = join(directory, 'boxyard.db')
     const database = openDatabase(path, { ballast: null })
     const other = new DatabaseSync(path)
@@ -166,7 +166,7 @@ describe('a database that another process holds', () => {
 describe('a migration', () => {
   const migrations = ['CREATE TABLE a (n INTEGER) STRICT; INSERT INTO a VALUES (7)', 'ALTER TABLE a RENAME TO b']
 
-  test('leaves a whole copy of the state before it, whatever an earlier attempt left', () => {
+  test('leaves a whole copy of the earlier state, also after a failed attempt', () => {
     const path = join(directory, 'boxyard.db')
     openDatabase(path, { ballast: null, migrations: migrations.slice(0, 1) }).close()
     writeFileSync(`${path}.v1`, 'half')

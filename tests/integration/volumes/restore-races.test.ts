@@ -56,7 +56,7 @@ async function automatic(): Promise<string[]> {
 }
 
 describe('a restore of a volume', () => {
-  test('at the same time as another comes after it, and what each replaced is kept', async () => {
+  test('concurrent with another follows it, and keeps the data each replaced', async () => {
     await makeBox('web', { path: '/vol', read_only: false })
     await snapshot('later')
     await Promise.all([service.restore('vol', 'good'), service.restore('vol', 'later')])
@@ -65,14 +65,14 @@ describe('a restore of a volume', () => {
     await expectAgreement(service)
   })
 
-  test('that no box has comes after another one too', async () => {
+  test('of an unattached volume follows a concurrent one, too', async () => {
     await Promise.all(Array.from({ length: 3 }, () => service.restore('vol', 'good')))
     expect(await automatic()).toHaveLength(3)
     expect(await content()).toBe('good')
     await expectAgreement(service)
   })
 
-  test('while boxes get and lose it, and are made with it, leaves none with old data', async () => {
+  test('during attaches, detaches and creates leaves no box with old data', async () => {
     for (const name of ['one', 'two', 'three']) await makeBox(name)
     await attach('one', false)
     await Promise.all([
@@ -86,7 +86,7 @@ describe('a restore of a volume', () => {
     await expectAgreement(service)
   })
 
-  test('while a box that has it is stopped, resumed and deleted waits for none of that for ever', async () => {
+  test('during stop, resume and delete of a box with the volume always ends', async () => {
     await makeBox('one', { path: '/vol', read_only: false })
     await makeBox('two', { path: '/vol', read_only: true })
     const life = async (): Promise<void> => {
@@ -99,7 +99,7 @@ describe('a restore of a volume', () => {
     await expectAgreement(service)
   })
 
-  test('while the volume is deleted ends in one of the two, and leaves nothing', async () => {
+  test('during a delete of the volume ends in one of the two, and leaves nothing', async () => {
     const [restored, removed] = await Promise.allSettled([
       service.restore('vol', 'good'),
       sleep(2).then(() => service.volumes.remove(vol, HOW)),
@@ -111,7 +111,7 @@ describe('a restore of a volume', () => {
     expect([...service.world.pool.keys()]).toEqual(['bas_a'])
   })
 
-  test('while its snapshot is deleted is one, or finds none', async () => {
+  test('during a delete of its snapshot succeeds or does not find it', async () => {
     const [restored] = await Promise.allSettled([
       service.restore('vol', 'good'),
       service.snapshots.remove(vol, 'good', null),
@@ -121,7 +121,7 @@ describe('a restore of a volume', () => {
     await expectAgreement(service)
   })
 
-  test('while the volume gets another size bounds it by that', async () => {
+  test('during a resize of the volume keeps the new size', async () => {
     await Promise.all([
       service.restore('vol', 'good'),
       ...[2, 3, 4].map((size) => service.volumes.update(vol, { size_gb: size }, HOW)),
@@ -129,7 +129,7 @@ describe('a restore of a volume', () => {
     await expectAgreement(service)
   })
 
-  test('that is busy in one box gives all others back what they had, and takes no snapshot', async () => {
+  test('that is busy in one box gives all others their data back, and keeps no snapshot', async () => {
     for (const name of ['one', 'two', 'three']) await makeBox(name, { path: '/vol', read_only: true })
     const two = await service.boxes.get(box('two'))
     service.world.busy.add(two.id)
@@ -143,7 +143,7 @@ describe('a restore of a volume', () => {
     await expectAgreement(service)
   })
 
-  test('waits for the processes that use it, and asks only their box again and again', async () => {
+  test('waits for the processes that use the volume, and retries only their box', async () => {
     for (const name of ['one', 'two']) await makeBox(name, { path: '/vol', read_only: true })
     const [one, two] = [await service.boxes.get(box('one')), await service.boxes.get(box('two'))]
     service.world.busy.add(two.id)
@@ -189,8 +189,8 @@ describe('a restore of a volume', () => {
   })
 })
 
-describe('what was looked up before a restore', () => {
-  /** Lets `work` happen after the next look at the volume, before what was seen is told. */
+describe('data read before a restore', () => {
+  /** Runs `work` after the next read of a volume, before the result is returned. */
   const afterNextLook = (work: () => Promise<unknown>): void => {
     const { volumes } = service.store
     const { get } = volumes
@@ -202,21 +202,21 @@ describe('what was looked up before a restore', () => {
     }
   }
 
-  test('is not what a running box gets', async () => {
+  test('is not attached to a running box', async () => {
     await makeBox('one')
     afterNextLook(() => service.restore('vol', 'good'))
     await attach('one', false)
     await expectAgreement(service)
   })
 
-  test('is not what is taken from a box', async () => {
+  test('is not what is detached from a box', async () => {
     await makeBox('one', { path: '/vol', read_only: false })
     afterNextLook(() => service.restore('vol', 'good'))
     await detach('one')
     await expectAgreement(service)
   })
 
-  test('is not what gets another size, though it is gone', async () => {
+  test('is not resized', async () => {
     const old = (await service.volumes.get(vol)).record.subvolume
     afterNextLook(async () => {
       for (let round = 0; round < 4; round++) await service.restore('vol', 'good')
@@ -226,7 +226,7 @@ describe('what was looked up before a restore', () => {
     await expectAgreement(service)
   })
 
-  test('is not what another restore replaces', async () => {
+  test('is not replaced by another restore', async () => {
     const { boxes } = service.store
     const { swap } = boxes
     boxes.swap = async (wanted) => {
@@ -240,7 +240,7 @@ describe('what was looked up before a restore', () => {
   })
 })
 
-test('whatever is done to a volume and its boxes at once, records and world agree, and nobody has old data', async () => {
+test('random concurrent requests for a volume and its boxes keep records and reality in agreement, without old data', async () => {
   for (const name of ['one', 'two']) await makeBox(name)
   const acts: (() => Promise<unknown>)[] = [
     () => service.restore('vol', 'good', 500),

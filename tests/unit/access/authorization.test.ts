@@ -67,7 +67,7 @@ describe.each(OPERATIONS.map((operation) => [operation.id, operation] as const))
     else expectDenied(response, 'token_missing')
   })
 
-  test.each(PERMISSIONS)('with %s alone is allowed only if that is what it needs', async (permission) => {
+  test.each(PERMISSIONS)('with %s only is allowed if it needs that', async (permission) => {
     const response = await call(operation, { permissions: [permission] })
     const isEnough = [null, 'any', permission].includes(operation.permission)
     if (isEnough) expectAllowed(operation, response)
@@ -93,7 +93,7 @@ describe.each(projectOperations.map((operation) => [operation.id, operation] as 
     expectDenied(await call(operation, { projects: ['other', 'demo2'] }), 'permission_denied')
   })
 
-  test('is allowed to a token of this project, and to one of all', async () => {
+  test('is allowed to a token of this project, and to one of all projects', async () => {
     for (const projects of [['other', 'demo'], '*'] as const) {
       expectAllowed(operation, await call(operation, { projects }))
     }
@@ -108,7 +108,7 @@ describe.each(projectOperations.map((operation) => [operation.id, operation] as 
   })
 })
 
-test('every operation that needs permission in a project is among those tried', () => {
+test('every operation with a permission in a project is tried', () => {
   expect(projectOperations.length).toBeGreaterThan(5)
   for (const { permission } of projectOperations) expect([...PERMISSIONS, 'any']).toContain(permission)
 })

@@ -20,7 +20,7 @@ beforeAll(async () => {
 
 const bearer = () => ({ authorization: `Bearer ${token}` })
 
-describe('keys that changed', () => {
+describe('changed keys', () => {
   let directory: string
   let closers: { close(): Promise<void> }[]
 
@@ -34,7 +34,7 @@ describe('keys that changed', () => {
     rmSync(directory, { recursive: true })
   })
 
-  test('are read again when the agent refuses ours, and the request is sent once more', async () => {
+  test("are read again when the agent refuses the front's, and the request is sent once more", async () => {
     const next = createChannelKeys()
     const agent = await startFakeAgent(() => next)
     closers.push(agent)
@@ -55,7 +55,7 @@ describe('keys that changed', () => {
     expect(agent.seen.map((seen) => seen.body.toString())).toEqual([body])
   })
 
-  test('let every request in flight pass, though they are read only once', async () => {
+  test('let every request in flight pass with a single read', async () => {
     const next = createChannelKeys()
     const agent = await startFakeAgent(() => next)
     closers.push(agent)
@@ -72,7 +72,7 @@ describe('keys that changed', () => {
     expect(agent.refusals).toHaveLength(20)
   })
 
-  test('let every token of a new key pass that came at once', async () => {
+  test('let concurrent tokens of a new key pass', async () => {
     const next = createTokenKeys()
     const file = join(directory, 'token-public.json')
     writeFileSync(file, JSON.stringify(deployment.keyring.tokens()))
@@ -86,7 +86,7 @@ describe('keys that changed', () => {
     expect(await Promise.all(Array.from({ length: 20 }, send))).toEqual(Array(20).fill(claims))
   })
 
-  test('that stay the same leave the refusal as it is, without its reason', async () => {
+  test('cause a refusal without its reason if they are in fact the same', async () => {
     const agent = await startFakeAgent(() => createChannelKeys())
     closers.push(agent)
     const recorder = makeRecorder()

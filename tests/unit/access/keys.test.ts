@@ -10,21 +10,21 @@ import {
 } from '../../../shared/auth/keys.ts'
 
 describe('key files', () => {
-  test('read back as they were written', () => {
+  test('are read as they were written', () => {
     const channel = createChannelKeys()
     const tokens = createTokenKeys()
     expect(parseChannelKeys(JSON.stringify(channel))).toEqual(channel)
     expect(parseTokenKeys(JSON.stringify(tokens))).toEqual(tokens)
   })
 
-  test('two new sets share nothing', () => {
+  test('have nothing in common with another new set', () => {
     const [a, b] = [createChannelKeys(), createChannelKeys()]
     expect(a.agent_id).not.toBe(b.agent_id)
     expect(a.keys[0]?.secret).not.toBe(b.keys[0]?.secret)
     expect(Buffer.from(a.keys[0]?.secret ?? '', 'base64url')).toHaveLength(32)
   })
 
-  test('rotating the channel keeps the agent and the last signing key alone', () => {
+  test('keep the agent and the last signing key when the channel rotates', () => {
     const first = createChannelKeys()
     const second = rotateChannelKeys(first)
     const third = rotateChannelKeys(second)
@@ -35,7 +35,7 @@ describe('key files', () => {
     expect(dropOldKeys(third)).toEqual({ agent_id: first.agent_id, keys: third.keys.slice(0, 1) })
   })
 
-  test('the public set holds no private part', () => {
+  test('have no private part in the public set', () => {
     const set = createTokenKeys()
     expect(JSON.stringify(publicTokenKeys(set))).not.toContain(set.keys[0]?.d ?? '?')
     expect(publicTokenKeys(set).keys[0]).toMatchObject({ kid: set.keys[0]?.kid, x: set.keys[0]?.x })

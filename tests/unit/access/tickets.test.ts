@@ -28,13 +28,13 @@ describe('a ticket', () => {
     expect(expiresAt).toBe(START + 60_000)
     expect(ticket).toMatch(/^[A-Za-z0-9_-]{43}$/)
     now = START + 59_999
-    // Whatever is given for it is good no longer than it would have been.
+    // The caller's rights end when the ticket would have expired.
     expect(check(ticket)).toEqual({ boxId: grant.boxId, caller: { ...caller, expiresAt } })
     tickets.take(ticket)
     expect(() => check(ticket)).toThrow(code('token_invalid'))
   })
 
-  test('is taken by the first of those who checked it, and by another once it is given back', () => {
+  test('is taken by the first of several that checked it, and by another once returned', () => {
     const { ticket } = tickets.issue(grant)
     expect([check(ticket), check(ticket)]).toHaveLength(2)
     const giveBack = tickets.take(ticket)
@@ -46,7 +46,7 @@ describe('a ticket', () => {
     expect(() => check(ticket)).toThrow(code('token_expired'))
   })
 
-  test('expires, is told so for a while, and is then forgotten', () => {
+  test('expires, is refused as expired for a while, and is then forgotten', () => {
     const { ticket: late } = tickets.issue(grant)
     const { ticket: later } = tickets.issue(grant)
     now = START + 60_000
@@ -72,7 +72,7 @@ describe('a ticket', () => {
     expect(() => check(ticket)).toThrow(code('token_invalid'))
   })
 
-  test('is refused where 1,000 of its token or 10,000 of all are open, until they have expired', () => {
+  test('is not issued while 1,000 of its token or 10,000 of all are open', () => {
     const of = (tokenId: string): TicketGrant => ({ ...grant, caller: { ...caller, tokenId } })
     for (let token = 0; token < 10; token++) {
       for (let i = 0; i < 1000; i++) tickets.issue(of(`tok_${token}`))
@@ -83,7 +83,7 @@ describe('a ticket', () => {
     expect(tickets.issue(of('tok_0')).expiresAt).toBe(now + 60_000)
   })
 
-  test('is made up by nobody', () => {
+  test('cannot be guessed', () => {
     tickets.issue(grant)
     for (const made of ['', 'x', 'A'.repeat(43)]) expect(() => check(made)).toThrow(code('token_invalid'))
   })
@@ -98,15 +98,15 @@ describe('a target', () => {
     ['/a?ticket=t&ticket=u', 't', '/a'],
     ['/a?ticket=', '', '/a'],
     ['/a?tickets=1', null, '/a?tickets=1'],
-  ])('of %s has its ticket apart', (given, ticket, target) => {
+  ])('of %s has its ticket split off', (given, ticket, target) => {
     expect(splitTicket(given)).toEqual({ target, ticket })
   })
 
-  test('has its ticket put in where there is a query, and where there is none', () => {
+  test('gets its ticket with and without a query', () => {
     expect([addTicket('/a', 't'), addTicket('/a?b=1', 't')]).toEqual(['/a?ticket=t', '/a?b=1&ticket=t'])
   })
 
-  test('is logged without a ticket, and without a command line', () => {
+  test('is logged without ticket and command line', () => {
     expect(loggedTarget('/a?b=1&ticket=t', null)).toBe('/a?b=1')
     expect(loggedTarget('/a?b=1&ticket=t', { transport: 'http' })).toBe('/a?b=1')
     expect(loggedTarget('/a?command=secret', { transport: 'websocket' })).toBe('/a')

@@ -59,7 +59,7 @@ describe('a token', () => {
     await expect(verify(token)).rejects.toMatchObject({ code: 'token_expired', status: 401 })
   })
 
-  test('that is missing is named so', async () => {
+  test('that is missing is refused as missing', async () => {
     await expect(verifierOf()(undefined)).rejects.toMatchObject({ code: 'token_missing', status: 401 })
   })
 
@@ -68,7 +68,7 @@ describe('a token', () => {
     await expect(verifierOf()(token)).rejects.toMatchObject({ code: 'token_invalid' })
   })
 
-  test('with one changed character is refused, wherever that is', async () => {
+  test('with any one changed character is refused', async () => {
     const token = await mintToken(KEYS, CLAIMS)
     const verify = verifierOf()
     for (let i = 0; i < token.length - 1; i += 7) {
@@ -102,12 +102,12 @@ describe('a token', () => {
     ['permissions', undefined],
     ['exp', 'soon'],
     ['iat', undefined],
-  ])('whose %s is %j is refused, though well signed', async (name, value) => {
+  ])('whose %s is %j is refused despite a valid signature', async (name, value) => {
     const token = await signedBy({}, { ...CLAIMS, [name]: value })
     await expect(verifierOf()(token)).rejects.toMatchObject({ code: 'token_invalid' })
   })
 
-  test('keeps only the permissions there are', async () => {
+  test('keeps only known permissions', async () => {
     const token = await signedBy({}, { ...CLAIMS, permissions: ['read', 'root', '__proto__', 'toString'] })
     await expect(verifierOf()(token)).resolves.toMatchObject({ permissions: ['read'] })
   })

@@ -4,7 +4,7 @@ import { PART_BYTES, type Upload, uploadParts } from '../../../agent/core/backup
 import type { BackupStore } from '../../../agent/ports/backups/store.ts'
 import { eventually } from '../../helpers/eventually.ts'
 
-/** A store that takes bytes at once, and is done with a part when told. */
+/** A store that takes bytes at once and finishes a part on demand. */
 function createSlowStore() {
   const ends = new Map<string, PromiseWithResolvers<void>>()
   const underWay = new Set<string>()
@@ -58,7 +58,7 @@ function begin(store: BackupStore, given: Partial<Upload> & Pick<Upload, 'stream
 }
 
 describe('parts of a backup', () => {
-  test('are noted in their order, each when it and all before it are stored', async () => {
+  test('are noted in order, each once it and all earlier ones are stored', async () => {
     const { store, end } = createSlowStore()
     const { noted, outcome } = begin(store, { stream: piecesOf(3) })
     end(1).resolve()
@@ -70,7 +70,7 @@ describe('parts of a backup', () => {
     expect(noted).toEqual([names.slice(0, 1), names])
   })
 
-  test('are two under way at most, and of a third no byte is taken', async () => {
+  test('are stored two at a time, and no byte of a third is taken', async () => {
     const { store, underWay, most, end } = createSlowStore()
     let taken = 0
     const stream = piecesOf(8, (index) => {
@@ -85,7 +85,7 @@ describe('parts of a backup', () => {
     expect(most()).toBe(2)
   })
 
-  test('that fail end the next, and the error is theirs', async () => {
+  test('that fail end the next, with their error', async () => {
     const { store, underWay, end } = createSlowStore()
     let isLeft = false
     const stream = (async function* () {
@@ -106,7 +106,7 @@ describe('parts of a backup', () => {
     expect([underWay.size, noted, isLeft]).toEqual([0, [], true])
   })
 
-  test('that fail while the one before is looked at leave it time to end', async () => {
+  test('that fail while an earlier one is being stored let it finish', async () => {
     const { store, underWay, end } = createSlowStore()
     const { noted, outcome } = begin(store, { stream: piecesOf(4) })
     await eventually(() => underWay.size === 2)
@@ -134,7 +134,7 @@ describe('parts of a backup', () => {
     expect([underWay.size, noted]).toEqual([0, [['part-00000.zst']]])
   })
 
-  test('that cannot be noted end the upload', async () => {
+  test('that cannot be recorded end the upload', async () => {
     const { store, underWay, end } = createSlowStore()
     for (const index of [0, 1]) end(index).resolve()
     const onPart = async (): Promise<void> => {

@@ -5,7 +5,7 @@ import type { BackupRecord } from '../../../agent/ports/store/backups.ts'
 const NOW = 1_000_000_000
 const SECOND = 1000
 
-/** One of a schedule, done `age` seconds ago. */
+/** Returns a scheduled backup finished `age` seconds ago. */
 function record(age: number, changes: Partial<BackupRecord> = {}): BackupRecord {
   const known = { id: `bak_${age}`, createdAt: NOW - age * SECOND, automatic: true, status: 'done', deletedAt: null }
   return { ...(known as BackupRecord), ...changes }
@@ -23,14 +23,14 @@ test('without a schedule, or one without bounds, nothing expires', () => {
   expect(expired(hourly, null, null)).toEqual([])
 })
 
-test('by count so many stay beside the newest', () => {
+test('by count that many stay beside the newest', () => {
   expect(expired(hourly, 2, null)).toEqual(['bak_10800', 'bak_14400'])
   expect(expired(hourly, 1, null)).toHaveLength(3)
   expect(expired(hourly, 4, null)).toEqual([])
   expect(expired([], 1, null)).toEqual([])
 })
 
-test('by age those stay that are no older, and the newest whatever its age', () => {
+test('by age younger ones stay, and the newest at any age', () => {
   expect(expired(hourly, null, 7200)).toEqual(['bak_10800', 'bak_14400'])
   expect(expired(hourly, null, 7199)).toHaveLength(3)
   expect(expired([record(999_999)], null, 1)).toEqual([])
@@ -38,7 +38,7 @@ test('by age those stay that are no older, and the newest whatever its age', () 
   expect(expired(hourly, 3, 3600)).toHaveLength(3)
 })
 
-test('what people asked for, what failed, what is under way and what is deleted neither expires nor counts', () => {
+test('manual, failed, running and deleted backups neither expire nor count', () => {
   const others = [
     record(99_999, { automatic: false }),
     record(3000, { status: 'failed' }),
@@ -49,7 +49,7 @@ test('what people asked for, what failed, what is under way and what is deleted 
   expect(expired(others, 1, 1)).toEqual([])
 })
 
-test('a backup is due an interval after the last of the schedule began, whatever became of that', () => {
+test('a backup is due one interval after the start of the last scheduled one, failed or not', () => {
   const schedule = { intervalSeconds: 3600, keepCount: null, keepSeconds: null }
   expect(isBackupDue([], schedule, NOW)).toBe(true)
   expect(isBackupDue([record(1, { automatic: false })], schedule, NOW)).toBe(true)

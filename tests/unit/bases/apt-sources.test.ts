@@ -84,7 +84,7 @@ describe('choice and output', () => {
     expect(formatSource({ ...source, signedBy: null }, 'trixie')).toBe('deb http://archive.test/debian trixie main')
   })
 
-  test('names and passwords are taken out of an address', () => {
+  test('names and passwords are removed from an address', () => {
     expect(stripCredentials('https://user:pass@archive.test/debian')).toBe('https://archive.test/debian')
     expect(stripCredentials('http://archive.test/a@b')).toBe('http://archive.test/a@b')
   })

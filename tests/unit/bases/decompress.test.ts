@@ -21,17 +21,17 @@ async function read(source: AsyncIterable<Uint8Array>, mostBytes = 10_000_000): 
   return Buffer.concat(pieces)
 }
 
-test.each(KINDS)('%s: comes out whole, in whatever pieces it comes', async (_kind, bytes) => {
+test.each(KINDS)('%s: is decompressed whole from pieces of any size', async (_kind, bytes) => {
   for (const size of [3, 65_536, 10_000_000])
     expect((await read(inPieces(bytes.subarray(0), size))).equals(CONTENT)).toBe(true)
 })
 
-test('nothing, and less than tells what it is, stays what it is', async () => {
+test('input too short for a signature stays as it is', async () => {
   expect(await read(inPieces(Buffer.alloc(0), 1))).toHaveLength(0)
   expect((await read(inPieces(Buffer.from('ab'), 1))).toString()).toBe('ab')
 })
 
-test.each(KINDS.slice(1))('%s: what breaks off or is damaged is refused', async (_kind, bytes) => {
+test.each(KINDS.slice(1))('%s: truncated or damaged input is refused', async (_kind, bytes) => {
   const cut = bytes.subarray(0, bytes.length - 20_000 < 0 ? bytes.length - 5 : bytes.length - 20_000)
   await expect(read(inPieces(cut, 1000))).rejects.toMatchObject({ code: 'invalid_request' })
   const altered = Buffer.from(bytes)
@@ -55,25 +55,22 @@ test.each([
   expect(isLeft).toBe(true)
 })
 
-test.each(KINDS)(
-  '%s: a source that fails is told of as it failed, and one that is not wanted is left',
-  async (_kind, bytes) => {
-    async function* failing(): AsyncGenerator<Uint8Array> {
-      yield bytes.subarray(0, 1000)
-      throw new Error('cut off')
+test.each(KINDS)('%s: an error of the source is passed on, and an unread source is closed', async (_kind, bytes) => {
+  async function* failing(): AsyncGenerator<Uint8Array> {
+    yield bytes.subarray(0, 1000)
+    throw new Error('cut off')
+  }
+  await expect(read(failing())).rejects.toThrow('cut off')
+  let isLeft = false
+  async function* source(): AsyncGenerator<Uint8Array> {
+    try {
+      for (;;) yield bytes
+    } finally {
+      isLeft = true
     }
-    await expect(read(failing())).rejects.toThrow('cut off')
-    let isLeft = false
-    async function* source(): AsyncGenerator<Uint8Array> {
-      try {
-        for (;;) yield bytes
-      } finally {
-        isLeft = true
-      }
-    }
-    const pieces = decompress(source(), 10_000_000_000)
-    await pieces.next()
-    await pieces.return(undefined)
-    expect(isLeft).toBe(true)
-  },
-)
+  }
+  const pieces = decompress(source(), 10_000_000_000)
+  await pieces.next()
+  await pieces.return(undefined)
+  expect(isLeft).toBe(true)
+})

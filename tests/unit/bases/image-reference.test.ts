@@ -15,7 +15,7 @@ test.each([
   ['[::1]:5000/it:1', '[::1]:5000', 'it', '1', null],
   ['localhost/it', 'localhost', 'it', 'latest', null],
   ['REGISTRY.Example.org/some__name/a-b.c', 'registry.example.org', 'some__name/a-b.c', 'latest', null],
-])('%s is understood', (text, registry, repository, tag, digest) => {
+])('%s is parsed', (text, registry, repository, tag, digest) => {
   expect(parseImageReference(text)).toEqual({ registry, repository, tag, digest })
 })
 
@@ -51,12 +51,12 @@ test.each([
   )
 })
 
-test('the longest that can be sent is looked at in no time that matters', () => {
+test('the longest reference that fits a request is parsed quickly', () => {
   for (const text of [`${'a-'.repeat(255)}!`, `${'a.'.repeat(250)}!/x`, `x.y/${'a/'.repeat(250)}`])
     expect(() => parseImageReference(text)).toThrow('expected such as')
 })
 
-test('it is told in full, with the digest of what was found', () => {
+test('it is formatted in full, with the digest found', () => {
   expect(formatImageReference(parseImageReference('debian:12'), SHA)).toBe(`docker.io/library/debian:12@${SHA}`)
   expect(formatImageReference(parseImageReference(`ghcr.io/x/y@${SHA}`), SHA)).toBe(`ghcr.io/x/y@${SHA}`)
 })

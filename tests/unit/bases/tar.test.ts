@@ -7,7 +7,7 @@ import { entryOf, paxOf, type RawTarEntry, sealed, tarOf } from '../../helpers/b
 
 type Read = TarEntry & { content: string }
 
-/** What a reader makes of an archive that comes in pieces of `size`. */
+/** Reads an archive that arrives in pieces of `size` bytes. */
 function readAll(archive: Uint8Array, size = archive.length): Read[] {
   let at = 0
   // biome-ignore lint/correctness/useYield: it never has to wait
@@ -70,7 +70,7 @@ describe('an archive that is written', () => {
     expect(readAll(archive, 7)).toEqual(readAll(archive))
   })
 
-  test('tells sizes of 8 GiB and more', () => {
+  test('has sizes of 8 GiB and more', () => {
     const sizes = [8 ** 11 - 1, 8 ** 11, 2 ** 50]
     for (const sizeBytes of sizes) {
       const reader = createTarReader(function* () {
@@ -98,7 +98,7 @@ describe('an archive that is written', () => {
 })
 
 describe('an archive that is read', () => {
-  test('may be of another library, in pieces of any size', async () => {
+  test('may come from another library, in pieces of any size', async () => {
     const packer = pack()
     for (let i = 0; i < 40; i++) packer.entry({ name: `${'long/'.repeat(i)}f-${i}` }, 'x'.repeat(i * 61))
     packer.finalize()
@@ -110,7 +110,7 @@ describe('an archive that is read', () => {
     for (const size of [1, 511, 512, 513, 5000]) expect(readAll(archive, size)).toEqual(whole)
   })
 
-  test('extended headers speak of the next entry only, global ones of all', () => {
+  test('has extended headers for the next entry, and global ones for all', () => {
     const entries = readAll(
       tarOf([
         { ...paxOf({ uid: '5', mtime: '12.25' }), flag: 'g' },
@@ -125,7 +125,7 @@ describe('an archive that is read', () => {
     ])
   })
 
-  test('what has no content has none, whatever size it tells', () => {
+  test('has no content for types without, at any declared size', () => {
     for (const flag of ['1', '2', '3', '4', '5', '6'])
       expect(readAll(tarOf([{ name: 'a', flag, sizeBytes: 5 }, { name: 'b' }])).map(({ path }) => path)).toEqual([
         'a',
@@ -137,14 +137,14 @@ describe('an archive that is read', () => {
     ])
   })
 
-  test('a file whose name ends with a slash is a directory, as of old, of which content is passed over', () => {
+  test('has a directory for a file name with a final slash, and its content is skipped', () => {
     expect(readAll(tarOf([{ name: 'a/', body: 'what' }, { name: 'b' }]))).toMatchObject([
       { kind: 'directory' },
       { path: 'b', kind: 'file' },
     ])
   })
 
-  test('holes of a file are told of, as old GNU has it and new', () => {
+  test('has holes of sparse files, in the old and the new GNU format', () => {
     const map = Buffer.alloc(512)
     const header = entryOf({ name: 'sparse', flag: 'S', sizeBytes: 3 })
     header[482] = 1
@@ -153,7 +153,7 @@ describe('an archive that is read', () => {
     expect(readOne(paxOf({ 'GNU.sparse.major': '1' }), { name: 'a' }).fault).toContain('sparse')
   })
 
-  test('what is told wrongly of an entry is a fault of it', () => {
+  test('has a fault for each entry with wrong fields', () => {
     expect(readOne({ name: 'x', flag: 'x', body: 'no records' }, { name: 'a' }).fault).toContain('damaged')
     expect(readOne({ name: 'x', flag: 'x', body: '99999 path=b\n' }, { name: 'a' }).fault).toContain('damaged')
     expect(readOne(paxOf({ uid: 'root' }), { name: 'a' }).fault).toContain('damaged')
@@ -162,7 +162,7 @@ describe('an archive that is read', () => {
     expect(readOne({ ...large, flag: 'L' }, { name: 'a' }).fault).toContain('1 MiB')
   })
 
-  test('no name is held of more than 4,096 bytes', () => {
+  test('has names of at most 4,096 bytes in memory', () => {
     const name = (length: number): string => 'n'.repeat(length)
     expect(readOne(paxOf({ path: name(4096) }), { name: 'a' })).toMatchObject({ path: name(4096), fault: null })
     const long = { path: `${name(4096)}~`, fault: 'its name is longer than 4096 bytes' }
@@ -171,7 +171,7 @@ describe('an archive that is read', () => {
     const all = { ...paxOf({ path: name(900_000) }), flag: 'g' }
     expect(readAll(tarOf([all, { name: 'a' }, { name: 'b' }]))).toMatchObject([long, long])
     expect(readOne(paxOf({ linkpath: name(5000) }), { name: 'a', flag: '2' }).target).toBe(`${name(4096)}~`)
-    // A number that is cut is none.
+    // A number that was cut is invalid.
     expect(readOne(paxOf({ uid: '0'.repeat(5000) }), { name: 'a' }).fault).toContain('damaged')
     expect(() => readOne(paxOf({ size: '0'.repeat(5000) }), { name: 'a' })).toThrow('damaged')
   })

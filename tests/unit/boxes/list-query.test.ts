@@ -8,7 +8,7 @@ describe('the query of a list of boxes', () => {
     expect(boxListQuery.parse({ tag }).tag).toEqual(tag)
   })
 
-  test.each([tags(65), [tags(64), 'one-more']])('refuses more than 64 tags, and says where: %j', (tag) => {
+  test.each([tags(65), [tags(64), 'one-more']])('refuses more than 64 tags, with a pointer: %j', (tag) => {
     const { error } = boxListQuery.safeParse({ tag })
     expect(error?.issues).toEqual([expect.objectContaining({ path: ['tag'], message: 'at most 64 tags' })])
   })

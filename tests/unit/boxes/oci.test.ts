@@ -16,12 +16,12 @@ describe('the user of a command', () => {
     expect(resolve('app')).toEqual({ uid: 1000, gid: 1001, additionalGids: [29, 44], name: 'app', home: '/home/app' })
   })
 
-  test('by number is the one of the file, or a nameless one', () => {
+  test('by number is the one of the file, or one without a name', () => {
     expect(resolve('1000').name).toBe('app')
     expect(resolve('4242')).toEqual({ uid: 4242, gid: 0, additionalGids: [], name: null, home: '/' })
   })
 
-  test('that has a number for a name is that user, and a home that is not absolute is not used', () => {
+  test('whose name is a number is that user, and a relative home is not used', () => {
     expect(resolve('7')).toMatchObject({ uid: 8, home: '/' })
   })
 
@@ -43,13 +43,13 @@ describe('the OCI process of a command', () => {
   const user = { uid: 1000, gid: 1000, additionalGids: [29], name: 'app', home: '/home/app' }
   const request = { command: ['env'], cwd: '/tmp', environment: { USER: 'other', A: 'b=c' }, user: 'app' }
 
-  test('has the user, whose name and home the environment of the request overrides', () => {
+  test("has the user, and the request's environment overrides its name and home", () => {
     const process = buildExecProcess(request, user, files)
     expect(process.env).toEqual(expect.arrayContaining(['HOME=/home/app', 'USER=other', 'A=b=c']))
     expect(process.user).toEqual({ uid: 1000, gid: 1000, additionalGids: [29] })
   })
 
-  test('has a terminal of a size and a kind, if it is to have one', () => {
+  test('has a terminal with size and TERM, if requested', () => {
     expect(buildExecProcess(request, user, files)).toMatchObject({ terminal: false })
     expect(buildExecProcess(request, user, files).env.some((entry) => entry.startsWith('TERM='))).toBe(false)
     const withTerminal = { ...request, terminal: { cols: 77, rows: 33 } }
@@ -60,7 +60,7 @@ describe('the OCI process of a command', () => {
     expect(buildExecProcess(given, user, files).env).toContain('TERM=vt100')
   })
 
-  test('has capabilities in effect for root only, and none that reach beyond the box', () => {
+  test('has effective capabilities for root only, and none that reach beyond the box', () => {
     expect(buildExecProcess(request, user, files).capabilities.effective).toEqual([])
     const { effective, bounding } = buildExecProcess(request, { ...user, uid: 0 }, files).capabilities
     expect(effective).toEqual(bounding)
@@ -69,7 +69,7 @@ describe('the OCI process of a command', () => {
   })
 })
 
-test('the configuration of a box gives it every namespace, those of its network by path', () => {
+test('has every namespace in the configuration of its box, with the network by path', () => {
   const spec = { hostname: 'a', environment: {} }
   const parts = {
     stagedRoot: '/s',
@@ -98,7 +98,7 @@ describe('cgroups of the host', () => {
     `30 20 0:2 / ${path} rw - ${type} ${type} ${options}`
   const first = ['pids', 'memory', 'cpu,cpuacct', 'freezer'].map((name) => line(`/c/${name}`, 'cgroup', `rw,${name}`))
 
-  test('of version 1 are used where they are, beside a version 2', () => {
+  test('of version 1 are used where they exist, also beside version 2', () => {
     const layout = findCgroupLayout([...first, line('/c/unified', 'cgroup2', 'rw')].join('\n'))
     expect(layout).toEqual({
       version: 1,
@@ -110,11 +110,11 @@ describe('cgroups of the host', () => {
     })
   })
 
-  test('of version 2 alone are one', () => {
+  test('of version 2 only are one hierarchy', () => {
     expect(findCgroupLayout(line('/c', 'cgroup2', 'rw'))).toMatchObject({ version: 2, pids: '/c', execs: '/c' })
   })
 
-  test('that are torn between the versions, or missing, are refused', () => {
+  test('that are split between the versions, or missing, are refused', () => {
     expect(() => findCgroupLayout([first[1], line('/c', 'cgroup2', 'rw')].join('\n'))).toThrow('no usable cgroups')
     expect(() => findCgroupLayout('')).toThrow('no usable cgroups')
   })
@@ -126,16 +126,16 @@ test.each([
   ['open executable: Permission denied', 126, 'boxyard: x: cannot be started: Permission denied\n'],
   ['exec: No such file or directory', 127, 'boxyard: x: not found\n'],
   ['', 126, 'boxyard: x: cannot be started: for a reason of the host\n'],
-])('crun saying %j is told as in a shell', (message, exitCode, stderr) => {
+])("crun's error %j is reported as in a shell", (message, exitCode, stderr) => {
   expect(explainFailedStart(message, 'x', '/w')).toEqual({ exitCode, line: stderr })
 })
 
-test('a program of a long name is told of by its beginning', () => {
+test('a program with a long name is reported by its beginning', () => {
   const { line } = explainFailedStart('open executable: Permission denied', 'y'.repeat(131_071), '/w')
   expect(line).toBe(`boxyard: ${'y'.repeat(200)}…: cannot be started: Permission denied\n`)
 })
 
-test('crun failing before a gate is for want of a terminal, or of the directory', () => {
+test('crun failing before the gate means that a terminal or the directory is missing', () => {
   const told = (message: string): string => explainFailedStart(message, null, '/w').line
   expect(told('open /dev/ptmx: No such file or directory')).toBe(
     'boxyard: the box cannot make a terminal: No such file or directory\n',
@@ -143,7 +143,7 @@ test('crun failing before a gate is for want of a terminal, or of the directory'
   expect(told('chdir to `/w`: No such file or directory')).toBe('boxyard: cannot enter /w: No such file or directory\n')
 })
 
-test('the filter allows a name once and none of those it is there to refuse', () => {
+test('the filter allows each system call once and none that it must refuse', () => {
   for (const machine of ['x64', 'arm64'] as const) {
     const names = buildSeccompProfile(machine).syscalls.flatMap(({ names: each, args }) => (args ? [] : each))
     expect(new Set(names).size).toBe(names.length)
@@ -164,7 +164,7 @@ test('the filter allows a name once and none of those it is there to refuse', ()
 })
 
 describe('locks', () => {
-  test('work for one key runs in order, for two at once, and a failure stops nobody', async () => {
+  test('work for one key runs in order, for two at once, and goes on after a failure', async () => {
     const lock = createKeyedLock()
     const order: string[] = []
     const step = (name: string, gate: Promise<unknown>) => async (): Promise<void> => {
@@ -186,7 +186,7 @@ describe('locks', () => {
     expect(order).toEqual(['first begins', 'other begins', 'other ends', 'first ends', 'second begins', 'second ends'])
   })
 
-  test('a gate lets no more through than it should', async () => {
+  test('a gate lets no more through than its limit', async () => {
     const gate = createLimiter(2)
     let [inside, most] = [0, 0]
     const work = async (): Promise<void> => {

@@ -20,7 +20,7 @@ test('a kill that is first seen with the end of a command is its cause', () => {
   expect(oom.isRecent('box_a', since)).toBe(true)
 })
 
-test('commands that end by one kill each, one after the other, all do', () => {
+test('commands that end by one kill each all have it as their cause', () => {
   const since = oom.count('box_a')
   kills = 2
   expect(oom.isRecent('box_a', since)).toBe(true)
@@ -28,7 +28,7 @@ test('commands that end by one kill each, one after the other, all do', () => {
   expect(oom.isRecent('box_a', since)).toBe(true)
 })
 
-test('one that was seen long before is not the cause of another end, nor one from before its start', () => {
+test('a kill seen long before the end, or before the start, is not its cause', () => {
   const since = oom.count('box_a')
   kills = 1
   expect(oom.isRecent('box_a', since)).toBe(true)
@@ -37,7 +37,7 @@ test('one that was seen long before is not the cause of another end, nor one fro
   expect(oom.isRecent('box_a', since)).toBe(false)
 })
 
-test('a box that starts anew counts from nothing', () => {
+test('a box that starts again counts from zero', () => {
   kills = 3
   oom.count('box_a')
   kills = 0
@@ -50,7 +50,7 @@ test('a box that starts anew counts from nothing', () => {
   expect(oom.isRecent('box_a', since)).toBe(false)
 })
 
-test('of a box that is watched a kill is seen within a second, though nothing of it ends then', () => {
+test('a kill in a watched box is seen within a second, even if no command ends', () => {
   jest.useFakeTimers()
   const unwatch = [oom.watch('box_a'), oom.watch('box_a')]
   const since = oom.count('box_a')

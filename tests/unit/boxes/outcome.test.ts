@@ -8,18 +8,18 @@ const observed = { status: 'running', reason: 'ready', message: null, since: 1, 
 const asked = boxRecord({ desired: { power: 'running', generation: 2 }, observed: { ...observed, generation: 1 } })
 const owed = boxRecord({ desired: { power: 'running', generation: 2 }, observed: { ...observed, generation: 2 } })
 
-test('a start that somebody asked for has failed when the runtime cannot make it', () => {
+test('a requested start fails when the runtime cannot make it', () => {
   const message = 'The start failed. The node has not started its pod.'
   expect(failedStart(asked)(AWAY)).toEqual({ status: 'stopped', reason: 'failed', message, power: 'stopped' })
 })
 
-test('a box that ran is owed its start: it is tried again while the runtime cannot make it', () => {
+test('the start of a box that ran is retried while the runtime cannot make it', () => {
   const { status, power, message } = failedStart(owed)(AWAY)
   expect({ status, power }).toEqual({ status: 'unknown', power: 'running' })
   expect(message).toContain('The node has not started its pod.')
 })
 
-test('a start that fails for another reason would fail again', () => {
+test('a start that fails for another reason is not retried', () => {
   const { status, power, message } = failedStart(owed)(new Error('a secret of the host'))
   expect({ status, power }).toEqual({ status: 'stopped', power: 'stopped' })
   expect(message).not.toContain('secret')

@@ -15,7 +15,7 @@ function world(isRunning: boolean, exit: BoxWorld['exit'] = null): BoxWorld {
   return { isRunning, bootId: BOOT, exit }
 }
 
-test('what a wish to stop said of its reason is the message of its outcome, and nothing older is', () => {
+test('the message of a stop is that of its own request, not of an older one', () => {
   const stopping = { status: 'pending', reason: 'stopping', message: 'Stopped after 9 s without use.' } as const
   const outcomeOf = (record: BoxRecord) => {
     const step = planBox(record, world(false))

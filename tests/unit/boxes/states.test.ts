@@ -9,14 +9,14 @@ beforeAll(async () => {
   found = await exploreBoxes()
 })
 
-test('the changes of state that the table tells of are those that boxes make', () => {
+test('the transitions in the table are those that boxes make', () => {
   const told = BOX_TRANSITIONS.flatMap(({ from, to }) => from.flatMap((one) => to.map((other) => `${one} → ${other}`)))
-  // Made by no agent that was killed, but by one that lives: the tests of idle stops show it.
+  // Only a running agent makes this change, so kills do not show it; the tests of idle stops do.
   const takenBack = 'stopping → ready'
   expect([...new Set(told)].sort()).toEqual([...found.changes, takenBack].sort())
 })
 
-test.each(boxReasonSchema.options)('the reason %s goes with the status that the table tells of', (reason) => {
+test.each(boxReasonSchema.options)('the reason %s occurs with the statuses in the table', (reason) => {
   const statuses = [...found.states].filter((state) => state.endsWith(`/${reason}`) && !state.startsWith('unknown/'))
   const [status] = BOX_REASONS[reason]
   expect(statuses).toEqual(status === null ? [] : [`${status}/${reason}`])

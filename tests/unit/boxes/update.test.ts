@@ -17,7 +17,7 @@ const record = boxRecord({
 })
 
 describe('an updated record', () => {
-  test('is the same object where nothing changes', () => {
+  test('is the same object if nothing changes', () => {
     for (const body of [{}, { port: 80 }, { config: {} }, { config: { cpus: 1 } }, { tags: { t: 'x' } }])
       expect(updatedRecord(record, body, DEFAULTS)).toBe(record)
   })
@@ -75,7 +75,7 @@ describe('where a volume may be mounted', () => {
     expect(() => checkMountPath(path)).toThrow(expect.objectContaining({ code: 'path_invalid' }))
   })
 
-  test('not where another is, nor above one, but below and beside', () => {
+  test('not at or above another mount, but below and beside it', () => {
     const mounts = [{ name: 'v', path: '/a/b' }]
     for (const path of ['/a/b', '/a'])
       expect(() => checkPathIsFree(path, mounts)).toThrow(expect.objectContaining({ code: 'mount_path_taken' }))

@@ -8,7 +8,7 @@ const TEXT = `Inter-|   Receive                                                |
   eth1:1       2    0    0    0     0          0         0     3       4    0    0    0     0       0          0
 `
 
-test('what passed the interfaces of a box is summed up, without loopback', () => {
+test('the traffic of the interfaces of a box is summed up, without loopback', () => {
   expect(parseInterface(TEXT)).toEqual({ receivedBytes: 1201, receivedPackets: 12, sentBytes: 3403, sentPackets: 24 })
   expect(parseInterface('')).toEqual({ receivedBytes: 0, receivedPackets: 0, sentBytes: 0, sentPackets: 0 })
 })

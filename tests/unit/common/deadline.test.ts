@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals'
 import { withDeadline, withTimer } from '../../../agent/core/common/deadline.ts'
 import type { Clock } from '../../../agent/ports/host/clock.ts'
 
-/** A clock whose sleeps end when the test says so, or what they are for is over. */
+/** A clock whose sleeps end by `ring` or by their signal. */
 function heldClock(): Clock & { ring(): void; isAsleep(): boolean } {
   let [ring, isAsleep] = [(): void => undefined, false]
   return {
@@ -24,7 +24,7 @@ function heldClock(): Clock & { ring(): void; isAsleep(): boolean } {
 describe('withDeadline', () => {
   const options = (clock: Clock, onLate: () => void) => ({ ms: 60_000, what: 'The box did not start', clock, onLate })
 
-  test('gives what the work gives', async () => {
+  test('returns the result of the work', async () => {
     await expect(
       withDeadline(
         Promise.resolve(7),
@@ -38,7 +38,7 @@ describe('withDeadline', () => {
     await expect(failing).rejects.toThrow('no')
   })
 
-  test('gives up at the deadline, and tells when the work is done after all', async () => {
+  test('gives up at the deadline, and reports when the work ends later', async () => {
     const clock = heldClock()
     const work = Promise.withResolvers<number>()
     let isLate = false
@@ -72,7 +72,7 @@ describe('withTimer', () => {
     expect(clock.isAsleep()).toBe(false)
   })
 
-  test('tells the work that its time is over', async () => {
+  test('aborts the signal of the work when its time is over', async () => {
     const clock = heldClock()
     const result = withTimer({ clock, ms: 60_000 }, raced)
     expect(clock.isAsleep()).toBe(true)
@@ -80,7 +80,7 @@ describe('withTimer', () => {
     expect(await result).toBe('over')
   })
 
-  test('tells it as well when whoever waits gives up', async () => {
+  test('aborts it as well when the caller gives up', async () => {
     const giveUp = new AbortController()
     const result = withTimer({ clock: heldClock(), ms: 60_000, signal: giveUp.signal }, raced)
     giveUp.abort()

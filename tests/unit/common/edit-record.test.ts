@@ -5,7 +5,7 @@ import type { Clock } from '../../../agent/ports/host/clock.ts'
 const clock: Clock = { now: () => 70, sleep: () => Promise.resolve() }
 const RECORD = { version: 1, updatedAt: 10, tags: ['a'] }
 
-/** A store of one record, which others write to before each of the first `rivals` writes. */
+/** A store of one record, changed by another client before each of the first `rivals` writes. */
 function storeOf(rivals: number) {
   let [stored, left] = [RECORD, rivals]
   return {
@@ -29,19 +29,19 @@ test('an edit is written as the next version', async () => {
   expect(stored()).toBe(edited)
 })
 
-test('it is made of what others wrote meanwhile, which stays', async () => {
+test('it is repeated on concurrent writes, which stay', async () => {
   const { read, write, stored } = storeOf(2)
   await editRecord(clock, { read, edit: withB, write })
   expect(stored()).toEqual({ version: 4, updatedAt: 70, tags: ['a', 'rival', 'rival', 'b'] })
 })
 
-test('where there is nothing to change nothing is written', async () => {
+test('an edit without a change writes nothing', async () => {
   const { read, write, stored } = storeOf(1)
   expect(await editRecord(clock, { read, edit: (record) => record, write })).toBe(RECORD)
   expect(stored()).toBe(RECORD)
 })
 
-test('what may not be changed, or is refused, is told', async () => {
+test('errors of read, edit and write are passed on', async () => {
   const { read, write } = storeOf(0)
   const refuse = (): never => {
     throw new Error('no')

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals'
 import { createFairShares, largestShare } from '../../../shared/fair-shares.ts'
 
-test('one alone gets half, and others still get theirs', () => {
+test('a single user gets half, and others still get theirs', () => {
   const shares = createFairShares(12)
   const takeAll = (owner: string): number => {
     let taken = 0
@@ -12,14 +12,14 @@ test('one alone gets half, and others still get theirs', () => {
   expect([shares.held(), largestShare(12)]).toEqual([10, 6])
 })
 
-test('two who take in turn leave as much as each has', () => {
+test('two users that take in turn leave as much as each has', () => {
   const shares = createFairShares(12)
   let taken = 0
   while (shares.take('a') !== null && shares.take('b') !== null) taken++
   expect(taken).toBe(4)
 })
 
-test('an amount is taken whole or not at all, and nothing is always left to take', () => {
+test('an amount is taken whole or not at all, and an amount of zero always fits', () => {
   const shares = createFairShares(64)
   const giveBack = shares.take('a', 32)
   expect(shares.take('a', 1)).toBeNull()
@@ -31,7 +31,7 @@ test('an amount is taken whole or not at all, and nothing is always left to take
   expect([shares.held(), shares.take('a', 24) !== null]).toEqual([16, true])
 })
 
-test('what is there already is counted, though there was no room', () => {
+test('existing use is counted even beyond the limit', () => {
   const shares = createFairShares(2)
   const leaves = [shares.add('a'), shares.add('a'), shares.add('a')]
   expect([shares.held(), shares.take('b')]).toEqual([3, null])

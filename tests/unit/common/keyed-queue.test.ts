@@ -19,7 +19,7 @@ function recorded() {
 }
 
 describe('a turn of its own', () => {
-  test('begins at once where nothing runs, and its outcome comes back', async () => {
+  test('begins at once if nothing runs, and returns the outcome', async () => {
     const { queue } = recorded()
     let isBegun = false
     const turn = queue.exclusive(
@@ -35,7 +35,7 @@ describe('a turn of its own', () => {
     await expect(queue.exclusive('a', () => Promise.reject(new Error('no')), never)).rejects.toThrow('no')
   })
 
-  test('waits for the work under way, comes before what was asked for, and is alone', async () => {
+  test('waits for running work, comes before queued work, and is exclusive', async () => {
     const { queue, steps, release } = recorded()
     queue.add('a')
     queue.add('a')
@@ -65,7 +65,7 @@ describe('a turn of its own', () => {
     ])
   })
 
-  test('lets in what is asked for after each other, however many there are', async () => {
+  test('admits requests one after another, for any number', async () => {
     const { queue, steps, release } = recorded()
     release()
     let isOver = false
@@ -80,7 +80,7 @@ describe('a turn of its own', () => {
     await Promise.all(others)
   })
 
-  test('that cannot begin in time never does, and holds up nobody', async () => {
+  test('that cannot begin in time never does, and delays no others', async () => {
     const { queue, steps, release } = recorded()
     queue.add('a')
     const late = queue.exclusive('a', async () => void steps.push('late'), sleep(5))
@@ -91,7 +91,7 @@ describe('a turn of its own', () => {
     expect(steps).toContain('next')
   })
 
-  test('of one key does not wait for another, and none is given once the queue is closed', async () => {
+  test('of one key does not wait for another, and none begins once the queue is closed', async () => {
     const { queue, release } = recorded()
     queue.add('a')
     expect(await queue.exclusive('b', async () => 'b', never)).toBe('b')

@@ -40,7 +40,7 @@ describe('a log line', () => {
     expect(text).not.toMatch(/abc/)
   })
 
-  test('hides a token in the message, and ends for what is endless', () => {
+  test('hides a token in the message, and cuts cyclic values', () => {
     const endless: Record<string, unknown> = {}
     endless.self = endless
     const line = logged({ endless }, `hello ${secret}`)

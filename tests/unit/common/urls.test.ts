@@ -30,7 +30,7 @@ test('a label that is too long for DNS is the id, or follows from it', () => {
   for (const host of [...hosts, ...other]) expect(host).toMatch(/^[sp]-[0-9a-f]{32}\.localhost$/)
 })
 
-test('no two of any names have one host', () => {
+test('different names have different hosts', () => {
   const names = ['a', 'b', 'preview', 'a-b']
   const hosts = names.flatMap((name) =>
     names.flatMap((project) => {
@@ -47,7 +47,7 @@ test('a URL names the port unless it is that of the scheme', () => {
   expect(urlOf('a.example.org', { domain: 'example.org', scheme: 'https', port: null })).toBe('https://a.example.org/')
 })
 
-describe('what somebody may publish at', () => {
+describe('domains for publishing', () => {
   test.each(['shop.example.org', 'web.localhost', 'xn--bcher-kva.example', 'notlocalhost'])('%s', (domain) => {
     expect(mayPublish(domain, address)).toBe(true)
   })
@@ -65,7 +65,7 @@ describe('what somebody may publish at', () => {
   })
 })
 
-test('a host below the domain is ours', () => {
+test('a host below the domain is recognized', () => {
   expect(
     ['localhost', 'a.localhost', 'alocalhost', 'localhost.example.org'].map((host) => isOwnHost(host, address)),
   ).toEqual([true, true, false, false])

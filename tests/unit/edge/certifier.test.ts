@@ -10,7 +10,7 @@ afterEach(() => lab.close())
 
 const certifies = (host: string): Promise<boolean> => lab.backend.gate.certifies(host)
 
-test('only what somebody has gets certificates, and the sign-in', async () => {
+test('only existing names and the sign-in get certificates', async () => {
   lab.hosts.set('shop.example.org', targetOf({}))
   expect(await Promise.all(['shop.example.org', SIGN_IN_HOST].map(certifies))).toEqual([true, true])
   const others = [
@@ -24,7 +24,7 @@ test('only what somebody has gets certificates, and the sign-in', async () => {
   expect(await Promise.all(others.map(certifies))).toEqual(others.map(() => false))
 })
 
-test('a box gets 30 at once, then one every two minutes, and takes none from another', async () => {
+test('a box gets 30 at once, then one every two minutes, without affecting others', async () => {
   const target = targetOf({})
   for (let i = 0; i < 40; i++) lab.hosts.set(`n${i}.example.org`, target)
   lab.hosts.set('other.example.org', targetOf({ id: 'box_other' }))

@@ -24,7 +24,7 @@ afterEach(() => lab.close())
 const decide = (changed?: Parameters<typeof edgeRequest>[0]): Promise<EdgeDecision> =>
   lab.backend.gate.decide(edgeRequest(changed))
 
-/** Status and code of a refusal. */
+/** Returns status and code of a refusal. */
 async function refusalOf(changed?: Parameters<typeof edgeRequest>[0]): Promise<string> {
   const { status, headers, body } = answerOf(await decide(changed))
   expect(headers['content-type']).toBe('application/problem+json')
@@ -36,7 +36,7 @@ async function refusalOf(changed?: Parameters<typeof edgeRequest>[0]): Promise<s
 
 const passesAs = (secret: string, scope: string): number | undefined => lab.passing.get(`${digestOf(secret)}@${scope}`)
 
-/** The cookie of a session that was begun by signing in. */
+/** Signs in and returns the session's cookie. */
 async function signIn(token: string, host = HOST): Promise<string> {
   const led = answerOf(await decide({ host, browses: true }))
   const nonceCookie = String(led.headers['set-cookie']).split(';', 1)[0] ?? ''
@@ -54,7 +54,7 @@ describe('a URL that takes a token', () => {
     lab.hosts.set(HOST, targetOf({}))
   })
 
-  test('lets a good token pass, and from then on without a question, until it ends', async () => {
+  test('admits a valid token, and grants it until it expires', async () => {
     const { token } = await lab.mint({ expiresAt: START + 60_000 })
     expect(await decide({ token })).toEqual({ kind: 'forward', route: lab.hosts.get(HOST)?.route })
     expect(passesAs(token, 'demo')).toBe(START + 60_000)
@@ -62,7 +62,7 @@ describe('a URL that takes a token', () => {
     expect(await refusalOf({ token })).toBe('401 token_expired')
   })
 
-  test('asks again after a day about a token that never ends', async () => {
+  test('grants a token without expiry for a day at a time', async () => {
     const { token } = await lab.mint()
     await decide({ token })
     expect(passesAs(token, 'demo')).toBe(START + 86_400_000)
@@ -74,13 +74,13 @@ describe('a URL that takes a token', () => {
     ['one that is none', { token: 'x' }, '401 token_invalid'],
     ['a session that is none', { cookie: `__Host-boxyard=${'a'.repeat(43)}` }, '401 token_missing'],
     [
-      'what a browser asks before it asks',
+      'a preflight request of a browser',
       { method: 'OPTIONS', headers: { origin: 'https://a.test' } },
       '401 token_missing',
     ],
     ['a WebSocket of a browser', { browses: true, headers: { upgrade: 'websocket' } }, '401 token_missing'],
   ])('refuses %s', async (_what, changed, expected) => {
-    // Where a person is asked, the form differs: the status alone is the same.
+    // A browser gets the sign-in page, which differs; only the status is the same.
     const { status, body } = answerOf(await decide(changed))
     expect(`${status} ${/token_\w+/.exec(body)?.[0]}`).toBe(expected)
     expect(lab.passing.size).toBe(0)
@@ -96,7 +96,7 @@ describe('a URL that takes a token', () => {
     expect(lab.passing.size).toBe(0)
   })
 
-  test('refuses a revoked token, and what was minted with it, at once', async () => {
+  test('refuses a revoked token, and those minted with it, at once', async () => {
     const mother = await lab.mint({ permissions: ['read', 'admin'], projects: '*' })
     const child = await lab.mint({ createdBy: mother.id })
     const cookie = await signIn(child.token)
@@ -119,7 +119,7 @@ describe('a URL that takes a token', () => {
     expect(await lab.grants.live()).toEqual([])
   })
 
-  test('leads a person to the sign-in, and nobody else', async () => {
+  test('redirects a browser to the sign-in, and no other client', async () => {
     const { status, headers, body } = answerOf(await decide({ browses: true, target: '/a?b=c' }))
     expect(status).toBe(302)
     const location = new URL(String(headers.location))
@@ -132,16 +132,16 @@ describe('a URL that takes a token', () => {
     expect(location.searchParams.get('nonce')).toBe(digestOf(nonce ?? ''))
     expect(headers).toMatchObject({ 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' })
     expect(body).toBe('')
-    // Several pages that are opened at once share what they are bound to.
+    // Several pages opened at once share one nonce.
     const again = answerOf(await decide({ browses: true, cookie: `__Host-boxyard-nonce=${nonce}` }))
     expect(new URL(String(again.headers.location)).searchParams.get('nonce')).toBe(digestOf(nonce ?? ''))
     expect(again.headers['set-cookie']).toBeUndefined()
-    // Whoever shows a token is told about that.
+    // A browser that sends a bad token gets a page about it, not the sign-in.
     const shown = answerOf(await decide({ browses: true, token: 'x' }))
     expect([shown.status, shown.headers['content-type']]).toEqual([401, 'text/html; charset=utf-8'])
   })
 
-  test('lets a session pass at its host alone, also where its box has tokens of its own', async () => {
+  test('admits a session at its host only, also if a program uses tokens of its own', async () => {
     const cookie = await signIn((await lab.mint()).token)
     expect(await decide({ cookie })).toMatchObject({ kind: 'forward' })
     expect(await decide({ cookie, token: "of the box's own" })).toMatchObject({ kind: 'forward' })
@@ -161,7 +161,7 @@ describe('a URL that takes a token', () => {
     const cookie = await signIn(token)
     if (passes) expect(await decide({ method, headers, cookie })).toMatchObject({ kind: 'forward' })
     else expect(await refusalOf({ method, headers, cookie })).toBe('403 permission_denied')
-    // A token is nothing that a browser adds by itself.
+    // A browser never adds a token by itself, so it is no forgery.
     expect(await decide({ method, headers, cookie, token })).toMatchObject({ kind: 'forward' })
   })
 
@@ -196,7 +196,7 @@ describe('a URL that takes a token', () => {
     expect(lab.passing.size).toBe(0)
   })
 
-  test('turns away whoever failedAuth, and nobody else', async () => {
+  test('refuses networks with too many failures, and no others', async () => {
     const { token } = await lab.mint()
     for (let guess = 0; guess < 60; guess++) expect(await refusalOf({ token: `x${guess}` })).toBe('401 token_invalid')
     const { status, headers } = answerOf(await decide({ token: 'x' }))
@@ -208,7 +208,7 @@ describe('a URL that takes a token', () => {
     expect(await decide({ token })).toMatchObject({ kind: 'forward' })
   })
 
-  test('is no secret of ours to any log', async () => {
+  test('logs no secret', async () => {
     const { token } = await lab.mint()
     const cookie = await signIn(token)
     await decide({ token, method: 'POST' })
@@ -221,14 +221,14 @@ describe('a URL that takes a token', () => {
 })
 
 describe('a public URL', () => {
-  test('lets anybody pass', async () => {
+  test('admits every request', async () => {
     lab.hosts.set(HOST, targetOf({ auth: 'public' }))
     expect(await decide({ method: 'POST' })).toMatchObject({ kind: 'forward' })
     expect(lab.passing.size).toBe(0)
   })
 })
 
-describe('a name that nobody has', () => {
+describe('a name without a box', () => {
   const unknown = 'nothing--demo.boxes.test'
 
   test('answers as a private box does', async () => {
@@ -253,19 +253,19 @@ describe('a name that nobody has', () => {
     }
   })
 
-  test('is not found by who may know, and passes nothing', async () => {
+  test('is not found with a token of its project, and is not granted', async () => {
     const { token } = await lab.mint()
     expect(await refusalOf({ host: unknown, token })).toBe('404 box_not_found')
     expect(lab.passing.size).toBe(0)
   })
 
-  test('and no project is not found by who may know all', async () => {
+  test('without a project is not found with a token of all projects', async () => {
     const host = 'box-00000000000000000000000000.boxes.test'
     expect(await refusalOf({ host, token: (await lab.mint()).token })).toBe('403 permission_denied')
     expect(await refusalOf({ host, token: (await lab.mint({ projects: '*' })).token })).toBe('404 box_not_found')
   })
 
-  test('and is not ours is not found', async () => {
+  test('of another domain is not found', async () => {
     expect(await refusalOf({ host: 'shop.example.test' })).toBe('404 box_not_found')
     const { status, headers, body } = answerOf(
       await decide({ host: '<script>.test', browses: true, target: '/<script>' }),

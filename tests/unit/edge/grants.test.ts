@@ -5,7 +5,7 @@ import { type BackendLab, HOST, openBackendLab, START } from '../../helpers/edge
 
 let lab: BackendLab
 let shown: { tokenId: string; expiresAt: null; project: string }
-/** What is done before the edge has done as it was told. */
+/** Runs before the edge applies a grant or revocation. */
 let atEdge: () => void | Promise<void>
 let passing: Set<string>
 
@@ -32,7 +32,7 @@ const edge = {
 const open = () => createEdgeGrants({ grants: lab.store.edgeGrants, edge, clock })
 
 describe('grants', () => {
-  test('of a token that is revoked while one is given do not outlast that', async () => {
+  test('do not outlast a revocation of their token while they are made', async () => {
     const grants = open()
     const { promise, resolve } = Promise.withResolvers<void>()
     const reached = Promise.withResolvers<void>()
@@ -53,7 +53,7 @@ describe('grants', () => {
     expect(passing.size).toBe(0)
   })
 
-  test('that could not be taken from the edge are no grants any more, and are tried again', async () => {
+  test('that the edge failed to remove are revoked by a retry', async () => {
     const grants = open()
     await grants.allowToken('a', shown)
     await lab.store.tokens.revoke(shown.tokenId, START)
@@ -67,7 +67,7 @@ describe('grants', () => {
     expect(await lab.store.edgeGrants.ended(START)).toEqual([])
   })
 
-  test('of one token are bounded: the oldest give way, and no other token’s', async () => {
+  test('of one token are bounded: its oldest are dropped, and none of other tokens', async () => {
     const { edgeGrants } = lab.store
     const put = (credential: string, createdAt: number, tokenId = shown.tokenId) =>
       edgeGrants.put(
@@ -80,7 +80,7 @@ describe('grants', () => {
     expect(await put('b', 2)).toEqual([])
     expect(await put('c', 3)).toEqual(['a'])
     await edgeGrants.remove(['a'])
-    // Given again it is the newest.
+    // A repeated grant becomes the newest.
     expect(await put('b', 4)).toEqual([])
     expect(await put('d', 5)).toEqual(['c'])
     await edgeGrants.remove(['c'])
@@ -89,7 +89,7 @@ describe('grants', () => {
     expect(await put('f', 7, third)).toEqual(['other'])
   })
 
-  test('end with their time, and with a token that is forgotten', async () => {
+  test('end at their expiry, and with a token that is deleted', async () => {
     const { edgeGrants, tokens } = lab.store
     const ending = { ...shown, expiresAt: START + 1_000 }
     const grants = open()

@@ -34,12 +34,12 @@ describe('the cookies of a request', () => {
     expect(sessionOf(header)).toBe(expected)
   })
 
-  test('hold what a sign-in is bound to', () => {
+  test('have the nonce of a sign-in', () => {
     expect(nonceOf(`__Host-boxyard=${session}; __Host-boxyard-nonce=${nonce}`)).toBe(nonce)
     expect(nonceOf(`__Host-boxyard=${session}`)).toBeUndefined()
   })
 
-  test('of any bytes never give what has not the form of a secret', () => {
+  test('of random bytes never give a malformed secret', () => {
     const random = createRandom(readSeed())
     const pieces = ['__Host-boxyard', '=', ';', ' ', '-nonce', session, '"', ',', '\t', 'x', '%3d', '']
     for (let round = 0; round < 5_000; round++) {
@@ -58,7 +58,7 @@ describe('the cookies of a request', () => {
   })
 })
 
-describe('where a browser is led after a sign-in', () => {
+describe('the target after a sign-in', () => {
   test.each([
     '/',
     '/a/b?c=d&e=%2F%2Fevil.test',
@@ -87,7 +87,7 @@ describe('where a browser is led after a sign-in', () => {
     undefined,
   ])('is the first page for %j', (target) => expect(safeTarget(target)).toBe('/'))
 
-  test('is of the same host, whatever was asked for', () => {
+  test('is on the same host for any input', () => {
     const random = createRandom(readSeed())
     const pieces = [
       '/',
@@ -118,7 +118,7 @@ describe('where a browser is led after a sign-in', () => {
   })
 })
 
-describe('what a client would rather have', () => {
+describe('the preferred answer of a client', () => {
   test.each([
     ['text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8', true],
     ['text/html', true],
@@ -179,7 +179,7 @@ describe('a host name', () => {
   ])('%j is %j', (given, expected) => expect(hostNameOf(given)).toBe(expected))
 })
 
-describe('who failedAuth', () => {
+describe('the network of a client that failed', () => {
   test.each([
     ['192.0.2.1', '192.0.2.1'],
     ['::ffff:192.0.2.1', '192.0.2.1'],

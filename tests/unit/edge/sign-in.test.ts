@@ -16,7 +16,7 @@ import { jsonOf } from '../../helpers/front/test-front.ts'
 
 let lab: BackendLab
 let token: string
-/** What the browser was sent to the sign-in with. */
+/** Query of the redirect to the sign-in page. */
 let fields: Record<string, string>
 let nonceCookie: string
 
@@ -40,13 +40,13 @@ const post = (changed: Record<string, string> = {}, headers: Record<string, stri
 const codeOf = (answer: HttpResponse): string => new URL(String(answer.headers.location)).searchParams.get('code') ?? ''
 const begin = (code: string, { host = HOST, cookie = nonceCookie } = {}) =>
   ask(host, `/.boxyard/session?code=${code}`, { headers: { cookie } })
-/** Where a page leads on to by itself. */
+/** Returns the address to which a page redirects by itself. */
 const targetOfPage = ({ body }: HttpResponse): string | undefined =>
   /http-equiv="refresh" content="0; url=([^"]*)"/.exec(typeof body === 'string' ? body : '')?.[1]
 const cookiesOf = (answer: HttpResponse): string[] => [answer.headers['set-cookie'] ?? []].flat(2)
 
 describe('the sign-in', () => {
-  test('exchanges a token for a session, by a code, and leads on to what was asked for', async () => {
+  test('exchanges a token for a session by a code, and redirects to the requested page', async () => {
     const posted = await post()
     expect(posted.status).toBe(303)
     expect(String(posted.headers.location)).toMatch(
@@ -99,7 +99,7 @@ describe('the sign-in', () => {
     expect(lab.passing.size).toBe(0)
   })
 
-  test('comes to nothing if the token is revoked between form and session', async () => {
+  test('fails if the token is revoked between form and session', async () => {
     const { id, token: ended } = await lab.mint()
     const code = codeOf(await post({ token: ended }))
     await lab.store.tokens.revoke(id, START)
@@ -126,7 +126,7 @@ describe('the sign-in', () => {
     expect((await post({ token: ` ${token}\n` })).status).toBe(303)
   })
 
-  test('tells who may know that nobody has the name, and leads nobody away from us', async () => {
+  test('reports a missing name to tokens of its project, and never redirects to foreign hosts', async () => {
     const unknown = await post({ host: 'nothing--demo.boxes.test' })
     expect(unknown.status).toBe(404)
     expect((await post({ host: 'nothing--demo.boxes.test', token: 'x' })).status).toBe(401)
@@ -138,18 +138,18 @@ describe('the sign-in', () => {
     }
   })
 
-  test('keeps of an address to lead on to only what is of the same host', async () => {
+  test('keeps only the local part of a redirect target', async () => {
     const begun = await begin(codeOf(await post({ target: '//evil.test' })))
     expect(targetOfPage(begun)).toBe('/')
   })
 
-  test('takes no form of another page', async () => {
+  test('refuses a form from another page', async () => {
     for (const site of ['cross-site', 'same-site'])
       expect((await post({}, { 'sec-fetch-site': site })).status).toBe(403)
     expect((await post({}, { 'sec-fetch-site': 'same-origin' })).status).toBe(303)
   })
 
-  test('turns away whoever failedAuth', async () => {
+  test('refuses networks with too many failures', async () => {
     for (let guess = 0; guess < 60; guess++) expect((await post({ token: `x${guess}` })).status).toBe(401)
     expect((await post()).status).toBe(429)
   })
@@ -172,13 +172,13 @@ describe('the page that asks for a token', () => {
     expect(body).not.toMatch(/<script|src=|https?:/)
   })
 
-  test('shows what it is told as text', async () => {
+  test('escapes its input as text', async () => {
     const { body } = await showForm({ target: `/"><script>alert(1)</script>&'` })
     expect(body).toContain(`value="/&quot;&gt;&lt;script&gt;alert(1)&lt;/script&gt;&amp;&#39;"`)
     expect(body).not.toContain('<script>')
   })
 
-  test('is not there for what is not complete', async () => {
+  test('is refused for an incomplete query', async () => {
     expect((await showForm({ nonce: 'x' })).status).toBe(400)
     expect((await ask(SIGN_IN_HOST, '/')).status).toBe(200)
     expect((await ask(SIGN_IN_HOST, '/favicon.ico')).status).toBe(404)
@@ -201,7 +201,7 @@ describe('the sign-out', () => {
     cookie = cookiesOf(await begin(codeOf(await post())))[0]?.split(';', 1)[0] ?? ''
   })
 
-  test('ends the session and has it forgotten', async () => {
+  test('ends the session and clears its cookie', async () => {
     const { status, headers } = await signOut()
     expect([status, headers['set-cookie']]).toEqual([
       200,
@@ -212,7 +212,7 @@ describe('the sign-out', () => {
     expect((await signOut()).status).toBe(200)
   })
 
-  test('asks first where a page of somebody else leads to it', async () => {
+  test('asks for confirmation if another page leads to it', async () => {
     const asked = await signOut({ headers: { 'sec-fetch-site': 'cross-site' } })
     expect(asked.body).toContain('<form method="post" action="/.boxyard/sign-out">')
     expect((await signOut({ method: 'POST', headers: { 'sec-fetch-site': 'cross-site' } })).status).toBe(403)
@@ -222,8 +222,8 @@ describe('the sign-out', () => {
   })
 })
 
-describe('what a problem leads to', () => {
-  test.each([HOST, SIGN_IN_HOST, 'nothing.example.org'])('is told at %s, to anybody', async (host) => {
+describe('the page of a problem', () => {
+  test.each([HOST, SIGN_IN_HOST, 'nothing.example.org'])('is shown at %s, without a token', async (host) => {
     const refused = await ask(host, '/.boxyard/x', { headers: { accept: '*/*' } })
     const type = String(jsonOf(refused).type)
     const told = await ask(host, type, { headers: { accept: '*/*' } })
@@ -236,8 +236,8 @@ describe('what a problem leads to', () => {
   })
 })
 
-describe('what else is below /.boxyard/', () => {
-  test('is not found, in the form that is wanted', async () => {
+describe('any other path below /.boxyard/', () => {
+  test('is not found, as HTML or JSON', async () => {
     const page = await ask(HOST, '/.boxyard/x')
     expect([page.status, page.headers['content-type']]).toEqual([404, 'text/html; charset=utf-8'])
     const problem = await ask(HOST, '/.boxyard/x', { headers: { accept: '*/*' } })

@@ -34,7 +34,7 @@ const rest = (how: Parameters<typeof targetOf>[0] = {}): void =>
 const run = (how: Parameters<typeof targetOf>[0] = {}): void =>
   void lab.hosts.set(HOST, targetOf({ wake: true, ...how }))
 
-describe('a request for a box that rests', () => {
+describe('a request for a stopped box', () => {
   test('starts it, and passes once its port takes connections', async () => {
     rest({ wake: true })
     lab.onResume(() => run())
@@ -44,7 +44,7 @@ describe('a request for a box that rests', () => {
     expect([lab.resumed, looks]).toEqual([['web'], 4])
   })
 
-  test('is a use of it until it can be asked', async () => {
+  test('counts as use until the box runs', async () => {
     rest({ wake: true })
     const { id } = (lab.hosts.get(HOST) as { box: { id: string } }).box
     const seen: boolean[] = []
@@ -56,7 +56,7 @@ describe('a request for a box that rests', () => {
     expect([...seen, lab.activity.isInUse(id)]).toEqual([true, false])
   })
 
-  test('starts it once, however many come at once', async () => {
+  test('starts it once for concurrent requests', async () => {
     rest({ wake: true })
     lab.onResume(async () => {
       await new Promise((resolve) => setImmediate(resolve))
@@ -78,19 +78,19 @@ describe('a request for a box that rests', () => {
     expect(lab.resumed).toEqual([])
   })
 
-  test('starts a public one for anybody', async () => {
+  test('starts a public one for every client', async () => {
     rest({ wake: true, auth: 'public' })
     lab.onResume(() => run({ auth: 'public' }))
     expect(await decide({})).toMatchObject({ kind: 'forward' })
   })
 
-  test('is refused where it became private meanwhile', async () => {
+  test('is refused if it became private meanwhile', async () => {
     rest({ wake: true, auth: 'public' })
     lab.onResume(() => run())
     expect(await refusalOf({})).toBe('401 token_missing')
   })
 
-  test('is told so where that is not wished for, a person in a page', async () => {
+  test('is refused if waking is off, for a browser with a page', async () => {
     rest()
     expect(await refusalOf()).toBe('409 box_not_running')
     const page = answerOf(await decide({ token, browses: true }))
@@ -99,7 +99,7 @@ describe('a request for a box that rests', () => {
     expect(lab.resumed).toEqual([])
   })
 
-  test('is told why it cannot be started; of a public one no figures', async () => {
+  test('is refused with the reason of a failed start, without figures for a public one', async () => {
     lab.onResume(() => {
       throw new ServiceError('quota_exceeded', 'The quota of project "demo" is exceeded: 4 of 4 cpus are in use.')
     })
@@ -111,14 +111,14 @@ describe('a request for a box that rests', () => {
     expect(body).not.toContain('quota')
   })
 
-  test('does not start one again and again that does not stay', async () => {
+  test('does not start one repeatedly that keeps stopping', async () => {
     rest({ wake: true })
     lab.onResume(() => rest({ wake: true }))
     expect(await refusalOf()).toBe('503 runtime_unavailable')
     expect(lab.resumed).toHaveLength(1)
   })
 
-  test('does not start one at once that could not be started', async () => {
+  test('does not retry a failed start at once', async () => {
     const failed = targetOf({ status: 'stopped', wake: true })
     const observed = { ...failed.box.observed, reason: 'failed' as const, since: START }
     lab.hosts.set(HOST, { ...failed, box: { ...failed.box, observed } })
@@ -130,7 +130,7 @@ describe('a request for a box that rests', () => {
   })
 })
 
-describe('a request for a box that is under way', () => {
+describe('a request for a box that is starting', () => {
   test('waits for a start, and starts nothing itself', async () => {
     lab.hosts.set(HOST, targetOf({ status: 'pending' }))
     let looks = 0
@@ -141,12 +141,12 @@ describe('a request for a box that is under way', () => {
     expect(lab.resumed).toEqual([])
   })
 
-  test('is told after 25 s that it does not run yet', async () => {
+  test('is answered after 25 s that it does not run yet', async () => {
     lab.hosts.set(HOST, targetOf({ status: 'pending' }))
     expect(await refusalOf()).toBe('504 agent_timeout')
   })
 
-  test('goes to a port that takes nothing after 25 s, where the edge says so', async () => {
+  test('goes after 25 s to a port without a listener, which the edge reports', async () => {
     rest({ wake: true })
     lab.onResume(() => run())
     lab.look(() => 'Nothing listens at port 8080.')
@@ -164,7 +164,7 @@ describe('a request for a box that is under way', () => {
     expect(await refusalOf()).toBe('404 box_not_found')
   })
 
-  test('waits for a restore, which starts nothing that rests', async () => {
+  test('waits for a restore, which does not start a stopped box', async () => {
     const restore = { snapshot: 'v0', root: 'sub_x', data: [] }
     const restored = (power: 'running' | 'stopped', wake: boolean) => {
       const target = targetOf({ status: 'pending', wake, restore })
@@ -180,7 +180,7 @@ describe('a request for a box that is under way', () => {
     expect(await decide()).toMatchObject({ kind: 'forward' })
   })
 
-  test('is told of what waiting does not mend', async () => {
+  test('is refused at once with faults that waiting cannot heal', async () => {
     lab.hosts.set(HOST, targetOf({ status: 'unknown' }))
     expect(await refusalOf()).toBe('503 runtime_unavailable')
     lab.hosts.set(HOST, { ...targetOf({}), service: 'db', at: null, route: null })

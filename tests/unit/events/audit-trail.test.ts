@@ -43,7 +43,7 @@ function entry(at: number, changes: Partial<AuditRecord> = {}): AuditRecord {
 const kept = async (): Promise<number> =>
   (await store.audit.read({ ...ANY, projects: '*', before: null, limit: 1000 })).records.length
 
-test('what is added is written together, a little later', async () => {
+test('entries are written in batches, a little later', async () => {
   for (const at of [1, 2, 3]) trail.add(entry(at))
   expect(await kept()).toBe(0)
   wake()
@@ -53,7 +53,7 @@ test('what is added is written together, a little later', async () => {
   await eventually(async () => (await kept()) === 4)
 })
 
-test('a list has what was just added, pages without gaps, and ends', async () => {
+test('a list has new entries, pages without gaps, and ends', async () => {
   for (let at = 1; at <= 25; at++) trail.add(entry(at, { project: at % 2 === 0 ? 'even' : 'odd' }))
   const seen: number[] = []
   for (let token: string | undefined; ; ) {
@@ -68,14 +68,14 @@ test('a list has what was just added, pages without gaps, and ends', async () =>
   expect(seen).toEqual([24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2])
 })
 
-test('those without a good token cannot push out the others', async () => {
+test('entries without a valid token cannot push out the others', async () => {
   for (let at = 1; at <= 100; at++) trail.add(entry(at, { actor: null, status: 401 }))
   trail.add(entry(101))
   const { records } = await trail.list(caller, PAGE)
   expect([records.length, records[0]?.at]).toEqual([11, 101])
 })
 
-test('old ones are forgotten by age and by count', async () => {
+test('old ones are pruned by age and by count', async () => {
   for (let at = 1; at <= 10; at++) trail.add(entry(at))
   await trail.flush()
   await store.audit.prune(4, 100)

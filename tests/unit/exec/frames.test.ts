@@ -16,7 +16,7 @@ const hex = (text: string): Buffer => Buffer.from(text.replaceAll(' ', ''), 'hex
 const decode = (protocol: FrameProtocol, message: Buffer | string) =>
   decodeFrame(protocol, Buffer.from(message as string), typeof message === 'string')
 
-/** The code that a client which sends this is closed with. */
+/** Returns the code that closes the connection of a client sending this, or null. */
 function closeCodeOf(protocol: FrameProtocol, message: Buffer | string): number | null {
   try {
     decode(protocol, message)
@@ -48,7 +48,7 @@ describe('the choice of a protocol', () => {
   )
 })
 
-describe('frames of the server', () => {
+describe('server frames', () => {
   test('are the channel and the bytes', () => {
     for (const protocol of [V5, V4]) {
       expect(encodeFrame(protocol, CHANNELS.stdout, hex('00 ff 68'))).toEqual(hex('01 00 ff 68'))
@@ -61,7 +61,7 @@ describe('frames of the server', () => {
     expect(encodeFrame(BASE64, CHANNELS.status, hex('fb ff'))).toBe('3+/8=')
   })
 
-  test('do not change with what they were made of', () => {
+  test('do not share memory with their input', () => {
     const source = Buffer.from('abc')
     const frame = encodeFrame(V5, CHANNELS.stdout, source.subarray(1))
     source.fill(0)
@@ -69,8 +69,8 @@ describe('frames of the server', () => {
   })
 })
 
-describe('frames of a client', () => {
-  test('are input, its end, and sizes', () => {
+describe('client frames', () => {
+  test('are input, end of input, and sizes', () => {
     expect(decode(V5, hex('00 6c 73 0a'))).toEqual({ kind: 'input', bytes: hex('6c 73 0a') })
     expect(decode(V4, hex('00'))).toEqual({ kind: 'input', bytes: hex('') })
     expect(decode(V5, hex('ff 00'))).toEqual({ kind: 'inputEnd' })
@@ -94,12 +94,12 @@ describe('frames of a client', () => {
     })
   })
 
-  test('that are empty mean nothing', () => {
+  test('that are empty are ignored', () => {
     expect(decode(V5, hex(''))).toEqual({ kind: 'nothing' })
     expect(decode(BASE64, '')).toEqual({ kind: 'nothing' })
   })
 
-  test.each([1, 2, 3, 4])('that close channel %i mean nothing', (channel) => {
+  test.each([1, 2, 3, 4])('that close channel %i are ignored', (channel) => {
     expect(decode(V5, Buffer.from([255, channel]))).toEqual({ kind: 'nothing' })
   })
 
@@ -134,7 +134,7 @@ describe('frames of a client', () => {
 })
 
 describe('any frame', () => {
-  test('comes out as it went in, whatever its bytes', () => {
+  test('is decoded as it was encoded, with any bytes', () => {
     for (let round = 0; round < 500; round++) {
       const bytes = randomBytes(randomInt(0, 300))
       for (const protocol of FRAME_PROTOCOLS) {
@@ -145,7 +145,7 @@ describe('any frame', () => {
     }
   })
 
-  test('of noise is read, or refused with one of four codes', () => {
+  test('of random bytes is read, or refused with one of four codes', () => {
     const codes = new Set<number | null>([null, 1003, 1007, 1008])
     for (let round = 0; round < 5000; round++) {
       const noise = randomBytes(randomInt(0, 12))
@@ -156,7 +156,7 @@ describe('any frame', () => {
     }
   })
 
-  test('of a mebibyte of base64 is read in good time', () => {
+  test('of a mebibyte of base64 is read quickly', () => {
     const text = `0${'A'.repeat(1024 ** 2)}`
     expect(decode(BASE64, text)).toMatchObject({ kind: 'input' })
     expect(closeCodeOf(BASE64, `${text.slice(0, -1)}*`)).toBe(1007)
@@ -166,12 +166,12 @@ describe('any frame', () => {
 describe('the status', () => {
   const KIND = { kind: 'Status', apiVersion: 'v1', metadata: {} }
 
-  test('of success is Success, with what there is to say', () => {
+  test('of success is Success, with its message', () => {
     expect(statusOf({ exitCode: 0, signal: null, note: null })).toEqual({ ...KIND, status: 'Success' })
     expect(statusOf({ exitCode: 0, signal: null, note: 'n' })).toEqual({ ...KIND, status: 'Success', message: 'n' })
   })
 
-  test('of another exit code tells it as Kubernetes does', () => {
+  test('of another exit code has the form of Kubernetes', () => {
     expect(statusOf({ exitCode: 3, signal: null, note: null })).toEqual({
       ...KIND,
       status: 'Failure',

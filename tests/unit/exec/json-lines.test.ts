@@ -24,7 +24,7 @@ describe('lines of JSON', () => {
     server.close()
   })
 
-  test('are told of one by one, in pieces or together', async () => {
+  test('arrive one by one, from pieces or together', async () => {
     const values: unknown[] = []
     const two = new Promise<void>((resolve) => {
       readJsonLines(far, 100, (value) => {
@@ -50,7 +50,7 @@ describe('lines of JSON', () => {
     expect(far.destroyed).toBe(true)
   })
 
-  test('what follows the line at which they are released is handed over, byte for byte', async () => {
+  test('hand over the bytes after the line at which they are released', async () => {
     const values: unknown[] = []
     const rest = await new Promise<Buffer>((resolve) => {
       const lines: JsonLines = readJsonLines(far, 100, (value) => {
@@ -68,7 +68,7 @@ describe('lines of JSON', () => {
     expect(values).toHaveLength(2)
   })
 
-  test('released between two lines they hand over the beginning of the next', async () => {
+  test('hand over the beginning of the next line if released between two', async () => {
     const values: unknown[] = []
     const lines = readJsonLines(far, 100, (value) => values.push(value))
     near.write('1\n"be')

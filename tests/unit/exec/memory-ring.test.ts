@@ -7,7 +7,7 @@ const read = (ring: MemoryRing, offset: number, maxBytes = 1_000_000): [number, 
 }
 
 describe('a ring in memory', () => {
-  test('keeps the last bytes of a stream, whatever the pieces', () => {
+  test('keeps the last bytes of a stream, for pieces of any size', () => {
     for (const size of [1, 3, 7, 10, 11, 25]) {
       const ring = new MemoryRing(10)
       const text = 'abcdefghijklmnopqrstuvwxy'
@@ -20,7 +20,7 @@ describe('a ring in memory', () => {
     }
   })
 
-  test('grows with what it keeps, in order', () => {
+  test('grows with its content, in order', () => {
     const ring = new MemoryRing(256 * 1024)
     const all: Buffer[] = []
     for (let index = 0; index < 700; index++) {
@@ -37,7 +37,7 @@ describe('a ring in memory', () => {
     expect(ring.totalBytes).toBeGreaterThan(256 * 1024)
   })
 
-  test('keeps copies, and gives them', () => {
+  test('keeps copies and returns copies', () => {
     const ring = new MemoryRing(10)
     const chunk = Buffer.from('abc')
     ring.push(chunk)

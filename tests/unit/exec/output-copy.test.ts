@@ -26,7 +26,7 @@ describe('a copy of a stream', () => {
     const collector = collectOutput(streams, rings, { stdout: copy, stderr: null })
     return { streams, rings, collector, copy }
   }
-  /** Writes as a command does: no more than is taken. */
+  /** Writes like a command, until the stream takes no more. */
   const fill = async (stream: PassThrough, pieces: number): Promise<number> => {
     let written = 0
     for (let quiet = 0; written < pieces && quiet < 50; ) {
@@ -46,7 +46,7 @@ describe('a copy of a stream', () => {
     return Buffer.concat(pieces)
   }
 
-  test('has all that the ring has, in order, and ends with the command', async () => {
+  test('has all the content of the ring, in order, and ends with the command', async () => {
     const { streams, rings, collector, copy } = collect()
     const all = readAll(copy.stream)
     expect(await fill(streams.stdout, 1000)).toBe(1000)
@@ -80,7 +80,7 @@ describe('a copy of a stream', () => {
     expect(rings.stdout.totalBytes).toBeGreaterThan(HELD + 490 * KIB)
   })
 
-  test('that is behind when the command ends gets what was left in its pipe, and the end', async () => {
+  test('that is behind when the command ends gets the rest of its pipe, and the end', async () => {
     const { streams, collector, copy } = collect()
     const before = await fill(streams.stdout, 2000)
     const settled = collector.settle()
@@ -91,7 +91,7 @@ describe('a copy of a stream', () => {
     expect((await readAll(copy.stream)).length).toBe((before + after) * KIB)
   })
 
-  test('that is behind is given no more than 256 KiB after the end, whatever goes on writing', async () => {
+  test('that is behind gets at most 256 KiB after the end, if background processes write on', async () => {
     const { streams, collector, copy } = collect()
     const before = await fill(streams.stdout, 2000)
     const settled = collector.settle()

@@ -52,7 +52,7 @@ describe('OutputRing', () => {
     expect(readRingFile(path, { capacity: 1000, offset: 0, maxBytes: 5000 }).bytes).toHaveLength(1000)
   })
 
-  test('where no file can be made the end is kept in memory', () => {
+  test('the end is kept in memory if no file can be made', () => {
     const ring = new OutputRing({ path: join(directory, 'no', 'such'), capacity: 1000, memoryBytes: 10 })
     for (const piece of ['abcdefgh', 'ijklmnop', 'q']) ring.push(Buffer.from(piece))
     expect(ring.read(0, 100)).toEqual({ offset: 7, bytes: Buffer.from('hijklmnopq'), totalBytes: 17 })
@@ -60,7 +60,7 @@ describe('OutputRing', () => {
     ring.close()
   })
 
-  test('a file that is not there was never written', () => {
+  test('a missing file counts as empty', () => {
     const nothing = { offset: 5, bytes: Buffer.alloc(0), totalBytes: 0 }
     expect(readRingFile(path, { capacity: 10, offset: 5, maxBytes: 5 })).toEqual(nothing)
   })
@@ -88,7 +88,7 @@ describe('collectOutput', () => {
     return { streams, rings, collector: collectOutput(streams, rings) }
   }
 
-  test('a stream that breaks has ended', async () => {
+  test('a broken stream counts as ended', async () => {
     const { streams, rings, collector } = collect()
     streams.stdout.write('half')
     streams.stderr.end()

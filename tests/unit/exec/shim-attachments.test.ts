@@ -37,7 +37,7 @@ describe('an audience', () => {
     server.close()
   })
 
-  /** One who does not read until it is told to. */
+  /** Connects a client that reads nothing until `read` is called. */
   const join = async (): Promise<{ far: Socket; read(): () => string }> => {
     const address = server.address()
     const connected = once(server, 'connection')
@@ -72,7 +72,7 @@ describe('an audience', () => {
     }
   }
 
-  test('of nobody never stops the output', async () => {
+  test('without members never stops the output', async () => {
     await flood()
     expect(ring.totalBytes).toBeGreaterThanOrEqual(50_000_000)
   })
@@ -93,12 +93,12 @@ describe('an audience', () => {
     expect(source.isPaused()).toBe(false)
   })
 
-  test('is not behind with what is kept nowhere', async () => {
+  test('is not behind with output that is not kept', async () => {
     const viewer = await join()
     const text = viewer.read()
     source.write('seen ')
     await turns(() => text() === 'seen ')
-    // As where the disk takes no more.
+    // Imitates a full disk, which keeps nothing of the output.
     const { read } = ring
     ring.read = (offset) => ({ offset: Math.max(offset, ring.totalBytes), bytes: Buffer.alloc(0) })
     for (let count = 0; count < 20; count++) {
@@ -111,7 +111,7 @@ describe('an audience', () => {
     await turns(() => text() === 'seen again')
   })
 
-  test('whose command has ended takes what is left, and tells its end to all, also to those who come then', async () => {
+  test('whose command has ended gets the rest and the end, also for members that join then', async () => {
     const [stuck, reader] = [await join(), await join()]
     const text = reader.read()
     source.write('last ')
@@ -132,7 +132,7 @@ describe('an audience', () => {
     await turns(() => isEmpty && audience.size === 0)
   })
 
-  test('one whose connection is gone before it is let in is not there', async () => {
+  test('ignores a member whose connection is closed before it joins', async () => {
     const { far } = await join()
     far.destroy()
     await turns(() => audience.size === 0)

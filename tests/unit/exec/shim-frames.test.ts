@@ -27,7 +27,7 @@ describe('frames', () => {
     expect(createShimFrameReader().push(bytesOf(hex))).toEqual([frame])
   })
 
-  test('the header alone is what comes before a payload of that length', () => {
+  test('the header is that of a frame with a payload of that length', () => {
     expect(encodeShimFrameHeader('stdout', 65_536).toString('hex')).toBe('0100010000')
   })
 

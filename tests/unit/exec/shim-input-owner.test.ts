@@ -37,7 +37,7 @@ describe('a keyboard', () => {
 
   beforeEach(() => open())
 
-  test('is for all who joined so, and for nobody who watches', () => {
+  test('is open to all that joined to type, and to no viewer', () => {
     keyboard.join('a', 'all')
     keyboard.join('b', 'all')
     keyboard.join('w', 'none')
@@ -45,7 +45,7 @@ describe('a keyboard', () => {
     expect(typed).toBe('ab')
   })
 
-  test('is taken by one, of two by the later, and given back', () => {
+  test('is taken by one client, of two by the later, and given back', () => {
     keyboard.join('a', 'all')
     keyboard.join('1', 'one')
     type('a')
@@ -62,7 +62,7 @@ describe('a keyboard', () => {
     expect(typed).toBe('121ab')
   })
 
-  test('of those who may type the last one says how large the terminal is; one who leaves gives that back', () => {
+  test('has the size set last by a client that may type, and an earlier one once that leaves', () => {
     keyboard.join('a', 'all')
     keyboard.join('b', 'all')
     keyboard.join('w', 'none')
@@ -83,7 +83,7 @@ describe('a keyboard', () => {
     expect(sizes).toHaveLength(5)
   })
 
-  test('asks to wait while input is not read, and tells when there is room; who left is not told', () => {
+  test('asks clients to wait while input is not read, and resumes those still connected', () => {
     keyboard.join('a', 'all')
     keyboard.join('b', 'all')
     expect(keyboard.write('a', Buffer.from('0123456789'))).toBe(false)
@@ -95,7 +95,7 @@ describe('a keyboard', () => {
     return new Promise<void>((resolve) => setImmediate(resolve)).then(() => expect(room).toEqual(['a']))
   })
 
-  test('that nobody reads any more takes what comes, and lets those go who wait', async () => {
+  test('that is no longer read drops input, and releases waiting clients', async () => {
     keyboard.join('a', 'all')
     expect(keyboard.write('a', Buffer.from('0123456789'))).toBe(false)
     stdin.destroy()
@@ -105,7 +105,7 @@ describe('a keyboard', () => {
     expect(typed).toBe('0123456789')
   })
 
-  test('is ended by one who may type, if that ends the input at all', () => {
+  test('is ended by a client that may type, if the input can be ended', () => {
     keyboard.join('w', 'none')
     keyboard.endInput('w')
     expect(stdin.writableEnded).toBe(false)

@@ -4,13 +4,13 @@ import { buildTerminalGate, candidatePaths } from '../../../agent/drivers/exec/t
 const MANY = Array.from({ length: 8_192 }, (_, n) => n.toString(36).padStart(3, '0')).join(':')
 
 describe('the paths of a program', () => {
-  test('are those of PATH in order, each once, or the one it names', () => {
+  test('are those of PATH in order, each once, or the given path', () => {
     expect(candidatePaths('x', '/a:/b::/a')).toEqual(['/a/x', '/b/x', './x'])
     expect(candidatePaths('./x', '/a:/b')).toEqual(['./x'])
     expect(candidatePaths('', '/a:/b')).toEqual([''])
   })
 
-  test('are none that the kernel would refuse for their length, in bytes', () => {
+  test('exclude paths too long for the kernel, in bytes', () => {
     expect(candidatePaths('n'.repeat(255), '/a')).toEqual([`/a/${'n'.repeat(255)}`])
     expect(candidatePaths('n'.repeat(256), '/a')).toEqual([])
     expect(candidatePaths('ü'.repeat(128), '/a')).toEqual([])
@@ -22,7 +22,7 @@ describe('the paths of a program', () => {
     ])
   })
 
-  test('are the first of too many', () => {
+  test('are cut off after the limit', () => {
     expect(candidatePaths('x', MANY)).toEqual(MANY.split(':', 1_024).map((directory) => `${directory}/x`))
     const long = candidatePaths('n'.repeat(255), MANY)
     expect(long).toHaveLength(Math.floor(65_536 / 260))
@@ -43,6 +43,6 @@ test.each([
     expect(buildTerminalGate({ program, candidates: candidatePaths(program, path) }, machine).length).toBeLessThan(
       131_072,
     )
-  // Without limits it is many seconds.
+  // Without limits it takes many seconds.
   expect(performance.now() - started).toBeLessThan(2_000)
 })

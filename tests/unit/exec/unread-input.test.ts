@@ -5,7 +5,7 @@ import { createUnreadInput } from '../../../agent/shim/unread-input.ts'
 const ofMib = (count: number): string => Buffer.alloc(count * 1024 ** 2).toString('base64')
 const tooMuch = expect.objectContaining({ code: 'rate_limited' })
 
-test('one box can hold half of what there is, and leaves the others theirs', () => {
+test('one box can hold half of the total, and leaves the others theirs', () => {
   const unread = createUnreadInput()
   unread.take('a', ofMib(32))
   expect(() => unread.take('a', ofMib(1))).toThrow(tooMuch)
@@ -14,7 +14,7 @@ test('one box can hold half of what there is, and leaves the others theirs', () 
   expect(() => unread.take('b', ofMib(1))).toThrow(tooMuch)
 })
 
-test('what is read, or never will be, is free again', async () => {
+test('input that was read, or never will be, is freed', async () => {
   const unread = createUnreadInput()
   unread.take('a', ofMib(32)).drop()
   const stdin = new PassThrough()

@@ -33,7 +33,7 @@ describe('viewExec', () => {
     expect(view.truncated).toBe(true)
   })
 
-  test('bytes that are no UTF-8 are replaced as text, and kept as base64', () => {
+  test('bytes that are not UTF-8 are replaced as text, and kept as base64', () => {
     const bytes = Buffer.from([0x61, 0xff, 0xfe, 0x62])
     const record = { ...RECORD, stdoutBytes: 4 }
     expect(viewExec(record, output(bytes), 'utf-8').stdout).toBe('a\ufffd\ufffdb')
@@ -57,12 +57,12 @@ describe('wholeCharacters', () => {
     expect(whole(Buffer.from(`a${character}`))).toBe(`a${character}`)
   })
 
-  test('what begins no character is not held back', () => {
+  test('bytes that begin no character are not held back', () => {
     for (const byte of [0x80, 0xc0, 0xff]) expect(whole(Buffer.from([0x61, byte]))).toBe('a\ufffd')
     expect(whole(Buffer.from([0xff, 0x80, 0x80, 0x80]))).toHaveLength(4)
   })
 
-  test('after a gap the rest of a character is left out, elsewhere it is told', () => {
+  test('after a gap the rest of a character is left out, elsewhere it is replaced', () => {
     const bytes = Buffer.from('€a').subarray(1)
     expect(whole(bytes, { isCutBefore: true })).toBe('a')
     expect(whole(bytes)).toBe('\ufffd\ufffda')

@@ -5,7 +5,7 @@ import { EntryRefusedError, newReport, reportRefused } from '../../../agent/driv
 import { addTime, createTimes } from '../../../agent/drivers/files/archive/times.ts'
 import type { TarEntry } from '../../../agent/lib/tar/reader.ts'
 
-/** How much more is held after `work`. */
+/** Returns the bytes held after `work`, beyond those before. */
 function heldBy(work: () => void): number {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
@@ -19,7 +19,7 @@ function heldBy(work: () => void): number {
 const longText = (front: string, length: number): string =>
   Buffer.from(front.padEnd(length, '/.'), 'latin1').toString('latin1')
 
-test('a report holds no more of a name than it shows', () => {
+test('a report keeps no more of a name in memory than it shows', () => {
   const report = newReport()
   const held = heldBy(() => {
     for (let i = 0; i < 300; i++) reportRefused(report, longText(`${i}-`, 200_000), new EntryRefusedError('no'))
@@ -28,7 +28,7 @@ test('a report holds no more of a name than it shows', () => {
   expect(held).toBeLessThan(10 * 1024 ** 2)
 })
 
-test('the time of a directory is kept by its name alone, not by all that the archive told', () => {
+test('the time of a directory is kept with its name only, not with its whole entry', () => {
   const times = createTimes(-1)
   const entry = { modifiedSeconds: 1, modifiedNanoseconds: 0 } as TarEntry
   const held = heldBy(() => {

@@ -26,7 +26,7 @@ describe('a Range header', () => {
     ['bytes=-0', 10],
     ['bytes=0-', 0],
     ['bytes=-5', 0],
-  ])('%s of %d bytes cannot be satisfied, and the length is told', (header, size) => {
+  ])('%s of %d bytes cannot be satisfied, and the length is returned', (header, size) => {
     const refusal = { code: 'range_not_satisfiable', headers: { 'Content-Range': `bytes */${size}` } }
     expect(() => rangeOf(header, size)).toThrow(expect.objectContaining(refusal))
   })

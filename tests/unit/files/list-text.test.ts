@@ -18,7 +18,7 @@ const MORE = { has_more: true, next_continuation_token: 'next' }
 
 function written(entries: FileEntry[]): unknown {
   const text = createListText()
-  // Some at a time, also none.
+  // Adds some entries at a time, or none.
   for (let start = 0; start <= entries.length; start += 2) text.add(entries.slice(start, start + 2))
   return JSON.parse(Buffer.from(text.end(MORE)).toString())
 }
@@ -27,7 +27,7 @@ test('a list without entries', () => {
   expect(written([])).toEqual({ files: [], ...MORE })
 })
 
-test('each entry is told as a file is that is asked for alone', () => {
+test('each entry has the form of a single stat', () => {
   const bytes = Array.from({ length: 255 }, (_, index) => ({ ...ENTRY, path: `a${String.fromCharCode(index + 1)}/` }))
   const others: Partial<FileEntry>[] = [
     { path: Buffer.from('ü ☃ \u{1f600} \u2028').toString('latin1') },
@@ -42,7 +42,7 @@ test('each entry is told as a file is that is asked for alone', () => {
   expect(written(entries)).toEqual({ files: alone, ...MORE })
 })
 
-test('a long list is told whole', () => {
+test('a long list is complete', () => {
   const entries = Array.from({ length: 3000 }, (_, index) => ({ ...ENTRY, path: String(index) }))
   expect(written(entries)).toMatchObject({ files: entries.map(({ path }) => ({ path })) })
 })

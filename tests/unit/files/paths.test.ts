@@ -22,7 +22,7 @@ describe('a path of a request', () => {
     expect(() => pathOf({ text, base64, pointer: '/query/path' })).toThrow(expect.objectContaining(refusal))
   })
 
-  test('is told as text, and as base64 where that is not all of it', () => {
+  test('is returned as text, and as base64 if text cannot represent it', () => {
     expect(formatPath(Buffer.from('/ä'))).toEqual({ path: '/ä', path_base64: null })
     expect(formatPath(ODD)).toEqual({ path: '/\ufffd\n', path_base64: ODD.toString('base64') })
     expect(formatPath(Buffer.from('/\ufffd'))).toEqual({ path: '/\ufffd', path_base64: null })

@@ -8,7 +8,7 @@ const box = boxRecord()
 const roots = { root: { boxId: box.id, rootPath: '/pool/root', mounts: [] }, from: {} as never }
 let notes: Map<string, string>
 let removed: string[]
-/** What `Files.restore` and `Files.remove` do. */
+/** Effect of `Files.restore` and `Files.remove`. */
 let work: () => void
 let isThere: boolean
 
@@ -41,7 +41,7 @@ const failing = (code: ErrorCode) => (): never => {
   throw new ServiceError(code, 'it was refused')
 }
 
-/** What an agent that is killed in the middle of a restore leaves. */
+/** Leaves what an agent killed in the middle of a restore leaves. */
 async function cutOff(path: string | Uint8Array): Promise<void> {
   let kept = new Map<string, string>()
   work = () => {
@@ -53,8 +53,8 @@ async function cutOff(path: string | Uint8Array): Promise<void> {
   work = () => undefined
 }
 
-describe('what a restore of a path may leave', () => {
-  test('is noted no longer than it lasts, whatever comes of it', async () => {
+describe('the draft of a restore of a path', () => {
+  test('is recorded only while the restore runs, however it ends', async () => {
     await restore('/a')
     expect(notes.size).toBe(0)
     work = failing('storage_full')
@@ -66,7 +66,7 @@ describe('what a restore of a path may leave', () => {
     ['/a', /^\/\.boxyard-[0-9a-f]{16}$/],
     ['/deep/er/', /^\/deep\/\.boxyard-[0-9a-f]{16}$/],
     [Buffer.from('/\xff/x', 'latin1'), /^\/\xff\/\.boxyard-[0-9a-f]{16}$/],
-  ])('is taken away by the next start, beside %s', async (path, expected) => {
+  ])('is removed by the next start, beside %s', async (path, expected) => {
     await cutOff(path)
     await removeRestoreLeftovers(deps)
     expect(removed).toEqual([expect.stringMatching(expected)])
@@ -75,7 +75,7 @@ describe('what a restore of a path may leave', () => {
     expect(removed).toHaveLength(1)
   })
 
-  test('is forgotten with its box, or when it is not there', async () => {
+  test('is dropped with its box, or if it is missing', async () => {
     await cutOff('/a')
     work = failing('file_not_found')
     await removeRestoreLeftovers(deps)
@@ -86,7 +86,7 @@ describe('what a restore of a path may leave', () => {
     expect([removed.length, notes.size]).toEqual([1, 0])
   })
 
-  test('is tried again where it cannot be taken away', async () => {
+  test('is removed by a retry if the removal fails', async () => {
     await cutOff('/a')
     work = failing('box_busy')
     await removeRestoreLeftovers(deps)

@@ -5,7 +5,7 @@ import { createFileTransfers, FILE_LIMITS } from '../../../agent/drivers/files/t
 
 const REFUSED = expect.objectContaining({ code: 'rate_limited', headers: { 'Retry-After': '1' } })
 
-/** How many more of a box there may be. */
+/** Counts the transfers that may still begin for a box. */
 function roomOf(transfers: ReturnType<typeof createFileTransfers>, boxId = 'box_a'): number {
   const taken: (() => void)[] = []
   try {
@@ -18,7 +18,7 @@ function roomOf(transfers: ReturnType<typeof createFileTransfers>, boxId = 'box_
 }
 
 describe('long transfers of files', () => {
-  test('are so many at most of a box, and of all', () => {
+  test('have a limit for one box, and for all', () => {
     const transfers = createFileTransfers()
     expect(FILE_LIMITS).toEqual({ perBox: 16, total: 128 })
     for (let box = 0; box < 8; box++) for (let i = 0; i < 16; i++) transfers.acquire(`box_${box}`)
@@ -40,7 +40,7 @@ describe('long transfers of files', () => {
     expect(roomOf(transfers, 'box_b')).toBe(2)
   })
 
-  test('count while work goes on, whatever becomes of it', async () => {
+  test('count while their work goes on, however it ends', async () => {
     const transfers = createFileTransfers({ perBox: 1, total: 9 })
     const { promise, resolve } = Promise.withResolvers<string>()
     const work = transfers.run('box_a', () => promise)
@@ -61,7 +61,7 @@ describe('long transfers of files', () => {
   })
 })
 
-/** A task that sends these messages, fails if there is an error among them, and is closed when it is ended. */
+/** A task that sends `messages`, fails at the first error among them, and closes when ended. */
 function channelOf<Sent>(...messages: readonly (Sent | Error)[]) {
   const closed = Promise.withResolvers<void>()
   const left = [...messages]
@@ -125,7 +125,7 @@ describe('a large file that is open', () => {
     expect(roomOf(transfers)).toBe(1)
   })
 
-  test('tells its facts, and is closed, where it may not be read', async () => {
+  test('has its facts, and is closed, if it may not be read', async () => {
     const transfers = createFileTransfers({ perBox: 0, total: 1 })
     const channel = channelOf(large)
     const file = await openedFile(channel, { path: '/file', acquire: () => transfers.acquire('box_a') })

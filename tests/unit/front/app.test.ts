@@ -107,14 +107,14 @@ describe.each(['pool', 'node'] as const)('the front over the %s transport', (kin
     expect(jsonOf(answer)).toMatchObject({ code: 'agent_protocol', retryable: false })
   })
 
-  test('answers 504 agent_timeout when the agent is silent, without asking again', async () => {
+  test('answers 504 agent_timeout when the agent is silent, without a retry', async () => {
     agent.respond = () => sleep(6000, jsonResponse(200, {}), { ref: false })
     const answer = await app(makeRequest('GET', BOX, { headers: bearer() }))
     expect(jsonOf(answer)).toMatchObject({ code: 'agent_timeout', status: 504, retryable: true })
     expect(agent.seen).toHaveLength(1)
   })
 
-  test('tells the agent when the client of a GET leaves, and lets a mutation run on', async () => {
+  test("aborts the agent's request when the client of a GET leaves, and lets a mutation run on", async () => {
     const aborted: string[] = []
     agent.respond = async ({ method, request }) => {
       request.signal.addEventListener('abort', () => aborted.push(method))
@@ -142,7 +142,7 @@ describe.each(['pool', 'node'] as const)('the front over the %s transport', (kin
     expect(agent.seen).toHaveLength(1)
   })
 
-  test('signs for an agent that has just begun, however many requests and bytes are under way', async () => {
+  test('signs again for a restarted agent, with any number of requests and bytes in flight', async () => {
     await agent.close()
     agent = await startFakeAgent(() => deployment.channelKeys, { port: agent.port, startedAt: Date.now() })
     const body = JSON.stringify({ command: ['cat'], stdin: 'x'.repeat(1024 * 1024) })
@@ -178,7 +178,7 @@ describe('an agent that cannot be reached', () => {
     expect(jsonOf(answer)).toEqual({ status: 'unavailable', api: { api_version: 'v1' }, errors: [] })
   })
 
-  test('is explained in the health report to callers with one', async () => {
+  test('is explained in the health report to callers with a token', async () => {
     const answer = await app(makeRequest('GET', '/healthz', { headers: bearer() }))
     const [problem] = jsonOf(answer)['problems'] as { evidence: string }[]
     expect(problem).toMatchObject({ code: 'agent_unavailable', remedy: expect.any(String) })
@@ -188,7 +188,7 @@ describe('an agent that cannot be reached', () => {
     })
   })
 
-  test('does not keep the front from telling what its problems mean', async () => {
+  test('does not keep the front from explaining its problems', async () => {
     const refused = await app(makeRequest('GET', BOX, { headers: bearer() }))
     const answer = await app(makeRequest('GET', String(jsonOf(refused).type), { headers: { 'x-request-id': 'mine' } }))
     expect(answer).toMatchObject({ status: 200, headers: { 'x-request-id': 'mine' } })
@@ -225,7 +225,7 @@ describe('a connection that breaks', () => {
     await new Promise((resolve) => server.close(resolve))
   })
 
-  test('under a GET is tried once more', async () => {
+  test('during a GET is retried once', async () => {
     const answer = await app(makeRequest('GET', BOX, { headers: bearer() }))
     expect(jsonOf(answer)).toMatchObject({ code: 'agent_unavailable' })
     expect(connections).toEqual(['GET', 'GET'])
@@ -242,7 +242,7 @@ describe('another server at the address of the agent', () => {
   let server: Server
   afterAll(() => void server.close())
 
-  test('is a protocol error and not an answer', async () => {
+  test('is a protocol error and is not passed on', async () => {
     server = createServer((_request, response) => void response.end('{"projects":["*"]}'))
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     const agentUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`

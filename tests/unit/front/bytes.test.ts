@@ -17,7 +17,7 @@ beforeAll(async () => {
 
 const bearer = (extra: Record<string, string> = {}) => ({ authorization: `Bearer ${token}`, ...extra })
 
-/** A request whose body must not be touched. */
+/** Returns a request that throws if its body is read. */
 function unread(method: string, target: string, headers: Record<string, string> = {}): HttpRequest {
   const touched = (): never => {
     throw new Error('the body was asked for')
@@ -46,7 +46,7 @@ describe.each(['pool', 'node'] as const)('bytes over the %s transport', (kind) =
   test.each([
     ['none', ''],
     ['some', '\0\xff{not json'],
-  ])('go on as they came and signed whole while they are few: %s', async (_name, text) => {
+  ])('are passed on unchanged and signed whole while they are few: %s', async (_name, text) => {
     const body = Buffer.from(text, 'latin1')
     const headers = bearer({ 'content-type': 'application/octet-stream', 'if-none-match': '*' })
     const answer = await app(makeRequest('PUT', WRITE, { headers, body }))
@@ -55,7 +55,7 @@ describe.each(['pool', 'node'] as const)('bytes over the %s transport', (kind) =
     expect(agent.seen[0]?.body).toEqual(body)
   })
 
-  test('of a type that is JSON are JSON', async () => {
+  test('of a JSON type are read as JSON', async () => {
     const type = { 'content-type': 'application/json; charset=utf-8' }
     const broken = await app(makeRequest('PUT', WRITE, { headers: bearer(type), body: '{' }))
     expect(jsonOf(broken)).toMatchObject({ code: 'invalid_json' })
@@ -67,7 +67,7 @@ describe.each(['pool', 'node'] as const)('bytes over the %s transport', (kind) =
     expect(jsonOf(tar)).toMatchObject({ code: 'invalid_request', errors: [{ pointer: '/headers/content-type' }] })
   })
 
-  test('are not asked for before the rest of the request is found good', async () => {
+  test('are not requested before the rest of the request is valid', async () => {
     const other = `Bearer ${await deployment.mint({ permissions: ['read'] })}`
     const refused: [HttpRequest, string][] = [
       [unread('PUT', WRITE), 'token_missing'],
@@ -81,7 +81,7 @@ describe.each(['pool', 'node'] as const)('bytes over the %s transport', (kind) =
     expect(agent.seen).toEqual([])
   })
 
-  test('pass with a ticket, which the agent alone can judge', async () => {
+  test('pass with a ticket, which only the agent can check', async () => {
     const target = `${FILES}/write?ticket=secret&path=/a`
     expect(await app(makeRequest('PUT', target, { headers: { 'content-type': 'x/y' }, body: 'a' }))).toMatchObject({
       status: 200,
@@ -90,13 +90,13 @@ describe.each(['pool', 'node'] as const)('bytes over the %s transport', (kind) =
     expect(agent.seen.map((seen) => seen.target)).toEqual([target, `${FILES}/read?path=/a&ticket=secret`])
   })
 
-  test('with a ticket and a token are judged by the token', async () => {
+  test('with a ticket and a token are checked by the token', async () => {
     const authorization = `Bearer ${await deployment.mint({ permissions: ['read'] })}`
     const answer = await app(unread('PUT', `${WRITE}&ticket=secret`, { authorization }))
     expect(jsonOf(answer)).toMatchObject({ code: 'permission_denied' })
   })
 
-  test('leave no ticket in a log, nor a ticket any other operation open', async () => {
+  test('leave no ticket in a log, and a ticket permits no other operation', async () => {
     expect(jsonOf(await app(unread('PUT', `${FILES}/write?path=a&ticket=secret`)))).toMatchObject({
       code: 'invalid_request',
     })
@@ -107,7 +107,7 @@ describe.each(['pool', 'node'] as const)('bytes over the %s transport', (kind) =
     expect(JSON.stringify(audit.lines)).not.toContain('secret')
   })
 
-  test('as JSON are read up to 6 MiB of the bearer of a token, and up to 1 MiB of anybody else', async () => {
+  test('as JSON are read up to 6 MiB with a token, and up to 1 MiB without', async () => {
     const asked: number[] = []
     const readBody = async (maxBytes: number) => {
       asked.push(maxBytes)
@@ -124,7 +124,7 @@ describe.each(['pool', 'node'] as const)('bytes over the %s transport', (kind) =
     expect(asked).toEqual([6_291_456, 1_048_576])
   })
 
-  test('that are too large for this address are elsewhere, as the agent says', async () => {
+  test("that are too large for this address are redirected to the agent's data address", async () => {
     const location = 'https://data.example.org/v1/x?path=%2Fa&ticket=abc'
     agent.respond = () => ({ status: 307, headers: { location }, body: null })
     const answer = await app(makeRequest('GET', `${FILES}/read?path=/a`, { headers: bearer() }))
@@ -132,7 +132,7 @@ describe.each(['pool', 'node'] as const)('bytes over the %s transport', (kind) =
     expect(await toLambdaResult(answer, 'GET')).toMatchObject({ statusCode: 307, headers: { location } })
   })
 
-  test('are asked for up to what the host of the front can carry', async () => {
+  test("are requested up to the limit of the front's host", async () => {
     for (const given of [{}, { prefer: 'respond-async' }, { prefer: 'answer-bytes-max=9999999999' }]) {
       await app(makeRequest('GET', `${FILES}/archive?path=/a`, { headers: bearer(given) }))
     }
@@ -148,8 +148,8 @@ describe.each(['pool', 'node'] as const)('bytes over the %s transport', (kind) =
   })
 })
 
-describe('a WebSocket that is asked for without an upgrade', () => {
-  test.each(['console', 'exec/ws?command=a'])('of %s is 426, to whoever may have it', async (path) => {
+describe('a WebSocket request without an upgrade', () => {
+  test.each(['console', 'exec/ws?command=a'])('of %s is 426, with a valid token', async (path) => {
     const { app } = makeFront({ agentUrl: 'http://127.0.0.1:9', keyring: deployment.keyring })
     const target = `/v1/projects/demo/boxes/web/${path}`
     const answer = await app(makeRequest('GET', target, { headers: bearer() }))
@@ -159,7 +159,7 @@ describe('a WebSocket that is asked for without an upgrade', () => {
   })
 })
 
-test('an operation that takes bytes takes whole all that an event of API Gateway can hold', () => {
+test('an operation that takes bytes takes the largest event of API Gateway whole', () => {
   const taking = OPERATIONS.filter(({ bytesIn }) => bytesIn !== null)
   expect(taking.map(({ id, maxBodyBytes }) => [id, maxBodyBytes])).toEqual([
     ['writeFile', 6_291_456],

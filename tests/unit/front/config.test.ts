@@ -29,7 +29,7 @@ describe('the settings of the front', () => {
     })
   })
 
-  test('follow what is given, and an empty value is none', () => {
+  test('follow given values, and ignore empty ones', () => {
     const settings = readFrontSettings({
       BOXYARD_HOST: '::1',
       BOXYARD_PORT: '0',
@@ -49,7 +49,7 @@ describe('the settings of the front', () => {
     expect(settings.channelTls).toEqual({ ca: PEM, cert: PEM, key: PEM })
   })
 
-  test('leave those of the agent alone', () => {
+  test('ignore those of the agent', () => {
     const others = Object.fromEntries(AGENT_SETTINGS.map((name) => [name, 'anything']))
     expect(() => readFrontSettings(others, AGENT_SETTINGS)).not.toThrow()
     expect(() => readFrontSettings(others)).toThrow('no such setting')
@@ -78,7 +78,7 @@ describe('the keyring', () => {
   const file = join(directory, 'channel.json')
   const tokens = { text: JSON.stringify(publicTokenKeys(createTokenKeys())) }
 
-  test('follows its files, looking at most once a second, and keeps what it has when they are damaged', () => {
+  test('follows its files, read at most once a second, and keeps its keys when they are damaged', () => {
     let now = 10_000
     const { logger, lines } = makeRecorder()
     const first = createChannelKeys()

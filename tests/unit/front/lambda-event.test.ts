@@ -101,7 +101,7 @@ describe('a result', () => {
     })
   })
 
-  test('of HEAD closes what would have come in pieces, and has the length that was told', async () => {
+  test('of HEAD closes a streamed body, and has the declared length', async () => {
     let pulled = 0
     let closed = 0
     const body: AsyncIterable<Uint8Array> = {

@@ -14,7 +14,7 @@ beforeAll(async () => {
 
 const bearer = (extra: Record<string, string> = {}) => ({ authorization: `Bearer ${token}`, ...extra })
 
-describe('what the front refuses itself', () => {
+describe('requests that the front refuses itself', () => {
   const { app } = makeFront({ agentUrl: 'http://127.0.0.1:9', keyring: deployment.keyring })
 
   test.each([
@@ -32,7 +32,7 @@ describe('what the front refuses itself', () => {
     expect(answer.headers['x-request-id']).toBe('mine')
   })
 
-  test('a wrong method is told the right ones', async () => {
+  test('a wrong method is answered with the right ones', async () => {
     const answer = await app(makeRequest('PATCH', BOX, { headers: bearer() }))
     expect(answer.headers.allow).toBe('DELETE, GET, HEAD, PUT')
   })
@@ -73,7 +73,7 @@ describe('the audit log of the front', () => {
 
   test.each([
     ['a missing token', {}, BOX, 401, 'token_missing'],
-    ['a token of nobody', { token: 'x.y.z' }, BOX, 401, 'token_invalid'],
+    ['an invalid token', { token: 'x.y.z' }, BOX, 401, 'token_invalid'],
     ['an expired token', { claims: { ...claims, exp: 1 } }, BOX, 401, 'token_expired'],
     ['a foreign project', { claims }, '/v1/projects/other/boxes/web', 403, 'permission_denied'],
   ] as const)('has one line for %s', async (_name, by, target, status, code) => {
@@ -114,7 +114,7 @@ describe('the audit log of the front', () => {
     expect(lines).toMatchObject([{ operation: 'createBox', actor_name: 'test', status, code }])
   })
 
-  test('has none for a read that is not valid, a route that is not there, or an agent that is away', async () => {
+  test('has none for an invalid read, an unknown route, or an unavailable agent', async () => {
     expect(await linesOf(makeRequest('GET', `${BOX}?verbose=1`, { headers: bearer() }))).toEqual([])
     expect(await linesOf(makeRequest('POST', '/v1/nothing', { headers: bearer() }))).toEqual([])
     expect(await linesOf(makeRequest('POST', `${BOX}/stop`, { headers: bearer() }))).toEqual([])

@@ -4,8 +4,8 @@ import { healthSchema } from '../../../shared/schemas/health.ts'
 
 const fault = { code: 'disk_full', evidence: 'The disk has 2 MiB left.', remedy: 'Free space: state needs it.' }
 
-describe('what is wrong', () => {
-  test('is told as an array of strings, one sentence each, and in parts beside it', () => {
+describe('problems of the health report', () => {
+  test('are an array of strings, one sentence each, and structured beside it', () => {
     const other = { code: 'forwarding_off', evidence: 'ip_forward is 0', remedy: 'Run `sysctl -w x=1`' }
     const view = viewFaults([fault, other])
     expect(view).toEqual({
@@ -18,13 +18,13 @@ describe('what is wrong', () => {
     healthSchema.parse({ status: 'degraded', api: { api_version: 'v1' }, ...view })
   })
 
-  test('is one line where another program said it in several', () => {
+  test('are one line even if a program printed several', () => {
     const { errors, problems } = viewFaults([{ ...fault, evidence: 'It ended:\n  no such file\n' }])
     expect(errors).toEqual(['It ended: no such file; remedy: Free space: state needs it.'])
     expect(problems[0]?.evidence).toBe('It ended:\n  no such file\n')
   })
 
-  test('is nothing where nothing is', () => {
+  test('are empty without a fault', () => {
     expect(viewFaults([])).toEqual({ errors: [], problems: [] })
   })
 })

@@ -5,7 +5,7 @@ import type { Clock } from '../../../agent/ports/host/clock.ts'
 import { figureOf } from '../../helpers/promtool.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
 
-/** A clock whose sleeps last until they are broken off, or `ring` is called. */
+/** A clock whose sleeps last until `ring` or their signal. */
 function stillClock(): Clock & { ring(): void } {
   const sleepers = new Set<() => void>()
   return {
@@ -21,7 +21,7 @@ function stillClock(): Clock & { ring(): void } {
   }
 }
 
-/** The lines that tell a value. */
+/** Returns the lines that have values. */
 function samplesOf(text: string): string[] {
   return text.split('\n').filter((line) => line !== '' && !line.startsWith('#'))
 }
@@ -43,7 +43,7 @@ test('a count without labels is there before anything has happened', async () =>
   expect(figureOf(await meter.render(), 'things_total')).toBe(2)
 })
 
-test('series of a figure are told apart by their labels', async () => {
+test('series of a figure are distinguished by their labels', async () => {
   const meter = newMeter()
   const count = meter.counter({ name: 'things_total', help: 'Things.', labels: ['a', 'b'] })
   count({ a: '1', b: '2' })
@@ -75,7 +75,7 @@ test('quotes, backslashes and line ends in labels and help are escaped', async (
   expect(text).toContain('odd_total{a="x\\"\\\\\\ny"} 1\n')
 })
 
-test('a reading that fails, or does not come, is left out, and the others are told', async () => {
+test('a reading that fails or hangs is left out, and the others are shown', async () => {
   const clock = stillClock()
   const meter = newMeter(clock)
   const figure = (name: string) => ({ name, help: 'One.', labels: [] })
@@ -87,7 +87,7 @@ test('a reading that fails, or does not come, is left out, and the others are to
   expect(samplesOf(await rendered)).toEqual(['fine 3'])
 })
 
-test('a reading that has failed once tells nothing old', async () => {
+test('a reading that has failed shows no old values', async () => {
   const meter = newMeter()
   const looks = [() => 1, () => fail(), () => 2]
   const figure = (name: string, labels: readonly 'a'[]) => ({ name, help: 'One.', labels })
@@ -100,21 +100,21 @@ test('a reading that has failed once tells nothing old', async () => {
   expect(samplesOf(await meter.render())).toEqual(['gauge{a="gauge"} 2', 'counter{a="counter"} 2'])
 })
 
-test('a count that would be less than nothing is left out, and the others are told', async () => {
+test('a negative count is left out, and the others are shown', async () => {
   const meter = newMeter()
   meter.observable('counter', { name: 'odd_total', help: 'One.', labels: [] }, () => [{ labels: {}, value: -1 }])
   meter.observable('gauge', { name: 'fine', help: 'One.', labels: [] }, () => [{ labels: {}, value: -1 }])
   expect(samplesOf(await meter.render())).toEqual(['fine -1'])
 })
 
-test('meters know nothing of each other', async () => {
+test('meters are independent of each other', async () => {
   const [one, other] = [newMeter(), newMeter()]
   for (const meter of [one, other]) meter.counter({ name: 'things_total', help: 'Things.', labels: [] })({})
   expect(samplesOf(await one.render())).toEqual(['things_total 1'])
   expect(await register.metrics()).toBe('\n')
 })
 
-test('those who look at once cause one reading, later ones another', async () => {
+test('concurrent scrapes cause one reading, later ones another', async () => {
   const meter = newMeter()
   let reads = 0
   meter.observable('counter', { name: 'reads_total', help: 'Reads.', labels: [] }, async () => {

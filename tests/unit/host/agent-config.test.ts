@@ -3,11 +3,11 @@ import { readAgentSettings } from '../../../agent/config/agent.ts'
 import { AGENT_SETTINGS, FRONT_SETTINGS } from '../../../shared/settings-names.ts'
 
 describe('the data address', () => {
-  test('is beside the agent unless it is said where', () => {
+  test('is beside the agent by default', () => {
     expect(readAgentSettings({}).data).toEqual({ host: '127.0.0.1', port: 8091, url: null, tls: null })
   })
 
-  test('is what the settings say', () => {
+  test('follows the settings', () => {
     const settings = readAgentSettings({
       BOXYARD_DATA_HOST: '0.0.0.0',
       BOXYARD_DATA_PORT: '443',
@@ -42,7 +42,7 @@ describe('the data address', () => {
 })
 
 describe('the address for metrics', () => {
-  test('is on loopback unless it is said where, or that there is none', () => {
+  test('is on loopback by default, and can be set or switched off', () => {
     expect(readAgentSettings({}).metrics).toEqual({ host: '127.0.0.1', port: 8092 })
     const given = { BOXYARD_METRICS_HOST: '10.0.0.7', BOXYARD_METRICS_PORT: '0' }
     expect(readAgentSettings(given).metrics).toEqual({ host: '10.0.0.7', port: 0 })
@@ -59,14 +59,14 @@ describe('the address for metrics', () => {
 const ACME = { BOXYARD_EDGE_ACME: 'admin@example.org' }
 
 describe('the edge', () => {
-  test('listens on this host alone, for boxes below localhost, unless it is said otherwise', () => {
+  test('listens on this host only, for boxes below localhost, by default', () => {
     expect(readAgentSettings({}).edge).toEqual({
       ...{ host: '127.0.0.1', port: 8081, domain: 'localhost', seenAs: null, certificates: null },
       ...{ trustedProxies: [], acme: null },
     })
   })
 
-  test('is what the settings say', () => {
+  test('follows the settings', () => {
     const given = { BOXYARD_EDGE_HOST: '0.0.0.0', BOXYARD_EDGE_PORT: '0', BOXYARD_EDGE_CERTIFICATES: '/etc/edge' }
     const proxies = '192.0.2.1,10.0.0.0/8,2001:db8::/32'
     const { edge } = readAgentSettings({
@@ -101,7 +101,7 @@ describe('the edge', () => {
     expect(() => readAgentSettings({ [name]: value })).toThrow(`${name}=${JSON.stringify(value)}: `)
   })
 
-  test('gets certificates from a CA where it is told whom that may write to', () => {
+  test('gets certificates from a CA if a contact address is set', () => {
     const none = { directory: null, root: null, httpPort: null }
     expect(readAgentSettings(ACME).edge.acme).toEqual({ email: 'admin@example.org', ...none })
     const all = {
@@ -139,14 +139,14 @@ describe('the edge', () => {
   })
 })
 
-test('the agent knows every setting that the front passes over, and the other way round', () => {
+test('the agent knows every setting that the front ignores, and the reverse', () => {
   for (const name of [...AGENT_SETTINGS, ...FRONT_SETTINGS]) {
     expect(() => readAgentSettings({ [name]: '?' })).not.toThrow('no such setting')
   }
 })
 
 describe('registries that images may come from', () => {
-  test('are named as references name them, over https unless it says http', () => {
+  test('are named as in references, over https unless the scheme is http', () => {
     const { baseRegistries } = readAgentSettings({
       BOXYARD_BASE_REGISTRIES: 'Registry.example.org,10.0.0.7:5000,https://a.example.org:443/,http://127.0.0.1:5000',
     })

@@ -17,7 +17,7 @@ describe('chooseInstance', () => {
   test.each<[string, InstanceFacts[], number | null]>([
     ['takes the first free number', [FREE, FREE], 0],
     ['passes by what another holds', [HELD, FREE], 1],
-    ['takes its own again, whatever lives there', [FREE, { ...HELD, claim: MINE }], 1],
+    ['takes its own again, even if it is in use', [FREE, { ...HELD, claim: MINE }], 1],
     [
       'takes its own again after a reboot',
       [FREE, { ...HELD, claim: { ...MINE, bootId: 'before' }, isAlive: false }],
@@ -42,7 +42,7 @@ describe('claimInstance', () => {
   })
   afterEach(() => rmSync(dataDir, { recursive: true }))
 
-  test('gives instances that start at once numbers of their own, and each the same again', async () => {
+  test('gives instances that start at once separate numbers, and each its own again', async () => {
     const ids = ['one', 'two', 'three', 'four']
     const numbers = await Promise.all(ids.map((instanceId) => claimInstance(directory, { instanceId, dataDir })))
     expect(new Set(numbers).size).toBe(4)
@@ -51,7 +51,7 @@ describe('claimInstance', () => {
     )
   })
 
-  test('takes over what a crash left half written, and what another boot left', async () => {
+  test('takes over claims half written in a crash, and those of another boot', async () => {
     const first = await claimInstance(directory, { instanceId: 'one', dataDir })
     writeFileSync(`${directory}/${first}`, '{"instanceId": "o')
     expect(await claimInstance(directory, { instanceId: 'two', dataDir })).toBe(first)

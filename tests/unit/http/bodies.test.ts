@@ -11,7 +11,7 @@ const { start, closeAll } = createHttpServers()
 
 afterEach(closeAll)
 
-/** Says how a body ended: with how many bytes, or as what it was refused. */
+/** Records how each body ended: the number of its bytes, or the code of its refusal. */
 function createTaker(take: 'whole' | 'pieces', betweenMs = 0) {
   const outcomes: (number | string)[] = []
   const handler: HttpHandler = async ({ readBody, openBody }) => {
@@ -44,7 +44,7 @@ async function drip(say: (text: string) => void, { times, everyMs }: { times: nu
 }
 
 describe('a body that is read whole', () => {
-  test('is cut off in time, however little by little it comes', async () => {
+  test('is cut off in time, even if it arrives byte by byte', async () => {
     const { outcomes, handler } = createTaker('whole')
     const { port } = await start(handler, { serving: { timeouts: { wholeMs: 300, silenceMs: 10_000 } } })
     const client = openConversation(port)
@@ -53,7 +53,7 @@ describe('a body that is read whole', () => {
     expect([client.isClosed(), client.heard(), outcomes]).toEqual([true, '', ['invalid_request']])
   })
 
-  test('is not cut off after its end, however long its answer takes', async () => {
+  test('is not cut off after its end, even if its answer takes long', async () => {
     const slow: HttpHandler = async ({ readBody }) => {
       const { length } = await readBody(100)
       await sleep(400)
@@ -67,7 +67,7 @@ describe('a body that is read whole', () => {
     client.socket.destroy()
   })
 
-  test('of a client that has left before is not waited for', async () => {
+  test('of a client that has left is not waited for', async () => {
     const outcome = new Promise<unknown>((resolve) => {
       const late: HttpHandler = async ({ readBody, signal }) => {
         await new Promise((left) => signal.addEventListener('abort', left))
@@ -88,7 +88,7 @@ describe('a body that is read whole', () => {
 describe('a body that is taken in pieces', () => {
   const patience = { wholeMs: 100, silenceMs: 600 }
 
-  test('may take as long as it brings anything', async () => {
+  test('may take any time while it brings bytes', async () => {
     const { outcomes, handler } = createTaker('pieces')
     const { port } = await start(handler, { serving: { timeouts: patience } })
     const client = openConversation(port)
@@ -110,7 +110,7 @@ describe('a body that is taken in pieces', () => {
     }
   })
 
-  test('is not cut off because whoever takes it is slow', async () => {
+  test('is not cut off because its reader is slow', async () => {
     const { outcomes, handler } = createTaker('pieces', 700)
     const { port } = await start(handler, { serving: { timeouts: { ...patience, silenceMs: 250 } } })
     const client = openConversation(port)
@@ -136,7 +136,7 @@ describe('a body that is taken in pieces', () => {
     expect(outcomes).toEqual(['invalid_request'])
   })
 
-  test('is asked of a client that waits for 100 Continue only when the first is taken', async () => {
+  test('is requested from a client with 100 Continue only when the first piece is read', async () => {
     let begin = (): void => {}
     const { port } = await start(async ({ openBody }) => {
       const body = openBody()
@@ -161,7 +161,7 @@ describe('a body that is taken in pieces', () => {
 describe('a client that is refused while it still has a body to send', () => {
   const refuse = () => problemResponse(new ServiceError('token_missing', 'No.'), 'r')
   const readers: [string, HttpHandler][] = [
-    ['that nobody looked at', async () => refuse()],
+    ['that was not read', async () => refuse()],
     [
       'of which a piece was taken',
       async ({ openBody }) => {
@@ -183,7 +183,7 @@ describe('a client that is refused while it still has a body to send', () => {
     ],
   ]
 
-  test.each(readers)('%s hears so at once, and may send another request after it', async (_title, handler) => {
+  test.each(readers)('%s gets the answer at once, and may send another request after it', async (_title, handler) => {
     let requests = 0
     const { port } = await start((request) =>
       requests++ === 0 ? handler(request) : Promise.resolve(jsonResponse(200, {})),
@@ -197,7 +197,7 @@ describe('a client that is refused while it still has a body to send', () => {
     client.socket.destroy()
   })
 
-  test('hears so whole, though it asked for the connection to be closed after it', async () => {
+  test('gets the whole answer, though it asked for the connection to be closed', async () => {
     const { port, serving } = await start(async () => {
       await sleep(20)
       return { status: 413, headers: {}, body: Buffer.alloc(4 * 1024 * 1024, 'y') }
@@ -215,7 +215,7 @@ describe('a client that is refused while it still has a body to send', () => {
     expect(serving.inFlight()).toBe(0)
   }, 20_000)
 
-  test('may send on as slowly as one that is heard, and is cut off like that', async () => {
+  test('may send on as slowly as an accepted one, and is cut off like that', async () => {
     for (const [times, patience] of [
       [Number.POSITIVE_INFINITY, { wholeMs: 400, silenceMs: 10_000 }],
       [3, { wholeMs: 10_000, silenceMs: 300 }],
@@ -249,7 +249,7 @@ describe('a client that is refused while it still has a body to send', () => {
     socket.destroy()
   })
 
-  test('hears so also where it comes to that late', async () => {
+  test('gets the answer also for a late refusal', async () => {
     const { port } = await start(async () => refuse())
     const client = openConversation(port)
     client.socket.pause()
@@ -261,7 +261,7 @@ describe('a client that is refused while it still has a body to send', () => {
     client.socket.destroy()
   })
 
-  test('is told to close where it was not asked for the body: nobody could tell what it sends next', async () => {
+  test('gets "connection: close" if its body was not requested, as later bytes would be ambiguous', async () => {
     const { port } = await start(async () => refuse())
     const client = openConversation(port)
     client.say(post('expect: 100-continue\r\ncontent-length: 3'))

@@ -58,7 +58,7 @@ describe('a signed request', () => {
     expect(bodyRefusal(verdict)).toEqual({ isAccepted: false, reason: 'body', keyId: 'k1', skewMs: null })
   })
 
-  test('carries exactly the bytes that the rule of length prefixes gives', () => {
+  test('signs exactly the bytes of the length-prefix format', () => {
     const value = String(signed().headers[SIGNATURE_HEADER])
     const [version, keyId, time, nonce = '', digest = '', mac] = value.split('.')
     expect([version, keyId, time, nonce.length]).toEqual(['v1', 'k1', String(NOW), 22])
@@ -88,7 +88,7 @@ describe('a request whose body is not known yet', () => {
   const value = sign(REQUEST, null)
   const request = { ...REQUEST, headers: { ...REQUEST.headers, [SIGNATURE_HEADER]: value } }
 
-  test('is accepted with the means to check its seal, bound to this signature', () => {
+  test('is accepted with the key to check its seal, bound to this signature', () => {
     const verdict = verifierOf()(request)
     if (!verdict.isAccepted) throw new Error('refused')
     expect(verdict.bodyMac?.().digest()).toEqual(bodyMac(KEY, value).digest())
@@ -99,12 +99,12 @@ describe('a request whose body is not known yet', () => {
     const verdict = verifierOf()(request)
     if (!verdict.isAccepted) throw new Error('refused')
     for (const body of [BODY, new Uint8Array(0)]) expect(verdict.matchesBody(body)).toBe(false)
-    // A digest is 32 bytes: the last of its characters has four of its six bits at most.
+    // The last character of a 32-byte digest holds only four bits, so this one is not canonical.
     expect(Buffer.from(value.split('.')[4] ?? '', 'base64url').toString('base64url')).not.toBe(value.split('.')[4])
     expect(verifierOf()(signed())).toMatchObject({ isAccepted: true, bodyMac: null })
   })
 
-  test('cannot be made of one that is known', () => {
+  test('cannot be made from one whose body is known', () => {
     const known = String(signed().headers[SIGNATURE_HEADER]).split('.')
     known[4] = value.split('.')[4] ?? ''
     const headers = { ...REQUEST.headers, [SIGNATURE_HEADER]: known.join('.') }
@@ -168,7 +168,7 @@ describe('an altered request is refused as wrongly signed', () => {
   })
 })
 
-describe('what is not signed is refused', () => {
+describe('an unsigned request is refused', () => {
   test.each([undefined, '', 'v1', 'v1.k1.1.2.3.4', `v1.k1.${NOW}..`, 'x'.repeat(100_000)])('signature %#', (value) => {
     const request = { ...REQUEST, headers: { ...REQUEST.headers, [SIGNATURE_HEADER]: value } }
     expect(verifierOf()(request)).toEqual({ isAccepted: false, reason: 'unsigned', keyId: null, skewMs: null })
@@ -186,7 +186,7 @@ describe('time', () => {
     expect(verdict).toMatchObject(isAccepted ? { isAccepted } : { isAccepted, reason: 'stale', skewMs })
   })
 
-  test('a request signed before the verifier began must be signed anew, since it cannot know whether it was used', () => {
+  test('a request signed before the verifier began must be signed anew, as it may have been used', () => {
     const verify = verifierOf({ startedAt: NOW - 10 })
     for (const at of [NOW - 10_000, NOW - 11, NOW - 10])
       expect(verify(signed(REQUEST, { at }))).toMatchObject({ reason: 'restarted', agentRun: expect.any(String) })
@@ -228,7 +228,7 @@ describe('replay', () => {
     expect(verify(signed(REQUEST, { at: now }))).toMatchObject({ isAccepted: true })
   })
 
-  test('a request of a clock that is ahead is not accepted again by the next run of the agent', () => {
+  test('a request from a clock ahead is not accepted again by the next run of the agent', () => {
     const request = signed(REQUEST, { at: NOW + 30_000 })
     expect(verifierOf()(request)).toMatchObject({ isAccepted: true })
     let now = NOW
@@ -237,7 +237,7 @@ describe('replay', () => {
     expect(next(request)).toMatchObject({ reason: 'stale' })
   })
 
-  test('a run that has just begun takes what is signed for it, once, and later all that is fresh', () => {
+  test('a new run accepts requests signed for it once, and later all fresh ones', () => {
     let now = NOW
     const verify = verifierOf({ startedAt: NOW, now: () => now })
     const refused = verify(signed())
@@ -278,7 +278,7 @@ describe('rotation', () => {
   })
 })
 
-test('a refused sender is told 502 agent_protocol and the reason', () => {
+test('a refused sender gets 502 agent_protocol with the reason', () => {
   const error = refusalError({ isAccepted: false, reason: 'stale', keyId: 'k1', skewMs: -40_000 })
   expect(error).toMatchObject({ code: 'agent_protocol', status: 502, headers: { 'x-boxyard-refusal': 'stale' } })
 })

@@ -13,12 +13,12 @@ function replyTo(given: Partial<LongCall>, text: string): Reply {
   return jsonOrRedirect(deps, { call: { ...call, ...given }, boxId: 'box_0' }, Buffer.from(text))
 }
 
-test('what can be carried is the answer', () => {
+test('an answer within the limit is passed on', () => {
   const bytes = Buffer.from('[1,2,3,4]')
   expect(replyTo({}, '[1,2,3,4]')).toEqual({ body: null, bytes, headers: { 'content-type': 'application/json' } })
 })
 
-test('what is longer is elsewhere, by a ticket for just that', () => {
+test('a longer answer is a redirect with a ticket for the same request', () => {
   const reply = replyTo({}, '[1,2,3,4 ]')
   expect([reply.status, reply.body, reply.bytes]).toEqual([307, null, undefined])
   const location = reply.headers?.['location'] ?? ''
@@ -29,7 +29,7 @@ test('what is longer is elsewhere, by a ticket for just that', () => {
 test.each<[string, Partial<LongCall>]>([
   ['can carry any', { answerBytesMax: null }],
   ['has a ticket', { boundBoxId: 'box_0' }],
-])('whoever %s is answered at any length', (_who, given) => {
+])('a client that %s is answered at any length', (_who, given) => {
   const reply = replyTo(given, '[1,2,3,4 ]')
   expect([reply.status, reply.bytes]).toEqual([undefined, Buffer.from('[1,2,3,4 ]')])
 })

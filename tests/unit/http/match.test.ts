@@ -10,7 +10,7 @@ describe('a path', () => {
     expect(matchOperation(operation.method, pathname).operation.id).toBe(id)
   })
 
-  test('that names something by a word is not taken for that with any name', () => {
+  test('with a literal segment is preferred to one with a parameter', () => {
     expect(matchOperation('GET', `${BOX}/exec/ws`)).toMatchObject({ operation: { id: 'streamExec' } })
     expect(matchOperation('GET', `${BOX}/exec/wss`)).toMatchObject({ operation: { id: 'getExec' } })
   })
@@ -25,7 +25,7 @@ describe('a path', () => {
     )
   })
 
-  test('that takes other methods tells each once', () => {
+  test('that takes other methods lists each once', () => {
     expect(() => matchOperation('DELETE', `${BOX}/exec/ws`)).toThrow(
       expect.objectContaining({ code: 'method_not_allowed', headers: { Allow: 'GET, HEAD' } }),
     )

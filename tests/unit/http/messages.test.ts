@@ -38,7 +38,7 @@ describe('a JSON body', () => {
     }
   })
 
-  test('of backslashes and quotes is scanned in a moment', () => {
+  test('of backslashes and quotes is scanned quickly', () => {
     const body = Buffer.from(`["${'\\\\'.repeat(250_000)}","${'\\"'.repeat(250_000)}"]`)
     const startedAt = performance.now()
     readJson(body, JSON_TYPE)
@@ -111,7 +111,7 @@ describe('a problem', () => {
     })
   })
 
-  test('of a foreign error tells nothing of it', () => {
+  test('of a foreign error contains nothing of it', () => {
     const response = problemResponse(new TypeError('/secret/path'), 'r')
     expect(response.status).toBe(500)
     expect(response.body).not.toContain('secret')

@@ -18,7 +18,7 @@ describe('the OpenAPI document', () => {
     expect(paths[path]?.[method]?.responses[status]?.description).toBe(outcome)
   })
 
-  test('tells no 401 of health, which any token may ask for', () => {
+  test('has no 401 for health, which takes any token', () => {
     const health = paths['/healthz']?.['get']
     expect(health?.security).toContainEqual({})
     expect(Object.keys(health?.responses ?? {})).not.toContain('401')

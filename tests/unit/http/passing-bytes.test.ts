@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals'
 import { notePassing } from '../../../shared/http/passing-bytes.ts'
 
-test('buffers that are passed on are given back while they are passed', () => {
+test('passed buffers are freed while they are passed', () => {
   const before = process.memoryUsage().arrayBuffers
   let most = 0
   for (let i = 0; i < 4000; i++) {

@@ -56,7 +56,7 @@ describe('the form of the answer', () => {
     },
   )
 
-  test('of a page tells all that the JSON does', () => {
+  test('as a page has all facts of the JSON', () => {
     const body = ask('base_and_fork', 'text/html').body
     expect(body).toContain('<h1>Base and fork together</h1>')
     expect(body).toContain('<code>base_and_fork</code> · status 400')
@@ -66,18 +66,18 @@ describe('the form of the answer', () => {
     expect(ask('box_busy', 'text/html').body).toContain('The same request may succeed later.')
   })
 
-  test('shows no sign of a text as HTML', () => {
+  test('escapes its texts in HTML', () => {
     expect(ask('token_missing', 'text/html').body).toContain('Bearer &lt;token&gt;')
   })
 
-  test('at the edge leads to places of the edge', () => {
+  test('at the edge links to paths of the edge', () => {
     for (const accept of [undefined, 'text/html'])
       for (const code of [null, 'port_unreachable'])
         expect(ask(code, accept, '/.boxyard/problems').body).not.toMatch(/"\/problems/)
   })
 })
 
-test.each(['nothing', '', 'toString', '__proto__', 'box_not_found/x'])('the code %j is none', (code) => {
+test.each(['nothing', '', 'toString', '__proto__', 'box_not_found/x'])('the code %j is unknown', (code) => {
   expect(answerProblemTypes({ code, accept: undefined, types: '/problems' })).toBeNull()
   expect(answerProblemTypes({ code, accept: 'text/html', types: '/problems' })).toBeNull()
 })

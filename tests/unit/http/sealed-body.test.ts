@@ -21,14 +21,14 @@ const seal = (bytes: Uint8Array, size = 7): Promise<Buffer> => gather(sealBody(i
 const open = (bytes: Uint8Array, size = 5): Promise<Buffer> => gather(openSealed(inPieces(bytes, size), mac()))
 
 describe('a sealed body', () => {
-  test.each([0, 1, 31, 32, 33, 64, 1000])('of %i bytes is what it was, however it is cut', async (length) => {
+  test.each([0, 1, 31, 32, 33, 64, 1000])('of %i bytes is opened unchanged from pieces of any size', async (length) => {
     const bytes = randomBytes(length)
     const sealed = await seal(bytes)
     expect(sealed.length).toBe(length + SEAL_BYTES)
     for (const size of [1, 2, 16, 31, 32, 33, 63, 64, 65, 5000]) expect(await open(sealed, size)).toEqual(bytes)
   })
 
-  test('is given away as it comes, but for its last bytes', async () => {
+  test('is passed on as it arrives, except for its last bytes', async () => {
     const sealed = await seal(randomBytes(1000))
     let given = 0
     const pieces = openSealed(inPieces(sealed, 100), mac())
@@ -38,7 +38,7 @@ describe('a sealed body', () => {
     }
   })
 
-  test('is what it was where its length is known, and refused where that is another', async () => {
+  test('is opened with a known length, and refused with another length', async () => {
     const bytes = randomBytes(1000)
     const sealed = await seal(bytes)
     const openAs = (length: number, size: number): Promise<Buffer> =>
@@ -50,7 +50,7 @@ describe('a sealed body', () => {
     }
   })
 
-  test('is given a part at a time, and none of it twice', async () => {
+  test('is passed on part by part, and none of it twice', async () => {
     const whole = bodyMac(KEY, 's')
     whole.update(Buffer.from('abcdef'))
     const parts = bodyMac(KEY, 's')
@@ -65,7 +65,7 @@ describe('a sealed body', () => {
     }
   })
 
-  test('of nothing is refused where there is nothing', async () => {
+  test('of no bytes is refused without its seal', async () => {
     const sealed = await seal(Buffer.alloc(0))
     expect(await open(sealed)).toEqual(Buffer.alloc(0))
     await expect(open(Buffer.alloc(0))).rejects.toEqual(REFUSED)
@@ -80,7 +80,7 @@ describe('a sealed body', () => {
     }
   })
 
-  test('with more after it, or a piece left out, said twice or moved is refused', async () => {
+  test('with bytes appended, or a piece missing, repeated or moved is refused', async () => {
     const [one, two] = [randomBytes(32), randomBytes(32)]
     const sealed = await seal(Buffer.concat([one, two]))
     const end = sealed.subarray(64)
@@ -112,7 +112,7 @@ describe('a sealed body', () => {
   })
 })
 
-test('a seal is of one key and of one signature', () => {
+test('has a seal bound to one key and one signature', () => {
   const other = { id: 'k1', secret: Buffer.alloc(32, 2).toString('base64url') }
   const digests = [bodyMac(KEY, 'a'), bodyMac(KEY, 'a'), bodyMac(KEY, 'b'), bodyMac(other, 'a')].map((one) => {
     one.update(Buffer.from('body'))

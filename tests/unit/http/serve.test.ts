@@ -42,7 +42,7 @@ describe('a request', () => {
 })
 
 describe('the body', () => {
-  test('is given whole up to the limit', async () => {
+  test('is read whole up to the limit', async () => {
     const { url } = await start(echoSize(1000))
     const answer = await fetch(url, { method: 'POST', body: 'x'.repeat(1000) })
     expect(await answer.json()).toEqual({ size: 1000 })
@@ -60,7 +60,7 @@ describe('the body', () => {
     expect(heard).toContain('"code":"body_too_large"')
   })
 
-  test('that grows too long in chunks is refused while it comes', async () => {
+  test('that grows too long in chunks is refused while it arrives', async () => {
     const { port } = await start(echoSize(1000))
     const chunk = `200\r\n${'x'.repeat(512)}\r\n`
     const heard = await converse(
@@ -70,7 +70,7 @@ describe('the body', () => {
     expect(heard).toMatch(/^HTTP\/1.1 413 /)
   })
 
-  test('too long does not cost a client that sends it all its answer', async () => {
+  test('too long is answered even to a client that sends all of it', async () => {
     const { url } = await start(echoSize(1000))
     for (let i = 0; i < 5; i++) {
       const answer = await fetch(url, { method: 'POST', body: Buffer.alloc(8 * 1024 * 1024) })
@@ -79,7 +79,7 @@ describe('the body', () => {
     }
   })
 
-  test('is asked of a client that waits for 100 Continue only when it will be read', async () => {
+  test('is requested from a client with 100 Continue only when it will be read', async () => {
     const { port } = await start(echoSize(1000))
     const head = (size: number) =>
       `POST / HTTP/1.1\r\nhost: a\r\nexpect: 100-continue\r\ncontent-length: ${size}\r\n\r\n`
@@ -98,7 +98,7 @@ describe('the body', () => {
   })
 })
 
-describe('what never reaches the app', () => {
+describe('requests that never reach the app', () => {
   test.each([
     ['rubbish', '\0\0\0\r\n\r\n', 400],
     ['two lengths', 'POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n', 400],
@@ -162,7 +162,7 @@ describe('a client that leaves', () => {
 })
 
 describe('a stream', () => {
-  test('is read no faster than its client takes it, and ends when the client leaves', async () => {
+  test('is read no faster than its client reads, and ends when the client leaves', async () => {
     let produced = 0
     let ended = false
     const chunk = Buffer.alloc(64 * 1024)
@@ -191,7 +191,7 @@ describe('a stream', () => {
 })
 
 describe('a handler that throws', () => {
-  test('is answered as internal without telling why', async () => {
+  test('is answered as internal without the reason', async () => {
     const { url } = await start(async () => {
       throw new Error('the password is hunter2')
     })

@@ -8,7 +8,7 @@ const { start, closeAll } = createHttpServers()
 
 afterEach(closeAll)
 
-/** A stream as handlers give them: what it holds is let go by the iterator's `return`, begun or not. */
+/** A handler's stream, released by the iterator's `return` whether or not it was started. */
 function createSource(count = 3) {
   const facts = { pulled: 0, closed: 0 }
   const body: AsyncIterable<Uint8Array> = {
@@ -63,7 +63,7 @@ describe('a stream is closed unread', () => {
     expect(facts).toEqual({ pulled: 0, closed: 1 })
   })
 
-  test('though it complains of that', async () => {
+  test('though closing it throws', async () => {
     let destroyed = 0
     const { port } = await start(async () => {
       const body = new Readable({
@@ -81,7 +81,7 @@ describe('a stream is closed unread', () => {
 })
 
 describe('a stream that is sent', () => {
-  test('comes whole, from an iterable as from a Readable', async () => {
+  test('arrives whole, from an iterable and from a Readable', async () => {
     for (const body of [createSource().body, Readable.from([Buffer.from('0'), Buffer.from('12')])]) {
       const { url } = await start(async () => ({ status: 200, headers: { 'content-length': '3' }, body }))
       expect(await (await fetch(url)).text()).toBe('012')
@@ -135,7 +135,7 @@ describe('requests sent without waiting', () => {
     client.socket.destroy()
   })
 
-  test('are let go of when their client leaves, and what they would be answered is closed', async () => {
+  test('are dropped when their client leaves, and their answers are closed', async () => {
     const sources = [createSource(), createSource()]
     const { port, serving } = await start(async ({ target }) => {
       if (target === '/slow') await sleep(200)
@@ -171,11 +171,11 @@ describe('requests sent without waiting', () => {
   })
 })
 
-describe('behind streams that are under way', () => {
+describe('behind streams in progress', () => {
   const asking = 'GET /none HTTP/1.1\r\nhost: a\r\nconnection: Upgrade\r\nupgrade: websocket\r\n\r\n'
   const connecting = 'CONNECT x:1 HTTP/1.1\r\nhost: x:1\r\n\r\n'
 
-  /** Counts the streams that are not let go, which nobody reads to their end. */
+  /** Serves streams that never end, and tracks those not destroyed yet. */
   function createEndless() {
     const open = new Set<object>()
     const handler: HttpHandler = async ({ target, signal }) => {
@@ -198,7 +198,7 @@ describe('behind streams that are under way', () => {
     ['CONNECT', connecting],
   ])('%s does not keep them, nor the end of the server, once their client has left', async (_name, last) => {
     const { open, handler } = createEndless()
-    // As if upgrades were taken at any time: what is let go of does not hang on that.
+    // Also with a server that takes upgrades at any time: the release must not depend on it.
     for (const server of [{}, { shouldUpgradeCallback: () => true }]) {
       const { port, serving } = await start(handler, { server })
       const client = openConversation(port)

@@ -28,7 +28,7 @@ describe('hosts files', () => {
     )
   })
 
-  test('change in place, so that who has one open sees it, and go with the last box', () => {
+  test('change in place, visible to open descriptors, and go with the last box', () => {
     const files = createHostsFiles(`${directory}/hosts`, () => false)
     const [one, two] = [
       { name: 'one', address: '10.213.0.1' },
@@ -47,7 +47,7 @@ describe('hosts files', () => {
     expect(readdirSync(`${directory}/hosts`)).toEqual([])
   })
 
-  test('of an earlier process keep their inode and the boxes that still live, until those leave', () => {
+  test('of an earlier process keep their inode and the boxes that still run, until these leave', () => {
     const before = createHostsFiles(directory, () => false)
     const path = before.add('demo', { name: 'one', address: '10.213.0.1' })
     before.add('demo', { name: 'two', address: '10.213.0.2' })
@@ -62,14 +62,14 @@ describe('hosts files', () => {
     expect(parseHosts(readFileSync(path, 'utf8')).map(({ name }) => name)).toEqual(['four'])
   })
 
-  test('are kept in their directory', () => {
+  test('stay inside their directory', () => {
     const files = createHostsFiles(directory, () => false)
     expect(() => files.add('../demo', { name: 'one', address: '10.213.0.1' })).toThrow('file name')
   })
 })
 
 describe('writeInPlace', () => {
-  test('leaves no old line beside the new ones at any moment, even before the file gets shorter', () => {
+  test('never shows old lines beside new ones, even before the file is truncated', () => {
     const fd = checked(memoryFile()('boxyard-test', MFD_ALLOW_SEALING), 'memfd_create')
     try {
       const path = `/proc/self/fd/${fd}`
@@ -84,7 +84,7 @@ describe('writeInPlace', () => {
 })
 
 describe('parseResolvConf', () => {
-  test('keeps what a box can reach, and the search list', () => {
+  test('keeps resolvers that a box can reach, and the search list', () => {
     const text =
       '# made by hand\nnameserver 127.0.0.53\nnameserver 192.0.2.2\nnameserver 169.254.169.253\nnameserver 10.0.0.53 \nnameserver fd00::53\nnameserver 999.1.1.1\nnameserver\nsearch a.test b.test\noptions ndots:2\n'
     const settings = parseResolvConf(text, ['192.0.2.2'])

@@ -25,14 +25,14 @@ describe('rulesetCommands', () => {
     ['nothing on', { ...RULES, egress: false, resolvers: [], entries: [] }],
   ])('is one transaction that nft accepts, with %s', (_, request) => {
     const nft = openNftables()
-    // Checked by the kernel and never put into force: the last command cannot succeed.
+    // The kernel checks the rules but never applies them: the last command must fail.
     expect(() => nft.run(`${rulesetCommands(request)}\ndelete table inet boxyard_absent`)).toThrow(
       /boxyard_absent|No such file/,
     )
     nft.close()
   })
 
-  test('begins by taking the earlier table away in the same transaction', () => {
+  test('first removes the earlier table in the same transaction', () => {
     const lines = rulesetCommands({ ...RULES, entries: [] }).split('\n')
     expect(lines.slice(0, 3)).toEqual([
       'add table inet boxyard_11',
@@ -52,7 +52,7 @@ describe('rulesetCommands', () => {
       expect(blocked(true)).toContain(range)
   })
 
-  test('has no way out where egress is off', () => {
+  test('has no way out if egress is off', () => {
     expect(rulesetCommands({ ...RULES, egress: false, entries: [] })).not.toContain('goto egress')
   })
 })
@@ -64,11 +64,11 @@ describe('flowsPerBox', () => {
     [8_192, 256],
     [0, 256],
     [10_000_000, 4096],
-  ])('is, where the host remembers %i connections, %i', (max, flows) => expect(flowsPerBox(max)).toBe(flows))
+  ])('is, for a host limit of %i connections, %i', (max, flows) => expect(flowsPerBox(max)).toBe(flows))
 })
 
 describe('elements', () => {
-  test('that are added are those that are removed', () => {
+  test('are removed as they were added', () => {
     const added = addCommands(11, ENTRY).split('\n')
     expect(added).toHaveLength(5)
     expect(added.map((line) => line.replace(/^add/, 'delete'))).toEqual(removeCommands(11, ENTRY).split('\n'))

@@ -14,7 +14,7 @@ import {
 
 const MAC = Buffer.from('026278000001', 'hex')
 
-/** The bytes that strace shows for the same request by iproute2, but for its number. */
+/** Bytes that strace shows for iproute2's request, but for the sequence number. */
 describe('encodeMessages', () => {
   test.each([
     [
@@ -23,7 +23,7 @@ describe('encodeMessages', () => {
       '20000000 1000 0500 01000000 00000000 00 00 0000 02000000 01000000 81000000',
     ],
     [
-      'brings one up that answers nobody',
+      'brings one up without ARP',
       setLinkUp(2, true),
       '20000000 1000 0500 01000000 00000000 00 00 0000 02000000 81000000 81000000',
     ],
@@ -76,7 +76,7 @@ describe('decodeAcks', () => {
     return bytes
   }
 
-  test('tells which requests were refused', () => {
+  test('returns the refused requests', () => {
     expect(decodeAcks(Buffer.concat([ack(1, 0), ack(2, 17), ack(3, 0)]))).toEqual({
       count: 3,
       refusals: [{ index: 1, errno: 17 }],

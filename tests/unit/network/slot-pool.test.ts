@@ -35,7 +35,7 @@ const many = <T>(count: number, work: () => Promise<T>): Promise<T[]> =>
   Promise.all(Array.from({ length: count }, work))
 
 describe('a slot pool', () => {
-  test('makes its spare slots in one batch, from the number it is told', async () => {
+  test('makes its spare slots in one batch, from its first number', async () => {
     const { pool, batches } = makePool()
     pool.start(100)
     expect((await pool.take('demo')).index).toBe(100)
@@ -90,7 +90,7 @@ describe('a slot pool', () => {
     expect(destroyed).toEqual([1023])
   })
 
-  test('leaves out what is reserved, and takes back what is freed', async () => {
+  test('leaves out reserved numbers, and reuses freed ones', async () => {
     const { pool } = makePool({ spareMin: 0 })
     for (let index = 0; index < 1023; index++) pool.reserve(index)
     expect((await pool.take('demo')).index).toBe(1023)
@@ -99,7 +99,7 @@ describe('a slot pool', () => {
     expect((await pool.take('demo')).index).toBe(7)
   })
 
-  test('fails those who wait when none can be made, and tries again for the next', async () => {
+  test('fails waiting requests when none can be made, and tries again for the next', async () => {
     let isBroken = true
     const { pool } = makePool({
       spareMin: 0,
@@ -111,7 +111,7 @@ describe('a slot pool', () => {
     expect(await pool.take('demo')).toEqual({ index: 0 + 1 })
   })
 
-  test('makes anew what is missing from a batch', async () => {
+  test('makes slots missing from a batch again', async () => {
     let batch = 0
     const { pool } = makePool({
       spareMin: 2,
@@ -120,7 +120,7 @@ describe('a slot pool', () => {
     expect(await many(3, () => pool.take('demo'))).toHaveLength(3)
   })
 
-  test('that is stopped fails who waits, and hands over its spare slots when the batch under way is done', async () => {
+  test('that is stopped fails waiting requests, and returns its spare slots once the running batch is done', async () => {
     const { pool } = makePool({
       create: async (indexes) => {
         await sleep(20)

@@ -31,7 +31,7 @@ describe('planSlot', () => {
     expect(plans.every(({ idBase }) => idBase % 65_536 === 0 && idBase + 65_536 <= 2 ** 31)).toBe(true)
   })
 
-  test('begins where the contract says', () => {
+  test('begins at the number of the contract', () => {
     expect(planSlot(SUBNET, 0, 0)).toMatchObject({ idBase: 0x4000_0000, address: '10.213.0.1', interfaceName: 'bx0-0' })
     expect(planSlot(SUBNET, 1, 2)).toMatchObject({
       idBase: 0x4402_0000,
@@ -63,7 +63,7 @@ describe('finding a slot again', () => {
     [0, 100_000, null],
   ])('instance %i, id %i', (k, base, slot) => expect(slotOfIdBase(k, base)).toBe(slot))
 
-  test('takes only the whole map of a slot for its own', () => {
+  test('accepts only the whole id map of a slot', () => {
     expect(isMappedTo('         0 1073741824      65536\n', 0x4000_0000)).toBe(true)
     expect(isMappedTo('         0 1073741824      1000\n', 0x4000_0000)).toBe(false)
     expect(isMappedTo('         0          0 4294967295\n', 0x4000_0000)).toBe(false)
@@ -72,7 +72,7 @@ describe('finding a slot again', () => {
 })
 
 describe('ranges of /etc/subuid', () => {
-  test('are read past comments and lines that are none', () => {
+  test('are read without comments and invalid lines', () => {
     const text = '# root\nroot:100000:65536\nbroken\n1000:1073741824:65536\nempty:5:0\n'
     expect(parseSubordinateIds(text)).toEqual([
       { start: 100_000, end: 165_536 },

@@ -35,7 +35,7 @@ const untilAborted: JobWork = ({ signal }) =>
     signal.addEventListener('abort', () => reject(new Error('aborted')))
   })
 
-test('a job tells how far it is, and its end', async () => {
+test('a job shows its progress and its end', async () => {
   const gate = Promise.withResolvers<void>()
   const id = await jobs.start(WISH, async ({ progress }) => {
     progress(0.5)
@@ -48,7 +48,7 @@ test('a job tells how far it is, and its end', async () => {
   expect(await store.operations.get(id)).toMatchObject({ ...WISH, outcome: { status: 'done' } })
 })
 
-test('a job that fails tells the problem with the id of the request that began it', async () => {
+test('a job that fails shows the problem with the id of its request', async () => {
   const known = await jobs.start(WISH, () => Promise.reject(new ServiceError('storage_full', 'No room.')))
   const error = { code: 'storage_full', detail: 'No room.', request_id: 'req_1' }
   expect(await jobs.wait(known, 20_000)).toMatchObject({ outcome: { status: 'failed', error } })
@@ -58,7 +58,7 @@ test('a job that fails tells the problem with the id of the request that began i
   expect(JSON.stringify(told)).not.toContain('secret')
 })
 
-test('what a closed agent cut off is taken up by the next one, or has failed', async () => {
+test('a job cut off by a closed agent is resumed by the next one, or has failed', async () => {
   const [taken, lost] = [await jobs.start(WISH, untilAborted), await jobs.start(WISH, untilAborted)]
   await jobs.close()
   expect(await store.operations.get(taken)).toMatchObject({ outcome: null })
@@ -72,7 +72,7 @@ test('what a closed agent cut off is taken up by the next one, or has failed', a
   expect(await jobs.resume(taken, untilAborted)).toBe(false)
 })
 
-test('a job without an end is not forgotten with the old ones', async () => {
+test('an unfinished job is not pruned with the old ones', async () => {
   const running = await jobs.start(WISH, untilAborted)
   const ended = await jobs.start(WISH, async () => undefined)
   await jobs.wait(ended, 20_000)
@@ -81,7 +81,7 @@ test('a job without an end is not forgotten with the old ones', async () => {
   expect(await store.operations.get(running)).not.toBeNull()
 })
 
-test('an end that cannot be written is told all the same', async () => {
+test('an end that cannot be stored is still returned', async () => {
   const operations = { ...store.operations, finish: () => Promise.reject(new Error('disk full')) }
   jobs = createJobs({ store: { ...store, operations }, clock, logger: silentLogger, meter: silentMeter })
   const id = await jobs.start(WISH, async () => undefined)

@@ -69,14 +69,14 @@ describe('problems of nodes', () => {
     ['MemoryPressure', 'True', 'kubernetes_node_pressure'],
     ['DiskPressure', 'True', 'kubernetes_node_pressure'],
     ['PIDPressure', 'True', 'kubernetes_node_pressure'],
-  ])('%s being %s is one', (type, status, code) => {
+  ])('include %s being %s', (type, status, code) => {
     const [problem, ...others] = findNodeProblems([node([[type, status]])])
     expect(problem?.code).toBe(code)
     expect(problem?.evidence).toMatch(/^Node n1 .*Because: of that$/)
     expect(others).toEqual([])
   })
 
-  test('a node that takes no pods is one, and that no node is for boxes', () => {
+  test('include a node that takes no pods, and a cluster without a node for boxes', () => {
     expect(codesOf([node([['Ready', 'True']], { spec: { unschedulable: true } })])).toEqual([
       'kubernetes_node_cordoned',
     ])
@@ -104,7 +104,7 @@ describe('problems of pods', () => {
     expect(codesOf(shape)).toEqual(codes)
   })
 
-  test('with one cause are told together, and briefly', () => {
+  test('with one cause are reported together, and briefly', () => {
     const ids = ['a', 'b', 'c', 'd', 'e', 'f', 'g']
     const problems = findPodProblems(
       [...ids.map((id) => pod(id, { scheduled: 'False' })), pod('h', { waiting: 'ErrImagePull' })],
@@ -116,7 +116,7 @@ describe('problems of pods', () => {
     ])
   })
 
-  test('that are being deleted are none', () => {
+  test('exclude pods that are being deleted', () => {
     const leaving = pod('a', { waiting: 'ErrImagePull' })
     expect(
       findPodProblems([{ ...leaving, metadata: { ...leaving.metadata, deletionTimestamp: secondsAgo(0) } }], NOW),
@@ -146,13 +146,13 @@ describe('the facts of a cluster', () => {
     answerWith(node([['Ready', 'True']]))
   })
 
-  /** Of a cluster with one node, on which three pods run. */
+  /** Answers as a cluster with one node on which three pods run. */
   const answerWith = (item: Node): void =>
     kube.answer(({ path }, response) => sendJson(response, { items: path === '/api/v1/nodes' ? [item] : [{}, {}, {}] }))
 
   afterEach(() => kube.close())
 
-  test('are its own figures, listed once for polls that come together', async () => {
+  test('are its own figures, listed once for concurrent polls', async () => {
     const facts = factsOf([pod('a', { phase: 'Running' }), pod('b', { phase: 'Failed' })])
     const [report] = await Promise.all([facts.report(), facts.report(), facts.report()])
     expect(report).toEqual({
@@ -177,7 +177,7 @@ describe('the facts of a cluster', () => {
     expect(kube.requests.map(({ path }) => path)).toEqual(['/api/v1/nodes', '/api/v1/pods'])
   })
 
-  test('count all pods that run on a node, of which they ask for the metadata alone, and boxes beside them', async () => {
+  test('count all running pods of a node by their metadata, and boxes beside them', async () => {
     const waiting = pod('c', { phase: 'Running' })
     const warm = { ...waiting, metadata: { name: 'warm-c', labels: { 'boxyard.dev/warm': 'true' } } }
     const elsewhere = { ...pod('d', { phase: 'Running' }), spec: { containers: [], nodeName: 'n2' } }
@@ -188,7 +188,7 @@ describe('the facts of a cluster', () => {
     expect(asked?.accept).toContain('as=PartialObjectMetadataList')
   })
 
-  test('of nodes whose pods may not be counted are none, with the verb that is missing and what is wrong with them', async () => {
+  test('are empty for nodes whose pods may not be counted, with the missing verb and other problems', async () => {
     const cordoned = node([['Ready', 'True']], { spec: { unschedulable: true } })
     kube.answer(({ path }, response) => {
       if (path === '/api/v1/nodes') sendJson(response, { items: [cordoned] })
@@ -202,7 +202,7 @@ describe('the facts of a cluster', () => {
     ])
   })
 
-  test('of pods that are not counted in time are none, after two seconds at most', async () => {
+  test('are empty for pods not counted in time, after two seconds at most', async () => {
     kube.answer(({ path }, response) => {
       if (path === '/api/v1/nodes') sendJson(response, { items: [node([['Ready', 'True']])] })
     })
@@ -215,7 +215,7 @@ describe('the facts of a cluster', () => {
   test.each([
     [{ cpu: '3920m' }, { cpu: '4' }, ['3920m', '4']],
     [undefined, undefined, ['0', '0']],
-  ])('tell the processors %j and %j as they are, which is a string', async (allocatable, capacity, told) => {
+  ])('return processors %j and %j unchanged, as strings', async (allocatable, capacity, told) => {
     const { status, ...rest } = node([['Ready', 'True']])
     answerWith({ ...rest, status: { ...status, allocatable, capacity } } as Node)
     const [shown] = (await factsOf([]).report()).nodes
@@ -223,7 +223,7 @@ describe('the facts of a cluster', () => {
     nodeSchema.parse(shown)
   })
 
-  test('of a server that hangs are none, with the one problem, after two seconds at most', async () => {
+  test('are empty for a server that hangs, with the one problem, after two seconds at most', async () => {
     kube.answer(() => undefined)
     const facts = factsOf([pod('a', { phase: 'Running' })])
     const startedAt = performance.now()
@@ -242,7 +242,7 @@ describe('the facts of a cluster', () => {
     expect(problems.map(({ code }) => code)).toEqual(['kubernetes_unreadable'])
   })
 
-  test('tell what a pod that is gone has failed of, until a later one runs', async () => {
+  test('show why a deleted pod failed, until a later one runs', async () => {
     const facts = factsOf([])
     const codes = async () => (await facts.report()).problems.map(({ code }) => code)
     change(pod('a', { waiting: 'ErrImagePull' }))

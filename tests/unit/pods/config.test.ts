@@ -4,7 +4,7 @@ import { buildPodConfig, parseGivenConfig, podIdentityOf } from '../../../agent/
 
 const MIB = 1024 ** 2
 
-/** As containerd writes it for a box's container, with what `changes` says of its parts. */
+/** Returns the configuration that containerd writes for a box's container, with `changes`. */
 function given(changes: { annotations?: object; linux?: object; process?: object; more?: object } = {}): string {
   return JSON.stringify({
     ociVersion: '1.3.0',
@@ -67,7 +67,7 @@ const RESOURCES = {
 }
 
 describe('the configuration that containerd gives', () => {
-  test('says by its own annotations whose the pod is, and where', () => {
+  test('names box and directory of the pod by its own annotations', () => {
     expect(podIdentityOf(parseGivenConfig(given()))).toEqual({
       podUid: '11111111-2222-3333-4444-555555555555',
       namespace: 'boxyard',
@@ -125,7 +125,7 @@ describe('the configuration that containerd gives', () => {
     expect(() => podIdentityOf(parseGivenConfig(given({ linux })))).toThrow(reason)
   })
 
-  test("tells of another container as such, for the agent to refuse, and not by the owner's text", () => {
+  test("marks another container as such, for the agent to refuse, without the owner's text", () => {
     const annotations = {
       'io.kubernetes.cri.container-name': 'other',
       text: '"io.kubernetes.cri.container-name":"box"',
@@ -158,12 +158,12 @@ describe('the configuration that runc gets', () => {
     expect(config.ociVersion).toBe('1.3.0')
   })
 
-  test('has one cgroup namespace of its own, also where containerd gives none or that of the host', () => {
+  test("has one cgroup namespace of its own, also if containerd gives none or the host's", () => {
     for (const namespaces of [without('cgroup'), [...without('cgroup'), { type: 'cgroup', path: '/proc/1/ns/cgroup' }]])
       expect(build({ linux: { namespaces } }).linux.namespaces.slice(-1)).toEqual([{ type: 'cgroup' }])
   })
 
-  test("has of the image, the kubelet's files, the environment, the hooks and devices nothing", () => {
+  test("has nothing of the image, the kubelet's files, the environment, hooks and devices", () => {
     const text = JSON.stringify(build())
     for (const foreign of ['/var/lib/kubelet', 'KUBERNETES_PORT', 'HOSTNAME', '/bin/evil', '/dev/sda', 'rootfs'])
       expect(text).not.toContain(foreign)
@@ -179,7 +179,7 @@ describe('the configuration that runc gets', () => {
     expect(process).not.toHaveProperty('rlimits')
   })
 
-  test("is not the first that the kernel ends, and keeps what the cluster's security modules ask for", () => {
+  test('is not the first that the kernel kills, and keeps the settings of security modules', () => {
     expect(build().process.oomScoreAdj).toBe(0)
     const process = { apparmorProfile: 'cri-default', selinuxLabel: 'system_u:x' }
     expect(build({ process }).process).toMatchObject(process)
@@ -198,7 +198,7 @@ describe('the configuration that runc gets', () => {
     expect(sources.map(({ source }: { source: string }) => source)).toEqual([parts.init, parts.files['/etc/hosts']])
   })
 
-  test("bounds processes by the box's limit, and leaves processor time to the start", () => {
+  test("bounds processes by the box's limit, and leaves processor time unbounded for the start", () => {
     const { resources } = build().linux
     expect(resources.pids).toEqual({ limit: 64 })
     expect(resources.cpu).toEqual({ shares: 102, period: 100_000 })

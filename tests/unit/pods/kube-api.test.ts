@@ -31,7 +31,7 @@ const failureOf = async (call: Promise<unknown>): Promise<KubeError> => {
 }
 
 describe('a server that does not answer', () => {
-  test('makes a call fail after some attempts, and is told until it answers again', async () => {
+  test('makes a call fail after some attempts, and is reported until it answers again', async () => {
     await kube.cut()
     const error = await failureOf(kube.api.pods.get('a'))
     expect(error).toMatchObject({ code: 'runtime_unavailable', reason: 'unreachable' })
@@ -45,7 +45,7 @@ describe('a server that does not answer', () => {
     expect(codes()).toEqual([])
   })
 
-  test('makes no difference if it does at the second attempt', async () => {
+  test('has no effect if it answers the second attempt', async () => {
     kube.answer((_request, response) =>
       kube.requests.length === 1 ? response.destroy() : sendJson(response, { items: [POD] }),
     )
@@ -69,24 +69,24 @@ describe('a server that does not answer', () => {
   })
 })
 
-describe('what the API sends', () => {
+describe('an object of the API', () => {
   const creationTimestamp = '2026-01-01T00:00:00Z'
   const metadata = { name: 'n1', creationTimestamp }
 
-  test('is given as it is, without what is long and of no use', async () => {
+  test('is returned without its long unused fields', async () => {
     const managed = { ...metadata, managedFields: [{ manager: 'kubelet' }] }
     const node = { metadata: managed, status: { capacity: { cpu: '2' }, images: [{ names: ['x'] }] } }
     kube.answer((_request, response) => sendJson(response, { metadata: { resourceVersion: '9' }, items: [node] }))
     expect(await kube.api.nodes()).toEqual([{ metadata, status: { capacity: { cpu: '2' } } }])
   })
 
-  test('is given also where we know no such field', async () => {
+  test('is returned with unknown fields', async () => {
     kube.answer((_request, response) => sendJson(response, { ...POD, spec: { containers: [], newer: { _from: 1 } } }))
     await expect(kube.api.pods.get('a')).resolves.toHaveProperty('spec.newer', { _from: 1 })
   })
 })
 
-test('a policy is sent in the words of the API', async () => {
+test('of a policy is sent in the form of the API', async () => {
   kube.answer((_request, response) => sendJson(response, {}))
   await kube.api.networkPolicies.apply(projectPolicy('p', 'i'))
   const { method, path, body } = kube.requests[0] ?? {}
@@ -95,7 +95,7 @@ test('a policy is sent in the words of the API', async () => {
 })
 
 describe('a pod that is created', () => {
-  test('is given if only the answer was lost', async () => {
+  test('is returned if only the answer was lost', async () => {
     let made: unknown = null
     kube.answer(({ method, body }, response) => {
       if (method === 'GET') return sendJson(response, made)
@@ -109,7 +109,7 @@ describe('a pod that is created', () => {
     expect(kube.requests[0]?.query.get('fieldValidation')).toBe('Strict')
   })
 
-  test('is told apart from one that was there', async () => {
+  test('is distinguished from an earlier one', async () => {
     kube.answer(({ method }, response) =>
       method === 'GET' ? sendJson(response, POD) : sendStatus(response, 409, 'AlreadyExists'),
     )
@@ -123,26 +123,26 @@ describe('a storm of conflicts', () => {
       kube.requests.length <= count ? sendStatus(response, 409, 'Conflict') : sendJson(response, POD),
     )
 
-  test('is outlasted by a change that names no version', async () => {
+  test('is outlasted by a change without a version', async () => {
     storm(5)
     await expect(kube.api.pods.patch('a', { metadata: { labels: { a: 'b' } } })).resolves.toMatchObject(POD)
     expect(kube.requests).toHaveLength(6)
   })
 
-  test('has an end', async () => {
+  test('is given up after some time', async () => {
     storm(1000)
     const error = await failureOf(kube.api.pods.resize('a', { spec: {} }))
     expect(error).toMatchObject({ reason: 'conflict', code: 'runtime_unavailable' })
     expect(kube.requests).toHaveLength(8)
   })
 
-  test('ends at once for a change that names the version', async () => {
+  test('ends a change with a version at once', async () => {
     storm(1000)
     expect((await failureOf(kube.api.pods.patch('a', { metadata: { resourceVersion: '4' } }))).reason).toBe('conflict')
     expect(kube.requests).toHaveLength(1)
   })
 
-  test('of another pod of that name counts as deleted', async () => {
+  test('on another pod of that name counts as deleted', async () => {
     kube.answer(({ method }, response) =>
       method === 'GET' ? sendJson(response, POD) : sendStatus(response, 409, 'Conflict'),
     )
@@ -160,7 +160,7 @@ describe('a refusal', () => {
         : sendStatus(response, 403, 'Forbidden', message),
     )
 
-  test('for want of a verb names verb, resource and namespace', async () => {
+  test('for lack of a verb names verb, resource and namespace', async () => {
     refuse(false, 'pods is forbidden')
     const error = await failureOf(kube.api.pods.resize('a', {}))
     expect(error).toMatchObject({ code: 'runtime_unavailable', reason: 'forbidden' })
@@ -177,7 +177,7 @@ describe('a refusal', () => {
     expect(codes()).toEqual(['kubernetes_forbidden'])
   })
 
-  test('to come is found before it comes, and forgotten once it would not', async () => {
+  test('is predicted by a review, and dropped once the review allows it', async () => {
     const answerFor = (verbs: readonly string[]) =>
       kube.answer(({ body }, response) => {
         sendJson(response, { status: { allowed: verbs.includes(body.spec.resourceAttributes.verb) } }, 201)
@@ -204,13 +204,13 @@ describe('a refusal', () => {
     ['pods "a" is forbidden: exceeded quota: q, requested: pods=1', 'quota', 'quota_exceeded', 'kubernetes_quota'],
     ['pod rejected: RuntimeClass "boxyard" not found', 'refused', 'runtime_unavailable', 'kubernetes_runtime_class'],
     ['violates PodSecurity "baseline:latest"', 'refused', 'runtime_unavailable', 'kubernetes_refused'],
-  ])('by a rule of the cluster is no want of a verb: %s', async (message, reason, code, fault) => {
+  ])('by a rule of the cluster is not a missing verb: %s', async (message, reason, code, fault) => {
     refuse(true, message)
     expect(await failureOf(kube.api.pods.create(POD))).toMatchObject({ reason, code })
     expect(codes()).toEqual([fault])
   })
 
-  test('is forgotten once its like is answered, even that there is no such pod', async () => {
+  test('is dropped once a similar call is answered, even with a missing pod', async () => {
     refuse(true, 'pods is forbidden')
     await failureOf(kube.api.pods.get('a'))
     expect(codes()).toEqual(['kubernetes_forbidden'])
@@ -219,7 +219,7 @@ describe('a refusal', () => {
     expect(codes()).toEqual([])
   })
 
-  test('is forgotten with the first success of its like', async () => {
+  test('is dropped with the first success of a similar call', async () => {
     refuse(true, 'violates PodSecurity')
     await failureOf(kube.api.pods.create(POD))
     kube.answer((_request, response) => sendJson(response, POD))
@@ -236,7 +236,7 @@ describe('credentials', () => {
       request.token === token ? sendJson(response, POD) : sendStatus(response, 401, 'Unauthorized'),
     )
 
-  test('that have expired are told, and those put in their place are used', async () => {
+  test('that have expired are reported, and their replacements are used', async () => {
     accept('next')
     expect(await failureOf(kube.api.pods.get('a'))).toMatchObject({
       code: 'runtime_unavailable',
@@ -263,7 +263,7 @@ describe('credentials', () => {
     await expect(kube.api.pods.get('a')).resolves.toMatchObject(POD)
   })
 
-  test('go on while the kubeconfig is away or broken', async () => {
+  test('stay in use while the kubeconfig is missing or broken', async () => {
     accept('secret-token')
     writeFileSync(kube.kubeconfig, 'users: [')
     await new Promise((resolve) => setTimeout(resolve, 1_100))

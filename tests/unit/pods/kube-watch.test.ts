@@ -13,7 +13,7 @@ import {
 let kube: FaultyKube
 let watch: PodWatch
 let changes: string[]
-/** What a list shows, and the watches that are open. */
+/** Items and version of the next list, and the open watches. */
 let listed: object[]
 let version: number
 let open: ServerResponse[]
@@ -59,7 +59,7 @@ beforeEach(async () => {
 afterEach(() => kube.close())
 
 describe('a view of pods', () => {
-  test('shows what was listed, then what happens', async () => {
+  test('shows the listed pods, then their changes', async () => {
     expect(watch.all().map(({ metadata }) => metadata?.name)).toEqual(['pod-a', 'pod-b'])
     expect(watch.get('a')?.metadata?.managedFields).toBeUndefined()
     expect(kube.requests.map(({ query }) => query.get('labelSelector'))).toEqual(['app=box', 'app=box'])
@@ -73,7 +73,7 @@ describe('a view of pods', () => {
     expect(watch.fault()).toBeNull()
   })
 
-  test('takes events that come in pieces, between the bytes of a letter too', async () => {
+  test('takes events split anywhere, also within a character', async () => {
     const line = Buffer.from(`${JSON.stringify({ type: 'ADDED', object: pod('c', 11, 'ü') })}\n`)
     const cut = line.indexOf(0xc3) + 1
     open[0]?.write(line.subarray(0, cut))
@@ -83,7 +83,7 @@ describe('a view of pods', () => {
     expect(changes.filter((change) => change.includes(' c '))).toHaveLength(1)
   })
 
-  test('tells one listener what another does not take, and none that let go', async () => {
+  test('calls each listener though another throws, and none that unsubscribed', async () => {
     const taken: string[] = []
     const letGo = watch.onChange(() => {
       throw new Error('not taken')
@@ -105,13 +105,13 @@ describe('a view of pods', () => {
 })
 
 describe('a watch that is dropped', () => {
-  test('is resumed where it was, bookmarks counted, without a fault or a list', async () => {
+  test('is resumed at its version, bookmarks included, without a fault or a list', async () => {
     send('ADDED', pod('c', 11))
     send('BOOKMARK', { kind: 'Pod', metadata: { resourceVersion: '20' } })
     await until(() => watch.get('c') !== null)
     open[0]?.end()
     await until(() => open.length === 2)
-    // Longer than the least wait: it counts as one that lasted.
+    // Longer than the shortest wait, so this watch counts as one that lasted.
     await delay(40)
     open[1]?.destroy()
     await until(() => open.length === 3)
@@ -121,19 +121,19 @@ describe('a watch that is dropped', () => {
     expect(watch.fault()).toBeNull()
   })
 
-  test('is not asked for in a loop by a server that ends each', async () => {
+  test('is not opened in a loop if the server ends each', async () => {
     kube.answer((request, response) => {
       answerWell(request, response)
       response.end()
     })
     open[0]?.end()
     await delay(400)
-    // 10 to 80 ms between attempts.
+    // Waits are 10 to 80 ms long.
     expect(kube.requests.length).toBeLessThan(20)
   })
 })
 
-describe('a version that the server no longer knows', () => {
+describe('a version that the server has dropped', () => {
   const relist = async (): Promise<void> => {
     changes.length = 0
     listed = [pod('a', 1), pod('c', 30)]
@@ -143,12 +143,12 @@ describe('a version that the server no longer knows', () => {
     expect(watch.fault()).toBeNull()
   }
 
-  test('told in the watch has the pods listed again; those that vanished are told', async () => {
+  test('reported in the watch causes a new list; vanished pods are reported', async () => {
     send('ERROR', { kind: 'Status', code: 410, reason: 'Expired' })
     await relist()
   })
 
-  test('told as the watch opens has the same effect', async () => {
+  test('reported as the watch opens has the same effect', async () => {
     kube.answer((request, response) => {
       kube.answer(answerWell)
       sendStatus(response, 410, 'Expired')
@@ -160,7 +160,7 @@ describe('a version that the server no longer knows', () => {
 })
 
 describe('a server that is away', () => {
-  test('leaves the view as it was, with the fault; then all is told', async () => {
+  test('leaves the view as it was, with the fault; then all changes are reported', async () => {
     await kube.cut()
     await until(() => watch.fault() !== null)
     const { since, error } = watch.fault() ?? {}
@@ -176,7 +176,7 @@ describe('a server that is away', () => {
     expect(changes).toEqual(['deleted a Running', 'modified b Failed'])
   })
 
-  test('and hangs is noticed by another call; who waits is told when it is back', async () => {
+  test('and hangs is noticed by another call; waiting callers resume when it is back', async () => {
     let isBack = false
     watch.onRecovery(() => {
       isBack = true
@@ -193,7 +193,7 @@ describe('a server that is away', () => {
     expect(watch.fault()).toBeNull()
   })
 
-  test('at the beginning does not hold up the start', async () => {
+  test('at the beginning does not delay the start', async () => {
     await kube.cut()
     const late = kube.api.pods.watch('app=other')
     await late.start()
@@ -206,7 +206,7 @@ describe('a server that is away', () => {
   })
 })
 
-test('a verb that was taken away is the fault, and its return heals', async () => {
+test('a withdrawn verb is the fault, and granting it again heals', async () => {
   kube.answer((_request, response) => sendStatus(response, 403, 'Forbidden', 'pods is forbidden'))
   open[0]?.destroy()
   await until(() => watch.fault() !== null)

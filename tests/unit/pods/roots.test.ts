@@ -48,7 +48,7 @@ describe('the roots of pods', () => {
   }
   const written = ({ bundle }: HookCall): any => JSON.parse(readFileSync(join(bundle, 'config.json'), 'utf8'))
 
-  test('are mounted where the container is made, by what the ticket says, and its configuration with them', async () => {
+  test('are mounted when the container is created, by the ticket, together with its configuration', async () => {
     roots.expect(UID, ticket())
     const call = makeCall()
     await roots.prepare(call)
@@ -77,7 +77,7 @@ describe('the roots of pods', () => {
     expect(written(call)).toEqual(before)
   })
 
-  test('are given to a pod that is told of a moment later, and not to one that nobody tells of', async () => {
+  test('are given to a pod that is announced a moment later, and not to an unannounced one', async () => {
     const late = roots.prepare(makeCall())
     const never = roots.prepare(makeCall({ 'io.kubernetes.cri.sandbox-uid': 'other' }))
     never.catch(() => undefined)
@@ -89,13 +89,13 @@ describe('the roots of pods', () => {
     expect(staged).toHaveLength(1)
   })
 
-  test('are not given any more once the ticket is dropped', async () => {
+  test('are no longer given once the ticket is dropped', async () => {
     roots.expect(UID, ticket()).drop()
     await expect(roots.prepare(makeCall())).rejects.toThrow('no box that is being started')
     expect(staged).toEqual([])
   })
 
-  test('leave the configuration as it was where they cannot be made ready', async () => {
+  test('leave the configuration unchanged if they cannot be prepared', async () => {
     const prepare = (): never => {
       throw new Error('the disk is full')
     }
@@ -133,7 +133,7 @@ describe('the roots of pods', () => {
   })
 })
 
-/** As containerd gives it, but with the network of this process. */
+/** Returns a configuration as containerd writes it, but with this process's network. */
 function given(annotations: Record<string, string>): string {
   const namespaces = [
     { type: 'mount' },

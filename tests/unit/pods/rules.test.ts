@@ -16,12 +16,12 @@ describe('the rules of pods', () => {
   ])('are one transaction that nft accepts, with %s', (_, settings, entries, load) => {
     const nft = openNftables()
     const text = createPodRules(settings).load(entries, load)
-    // Checked by the kernel and never put into force: the last command cannot succeed.
+    // The kernel checks the rules but never applies them: the last command must fail.
     expect(() => nft.run(`${text}\ndelete table inet boxyard_absent`)).toThrow(/boxyard_absent|No such file/)
     nft.close()
   })
 
-  test('take the earlier table away in the same transaction', () => {
+  test('remove the earlier table in the same transaction', () => {
     const lines = rules.load([], LOAD).split('\n')
     expect(lines.slice(0, 3)).toEqual([
       `add table inet ${TABLE}`,
@@ -30,11 +30,11 @@ describe('the rules of pods', () => {
     ])
   })
 
-  test('have no way out where egress is off', () => {
+  test('have no way out if egress is off', () => {
     expect(createPodRules({ ...SETTINGS, egress: false }).load([ENTRY], LOAD)).not.toContain('goto egress')
   })
 
-  test('remove of a box what they add', () => {
+  test('remove from a box what they add', () => {
     const added = rules.add(ENTRY).split('\n')
     expect(added).toHaveLength(5)
     expect(added.map((line) => line.replace(/^add/, 'delete'))).toEqual(rules.remove(ENTRY).split('\n'))
@@ -49,14 +49,14 @@ describe('a listed table', () => {
   const projects = { map: { name: 'project_of', elem: [['10.244.1.7', 3]] } }
   const epochs = { map: { name: 'epoch_of', elem: [['10.244.1.7', 2_147_483_646]] } }
 
-  test('tells its boxes', () => expect(parse(listing([boxes, projects, epochs]))).toEqual([ENTRY]))
+  test('has its boxes', () => expect(parse(listing([boxes, projects, epochs]))).toEqual([ENTRY]))
 
   test.each([
     ['a mark is missing', listing([boxes, epochs])],
     ['the epoch is missing', listing([boxes, projects])],
-    ['nobody is named', listing([{ set: { name: 'boxes', elem: ['10.244.1.7'] } }, projects, epochs])],
+    ['no name is given', listing([{ set: { name: 'boxes', elem: ['10.244.1.7'] } }, projects, epochs])],
     ['a set is empty', listing([{ set: { name: 'boxes' } }, projects, epochs])],
     ['it is no listing', '{"nftables": 5}'],
     ['there is none', ''],
-  ])('tells none where %s', (_, text) => expect(parse(text)).toEqual([]))
+  ])('has none if %s', (_, text) => expect(parse(text)).toEqual([]))
 })

@@ -29,7 +29,7 @@ const SPEC: BoxSpec = {
 const DNS_LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
 
 describe("the name of a box's pod", () => {
-  test('shows box and project, and is another one each time', () => {
+  test('shows box and project, and differs each time', () => {
     const names = Array.from({ length: 20 }, () => planBoxPod(SPEC, 'abcd1234').name)
     for (const name of names) expect(name).toMatch(/^web--demo-[0-9a-f]{6}$/)
     expect(new Set(names).size).toBe(20)
@@ -49,7 +49,7 @@ describe("the name of a box's pod", () => {
     expect(plan.name).toMatch(expected)
   })
 
-  test('tells no two boxes as one', () => {
+  test('differs for any two boxes', () => {
     const name = (project: string, box: string): string =>
       planBoxPod({ ...SPEC, project, name: box }, 'abcd1234').name.slice(0, -7)
     expect(name('c', 'a--b')).toBe(name('b--c', 'a'))
@@ -91,7 +91,7 @@ describe('the pod of a box', () => {
       expect(pod.spec).not.toHaveProperty(field)
   })
 
-  test('is bound to the node that has its root, which owns it, by way of the scheduler', () => {
+  test('is bound by the scheduler to the node with its root, which owns it', () => {
     expect(JSON.stringify(pod.spec?.affinity)).toContain('"key":"metadata.name","operator":"In","values":["n1"]')
     expect(pod.metadata?.ownerReferences).toEqual([expect.objectContaining({ kind: 'Node', name: 'n1', uid: 'uid-1' })])
   })
@@ -107,7 +107,7 @@ describe('the pod of a box', () => {
   })
 })
 
-test('a pod that waits is of no box and no project, and has the name of the pod for a host name', () => {
+test('a warm pod has no box and no project, and the name of the pod as host name', () => {
   const [one, other] = [planWarmPod(newWarmPodName(), 'abcd1234'), planWarmPod(newWarmPodName(), 'abcd1234')]
   expect(one.name).toMatch(DNS_LABEL)
   expect(one.name).not.toBe(other.name)
@@ -140,7 +140,7 @@ describe('limits', () => {
       { cpus: 1024, ramMb: 16_777_216 },
       { cpu: '1024000m', memory: '16777216Mi' },
     ],
-  ])('%j are told and read again', (limits, expected) => {
+  ])('%j are written and read again', (limits, expected) => {
     const resources = podResources(limits)
     expect(resources.limits).toEqual(expected)
     expect(podLimits(withLimits(resources.limits))).toEqual(limits)
@@ -159,11 +159,11 @@ describe('limits', () => {
       { cpus: 64, ramMb: 16 * 1024 },
       { cpu: '100m', memory: '1024Mi' },
     ],
-  ])('of %j a part is asked for, and never nothing', (limits, expected) => {
+  ])('of %j are requested in part, and never at zero', (limits, expected) => {
     expect(podResources(limits).requests).toEqual(expected)
   })
 
-  // What an API server makes of the above.
+  // Forms in which an API server returns these quantities.
   test.each([
     ['1', '1Gi', { cpus: 1, ramMb: 1024 }],
     ['1k', '16Ti', { cpus: 1000, ramMb: 16_777_216 }],
@@ -172,7 +172,7 @@ describe('limits', () => {
     expect(podLimits(withLimits({ cpu, memory }))).toEqual(expected)
   })
 
-  test.each([{}, { cpu: '1' }, { memory: '1Gi' }])('that are not set are none: %j', (limits) => {
+  test.each([{}, { cpu: '1' }, { memory: '1Gi' }])('that are not set are null: %j', (limits) => {
     expect(podLimits(withLimits(limits))).toBe(null)
     expect(podLimits({})).toBe(null)
   })

@@ -15,7 +15,7 @@ describe('a pod', () => {
     ['that succeeded', { status: { phase: 'Succeeded', reason: 'Completed' } }, false],
     ['that runs', { status: { phase: 'Running' } }, false],
     ['that is new', {}, false],
-  ])('%s: was taken away: %j', (_, pod, expected) => {
+  ])('%s: was removed: %j', (_, pod, expected) => {
     expect(isTakenAway(pod)).toBe(expected)
   })
 
@@ -58,13 +58,13 @@ describe('a pod', () => {
     else expect(why).toBe(expected)
   })
 
-  test('whose reason is endless is told in short', () => {
+  test('whose reason is very long is reported in short', () => {
     expect(podFailureOf(waiting('ErrImagePull', 'x'.repeat(10_000)))?.length).toBeLessThan(400)
     expect(describePending(unplaced('y'.repeat(10_000))).length).toBeLessThan(400)
   })
 
   test.each<[string, Pod | null, string]>([
-    ['that nobody has seen', null, 'The node has not started its pod.'],
+    ['that was never seen', null, 'The node has not started its pod.'],
     [
       'that cannot be placed',
       unplaced('0/1 nodes are available'),
@@ -113,7 +113,7 @@ function unplaced(message: string | undefined): Pod {
   return { status: { phase: 'Pending', conditions: [condition] } }
 }
 
-/** As `/proc/<pid>/net/fib_trie` has it. */
+/** Returns addresses in the format of `/proc/<pid>/net/fib_trie`. */
 function table(...addresses: string[]): string {
   const local = addresses.filter((address) => !address.includes('/')).map((address) => leaf(address, 'host LOCAL'))
   return `Main:\n  +-- 0.0.0.0/0 3 0 5\n     |-- 0.0.0.0\n        /0 universe UNICAST\nLocal:\n${local.join('')}`

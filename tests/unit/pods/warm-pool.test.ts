@@ -6,15 +6,15 @@ import { silentLogger } from '../../helpers/silent-logger.ts'
 
 const INIT = { pid: process.pid, startTicks: readStartTicks(process.pid) ?? 0, idBase: 0, cgroup: '' }
 
-/** A cluster of pods that wait, with the faults of one. */
+/** A cluster of warm pods with scripted faults. */
 class Pods {
   readonly names = new Set<string>()
   readonly calls: string[] = []
-  /** What the next calls do instead, each once. */
+  /** Errors that the next calls throw, once each. */
   readonly faults = new Map<string, Error>()
-  /** Holds those being made. */
+  /** Delays pods under construction. */
   gate: Promise<void> = Promise.resolve()
-  /** Of the pods to be made. */
+  /** Settings of new pods. */
   init = INIT
   pool: WarmPodPool | undefined
   #drawn = 0
@@ -53,7 +53,7 @@ class Pods {
   }
 }
 
-describe('a pool of pods that wait', () => {
+describe('a pool of warm pods', () => {
   let pods: Pods
   const until = async (isTrue: () => boolean): Promise<void> => {
     const deadline = performance.now() + 5_000
@@ -71,7 +71,7 @@ describe('a pool of pods that wait', () => {
 
   afterEach(() => pods.pool?.close())
 
-  test('is filled, gives each of its pods once, and is filled again', async () => {
+  test('is filled, hands out each of its pods once, and is filled again', async () => {
     pods = new Pods()
     const pool = pods.open(2)
     await has('warm-1', 'warm-2')
@@ -83,7 +83,7 @@ describe('a pool of pods that wait', () => {
     expect(pods.calls.filter((call) => call === 'make')).toHaveLength(4)
   })
 
-  test('removes first what an earlier process kept, also if it is to keep none itself', async () => {
+  test('first removes the pods of an earlier process, also with a size of 0', async () => {
     for (const size of [1, 0]) {
       pods = new Pods()
       pods.names.add('warm-old')
@@ -95,17 +95,14 @@ describe('a pool of pods that wait', () => {
     }
   })
 
-  test.each(['list', 'remove'])(
-    'makes none before all that is old is removed, however often %s fails',
-    async (call) => {
-      pods = new Pods()
-      pods.names.add('warm-old')
-      pods.faults.set(call, new Error('away'))
-      pods.open(1)
-      await has('warm-1')
-      expect(pods.calls.indexOf('make')).toBeGreaterThan(pods.calls.lastIndexOf('remove'))
-    },
-  )
+  test.each(['list', 'remove'])('makes none before all old pods are removed, however often %s fails', async (call) => {
+    pods = new Pods()
+    pods.names.add('warm-old')
+    pods.faults.set(call, new Error('away'))
+    pods.open(1)
+    await has('warm-1')
+    expect(pods.calls.indexOf('make')).toBeGreaterThan(pods.calls.lastIndexOf('remove'))
+  })
 
   test.each(['make', 'answer'])('leaves no pod behind of one whose making fails at %s', async (call) => {
     pods = new Pods()
@@ -114,7 +111,7 @@ describe('a pool of pods that wait', () => {
     await has('warm-2')
   })
 
-  test('does not give a pod that is lost, and makes another', async () => {
+  test('does not hand out a lost pod, and makes another', async () => {
     pods = new Pods()
     const pool = pods.open(2)
     await has('warm-1', 'warm-2')
@@ -125,7 +122,7 @@ describe('a pool of pods that wait', () => {
     expect((await take(pool))?.name).toBe('warm-2')
   })
 
-  test('does not give a pod that went unseen, and makes another', async () => {
+  test('does not hand out a pod that vanished unseen, and makes another', async () => {
     pods = new Pods()
     const pool = pods.open(2)
     await has('warm-1', 'warm-2')
@@ -135,7 +132,7 @@ describe('a pool of pods that wait', () => {
     await has('warm-2', 'warm-3', 'warm-4')
   })
 
-  test('does not give a pod whose init has ended, and removes it', async () => {
+  test('does not hand out a pod whose init has ended, and removes it', async () => {
     pods = new Pods()
     pods.init = { ...INIT, startTicks: INIT.startTicks + 1 }
     const pool = pods.open(1)
@@ -146,7 +143,7 @@ describe('a pool of pods that wait', () => {
     expect((await take(pool))?.name).toBe('warm-2')
   })
 
-  test('is told of one lost while it was made', async () => {
+  test('replaces one that was lost while it was made', async () => {
     pods = new Pods()
     const { promise, resolve } = Promise.withResolvers<void>()
     pods.gate = promise

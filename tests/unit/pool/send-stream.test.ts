@@ -28,7 +28,7 @@ function encode(code: number, ...attributes: Buffer[]): Buffer {
 
 const END = encode(SEND.END)
 
-/** What is read of a stream that comes in pieces of these lengths, repeated. */
+/** Reads a stream in pieces of these lengths, repeated. */
 function read(stream: Buffer, sizes: readonly number[] = [stream.length]): SendCommand[] {
   const commands: SendCommand[] = []
   const reader = createSendReader((command) => commands.push(command))
@@ -70,7 +70,7 @@ describe('a stream of btrfs send', () => {
     ])
   })
 
-  test('commands, attributes and data that are not known are skipped', () => {
+  test('unknown commands, attributes and data are skipped', () => {
     const dataOfVersion2 = Buffer.concat([Buffer.from([DATA, 0]), Buffer.alloc(70_000, 0xff)])
     const stream = Buffer.concat([
       HEAD,
@@ -81,19 +81,22 @@ describe('a stream of btrfs send', () => {
     expect(read(stream)).toEqual([command(99, { path: 'p' }), command(SEND.WRITE, { path: 'q' }), command(SEND.END)])
   })
 
-  test.each(Array.from({ length: 20 }, (_, index) => index))('however it is cut, it is the same: seed %i', (seed) => {
-    const random = createDice(seed)
-    const commands = Array.from({ length: 50 }, () =>
-      encode(3 + random(15), attribute(PATH, 'p'.repeat(random(300))), attribute(PATH_TO, 'q'.repeat(random(5)))),
-    )
-    const stream = Buffer.concat([HEAD, ...commands, END, Buffer.from('what comes after')])
-    const sizes = Array.from({ length: 10 }, () => 1 + random(200))
-    expect(read(stream, sizes)).toEqual(read(stream))
-    expect(read(stream)).toHaveLength(51)
-  })
+  test.each(Array.from({ length: 20 }, (_, index) => index))(
+    'a stream is read alike in pieces of any size: seed %i',
+    (seed) => {
+      const random = createDice(seed)
+      const commands = Array.from({ length: 50 }, () =>
+        encode(3 + random(15), attribute(PATH, 'p'.repeat(random(300))), attribute(PATH_TO, 'q'.repeat(random(5)))),
+      )
+      const stream = Buffer.concat([HEAD, ...commands, END, Buffer.from('what comes after')])
+      const sizes = Array.from({ length: 10 }, () => 1 + random(200))
+      expect(read(stream, sizes)).toEqual(read(stream))
+      expect(read(stream)).toHaveLength(51)
+    },
+  )
 
   test.each(Array.from({ length: 30 }, (_, index) => index))(
-    'what is no stream is refused or read: seed %i',
+    'an altered stream is refused or read: seed %i',
     (seed) => {
       const random = createDice(seed)
       const whole = Buffer.concat([HEAD, ...Array.from({ length: 20 }, () => encode(9, attribute(PATH, 'abc'))), END])
@@ -118,7 +121,7 @@ describe('a stream of btrfs send', () => {
   })
 })
 
-describe('what a stream adds up to', () => {
+describe('the changes of a stream', () => {
   const told = (...commands: SendCommand[]): string[] => {
     const model = createTreeModel(100)
     for (const one of commands) model.apply(one)
@@ -128,7 +131,7 @@ describe('what a stream adds up to', () => {
   const rename = (path: string, pathTo: string): SendCommand => command(SEND.RENAME, { path, pathTo })
   const unlink = (path: string): SendCommand => command(SEND.UNLINK, { path })
 
-  test('names under way are not told', () => {
+  test('temporary names are not reported', () => {
     expect(told(make('o9-1-0'), rename('o9-1-0', 'd/new'))).toEqual(['added >/d/new'])
     expect(told(rename('a', 'o5-1-0'), make('o9-1-0'), rename('o9-1-0', 'a'), rename('o5-1-0', 'b'))).toEqual([
       'added >/a',
@@ -138,14 +141,14 @@ describe('what a stream adds up to', () => {
     expect(told(make('o9-1-0'), unlink('o9-1-0'))).toEqual([])
   })
 
-  test('what is below a directory that is gone and one that has its name now is told as modified', () => {
+  test('a path below a deleted directory and its successor is reported as modified', () => {
     const mkdir = (path: string): SendCommand => command(SEND.MKDIR, { path })
     const rmdir = (path: string): SendCommand => command(SEND.RMDIR, { path })
     const replaced = [rename('d', 'o5-1-0'), mkdir('d'), make('d/f'), unlink('o5-1-0/f'), unlink('o5-1-0/g')]
     expect(told(...replaced, rmdir('o5-1-0'))).toEqual(['deleted >/d/g', 'modified >/d', 'modified >/d/f'])
   })
 
-  test('a command that is not known changes nothing', () => {
+  test('an unknown command changes nothing', () => {
     expect(told(command(99, { path: 'a' }), command(SEND.SNAPSHOT, { path: 'name' }))).toEqual([])
   })
 

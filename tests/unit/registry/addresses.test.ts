@@ -36,11 +36,11 @@ describe('an address', () => {
     ...['3fff::1', '5f00::1', '2606:4700:4700::1111%lo'],
   ])('%s is not', (address) => expect(isPublicAddress(address)).toBe(false))
 
-  test.each(['', 'localhost', '127.1', '0x7f000001', '2130706433', '[::1]'])('%j is none', (address) =>
+  test.each(['', 'localhost', '127.1', '0x7f000001', '2130706433', '[::1]'])('%j is no address', (address) =>
     expect(isPublicAddress(address)).toBe(false),
   )
 
-  test('of this host is not public, whatever it is', () => {
+  test('of this host is never public', () => {
     const own = Object.values(networkInterfaces()).flatMap((all) => (all ?? []).map(({ address }) => address))
     expect(own.length).toBeGreaterThan(0)
     for (const address of own) expect(isPublicAddress(address)).toBe(false)
@@ -48,7 +48,7 @@ describe('an address', () => {
 })
 
 describe('a guarded connection', () => {
-  /** Connects to `reached`, whatever the host: as when a name stands for another address by then. */
+  /** Connects to `reached` for any host name, like a name that has been pointed elsewhere. */
   const connectorTo = (reached: string) => {
     const asked: string[] = []
     const state = { isDestroyed: false }
@@ -75,7 +75,7 @@ describe('a guarded connection', () => {
   })
 
   test.each(['127.0.0.1', '10.0.0.1', '::1', '::ffff:169.254.169.254'])(
-    'that came to %s in the end is dropped before anything is sent',
+    'that ended at %s is dropped before anything is sent',
     async (reached) => {
       const { to, state } = connectorTo(reached)
       expect(await to('https:', 'registry.example.org', '443')).toEqual(REFUSED)

@@ -8,7 +8,7 @@ test.each([
   ['inner.example.org', 'https://inner.example.org'],
   ['inner.example.org:443', 'https://inner.example.org'],
   ['both:1', 'https://both:1'],
-])('%s is asked where the operator has named it, and may lead to all that are', (registry, origin) => {
+])('%s is contacted as configured, and may redirect to all configured registries', (registry, origin) => {
   expect(resolveRegistryOrigins(registry, NAMED)).toEqual({ origin, named: NAMED })
 })
 
@@ -20,7 +20,7 @@ test.each([
   ['127.1:5001', 'https://127.0.0.1:5001'],
   ['inner.example.org:80', 'https://inner.example.org:80'],
   ['[::1]:5000', 'https://[::1]:5000'],
-])('%s is asked over https, and may lead to none that is named', (registry, origin) => {
+])('%s is contacted over https, and may redirect to no configured registry', (registry, origin) => {
   expect(resolveRegistryOrigins(registry, NAMED)).toEqual({ origin, named: new Set() })
 })
 

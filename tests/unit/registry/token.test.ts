@@ -22,7 +22,7 @@ test.each(['', 'Basic realm="x"', 'Bearer', 'Bearer service="x"', 'Bearer realm=
   },
 )
 
-test('the token is fetched for what is asked, else for pulling from the repository', () => {
+test('the token is fetched for the requested scope, else for pulling from the repository', () => {
   const asked = tokenUrl({ realm: `${REALM}?a=b`, service: 's t', scope: 'repository:z:pull' }, 'x/y')
   expect(asked.href).toBe(`${REALM}?a=b&service=s+t&scope=repository%3Az%3Apull`)
   expect(tokenUrl({ realm: REALM, service: null, scope: null }, 'x/y').searchParams.get('scope')).toBe(
@@ -31,7 +31,7 @@ test('the token is fetched for what is asked, else for pulling from the reposito
   expect(() => tokenUrl({ realm: 'nowhere', service: null, scope: null }, 'x')).toThrow('no place for its tokens')
 })
 
-test('a token is read as `token` or `access_token`, and nothing that does not fit into a header', () => {
+test('a token is read as `token` or `access_token`, and must fit into a header', () => {
   expect(readToken(Buffer.from('{"token":"abc","expires_in":300}'))).toBe('abc')
   expect(readToken(Buffer.from('{"access_token":"def"}'))).toBe('def')
   for (const body of ['', '[]', '{}', '{"token":1}', '{"token":""}', '{"token":"a\\r\\nx: y"}'])

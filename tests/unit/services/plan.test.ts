@@ -58,7 +58,7 @@ describe('planService', () => {
       rest,
     ],
     [
-      'on failure, where nobody knows its end',
+      'on failure, if its end is unknown',
       ran(serviceRecord({ restart: 'on-failure' }), { exitCode: null }),
       world(),
       { kind: 'wait', ms: 250 },
@@ -77,7 +77,7 @@ describe('planService', () => {
   })
 })
 
-/** The world in which `runs` go on, by version. */
+/** Returns the observed state in which `runs` exist, by version. */
 function versionsWorld(
   record: ServiceRecord,
   runs: Partial<Record<'active' | 'preview' | 'previous' | 'retired', ObservedRun>>,
@@ -130,7 +130,7 @@ describe('planInstances', () => {
     ],
     ['an end that is none of its own is none', lost, { active: UP, preview: UP }, rest],
     [
-      'one whose end nobody saw is started again',
+      'one whose end was not seen is started again',
       unseen,
       { active: UP },
       { kind: 'start', slot: 'preview', isFresh: false },

@@ -4,7 +4,7 @@ import { withPreview } from '../../../agent/core/services/versions.ts'
 import { candidate, deployed, ended, runningService, switched } from '../../helpers/services/service-records.ts'
 
 describe('the port of a version', () => {
-  test('is that of the service while nothing of the service has it', () => {
+  test('is that of the service while no version uses it', () => {
     expect(choosePort({ ...runningService(), active: null }, [runningService('other')], 'active')).toBe(8080)
     expect(choosePort(runningService(), [], 'active')).toBe(8080)
     expect(choosePort(withPreview(runningService(), candidate()), [], 'preview')).toBe(49_152)
@@ -18,7 +18,7 @@ describe('the port of a version', () => {
     expect(choosePort(elsewhere, [runningService('other')], 'preview')).toBe(49_153)
   })
 
-  test('is kept from what was active before only while that runs', () => {
+  test('is kept for the earlier active version only while that runs', () => {
     const record = switched()
     expect(choosePort(record, [], 'active')).toBe(49_152)
     expect(choosePort(ended(record, record.previous), [], 'active')).toBe(8080)

@@ -29,7 +29,7 @@ describe('a switch', () => {
     expect(back).toMatchObject({ generation: 3, previous: { port: 49_152, since: NOW }, retired: [] })
   })
 
-  test('goes on in one count of bytes, and ends what was kept before', () => {
+  test('continues the byte count of the log, and ends the version kept before', () => {
     const record = switched()
     expect(record.active?.runs[0]?.logOffset).toBe(5)
     const again = deployed(record, 49_153)
@@ -40,7 +40,7 @@ describe('a switch', () => {
 })
 
 describe('the runs of a service', () => {
-  test('count starts by itself, and go on in one log', () => {
+  test('count automatic starts, and share one log', () => {
     let record = ran(serviceRecord(), { logBytes: 7 })
     record = withNewRun(record, { ...START, isFresh: false })
     expect(record.active).toMatchObject({ restarts: 1, runs: [{ logOffset: 0 }, { logOffset: 7, end: null }] })
@@ -66,7 +66,7 @@ describe('the runs of a service', () => {
     expect(waits).toEqual([250, 500, 1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000])
   })
 
-  test('that went on for a while begin to count anew', () => {
+  test('that lasted for a while reset the count', () => {
     let record = ran(serviceRecord(), { exitCode: 1 })
     for (let round = 0; round < 3; round++) {
       record = withNewRun(record, { ...START, isFresh: false })

@@ -6,7 +6,7 @@ import { boxRecord } from '../../helpers/boxes/box-records.ts'
 const REFUSED = new ServiceError('internal', 'The storage refused the operation; the reason is logged.')
 const QUERY = { max_results: 10, to: 'b' }
 
-/** A box with the snapshots a and b, in a pool whose `changes` does as told; `events` tells what was asked of it. */
+/** A box with the snapshots a and b, in a pool with the given `changes`; `events` logs its calls. */
 function openLab(changes: (lab: Lab) => unknown) {
   const lab: Lab = { box: boxRecord(), snapshots: new Set(['a', 'b']), events: [] }
   const { compare } = createSnapshotDiff({
@@ -38,13 +38,13 @@ interface Lab {
   events: string[]
 }
 
-describe('a comparison of what is deleted meanwhile', () => {
+describe('a comparison during a delete', () => {
   test.each([
     ['the earlier', (lab: Lab) => lab.snapshots.delete('a'), 'snapshot_not_found'],
     ['the later', (lab: Lab) => lab.snapshots.delete('b'), 'snapshot_not_found'],
     ['the box', (lab: Lab) => (lab.box = null), 'box_not_found'],
     ['nothing', () => undefined, 'internal'],
-  ])('tells that %s is gone', async (_what, remove, code) => {
+  ])('reports that %s is gone', async (_what, remove, code) => {
     const { compare } = openLab((lab) => {
       remove(lab)
       throw REFUSED
@@ -52,7 +52,7 @@ describe('a comparison of what is deleted meanwhile', () => {
     await expect(compare()).rejects.toMatchObject({ code })
   })
 
-  test('takes the root that the box has by then, if a restore replaces it', async () => {
+  test('uses the new root of the box if a restore replaces it', async () => {
     const { lab, compare } = openLab(() => ({ changes: [], hasMore: false }))
     lab.box = boxRecord({ root: 'sub_new' })
     expect(await compare({ ...QUERY, to: 'live' })).toEqual({ changes: [], next: null })

@@ -3,7 +3,7 @@ import { retryWhileBusy } from '../../../agent/core/volumes/retry-while-busy.ts'
 import type { Clock } from '../../../agent/ports/host/clock.ts'
 import { type ErrorCode, ServiceError } from '../../../shared/errors.ts'
 
-/** A clock that each sleep advances, with the sleeps so far. */
+/** A clock that each sleep advances; it records the sleeps. */
 function movingClock(): Clock & { slept: number[] } {
   let now = 0
   const slept: number[] = []
@@ -26,7 +26,7 @@ const failing = (code: ErrorCode, times: number, rests: number[] = []) => {
   }
 }
 
-test('what is busy is tried again after longer and longer pauses, and told what time is left', async () => {
+test('a busy call is retried after growing pauses, and gets the time left', async () => {
   const [clock, rests] = [movingClock(), [] as number[]]
   const done = retryWhileBusy(failing('volume_busy', 8, rests), { clock, codes: ['volume_busy'], deadline: 10_000 })
   await expect(done).resolves.toBe('done')
@@ -34,7 +34,7 @@ test('what is busy is tried again after longer and longer pauses, and told what 
   expect(rests.slice(0, 4)).toEqual([10_000, 9_995, 9_985, 9_965])
 })
 
-test('its failure is told after an attempt at the deadline, which may wait no longer', async () => {
+test('its failure is returned after an attempt at the deadline, which may not wait', async () => {
   const [clock, rests] = [movingClock(), [] as number[]]
   const done = retryWhileBusy(failing('box_busy', 99, rests), { clock, codes: ['box_busy'], deadline: 12 })
   await expect(done).rejects.toMatchObject({ code: 'box_busy' })
@@ -45,13 +45,13 @@ test('its failure is told after an attempt at the deadline, which may wait no lo
 test.each<[string, () => Promise<never>]>([
   ['of another code', () => Promise.reject(new ServiceError('box_busy', 'Not now.'))],
   ['of another kind', () => Promise.reject(new Error('The disk is gone.'))],
-])('a failure %s is told at once', async (_, attempt) => {
+])('a failure %s is returned at once', async (_, attempt) => {
   const clock = movingClock()
   await expect(retryWhileBusy(attempt, { clock, codes: ['volume_busy'], deadline: 9 })).rejects.toBeInstanceOf(Error)
   expect(clock.slept).toEqual([])
 })
 
-test('whoever gives up is obeyed before the next attempt', async () => {
+test('an aborted caller is released before the next attempt', async () => {
   const [clock, giveUp, rests] = [movingClock(), new AbortController(), [] as number[]]
   const busy = failing('volume_busy', 99, rests)
   const attempt = (restMs: number): Promise<string> => {
