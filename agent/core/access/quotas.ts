@@ -1,10 +1,10 @@
 import { createKeyedLock } from '../../../shared/locks.ts'
 import type { Quota, UpdateQuotaBody } from '../../../shared/schemas/access.ts'
+import { timestamp } from '../../../shared/time.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { Store } from '../../ports/store/store.ts'
 import type { QuotaRecord } from '../../ports/store/volumes.ts'
 import { checkIfMatch, checkReadOnly } from '../common/preconditions.ts'
-import { timestamp } from '../common/time.ts'
 
 /** Quotas of projects. */
 export interface Quotas {

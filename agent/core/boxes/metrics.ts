@@ -1,7 +1,7 @@
 import type { BoxUsage, Runtime } from '../../ports/boxes/runtime.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { CowFilesystem, SubvolumeUsage } from '../../ports/pool/cow-filesystem.ts'
-import type { BoxRecord } from '../../ports/store/store.ts'
+import type { BoxRecord } from '../../ports/store/boxes.ts'
 
 export interface BoxMetricsDeps {
   runtime: Runtime

@@ -10,7 +10,8 @@ import type {
   ChangesRequest,
   TreeChange,
 } from '../../ports/pool/tree-changes.ts'
-import type { BoxRecord, Store } from '../../ports/store/store.ts'
+import type { BoxRecord } from '../../ports/store/boxes.ts'
+import type { Store } from '../../ports/store/store.ts'
 import { readBox } from '../common/lookup.ts'
 import { decodeCursor, encodeCursor } from '../common/paging.ts'
 import type { Reconciler } from '../reconcile/reconciler.ts'

@@ -1,6 +1,6 @@
 import type { UpdateBoxBody } from '../../../shared/schemas/boxes.ts'
 import type { Runtime } from '../../ports/boxes/runtime.ts'
-import type { BoxRecord } from '../../ports/store/store.ts'
+import type { BoxRecord } from '../../ports/store/boxes.ts'
 import { editRecord } from '../common/edit-record.ts'
 import { checkEnvironment } from '../common/environment.ts'
 import { readBox } from '../common/lookup.ts'

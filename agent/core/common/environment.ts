@@ -1,5 +1,5 @@
 import { ServiceError } from '../../../shared/errors.ts'
-import type { BoxRecord } from '../../ports/store/store.ts'
+import type { BoxRecord } from '../../ports/store/boxes.ts'
 
 /** Returns the environment of every process of a box: `BOX_*`, and the variables of its owner. */
 export function environmentOf({ id, name, project, environment }: BoxRecord): Record<string, string> {

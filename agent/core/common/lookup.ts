@@ -1,5 +1,6 @@
 import { ServiceError } from '../../../shared/errors.ts'
-import type { BoxRecord, Store } from '../../ports/store/store.ts'
+import type { BoxRecord } from '../../ports/store/boxes.ts'
+import type { Store } from '../../ports/store/store.ts'
 import type { VolumeRecord } from '../../ports/store/volumes.ts'
 
 /**

@@ -1,5 +1,5 @@
+import type { BoxRecord } from '../../ports/store/boxes.ts'
 import type { ForkRecord, InstanceRecord, RunRecord, ServiceRecord } from '../../ports/store/services.ts'
-import type { BoxRecord } from '../../ports/store/store.ts'
 
 /** Lists all versions of a service: active, preview, previous, next and retired. */
 export function instancesOf({ active, preview, previous, next, retired }: ServiceRecord): InstanceRecord[] {

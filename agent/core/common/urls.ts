@@ -1,4 +1,4 @@
-import type { BoxRecord } from '../../ports/store/store.ts'
+import type { BoxRecord } from '../../ports/store/boxes.ts'
 import { shortDigestOf } from './digest.ts'
 
 /** Address by which clients reach the edge. */

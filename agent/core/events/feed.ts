@@ -1,5 +1,6 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import type { EventsQuery, EventView } from '../../../shared/schemas/events.ts'
+import { timestamp } from '../../../shared/time.ts'
 import { invalidRequest } from '../../../shared/validate.ts'
 import type { EventPage, EventRecord, EventScope, EventStore } from '../../ports/store/events.ts'
 import type { Caller } from '../common/caller.ts'
@@ -10,7 +11,6 @@ import {
   type EventStreamsDeps,
   encodeServerSentEvent,
 } from '../common/event-streams.ts'
-import { timestamp } from '../common/time.ts'
 
 /** A page of events in the form of the API. */
 export interface EventAnswer {

@@ -3,8 +3,8 @@ import type { ExecBody } from '../../../shared/schemas/exec.ts'
 import { invalidRequest } from '../../../shared/validate.ts'
 import type { DetachedExec, ExecRequest, RunningExec, Runtime, TerminalSize } from '../../ports/boxes/runtime.ts'
 import type { OutputStream } from '../../ports/exec/outputs.ts'
+import type { BoxRecord } from '../../ports/store/boxes.ts'
 import type { ExecRecord } from '../../ports/store/exec.ts'
-import type { BoxRecord } from '../../ports/store/store.ts'
 import { commandEnvironment } from '../common/environment.ts'
 import {
   discardDetached,

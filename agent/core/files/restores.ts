@@ -3,7 +3,8 @@ import type { Logger } from '../../../shared/log.ts'
 import { takeRandomBytes } from '../../../shared/random-bytes.ts'
 import type { FileFacts, FilePath, Files, FilesRoot } from '../../ports/files/files.ts'
 import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
-import type { BoxRecord, Store } from '../../ports/store/store.ts'
+import type { BoxRecord } from '../../ports/store/boxes.ts'
+import type { Store } from '../../ports/store/store.ts'
 import { boxMountsOf } from '../reconcile/box-spec.ts'
 
 export interface FileRestoresDeps {

@@ -1,7 +1,7 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import type { BoxMount, BoxSpec } from '../../ports/boxes/runtime.ts'
 import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
-import type { BoxRecord, MountRecord } from '../../ports/store/store.ts'
+import type { BoxRecord, MountRecord } from '../../ports/store/boxes.ts'
 import { shortDigestOf } from '../common/digest.ts'
 import { environmentOf } from '../common/environment.ts'
 

@@ -1,5 +1,5 @@
 import { ServiceError } from '../../../shared/errors.ts'
-import type { BoxRecord } from '../../ports/store/store.ts'
+import type { BoxRecord } from '../../ports/store/boxes.ts'
 import type { Outcome } from './plan.ts'
 
 /** Returns the record with `outcome` as the observed state of its desired generation; version raised by one. */

@@ -1,6 +1,7 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
-import type { BoxRecord, PendingRestore, Store } from '../../ports/store/store.ts'
+import type { BoxRecord, PendingRestore } from '../../ports/store/boxes.ts'
+import type { Store } from '../../ports/store/store.ts'
 import type { VolumeRecord } from '../../ports/store/volumes.ts'
 import { bytesOf } from '../common/sizes.ts'
 

@@ -1,4 +1,4 @@
-import type { BoxObserved, BoxRecord } from '../../ports/store/store.ts'
+import type { BoxObserved, BoxRecord } from '../../ports/store/boxes.ts'
 
 /** The observed state of a box on this host: whether its init runs, and in which boot. */
 export interface BoxWorld {

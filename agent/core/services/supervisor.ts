@@ -1,6 +1,6 @@
 import type { ExecKey } from '../../ports/exec/outputs.ts'
+import type { BoxRecord } from '../../ports/store/boxes.ts'
 import type { InstanceRecord, ServiceRecord } from '../../ports/store/services.ts'
-import type { BoxRecord } from '../../ports/store/store.ts'
 import { withTimer } from '../common/deadline.ts'
 import { bumped } from '../common/edit-record.ts'
 import { createKeyedQueue, type KeyedQueue } from '../common/keyed-queue.ts'

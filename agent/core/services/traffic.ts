@@ -1,5 +1,5 @@
+import type { BoxRecord } from '../../ports/store/boxes.ts'
 import type { ServiceRecord } from '../../ports/store/services.ts'
-import type { BoxRecord } from '../../ports/store/store.ts'
 
 /** Routes the requests to services according to their records. */
 export interface Traffic {

@@ -1,4 +1,4 @@
-import type { BoxRecord } from '../../ports/store/store.ts'
+import type { BoxRecord } from '../../ports/store/boxes.ts'
 import type { Database, Row } from './database.ts'
 
 /** Replaces a record by compare-and-set, inside an open transaction if there is one; attachments stay as stored. */

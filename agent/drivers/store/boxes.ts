@@ -1,5 +1,5 @@
+import type { BoxRecord, BoxStore, MountConflict, MountRecord } from '../../ports/store/boxes.ts'
 import type { KeyedAnswer } from '../../ports/store/idempotency.ts'
-import type { BoxRecord, BoxStore, MountConflict, MountRecord } from '../../ports/store/store.ts'
 import type { Tombstone } from '../../ports/store/tombstones.ts'
 import { boxOf, replaceBox, storedBox } from './box-record.ts'
 import type { Database } from './database.ts'

@@ -1,8 +1,9 @@
+import { timestamp } from '../../../shared/time.ts'
 import type { BackupRecord } from '../../ports/store/backups.ts'
 import type { BaseRecord } from '../../ports/store/bases.ts'
+import type { BoxRecord, MountRecord } from '../../ports/store/boxes.ts'
 import type { InstanceRecord, RunRecord, ServiceChange, ServiceRecord } from '../../ports/store/services.ts'
 import type { SnapshotRecord } from '../../ports/store/snapshots.ts'
-import type { BoxRecord, MountRecord } from '../../ports/store/store.ts'
 import type { TokenRecord } from '../../ports/store/tokens.ts'
 import type { QuotaRecord, VolumeRecord } from '../../ports/store/volumes.ts'
 
@@ -236,7 +237,7 @@ export function tokenEvents({ before, after }: Change<TokenRecord>): NewEvent[] 
     data: { id, name, ...data },
   })
   if (before === null) {
-    const expires = expiresAt === null ? null : new Date(expiresAt).toISOString()
+    const expires = expiresAt === null ? null : timestamp(expiresAt)
     return [draft('created', { projects, permissions, expires_at: expires })]
   }
   return before.revokedAt === null && after.revokedAt !== null ? [draft('revoked', {})] : []

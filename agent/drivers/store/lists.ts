@@ -1,4 +1,4 @@
-import type { BoxQuery } from '../../ports/store/store.ts'
+import type { BoxQuery } from '../../ports/store/boxes.ts'
 import type { Database, Row } from './database.ts'
 
 /** Returns a page of `table` ordered by project and name: rows with their `record`. Volumes have no status. */

@@ -1,4 +1,4 @@
-import type { BoxRecord, BoxStore, MountRecord, Swap } from '../../ports/store/store.ts'
+import type { BoxRecord, BoxStore, MountRecord, Swap } from '../../ports/store/boxes.ts'
 import { replaceBox } from './box-record.ts'
 import type { Database } from './database.ts'
 import { insertSnapshot } from './snapshots.ts'

@@ -3,11 +3,11 @@ import { authorize } from '../../../shared/auth/tokens.ts'
 import type { Operation } from '../../../shared/operation.ts'
 import { operations } from '../../../shared/routes.ts'
 import type { BoxTicketBody, TicketBody } from '../../../shared/schemas/access.ts'
+import { timestamp } from '../../../shared/time.ts'
 import { invalidRequest, validateRequest } from '../../../shared/validate.ts'
 import type { Tickets } from '../../core/access/tickets.ts'
 import type { Boxes } from '../../core/boxes/boxes.ts'
 import type { Caller } from '../../core/common/caller.ts'
-import { timestamp } from '../../core/common/time.ts'
 import type { Handlers, Reply } from '../common/call.ts'
 
 export interface TicketHandlerDeps {

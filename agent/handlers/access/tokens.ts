@@ -1,5 +1,5 @@
+import { timestamp } from '../../../shared/time.ts'
 import type { Tokens } from '../../core/access/tokens.ts'
-import { timestamp } from '../../core/common/time.ts'
 import type { Operations } from '../../core/operations/operations.ts'
 import type { TokenRecord } from '../../ports/store/tokens.ts'
 import type { Handlers } from '../common/call.ts'

@@ -1,8 +1,8 @@
 import { backupDirectory } from '../../../shared/backup-manifest.ts'
 import type { Backup } from '../../../shared/schemas/backups.ts'
+import { timestamp } from '../../../shared/time.ts'
 import { backupNotFound, type KnownBackup } from '../../core/backups/backups.ts'
 import type { StoredBackup } from '../../core/backups/catalog.ts'
-import { timestamp } from '../../core/common/time.ts'
 import type { BackupRecord } from '../../ports/store/backups.ts'
 
 /** Returns the backup in the form of the API. */

@@ -1,5 +1,5 @@
 import type { Base } from '../../../shared/schemas/bases.ts'
-import { timestamp } from '../../core/common/time.ts'
+import { timestamp } from '../../../shared/time.ts'
 import type { BaseRecord, BaseUse } from '../../ports/store/bases.ts'
 
 /** Returns the base in the form of the API; `use` null if it was not read. */

@@ -1,9 +1,9 @@
+import { timestamp } from '../../../shared/time.ts'
 import type { Boxes, BoxRef } from '../../core/boxes/boxes.ts'
 import { type BoxMetrics, type BoxMetricsDeps, measureBox } from '../../core/boxes/metrics.ts'
 import { checkReadOnly } from '../../core/common/preconditions.ts'
 import { bytesOf } from '../../core/common/sizes.ts'
-import { timestamp } from '../../core/common/time.ts'
-import type { BoxRecord } from '../../ports/store/store.ts'
+import type { BoxRecord } from '../../ports/store/boxes.ts'
 import type { Handlers } from '../common/call.ts'
 import { type BoxReplies, mutationOf } from './replies.ts'
 

@@ -1,10 +1,10 @@
 import type { Box } from '../../../shared/schemas/boxes.ts'
+import { timestamp } from '../../../shared/time.ts'
 import type { Mutated, Mutation } from '../../core/boxes/boxes.ts'
 import type { Caller } from '../../core/common/caller.ts'
-import { timestamp } from '../../core/common/time.ts'
 import { type EdgeAddress, hostOfBox, urlOf } from '../../core/common/urls.ts'
 import type { Operations } from '../../core/operations/operations.ts'
-import type { BoxRecord } from '../../ports/store/store.ts'
+import type { BoxRecord } from '../../ports/store/boxes.ts'
 import type { Reply } from '../common/call.ts'
 
 /** Answers requests with boxes. */

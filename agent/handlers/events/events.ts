@@ -1,4 +1,4 @@
-import { timestamp } from '../../core/common/time.ts'
+import { timestamp } from '../../../shared/time.ts'
 import type { AuditTrail } from '../../core/events/audit-trail.ts'
 import type { EventFeed } from '../../core/events/feed.ts'
 import type { AuditRecord } from '../../ports/store/events.ts'

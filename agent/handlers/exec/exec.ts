@@ -2,7 +2,7 @@ import { ServiceError } from '../../../shared/errors.ts'
 import type { Boxes } from '../../core/boxes/boxes.ts'
 import type { Consoles } from '../../core/exec/consoles.ts'
 import type { Execs } from '../../core/exec/execs.ts'
-import type { BoxRecord } from '../../ports/store/store.ts'
+import type { BoxRecord } from '../../ports/store/boxes.ts'
 import type { Handlers, ReplayRead, StreamHandlers } from '../common/call.ts'
 import { viewExec, viewExecRecord, viewOutput } from './view.ts'
 

@@ -1,5 +1,5 @@
 import type { Exec, ExecOutputView, ExecRecordView } from '../../../shared/schemas/exec.ts'
-import { timestamp } from '../../core/common/time.ts'
+import { timestamp } from '../../../shared/time.ts'
 import type { ExecPiece, OutputTails } from '../../core/exec/reads.ts'
 import { encodeOutput, type TextEncoding, wholeCharacters } from '../../core/exec/text.ts'
 import type { ExecRecord } from '../../ports/store/exec.ts'

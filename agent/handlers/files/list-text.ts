@@ -1,4 +1,4 @@
-import { timestamp } from '../../core/common/time.ts'
+import { timestamp } from '../../../shared/time.ts'
 import type { FileEntry } from '../../ports/files/files.ts'
 import { formatPath } from './paths.ts'
 import { formatMode } from './view.ts'

@@ -4,7 +4,8 @@ import { boxMountsOf } from '../../core/reconcile/box-spec.ts'
 import { findBoxSnapshot } from '../../core/snapshots/snapshots.ts'
 import type { FilesRoot } from '../../ports/files/files.ts'
 import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
-import type { BoxRecord, Store } from '../../ports/store/store.ts'
+import type { BoxRecord } from '../../ports/store/boxes.ts'
+import type { Store } from '../../ports/store/store.ts'
 import { checkBound } from '../exec/exec.ts'
 
 /** Dependencies of file locations. */

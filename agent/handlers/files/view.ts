@@ -1,5 +1,5 @@
 import type { FileResource } from '../../../shared/schemas/files.ts'
-import { timestamp } from '../../core/common/time.ts'
+import { timestamp } from '../../../shared/time.ts'
 import type { FileFacts, FilePath, UnpackReport } from '../../ports/files/files.ts'
 import { formatPath } from './paths.ts'
 

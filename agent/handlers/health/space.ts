@@ -1,4 +1,4 @@
-import { timestamp } from '../../core/common/time.ts'
+import { timestamp } from '../../../shared/time.ts'
 import type { OwnerUsage, Storage, StorageReport } from '../../core/health/storage-report.ts'
 import type { Scrub } from '../../ports/pool/condition.ts'
 import type { SubvolumeUsage } from '../../ports/pool/cow-filesystem.ts'

@@ -5,7 +5,7 @@ import { type LogStreams, readLogs, type ServiceLogsDeps, viewPiece } from '../.
 import type { ObservedService } from '../../core/services/observer.ts'
 import type { ServiceOptions, ServiceState, Services } from '../../core/services/services.ts'
 import { previewStateOf, stateOf } from '../../core/services/state.ts'
-import type { BoxRecord } from '../../ports/store/store.ts'
+import type { BoxRecord } from '../../ports/store/boxes.ts'
 import type { Handlers, Reply } from '../common/call.ts'
 import { isStreamAsked, type RedirectDeps, streamOrRedirect } from '../common/data-address-redirect.ts'
 import { type ServiceViewOptions, viewService } from './view.ts'

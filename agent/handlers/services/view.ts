@@ -1,12 +1,12 @@
 import type { ServiceSpecView, ServiceView } from '../../../shared/schemas/services.ts'
-import { timestamp } from '../../core/common/time.ts'
+import { timestamp } from '../../../shared/time.ts'
 import { type EdgeAddress, hostOfPreview, hostOfService, urlOf } from '../../core/common/urls.ts'
 import type { ObservedService } from '../../core/services/observer.ts'
 import type { RunMonitor } from '../../core/services/run-monitor.ts'
 import { previewStateOf, stateOf } from '../../core/services/state.ts'
 import { targetsOf } from '../../core/services/traffic.ts'
+import type { BoxRecord } from '../../ports/store/boxes.ts'
 import type { InstanceRecord, Readiness, ServiceSpec } from '../../ports/store/services.ts'
-import type { BoxRecord } from '../../ports/store/store.ts'
 
 /** Selects what a view shows: environments, and output; and the address that URLs are made of. */
 export interface ServiceViewOptions {

@@ -1,5 +1,5 @@
 import type { Snapshot } from '../../../shared/schemas/snapshots.ts'
-import { timestamp } from '../../core/common/time.ts'
+import { timestamp } from '../../../shared/time.ts'
 import type { SnapshotState } from '../../core/snapshots/snapshots.ts'
 
 /** Returns the snapshot, of a box or of a data volume, in the form of the API. */

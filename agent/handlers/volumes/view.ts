@@ -1,5 +1,5 @@
 import type { Volume } from '../../../shared/schemas/volumes.ts'
-import { timestamp } from '../../core/common/time.ts'
+import { timestamp } from '../../../shared/time.ts'
 import type { VolumeState } from '../../core/volumes/volumes.ts'
 import type { BackupSchedule } from '../../ports/store/volumes.ts'
 

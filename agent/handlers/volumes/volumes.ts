@@ -1,7 +1,7 @@
 import { checkReadOnly } from '../../core/common/preconditions.ts'
 import type { Attachments } from '../../core/volumes/attachments.ts'
 import { type VolumeState, type Volumes } from '../../core/volumes/volumes.ts'
-import type { BoxRecord } from '../../ports/store/store.ts'
+import type { BoxRecord } from '../../ports/store/boxes.ts'
 import type { BoxReplies } from '../boxes/replies.ts'
 import type { Call, Handlers, Reply } from '../common/call.ts'
 import { viewVolume } from './view.ts'

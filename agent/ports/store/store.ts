@@ -1,90 +1,16 @@
-import type { ErrorCode } from '../../../shared/errors.ts'
-import type { BoxConfig, BoxReason, BoxStatus } from '../../../shared/schemas/boxes.ts'
 import type { BackupRecords } from './backups.ts'
 import type { BaseStore } from './bases.ts'
+import type { BoxStore } from './boxes.ts'
 import type { EdgeGrantStore } from './edge-grants.ts'
 import type { AuditStore, EventStore } from './events.ts'
 import type { ExecStore } from './exec.ts'
-import type { IdempotencyStore, KeyedAnswer } from './idempotency.ts'
+import type { IdempotencyStore } from './idempotency.ts'
 import type { OperationStore } from './operations.ts'
 import type { ServiceStore } from './services.ts'
-import type { NewSnapshot, SnapshotStore } from './snapshots.ts'
+import type { SnapshotStore } from './snapshots.ts'
 import type { TokenStore } from './tokens.ts'
-import type { Tombstone, TombstoneStore } from './tombstones.ts'
-import type { NamedQuery, QuotaStore, VolumeStore } from './volumes.ts'
-
-/** A box as it is stored: its desired and observed state, and a version that each write raises. Times in ms since the epoch. */
-export interface BoxRecord {
-  id: string
-  project: string
-  name: string
-  /** Raised by one at every write; the ETag. */
-  version: number
-  createdAt: number
-  updatedAt: number
-  /** The name of the base it was made from. */
-  base: string | null
-  /** The id of that base; null: unknown. */
-  baseId: string | null
-  forkOf: string | null
-  /** The subvolume of its root. */
-  root: string
-  desired: { power: 'running' | 'stopped'; generation: number }
-  observed: BoxObserved
-  config: BoxConfig
-  environment: Record<string, string>
-  tags: Record<string, string>
-  port: number | null
-  /** The domains at which it is published, beside its own; each belongs to one box, or one service, of the deployment. */
-  domains: string[]
-  gracePeriodSeconds: number
-  /** Until when a lease keeps it awake, possibly in the past; null: none. */
-  leaseUntil: number | null
-  urlSettings: { auth: 'token' | 'public'; wake: boolean; idle_stop_seconds: number | null }
-  /** Its data volumes, in the order in which they were attached. */
-  mounts: MountRecord[]
-  /** A restore that has not ended. */
-  restore: PendingRestore | null
-  /** The restore that failed last, until the next begins. */
-  restoreFault: { root: string; code: ErrorCode; detail: string } | null
-  /** The creator: a create repeated after a crash finds its own box by the key. */
-  createdBy: { token: string; idempotencyKey: string | null }
-}
-
-/** A restore that is to be done: copies of a snapshot, complete, that replace the root and data volumes of a box. */
-export interface PendingRestore {
-  /** The name of the snapshot. */
-  snapshot: string
-  root: string
-  data: { volumeId: string; subvolume: string }[]
-}
-
-/** A data volume of a box; mounted while the box runs. */
-export interface MountRecord {
-  volumeId: string
-  name: string
-  /** The subvolume that holds its data. */
-  subvolume: string
-  /** Absolute and normalised. */
-  path: string
-  readOnly: boolean
-}
-
-/** The last observed state of a box, the outcome of the desired state of `generation`. */
-export interface BoxObserved {
-  status: BoxStatus
-  reason: BoxReason
-  message: string | null
-  since: number
-  generation: number
-  /** The boot in which it was last seen running. */
-  bootId: string | null
-}
-
-/** A page of boxes; `status` null matches any. */
-export interface BoxQuery extends NamedQuery {
-  status: BoxStatus | null
-}
+import type { TombstoneStore } from './tombstones.ts'
+import type { QuotaStore, VolumeStore } from './volumes.ts'
 
 /**
  * Durable state. Every method that writes is committed, and survives a power cut, when it resolves. On a full disk it
@@ -112,78 +38,10 @@ export interface Store {
   close(): Promise<void>
 }
 
-export interface BoxStore {
-  /**
-   * Records a box with its mounts and drops the tombstone of its root, in one commit. `name_taken` if the
-   * project has a box of that name; else as `replaceMounts`.
-   */
-  insert(record: BoxRecord): Promise<'stored' | 'name_taken' | MountConflict>
-  get(project: string, name: string): Promise<BoxRecord | null>
-  byId(id: string): Promise<BoxRecord | null>
-  /** Compare-and-set: false if the stored version is not `record.version - 1`, or the box is gone. Mounts stay as stored. */
-  replace(record: BoxRecord, effects?: BoxEffects): Promise<boolean>
-  /**
-   * As `replace`, of a box with a pending restore; drops the tombstones of its copies. `changed`: the stored version differs;
-   * `volume_in_use`: another box has one of the volumes, or a pending restore of it.
-   */
-  beginRestore(record: BoxRecord): Promise<'stored' | 'changed' | 'volume_in_use'>
-  /**
-   * As `replace`, with the mounts of `record`; raises the version of each volume that came or went, in the same commit.
-   * `changed`: the stored version differs. With `answer`, records the answer to the request in the same commit.
-   */
-  replaceMounts(record: BoxRecord, answer?: KeyedAnswer | null): Promise<'stored' | 'changed' | MountConflict>
-  /** As `replace`, with the domains of `record`. `changed`: the stored version differs; else a domain that is taken. */
-  publish(record: BoxRecord): Promise<'stored' | 'changed' | DomainTaken>
-  /**
-   * Removes the record with its dependents, and writes `tombstone` and those of its snapshots, in one commit. Returns all
-   * of them; null if the stored version differs.
-   */
-  remove(id: string, version: number, tombstone: Tombstone): Promise<Tombstone[] | null>
-  /**
-   * Commits a restore, and drops the tombstones of the new subvolumes. `changed`: box or volume changed meanwhile, or the box is gone;
-   * `volume_in_use`: a box that is not in `given` and not stopped has one of the volumes, or another box has a pending
-   * restore of one.
-   */
-  swap(swap: Swap): Promise<'stored' | 'changed' | 'volume_gone' | 'volume_in_use'>
-  list(query: BoxQuery): Promise<{ records: BoxRecord[]; hasMore: boolean }>
-  all(): Promise<BoxRecord[]>
-  /** Running boxes that stop when idle. */
-  withIdleStop(): Promise<BoxRecord[]>
-  countByStatus(): Promise<Record<BoxStatus, number>>
-}
-
-/** A domain that another box or service has. */
-export interface DomainTaken {
-  taken: string
-}
-
-/** The records that a restore replaces in one commit. */
-export interface Swap {
-  /** The box whose root is replaced, as it is from now on, with its mounts, its version raised by one; null: of volumes alone. */
-  box: BoxRecord | null
-  /**
-   * Volumes and the subvolumes they have from now on, also in the records of all other boxes that have them. With `replaces`,
-   * the volume must still have that subvolume.
-   */
-  volumes: readonly { volumeId: string; subvolume: string; replaces?: string }[]
-  /** Snapshots of the replaced subvolumes. */
-  kept: readonly NewSnapshot[]
-  /** Boxes that may have the volumes though they run: the caller has unmounted the replaced subvolumes there. */
-  given: readonly string[]
-  now: number
-}
-
-/** Tombstones for subvolumes that a box has no more, written in the commit of its record. */
-export interface BoxEffects {
-  tombstones: readonly Tombstone[]
-}
-
-/** Why mounts were not stored: a volume is gone, or another box writes to it. */
-export type MountConflict = 'volume_gone' | 'volume_in_use'
-
+/** Facts of the deployment by key. */
 export interface MetaStore {
   get(key: string): Promise<string | null>
-  /** The entries whose keys begin with `prefix`. */
+  /** Lists the entries whose keys begin with `prefix`. */
   list(prefix: string): Promise<{ key: string; value: string }[]>
   remove(key: string): Promise<void>
   set(key: string, value: string): Promise<void>

@@ -1,4 +1,4 @@
-import type { BoxRecord } from '../../../agent/ports/store/store.ts'
+import type { BoxRecord } from '../../../agent/ports/store/boxes.ts'
 import { newId } from '../../../shared/ids.ts'
 
 /** Returns a complete record of a newly created box; `overrides` replace fields. */

@@ -1,5 +1,5 @@
+import type { MountRecord } from '../../../agent/ports/store/boxes.ts'
 import type { NewSnapshot } from '../../../agent/ports/store/snapshots.ts'
-import type { MountRecord } from '../../../agent/ports/store/store.ts'
 import type { VolumeRecord } from '../../../agent/ports/store/volumes.ts'
 import { newId } from '../../../shared/ids.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
 import { type BoxWorld, planBox } from '../../../agent/core/reconcile/plan.ts'
-import type { BoxObserved, BoxRecord } from '../../../agent/ports/store/store.ts'
+import type { BoxObserved, BoxRecord } from '../../../agent/ports/store/boxes.ts'
 import { boxRecord } from '../../helpers/boxes/box-records.ts'
 
 const BOOT = 'boot-now'
