@@ -1,4 +1,4 @@
-import { stopCluster } from './cluster/cluster-stop.ts'
+import { stopCluster } from './cluster/stop.ts'
 
 /** `npm run cluster:down [-- NAME]`: takes the cluster down and removes everything it made on this host. */
 async function main(args: readonly string[]): Promise<void> {

@@ -1,4 +1,4 @@
-import { startCluster } from './cluster/cluster-start.ts'
+import { startCluster } from './cluster/start.ts'
 
 /** `npm run cluster:up [-- NAME]`: starts a real one-node Kubernetes for tests; prints its KUBECONFIG as the last line. */
 async function main(args: readonly string[]): Promise<void> {

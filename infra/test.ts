@@ -8,7 +8,7 @@ import { findTestCluster } from './cluster/test-cluster.ts'
 import { dieWithParent, ROOT } from './commands.ts'
 import { findObjectStore } from './object-store/program.ts'
 
-/** Shown on one host each time, and with pods for boxes in turn: so many of them by the draw of the tree, all in `all`. */
+/** Files of `real` that also run with pods for boxes: DRAWN_AT_ONCE of them, drawn by the tree; all in `all`. */
 const REPEATED_ON_CLUSTER = inFolder('tests/e2e', [
   'deployment',
   'model',
@@ -19,7 +19,7 @@ const REPEATED_ON_CLUSTER = inFolder('tests/e2e', [
   'boxes/idle',
   'boxes/faults',
 ])
-/** Shown on one host each time, and with pods for boxes when asked for. */
+/** Files of `real` that run with pods for boxes only in `everywhere`. */
 const REST = inFolder('tests/e2e', [
   'access/admission',
   'health/failures',
@@ -29,18 +29,18 @@ const REST = inFolder('tests/e2e', [
   'boxes/lost-data',
 ])
 
-/** Files with boxes wait more than they compute: more of them at a time than processors keep these busy. */
+/** Files with boxes wait more than they compute, so more of them run at a time than there are processors. */
 const SUITES: Record<string, Suite> = {
   unit: { paths: ['tests/architecture/', 'tests/unit/'], workers: 2 },
-  // With backups to a real server that speaks S3, and certificates of a real ACME server.
+  // With backups to a real S3 server, and certificates of a real ACME server.
   real: {
     paths: ['tests/contract/', 'tests/integration/', 'tests/e2e/'],
     workers: 3,
     peers: ['object-store', 'acme-server'],
   },
-  // What every runtime must do is shown of both: the same files run here once more, with pods for boxes.
+  // The suites that every runtime has to pass run here again, with pods for boxes.
   cluster: {
-    paths: [...['tests/cluster/', 'tests/contract/boxes/runtime', 'tests/e2e/standalone']],
+    paths: ['tests/cluster/', 'tests/contract/boxes/runtime', 'tests/e2e/standalone'],
     drawn: REPEATED_ON_CLUSTER,
     workers: 4,
     env: { TEST_RUNTIME: 'kubernetes' },
@@ -54,13 +54,13 @@ const SUITES: Record<string, Suite> = {
 
 interface Suite {
   paths: readonly string[]
-  /** Paths of which some run beside those: each tree draws others. */
+  /** Paths of which each tree draws some to run beside those. */
   drawn?: readonly string[]
   workers: number
   env?: Record<string, string>
-  /** It runs on a real Kubernetes. */
+  /** Runs on a real Kubernetes. */
   needsCluster?: boolean
-  /** Peers that are built with Go, each with tests of its own. */
+  /** Peers that are built with Go; each adds the tests in its folder. */
   peers?: readonly (keyof typeof PEERS)[]
 }
 
@@ -72,16 +72,16 @@ interface Counts {
 interface Outcome extends Counts {
   failedFiles: string[]
   passedInFailedFiles: number
-  /** Something else was wrong than that a test failed. */
+  /** Something other than a test failed. */
   isIncomplete: boolean
 }
 
 /**
- * `npm test`: the suites `unit`, `real` and `cluster`, of what repeats itself a draw; `npm test -- all` (`npm run test:all`) those and
- * `everywhere`, with all that is drawn from; `npm test -- SUITE…` some; `npm test -- ARGUMENT…` what jest makes of it.
+ * `npm test` runs the suites `unit`, `real` and `cluster` with a draw of the tests that repeat each other; `npm test -- all` (`npm run test:all`)
+ * runs those and `everywhere`, with nothing left out; `npm test -- SUITE…` runs some suites; other arguments are jest's.
  * Without Go and KUBECONFIG the suite `cluster` does not run, and without Go the tests of S3 and ACME; in CI that counts as failed.
  * A test that is skipped, a test file that does not load, a process that does not end and anything left behind count as failed.
- * Files that fail run once more, alone, unless they are many: what then passes is told of by name, as what needs to be mended.
+ * Files that fail run once more, alone, unless they are many; those that then pass are named as `UNSTEADY`, to be mended.
  */
 async function main(args: readonly string[]): Promise<void> {
   const suites = suitesOf(args)
@@ -138,7 +138,7 @@ async function runOnCluster(suite: Suite): Promise<Counts> {
   }
 }
 
-/** A peer that cannot be had leaves out its own tests; in CI that counts as failed. */
+/** Runs a suite without the tests of a peer that cannot be had; in CI that counts as failed. */
 async function runWithPeers(suite: Suite): Promise<Counts> {
   const paths = [...suite.paths]
   const env = { ...suite.env }
@@ -180,14 +180,14 @@ function runJest({ paths, workers, env, needsCluster }: Suite): Promise<End> {
   const args = ['--ci', '--json', `--outputFile=${REPORT}`, '--passWithNoTests', `--maxWorkers=${workers}`, ...paths]
   const [program = '', ...command] = dieWithParent([
     process.execPath,
-    // The parts of a cluster and its tests share what they mount.
+    // The parts of a cluster and its tests share their mounts.
     ...(needsCluster ? [] : ['--import', join(ROOT, 'infra/jest-workers.mjs')]),
     join(ROOT, 'node_modules/jest/bin/jest.js'),
     ...args,
   ])
   const child = spawn(program, command, {
     cwd: ROOT,
-    // With --json the report also goes to stdout, where nobody wants it.
+    // With --json the report also goes to stdout, where it is not wanted.
     stdio: ['ignore', 'ignore', 'pipe'],
     env: { ...withoutSettings(process.env), ...env, NODE_OPTIONS: NODE_OPTIONS.join(' ') },
   })
@@ -241,7 +241,7 @@ function inFolder(folder: string, names: readonly string[]): string[] {
   return names.map((name) => `${folder}/${name}`)
 }
 
-/** Settings of a service that runs on this machine are not those of the tests. */
+/** Leaves out the settings of a service that runs on this machine. */
 function withoutSettings(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(environment).filter(([name]) => !name.startsWith('BOXYARD_')))
 }
@@ -257,7 +257,7 @@ const REPORT = join(ROOT, '.build/jest.json')
 const SUMMARY = join(ROOT, '.build/test-summary')
 const SHOWN_LEFTOVERS = 40
 const DRAWN_AT_ONCE = 3
-// Two processors that run a cluster stumble now and then; a change that breaks something breaks it twice, or in many places.
+// A busy machine fails a file now and then; a broken change fails it twice, or many files.
 const RERUN_MAX = 3
 const ENDING_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 const HUNG_GRACE_MS = 5_000

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { request } from 'node:https'
-import { type ClusterRecord, clusterPaths } from './cluster-record.ts'
+import { type ClusterRecord, clusterPaths } from './record.ts'
 
 export interface ApiAnswer {
   isOk: boolean

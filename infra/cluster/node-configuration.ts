@@ -1,9 +1,9 @@
 import { chmodSync, copyFileSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ROOT } from '../commands.ts'
-import { clusterCgroup } from './cluster-cgroups.ts'
-import { podNetwork } from './cluster-network.ts'
-import { type ClusterRecord, clusterPaths } from './cluster-record.ts'
+import { clusterCgroup } from './cgroups.ts'
+import { podNetwork } from './network.ts'
+import { type ClusterRecord, clusterPaths } from './record.ts'
 
 /** Writes the configuration of containerd, CNI and the kubelet, and installs the OCI runtime of boxes. */
 export function writeNodeConfiguration(record: ClusterRecord): void {

@@ -4,9 +4,9 @@ import { createConnection } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type ApiAnswer, createApiClient } from './api-client.ts'
-import { createCgroups } from './cluster-cgroups.ts'
-import { type ClusterRecord, clusterPaths, readRecord } from './cluster-record.ts'
+import { createCgroups } from './cgroups.ts'
 import { type Part, partCommand } from './part-table.ts'
+import { type ClusterRecord, clusterPaths, readRecord } from './record.ts'
 
 /** Stops one part of the cluster `name` and resolves when it is gone. Its children run on: containers outlive containerd. */
 export async function stopPart(name: string, part: Part, signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM'): Promise<void> {

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { type ClusterRecord, clusterPaths } from './cluster-record.ts'
+import { type ClusterRecord, clusterPaths } from './record.ts'
 
 /** The programs of a cluster. */
 export const PARTS = [

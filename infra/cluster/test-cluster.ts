@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { clusterPaths, listClusters } from './cluster-record.ts'
-import { startCluster } from './cluster-start.ts'
-import { stopCluster } from './cluster-stop.ts'
 import { findBuildObstacle, findProgram } from './programs.ts'
+import { clusterPaths, listClusters } from './record.ts'
+import { startCluster } from './start.ts'
+import { stopCluster } from './stop.ts'
 
 /** The cluster of a test run. */
 export interface TestCluster {

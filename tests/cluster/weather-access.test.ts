@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { clusterPaths } from '../../infra/cluster/cluster-record.ts'
 import { startPart, stopPart } from '../../infra/cluster/part-process.ts'
+import { clusterPaths } from '../../infra/cluster/record.ts'
 import { type CuttableLine, openCuttableLine } from '../helpers/front/cuttable-line.ts'
 import { kubectlWith, succeed } from '../helpers/pods/kubectl.ts'
 import { until } from '../helpers/pods/weather.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import { clusterPaths } from '../../infra/cluster/cluster-record.ts'
 import { startPart, stopPart } from '../../infra/cluster/part-process.ts'
+import { clusterPaths } from '../../infra/cluster/record.ts'
 import { keepRunning, pidsOfBox, startWeather, until } from '../helpers/pods/weather.ts'
 import { startWeatherCluster, type WeatherCluster } from '../helpers/pods/weather-cluster.ts'
 

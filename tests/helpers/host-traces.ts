@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { networkInterfaces, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { listClusters, readRecord } from '../../infra/cluster/cluster-record.ts'
+import { listClusters, readRecord } from '../../infra/cluster/record.ts'
 
 /**
  * Lists everything a cluster can change on a host, one line each: mounts, cgroups, links, tables, kernel settings, files outside

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** Everything on this machine that carries a mark of ours, one line each, such as `link bx3-0`. */
+/** Things on this machine that carry our mark, one line each, such as `link bx3-0`. */
 export type Traces = ReadonlySet<string>
 
 /**
@@ -13,7 +13,7 @@ export type Traces = ReadonlySet<string>
  */
 export function findTraces(): Traces {
   return new Set([
-    ...mounts(),
+    ...findMounts(),
     ...loopDevices(),
     ...links(),
     ...tables(),
@@ -25,21 +25,26 @@ export function findTraces(): Traces {
   ])
 }
 
-/** What is there now and was not `before`, once nothing goes away any more or `patienceMs` is over. */
-export async function findLeftovers(before: Traces, patienceMs = 5_000): Promise<string[]> {
+/** Returns what `find` finds now and was not there `before`, once that is nothing or `patienceMs` is over. */
+export async function findLeftovers(
+  before: Traces,
+  find: () => Iterable<string> = findTraces,
+  patienceMs = 5_000,
+): Promise<string[]> {
   const deadline = performance.now() + patienceMs
   for (;;) {
-    const left = [...findTraces()].filter((trace) => !before.has(trace))
+    const left = [...find()].filter((trace) => !before.has(trace))
     if (left.length === 0 || performance.now() > deadline) return left.sort()
     await sleep(100)
   }
 }
 
-function mounts(): string[] {
+/** Lists our mounts in this mount namespace, with their ids, since two may have one path. */
+export function findMounts(): string[] {
   return readFileSync('/proc/self/mountinfo', 'utf8')
     .split('\n')
     .filter((line) => /boxyard|pool\.img|\/dev\/loop/.test(line))
-    .map((line) => `mount ${line.split(' ')[4]}`)
+    .map((line) => `mount ${line.split(' ')[4]} (${line.split(' ')[0]})`)
 }
 
 function loopDevices(): string[] {
@@ -101,7 +106,7 @@ function children(path: string): string[] {
   return entries(path).filter((entry) => lstatSync(entry, { throwIfNoEntry: false })?.isDirectory())
 }
 
-/** None for what is no directory, or went away meanwhile. */
+/** Lists a directory; empty if it is none, or is gone. */
 function entries(path: string): string[] {
   try {
     return readdirSync(path).map((name) => join(path, name))
@@ -110,7 +115,7 @@ function entries(path: string): string[] {
   }
 }
 
-/** Empty for what went away meanwhile. */
+/** Reads a file; empty if it is gone. */
 function readText(path: string): string {
   try {
     return readFileSync(path, 'utf8')
@@ -119,7 +124,7 @@ function readText(path: string): string {
   }
 }
 
-/** Shared by all instances of a host, present and future. */
+/** Files shared by all instances of a host, which stay. */
 const STAYING = ['/run/boxyard/hosts', '/run/boxyard/hosts/.lock', '/run/boxyard/init']
 const OUR_PROGRAMS =
   /agent\/(shim\/)?main\.ts|functions\/standalone\.ts|infra\/up\.ts|\bhaproxy -D -f \S*boxyard|\bcaddy run --config \S*boxyard|\bpebble -config |\bcrun\b.* (run|exec|create) |^catatonit /

@@ -7,7 +7,7 @@ import type { Boxes, BoxRef } from '../boxes/boxes.ts'
 import { editRecord } from '../common/edit-record.ts'
 import { checkIfMatch } from '../common/preconditions.ts'
 import { type EdgeAddress, mayPublish } from '../common/urls.ts'
-import { serviceNotFound } from '../services/services.ts'
+import { type ServiceRef, serviceNotFound } from '../services/services.ts'
 import type { EdgeRoutes } from './routes.ts'
 
 export interface PublishingDeps {
@@ -30,10 +30,6 @@ export interface Publishing {
   /** As `publish`, for the active version of a service. @throws ServiceError also `service_not_found` */
   publishService(ref: ServiceRef, domains: readonly string[], ifMatch: string | null): Promise<void>
   unpublishService(ref: ServiceRef, domains: readonly string[], ifMatch: string | null): Promise<void>
-}
-
-interface ServiceRef extends BoxRef {
-  service: string
 }
 
 /** Changes the owner of a domain in one commit, and waits for the edge. */

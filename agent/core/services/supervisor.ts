@@ -138,6 +138,8 @@ export class ServiceSupervisor {
       await this.#act(record, box, action)
       this.#changed(key)
     }
+    // A service that needs more steps gets them after a pause, so that an endless loop costs little.
+    this.#queue.addLater(keyOf(key), RETRY_MS)
   }
 
   async #act(record: ServiceRecord, box: BoxRecord, action: Exclude<ServiceAction, { kind: 'rest' }>): Promise<void> {

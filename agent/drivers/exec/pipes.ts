@@ -29,58 +29,37 @@ export function openPipes(
   process: OciProcess,
   { uid, gid, isMerged }: { uid: number; gid: number; isMerged: boolean },
 ): ExecEnds {
-  if (isMerged) return openMerged(process, { uid, gid })
-  const [input, output, error] = openPipesOwnedBy({ uid, gid }, 3) as [Pipe, Pipe, Pipe]
-  const childFds = [input.readFd, output.writeFd, error.writeFd] as const
-  const closeChildFds = (): void => childFds.forEach(closeFd)
-  const openStreams = (): Pick<ExecStreams, 'stdin' | 'stdout'> => {
-    closeChildFds()
-    return {
-      stdin: ignoreErrors(new Socket({ fd: input.writeFd, readable: false, writable: true })),
-      stdout: ignoreErrors(new Socket({ fd: output.readFd, readable: true, writable: false })),
-    }
-  }
-  return {
-    childSide: { stdio: childFds },
-    process,
-    open: () => {
-      const stderr = ignoreErrors(new Socket({ fd: error.readFd, readable: true, writable: false }))
-      return { ...openStreams(), stderr, terminal: null }
-    },
-    refuse: (line) => {
-      // Only crun has written to the pipe so far; its message is not the command's output.
-      closeFd(error.readFd)
-      return { ...openStreams(), stderr: Readable.from(line === '' ? [] : [Buffer.from(line)]), terminal: null }
-    },
-    close: () => [...childFds, input.writeFd, output.readFd, error.readFd].forEach(closeFd),
-  }
-}
-
-function openMerged(process: OciProcess, user: { uid: number; gid: number }): ExecEnds {
-  const [input, output] = openPipesOwnedBy(user, 2) as [Pipe, Pipe]
-  const childFds = [input.readFd, output.writeFd]
-  const openInput = (): Socket => {
+  const [input, output, error] = openPipesOwnedBy({ uid, gid }, isMerged ? 2 : 3) as [Pipe, Pipe, Pipe?]
+  const childFds = [input.readFd, output.writeFd, ...(error ? [error.writeFd] : [])]
+  const ownFds = [input.writeFd, output.readFd, ...(error ? [error.readFd] : [])]
+  const openStdin = (): Socket => {
     childFds.forEach(closeFd)
     return ignoreErrors(new Socket({ fd: input.writeFd, readable: false, writable: true }))
   }
-  const rest = { stderr: Readable.from([]), terminal: null }
   return {
-    childSide: { stdio: [input.readFd, output.writeFd, output.writeFd] },
+    childSide: { stdio: [input.readFd, output.writeFd, (error ?? output).writeFd] },
     process,
-    open: () => {
-      const stdin = openInput()
-      return {
-        stdin,
-        stdout: ignoreErrors(new Socket({ fd: output.readFd, readable: true, writable: false })),
-        ...rest,
-      }
-    },
+    open: () => ({
+      stdin: openStdin(),
+      stdout: readerOf(output),
+      stderr: error ? readerOf(error) : Readable.from([]),
+      terminal: null,
+    }),
     refuse: (line) => {
-      closeFd(output.readFd)
-      return { stdin: openInput(), stdout: Readable.from(line === '' ? [] : [Buffer.from(line)]), ...rest }
+      // Only crun has written to the last pipe so far; its message is not the command's output.
+      closeFd((error ?? output).readFd)
+      const message = Readable.from(line === '' ? [] : [Buffer.from(line)])
+      const streams = error
+        ? { stdout: readerOf(output), stderr: message }
+        : { stdout: message, stderr: Readable.from([]) }
+      return { stdin: openStdin(), ...streams, terminal: null }
     },
-    close: () => [...childFds, input.writeFd, output.readFd].forEach(closeFd),
+    close: () => [...childFds, ...ownFds].forEach(closeFd),
   }
+}
+
+function readerOf({ readFd }: Pipe): Socket {
+  return ignoreErrors(new Socket({ fd: readFd, readable: true, writable: false }))
 }
 
 function openPipesOwnedBy({ uid, gid }: { uid: number; gid: number }, count: number): Pipe[] {

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
-import { formatKubeconfig, writeSecret } from '../../../infra/cluster/cluster-keys.ts'
-import { type ClusterRecord, clusterPaths, readRecord } from '../../../infra/cluster/cluster-record.ts'
-import { startCluster } from '../../../infra/cluster/cluster-start.ts'
-import { stopCluster } from '../../../infra/cluster/cluster-stop.ts'
+import { formatKubeconfig, writeSecret } from '../../../infra/cluster/keys.ts'
+import { type ClusterRecord, clusterPaths, readRecord } from '../../../infra/cluster/record.ts'
+import { startCluster } from '../../../infra/cluster/start.ts'
+import { stopCluster } from '../../../infra/cluster/stop.ts'
 import { type ServiceOptions } from '../service.ts'
 import { startWeather, type Weather } from './weather.ts'
 

@@ -44,11 +44,10 @@ test('every kind of leftover is found, and only while it exists', async () => {
     undo.push(() => holder.kill('SIGKILL'))
     await new Promise((resolve) => setTimeout(resolve, 100))
 
-    const left = await findLeftovers(before, 0)
+    const left = await findLeftovers(before, findTraces, 0)
     for (const trace of [
       `temporary ${directory}`,
       `loop device ${loop.slice('/dev/'.length)} of ${image}`,
-      `mount ${mounted}`,
       'link bx9999-9',
       `table inet boxyard_${mark}`,
       `cgroup ${cgroup}`,
@@ -58,6 +57,7 @@ test('every kind of leftover is found, and only while it exists', async () => {
     ]) {
       expect(left).toContain(trace)
     }
+    expect(left).toContainEqual(expect.stringMatching(new RegExp(`^mount ${mounted} \\(\\d+\\)$`)))
   } finally {
     for (const step of undo.reverse()) step()
   }

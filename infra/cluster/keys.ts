@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { type ClusterRecord, clusterPaths } from './cluster-record.ts'
+import { type ClusterRecord, clusterPaths } from './record.ts'
 
 /**
  * Writes the credentials by which the parts of a cluster trust each other: one CA, the certificates of the API server (as a server,

@@ -1,10 +1,10 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync, rmSync } from 'node:fs'
-import { destroyCgroups, findProcesses } from './cluster-cgroups.ts'
-import { destroyLinks, destroyMasquerade, podNetwork } from './cluster-network.ts'
-import { clusterPaths, listClusters, readRecord } from './cluster-record.ts'
+import { destroyCgroups, findProcesses } from './cgroups.ts'
 import { withLock } from './host-lock.ts'
 import { removeOutsideFiles, restoreHostState } from './host-state.ts'
+import { destroyLinks, destroyMasquerade, podNetwork } from './network.ts'
+import { clusterPaths, listClusters, readRecord } from './record.ts'
 
 /** Takes down the cluster `name`, or what is left of it, with everything it made on this host; returns false if there was nothing. */
 export async function stopCluster(name: string): Promise<boolean> {

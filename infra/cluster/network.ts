@@ -1,7 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { networkInterfaces } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { ClusterRecord } from './cluster-record.ts'
+import type { ClusterRecord } from './record.ts'
 
 /** Returns the name of the pods' network, by which CNI plugins store their state. */
 export function podNetwork(name: string): string {
