@@ -47,20 +47,23 @@ function prune(database: Database, { id, boxId }: ExecRecord, keep: ExecBounds):
     "SELECT count(*) AS n, sum(bytes) AS bytes FROM execs WHERE box_id = ? AND status <> 'running'",
     boxId,
   )
+  let bytes = Number(sums?.bytes)
   const dropped: string[] = []
+  const drop = (oldest: Row): void => {
+    dropped.push(String(oldest.id))
+    bytes -= Number(oldest.bytes)
+  }
   for (let records = Number(sums?.n); records > keep.records; records--) {
     const oldest = database.get(`${OLDEST} ORDER BY id LIMIT 1`, boxId, id, -1)
     if (!oldest) break
     database.run('DELETE FROM execs WHERE id = ?', String(oldest.id))
-    dropped.push(String(oldest.id))
+    drop(oldest)
   }
-  let bytes = Number(sums?.bytes)
   while (bytes > keep.bytes) {
     const oldest = database.get(`${OLDEST} ORDER BY id LIMIT 1`, boxId, id, 0)
     if (!oldest) break
     database.run("UPDATE execs SET stdout = x'', stderr = x'', bytes = 0 WHERE id = ?", String(oldest.id))
-    dropped.push(String(oldest.id))
-    bytes -= Number(oldest.bytes)
+    drop(oldest)
   }
   return dropped
 }

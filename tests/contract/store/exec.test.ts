@@ -95,6 +95,15 @@ test('each box keeps its newest commands, independently of other boxes', async (
   expect(await keptBytes('box_a', ids)).toEqual(ids.map((_, index) => (index >= 30 ? 1 : null)))
 })
 
+test('output stays where it fits once the records above their limit are gone', async () => {
+  const ids = [await run('box_a', 120_000), await run('box_a', 120_000)]
+  while (ids.length < KEEP.records) ids.push(await run('box_a', 0))
+  const last = exec()
+  await store.execs.insert(last)
+  expect(await finish(last, 100_000)).toEqual([ids[0]])
+  expect(await keptBytes('box_a', [...ids.slice(0, 2), last.id])).toEqual([null, 120_000, 100_000])
+})
+
 test('output in files counts, and commands that lose it are returned', async () => {
   const [first, second] = [exec(), exec()]
   const inFile = { stdout: null, stderr: new Uint8Array(0) }
