@@ -43,7 +43,7 @@ export async function openBtrfsPool(options: BtrfsPoolOptions): Promise<BtrfsPoo
   // The kernel serializes commits: more at once would only occupy the worker threads that all file calls share.
   const { run: inTurn } = createLimiter(1)
   const space = createSpaceKeeper(pool, { ...options, commit })
-  const insight = createBtrfsInsight(pool)
+  const insight = createBtrfsInsight(pool, options)
   if (!pool.isReadOnly()) await removeStaleQuotaGroups(pool)
   return {
     kind: 'btrfs',

@@ -4,7 +4,7 @@ import { createFileThreads, type FileThreads } from '../../lib/threads/threads.t
 import type { CowFilesystem, SubvolumeUsage } from '../../ports/pool/cow-filesystem.ts'
 import { createBtrfsChanges } from './changes.ts'
 import { readAllocation, readDeviceErrors } from './condition.ts'
-import type { MountedPool } from './pool.ts'
+import type { BtrfsPoolOptions, MountedPool } from './pool.ts'
 import { createPoolScrubs } from './scrub.ts'
 import { topSubvolumes } from './subvolumes.ts'
 import type { BtrfsTasks } from './tasks.ts'
@@ -15,11 +15,11 @@ export interface BtrfsInsight extends Pick<CowFilesystem, 'changes' | 'measure' 
 }
 
 /** Runs long work in a thread, which starts at the first call that needs it, and in btrfs programs. */
-export function createBtrfsInsight(pool: MountedPool): BtrfsInsight {
+export function createBtrfsInsight(pool: MountedPool, { logger }: Pick<BtrfsPoolOptions, 'logger'>): BtrfsInsight {
   const threads: FileThreads<BtrfsTasks> = createFileThreads({ module: TASKS, count: 1, memoryMb: THREAD_MB })
   const changes = createBtrfsChanges({ ...pool, threads })
   const usage = createBtrfsUsage({ ...pool, threads })
-  const scrubs = createPoolScrubs(pool)
+  const scrubs = createPoolScrubs({ ...pool, logger })
   return {
     changes: (request) => changes.page(request),
     measure: (names) => usage.measure(names),

@@ -1,5 +1,6 @@
 import fs from 'node:fs'
 import path from 'node:path'
+import type { Logger } from '../../../shared/log.ts'
 import { writeDurably } from '../../lib/disk/durable-file.ts'
 import { killGroup, spawnChild } from '../../lib/run.ts'
 import { isErrno } from '../../lib/syscalls/libc.ts'
@@ -22,17 +23,23 @@ export interface PoolScrubsOptions {
   mountPath: string
   dataDir: string
   filesystemId: string
+  logger: Logger
 }
 
 /** Runs each scrub as a process, which takes as long as reading the whole pool. */
 export function createPoolScrubs(options: PoolScrubsOptions): PoolScrubs {
-  const { rootFd, dataDir } = options
+  const { rootFd, dataDir, logger } = options
   const file = path.join(dataDir, FILE_NAME)
   let last = recover(rootFd, readNote(file))
   let running: { ended: Promise<void>; stop(): void } | null = null
   const note = (scrub: Scrub): void => {
     last = scrub
-    writeDurably(file, `${JSON.stringify(scrub)}\n`)
+    writeNote(file, scrub)
+  }
+  // The state in memory is told until the agent ends, so a note that cannot be written must not end it earlier.
+  const settle = (scrub: Scrub): void => {
+    last = scrub
+    attempt(logger, 'the end of a scrub could not be noted', () => writeNote(file, scrub))
   }
   if (last?.status === 'interrupted') note(last)
   return {
@@ -47,8 +54,9 @@ export function createPoolScrubs(options: PoolScrubsOptions): PoolScrubs {
         const status = isStopped ? 'interrupted' : found === null ? 'failed' : 'done'
         running = null
         // A clean scrub proves earlier errors repaired.
-        if (status === 'done' && found?.errors === 0) resetDeviceErrors(rootFd)
-        note({ status, startedAt, endedAt: clock.now(), ...(found ?? NOTHING) })
+        if (status === 'done' && found?.errors === 0)
+          attempt(logger, 'the counts of errors could not be reset', () => resetDeviceErrors(rootFd))
+        settle({ status, startedAt, endedAt: clock.now(), ...(found ?? NOTHING) })
       })
       const stop = (): void => {
         isStopped = true
@@ -66,7 +74,7 @@ export function createPoolScrubs(options: PoolScrubsOptions): PoolScrubs {
 }
 
 /** Resolves to the output of the program once it has ended; empty if it could not be started. */
-function runScrub({ mountPath, filesystemId }: PoolScrubsOptions): { output: Promise<string>; kill(): void } {
+function runScrub({ mountPath, filesystemId, logger }: PoolScrubsOptions): { output: Promise<string>; kill(): void } {
   const child = spawnChild('btrfs', ['scrub', 'start', '-B', '-R', mountPath], { stdio: ['ignore', 'pipe', 'ignore'] })
   let text = ''
   child.stdout?.on('data', (piece: Buffer) => {
@@ -78,8 +86,10 @@ function runScrub({ mountPath, filesystemId }: PoolScrubsOptions): { output: Pro
   })
   const output = ended.then(() => {
     // The program's own status file, which is not used.
-    for (const kind of ['status', 'progress'])
-      fs.rmSync(`/var/lib/btrfs/scrub.${kind}.${filesystemId}`, { force: true })
+    attempt(logger, 'the status files of a scrub could not be removed', () => {
+      for (const kind of ['status', 'progress'])
+        fs.rmSync(`/var/lib/btrfs/scrub.${kind}.${filesystemId}`, { force: true })
+    })
     return text
   })
   return { output, kill: () => void killGroup(child, 'SIGKILL') }
@@ -107,6 +117,15 @@ function progressOf(rootFd: number): ScrubProgress | null {
   }
 }
 
+/** Runs `act`, whose failure is only logged. */
+function attempt(logger: Logger, failure: string, act: () => void): void {
+  try {
+    act()
+  } catch (error) {
+    logger.warn(failure, { error })
+  }
+}
+
 /** Cancels the scrub of a crashed agent, which may still run and hold the pool. */
 function recover(rootFd: number, noted: Scrub | null): Scrub | null {
   if (noted?.status !== 'running') return noted
@@ -120,6 +139,10 @@ function cancel(rootFd: number): void {
   } catch (error) {
     if (!isErrno(error, 'ENOTCONN')) throw error
   }
+}
+
+function writeNote(file: string, scrub: Scrub): void {
+  writeDurably(file, `${JSON.stringify(scrub)}\n`)
 }
 
 function readNote(file: string): Scrub | null {

@@ -1,0 +1,83 @@
+import { execFileSync } from 'node:child_process'
+import fs from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
+import { createPoolScrubs, type PoolScrubs } from '../../../agent/drivers/pool/scrub.ts'
+import { closeFd } from '../../../agent/lib/syscalls/descriptors.ts'
+import { O, openBelow } from '../../../agent/lib/syscalls/files.ts'
+import { AT } from '../../../agent/lib/syscalls/mounts.ts'
+import type { Scrub } from '../../../agent/ports/pool/condition.ts'
+import { eventually } from '../../helpers/eventually.ts'
+import { openPoolLab, type PoolLab } from '../../helpers/pool/pool-lab.ts'
+import { silentLogger } from '../../helpers/silent-logger.ts'
+
+const MIB = 1024 * 1024
+const clock = { now: () => 7 }
+let lab: PoolLab
+/** A disk of its own for the note of scrubs, which tests fill. */
+let dataDir: string
+let note: string
+let warnings: string[]
+let fds: number[]
+let opened: PoolScrubs[]
+
+beforeEach(async () => {
+  lab = await openPoolLab(256 * MIB)
+  dataDir = fs.mkdtempSync(path.join(os.tmpdir(), 'boxyard-scrub-'))
+  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'none', dataDir])
+  note = path.join(dataDir, 'scrub.json')
+  warnings = []
+  fds = []
+  opened = []
+})
+
+afterEach(async () => {
+  for (const scrubs of opened) await scrubs.close()
+  for (const fd of fds) closeFd(fd)
+  execFileSync('umount', [dataDir])
+  fs.rmdirSync(dataDir)
+  await lab.close()
+})
+
+/** Opens the scrubs of the pool, whose counts of errors are asked of `root`. */
+function open(root = mountPath()): PoolScrubs {
+  const rootFd = openBelow(AT.FDCWD, root, { flags: O.RDONLY | O.DIRECTORY })
+  fds.push(rootFd)
+  const logger = { ...silentLogger, warn: (message: string) => void warnings.push(message) }
+  const scrubs = createPoolScrubs({
+    ...{ rootFd, mountPath: mountPath(), dataDir, logger },
+    filesystemId: lab.pool.poolId,
+  })
+  opened.push(scrubs)
+  return scrubs
+}
+
+const mountPath = (): string => path.join(lab.directory, 'run', 'pool')
+const noted = (): Scrub => JSON.parse(fs.readFileSync(note, 'utf8')) as Scrub
+const fillDisk = (): void =>
+  expect(() => fs.writeFileSync(path.join(dataDir, 'filler'), Buffer.alloc(MIB))).toThrow(/ENOSPC/)
+const emptyDisk = (): void => fs.rmSync(path.join(dataDir, 'filler'))
+const ended = (scrubs: PoolScrubs): Promise<void> => eventually(() => scrubs.current()?.status !== 'running')
+
+describe('a scrub', () => {
+  test('tells its result if the disk is full by its end, and another can follow', async () => {
+    const scrubs = open()
+    scrubs.start(clock)
+    fillDisk()
+    await ended(scrubs)
+    expect(scrubs.current()).toMatchObject({ status: 'done', endedAt: 7 })
+    expect(warnings).toEqual(['the end of a scrub could not be noted'])
+    expect(noted().status).toBe('running')
+    emptyDisk()
+    scrubs.start({ now: () => 8 })
+    await ended(scrubs)
+    expect(noted()).toMatchObject({ status: 'done', startedAt: 8 })
+  })
+
+  test('notes its result if the counts of errors cannot be reset', async () => {
+    open(dataDir).start(clock)
+    await eventually(() => noted().status === 'done')
+    expect(warnings).toEqual(['the counts of errors could not be reset'])
+  })
+})
