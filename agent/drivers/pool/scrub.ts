@@ -30,7 +30,7 @@ export interface PoolScrubsOptions {
 export function createPoolScrubs(options: PoolScrubsOptions): PoolScrubs {
   const { rootFd, dataDir, logger } = options
   const file = path.join(dataDir, FILE_NAME)
-  let last = recover(rootFd, readNote(file))
+  let last = readNote(file)
   let running: { ended: Promise<void>; stop(): void } | null = null
   const note = (scrub: Scrub): void => {
     last = scrub
@@ -41,7 +41,11 @@ export function createPoolScrubs(options: PoolScrubsOptions): PoolScrubs {
     last = scrub
     attempt(logger, 'the end of a scrub could not be noted', () => writeNote(file, scrub))
   }
-  if (last?.status === 'interrupted') note(last)
+  if (last?.status === 'running') {
+    // A crashed agent's scrub may still run and hold the pool.
+    cancel(rootFd)
+    settle({ ...last, status: 'interrupted' })
+  }
   return {
     start: (clock) => {
       if (running !== null) return
@@ -124,13 +128,6 @@ function attempt(logger: Logger, failure: string, act: () => void): void {
   } catch (error) {
     logger.warn(failure, { error })
   }
-}
-
-/** Cancels the scrub of a crashed agent, which may still run and hold the pool. */
-function recover(rootFd: number, noted: Scrub | null): Scrub | null {
-  if (noted?.status !== 'running') return noted
-  cancel(rootFd)
-  return { ...noted, status: 'interrupted' }
 }
 
 function cancel(rootFd: number): void {

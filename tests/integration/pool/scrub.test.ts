@@ -13,6 +13,7 @@ import { openPoolLab, type PoolLab } from '../../helpers/pool/pool-lab.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
 
 const MIB = 1024 * 1024
+const ENDED: Scrub = { status: 'interrupted', startedAt: 1, endedAt: null, checkedBytes: 0, errors: 0 }
 const clock = { now: () => 7 }
 let lab: PoolLab
 /** A disk of its own for the note of scrubs, which tests fill. */
@@ -80,4 +81,22 @@ describe('a scrub', () => {
     await eventually(() => noted().status === 'done')
     expect(warnings).toEqual(['the counts of errors could not be reset'])
   })
+})
+
+describe('the scrubs of a pool, opened on a full disk', () => {
+  test.each(['running', 'interrupted'] as const)('tell that one noted as %s was interrupted', (status) => {
+    fs.writeFileSync(note, JSON.stringify({ ...ENDED, status }))
+    fillDisk()
+    expect(open().current()).toEqual(ENDED)
+    expect(warnings).toEqual(status === 'running' ? ['the end of a scrub could not be noted'] : [])
+  })
+})
+
+test('an interrupted scrub is noted once, and not again at later starts', () => {
+  fs.writeFileSync(note, JSON.stringify({ ...ENDED, status: 'running' }))
+  open()
+  expect(noted()).toEqual(ENDED)
+  const { ino } = fs.statSync(note)
+  expect(open().current()).toEqual(ENDED)
+  expect(fs.statSync(note).ino).toBe(ino)
 })
