@@ -79,6 +79,7 @@ export const healthOperations = {
     summary: 'Read all that is stored against its checksums; health tells of what is wrong',
     permission: 'admin',
     response: scrubSchema,
+    errors: ['storage_full'],
     status: 202,
   }),
 } as const

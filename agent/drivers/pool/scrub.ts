@@ -1,5 +1,6 @@
 import fs from 'node:fs'
 import path from 'node:path'
+import { ServiceError } from '../../../shared/errors.ts'
 import type { Logger } from '../../../shared/log.ts'
 import { writeDurably } from '../../lib/disk/durable-file.ts'
 import { killGroup, spawnChild } from '../../lib/run.ts'
@@ -10,7 +11,7 @@ import { cancelScrub, readScrubProgress, resetDeviceErrors, type ScrubProgress }
 
 /** Scrubs a pool, one at a time; keeps the last result in a file beside the image. */
 export interface PoolScrubs {
-  /** Starts a scrub unless one is running. */
+  /** Starts a scrub unless one is running. @throws ServiceError `storage_full`, or `internal` if its start cannot be noted */
   start(clock: Pick<Clock, 'now'>): void
   /** Returns the running scrub, else the last one; null if there was none. */
   current(): Scrub | null
@@ -32,10 +33,6 @@ export function createPoolScrubs(options: PoolScrubsOptions): PoolScrubs {
   const file = path.join(dataDir, FILE_NAME)
   let last = readNote(file)
   let running: { ended: Promise<void>; stop(): void } | null = null
-  const note = (scrub: Scrub): void => {
-    last = scrub
-    writeNote(file, scrub)
-  }
   // The state in memory is told until the agent ends, so a note that cannot be written must not end it earlier.
   const settle = (scrub: Scrub): void => {
     last = scrub
@@ -50,9 +47,11 @@ export function createPoolScrubs(options: PoolScrubsOptions): PoolScrubs {
     start: (clock) => {
       if (running !== null) return
       const startedAt = clock.now()
-      note({ status: 'running', startedAt, endedAt: null, checkedBytes: 0, errors: 0 })
+      const begun: Scrub = { status: 'running', startedAt, endedAt: null, ...NOTHING }
+      noteStart(file, begun)
       let isStopped = false
       const { output, kill } = runScrub(options)
+      last = begun
       const ended = output.then((text) => {
         const found = parseResult(text)
         const status = isStopped ? 'interrupted' : found === null ? 'failed' : 'done'
@@ -135,6 +134,18 @@ function cancel(rootFd: number): void {
     cancelScrub(rootFd)
   } catch (error) {
     if (!isErrno(error, 'ENOTCONN')) throw error
+  }
+}
+
+function noteStart(file: string, scrub: Scrub): void {
+  try {
+    writeNote(file, scrub)
+  } catch (cause) {
+    if (isErrno(cause, 'ENOSPC', 'EDQUOT'))
+      throw new ServiceError('storage_full', 'The disk of this host has no room to note the start of a scrub.', {
+        cause,
+      })
+    throw new ServiceError('internal', 'The start of a scrub could not be noted; the reason is logged.', { cause })
   }
 }
 

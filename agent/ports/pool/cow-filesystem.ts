@@ -68,7 +68,7 @@ export interface CowFilesystem {
   checkWritable(): Promise<void>
   /** Returns the health of the pool, and its running or last scrub. */
   condition(): Promise<PoolCondition>
-  /** Starts a scrub in the background, unless one is running. */
+  /** Starts a scrub in the background, unless one is running. @throws ServiceError `storage_full` if its start cannot be noted */
   startScrub(clock: Pick<Clock, 'now'>): Promise<void>
   /** Unmounts the pool; its data stays. */
   close(): Promise<void>

@@ -62,6 +62,30 @@ const emptyDisk = (): void => fs.rmSync(path.join(dataDir, 'filler'))
 const ended = (scrubs: PoolScrubs): Promise<void> => eventually(() => scrubs.current()?.status !== 'running')
 
 describe('a scrub', () => {
+  test('is refused on a full disk, and starts once there is room', async () => {
+    const scrubs = open()
+    fillDisk()
+    expect(() => scrubs.start(clock)).toThrow(
+      expect.objectContaining({ code: 'storage_full', message: expect.stringMatching(/start of a scrub/) }),
+    )
+    expect(scrubs.current()).toBeNull()
+    emptyDisk()
+    scrubs.start(clock)
+    await ended(scrubs)
+    expect(noted()).toMatchObject({ status: 'done', startedAt: 7 })
+  })
+
+  test('is refused where its note cannot be written, and the last result stays', () => {
+    fs.writeFileSync(note, JSON.stringify({ ...ENDED, status: 'done' }))
+    const scrubs = open()
+    fs.rmSync(note)
+    fs.mkdirSync(note)
+    expect(() => scrubs.start(clock)).toThrow(
+      expect.objectContaining({ code: 'internal', message: expect.stringMatching(/start of a scrub/) }),
+    )
+    expect(scrubs.current()).toEqual({ ...ENDED, status: 'done' })
+  })
+
   test('tells its result if the disk is full by its end, and another can follow', async () => {
     const scrubs = open()
     scrubs.start(clock)
