@@ -6,7 +6,7 @@ export const LIMIT_TEXTS = {
   requests_burst: 'Requests of one token at once.',
   boxes_max: 'Boxes of the deployment.',
   volumes_max: 'Data volumes of the deployment.',
-  snapshots_per_owner: 'Snapshots of one box or volume, automatic ones not counted.',
+  snapshots_per_owner: 'Snapshots of one box or volume, automatic ones counted; only restores go beyond.',
   automatic_snapshots_per_owner: 'Automatic snapshots kept of one box or volume; older ones are deleted.',
   bases_per_project: 'Bases of a project; as many may be shared by all.',
   base_unpacked_bytes: 'What the archive of a base unpacks to.',

@@ -52,17 +52,20 @@ export function subvolumesOf({ subvolume, data }: Pick<SnapshotRecord, 'subvolum
   return [subvolume, ...data.map((part) => part.subvolume)]
 }
 
-/** Snapshots that a box or volume may have, those made by restores included. */
+/** Snapshots that a box or volume may have, automatic ones counted; restores may go beyond. */
 export const SNAPSHOTS_MAX = 1000
 
 /**
- * Refuses one more snapshot of a box or volume that has `SNAPSHOTS_MAX`.
+ * Refuses one more snapshot of a box or volume that has `SNAPSHOTS_MAX` or more, automatic ones counted.
  * @throws ServiceError `quota_exceeded`
  */
 export async function checkSnapshotRoom(store: Store, owner: { id: string; name: string }): Promise<void> {
   const { length } = await store.snapshots.of(owner.id)
   if (length < SNAPSHOTS_MAX) return
-  throw new ServiceError('quota_exceeded', `"${owner.name}" has ${length} snapshots, the most it can have.`)
+  throw new ServiceError(
+    'quota_exceeded',
+    `"${owner.name}" has ${length} snapshots, automatic ones counted; another is taken only below ${SNAPSHOTS_MAX}.`,
+  )
 }
 
 interface EarlierDeps {
