@@ -21,21 +21,28 @@ export function startProgram({ path, args, env, stdio }: ProgramStart): number {
   const pid = Buffer.alloc(8)
   const argv = pointersTo(args)
   const envp = pointersTo(Object.entries(env).map(([name, value]) => `${name}=${value}`))
-  // A descriptor below the last target would be overwritten before its turn.
-  const copies = stdio.map((fd) => (fd < stdio.length ? duplicateFd(fd, stdio.length) : fd))
-  required(actionsInit()(actions))
-  required(attributesInit()(attributes))
+  const closers: (() => void)[] = []
+  // Copies a descriptor below the last target, which would be overwritten before its turn.
+  const outOfTheWay = (fd: number): number => {
+    if (fd >= stdio.length) return fd
+    const copy = duplicateFd(fd, stdio.length)
+    closers.push(() => closeFd(copy))
+    return copy
+  }
   try {
-    for (const [target, fd] of copies.entries()) required(actionsAddDup2()(actions, fd, target))
+    const sources = stdio.map(outOfTheWay)
+    required(actionsInit()(actions))
+    closers.push(() => actionsDestroy()(actions))
+    required(attributesInit()(attributes))
+    closers.push(() => attributesDestroy()(attributes))
+    for (const [target, fd] of sources.entries()) required(actionsAddDup2()(actions, fd, target))
     required(attributesSetFlags()(attributes, SETSIGDEF | SETSIGMASK | SETSID))
     required(attributesSetSigDefault()(attributes, ALL_SIGNALS))
     required(attributesSetSigMask()(attributes, NO_SIGNALS))
     required(posixSpawn()(pid, path, actions, attributes, argv.pointers, envp.pointers), path)
     return pid.readInt32LE(0)
   } finally {
-    attributesDestroy()(attributes)
-    actionsDestroy()(actions)
-    for (const [index, fd] of copies.entries()) if (fd !== stdio[index]) closeFd(fd)
+    for (const close of closers.reverse()) close()
   }
 }
 

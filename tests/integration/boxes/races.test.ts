@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
@@ -84,6 +84,15 @@ describe('a runtime under races and load', () => {
     expect(Math.max(...waits)).toBeLessThan(150)
     await lab.runtime.stop(spec.id, { graceMs: 0 })
   })
+})
+
+test.each([
+  ['that is given a closed descriptor', { path: '/bin/true', stdio: [0, 1, -1] }, 'EBADF'],
+  ['that is missing', { path: '/no-such-program', stdio: [0, 1, 2] }, 'ENOENT'],
+])('a program %s is not started, and no descriptor stays open', (_, program, code) => {
+  const before = readdirSync('/proc/self/fd').length
+  expect(() => startProgram({ ...program, args: ['x'], env: {} })).toThrow(expect.objectContaining({ code }))
+  expect(readdirSync('/proc/self/fd')).toHaveLength(before)
 })
 
 test('a listener that throws is logged and does not keep others from being called', async () => {
