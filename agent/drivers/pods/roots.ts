@@ -126,7 +126,7 @@ function check({ namespace, container, instanceId }: PodIdentity, ticket: PodTic
 
 async function prepare(options: PodRootsOptions, { call, given, identity, ticket }: Preparation): Promise<void> {
   const { userNamespace, networkNamespace } = identity
-  const stagePath = `${options.runDir}/stagePath`
+  const stagePath = `${options.runDir}/stage`
   fs.mkdirSync(stagePath, { recursive: true, mode: 0o711 })
   const address = podAddressOf(sandboxOf(networkNamespace))
   const { source, readOnly, files } = ticket.prepare({ address, networkNamespace })

@@ -55,6 +55,7 @@ describe('the roots of pods', () => {
     const [stage] = staged
     expect(staged).toHaveLength(1)
     expect(stage).toMatchObject({ pid: process.pid, source: '/pool/sub', readOnly: false })
+    expect(stage?.target).toBe(join(home, 'run', 'stage'))
     expect(stage?.userNamespace).toBe('/proc/7/ns/user')
     expect(places).toEqual([
       { address: expect.stringMatching(/^\d+\./), networkNamespace: `/proc/${process.pid}/ns/net` },
