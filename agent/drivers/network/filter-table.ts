@@ -149,6 +149,7 @@ function listTable(name: string): string {
 
 interface ProjectMarks {
   inherit(entries: readonly BoxMarks[]): void
+  /** Moves an address into a project and returns the project's mark. */
   join(project: string, address: string, wanted: number | undefined): number
   leave(address: string): void
 }
@@ -158,6 +159,14 @@ function createProjectMarks(): ProjectMarks {
   const marks = new Map<string, number>()
   const members = new Map<string, string>()
   let next = 1
+  const drop = (project: string | undefined): void => {
+    if (project !== undefined && ![...members.values()].includes(project)) marks.delete(project)
+  }
+  const leave = (address: string): void => {
+    const project = members.get(address)
+    members.delete(address)
+    drop(project)
+  }
   return {
     inherit(entries) {
       next = Math.max(next, ...entries.map(({ projectMark }) => projectMark + 1))
@@ -165,15 +174,14 @@ function createProjectMarks(): ProjectMarks {
     join(project, address, wanted) {
       const isFree = wanted !== undefined && ![...marks.values()].includes(wanted)
       const mark = marks.get(project) ?? (isFree ? wanted : next++)
+      const before = members.get(address)
       marks.set(project, mark)
       members.set(address, project)
+      // Last, so that the address does not take the mark of its earlier project along.
+      drop(before)
       return mark
     },
-    leave(address) {
-      const project = members.get(address)
-      members.delete(address)
-      if (project !== undefined && ![...members.values()].includes(project)) marks.delete(project)
-    },
+    leave,
   }
 }
 
