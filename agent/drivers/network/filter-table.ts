@@ -77,15 +77,15 @@ export function createFilterTable<Box extends AddressedBox>(options: FilterTable
       const { address } = box
       const before = entries.get(address)
       const kept = isAdopted ? before : undefined
-      const projectMark = projects.join(project, address, kept?.projectMark)
+      const { projectMark, rejoinEarlier } = projects.join(project, address, kept?.projectMark)
       const entry = { ...box, projectMark, epoch: kept?.epoch ?? randomInt(1, EPOCH_END) }
       if (isDeepStrictEqual(before, entry)) return
       entries.set(address, entry)
       try {
         change([...(before ? [text.remove(before)] : []), text.add(entry)])
       } catch (error) {
-        entries.delete(address)
-        projects.leave(address)
+        putBack(entries, address, before)
+        rejoinEarlier()
         throw error
       }
     },
@@ -115,6 +115,12 @@ export function createFilterTable<Box extends AddressedBox>(options: FilterTable
       nft.close()
     },
   }
+}
+
+/** Restores what memory had of an address, which the kernel still has after a refused transaction. */
+function putBack<Entry>(entries: Map<string, Entry>, address: string, before: Entry | undefined): void {
+  if (before === undefined) entries.delete(address)
+  else entries.set(address, before)
 }
 
 function loadTable(nft: Nftables, commandsFor: (flowsPerBox: number) => string): void {
@@ -149,9 +155,14 @@ function listTable(name: string): string {
 
 interface ProjectMarks {
   inherit(entries: readonly BoxMarks[]): void
-  /** Moves an address into a project and returns the project's mark. */
-  join(project: string, address: string, wanted: number | undefined): number
+  /** Moves an address into a project. `rejoinEarlier` moves it back into its earlier one, with that one's mark, or into none. */
+  join(project: string, address: string, wanted: number | undefined): JoinedProject
   leave(address: string): void
+}
+
+interface JoinedProject {
+  projectMark: number
+  rejoinEarlier(): void
 }
 
 /** Assigns marks to projects. Two projects never share a mark, and no new project gets a mark of an earlier process. */
@@ -173,13 +184,20 @@ function createProjectMarks(): ProjectMarks {
     },
     join(project, address, wanted) {
       const isFree = wanted !== undefined && ![...marks.values()].includes(wanted)
-      const mark = marks.get(project) ?? (isFree ? wanted : next++)
-      const before = members.get(address)
-      marks.set(project, mark)
+      const projectMark = marks.get(project) ?? (isFree ? wanted : next++)
+      const earlier = members.get(address)
+      const earlierMark = earlier === undefined ? undefined : marks.get(earlier)
+      marks.set(project, projectMark)
       members.set(address, project)
       // Last, so that the address does not take the mark of its earlier project along.
-      drop(before)
-      return mark
+      drop(earlier)
+      const rejoinEarlier = (): void => {
+        leave(address)
+        if (earlier === undefined || earlierMark === undefined) return
+        members.set(address, earlier)
+        marks.set(earlier, earlierMark)
+      }
+      return { projectMark, rejoinEarlier }
     },
     leave,
   }
