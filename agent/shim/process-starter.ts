@@ -15,25 +15,25 @@ export interface ProcessStarterDeps {
 export interface ProcessStarter {
   /** Starts it in a cgroup named after its id; call once. Throws as `Runtime.exec`. */
   run(task: Task): Promise<RunningExec>
-  /** Signals all its processes; a signal that comes before it runs is sent once it does. */
+  /** Signals all its processes; signals that come before it runs are sent, in their order, once it does. */
   signal(name: NodeJS.Signals): Promise<void>
 }
 
 export function createProcessStarter({ host, logger }: ProcessStarterDeps, id: string): ProcessStarter {
   let started: RunningExec | null = null
-  let early: NodeJS.Signals | null = null
+  const early: NodeJS.Signals[] = []
   return {
     run: async ({ boxId, idBase, user, request, cwd }) => {
       host.cgroups.place(boxId, host.handles.readRunning(boxId)?.cgroup ?? null)
       const isRunning = (): boolean => host.handles.readRunning(boxId) !== null
       const nextName = (): string => detachedCgroup(id)
       started = await startExec({ ...host, logger, nextName }, { boxId, idBase, user, request, cwd, isRunning })
-      if (early !== null) await started.signal(early)
+      for (const name of early) await started.signal(name)
       return started
     },
     signal: async (name) => {
       if (started !== null) await started.signal(name)
-      else early = name
+      else early.push(name)
     },
   }
 }
