@@ -24,7 +24,7 @@ export interface BoxHandle {
 
 /** The handles of running boxes on disk: the only files of a box in the run directory that outlive the agent. */
 export interface BoxHandles {
-  /** Writes the handle of a box; fails if there is one. */
+  /** Writes the handle of a box. Fails if it has one, even an unreadable one: remove that first, as every start does. */
   write(boxId: string, handle: BoxHandle): void
   /** Returns the handle of a box if its init runs in this boot; null otherwise. */
   readRunning(boxId: string): BoxHandle | null

@@ -164,6 +164,16 @@ describe('the runtime', () => {
     expect(execCgroups(lab, spec.id)).toEqual([])
   })
 
+  test('a box whose handle was cut short by a crash starts, and is adopted by the next agent', async () => {
+    const spec = lab.spec('box_cut')
+    writeFileSync(`${lab.home}/run/boxes/${spec.id}.json`, '')
+    expect(await lab.runtime.list()).toContainEqual({ id: spec.id, isRunning: false, pid: null })
+    const { pid } = await lab.runtime.start(spec)
+    await lab.reopen()
+    expect(await lab.runtime.list()).toContainEqual({ id: spec.id, isRunning: true, pid })
+    await lab.runtime.stop(spec.id, { graceMs: 0 })
+  })
+
   test('a root without mount points, or with links in their place, starts and the host is not touched', async () => {
     const outside = `${lab.home}/outside`
     mkdirSync(outside)
