@@ -97,12 +97,12 @@ async function choosePorts(name: string, others: readonly ClusterRecord[]): Prom
   const used = new Set(others.flatMap(({ ports }) => Object.values(ports)))
   const free: number[] = []
   for (let i = 0; i < PORTS && free.length < 4; i++) {
-    const port = FIRST_PORT + ((seed(name) * 4 + i) % PORTS)
+    const port = FIRST_CLUSTER_PORT + ((seed(name) * 4 + i) % PORTS)
     if (!used.has(port) && (await isFree(port))) free.push(port)
   }
   const [apiServer, kubelet, etcd, etcdPeer] = free
   if (apiServer === undefined || kubelet === undefined || etcd === undefined || etcdPeer === undefined) {
-    throw new Error(`No four ports are free from ${FIRST_PORT} to ${FIRST_PORT + PORTS - 1}.`)
+    throw new Error(`No four ports are free from ${FIRST_CLUSTER_PORT} to ${FIRST_CLUSTER_PORT + PORTS - 1}.`)
   }
   return { apiServer, kubelet, etcd, etcdPeer }
 }
@@ -126,8 +126,10 @@ function directories(path: string): string[] {
     .map((entry) => entry.name)
 }
 
+/** The first of 10,000 ports that clusters choose from; tests draw theirs below. */
+export const FIRST_CLUSTER_PORT = 20_000
+
 const STATES = '/var/lib/boxyard-cluster'
 const RUNS = '/run/boxyard-cluster'
 const SUBNETS = 32 * 64
-const FIRST_PORT = 20_000
 const PORTS = 10_000

@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { FIRST_CLUSTER_PORT } from '../../infra/cluster/cluster-record.ts'
 import { agentCommand, frontCommand } from '../../infra/commands.ts'
 import { type LoggingChild, startLoggingChild } from '../../infra/logging-child.ts'
 import { stopChild } from '../../infra/service-process.ts'
@@ -176,8 +177,8 @@ async function runToEnd(command: readonly string[], env: NodeJS.ProcessEnv): Pro
 }
 
 /**
- * Returns a loopback port that was free a moment ago, from a range that the system does not assign by itself. No port is
- * returned twice, nor in two jest workers.
+ * Returns a loopback port that was free a moment ago, from a range from which neither the system nor a test cluster takes any.
+ * No port is returned twice, nor in two jest workers.
  */
 export async function freePort(): Promise<number> {
   for (;;) {
@@ -214,8 +215,8 @@ const DEFAULTS = {
 }
 const KEPT_LINES = 500
 const STOP_DEADLINE_MS = 45_000
-/** First of 12,000–29,999: below the host's ephemeral ports and the NodePorts of Kubernetes. */
+/** First of 12,000–19,999: below the ports of test clusters, so that a part of one that restarts finds its port free. */
 const FIRST_PORT = 12_000
 const WORKERS = 8
-const PORTS_EACH = 18_000 / WORKERS
+const PORTS_EACH = (FIRST_CLUSTER_PORT - FIRST_PORT) / WORKERS
 const given = new Set<number>()
