@@ -1,11 +1,13 @@
 import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { request } from 'undici'
 import { AGENT_RUN_HEADER, createSigner, SIGNATURE_HEADER } from '../../shared/auth/channel.ts'
 import { parseChannelKeys } from '../../shared/auth/keys.ts'
 import { pidsOf } from '../helpers/boxes/world.ts'
+import { eventually } from '../helpers/eventually.ts'
 import { createClient } from '../helpers/front/client.ts'
 import { startService, type TestService } from '../helpers/service.ts'
 
@@ -127,7 +129,7 @@ describe('the agent', () => {
     const headers = { 'idempotency-key': 'crash-exec' }
     const body = { shell: 'echo run >> /root/runs; sleep 5' }
     const first = client.post(`${boxes}/server/exec`, body, { headers })
-    await sleep(300)
+    await eventually(async () => (await client.shell('deploy', 'server', 'cat /root/runs')).body.stdout === 'run\n')
     await service.killAgent()
     expect((await first).status).toBe(503)
     await service.startAgent()
@@ -198,11 +200,10 @@ describe('the channel', () => {
       await send(sign(), { headers: { 'if-match': '"7"' } }),
     ]
     for (const answer of refused) expect([answer.status, answer.body.code]).toEqual([502, 'agent_protocol'])
-    await sleep(100)
-    const reasons = service.logs
-      .filter((line) => line.includes('channel request refused'))
-      .map((line) => JSON.parse(line).reason)
-    expect(reasons.slice(-7)).toEqual(['replayed', 'unsigned', 'signature', 'stale', 'stale', 'signature', 'signature'])
+    const expected = ['replayed', 'unsigned', 'signature', 'stale', 'stale', 'signature', 'signature']
+    const reasons = () =>
+      service.logs.filter((line) => line.includes('channel request refused')).map((line) => JSON.parse(line).reason)
+    await eventually(() => isDeepStrictEqual(reasons().slice(-7), expected))
   })
 
   test('a stolen channel key without a token does nothing', async () => {
@@ -219,16 +220,16 @@ describe('the channel', () => {
     const old = service.adminToken
     await service.runAgentMode('keys', 'rotate', 'channel')
     await service.runAgentMode('keys', 'rotate', 'token')
-    await sleep(1100)
-    expect((await client.get('/v1/me')).status).toBe(200)
+    const statusWith = async (token: string): Promise<number> => (await client.get('/v1/me', { token })).status
+    expect(await statusWith(old)).toBe(200)
     const minted = await client.post('/v1/tokens', { name: 'new', projects: '*', permissions: ['read'] })
-    expect((await client.get('/v1/me', { token: minted.body.token })).status).toBe(200)
+    await eventually(async () => (await statusWith(minted.body.token)) === 200)
     const fresh = (await service.runAgentMode('token', '--name', 'second')).trim().split('\n').at(-1) ?? ''
+    await eventually(async () => (await statusWith(fresh)) === 200)
     expect((await client.get('/v1/me', { token: fresh })).body.name).toBe('second')
     await service.runAgentMode('keys', 'drop-old', 'token')
-    await sleep(1100)
-    const dropped = await client.get('/v1/me', { token: old })
-    expect([dropped.status, dropped.body.code]).toEqual([401, 'token_invalid'])
+    await eventually(async () => (await statusWith(old)) === 401)
+    expect((await client.get('/v1/me', { token: old })).body.code).toBe('token_invalid')
     expect((await client.get('/v1/me', { token: fresh })).status).toBe(200)
   }, 60_000)
 })

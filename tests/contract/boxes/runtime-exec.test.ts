@@ -1,5 +1,4 @@
 import { existsSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { readStartTicks } from '../../../agent/drivers/host/handle.ts'
 import { execCgroups, execute, leftoversOf, type OciLab, openOciLab, untilTrue } from '../../helpers/boxes/oci-lab.ts'
@@ -150,7 +149,8 @@ describe('a command in a box', () => {
     writeFileSync(`${spec.rootPath}/tmp/lease`, buildSyscallProgram(calls), { mode: 0o755 })
     await lab.runtime.start(spec)
     const shim = await lab.runtime.exec(spec.id, { command: ['/tmp/lease'], cwd: '/', environment: {}, user: null })
-    await sleep(100)
+    const { ino } = statSync(`${spec.rootPath}/etc/passwd`)
+    await untilTrue(() => readFileSync('/proc/locks', 'utf8').includes(`:${ino} `))
     expect(await execute(lab.runtime, spec.id, ['true'], { user: '7' })).toMatchObject({ exitCode: 0 })
     await expect(execute(lab.runtime, spec.id, 'id', { user: 'app' })).rejects.toMatchObject({
       code: 'invalid_request',

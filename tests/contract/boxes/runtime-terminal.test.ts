@@ -158,6 +158,7 @@ describe('a command with a terminal', () => {
     let taken = 0
     const line = Buffer.from(`${'x'.repeat(1_023)}\n`)
     for (let n = 0; n < 1_024; n++) screen.running.stdin.write(line, () => void taken++)
+    await untilTrue(() => screen.running.stdin.writableNeedDrain)
     await sleep(300)
     expect(screen.running.stdin.writableNeedDrain).toBe(true)
     expect(taken).toBeLessThan(256)

@@ -6,6 +6,7 @@ import { createNftNetwork, type NftNetworkSettings } from '../../../agent/driver
 import { IDS_PER_SLOT, SLOTS_MAX } from '../../../agent/drivers/network/slots.ts'
 import { run, runOk } from '../../../agent/lib/run.ts'
 import type { NetworkMember, NetworkProblem, NetworkSlot } from '../../../agent/ports/boxes/network.ts'
+import { eventually } from '../../helpers/eventually.ts'
 import {
   BOX_PORT,
   firstOutput,
@@ -135,8 +136,8 @@ describe('the host', () => {
     await withNetwork(labSettings(), async (network) => {
       const [one, two] = [await join(network, 'red', 'one'), await join(network, 'blue', 'two')]
       await runOk('nft', ['delete', 'table', 'inet', `boxyard_${instanceOf(one)}`])
-      await sleep(HEALED_MS)
-      expect(await tracesOf(instanceOf(one))).toContain(`table inet boxyard_${instanceOf(one)}`)
+      const table = `table inet boxyard_${instanceOf(one)}`
+      await eventually(async () => (await tracesOf(instanceOf(one))).includes(table))
       await withServers([two], async () => expect(await tcp(one, two.address, BOX_PORT)).toBe('blocked'))
     })
   })
@@ -250,4 +251,3 @@ async function tracesOf(instance: number): Promise<string[]> {
 
 const LATE_PORT = 8053
 const LATE_MS = 700
-const HEALED_MS = 100

@@ -4,7 +4,8 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { enableForwarding } from '../../../agent/drivers/network/host.ts'
 import { createPodNetwork } from '../../../agent/drivers/pods/network.ts'
 import { podTableName } from '../../../agent/drivers/pods/rules.ts'
-import { runOk } from '../../../agent/lib/run.ts'
+import { run, runOk } from '../../../agent/lib/run.ts'
+import { eventually } from '../../helpers/eventually.ts'
 import {
   BOX_PORT,
   type Listener,
@@ -152,8 +153,9 @@ describe('the node', () => {
       network.admit(podMember('red', 'one', one))
       network.admit(podMember('red', 'two', two))
       network.admit(podMember('blue', 'other', other))
-      await runOk('nft', ['delete', 'table', 'inet', podTableName(settings.instanceId)])
-      await sleep(HEALED_MS)
+      const table = podTableName(settings.instanceId)
+      await runOk('nft', ['delete', 'table', 'inet', table])
+      await eventually(async () => (await run('nft', ['list', 'table', 'inet', table])).exitCode === 0)
       const server = await serve(two, BOX_PORT, 'two')
       expect(await tcp(one, two.address, BOX_PORT)).toBe('two')
       expect(await tcp(other, two.address, BOX_PORT)).toBe('blocked')
@@ -201,4 +203,3 @@ async function admissionAfter(commands: readonly string[]): Promise<string> {
 
 const LATE_PORT = 8053
 const LATE_MS = 700
-const HEALED_MS = 100

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { request } from 'undici'
+import { eventually } from '../../helpers/eventually.ts'
 import { openTerminal, type TestTerminal } from '../../helpers/exec/terminal.ts'
 import { createClient } from '../../helpers/front/client.ts'
 import { startService, type TestService } from '../../helpers/service.ts'
@@ -91,7 +92,7 @@ describe('when a client leaves', () => {
     const line = encodeURIComponent('cat >/tmp/heard; sleep 1; echo end')
     const stream = await open(`exec/ws?command=sh&command=-c&command=${line}&stdin=true&no_hup=true`)
     stream.type('said\n')
-    await sleep(300)
+    await eventually(async () => (await client.shell('restarts', 'it', 'cat /tmp/heard')).body.stdout === 'said\n')
     stream.leave()
     expect((await client.get(`${box}/exec/${stream.id}?wait_seconds=20`)).body).toMatchObject({ stdout: 'end\n' })
     expect((await client.shell('restarts', 'it', 'cat /tmp/heard')).body.stdout).toBe('said\n')

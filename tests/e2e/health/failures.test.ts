@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { untilTrue } from '../../helpers/boxes/oci-lab.ts'
 import { limitsOf, pidsOf, readWorld } from '../../helpers/boxes/world.ts'
+import { eventually } from '../../helpers/eventually.ts'
 import { armStep, at, type FaultStep, restartAgent } from '../../helpers/fault-steps.ts'
 import { createClient } from '../../helpers/front/client.ts'
 import { startService, type TestService } from '../../helpers/service.ts'
@@ -133,10 +134,8 @@ describe('a step that fails', () => {
     await breakAt(at('runtime.stop', 'throw', '1+'))
     expect((await client.delete(`${boxes}/stuck`)).status).toBe(204)
     expect((await client.post(boxes, { name: 'stuck' })).status).toBe(201)
-    await sleep(100)
-    const health = (await client.get('/healthz')).body
-    expect(health.status).toBe('degraded')
-    expect(health.problems.map(({ code }: { code: string }) => code)).toContain('remains_not_destroyed')
+    await eventually(async () => (await client.get('/healthz')).text.includes('remains_not_destroyed'))
+    expect((await client.get('/healthz')).body.status).toBe('degraded')
     await breakAt('')
     for (let attempt = 0; attempt < 100 && (await client.get('/healthz')).body.status !== 'ok'; attempt++)
       await sleep(50)

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals'
-import { FIRST_CLUSTER_PORT } from '../../../infra/cluster/cluster-record.ts'
+import { FIRST_CLUSTER_PORT } from '../../../infra/cluster/record.ts'
 import { freePort } from '../../helpers/service.ts'
 
 test('a port of a test is never one that a cluster of the tests chooses from', async () => {
