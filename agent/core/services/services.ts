@@ -126,12 +126,15 @@ export function createServices(deps: ServicesDeps): Services {
         return withChange(started, { what: 'started', by: caller.tokenName, at: clock.now() })
       })
     },
-    stop: (caller, ref, options) =>
-      change(ref, options, (record) => {
+    stop: async (caller, ref, options) => {
+      const state = await change(ref, options, (record) => {
         if (record.desired === 'stopped') return record
         const stopped = withoutNext(withoutPreview({ ...record, desired: 'stopped' }))
         return withChange(stopped, { what: 'stopped', by: caller.tokenName, at: clock.now() })
-      }),
+      })
+      await traffic.settle(state.box.id)
+      return state
+    },
     remove: async (ref, ifMatch) => {
       const box = await boxes.get(ref)
       await removeService(deps, box, { name: ref.service, ifMatch })

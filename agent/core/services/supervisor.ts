@@ -181,8 +181,10 @@ export class ServiceSupervisor {
     const candidate = record[slot]
     const output = lastLines(outputs, record, candidate)
     await this.#write(withFailure(record, { slot, why, output }, clock.now()))
-    // The processes of a preview in a fork end with the fork.
-    if (candidate?.fork) await forks.halt(candidate.fork)
+    if (!candidate?.fork) return
+    // The processes of a preview in a fork end with the fork, which frees its address: it must not be routed to by then.
+    await this.#settleRoutes(record)
+    await forks.halt(candidate.fork)
   }
 
   async #switch(record: ServiceRecord): Promise<void> {
@@ -205,7 +207,15 @@ export class ServiceSupervisor {
     await this.#write({ ...record, retired: record.retired.filter((each) => each !== instance) })
     for (const { execId } of instance.runs)
       await outputs.remove({ boxId: hostOf(record, instance), execId }).catch(() => undefined)
-    if (instance.fork !== null) await forks.sweep()
+    if (instance.fork === null) return
+    await this.#settleRoutes(record)
+    await forks.sweep()
+  }
+
+  // Goes on if the edge fails: it is brought up to date once it works again.
+  async #settleRoutes({ boxId }: ServiceKey): Promise<void> {
+    const { traffic, logger } = this.#deps
+    await traffic.settle(boxId).catch((error: unknown) => logger.warn(ROUTES_FAILED, { box: boxId, error }))
   }
 
   // Writes nothing if the record changed meanwhile: the next turn plans anew.
@@ -238,6 +248,7 @@ export class ServiceSupervisor {
     this.#names.get(key.boxId)?.delete(key.name)
     if (this.#names.get(key.boxId)?.size === 0) this.#names.delete(key.boxId)
     await Promise.all(runs.map(({ exec }) => discardDetached(exec, this.#deps)))
+    await this.#settleRoutes(key)
     await this.#deps.forks.sweep()
     this.#changed(key)
   }
@@ -269,6 +280,7 @@ export class ServiceSupervisor {
   }
 }
 
+const ROUTES_FAILED = 'the routes of a service could not be brought up to date'
 /** Pause from a failed step to the next try. */
 const RETRY_MS = 1_000
 /** The longest wait for the step under way in `exclusive`. */

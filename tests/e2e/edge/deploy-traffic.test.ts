@@ -60,6 +60,26 @@ test('no request fails while versions change, and each answer is of a version th
   expect((await askUrl(previewUrl, { token: service.adminToken })).status).toBe(404)
 }, 120_000)
 
+test.each([
+  ['its service is stopped', () => client.post(`${page}/stop`)],
+  ['it fails, though no request waits for it', () => eventually(hasFailed)],
+])('the URL of a preview in a fork ends when %s', async (_, end) => {
+  await client.post(`${page}/discard`)
+  const brief = `mkdir -p /tmp/own; echo fork > /tmp/own/index.html; httpd -p $PORT -h /tmp/own; sleep 5; exit 3`
+  const deployed = await client.post(`${page}/deploy`, { command: ['/bin/sh', '-c', brief], isolation: 'fork' })
+  expect(deployed.body.preview).toMatchObject({ state: 'running', isolation: 'fork' })
+  previewUrl = deployed.body.preview_url
+  expect((await askUrl(previewUrl)).text).toBe('fork\n')
+  await end()
+  expect((await askUrl(previewUrl, { token: service.adminToken })).status).toBe(404)
+  await client.post(`${page}/start`)
+  await eventually(async () => (await client.get(page)).body.state === 'running')
+})
+
+async function hasFailed(): Promise<boolean> {
+  return (await client.get(page)).body.preview?.state === 'failed'
+}
+
 const STEPS = [
   at('store.services.replace', 'after'),
   at('edge.change', 'before'),
