@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { openBackupStore } from '../../agent/drivers/backups/location.ts'
 import { defineBackupsSuite } from '../e2e/backups/backups-suite.ts'
-import { objectsIn, openBackupLab } from '../helpers/backups/backup-lab.ts'
+import { endOf, objectsIn, openBackupLab } from '../helpers/backups/backup-lab.ts'
 import { type ObjectStore, startObjectStore } from '../helpers/backups/object-store.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { createClient } from '../helpers/front/client.ts'
@@ -58,7 +58,7 @@ describe('to an S3 bucket', () => {
     await line.cut('refuse')
     await pause(1500)
     await line.mend()
-    const ended = await client.get(`/v1/operations/${begun.body.id}?wait_seconds=25`)
+    const ended = await endOf(client, begun.body.id)
     expect(ended.body).toMatchObject({ status: 'done', error: null })
     const other = await startService({ settings: settings() })
     try {

@@ -13,7 +13,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { runOk } from '../../../agent/lib/run.ts'
-import { ageBackups, type BackupLab, objectsIn, openBackupLab } from '../../helpers/backups/backup-lab.ts'
+import { ageBackups, type BackupLab, endOf, objectsIn, openBackupLab } from '../../helpers/backups/backup-lab.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { createClient } from '../../helpers/front/client.ts'
 import { startService, type TestService } from '../../helpers/service.ts'
@@ -51,7 +51,7 @@ describe('a backup during which the agent was killed', () => {
     // The last one may be stored without a note of it.
     const marks = stored.slice(0, -1).map((name) => statSync(join(folder, name)).ino)
     await service.startAgent()
-    const ended = await client.get(`/v1/operations/${begun.body.id}?wait_seconds=25`)
+    const ended = await endOf(client, begun.body.id)
     expect(ended.body).toMatchObject({ status: 'done', kind: 'backup.create', error: null })
     expect(stored.slice(0, -1).map((name) => statSync(join(folder, name)).ino)).toEqual(marks)
     const { body } = await client.get(ended.body.resource)
@@ -69,7 +69,7 @@ describe('a backup during which the agent was killed', () => {
     expect(begun.status).toBe(202)
     await service.killAgent()
     await service.startAgent()
-    const ended = await client.get(`/v1/operations/${begun.body.id}?wait_seconds=25`)
+    const ended = await endOf(client, begun.body.id)
     expect(ended.body).toMatchObject({ status: 'failed', error: { code: 'internal' } })
     expect((await client.get('/v1/projects/lab/data/cut')).status).toBe(404)
     const { problems } = (await client.get('/healthz')).body

@@ -2,7 +2,8 @@ import { type Dirent, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect } from '@jest/globals'
-import type { Client } from '../front/client.ts'
+import { eventually } from '../eventually.ts'
+import type { Answer, Client } from '../front/client.ts'
 import type { TestService } from '../service.ts'
 
 /** A box `keeper` of project `lab` with data volumes, and the operations of backup tests. */
@@ -51,6 +52,13 @@ export async function openBackupLab(client: Client): Promise<BackupLab> {
       return { digest: await digest(as) }
     },
   }
+}
+
+/** Waits for the end of an operation, and returns the answer that shows it. */
+export async function endOf(client: Client, operationId: string): Promise<Answer> {
+  const read = (): Promise<Answer> => client.get(`/v1/operations/${operationId}`)
+  await eventually(async () => (await read()).body.status !== 'running')
+  return read()
 }
 
 /** Marks all backups of a stopped agent as scheduled ones made two hours ago. */
