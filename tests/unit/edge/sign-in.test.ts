@@ -40,6 +40,11 @@ const post = (changed: Record<string, string> = {}, headers: Record<string, stri
 const codeOf = (answer: HttpResponse): string => new URL(String(answer.headers.location)).searchParams.get('code') ?? ''
 const begin = (code: string, { host = HOST, cookie = nonceCookie } = {}) =>
   ask(host, `/.boxyard/session?code=${code}`, { headers: { cookie } })
+async function revoked(): Promise<string> {
+  const { id, token: ended } = await lab.mint()
+  await lab.store.tokens.revoke(id, START)
+  return ended
+}
 /** Returns the address to which a page redirects by itself. */
 const targetOfPage = ({ body }: HttpResponse): string | undefined =>
   /http-equiv="refresh" content="0; url=([^"]*)"/.exec(typeof body === 'string' ? body : '')?.[1]
@@ -112,6 +117,7 @@ describe('the sign-in', () => {
     ['no', async () => '', 401],
     ["another project's", async () => (await lab.mint({ projects: ['other'] })).token, 403],
     ['an expired', async () => (await lab.mint({ expiresAt: START - 1_000 })).token, 401],
+    ['a revoked', async () => revoked(), 401],
   ])('asks again after %s token, which it does not repeat', async (_what, mint, status) => {
     const wrong = await mint()
     const answer = await post({ token: wrong })
@@ -152,6 +158,25 @@ describe('the sign-in', () => {
   test('refuses networks with too many failures', async () => {
     for (let guess = 0; guess < 60; guess++) expect((await post({ token: `x${guess}` })).status).toBe(401)
     expect((await post()).status).toBe(429)
+  })
+
+  test('refuses networks with too many wrong codes', async () => {
+    const code = codeOf(await post())
+    for (let guess = 0; guess < 60; guess++) expect((await begin(`x${guess}`)).status).toBe(401)
+    expect((await begin(code)).status).toBe(429)
+    expect((await post()).status).toBe(429)
+    lab.pass(1_000)
+    expect((await begin(code)).status).toBe(200)
+  })
+
+  test('counts no failure of a code that another browser or host brings, or of a token that may not enter', async () => {
+    for (let time = 0; time < 61; time++) {
+      const code = codeOf(await post())
+      expect((await begin(code, time % 2 === 0 ? { cookie: '' } : { host: 'api--demo.boxes.test' })).status).toBe(401)
+    }
+    const foreign = (await lab.mint({ projects: ['other'] })).token
+    for (let time = 0; time < 61; time++) expect((await post({ token: foreign })).status).toBe(403)
+    expect((await post()).status).toBe(303)
   })
 })
 

@@ -141,6 +141,14 @@ describe('a request for a box that is starting', () => {
     expect(lab.resumed).toEqual([])
   })
 
+  test('waits for its port while another request does, though the box runs', async () => {
+    lab.hosts.set(HOST, { ...targetOf({}), isHeld: true })
+    let looks = 0
+    lab.look(() => (++looks < 3 ? 'Nothing listens at port 8080.' : null))
+    expect(await decide()).toMatchObject({ kind: 'forward' })
+    expect([looks, lab.resumed]).toEqual([3, []])
+  })
+
   test('is answered after 25 s that it does not run yet', async () => {
     lab.hosts.set(HOST, targetOf({ status: 'pending' }))
     expect(await refusalOf()).toBe('504 agent_timeout')
