@@ -3,13 +3,13 @@ import { givenRequestId } from '../../../shared/http/messages.ts'
 import { newId } from '../../../shared/ids.ts'
 import type { Logger } from '../../../shared/log.ts'
 import { type EdgeAddress, isOwnHost, projectOfHost } from '../../core/common/urls.ts'
+import { type Access, isTokenFault } from '../../core/edge/access.ts'
 import type { EdgeRoutes } from '../../core/edge/routes.ts'
 import type { Waker } from '../../core/edge/wake.ts'
 import type { EdgeDecision, EdgeGate, EdgeRequest, EdgeRoute } from '../../ports/edge/edge.ts'
 import type { Clock } from '../../ports/host/clock.ts'
-import type { Access } from './access.ts'
 import { edgeAnswerOf } from './answers.ts'
-import { isNavigation } from './request.ts'
+import { accessRequestOf, isNavigation } from './request.ts'
 import type { SignIn } from './sign-in.ts'
 
 export interface EdgeGateDeps {
@@ -41,13 +41,14 @@ export function createEdgeGate(deps: EdgeGateDeps): Pick<EdgeGate, 'decide'> {
 async function routeFor(deps: EdgeGateDeps, request: EdgeRequest): Promise<EdgeRoute> {
   const { hosts, access, address, waker } = deps
   const { host } = request
+  const asking = accessRequestOf(request)
   const target = await hosts.lookup(host)
   if (target === null) {
-    if (isOwnHost(host, address)) await access.admit(request, { project: projectOfHost(host, address), isKnown: false })
+    if (isOwnHost(host, address)) await access.admit(asking, { project: projectOfHost(host, address), isKnown: false })
     throw new ServiceError('box_not_found', 'No box has this address.')
   }
   const { project, urlSettings } = target.box
-  const admit = (): Promise<void> => access.admit(request, { project, isKnown: true })
+  const admit = (): Promise<void> => access.admit(asking, { project, isKnown: true })
   if (urlSettings.auth === 'token') await admit()
   const route = target.route === null || target.isHeld ? await waker.reach(host) : target.route
   // The box may have become private during the wait.
@@ -66,6 +67,6 @@ function refusalOf(
   if (known.status >= 500)
     logger.error('a request for a URL failed', { request_id: requestId, host: request.host, error })
   const isPerson = headers.authorization === undefined && isNavigation(request)
-  if (known.status === 401 && isPerson) return signIn.redirect(request)
+  if (isTokenFault(known) && isPerson) return signIn.redirect(request)
   return edgeAnswerOf(known, { method, accept: headers.accept, requestId })
 }

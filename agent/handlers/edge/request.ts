@@ -1,5 +1,14 @@
+import { bearerToken } from '../../../shared/http/messages.ts'
 import { prefersPage } from '../../../shared/http/page.ts'
+import type { AccessRequest } from '../../core/edge/access.ts'
 import type { EdgeRequest } from '../../ports/edge/edge.ts'
+
+/** Reads what a request is admitted by. */
+export function accessRequestOf(request: EdgeRequest): AccessRequest {
+  const { host, headers, clientAddress } = request
+  const [token, session] = [bearerToken(headers), sessionOf(headers.cookie)]
+  return { host, clientAddress, token, session, isFromOwnPage: isFromOwnPage(request) }
+}
 
 /**
  * Reads the session cookie from a `Cookie` header; undefined if it is missing or malformed. Of several the first counts.

@@ -14,13 +14,13 @@ import type { Logger } from '../../../shared/log.ts'
 import { answerProblemTypes } from '../../../shared/problem-types.ts'
 import { digestOf } from '../../core/common/digest.ts'
 import { type EdgeAddress, hostNameOf, isOwnHost, projectOfHost, signInHost, urlOf } from '../../core/common/urls.ts'
+import { type Access, isAccessFault } from '../../core/edge/access.ts'
 import type { FailedAuthLimit } from '../../core/edge/failed-auth-limit.ts'
 import type { EdgeGrants } from '../../core/edge/grants.ts'
 import type { EdgeRoutes } from '../../core/edge/routes.ts'
 import type { SignInCodes } from '../../core/edge/sign-in-codes.ts'
 import type { EdgeRequest } from '../../ports/edge/edge.ts'
 import type { Clock } from '../../ports/host/clock.ts'
-import type { Access } from './access.ts'
 import {
   type EdgeAnswer,
   edgeAnswerOf,
@@ -157,8 +157,9 @@ async function takeForm(deps: SignInDeps, page: PageRequest): Promise<HttpRespon
     const location = `${urlOf(form.host, address).slice(0, -1)}${SESSION_PATH}?code=${code}`
     return { ...redirectTo(location), status: 303 }
   } catch (error) {
-    const { status, code, message } = asServiceError(error)
-    if (status !== 401 && status !== 403) throw error
+    const fault = asServiceError(error)
+    if (!isAccessFault(fault)) throw error
+    const { status, code, message } = fault
     logger.info('audit', { ...line, actor: null, status, code })
     return formPage(status, { ...form, fault: message }, address)
   }

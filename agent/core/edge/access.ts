@@ -1,10 +1,7 @@
 import { authorize, mayEnter, type TokenClaims, type TokenVerifier } from '../../../shared/auth/tokens.ts'
-import { asServiceError, ServiceError } from '../../../shared/errors.ts'
-import { bearerToken } from '../../../shared/http/messages.ts'
-import type { FailedAuthLimit } from '../../core/edge/failed-auth-limit.ts'
-import type { EdgeGrants, GrantToken } from '../../core/edge/grants.ts'
-import type { EdgeRequest } from '../../ports/edge/edge.ts'
-import { isFromOwnPage, sessionOf } from './request.ts'
+import { asServiceError, type ErrorCode, ServiceError } from '../../../shared/errors.ts'
+import type { FailedAuthLimit } from './failed-auth-limit.ts'
+import type { EdgeGrants, GrantToken } from './grants.ts'
 
 export interface AccessDeps {
   verifyToken: TokenVerifier
@@ -14,10 +11,19 @@ export interface AccessDeps {
   failedAuth: FailedAuthLimit
 }
 
-/** The project of the requested host, null if the host does not name one. `isKnown`: a box has this host. */
-export interface AccessTarget {
-  project: string | null
-  isKnown: boolean
+/** The requested host. `isKnown`: a box has it, in `project`; otherwise the project is what the name says, null if none. */
+export type AccessTarget = { isKnown: true; project: string } | { isKnown: false; project: string | null }
+
+/** What a request is admitted by. */
+export interface AccessRequest {
+  host: string
+  clientAddress: string
+  /** The bearer token; undefined: none. */
+  token: string | undefined
+  /** Value of the session cookie; undefined: none. */
+  session: string | undefined
+  /** No page of another origin can have caused the request with the client's cookies. */
+  isFromOwnPage: boolean
 }
 
 /** Authenticates requests for boxes whose `url_settings.auth` is `token`. */
@@ -28,10 +34,10 @@ export interface Access {
    */
   verifyFor(token: string, from: { project: string | null; clientAddress: string }): Promise<VerifiedToken>
   /**
-   * Admits a request by its bearer token or session cookie, and grants that credential at the edge, which then passes it by itself.
+   * Admits a request by its bearer token or session, and grants that credential at the edge, which then passes it by itself.
    * @throws ServiceError as `verifyFor`, and `token_missing`
    */
-  admit(request: EdgeRequest, target: AccessTarget): Promise<void>
+  admit(request: AccessRequest, target: AccessTarget): Promise<void>
 }
 
 /** A verified token. */
@@ -50,11 +56,11 @@ export function createAccess({ verifyToken, checkAlive, grants, failedAuth }: Ac
   const admitToken = async (token: string, { project, isKnown }: AccessTarget): Promise<ServiceError | null> => {
     try {
       const verified = await verify(token, project)
-      if (isKnown && project !== null) await grants.allowToken(token, { ...verified, project })
+      if (isKnown) await grants.allowToken(token, { ...verified, project })
       return null
     } catch (error) {
       const known = asServiceError(error)
-      if (known.status === 401 || known.status === 403) return known
+      if (isAccessFault(known)) return known
       throw error
     }
   }
@@ -68,10 +74,7 @@ export function createAccess({ verifyToken, checkAlive, grants, failedAuth }: Ac
         throw error
       }
     },
-    admit: async (request, target) => {
-      const { headers, host, clientAddress } = request
-      const token = bearerToken(headers)
-      const session = sessionOf(headers.cookie)
+    admit: async ({ token, session, isFromOwnPage, host, clientAddress }, target) => {
       if (token === undefined && session === undefined) throw missingToken()
       failedAuth.check(clientAddress)
       const fault = token === undefined ? missingToken() : await admitToken(token, target)
@@ -83,9 +86,19 @@ export function createAccess({ verifyToken, checkAlive, grants, failedAuth }: Ac
         if (session !== undefined || fault.code === 'token_invalid') failedAuth.countFailure(clientAddress)
         throw fault
       }
-      if (!isFromOwnPage(request)) throw new ServiceError('permission_denied', FOREIGN_PAGE)
+      if (!isFromOwnPage) throw new ServiceError('permission_denied', FOREIGN_PAGE)
     },
   }
+}
+
+/** Returns true for a fault that a sign-in can heal: no token, or one that is not valid now. */
+export function isTokenFault({ code }: ServiceError): boolean {
+  return TOKEN_FAULTS.has(code)
+}
+
+/** Returns true for a fault that another token can heal: as `isTokenFault`, or a valid token that may not enter. */
+export function isAccessFault(fault: ServiceError): boolean {
+  return isTokenFault(fault) || fault.code === 'permission_denied'
 }
 
 function checkScope(claims: TokenClaims, project: string | null): void {
@@ -98,5 +111,11 @@ function missingToken(): ServiceError {
   return new ServiceError('token_missing', 'This address needs `Authorization: Bearer <token>`, or a sign-in.')
 }
 
+const TOKEN_FAULTS: ReadonlySet<ErrorCode> = new Set([
+  'token_missing',
+  'token_invalid',
+  'token_expired',
+  'token_revoked',
+])
 const FOREIGN_PAGE =
   'A request of a session that changes something, or opens a WebSocket, must come from a page of the same address (`Origin`).'
