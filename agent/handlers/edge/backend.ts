@@ -8,6 +8,7 @@ import type { EdgeAddress } from '../../core/common/urls.ts'
 import { createAccess } from '../../core/edge/access.ts'
 import { createCertifier } from '../../core/edge/certifier.ts'
 import { createFailedAuthLimit } from '../../core/edge/failed-auth-limit.ts'
+import { createGate } from '../../core/edge/gate.ts'
 import type { EdgeGrants } from '../../core/edge/grants.ts'
 import type { EdgeRoutes } from '../../core/edge/routes.ts'
 import { createSignInCodes } from '../../core/edge/sign-in-codes.ts'
@@ -47,7 +48,12 @@ export function createEdgeBackend(deps: EdgeBackendDeps): EdgeBackend {
   const access = createAccess({ verifyToken: deps.verifyToken, checkAlive, grants, failedAuth })
   const codes = createSignInCodes({ clock })
   const signIn = createSignIn({ hosts, address, access, grants, codes, failedAuth, clock, logger })
-  const gate = createEdgeGate({ hosts, address, access, signIn, waker: createWaker(deps), clock, logger })
+  const gate = createEdgeGate({
+    gate: createGate({ hosts, address, access, waker: createWaker(deps) }),
+    signIn,
+    clock,
+    logger,
+  })
   const certifies = createCertifier({ hosts, address, clock, logger })
   return { gate: { ...gate, certifies }, handle: signIn.handle }
 }

@@ -13,12 +13,13 @@ import { newId } from '../../../shared/ids.ts'
 import type { Logger } from '../../../shared/log.ts'
 import { answerProblemTypes } from '../../../shared/problem-types.ts'
 import { digestOf } from '../../core/common/digest.ts'
-import { type EdgeAddress, hostNameOf, isOwnHost, projectOfHost, signInHost, urlOf } from '../../core/common/urls.ts'
+import { type EdgeAddress, hostNameOf, signInHost, urlOf } from '../../core/common/urls.ts'
 import { type Access, isAccessFault } from '../../core/edge/access.ts'
 import type { FailedAuthLimit } from '../../core/edge/failed-auth-limit.ts'
 import type { EdgeGrants } from '../../core/edge/grants.ts'
 import type { EdgeRoutes } from '../../core/edge/routes.ts'
 import type { SignInCodes } from '../../core/edge/sign-in-codes.ts'
+import { findTarget, hostNotFound } from '../../core/edge/target.ts'
 import type { EdgeRequest } from '../../ports/edge/edge.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import {
@@ -150,7 +151,7 @@ async function takeForm(deps: SignInDeps, page: PageRequest): Promise<HttpRespon
     const { project, isKnown } = await findTarget(deps, form.host)
     const token = fields.get('token')?.trim() ?? ''
     const verified = await access.verifyFor(token, { project, clientAddress })
-    if (!isKnown || project === null) throw new ServiceError('box_not_found', 'No box has this address.')
+    if (!isKnown) throw hostNotFound()
     const { tokenId, expiresAt, name } = verified
     logger.info('audit', { ...line, actor: tokenId, actor_name: name, status: 303 })
     const code = codes.issue({ tokenId, expiresAt, project, ...form })
@@ -198,17 +199,6 @@ async function endSession({ grants }: SignInDeps, page: PageRequest): Promise<Ht
   const link = { href: '/', label: 'Sign in again' }
   const body = messagePage('Signed out', { text: 'Your session at this address is over.', link })
   return { status: 200, headers: { ...pageHeaders(), 'set-cookie': sessionCookie('', 0) }, body }
-}
-
-/** Returns the project whose token a host needs. Does not reveal whether a box has a name below the own domain. */
-async function findTarget(
-  { hosts, address }: Pick<SignInDeps, 'hosts' | 'address'>,
-  host: string,
-): Promise<{ project: string | null; isKnown: boolean }> {
-  const target = await hosts.lookup(host)
-  if (target !== null) return { project: target.box.project, isKnown: true }
-  if (isOwnHost(host, address)) return { project: projectOfHost(host, address), isKnown: false }
-  throw new ServiceError('box_not_found', 'No box has this address.')
 }
 
 /** Validates the form's fields, which anyone may have written into the address. */
