@@ -11,13 +11,14 @@ import { createFailedAuthLimit } from '../../core/edge/failed-auth-limit.ts'
 import { createGate } from '../../core/edge/gate.ts'
 import type { EdgeGrants } from '../../core/edge/grants.ts'
 import type { EdgeRoutes } from '../../core/edge/routes.ts'
+import { createSignIn } from '../../core/edge/sign-in.ts'
 import { createSignInCodes } from '../../core/edge/sign-in-codes.ts'
 import { createWaker } from '../../core/edge/wake.ts'
 import type { EdgeGate } from '../../ports/edge/edge.ts'
 import type { Prober } from '../../ports/edge/prober.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import { createEdgeGate } from './gate.ts'
-import { createSignIn } from './sign-in.ts'
+import { createSignInPages } from './sign-in.ts'
 
 export interface EdgeBackendDeps {
   grants: EdgeGrants
@@ -35,7 +36,7 @@ export interface EdgeBackendDeps {
 /** Answers what the edge cannot: requests without a route or grant, and its own pages. */
 export interface EdgeBackend {
   gate: EdgeGate
-  /** Serves the sign-in host, and `/.boxyard/` of all hosts; see `SignIn`. */
+  /** Serves the sign-in host, and `/.boxyard/` of all hosts; see `SignInPages`. */
   handle: HttpHandler
 }
 
@@ -47,13 +48,10 @@ export function createEdgeBackend(deps: EdgeBackendDeps): EdgeBackend {
   const checkAlive = (id: string): Promise<void> => tokens.checkAlive(id)
   const access = createAccess({ verifyToken: deps.verifyToken, checkAlive, grants, failedAuth })
   const codes = createSignInCodes({ clock })
-  const signIn = createSignIn({ hosts, address, access, grants, codes, failedAuth, clock, logger })
-  const gate = createEdgeGate({
-    gate: createGate({ hosts, address, access, waker: createWaker(deps) }),
-    signIn,
-    clock,
-    logger,
-  })
+  const signIn = createSignIn({ hosts, address, access, grants, codes, failedAuth })
+  const gate = createGate({ hosts, address, access, waker: createWaker(deps) })
+  const pages = createSignInPages({ signIn, grants, address, clock, logger })
+  const { decide } = createEdgeGate({ gate, pages, clock, logger })
   const certifies = createCertifier({ hosts, address, clock, logger })
-  return { gate: { ...gate, certifies }, handle: signIn.handle }
+  return { gate: { decide, certifies }, handle: pages.handle }
 }

@@ -8,11 +8,11 @@ import type { EdgeDecision, EdgeGate, EdgeRequest } from '../../ports/edge/edge.
 import type { Clock } from '../../ports/host/clock.ts'
 import { edgeAnswerOf } from './answers.ts'
 import { accessRequestOf, isNavigation } from './request.ts'
-import type { SignIn } from './sign-in.ts'
+import type { SignInPages } from './sign-in.ts'
 
 export interface EdgeGateDeps {
   gate: Gate
-  signIn: Pick<SignIn, 'redirect'>
+  pages: Pick<SignInPages, 'redirect'>
   clock: Clock
   logger: Logger
 }
@@ -31,7 +31,7 @@ export function createEdgeGate(deps: EdgeGateDeps): Pick<EdgeGate, 'decide'> {
 }
 
 function refusalOf(
-  { signIn, clock, logger }: EdgeGateDeps,
+  { pages, clock, logger }: EdgeGateDeps,
   request: EdgeRequest,
   error: unknown,
 ): Omit<Extract<EdgeDecision, { kind: 'answer' }>, 'kind'> {
@@ -41,6 +41,6 @@ function refusalOf(
   if (known.status >= 500)
     logger.error('a request for a URL failed', { request_id: requestId, host: request.host, error })
   const isPerson = headers.authorization === undefined && isNavigation(request)
-  if (isTokenFault(known) && isPerson) return signIn.redirect(request)
+  if (isTokenFault(known) && isPerson) return pages.redirect(request)
   return edgeAnswerOf(known, { method, accept: headers.accept, requestId })
 }

@@ -14,12 +14,9 @@ import type { Logger } from '../../../shared/log.ts'
 import { answerProblemTypes } from '../../../shared/problem-types.ts'
 import { digestOf } from '../../core/common/digest.ts'
 import { type EdgeAddress, hostNameOf, signInHost, urlOf } from '../../core/common/urls.ts'
-import { type Access, isAccessFault } from '../../core/edge/access.ts'
-import type { FailedAuthLimit } from '../../core/edge/failed-auth-limit.ts'
+import { isAccessFault } from '../../core/edge/access.ts'
 import type { EdgeGrants } from '../../core/edge/grants.ts'
-import type { EdgeRoutes } from '../../core/edge/routes.ts'
-import type { SignInCodes } from '../../core/edge/sign-in-codes.ts'
-import { findTarget, hostNotFound } from '../../core/edge/target.ts'
+import type { SignIn } from '../../core/edge/sign-in.ts'
 import type { EdgeRequest } from '../../ports/edge/edge.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import {
@@ -34,19 +31,16 @@ import {
 } from './answers.ts'
 import { nonceCookie, nonceOf, OWN_PATHS, safeTarget, sessionCookie, sessionOf } from './request.ts'
 
-export interface SignInDeps {
-  hosts: Pick<EdgeRoutes, 'lookup'>
+export interface SignInPagesDeps {
+  signIn: SignIn
+  grants: Pick<EdgeGrants, 'endSession'>
   address: EdgeAddress
-  access: Pick<Access, 'verifyFor'>
-  grants: Pick<EdgeGrants, 'beginSession' | 'endSession'>
-  codes: SignInCodes
-  failedAuth: FailedAuthLimit
   clock: Clock
   logger: Logger
 }
 
-/** Creates sessions of browsers at the hosts of boxes. The token is entered at the sign-in host alone, which no box controls. */
-export interface SignIn {
+/** Leads browsers to sessions at the hosts of boxes. The token is entered at the sign-in host alone, which no box controls. */
+export interface SignInPages {
   /** Redirects a browser to the sign-in, which a nonce cookie binds to that browser. */
   redirect(request: Pick<EdgeRequest, 'host' | 'target' | 'headers'>): EdgeAnswer
   /**
@@ -55,8 +49,8 @@ export interface SignIn {
   handle: HttpHandler
 }
 
-/** Creates the sign-in. State is in memory: sign-ins under way do not survive the process. */
-export function createSignIn(deps: SignInDeps): SignIn {
+/** Creates the pages of the sign-in. */
+export function createSignInPages(deps: SignInPagesDeps): SignInPages {
   return {
     redirect: ({ host, target, headers }) => {
       const known = nonceOf(headers.cookie)
@@ -96,7 +90,7 @@ function pageRequestOf(request: HttpRequest, requestId: string): PageRequest {
   return { request, requestId, host: hostNameOf(header('host')), ...splitTarget(request.target), clientAddress, header }
 }
 
-async function answer(deps: SignInDeps, page: PageRequest): Promise<HttpResponse> {
+async function answer(deps: SignInPagesDeps, page: PageRequest): Promise<HttpResponse> {
   const { host, pathname, request } = page
   if (pathname === PROBLEM_TYPES || pathname.startsWith(`${PROBLEM_TYPES}/`)) {
     checkMethod(request, ['GET', 'HEAD'])
@@ -122,18 +116,17 @@ async function answer(deps: SignInDeps, page: PageRequest): Promise<HttpResponse
   throw notFound()
 }
 
-async function showForm({ address, hosts }: SignInDeps, { query }: PageRequest): Promise<HttpResponse> {
+async function showForm({ address, signIn }: SignInPagesDeps, { query }: PageRequest): Promise<HttpResponse> {
   if (!query.has('host')) {
     const text = 'Open the address of a box: whoever needs to sign in is led here by it.'
     return { status: 200, headers: pageHeaders(), body: messagePage('Sign in', { text }) }
   }
   const form = formOf(query, address)
-  await findTarget({ address, hosts }, form.host)
+  await signIn.checkHost(form.host)
   return formPage(200, { ...form, fault: null }, address)
 }
 
-async function takeForm(deps: SignInDeps, page: PageRequest): Promise<HttpResponse> {
-  const { address, access, codes, logger } = deps
+async function takeForm({ address, signIn, logger }: SignInPagesDeps, page: PageRequest): Promise<HttpResponse> {
   if (isForeign(page)) throw new ServiceError('permission_denied', 'The form was sent by another page.')
   if (!/^application\/x-www-form-urlencoded *(;|$)/i.test(page.header('content-type') ?? ''))
     throw new ServiceError('unsupported_media_type', 'The body must be application/x-www-form-urlencoded.')
@@ -148,13 +141,9 @@ async function takeForm(deps: SignInDeps, page: PageRequest): Promise<HttpRespon
     request_id: requestId,
   }
   try {
-    const { project, isKnown } = await findTarget(deps, form.host)
     const token = fields.get('token')?.trim() ?? ''
-    const verified = await access.verifyFor(token, { project, clientAddress })
-    if (!isKnown) throw hostNotFound()
-    const { tokenId, expiresAt, name } = verified
+    const { code, tokenId, name } = await signIn.begin(token, { ...form, clientAddress })
     logger.info('audit', { ...line, actor: tokenId, actor_name: name, status: 303 })
-    const code = codes.issue({ tokenId, expiresAt, project, ...form })
     const location = `${urlOf(form.host, address).slice(0, -1)}${SESSION_PATH}?code=${code}`
     return { ...redirectTo(location), status: 303 }
   } catch (error) {
@@ -166,29 +155,30 @@ async function takeForm(deps: SignInDeps, page: PageRequest): Promise<HttpRespon
   }
 }
 
-async function beginSession(deps: SignInDeps, page: PageRequest, host: string): Promise<HttpResponse> {
-  const { codes, failedAuth, grants, clock } = deps
-  const { clientAddress } = page
-  failedAuth.check(clientAddress)
-  const signedIn = codes.take(page.query.get('code') ?? '')
+async function beginSession(
+  { signIn, clock }: SignInPagesDeps,
+  page: PageRequest,
+  host: string,
+): Promise<HttpResponse> {
+  const { query, clientAddress } = page
   const nonce = nonceOf(page.header('cookie'))
-  if (signedIn === null) failedAuth.countFailure(clientAddress)
-  const isBound = nonce !== undefined && signedIn?.nonceDigest === digestOf(nonce)
-  if (signedIn === null || signedIn.host !== host || !isBound) {
+  const nonceDigest = nonce === undefined ? null : digestOf(nonce)
+  const session = await signIn.redeem(query.get('code') ?? '', { host, nonceDigest, clientAddress })
+  if (session === null) {
     const text = nonce === undefined ? NO_COOKIE : 'This sign-in is over, or was begun elsewhere.'
     const body = messagePage('Not signed in', { text, link: { href: '/', label: 'Try again' } })
     return { status: 401, headers: pageHeaders(), body }
   }
-  const { value, expiresAt } = await grants.beginSession(host, signedIn)
+  const { value, expiresAt, target } = session
   const seconds = (expiresAt - clock.now()) / 1000
   const cookies = [sessionCookie(value, seconds), nonceCookie('', 0)]
   // A page, not a redirect: within a redirect chain of the form, browsers would apply the form's CSP to the box's redirects and
   // withhold the box's SameSite=Strict cookies.
   const headers = { ...pageHeaders(), 'set-cookie': cookies }
-  return { status: 200, headers, body: onwardPage(signedIn.target) }
+  return { status: 200, headers, body: onwardPage(target) }
 }
 
-async function endSession({ grants }: SignInDeps, page: PageRequest): Promise<HttpResponse> {
+async function endSession({ grants }: SignInPagesDeps, page: PageRequest): Promise<HttpResponse> {
   const { request } = page
   if (isForeign(page)) {
     if (!isRead(request)) throw new ServiceError('permission_denied', 'The form was sent by another page.')
