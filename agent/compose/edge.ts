@@ -1,18 +1,29 @@
 import { join } from 'node:path'
-import { TOKEN_PREFIX } from '../../shared/auth/tokens.ts'
+import { TOKEN_PREFIX, type TokenVerifier } from '../../shared/auth/tokens.ts'
 import type { HttpHandler } from '../../shared/http/messages.ts'
 import type { Logger } from '../../shared/log.ts'
 import type { AgentSettings } from '../config/agent.ts'
 import type { EdgeSettings } from '../config/edge.ts'
+import type { Tokens } from '../core/access/tokens.ts'
+import type { BoxActivity } from '../core/boxes/activity.ts'
+import type { Boxes } from '../core/boxes/boxes.ts'
 import { type EdgeAddress, signInHost } from '../core/common/urls.ts'
-import { createEdgeGrants } from '../core/edge/grants.ts'
+import { createAccess } from '../core/edge/access.ts'
+import { createCertifier } from '../core/edge/certifier.ts'
+import { createFailedAuthLimit } from '../core/edge/failed-auth-limit.ts'
+import { createGate } from '../core/edge/gate.ts'
+import { createEdgeGrants, type EdgeGrants } from '../core/edge/grants.ts'
 import { createEdgeRoutes, type EdgeRoutes } from '../core/edge/routes.ts'
+import { createSignIn } from '../core/edge/sign-in.ts'
+import { createSignInCodes } from '../core/edge/sign-in-codes.ts'
+import { createWaker } from '../core/edge/wake.ts'
 import { createCaddyEdge } from '../drivers/edge/caddy.ts'
 import { createHaproxyEdge } from '../drivers/edge/haproxy.ts'
 import { netProber } from '../drivers/edge/prober.ts'
-import { createEdgeBackend, type EdgeBackend, type EdgeBackendDeps } from '../handlers/edge/backend.ts'
+import { createEdgeBackend, type EdgeBackend } from '../handlers/edge/backend.ts'
 import type { HostNetwork } from '../ports/boxes/network.ts'
 import type { Edge, EdgeGate } from '../ports/edge/edge.ts'
+import type { Prober } from '../ports/edge/prober.ts'
 import type { Clock } from '../ports/host/clock.ts'
 import type { Deployment, DeploymentDeps } from './deployment.ts'
 
@@ -22,7 +33,7 @@ export interface EdgeParts {
   routes: EdgeRoutes
   address: EdgeAddress
   /** Supplies the backend, for which earlier requests of the edge have waited. */
-  useBackend(deps: Pick<EdgeBackendDeps, 'boxes' | 'activity' | 'verifyToken'>): void
+  useBackend(deps: Pick<EdgeBackendParts, 'boxes' | 'activity' | 'verifyToken'>): void
 }
 
 /**
@@ -53,12 +64,39 @@ export async function openEdge(
     address,
     useBackend: ({ boxes, activity, verifyToken }) =>
       backend.resolve(
-        createEdgeBackend({
+        wireEdgeBackend({
           ...{ grants, hosts: routes, address, boxes, activity, tokens, verifyToken },
           ...{ prober: netProber, clock, logger },
         }),
       ),
   }
+}
+
+/** The parts that the edge's backend answers from. */
+export interface EdgeBackendParts {
+  grants: EdgeGrants
+  hosts: Pick<EdgeRoutes, 'lookup' | 'hold'>
+  address: EdgeAddress
+  boxes: Pick<Boxes, 'resume'>
+  tokens: Pick<Tokens, 'checkAlive' | 'onRevoke'>
+  activity: Pick<BoxActivity, 'begin'>
+  verifyToken: TokenVerifier
+  prober: Prober
+  clock: Clock
+  logger: Logger
+}
+
+/** Wires the backend. From then on a token's revocation revokes its grants at the edge. */
+export function wireEdgeBackend(parts: EdgeBackendParts): EdgeBackend {
+  const { grants, hosts, address, tokens, verifyToken, clock, logger } = parts
+  tokens.onRevoke(() => grants.revokeEnded())
+  const failedAuth = createFailedAuthLimit({ clock })
+  const checkAlive = (id: string): Promise<void> => tokens.checkAlive(id)
+  const access = createAccess({ verifyToken, checkAlive, grants, failedAuth })
+  const gate = createGate({ hosts, address, access, waker: createWaker(parts) })
+  const signIn = createSignIn({ hosts, address, access, grants, codes: createSignInCodes({ clock }), failedAuth })
+  const certifies = createCertifier({ hosts, address, clock, logger })
+  return createEdgeBackend({ gate, signIn, certifies, grants, address, clock, logger })
 }
 
 interface EdgeOptions {

@@ -1,34 +1,21 @@
-import type { TokenVerifier } from '../../../shared/auth/tokens.ts'
 import type { HttpHandler } from '../../../shared/http/messages.ts'
 import type { Logger } from '../../../shared/log.ts'
-import type { Tokens } from '../../core/access/tokens.ts'
-import type { BoxActivity } from '../../core/boxes/activity.ts'
-import type { Boxes } from '../../core/boxes/boxes.ts'
 import type { EdgeAddress } from '../../core/common/urls.ts'
-import { createAccess } from '../../core/edge/access.ts'
-import { createCertifier } from '../../core/edge/certifier.ts'
-import { createFailedAuthLimit } from '../../core/edge/failed-auth-limit.ts'
-import { createGate } from '../../core/edge/gate.ts'
+import type { Certifier } from '../../core/edge/certifier.ts'
+import type { Gate } from '../../core/edge/gate.ts'
 import type { EdgeGrants } from '../../core/edge/grants.ts'
-import type { EdgeRoutes } from '../../core/edge/routes.ts'
-import { createSignIn } from '../../core/edge/sign-in.ts'
-import { createSignInCodes } from '../../core/edge/sign-in-codes.ts'
-import { createWaker } from '../../core/edge/wake.ts'
+import type { SignIn } from '../../core/edge/sign-in.ts'
 import type { EdgeGate } from '../../ports/edge/edge.ts'
-import type { Prober } from '../../ports/edge/prober.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import { createEdgeGate } from './gate.ts'
 import { createSignInPages } from './sign-in.ts'
 
 export interface EdgeBackendDeps {
-  grants: EdgeGrants
-  hosts: Pick<EdgeRoutes, 'lookup' | 'hold'>
+  gate: Gate
+  signIn: SignIn
+  certifies: Certifier
+  grants: Pick<EdgeGrants, 'endSession'>
   address: EdgeAddress
-  boxes: Pick<Boxes, 'resume'>
-  tokens: Pick<Tokens, 'checkAlive' | 'onRevoke'>
-  activity: Pick<BoxActivity, 'begin'>
-  verifyToken: TokenVerifier
-  prober: Prober
   clock: Clock
   logger: Logger
 }
@@ -40,18 +27,9 @@ export interface EdgeBackend {
   handle: HttpHandler
 }
 
-/** Wires the backend. From then on a token's revocation revokes its grants at the edge. */
+/** Creates the backend, which presents the decisions of the core. */
 export function createEdgeBackend(deps: EdgeBackendDeps): EdgeBackend {
-  const { grants, hosts, address, clock, logger, tokens } = deps
-  tokens.onRevoke(() => grants.revokeEnded())
-  const failedAuth = createFailedAuthLimit({ clock })
-  const checkAlive = (id: string): Promise<void> => tokens.checkAlive(id)
-  const access = createAccess({ verifyToken: deps.verifyToken, checkAlive, grants, failedAuth })
-  const codes = createSignInCodes({ clock })
-  const signIn = createSignIn({ hosts, address, access, grants, codes, failedAuth })
-  const gate = createGate({ hosts, address, access, waker: createWaker(deps) })
-  const pages = createSignInPages({ signIn, grants, address, clock, logger })
-  const { decide } = createEdgeGate({ gate, pages, clock, logger })
-  const certifies = createCertifier({ hosts, address, clock, logger })
-  return { gate: { decide, certifies }, handle: pages.handle }
+  const pages = createSignInPages(deps)
+  const { decide } = createEdgeGate({ ...deps, pages })
+  return { gate: { decide, certifies: deps.certifies }, handle: pages.handle }
 }

@@ -1,13 +1,14 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { wireEdgeBackend } from '../../../agent/compose/edge.ts'
 import { createTokens, type NewToken, type Tokens } from '../../../agent/core/access/tokens.ts'
 import { type BoxActivity, createBoxActivity } from '../../../agent/core/boxes/activity.ts'
 import type { EdgeAddress } from '../../../agent/core/common/urls.ts'
 import { createEdgeGrants, type EdgeGrants } from '../../../agent/core/edge/grants.ts'
 import type { HostTarget } from '../../../agent/core/edge/routes.ts'
 import { openSqliteStore } from '../../../agent/drivers/store/store.ts'
-import { createEdgeBackend, type EdgeBackend } from '../../../agent/handlers/edge/backend.ts'
+import type { EdgeBackend } from '../../../agent/handlers/edge/backend.ts'
 import type { Edge, EdgeDecision, EdgeRequest, EdgeRoute } from '../../../agent/ports/edge/edge.ts'
 import type { BoxRecord } from '../../../agent/ports/store/boxes.ts'
 import type { Store } from '../../../agent/ports/store/store.ts'
@@ -116,7 +117,7 @@ function wire(state: LabState, path: string): Pick<BackendLab, 'store' | 'tokens
   const grants = createEdgeGrants({ grants: store.edgeGrants, edge: rememberingEdge(state), clock })
   const activity = createBoxActivity()
   const publicKeys = publicTokenKeys(state.keys)
-  const backend = createEdgeBackend({
+  const backend = wireEdgeBackend({
     grants,
     hosts: { lookup: async (host) => state.hosts.get(host) ?? null, hold: () => () => undefined },
     address: ADDRESS,
