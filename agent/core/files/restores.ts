@@ -3,9 +3,8 @@ import type { Logger } from '../../../shared/log.ts'
 import { takeRandomBytes } from '../../../shared/random-bytes.ts'
 import type { FileFacts, FilePath, Files, FilesRoot } from '../../ports/files/files.ts'
 import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
-import type { BoxRecord } from '../../ports/store/boxes.ts'
 import type { Store } from '../../ports/store/store.ts'
-import { boxMountsOf } from '../reconcile/box-spec.ts'
+import { checkSameRoot, liveRoot, type WrittenRoot } from './roots.ts'
 
 export interface FileRestoresDeps {
   store: Store
@@ -14,28 +13,28 @@ export interface FileRestoresDeps {
   logger: Logger
 }
 
-/** Returns the location of the files of a box as it is now. */
-export function liveRoot({ filesystem }: Pick<FileRestoresDeps, 'filesystem'>, box: BoxRecord): FilesRoot {
-  return { boxId: box.id, rootPath: filesystem.path(box.root), mounts: boxMountsOf(box, filesystem) }
-}
-
 /**
  * Restores a path of a box from a snapshot, as `Files.restore`. While it runs, a note in the store keeps the temporary name that a
  * crash may leave in the box.
+ * @throws ServiceError as `Files.restore`, and `box_busy` if the box has another root or other mounts by the end
  */
 export async function restoreFile(
   { store, files }: Pick<FileRestoresDeps, 'store' | 'files'>,
-  { root, from }: { root: FilesRoot; from: FilesRoot },
+  { from, ...written }: WrittenRoot & { from: FilesRoot },
   path: FilePath,
 ): Promise<FileFacts> {
+  const { root } = written
   const temporaryName = `.boxyard-${takeRandomBytes(8).toString('hex')}`
   const leftover: Leftover = { boxId: root.boxId, path: besides(path, temporaryName).toString('base64') }
   await store.meta.set(NOTE + temporaryName, JSON.stringify(leftover))
+  let facts: FileFacts
   try {
-    return await files.restore(root, from, { path, temporaryName })
+    facts = await files.restore(root, from, { path, temporaryName })
   } finally {
     await store.meta.remove(NOTE + temporaryName)
   }
+  await checkSameRoot(written)
+  return facts
 }
 
 /**

@@ -1,14 +1,14 @@
-import { isDeepStrictEqual } from 'node:util'
 import { ServiceError } from '../../../shared/errors.ts'
 import { invalidRequest } from '../../../shared/validate.ts'
 import { decodeCursor, encodeCursor } from '../../core/common/paging.ts'
 import { restoreFile } from '../../core/files/restores.ts'
-import type { FilePath, Files, FilesRoot, WriteOptions } from '../../ports/files/files.ts'
+import { whileSameRoot } from '../../core/files/roots.ts'
+import type { FilePath, Files, WriteOptions } from '../../ports/files/files.ts'
 import type { Call, Handlers, Reply } from '../common/call.ts'
 import { jsonOrRedirect, type RedirectDeps } from '../common/data-address-redirect.ts'
 import { createListText } from './list-text.ts'
 import { type GivenPath, pathOf } from './paths.ts'
-import { type FilesRootDeps, filesRootOf, readRootOf, restoreRootsOf } from './roots.ts'
+import { type FilesRootDeps, filesRootOf, readRootOf, restoreRootsOf, writtenRootOf } from './roots.ts'
 import { modeOf, viewFile, viewReport } from './view.ts'
 
 type ChangeHandlers = Pick<
@@ -32,9 +32,9 @@ export function createFileHandlers({ files, ...deps }: FileHandlerDeps): ChangeH
         ifMatch: ifMatchOf(call.ifMatch),
         ifNoneMatch: isNoneWanted(call.ifNoneMatch),
       }
-      const root = await filesRootOf(deps, call)
-      const content = bytes === null ? contentOf(body) : whileSame(bytes, root, () => filesRootOf(deps, call))
-      const { facts } = await files.write(root, path, options, content)
+      const written = await writtenRootOf(deps, call)
+      const content = bytes === null ? contentOf(body) : whileSameRoot(bytes, written)
+      const { facts } = await files.write(written.root, path, options, content)
       return { body: viewFile(path, facts), etag: facts.etag }
     },
     statFile: async (call) => {
@@ -78,25 +78,17 @@ export function createFileHandlers({ files, ...deps }: FileHandlerDeps): ChangeH
       const path = queryPath(call.query)
       const { bytes } = call
       if (bytes === null) throw new ServiceError('unsupported_media_type', 'The body must be application/x-tar.')
-      const root = await filesRootOf(deps, call)
-      const report = await files.unpack(
-        root,
-        path,
-        whileSame(bytes, root, () => filesRootOf(deps, call)),
-      )
+      const written = await writtenRootOf(deps, call)
+      const report = await files.unpack(written.root, path, whileSameRoot(bytes, written))
       return { body: viewReport(report) }
     },
   }
 }
 
-/** Restores a path of a snapshot; fails if the box's root or mounts changed meanwhile. */
 async function restoreFromSnapshot(deps: FileHandlerDeps, call: Call<'restoreFile'>): Promise<Reply> {
   const { body } = call
   const path = pathOf({ text: body.path, base64: body.path_base64, pointer: '/path' })
-  const { root, from } = await restoreRootsOf(deps, call, body.snapshot)
-  const facts = await restoreFile(deps, { root, from }, path)
-  // The restore may have taken a while: the box must still have the root and mounts that it wrote to.
-  if (!isDeepStrictEqual(await filesRootOf(deps, call), root)) throw changedMeanwhile()
+  const facts = await restoreFile(deps, await restoreRootsOf(deps, call, body.snapshot), path)
   return { body: viewFile(path, facts), etag: facts.etag }
 }
 
@@ -113,22 +105,6 @@ function writtenPath({ query, body }: Call<'writeFile'>): FilePath {
   const [path, other] = (given.length > 0 ? given : candidates.slice(-1)).map(pathOf)
   if (path !== undefined && (other === undefined || Buffer.compare(path, other) === 0)) return path
   throw invalidRequest([{ pointer: '/path', detail: 'is another than that of the query' }])
-}
-
-// Passes `bytes` on, and fails if the box's mounts have changed by their end: an upload may take hours, and must not be written to
-// a volume that another box has by then.
-async function* whileSame(
-  bytes: AsyncIterable<Uint8Array>,
-  root: FilesRoot,
-  again: () => Promise<FilesRoot>,
-): AsyncGenerator<Uint8Array> {
-  yield* bytes
-  if (isDeepStrictEqual(await again(), root)) return
-  throw changedMeanwhile()
-}
-
-function changedMeanwhile(): ServiceError {
-  return new ServiceError('box_busy', 'The box has another root or other volumes by now: nothing was written there.')
 }
 
 async function* contentOf(body: Call<'writeFile'>['body'] | undefined): AsyncGenerator<Uint8Array> {

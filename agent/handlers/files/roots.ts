@@ -1,7 +1,5 @@
 import type { Boxes } from '../../core/boxes/boxes.ts'
-import { liveRoot } from '../../core/files/restores.ts'
-import { boxMountsOf } from '../../core/reconcile/box-spec.ts'
-import { findBoxSnapshot } from '../../core/snapshots/snapshots.ts'
+import { liveRoot, snapshotRoot, type WrittenRoot } from '../../core/files/roots.ts'
 import type { FilesRoot } from '../../ports/files/files.ts'
 import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
 import type { BoxRecord } from '../../ports/store/boxes.ts'
@@ -25,8 +23,13 @@ export async function filesRootOf(deps: FilesRootDeps, call: BoxCall): Promise<F
   return liveRoot(deps, await boxOf(deps, call))
 }
 
+/** As `filesRootOf`, for a write that may take long. */
+export async function writtenRootOf(deps: FilesRootDeps, call: BoxCall): Promise<WrittenRoot> {
+  return { root: await filesRootOf(deps, call), rootNow: () => filesRootOf(deps, call) }
+}
+
 /**
- * As `filesRootOf`; if the query names a snapshot, returns the location in that, with the volumes that were taken with it.
+ * As `filesRootOf`; if the query names a snapshot, returns the location in that.
  * @throws ServiceError `snapshot_not_found`
  */
 export async function readRootOf(
@@ -34,21 +37,19 @@ export async function readRootOf(
   call: BoxCall & { query: { snapshot?: string | undefined } },
 ): Promise<FilesRoot> {
   const { snapshot } = call.query
-  if (snapshot === undefined) return filesRootOf(deps, call)
-  return (await restoreRootsOf(deps, call, snapshot)).from
+  const box = await boxOf(deps, call)
+  return snapshot === undefined ? liveRoot(deps, box) : snapshotRoot(deps, box, snapshot)
 }
 
-/** Returns the location of the files of a box, and of those in a snapshot of it. Throws as `readRootOf`. */
+/** As `writtenRootOf`, with the location in a snapshot to restore from. Throws as `readRootOf`. */
 export async function restoreRootsOf(
   deps: FilesRootDeps,
   call: BoxCall,
   snapshot: string,
-): Promise<{ root: FilesRoot; from: FilesRoot }> {
+): Promise<WrittenRoot & { from: FilesRoot }> {
   const box = await boxOf(deps, call)
-  const { subvolume, data } = await findBoxSnapshot(deps.store, box, snapshot)
-  const mounts = boxMountsOf({ mounts: data }, deps.filesystem).map((mount) => ({ ...mount, readOnly: true }))
-  const from: FilesRoot = { boxId: box.id, isSnapshot: true, rootPath: deps.filesystem.path(subvolume), mounts }
-  return { root: liveRoot(deps, box), from }
+  const from = await snapshotRoot(deps, box, snapshot)
+  return { root: liveRoot(deps, box), from, rootNow: () => filesRootOf(deps, call) }
 }
 
 async function boxOf({ boxes }: FilesRootDeps, { params, boundBoxId }: BoxCall): Promise<BoxRecord> {

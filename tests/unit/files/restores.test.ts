@@ -5,7 +5,8 @@ import { boxRecord } from '../../helpers/boxes/box-records.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
 
 const box = boxRecord()
-const roots = { root: { boxId: box.id, rootPath: '/pool/root', mounts: [] }, from: {} as never }
+const root = { boxId: box.id, rootPath: '/pool/root', mounts: [] }
+const roots = { root, from: {} as never, rootNow: async () => ({ ...root }) }
 let notes: Map<string, string>
 let removed: string[]
 /** Effect of `Files.restore` and `Files.remove`. */
@@ -59,6 +60,13 @@ describe('the draft of a restore of a path', () => {
     expect(notes.size).toBe(0)
     work = failing('storage_full')
     await expect(restore('/a')).rejects.toMatchObject({ code: 'storage_full' })
+    expect(notes.size).toBe(0)
+  })
+
+  test('ends in an error, and is not recorded, if the box has another root by then', async () => {
+    const rootNow = async () => ({ ...root, rootPath: '/pool/another' })
+    const moved = restoreFile(deps, { ...roots, rootNow }, Buffer.from('/a'))
+    await expect(moved).rejects.toMatchObject({ code: 'box_busy' })
     expect(notes.size).toBe(0)
   })
 
