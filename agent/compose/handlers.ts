@@ -2,7 +2,7 @@ import type { Health } from '../../shared/schemas/health.ts'
 import { createQuotas } from '../core/access/quotas.ts'
 import type { Tickets } from '../core/access/tickets.ts'
 import { createBackupRestore } from '../core/backups/restore.ts'
-import { createBases } from '../core/bases/bases.ts'
+import { createBases, sharedBaseNames } from '../core/bases/bases.ts'
 import { createBaseSizes } from '../core/bases/measure.ts'
 import type { BoxActivity } from '../core/boxes/activity.ts'
 import { type Boxes, createBoxes } from '../core/boxes/boxes.ts'
@@ -99,12 +99,12 @@ export function wireHandlers(parts: HandlerParts): { handlers: Handlers; streams
   const replies = createBoxReplies({ operations, node, address: parts.edge.address })
   const handlers = {
     ...createSystemHandlers({
-      store,
       version,
       drivers: kindsOf(drivers, store),
       defaults,
       limits: publishedLimits(settings),
       health: parts.health,
+      sharedBases: () => sharedBaseNames(store),
     }),
     ...createTokenHandlers({ tokens, operations }),
     ...createBoxHandlers({ ...shared, boxes, replies, limits: settings.limits }),

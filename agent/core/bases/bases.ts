@@ -1,6 +1,7 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import type { BaseListQuery } from '../../../shared/schemas/bases.ts'
 import type { BaseQuery, BaseRecord, BaseUse } from '../../ports/store/bases.ts'
+import type { Store } from '../../ports/store/store.ts'
 import type { Caller } from '../common/caller.ts'
 import { findByIdempotencyKey } from '../common/create-record.ts'
 import { decodeCursor, encodeCursor } from '../common/paging.ts'
@@ -145,6 +146,12 @@ export function createBases(deps: BaseImportDeps): Bases {
   }
 }
 
+/** Lists the names of the bases that all projects share. */
+export async function sharedBaseNames({ bases }: Pick<Store, 'bases'>): Promise<string[]> {
+  const { records } = await bases.list({ projects: null, prefix: '', after: null, limit: SHARED_LISTED })
+  return records.map(({ name }) => name)
+}
+
 async function findBase({ store }: BaseCreateDeps, ref: BaseRef): Promise<BaseRecord> {
   const own = ref.isShared ? null : await store.bases.get(ref.project, ref.name)
   const record = own ?? (await store.bases.get(null, ref.name))
@@ -188,3 +195,5 @@ function notFound({ project, name, isShared }: BaseRef): ServiceError {
 }
 
 const USERS_MAX = 100
+// Above the number of shared bases.
+const SHARED_LISTED = 1000

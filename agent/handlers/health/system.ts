@@ -4,17 +4,17 @@ import { answerProblemTypes } from '../../../shared/problem-types.ts'
 import type { Health } from '../../../shared/schemas/health.ts'
 import type { LimitName } from '../../../shared/schemas/limits.ts'
 import type { BoxDefaults } from '../../core/boxes/create.ts'
-import type { Store } from '../../ports/store/store.ts'
 import type { Handlers, Reply } from '../common/call.ts'
 
 export interface SystemDeps {
-  store: Store
   version: { version: string; commit: string | null }
   drivers: { runtime: string; filesystem: string; store: string; backups: string }
   defaults: BoxDefaults & { volumeSizeGb: number }
   /** All limits in force; names end in their unit. */
   limits: Record<LimitName, number>
   health(): Promise<Health>
+  /** The names of the bases that all projects share. */
+  sharedBases(): Promise<string[]>
 }
 
 type SystemHandlers = Pick<
@@ -44,13 +44,11 @@ export function createSystemHandlers(deps: SystemDeps): SystemHandlers {
     getProblem: async ({ params, accept }) => replyProblemTypes(params.code, accept),
     getConfig: async () => {
       const { defaults } = deps
-      const shared = { projects: null, prefix: '', after: null, limit: ALL_SHARED }
-      const { records: bases } = await deps.store.bases.list(shared)
       return {
         body: {
           drivers: deps.drivers,
           region: defaults.config.region,
-          bases: bases.map(({ name }) => name),
+          bases: await deps.sharedBases(),
           defaults: {
             base: defaults.base,
             config: defaults.config,
@@ -83,6 +81,3 @@ function replyProblemTypes(code: string | null, accept: string | null): Reply {
   if (answer === null) throw problemTypeNotFound('/problems')
   return { body: null, bytes: Buffer.from(answer.body), headers: answer.headers }
 }
-
-// Above the number of shared bases.
-const ALL_SHARED = 1000
