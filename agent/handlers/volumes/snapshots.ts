@@ -2,7 +2,7 @@ import { SNAPSHOT_VERSION, type SnapshotState } from '../../core/snapshots/snaps
 import { restoreVolume } from '../../core/volumes/restore.ts'
 import type { VolumeSnapshots } from '../../core/volumes/snapshots.ts'
 import type { VolumeSwapDeps } from '../../core/volumes/swap.ts'
-import { type Volumes } from '../../core/volumes/volumes.ts'
+import type { Volumes } from '../../core/volumes/volumes.ts'
 import type { Handlers, Reply } from '../common/call.ts'
 import { viewSnapshot } from '../snapshots/view.ts'
 import { viewVolume } from './view.ts'
