@@ -47,6 +47,7 @@ import { createFileHandlers } from '../handlers/files/files.ts'
 import { createFileReadHandlers } from '../handlers/files/reads.ts'
 import { createSpaceHandlers } from '../handlers/health/space.ts'
 import { createSystemHandlers } from '../handlers/health/system.ts'
+import { createOperationHandlers } from '../handlers/operations/operations.ts'
 import { createServiceHandlers, createServiceReplies } from '../handlers/services/services.ts'
 import { createVolumeSnapshotHandlers } from '../handlers/volumes/snapshots.ts'
 import { createVolumeHandlers } from '../handlers/volumes/volumes.ts'
@@ -106,7 +107,8 @@ export function wireHandlers(parts: HandlerParts): { handlers: Handlers; streams
       health: parts.health,
       sharedBases: () => sharedBaseNames(store),
     }),
-    ...createTokenHandlers({ tokens, operations }),
+    ...createTokenHandlers({ tokens }),
+    ...createOperationHandlers({ operations }),
     ...createBoxHandlers({ ...shared, boxes, replies, limits: settings.limits }),
     ...createBoxSnapshotHandlers({
       snapshots: createBoxSnapshots({ ...shared, boxes, limits: settings.limits }),

@@ -21,7 +21,7 @@ export const AREAS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   ],
   'agent/handlers': [
     ['common'],
-    ['access', 'events', 'exec', 'health', 'services', 'snapshots'],
+    ['access', 'events', 'exec', 'health', 'operations', 'services', 'snapshots'],
     ['files'],
     ['bases', 'boxes'],
     ['edge', 'volumes'],

@@ -1,8 +1,6 @@
 import { mayEnter } from '../../../shared/auth/tokens.ts'
 import { problemOf, ServiceError } from '../../../shared/errors.ts'
 import { newId } from '../../../shared/ids.ts'
-import type { OperationResource } from '../../../shared/schemas/operations.ts'
-import { timestamp } from '../../../shared/time.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { BoxRecord } from '../../ports/store/boxes.ts'
 import type { BoxOperationRecord, OperationOutcome, OperationRecord } from '../../ports/store/operations.ts'
@@ -20,12 +18,17 @@ export interface OperationsDeps {
   clock: Clock
 }
 
+/** An operation, and its state as of now. */
+export interface OperationState extends JobState {
+  record: OperationRecord
+}
+
 /** Tracks mutations that outlived their wait. */
 export interface Operations {
-  /** Records an operation of `kind` on a box at its desired generation; resolves to the path to poll. */
+  /** Records an operation of `kind` on a box at its desired generation; resolves to its id. */
   begin(kind: string, box: BoxRecord): Promise<string>
   /** @throws ServiceError `operation_not_found` */
-  get(caller: Caller, id: string, waitMs: number): Promise<OperationResource>
+  get(caller: Caller, id: string, waitMs: number): Promise<OperationState>
 }
 
 /**
@@ -48,36 +51,21 @@ export function createOperations({ store, reconciler, jobs, clock }: OperationsD
         createdAt: now,
         outcome: null,
       })
-      return `/v1/operations/${id}`
+      return id
     },
     get: async (caller, id, waitMs) => {
       const record = await store.operations.get(id)
       if (!record || (record.project !== null && !mayEnter(caller, record.project))) {
         throw new ServiceError('operation_not_found', `No operation "${id}".`)
       }
-      if ('resource' in record) return viewOperation(record, await jobs.settled(record, waitMs))
-      if (record.outcome) return viewOperation(record, { outcome: record.outcome, progress: null })
+      if ('resource' in record) return { record, ...(await jobs.settled(record, waitMs)) }
+      if (record.outcome) return { record, outcome: record.outcome, progress: null }
       const box = await reconciler.settled(record.boxId, record.generation, waitMs)
       const outcome = outcomeOf(record, box, { now: clock.now(), requestId: caller.requestId })
       // Records an end once it is reported, so that later changes of the box do not alter it.
       if (outcome.status !== 'running') await store.operations.finish(id, outcome)
-      return viewOperation(record, { outcome, progress: null })
+      return { record, outcome, progress: null }
     },
-  }
-}
-
-/** Returns the operation in the form of the API. */
-function viewOperation(record: OperationRecord, { outcome, progress }: JobState): OperationResource {
-  const resource = 'resource' in record ? record.resource : `/v1/projects/${record.project}/boxes/${record.name}`
-  return {
-    id: record.id,
-    kind: record.kind,
-    status: outcome.status,
-    progress,
-    resource,
-    error: outcome.error && { ...outcome.error },
-    created_at: timestamp(record.createdAt),
-    ended_at: outcome.endedAt === null ? null : timestamp(outcome.endedAt),
   }
 }
 

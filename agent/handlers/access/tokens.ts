@@ -1,14 +1,12 @@
 import { timestamp } from '../../../shared/time.ts'
 import type { Tokens } from '../../core/access/tokens.ts'
-import type { Operations } from '../../core/operations/operations.ts'
 import type { TokenRecord } from '../../ports/store/tokens.ts'
 import type { Handlers } from '../common/call.ts'
 
-type TokenHandlers = Pick<Handlers, 'getMe' | 'createToken' | 'listTokens' | 'deleteToken' | 'getOperation'>
+type TokenHandlers = Pick<Handlers, 'getMe' | 'createToken' | 'listTokens' | 'deleteToken'>
 
-/** Handles tokens and operations. */
-export function createTokenHandlers(deps: { tokens: Tokens; operations: Operations }): TokenHandlers {
-  const { tokens, operations } = deps
+/** Handles tokens. */
+export function createTokenHandlers({ tokens }: { tokens: Tokens }): TokenHandlers {
   return {
     getMe: async ({ caller }) => ({
       body: {
@@ -32,9 +30,6 @@ export function createTokenHandlers(deps: { tokens: Tokens; operations: Operatio
       await tokens.revoke(caller, params.token)
       return { body: null }
     },
-    getOperation: async ({ params, query, caller }) => ({
-      body: await operations.get(caller, params.operation, query.wait_seconds * 1000),
-    }),
   }
 }
 

@@ -11,6 +11,7 @@ import { decodeCursor, encodeCursor } from '../../core/common/paging.ts'
 import type { Operations } from '../../core/operations/operations.ts'
 import type { Volumes } from '../../core/volumes/volumes.ts'
 import type { Call, Handlers, Reply } from '../common/call.ts'
+import { operationLocation, viewOperation } from '../operations/view.ts'
 import { viewVolume } from '../volumes/view.ts'
 import { viewBackup } from './view.ts'
 
@@ -121,10 +122,10 @@ async function replyOnceDone(
   { operation, waitMs, read }: Waiting,
 ): Promise<Reply> {
   const state = operation === null ? null : await operations.get(caller, operation, waitMs)
-  if (state?.status === 'running') {
-    return { status: 202, body: state, headers: { 'operation-location': `/v1/operations/${state.id}` } }
+  if (state?.outcome.status === 'running') {
+    return { status: 202, body: viewOperation(state), headers: operationLocation(state.record.id) }
   }
-  if (state?.error) throw failureOf(state.error)
+  if (state?.outcome.error) throw failureOf(state.outcome.error)
   return read()
 }
 

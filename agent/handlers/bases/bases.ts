@@ -7,6 +7,7 @@ import type { Operations } from '../../core/operations/operations.ts'
 import type { BaseRecord } from '../../ports/store/bases.ts'
 import type { Call, Handlers, Reply } from '../common/call.ts'
 import { viewReport } from '../files/view.ts'
+import { operationLocation, viewOperation } from '../operations/view.ts'
 import { viewBase } from './view.ts'
 
 type CreateCall = Call<'createBase'>
@@ -43,8 +44,8 @@ export function createBaseHandlers({ bases, operations }: { bases: Bases; operat
 }
 
 async function replyLater(operations: Operations, caller: Caller, id: string): Promise<Reply> {
-  const body = await operations.get(caller, id, 0)
-  return { status: 202, body, headers: { 'operation-location': `/v1/operations/${id}` } }
+  const body = viewOperation(await operations.get(caller, id, 0))
+  return { status: 202, body, headers: operationLocation(id) }
 }
 
 async function ordered(bases: Bases, { params, query, body, caller, idempotencyKey }: CreateCall): Promise<Imported> {

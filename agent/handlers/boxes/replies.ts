@@ -6,6 +6,7 @@ import { type EdgeAddress, hostOfBox, urlOf } from '../../core/common/urls.ts'
 import type { Operations } from '../../core/operations/operations.ts'
 import type { BoxRecord } from '../../ports/store/boxes.ts'
 import type { Reply } from '../common/call.ts'
+import { operationLocation } from '../operations/view.ts'
 
 /** Answers requests with boxes. */
 export interface BoxReplies {
@@ -51,7 +52,7 @@ export function createBoxReplies({ operations, node, address }: BoxRepliesDeps):
       if (isSettled) return done(caller, record)
       // The desired state is durable already: an operation that cannot be recorded does not undo it.
       const operation = await operations.begin(unsettled.kind, record).catch(() => null)
-      const headers = operation === null ? {} : { 'operation-location': operation }
+      const headers = operation === null ? {} : operationLocation(operation)
       return { ...done(caller, record), status: unsettled.status, headers }
     },
   }
