@@ -1,8 +1,7 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import { newId } from '../../../shared/ids.ts'
 import { createKeyedLock } from '../../../shared/locks.ts'
-import type { ConsoleQuery, Session } from '../../../shared/schemas/exec.ts'
-import { timestamp } from '../../../shared/time.ts'
+import type { ConsoleQuery } from '../../../shared/schemas/exec.ts'
 import type { AttachedExec, DetachedEnd, Runtime, SessionFacts, TerminalSession } from '../../ports/boxes/runtime.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { BoxRecord } from '../../ports/store/boxes.ts'
@@ -19,7 +18,7 @@ export interface Consoles {
    */
   open(box: BoxRecord, query: ConsoleQuery): Promise<CommandStream>
   /** Lists the sessions by name. */
-  list(box: BoxRecord): Promise<Session[]>
+  list(box: BoxRecord): Promise<SessionFacts[]>
   /**
    * Ends a session, by name or id: SIGHUP to all its processes, and SIGKILL after 2 s.
    * @throws ServiceError `session_not_found`
@@ -73,10 +72,7 @@ export function createConsoles({ runtime, clock, activity }: ConsolesDeps): Cons
         },
       }
     },
-    list: async (box) => {
-      const facts = await runtime.sessions(box.id)
-      return facts.map((each) => viewSession(box, each)).sort((a, b) => (a.name < b.name ? -1 : 1))
-    },
+    list: async (box) => (await runtime.sessions(box.id)).toSorted((a, b) => (a.name < b.name ? -1 : 1)),
     end: async (box, nameOrId) => {
       const facts = (await runtime.sessions(box.id)).find(({ sessionId, name }) => [sessionId, name].includes(nameOrId))
       const session = facts && runtime.session(box.id, facts.name)
@@ -99,22 +95,6 @@ function ignoreIfEnded(session: TerminalSession): (error: unknown) => Promise<un
 function endOf(end: DetachedEnd | null): StreamEnd {
   if (end === null) return UNKNOWN_END
   return { exitCode: end.exitCode, signal: end.signal, note: null }
-}
-
-function viewSession({ name, project }: BoxRecord, facts: SessionFacts): Session {
-  return {
-    id: facts.sessionId,
-    name: facts.name,
-    box: name,
-    project,
-    command: [...facts.command],
-    user: facts.user,
-    process: facts.process,
-    created_at: timestamp(facts.startedAt),
-    cols: facts.size.cols,
-    rows: facts.size.rows,
-    viewers: facts.viewers,
-  }
 }
 
 // Starts a login shell, as a terminal does.

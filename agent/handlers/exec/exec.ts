@@ -4,7 +4,7 @@ import type { Consoles } from '../../core/exec/consoles.ts'
 import type { Execs } from '../../core/exec/execs.ts'
 import type { BoxRecord } from '../../ports/store/boxes.ts'
 import type { Handlers, ReplayRead, StreamHandlers } from '../common/call.ts'
-import { viewExec, viewExecRecord, viewOutput } from './view.ts'
+import { viewExec, viewExecRecord, viewOutput, viewSession } from './view.ts'
 
 type ExecHandlers = Pick<Handlers, 'createExec' | 'listExecs' | 'getExec' | 'getExecOutput' | 'signalExec'>
 type SessionHandlers = Pick<Handlers, 'listSessions' | 'deleteSession'>
@@ -66,7 +66,8 @@ export function createStreamHandlers(deps: { boxes: Boxes; execs: Execs; console
 export function createSessionHandlers({ boxes, consoles }: { boxes: Boxes; consoles: Consoles }): SessionHandlers {
   return {
     listSessions: async ({ params }) => {
-      const sessions = await consoles.list(await boxes.get(params))
+      const box = await boxes.get(params)
+      const sessions = (await consoles.list(box)).map((each) => viewSession(box, each))
       return { body: { sessions, has_more: false, next_continuation_token: null } }
     },
     deleteSession: async ({ params }) => {

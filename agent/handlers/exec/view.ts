@@ -1,7 +1,9 @@
-import type { Exec, ExecOutputView, ExecRecordView } from '../../../shared/schemas/exec.ts'
+import type { Exec, ExecOutputView, ExecRecordView, Session } from '../../../shared/schemas/exec.ts'
 import { timestamp } from '../../../shared/time.ts'
 import type { ExecPiece, OutputTails } from '../../core/exec/reads.ts'
 import { encodeOutput, type TextEncoding, wholeCharacters } from '../../core/exec/text.ts'
+import type { SessionFacts } from '../../ports/boxes/runtime.ts'
+import type { BoxRecord } from '../../ports/store/boxes.ts'
 import type { ExecRecord } from '../../ports/store/exec.ts'
 
 /** Converts the record of a command to the item of a list. */
@@ -47,6 +49,23 @@ export function viewOutput(piece: ExecPiece, stream: 'stdout' | 'stderr', encodi
     truncated: piece.isTruncated,
     end: piece.isEnd,
     status: piece.record.status,
+  }
+}
+
+/** Converts a console session of a box to the Session of the API. */
+export function viewSession({ name, project }: BoxRecord, facts: SessionFacts): Session {
+  return {
+    id: facts.sessionId,
+    name: facts.name,
+    box: name,
+    project,
+    command: [...facts.command],
+    user: facts.user,
+    process: facts.process,
+    created_at: timestamp(facts.startedAt),
+    cols: facts.size.cols,
+    rows: facts.size.rows,
+    viewers: facts.viewers,
   }
 }
 
