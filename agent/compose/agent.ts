@@ -1,8 +1,7 @@
 import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Health } from '../../shared/schemas/health.ts'
 import { startIdleStops } from '../core/edge/idle-stop.ts'
-import { reportHealth } from '../core/health/health.ts'
+import { type HealthReport, reportHealth } from '../core/health/health.ts'
 import { createLinuxHost } from '../drivers/host/facts.ts'
 import type { Clock } from '../ports/host/clock.ts'
 import { startCoreParts } from './core.ts'
@@ -40,7 +39,7 @@ export async function startAgent(deps: DeploymentDeps & { version: Version }, si
     signal,
   )
   const { reconciler, execs, activity } = parts
-  const health = (): Promise<Health> =>
+  const health = (): Promise<HealthReport> =>
     reportHealth({
       ...drivers,
       store,

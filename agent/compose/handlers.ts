@@ -1,4 +1,3 @@
-import type { Health } from '../../shared/schemas/health.ts'
 import { createQuotas } from '../core/access/quotas.ts'
 import type { Tickets } from '../core/access/tickets.ts'
 import { createBackupRestore } from '../core/backups/restore.ts'
@@ -17,6 +16,7 @@ import type { AuditTrail } from '../core/events/audit-trail.ts'
 import type { EventFeed } from '../core/events/feed.ts'
 import { createConsoles } from '../core/exec/consoles.ts'
 import type { Execs } from '../core/exec/execs.ts'
+import type { HealthReport } from '../core/health/health.ts'
 import { createStorage } from '../core/health/storage-report.ts'
 import type { Jobs } from '../core/operations/jobs.ts'
 import { createOperations, type Operations } from '../core/operations/operations.ts'
@@ -77,7 +77,7 @@ export interface HandlerParts extends DeploymentDeps {
   tickets: Tickets
   /** Origin at which tickets are redeemed. */
   dataUrl: string
-  health(): Promise<Health>
+  health(): Promise<HealthReport>
 }
 
 /** Wires the API of the core and returns a handler for each operation, with the boxes that they share. */

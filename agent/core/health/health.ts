@@ -1,4 +1,3 @@
-import { viewFaults } from '../../../shared/health-faults.ts'
 import type { Logger } from '../../../shared/log.ts'
 import type { BoxStatus } from '../../../shared/schemas/boxes.ts'
 import type { Health, HealthFault } from '../../../shared/schemas/health.ts'
@@ -26,11 +25,22 @@ export interface HealthDeps {
   standingFaults: readonly HealthFault[]
 }
 
+/** The state of this host; null where a figure could not be read. */
+export interface HealthReport {
+  status: Health['status']
+  faults: readonly HealthFault[]
+  boxes: Record<BoxStatus, number> | null
+  load: ReturnType<HostFacts['load']>
+  disk: DiskCapacity | null
+  pool: DiskCapacity | null
+  cluster: ClusterReport | null
+}
+
 /** Measures the health report. Never rejects: a failed measurement is a fault in the report. */
-export async function reportHealth(deps: HealthDeps): Promise<Health> {
+export async function reportHealth(deps: HealthDeps): Promise<HealthReport> {
   const faults: HealthFault[] = [...deps.standingFaults]
   const measure = createMeasure(faults, deps.logger)
-  const counts = await measure('store_unreadable', () => deps.store.boxes.countByStatus())
+  const boxes = await measure('store_unreadable', () => deps.store.boxes.countByStatus())
   const pool = await measure('pool_unreadable', () => deps.filesystem.capacity())
   const condition = await measure('pool_unreadable', () => deps.filesystem.condition())
   const disk = await measure('disk_unreadable', () => deps.host.storage(deps.dataDir))
@@ -40,7 +50,7 @@ export async function reportHealth(deps: HealthDeps): Promise<Health> {
   const edge = await measure('edge_unreadable', () => deps.edge.problems())
   faults.push(...[...(network ?? []), ...(edge ?? [])].map((problem) => ({ ...problem })))
   faults.push(...(condition ? poolFaults(condition) : []))
-  faults.push(...storageFaults(pool, disk), ...tombstoneFaults(deps.reconciler), ...unknownFaults(counts?.unknown ?? 0))
+  faults.push(...storageFaults(pool, disk), ...tombstoneFaults(deps.reconciler), ...unknownFaults(boxes?.unknown ?? 0))
   if (deps.isDraining()) {
     faults.push({
       code: 'draining',
@@ -48,21 +58,8 @@ export async function reportHealth(deps: HealthDeps): Promise<Health> {
       remedy: 'Start it again; boxes go on running meanwhile.',
     })
   }
-  const { cpu, memory } = deps.host.load()
-  return {
-    status: deps.isDraining() || !counts ? 'unavailable' : faults.length > 0 ? 'degraded' : 'ok',
-    api: { api_version: 'v1' },
-    ...viewFaults(faults),
-    ...(counts ? { boxes: viewCounts(counts) } : {}),
-    host: {
-      cpu,
-      memory: { ...memory, used_percent: percent(memory.used_bytes, memory.total_bytes) },
-      ...(disk ? { storage: viewCapacity(disk) } : {}),
-      storage_mounts: pool ? [viewCapacity(pool)] : [],
-    },
-    kubernetes: viewCluster(cluster?.nodes ?? []),
-    namespace: cluster?.namespace ?? '',
-  }
+  const status = deps.isDraining() || !boxes ? 'unavailable' : faults.length > 0 ? 'degraded' : 'ok'
+  return { status, faults, boxes, load: deps.host.load(), disk, pool, cluster }
 }
 
 function createMeasure(faults: HealthFault[], logger: Logger) {
@@ -117,32 +114,6 @@ function unknownFaults(count: number): HealthFault[] {
   if (count === 0) return []
   const evidence = `The runtime does not answer for ${count} boxes.`
   return [{ code: 'boxes_unknown', evidence, remedy: "It is tried again by itself; the agent's log names the cause." }]
-}
-
-function viewCounts(counts: Record<BoxStatus, number>): Record<BoxStatus | 'total', number> {
-  return { ...counts, total: counts.pending + counts.running + counts.stopped + counts.unknown }
-}
-
-function viewCluster(nodes: ClusterReport['nodes']) {
-  return {
-    nodes: nodes.map((node) => ({ ...node })),
-    total_pods_capacity: nodes.reduce((sum, node) => sum + node.pods_capacity, 0),
-    total_pods_running: nodes.reduce((sum, node) => sum + node.pods_running, 0),
-  }
-}
-
-function viewCapacity({ path, totalBytes, usedBytes, availableBytes }: DiskCapacity) {
-  return {
-    path,
-    total_bytes: totalBytes,
-    used_bytes: usedBytes,
-    available_bytes: availableBytes,
-    used_percent: percent(usedBytes, totalBytes),
-  }
-}
-
-function percent(part: number, whole: number): number {
-  return whole === 0 ? 0 : Math.round((part / whole) * 10_000) / 100
 }
 
 function mib(bytes: number): string {

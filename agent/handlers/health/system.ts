@@ -1,10 +1,11 @@
 import { problemTypeNotFound } from '../../../shared/errors.ts'
 import { buildOpenApiDocument } from '../../../shared/openapi.ts'
 import { answerProblemTypes } from '../../../shared/problem-types.ts'
-import type { Health } from '../../../shared/schemas/health.ts'
 import type { LimitName } from '../../../shared/schemas/limits.ts'
 import type { BoxDefaults } from '../../core/boxes/create.ts'
+import type { HealthReport } from '../../core/health/health.ts'
 import type { Handlers, Reply } from '../common/call.ts'
+import { viewHealth, viewStatus } from './view.ts'
 
 export interface SystemDeps {
   version: { version: string; commit: string | null }
@@ -12,7 +13,7 @@ export interface SystemDeps {
   defaults: BoxDefaults & { volumeSizeGb: number }
   /** All limits in force; names end in their unit. */
   limits: Record<LimitName, number>
-  health(): Promise<Health>
+  health(): Promise<HealthReport>
   /** The names of the bases that all projects share. */
   sharedBases(): Promise<string[]>
 }
@@ -29,8 +30,7 @@ export function createSystemHandlers(deps: SystemDeps): SystemHandlers {
     getHealth: async ({ caller }) => {
       const report = await deps.health()
       const status = report.status === 'unavailable' ? 503 : 200
-      if (caller) return { status, body: report }
-      return { status, body: { status: report.status, api: report.api, errors: [] } }
+      return { status, body: caller ? viewHealth(report) : viewStatus(report) }
     },
     getVersion: async () => {
       const { runtime, filesystem } = deps.drivers
