@@ -1,20 +1,19 @@
 import { ServiceError } from '../../../shared/errors.ts'
-import type { EventsQuery, EventView } from '../../../shared/schemas/events.ts'
-import { timestamp } from '../../../shared/time.ts'
+import type { EventsQuery } from '../../../shared/schemas/events.ts'
 import { invalidRequest } from '../../../shared/validate.ts'
 import type { EventPage, EventRecord, EventScope, EventStore } from '../../ports/store/events.ts'
 import type { Caller } from '../common/caller.ts'
 import { withTimer } from '../common/deadline.ts'
 import {
-  createEventStreams,
-  type EventStreamSource,
-  type EventStreamsDeps,
-  encodeServerSentEvent,
-} from '../common/event-streams.ts'
+  createValueStreams,
+  type ValueSource,
+  type ValueStream,
+  type ValueStreamsDeps,
+} from '../common/value-streams.ts'
 
-/** A page of events in the form of the API. */
+/** A page of events, with the cursor of the next. */
 export interface EventAnswer {
-  events: EventView[]
+  events: EventRecord[]
   hasMore: boolean
   nextCursor: string
 }
@@ -33,19 +32,15 @@ export interface EventFeed {
    */
   read(caller: Caller, project: string, query: EventsQuery): Promise<EventAnswer>
   /**
-   * Streams the same as server-sent events, until the reader stops, its token ends, or the feed is closed.
+   * Streams the same, until the reader stops, its token ends, or the feed is closed.
    * @throws ServiceError as `read`, and `rate_limited` if too many streams are open
    */
-  follow(
-    caller: Caller,
-    project: string,
-    query: Pick<EventsQuery, 'since' | 'type'>,
-  ): Promise<AsyncIterable<Uint8Array>>
+  follow(caller: Caller, project: string, query: Pick<EventsQuery, 'since' | 'type'>): Promise<ValueStream<EventRecord>>
   /** Ends all waits: reads return at once, streams end. */
   close(): void
 }
 
-export interface EventFeedDeps extends EventStreamsDeps {
+export interface EventFeedDeps extends ValueStreamsDeps {
   store: { events: EventStore }
 }
 
@@ -53,7 +48,7 @@ export interface EventFeedDeps extends EventStreamsDeps {
 export function createEventFeed(deps: EventFeedDeps): EventFeed {
   const { store, clock } = deps
   const { events } = store
-  const streams = createEventStreams(deps, { kind: 'events', atOnce: EVENT_STREAMS_AT_ONCE })
+  const streams = createValueStreams<EventRecord>(deps, { kind: 'events', atOnce: EVENT_STREAMS_AT_ONCE })
   const { closing } = streams
   const notices = createNotices(events)
   return {
@@ -102,22 +97,14 @@ async function readOn(events: EventStore, query: EventOptions & { after: number;
 }
 
 function answerOf({ events, through, hasMore }: EventPage): EventAnswer {
-  return {
-    events: events.map(({ record }) => viewEvent(record)),
-    hasMore,
-    nextCursor: encodeEventCursor(through),
-  }
-}
-
-function viewEvent({ id, at, type, project, resource, actor, requestId, data }: EventRecord): EventView {
-  return { id, ts: timestamp(at), type, project, resource, actor, request_id: requestId, data }
+  return { events: events.map(({ record }) => record), hasMore, nextCursor: encodeEventCursor(through) }
 }
 
 /** Creates the source of a stream, which reads one page at a time. */
 function sourceOf(
   { store, clock, notices }: EventFeedDeps & { notices: Notices },
   options: EventOptions & { after: number; limit: number },
-): EventStreamSource {
+): ValueSource<EventRecord> {
   let { after } = options
   return {
     read: async (signal) => {
@@ -127,14 +114,10 @@ function sourceOf(
       if (events.length === 0) {
         await withTimer({ clock, ms: POLL_MS, signal }, (over) => Promise.race([notice, over]))
       }
-      return events.map(sentEventOf).join('')
+      return events.map(({ number, record }) => ({ cursor: encodeEventCursor(number), value: record }))
     },
-    id: () => encodeEventCursor(after),
+    cursor: () => encodeEventCursor(after),
   }
-}
-
-function sentEventOf({ number, record }: EventPage['events'][number]): string {
-  return encodeServerSentEvent({ id: encodeEventCursor(number), data: viewEvent(record) })
 }
 
 interface Notices {

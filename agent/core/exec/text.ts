@@ -1,13 +1,3 @@
-/** The encoding of output in JSON. */
-export type TextEncoding = 'utf-8' | 'base64'
-
-/** Encodes bytes as text, with U+FFFD for invalid UTF-8, or as base64. */
-export function encodeOutput(bytes: Uint8Array, encoding: TextEncoding): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString(
-    encoding === 'base64' ? 'base64' : 'utf8',
-  )
-}
-
 /**
  * Finds the part of `bytes` without cut characters: skips one cut at the front if bytes before were dropped, and one cut at the
  * end unless that is the end of the stream. A pure function.

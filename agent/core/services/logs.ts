@@ -4,14 +4,14 @@ import type { Clock } from '../../ports/host/clock.ts'
 import type { InstanceRecord, RunRecord, ServiceRecord } from '../../ports/store/services.ts'
 import type { Caller } from '../common/caller.ts'
 import { withTimer } from '../common/deadline.ts'
-import {
-  createEventStreams,
-  type EventStreamSource,
-  type EventStreamsDeps,
-  encodeServerSentEvent,
-} from '../common/event-streams.ts'
 import { hostOf, lastRun } from '../common/service-instances.ts'
-import { encodeOutput, wholeCharacters } from '../exec/text.ts'
+import {
+  createValueStreams,
+  type ValueSource,
+  type ValueStream,
+  type ValueStreamsDeps,
+} from '../common/value-streams.ts'
+import { wholeCharacters } from '../exec/text.ts'
 import type { ObservedService } from './observer.ts'
 import type { RunMonitor } from './run-monitor.ts'
 
@@ -59,12 +59,6 @@ export async function readLogs(
   }
 }
 
-/** Formats a piece for the API. */
-export function viewPiece({ offset, bytes, isTruncated }: LogPiece, { encoding }: Pick<ServiceLogsQuery, 'encoding'>) {
-  const data = encodeOutput(bytes, encoding)
-  return { offset, next_offset: offset + bytes.length, data, encoding, truncated: isTruncated }
-}
-
 /** Reads the last 20 lines, of at most 4 KiB, that the last run of a version wrote; empty if it has none. */
 export function lastLines(outputs: ExecOutputs, record: ServiceRecord, instance: InstanceRecord | null): string {
   const run = lastRun(instance)
@@ -76,21 +70,21 @@ export function lastLines(outputs: ExecOutputs, record: ServiceRecord, instance:
   return Buffer.from(bytes).toString('utf8').trimEnd().split('\n').slice(-LAST_LINES).join('\n')
 }
 
-/** Streams of logs, as server-sent events. */
+/** Streams of logs. */
 export interface LogStreams {
   /**
-   * Sends pieces of a log, each with the offset to resume from as its id, until the reader stops, the service or its token is
+   * Streams pieces of a log, each with the offset to resume from as its cursor, until the reader stops, the service or its token is
    * gone, or the streams are closed.
    * @throws ServiceError `rate_limited` if too many are open
    */
-  follow(caller: Caller, service: LoggedService, query: ServiceLogsQuery): AsyncIterable<Uint8Array>
+  follow(caller: Caller, service: LoggedService, query: ServiceLogsQuery): ValueStream<LogPiece>
   /** Ends all streams, and later ones at once. */
   close(): void
 }
 
 /** Buffers one piece per stream: reads the next only on demand of the reader. */
-export function createLogStreams(deps: ServiceLogsDeps & EventStreamsDeps): LogStreams {
-  const streams = createEventStreams(deps, { kind: 'logs', atOnce: LOG_STREAMS_AT_ONCE })
+export function createLogStreams(deps: ServiceLogsDeps & ValueStreamsDeps): LogStreams {
+  const streams = createValueStreams<LogPiece>(deps, { kind: 'logs', atOnce: LOG_STREAMS_AT_ONCE })
   return {
     follow: (caller, service, query) => streams.open(caller, sourceOf(deps, service, query)),
     close: () => streams.close(),
@@ -101,10 +95,10 @@ function sourceOf(
   deps: ServiceLogsDeps,
   { observed: first, observe }: LoggedService,
   query: ServiceLogsQuery,
-): EventStreamSource {
+): ValueSource<LogPiece> {
   let unread: ObservedService | null = first
   let { offset } = query
-  const id = (): string => String(offset ?? 0)
+  const cursor = (): string => String(offset ?? 0)
   return {
     read: async () => {
       const wait = offset === undefined ? 0 : STREAM_WAIT_SECONDS
@@ -112,9 +106,9 @@ function sourceOf(
       unread = null
       const piece = await readLogs(deps, { observed, observe }, { ...query, offset, wait_seconds: wait })
       offset = piece.offset + piece.bytes.length
-      return piece.bytes.length === 0 ? '' : encodeServerSentEvent({ id: id(), data: viewPiece(piece, query) })
+      return piece.bytes.length === 0 ? [] : [{ cursor: cursor(), value: piece }]
     },
-    id,
+    cursor,
   }
 }
 

@@ -1,10 +1,11 @@
 import type { Exec, ExecOutputView, ExecRecordView, Session } from '../../../shared/schemas/exec.ts'
 import { timestamp } from '../../../shared/time.ts'
 import type { ExecPiece, OutputTails } from '../../core/exec/reads.ts'
-import { encodeOutput, type TextEncoding, wholeCharacters } from '../../core/exec/text.ts'
+import { wholeCharacters } from '../../core/exec/text.ts'
 import type { SessionFacts } from '../../ports/boxes/runtime.ts'
 import type { BoxRecord } from '../../ports/store/boxes.ts'
 import type { ExecRecord } from '../../ports/store/exec.ts'
+import { encodeOutput, type TextEncoding } from '../common/output.ts'
 
 /** Converts the record of a command to the item of a list. */
 export function viewExecRecord(record: ExecRecord): ExecRecordView {

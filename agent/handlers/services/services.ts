@@ -1,14 +1,15 @@
 import type { Caller } from '../../core/common/caller.ts'
 import type { EdgeAddress } from '../../core/common/urls.ts'
 import type { Deploys } from '../../core/services/deploys.ts'
-import { type LogStreams, readLogs, type ServiceLogsDeps, viewPiece } from '../../core/services/logs.ts'
+import { type LogStreams, readLogs, type ServiceLogsDeps } from '../../core/services/logs.ts'
 import type { ObservedService } from '../../core/services/observer.ts'
 import type { ServiceOptions, ServiceState, Services } from '../../core/services/services.ts'
 import { previewStateOf, stateOf } from '../../core/services/state.ts'
 import type { BoxRecord } from '../../ports/store/boxes.ts'
 import type { Handlers, Reply } from '../common/call.ts'
 import { isStreamAsked, type RedirectDeps, streamOrRedirect } from '../common/data-address-redirect.ts'
-import { type ServiceViewOptions, viewService } from './view.ts'
+import { encodeEventStream } from '../common/event-stream.ts'
+import { type ServiceViewOptions, viewPiece, viewService } from './view.ts'
 
 export interface ServiceHandlersDeps extends ServiceLogsDeps, RedirectDeps {
   services: Services
@@ -56,9 +57,12 @@ export function createServiceHandlers(deps: ServiceHandlersDeps): ServiceHandler
       const { params, query, caller } = call
       const { box, service: observed } = await services.get(params)
       const service = { observed, observe: async () => (await services.get(params)).service }
-      if (!isStreamAsked(call)) return { body: viewPiece(await readLogs(deps, service, query), query) }
+      if (!isStreamAsked(call)) return { body: viewPiece(await readLogs(deps, service, query), query.encoding) }
       const offset = offsetOf(call.lastEventId) ?? query.offset
-      const open = () => deps.logStreams.follow(caller, service, { ...query, offset })
+      const open = () =>
+        encodeEventStream(deps.logStreams.follow(caller, service, { ...query, offset }), (piece) =>
+          viewPiece(piece, query.encoding),
+        )
       return streamOrRedirect(deps, { call, boxId: box.id }, open)
     },
   }

@@ -1,12 +1,14 @@
 import type { ServiceSpecView, ServiceView } from '../../../shared/schemas/services.ts'
 import { timestamp } from '../../../shared/time.ts'
 import { type EdgeAddress, hostOfPreview, hostOfService, urlOf } from '../../core/common/urls.ts'
+import type { LogPiece } from '../../core/services/logs.ts'
 import type { ObservedService } from '../../core/services/observer.ts'
 import type { RunMonitor } from '../../core/services/run-monitor.ts'
 import { previewStateOf, stateOf } from '../../core/services/state.ts'
 import { targetsOf } from '../../core/services/traffic.ts'
 import type { BoxRecord } from '../../ports/store/boxes.ts'
 import type { InstanceRecord, Readiness, ServiceSpec } from '../../ports/store/services.ts'
+import { encodeOutput, type TextEncoding } from '../common/output.ts'
 
 /** Selects what a view shows: environments, and output; and the address that URLs are made of. */
 export interface ServiceViewOptions {
@@ -42,6 +44,12 @@ export function viewService(box: BoxRecord, service: ObservedService, options: S
     created_at: timestamp(record.createdAt),
     updated_at: timestamp(record.updatedAt),
   }
+}
+
+/** Returns a piece of a log in the form of the API, as text or base64. */
+export function viewPiece({ offset, bytes, isTruncated }: LogPiece, encoding: TextEncoding) {
+  const data = encodeOutput(bytes, encoding)
+  return { offset, next_offset: offset + bytes.length, data, encoding, truncated: isTruncated }
 }
 
 function viewPreview(service: ObservedService, options: ServiceViewOptions): ServiceView['preview'] {

@@ -1,0 +1,61 @@
+import type { StreamStep, ValueStream } from '../../core/common/value-streams.ts'
+
+/** Encodes a stream as server-sent events, whose data are the values as `view` shows them; a step is one piece. */
+export function encodeEventStream<T>(
+  stream: ValueStream<T>,
+  view: (value: T) => unknown,
+): AsyncIterable<Uint8Array> & AsyncIterator<Uint8Array> {
+  let isBegun = false
+  return {
+    [Symbol.asyncIterator]() {
+      return this
+    },
+    next: async () => {
+      if (!isBegun) {
+        isBegun = true
+        return { done: false, value: Buffer.from(RETRY) }
+      }
+      const step = await stream.next()
+      if (step.done === true) return { done: true, value: undefined }
+      try {
+        return { done: false, value: Buffer.from(encodeStep(step.value, view)) }
+      } catch (error) {
+        await stream.return()
+        throw error
+      }
+    },
+    return: async () => {
+      isBegun = true
+      await stream.return()
+      return { done: true, value: undefined }
+    },
+  }
+}
+
+function encodeStep<T>(step: StreamStep<T>, view: (value: T) => unknown): string {
+  switch (step.kind) {
+    case 'values':
+      return step.values.map(({ cursor, value }) => encodeEvent({ cursor, data: view(value) })).join('')
+    case 'waiting':
+      return `id: ${step.cursor}\n: still here\n\n`
+    case 'failed': {
+      const { code, message: detail } = step.error
+      return encodeEvent({ cursor: step.cursor, name: 'problem', data: { code, detail } })
+    }
+  }
+}
+
+/** An event; without a name a `message`. */
+interface ServerSentEvent {
+  cursor: string
+  name?: string
+  data: unknown
+}
+
+/** Encodes an event on one `data` line: JSON has no line breaks. */
+function encodeEvent({ cursor, name, data }: ServerSentEvent): string {
+  const event = name === undefined ? '' : `event: ${name}\n`
+  return `id: ${cursor}\n${event}data: ${JSON.stringify(data)}\n\n`
+}
+
+const RETRY = 'retry: 1000\n\n'
