@@ -65,7 +65,8 @@ function parse(
 function faultsOf(issue: z.core.$ZodIssue, prefix: string): FieldFault[] {
   const pointer = prefix + issue.path.map((key) => `/${escapePointer(String(key))}`).join('')
   if (issue.code === 'unrecognized_keys') {
-    return issue.keys.map((key) => ({ pointer: `${pointer}/${escapePointer(key)}`, detail: 'is not a known field' }))
+    const detail = prefix === '/query' ? 'is not a known parameter' : 'is not a known field'
+    return issue.keys.map((key) => ({ pointer: `${pointer}/${escapePointer(key)}`, detail }))
   }
   if (issue.code === 'invalid_key') {
     return [{ pointer, detail: issue.issues[0]?.message ?? issue.message }]

@@ -28,7 +28,7 @@ describe('a request whose body is bytes', () => {
     expect(input).toEqual({ params, query: { path: '/a', mode: '0640', parents: '1' }, body: undefined })
     expect(faultsOf(writeFile, { query: new URLSearchParams('path=a&x=1'), isBytes: true })).toEqual([
       ['/query/path', 'must be an absolute path'],
-      ['/query/x', 'is not a known field'],
+      ['/query/x', 'is not a known parameter'],
     ])
   })
 
