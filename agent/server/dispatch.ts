@@ -116,7 +116,7 @@ async function answerRead(read: ReadRequest, context: Context): Promise<HttpResp
     body: body ?? EMPTY,
   }
   const { idempotency: store, clock } = context
-  const replay = (answer: StoredAnswer): Promise<string> => readAgain(answer, call, context)
+  const replay = (answer: StoredAnswer): Promise<StoredAnswer> => readAgain(answer, call, { ...context, operation })
   return runOnce(keyed, { store, clock, read: replay }, () => remembered(work, facts.requestId))
 }
 
@@ -161,14 +161,27 @@ function answersOf(operation: Operation, reply: Reply): RememberedResponse {
   return { response, replay: { ...kept, body, ...(read === undefined ? {} : { read }) } }
 }
 
-async function readAgain(answer: StoredAnswer, call: object, context: Context): Promise<string> {
-  const { operation, params, query, field } = answer.read as ReplayRead
-  const handler = context.handlers[operation] as (call: unknown) => Promise<Reply>
-  const reading = handler({ ...call, params, query, body: undefined })
-  if (field === undefined) return JSON.stringify((await reading).body)
+/** Returns the answer with what its read tells now; one that is read whole has the status and headers that belong to it now. */
+async function readAgain(
+  answer: StoredAnswer,
+  call: object,
+  { handlers, operation }: Context & { operation: Operation },
+): Promise<StoredAnswer> {
+  const read = answer.read as ReplayRead
+  const handler = handlers[read.operation] as (call: unknown) => Promise<Reply>
+  const reading = handler({ ...call, params: read.params, query: read.query, body: undefined })
+  if (read.field === undefined) {
+    const found = (await reading).body as Resource
+    const body = JSON.stringify(found)
+    if (read.location === undefined || found['status'] !== 'running')
+      return { status: operation.status, headers: JSON_TYPE, body }
+    return { status: 202, headers: { ...JSON_TYPE, 'operation-location': read.location }, body }
+  }
   const kept = JSON.parse(answer.body) as Resource
   const found = (await reading.catch(noneIfGone))?.body as Resource | undefined
-  return found?.id === kept.id ? JSON.stringify({ ...kept, [field]: found[field] }) : answer.body
+  return found?.id === kept.id
+    ? { ...answer, body: JSON.stringify({ ...kept, [read.field]: found[read.field] }) }
+    : answer
 }
 
 type Resource = { id: string } & Record<string, unknown>

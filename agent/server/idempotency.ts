@@ -25,7 +25,7 @@ export interface RememberedResponse {
  */
 export async function runOnce(
   request: KeyedRequest,
-  deps: { store: IdempotencyStore; clock: Clock; read(answer: StoredAnswer): Promise<string> },
+  deps: { store: IdempotencyStore; clock: Clock; read(answer: StoredAnswer): Promise<StoredAnswer> },
   work: () => Promise<RememberedResponse>,
 ): Promise<HttpResponse> {
   const { tokenId: token, key } = request
@@ -40,8 +40,7 @@ export async function runOnce(
       headers: { 'Retry-After': '1' },
     })
   }
-  const { status, headers, read } = entry.answer
-  const body = read === undefined ? entry.answer.body : await deps.read(entry.answer)
+  const { status, headers, body } = entry.answer.read === undefined ? entry.answer : await deps.read(entry.answer)
   return { status, headers: { ...headers, 'idempotent-replayed': 'true' }, body: body === '' ? null : body }
 }
 

@@ -66,6 +66,8 @@ export interface ReplayRead {
   operation: 'getExec' | 'getBox'
   params: Record<string, string>
   query: Record<string, unknown>
+  /** Path of what is read, if it can be under way: while its `status` is `running`, the replay is 202 with it as `Operation-Location`. */
+  location?: string
   /** The only field to read, while that resource still exists; the others are those of `replayBody`. */
   field?: 'environment'
 }

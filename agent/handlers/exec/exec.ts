@@ -17,18 +17,18 @@ export function createExecHandlers(deps: { boxes: Boxes; execs: Execs }): ExecHa
       const box = await boxes.get(params)
       const encoding = body.encoding ?? 'utf-8'
       const waitSeconds = query.wait_seconds ?? (body.no_hup === true ? 0 : WAIT_SECONDS)
-      const readOf = (exec: string): ReplayRead => ({
+      const readOf = (exec: string): ReplayRead & { location: string } => ({
         operation: 'getExec',
         params: { ...params, exec },
         query: { wait_seconds: waitSeconds, encoding },
+        location: `/v1/projects/${params.project}/boxes/${params.name}/exec/${exec}`,
       })
       const waitMs = waitSeconds * 1000
       const { record, output } = await execs.run(box, body, { waitMs, onRecorded: (id) => remember(readOf(id)) })
-      const path = `/v1/projects/${params.project}/boxes/${params.name}/exec/${record.id}`
       const view = viewExec(record, output, encoding)
       const replayRead = readOf(record.id)
       if (record.status !== 'running') return { body: view, replayRead }
-      return { status: 202, body: view, headers: { 'operation-location': path }, replayRead }
+      return { status: 202, body: view, headers: { 'operation-location': replayRead.location }, replayRead }
     },
     listExecs: async ({ params, query }) => {
       const { records, next } = await execs.list(await boxes.get(params), query)

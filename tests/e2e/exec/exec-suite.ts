@@ -122,6 +122,27 @@ export function defineExecSuite(client: Client): void {
       expect(second.body.stdout).toBe('once\n')
     })
 
+    test('a repeat is 202 with Operation-Location while the command runs, and 200 once it has ended', async () => {
+      const options = { headers: { 'idempotency-key': `exec-${Math.random()}` } }
+      const run = () =>
+        client.post(`${box}/exec?wait_seconds=2`, { shell: 'until [ -e /tmp/go ]; do sleep 0.05; done' }, options)
+      const running = async () => (await client.get(`${box}/exec?status=running`)).body.execs as { id: string }[]
+      const first = run()
+      while ((await running()).length === 0);
+      const answers = await Promise.all([first, run()])
+      for (const { status, headers, body } of answers) {
+        expect([status, body.status]).toEqual([202, 'running'])
+        expect(headers['operation-location']).toBe(`${box}/exec/${body.id}`)
+      }
+      const [{ id }] = answers.map(({ body }) => body)
+      await exec({ shell: 'touch /tmp/go' })
+      expect((await client.get(`${box}/exec/${id}?wait_seconds=20`)).body.status).toBe('exited')
+      const ended = await run()
+      expect([ended.status, ended.body.id, ended.body.status]).toEqual([200, id, 'exited'])
+      expect(ended.headers['operation-location']).toBeUndefined()
+      expect(ended.headers['idempotent-replayed']).toBe('true')
+    })
+
     test('a refusal that depends on the state of the box is not remembered', async () => {
       const headers = { 'idempotency-key': `state-${Math.random()}` }
       await client.post(`${box}/stop`)
