@@ -91,7 +91,7 @@ async function answerRead(read: ReadRequest, context: Context): Promise<HttpResp
     ...input,
     ...conditionsOf(headers),
     caller,
-    request: { operationId: operation.id, target: read.target },
+    request: { operationId: operation.id, target: read.target, receivedAt: facts.startedAt },
     boundBoxId: boxId,
     bytes,
     idempotencyKey: key,

@@ -25,8 +25,8 @@ export interface OperationState extends JobState {
 
 /** Tracks mutations that outlived their wait. */
 export interface Operations {
-  /** Records an operation of `kind` on a box at its desired generation; resolves to its id. */
-  begin(kind: string, box: BoxRecord): Promise<string>
+  /** Records an operation of `kind` on a box at its desired generation, whose request came at `createdAt`; resolves to its id. */
+  begin(kind: string, box: BoxRecord, createdAt: number): Promise<string>
   /** @throws ServiceError `operation_not_found` */
   get(caller: Caller, id: string, waitMs: number): Promise<OperationState>
 }
@@ -37,10 +37,9 @@ export interface Operations {
  */
 export function createOperations({ store, reconciler, jobs, clock }: OperationsDeps): Operations {
   return {
-    begin: async (kind, box) => {
+    begin: async (kind, box, createdAt) => {
       const { id: boxId, project, name, desired } = box
-      const now = clock.now()
-      const id = newId('opr', now)
+      const id = newId('opr', createdAt)
       await store.operations.insert({
         id,
         kind,
@@ -48,7 +47,7 @@ export function createOperations({ store, reconciler, jobs, clock }: OperationsD
         project,
         name,
         generation: desired.generation,
-        createdAt: now,
+        createdAt,
         outcome: null,
       })
       return id

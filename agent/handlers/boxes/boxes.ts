@@ -31,9 +31,9 @@ export function createBoxHandlers(deps: BoxHandlersDeps): BoxHandlers {
   const { boxes } = deps
   const { view, done, reply } = deps.replies
   return {
-    createBox: async ({ params, query, body, caller, ...given }) => {
+    createBox: async ({ params, query, body, caller, request, ...given }) => {
       const created = await boxes.create(caller, { project: params.project, body }, mutationOf(query, given))
-      const answer = await reply(caller, created, { kind: 'box.create', status: 201 })
+      const answer = await reply(caller, created, { kind: 'box.create', status: 201, request })
       return { ...answer, headers: { ...answer.headers, location: pathOf(created.record) } }
     },
     listBoxes: async ({ params, query, caller }) => {
@@ -54,10 +54,10 @@ export function createBoxHandlers(deps: BoxHandlersDeps): BoxHandlers {
       await boxes.remove(params, mutationOf(query, given))
       return { body: null }
     },
-    stopBox: async ({ params, query, caller, ...given }) =>
-      reply(caller, await boxes.stop(params, mutationOf(query, given)), { kind: 'box.stop', status: 202 }),
-    resumeBox: async ({ params, query, caller, ...given }) =>
-      reply(caller, await boxes.resume(params, mutationOf(query, given)), { kind: 'box.resume', status: 202 }),
+    stopBox: async ({ params, query, caller, request, ...given }) =>
+      reply(caller, await boxes.stop(params, mutationOf(query, given)), { kind: 'box.stop', status: 202, request }),
+    resumeBox: async ({ params, query, caller, request, ...given }) =>
+      reply(caller, await boxes.resume(params, mutationOf(query, given)), { kind: 'box.resume', status: 202, request }),
     leaseBox: async ({ params, body, caller, ifMatch }) =>
       done(caller, await boxes.lease(params, { seconds: body.seconds, ifMatch })),
     getBoxMetrics: async ({ params }) => {

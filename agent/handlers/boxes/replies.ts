@@ -18,10 +18,11 @@ export interface BoxReplies {
   reply(caller: Caller, mutated: Mutated, unsettled: Unsettled): Promise<Reply>
 }
 
-/** The kind of the operation and the status of the answer while a mutation has not taken effect. */
+/** The operation and the status of the answer while a mutation has not taken effect. */
 export interface Unsettled {
   kind: string
   status: number
+  request: { receivedAt: number }
 }
 
 export interface BoxRepliesDeps {
@@ -51,7 +52,7 @@ export function createBoxReplies({ operations, node, address }: BoxRepliesDeps):
     reply: async (caller, { record, isSettled }, unsettled) => {
       if (isSettled) return done(caller, record)
       // The desired state is durable already: an operation that cannot be recorded does not undo it.
-      const operation = await operations.begin(unsettled.kind, record).catch(() => null)
+      const operation = await operations.begin(unsettled.kind, record, unsettled.request.receivedAt).catch(() => null)
       const headers = operation === null ? {} : operationLocation(operation)
       return { ...done(caller, record), status: unsettled.status, headers }
     },

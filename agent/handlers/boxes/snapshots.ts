@@ -43,10 +43,10 @@ export function createBoxSnapshotHandlers(deps: {
       const { changes, next } = await diff.compare(params, params.snapshot, query)
       return { body: { changes: changes.map(viewChange), has_more: next !== null, next_continuation_token: next } }
     },
-    restoreBox: async ({ params, query, body, caller, ...given }) => {
+    restoreBox: async ({ params, query, body, caller, request, ...given }) => {
       const options = mutationOf(query, given)
       const restored = await restore.restore(params, body, options)
-      return replies.reply(caller, restored, { kind: 'box.restore', status: 202 })
+      return replies.reply(caller, restored, { kind: 'box.restore', status: 202, request })
     },
   }
 }

@@ -143,6 +143,18 @@ export function defineBoxesSuite(client: Client): void {
       await client.delete(`${boxes}/later`)
     })
 
+    test('an operation begins with its request, however long that waited', async () => {
+      await client.post(boxes, { name: 'slow', termination_grace_period_seconds: 2 })
+      await client.shell('life', 'slow', `(trap '' TERM; sleep 600) >/dev/null 2>&1 & sleep 0.1`)
+      const stopped = await client.post(`${boxes}/slow/stop?wait_seconds=1`)
+      const operation = await client.get(`${String(stopped.headers['operation-location'])}?wait_seconds=20`)
+      expect(operation.body.status).toBe('done')
+      // Of one form, so that the texts sort as the times do.
+      const times: string[] = [operation.body.created_at, stopped.body.state.since, operation.body.ended_at]
+      expect(times).toEqual([...times].sort())
+      await client.delete(`${boxes}/slow`)
+    })
+
     test('a create whose box is deleted meanwhile still succeeds', async () => {
       for (let i = 0; i < 5; i++) {
         const creating = client.post(boxes, { name: 'fleeting' })
