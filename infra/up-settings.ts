@@ -12,6 +12,10 @@ export interface UpSettings {
   metricsHost: string
   /** Null if no metrics are served. */
   metricsPort: number | null
+  edgeHost: string
+  edgePort: number
+  /** Directory of the run directories of all instances. */
+  runRoot: string
   logsToStderr: boolean
 }
 
@@ -36,6 +40,9 @@ export function readUpSettings(environment: Record<string, string | undefined>):
     dataPort: port('BOXYARD_DATA_PORT', 8091),
     metricsHost: text('BOXYARD_METRICS_HOST', '127.0.0.1'),
     metricsPort: environment['BOXYARD_METRICS_PORT'] === 'off' ? null : port('BOXYARD_METRICS_PORT', 8092),
+    edgeHost: text('BOXYARD_EDGE_HOST', '127.0.0.1'),
+    edgePort: port('BOXYARD_EDGE_PORT', 8081),
+    runRoot: join(text('BOXYARD_RUN_DIR', '/run/boxyard')),
     logsToStderr: text('BOXYARD_LOG', 'file') === 'stderr',
   }
 }

@@ -1,9 +1,9 @@
 import { mkdirSync, realpathSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { agentCommand, frontCommand } from './commands.ts'
 import { type InstanceLock, lockInstance } from './instance-lock.ts'
 import { openLogFile } from './log-file.ts'
+import { assertPortsFree } from './ports.ts'
 import { createServiceProcess, type ServiceProcess } from './service-process.ts'
 import { readUpSettings, type UpSettings } from './up-settings.ts'
 
@@ -11,11 +11,7 @@ import { readUpSettings, type UpSettings } from './up-settings.ts'
 async function main(): Promise<void> {
   const settings = readUpSettings(process.env)
   const lock = await lockDataDir(settings)
-  await assertPortFree('BOXYARD_AGENT_PORT', settings.agentHost, settings.agentPort)
-  await assertPortFree('BOXYARD_DATA_PORT', settings.dataHost, settings.dataPort)
-  if (settings.metricsPort !== null)
-    await assertPortFree('BOXYARD_METRICS_PORT', settings.metricsHost, settings.metricsPort)
-  await assertPortFree('BOXYARD_PORT', settings.host, settings.port)
+  await assertPortsFree(settings)
   const agent = createServiceProcess({
     name: 'agent',
     command: agentCommand(),
@@ -51,17 +47,6 @@ async function lockDataDir(settings: UpSettings): Promise<InstanceLock> {
   throw new Error(
     `Boxyard already runs on ${settings.dataDir} (process ${lock.heldBy}). Stop that one, or set BOXYARD_DATA_DIR and the ports for another.`,
   )
-}
-
-function assertPortFree(variable: string, host: string, port: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const server = createServer()
-    server.once('error', (error: NodeJS.ErrnoException) => {
-      const what = error.code === 'EADDRINUSE' ? 'is in use' : `cannot be listened on (${error.code})`
-      reject(new Error(`Port ${port} of ${host} ${what}. Stop what listens there, or set ${variable} to another port.`))
-    })
-    server.listen({ host, port, exclusive: true }, () => server.close(() => resolve()))
-  })
 }
 
 function openLog(settings: UpSettings, name: string): (line: string) => void {

@@ -63,7 +63,7 @@ beforeAll(async () => {
     BOXYARD_AGENT_PORT: String(await freePort()),
     BOXYARD_DATA_PORT: String(await freePort()),
     BOXYARD_METRICS_PORT: String(await freePort()),
-    BOXYARD_EDGE_PORT: '0',
+    BOXYARD_EDGE_PORT: String(await freePort()),
     BOXYARD_BASE: 'busybox',
     BOXYARD_POOL_GB: '1',
   }
@@ -114,15 +114,18 @@ describe('npm run up', () => {
     )
   })
 
-  test('one whose port is taken names the setting to change', async () => {
+  test.each(['BOXYARD_AGENT_PORT', 'BOXYARD_EDGE_PORT'])('one whose port is taken names %s to change', async (name) => {
     const taken = createServer().listen(0, '127.0.0.1')
     await new Promise((resolve) => taken.once('listening', resolve))
     const { port } = taken.address() as { port: number }
     try {
-      const second = runScript('up', { BOXYARD_DATA_DIR: join(dataDir, 'other'), BOXYARD_AGENT_PORT: String(port) })
+      const second = runScript('up', {
+        ...{ BOXYARD_DATA_DIR: join(dataDir, 'other'), BOXYARD_AGENT_PORT: '0', BOXYARD_DATA_PORT: '0' },
+        ...{ BOXYARD_METRICS_PORT: '0', BOXYARD_EDGE_PORT: '0', [name]: String(port) },
+      })
       expect(await second.exited).toBe(1)
       expect(second.output()).toContain(
-        `Port ${port} of 127.0.0.1 is in use. Stop what listens there, or set BOXYARD_AGENT_PORT`,
+        `Port ${port} of 127.0.0.1 is in use. Stop what listens there, or set ${name} to another port.`,
       )
     } finally {
       await new Promise((resolve) => taken.close(resolve))

@@ -1,0 +1,84 @@
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import type { UpSettings } from './up-settings.ts'
+
+/** An address to listen on, and the variable that sets its port. */
+interface Place {
+  variable: string
+  host: string
+  port: number
+}
+
+/**
+ * Checks that the agent, its edge and the front can listen where they are to.
+ * @throws Error that names the first port that cannot be had, and the variable that sets it
+ */
+export async function assertPortsFree(settings: UpSettings): Promise<void> {
+  await assertFree({ variable: 'BOXYARD_AGENT_PORT', host: settings.agentHost, port: settings.agentPort })
+  await assertFree({ variable: 'BOXYARD_DATA_PORT', host: settings.dataHost, port: settings.dataPort })
+  if (settings.metricsPort !== null)
+    await assertFree({ variable: 'BOXYARD_METRICS_PORT', host: settings.metricsHost, port: settings.metricsPort })
+  // The edge outlives the agent.
+  if (!isEdgeListening(settings))
+    await assertFree({ variable: 'BOXYARD_EDGE_PORT', host: settings.edgeHost, port: settings.edgePort })
+  await assertFree({ variable: 'BOXYARD_PORT', host: settings.host, port: settings.port })
+}
+
+function assertFree({ variable, host, port }: Place): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const server = createServer()
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      const what = error.code === 'EADDRINUSE' ? 'is in use' : `cannot be listened on (${error.code})`
+      reject(new Error(`Port ${port} of ${host} ${what}. Stop what listens there, or set ${variable} to another port.`))
+    })
+    server.listen({ host, port, exclusive: true }, () => server.close(() => resolve()))
+  })
+}
+
+/** Tests whether a process of this instance's edge, HAProxy or Caddy, listens on the port of the edge. */
+function isEdgeListening({ dataDir, runRoot, edgePort }: UpSettings): boolean {
+  const instance = tryRead(join(dataDir, 'instance')).trim()
+  if (instance === '') return false
+  const sockets = listeningSockets(edgePort)
+  const directories = ['edge', 'edge-front'].map((name) => `${join(runRoot, instance, name)}/`)
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .filter((pid) => {
+      const words = tryRead(`/proc/${pid}/cmdline`).split('\0')
+      return words.some((word) => directories.some((directory) => word.startsWith(directory)))
+    })
+    .some((pid) => descriptorsOf(pid).some((descriptor) => sockets.has(descriptor)))
+}
+
+/** Returns the sockets that listen on a TCP port, as `/proc/<pid>/fd` names them. */
+function listeningSockets(port: number): Set<string> {
+  const suffix = `:${port.toString(16).toUpperCase().padStart(4, '0')}`
+  const lines = ['tcp', 'tcp6'].flatMap((table) => tryRead(`/proc/net/${table}`).split('\n').slice(1))
+  const fields = lines.map((line) => line.trim().split(/\s+/))
+  const listening = fields.filter(([, local, , state]) => local?.endsWith(suffix) && state === LISTEN)
+  return new Set(listening.map((each) => `socket:[${each[INODE]}]`))
+}
+
+function descriptorsOf(pid: string): string[] {
+  const directory = `/proc/${pid}/fd`
+  const names = orElse([], () => readdirSync(directory))
+  return names.map((name) => orElse('', () => readlinkSync(join(directory, name))))
+}
+
+function tryRead(path: string): string {
+  return orElse('', () => readFileSync(path, 'utf8'))
+}
+
+/** Reads what may be gone by now, as processes and their files are. */
+function orElse<T>(fallback: T, read: () => T): T {
+  try {
+    return read()
+  } catch {
+    return fallback
+  }
+}
+
+// Columns and state of /proc/net/tcp.
+const INODE = 9
+const LISTEN = '0A'
