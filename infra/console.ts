@@ -30,7 +30,7 @@ function readConnection(): { host: string; token: string } {
   return { host: `${host}:${BOXYARD_PORT}`, token }
 }
 
-/** Connects this terminal to the socket; resolves with the shell's exit code, or 0 after Ctrl-]. */
+/** Connects this terminal to the socket; resolves with the shell's exit code, 0 after Ctrl-], or 1 if the service went away. */
 function converse(socket: WebSocket): Promise<number> {
   const { stdin, stdout, stderr } = process
   const send = (channel: number, bytes: Uint8Array): void => socket.send(Buffer.concat([Buffer.from([channel]), bytes]))
@@ -38,7 +38,7 @@ function converse(socket: WebSocket): Promise<number> {
     send(RESIZE, Buffer.from(JSON.stringify({ Width: stdout.columns, Height: stdout.rows })))
   }
   return new Promise((resolve) => {
-    let exitCode = 1
+    let exitCode: number | null = null
     let isOver = false
     const end = (code: number, words = ''): void => {
       if (isOver) return
@@ -68,7 +68,10 @@ function converse(socket: WebSocket): Promise<number> {
       response.on('end', () => end(1, `${text}\n`))
     })
     socket.on('error', (error) => end(1, `${error.message}\n`))
-    socket.on('close', () => end(exitCode))
+    socket.on('close', (code, reason) => {
+      if (exitCode !== null) return end(exitCode)
+      end(1, `\r\n${code === FAILED ? reason.toString('utf8') : 'The service went away; the session goes on.'}\r\n`)
+    })
   })
 }
 
@@ -76,6 +79,8 @@ const STDIN = 0
 const STDOUT = 1
 const STATUS = 3
 const RESIZE = 4
+// Code of a close that tells in words what failed.
+const FAILED = 1011
 // Ctrl-], as in telnet.
 const LEAVE = 0x1d
 

@@ -1,3 +1,6 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
@@ -6,6 +9,7 @@ import { eventually } from '../../helpers/eventually.ts'
 import { openTerminal, type TestTerminal } from '../../helpers/exec/terminal.ts'
 import { createClient } from '../../helpers/front/client.ts'
 import { startService, type TestService } from '../../helpers/service.ts'
+import { ROOT } from '../../helpers/tool.ts'
 
 let service: TestService
 const client = createClient(
@@ -46,6 +50,22 @@ describe('when the agent is killed', () => {
     after.type('exit 3\n')
     expect((await after.ended).status).toMatchObject({ details: { causes: [{ message: '3' }] } })
     expect((await client.get(`${box}/sessions`)).body.sessions).toEqual([])
+  })
+
+  test('the console client says that the session goes on', async () => {
+    const { hostname, port } = new URL(service.url)
+    const place = { BOXYARD_HOST: hostname, BOXYARD_PORT: port, BOXYARD_DATA_DIR: service.dataDir }
+    const args = ['--disable-warning=ExperimentalWarning', join(ROOT, 'infra/console.ts'), 'restarts', 'it']
+    const console = spawn(process.execPath, [...args, '--session', 'said'], { env: { ...process.env, ...place } })
+    let output = ''
+    for (const stream of [console.stdout, console.stderr]) stream.on('data', (data: Buffer) => (output += String(data)))
+    const exited = once(console, 'exit')
+    console.stdin.write('echo ready-$((1+1))\n')
+    await eventually(async () => output.includes('ready-2'))
+    await restartAgent()
+    expect(await exited).toEqual([1, null])
+    await eventually(async () => output.endsWith('\r\nThe service went away; the session goes on.\r\n'))
+    expect((await client.delete(`${box}/sessions/said`)).status).toBe(204)
   })
 
   test('a streamed command ends and is recorded as lost, unless it has no_hup', async () => {
