@@ -59,7 +59,7 @@ export const HEALTH_EXAMPLES = {
         termination_grace_period_seconds: 10,
         volume_size_gb: 10,
       },
-      features: ['boxes', 'exec', 'data'],
+      features: ['boxes', 'exec', 'data', 'snapshots', 'services', 'urls', 'events'],
       limits: { max_results: 1000, wait_seconds: 25 },
     },
   },

@@ -96,7 +96,7 @@ export const configSchema = z
       termination_grace_period_seconds: z.int(),
       volume_size_gb: z.number(),
     }),
-    features: z.array(z.string()),
+    features: z.array(z.string()).meta({ description: 'Areas of the API that this deployment serves.' }),
     limits: limitsSchema,
   })
   .meta({ id: 'Config' })

@@ -55,19 +55,7 @@ export function createSystemHandlers(deps: SystemDeps): SystemHandlers {
             termination_grace_period_seconds: defaults.gracePeriodSeconds,
             volume_size_gb: defaults.volumeSizeGb,
           },
-          features: [
-            'boxes',
-            'exec',
-            'consoles',
-            'files',
-            'tickets',
-            'tokens',
-            'forks',
-            'data',
-            'bases',
-            'backups',
-            'quotas',
-          ],
+          features: FEATURES,
           limits: deps.limits,
         },
       }
@@ -81,3 +69,8 @@ function replyProblemTypes(code: string | null, accept: string | null): Reply {
   if (answer === null) throw problemTypeNotFound('/problems')
   return { body: null, bytes: Buffer.from(answer.body), headers: answer.headers }
 }
+
+const FEATURES = [
+  ...['boxes', 'exec', 'consoles', 'files', 'tickets', 'tokens', 'forks', 'data', 'bases', 'backups', 'quotas'],
+  ...['snapshots', 'services', 'urls', 'events'],
+]

@@ -154,7 +154,9 @@ export function defineInputSuite(client: Client): void {
         runtime: runtimeOfTests() === 'kubernetes' ? 'kubernetes' : 'crun',
         filesystem: 'btrfs',
       })
-      expect((await client.get('/v1/config', { token: null })).body.defaults.base).toBe('busybox')
+      const { defaults, features } = (await client.get('/v1/config', { token: null })).body
+      expect(defaults.base).toBe('busybox')
+      for (const area of ['boxes', 'data', 'snapshots', 'services', 'urls', 'events']) expect(features).toContain(area)
       const document = (await client.get('/openapi.json', { token: null })).body
       expect(document.openapi).toMatch(/^3\.1/)
       for (const { path, method, id } of OPERATIONS) {
