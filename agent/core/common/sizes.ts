@@ -17,12 +17,26 @@ export async function resizeTree(
 ): Promise<void> {
   const [used, quotaBytes] = [await filesystem.usedBytes(tree.name), bytesOf(sizeGb)]
   if (quotaBytes < used) {
-    const figures = `${mib(used)} MiB are in use, ${mib(quotaBytes)} MiB were asked for`
+    const told = tellSizes(used, quotaBytes)
+    const figures = `${told.used} are in use, ${told.asked} were asked for`
     throw new ServiceError('below_use', `${tree.what} holds more than that: ${figures}.`)
   }
   await filesystem.setQuota(tree.name, quotaBytes)
 }
 
-function mib(bytes: number): number {
-  return Math.ceil(bytes / 1024 ** 2)
+/** Tells what is used and the less that was asked for, in the largest unit in which the two differ; below 10 MiB not in MiB. */
+export function tellSizes(used: number, asked: number): { used: string; asked: string } {
+  const differs = ({ bytes }: Unit): boolean => Math.ceil(used / bytes) > Math.ceil(asked / bytes)
+  const unit = (used < SMALL_BYTES ? UNITS.slice(1) : UNITS).find(differs) ?? BYTES
+  const tell = (size: number): string => `${Math.ceil(size / unit.bytes)} ${unit.name}`
+  return { used: tell(used), asked: tell(asked) }
 }
+
+interface Unit {
+  name: string
+  bytes: number
+}
+
+const SMALL_BYTES = 10 * 1024 ** 2
+const BYTES: Unit = { name: 'bytes', bytes: 1 }
+const UNITS: readonly Unit[] = [{ name: 'MiB', bytes: 1024 ** 2 }, { name: 'KiB', bytes: 1024 }, BYTES]
