@@ -144,7 +144,8 @@ export function defineBoxesSuite(client: Client): void {
     })
 
     test('an operation begins with its request, however long that waited', async () => {
-      await client.post(boxes, { name: 'slow', termination_grace_period_seconds: 2 })
+      await client.post(boxes, { name: 'slow' })
+      await client.put(`${boxes}/slow`, { termination_grace_period_seconds: 3 })
       await client.shell('life', 'slow', `(trap '' TERM; sleep 600) >/dev/null 2>&1 & sleep 0.1`)
       const stopped = await client.post(`${boxes}/slow/stop?wait_seconds=1`)
       const operation = await client.get(`${String(stopped.headers['operation-location'])}?wait_seconds=20`)
