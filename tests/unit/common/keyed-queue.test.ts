@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from '@jest/globals'
 import { createKeyedQueue } from '../../../agent/core/common/keyed-queue.ts'
+import { eventually } from '../../helpers/eventually.ts'
 
 const never = new Promise<void>(() => undefined)
 
@@ -74,8 +75,7 @@ describe('a turn of its own', () => {
     }
     const others = [again(), again()]
     queue.add('a')
-    await sleep(30)
-    expect(steps).toContain('work a ends')
+    await eventually(() => steps.includes('work a ends'))
     isOver = true
     await Promise.all(others)
   })

@@ -3,6 +3,7 @@ import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, test } from '@jest/globals'
 import { type HttpHandler, type HttpRequest, jsonResponse, problemResponse } from '../../../shared/http/messages.ts'
+import { eventually } from '../../helpers/eventually.ts'
 import { converse, createHttpServers } from '../../helpers/front/http-server.ts'
 
 const { start, closeAll } = createHttpServers()
@@ -118,7 +119,7 @@ describe('requests that never reach the app', () => {
     let heard = ''
     socket.on('data', (chunk) => (heard += chunk.toString()))
     socket.write('GET / HTTP/1.1\r\nhost: a\r\n\r\n')
-    await sleep(100)
+    await eventually(() => heard.includes('200 OK'))
     socket.write('\0\0\r\n\r\n')
     await new Promise((resolve) => socket.once('close', resolve))
     expect(heard).toMatch(/200 OK[\s\S]*HTTP\/1.1 400 Bad Request/)
@@ -185,8 +186,7 @@ describe('a stream', () => {
     expect(produced).toBe(afterHalfASecond)
     expect(produced).toBeLessThan(32 * 1024 * 1024)
     socket.destroy()
-    await sleep(100)
-    expect(ended).toBe(true)
+    await eventually(() => ended)
   })
 })
 
@@ -205,15 +205,16 @@ describe('a handler that throws', () => {
 
 describe('draining', () => {
   test('lets a request in flight end, takes no new connection and closes idle ones', async () => {
+    const end = Promise.withResolvers<void>()
     const { url, serving } = await start(async () => {
-      await sleep(200)
+      await end.promise
       return jsonResponse(200, {})
     })
     const inFlight = fetch(url)
-    await sleep(50)
-    expect(serving.inFlight()).toBe(1)
+    await eventually(() => serving.inFlight() === 1)
     const drained = serving.drain(AbortSignal.timeout(5000))
     await expect(fetch(url)).rejects.toThrow()
+    end.resolve()
     const answer = await inFlight
     expect(answer.status).toBe(200)
     await answer.text()
@@ -224,7 +225,7 @@ describe('draining', () => {
   test('cuts off what has not ended by its deadline', async () => {
     const { url, serving } = await start(() => new Promise(() => {}))
     const cutOff = expect(fetch(url)).rejects.toThrow()
-    await sleep(50)
+    await eventually(() => serving.inFlight() === 1)
     await serving.drain(AbortSignal.timeout(100))
     await cutOff
   })

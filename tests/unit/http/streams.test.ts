@@ -2,6 +2,7 @@ import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, test } from '@jest/globals'
 import { type HttpHandler, jsonResponse } from '../../../shared/http/messages.ts'
+import { eventually } from '../../helpers/eventually.ts'
 import { converse, createHttpServers, openConversation } from '../../helpers/front/http-server.ts'
 
 const { start, closeAll } = createHttpServers()
@@ -59,7 +60,7 @@ describe('a stream is closed unread', () => {
     client.say(get())
     await sleep(50)
     client.socket.destroy()
-    await sleep(100)
+    await eventually(() => facts.closed > 0)
     expect(facts).toEqual({ pulled: 0, closed: 1 })
   })
 
@@ -93,10 +94,9 @@ describe('a stream that is sent', () => {
     const { port } = await start(async () => ({ status: 200, headers: {}, body }))
     const client = openConversation(port)
     client.say(get())
-    await sleep(50)
+    await eventually(() => facts.pulled > 0)
     client.socket.destroy()
-    await sleep(100)
-    expect(facts.closed).toBe(1)
+    await eventually(() => facts.closed === 1)
   })
 
   test('that throws breaks the connection off, so that it is not taken for whole', async () => {
@@ -124,14 +124,13 @@ describe('requests sent without waiting', () => {
     const client = openConversation(port)
     client.say('POST /slow HTTP/1.1\r\nhost: a\r\ncontent-length: 2\r\n\r\nab')
     client.say('GET /fast HTTP/1.1\r\nhost: a\r\n\r\nPOST /third HTTP/1.1\r\nhost: a\r\ncontent-length: 1\r\n\r\nc')
-    await sleep(500)
+    await eventually(() => client.heard().includes('/third') && serving.inFlight() === 0)
     const answers = client.heard().match(/\{.*?\}/g)
     expect(answers).toEqual([
       '{"target":"/slow","length":2}',
       '{"target":"/fast","length":0}',
       '{"target":"/third","length":1}',
     ])
-    expect(serving.inFlight()).toBe(0)
     client.socket.destroy()
   })
 
@@ -145,8 +144,7 @@ describe('requests sent without waiting', () => {
     client.say('GET /slow HTTP/1.1\r\nhost: a\r\n\r\nGET /b HTTP/1.1\r\nhost: a\r\n\r\n')
     await sleep(50)
     client.socket.destroy()
-    await sleep(400)
-    expect(serving.inFlight()).toBe(0)
+    await eventually(() => sources[0]?.facts.closed === 1 && serving.inFlight() === 0)
     expect(sources[0]?.facts).toEqual({ pulled: 0, closed: 1 })
   })
 
@@ -163,7 +161,7 @@ describe('requests sent without waiting', () => {
     })
     const client = openConversation(port)
     client.say('GET /first HTTP/1.1\r\nhost: a\r\n\r\nGET /parts HTTP/1.1\r\nhost: a\r\n\r\n')
-    await sleep(100)
+    await eventually(() => client.heard().includes('part0'))
     client.say('\0\0 rubbish\r\n\r\n')
     await client.closed
     expect(client.heard()).toContain('part0')
@@ -207,9 +205,7 @@ describe('behind streams in progress', () => {
       await sleep(100)
       client.socket.destroy()
       await serving.drain(AbortSignal.timeout(1500))
-      await sleep(50)
-      expect(serving.inFlight()).toBe(0)
-      expect(open.size).toBe(0)
+      await eventually(() => serving.inFlight() === 0 && open.size === 0)
     }
   })
 
