@@ -33,6 +33,7 @@ export function createServiceObserver(deps: {
   terminator: Pick<RunTerminator, 'isCutOff'>
 }): ServiceObserver {
   const { store, clock, runs, terminator } = deps
+  const routingSince = clock.now()
   // A needed service that was removed meanwhile is not waited for.
   const unreadyOf = async ({ boxId, spec }: ServiceRecord): Promise<string[]> => {
     const unready: string[] = []
@@ -47,7 +48,7 @@ export function createServiceObserver(deps: {
     const boxSince = status === 'running' ? since : null
     const isLive = runs.find(record, record.active) !== null
     return {
-      ...{ boxSince, isLive, now: clock.now() },
+      ...{ boxSince, isLive, now: clock.now(), routingSince },
       unready: isLive || boxSince === null ? [] : await unreadyOf(record),
       runOf: (instance) => runs.find(record, instance),
       isDrained: terminator.isCutOff(record.previous, runs.find(record, record.previous)),

@@ -44,6 +44,8 @@ export interface InstancesWorld extends ServiceWorld {
   runOf(instance: InstanceRecord): ObservedRun | null
   /** True once no request is open to the previous version. */
   isDrained: boolean
+  /** When this agent began to route: a switch that it found recorded may have reached the edge only then. In ms. */
+  routingSince: number
 }
 
 /** The next action for a service. `rest`: none, for `inMs` or until something changes. */
@@ -151,7 +153,7 @@ function planPrevious({ previous, desired }: ServiceRecord, world: InstancesWorl
   if (previous === null || world.boxSince === null || world.runOf(previous) === null) return REST
   if (desired === 'stopped') return endOnce(previous, world)
   if (world.isDrained || previous.port === null) return REST
-  const inMs = previous.since + previous.spec.graceSeconds * 1000 - world.now
+  const inMs = Math.max(previous.since, world.routingSince) + previous.spec.graceSeconds * 1000 - world.now
   return inMs > 0 ? { kind: 'rest', inMs } : { kind: 'cut-off' }
 }
 

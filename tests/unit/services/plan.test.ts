@@ -89,7 +89,15 @@ function versionsWorld(
     return null
   }
   const isLive = runs.active !== undefined
-  return { boxSince: BOX_SINCE, isLive, unready: [], now: NOW, runOf, isDrained: false } satisfies InstancesWorld
+  return {
+    boxSince: BOX_SINCE,
+    isLive,
+    unready: [],
+    now: NOW,
+    runOf,
+    isDrained: false,
+    routingSince: 0,
+  } satisfies InstancesWorld
 }
 
 describe('planInstances', () => {
@@ -159,6 +167,13 @@ describe('planInstances', () => {
       { kind: 'rest', inMs: 10_000 },
     ],
     ['and no longer', switched(), { active: UP, previous: UP }, { kind: 'cut-off' }, { now: NOW + 10_000 }],
+    [
+      'and for its grace after a restart of the agent, in which the edge may have switched',
+      switched(),
+      { active: UP, previous: UP },
+      { kind: 'rest', inMs: 9_000 },
+      { now: NOW + 11_000, routingSince: NOW + 10_000 },
+    ],
     ['they are cut off once', switched(), { active: UP, previous: UP }, rest, { now: NOW + 10_000, isDrained: true }],
   ]
   test.each(rows)('%s', (_title, record, runs, action, more = {}) => {
