@@ -1,5 +1,6 @@
 export default {
   testEnvironment: '<rootDir>/tests/environment.mjs',
+  testSequencer: '<rootDir>/tests/sequencer.mjs',
   transform: {},
   extensionsToTreatAsEsm: ['.ts'],
   injectGlobals: false,

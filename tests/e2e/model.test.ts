@@ -8,10 +8,12 @@ import { eventually, isPredicted, type ModelledService, modelService } from '../
 import { swapNewest } from '../helpers/model/snapshots.ts'
 import type { Model } from '../helpers/model/state.ts'
 import { runtimeOfTests } from '../helpers/pods/cluster-of-tests.ts'
-import { createRandom, readSeed } from '../helpers/sample.ts'
+import { createRandom, drawsAll, readSeed } from '../helpers/sample.ts'
 import { startService, type TestService } from '../helpers/service.ts'
 
-const STEPS = Number(process.env['TEST_MODEL_STEPS'] ?? (runtimeOfTests() === 'kubernetes' ? 80 : 150))
+const STEPS = Number(
+  process.env['TEST_MODEL_STEPS'] ?? (runtimeOfTests() === 'kubernetes' ? 80 : drawsAll() ? 150 : 100),
+)
 /** Least duration, however many steps are set. */
 const MINUTES = Number(process.env['TEST_MODEL_MINUTES'] ?? 0)
 /** Number of backups restored at the end. */

@@ -26,5 +26,5 @@ const SUITES = [
 ]
 
 describe('through the standalone front', () => {
-  for (const define of runtimeOfTests() === 'kubernetes' ? draw(SUITES, 3) : SUITES) define()
+  for (const define of runtimeOfTests() === 'kubernetes' ? draw(SUITES, 2) : SUITES) define()
 })

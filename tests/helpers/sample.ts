@@ -3,7 +3,12 @@
  * as in `npm run test:all`. CI takes the seed from the tree, so that each tree runs another sample.
  */
 export function draw<T>(items: readonly T[], count: number): readonly T[] {
-  return process.env['TEST_DRAW'] === 'all' ? items : pickSample(items, count)
+  return drawsAll() ? items : pickSample(items, count)
+}
+
+/** Returns true in `npm run test:all`, where nothing is left out. */
+export function drawsAll(): boolean {
+  return process.env['TEST_DRAW'] === 'all'
 }
 
 /** Picks `count` of `items`, in order, by TEST_SEED or the time; prints the seed, so that the draw can be repeated. */

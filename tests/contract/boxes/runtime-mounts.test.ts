@@ -267,6 +267,7 @@ describe('data mounts of a running box', () => {
     try {
       await untilTrue(() => children(inner.pid).length === 1)
       inner.kill('SIGSTOP')
+      await untilTrue(() => readFileSync(`/proc/${inner.pid}/stat`, 'utf8').includes(') T '))
       const box = { pid: init, startTicks: readStartTicks(init) ?? 0, idBase: 0, rootPath }
       process.kill(init, 'SIGKILL')
       await untilTrue(() => !existsSync(`/proc/${init}/ns/mnt`))

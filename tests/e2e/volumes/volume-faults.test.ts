@@ -23,7 +23,7 @@ const STEPS = {
   ],
 }
 type Action = keyof typeof STEPS
-const CHOSEN = drawSteps(STEPS, 3)
+const CHOSEN = drawSteps(STEPS, 2)
 
 let service: TestService
 const client: Client = createClient(

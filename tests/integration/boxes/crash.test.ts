@@ -14,7 +14,7 @@ import {
 } from '../../helpers/boxes/oci-lab.ts'
 import { draw } from '../../helpers/sample.ts'
 
-test.each(draw([0, 2, 4, 6, 8, 10, 12, 15, 18, 22, 30, 60], 5))(
+test.each(draw([0, 2, 4, 6, 8, 10, 12, 15, 18, 22, 30, 60], 3))(
   'an agent killed %i ms into a start leaves a whole box, or parts that are replaced',
   async (delayMs) => {
     const options = await killDuringStart(delayMs)

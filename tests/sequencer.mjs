@@ -1,0 +1,23 @@
+import TestSequencer from '@jest/test-sequencer'
+
+/** Starts the files that take longest before all others, so that the workers end together. */
+export default class LongestFirst extends TestSequencer {
+  sort(tests) {
+    const isLong = ({ path }) => LONGEST.some((name) => path.endsWith(name))
+    const sorted = super.sort(tests)
+    return [...sorted.filter(isLong), ...sorted.filter((test) => !isLong(test))]
+  }
+}
+
+/** Files of a minute and more; jest knows no durations in a fresh checkout. */
+const LONGEST = [
+  '/cluster/weather-outage.test.ts',
+  '/cluster/weather-node.test.ts',
+  '/cluster/warm-pool.test.ts',
+  '/e2e/exec/shim.test.ts',
+  '/e2e/model.test.ts',
+  '/e2e/offline.test.ts',
+  '/e2e/standalone-data.test.ts',
+  '/e2e/standalone.test.ts',
+  '/e2e/volumes/volume-faults.test.ts',
+]
