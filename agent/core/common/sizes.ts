@@ -17,19 +17,19 @@ export async function resizeTree(
 ): Promise<void> {
   const [used, quotaBytes] = [await filesystem.usedBytes(tree.name), bytesOf(sizeGb)]
   if (quotaBytes < used) {
-    const told = tellSizes(used, quotaBytes)
-    const figures = `${told.used} are in use, ${told.asked} were asked for`
+    const sizes = formatSizes(used, quotaBytes)
+    const figures = `${sizes.used} are in use, ${sizes.asked} were asked for`
     throw new ServiceError('below_use', `${tree.what} holds more than that: ${figures}.`)
   }
   await filesystem.setQuota(tree.name, quotaBytes)
 }
 
-/** Tells what is used and the less that was asked for, in the largest unit in which the two differ; below 10 MiB not in MiB. */
-export function tellSizes(used: number, asked: number): { used: string; asked: string } {
+/** Formats the size in use and the smaller one asked for, in the largest unit in which the two differ; below 10 MiB not in MiB. */
+export function formatSizes(used: number, asked: number): { used: string; asked: string } {
   const differs = ({ bytes }: Unit): boolean => Math.ceil(used / bytes) > Math.ceil(asked / bytes)
   const unit = (used < SMALL_BYTES ? UNITS.slice(1) : UNITS).find(differs) ?? BYTES
-  const tell = (size: number): string => `${Math.ceil(size / unit.bytes)} ${unit.name}`
-  return { used: tell(used), asked: tell(asked) }
+  const format = (size: number): string => `${Math.ceil(size / unit.bytes)} ${unit.name}`
+  return { used: format(used), asked: format(asked) }
 }
 
 interface Unit {

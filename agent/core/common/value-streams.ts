@@ -23,7 +23,7 @@ export interface ValueSource<T> {
   cursor(): string
 }
 
-/** What a stream gives at a time: values; the cursor alone, after a while without any; or at last the error that ended it. */
+/** One step of a stream: values; after a while without any the cursor alone; last the error that ended it. */
 export type StreamStep<T> =
   | { kind: 'values'; values: readonly StreamedValue<T>[] }
   | { kind: 'waiting'; cursor: string }

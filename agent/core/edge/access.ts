@@ -14,7 +14,7 @@ export interface AccessDeps {
 /** The requested host. `isKnown`: a box has it, in `project`; otherwise the project is what the name says, null if none. */
 export type AccessTarget = { isKnown: true; project: string } | { isKnown: false; project: string | null }
 
-/** What a request is admitted by. */
+/** The facts of a request that admission depends on. */
 export interface AccessRequest {
   host: string
   clientAddress: string

@@ -23,7 +23,7 @@ export interface SignInRequest {
 
 /** Exchanges tokens for sessions: a one-time code hands the sign-in from the sign-in host to the box's host. */
 export interface SignIn {
-  /** @throws ServiceError `box_not_found` for a host that nobody can sign in at */
+  /** @throws ServiceError `box_not_found` for a host without a sign-in */
   checkHost(host: string): Promise<void>
   /**
    * Verifies a token and issues a code, for that host and browser only.

@@ -7,14 +7,14 @@ export interface FindTargetDeps {
   address: EdgeAddress
 }
 
-/** What a requested host leads to; an `AccessTarget`. */
+/** The target of a requested host; an `AccessTarget`. */
 export type FoundTarget =
   | { isKnown: true; project: string; known: HostTarget }
   | { isKnown: false; project: string | null }
 
 /**
- * Returns what a host leads to. For a host below the own domain that no box has it is the project in the name: whoever has no token
- * of that project is refused as by a private box, so that names cannot be probed.
+ * Finds the target of a host. A host below the own domain that no box has belongs to the project in its name: without a token of
+ * that project the client is refused as by a private box, so that names cannot be probed.
  * @throws ServiceError `box_not_found` for any other host without a box
  */
 export async function findTarget({ hosts, address }: FindTargetDeps, host: string): Promise<FoundTarget> {

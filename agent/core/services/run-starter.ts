@@ -10,7 +10,7 @@ import { asFork, instancesOf, lastRun } from '../common/service-instances.ts'
 import type { Forks } from './forks.ts'
 import { type ServiceKey, writtenBytes } from './observer.ts'
 import { monitorRun, type RunMonitor, type RunMonitorDeps, requestOf } from './run-monitor.ts'
-import type { Traffic } from './traffic.ts'
+import { type Traffic, trySettle } from './traffic.ts'
 import { droppedRuns, withEnd, withNewRun } from './versions.ts'
 
 export interface RunStarterDeps extends RunMonitorDeps {
@@ -39,7 +39,7 @@ export interface RunStarter {
 
 /** Serializes the starts in each box, so that no two runs choose the same port. */
 export function createRunStarter(deps: RunStarterDeps): RunStarter {
-  const { store, runtime, clock, outputs, traffic, forks, logger } = deps
+  const { store, runtime, clock, outputs, forks, logger } = deps
   const boxes = createKeyedLock()
   const writeEnd: RunStarter['writeEnd'] = async (key, { instance, run, end }) => {
     const logBytes = writtenBytes(outputs, key, instance)
@@ -61,9 +61,6 @@ export function createRunStarter(deps: RunStarterDeps): RunStarter {
       const next = bumped(withNewRun(record, { slot, isFresh, port, boxSince: box.observed.since, now }), now)
       return (await store.services.replace(next)) ? next : null
     })
-  // Starts the run even if requests cannot be routed to it.
-  const settle = (boxId: string): Promise<void> =>
-    traffic.settle(boxId).catch((error: unknown) => logger.warn('requests do not follow a service', { boxId, error }))
   return {
     writeEnd,
     start: async (start, onChange) => {
@@ -81,7 +78,7 @@ export function createRunStarter(deps: RunStarterDeps): RunStarter {
       const task = { ...requestOf(host, record.name, instance), command, mergesOutput: true, endsWhole: true }
       try {
         if (instance.fork !== null) await forks.start(box, instance.fork)
-        if (isMoved || instance.fork !== null) await settle(box.id)
+        if (isMoved || instance.fork !== null) await trySettle(deps, box.id)
         const { detached: exec } = await runtime.execDetached(host.id, execId, {
           ...task,
           stdin: NO_INPUT,

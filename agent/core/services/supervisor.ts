@@ -22,6 +22,7 @@ import { planInstances, type ServiceAction } from './plan.ts'
 import { monitorRun } from './run-monitor.ts'
 import { createRunStarter, type RunStarter, type RunStarterDeps } from './run-starter.ts'
 import { createRunTerminator, type RunTerminator } from './run-terminator.ts'
+import { trySettle } from './traffic.ts'
 import { switchedToNext, withFailure } from './versions.ts'
 
 /** Moves services towards their desired state, one step of each at a time: observe → plan → act. */
@@ -183,7 +184,7 @@ export class ServiceSupervisor {
     await this.#write(withFailure(record, { slot, why, output }, clock.now()))
     if (!candidate?.fork) return
     // The processes of a preview in a fork end with the fork, which frees its address: it must not be routed to by then.
-    await this.#settleRoutes(record)
+    await trySettle(this.#deps, record.boxId)
     await forks.halt(candidate.fork)
   }
 
@@ -208,14 +209,8 @@ export class ServiceSupervisor {
     for (const { execId } of instance.runs)
       await outputs.remove({ boxId: hostOf(record, instance), execId }).catch(() => undefined)
     if (instance.fork === null) return
-    await this.#settleRoutes(record)
+    await trySettle(this.#deps, record.boxId)
     await forks.sweep()
-  }
-
-  // Goes on if the edge fails: it is brought up to date once it works again.
-  async #settleRoutes({ boxId }: ServiceKey): Promise<void> {
-    const { traffic, logger } = this.#deps
-    await traffic.settle(boxId).catch((error: unknown) => logger.warn(ROUTES_FAILED, { box: boxId, error }))
   }
 
   // Writes nothing if the record changed meanwhile: the next turn plans anew.
@@ -248,7 +243,7 @@ export class ServiceSupervisor {
     this.#names.get(key.boxId)?.delete(key.name)
     if (this.#names.get(key.boxId)?.size === 0) this.#names.delete(key.boxId)
     await Promise.all(runs.map(({ exec }) => discardDetached(exec, this.#deps)))
-    await this.#settleRoutes(key)
+    await trySettle(this.#deps, key.boxId)
     await this.#deps.forks.sweep()
     this.#changed(key)
   }
@@ -280,7 +275,6 @@ export class ServiceSupervisor {
   }
 }
 
-const ROUTES_FAILED = 'the routes of a service could not be brought up to date'
 /** Pause from a failed step to the next try. */
 const RETRY_MS = 1_000
 /** The longest wait for the step under way in `exclusive`. */

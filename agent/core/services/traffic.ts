@@ -1,3 +1,4 @@
+import type { Logger } from '../../../shared/log.ts'
 import type { BoxRecord } from '../../ports/store/boxes.ts'
 import type { ServiceRecord } from '../../ports/store/services.ts'
 
@@ -7,6 +8,16 @@ export interface Traffic {
   settle(boxId: string): Promise<void>
   /** Resolves once no request is open to a port of a box; cuts off those that are open after `graceMs`. */
   drain(target: Target, graceMs: number): Promise<void>
+}
+
+/** Settles the routes of a box, and goes on if the edge fails: it is brought up to date once it works again. */
+export async function trySettle(
+  { traffic, logger }: { traffic: Traffic; logger: Logger },
+  boxId: string,
+): Promise<void> {
+  await traffic
+    .settle(boxId)
+    .catch((error: unknown) => logger.warn('requests do not follow a service', { boxId, error }))
 }
 
 /** A port of a box, or of a fork of one. */

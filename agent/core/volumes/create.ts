@@ -10,7 +10,7 @@ import type { Admission } from '../common/admission.ts'
 import type { Caller } from '../common/caller.ts'
 import { discardUncommitted } from '../common/create-record.ts'
 import { findVolume, type VolumeRef, volumeNotFound } from '../common/lookup.ts'
-import { bytesOf, tellSizes } from '../common/sizes.ts'
+import { bytesOf, formatSizes } from '../common/sizes.ts'
 import type { Reconciler } from '../reconcile/reconciler.ts'
 import { findVolumeSnapshot } from '../snapshots/snapshots.ts'
 import { copyTree } from '../snapshots/tree-copy.ts'
@@ -142,8 +142,8 @@ async function findCopyOrigin(
 }
 
 function tooSmall(from: string, sizeBytes: number, sizeGb: number): ServiceError {
-  const told = tellSizes(sizeBytes, bytesOf(sizeGb))
-  return new ServiceError('volume_too_small', `"${from}" holds ${told.used}, ${told.asked} were asked for.`)
+  const sizes = formatSizes(sizeBytes, bytesOf(sizeGb))
+  return new ServiceError('volume_too_small', `"${from}" holds ${sizes.used}, ${sizes.asked} were asked for.`)
 }
 
 /** Returns the error for a volume whose name is taken. */

@@ -111,6 +111,12 @@ export async function isStarting({ config, generation }: EdgeFiles): Promise<boo
   return (await listProcesses(dirname(config))).some((one) => one.generation === generation)
 }
 
+/** Lists the pids of all edge processes of a run directory. */
+export async function edgePids(runDir: string): Promise<number[]> {
+  const directories = [edgePaths(runDir).directory, frontPaths(runDir).directory]
+  return (await Promise.all(directories.map(listProcesses))).flat().map(({ pid }) => pid)
+}
+
 /** Ends all edge processes of a run directory, with their connections. */
 export async function endEdge(runDir: string): Promise<void> {
   await endFront(runDir)

@@ -33,7 +33,7 @@ export function createPoolScrubs(options: PoolScrubsOptions): PoolScrubs {
   const file = path.join(dataDir, FILE_NAME)
   let last = readNote(file)
   let running: { ended: Promise<void>; stop(): void } | null = null
-  // The state in memory is told until the agent ends, so a note that cannot be written must not end it earlier.
+  // Goes on without the note: the state in memory serves until the agent ends.
   const settle = (scrub: Scrub): void => {
     last = scrub
     attempt(logger, 'the end of a scrub could not be noted', () => writeNote(file, scrub))

@@ -150,7 +150,7 @@ export function defineBoxesSuite(client: Client): void {
       const stopped = await client.post(`${boxes}/slow/stop?wait_seconds=1`)
       const operation = await client.get(`${String(stopped.headers['operation-location'])}?wait_seconds=20`)
       expect(operation.body.status).toBe('done')
-      // Of one form, so that the texts sort as the times do.
+      // RFC 3339 with milliseconds in UTC: the texts sort as the times do.
       const times: string[] = [operation.body.created_at, stopped.body.state.since, operation.body.ended_at]
       expect(times).toEqual([...times].sort())
       await client.delete(`${boxes}/slow`)

@@ -62,10 +62,14 @@ test('no request fails while versions change, and each answer is of a version th
 
 test.each([
   ['its service is stopped', () => client.post(`${page}/stop`)],
-  ['it fails, though no request waits for it', () => eventually(hasFailed)],
+  [
+    'it fails, though no request waits for it',
+    () => askUrl(`${previewUrl}cgi-bin/end`).then(() => eventually(hasFailed)),
+  ],
 ])('the URL of a preview in a fork ends when %s', async (_, end) => {
   await client.post(`${page}/discard`)
-  const brief = `mkdir -p /tmp/own; echo fork > /tmp/own/index.html; httpd -p $PORT -h /tmp/own; sleep 5; exit 3`
+  const brief = `mkdir -p /tmp/own/cgi-bin; echo fork > /tmp/own/index.html; printf '#!/bin/sh\\ntouch /tmp/end\\necho; echo' > /tmp/own/cgi-bin/end
+    chmod +x /tmp/own/cgi-bin/end; httpd -p $PORT -h /tmp/own; until [ -e /tmp/end ]; do sleep 0.1; done; exit 3`
   const deployed = await client.post(`${page}/deploy`, { command: ['/bin/sh', '-c', brief], isolation: 'fork' })
   expect(deployed.body.preview).toMatchObject({ state: 'running', isolation: 'fork' })
   previewUrl = deployed.body.preview_url
