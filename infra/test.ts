@@ -35,14 +35,14 @@ const SUITES: Record<string, Suite> = {
   // With backups to a real S3 server, and certificates of a real ACME server.
   real: {
     paths: ['tests/contract/', 'tests/integration/', 'tests/e2e/'],
-    workers: 3,
+    workers: 4,
     peers: ['object-store', 'acme-server'],
   },
   // The suites that every runtime has to pass run here again, with pods for boxes.
   cluster: {
     paths: ['tests/cluster/', 'tests/contract/boxes/runtime', 'tests/e2e/standalone'],
     drawn: REPEATED_ON_CLUSTER,
-    workers: 4,
+    workers: 5,
     env: { TEST_RUNTIME: 'kubernetes' },
     needsCluster: true,
   },
