@@ -2,6 +2,7 @@ import { createClient } from '../helpers/front/client.ts'
 import { startService } from '../helpers/service.ts'
 import { benchBackups } from './backups.ts'
 import { benchCluster } from './cluster.ts'
+import { benchCompare } from './compare.ts'
 import { benchConcurrency } from './concurrency.ts'
 import { benchDiff } from './diff.ts'
 import { startDockerPeer } from './docker-peer.ts'
@@ -41,6 +42,7 @@ const SECTIONS = {
 }
 
 async function main(names: readonly string[]): Promise<void> {
+  if (names[0] === 'compare') return benchCompare(names[1])
   const wants = (name: string): boolean => names.length === 0 || names.includes(name)
   if (wants('lambda')) await benchLambda()
   if (wants('up')) await benchSecondUp()

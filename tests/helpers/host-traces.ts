@@ -3,6 +3,7 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { networkInterfaces, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { listClusters, readRecord } from '../../infra/cluster/record.ts'
+import { directoriesOf, readText } from './leftovers.ts'
 
 /**
  * Lists everything a cluster can change on a host, one line each: mounts, cgroups, links, tables, kernel settings, files outside
@@ -25,10 +26,8 @@ function mounts(): string[] {
 }
 
 function cgroups(): string[] {
-  const found = execFileSync('find', ['/sys/fs/cgroup', '-type', 'd', '-path', '*boxyard-cluster*'], {
-    encoding: 'utf8',
-  })
-  return lines(found).map((path) => `cgroup ${path}`)
+  const found = directoriesOf('/sys/fs/cgroup').filter((path) => path.includes('boxyard-cluster'))
+  return found.map((path) => `cgroup ${path}`)
 }
 
 /** Lists the host ends of pods' links, except those with the gateway address of another cluster. */
@@ -85,14 +84,6 @@ function list(path: string): string[] {
     return readdirSync(path)
   } catch {
     return []
-  }
-}
-
-function readText(path: string): string {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch {
-    return ''
   }
 }
 

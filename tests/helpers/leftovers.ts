@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { lstatSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -67,10 +67,9 @@ function tables(): string[] {
 
 function cgroups(): string[] {
   const roots = ['/sys/fs/cgroup', ...children('/sys/fs/cgroup')]
-  const below = (path: string): string[] => [path, ...children(path).flatMap(below)]
   return roots
     .map((root) => join(root, 'boxyard'))
-    .flatMap((path) => children(path).flatMap(below))
+    .flatMap((path) => children(path).flatMap(directoriesOf))
     .map((path) => `cgroup ${path}`)
 }
 
@@ -102,8 +101,18 @@ function temporaryDirectories(): string[] {
   return names.map((name) => `temporary ${join(tmpdir(), name)}`)
 }
 
+/** Lists a directory and those below it, without those that go meanwhile. */
+export function directoriesOf(path: string): string[] {
+  return [path, ...children(path).flatMap(directoriesOf)]
+}
+
 function children(path: string): string[] {
-  return entries(path).filter((entry) => lstatSync(entry, { throwIfNoEntry: false })?.isDirectory())
+  try {
+    const found = readdirSync(path, { withFileTypes: true }).filter((entry) => entry.isDirectory())
+    return found.map(({ name }) => join(path, name))
+  } catch {
+    return []
+  }
 }
 
 /** Lists a directory; empty if it is none, or is gone. */
@@ -116,7 +125,7 @@ function entries(path: string): string[] {
 }
 
 /** Reads a file; empty if it is gone. */
-function readText(path: string): string {
+export function readText(path: string): string {
   try {
     return readFileSync(path, 'utf8')
   } catch {
