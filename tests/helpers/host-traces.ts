@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { networkInterfaces, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { listClusters, readRecord } from '../../infra/cluster/record.ts'
@@ -50,10 +50,12 @@ function settings(): string[] {
 }
 
 function files(): string[] {
-  // The target of a log link identifies its cluster.
-  return DIRECTORIES.flatMap((path) =>
-    list(path).map((entry) => `file ${join(path, entry)}/ ${linkOf(join(path, entry))}`),
-  )
+  const paths = DIRECTORIES.flatMap((directory) => list(directory).map((name) => join(directory, name)))
+  // The target of a log link identifies its cluster. Leaves out links that go meanwhile.
+  return paths.flatMap((path) => {
+    const target = linkOf(path)
+    return target === null ? [] : [`file ${path}/ ${target}`]
+  })
 }
 
 /** Lists processes of a cluster, except zombies, which have no command line. */
@@ -67,11 +69,14 @@ function processes(name: string): string[] {
   })
 }
 
-function linkOf(path: string): string {
+/** Returns the target of a link, empty for a file that is none; null if nothing is there. */
+function linkOf(path: string): string | null {
+  const stat = lstatSync(path, { throwIfNoEntry: false })
+  if (stat === undefined) return null
   try {
-    return readlinkSync(path)
+    return stat.isSymbolicLink() ? readlinkSync(path) : ''
   } catch {
-    return ''
+    return null
   }
 }
 

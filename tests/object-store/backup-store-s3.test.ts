@@ -59,6 +59,18 @@ describe('an S3 endpoint', () => {
     await line.close()
   }, 60_000)
 
+  test('that keeps objects as files takes writes while others empty their directory', async () => {
+    const store = await openS3Store({ ...server.place, prefix: 'emptied' })
+    const write = async (name: string): Promise<void> => {
+      for (let round = 0; round < 100; round++) {
+        await store.put(`deep/${name}/${round}/object`, piecesOf(Buffer.from(name)))
+        await store.delete(`deep/${name}/${round}/object`)
+      }
+    }
+    await Promise.all(['a', 'b', 'c', 'd'].map(write))
+    await store.close()
+  }, 60_000)
+
   test('that refuses the keys is an error that does not contain them', async () => {
     const keys = { ...server.place.keys, secretAccessKey: 'not-the-secret' }
     const store = await openS3Store({ ...server.place, keys, attempts: 1 })

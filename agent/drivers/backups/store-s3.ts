@@ -27,8 +27,8 @@ export async function openS3Store(location: S3Location): Promise<BackupStore> {
   // Loaded on demand: it takes a quarter of a second.
   const sdk = await import('@aws-sdk/client-s3')
   const { endpoint, region, keys, attempts, timeoutMs } = location
-  const connect = (maxAttempts: number): Sdk.S3Client =>
-    new sdk.S3Client({
+  const connect = (maxAttempts: number): Sdk.S3Client => {
+    const client = new sdk.S3Client({
       endpoint,
       region,
       credentials: keys,
@@ -38,6 +38,12 @@ export async function openS3Store(location: S3Location): Promise<BackupStore> {
       requestChecksumCalculation: 'WHEN_REQUIRED',
       responseChecksumValidation: 'WHEN_REQUIRED',
     })
+    client.middlewareStack.add((next) => (args) => next(args).catch(throwMarked), {
+      step: 'deserialize',
+      priority: 'high',
+    })
+    return client
+  }
   // Work in the background outlasts an endpoint that is away; a waiting client gets the error soon.
   const [patient, prompt] = [connect(attempts), connect(Math.min(attempts, PROMPT_ATTEMPTS))]
   const work = { sdk, client: patient, location }
@@ -265,6 +271,11 @@ async function withFaults<T>(act: () => Promise<T>): Promise<T> {
   } catch (error) {
     throw faultOf(error)
   }
+}
+
+/** Has a write tried again that a server of files, such as versitygw, refused since a concurrent delete emptied its directory. */
+function throwMarked(error: Error): never {
+  throw error.name === 'ExistingObjectIsDirectory' ? Object.assign(error, { $retryable: {} }) : error
 }
 
 /** Converts an error for clients; the logged cause names neither keys nor the signed request. */

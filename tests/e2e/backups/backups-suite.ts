@@ -179,7 +179,9 @@ export function defineBackupsSuite(client: Client): void {
     test('are deleted once by many concurrent requests', async () => {
       await client.post(data, { name: 'twice', size_gb: 0.1 })
       for (let round = 0; round < 3; round++) {
-        const { id } = (await back('twice')).body
+        const made = await back('twice')
+        expect(told(made)).toEqual([201, undefined])
+        const { id } = made.body
         const answers = await Promise.all(Array.from({ length: 5 }, () => client.delete(`${data}/twice/backups/${id}`)))
         expect(answers.map(({ status }) => status).toSorted()).toEqual([204, 404, 404, 404, 404])
       }
