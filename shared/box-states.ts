@@ -62,7 +62,7 @@ export const BOX_TRANSITIONS: readonly BoxTransition[] = [
     by: '`POST B/restore`.',
   },
   { from: ['restoring'], to: ['ready', 'stopped_by_request'], by: 'It was restored, and runs if it was to run.' },
-  { from: ['restoring'], to: ['starting', 'stopping'], by: 'The restore failed: the box goes on with what it had.' },
+  { from: ['restoring'], to: ['starting', 'stopping'], by: 'The restore failed: the box goes on as it was.' },
   {
     from: ['exited', 'out_of_memory', 'failed'],
     to: ['stopped_by_request'],

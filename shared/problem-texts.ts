@@ -28,7 +28,7 @@ export const PROBLEM_TEXTS = {
     'Check that the whole token was copied and belongs to this deployment; ask for another ticket.',
   ],
   token_expired: ['The life of the token is over.', 'Mint another.'],
-  token_revoked: ['The token, or one that it was minted with, was revoked.', 'Ask whoever manages tokens for another.'],
+  token_revoked: ['The token, or one that it was minted with, was revoked.', 'Ask an administrator for another.'],
   permission_denied: [
     'The token is good but lacks the permission or the project, or would mint more than it has. At a URL of a box: a page of another origin asked.',
     'Use a token with what `detail` names.',
@@ -178,7 +178,7 @@ export const PROBLEM_TEXTS = {
     'Try again after `Retry-After`.',
   ],
   runtime_unavailable: [
-    'What runs boxes (the host, its cluster or their processes) cannot do this just now.',
+    'The runtime of the boxes (host, cluster or their processes) cannot do this now.',
     'Try again; `GET /healthz` tells the operator what is wrong.',
   ],
   agent_timeout: [

@@ -12,7 +12,7 @@ export interface ProblemType {
   retryable: boolean
   meaning: string
   remedy: string
-  /** The path of the list of all. */
+  /** Path of the list of all codes. */
   catalogue: string
 }
 

@@ -7,7 +7,7 @@ export const operationOperations = {
     id: 'getOperation',
     method: 'GET',
     path: '/v1/operations/{operation}',
-    summary: 'What became of a mutation that outlived its wait',
+    summary: 'Get an operation: a mutation that outlived its wait',
     permission: 'read',
     params: operationParams,
     query: operationQuery,

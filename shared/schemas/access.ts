@@ -22,7 +22,7 @@ export const createTokenBodySchema = z
       .max(315_360_000)
       .nullable()
       .optional()
-      .meta({ description: 'Null or left out: as long as the minting token.' }),
+      .meta({ description: 'Seconds until it expires; null or absent: with the minting token.' }),
   })
   .meta({ id: 'CreateToken' })
 
@@ -50,7 +50,7 @@ export const tokenSchema = z
 /** The answer of `POST /v1/tokens`: the only time that `token` is shown. */
 export const mintedTokenSchema = tokenSchema
   .extend({
-    token: z.string().optional().meta({ description: 'The bearer token, shown once; a replay leaves it out.' }),
+    token: z.string().optional().meta({ description: 'The bearer token, shown once; absent in a replay.' }),
   })
   .meta({ id: 'MintedToken' })
 
@@ -74,7 +74,7 @@ const TICKETED = [
 
 /** `POST B/tickets`. */
 export const ticketBodySchema = ticketBodyOf(TICKETED)
-  .extend({ service: nameSchema.optional().meta({ description: 'With `getServiceLogs`: whose.' }) })
+  .extend({ service: nameSchema.optional().meta({ description: 'Service, for `getServiceLogs`.' }) })
   .meta({ id: 'TicketRequest' })
 
 /** `POST P/tickets`, for operations outside of a box. */
@@ -83,7 +83,7 @@ export const projectTicketBodySchema = ticketBodyOf(['createBase', 'listEvents']
 /** A ticket: `url` works once, within 60 s. */
 export const ticketSchema = z
   .looseObject({
-    url: z.string().optional().meta({ description: 'Where to send the request; a replay leaves it out.' }),
+    url: z.string().optional().meta({ description: 'URL to send the request to; absent in a replay.' }),
     method: z.string(),
     expires_at: timestampSchema,
   })
@@ -91,12 +91,12 @@ export const ticketSchema = z
 
 function ticketBodyOf<const T extends string>(ticketed: readonly T[]) {
   return z.strictObject({
-    operation: z.enum(ticketed).meta({ description: 'The `operationId` of what the ticket is for.' }),
+    operation: z.enum(ticketed).meta({ description: '`operationId` of the operation that the ticket is for.' }),
     query: z
       .record(z.string().max(64), z.union([z.string().max(16_384), z.array(z.string().max(16_384)).max(4096)]))
       .refine((query) => Object.keys(query).length <= 32, 'at most 32 names')
       .optional()
-      .meta({ description: 'The query of that operation, which the ticket is bound to.' }),
+      .meta({ description: 'Query of that operation, to which the ticket is bound.' }),
   })
 }
 

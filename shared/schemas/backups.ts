@@ -7,15 +7,17 @@ export const backupSchema = z
     id: idSchema,
     project: nameSchema,
     volume: nameSchema,
-    snapshot: z.string().nullable().meta({ description: 'The copy that the next backup builds on, while it is kept.' }),
-    location: z.string().meta({ description: 'The beginning of the names of its objects in the backup store.' }),
-    size_bytes: z.int().meta({ description: 'Of its own objects, packed; without those of the backups it builds on.' }),
-    size_gb: gibSchema.meta({ description: 'Of the volume.' }),
-    incremental_of: idSchema.nullable().meta({ description: 'The backup it builds on; null: a full one.' }),
+    snapshot: z.string().nullable().meta({ description: 'Snapshot that the next backup builds on, while it is kept.' }),
+    location: z.string().meta({ description: 'Prefix of the names of its objects in the backup store.' }),
+    size_bytes: z
+      .int()
+      .meta({ description: 'Compressed size of its own objects, without those of the backups it builds on.' }),
+    size_gb: gibSchema.meta({ description: 'Size of the volume.' }),
+    incremental_of: idSchema.nullable().meta({ description: 'Backup it builds on; null for a full backup.' }),
     sha256: z
       .string()
       .nullable()
-      .meta({ description: 'Of its manifest, which has those of all parts; null until it is done.' }),
+      .meta({ description: 'Digest of its manifest, which holds those of all parts; null until it is done.' }),
     created_at: timestampSchema,
     status: z.enum(['running', 'done', 'failed']),
     error: z.string().nullable(),
@@ -33,7 +35,7 @@ export const restoreBackupBodySchema = z
   .strictObject({
     as: nameSchema
       .optional()
-      .meta({ description: 'The name of a new volume; absent: the volume itself gets the data, in all its boxes.' }),
+      .meta({ description: 'Name of a new volume; without it the volume itself is overwritten, in all its boxes.' }),
   })
   .meta({ id: 'RestoreBackup' })
 
@@ -42,9 +44,14 @@ const bound = (max: number, description: string) => z.int().min(1).max(max).null
 /** `PUT D/backup-schedule`. */
 export const backupScheduleBodySchema = z
   .strictObject({
-    interval_seconds: z.int().min(60).max(31_536_000).nullable().meta({ description: 'Null: no schedule.' }),
-    keep_count: bound(10_000, 'How many older ones stay, of those that the schedule made; null: all.'),
-    keep_seconds: bound(3_153_600_000, 'How long older ones stay; null: for good.'),
+    interval_seconds: z
+      .int()
+      .min(60)
+      .max(31_536_000)
+      .nullable()
+      .meta({ description: 'Seconds between backups; null for no schedule.' }),
+    keep_count: bound(10_000, 'Number of older backups of the schedule to keep; null for all.'),
+    keep_seconds: bound(3_153_600_000, 'Seconds for which older ones are kept; null for ever.'),
   })
   .meta({ id: 'BackupSchedule' })
 

@@ -11,16 +11,16 @@ import {
 } from './common.ts'
 import { unpackReportSchema } from './files.ts'
 
-const SHARED = { description: 'Whether it is one that all projects share: needs `admin` on all projects.' }
+const SHARED = { description: 'Shares the base with all projects; needs `admin` on all projects.' }
 
 /** A base template (docs/api/resources.md#base): all fields but `unpacked` are always present. */
 export const baseSchema = z
   .looseObject({
     id: idSchema,
     name: nameSchema,
-    project: nameSchema.nullable().meta({ description: 'Null: all projects share it.' }),
-    version: z.int().meta({ description: 'One above the last of that name; never given again.' }),
-    size_bytes: z.int().nullable().meta({ description: 'What it refers to; null until it was counted.' }),
+    project: nameSchema.nullable().meta({ description: 'Project that owns it; null for a shared base.' }),
+    version: z.int().meta({ description: 'Increases by one with each base of this name; never reused.' }),
+    size_bytes: z.int().nullable().meta({ description: 'Bytes it refers to; null until they are counted.' }),
     created_at: timestampSchema,
     source: z
       .string()
@@ -29,7 +29,9 @@ export const baseSchema = z
       .looseObject({ boxes: z.array(z.looseObject({ project: nameSchema, name: nameSchema })), count: z.int() })
       .nullable()
       .meta({ description: 'The first 100 boxes of your projects that were made from it; null in lists.' }),
-    unpacked: unpackReportSchema.optional().meta({ description: 'What became of the archive, as it was just made.' }),
+    unpacked: unpackReportSchema
+      .optional()
+      .meta({ description: 'Report of unpacking the archive; only in the answer that creates the base.' }),
   })
   .meta({ id: 'Base' })
 
@@ -37,10 +39,10 @@ export const baseSchema = z
 export const createBaseBodySchema = z
   .strictObject({
     name: nameSchema,
-    box: nameSchema.optional().meta({ description: 'The box whose root it is made from, as that is now.' }),
-    snapshot: nameSchema.optional().meta({ description: 'Or as it was in this snapshot.' }),
+    box: nameSchema.optional().meta({ description: 'Box whose present root becomes the base.' }),
+    snapshot: nameSchema.optional().meta({ description: 'Snapshot of that box to use instead of its present root.' }),
     image: z.string().min(1).max(512).optional().meta({
-      description: 'Or the reference of an image that its registry gives to everybody, such as `debian:12`.',
+      description: 'Reference of a public image to pull, such as `debian:12`.',
     }),
     shared: z.boolean().optional().meta(SHARED),
   })
@@ -51,9 +53,9 @@ export const createBaseBodySchema = z
 
 /** The query of `POST P/bases`; for an archive it carries the fields of the JSON body. */
 export const createBaseQuery = z.strictObject({
-  name: nameSchema.optional().meta({ description: 'With an archive: the name of the base.' }),
-  shared: booleanQuery(false, `With an archive. ${SHARED.description}`),
-  image: booleanQuery(false, 'Whether the archive is that of an image: an OCI image layout, or of `docker save`.'),
+  name: nameSchema.optional().meta({ description: 'Name of the base, for an archive.' }),
+  shared: booleanQuery(false, `For an archive. ${SHARED.description}`),
+  image: booleanQuery(false, 'Takes the archive as an image: an OCI image layout, or the output of `docker save`.'),
   ...waitQuery.shape,
 })
 
@@ -68,7 +70,7 @@ export const baseParams = z.strictObject({ project: nameSchema, base: nameSchema
 
 /** Selects the base among those of that name. */
 export const baseQuery = z.strictObject({
-  shared: booleanQuery(false, 'Whether the one is meant that all projects share, though the project has one as well.'),
+  shared: booleanQuery(false, 'Selects the shared base, also where the project has one of this name.'),
 })
 
 export type Base = z.infer<typeof baseSchema>

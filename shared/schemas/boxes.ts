@@ -86,8 +86,8 @@ export const createBoxBodySchema = z
   .meta({ id: 'CreateBox' })
 
 const dataMountSchema = z.looseObject({
-  name: z.string().meta({ description: 'Of the data volume.' }),
-  path: z.string().meta({ description: 'Where it is mounted in the box.' }),
+  name: z.string().meta({ description: 'Name of the data volume.' }),
+  path: z.string().meta({ description: 'Mount path in the box.' }),
   read_only: z.boolean(),
 })
 
@@ -97,8 +97,11 @@ const urlSettingsSchema = z.looseObject({
   auth: authSchema.meta({
     description: 'Who may use its URLs: bearers of a token with `read` in the project, or anybody.',
   }),
-  wake: z.boolean().meta({ description: 'Whether a request for a URL starts it.' }),
-  idle_stop_seconds: z.int().nullable().meta({ description: 'Without use for so long it is stopped; null: never.' }),
+  wake: z.boolean().meta({ description: 'Starts the stopped box on a request for one of its URLs.' }),
+  idle_stop_seconds: z
+    .int()
+    .nullable()
+    .meta({ description: 'Seconds without use after which the box is stopped; null for never.' }),
 })
 
 const seconds = z.int().min(0).max(2_147_483_647)
@@ -111,7 +114,7 @@ export const updateBoxBodySchema = z
   .strictObject({
     config: boxConfigInputSchema.nullable(),
     environment: environmentSchema.nullable(),
-    port: z.int().min(0).max(65_535).nullable().meta({ description: '0 and null unset it.' }),
+    port: z.int().min(0).max(65_535).nullable().meta({ description: 'Port of its URL; 0 and null unset it.' }),
     tags: tagsSchema.nullable(),
     termination_grace_period_seconds: seconds.nullable(),
     url_settings: z
@@ -120,7 +123,7 @@ export const updateBoxBodySchema = z
         wake: z.boolean().nullable(),
         idle_stop_seconds: z.int().min(1).max(2_147_483_647).nullable().meta({
           description:
-            'Stops the box once for that long nobody asked for its URLs, ran commands, was at a console or leased it.',
+            'Seconds after which a box without requests for its URLs, commands, consoles and leases is stopped.',
         }),
       })
       .partial()
@@ -152,7 +155,7 @@ export const leaseBodySchema = z
       .int()
       .min(0)
       .max(604_800)
-      .meta({ description: 'From now on; a lease that lasts longer stays, and 0 ends all.' }),
+      .meta({ description: 'Seconds from now; a longer lease stays, and 0 ends it.' }),
   })
   .meta({ id: 'Lease' })
 
@@ -165,24 +168,24 @@ export const boxSchema = z
     status: boxStatusSchema,
     state: z.looseObject({
       reason: boxReasonSchema,
-      message: z.string().nullable().meta({ description: 'More about the reason, for people.' }),
+      message: z.string().nullable().meta({ description: 'Details of the reason, for people.' }),
       since: timestampSchema,
     }),
     created_at: timestampSchema,
     updated_at: timestampSchema,
-    base: z.string().nullable().meta({ description: 'The base that it, or what it was forked from, was made of.' }),
-    fork_of: z.string().nullable().meta({ description: 'The box, or `box@snapshot`, that it was forked from.' }),
-    node: z.string().meta({ description: 'Where it is: the node of the cluster, or else the region.' }),
+    base: z.string().nullable().meta({ description: 'Base of the box, or of the box that it was forked from.' }),
+    fork_of: z.string().nullable().meta({ description: 'Source of the fork: a box, or `box@snapshot`.' }),
+    node: z.string().meta({ description: 'Node of the cluster; without a cluster the region.' }),
     config: boxConfigSchema,
     data_mounts: z.array(dataMountSchema),
     environment: environmentSchema.meta({ description: 'Shown to tokens with `write`, else empty.' }),
-    port: z.int().nullable().meta({ description: 'Where its URL leads; null: 8080.' }),
-    published_domains: z.array(z.string()).meta({ description: 'Names at which it is served beside its URL.' }),
+    port: z.int().nullable().meta({ description: 'Port that its URL leads to; null for 8080.' }),
+    published_domains: z.array(z.string()).meta({ description: 'Domains at which it is served beside its URL.' }),
     tags: tagsSchema,
-    termination_grace_period_seconds: z.int().meta({ description: 'Between SIGTERM and SIGKILL of a stop.' }),
+    termination_grace_period_seconds: z.int().meta({ description: 'Seconds from SIGTERM to SIGKILL of a stop.' }),
     url: z.string().nullable(),
     url_settings: urlSettingsSchema,
-    lease_until: timestampSchema.nullable().meta({ description: 'The end of its lease, to come or past.' }),
+    lease_until: timestampSchema.nullable().meta({ description: 'End of its lease; may be in the past.' }),
   })
   .meta({ id: 'Box' })
 
@@ -205,12 +208,12 @@ export const boxMetricsSchema = z
     box: nameSchema,
     at: timestampSchema,
     cpu: z.looseObject({
-      seconds: z.number().nullable().meta({ description: 'Of all processors, since its start.' }),
+      seconds: z.number().nullable().meta({ description: 'Processor seconds since its start, on all cores.' }),
       limit_cores: z.number(),
     }),
     memory: z.looseObject({
-      used_bytes: z.int().nullable().meta({ description: 'With the caches of its files.' }),
-      cache_bytes: z.int().nullable().meta({ description: 'Of these, what is given up once others want it.' }),
+      used_bytes: z.int().nullable().meta({ description: 'Memory in use, with the page cache of its files.' }),
+      cache_bytes: z.int().nullable().meta({ description: 'Part of it that the kernel can reclaim.' }),
       limit_bytes: z.int(),
     }),
     pids: z.looseObject({ current: z.int().nullable(), limit: z.int() }),
@@ -223,9 +226,11 @@ export const boxMetricsSchema = z
       })
       .nullable(),
     storage: z.looseObject({
-      used_bytes: z.int().meta({ description: 'Written since it was made, compressed: what `storage_gb` limits.' }),
+      used_bytes: z
+        .int()
+        .meta({ description: 'Compressed bytes written since its creation, which `storage_gb` limits.' }),
       limit_bytes: z.int(),
-      unique_bytes: z.int().nullable().meta({ description: 'What deleting it would free.' }),
+      unique_bytes: z.int().nullable().meta({ description: 'Bytes that deleting it would free.' }),
     }),
   })
   .meta({ id: 'BoxMetrics' })

@@ -84,7 +84,11 @@ export const pageQuery = z.strictObject({
   max_results: integerQuery(1, 1000)
     .default(100)
     .meta({ override: { type: 'integer', minimum: 1, maximum: 1000, default: 100 } }),
-  continuation_token: z.string().max(1024).optional().meta({ description: 'From the page before.' }),
+  continuation_token: z
+    .string()
+    .max(1024)
+    .optional()
+    .meta({ description: '`next_continuation_token` of the previous page.' }),
 })
 
 /** The fields of every list's answer beside its array. */
@@ -101,7 +105,7 @@ export const tagQuery = z
   .meta({ description: '`key` or `key=value`, comma separated or repeated; all must match.' })
 
 /** The start of the names to list. */
-export const prefixQuery = z.string().max(63).optional().meta({ description: 'Names that start with this.' })
+export const prefixQuery = z.string().max(63).optional().meta({ description: 'Lists only names that start with this.' })
 
 /** A size in GiB, may be fractional. */
 export const gibSchema = z.number().positive('must be greater than 0').max(1_048_576)
@@ -114,11 +118,11 @@ export const mountPathSchema = z
   .meta({ description: 'Absolute and normalised; not `/`, nor below `/proc`, `/sys`, `/dev`.' })
 
 /** Describes a read-only field that is not compared, since its value may have changed after the client read it. */
-export const MEASURED = { description: 'Read-only: may be repeated as it was read.' }
+export const MEASURED = { description: 'Read-only; may be sent back as it was read.' }
 
 /** Fields of a resource that an update may repeat as they are, which the core checks. */
 export function readOnlyFields<const K extends string>(names: readonly K[]): Record<K, z.ZodUnknown> {
-  const field = z.unknown().meta({ description: 'Read-only: may be repeated as it is.' })
+  const field = z.unknown().meta({ description: 'Read-only; may be sent back unchanged.' })
   return Object.fromEntries(names.map((name) => [name, field])) as Record<K, z.ZodUnknown>
 }
 

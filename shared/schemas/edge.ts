@@ -24,29 +24,29 @@ const domains = z.array(domainSchema).max(1000)
 /** `POST B/publish`. */
 export const publishBodySchema = z
   .strictObject({
-    domains: domains.optional().meta({ description: 'Added to those that the box has.' }),
+    domains: domains.optional().meta({ description: 'Domains to add to those of the box.' }),
     port: z
       .int()
       .min(0)
       .max(65_535)
       .nullable()
       .optional()
-      .meta({ description: 'Where the box listens, from now on at all its URLs; 0 and null unset it.' }),
+      .meta({ description: 'Port that all its URLs lead to from now on; 0 and null unset it.' }),
     auth: z
       .enum(['token', 'public'])
       .optional()
-      .meta({ description: 'Who may pass, from now on at all its URLs: `url_settings.auth`.' }),
+      .meta({ description: 'Access to all its URLs from now on: `url_settings.auth`.' }),
   })
   .meta({ id: 'Publish' })
 
 /** `POST B/services/{service}/publish`. */
 export const publishServiceBodySchema = z
-  .strictObject({ domains: domains.min(1).meta({ description: 'Added to those that the service has.' }) })
+  .strictObject({ domains: domains.min(1).meta({ description: 'Domains to add to those of the service.' }) })
   .meta({ id: 'PublishService' })
 
 /** `POST B/unpublish`, and of a service. */
 export const unpublishBodySchema = z
-  .strictObject({ domains: domains.optional().meta({ description: 'All if left out.' }) })
+  .strictObject({ domains: domains.optional().meta({ description: 'Domains to remove; all by default.' }) })
   .meta({ id: 'Unpublish' })
 
 export type PublishBody = z.infer<typeof publishBodySchema>

@@ -20,7 +20,7 @@ export const eventParams = z.strictObject({ project: projectOrAllSchema })
 export const eventQuery = z.strictObject({
   since: z.string().max(256).optional().meta({
     description:
-      'The cursor after which to begin: `next_cursor` of an earlier answer, or the `id` of a stream. `now`: only what is still to come. Left out: with the oldest event that is kept.',
+      'Cursor to begin after: `next_cursor` of an earlier answer, or the `id` of a stream event. `now` begins with later events; by default with the oldest event kept.',
   }),
   wait_seconds: waitSeconds(0, 'Seconds to wait for an event if there is none yet.'),
   max_results: integerQuery(1, 1000)
@@ -43,15 +43,15 @@ export const eventSchema = z
   .looseObject({
     id: idSchema,
     ts: timestampSchema,
-    type: z.string().meta({ description: 'Dotted; new ones may come.', examples: ['box.created'] }),
-    project: nameSchema.nullable().meta({ description: 'Null: of what all projects share, or of the deployment.' }),
-    resource: z.string().meta({ description: 'The path of what it is about.' }),
+    type: z.string().meta({ description: 'Dotted type; new ones may be added.', examples: ['box.created'] }),
+    project: nameSchema.nullable().meta({ description: 'Project; null for shared resources and the deployment.' }),
+    resource: z.string().meta({ description: 'Path of the resource.' }),
     actor: z
       .looseObject({ id: idSchema, name: z.string() })
       .nullable()
-      .meta({ description: 'The token that asked for it; null: the service did it by itself.' }),
+      .meta({ description: 'Token that caused it; null if the service itself did.' }),
     request_id: z.string().nullable(),
-    data: z.record(z.string(), z.unknown()).meta({ description: 'More about it, by type; fields may be added.' }),
+    data: z.record(z.string(), z.unknown()).meta({ description: 'Details, by type; fields may be added.' }),
   })
   .meta({ id: 'Event' })
 
@@ -59,8 +59,8 @@ export const eventSchema = z
 export const eventListSchema = z
   .looseObject({
     events: z.array(eventSchema),
-    has_more: z.boolean().meta({ description: 'Whether to ask again at once.' }),
-    next_cursor: z.string().meta({ description: 'The `since` of the next request, also where nothing came.' }),
+    has_more: z.boolean().meta({ description: 'More events are available now.' }),
+    next_cursor: z.string().meta({ description: '`since` of the next request, also in an empty answer.' }),
   })
   .meta({ id: 'EventList' })
 
@@ -81,13 +81,13 @@ const auditEntrySchema = z
     method: z.string(),
     target: z.string(),
     project: z.string().nullable(),
-    actor: idSchema.nullable().meta({ description: 'The token; null: none, or none that is good.' }),
+    actor: idSchema.nullable().meta({ description: 'Token; null for none, or an invalid one.' }),
     actor_name: z.string().nullable(),
     client_address: z.string(),
     request_id: z.string(),
     duration_ms: z.int(),
     status: z.int(),
-    code: z.string().nullable().meta({ description: 'Of the error that it was refused with.' }),
+    code: z.string().nullable().meta({ description: 'Code of the error, if it was refused.' }),
   })
   .meta({ id: 'AuditEntry' })
 

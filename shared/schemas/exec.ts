@@ -39,13 +39,13 @@ export const cwdSchema = z
   .string()
   .max(4096)
   .regex(/^\/[^\0]*$/, 'must be an absolute path')
-  .meta({ description: 'Absolute directory; the home of the user if left out.' })
+  .meta({ description: 'Absolute working directory; the home of the user by default.' })
 
 /** The user that a command runs as. */
 export const userSchema = z
   .string()
   .regex(/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,63})?$/, 'must be user or user:group')
-  .meta({ description: 'A name or number of the box, optionally `:group`; root if left out.' })
+  .meta({ description: 'User of the box, by name or number, optionally with `:group`; root by default.' })
 
 // Records store the command, and lists return it.
 const COMMAND_CHARACTERS = 262_144
@@ -70,20 +70,20 @@ export const execBodySchema = z
     tty: z
       .boolean()
       .optional()
-      .meta({ description: 'Whether it gets a terminal, of 80 by 24; its output is all stdout then.' }),
+      .meta({ description: 'Runs it in a terminal of 80 by 24; all its output is stdout then.' }),
     no_hup: z.boolean().optional().meta({
-      description: 'Goes on when the service restarts, and keeps its exit code; answers once it has started.',
+      description: 'Survives a restart of the service and keeps its exit code; the answer comes once it has started.',
     }),
     timeout_seconds: z
       .number()
       .min(0.001)
       .max(2_147_483)
       .optional()
-      .meta({ description: 'Kills the whole process group after this time; none if left out.' }),
+      .meta({ description: 'Kills the whole process group after this time; no time-out by default.' }),
     encoding: z
       .enum(['utf-8', 'base64'])
       .optional()
-      .meta({ description: 'Of stdin, stdout and stderr in JSON; utf-8 if left out.' }),
+      .meta({ description: 'Encoding of stdin, stdout and stderr in JSON; utf-8 by default.' }),
   })
   .refine((body) => (body.command === undefined) !== (body.shell === undefined), {
     error: 'exactly one of command and shell is needed',
@@ -106,8 +106,8 @@ export const execRecordSchema = z
     exit_code: z
       .int()
       .nullable()
-      .meta({ description: 'Null while it runs, where a signal ended it, and where nobody saw its end.' }),
-    signal: z.string().nullable().meta({ description: 'That ended it, such as `SIGKILL`.' }),
+      .meta({ description: 'Null while it runs, if a signal ended it, and if its end was not observed.' }),
+    signal: z.string().nullable().meta({ description: 'Signal that ended it, such as `SIGKILL`.' }),
     started_at: timestampSchema,
     ended_at: timestampSchema.nullable(),
     tty: z.boolean(),
@@ -123,11 +123,11 @@ export const execSchema = execRecordSchema
   .extend({
     stdout: z.string().meta({ description: 'The last 1 MiB.' }),
     stderr: z.string().meta({ description: 'The last 1 MiB.' }),
-    encoding: z.enum(['utf-8', 'base64']).meta({ description: 'Of `stdout` and `stderr`.' }),
+    encoding: z.enum(['utf-8', 'base64']).meta({ description: 'Encoding of `stdout` and `stderr`.' }),
     truncated: z.boolean().meta({ description: 'Whether earlier output of a stream is left out.' }),
     next_offset: z
       .looseObject({ stdout: z.int(), stderr: z.int() })
-      .meta({ description: 'Bytes each stream has written in all.' }),
+      .meta({ description: 'Total bytes written to each stream.' }),
   })
   .meta({ id: 'Exec' })
 
@@ -143,15 +143,15 @@ export const execListQuery = pageQuery.extend({ status: execStatusSchema.optiona
 export const execQuery = z.strictObject({
   wait_seconds: integerQuery(0, 25)
     .optional()
-    .meta({ description: 'Seconds to wait for the end; 20 if left out, 0 with `no_hup`.' }),
+    .meta({ description: 'Seconds to wait for the end; 20 by default, 0 with `no_hup`.' }),
 })
 
 /** The query of `GET B/exec/{id}/output`. */
 export const execOutputQuery = z.strictObject({
   stream: z.enum(['stdout', 'stderr']).default('stdout'),
-  offset: integerQuery(0, 999_999_999_999_999).default(0).meta({ description: 'Bytes of the stream to leave out.' }),
-  max_bytes: integerQuery(1, 1_048_576).default(1_048_576).meta({ description: 'The most to answer.' }),
-  encoding: z.enum(['utf-8', 'base64']).default('utf-8').meta({ description: 'Of data.' }),
+  offset: integerQuery(0, 999_999_999_999_999).default(0).meta({ description: 'Offset in the stream, in bytes.' }),
+  max_bytes: integerQuery(1, 1_048_576).default(1_048_576).meta({ description: 'Most bytes to return.' }),
+  encoding: z.enum(['utf-8', 'base64']).default('utf-8').meta({ description: 'Encoding of `data`.' }),
   wait_seconds: waitSeconds(0, 'Seconds to wait for output beyond the offset, or the end.'),
 })
 
@@ -159,11 +159,11 @@ export const execOutputQuery = z.strictObject({
 export const outputPieceFields = {
   offset: z
     .int()
-    .meta({ description: 'Of the first byte of data: later than asked for where that is no longer kept.' }),
-  next_offset: z.int().meta({ description: 'Where to go on.' }),
+    .meta({ description: 'Offset of the first byte of `data`; later than requested if that is no longer kept.' }),
+  next_offset: z.int().meta({ description: 'Offset of the next request.' }),
   data: z.string(),
   encoding: z.enum(['utf-8', 'base64']),
-  truncated: z.boolean().meta({ description: 'Whether bytes from the asked offset on are no longer kept.' }),
+  truncated: z.boolean().meta({ description: 'Bytes from the requested offset on are no longer kept.' }),
 }
 
 /** A piece of a stream. */
@@ -171,7 +171,7 @@ export const execOutputSchema = z
   .looseObject({
     stream: z.enum(['stdout', 'stderr']),
     ...outputPieceFields,
-    end: z.boolean().meta({ description: 'Whether nothing comes after next_offset any more.' }),
+    end: z.boolean().meta({ description: 'No output follows `next_offset`.' }),
     status: execStatusSchema,
   })
   .meta({ id: 'ExecOutput' })
@@ -184,7 +184,7 @@ export const execParams = z.strictObject({ project: nameSchema, name: nameSchema
 
 /** The query of `GET B/exec/{id}`. */
 export const execGetQuery = z.strictObject({
-  encoding: z.enum(['utf-8', 'base64']).default('utf-8').meta({ description: 'Of stdout and stderr.' }),
+  encoding: z.enum(['utf-8', 'base64']).default('utf-8').meta({ description: 'Encoding of stdout and stderr.' }),
   wait_seconds: waitSeconds(0, 'Seconds to wait for the command to end.'),
 })
 
@@ -195,11 +195,11 @@ export const execStreamQuery = z.strictObject({
   command: z
     .union([argumentSchema.transform((one) => [one]), z.array(argumentSchema).min(1).max(4096)])
     .meta({ description: 'Program and arguments, repeated.', override: { type: 'array', items: { type: 'string' } } }),
-  stdin: booleanQuery(false, 'Whether what the client sends goes to the command.'),
-  stdout: booleanQuery(true, 'Whether stdout is sent.'),
-  stderr: booleanQuery(true, 'Whether stderr is sent; a terminal has none.'),
-  tty: booleanQuery(false, 'Whether the command gets a terminal.'),
-  container: z.string().max(253).optional().meta({ description: 'Taken and not heeded: Kubernetes clients send it.' }),
+  stdin: booleanQuery(false, 'Passes the input of the client to the command.'),
+  stdout: booleanQuery(true, 'Sends stdout.'),
+  stderr: booleanQuery(true, 'Sends stderr; a terminal has none.'),
+  tty: booleanQuery(false, 'Runs the command in a terminal.'),
+  container: z.string().max(253).optional().meta({ description: 'Ignored; Kubernetes clients send it.' }),
   cwd: cwdSchema.optional(),
   user: userSchema.optional(),
   env: z
@@ -209,7 +209,7 @@ export const execStreamQuery = z.strictObject({
     .meta({ description: '`NAME=VALUE`, repeated.', override: { type: 'array', items: { type: 'string' } } }),
   cols: cells.default(80).meta({ description: 'Width of the terminal in characters.' }),
   rows: cells.default(24).meta({ description: 'Height of the terminal in characters.' }),
-  no_hup: booleanQuery(false, 'Whether the command goes on when its client leaves.'),
+  no_hup: booleanQuery(false, 'Lets the command go on when its client leaves.'),
   timeout_seconds: z
     .string()
     .regex(/^\d{1,7}(\.\d{1,3})?$/, 'must be a number of seconds')
@@ -221,13 +221,15 @@ export const execStreamQuery = z.strictObject({
 
 /** The query of `GET B/console`. */
 export const consoleQuery = z.strictObject({
-  session: nameSchema.default('main').meta({ description: 'Its name; one that is not there is begun.' }),
+  session: nameSchema
+    .default('main')
+    .meta({ description: 'Name of the session, which is started if it does not exist.' }),
   shell: z
     .string()
     .max(4096)
     .regex(/^\/[^\0]*$/, 'must be an absolute path')
     .optional()
-    .meta({ description: 'The program of a new session; bash where the box has it, else sh.' }),
+    .meta({ description: 'Program of a new session; by default bash if the box has it, else sh.' }),
   user: userSchema.optional(),
   cwd: cwdSchema.optional(),
   cols: cells.default(80).meta({ description: 'Width of the terminal in characters.' }),

@@ -14,7 +14,7 @@ const pathBase64 = z
   .max(21_848)
   .regex(/^[A-Za-z0-9+/_-]+={0,2}$/, 'must be base64')
   .optional()
-  .meta({ description: 'The path as base64 of its bytes, where it is no UTF-8; instead of the other.' })
+  .meta({ description: 'Path as base64 of its bytes, for one that is not UTF-8; replaces the plain one.' })
 const pathFields = { path: pathText, path_base64: pathBase64 }
 
 const modeSchema = z
@@ -27,7 +27,7 @@ const modeSchema = z
 export const fileQuery = z.strictObject(pathFields)
 
 const snapshotField = {
-  snapshot: nameSchema.optional().meta({ description: 'A snapshot of the box: its files, as they were then.' }),
+  snapshot: nameSchema.optional().meta({ description: 'Snapshot of the box to read from.' }),
 }
 
 /** The query of reads: of the current files, or of those in a snapshot. */
@@ -36,7 +36,7 @@ export const fileReadQuery = z.strictObject({ ...pathFields, ...snapshotField })
 /** The query of `DELETE B/files`. */
 export const fileDeleteQuery = z.strictObject({
   ...pathFields,
-  recursive: booleanQuery(false, 'Whether a directory goes with all that is in it.'),
+  recursive: booleanQuery(false, 'Deletes a directory with its contents.'),
 })
 
 /** The query of `PUT B/files/write`; JSON may carry the same. */
@@ -46,33 +46,43 @@ export const fileWriteQuery = z.strictObject({
   parents: z
     .enum(['true', 'false', '1', '0'], { error: 'must be true or false' })
     .optional()
-    .meta({ description: 'Whether missing directories are made.', override: { type: 'boolean' } }),
+    .meta({ description: 'Creates missing directories.', override: { type: 'boolean' } }),
 })
 
 /** The query of `GET B/files/list`. */
 export const fileListQuery = z.strictObject({
   ...pathFields,
   ...snapshotField,
-  recursive: booleanQuery(false, 'Whether directories are gone into, 64 levels deep if `depth` says nothing else.'),
-  depth: integerQuery(1, 64).optional().meta({ description: 'Levels of directories; 1 is the directory alone.' }),
+  recursive: booleanQuery(false, 'Lists subdirectories as well, 64 levels deep unless `depth` is given.'),
+  depth: integerQuery(1, 64)
+    .optional()
+    .meta({ description: 'Levels of directories to list; 1 lists the directory alone.' }),
   max_results: integerQuery(1, 10_000)
     .default(1000)
     .meta({ override: { type: 'integer', minimum: 1, maximum: 10_000, default: 1000 } }),
-  continuation_token: z.string().max(32_768).optional().meta({ description: 'From the page before.' }),
+  continuation_token: z
+    .string()
+    .max(32_768)
+    .optional()
+    .meta({ description: '`next_continuation_token` of the previous page.' }),
 })
 
 /** A file as lstat describes it. */
 export const fileSchema = z
   .looseObject({
-    path: z.string().meta({ description: 'In the box, or below the listed directory; U+FFFD for what is no UTF-8.' }),
-    path_base64: z.string().nullable().meta({ description: 'The bytes of the path where it is no UTF-8.' }),
+    path: z
+      .string()
+      .meta({
+        description: 'Path in the box, or below the listed directory; U+FFFD replaces bytes that are not UTF-8.',
+      }),
+    path_base64: z.string().nullable().meta({ description: 'Base64 of the path, if it is not UTF-8.' }),
     type: z.enum(['file', 'directory', 'symlink', 'block', 'character', 'fifo', 'socket']),
     size_bytes: z.int(),
     mode: z.string().meta({ description: 'Permission bits, octal, such as 0644.' }),
     uid: z.int(),
     gid: z.int(),
     modified_at: timestampSchema,
-    target: z.string().nullable().meta({ description: 'Where a link leads.' }),
+    target: z.string().nullable().meta({ description: 'Target of a symbolic link.' }),
     etag: z.string(),
   })
   .meta({ id: 'File' })
@@ -90,9 +100,9 @@ export const fileWriteBodySchema = z
   .strictObject({
     ...pathFields,
     content: z.string(),
-    encoding: z.enum(['utf-8', 'base64']).optional().meta({ description: 'Of content; utf-8 if left out.' }),
+    encoding: z.enum(['utf-8', 'base64']).optional().meta({ description: 'Encoding of `content`; utf-8 by default.' }),
     mode: modeSchema,
-    parents: z.boolean().optional().meta({ description: 'Whether missing directories are made; false.' }),
+    parents: z.boolean().optional().meta({ description: 'Creates missing directories; false by default.' }),
   })
   .meta({ id: 'FileWrite' })
 
@@ -103,7 +113,7 @@ export const fileMoveBodySchema = z
     from_base64: pathBase64,
     to: pathText,
     to_base64: pathBase64,
-    overwrite: z.boolean().optional().meta({ description: 'Whether what is in the way is replaced; false.' }),
+    overwrite: z.boolean().optional().meta({ description: 'Replaces an existing target; false by default.' }),
   })
   .meta({ id: 'FileMove' })
 
@@ -115,17 +125,17 @@ export const directoryBodySchema = z
   .strictObject({
     ...pathFields,
     mode: modeSchema,
-    parents: z.boolean().optional().meta({ description: 'Whether missing directories above it are made; false.' }),
+    parents: z.boolean().optional().meta({ description: 'Creates missing parent directories; false by default.' }),
   })
   .meta({ id: 'DirectoryCreate' })
 
 /** The report of `PUT B/files/archive`. */
 export const unpackReportSchema = z
   .looseObject({
-    entries: z.int().meta({ description: 'Files, directories and links that were made.' }),
+    entries: z.int().meta({ description: 'Files, directories and links created.' }),
     refused: z
       .array(z.looseObject({ path: z.string(), reason: z.string() }))
-      .meta({ description: 'The first 1,000 that were left out, and why.' }),
+      .meta({ description: 'The first 1,000 refused entries, with the reasons.' }),
     refused_count: z.int(),
   })
   .meta({ id: 'UnpackReport' })

@@ -14,20 +14,20 @@ const mountSchema = z.looseObject({ path: z.string(), ...usageFields })
 const healthFaultSchema = z.looseObject({
   code: z.string(),
   evidence: z.string(),
-  remedy: z.string().meta({ description: 'How to mend it, in one sentence.' }),
+  remedy: z.string().meta({ description: 'Remedy, in one sentence.' }),
 })
 
 /** A node of the cluster that boxes run on. */
 export const nodeSchema = z.looseObject({
   name: z.string(),
-  cpu_allocatable: z.string().meta({ description: 'The Kubernetes quantity as it is, such as `1930m`.' }),
-  cpu_capacity: z.string().meta({ description: 'The Kubernetes quantity as it is, such as `2`.' }),
+  cpu_allocatable: z.string().meta({ description: 'Kubernetes quantity, unconverted, such as `1930m`.' }),
+  cpu_capacity: z.string().meta({ description: 'Kubernetes quantity, unconverted, such as `2`.' }),
   memory_allocatable_bytes: z.int(),
   memory_capacity_bytes: z.int(),
   pods_allocatable: z.int(),
   pods_capacity: z.int(),
-  pods_running: z.int().meta({ description: 'All pods that run on the node.' }),
-  boxes: z.int().meta({ description: 'Those of them that are boxes of this deployment.' }),
+  pods_running: z.int().meta({ description: 'Running pods of the node.' }),
+  boxes: z.int().meta({ description: 'Running pods that are boxes of this deployment.' }),
   ready: z.boolean(),
 })
 
@@ -38,8 +38,8 @@ export const healthSchema = z
     api: z.looseObject({ api_version: z.string() }),
     errors: z
       .array(z.string())
-      .meta({ description: 'What is wrong: a sentence each, with evidence and remedy. Empty without a good token.' }),
-    problems: z.array(healthFaultSchema).optional().meta({ description: 'The same, in parts.' }),
+      .meta({ description: 'One sentence for each problem, with evidence and remedy. Empty without a valid token.' }),
+    problems: z.array(healthFaultSchema).optional().meta({ description: 'The same problems as objects.' }),
     boxes: z
       .looseObject({
         pending: z.int(),
@@ -110,8 +110,8 @@ export const problemTypeSchema = z
     status: z.int(),
     retryable: z.boolean().meta({ description: 'Whether the same request may succeed later.' }),
     meaning: z.string(),
-    remedy: z.string().meta({ description: 'What to do about it.' }),
-    catalogue: z.string().meta({ description: 'The path of the list of all.' }),
+    remedy: z.string().meta({ description: 'Remedy for clients.' }),
+    catalogue: z.string().meta({ description: 'Path of the list of all codes.' }),
   })
   .meta({ id: 'ProblemType' })
 
@@ -161,7 +161,7 @@ export const storageSchema = z
     bases: z.array(z.looseObject({ project: nameSchema.nullable(), name: nameSchema, ...sizes })),
     orphans: z
       .array(z.looseObject({ subvolume: z.string(), ...sizes }))
-      .meta({ description: 'Subvolumes that no record knows; nothing destroys them.' }),
+      .meta({ description: 'Subvolumes without a record; they are kept.' }),
     deleting: z.number().meta({ description: 'Subvolumes that are being destroyed.' }),
     scrub: scrubSchema.nullable(),
   })

@@ -72,5 +72,5 @@ export const limitsSchema = z
   .meta({
     id: 'Limits',
     description:
-      'The bounds in force. Of what has a `…_per_box` that is half of `…_at_once`, no box may hold more than is left free.',
+      'Limits in force. Where a `…_per_box` is half of its `…_at_once`, no box may hold more than what is left free.',
   })

@@ -7,8 +7,8 @@ export const operationSchema = z
     id: idSchema,
     kind: z.string().meta({ description: 'Such as `box.stop` or `backup.create`.' }),
     status: z.enum(['running', 'done', 'failed']),
-    progress: z.number().nullable().meta({ description: 'From 0 to 1; null: not known.' }),
-    resource: z.string().meta({ description: 'The path of what it works on.' }),
+    progress: z.number().nullable().meta({ description: 'From 0 to 1; null if unknown.' }),
+    resource: z.string().meta({ description: 'Path of the resource it works on.' }),
     error: z
       .looseObject({ code: z.string(), detail: z.string() })
       .nullable()

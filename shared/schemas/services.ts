@@ -30,14 +30,24 @@ const readinessSchema = z
     command: probeCommand
       .optional()
       .meta({ description: 'Run in the box as the user of the service: exit code 0 succeeds.' }),
-    interval_seconds: z.number().min(0.1).max(300).optional().meta({ description: 'Between two probes; 1.' }),
-    timeout_seconds: z.number().min(0.1).max(60).optional().meta({ description: 'Of one probe; 2.' }),
+    interval_seconds: z
+      .number()
+      .min(0.1)
+      .max(300)
+      .optional()
+      .meta({ description: 'Seconds between probes; 1 by default.' }),
+    timeout_seconds: z
+      .number()
+      .min(0.1)
+      .max(60)
+      .optional()
+      .meta({ description: 'Seconds until a probe fails; 2 by default.' }),
     threshold: z
       .int()
       .min(1)
       .max(100)
       .optional()
-      .meta({ description: 'Failed probes in a row that make it unhealthy; 3.' }),
+      .meta({ description: 'Failed probes in a row that make it unhealthy; 3 by default.' }),
   })
   .refine(({ http, tcp, command }) => [http, tcp, command].filter((one) => one !== undefined).length === 1, {
     error: 'exactly one of http, tcp and command',
@@ -69,18 +79,18 @@ const SPEC = {
   restart: z
     .enum(['always', 'on-failure', 'never'])
     .optional()
-    .meta({ description: 'When it is started again after its end; `always`.' }),
+    .meta({ description: 'When it is restarted after its end; `always` by default.' }),
   readiness: readinessSchema.nullable().optional(),
   stop_signal: z
     .enum(['SIGTERM', 'SIGINT', 'SIGQUIT', 'SIGHUP', 'SIGUSR1', 'SIGUSR2', 'SIGKILL'])
     .optional()
-    .meta({ description: 'The signal that asks it to end; SIGTERM.' }),
+    .meta({ description: 'Signal that asks it to end; SIGTERM by default.' }),
   grace_seconds: z
     .int()
     .min(0)
     .max(3600)
     .optional()
-    .meta({ description: 'From the stop signal until it is killed; 10.' }),
+    .meta({ description: 'Seconds from the stop signal until it is killed; 10 by default.' }),
 }
 
 /** The body of `PUT B/services/{service}`; fields that are left out get their defaults. */
@@ -90,7 +100,7 @@ export const putServiceBodySchema = z.strictObject({ ...SPEC, tags: tagsSchema.o
 export const serviceSpecSchema = z
   .looseObject({
     command: z.array(z.string()),
-    env: z.record(z.string(), z.string()).meta({ description: 'Shown to those who may write.' }),
+    env: z.record(z.string(), z.string()).meta({ description: 'Shown to tokens with `write`.' }),
     cwd: z.string().nullable(),
     user: z.string().nullable(),
     port: z.int().nullable(),
@@ -106,7 +116,7 @@ export const serviceSpecSchema = z
 const instanceSchema = z
   .looseObject({
     alive: z.boolean(),
-    pid: z.int().nullable().meta({ description: 'In the box.' }),
+    pid: z.int().nullable().meta({ description: 'Pid in the box.' }),
     port: z.int().nullable(),
     spec: serviceSpecSchema,
     started_at: timestampSchema.nullable(),
@@ -150,7 +160,7 @@ export const serviceSchema = z
     active_url: z.string().nullable(),
     preview_url: z.string().nullable(),
     published_domains: z.array(z.string()),
-    generation: z.int().meta({ description: 'Raised by each change of the spec.' }),
+    generation: z.int().meta({ description: 'Increases with each change of the spec.' }),
     history: z
       .array(z.looseObject({ at: timestampSchema, what: z.string(), by: z.string().nullable(), generation: z.int() }))
       .meta({ description: 'Newest last, 50 at most.' }),
@@ -188,7 +198,7 @@ export const deployServiceBodySchema = z
       .min(1)
       .max(3600)
       .default(60)
-      .meta({ description: 'The longest from the start of the preview until it is ready; then it has failed.' }),
+      .meta({ description: 'Seconds from its start within which the preview must be ready; then it has failed.' }),
   })
   .refine(({ isolation, snapshot }) => !snapshot || isolation === 'fork', {
     path: ['snapshot'],
@@ -199,12 +209,12 @@ export const deployServiceBodySchema = z
 /** The query of `GET …/logs`. */
 export const serviceLogsQuery = z.strictObject({
   version: z.enum(['active', 'preview', 'previous']).default('active').meta({
-    description: 'The version whose log to read; the log of the active one goes on over promotions and rollbacks.',
+    description: 'Version whose log to read; that of the active one continues over promotions and rollbacks.',
   }),
   offset: integerQuery(0, 999_999_999_999_999)
     .optional()
-    .meta({ description: 'Where to begin, in bytes; by default `max_bytes` before the end.' }),
-  max_bytes: integerQuery(1, 1_048_576).default(65_536).meta({ description: 'The most to return.' }),
+    .meta({ description: 'Offset in bytes; `max_bytes` before the end by default.' }),
+  max_bytes: integerQuery(1, 1_048_576).default(65_536).meta({ description: 'Most bytes to return.' }),
   encoding: z.enum(['utf-8', 'base64']).default('utf-8').meta({ description: 'The encoding of `data`.' }),
   wait_seconds: waitSeconds(0, 'Seconds to wait for output after the offset.'),
 })

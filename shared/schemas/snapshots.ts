@@ -7,26 +7,23 @@ export const snapshotSchema = z
     id: idSchema,
     name: nameSchema,
     project: nameSchema,
-    box: nameSchema.nullable().meta({ description: 'Whose root it holds; null: it is of a volume.' }),
-    volume: nameSchema.nullable().meta({ description: 'Whose data it holds; null: it is of a box.' }),
+    box: nameSchema.nullable().meta({ description: 'Box whose root it holds; null for a snapshot of a volume.' }),
+    volume: nameSchema.nullable().meta({ description: 'Volume whose data it holds; null for a snapshot of a box.' }),
     comment: z.string().nullable(),
     created_at: timestampSchema,
-    size_bytes: z
-      .int()
-      .nullable()
-      .meta({ description: 'Bytes it refers to, compressed; null until they were counted.' }),
-    unique_bytes: z.int().nullable().meta({ description: 'Of those, what only it has; null in lists.' }),
-    automatic: z.boolean().meta({ description: 'Made by a restore, of what that replaced.' }),
+    size_bytes: z.int().nullable().meta({ description: 'Compressed bytes it refers to; null until they are counted.' }),
+    unique_bytes: z.int().nullable().meta({ description: 'Bytes that only it refers to; null in lists.' }),
+    automatic: z.boolean().meta({ description: 'Made by a restore, of the state that it replaced.' }),
     data: z
       .array(z.looseObject({ name: nameSchema, path: z.string(), read_only: z.boolean() }))
-      .meta({ description: 'The data volumes of the box at the same instant.' }),
+      .meta({ description: 'Data volumes of the box, taken at the same instant.' }),
   })
   .meta({ id: 'Snapshot' })
 
 /** `POST D/snapshots`. */
 export const createSnapshotBodySchema = z
   .strictObject({
-    name: nameSchema.optional().meta({ description: '`v` and the next number if left out.' }),
+    name: nameSchema.optional().meta({ description: '`v` and the next number by default.' }),
     comment: z
       .string()
       .max(1024)
@@ -57,8 +54,8 @@ export const createBoxSnapshotBodySchema = createSnapshotBodySchema
     name: nameSchema
       .refine((name) => name !== 'live', 'is what `to` of a diff calls the box as it is now')
       .optional()
-      .meta({ description: '`v` and the next number if left out; not `live`.' }),
-    include_data: includeData.meta({ description: 'Whether its data volumes are taken too; false.' }),
+      .meta({ description: '`v` and the next number by default; not `live`.' }),
+    include_data: includeData.meta({ description: 'Includes its data volumes; false by default.' }),
   })
   .meta({ id: 'CreateBoxSnapshot' })
 
@@ -66,7 +63,7 @@ export const createBoxSnapshotBodySchema = createSnapshotBodySchema
 export const boxRestoreBodySchema = restoreBodySchema
   .extend({
     include_data: includeData.meta({
-      description: 'Whether the data volumes that it wrote to are brought back too; as the snapshot has them.',
+      description: 'Restores the data volumes that it wrote to as well; by default if the snapshot holds them.',
     }),
   })
   .meta({ id: 'RestoreBox' })
@@ -76,16 +73,24 @@ export const snapshotDiffQuery = pageQuery.extend({
   to: nameSchema
     .default('live')
     .meta({ description: 'Another snapshot of the box; `live`: the box as it is now.', override: { default: 'live' } }),
-  continuation_token: z.string().max(32_768).optional().meta({ description: 'From the page before.' }),
+  continuation_token: z
+    .string()
+    .max(32_768)
+    .optional()
+    .meta({ description: '`next_continuation_token` of the previous page.' }),
 })
 
 const changeSchema = z.looseObject({
   kind: z.enum(['added', 'modified', 'deleted', 'renamed']),
-  path: z.string().meta({ description: 'In the later state; where it was, if deleted. U+FFFD for what is no UTF-8.' }),
+  path: z
+    .string()
+    .meta({
+      description: 'Path in the later state, or the former one if deleted; U+FFFD replaces bytes that are not UTF-8.',
+    }),
   path_base64: z.string().nullable(),
-  from: z.string().nullable().meta({ description: 'Where it was, if renamed; all below it moved with it.' }),
+  from: z.string().nullable().meta({ description: 'Former path, if renamed; everything below it moved along.' }),
   from_base64: z.string().nullable(),
-  modified: z.boolean().meta({ description: 'Of what was renamed: whether it was modified besides.' }),
+  modified: z.boolean().meta({ description: 'Whether a renamed entry was modified as well.' }),
   type: z.string(),
   size_bytes: z.number(),
 })

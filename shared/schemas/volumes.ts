@@ -16,7 +16,7 @@ import {
 
 const attachmentSchema = z.looseObject({
   box: nameSchema,
-  path: z.string().meta({ description: 'Where it is mounted in the box.' }),
+  path: z.string().meta({ description: 'Mount path in the box.' }),
   read_only: z.boolean(),
 })
 
@@ -29,15 +29,15 @@ export const volumeSchema = z
     size_gb: z.number().meta({ description: 'GiB it may hold, compressed.' }),
     used_bytes: z.int().nullable().meta({
       description:
-        'What `size_gb` bounds: bytes written to it that are still kept, also by its snapshots; what a copy or a restored volume took over is free. Measured at the call; null where the data is missing.',
+        'Bytes that `size_gb` bounds: written to it and still kept, also by its snapshots, without those that a copy or a restored volume took over. Measured at the call; null if the data is missing.',
     }),
     created_at: timestampSchema,
     updated_at: timestampSchema,
-    attachments: z.array(attachmentSchema).meta({ description: 'The boxes that have it; one at most writes to it.' }),
+    attachments: z.array(attachmentSchema).meta({ description: 'Boxes it is attached to; at most one writes to it.' }),
     from: z
       .string()
       .nullable()
-      .meta({ description: 'What it was made from: `name`, `name@snapshot`, or `backup:<id>`; null: empty.' }),
+      .meta({ description: 'Source: `name`, `name@snapshot` or `backup:<id>`; null if it was created empty.' }),
     backup_schedule: z
       .looseObject({ interval_seconds: z.int(), keep_count: z.int().nullable(), keep_seconds: z.int().nullable() })
       .nullable(),
@@ -51,7 +51,7 @@ export const createVolumeBodySchema = z
     name: nameSchema,
     size_gb: gibSchema
       .optional()
-      .meta({ description: 'If left out that of the volume in `from`, else the default of `GET /v1/config`.' }),
+      .meta({ description: 'By default that of the volume in `from`, else that of `GET /v1/config`.' }),
     from: nameSchema.optional().meta({ description: 'A volume of the project to copy, as it is now.' }),
     from_snapshot: nameSchema.optional().meta({ description: 'A snapshot of that volume to copy instead.' }),
     from_backup: idSchema.optional().meta({ description: 'A backup of the project that the backup store holds.' }),

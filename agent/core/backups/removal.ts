@@ -28,7 +28,7 @@ export function createBackupRemoval(deps: BackupRemovalDeps): BackupRemoval {
         await sweepRecords(deps, project)
         await sweepStore(deps, project)
       } catch (error) {
-        logger.error('backups that nobody needs stay in the store', { project, error })
+        logger.error('unused backups stay in the store', { project, error })
       }
     })
   return {

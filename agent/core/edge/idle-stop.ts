@@ -44,7 +44,7 @@ export function startIdleStops(deps: IdleStopDeps): () => Promise<void> {
   const logFailure =
     ({ id }: BoxRecord) =>
     (error: unknown): void =>
-      logger.warn('a box that nobody used is not stopped yet', { box: id, error })
+      logger.warn('an idle box is not stopped yet', { box: id, error })
   const poll = async (): Promise<number> => {
     const records = await store.boxes.withIdleStop()
     const ids = new Set(records.map(({ id }) => id))
@@ -119,10 +119,10 @@ async function stopUnused(deps: IdleStopDeps, record: BoxRecord, known: BoxUse):
       .settle(record.id)
       .then(() => isStillUnused(deps, record, { before, known }))
       .catch((error: unknown) => {
-        logger.warn('a box that nobody used is not stopped', { box: record.id, error })
+        logger.warn('an idle box could not be stopped', { box: record.id, error })
         return false
       })
-    if (isUnused) logger.info('a box is stopped: nobody used it', { box: record.id })
+    if (isUnused) logger.info('an idle box is stopped', { box: record.id })
     else await undoStop(deps, record, stopping)
   }
   await reconciler.exclusive(record.id, turn, TURN_MS)

@@ -92,9 +92,7 @@ export function createEdgeRoutes(deps: EdgeRoutesDeps): EdgeRoutes {
     return { before, now, lost }
   }
   const wake = (boxId: string): void => {
-    settle(boxId).catch((error: unknown) =>
-      logger.error('the edge does not serve what it should', { box: boxId, error }),
-    )
+    settle(boxId).catch((error: unknown) => logger.error('the edge is not up to date', { box: boxId, error }))
   }
   const holds = createHolds(wake)
   const sync = async (boxId: string): Promise<void> => {

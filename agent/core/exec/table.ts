@@ -33,7 +33,9 @@ export function createExecTable(options: {
     live.delete(id)
     // Callers that waited for the end read first.
     setImmediate(() => {
-      exec.dispose().catch((error: unknown) => logger.warn('what is left of a command stays', { exec: id, error }))
+      exec
+        .dispose()
+        .catch((error: unknown) => logger.warn('resources of a command could not be released', { exec: id, error }))
     })
     lingering.add(exec)
     void exec.released.then(() => lingering.delete(exec))

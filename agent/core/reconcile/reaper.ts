@@ -51,7 +51,7 @@ export function createReaper({ store, runtime, filesystem, outputs, clock, logge
   }
   const destroy = async (id: string): Promise<void> => {
     const tombstone = tombstones.get(id)
-    if (!tombstone) logger.warn('what runs without a record is stopped; its root stays', { box: id })
+    if (!tombstone) logger.warn('a box without a record is stopped; its root stays', { box: id })
     await runtime.stop(id, { graceMs: 0 })
     if (mounted.delete(id)) waiters.notify(FREED)
     if (!tombstone) return

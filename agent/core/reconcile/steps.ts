@@ -259,7 +259,7 @@ export class BoxSteps {
 
 const STEPS = {
   name: 'boxyard_reconcile_step_duration_seconds',
-  help: 'Time that a step of a box took, by what it does and whether that came about.',
+  help: 'Duration of a step of a box, by step and outcome.',
   labels: ['kind', 'outcome'],
   bounds: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
 } as const

@@ -109,7 +109,7 @@ export function endText({
 }: Pick<RunEnd, 'exitCode' | 'signal' | 'outOfMemory'>): string {
   if (outOfMemory) return 'It ran out of memory.'
   if (exitCode !== null) return `It ended with exit code ${exitCode}.`
-  return signal === null ? 'It could not be started, or nobody saw its end.' : `It was ended by ${signal}.`
+  return signal === null ? 'It could not be started, or its end was not observed.' : `It was ended by ${signal}.`
 }
 
 /** Applies the restart policy to the end of a run. */

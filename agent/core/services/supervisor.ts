@@ -249,7 +249,7 @@ export class ServiceSupervisor {
   }
 
   #retryLater(key: string, error: unknown): void {
-    this.#deps.logger.error('a service could not be brought to what is wanted', { service: key, error })
+    this.#deps.logger.error('a service could not be brought to its desired state', { service: key, error })
     this.#queue.addLater(key, RETRY_MS)
   }
 

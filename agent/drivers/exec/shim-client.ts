@@ -176,7 +176,10 @@ export function shimFailureOf({ code, detail }: { code: string | null; detail: s
 }
 
 function shimEnded(): ServiceError {
-  return new ServiceError('runtime_unavailable', 'What holds commands ended meanwhile; what it held is lost.')
+  return new ServiceError(
+    'runtime_unavailable',
+    'The shim that kept the command ended; the state and output of the command are lost.',
+  )
 }
 
 const ANSWER_MS = 15_000

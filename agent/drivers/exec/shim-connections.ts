@@ -190,7 +190,10 @@ export async function attachToEntry(
 ): Promise<AttachedExec | null> {
   if (entry.version < ATTACH_VERSION) {
     if (entry.isEnded) return null
-    throw new ServiceError('runtime_unavailable', 'It was started before an upgrade, by what lets nobody attach.')
+    throw new ServiceError(
+      'runtime_unavailable',
+      'It was started before an upgrade, by a shim that clients cannot attach to.',
+    )
   }
   if (entry.client === null && entry.isEnded) return null
   try {

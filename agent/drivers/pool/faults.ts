@@ -52,9 +52,9 @@ export async function checkWritable(pool: Pick<MountedPool, 'isReadOnly' | 'miss
 
 const BROKEN = ['EIO', 'EROFS', 'EUCLEAN', 'ENXIO', 'ENODEV', 'EREMOTEIO', 'ENODATA', 'EILSEQ']
 const DISK_FAILS =
-  'The disk of this host failed: what was asked for was not done. Health says what its operator has to do.'
+  'The disk of this host failed, and the request was not carried out. Health tells its operator the remedy.'
 const UNREADABLE =
-  'What was to be read is damaged on the disk of this host: nothing was made of it. Health says what its operator has to do.'
+  'The data to be read is damaged on the disk of this host, and nothing was made of it. Health tells its operator the remedy.'
 const READ_ONLY =
   'The storage of this host takes no writes since its disk failed; reads go on. Health says what its operator has to do.'
 // Room for a commit of the filesystem and for what boxes write before it.

@@ -138,7 +138,7 @@ function parseJson(bytes: Buffer): unknown {
   try {
     return JSON.parse(bytes.toString('utf8'))
   } catch {
-    throw imageFault('the registry answers with what is no JSON')
+    throw imageFault('the answer of the registry is not JSON')
   }
 }
 

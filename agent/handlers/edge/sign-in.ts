@@ -118,7 +118,7 @@ async function answer(deps: SignInPagesDeps, page: PageRequest): Promise<HttpRes
 
 async function showForm({ address, signIn }: SignInPagesDeps, { query }: PageRequest): Promise<HttpResponse> {
   if (!query.has('host')) {
-    const text = 'Open the address of a box: whoever needs to sign in is led here by it.'
+    const text = 'Open the address of a box: it leads here if a sign-in is needed.'
     return { status: 200, headers: pageHeaders(), body: messagePage('Sign in', { text }) }
   }
   const form = formOf(query, address)

@@ -95,7 +95,7 @@ export interface ServiceRecord {
   createdAt: number
   updatedAt: number
   spec: ServiceSpec
-  /** Raised by each change of the spec. */
+  /** Increases with each change of the spec. */
   generation: number
   desired: 'running' | 'stopped'
   /** Raised by each start by a request: a run for a lower number does not satisfy it. */

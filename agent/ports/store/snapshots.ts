@@ -14,7 +14,7 @@ export interface SnapshotRecord {
   subvolume: string
   /** True for a snapshot that a restore made of what it replaced. */
   automatic: boolean
-  /** The data volumes of the box at the same instant. */
+  /** Data volumes of the box, taken at the same instant. */
   data: SnapshotData[]
   /** Bytes it refers to; null until they are measured. */
   sizeBytes: number | null

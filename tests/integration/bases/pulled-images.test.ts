@@ -185,7 +185,7 @@ const json = (value: object): Buffer => Buffer.from(JSON.stringify(value))
 const MANIFEST = 'application/vnd.oci.image.manifest.v1+json'
 const CONFIG = 'application/vnd.oci.image.config.v1+json'
 test.each<[string, (layout: ImageLayout) => Part, string]>([
-  ['no JSON', (layout) => layout.add(MANIFEST, Buffer.from('<html>')), 'the registry answers with what is no JSON'],
+  ['no JSON', (layout) => layout.add(MANIFEST, Buffer.from('<html>')), 'the answer of the registry is not JSON'],
   ['an array', (layout) => layout.add(MANIFEST, json([])), 'it is no image'],
   ['of before', (layout) => layout.add(MANIFEST, json({ schemaVersion: 1, fsLayers: [] })), 'it is of a kind'],
   ['nothing', (layout) => layout.add(MANIFEST, json({ schemaVersion: 2 })), 'it is no image'],
