@@ -49,7 +49,7 @@ export function removeOutsideFiles(state: string, network: string): void {
   }
   for (const name of list(LOG_LINKS)) {
     const path = join(LOG_LINKS, name)
-    if (readlinkSync(path).startsWith(`${state}/`)) rmSync(path)
+    if (targetOf(path).startsWith(`${state}/`)) rmSync(path, { force: true })
   }
 }
 
@@ -78,6 +78,16 @@ function removeIfEmpty(path: string): void {
     rmdirSync(path)
   } catch (error) {
     if (!['ENOENT', 'ENOTEMPTY'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
+  }
+}
+
+/** Returns the target of a link; empty if another cluster has removed it meanwhile. */
+function targetOf(path: string): string {
+  try {
+    return readlinkSync(path)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    return ''
   }
 }
 
