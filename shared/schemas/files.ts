@@ -70,11 +70,9 @@ export const fileListQuery = z.strictObject({
 /** A file as lstat describes it. */
 export const fileSchema = z
   .looseObject({
-    path: z
-      .string()
-      .meta({
-        description: 'Path in the box, or below the listed directory; U+FFFD replaces bytes that are not UTF-8.',
-      }),
+    path: z.string().meta({
+      description: 'Path in the box, or below the listed directory; U+FFFD replaces bytes that are not UTF-8.',
+    }),
     path_base64: z.string().nullable().meta({ description: 'Base64 of the path, if it is not UTF-8.' }),
     type: z.enum(['file', 'directory', 'symlink', 'block', 'character', 'fifo', 'socket']),
     size_bytes: z.int(),

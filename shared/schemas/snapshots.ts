@@ -82,11 +82,9 @@ export const snapshotDiffQuery = pageQuery.extend({
 
 const changeSchema = z.looseObject({
   kind: z.enum(['added', 'modified', 'deleted', 'renamed']),
-  path: z
-    .string()
-    .meta({
-      description: 'Path in the later state, or the former one if deleted; U+FFFD replaces bytes that are not UTF-8.',
-    }),
+  path: z.string().meta({
+    description: 'Path in the later state, or the former one if deleted; U+FFFD replaces bytes that are not UTF-8.',
+  }),
   path_base64: z.string().nullable(),
   from: z.string().nullable().meta({ description: 'Former path, if renamed; everything below it moved along.' }),
   from_base64: z.string().nullable(),
