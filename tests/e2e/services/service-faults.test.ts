@@ -16,6 +16,7 @@ import {
   startAgent,
 } from '../../helpers/fault-steps.ts'
 import { type Answer, type Client, createClient } from '../../helpers/front/client.ts'
+import { readText } from '../../helpers/leftovers.ts'
 import { startService, type TestService } from '../../helpers/service.ts'
 
 /** Steps at which the agent is killed; each is a call from the core to a port. */
@@ -71,12 +72,15 @@ async function untilAgreed(): Promise<void> {
   })
 }
 
-/** Finds the process of the service on the host. */
+/** Returns the process of the service on the host, once its shell has become `sleep`. */
 async function hostPid(): Promise<number> {
   const { id } = (await client.get(`${boxes}/host`)).body
-  const found = pidsOf(service, id).find((pid) => readFileSync(`/proc/${pid}/cmdline`, 'utf8').startsWith('sleep\0'))
-  if (found === undefined) throw new Error('the service does not run')
-  return found
+  let found: number | undefined
+  await untilTrue(async () => {
+    found = pidsOf(service, id).find((pid) => readText(`/proc/${pid}/cmdline`).startsWith('sleep\0'))
+    return found !== undefined
+  })
+  return Number(found)
 }
 
 function parentOf(pid: number): number {

@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, statfsSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -32,9 +32,13 @@ export function openSmallDisk(size: { imageMegabytes: number; diskMegabytes: num
   return {
     image,
     leave: (megabytes) => {
-      const { blocks, bfree, bsize } = statfsSync(directory)
-      const bytes = (blocks - bfree) * bsize + megabytes * 1024 ** 2
-      execFileSync('mount', ['-o', `remount,size=${bytes}`, directory])
+      const resize = (): boolean => {
+        const { blocks, bfree, bsize } = statfsSync(directory)
+        const bytes = (blocks - bfree) * bsize + megabytes * 1024 ** 2
+        return spawnSync('mount', ['-o', `remount,size=${bytes}`, directory]).status === 0
+      }
+      // A disk that has taken more meanwhile is refused the size.
+      for (let tries = 0; !resize(); tries++) if (tries === 50) throw new Error(`${directory} cannot be made smaller`)
     },
     link: (dataDir) => symlinkSync(image, join(dataDir, 'pool.img')),
     close,
