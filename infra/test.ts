@@ -176,12 +176,11 @@ function runOnce(suite: Suite): Promise<Outcome> {
 
 type End = 'exited' | 'hung'
 
-function runJest({ paths, workers, env, needsCluster }: Suite): Promise<End> {
+function runJest({ paths, workers, env }: Suite): Promise<End> {
   const args = ['--ci', '--json', `--outputFile=${REPORT}`, '--passWithNoTests', `--maxWorkers=${workers}`, ...paths]
   const [program = '', ...command] = dieWithParent([
     process.execPath,
-    // The parts of a cluster and its tests share their mounts.
-    ...(needsCluster ? [] : ['--import', join(ROOT, 'infra/jest-workers.mjs')]),
+    ...['--import', join(ROOT, 'infra/jest-workers.mjs')],
     join(ROOT, 'node_modules/jest/bin/jest.js'),
     ...args,
   ])

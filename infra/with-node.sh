@@ -17,6 +17,8 @@ cd "$root"
 
 # npm may be killed before it can forward a signal; the service must not stay behind.
 if [[ ${npm_lifecycle_event:-} == up ]]; then exec setpriv --pdeathsig TERM -- "$bin/node" "$@"; fi
-# Mounts of a test or bench end with it, and are invisible to other processes.
-if [[ $purpose == test || $purpose == bench ]]; then exec unshare --mount --propagation slave -- "$bin/node" "$@"; fi
+# Mounts of a test or bench end with it, and are invisible to other processes but those that it starts.
+if [[ $purpose == test || $purpose == bench ]]; then
+  exec unshare --mount --propagation slave -- sh -c 'mount --make-rshared / && exec "$@"' sh "$bin/node" "$@"
+fi
 exec "$bin/node" "$@"
