@@ -2,8 +2,8 @@ import { spawn } from 'node:child_process'
 import { resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { ROOT } from '../../infra/commands.ts'
-import { type Client, createClient } from '../helpers/front/client.ts'
-import { boxPath, changePower, createBox, deleteBox, execEcho, forkBox } from './context.ts'
+import { type CallOptions, type Client, createClient } from '../helpers/front/client.ts'
+import { BENCH_SETTINGS, boxPath, changePower, createBox, deleteBox, execEcho, forkBox } from './context.ts'
 import { percentile, timeOnce } from './figures.ts'
 import { openStream, streamQuery } from './stream-client.ts'
 
@@ -29,6 +29,7 @@ interface Times {
 export async function benchCompare(directory: string | undefined): Promise<void> {
   if (directory === undefined) throw new Error('usage: npm run bench -- compare DIRECTORY')
   const other = resolve(process.env['INIT_CWD'] ?? '.', directory)
+  if (other === ROOT) throw new Error(`${other} is this checkout; give the directory of another.`)
   const times = Object.keys(STEPS).map((): Times => ({ other: [], own: [] }))
   for (const order of [
     [other, ROOT],
@@ -87,11 +88,11 @@ async function startSide(directory: string): Promise<Side> {
 
 async function prepare(client: Client): Promise<void> {
   await createBox(client, 'warm')
-  await ask(client, 'POST', DATA, { name: 'volume', size_gb: 1 })
+  await ask(client, 'POST', DATA, { body: { name: 'volume', size_gb: 1 } })
 }
 
-async function ask(client: Client, method: string, path: string, body?: unknown): Promise<void> {
-  const { status, text } = await client.call(method, path, { body })
+async function ask(client: Client, method: string, path: string, options: CallOptions = {}): Promise<void> {
+  const { status, text } = await client.call(method, path, options)
   if (status >= 300) throw new Error(`${method} ${path}: ${status} ${text}`)
 }
 
@@ -112,8 +113,8 @@ const WARM_UPS = 10
 const READY = 'ready '
 const HOLD = `
 const { startService } = await import(process.cwd() + '/tests/helpers/service.ts')
-const settings = { BOXYARD_RATE_LIMIT: '1000000', BOXYARD_RATE_BURST: '1000000', BOXYARD_SPARE_SLOTS: '8', BOXYARD_POOL_GB: '4' }
-const service = await startService({ settings: { ...settings, BOXYARD_BASES: '' } })
+const settings = ${JSON.stringify({ ...BENCH_SETTINGS, BOXYARD_POOL_GB: '4', BOXYARD_BASES: '' })}
+const service = await startService({ settings })
 console.log('${READY}' + JSON.stringify({ url: service.url, token: service.adminToken }))
 process.stdin.resume().once('end', () => service.close().then(() => process.exit(0)))
 `
@@ -143,28 +144,25 @@ const STEPS: Record<string, Step> = {
   'delete of a fork': { pairs: 200, act: ({ client }, i) => deleteBox(client, `fork-${i}`) },
   'update of the limits': {
     pairs: 200,
-    act: ({ client }, i) => ask(client, 'PUT', boxPath('warm'), { config: { ram_mb: 256 + i } }),
+    act: ({ client }, i) => ask(client, 'PUT', boxPath('warm'), { body: { config: { ram_mb: 256 + i } } }),
   },
   'attach + detach of a volume': {
     pairs: 200,
     act: async ({ client }) => {
-      await ask(client, 'POST', `${DATA}/volume/attach`, { box: 'warm', path: '/mnt/volume' })
-      await ask(client, 'POST', `${DATA}/volume/detach`, { box: 'warm' })
+      await ask(client, 'POST', `${DATA}/volume/attach`, { body: { box: 'warm', path: '/mnt/volume' } })
+      await ask(client, 'POST', `${DATA}/volume/detach`, { body: { box: 'warm' } })
     },
   },
   'snapshot + delete of it': {
     pairs: 200,
     act: async ({ client }, i) => {
-      await ask(client, 'POST', `${boxPath('warm')}/snapshots`, { name: `shot-${i}` })
+      await ask(client, 'POST', `${boxPath('warm')}/snapshots`, { body: { name: `shot-${i}` } })
       await ask(client, 'DELETE', `${boxPath('warm')}/snapshots/shot-${i}`)
     },
   },
   'write 1 KiB': {
     pairs: 400,
-    act: async ({ client }) => {
-      const { status, text } = await client.call('PUT', `${boxPath('warm')}/files/write?path=/root/file`, FILE)
-      if (status !== 200) throw new Error(`write: ${status} ${text}`)
-    },
+    act: ({ client }) => ask(client, 'PUT', `${boxPath('warm')}/files/write?path=/root/file`, FILE),
   },
   'read 1 KiB': {
     pairs: 400,

@@ -9,6 +9,13 @@ export interface BenchContext {
   docker: DockerPeer
 }
 
+/** Settings of a service that is benchmarked. */
+export const BENCH_SETTINGS = {
+  BOXYARD_RATE_LIMIT: '1000000',
+  BOXYARD_RATE_BURST: '1000000',
+  BOXYARD_SPARE_SLOTS: '8',
+}
+
 const BOXES = '/v1/projects/bench/boxes'
 
 /** Creates a box; throws unless it comes up running. */

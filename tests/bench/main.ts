@@ -4,6 +4,7 @@ import { benchBackups } from './backups.ts'
 import { benchCluster } from './cluster.ts'
 import { benchCompare } from './compare.ts'
 import { benchConcurrency } from './concurrency.ts'
+import { BENCH_SETTINGS } from './context.ts'
 import { benchDiff } from './diff.ts'
 import { startDockerPeer } from './docker-peer.ts'
 import { benchEdge } from './edge.ts'
@@ -55,9 +56,7 @@ async function main(names: readonly string[]): Promise<void> {
   const docker = await startDockerPeer()
   const service = await startService({
     settings: {
-      BOXYARD_RATE_LIMIT: '1000000',
-      BOXYARD_RATE_BURST: '1000000',
-      BOXYARD_SPARE_SLOTS: '8',
+      ...BENCH_SETTINGS,
       BOXYARD_POOL_GB: wants('fork') || wants('files') || wants('snapshots') || wants('backups') ? '8' : '4',
       BOXYARD_BASES: wants('files') ? 'debian' : '',
     },
