@@ -149,7 +149,9 @@ export function defineDeploysSuite(client: Client): void {
       const { previous } = (await act('promote')).body
       expect(previous.port).toBe(49152)
       await eventually(async () => (await shell(`kill -0 ${first.pid} 2>/dev/null || echo gone`)) === 'gone\n')
-      expect((await act('deploy', {})).body.preview).toMatchObject({ state: 'running', port: 8080 })
+      // Its port is free once the agent has seen its end.
+      await eventually(async () => (await act('deploy', {})).body.preview.port === 8080)
+      expect((await get()).preview.state).toBe('running')
     })
 
     test('is started with the box; the one before is started only by a rollback', async () => {
