@@ -1,6 +1,7 @@
 export default {
   testEnvironment: '<rootDir>/tests/environment.mjs',
   testSequencer: '<rootDir>/tests/sequencer.mjs',
+  reporters: ['default', '<rootDir>/infra/jest-watch.mjs'],
   transform: {},
   extensionsToTreatAsEsm: ['.ts'],
   injectGlobals: false,

@@ -1,8 +1,8 @@
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { findLeftovers, findTraces } from '../tests/helpers/leftovers.ts'
-import { draw } from '../tests/helpers/sample.ts'
+import { draw, drawsAll } from '../tests/helpers/sample.ts'
 import { findAcmeServer } from './acme-server/program.ts'
 import { findTestCluster } from './cluster/test-cluster.ts'
 import { dieWithParent, ROOT } from './commands.ts'
@@ -113,12 +113,24 @@ async function runSuite(suite: Suite): Promise<Counts> {
   mkdirSync(join(ROOT, '.build'), { recursive: true })
   const before = findTraces()
   const run = suite.needsCluster ? runOnCluster : runWithPeers
+  const limit = limitDuration()
   const counts = await run(suite)
+  clearTimeout(limit)
   const leftovers = await findLeftovers(before)
   if (leftovers.length === 0) return counts
   process.stdout.write(`The tests left ${leftovers.length} things on this machine:\n`)
   for (const line of leftovers.slice(0, SHOWN_LEFTOVERS)) process.stdout.write(`  ${line}\n`)
   return { ...counts, failed: counts.failed + 1 }
+}
+
+/** Ends this process if a suite does not end, after printing what runs; a file that hangs is ended before that (infra/jest-watch.mjs). */
+function limitDuration(): NodeJS.Timeout {
+  const minutes = SUITE_MINUTES * (drawsAll() ? 4 : 1)
+  return setTimeout(() => {
+    process.stdout.write(`The suite did not end within ${minutes} minutes. These processes run:\n`)
+    spawnSync('ps', ['-e', '--forest', '-o', 'pid,stat,wchan:24,etimes,args'], { stdio: 'inherit' })
+    process.exit(1)
+  }, minutes * 60_000)
 }
 
 async function runOnCluster(suite: Suite): Promise<Counts> {
@@ -180,7 +192,8 @@ function runJest({ paths, workers, env }: Suite): Promise<End> {
   const args = ['--ci', '--json', `--outputFile=${REPORT}`, '--passWithNoTests', `--maxWorkers=${workers}`, ...paths]
   const [program = '', ...command] = dieWithParent([
     process.execPath,
-    ...['--import', join(ROOT, 'infra/jest-workers.mjs')],
+    '--import',
+    join(ROOT, 'infra/jest-workers.mjs'),
     join(ROOT, 'node_modules/jest/bin/jest.js'),
     ...args,
   ])
@@ -260,5 +273,6 @@ const DRAWN_AT_ONCE = 3
 const RERUN_MAX = 3
 const ENDING_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 const HUNG_GRACE_MS = 5_000
+const SUITE_MINUTES = 40
 
 await main(process.argv.slice(2))

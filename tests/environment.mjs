@@ -1,9 +1,18 @@
+import { relative } from 'node:path'
 import { TestEnvironment } from 'jest-environment-node'
 import { findLeftovers, findMounts } from './helpers/leftovers.ts'
 
-/** The environment of a test file; the file fails if it leaves a mount in its worker's namespace, where that is its own (infra/jest-worker.sh). */
+/**
+ * The environment of a test file, whose path the process bears as its title (infra/jest-watch.mjs). The file fails if it leaves a mount in
+ * its worker's namespace, where that is its own (infra/jest-worker.sh).
+ */
 export default class MountWatchingEnvironment extends TestEnvironment {
   #before = null
+
+  constructor(config, context) {
+    super(config, context)
+    process.title = `jest ${relative(config.globalConfig.rootDir, context.testPath)}`
+  }
 
   async setup() {
     await super.setup()

@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, s
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { dieWithParent } from '../commands.ts'
+import { BUILD_LIMIT_MS } from '../go/program.ts'
 import { withLock } from './host-lock.ts'
 
 /**
@@ -65,6 +66,7 @@ function build(directory: string, say: (text: string) => void): void {
       cwd: join(import.meta.dirname, module),
       env: { ...process.env, ...env },
       stdio: ['ignore', 'inherit', 'inherit'],
+      timeout: BUILD_LIMIT_MS,
     })
   }
   for (const part of KUBERNETES_PARTS) symlinkSync('kubernetes', join(unfinished, part))

@@ -43,6 +43,7 @@ function build(wanted: GoProgram, directory: string, say: (text: string) => void
     cwd: wanted.directory,
     env: { ...process.env, CGO_ENABLED: '0' },
     stdio: ['ignore', 'inherit', 'inherit'],
+    timeout: BUILD_LIMIT_MS,
   })
   renameSync(unfinished, directory)
 }
@@ -54,3 +55,6 @@ function programDirectory({ directory }: GoProgram): string {
   const cache = process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache')
   return join(cache, `boxyard-${basename(directory)}`, hash.digest('hex').slice(0, 16))
 }
+
+/** The longest build: on two cores it takes minutes, but a module server that hangs would block it for ever. */
+export const BUILD_LIMIT_MS = 20 * 60_000
