@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { closeSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs'
+import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createConnection } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -76,12 +76,13 @@ interface Process {
   startTicks: string
 }
 
-/** Returns the boot id and start time of a process, in clock ticks. Throws for a process that is gone or a zombie. */
+/** Returns the boot id and start time of a process, in clock ticks. Throws for a process that is gone, or a zombie without threads. */
 function readStartTicks(pid: number): string {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
   // The name, in parentheses, may contain spaces and parentheses.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-  if (fields[0] === 'Z') throw new Error(`Process ${pid} has ended.`)
+  // While other threads end, the process still holds its ports.
+  if (fields[0] === 'Z' && readdirSync(`/proc/${pid}/task`).length === 1) throw new Error(`Process ${pid} has ended.`)
   const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
   return `${boot}:${fields[19]}`
 }
