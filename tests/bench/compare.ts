@@ -2,16 +2,12 @@ import { spawn } from 'node:child_process'
 import { resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { ROOT } from '../../infra/commands.ts'
-import { type CallOptions, type Client, createClient } from '../helpers/front/client.ts'
-import { BENCH_SETTINGS, boxPath, changePower, createBox, deleteBox, execEcho, forkBox } from './context.ts'
+import { createClient } from '../helpers/front/client.ts'
+import { prepare, type Service, STEPS, type Step } from './compare-steps.ts'
+import { BENCH_SETTINGS } from './context.ts'
 import { percentile, timeOnce } from './figures.ts'
-import { openStream, streamQuery } from './stream-client.ts'
 
-/** A service that runs from a checkout. */
-interface Side {
-  client: Client
-  url: string
-  token: string
+interface Side extends Service {
   close(): Promise<void>
 }
 
@@ -38,7 +34,7 @@ export async function benchCompare(directory: string | undefined): Promise<void>
     const sides: Side[] = []
     try {
       for (const each of order) sides.push(await startSide(each))
-      for (const { client } of sides) await prepare(client)
+      for (const side of sides) await prepare(side)
       const pair = sides.map((side, i) => ({ side, isOwn: order[i] === ROOT }))
       for (const [i, step] of Object.values(STEPS).entries()) await timeStep(step, pair, times[i])
     } finally {
@@ -86,29 +82,6 @@ async function startSide(directory: string): Promise<Side> {
   throw new Error(`The service of ${directory} did not start.`)
 }
 
-async function prepare(client: Client): Promise<void> {
-  await createBox(client, 'warm')
-  await ask(client, 'POST', DATA, { body: { name: 'volume', size_gb: 1 } })
-}
-
-async function ask(client: Client, method: string, path: string, options: CallOptions = {}): Promise<void> {
-  const { status, text } = await client.call(method, path, options)
-  if (status >= 300) throw new Error(`${method} ${path}: ${status} ${text}`)
-}
-
-async function streamEcho({ url, token }: Side): Promise<void> {
-  const stream = await openStream(`${url}${boxPath('warm')}/exec/ws?${streamQuery(['echo', 'hi'])}`, token)
-  if ((await stream.ended) !== 0) throw new Error('the echo failed')
-}
-
-interface Step {
-  /** Number of pairs that are timed. */
-  pairs: number
-  act(side: Side, index: number): Promise<void>
-}
-
-const DATA = '/v1/projects/bench/data'
-const FILE = { headers: { 'content-type': 'application/octet-stream' }, raw: Buffer.alloc(1024, 'x') }
 const WARM_UPS = 10
 const READY = 'ready '
 const HOLD = `
@@ -118,54 +91,3 @@ const service = await startService({ settings })
 console.log('${READY}' + JSON.stringify({ url: service.url, token: service.adminToken }))
 process.stdin.resume().once('end', () => service.close().then(() => process.exit(0)))
 `
-
-const STEPS: Record<string, Step> = {
-  'read a box': { pairs: 400, act: ({ client }) => ask(client, 'GET', boxPath('warm')) },
-  'list boxes': { pairs: 400, act: ({ client }) => ask(client, 'GET', '/v1/projects/bench/boxes') },
-  'exec echo': { pairs: 400, act: ({ client }) => execEcho(client, 'warm') },
-  'exec echo over a WebSocket': { pairs: 300, act: streamEcho },
-  'create → first exec': {
-    pairs: 200,
-    act: async ({ client }, i) => {
-      await createBox(client, `box-${i}`)
-      await execEcho(client, `box-${i}`)
-    },
-  },
-  delete: { pairs: 200, act: ({ client }, i) => deleteBox(client, `box-${i}`) },
-  'stop → resume → first exec': {
-    pairs: 100,
-    act: async ({ client }) => {
-      await changePower(client, 'warm', 'stop')
-      await changePower(client, 'warm', 'resume')
-      await execEcho(client, 'warm')
-    },
-  },
-  'fork of a running box': { pairs: 200, act: ({ client }, i) => forkBox(client, `fork-${i}`, 'warm') },
-  'delete of a fork': { pairs: 200, act: ({ client }, i) => deleteBox(client, `fork-${i}`) },
-  'update of the limits': {
-    pairs: 200,
-    act: ({ client }, i) => ask(client, 'PUT', boxPath('warm'), { body: { config: { ram_mb: 256 + i } } }),
-  },
-  'attach + detach of a volume': {
-    pairs: 200,
-    act: async ({ client }) => {
-      await ask(client, 'POST', `${DATA}/volume/attach`, { body: { box: 'warm', path: '/mnt/volume' } })
-      await ask(client, 'POST', `${DATA}/volume/detach`, { body: { box: 'warm' } })
-    },
-  },
-  'snapshot + delete of it': {
-    pairs: 200,
-    act: async ({ client }, i) => {
-      await ask(client, 'POST', `${boxPath('warm')}/snapshots`, { body: { name: `shot-${i}` } })
-      await ask(client, 'DELETE', `${boxPath('warm')}/snapshots/shot-${i}`)
-    },
-  },
-  'write 1 KiB': {
-    pairs: 400,
-    act: ({ client }) => ask(client, 'PUT', `${boxPath('warm')}/files/write?path=/root/file`, FILE),
-  },
-  'read 1 KiB': {
-    pairs: 400,
-    act: ({ client }) => ask(client, 'GET', `${boxPath('warm')}/files/read?path=/root/file`),
-  },
-}
