@@ -8,7 +8,7 @@ import { findTestCluster } from './cluster/test-cluster.ts'
 import { dieWithParent, ROOT } from './commands.ts'
 import { findObjectStore } from './object-store/program.ts'
 
-/** Files of `real` that also run with pods for boxes: DRAWN_AT_ONCE of them, drawn by the tree; all in `all`. */
+/** Files of `real` that also run with pods for boxes: some of them, drawn by the tree; all in `all`. */
 const REPEATED_ON_CLUSTER = inFolder('tests/e2e', [
   'deployment',
   'model',
@@ -18,6 +18,18 @@ const REPEATED_ON_CLUSTER = inFolder('tests/e2e', [
   'health/metrics',
   'boxes/idle',
   'boxes/faults',
+])
+/** The same of the contract of a runtime, beside its main file. */
+const RUNTIME_ON_CLUSTER = inFolder('tests/contract/boxes', [
+  'runtime-attach',
+  'runtime-exec',
+  'runtime-freeze',
+  'runtime-hold',
+  'runtime-mounts',
+  'runtime-resize',
+  'runtime-sessions',
+  'runtime-terminal.',
+  'runtime-terminals',
 ])
 /** Files of `real` that run with pods for boxes only in `everywhere`. */
 const REST = inFolder('tests/e2e', [
@@ -40,8 +52,11 @@ const SUITES: Record<string, Suite> = {
   },
   // The suites that every runtime has to pass run here again, with pods for boxes.
   cluster: {
-    paths: ['tests/cluster/', 'tests/contract/boxes/runtime', 'tests/e2e/standalone'],
-    drawn: REPEATED_ON_CLUSTER,
+    paths: ['tests/cluster/', 'tests/contract/boxes/runtime.test', 'tests/e2e/standalone'],
+    drawn: [
+      { from: REPEATED_ON_CLUSTER, count: 3 },
+      { from: RUNTIME_ON_CLUSTER, count: 4 },
+    ],
     workers: 5,
     env: { TEST_RUNTIME: 'kubernetes' },
     needsCluster: true,
@@ -55,7 +70,7 @@ const SUITES: Record<string, Suite> = {
 interface Suite {
   paths: readonly string[]
   /** Paths of which each tree draws some to run beside those. */
-  drawn?: readonly string[]
+  drawn?: readonly { from: readonly string[]; count: number }[]
   workers: number
   env?: Record<string, string>
   /** Runs on a real Kubernetes. */
@@ -142,7 +157,7 @@ async function runOnCluster(suite: Suite): Promise<Counts> {
   const end = (): void => void cluster.close().finally(() => process.exit(1))
   for (const signal of ENDING_SIGNALS) process.once(signal, end)
   try {
-    const paths = [...suite.paths, ...draw(suite.drawn ?? [], DRAWN_AT_ONCE)]
+    const paths = [...suite.paths, ...(suite.drawn ?? []).flatMap(({ from, count }) => draw(from, count))]
     return await runTests({ ...suite, paths, env: { ...suite.env, ...(await cluster.start()) } })
   } finally {
     for (const signal of ENDING_SIGNALS) process.removeListener(signal, end)
@@ -268,7 +283,6 @@ const NODE_OPTIONS = ['--experimental-vm-modules', '--disable-warning=Experiment
 const REPORT = join(ROOT, '.build/jest.json')
 const SUMMARY = join(ROOT, '.build/test-summary')
 const SHOWN_LEFTOVERS = 40
-const DRAWN_AT_ONCE = 3
 // A busy machine fails a file now and then; a broken change fails it twice, or many files.
 const RERUN_MAX = 3
 const ENDING_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const

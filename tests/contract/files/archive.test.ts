@@ -26,6 +26,7 @@ import {
   type View,
 } from '../../helpers/bases/archive-lab.ts'
 import { execute } from '../../helpers/boxes/oci-lab.ts'
+import { draw } from '../../helpers/sample.ts'
 
 describe('archives', () => {
   let lab: ArchiveLab
@@ -36,7 +37,7 @@ describe('archives', () => {
     await lab.close()
   })
 
-  describe.each<View>(['runs', 'stopped'])('of a box that %s', (view) => {
+  describe.each(draw<View>(['runs', 'stopped'], 1))('of a box that %s', (view) => {
     test('a tree that tar packed is unpacked as tar unpacks it', async () => {
       const source = lab.newDirectory()
       fillVaried(source)

@@ -7,11 +7,12 @@ import { readAttribute, writeAttribute } from '../../../agent/lib/syscalls/metad
 import type { FileFacts } from '../../../agent/ports/files/files.ts'
 import { describeTree, type Past, takePast } from '../../helpers/boxes/past-files.ts'
 import { type BoxFiles, type FileBox, openFileBox } from '../../helpers/files/file-lab.ts'
+import { draw } from '../../helpers/sample.ts'
 
 const MIB = 1024 * 1024
 const VOLUMES = { '/srv/data': 'vol_data', '/srv/fixed': 'vol_fixed:ro' }
 
-describe.each(['running', 'stopped'])('a restore of a path into a %s box', (view) => {
+describe.each(draw(['running', 'stopped'], 1))('a restore of a path into a %s box', (view) => {
   let lab: FileBox
   let box: BoxFiles
 

@@ -16,7 +16,7 @@ const STEPS = {
   delete: around(['store.bases.remove', 'filesystem.destroy', 'store.tombstones.remove']),
 }
 type Action = keyof typeof STEPS
-const CHOSEN = drawSteps(STEPS, 3)
+const CHOSEN = drawSteps(STEPS, 2)
 
 let service: TestService
 let registry: ScriptedRegistry
