@@ -33,6 +33,7 @@ beforeAll(async () => {
   outside = await openOutside()
   lab = await openPodLab('routed')
   listeners.push(await serve(outside, 80, 'outside'), await serve(outside, LATE_PORT, 'late', LATE_MS))
+  listeners.push(await serve(outside, LATER_PORT, 'later', LATER_MS))
 })
 
 afterAll(() => {
@@ -133,12 +134,12 @@ describe('after an agent that exited without cleaning up', () => {
     const first = createPodNetwork(settings)
     await first.open()
     first.admit(podMember('red', 'box', pod))
-    await sendFrom(pod, outside.address, LATE_PORT)
+    await sendFrom(pod, outside.address, LATER_PORT)
     await first.close({ release: false })
     await withPodNetwork(settings, async (network) => {
       network.admit(podMember('red', 'box', pod))
       const server = await serve(pod, BOX_PORT, 'box')
-      await sleep(LATE_MS)
+      await eventually(() => server.lines.length > 1)
       expect(server.lines).toEqual(['ready', `udp ${outside.address}`])
       server.close()
     })
@@ -203,3 +204,6 @@ async function admissionAfter(commands: readonly string[]): Promise<string> {
 
 const LATE_PORT = 8053
 const LATE_MS = 700
+// Time for a program to listen for the answer.
+const LATER_PORT = 8054
+const LATER_MS = 4_000
