@@ -2,6 +2,8 @@ export default {
   testEnvironment: '<rootDir>/tests/environment.mjs',
   testSequencer: '<rootDir>/tests/sequencer.mjs',
   reporters: ['default', '<rootDir>/infra/jest-watch.mjs'],
+  // Even one worker is a process of its own, with its own mounts (infra/jest-workers.mjs): jest runs no file in its own process then.
+  workerIdleMemoryLimit: '8GB',
   transform: {},
   extensionsToTreatAsEsm: ['.ts'],
   injectGlobals: false,

@@ -23,7 +23,7 @@ test_packages=(
   "${host_packages[@]}" caddy git openssl procps gcc libc6-dev libseccomp-dev chromium
   htop ncurses-base vim-tiny
 )
-bench_packages=("${test_packages[@]}" curl rsync)
+bench_packages=("${test_packages[@]}" curl restic rsync)
 # Docker's own packages conflict with Debian's.
 command -v dockerd >/dev/null || bench_packages+=(containerd docker.io)
 

@@ -229,6 +229,8 @@ function runJest({ paths, workers, env }: Suite): Promise<End> {
     })
     child.once('error', reject)
     child.once('close', () => resolve(end))
+    // A process that a failed test left behind may keep the pipe open.
+    child.once('exit', () => setTimeout(() => resolve(end), EXIT_GRACE_MS).unref())
   })
 }
 
@@ -287,6 +289,7 @@ const SHOWN_LEFTOVERS = 40
 const RERUN_MAX = 3
 const ENDING_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 const HUNG_GRACE_MS = 5_000
+const EXIT_GRACE_MS = 2_000
 const SUITE_MINUTES = 40
 
 await main(process.argv.slice(2))

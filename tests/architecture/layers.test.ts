@@ -110,12 +110,14 @@ const LEAVES = {
   'tests/leaf.ts': 'export const leaf = 1',
 }
 
-/** For each area that may not import all others of its layer: a file in it that imports a forbidden one. */
-const AREA_VIOLATIONS = forbiddenAreas().map(({ layer, area, forbidden }) => ({
-  rule: `${layer.replaceAll('/', '-')}-${area}-imports-lower-areas`,
-  from: `${layer}/${area}/upwards.ts`,
-  to: `${layer}/${forbidden.at(-1)}/named.ts`,
-}))
+/** For each area: a file in it for every area of its layer that it may not import, which imports that one. */
+const AREA_VIOLATIONS = forbiddenAreas().flatMap(({ layer, area, forbidden }) =>
+  forbidden.map((other) => ({
+    rule: `${layer.replaceAll('/', '-')}-${area}-imports-lower-areas`,
+    from: `${layer}/${area}/imports-${other}.ts`,
+    to: `${layer}/${other}/named.ts`,
+  })),
+)
 
 const AREA_FILES = {
   ...Object.fromEntries(

@@ -99,7 +99,7 @@ export async function openOutside(extraAddresses: readonly string[] = []): Promi
 /** Starts a server at `place` that answers `tag` on TCP, and on UDP after `delayMs`. */
 export async function serve(place: Place, port: number, tag: string, delayMs = 0): Promise<Listener> {
   const [command, args] = enter(place, ['serve', String(port), tag, String(delayMs)])
-  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(command, args, { stdio: ['pipe', 'pipe', 'inherit'] })
   const lines: string[] = []
   child.stdout.on('data', (data: Buffer) => lines.push(...data.toString().trim().split('\n')))
   await firstOutput(child)
