@@ -14,6 +14,8 @@ export async function runAgent(
   args: readonly string[],
   decorate: DeploymentDeps['decorate'] = (_port, driver) => driver,
 ): Promise<number> {
+  // Gives files and directories the modes that the code says, also under the umask of a unit: users of boxes pass through some.
+  process.umask(0o022)
   // The reader of the log may exit first; EPIPE must not end the agent.
   process.stderr.on('error', () => undefined)
   const write = (line: string): void => void process.stderr.write(`${line}\n`)

@@ -134,7 +134,7 @@ function createProcesses(
   let front: LoggingChild | null = null
   const launch = (command: readonly string[]): LoggingChild =>
     startLoggingChild({
-      command,
+      command: [...UNIT_UMASK, ...command],
       env,
       onLine: (line) => {
         logs.push(line)
@@ -213,6 +213,8 @@ const DEFAULTS = {
   BOXYARD_RATE_BURST: '100000',
   BOXYARD_EDGE_PORT: '0',
 }
+// The umask of the systemd units (infra/systemd).
+const UNIT_UMASK = ['/bin/sh', '-c', 'umask 077 && exec "$@"', 'sh']
 const KEPT_LINES = 500
 const STOP_DEADLINE_MS = 45_000
 /** First of 12,000–19,999: below the ports of test clusters, so that a part of one that restarts finds its port free. */

@@ -37,6 +37,11 @@ export function defineExecSuite(client: Client): void {
       expect(run.body).toMatchObject({ user: '1234:99', cwd: '/tmp' })
     })
 
+    test('it has the umask 0022, whatever that of the service is', async () => {
+      const { body } = await exec({ shell: 'umask; stat -c %a / /etc /root', user: '1234' })
+      expect(body.stdout).toMatch(/^0022\n755\n755\n7\d\d\n$/)
+    })
+
     test('an unknown user is refused with a pointer', async () => {
       const run = await exec({ command: ['id'], user: 'nobody-here' })
       expect([run.status, run.body.code]).toEqual([400, 'invalid_request'])
