@@ -50,7 +50,9 @@ export async function reportHealth(deps: HealthDeps): Promise<HealthReport> {
   const edge = await measure('edge_unreadable', () => deps.edge.problems())
   faults.push(...[...(network ?? []), ...(edge ?? [])].map((problem) => ({ ...problem })))
   faults.push(...(condition ? poolFaults(condition) : []))
-  faults.push(...storageFaults(pool, disk), ...tombstoneFaults(deps.reconciler), ...unknownFaults(boxes?.unknown ?? 0))
+  faults.push(...storageFaults(pool, disk), ...tombstoneFaults(deps.reconciler))
+  const unstarted = await measure('store_unreadable', () => unstartedBoxes(deps))
+  faults.push(...startFaults(unstarted ?? []), ...unknownFaults((boxes?.unknown ?? 0) - (unstarted ?? []).length))
   if (deps.isDraining()) {
     faults.push({
       code: 'draining',
@@ -106,12 +108,35 @@ function tombstoneFaults(reconciler: Reconciler): HealthFault[] {
   ]
 }
 
+/** Lists the boxes that should run and whose start is tried again, each with why it failed last. */
+async function unstartedBoxes({ reconciler, store }: HealthDeps): Promise<string[]> {
+  const found: string[] = []
+  for (const [id, why] of reconciler.failedStarts()) {
+    const record = await store.boxes.byId(id)
+    if (record?.observed.status === 'unknown') found.push(`${record.project}/${record.name} (${why})`)
+  }
+  return found
+}
+
+function startFaults(boxes: readonly string[]): HealthFault[] {
+  if (boxes.length === 0) return []
+  const more = boxes.length > SHOWN_BOXES ? `, and ${boxes.length - SHOWN_BOXES} more` : ''
+  return [
+    {
+      code: 'box_start_failed',
+      evidence: `Boxes that should run and could not be started: ${boxes.slice(0, SHOWN_BOXES).join(', ')}${more}.`,
+      remedy:
+        "Each is tried again by itself, at least once a minute; the agent's log names the cause under the box's id.",
+    },
+  ]
+}
+
 function lowBytes({ totalBytes }: DiskCapacity): number {
   return Math.min(LOW_BYTES, totalBytes / 10)
 }
 
 function unknownFaults(count: number): HealthFault[] {
-  if (count === 0) return []
+  if (count <= 0) return []
   const evidence = `The runtime does not answer for ${count} boxes.`
   return [{ code: 'boxes_unknown', evidence, remedy: "It is tried again by itself; the agent's log names the cause." }]
 }
@@ -121,3 +146,4 @@ function mib(bytes: number): string {
 }
 
 const LOW_BYTES = 256 * 1024 ** 2
+const SHOWN_BOXES = 20

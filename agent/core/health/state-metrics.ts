@@ -29,6 +29,7 @@ export function meterState(meter: Meter, { store, filesystem, reconciler, superv
   single(TOMBSTONES, async () => (await store.tombstones.all()).length)
   meter.observable('counter', EVENTS, async () => [{ labels: {}, value: (await store.events.bounds()).newest }])
   single(STUCK, async () => reconciler.stuckTombstones().length)
+  single(UNSTARTED, async () => reconciler.failedStarts().size)
 }
 
 async function countServices(store: Store, supervisor: ServiceSupervisor): Promise<Map<string, number>> {
@@ -62,3 +63,7 @@ const EVENTS = {
 const SUBVOLUMES = { name: 'boxyard_subvolumes', help: 'Subvolumes in the pool: roots, volumes, snapshots, bases.' }
 const TOMBSTONES = { name: 'boxyard_tombstones', help: 'Deleted things whose space is still to be freed.' }
 const STUCK = { name: 'boxyard_tombstones_stuck', help: 'Those of them that failed to be destroyed at least once.' }
+const UNSTARTED = {
+  name: 'boxyard_boxes_unstarted',
+  help: 'Boxes that should run and whose start failed; it is tried again.',
+}

@@ -32,15 +32,28 @@ export function pendingRecord(
   return { ...record, version: record.version + 1, updatedAt: now, observed }
 }
 
-/**
- * Returns the outcome of a failed start of `record`, with a message for clients. Retries a start that no request waits for, as
- * after a reboot: while the runtime is unavailable the box is `unknown`.
- */
+/** A start that no retry can mend: the root of the box is gone. */
+export class MissingRoot extends ServiceError {
+  constructor() {
+    super('internal', "The box's root is missing from the pool.")
+  }
+}
+
+/** Returns why a start failed, for clients: the log has the cause of an unexpected error, which may hold paths of the host. */
+export function startFailure(error: unknown): string {
+  return error instanceof ServiceError ? error.message : "The cause is logged under the box's id."
+}
+
+/** Tests whether a start that failed is tried again: it is owed, since the box ran before and no request waits for it, as after a reboot. */
+export function isRetried(record: BoxRecord, error: unknown): boolean {
+  return record.observed.generation === record.desired.generation && !(error instanceof MissingRoot)
+}
+
+/** Returns the outcome of a failed start of `record`, with a message for clients. While a start is tried again the box is `unknown`. */
 export function failedStart(record: BoxRecord): (error: unknown) => Outcome {
   return (error) => {
-    const why = error instanceof ServiceError ? error.message : "The cause is logged under the box's id."
-    const isOwed = record.observed.generation === record.desired.generation
-    if (isOwed && error instanceof ServiceError && error.code === 'runtime_unavailable')
+    const why = startFailure(error)
+    if (isRetried(record, error))
       return { ...unknownOutcome(record), message: `The box cannot be started again yet; it is tried again. ${why}` }
     return { status: 'stopped', reason: 'failed', message: `The start failed. ${why}`, power: 'stopped' }
   }

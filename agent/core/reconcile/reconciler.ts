@@ -131,6 +131,11 @@ export class Reconciler {
     return this.#reaper.stuck()
   }
 
+  /** Returns why the last start failed, by id, of the boxes that should run and whose start is tried again. */
+  failedStarts(): ReadonlyMap<string, string> {
+    return this.#steps.failedStarts()
+  }
+
   /** Counts the boxes with a step under way, with another one due after it, and to be tried again later. */
   queued(): ReturnType<KeyedQueue['counts']> {
     return this.#queue.counts()

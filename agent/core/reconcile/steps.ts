@@ -11,7 +11,15 @@ import { withDeadline } from '../common/deadline.ts'
 import type { KeyedQueue } from '../common/keyed-queue.ts'
 import type { Waiters } from '../common/waiters.ts'
 import { boxSpecOf } from './box-spec.ts'
-import { failedStart, pendingRecord, settleRecord, unknownOutcome } from './outcome.ts'
+import {
+  failedStart,
+  isRetried,
+  MissingRoot,
+  pendingRecord,
+  settleRecord,
+  startFailure,
+  unknownOutcome,
+} from './outcome.ts'
 import { type BoxStep, type Outcome, READY, stoppedOutcome } from './plan.ts'
 import type { BoxProcesses } from './processes.ts'
 import type { Reaper } from './reaper.ts'
@@ -42,12 +50,18 @@ export class BoxSteps {
   readonly #starts: Limiter
   /** Abort the grace of the stops under way, by box. */
   readonly #stops = new Map<string, AbortController>()
+  readonly #failedStarts = new Map<string, string>()
   readonly #time: (labels: Labels<'kind' | 'outcome'>, seconds: number) => void
 
   constructor(deps: BoxStepsDeps) {
     this.#deps = deps
     this.#starts = createLimiter(deps.limits.startsAtOnce)
     this.#time = deps.meter.histogram(STEPS)
+  }
+
+  /** Returns why the last start failed, by id, of the boxes that should run and whose start is tried again. */
+  failedStarts(): ReadonlyMap<string, string> {
+    return this.#failedStarts
   }
 
   /** Cuts short the grace of a stop under way. */
@@ -67,13 +81,14 @@ export class BoxSteps {
       await this.#timed('destroy', () => reaper.destroy(boxId).then(() => true))
     processes.noteStopped(boxId)
     processes.forgetExit(boxId)
+    this.#failedStarts.delete(boxId)
   }
 
   /** Returns true if the step succeeded. */
   async #do(record: BoxRecord, step: BoxStep): Promise<boolean> {
     switch (step.kind) {
       case 'start':
-        return this.#attempt(record, () => this.#starts.run(() => this.#start(record)), failedStart(record))
+        return this.#attempt(record, () => this.#starts.run(() => this.#start(record)), this.#failedStart(record))
       case 'stop': {
         const outcome = stoppedOutcome(record)
         return this.#attempt(
@@ -109,6 +124,13 @@ export class BoxSteps {
         return this.#restore(record)
       case 'none':
         return true
+    }
+  }
+
+  #failedStart(record: BoxRecord): (error: unknown) => Outcome {
+    return (error) => {
+      if (isRetried(record, error)) this.#failedStarts.set(record.id, startFailure(error))
+      return failedStart(record)(error)
     }
   }
 
@@ -176,12 +198,11 @@ export class BoxSteps {
   /**
    * Checks that a box has its root, and waits until no deleted box that still runs has one of its volumes. Never makes a lost root
    * anew: the box would look well with its data gone.
-   * @throws ServiceError `internal` for a root that is lost, `volume_in_use` after `stopSlackMs`
+   * @throws MissingRoot for a root that is lost, ServiceError `volume_in_use` after `stopSlackMs`
    */
   async #checkStart(record: BoxRecord): Promise<void> {
     const { filesystem, reaper, limits } = this.#deps
-    if (!(await filesystem.exists(record.root)))
-      throw new ServiceError('internal', "The box's root is missing from the pool.")
+    if (!(await filesystem.exists(record.root))) throw new MissingRoot()
     const trees = record.mounts.map(({ subvolume }) => filesystem.path(subvolume))
     // A box that is deleted while it starts does not wait for itself.
     if (await reaper.untilFree(trees, limits.stopSlackMs, record.id)) return
@@ -241,6 +262,7 @@ export class BoxSteps {
   // A lost compare-and-set is no fault: the desired state has changed, and the next turn reads it.
   async #settle(record: BoxRecord, outcome: Outcome): Promise<void> {
     const { store, clock, bootId, changes } = this.#deps
+    if (outcome.status !== 'unknown') this.#failedStarts.delete(record.id)
     const isStored = await store.boxes.replace(settleRecord(record, outcome, { now: clock.now(), bootId }))
     if (isStored) changes.notify(record.id)
   }

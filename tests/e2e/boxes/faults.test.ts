@@ -1,7 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { ageByOneBoot, limitsOf, mountsOf, pidsOf, readWorld } from '../../helpers/boxes/world.ts'
-import { armStep, around, at, drawSteps, during, hasDied, restartAgent, startAgent } from '../../helpers/fault-steps.ts'
+import { eventually } from '../../helpers/eventually.ts'
+import {
+  armStep,
+  around,
+  at,
+  drawSteps,
+  during,
+  type FaultStep,
+  hasDied,
+  restartAgent,
+  startAgent,
+} from '../../helpers/fault-steps.ts'
 import { type Answer, type Client, createClient } from '../../helpers/front/client.ts'
 import { runtimeOfTests } from '../../helpers/pods/cluster-of-tests.ts'
 import { startService, type TestService } from '../../helpers/service.ts'
@@ -119,10 +130,7 @@ describe('kill -9 of the agent', () => {
     await client.post(`${data}/vol/attach`, { box: 'witness', path: '/mnt/deep/vol' })
     await client.shell('faults', 'witness', 'echo kept > /root/boot; echo data > /mnt/deep/vol/boot; sync')
     const { body: witness } = await client.get(`${boxes}/witness`)
-    await service.killAgent()
-    for (const pid of pidsOf(service, witness.id)) process.kill(pid, 'SIGKILL')
-    ageByOneBoot(service)
-    await service.startAgent()
+    await reboot(witness.id, '')
     expect((await settledBox('witness'))?.status).toBe('running')
     expect((await settledBox('off'))?.status).toBe('stopped')
     const both = await client.shell('faults', 'witness', 'cat /root/boot /mnt/deep/vol/boot')
@@ -131,6 +139,32 @@ describe('kill -9 of the agent', () => {
     await client.delete(`${boxes}/off`)
     await client.post(`${data}/vol/detach`, { box: 'witness' })
     expect((await client.delete(`${data}/vol`)).status).toBe(204)
+  }, 60_000)
+
+  test('after a reboot a start that fails is made again, and health names the box meanwhile', async () => {
+    const { body: witness } = await client.get(`${boxes}/witness`)
+    const startFaults = async (): Promise<string[]> => {
+      const { body } = await client.get('/healthz')
+      const found = body.problems.filter(({ code }: { code: string }) => code === 'box_start_failed')
+      return found.map(({ evidence }: { evidence: string }) => evidence)
+    }
+    await reboot(witness.id, at('runtime.start', 'throw', '1+'))
+    await eventually(async () => (await client.get(`${boxes}/witness`)).body.status === 'unknown')
+    expect((await client.get(`${boxes}/witness`)).body.state.message).toMatch(
+      /cannot be started again yet; it is tried again/,
+    )
+    expect(await startFaults()).toEqual([
+      expect.stringContaining('Boxes that should run and could not be started: faults/witness ('),
+    ])
+    expect(await (await fetch(service.metricsUrl)).text()).toContain('boxyard_boxes_unstarted 1')
+    await reboot(witness.id, at('runtime.start', 'throw'))
+    await eventually(async () => (await client.get(`${boxes}/witness`)).body.status === 'running')
+    expect(await startFaults()).toEqual([])
+    const { events } = (await client.get('/v1/projects/faults/events?type=box.unknown&max_results=1000')).body
+    expect(events.at(-1).resource).toBe('/v1/projects/faults/boxes/witness')
+    await service.killAgent('SIGTERM')
+    await service.startAgent({ TEST_FAULT: '', TEST_FAULT_ARMED: '' })
+    await expectAgreement()
   }, 60_000)
 
   test('down stops the boxes, and up brings back those that should run, and only those', async () => {
@@ -250,4 +284,12 @@ function recordedBox({ config, data_mounts: mounts }: BoxView, volumes: { id: st
     cpus: config.cpus,
     mounts: mounts.map(({ name, path, read_only: readOnly }) => ({ volume: idOf(name), path, readOnly })),
   }
+}
+
+/** Ends the agent and a box, and starts an agent of the next boot, with a fault from its start on. */
+async function reboot(boxId: string, step: FaultStep | ''): Promise<void> {
+  await service.killAgent()
+  for (const pid of pidsOf(service, boxId)) process.kill(pid, 'SIGKILL')
+  ageByOneBoot(service)
+  await service.startAgent({ TEST_FAULT: step, TEST_FAULT_ARMED: step === '' ? '' : '1' })
 }

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals'
-import { failedStart } from '../../../agent/core/reconcile/outcome.ts'
+import { failedStart, MissingRoot } from '../../../agent/core/reconcile/outcome.ts'
 import { ServiceError } from '../../../shared/errors.ts'
 import { boxRecord } from '../../helpers/boxes/box-records.ts'
 
@@ -19,8 +19,13 @@ test('the start of a box that ran is retried while the runtime cannot make it', 
   expect(message).toContain('The node has not started its pod.')
 })
 
-test('a start that fails for another reason is not retried', () => {
+test('the start of a box that ran is retried after an unexpected error, whose text stays in the log', () => {
   const { status, power, message } = failedStart(owed)(new Error('a secret of the host'))
-  expect({ status, power }).toEqual({ status: 'stopped', power: 'stopped' })
+  expect({ status, power }).toEqual({ status: 'unknown', power: 'running' })
   expect(message).not.toContain('secret')
+})
+
+test('the start of a box without its root is not retried', () => {
+  const { status, power } = failedStart(owed)(new MissingRoot())
+  expect({ status, power }).toEqual({ status: 'stopped', power: 'stopped' })
 })
