@@ -3,7 +3,7 @@ import { readTextIfThere } from '../../lib/disk/file-text.ts'
 import { isErrno } from '../../lib/syscalls/libc.ts'
 import type { BoxUsage } from '../../ports/boxes/runtime.ts'
 import { type CgroupLayout, rootsOf } from './cgroup-layout.ts'
-import { type BoxFreezer, createBoxFreezer, setFrozen } from './freeze.ts'
+import { type BoxFreezer, createBoxFreezer, freezeSoon, setFrozen } from './freeze.ts'
 import { setMemoryLimit } from './memory.ts'
 import { createOomKills } from './oom-kills.ts'
 import { signalMembers } from './signals.ts'
@@ -202,8 +202,8 @@ async function dissolve(path: string, into: string, version: 1 | 2): Promise<voi
     if (removeDirectory(path)) return
     // Freezes the cgroup, because processes may fork faster than they are moved; moved ones thaw.
     const isFrozen = attempt >= FREE_ATTEMPTS
-    if (isFrozen) setFrozen({ version, path }, true)
     try {
+      if (isFrozen) await freezeSoon({ version, path })
       for (const pid of readProcesses(path)) await moveProcess(pid, into)
     } finally {
       if (isFrozen) setFrozen({ version, path }, false)

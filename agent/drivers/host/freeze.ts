@@ -75,6 +75,13 @@ export function setFrozen({ version, path }: FreezerGroup, isFrozen: boolean): v
   }
 }
 
+/** Freezes a cgroup, and resolves once its processes stand still, after 200 ms at the latest. */
+export async function freezeSoon(group: FreezerGroup): Promise<void> {
+  const deadline = performance.now() + SOON_MS
+  setFrozen(group, true)
+  while (!isFrozen(group) && performance.now() < deadline) await sleep(1)
+}
+
 async function untilFrozen(target: FreezeTarget, deadline: number): Promise<void> {
   const begun = performance.now()
   for (let refilled = begun; !isFrozen(target); ) {
@@ -138,5 +145,6 @@ function refusal(detail: string): ServiceError {
 
 const GONE = 'FROZEN\n'
 const BOUND_MS = 5_000
+const SOON_MS = 200
 const SPIN_MS = 0.1
 const REFILL_MS = 1
