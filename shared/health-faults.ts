@@ -5,11 +5,14 @@ export function viewFaults(faults: readonly HealthFault[]): { errors: string[]; 
   return { errors: faults.map(sentenceOf), problems: faults.map((fault) => ({ ...fault })) }
 }
 
-/** Formats a fault as one line: evidence may be the output of another program. */
+/** Formats a fault as one sentence on one line: evidence may be several, or the output of another program. */
 function sentenceOf({ evidence, remedy }: HealthFault): string {
-  return `${withoutStop(evidence)}; remedy: ${withoutStop(remedy)}.`.replaceAll(/\s+/g, ' ')
+  return `${asClause(evidence)}; remedy: ${asClause(remedy)}.`.replaceAll(/\s+/g, ' ')
 }
 
-function withoutStop(text: string): string {
-  return text.trim().replace(/\.$/, '')
+function asClause(text: string): string {
+  return text
+    .trim()
+    .replace(/\.$/, '')
+    .replaceAll(/\.\s+(?=\S)/g, '; ')
 }

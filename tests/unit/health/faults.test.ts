@@ -18,6 +18,11 @@ describe('problems of the health report', () => {
     healthSchema.parse({ status: 'degraded', api: { api_version: 'v1' }, ...view })
   })
 
+  test('are one sentence even if the evidence is several', () => {
+    const { errors } = viewFaults([{ ...fault, evidence: 'No node fits. 0/1 are available. (a, b)' }])
+    expect(errors).toEqual(['No node fits; 0/1 are available; (a, b); remedy: Free space: state needs it.'])
+  })
+
   test('are one line even if a program printed several', () => {
     const { errors, problems } = viewFaults([{ ...fault, evidence: 'It ended:\n  no such file\n' }])
     expect(errors).toEqual(['It ended: no such file; remedy: Free space: state needs it.'])
