@@ -6,7 +6,6 @@ import type { Store } from '../../ports/store/store.ts'
 import type { BoxActivity } from '../boxes/activity.ts'
 import { pendingRecord } from '../reconcile/outcome.ts'
 import type { Reconciler } from '../reconcile/reconciler.ts'
-import { planIdle } from './idle-plan.ts'
 import type { EdgeRoutes } from './routes.ts'
 
 export interface IdleStopDeps {
@@ -161,3 +160,24 @@ function stoppingRecord(record: BoxRecord, now: number): BoxRecord {
 const POLL_MS = 5_000
 const POLL_MIN_MS = 100
 const TURN_MS = 1_000
+
+/** Observed use of a box with `idle_stop_seconds`. Durations in ms, times in ms since the epoch. */
+export interface IdleFacts {
+  /** Idle time after which it stops. */
+  idleStopMs: number
+  /** Time of the last use; initially the start of the box, or the first poll of this agent. */
+  usedAt: number
+  isInUse: boolean
+  /** End of its lease, which may be past; null: never had one. */
+  leaseUntil: number | null
+}
+
+/** Stop now, or check again in `ms` at the earliest. */
+export type IdlePlan = { kind: 'stop' } | { kind: 'wait'; ms: number }
+
+/** Decides whether a box has been idle for long enough; a lease counts as use. Pure. */
+export function planIdle({ idleStopMs, usedAt, isInUse, leaseUntil }: IdleFacts, now: number): IdlePlan {
+  const lastUse = isInUse ? now : usedAt
+  const dueAt = Math.max(lastUse, leaseUntil ?? 0) + idleStopMs
+  return dueAt <= now ? { kind: 'stop' } : { kind: 'wait', ms: dueAt - now }
+}

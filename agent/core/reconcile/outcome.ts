@@ -1,25 +1,21 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import type { BoxRecord } from '../../ports/store/boxes.ts'
+import { bumped } from '../common/edit-record.ts'
 import type { Outcome } from './plan.ts'
 
 /** Returns the record with `outcome` as the observed state of its desired generation; version raised by one. */
 export function settleRecord(record: BoxRecord, outcome: Outcome, at: { now: number; bootId: string }): BoxRecord {
   const { status, reason, message, power } = outcome
-  return {
-    ...record,
-    version: record.version + 1,
-    updatedAt: at.now,
-    desired: { ...record.desired, power },
-    observed: {
-      ...record.observed,
-      status,
-      reason,
-      message,
-      since: at.now,
-      generation: record.desired.generation,
-      bootId: status === 'running' ? at.bootId : null,
-    },
+  const observed = {
+    ...record.observed,
+    status,
+    reason,
+    message,
+    since: at.now,
+    generation: record.desired.generation,
+    bootId: status === 'running' ? at.bootId : null,
   }
+  return bumped({ ...record, desired: { ...record.desired, power }, observed }, at.now)
 }
 
 /** Returns the record as `pending`, on its way to another state; version raised by one. */
@@ -29,7 +25,7 @@ export function pendingRecord(
   now: number,
 ): BoxRecord {
   const observed = { ...record.observed, status: 'pending' as const, reason, message: null, since: now }
-  return { ...record, version: record.version + 1, updatedAt: now, observed }
+  return bumped({ ...record, observed }, now)
 }
 
 /** A start that no retry can mend: the root of the box is gone. */

@@ -5,6 +5,7 @@ import type { Clock } from '../../ports/host/clock.ts'
 import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
 import type { BoxRecord } from '../../ports/store/boxes.ts'
 import type { Store } from '../../ports/store/store.ts'
+import { bumped } from '../common/edit-record.ts'
 import { bytesOf } from '../common/sizes.ts'
 import { boxMountOf, unlessEnded } from './box-spec.ts'
 import type { BoxProcesses } from './processes.ts'
@@ -126,7 +127,7 @@ async function dropMount(
 ): Promise<void> {
   logger.warn('an attachment that was cut off cannot be made', { box: record.id, volume: volumeId, error })
   const mounts = record.mounts.filter((mount) => mount.volumeId !== volumeId)
-  await store.boxes.replaceMounts({ ...record, mounts, version: record.version + 1, updatedAt: clock.now() })
+  await store.boxes.replaceMounts(bumped({ ...record, mounts }, clock.now()))
   throw new Error('The mounts of the box have changed: they are looked at again.')
 }
 

@@ -8,6 +8,7 @@ import type { Attachment, VolumeRecord } from '../../ports/store/volumes.ts'
 import type { Admission } from '../common/admission.ts'
 import type { Caller } from '../common/caller.ts'
 import { findByIdempotencyKey } from '../common/create-record.ts'
+import { bumped } from '../common/edit-record.ts'
 import { findVolume, type VolumeRef } from '../common/lookup.ts'
 import { namedPage, nextNamedPage } from '../common/paging.ts'
 import { checkIfMatch } from '../common/preconditions.ts'
@@ -139,7 +140,7 @@ async function updateVolume(
 ): Promise<VolumeRecord | null> {
   const sizeGb = body.size_gb === null ? defaults.volumeSizeGb : (body.size_gb ?? record.sizeGb)
   const tags = body.tags === null ? {} : (body.tags ?? record.tags)
-  const next = { ...record, sizeGb, tags, version: record.version + 1, updatedAt: clock.now() }
+  const next = bumped({ ...record, sizeGb, tags }, clock.now())
   const growth = sizeGb - record.sizeGb
   if (growth === 0 && JSON.stringify(tags) === JSON.stringify(record.tags)) return record
   const request = { project: record.project, storageGb: growth }

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import type * as Sdk from '@aws-sdk/client-s3'
-import { ServiceError } from '../../../shared/errors.ts'
+import type { ServiceError } from '../../../shared/errors.ts'
 import { digestPieces } from '../../../shared/http/digest-pieces.ts'
 import type { BackupStore, StoredBytes, StoredObject } from '../../ports/backups/store.ts'
+import { storeFault } from './faults.ts'
 import { segmentsOf } from './names.ts'
 
 /** An S3 endpoint, addressed by path; `prefix` goes before all names, without a slash at its end. */
@@ -280,19 +281,11 @@ function throwMarked(error: Error): never {
 
 /** Converts an error for clients; the logged cause names neither keys nor the signed request. */
 function faultOf(error: unknown): ServiceError {
-  if (error instanceof ServiceError) return error
-  const { name, message, code } = error as { name?: string; message?: string; code?: string }
-  const cause = new Error(`${name ?? 'Error'}: ${code ?? ''} ${message ?? ''}`)
-  if (
-    name === 'QuotaExceeded' ||
-    name === 'QuotaExceededException' ||
-    name === 'EntityTooLarge' ||
-    name === 'XMinioStorageFull'
-  ) {
-    return new ServiceError('storage_full', 'The place where backups are kept is full.', { cause })
-  }
-  return new ServiceError('internal', 'The place where backups are kept failed; the reason is logged.', { cause })
+  const { name = 'Error', message, code } = error as { name?: string; message?: string; code?: string }
+  return storeFault(error, FULL.has(name), new Error(`${name}: ${code ?? ''} ${message ?? ''}`))
 }
 
+/** Names of the errors of servers that are full. */
+const FULL = new Set(['QuotaExceeded', 'QuotaExceededException', 'EntityTooLarge', 'XMinioStorageFull'])
 const PROMPT_ATTEMPTS = 3
 const BLOCK_BYTES = 8 * 1024 ** 2

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import { type IdleFacts, planIdle } from '../../../agent/core/edge/idle-plan.ts'
+import { type IdleFacts, planIdle } from '../../../agent/core/edge/idle-stop.ts'
 
 const NOW = 1_000_000
 
