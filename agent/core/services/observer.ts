@@ -57,8 +57,11 @@ export function createServiceObserver(deps: {
   return {
     worldOf,
     observe: async (record) => {
-      const world = await worldOf(record, await store.boxes.byId(record.boxId))
-      const monitorOf = (instance: InstanceRecord | null): RunMonitor | null => runs.find(record, instance)
+      const box = await store.boxes.byId(record.boxId)
+      const world = await worldOf(record, box)
+      // All processes of a stopped box have ended, also those whose end was not handled yet. A fork ends by itself.
+      const monitorOf = (instance: InstanceRecord | null): RunMonitor | null =>
+        box?.observed.status === 'stopped' && instance?.fork === null ? null : runs.find(record, instance)
       const step = planService(record, world)
       return { record, monitor: monitorOf(record.active), monitorOf, step, isBoxRunning: world.boxSince !== null }
     },
