@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -229,10 +229,9 @@ function stolenPod(name: string, changes: PodChanges): object {
   }
 }
 
-/** Finds the bundle that containerd gave to runc. */
+/** Finds the bundle that containerd gave to runc; what goes meanwhile is passed over. */
 function findBundle(containerId: string): string {
-  const found = execFileSync('find', ['/run', '-type', 'd', '-name', containerId, '-path', '*runtime.v2.task*'], {
-    encoding: 'utf8',
-  })
+  const search = ['/run', '-type', 'd', '-name', containerId, '-path', '*runtime.v2.task*']
+  const found = spawnSync('find', search, { encoding: 'utf8' }).stdout
   return found.trim().split('\n')[0] ?? ''
 }
