@@ -28,7 +28,7 @@ const RUNTIME_ON_CLUSTER = inFolder('tests/contract/boxes', [
   'runtime-mounts',
   'runtime-resize',
   'runtime-sessions',
-  'runtime-terminal.',
+  'runtime-terminal.test',
   'runtime-terminals',
 ])
 /** Files of `real` that run with pods for boxes only in `everywhere`. */

@@ -157,10 +157,6 @@ function stoppingRecord(record: BoxRecord, now: number): BoxRecord {
   return { ...stopping, observed: { ...stopping.observed, message } }
 }
 
-const POLL_MS = 5_000
-const POLL_MIN_MS = 100
-const TURN_MS = 1_000
-
 /** Observed use of a box with `idle_stop_seconds`. Durations in ms, times in ms since the epoch. */
 export interface IdleFacts {
   /** Idle time after which it stops. */
@@ -181,3 +177,7 @@ export function planIdle({ idleStopMs, usedAt, isInUse, leaseUntil }: IdleFacts,
   const dueAt = Math.max(lastUse, leaseUntil ?? 0) + idleStopMs
   return dueAt <= now ? { kind: 'stop' } : { kind: 'wait', ms: dueAt - now }
 }
+
+const POLL_MS = 5_000
+const POLL_MIN_MS = 100
+const TURN_MS = 1_000

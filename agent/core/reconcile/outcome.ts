@@ -41,7 +41,7 @@ export function startFailure(error: unknown): string {
 }
 
 /** Tests whether a start that failed is tried again: it is owed, since the box ran before and no request waits for it, as after a reboot. */
-export function isRetried(record: BoxRecord, error: unknown): boolean {
+function isRetried(record: BoxRecord, error: unknown): boolean {
   return record.observed.generation === record.desired.generation && !(error instanceof MissingRoot)
 }
 

@@ -11,15 +11,7 @@ import { withDeadline } from '../common/deadline.ts'
 import type { KeyedQueue } from '../common/keyed-queue.ts'
 import type { Waiters } from '../common/waiters.ts'
 import { boxSpecOf } from './box-spec.ts'
-import {
-  failedStart,
-  isRetried,
-  MissingRoot,
-  pendingRecord,
-  settleRecord,
-  startFailure,
-  unknownOutcome,
-} from './outcome.ts'
+import { failedStart, MissingRoot, pendingRecord, settleRecord, startFailure, unknownOutcome } from './outcome.ts'
 import { type BoxStep, type Outcome, READY, stoppedOutcome } from './plan.ts'
 import type { BoxProcesses } from './processes.ts'
 import type { Reaper } from './reaper.ts'
@@ -129,8 +121,9 @@ export class BoxSteps {
 
   #failedStart(record: BoxRecord): (error: unknown) => Outcome {
     return (error) => {
-      if (isRetried(record, error)) this.#failedStarts.set(record.id, startFailure(error))
-      return failedStart(record)(error)
+      const outcome = failedStart(record)(error)
+      if (outcome.status === 'unknown') this.#failedStarts.set(record.id, startFailure(error))
+      return outcome
     }
   }
 
