@@ -19,5 +19,5 @@ const LONGEST = [
   '/e2e/offline.test.ts',
   '/e2e/standalone-data.test.ts',
   '/e2e/standalone.test.ts',
-  '/e2e/volumes/volume-faults.test.ts',
+  '/e2e/volumes/faults.test.ts',
 ]

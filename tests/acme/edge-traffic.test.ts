@@ -9,7 +9,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import { WebSocket } from 'ws'
 import { type AcmeLab, createAcmeLab } from '../helpers/edge/acme-lab.ts'
 import { makeCertificate } from '../helpers/edge/certificates.ts'
-import type { Upstream } from '../helpers/edge/edge-lab.ts'
+import type { Upstream } from '../helpers/edge/lab.ts'
 import { askTls, openAnswer, openTls, sayTls, type TlsPlace } from '../helpers/edge/tls-client.ts'
 import { eventually } from '../helpers/eventually.ts'
 

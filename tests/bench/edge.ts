@@ -4,7 +4,7 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import { WebSocket } from 'ws'
 import { TOKEN_PREFIX } from '../../shared/auth/tokens.ts'
-import { createEdgeLab, type EdgeLab, grantOf } from '../helpers/edge/edge-lab.ts'
+import { createEdgeLab, type EdgeLab, grantOf } from '../helpers/edge/lab.ts'
 import { freePort } from '../helpers/service.ts'
 import { percentile, report, timeEach, timeOnce } from './figures.ts'
 

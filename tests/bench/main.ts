@@ -1,7 +1,7 @@
 import { createClient } from '../helpers/front/client.ts'
 import { startService } from '../helpers/service.ts'
 import { benchBackups } from './backups.ts'
-import { benchCluster } from './cluster.ts'
+import { benchCluster } from './cluster/sections.ts'
 import { benchCompare } from './compare.ts'
 import { benchConcurrency } from './concurrency.ts'
 import { BENCH_SETTINGS } from './context.ts'

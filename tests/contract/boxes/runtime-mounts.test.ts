@@ -5,7 +5,7 @@ import { createBoxMounts } from '../../../agent/drivers/boxes/mounts.ts'
 import { readStartTicks } from '../../../agent/drivers/host/handle.ts'
 import type { RunningExec } from '../../../agent/ports/boxes/runtime.ts'
 import { execute, leftoversOf, untilTrue } from '../../helpers/boxes/oci-lab.ts'
-import { initOf, mountTable, openVolumeLab, type VolumeLab } from '../../helpers/volumes/volume-lab.ts'
+import { initOf, mountTable, openVolumeLab, type VolumeLab } from '../../helpers/volumes/lab.ts'
 
 describe('data mounts of a running box', () => {
   let volumes: VolumeLab

@@ -4,7 +4,7 @@ import fs from 'node:fs'
 import { buffer } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { execute } from '../../helpers/boxes/oci-lab.ts'
-import { type BoxFiles, type FileBox, openFileBox, PLAIN, pieces } from '../../helpers/files/file-lab.ts'
+import { type BoxFiles, type FileBox, openFileBox, PLAIN, pieces } from '../../helpers/files/lab.ts'
 
 const MIB = 1024 * 1024
 const VOLUMES = { '/srv/data': 'vol_data', '/srv/fixed': 'vol_fixed:ro' }

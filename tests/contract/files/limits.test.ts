@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { execute } from '../../helpers/boxes/oci-lab.ts'
-import { type BoxFiles, type FileBox, openFileBox } from '../../helpers/files/file-lab.ts'
+import { type BoxFiles, type FileBox, openFileBox } from '../../helpers/files/lab.ts'
 
 const P = (path: string): Buffer => Buffer.from(path)
 

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { type BoxFiles, type FileBox, openFileBox, type Page } from '../../helpers/files/file-lab.ts'
+import { type BoxFiles, type FileBox, openFileBox, type Page } from '../../helpers/files/lab.ts'
 import { draw } from '../../helpers/sample.ts'
 
 const VIEWS = ['running', 'stopped']

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { readAttribute, writeAttribute } from '../../../agent/lib/syscalls/metadata.ts'
 import type { FileFacts } from '../../../agent/ports/files/files.ts'
 import { describeTree, type Past, takePast } from '../../helpers/boxes/past-files.ts'
-import { type BoxFiles, type FileBox, openFileBox } from '../../helpers/files/file-lab.ts'
+import { type BoxFiles, type FileBox, openFileBox } from '../../helpers/files/lab.ts'
 import { draw } from '../../helpers/sample.ts'
 
 const MIB = 1024 * 1024

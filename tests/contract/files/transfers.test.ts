@@ -2,7 +2,7 @@ import { linkSync, mkdirSync, readFileSync, statSync, truncateSync, writeFileSyn
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import type { OpenFile } from '../../../agent/ports/files/files.ts'
 import { type ArchiveLab, openArchiveLab, packOf, tar, unpackTo, type View } from '../../helpers/bases/archive-lab.ts'
-import { listPage } from '../../helpers/files/file-lab.ts'
+import { listPage } from '../../helpers/files/lab.ts'
 
 describe('concurrent file transfers of one box', () => {
   let lab: ArchiveLab

@@ -22,7 +22,7 @@ import {
   udp,
   withNetwork,
   withServers,
-} from '../../helpers/network/network-lab.ts'
+} from '../../helpers/network/lab.ts'
 import { passable, passableNode } from '../../helpers/passable.ts'
 
 let outside: Outside

@@ -19,7 +19,7 @@ import {
   udp,
   withNetwork,
   withServers,
-} from '../../helpers/network/network-lab.ts'
+} from '../../helpers/network/lab.ts'
 import { replaceResolvers, TURN_MS } from '../../helpers/network/resolvers.ts'
 import { passable, passableNode } from '../../helpers/passable.ts'
 

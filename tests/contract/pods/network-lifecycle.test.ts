@@ -6,23 +6,8 @@ import { createPodNetwork } from '../../../agent/drivers/pods/network.ts'
 import { podTableName } from '../../../agent/drivers/pods/rules.ts'
 import { run, runOk } from '../../../agent/lib/run.ts'
 import { eventually } from '../../helpers/eventually.ts'
-import {
-  BOX_PORT,
-  type Listener,
-  type Outside,
-  openOutside,
-  serve,
-  tcp,
-  udp,
-} from '../../helpers/network/network-lab.ts'
-import {
-  openPodLab,
-  type Pod,
-  type PodLab,
-  podMember,
-  podSettings,
-  withPodNetwork,
-} from '../../helpers/pods/pod-lab.ts'
+import { BOX_PORT, type Listener, type Outside, openOutside, serve, tcp, udp } from '../../helpers/network/lab.ts'
+import { openPodLab, type Pod, type PodLab, podMember, podSettings, withPodNetwork } from '../../helpers/pods/lab.ts'
 
 let outside: Outside
 let lab: PodLab

@@ -7,25 +7,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { enableForwarding } from '../../../agent/drivers/network/host.ts'
 import { runOk } from '../../../agent/lib/run.ts'
-import {
-  ask,
-  BOX_PORT,
-  type Listener,
-  type Outside,
-  openOutside,
-  serve,
-  tcp,
-  udp,
-} from '../../helpers/network/network-lab.ts'
+import { ask, BOX_PORT, type Listener, type Outside, openOutside, serve, tcp, udp } from '../../helpers/network/lab.ts'
 import { replaceResolvers, TURN_MS } from '../../helpers/network/resolvers.ts'
-import {
-  openPodLab,
-  type Pod,
-  type PodLab,
-  podMember,
-  podSettings,
-  withPodNetwork,
-} from '../../helpers/pods/pod-lab.ts'
+import { openPodLab, type Pod, type PodLab, podMember, podSettings, withPodNetwork } from '../../helpers/pods/lab.ts'
 
 let outside: Outside
 let restoreResolvers: () => void

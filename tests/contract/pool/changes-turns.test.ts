@@ -6,7 +6,7 @@ import { createBtrfsChanges } from '../../../agent/drivers/pool/changes.ts'
 import { createChangeWriter } from '../../../agent/drivers/pool/tree-changes-records.ts'
 import { closeFd } from '../../../agent/lib/syscalls/descriptors.ts'
 import { untilTrue } from '../../helpers/boxes/oci-lab.ts'
-import { openPoolLab, type PoolLab } from '../../helpers/pool/pool-lab.ts'
+import { openPoolLab, type PoolLab } from '../../helpers/pool/lab.ts'
 
 let lab: PoolLab
 let rootFd: number

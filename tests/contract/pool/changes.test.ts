@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import type { TreeChange } from '../../../agent/ports/pool/tree-changes.ts'
 import { changeAtRandom, createDice } from '../../helpers/files/random-tree.ts'
 import { explainChanges, readTree } from '../../helpers/files/tree-difference.ts'
-import { openPoolLab, type PoolLab, shellAt } from '../../helpers/pool/pool-lab.ts'
+import { openPoolLab, type PoolLab, shellAt } from '../../helpers/pool/lab.ts'
 
 const MIB = 1024 * 1024
 let lab: PoolLab

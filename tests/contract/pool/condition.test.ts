@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { type BtrfsPool, openBtrfsPool } from '../../../agent/drivers/pool/cow-filesystem.ts'
 import type { Scrub } from '../../../agent/ports/pool/condition.ts'
-import { openPoolLab, type PoolLab, shellAt } from '../../helpers/pool/pool-lab.ts'
+import { openPoolLab, type PoolLab, shellAt } from '../../helpers/pool/lab.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
 
 const MIB = 1024 * 1024

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import fs from 'node:fs'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { openPoolLab, type PoolLab, shellAt } from '../../helpers/pool/pool-lab.ts'
+import { openPoolLab, type PoolLab, shellAt } from '../../helpers/pool/lab.ts'
 
 const MIB = 1024 ** 2
 let source: PoolLab

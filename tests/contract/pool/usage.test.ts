@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { searchTree } from '../../../agent/drivers/pool/search.ts'
 import { topSubvolumes } from '../../../agent/drivers/pool/subvolumes.ts'
 import { createDice, type Dice } from '../../helpers/files/random-tree.ts'
-import { openPoolLab, type PoolLab, shellAt } from '../../helpers/pool/pool-lab.ts'
+import { openPoolLab, type PoolLab, shellAt } from '../../helpers/pool/lab.ts'
 import { draw } from '../../helpers/sample.ts'
 
 const MIB = 1024 * 1024

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe } from '@jest/globals'
 import { startRegistry, type TestRegistry } from '../../helpers/bases/registry.ts'
 import { createClient } from '../../helpers/front/client.ts'
 import { startService, type TestService } from '../../helpers/service.ts'
-import { defineBasesSuite } from './bases-suite.ts'
 import { definePulledBasesSuite } from './pulled-bases-suite.ts'
+import { defineBasesSuite } from './suite.ts'
 
 let service: TestService
 let registry: TestRegistry

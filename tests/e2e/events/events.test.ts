@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals'
 import { followEvents } from '../../helpers/event-stream.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { useOwnService } from '../../helpers/own-service.ts'
-import { defineEventsSuite } from './events-suite.ts'
+import { defineEventsSuite } from './suite.ts'
 
 const { client, service } = useOwnService()
 const FEED = '/v1/projects/streamed/events'

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from '@jest/globals'
-import { edgePidsOf, freezeProcess } from '../../helpers/edge/edge-processes.ts'
+import { edgePidsOf, freezeProcess } from '../../helpers/edge/processes.ts'
 import { askUrl } from '../../helpers/edge/url-client.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { useOwnService } from '../../helpers/own-service.ts'

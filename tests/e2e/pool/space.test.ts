@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test } from '@jest/globals'
 import { useOwnService } from '../../helpers/own-service.ts'
 import { damageBlock } from '../../helpers/pool/bad-block.ts'
-import { defineSnapshotDiffSuite } from '../snapshots/snapshot-diff-suite.ts'
+import { defineSnapshotDiffSuite } from '../snapshots/diff-suite.ts'
 import { defineStorageSuite } from './storage-suite.ts'
 
 const { client, service } = useOwnService()

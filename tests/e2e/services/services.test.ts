@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals'
 import { followEvents } from '../../helpers/event-stream.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { useOwnService } from '../../helpers/own-service.ts'
-import { defineServicesSuite } from './services-suite.ts'
+import { defineServicesSuite } from './suite.ts'
 
 const { client, service } = useOwnService()
 

@@ -5,7 +5,7 @@ import { buffer } from 'node:stream/consumers'
 import { createHostFiles, type HostFiles } from '../../../agent/drivers/files/files.ts'
 import type { FilesRoot, UnpackReport } from '../../../agent/ports/files/files.ts'
 import { leftoversOf, untilTrue } from '../boxes/oci-lab.ts'
-import { openVolumeLab, type VolumeLab } from '../volumes/volume-lab.ts'
+import { openVolumeLab, type VolumeLab } from '../volumes/lab.ts'
 
 /** A running box with a volume at /srv/data, whose files are also accessible under another id, as if it were stopped. */
 export interface ArchiveLab {

@@ -1,7 +1,7 @@
 import fs from 'node:fs'
 import { expect } from '@jest/globals'
 import type { RunningExec } from '../../../agent/ports/boxes/runtime.ts'
-import type { BoxFiles, FileLab } from '../files/file-lab.ts'
+import type { BoxFiles, FileLab } from '../files/lab.ts'
 import { buildSyscallProgram, type Call } from './syscall-program.ts'
 
 /** Codes that the box's own tricks may cause. Overwritten data counts against its quota until the pool's next commit. */

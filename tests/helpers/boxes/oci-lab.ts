@@ -17,7 +17,7 @@ import type { NftNetworkSettings } from '../../../agent/drivers/network/nft-netw
 import type { HostNetwork } from '../../../agent/ports/boxes/network.ts'
 import type { BoxSpec, ExecExit, ExecRequest, Runtime } from '../../../agent/ports/boxes/runtime.ts'
 import { findTraces } from '../leftovers.ts'
-import { labSettings } from '../network/network-lab.ts'
+import { labSettings } from '../network/lab.ts'
 import { openLabWorld } from './lab-world.ts'
 
 /** A separate runtime on this host, with a real network and busybox roots. */

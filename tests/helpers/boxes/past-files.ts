@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import type { FilesRoot } from '../../../agent/ports/files/files.ts'
-import type { FileLab } from '../files/file-lab.ts'
+import type { FileLab } from '../files/lab.ts'
 
 /** A snapshot of the files of `box_main`. */
 export interface Past {

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePort } from '../service.ts'
 import { type AcmeServer, startAcmeServer } from './acme-server.ts'
-import { createEdgeLab, type EdgeLab } from './edge-lab.ts'
-import { pidsWith } from './edge-processes.ts'
+import { createEdgeLab, type EdgeLab } from './lab.ts'
+import { pidsWith } from './processes.ts'
 import type { TlsPlace } from './tls-client.ts'
 
 /** An edge behind Caddy, its CA, and a data directory that only root can enter. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { objectsIn } from '../backups/backup-lab.ts'
+import { objectsIn } from '../backups/lab.ts'
 import { instanceOf } from '../boxes/world.ts'
 import type { Answer, Client } from '../front/client.ts'
 import type { TestService } from '../service.ts'

@@ -3,12 +3,12 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { INCREMENTS_MAX } from '../../../agent/core/backups/backups.ts'
 import type { BackupRecord } from '../../../agent/ports/store/backups.ts'
-import { objectsIn } from '../../helpers/backups/backup-lab.ts'
-import { type BackupService, openBackupService } from '../../helpers/backups/backup-service.ts'
+import { objectsIn } from '../../helpers/backups/lab.ts'
+import { type BackupService, openBackupService } from '../../helpers/backups/service.ts'
 import { CALLER } from '../../helpers/caller.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { createRandom, readSeed } from '../../helpers/sample.ts'
-import { expectAgreement } from '../../helpers/volumes/volume-agreement.ts'
+import { expectAgreement } from '../../helpers/volumes/agreement.ts'
 
 const vol = { project: 'demo', name: 'vol' }
 const HOW = { ifMatch: null, idempotencyKey: null }

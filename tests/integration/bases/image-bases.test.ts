@@ -5,7 +5,7 @@ import { spoolImage, unpackImage } from '../../../agent/core/bases/image.ts'
 import { createHostFiles, type HostFiles } from '../../../agent/drivers/files/files.ts'
 import { type RawTarEntry, tarOf } from '../../helpers/bases/hostile-tar.ts'
 import { newImage, type Part, savedImage } from '../../helpers/bases/image-archive.ts'
-import { openPoolLab, type PoolLab } from '../../helpers/pool/pool-lab.ts'
+import { openPoolLab, type PoolLab } from '../../helpers/pool/lab.ts'
 
 let lab: PoolLab
 let files: HostFiles

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/
 import { createHostFiles, type HostFiles } from '../../../agent/drivers/files/files.ts'
 import type { FilesRoot, UnpackReport } from '../../../agent/ports/files/files.ts'
 import { type RawTarEntry, tarOf } from '../../helpers/bases/hostile-tar.ts'
-import { openPoolLab, type PoolLab, shellAt } from '../../helpers/pool/pool-lab.ts'
+import { openPoolLab, type PoolLab, shellAt } from '../../helpers/pool/lab.ts'
 
 let lab: PoolLab
 let files: HostFiles

@@ -11,7 +11,7 @@ import { tarOf } from '../../helpers/bases/hostile-tar.ts'
 import { type ImageLayout, newImage, type Part } from '../../helpers/bases/image-archive.ts'
 import { type Script, type ScriptedRegistry, startScriptedRegistry } from '../../helpers/bases/scripted-registry.ts'
 import { eventually } from '../../helpers/eventually.ts'
-import { openPoolLab, type PoolLab } from '../../helpers/pool/pool-lab.ts'
+import { openPoolLab, type PoolLab } from '../../helpers/pool/lab.ts'
 
 let lab: PoolLab
 let files: HostFiles

@@ -6,7 +6,7 @@ import { unpackBase } from '../../../agent/core/bases/unpack.ts'
 import { createHostFiles, type HostFiles } from '../../../agent/drivers/files/files.ts'
 import type { CowFilesystem } from '../../../agent/ports/pool/cow-filesystem.ts'
 import { type RawTarEntry, tarOf } from '../../helpers/bases/hostile-tar.ts'
-import { openPoolLab, type PoolLab } from '../../helpers/pool/pool-lab.ts'
+import { openPoolLab, type PoolLab } from '../../helpers/pool/lab.ts'
 
 const MIB = 1024 ** 2
 const SHELL: RawTarEntry = { name: 'bin/sh', body: '#!', mode: 0o755 }

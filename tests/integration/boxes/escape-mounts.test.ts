@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { execute, leftoversOf, untilTrue } from '../../helpers/boxes/oci-lab.ts'
 import { buildSyscallProgram, type Call } from '../../helpers/boxes/syscall-program.ts'
-import { initOf, mountTable, openVolumeLab, type VolumeLab } from '../../helpers/volumes/volume-lab.ts'
+import { initOf, mountTable, openVolumeLab, type VolumeLab } from '../../helpers/volumes/lab.ts'
 
 const AT_FDCWD = -100
 const RENAMEAT2 = process.arch === 'arm64' ? '276' : '316'

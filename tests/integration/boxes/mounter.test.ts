@@ -4,7 +4,7 @@ import { dirname } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { createMounter } from '../../../agent/lib/mounts/mounter.ts'
 import { execute, leftoversOf, untilTrue } from '../../helpers/boxes/oci-lab.ts'
-import { initOf, mountTable, openVolumeLab, type VolumeLab } from '../../helpers/volumes/volume-lab.ts'
+import { initOf, mountTable, openVolumeLab, type VolumeLab } from '../../helpers/volumes/lab.ts'
 
 const ROUNDS = 200
 

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals'
 import { TOKEN_PREFIX } from '../../../shared/auth/tokens.ts'
-import { createEdgeLab, type EdgeLab, grantOf, type Upstream } from '../../helpers/edge/edge-lab.ts'
+import { createEdgeLab, type EdgeLab, grantOf, type Upstream } from '../../helpers/edge/lab.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { openConversation } from '../../helpers/front/http-server.ts'
 
@@ -165,7 +165,7 @@ test('HTTP/1.0 is served, and its connection is closed unless it asks for keep-a
 })
 
 test('a program that closes the edge can exit', async () => {
-  const lab = JSON.stringify(new URL('../../helpers/edge/edge-lab.ts', import.meta.url).href)
+  const lab = JSON.stringify(new URL('../../helpers/edge/lab.ts', import.meta.url).href)
   const program = `import { createEdgeLab } from ${lab}
 const lab = createEdgeLab()
 await lab.open()

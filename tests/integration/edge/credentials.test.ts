@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import { TOKEN_PREFIX } from '../../../shared/auth/tokens.ts'
-import { createEdgeLab, type EdgeLab, grantOf, type Upstream } from '../../helpers/edge/edge-lab.ts'
+import { createEdgeLab, type EdgeLab, grantOf, type Upstream } from '../../helpers/edge/lab.ts'
 
 const TOKEN = `${TOKEN_PREFIX}InRlc3QifQ.payload.signature`
 const OPEN = 'open--demo.localhost'

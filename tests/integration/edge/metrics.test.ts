@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import type { EdgeServed } from '../../../agent/ports/edge/edge.ts'
-import { createEdgeLab, type EdgeLab, grantOf, type Upstream } from '../../helpers/edge/edge-lab.ts'
-import { edgePids, freezeProcess } from '../../helpers/edge/edge-processes.ts'
+import { createEdgeLab, type EdgeLab, grantOf, type Upstream } from '../../helpers/edge/lab.ts'
+import { edgePids, freezeProcess } from '../../helpers/edge/processes.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { openConversation } from '../../helpers/front/http-server.ts'
 

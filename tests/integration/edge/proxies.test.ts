@@ -1,6 +1,6 @@
 import { Agent, request } from 'node:http'
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
-import { createEdgeLab, type EdgeLab, type Upstream } from '../../helpers/edge/edge-lab.ts'
+import { createEdgeLab, type EdgeLab, type Upstream } from '../../helpers/edge/lab.ts'
 
 const HOST = 'open--demo.localhost'
 const CLIENT = '203.0.113.7'

@@ -10,7 +10,7 @@ import type { BoxRecord } from '../../../agent/ports/store/boxes.ts'
 import type { Store } from '../../../agent/ports/store/store.ts'
 import { newId } from '../../../shared/ids.ts'
 import { boxRecord } from '../../helpers/boxes/box-records.ts'
-import { serviceRecord } from '../../helpers/services/service-records.ts'
+import { serviceRecord } from '../../helpers/services/records.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
 
 const address = { domain: 'localhost', scheme: 'http', port: 8081 } as const

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
-import { createEdgeLab, type EdgeLab, type Upstream } from '../../helpers/edge/edge-lab.ts'
+import { createEdgeLab, type EdgeLab, type Upstream } from '../../helpers/edge/lab.ts'
 
 const OPEN = 'open--demo.localhost'
 const SHUT = 'shut--demo.localhost'

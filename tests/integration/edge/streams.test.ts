@@ -5,7 +5,7 @@ import { createServer as createNetServer } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { WebSocket } from 'ws'
-import { createEdgeLab, type EdgeLab, type Upstream } from '../../helpers/edge/edge-lab.ts'
+import { createEdgeLab, type EdgeLab, type Upstream } from '../../helpers/edge/lab.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { openConversation } from '../../helpers/front/http-server.ts'
 

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { WebSocket } from 'ws'
 import { TOKEN_PREFIX } from '../../../shared/auth/tokens.ts'
 import { makeCertificate } from '../../helpers/edge/certificates.ts'
-import { createEdgeLab, type EdgeLab, grantOf, type Upstream } from '../../helpers/edge/edge-lab.ts'
+import { createEdgeLab, type EdgeLab, grantOf, type Upstream } from '../../helpers/edge/lab.ts'
 import { eventually } from '../../helpers/eventually.ts'
 
 const HOST = 'shop.example.org'

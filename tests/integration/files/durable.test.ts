@@ -12,7 +12,7 @@ import { linkFd } from '../../../agent/lib/syscalls/directories.ts'
 import { O, openBelow } from '../../../agent/lib/syscalls/files.ts'
 import { AT } from '../../../agent/lib/syscalls/mounts.ts'
 import type { FilesRoot } from '../../../agent/ports/files/files.ts'
-import { PLAIN, pieces } from '../../helpers/files/file-lab.ts'
+import { PLAIN, pieces } from '../../helpers/files/lab.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
 
 const MIB = 1024 * 1024

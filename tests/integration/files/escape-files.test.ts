@@ -12,7 +12,7 @@ import {
   REFUSALS,
 } from '../../helpers/boxes/exchange-storm.ts'
 import { execute } from '../../helpers/boxes/oci-lab.ts'
-import { type BoxFiles, type FileLab, openFileLab, PLAIN, pieces } from '../../helpers/files/file-lab.ts'
+import { type BoxFiles, type FileLab, openFileLab, PLAIN, pieces } from '../../helpers/files/lab.ts'
 
 const STORM_MS = 5_000
 

@@ -12,7 +12,7 @@ import {
 } from '../../helpers/boxes/exchange-storm.ts'
 import { execute } from '../../helpers/boxes/oci-lab.ts'
 import { describeTree, type Past, takePast } from '../../helpers/boxes/past-files.ts'
-import { type BoxFiles, type FileLab, openFileLab } from '../../helpers/files/file-lab.ts'
+import { type BoxFiles, type FileLab, openFileLab } from '../../helpers/files/lab.ts'
 
 const STORM_MS = 5_000
 

@@ -7,8 +7,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { execute, untilTrue } from '../../helpers/boxes/oci-lab.ts'
 import { buildSyscallProgram, type Call } from '../../helpers/boxes/syscall-program.ts'
-import { type BoxFiles, type FileLab, listPage, openFileLab, PLAIN, pieces } from '../../helpers/files/file-lab.ts'
-import { mountTable } from '../../helpers/volumes/volume-lab.ts'
+import { type BoxFiles, type FileLab, listPage, openFileLab, PLAIN, pieces } from '../../helpers/files/lab.ts'
+import { mountTable } from '../../helpers/volumes/lab.ts'
 
 const MIB = 1024 * 1024
 const AT_FDCWD = -100

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import { untilTrue } from '../../helpers/boxes/oci-lab.ts'
 import { type FakeAgent, startFakeAgent } from '../../helpers/front/fake-agent.ts'
-import { type FrontProcess, startFrontProcess } from '../../helpers/front/front-process.ts'
+import { type FrontProcess, startFrontProcess } from '../../helpers/front/process.ts'
 import { makeDeployment } from '../../helpers/front/test-front.ts'
 
 const MIB = 1024 * 1024

@@ -9,7 +9,7 @@ import { ServiceError } from '../../../shared/errors.ts'
 import { jsonResponse } from '../../../shared/http/messages.ts'
 import { untilTrue } from '../../helpers/boxes/oci-lab.ts'
 import { type FakeAgent, type SeenRequest, startFakeAgent } from '../../helpers/front/fake-agent.ts'
-import { type FrontProcess, startFrontProcess } from '../../helpers/front/front-process.ts'
+import { type FrontProcess, startFrontProcess } from '../../helpers/front/process.ts'
 import { makeDeployment } from '../../helpers/front/test-front.ts'
 
 const MIB = 1024 * 1024

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals'
-import { openPoolLab } from '../../helpers/pool/pool-lab.ts'
+import { openPoolLab } from '../../helpers/pool/lab.ts'
 
 test("no change waits for the kernel's own commit, which comes every 30 s", async () => {
   const lab = await openPoolLab(256 * 1024 ** 2)

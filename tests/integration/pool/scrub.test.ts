@@ -9,7 +9,7 @@ import { O, openBelow } from '../../../agent/lib/syscalls/files.ts'
 import { AT } from '../../../agent/lib/syscalls/mounts.ts'
 import type { Scrub } from '../../../agent/ports/pool/condition.ts'
 import { eventually } from '../../helpers/eventually.ts'
-import { openPoolLab, type PoolLab } from '../../helpers/pool/pool-lab.ts'
+import { openPoolLab, type PoolLab } from '../../helpers/pool/lab.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
 
 const MIB = 1024 * 1024

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import fs from 'node:fs'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { createSpaceKeeper } from '../../../agent/drivers/pool/space.ts'
-import { openPoolLab, type PoolLab } from '../../helpers/pool/pool-lab.ts'
+import { openPoolLab, type PoolLab } from '../../helpers/pool/lab.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
 
 const MIB = 1024 ** 2

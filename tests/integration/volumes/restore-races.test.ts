@@ -4,8 +4,8 @@ import { ServiceError } from '../../../shared/errors.ts'
 import { untilTrue } from '../../helpers/boxes/oci-lab.ts'
 import { CALLER } from '../../helpers/caller.ts'
 import { createRandom, readSeed } from '../../helpers/sample.ts'
-import { expectAgreement } from '../../helpers/volumes/volume-agreement.ts'
-import { openVolumeService, type VolumeService } from '../../helpers/volumes/volume-service.ts'
+import { expectAgreement } from '../../helpers/volumes/agreement.ts'
+import { openVolumeService, type VolumeService } from '../../helpers/volumes/service.ts'
 
 const HOW = { ifMatch: null, idempotencyKey: null, check: () => undefined }
 const PATIENT = { ...HOW, waitMs: 5000 }

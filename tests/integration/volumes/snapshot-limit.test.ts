@@ -2,8 +2,8 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals'
 import { SNAPSHOTS_MAX } from '../../../agent/core/snapshots/snapshots.ts'
 import { LIMIT_TEXTS } from '../../../shared/schemas/limits.ts'
 import { CALLER } from '../../helpers/caller.ts'
+import { openVolumeService, type VolumeService } from '../../helpers/volumes/service.ts'
 import { snapshotRecord } from '../../helpers/volumes/storage-records.ts'
-import { openVolumeService, type VolumeService } from '../../helpers/volumes/volume-service.ts'
 
 const HOW = { ifMatch: null, idempotencyKey: null, check: () => undefined }
 const vol = { project: 'demo', name: 'vol' }

@@ -8,7 +8,7 @@ import {
   openBackendLab,
   START,
   targetOf,
-} from '../../helpers/edge/edge-backend.ts'
+} from '../../helpers/edge/backend.ts'
 
 let lab: BackendLab
 

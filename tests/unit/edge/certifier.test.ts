@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
-import { type BackendLab, openBackendLab, SIGN_IN_HOST, targetOf } from '../../helpers/edge/edge-backend.ts'
+import { type BackendLab, openBackendLab, SIGN_IN_HOST, targetOf } from '../../helpers/edge/backend.ts'
 
 let lab: BackendLab
 

@@ -11,7 +11,7 @@ import {
   pageRequest,
   START,
   targetOf,
-} from '../../helpers/edge/edge-backend.ts'
+} from '../../helpers/edge/backend.ts'
 
 let lab: BackendLab
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { createEdgeGrants } from '../../../agent/core/edge/grants.ts'
 import type { EdgeGrant } from '../../../agent/ports/edge/edge.ts'
-import { type BackendLab, HOST, openBackendLab, START } from '../../helpers/edge/edge-backend.ts'
+import { type BackendLab, HOST, openBackendLab, START } from '../../helpers/edge/backend.ts'
 
 let lab: BackendLab
 let shown: { tokenId: string; expiresAt: null; project: string }

@@ -10,7 +10,7 @@ import {
   sessionOf,
 } from '../../../agent/handlers/edge/request.ts'
 import { prefersPage } from '../../../shared/http/page.ts'
-import { edgeRequest, HOST } from '../../helpers/edge/edge-backend.ts'
+import { edgeRequest, HOST } from '../../helpers/edge/backend.ts'
 import { createRandom, readSeed } from '../../helpers/sample.ts'
 
 const VALUE = 'A'.repeat(42)

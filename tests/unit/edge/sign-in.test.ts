@@ -11,7 +11,7 @@ import {
   SIGN_IN_HOST,
   START,
   targetOf,
-} from '../../helpers/edge/edge-backend.ts'
+} from '../../helpers/edge/backend.ts'
 import { jsonOf } from '../../helpers/front/test-front.ts'
 
 let lab: BackendLab

@@ -5,7 +5,7 @@ import { stateOf } from '../../../agent/core/services/state.ts'
 import type { BoxObserved } from '../../../agent/ports/store/boxes.ts'
 import type { Store } from '../../../agent/ports/store/store.ts'
 import { boxRecord } from '../../helpers/boxes/box-records.ts'
-import { ran, serviceRecord } from '../../helpers/services/service-records.ts'
+import { ran, serviceRecord } from '../../helpers/services/records.ts'
 
 // The end of its process comes to the agent after that of the box.
 test.each([

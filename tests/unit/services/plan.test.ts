@@ -20,7 +20,7 @@ import {
   runningService,
   serviceRecord,
   switched,
-} from '../../helpers/services/service-records.ts'
+} from '../../helpers/services/records.ts'
 
 const UP: ObservedRun = { isReady: true, isEnding: false, why: null, monitoredSince: NOW }
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import { choosePort } from '../../../agent/core/services/run-starter.ts'
 import { withPreview } from '../../../agent/core/services/versions.ts'
-import { candidate, deployed, ended, runningService, switched } from '../../helpers/services/service-records.ts'
+import { candidate, deployed, ended, runningService, switched } from '../../helpers/services/records.ts'
 
 describe('the port of a version', () => {
   test('is that of the service while no version uses it', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
 import { targetOfBox } from '../../../agent/core/services/traffic.ts'
-import { switched } from '../../helpers/services/service-records.ts'
+import { switched } from '../../helpers/services/records.ts'
 
 describe('the requests to a box', () => {
   test('go to the active version of the service that has its port, and of no other', () => {

@@ -11,7 +11,7 @@ import {
   SWITCH,
   serviceRecord,
   switched,
-} from '../../helpers/services/service-records.ts'
+} from '../../helpers/services/records.ts'
 
 const START = { slot: 'active', port: null, boxSince: BOX_SINCE, now: NOW } as const
 

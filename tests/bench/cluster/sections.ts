@@ -1,12 +1,12 @@
-import { openKubeCredentials } from '../../agent/lib/kube/credentials.ts'
-import { findTestCluster } from '../../infra/cluster/test-cluster.ts'
-import { silentLogger } from '../helpers/silent-logger.ts'
-import { benchClusterBurst } from './cluster-burst.ts'
-import { benchClusterExec } from './cluster-exec.ts'
-import { benchClusterCold, benchClusterWarm } from './cluster-first-exec.ts'
-import { benchClusterRest } from './cluster-rest.ts'
-import type { ClusterBench } from './cluster-service.ts'
-import { openKubePeer } from './kube-peer.ts'
+import { openKubeCredentials } from '../../../agent/lib/kube/credentials.ts'
+import { findTestCluster } from '../../../infra/cluster/test-cluster.ts'
+import { silentLogger } from '../../helpers/silent-logger.ts'
+import { benchClusterBurst } from './burst.ts'
+import { benchClusterExec } from './exec.ts'
+import { benchClusterCold, benchClusterWarm } from './first-exec.ts'
+import { openKubePeer } from './peer.ts'
+import { benchClusterRest } from './rest.ts'
+import type { ClusterBench } from './service.ts'
 
 /** Benchmarks boxes as pods of a real cluster against its bare API: all sections for `cluster`, else the wanted ones. */
 export async function benchCluster(wants: (name: string) => boolean): Promise<void> {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { edgePidsOf } from '../../helpers/edge/edge-processes.ts'
+import { edgePidsOf } from '../../helpers/edge/processes.ts'
 import { startSteadyLoad } from '../../helpers/edge/steady-load.ts'
 import { askUrl } from '../../helpers/edge/url-client.ts'
 import { eventually } from '../../helpers/eventually.ts'

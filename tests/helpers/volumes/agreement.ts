@@ -1,6 +1,6 @@
 import { expect } from '@jest/globals'
 import { untilTrue } from '../boxes/oci-lab.ts'
-import type { VolumeService } from './volume-service.ts'
+import type { VolumeService } from './service.ts'
 
 /** Waits until the fake pool and boxes match the records, without leftovers of unfinished steps; expects no violations. */
 export async function expectAgreement({ store, world }: VolumeService): Promise<void> {

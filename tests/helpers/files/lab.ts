@@ -11,7 +11,7 @@ import type {
   WrittenFile,
 } from '../../../agent/ports/files/files.ts'
 import { leftoversOf, untilTrue } from '../boxes/oci-lab.ts'
-import { openVolumeLab, type VolumeLab } from '../volumes/volume-lab.ts'
+import { openVolumeLab, type VolumeLab } from '../volumes/lab.ts'
 
 /** The files of boxes on one pool. */
 export interface FileLab {

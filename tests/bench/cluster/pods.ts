@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline'
 import { request } from 'undici'
-import type { KubeAccess } from '../../agent/lib/kube/credentials.ts'
+import type { KubeAccess } from '../../../agent/lib/kube/credentials.ts'
 
 /** A pod as the API server reports it. */
 export interface SeenPod {

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
-import { ageBackups, objectsIn } from '../../helpers/backups/backup-lab.ts'
+import { ageBackups, objectsIn } from '../../helpers/backups/lab.ts'
 import { pidsOf } from '../../helpers/boxes/world.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import {
@@ -19,7 +19,7 @@ import {
 import { type Answer, type Client, createClient } from '../../helpers/front/client.ts'
 import { draw } from '../../helpers/sample.ts'
 import { startService, type TestService } from '../../helpers/service.ts'
-import { pooledSubvolumes, recordedSubvolumes } from '../../helpers/volumes/volume-world.ts'
+import { pooledSubvolumes, recordedSubvolumes } from '../../helpers/volumes/world.ts'
 
 const RECEIVING: FaultCall[] = [
   'store.operations.insert',

@@ -1,6 +1,6 @@
-import { type ClusterBench, execTrue, startClusterService } from './cluster-service.ts'
-import { createBox } from './context.ts'
-import { percentile, report, summary, timeOnce } from './figures.ts'
+import { createBox } from '../context.ts'
+import { percentile, report, summary, timeOnce } from '../figures.ts'
+import { type ClusterBench, execTrue, startClusterService } from './service.ts'
 
 /** Times commands in a running box, one after another, alternating with pods/exec on a connection that is already open. */
 export async function benchClusterExec(bench: ClusterBench): Promise<void> {

@@ -1,14 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import {
-  type ClusterBench,
-  type ClusterService,
-  execTrue,
-  startClusterService,
-  untilNoPods,
-} from './cluster-service.ts'
-import { createBox, deleteBox } from './context.ts'
-import { percentile, report, summary, timeOnce } from './figures.ts'
-import type { KubePeer } from './kube-peer.ts'
+import { createBox, deleteBox } from '../context.ts'
+import { percentile, report, summary, timeOnce } from '../figures.ts'
+import type { KubePeer } from './peer.ts'
+import { type ClusterBench, type ClusterService, execTrue, startClusterService, untilNoPods } from './service.ts'
 
 /** Times each box alone from its create request to the end of its first command, alternating with bare pods. */
 export async function benchClusterCold(bench: ClusterBench): Promise<void> {

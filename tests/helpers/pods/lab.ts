@@ -8,7 +8,7 @@ import {
   type PodNetworkSettings,
 } from '../../../agent/drivers/pods/network.ts'
 import { runOk } from '../../../agent/lib/run.ts'
-import { firstOutput, member } from '../network/network-lab.ts'
+import { firstOutput, member } from '../network/lab.ts'
 import { silentLogger } from '../silent-logger.ts'
 
 /** How a CNI plugin connects pods to their node: each by a link and a route, or all by one bridge. */

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { openKubeCredentials } from '../../agent/lib/kube/credentials.ts'
-import { silentLogger } from '../helpers/silent-logger.ts'
-import { openCountingProxy } from './cluster-request-count.ts'
-import { type ClusterBench, startClusterService } from './cluster-service.ts'
-import { createBox } from './context.ts'
-import { report } from './figures.ts'
+import { openKubeCredentials } from '../../../agent/lib/kube/credentials.ts'
+import { silentLogger } from '../../helpers/silent-logger.ts'
+import { createBox } from '../context.ts'
+import { report } from '../figures.ts'
+import { openCountingProxy } from './request-count.ts'
+import { type ClusterBench, startClusterService } from './service.ts'
 
 /** Measures the API requests, memory and processor time of an idle agent with 50 running boxes. */
 export async function benchClusterRest(bench: ClusterBench): Promise<void> {

@@ -12,7 +12,7 @@ import { CALLER } from '../caller.ts'
 import { createFakeTime } from '../imagined-time.ts'
 import { silentLogger } from '../silent-logger.ts'
 import { silentMeter } from '../silent-meter.ts'
-import { openVolumeService, type VolumeService } from '../volumes/volume-service.ts'
+import { openVolumeService, type VolumeService } from '../volumes/service.ts'
 
 /** The core of backups over a real database and a real folder, with a simulated pool, boxes and clock. Volumes are of project `demo`. */
 export interface BackupService {

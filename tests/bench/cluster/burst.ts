@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Client } from '../helpers/front/client.ts'
-import { type ClusterBench, startClusterService, untilNoPods } from './cluster-service.ts'
-import { boxPath, deleteBox } from './context.ts'
-import { report, timeOnce } from './figures.ts'
+import type { Client } from '../../helpers/front/client.ts'
+import { boxPath, deleteBox } from '../context.ts'
+import { report, timeOnce } from '../figures.ts'
+import { type ClusterBench, startClusterService, untilNoPods } from './service.ts'
 
 /** Times 30 creates at once until all boxes run, alternating with as many bare pods. */
 export async function benchClusterBurst(bench: ClusterBench): Promise<void> {

@@ -1,7 +1,7 @@
 import { request, WebSocket } from 'undici'
-import type { KubeAccess } from '../../agent/lib/kube/credentials.ts'
-import { BUSYBOX_IMAGE } from '../../infra/cluster/container-images.ts'
-import { watchPods } from './cluster-pods.ts'
+import type { KubeAccess } from '../../../agent/lib/kube/credentials.ts'
+import { BUSYBOX_IMAGE } from '../../../infra/cluster/container-images.ts'
+import { watchPods } from './pods.ts'
 
 /** The bare API of a cluster, used as efficiently as a client without Boxyard can. */
 export interface KubePeer {

@@ -5,7 +5,7 @@ import { mountsOf, pidsOf } from '../../helpers/boxes/world.ts'
 import { armStep, around, at, drawSteps, type FaultStep, restartAgent, untilDead } from '../../helpers/fault-steps.ts'
 import { type Answer, type Client, createClient } from '../../helpers/front/client.ts'
 import { startService, type TestService } from '../../helpers/service.ts'
-import { isWritable, pooledSubvolumes, recordedSubvolumes } from '../../helpers/volumes/volume-world.ts'
+import { isWritable, pooledSubvolumes, recordedSubvolumes } from '../../helpers/volumes/world.ts'
 
 /** Steps at which the agent is killed; each is a call from the core to a port. */
 const STEPS = {

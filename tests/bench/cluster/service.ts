@@ -1,11 +1,11 @@
 import { hostname } from 'node:os'
-import type { KubeAccess } from '../../agent/lib/kube/credentials.ts'
-import { instanceOf } from '../helpers/boxes/world.ts'
-import { type Client, createClient } from '../helpers/front/client.ts'
-import { startService, type TestService } from '../helpers/service.ts'
-import { type PodView, watchPods } from './cluster-pods.ts'
-import { boxPath } from './context.ts'
-import type { KubePeer } from './kube-peer.ts'
+import type { KubeAccess } from '../../../agent/lib/kube/credentials.ts'
+import { instanceOf } from '../../helpers/boxes/world.ts'
+import { type Client, createClient } from '../../helpers/front/client.ts'
+import { startService, type TestService } from '../../helpers/service.ts'
+import { boxPath } from '../context.ts'
+import type { KubePeer } from './peer.ts'
+import { type PodView, watchPods } from './pods.ts'
 
 /** Shared context of the cluster sections. */
 export interface ClusterBench {

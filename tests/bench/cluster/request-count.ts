@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { request } from 'undici'
-import type { KubeAccess } from '../../agent/lib/kube/credentials.ts'
-import { writeKubeconfig } from '../helpers/pods/faulty-kube.ts'
+import type { KubeAccess } from '../../../agent/lib/kube/credentials.ts'
+import { writeKubeconfig } from '../../helpers/pods/faulty-kube.ts'
 
 /** A proxy to the API server that records requests. */
 export interface CountingProxy {
