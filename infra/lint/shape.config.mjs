@@ -37,7 +37,7 @@ const OWNERS = {
 const WIDE = ['agent/lib/syscalls/*.ts', 'tests/**']
 
 /** Functions that hold a suite of tests for several services. */
-const SUITES = ['tests/**/*-suite.ts']
+const SUITES = ['tests/**/{suite,*-suite}.ts']
 
 export default [
   { ignores: ['.build/', '.serverless/', 'dist/', 'coverage/', 'tests/fixtures/'] },

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { kubectl, kubectlWith, type Outcome, succeed } from '../helpers/pods/kubectl.ts'
-import { ROOT } from '../helpers/tool.ts'
+import { ROOT } from '../../infra/commands.ts'
+import { type KubectlResult, kubectl, kubectlWith, succeed } from '../helpers/pods/kubectl.ts'
 
 const MANIFESTS = join(ROOT, 'infra/kubernetes')
 const AGENT = 'system:serviceaccount:boxyard-system:boxyard-agent'
@@ -236,7 +236,7 @@ function plainPod(): Pod {
 }
 
 /** Creates with all of admission but as a dry run, so that nothing stays. */
-function create(object: object, namespace: string, ...more: string[]): Outcome {
+function create(object: object, namespace: string, ...more: string[]): KubectlResult {
   const dryRun = ['create', '--dry-run=server', '-o', 'json', '-n', namespace, ...more, '-f', '-']
   return kubectlWith(JSON.stringify(object), ...dryRun)
 }

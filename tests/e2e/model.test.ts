@@ -2,9 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { createClient } from '../helpers/front/client.ts'
 import { applyOperation, createModel, forgetDirectories } from '../helpers/model/model.ts'
-import { createDraw, type Operation } from '../helpers/model/operations.ts'
+import { createDraw, type ModelOperation } from '../helpers/model/operations.ts'
 import { Unpredictable } from '../helpers/model/places.ts'
-import { eventually, isPredicted, type ModelledService, modelService } from '../helpers/model/service.ts'
+import { isPredicted, type ModelledService, modelService, untilSucceeds } from '../helpers/model/service.ts'
 import { swapNewest } from '../helpers/model/snapshots.ts'
 import type { Model } from '../helpers/model/state.ts'
 import { runtimeOfTests } from '../helpers/pods/cluster-of-tests.ts'
@@ -103,7 +103,7 @@ async function both(): Promise<void> {
  * Returns the outcome in which one of two operations was refused because of the other, and so did nothing: a box restore
  * makes its box and volumes busy, and a failing attachment keeps its volume in use until it is taken back.
  */
-function refusedByOther(operations: readonly Operation[], told: readonly (string | null)[]) {
+function refusedByOther(operations: readonly ModelOperation[], told: readonly (string | null)[]) {
   const isRefused = operations.map((operation, place) => {
     const other = operations[1 - place]
     // A volume has one backup at a time.
@@ -123,17 +123,19 @@ function refusedByOther(operations: readonly Operation[], told: readonly (string
   return [{ ...inOrder(model, rest), told: told.filter((_, place) => !isRefused[place]) }]
 }
 
-function isVolumeRestore(operation: Operation): operation is Operation & { kind: 'restoreVolume' | 'restoreOver' } {
+function isVolumeRestore(
+  operation: ModelOperation,
+): operation is ModelOperation & { kind: 'restoreVolume' | 'restoreOver' } {
   return operation.kind === 'restoreVolume' || operation.kind === 'restoreOver'
 }
 
-function hasVolume(operation: Operation, volume: string): boolean {
+function hasVolume(operation: ModelOperation, volume: string): boolean {
   if (operation.kind === 'createBox') return operation.mounts.some(({ name }) => name === volume)
   return 'volume' in operation && operation.volume === volume
 }
 
 /** Returns the identities of the volumes that a restore replaces. */
-function volumesOf(operation: Operation): (number | undefined)[] {
+function volumesOf(operation: ModelOperation): (number | undefined)[] {
   if (isVolumeRestore(operation)) return [model.volumes.get(operation.volume)?.id]
   if (operation.kind !== 'restoreBox') return []
   const data = model.boxes.get(operation.box)?.history.snapshots.get(operation.snapshot)?.data ?? []
@@ -141,7 +143,7 @@ function volumesOf(operation: Operation): (number | undefined)[] {
 }
 
 /** Returns the outcomes in which the later of two concurrent snapshots of one owner holds the older content. */
-function numberedOtherwise(after: Model, operations: readonly Operation[]): Model[] {
+function numberedOtherwise(after: Model, operations: readonly ModelOperation[]): Model[] {
   return operations.flatMap((operation) => {
     const isNumbered = (operation.kind === 'takeBox' || operation.kind === 'takeVolume') && operation.name === undefined
     if (!isNumbered) return []
@@ -164,7 +166,7 @@ async function cutOff(): Promise<void> {
   const isAnswered = told === null || predictions.some((codes) => codes.includes(told))
   if (told !== null) forgetDirectories(model, after)
   model = await adopt(isAnswered ? [after] : [after, model])
-  await eventually(() => modelled.compareInside(model, [...model.boxes.keys()]))
+  await untilSucceeds(() => modelled.compareInside(model, [...model.boxes.keys()]))
 }
 
 /** Restarts the agent; all boxes, mounts and limits must be there again, and no process may have ended. */
@@ -187,7 +189,7 @@ async function restoreBackups(): Promise<void> {
 }
 
 async function removeAll(): Promise<void> {
-  const operations: Operation[] = [
+  const operations: ModelOperation[] = [
     ...model.backups.map(({ key: backup, volume: of }) => ({ kind: 'dropBackup', of, backup }) as const),
     ...[...model.bases.keys()].map((base) => ({ kind: 'deleteBase', base }) as const),
     ...[...model.boxes.keys()].map((box) => ({ kind: 'deleteBox', box }) as const),
@@ -197,7 +199,7 @@ async function removeAll(): Promise<void> {
   model = createModel()
 }
 
-async function send(operation: Operation | undefined, waitSeconds?: number): Promise<string | null> {
+async function send(operation: ModelOperation | undefined, waitSeconds?: number): Promise<string | null> {
   if (operation === undefined) throw new Error('nothing to send')
   const place = log.push(`  ${JSON.stringify(operation)}`) - 1
   const told = await modelled.send(operation, waitSeconds)
@@ -207,7 +209,7 @@ async function send(operation: Operation | undefined, waitSeconds?: number): Pro
 
 /** Returns the first of `candidates` that matches the service once it comes to rest. */
 async function adopt(candidates: readonly Model[]): Promise<Model> {
-  return eventually(async () => {
+  return untilSucceeds(async () => {
     const faults: unknown[] = []
     for (const candidate of candidates) {
       try {
@@ -223,9 +225,9 @@ async function adopt(candidates: readonly Model[]): Promise<Model> {
 
 /** Draws operations until the model can predict their outcome. */
 function drawPredictable<T>(
-  drawOperations: () => Operation[],
-  predict: (before: Model, operations: Operation[]) => T,
-): T & { operation: Operation[] } {
+  drawOperations: () => ModelOperation[],
+  predict: (before: Model, operations: ModelOperation[]) => T,
+): T & { operation: ModelOperation[] } {
   for (;;) {
     const operation = drawOperations()
     try {
@@ -238,7 +240,7 @@ function drawPredictable<T>(
 
 function inOrder(
   before: Model,
-  operations: readonly Operation[],
+  operations: readonly ModelOperation[],
 ): { predictions: (readonly string[])[]; after: Model } {
   const after = structuredClone(before)
   const predictions = operations.map((operation) => applyOperation(after, operation))
@@ -246,7 +248,7 @@ function inOrder(
 }
 
 /** Predicts as `inOrder` does; throws Unpredictable where a cut-off or late refusal could end processes unseen. */
-function inOrderOf(before: Model, operations: readonly Operation[]): ReturnType<typeof inOrder> {
+function inOrderOf(before: Model, operations: readonly ModelOperation[]): ReturnType<typeof inOrder> {
   const done = inOrder(before, operations)
   for (const [place, operation] of operations.entries()) {
     const isHalted = operation.kind === 'restoreBox' && before.boxes.get(operation.box)?.sitsIn.length
@@ -255,7 +257,7 @@ function inOrderOf(before: Model, operations: readonly Operation[]): ReturnType<
   return done
 }
 
-function namesToLookInto(operations: readonly Operation[]): string[] {
+function namesToLookInto(operations: readonly ModelOperation[]): string[] {
   const touched = operations.flatMap((operation) => [
     'box' in operation ? operation.box : '',
     'name' in operation ? operation.name : '',

@@ -5,6 +5,7 @@ import type { Client } from '../helpers/front/client.ts'
 /** Defines the tests of a client written for the original specification; `client` holds the admin token. */
 export function defineSpecificationSuite(client: Client): void {
   const boxes = '/v1/projects/specification/boxes'
+  const volumes = '/v1/projects/specification/data'
 
   describe('a create whose fields may be null', () => {
     test.each([
@@ -50,7 +51,16 @@ export function defineSpecificationSuite(client: Client): void {
       await again(`${boxes}/replayed/stop`, undefined)
       await again(`${boxes}/replayed/resume`, undefined)
       await again(`${boxes}/replayed/lease`, { seconds: 60 })
+      await again(`${boxes}/replayed/publish`, { auth: 'token' })
+      await again(`${boxes}/replayed/unpublish`, {})
+      await client.post(volumes, { name: 'replayed', size_gb: 1 })
+      await again(`${volumes}/replayed/attach`, { box: 'replayed', path: '/mnt/replayed' })
+      await again(`${volumes}/replayed/detach`, { box: 'replayed' })
+      await client.post(`${boxes}/replayed/snapshots`, { name: 'kept' })
+      await again(`${boxes}/replayed/stop`, undefined)
+      await again(`${boxes}/replayed/restore`, { snapshot: 'kept' })
       await client.delete(`${boxes}/replayed`)
+      await client.delete(`${volumes}/replayed`)
     })
 
     test('shows no environment once the box is deleted or replaced by another of its name', async () => {
@@ -72,14 +82,13 @@ export function defineSpecificationSuite(client: Client): void {
     const tags = { 'app.kubernetes.io/name': 'web', 'team:owner': 'a=b,c', 'v1.2/x.y:z': '', [longest]: 'long' }
 
     test('are kept, shown and found on boxes and data volumes', async () => {
-      const data = '/v1/projects/specification/data'
       const created = await client.post(boxes, { name: 'tagged', config: { ram_mb: 64 }, tags })
       expect([created.status, created.body.tags]).toEqual([201, tags])
-      const volume = await client.post(data, { name: 'tagged', size_gb: 1, tags })
+      const volume = await client.post(volumes, { name: 'tagged', size_gb: 1, tags })
       expect([volume.status, volume.body.tags]).toEqual([201, tags])
       const found = async (tag: string): Promise<number[]> => {
         const query = new URLSearchParams({ tag }).toString()
-        const lists = [await client.get(`${boxes}?${query}`), await client.get(`${data}?${query}`)]
+        const lists = [await client.get(`${boxes}?${query}`), await client.get(`${volumes}?${query}`)]
         return lists.map(({ body }) => (body.boxes ?? body.volumes).length)
       }
       for (const tag of [
@@ -95,7 +104,7 @@ export function defineSpecificationSuite(client: Client): void {
       const changed = await client.put(`${boxes}/tagged`, { tags: { 'example.com/a:b': 'c' } })
       expect([changed.status, changed.body.tags]).toEqual([200, { 'example.com/a:b': 'c' }])
       await client.delete(`${boxes}/tagged`)
-      await client.delete(`${data}/tagged`)
+      await client.delete(`${volumes}/tagged`)
     })
 
     test.each(['', 'a b', 'a=b', 'a,b', 'ä', `${longest}n`])('are refused as %j', async (key) => {

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { ROOT } from '../../infra/commands.ts'
 import { freePort } from '../helpers/service.ts'
-import { ROOT } from '../helpers/tool.ts'
 
 /** `npm run SCRIPT` as a user runs it, with its output so far. */
 interface Script {

@@ -1,5 +1,8 @@
+import { existsSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { DecoratedPorts } from '../../agent/compose/deployment.ts'
+import { eventually } from './eventually.ts'
 import { draw } from './sample.ts'
 import type { TestService } from './service.ts'
 
@@ -48,26 +51,18 @@ export function drawSteps<Action extends string>(
   )
 }
 
-/** Stops the agent, and starts one with a fault at `step`; with none if empty. */
-export async function restartAgent(
-  service: TestService,
-  signal: 'SIGTERM' | 'SIGKILL',
-  step: FaultStep | '',
-): Promise<void> {
+/** Stops the agent and starts one without a fault. */
+export async function restartAgent(service: TestService, signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
   await service.killAgent(signal)
-  await startAgent(service, step)
+  await service.startAgent()
 }
 
-/** Starts an agent if none runs, as `restartAgent` does. */
-export function startAgent(service: TestService, step: FaultStep | ''): Promise<void> {
-  return service.startAgent({ TEST_FAULT: step })
-}
-
-/** Arms the fault; resolves once the agent has handled the signal. */
-export async function armStep(service: TestService): Promise<void> {
+/** Arms a fault in the running agent in place of any other, or disarms it if `step` is empty; resolves once that is done. */
+export async function armStep(service: TestService, step: FaultStep | ''): Promise<void> {
+  const file = join(service.dataDir, 'fault')
+  writeFileSync(file, step)
   process.kill(service.agentPid, 'SIGUSR2')
-  // The agent may handle one request before an earlier signal, but not two.
-  for (let ask = 0; ask < 2; ask++) await service.request('/v1/me')
+  await eventually(() => !existsSync(file), 5)
 }
 
 /** Returns true if a process ends within 10 s; effects after an answer may take a while. */

@@ -9,7 +9,7 @@ import { type LoggingChild, startLoggingChild } from '../../infra/logging-child.
 import { stopChild } from '../../infra/service-process.ts'
 import { clusterOfTests, runtimeOfTests } from './pods/cluster-of-tests.ts'
 
-export interface ServiceOptions {
+export interface TestServiceOptions {
   /** `BOXYARD_*` settings, added to those of a small service with base busybox. */
   settings?: Record<string, string>
   /** False starts the agent alone. Default true. */
@@ -46,12 +46,12 @@ export interface TestService {
   restart(): Promise<void>
   /** Runs a mode of the agent, such as `down`, to its end and returns its output; throws unless it exits with 0. */
   runAgentMode(...args: string[]): Promise<string>
-  /** Stops the processes, takes the boxes down and removes the data directory; throws if a step fails. */
+  /** Stops the processes, takes the boxes down and removes the data directory; throws if a step fails or an agent crashed. */
   close(): Promise<void>
 }
 
 /** Starts a service in a temporary data directory and waits until it is ready. Close it, also after a failure. */
-export async function startService(options: ServiceOptions = {}): Promise<TestService> {
+export async function startService(options: TestServiceOptions = {}): Promise<TestService> {
   const dataDir = mkdtempSync(join(tmpdir(), 'boxyard-service-'))
   options.prepare?.(dataDir)
   const environment: NodeJS.ProcessEnv = {
@@ -105,6 +105,8 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
       } finally {
         rmSync(dataDir, { recursive: true, force: true })
       }
+      const crash = processes.crash()
+      if (crash !== null) throw new Error(`The agent crashed.\n${crash}`)
     },
   }
   try {
@@ -118,6 +120,8 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
 
 interface Processes {
   logs: readonly string[]
+  /** Returns the last lines of an agent that ended by an error it did not foresee; null if none did. */
+  crash(): string | null
   start(): Promise<void>
   stop(): Promise<void>
   startAgent(): Promise<void>
@@ -130,6 +134,7 @@ function createProcesses(
   { hasFront, agentScript }: { hasFront: boolean; agentScript: string | undefined },
 ): Processes {
   const logs: string[] = []
+  let crash: string | null = null
   let agent: LoggingChild | null = null
   let front: LoggingChild | null = null
   const launch = (command: readonly string[]): LoggingChild =>
@@ -143,10 +148,14 @@ function createProcesses(
     })
   const startAgent = async (): Promise<void> => {
     agent = launch(agentCommand([], agentScript))
+    void agent.exited.then((how) => {
+      if (how === CRASHED) crash ??= logs.slice(-SHOWN_LINES).join('\n')
+    })
     await agent.ready
   }
   return {
     logs,
+    crash: () => crash,
     startAgent,
     start: async () => {
       await startAgent()
@@ -216,6 +225,9 @@ const DEFAULTS = {
 // The umask of the systemd units (infra/systemd).
 const UNIT_UMASK = ['/bin/sh', '-c', 'umask 077 && exec "$@"', 'sh']
 const KEPT_LINES = 500
+const SHOWN_LINES = 20
+/** The end of an agent by an error that it did not foresee (agent/modes.ts). */
+const CRASHED = 'exit code 70'
 const STOP_DEADLINE_MS = 45_000
 /** First of 12,000–19,999: below the ports of test clusters, so that a part of one that restarts finds its port free. */
 const FIRST_PORT = 12_000

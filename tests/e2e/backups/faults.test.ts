@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import { ageBackups, objectsIn } from '../../helpers/backups/lab.ts'
@@ -102,7 +101,7 @@ afterAll(async () => {
 }, 60_000)
 
 beforeEach(async () => {
-  await restartAgent(service, 'SIGTERM', '')
+  await armStep(service, '')
   await client.post(data, { name: 'vol', size_gb: 0.5 })
   await client.post(`${data}/vol/attach`, { box: 'writer', path: '/vol' })
   await shell('head -c 300000 /dev/urandom > /vol/noise')
@@ -126,11 +125,10 @@ describe('kill -9 of the agent', () => {
     async (action, step) => {
       await prepare(action)
       const pids = await boxPids()
-      await restartAgent(service, 'SIGTERM', step)
-      await armStep(service)
+      await armStep(service, step)
       const { status, body } = await act[action]()
       await untilDead(service.agentPid)
-      await restartAgent(service, 'SIGKILL', '')
+      await restartAgent(service, 'SIGKILL')
       await eventually(async () => (await listed()).every((each) => each.status !== 'running'))
 
       const content = await shell('cat /vol/file')
@@ -155,16 +153,14 @@ describe('a step that fails', () => {
   test.each(draw(FAILING, 2))(
     'a restore over the volume that fails at %s leaves it as it was',
     async (fault) => {
-      await restartAgent(service, 'SIGTERM', fault)
-      await armStep(service)
-      await sleep(50)
+      await armStep(service, fault)
       const refused = await act.restoreOver()
       expect([refused.status, refused.body.code]).toEqual([500, 'internal'])
       expect(refused.body.detail).not.toContain('made to fail')
       expect(await shell('cat /vol/file')).toBe('later\n')
       await expectAgreement()
       expect((await client.get(`${data}/vol/snapshots`)).body.snapshots).toEqual([])
-      await restartAgent(service, 'SIGTERM', '')
+      await armStep(service, '')
       expect((await act.restoreOver()).status).toBe(200)
       expect(await shell('cat /vol/file')).toBe('second\n')
     },

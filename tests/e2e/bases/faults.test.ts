@@ -61,11 +61,10 @@ test.each(CHOSEN)(
   '%s of a base, killed at %s: the answer holds, records and pool agree, and nothing is left over',
   async (action, step) => {
     if (action === 'delete') await act.create()
-    await restartAgent(service, 'SIGTERM', step)
-    await armStep(service)
+    await armStep(service, step)
     const { status } = await act[action]()
     await untilDead(service.agentPid)
-    await restartAgent(service, 'SIGKILL', '')
+    await restartAgent(service, 'SIGKILL')
 
     const isThere = (await client.get(`${bases}/base`)).status === 200
     if (status < 300) expect(isThere).toBe(action === 'create')
@@ -107,7 +106,7 @@ describe('an upload', () => {
     'that is under way when the agent is killed leaves nothing: %j',
     async (query) => {
       const request = await begin(query)
-      await restartAgent(service, 'SIGKILL', '')
+      await restartAgent(service, 'SIGKILL')
       request.destroy()
       await expectAgreement()
       expect((await client.get(`${bases}/base`)).status).toBe(404)
@@ -131,7 +130,7 @@ describe('an image that is being unpacked', () => {
 
   test('when the agent is killed leaves nothing, and its operation has failed', async () => {
     const path = await begin()
-    await restartAgent(service, 'SIGKILL', '')
+    await restartAgent(service, 'SIGKILL')
     await expectAgreement()
     const followed = (await client.get(path)).body
     expect(followed).toMatchObject({ kind: 'base.import', status: 'failed', resource: `${bases}/base` })
@@ -163,7 +162,7 @@ describe('a pull', () => {
 
   test('that is under way when the agent is killed leaves nothing, and its operation has failed', async () => {
     const path = await begin()
-    await restartAgent(service, 'SIGKILL', '')
+    await restartAgent(service, 'SIGKILL')
     await expectAgreement()
     expect((await client.get(path)).body).toMatchObject({ status: 'failed', error: { code: 'internal' } })
     expect((await client.get(`${bases}/base`)).status).toBe(404)
@@ -171,7 +170,7 @@ describe('a pull', () => {
 
   test('that is under way when the agent is stopped ends with it, and leaves nothing', async () => {
     const path = await begin()
-    await restartAgent(service, 'SIGTERM', '')
+    await restartAgent(service, 'SIGTERM')
     await expectAgreement()
     expect((await client.get(path)).body).toMatchObject({ status: 'failed', error: { code: 'internal' } })
   }, 60_000)
@@ -192,12 +191,11 @@ describe('a pull', () => {
 
   test('is complete or leaves nothing when the agent is killed at any moment', async () => {
     for (const step of [at('registry.find', 'after'), at('files.unpack', 'after'), at('files.unpackLayer', 'after')]) {
-      await restartAgent(service, 'SIGTERM', step)
-      await armStep(service)
+      await armStep(service, step)
       const { headers } = await client.post(`${bases}?wait_seconds=0`, { name: 'base', image: `${registry.host}/it:1` })
       const finishing = setInterval(() => rest(), 50)
       await untilDead(service.agentPid).finally(() => clearInterval(finishing))
-      await restartAgent(service, 'SIGKILL', '')
+      await restartAgent(service, 'SIGKILL')
       await expectAgreement()
       if (headers['operation-location'] !== undefined)
         expect((await client.get(String(headers['operation-location']))).body.status).toBe('failed')

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { tarOf } from '../../helpers/bases/hostile-tar.ts'
-import { newImage, type Part } from '../../helpers/bases/image-archive.ts'
+import { type LayoutDescriptor, newImage } from '../../helpers/bases/image-archive.ts'
 import type { TestRegistry } from '../../helpers/bases/registry.ts'
 import type { Answer, Client } from '../../helpers/front/client.ts'
 
@@ -13,7 +13,7 @@ export function definePulledBasesSuite(client: Client, registry: () => TestRegis
   const bases = `${project}/bases`
   const pull = (body: Record<string, unknown>, query = '') => client.post(`${bases}${query}`, body)
   const codeOf = ({ status, body }: Answer): [number, string] => [status, body.code]
-  let index: Part
+  let index: LayoutDescriptor
 
   describe('a base of an image of a registry', () => {
     beforeAll(async () => {

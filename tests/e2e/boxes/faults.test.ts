@@ -11,7 +11,6 @@ import {
   type FaultStep,
   hasDied,
   restartAgent,
-  startAgent,
 } from '../../helpers/fault-steps.ts'
 import { type Answer, type Client, createClient } from '../../helpers/front/client.ts'
 import { runtimeOfTests } from '../../helpers/pods/cluster-of-tests.ts'
@@ -85,16 +84,12 @@ describe('kill -9 of the agent', () => {
       const witness = (await client.get(`${boxes}/witness`)).body
       const witnessPids = pidsOf(service, witness.id)
       await prepare(action)
-      await restartAgent(service, 'SIGTERM', step)
-      // Lets most of the start's own clean-up pass; a kill that still hits it must heal as well.
-      await sleep(100)
-      await armStep(service)
+      await armStep(service, step)
 
       const answer = await act(action)
       // Only a kill some milliseconds into a step may come too late.
       if (!step.includes('during')) expect(await hasDied(service.agentPid)).toBe(true)
-      await service.killAgent()
-      await startAgent(service, '')
+      await restartAgent(service, 'SIGKILL')
 
       await holdAnswer(action, answer, await settledBox('victim'))
       expect(pidsOf(service, witness.id)).toEqual(witnessPids)
@@ -109,11 +104,9 @@ describe('kill -9 of the agent', () => {
   test('an interrupted attach that has become impossible is undone', async () => {
     await client.post(data, { name: 'vol', size_gb: 1 })
     await client.shell('faults', 'witness', 'echo > /file')
-    await restartAgent(service, 'SIGTERM', at('store.boxes.replaceMounts', 'after'))
-    await armStep(service)
+    await armStep(service, at('store.boxes.replaceMounts', 'after'))
     await client.post(`${data}/vol/attach`, { box: 'witness', path: '/file' })
-    await service.killAgent()
-    await startAgent(service, '')
+    await restartAgent(service, 'SIGKILL')
     for (let attempt = 0; attempt < 100; attempt++) {
       if ((await client.get(`${data}/vol`)).body.attachments.length === 0) break
       await sleep(50)
@@ -163,7 +156,7 @@ describe('kill -9 of the agent', () => {
     const { events } = (await client.get('/v1/projects/faults/events?type=box.unknown&max_results=1000')).body
     expect(events.at(-1).resource).toBe('/v1/projects/faults/boxes/witness')
     await service.killAgent('SIGTERM')
-    await service.startAgent({ TEST_FAULT: '', TEST_FAULT_ARMED: '' })
+    await service.startAgent({ TEST_FAULT: '' })
     await expectAgreement()
   }, 60_000)
 
@@ -291,5 +284,5 @@ async function reboot(boxId: string, step: FaultStep | ''): Promise<void> {
   await service.killAgent()
   for (const pid of pidsOf(service, boxId)) process.kill(pid, 'SIGKILL')
   ageByOneBoot(service)
-  await service.startAgent({ TEST_FAULT: step, TEST_FAULT_ARMED: step === '' ? '' : '1' })
+  await service.startAgent({ TEST_FAULT: step })
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import { askUrl } from '../../helpers/edge/url-client.ts'
 import { eventually } from '../../helpers/eventually.ts'
-import { openTerminal } from '../../helpers/exec/terminal.ts'
+import { connectTerminal } from '../../helpers/exec/terminal.ts'
 import { useOwnService } from '../../helpers/own-service.ts'
 import { createIdleBox, defineIdleSuite } from './idle-suite.ts'
 
@@ -17,7 +17,7 @@ describe('through the standalone front', () => {
   test('a console with a client and an open request keep a box awake, and a request for a stopped box wakes it', async () => {
     for (const name of ['watched', 'visited']) await client.post(boxes, { name })
     const console = `${service().url}${boxes}/watched/console?session=it`
-    const terminal = await openTerminal(console, { token: service().adminToken })
+    const terminal = await connectTerminal(console, { token: service().adminToken })
     const box = `${boxes}/visited`
     const web = { command: ['/bin/sh', '-c', SLOW_SERVER], port: 8080, readiness: { tcp: true } }
     expect((await client.put(`${box}/services/web`, web)).body.state).toBe('running')

@@ -96,14 +96,13 @@ test.each(draw(STEPS, 2))(
   'no request fails where the agent is killed in a promote, at %s, and one version has the traffic afterwards',
   async (step) => {
     await client.post(`${page}/discard`)
-    await restartAgent(service, 'SIGTERM', step)
     await deploy('next')
     const before = (await askUrl(url)).text
     const load = startSteadyLoad(url, { perSecond: 100 })
-    await armStep(service)
+    await armStep(service, step)
     const promoting = client.post(`${page}/promote`).catch(() => null)
     if (!(await hasDied(service.agentPid))) expect((await promoting)?.text).toBe('never answered')
-    await restartAgent(service, 'SIGKILL', '')
+    await restartAgent(service, 'SIGKILL')
     await promoting
     await eventually(async () => (await client.get(page)).body.state === 'running')
     const { body } = await client.get(page)

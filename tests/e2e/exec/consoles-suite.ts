@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { openTerminal, type TestTerminal } from '../../helpers/exec/terminal.ts'
+import { connectTerminal, type TestTerminal } from '../../helpers/exec/terminal.ts'
 import type { Client } from '../../helpers/front/client.ts'
 
 /** Defines the tests of the consoles of a box, at the front at `url`. */
@@ -8,7 +8,7 @@ export function defineConsolesSuite(client: Client, front: { url(): string; toke
   const box = '/v1/projects/consoles/boxes/it'
   const open = (query = '', size?: { cols: number; rows: number }): Promise<TestTerminal> => {
     const sized = size === undefined ? query : `${query}&cols=${size.cols}&rows=${size.rows}`
-    return openTerminal(`${front.url()}${box}/console?${sized}`, { token: front.token(), ...size })
+    return connectTerminal(`${front.url()}${box}/console?${sized}`, { token: front.token(), ...size })
   }
   const sessions = async (): Promise<{ name: string; viewers: number; id: string; cols: number }[]> =>
     (await client.get(`${box}/sessions`)).body.sessions

@@ -5,11 +5,11 @@ import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { request } from 'undici'
+import { ROOT } from '../../../infra/commands.ts'
 import { eventually } from '../../helpers/eventually.ts'
-import { openTerminal, type TestTerminal } from '../../helpers/exec/terminal.ts'
+import { connectTerminal, type TestTerminal } from '../../helpers/exec/terminal.ts'
 import { createClient } from '../../helpers/front/client.ts'
 import { startService, type TestService } from '../../helpers/service.ts'
-import { ROOT } from '../../helpers/tool.ts'
 
 let service: TestService
 const client = createClient(
@@ -28,7 +28,7 @@ afterAll(async () => {
 }, 60_000)
 
 const open = (path: string): Promise<TestTerminal> =>
-  openTerminal(`${service.url}${box}/${path}`, { token: service.adminToken })
+  connectTerminal(`${service.url}${box}/${path}`, { token: service.adminToken })
 const record = async (id: string) => (await client.get(`${box}/exec/${id}`)).body
 async function restartAgent(): Promise<void> {
   await service.killAgent()

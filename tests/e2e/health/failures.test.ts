@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { untilTrue } from '../../helpers/boxes/oci-lab.ts'
 import { limitsOf, pidsOf, readWorld } from '../../helpers/boxes/world.ts'
 import { eventually } from '../../helpers/eventually.ts'
-import { armStep, at, type FaultStep, restartAgent } from '../../helpers/fault-steps.ts'
+import { armStep, at, restartAgent } from '../../helpers/fault-steps.ts'
 import { createClient } from '../../helpers/front/client.ts'
 import { startService, type TestService } from '../../helpers/service.ts'
 
@@ -23,16 +23,9 @@ afterAll(async () => {
   await service.close()
 }, 60_000)
 
-/** Restarts the agent so that it fails at `fault`, or nowhere if that is empty. */
-async function breakAt(fault: FaultStep | ''): Promise<void> {
-  await restartAgent(service, 'SIGTERM', fault)
-  await armStep(service)
-  await sleep(50)
-}
-
 describe('a step that fails', () => {
   test('a start that fails leaves a stopped box with the reason, which can be resumed', async () => {
-    await breakAt(at('runtime.start', 'throw'))
+    await armStep(service, at('runtime.start', 'throw'))
     const created = await client.post(boxes, { name: 'unlucky' })
     expect(created.status).toBe(201)
     expect(created.body).toMatchObject({ status: 'stopped', state: { reason: 'failed' } })
@@ -47,7 +40,7 @@ describe('a step that fails', () => {
     at('filesystem.snapshot', 'reject'),
     at('store.boxes.insert', 'throw'),
   ])('a create that fails at %s leaves no box, no root, and the name free', async (fault) => {
-    await breakAt(fault)
+    await armStep(service, fault)
     const refused = await client.post(boxes, { name: 'rootless' })
     expect([refused.status, refused.body.code]).toEqual([500, 'internal'])
     expect((await client.get(`${boxes}/rootless`)).status).toBe(404)
@@ -59,11 +52,11 @@ describe('a step that fails', () => {
 
   test('an attach whose mount fails leaves the volume free, one whose record fails does too', async () => {
     const data = '/v1/projects/failures/data'
-    await breakAt('')
+    await armStep(service, '')
     await client.post(data, { name: 'vol', size_gb: 0.1 })
     await client.post(boxes, { name: 'taker' })
     for (const fault of MOUNTING) {
-      await breakAt(fault)
+      await armStep(service, fault)
       expect((await client.post(`${data}/vol/attach`, { box: 'taker', path: '/vol' })).status).toBe(500)
       expect((await client.get(`${data}/vol`)).body.attachments).toEqual([])
       expect((await client.shell('failures', 'taker', 'grep -c /vol_ /proc/self/mountinfo')).body.stdout).toBe('0\n')
@@ -72,14 +65,14 @@ describe('a step that fails', () => {
 
   test('a detach or update that fails at its last write changes nothing', async () => {
     const data = '/v1/projects/failures/data'
-    await breakAt('')
+    await armStep(service, '')
     await client.post(`${data}/vol/attach`, { box: 'taker', path: '/vol' })
     await client.shell('failures', 'taker', 'echo kept > /vol/file')
-    await breakAt(at('store.boxes.replaceMounts', 'throw'))
+    await armStep(service, at('store.boxes.replaceMounts', 'throw'))
     expect((await client.post(`${data}/vol/detach`, { box: 'taker' })).status).toBe(500)
     expect((await client.get(`${data}/vol`)).body.attachments).toHaveLength(1)
     await untilTrue(async () => (await client.shell('failures', 'taker', 'cat /vol/file')).body.stdout === 'kept\n')
-    await breakAt(at('store.boxes.replace', 'throw'))
+    await armStep(service, at('store.boxes.replace', 'throw'))
     const { body: box } = await client.get(`${boxes}/taker`)
     expect((await client.put(`${boxes}/taker`, { config: { ram_mb: 1024, cpus: 2 } })).status).toBe(500)
     expect((await client.get(`${boxes}/taker`)).body).toEqual(box)
@@ -91,7 +84,7 @@ describe('a step that fails', () => {
   })
 
   test('a failed operation is reported', async () => {
-    await breakAt(at('runtime.start', 'reject'))
+    await armStep(service, at('runtime.start', 'reject'))
     const created = await client.post(`${boxes}?wait_seconds=0`, { name: 'later' })
     const operation = await client.get(`${String(created.headers['operation-location'])}?wait_seconds=20`)
     expect(operation.body).toMatchObject({ kind: 'box.create', status: 'failed', error: { code: 'internal' } })
@@ -99,10 +92,10 @@ describe('a step that fails', () => {
   })
 
   test('a request that arrives while a step fails is not overruled by the failure', async () => {
-    await breakAt('')
+    await armStep(service, '')
     await client.post(boxes, { name: 'torn' })
     await client.shell('failures', 'torn', `(trap '' TERM; sleep 600) >/dev/null 2>&1 & sleep 0.1`)
-    await breakAt(at('runtime.stop', 'reject'))
+    await armStep(service, at('runtime.stop', 'reject'))
     const stopping = client.post(`${boxes}/torn/stop`)
     await sleep(100)
     const resumed = await client.post(`${boxes}/torn/resume`)
@@ -113,13 +106,13 @@ describe('a step that fails', () => {
   })
 
   test('a failing stop leaves the box unknown, and is retried until it succeeds', async () => {
-    await breakAt('')
+    await armStep(service, '')
     const { body: box } = await client.post(boxes, { name: 'wedged' })
-    await breakAt(at('runtime.stop', 'throw', '1+'))
+    await armStep(service, at('runtime.stop', 'throw', '1+'))
     const stopped = await client.post(`${boxes}/wedged/stop`)
     expect(stopped.body.status).toBe('unknown')
     expect(pidsOf(service, box.id).length).toBeGreaterThan(0)
-    await breakAt('')
+    await restartAgent(service, 'SIGTERM')
     for (let attempt = 0; attempt < 100; attempt++) {
       if ((await client.get(`${boxes}/wedged`)).body.status === 'stopped') break
       await sleep(50)
@@ -129,14 +122,14 @@ describe('a step that fails', () => {
   })
 
   test('a delete is never blocked by a wedged box, and health names the leftovers', async () => {
-    await breakAt('')
+    await armStep(service, '')
     await client.post(boxes, { name: 'stuck' })
-    await breakAt(at('runtime.stop', 'throw', '1+'))
+    await armStep(service, at('runtime.stop', 'throw', '1+'))
     expect((await client.delete(`${boxes}/stuck`)).status).toBe(204)
     expect((await client.post(boxes, { name: 'stuck' })).status).toBe(201)
     await eventually(async () => (await client.get('/healthz')).text.includes('remains_not_destroyed'))
     expect((await client.get('/healthz')).body.status).toBe('degraded')
-    await breakAt('')
+    await restartAgent(service, 'SIGTERM')
     for (let attempt = 0; attempt < 100 && (await client.get('/healthz')).body.status !== 'ok'; attempt++)
       await sleep(50)
     expect((await client.get('/healthz')).body.status).toBe('ok')

@@ -5,15 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { instanceOf } from '../../helpers/boxes/world.ts'
 import { eventually } from '../../helpers/eventually.ts'
-import {
-  armStep,
-  at,
-  drawSteps,
-  type FaultCall,
-  type FaultStep,
-  restartAgent,
-  startAgent,
-} from '../../helpers/fault-steps.ts'
+import { armStep, at, drawSteps, type FaultCall, type FaultStep } from '../../helpers/fault-steps.ts'
 import { type Answer, type Client, createClient } from '../../helpers/front/client.ts'
 import { cutDevice, isCut, mendDevice } from '../../helpers/pool/failing-device.ts'
 import { startService, type TestService } from '../../helpers/service.ts'
@@ -82,8 +74,7 @@ describe('a disk that fails', () => {
     'in %s, at %s: no answer is false, and all acknowledged data comes back with the disk',
     async (action, step) => {
       await shell('echo later | tee /vol/file > /root/file; sync')
-      await restartAgent(service, 'SIGTERM', step)
-      await armStep(service)
+      await armStep(service, step)
       const answer = await act[action]()
       await eventually(() => isCut(image()))
       if (answer.status >= 300) expectProblem(answer)
@@ -104,7 +95,7 @@ describe('a disk that fails', () => {
   )
 
   test('is reported by every request that needs it and by health, and readable data is served', async () => {
-    await restartAgent(service, 'SIGTERM', '')
+    await armStep(service, '')
     await shell('echo later > /vol/file; sync')
     cutDevice(image())
     expectProblem(await act.snapshot())
@@ -155,7 +146,7 @@ describe('a disk that fails', () => {
 async function openAnew(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
   await service.killAgent(signal)
   await service.runAgentMode('down')
-  await startAgent(service, '')
+  await service.startAgent()
 }
 
 /** Checks that every byte of every subvolume is readable, snapshots hold their content, and nothing leaked. */

@@ -104,12 +104,11 @@ describe('kill -9 of the agent', () => {
     async (action, step) => {
       await client.put(app, { command: version(one), grace_seconds: 1 })
       for (const earlier of EARLIER[action]) await act[earlier]()
-      await restartAgent(service, 'SIGTERM', step)
-      await armStep(service)
+      await armStep(service, step)
       const { status } = await act[action]()
       if (step.endsWith('replace:before:1') || step.endsWith('replace:after:1'))
         expect(await hasDied(service.agentPid)).toBe(true)
-      await restartAgent(service, 'SIGKILL', '')
+      await restartAgent(service, 'SIGKILL')
       await untilAgreed()
       if (status < 300) expect(await isDone(action)).toBe(true)
       // A repeated request completes an action that was cut off before it was recorded.
@@ -134,12 +133,12 @@ describe('versions of a service', () => {
     await client.post(`${app}/deploy`, { command: version(one) })
     const { body: before } = await act.promote()
     await act.deploy()
-    await restartAgent(service, 'SIGKILL', '')
+    await restartAgent(service, 'SIGKILL')
     const { body: seen } = await client.get(app)
     expect([seen.active.pid, seen.previous.pid]).toEqual([before.active.pid, before.previous.pid])
     expect(seen).toMatchObject({ active: { alive: true }, preview: { state: 'running' }, previous: { alive: true } })
     expect((await act.promote()).body.previous.pid).toBe(seen.active.pid)
-    await restartAgent(service, 'SIGKILL', '')
+    await restartAgent(service, 'SIGKILL')
     await eventually(async () => {
       const line = `kill -0 ${before.previous.pid} 2>/dev/null || echo gone`
       return (await client.shell('faults', 'host', line)).body.stdout === 'gone\n'

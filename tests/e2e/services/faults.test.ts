@@ -13,7 +13,6 @@ import {
   type FaultStep,
   hasDied,
   restartAgent,
-  startAgent,
 } from '../../helpers/fault-steps.ts'
 import { type Answer, type Client, createClient } from '../../helpers/front/client.ts'
 import { readText } from '../../helpers/leftovers.ts'
@@ -99,11 +98,10 @@ describe('kill -9 of the agent', () => {
     async (action, step) => {
       if (action !== 'put') await act.put()
       if (action === 'start') await act.stop()
-      await restartAgent(service, 'SIGTERM', step)
-      await armStep(service)
+      await armStep(service, step)
       const { status } = await act[action]()
       if (!step.includes('during') && !step.endsWith(':2')) expect(await hasDied(service.agentPid)).toBe(true)
-      await restartAgent(service, 'SIGKILL', '')
+      await restartAgent(service, 'SIGKILL')
       await untilAgreed()
       const { state } = (await client.get(app)).body
       if (status < 300)
@@ -122,14 +120,14 @@ describe('kill -9 of the agent', () => {
 describe('a service', () => {
   test('goes on without the agent, is adopted, and its end in between is recorded', async () => {
     const { pid } = (await act.put()).body.active
-    await restartAgent(service, 'SIGKILL', '')
+    await restartAgent(service, 'SIGKILL')
     const taken = (await client.get(app)).body
     expect(taken).toMatchObject({ state: 'running', active: { pid, restarts: 0 } })
     expect((await client.get(`${app}/logs`)).body.data).toBe('up\n')
     const held = await hostPid()
     await service.killAgent('SIGKILL')
     process.kill(held, 'SIGTERM')
-    await startAgent(service, '')
+    await service.startAgent()
     await untilTrue(async () => (await client.get(app)).body.active?.restarts === 1)
     await untilAgreed()
     expect((await client.get(app)).body.active.last_exit).toMatchObject({ exit_code: null, signal: 'SIGTERM' })
@@ -142,7 +140,7 @@ describe('a service', () => {
     const holder = parentOf(await hostPid())
     await service.killAgent('SIGKILL')
     process.kill(holder, 'SIGKILL')
-    await startAgent(service, '')
+    await service.startAgent()
     await untilTrue(async () => (await client.get(app)).body.active?.restarts === 1)
     await untilAgreed()
     await client.delete(app)

@@ -1,16 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
-import { subvolumesOf } from '../../helpers/boxes/world.ts'
-import {
-  armStep,
-  around,
-  at,
-  drawSteps,
-  during,
-  type FaultStep,
-  restartAgent,
-  untilDead,
-} from '../../helpers/fault-steps.ts'
+import { listSubvolumes } from '../../helpers/boxes/world.ts'
+import { armStep, around, at, drawSteps, during, restartAgent, untilDead } from '../../helpers/fault-steps.ts'
 import { type Answer, type Client, createClient } from '../../helpers/front/client.ts'
 import { draw } from '../../helpers/sample.ts'
 import { startService, type TestService } from '../../helpers/service.ts'
@@ -79,11 +70,12 @@ describe('kill -9 of the agent', () => {
     async (action, step) => {
       if (action !== 'take') await act.take()
       await write('after')
-      await restart('SIGTERM', step)
-      await armStep(service)
+      await armStep(service, step)
       const { status } = await act[action]()
       if (!step.includes('during')) await untilDead(service.agentPid)
-      await restart('SIGKILL', '')
+      await restartAgent(service, 'SIGKILL')
+      // By then the start's own clean-up is over.
+      await sleep(100)
 
       expect(await settled()).toBe('running')
       const held = await read()
@@ -112,8 +104,7 @@ describe('a restore', () => {
     async (step) => {
       await act.take()
       await write('after')
-      await restart('SIGTERM', step)
-      await armStep(service)
+      await armStep(service, step)
       const refused = await act.restore()
       expect(refused.status).toBeGreaterThanOrEqual(400)
       expect(refused.body.detail).not.toContain('made to fail')
@@ -155,12 +146,6 @@ async function read(): Promise<string[]> {
   return (await client.shell('faults', 'web', 'cat /root/state /mnt/vol/state')).body.stdout.trim().split('\n')
 }
 
-async function restart(signal: 'SIGTERM' | 'SIGKILL', step: FaultStep | ''): Promise<void> {
-  await restartAgent(service, signal, step)
-  // By then the start's own clean-up is over.
-  await sleep(100)
-}
-
 async function settled(): Promise<string> {
   for (let attempt = 0; attempt < 200; attempt++) {
     const { body } = await client.get(box)
@@ -176,7 +161,7 @@ async function expectAgreement(): Promise<void> {
   const parts = snapshots.reduce((sum: number, each: { data: unknown[] }) => sum + 1 + each.data.length, 0)
   let found: string[] = []
   for (let attempt = 0; attempt < 100; attempt++) {
-    found = subvolumesOf(service)
+    found = listSubvolumes(service)
     if (found.length === 2 + parts) return
     await sleep(50)
   }
@@ -189,6 +174,6 @@ async function clear(): Promise<void> {
 }
 
 async function untilEmpty(): Promise<string[]> {
-  for (let attempt = 0; attempt < 100 && subvolumesOf(service).length > 0; attempt++) await sleep(50)
-  return subvolumesOf(service)
+  for (let attempt = 0; attempt < 100 && listSubvolumes(service).length > 0; attempt++) await sleep(50)
+  return listSubvolumes(service)
 }

@@ -50,7 +50,7 @@ afterAll(async () => {
 }, 60_000)
 
 beforeEach(async () => {
-  await restartAgent(service, 'SIGTERM', '')
+  await armStep(service, '')
   await client.post(data, { name: 'vol', size_gb: 0.5 })
   await client.post(`${data}/vol/attach`, { box: 'writer', path: '/vol' })
   await client.post(`${data}/vol/attach`, { box: 'reader', path: '/vol', read_only: true })
@@ -74,11 +74,10 @@ describe('kill -9 of the agent', () => {
   test.each(CHOSEN)(
     '%s of a data volume, killed at %s: the answer holds, records and reality agree, and nothing is left over',
     async (action, step) => {
-      await restartAgent(service, 'SIGTERM', step)
-      await armStep(service)
+      await armStep(service, step)
       const { status } = await act[action]()
       if (!step.includes('during')) await untilDead(service.agentPid)
-      await restartAgent(service, 'SIGKILL', '')
+      await restartAgent(service, 'SIGKILL')
 
       const contents = [await shell('writer', 'cat /vol/file'), await shell('reader', 'cat /vol/file')]
       const isRestored = contents[0] === 'good\n'
@@ -99,10 +98,9 @@ test.each(BODIES)(
   async (body) => {
     const make = () =>
       client.post(`${data}/vol/snapshots`, body, { headers: { 'idempotency-key': `key-${body.name}` } })
-    await restartAgent(service, 'SIGTERM', at('store.snapshots.insert', 'after'))
-    await armStep(service)
+    await armStep(service, at('store.snapshots.insert', 'after'))
     expect((await make()).status).toBeGreaterThanOrEqual(500)
-    await restartAgent(service, 'SIGKILL', '')
+    await restartAgent(service, 'SIGKILL')
     const made = await make()
     expect(made.status).toBe(201)
     const names = (await client.get(`${data}/vol/snapshots`)).body.snapshots.map(({ name }: { name: string }) => name)
@@ -116,11 +114,10 @@ describe('a detach that a crash cut off, repeated with its key,', () => {
   const detach = (key: string) =>
     client.post(`${data}/vol/detach`, { box: 'reader' }, { headers: { 'idempotency-key': key } })
   const dieAt = async (step: FaultStep): Promise<void> => {
-    await restartAgent(service, 'SIGTERM', step)
-    await armStep(service)
+    await armStep(service, step)
     expect((await detach(step)).status).toBeGreaterThanOrEqual(500)
     await untilDead(service.agentPid)
-    await restartAgent(service, 'SIGKILL', '')
+    await restartAgent(service, 'SIGKILL')
   }
 
   test('returns the first outcome, though the volume has changed since', async () => {
@@ -148,19 +145,13 @@ describe('a detach that a crash cut off, repeated with its key,', () => {
 })
 
 describe('a step that fails', () => {
-  const breakAt = async (fault: FaultStep): Promise<void> => {
-    await restartAgent(service, 'SIGTERM', fault)
-    await armStep(service)
-    await sleep(50)
-  }
-
   test.each([
     at('filesystem.snapshot', 'throw'),
     at('filesystem.snapshot', 'reject'),
     at('runtime.detach', 'throw', 2),
     at('store.boxes.swap', 'throw'),
   ])('a restore that fails at %s leaves the volume as it was, in all its boxes', async (fault) => {
-    await breakAt(fault)
+    await armStep(service, fault)
     expect((await act.restore()).body.code).toBe('internal')
     for (const box of ['writer', 'reader']) expect(await shell(box, 'cat /vol/file')).toBe('later\n')
     await expectAgreement()
@@ -169,16 +160,16 @@ describe('a step that fails', () => {
   })
 
   test('a restore that was committed although the call failed counts, and its data stays', async () => {
-    await breakAt(at('store.boxes.swap', 'reject'))
+    await armStep(service, at('store.boxes.swap', 'reject'))
     expect((await act.restore()).status).toBe(500)
     for (const box of ['writer', 'reader']) expect(await shell(box, 'cat /vol/file')).toBe('good\n')
-    await restartAgent(service, 'SIGTERM', '')
+    await restartAgent(service, 'SIGTERM')
     await expectAgreement()
     await expectWhole(true)
   })
 
   test('a box to which the restored data cannot be mounted gets it later', async () => {
-    await breakAt(at('runtime.attach', 'throw'))
+    await armStep(service, at('runtime.attach', 'throw'))
     const answer = await act.restore()
     expect([answer.status, answer.body.code]).toEqual([500, 'internal'])
     expect(answer.body.detail).toContain('"reader"')
@@ -189,10 +180,10 @@ describe('a step that fails', () => {
   })
 
   test('a restore that cannot clean up succeeds, and the next start of the agent does the rest', async () => {
-    await breakAt(at('filesystem.setReadOnly', 'throw'))
+    await armStep(service, at('filesystem.setReadOnly', 'throw'))
     expect((await act.restore()).status).toBe(200)
     expect(recordedSubvolumes(service).sealed).toHaveLength(4)
-    await restartAgent(service, 'SIGKILL', '')
+    await restartAgent(service, 'SIGKILL')
     await expectAgreement()
     await expectWhole(true)
   })
@@ -203,10 +194,10 @@ describe('a step that fails', () => {
   ] as const)(
     'a %s whose commit is there though %s failed is whole, and one that is not leaves nothing',
     async (action, call) => {
-      await breakAt(at(call, 'throw'))
+      await armStep(service, at(call, 'throw'))
       expect((await act[action]()).status).toBe(500)
       await expectAgreement()
-      await breakAt(at(call, 'reject'))
+      await armStep(service, at(call, 'reject'))
       expect((await act[action]()).status).toBe(500)
       await expectAgreement()
       if (action === 'snapshot') expect((await client.get(`${data}/vol/snapshots/made`)).status).toBe(200)
