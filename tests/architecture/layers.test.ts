@@ -1,9 +1,10 @@
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import { describe, expect, test } from '@jest/globals'
+import { ROOT } from '../../infra/commands.ts'
 import { AREAS, forbiddenAreas } from '../../infra/lint/areas.ts'
 import { withTree } from '../helpers/files/tree.ts'
-import { ROOT, runTool } from '../helpers/tool.ts'
+import { runTool } from '../helpers/tool.ts'
 
 const DIRECTORIES = ['shared', 'functions', 'agent', 'infra', 'tests']
 

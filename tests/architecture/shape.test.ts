@@ -1,7 +1,8 @@
 import { join, relative } from 'node:path'
 import { describe, expect, test } from '@jest/globals'
+import { ROOT } from '../../infra/commands.ts'
 import { withTree } from '../helpers/files/tree.ts'
-import { ROOT, runTool } from '../helpers/tool.ts'
+import { runTool } from '../helpers/tool.ts'
 
 interface LintedFile {
   filePath: string

@@ -1,7 +1,7 @@
 import { askUrl } from '../helpers/edge/url-client.ts'
 import type { CallOptions, Client } from '../helpers/front/client.ts'
 import { boxPath, changePower, createBox, deleteBox, execEcho, forkBox, shellIn } from './context.ts'
-import { openStream, streamQuery } from './stream-client.ts'
+import { openBenchStream, streamQuery } from './stream-client.ts'
 
 /** A service that runs from a checkout. */
 export interface Service {
@@ -40,7 +40,7 @@ async function ask(client: Client, method: string, path: string, options: CallOp
 }
 
 async function streamOf({ url, token }: Service, command: readonly string[]): Promise<void> {
-  const stream = await openStream(`${url}${boxPath('warm')}/exec/ws?${streamQuery(command)}`, token)
+  const stream = await openBenchStream(`${url}${boxPath('warm')}/exec/ws?${streamQuery(command)}`, token)
   if ((await stream.ended) !== 0) throw new Error(`${command.join(' ')} failed`)
 }
 

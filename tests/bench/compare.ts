@@ -5,7 +5,7 @@ import { ROOT } from '../../infra/commands.ts'
 import { createClient } from '../helpers/front/client.ts'
 import { prepare, type Service, STEPS, type Step } from './compare-steps.ts'
 import { BENCH_SETTINGS } from './context.ts'
-import { percentile, timeOnce } from './figures.ts'
+import { judge, percentile, timeOnce } from './figures.ts'
 
 interface Side extends Service {
   close(): Promise<void>
@@ -58,7 +58,7 @@ function reportStep(what: string, { other, own }: Times = { other: [], own: [] }
   const figures = (values: readonly number[]): string =>
     `${percentile(values, 0.5).toFixed(2)} / ${percentile(values, 0.95).toFixed(2)} ms`
   const line = `${what.padEnd(30)} other ${figures(other).padEnd(18)} this ${figures(own).padEnd(18)}`
-  process.stdout.write(`${line} × ${ratio.toFixed(3)} (n=${own.length}) ${ratio <= 1.05 ? 'holds' : 'SLOWER'}\n`)
+  process.stdout.write(`${line} × ${ratio.toFixed(3)} (n=${own.length}) ${judge(ratio <= 1.05, 'SLOWER')}\n`)
 }
 
 /** Starts the service of a checkout by its own helper, with its own packages. */

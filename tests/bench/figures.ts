@@ -23,8 +23,14 @@ export function summary(values: readonly number[]): string {
   return `p50 ${percentile(values, 0.5).toFixed(1)} / p95 ${percentile(values, 0.95).toFixed(1)} ms (n=${values.length})`
 }
 
-/** Prints one line of the report: name, measured value, target, and whether it holds. */
+/** Prints one line of the report: name, measured value, target, and whether it holds. If not, this process exits with 1. */
 export function report(what: string, measured: string, target: string, holds: boolean): void {
-  const mark = holds ? 'holds' : 'FALLS SHORT'
+  const mark = judge(holds, 'FALLS SHORT')
   process.stdout.write(`${what.padEnd(44)} ${measured.padEnd(44)} target ${target.padEnd(16)} ${mark}\n`)
+}
+
+/** Returns the last word of a line of the report: `holds`, or else `failure`, and then this process exits with 1. */
+export function judge(holds: boolean, failure: string): string {
+  if (!holds) process.exitCode = 1
+  return holds ? 'holds' : failure
 }

@@ -4,7 +4,7 @@ import { createClient } from '../helpers/front/client.ts'
 import { startService, type TestService } from '../helpers/service.ts'
 import { boxPath, createBox, shellIn } from './context.ts'
 import { percentile, report, timeOnce } from './figures.ts'
-import { openStream, streamQuery } from './stream-client.ts'
+import { openBenchStream, streamQuery } from './stream-client.ts'
 
 /**
  * Measures the worth of two shortcuts of the agent: passing-bytes.ts, which collects passed-on buffers early, and stream-bridge.ts,
@@ -80,7 +80,7 @@ async function costOf(service: TestService, work: Work): Promise<Cost> {
 
 async function stream({ dataUrl, adminToken }: TestService): Promise<void> {
   const query = streamQuery(['dd', 'if=/dev/zero', 'bs=256k', `count=${BYTES / 256 / 1024}`])
-  const { ended, received } = await openStream(`${dataUrl}${boxPath(BOX)}/exec/ws?${query}`, adminToken)
+  const { ended, received } = await openBenchStream(`${dataUrl}${boxPath(BOX)}/exec/ws?${query}`, adminToken)
   await ended
   if (received() !== BYTES) throw new Error(`only ${received()} bytes came`)
 }

@@ -2,7 +2,7 @@ import { type BenchContext, boxPath, createBox, deleteBox, execEcho, shellIn } f
 import type { DockerPeer } from './docker-peer.ts'
 import { percentile, report, summary, timeEach, timeOnce } from './figures.ts'
 import { FILL_LINES } from './large-root.ts'
-import { openStream, streamQuery } from './stream-client.ts'
+import { openBenchStream, streamQuery } from './stream-client.ts'
 
 /** Times snapshots of running boxes, small and large, with volumes, and restores in place; docker commits the same files. */
 export async function benchSnapshots(context: BenchContext): Promise<void> {
@@ -41,7 +41,7 @@ async function measurePause(context: BenchContext): Promise<void> {
     await client.post(`/v1/projects/bench/data/${name}/attach`, { box: 'small', path: `/srv/${name}` })
   }
   const url = `${service.url}${boxPath('small')}/exec/ws?${streamQuery(['cat'], { stdin: 'true', stdout: 'true' })}`
-  const stream = await openStream(url, service.adminToken)
+  const stream = await openBenchStream(url, service.adminToken)
   let onEcho = (): void => undefined
   stream.onOutput(() => onEcho())
   const ping = (): Promise<void> =>

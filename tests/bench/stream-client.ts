@@ -2,7 +2,7 @@ import { WebSocket } from 'ws'
 import { exitCodeIn } from '../../shared/http/exec-frames.ts'
 
 /** One command over a WebSocket, without a terminal. */
-export interface StreamClient {
+export interface BenchStream {
   /** Resolves with the exit code when the server has sent the status and closed. */
   readonly ended: Promise<number>
   send(bytes: Uint8Array): void
@@ -17,7 +17,7 @@ export interface StreamClient {
 }
 
 /** Opens the WebSocket at `url`, which starts its command. */
-export async function openStream(url: string, token: string): Promise<StreamClient> {
+export async function openBenchStream(url: string, token: string): Promise<BenchStream> {
   const headers = { authorization: `Bearer ${token}` }
   const socket = new WebSocket(url.replace(/^http/, 'ws'), ['v5.channel.k8s.io'], {
     headers,

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type BenchContext, boxPath, createBox, deleteBox } from './context.ts'
 import { percentile, report, summary, timeEach, timeOnce } from './figures.ts'
 import { watchMemory } from './memory-peak.ts'
-import { openStream, type StreamClient, streamQuery } from './stream-client.ts'
+import { type BenchStream, openBenchStream, streamQuery } from './stream-client.ts'
 
 /** Benchmarks commands over WebSockets: to their end, keystroke by keystroke, and in bulk. */
 export async function benchStreams(context: BenchContext): Promise<void> {
@@ -96,9 +96,9 @@ function open(
   command: readonly string[],
   more: Record<string, string> = {},
   where: 'front' | 'agent' = 'front',
-): Promise<StreamClient> {
+): Promise<BenchStream> {
   const origin = where === 'front' ? service.url : service.dataUrl
-  return openStream(`${origin}${boxPath('streams')}/exec/ws?${streamQuery(command, more)}`, service.adminToken)
+  return openBenchStream(`${origin}${boxPath('streams')}/exec/ws?${streamQuery(command, more)}`, service.adminToken)
 }
 
 const ROUNDS = 200

@@ -1,7 +1,7 @@
 import { existsSync, statSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { MS, mountFilesystem } from '../../agent/lib/syscalls/mounts.ts'
-import { ROOT } from './tool.ts'
+import { ROOT } from '../../infra/commands.ts'
 
 /**
  * Returns a path of a file of this repository that users of boxes can traverse: its own, or, if a directory above it is closed to

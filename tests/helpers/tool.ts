@@ -1,8 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
-
-/** Root directory of the repository. */
-export const ROOT = join(import.meta.dirname, '../..')
+import { ROOT } from '../../infra/commands.ts'
 
 /** Runs a Node.js program of node_modules in the directory `cwd` to its end. */
 export function runTool(cwd: string, [program = '', ...args]: readonly string[]): { exitCode: number; stdout: string } {

@@ -3,7 +3,7 @@ import { request } from 'undici'
 import type { KubeAccess } from '../../../agent/lib/kube/credentials.ts'
 
 /** A pod as the API server reports it. */
-export interface SeenPod {
+export interface WatchedPod {
   name: string
   /** Its containers run, and it is not being deleted. */
   isRunning: boolean
@@ -12,13 +12,13 @@ export interface SeenPod {
 /** Pods, followed by one watch that stays open. */
 export interface PodView {
   /** Resolves as soon as `isSo` holds for the pods; throws, naming `what`, if it does not within two minutes. */
-  until(what: string, isSo: (pods: readonly SeenPod[]) => boolean): Promise<void>
+  until(what: string, isSo: (pods: readonly WatchedPod[]) => boolean): Promise<void>
   close(): void
 }
 
 /** Watches the pods of a namespace that match a label selector. */
 export async function watchPods(access: KubeAccess, namespace: string, labelSelector: string): Promise<PodView> {
-  const pods = new Map<string, SeenPod>()
+  const pods = new Map<string, WatchedPod>()
   const waits = new Set<() => void>()
   const closing = new AbortController()
   const query = new URLSearchParams({ labelSelector, watch: 'true' }).toString()

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync 
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { readStartTicks } from '../../../agent/drivers/host/handle.ts'
 import { execCgroups, execute, leftoversOf, type OciLab, openOciLab, untilTrue } from '../../helpers/boxes/oci-lab.ts'
-import { buildSyscallProgram, type Call, words } from '../../helpers/boxes/syscall-program.ts'
+import { buildSyscallProgram, type Syscall, words } from '../../helpers/boxes/syscall-program.ts'
 
 const SIGIO = 29
 const F_SETLEASE = 1024
@@ -140,7 +140,7 @@ describe('a command in a box', () => {
 
   test('passwd is ignored while a program of the box holds a lease on it', async () => {
     const spec = lab.spec('box_lease')
-    const calls: Call[] = [
+    const calls: Syscall[] = [
       { name: 'rt_sigprocmask', args: [0, words(1 << (SIGIO - 1)), 0, 8] },
       { name: 'openat', args: [-100, '/etc/passwd', 2] },
       { name: 'fcntl', args: [3, F_SETLEASE, F_WRLCK] },

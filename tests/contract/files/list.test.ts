@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { type BoxFiles, type FileBox, openFileBox, type Page } from '../../helpers/files/lab.ts'
+import { type BoxFiles, type FileBox, type FilePage, openFileBox } from '../../helpers/files/lab.ts'
 import { draw } from '../../helpers/sample.ts'
 
 const VIEWS = ['running', 'stopped']
@@ -29,7 +29,7 @@ describe.each(VIEWS)('a listing of a %s box', (view) => {
       after = next
     }
   }
-  const textOf = (entry: Page['entries'][number]): string => Buffer.from(entry.path).toString('latin1')
+  const textOf = (entry: FilePage['entries'][number]): string => Buffer.from(entry.path).toString('latin1')
 
   test('has the facts of each entry, and of links themselves', async () => {
     fs.mkdirSync(lab.disk('/facts'))

@@ -2,7 +2,7 @@ import { linkSync, mkdirSync, readFileSync, statSync, truncateSync, writeFileSyn
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import type { OpenFile } from '../../../agent/ports/files/files.ts'
 import { type ArchiveLab, openArchiveLab, packOf, tar, unpackTo, type View } from '../../helpers/bases/archive-lab.ts'
-import { listPage } from '../../helpers/files/lab.ts'
+import { listFilePage } from '../../helpers/files/lab.ts'
 
 describe('concurrent file transfers of one box', () => {
   let lab: ArchiveLab
@@ -47,7 +47,7 @@ describe('concurrent file transfers of one box', () => {
       for (const each of reads) each.read({ start: 0, end: 1 })
       const wish = { mode: null, parents: false, ifMatch: null, ifNoneMatch: false }
       const write = (size: number) => lab.files.write(place, into('new'), wish, only(Buffer.alloc(size)))
-      const list = (depth: number) => listPage(lab.files, { place, path, depth })
+      const list = (depth: number) => listFilePage(lab.files, { place, path, depth })
       for (const attempt of [
         () => packOf(lab, view, path),
         () => unpackTo(lab, view, { path, archive: Buffer.alloc(1024) }),

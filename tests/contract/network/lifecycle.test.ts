@@ -11,13 +11,13 @@ import {
   BOX_PORT,
   firstOutput,
   join,
-  type Listener,
+  type LabServer,
   labSettings,
   member,
   type Outside,
   openOutside,
   runIn,
-  serve,
+  serveAt,
   tcp,
   udp,
   withNetwork,
@@ -26,11 +26,11 @@ import {
 import { passable, passableNode } from '../../helpers/passable.ts'
 
 let outside: Outside
-const listeners: Listener[] = []
+const listeners: LabServer[] = []
 
 beforeAll(async () => {
   outside = await openOutside()
-  listeners.push(await serve(outside, 80, 'outside'), await serve(outside, LATE_PORT, 'late', LATE_MS))
+  listeners.push(await serveAt(outside, 80, 'outside'), await serveAt(outside, LATE_PORT, 'late', LATE_MS))
 })
 
 afterAll(() => {

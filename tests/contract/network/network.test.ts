@@ -9,12 +9,12 @@ import {
   BOX_PORT,
   firstOutput,
   join,
-  type Listener,
+  type LabServer,
   labSettings,
   type Outside,
   openOutside,
   runIn,
-  serve,
+  serveAt,
   tcp,
   udp,
   withNetwork,
@@ -25,13 +25,13 @@ import { passable, passableNode } from '../../helpers/passable.ts'
 
 let outside: Outside
 let restoreResolvers: () => void
-const listeners: Listener[] = []
+const listeners: LabServer[] = []
 
 beforeAll(async () => {
   outside = await openOutside(OUTSIDE_ADDRESSES)
   restoreResolvers = await replaceResolvers('nameserver 127.0.0.53\nnameserver 10.99.7.2\nsearch example.test\n')
-  for (const port of [53, 80]) listeners.push(await serve(outside, port, 'outside'))
-  listeners.push(await serve(null, HOST_PORT, 'host'))
+  for (const port of [53, 80]) listeners.push(await serveAt(outside, port, 'outside'))
+  listeners.push(await serveAt(null, HOST_PORT, 'host'))
 }, TURN_MS)
 
 afterAll(() => {

@@ -6,19 +6,19 @@ import { createPodNetwork } from '../../../agent/drivers/pods/network.ts'
 import { podTableName } from '../../../agent/drivers/pods/rules.ts'
 import { run, runOk } from '../../../agent/lib/run.ts'
 import { eventually } from '../../helpers/eventually.ts'
-import { BOX_PORT, type Listener, type Outside, openOutside, serve, tcp, udp } from '../../helpers/network/lab.ts'
+import { BOX_PORT, type LabServer, type Outside, openOutside, serveAt, tcp, udp } from '../../helpers/network/lab.ts'
 import { openPodLab, type Pod, type PodLab, podMember, podSettings, withPodNetwork } from '../../helpers/pods/lab.ts'
 
 let outside: Outside
 let lab: PodLab
-const listeners: Listener[] = []
+const listeners: LabServer[] = []
 
 beforeAll(async () => {
   enableForwarding()
   outside = await openOutside()
   lab = await openPodLab('routed')
-  listeners.push(await serve(outside, 80, 'outside'), await serve(outside, LATE_PORT, 'late', LATE_MS))
-  listeners.push(await serve(outside, LATER_PORT, 'later', LATER_MS))
+  listeners.push(await serveAt(outside, 80, 'outside'), await serveAt(outside, LATE_PORT, 'late', LATE_MS))
+  listeners.push(await serveAt(outside, LATER_PORT, 'later', LATER_MS))
 })
 
 afterAll(() => {
@@ -31,7 +31,7 @@ describe('a box in a pod', () => {
   test('is neither reached nor resolved once it left, and is again at a new address', async () => {
     await withPodNetwork(podSettings(), async (network) => {
       const [box, friend, elsewhere] = [await lab.pod(), await lab.pod(), await lab.pod()]
-      const servers = [await serve(friend, BOX_PORT, 'friend'), await serve(elsewhere, BOX_PORT, 'elsewhere')]
+      const servers = [await serveAt(friend, BOX_PORT, 'friend'), await serveAt(elsewhere, BOX_PORT, 'elsewhere')]
       const { hostsFile } = network.admit(podMember('red', 'box', box))
       const inode = statSync(hostsFile).ino
       network.admit(podMember('red', 'friend', friend))
@@ -54,7 +54,7 @@ describe('a box in a pod', () => {
       network.admit(podMember('red', 'old', pod))
       await sendFrom(pod, outside.address, LATE_PORT)
       network.admit(podMember('blue', 'new', pod))
-      const server = await serve(pod, BOX_PORT, 'new')
+      const server = await serveAt(pod, BOX_PORT, 'new')
       expect(await udp(pod, outside.address, LATE_PORT)).toBe('late')
       await sleep(LATE_MS)
       expect(server.lines).toEqual(['ready'])
@@ -88,7 +88,7 @@ describe('after an agent that exited without cleaning up', () => {
   test('running boxes keep their network, and those that ended lose it', async () => {
     const settings = podSettings()
     const [one, two, gone] = [await lab.pod(), await lab.pod(), await lab.pod()]
-    const servers = [await serve(two, BOX_PORT, 'two'), await serve(gone, BOX_PORT, 'gone')]
+    const servers = [await serveAt(two, BOX_PORT, 'two'), await serveAt(gone, BOX_PORT, 'gone')]
     const first = createPodNetwork(settings)
     await first.open()
     const { hostsFile } = first.admit(podMember('red', 'one', one))
@@ -123,7 +123,7 @@ describe('after an agent that exited without cleaning up', () => {
     await first.close({ release: false })
     await withPodNetwork(settings, async (network) => {
       network.admit(podMember('red', 'box', pod))
-      const server = await serve(pod, BOX_PORT, 'box')
+      const server = await serveAt(pod, BOX_PORT, 'box')
       await eventually(() => server.lines.length > 1)
       expect(server.lines).toEqual(['ready', `udp ${outside.address}`])
       server.close()
@@ -142,7 +142,7 @@ describe('the node', () => {
       const table = podTableName(settings.instanceId)
       await runOk('nft', ['delete', 'table', 'inet', table])
       await eventually(async () => (await run('nft', ['list', 'table', 'inet', table])).exitCode === 0)
-      const server = await serve(two, BOX_PORT, 'two')
+      const server = await serveAt(two, BOX_PORT, 'two')
       expect(await tcp(one, two.address, BOX_PORT)).toBe('two')
       expect(await tcp(other, two.address, BOX_PORT)).toBe('blocked')
       server.close()

@@ -7,19 +7,28 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { enableForwarding } from '../../../agent/drivers/network/host.ts'
 import { runOk } from '../../../agent/lib/run.ts'
-import { ask, BOX_PORT, type Listener, type Outside, openOutside, serve, tcp, udp } from '../../helpers/network/lab.ts'
+import {
+  ask,
+  BOX_PORT,
+  type LabServer,
+  type Outside,
+  openOutside,
+  serveAt,
+  tcp,
+  udp,
+} from '../../helpers/network/lab.ts'
 import { replaceResolvers, TURN_MS } from '../../helpers/network/resolvers.ts'
 import { openPodLab, type Pod, type PodLab, podMember, podSettings, withPodNetwork } from '../../helpers/pods/lab.ts'
 
 let outside: Outside
 let restoreResolvers: () => void
-const listeners: Listener[] = []
+const listeners: LabServer[] = []
 
 beforeAll(async () => {
   enableForwarding()
   outside = await openOutside(OUTSIDE_ADDRESSES)
   restoreResolvers = await replaceResolvers(`nameserver 10.98.7.2\nnameserver ${SERVICE_ADDRESS}\n`)
-  for (const port of [53, 80]) listeners.push(await serve(outside, port, 'outside'))
+  for (const port of [53, 80]) listeners.push(await serveAt(outside, port, 'outside'))
 }, TURN_MS)
 
 afterAll(() => {
@@ -35,12 +44,12 @@ describe.each(['routed', 'bridged'] as const)('pods that are %s', (links) => {
   let other: Pod
   let stranger: Pod
   let node: { close(): void }
-  const servers: Listener[] = []
+  const servers: LabServer[] = []
 
   beforeAll(async () => {
     lab = await openPodLab(links)
     ;[one, two, other, stranger] = [await lab.pod(), await lab.pod(), await lab.pod(), await lab.pod()]
-    for (const pod of [one, two, other, stranger]) servers.push(await serve(pod, BOX_PORT, pod.address))
+    for (const pod of [one, two, other, stranger]) servers.push(await serveAt(pod, BOX_PORT, pod.address))
     node = await serveNode(lab.gateway)
   })
 
@@ -191,7 +200,7 @@ describe('a box in a pod', () => {
       network.admit(podMember('red', 'friend', friend))
       expect(await tcp(box, outside.address, 80)).toBe('blocked')
       expect(await udp(box, '10.98.7.2', 53)).toBe('blocked')
-      const server = await serve(friend, BOX_PORT, 'friend')
+      const server = await serveAt(friend, BOX_PORT, 'friend')
       expect(await tcp(box, friend.address, BOX_PORT)).toBe('friend')
       server.close()
     })

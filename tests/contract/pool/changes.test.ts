@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import type { TreeChange } from '../../../agent/ports/pool/tree-changes.ts'
 import { changeAtRandom, createDice } from '../../helpers/files/random-tree.ts'
-import { explainChanges, readTree } from '../../helpers/files/tree-difference.ts'
+import { explainChanges, readListing } from '../../helpers/files/tree-difference.ts'
 import { openPoolLab, type PoolLab, shellAt } from '../../helpers/pool/lab.ts'
 
 const MIB = 1024 * 1024
@@ -260,11 +260,11 @@ describe('trees that were changed at random', () => {
     const random = createDice(seed)
     for (let step = 0; step < 60; step++) changeAtRandom(random, at(live))
     await lab.freeze(live, `${live}_s0`)
-    const trees = [readTree(at(`${live}_s0`))]
+    const trees = [readListing(at(`${live}_s0`))]
     for (let index = 1; index <= 4; index++) {
       for (let step = 0; step < 5 + random(40); step++) changeAtRandom(random, at(live))
       await lab.freeze(live, `${live}_s${index}`)
-      trees.push(readTree(at(`${live}_s${index}`)))
+      trees.push(readListing(at(`${live}_s${index}`)))
     }
     for (const [from, earlier] of trees.entries())
       for (const [to, later] of trees.entries()) {

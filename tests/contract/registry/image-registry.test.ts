@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { parseImageReference } from '../../../agent/core/bases/image-reference.ts'
 import { createImageRegistry } from '../../../agent/drivers/registry/image-registry.ts'
 import { tarOf } from '../../helpers/bases/hostile-tar.ts'
-import { newImage, type Part } from '../../helpers/bases/image-archive.ts'
+import { type LayoutDescriptor, newImage } from '../../helpers/bases/image-archive.ts'
 import { startRegistry, type TestRegistry } from '../../helpers/bases/registry.ts'
 
 let registry: TestRegistry
@@ -62,7 +62,7 @@ async function partsOf(reference: string, architecture?: string): Promise<string
   }
 }
 
-const digestsOf = (...parts: Part[]): string[] => parts.map(({ digest }) => digest)
+const digestsOf = (...parts: LayoutDescriptor[]): string[] => parts.map(({ digest }) => digest)
 
 test.each([
   ['a tag', () => 'some/tool:1.0'],

@@ -79,7 +79,7 @@ export function refusedIn({ refused }: UnpackReport): Record<string, string> {
 }
 
 /** Lists everything below a directory: path, kind, mode, owner, mtime in seconds, target, and for other than directories size and links. */
-export function treeOf(path: string): string[] {
+export function listEntries(path: string): string[] {
   const facts = '%P\\t%y %m %U:%G %T@ %l'
   const format = ['(', '-type', 'd', '-printf', `${facts}\\0`, ')', '-o', '-printf', `${facts} %s %n\\0`]
   const found = execFileSync('find', ['.', '-mindepth', '1', ...format], { cwd: path, maxBuffer: 1e9 })

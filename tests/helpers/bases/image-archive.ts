@@ -3,7 +3,7 @@ import { gzipSync, zstdCompressSync } from 'node:zlib'
 import { tarOf } from './hostile-tar.ts'
 
 /** An OCI descriptor. */
-export interface Part {
+export interface LayoutDescriptor {
   mediaType: string
   digest: string
   size: number
@@ -14,13 +14,13 @@ export interface Part {
 /** An OCI image layout under construction: its blobs by digest. */
 export interface ImageLayout {
   parts: Map<string, Uint8Array>
-  add(mediaType: string, bytes: Uint8Array, more?: Partial<Part>): Part
+  add(mediaType: string, bytes: Uint8Array, more?: Partial<LayoutDescriptor>): LayoutDescriptor
   /** Adds a layer of the tar `bytes`, compressed as `kind`. */
-  addLayer(bytes: Uint8Array, kind: 'tar' | 'gzip' | 'zstd'): Part
-  addManifest(layers: readonly Part[], more?: Partial<Part>): Part
-  addIndex(manifests: readonly Part[], more?: Partial<Part>): Part
+  addLayer(bytes: Uint8Array, kind: 'tar' | 'gzip' | 'zstd'): LayoutDescriptor
+  addManifest(layers: readonly LayoutDescriptor[], more?: Partial<LayoutDescriptor>): LayoutDescriptor
+  addIndex(manifests: readonly LayoutDescriptor[], more?: Partial<LayoutDescriptor>): LayoutDescriptor
   /** Packs all blobs with an index of `manifests`. */
-  archive(manifests: readonly Part[]): Buffer
+  archive(manifests: readonly LayoutDescriptor[]): Buffer
 }
 
 /** Creates an empty layout. */
@@ -31,7 +31,7 @@ export function newImage(): ImageLayout {
     parts.set(digest, bytes)
     return { mediaType, digest, size: bytes.length, ...more }
   }
-  const addJson = (mediaType: string, value: object, more?: Partial<Part>): Part =>
+  const addJson = (mediaType: string, value: object, more?: Partial<LayoutDescriptor>): LayoutDescriptor =>
     add(mediaType, Buffer.from(JSON.stringify({ schemaVersion: 2, mediaType, ...value })), more)
   return {
     parts,

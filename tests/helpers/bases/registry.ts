@@ -6,7 +6,7 @@ import { killGroup, spawnChild } from '../../../agent/lib/run.ts'
 import { dieWithParent } from '../../../infra/commands.ts'
 import { findDebianProgram } from '../../../infra/debian/program.ts'
 import { freePort } from '../service.ts'
-import type { ImageLayout, Part } from './image-archive.ts'
+import type { ImageLayout, LayoutDescriptor } from './image-archive.ts'
 
 /** A container registry on loopback with plain HTTP. */
 export interface TestRegistry {
@@ -15,7 +15,7 @@ export interface TestRegistry {
   /** Origin in the operator's configuration. */
   url: string
   /** Pushes all parts of an image; `tag` points to `top`, a manifest or an index. */
-  push(repository: string, image: ImageLayout, tagged: { tag: string; top: Part }): Promise<void>
+  push(repository: string, image: ImageLayout, tagged: { tag: string; top: LayoutDescriptor }): Promise<void>
   close(): Promise<void>
 }
 

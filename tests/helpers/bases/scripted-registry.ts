@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
-import type { ImageLayout, Part } from './image-archive.ts'
+import type { ImageLayout, LayoutDescriptor } from './image-archive.ts'
 
 /** Answers a request, or returns false to leave it to the registry. */
 export type Script = (path: string, request: IncomingMessage, response: ServerResponse) => boolean
@@ -20,7 +20,7 @@ export interface ScriptedRegistry {
 /** The image that every tag points to; with `tls` the registry serves HTTPS. */
 export interface ScriptedImage {
   image: ImageLayout
-  top: Part
+  top: LayoutDescriptor
   tls?: { key: string; cert: string }
 }
 

@@ -2,7 +2,7 @@ import fs from 'node:fs'
 import { expect } from '@jest/globals'
 import type { RunningExec } from '../../../agent/ports/boxes/runtime.ts'
 import type { BoxFiles, FileLab } from '../files/lab.ts'
-import { buildSyscallProgram, type Call } from './syscall-program.ts'
+import { buildSyscallProgram, type Syscall } from './syscall-program.ts'
 
 /** Codes that the box's own tricks may cause. Overwritten data counts against its quota until the pool's next commit. */
 export const REFUSALS =
@@ -42,7 +42,7 @@ export function hostileBox({ volumes }: FileLab, box: BoxFiles): HostileBox {
   const during: HostileBox['during'] = async (swaps, work) => {
     const calls = Array.from({ length: 200 }, () => swaps)
       .flat()
-      .flatMap(([one, other]): Call[] => {
+      .flatMap(([one, other]): Syscall[] => {
         const swap = { name: RENAMEAT2, args: [AT_FDCWD, one, AT_FDCWD, other, RENAME_EXCHANGE] }
         return [swap, swap]
       })

@@ -38,7 +38,7 @@ export interface OciLab {
 }
 
 /** Output and exit of a command. */
-export interface Outcome extends ExecExit {
+export interface ExecOutcome extends ExecExit {
   stdout: string
   stderr: string
 }
@@ -111,7 +111,7 @@ export async function execute(
   boxId: string,
   command: string | readonly string[],
   changes: Partial<ExecRequest> & { input?: string } = {},
-): Promise<Outcome> {
+): Promise<ExecOutcome> {
   const { input, ...request } = changes
   const running = await runtime.exec(boxId, {
     command: typeof command === 'string' ? ['/bin/sh', '-c', command] : command,

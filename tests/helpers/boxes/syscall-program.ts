@@ -1,5 +1,5 @@
 /** One system call: its name in the table below or its number as text, and up to six arguments. A text is passed by address. */
-export interface Call {
+export interface Syscall {
   name: string
   args?: readonly (number | bigint | string | Buffer)[]
 }
@@ -8,7 +8,7 @@ export interface Call {
  * Builds a static program that makes the calls in order and exits with the errno of the last one, 0 if it succeeded. Assembled
  * here, so that no compiler is needed. `compat` makes the calls as a 32-bit program would (x86 only).
  */
-export function buildSyscallProgram(calls: readonly Call[], options: { compat?: boolean } = {}): Buffer {
+export function buildSyscallProgram(calls: readonly Syscall[], options: { compat?: boolean } = {}): Buffer {
   const encode = process.arch === 'arm64' ? encodeArm : options.compat === true ? encodeCompat : encodeX64
   const assemble = (dataAddress: number): { code: Buffer; data: Buffer } => {
     const data: Buffer[] = []

@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite'
 import type { TestService } from '../service.ts'
 
 /** The state of a service on this host, read without the service. */
-export interface World {
+export interface BoxesOnHost {
   /** Ids of boxes with a cgroup that has processes. */
   running: string[]
   /** Ids of boxes with runtime state. */
@@ -16,7 +16,7 @@ export interface World {
 }
 
 /** Reads cgroups, runtime state and pool; reads the pool through the agent's mount namespace. */
-export function readWorld(service: TestService): World {
+export function readWorld(service: TestService): BoxesOnHost {
   const instance = instanceOf(service)
   const runDir = join('/run/boxyard', instance)
   const pool = join(`/proc/${service.agentPid}/root`, runDir, 'pool')
@@ -45,7 +45,7 @@ export function basesOf(service: TestService): string[] {
 }
 
 /** Lists the other subvolumes of the pool: roots, volumes, snapshots. */
-export function subvolumesOf(service: TestService): string[] {
+export function listSubvolumes(service: TestService): string[] {
   const pool = join(`/proc/${service.agentPid}/root/run/boxyard`, instanceOf(service), 'pool')
   return list(pool)
     .filter((name) => /^(sub|vol|snp|tmp)_/.test(name))

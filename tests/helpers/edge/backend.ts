@@ -19,7 +19,7 @@ import { createJsonLogger } from '../../../shared/log.ts'
 import { boxRecord } from '../boxes/box-records.ts'
 
 export const ADDRESS: EdgeAddress = { domain: 'boxes.test', scheme: 'https', port: null }
-export const HOST = 'web--demo.boxes.test'
+export const BOX_HOST = 'web--demo.boxes.test'
 export const SIGN_IN_HOST = 'sign-in.boxes.test'
 export const START = 1_800_000_000_000
 
@@ -156,7 +156,7 @@ export function targetOf(
     auth?: 'token' | 'public'
     wake?: boolean
   },
-  host = HOST,
+  host = BOX_HOST,
 ): HostTarget {
   const { status = 'running', auth = 'token', wake = false, ...rest } = overrides
   const plain = boxRecord(rest)
@@ -182,7 +182,7 @@ export function edgeRequest(
   const accept = browses ? { accept: 'text/html,application/xhtml+xml,*/*;q=0.8', 'sec-fetch-mode': 'navigate' } : {}
   const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` }
   const sent = { ...accept, ...authorization, ...(cookie === undefined ? {} : { cookie }), ...headers }
-  const plain = { method: 'GET', host: HOST, target: '/', clientAddress: '192.0.2.1', isSecure: true }
+  const plain = { method: 'GET', host: BOX_HOST, target: '/', clientAddress: '192.0.2.1', isSecure: true }
   return { ...plain, ...rest, headers: sent }
 }
 

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
@@ -6,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { WebSocketServer } from 'ws'
+import { digestOf } from '../../../agent/core/common/digest.ts'
 import { type CaddyEdgeOptions, createCaddyEdge } from '../../../agent/drivers/edge/caddy.ts'
 import { createHaproxyEdge, type HaproxyEdgeOptions } from '../../../agent/drivers/edge/haproxy.ts'
 import { endEdge } from '../../../agent/drivers/edge/process.ts'
@@ -15,7 +15,7 @@ import type { HttpHandler } from '../../../shared/http/messages.ts'
 import { silentLogger } from '../silent-logger.ts'
 
 /** A request that a server of the lab received. */
-export interface SeenRequest {
+export interface UpstreamRequest {
   method: string
   target: string
   /** Alternating names and values. */
@@ -27,7 +27,7 @@ export interface SeenRequest {
 export interface Upstream {
   address: string
   port: number
-  seen: SeenRequest[]
+  seen: UpstreamRequest[]
   server: Server
   close(): Promise<void>
 }
@@ -53,11 +53,11 @@ export interface EdgeLab {
   /** Sends these bytes; resolves with the answer when the edge closes or `until` matches. */
   say(text: string, until?: RegExp): Promise<string>
   /** Sends one request with `connection: close`. */
-  ask(head: readonly string[], body?: string): Promise<EdgeAnswer>
+  ask(head: readonly string[], body?: string): Promise<LabAnswer>
   close(): Promise<void>
 }
 
-export interface EdgeAnswer {
+export interface LabAnswer {
   status: number
   headers: string
   body: string
@@ -143,11 +143,6 @@ export function grantOf(credential: string, scope: string, lifeMs = 3_600_000): 
   return { credential: digestOf(credential), scope, expiresAt: Date.now() + lifeMs }
 }
 
-/** Returns the digest by which the edge knows a credential. */
-export function digestOf(credential: string): string {
-  return createHash('sha256').update(credential).digest('hex')
-}
-
 function defaultsOf(runDir: string): HaproxyEdgeOptions {
   const pages: HttpHandler = async (request) => ({
     status: 200,
@@ -175,7 +170,7 @@ function refuseUnknown(request: EdgeRequest): EdgeDecision {
 }
 
 async function startUpstream(listener?: RequestListener): Promise<Upstream> {
-  const seen: SeenRequest[] = []
+  const seen: UpstreamRequest[] = []
   const server = createServer((incoming, outgoing) => {
     const { method = '', url = '', rawHeaders, headers } = incoming
     seen.push({ method, target: url, rawHeaders, headers })
@@ -228,7 +223,7 @@ function converse(port: number, text: string, until?: RegExp): Promise<string> {
   })
 }
 
-function parseAnswer(text: string): EdgeAnswer {
+function parseAnswer(text: string): LabAnswer {
   const end = text.indexOf('\r\n\r\n')
   const head = end < 0 ? text : text.slice(0, end)
   return { status: Number(text.split(' ')[1]), headers: head.toLowerCase(), body: end < 0 ? '' : text.slice(end + 4) }

@@ -15,13 +15,13 @@ export function pidsWith(isOne: (args: string[]) => boolean): number[] {
 }
 
 /** Returns the pids of the edge with files in a run directory. */
-export function edgePids(runDir: string): number[] {
+export function pidsOfEdge(runDir: string): number[] {
   return pidsWith((args) => args[0]?.endsWith('haproxy') === true && args.some((arg) => arg.includes(`${runDir}/`)))
 }
 
 /** Returns the pids of the edge of a service. */
 export function edgePidsOf({ dataDir }: { dataDir: string }): number[] {
-  return edgePids(`/${readFileSync(join(dataDir, 'instance'), 'utf8').trim()}`)
+  return pidsOfEdge(`/${readFileSync(join(dataDir, 'instance'), 'utf8').trim()}`)
 }
 
 /** Stops a process until SIGCONT; resolves once all its threads have stopped. */

@@ -22,11 +22,11 @@ export interface StreamClient {
   /** Resolves once the text received on a channel contains `text`; rejects if the socket closes first. */
   until(channel: number, text: string): Promise<void>
   /** Returns the Kubernetes Status received, or undefined. */
-  status(): KubeStatus | undefined
+  status(): StatusFrame | undefined
 }
 
 /** The fields of a Kubernetes `Status` that tests read. */
-export interface KubeStatus {
+export interface StatusFrame {
   status: string
   message?: string
   reason?: string
@@ -87,7 +87,7 @@ export function openStream(
       const message = messages.find((one) => (typeof one === 'string' ? one.startsWith('3') : one[0] === 3))
       if (message === undefined) return undefined
       const json = typeof message === 'string' ? Buffer.from(message.slice(1), 'base64') : message.subarray(1)
-      return JSON.parse(json.toString()) as KubeStatus
+      return JSON.parse(json.toString()) as StatusFrame
     },
   }
   socket.on('message', (data: Buffer, isBinary) => messages.push(isBinary ? data : data.toString()))

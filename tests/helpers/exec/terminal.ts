@@ -27,7 +27,7 @@ export interface TerminalOptions {
 }
 
 /** Opens a terminal at `url`, whose query has to state the same size. */
-export async function openTerminal(url: string, options: TerminalOptions): Promise<TestTerminal> {
+export async function connectTerminal(url: string, options: TerminalOptions): Promise<TestTerminal> {
   const { token, cols = 80, rows = 24 } = options
   const view = new xterm.Terminal({ cols, rows, allowProposedApi: true })
   const headers = token === null ? {} : { authorization: `Bearer ${token}` }

@@ -33,13 +33,13 @@ export interface BoxFiles {
   /** Reads a file, or its bytes from `start` to `end`. */
   read(path: string, range?: { start: number; end: number }): Promise<string>
   write(path: string, text: string, options?: Partial<WriteOptions>): Promise<WrittenFile>
-  list(path: string, options?: Partial<ListOptions>): Promise<Page>
+  list(path: string, options?: Partial<ListOptions>): Promise<FilePage>
   /** Lists the names below a directory. */
   names(path: string, depth?: number): Promise<string[]>
 }
 
 /** A page of a listing. */
-export interface Page {
+export interface FilePage {
   entries: (FileFacts & { path: FilePath })[]
   next: FilePath | null
 }
@@ -93,7 +93,7 @@ function boxFiles(
   place: FilesRoot,
   start: () => Promise<void>,
 ): BoxFiles {
-  const list: BoxFiles['list'] = (path, options) => listPage(files, { place, path, ...options })
+  const list: BoxFiles['list'] = (path, options) => listFilePage(files, { place, path, ...options })
   return {
     place,
     start,
@@ -111,11 +111,11 @@ function boxFiles(
 }
 
 /** Lists a page of a directory, of up to 1,000 entries by default. */
-export async function listPage(
+export async function listFilePage(
   files: Files,
   { place, path, ...options }: { place: FilesRoot; path: string } & Partial<ListOptions>,
-): Promise<Page> {
-  const entries: Page['entries'] = []
+): Promise<FilePage> {
+  const entries: FilePage['entries'] = []
   const take: ListOptions['take'] = (some) => {
     for (const entry of some) entries.push({ ...entry, path: Buffer.from(entry.path, 'latin1') })
   }

@@ -4,7 +4,7 @@ import path from 'node:path'
 import type { TreeChange } from '../../../agent/ports/pool/tree-changes.ts'
 
 /** The files of a tree, by path. */
-export type Tree = Map<string, Seen>
+export type TreeListing = Map<string, Seen>
 
 interface Seen {
   type: string
@@ -13,8 +13,8 @@ interface Seen {
   looks: string
 }
 
-export function readTree(root: string): Tree {
-  const tree: Tree = new Map([['/', look(root)]])
+export function readListing(root: string): TreeListing {
+  const tree: TreeListing = new Map([['/', look(root)]])
   for (const entry of fs.readdirSync(root, { recursive: true, withFileTypes: true })) {
     const file = path.join(entry.parentPath, entry.name)
     tree.set(`/${path.relative(root, file)}`, look(file))
@@ -26,7 +26,7 @@ export function readTree(root: string): Tree {
  * Returns the errors of `changes` as the diff of two trees. Applied to the paths of the earlier tree they must yield those of the
  * later, paths that they do not mention must be unchanged, and their types and sizes must be right.
  */
-export function explainChanges(earlier: Tree, later: Tree, changes: readonly TreeChange[]): string[] {
+export function explainChanges(earlier: TreeListing, later: TreeListing, changes: readonly TreeChange[]): string[] {
   const described = changes.map((change) => ({
     ...change,
     path: text(change.path),

@@ -6,7 +6,7 @@ import { instanceOf } from '../boxes/world.ts'
 import type { Answer, Client } from '../front/client.ts'
 import type { TestService } from '../service.ts'
 import type { BackupOperation } from './backup-operations.ts'
-import { readRecords, readTree } from './pool.ts'
+import { readRecords, readSubvolume } from './pool.ts'
 import type { Model } from './state.ts'
 
 /** A project of a service, and its backup ids by their keys in the model. */
@@ -75,7 +75,7 @@ function compareCopies({ service, ids }: BackupSite, model: Model): void {
     const subvolume = copies.get(ids.get(key) ?? '')
     if (!subvolume) continue
     const expected = Object.fromEntries(tree.files)
-    assert.deepEqual(sorted(readTree(service, subvolume, 'volume')), sorted(expected), `what backup #${key} holds`)
+    assert.deepEqual(sorted(readSubvolume(service, subvolume, 'volume')), sorted(expected), `what backup #${key} holds`)
   }
 }
 
@@ -88,7 +88,7 @@ async function compareBases({ service, client, path }: BackupSite, model: Model)
   const records = readRecords<{ project: string | null; name: string; subvolume: string }>(service, 'bases')
   for (const [name, { id, files }] of model.bases) {
     const record = records.find((each) => each.project !== null && each.name === name)
-    const actual = readTree(service, record?.subvolume ?? '', 'root')
+    const actual = readSubvolume(service, record?.subvolume ?? '', 'root')
     assert.deepEqual(sorted(actual), sorted(Object.fromEntries(files)), `what base ${name} holds`)
     const users = [...model.boxes.values()].filter(({ baseId }) => baseId === id)
     assert.equal((await client.get(`${path}/bases/${name}`)).body.used_by.count, users.length, `boxes of base ${name}`)

@@ -1,6 +1,6 @@
 import type { BackupOperation } from './backup-operations.ts'
-import { boxOf, copyTree, volumeOf } from './places.ts'
-import { emptyHistory, replaceVolume, treeOf } from './snapshots.ts'
+import { copyOfTree, modelBoxOf, volumeOf } from './places.ts'
+import { contentOf, emptyHistory, replaceVolume } from './snapshots.ts'
 import type { Model } from './state.ts'
 
 /** As `applyOperation`, for operations on backups and bases; `missing` holds the codes of resources that do not exist. */
@@ -17,7 +17,7 @@ export function applyToBackups(
       if (faults.length > 0) return faults
       const { id, sizeGb, ...tree } = volumeOf(model, operation.volume)
       const key = model.backupsMade++
-      model.backups.push({ key, volume: operation.volume, volumeId: id, sizeGb, tree: copyTree(tree) })
+      model.backups.push({ key, volume: operation.volume, volumeId: id, sizeGb, tree: copyOfTree(tree) })
       return []
     }
     case 'createFromBackup':
@@ -25,7 +25,7 @@ export function applyToBackups(
       if (faults.length > 0 || !backup) return faults
       model.volumes.set(operation.name, {
         ...{ id: model.volumesMade++, from: `backup:#${backup.key}`, sizeGb: backup.sizeGb, tags: {} },
-        ...{ history: emptyHistory(), ...copyTree(backup.tree) },
+        ...{ history: emptyHistory(), ...copyOfTree(backup.tree) },
       })
       return []
     case 'restoreOver':
@@ -50,7 +50,7 @@ function applyToBases(
   if (operation.kind === 'deleteBase') return model.bases.delete(operation.base) ? [] : ['base_not_found']
   const { name, snapshot = null } = operation
   if (model.bases.has(name)) faults.push('name_taken')
-  const tree = model.boxes.has(operation.box) ? treeOf(boxOf(model, operation.box), snapshot) : null
+  const tree = model.boxes.has(operation.box) ? contentOf(modelBoxOf(model, operation.box), snapshot) : null
   if (tree === undefined) faults.push('snapshot_not_found')
   if (faults.length > 0 || !tree) return faults
   model.bases.set(name, { id: model.basesMade++, files: new Map(tree.files) })

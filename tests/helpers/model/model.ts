@@ -1,14 +1,14 @@
 import { applyToBackups } from './backups.ts'
 import {
-  type Attach,
+  type AttachVolume,
   type CreateBox,
   type CreateVolume,
   KERNEL_PATHS,
-  type Operation,
+  type ModelOperation,
   type UpdateBox,
 } from './operations.ts'
-import { attachmentsOf, boxOf, copyTree, isBusyIn, makePlace, resolve, startBox, volumeOf } from './places.ts'
-import { applyToSnapshots, emptyHistory, treeOf } from './snapshots.ts'
+import { attachmentsOf, copyOfTree, isBusyIn, makePlace, modelBoxOf, resolve, startBox, volumeOf } from './places.ts'
+import { applyToSnapshots, contentOf, emptyHistory } from './snapshots.ts'
 import type { Model, ModelBox, ModelVolume, Mount } from './state.ts'
 
 /** The possible error codes, any of which is right; empty for a success. */
@@ -20,7 +20,7 @@ export function createModel(): Model {
 }
 
 /** Predicts the outcome of `operation` and applies it to `model` if it succeeds. @throws Unpredictable, with `model` half changed */
-export function applyOperation(model: Model, operation: Operation): Prediction {
+export function applyOperation(model: Model, operation: ModelOperation): Prediction {
   const missing = findMissing(model, operation)
   switch (operation.kind) {
     case 'createBox':
@@ -42,7 +42,7 @@ export function applyOperation(model: Model, operation: Operation): Prediction {
     case 'write':
     case 'sit':
     case 'leave':
-      return missing.length > 0 ? missing : changeBox(model, boxOf(model, operation.box), operation)
+      return missing.length > 0 ? missing : changeBox(model, modelBoxOf(model, operation.box), operation)
     case 'takeBox':
     case 'takeVolume':
     case 'restoreBox':
@@ -69,7 +69,7 @@ export function forgetDirectories(model: Model, done: Model): void {
   }
 }
 
-function findMissing(model: Model, operation: Operation): string[] {
+function findMissing(model: Model, operation: ModelOperation): string[] {
   const missing: string[] = []
   if ('box' in operation && !model.boxes.has(operation.box)) missing.push('box_not_found')
   if ('volume' in operation && !model.volumes.has(operation.volume)) missing.push('volume_not_found')
@@ -79,7 +79,7 @@ function findMissing(model: Model, operation: Operation): string[] {
 function createBox(model: Model, { name, base, fork, mounts, config, environment, tags }: CreateBox): Prediction {
   const [origin = null, snapshot = null] = fork?.split('@') ?? []
   const source = origin === null ? null : model.boxes.get(origin)
-  const root = source ? treeOf(source, snapshot) : null
+  const root = source ? contentOf(source, snapshot) : null
   const faults = mounts.flatMap((mount, index) => mountFaults(model, mount, mounts.slice(0, index)))
   if (base !== undefined && fork !== undefined) faults.push('base_and_fork')
   const own = model.bases.get(base ?? '')
@@ -123,7 +123,7 @@ function hasWriter(model: Model, volume: string): boolean {
 function createVolume(model: Model, operation: CreateVolume): Prediction {
   const { name, from, from_snapshot: snapshot = null, tags = {} } = operation
   const source = from === undefined ? null : model.volumes.get(from)
-  const tree = source ? treeOf(source, snapshot) : null
+  const tree = source ? contentOf(source, snapshot) : null
   const faults: string[] = []
   if (model.volumes.has(name)) faults.push('name_taken')
   if (source === undefined) faults.push('volume_not_found')
@@ -135,16 +135,16 @@ function createVolume(model: Model, operation: CreateVolume): Prediction {
     sizeGb: operation.size_gb ?? source?.sizeGb ?? 10,
     tags,
     history: emptyHistory(),
-    ...copyTree(tree ?? { files: new Map(), directories: new Map() }),
+    ...copyOfTree(tree ?? { files: new Map(), directories: new Map() }),
   })
   return []
 }
 
-function attach(model: Model, operation: Attach): Prediction {
+function attach(model: Model, operation: AttachVolume): Prediction {
   const faults = findMissing(model, operation)
   if (KERNEL_PATHS.includes(operation.path)) faults.push('path_invalid')
   if (faults.length > 0) return faults
-  const box = boxOf(model, operation.box)
+  const box = modelBoxOf(model, operation.box)
   const mount = { name: operation.volume, path: operation.path, read_only: operation.read_only }
   const present = box.mounts.find(({ name }) => name === mount.name)
   if (present?.path === mount.path && present.read_only === mount.read_only) return []
@@ -159,8 +159,8 @@ function attach(model: Model, operation: Attach): Prediction {
   return faults
 }
 
-function detach(model: Model, { box: boxName, volume }: Operation & { kind: 'detach' }): Prediction {
-  const box = boxOf(model, boxName)
+function detach(model: Model, { box: boxName, volume }: ModelOperation & { kind: 'detach' }): Prediction {
+  const box = modelBoxOf(model, boxName)
   const mount = box.mounts.find(({ name }) => name === volume)
   if (!mount) return ['not_attached']
   if (isBusyIn(box, volume)) return ['volume_busy']
@@ -174,7 +174,7 @@ function deleteVolume(model: Model, name: string): Prediction {
   return []
 }
 
-function updateVolume(volume: ModelVolume, { body }: Operation & { kind: 'updateVolume' }): Prediction {
+function updateVolume(volume: ModelVolume, { body }: ModelOperation & { kind: 'updateVolume' }): Prediction {
   const sizeGb = body.size_gb === null ? 10 : (body.size_gb ?? volume.sizeGb)
   // Smaller than an empty subvolume.
   if (sizeGb * 1024 ** 3 < 16_384) return ['below_use']
@@ -184,7 +184,7 @@ function updateVolume(volume: ModelVolume, { body }: Operation & { kind: 'update
 }
 
 type BoxChange = Extract<
-  Operation,
+  ModelOperation,
   UpdateBox | { kind: 'write' | 'sit' } | { kind: 'stop' | 'resume' | 'deleteBox' | 'leave' }
 >
 
@@ -225,7 +225,7 @@ function updateBox(box: ModelBox, { body }: UpdateBox): void {
   if (body.tags !== undefined) box.tags = body.tags ?? {}
 }
 
-function write(model: Model, box: ModelBox, { path, token }: Operation & { kind: 'write' }): Prediction {
+function write(model: Model, box: ModelBox, { path, token }: ModelOperation & { kind: 'write' }): Prediction {
   const { mount, rest } = resolve(box, path)
   if (mount?.read_only) return ['command_failed']
   if (!mount) box.files.set(path, token)

@@ -39,7 +39,7 @@ export interface CreateVolume {
   tags?: Record<string, string>
 }
 
-export interface Attach {
+export interface AttachVolume {
   kind: 'attach'
   volume: string
   box: string
@@ -48,11 +48,11 @@ export interface Attach {
 }
 
 /** Operations of a user, as plain data. */
-export type Operation =
+export type ModelOperation =
   | CreateBox
   | UpdateBox
   | CreateVolume
-  | Attach
+  | AttachVolume
   | SnapshotOperation
   | BackupOperation
   | { kind: 'stop' | 'resume' | 'deleteBox' | 'leave'; box: string }
@@ -65,11 +65,11 @@ export type Operation =
 /** Draws operations, most of them on existing boxes and volumes. */
 export interface Draw extends Chance {
   /** Draws an operation that the API performs atomically. */
-  change(model: Model): Operation
+  change(model: Model): ModelOperation
   /** Draws a change of something that `other` changes as well, if a few draws find one. */
-  related(model: Model, other: Operation): Operation
+  related(model: Model, other: ModelOperation): ModelOperation
   /** Draws an operation of any kind. */
-  any(model: Model): Operation
+  any(model: Model): ModelOperation
 }
 
 /** Creates a draw from `random`, which returns numbers from 0 to 1. */
@@ -78,7 +78,7 @@ export function createDraw(random: () => number): Draw {
   const chance = (share: number): boolean => random() < share
   const pick = <T>(items: readonly T[]): T => items[Math.floor(random() * items.length)] as T
   const draw = { pick, chance }
-  const change = (model: Model): Operation => drawChange(draw, model, wantsMore(draw, model) ?? pick(CHANGES))
+  const change = (model: Model): ModelOperation => drawChange(draw, model, wantsMore(draw, model) ?? pick(CHANGES))
   return {
     ...draw,
     change,
@@ -110,10 +110,10 @@ export function createDraw(random: () => number): Draw {
   }
 }
 
-type Change = Exclude<Operation['kind'], 'write' | 'sit' | 'leave'>
+type Change = Exclude<ModelOperation['kind'], 'write' | 'sit' | 'leave'>
 
 /** Returns the names of the boxes and volumes that an operation involves. */
-function namesOf(model: Model, operation: Operation): string[] {
+function namesOf(model: Model, operation: ModelOperation): string[] {
   const { box, volume, name, from, fork, snapshot } = operation as Partial<Record<string, string>>
   const owner = model.boxes.get(box ?? '')
   const data = owner?.history.snapshots.get(snapshot ?? '')?.data ?? []
@@ -129,7 +129,7 @@ function wantsMore({ chance }: Chance, { boxes, volumes }: Model): 'createBox' |
   return boxes.size < 2 && chance(0.5) ? 'createBox' : null
 }
 
-function drawChange(draw: Chance, model: Model, kind: Change): Operation {
+function drawChange(draw: Chance, model: Model, kind: Change): ModelOperation {
   const { pick, chance } = draw
   const box = pickBox(draw, model)
   const volume = pickVolume(draw, model)

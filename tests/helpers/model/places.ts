@@ -52,12 +52,12 @@ export function resolve(box: ModelBox, path: string): { mount: Mount | null; res
 }
 
 /** Copies the content of a volume. */
-export function copyTree({ files, directories }: Tree): Tree {
+export function copyOfTree({ files, directories }: Tree): Tree {
   return { files: new Map(files), directories: new Map(directories) }
 }
 
 /** Returns an existing box. */
-export function boxOf(model: Model, name: string): ModelBox {
+export function modelBoxOf(model: Model, name: string): ModelBox {
   return known(model.boxes.get(name))
 }
 

@@ -22,7 +22,7 @@ export interface Pool {
 export function readPool(service: TestService): Pool {
   const named = readNames(service)
   const contents = named.map(({ key, subvolume, isRoot }) => {
-    return [key, readTree(service, subvolume, isRoot ? 'root' : 'volume')]
+    return [key, readSubvolume(service, subvolume, isRoot ? 'root' : 'volume')]
   })
   return {
     contents: Object.fromEntries(contents),
@@ -32,7 +32,11 @@ export function readPool(service: TestService): Pool {
 }
 
 /** Returns the files of a subvolume, by path. */
-export function readTree(service: TestService, subvolume: string, kind: 'root' | 'volume'): Record<string, string> {
+export function readSubvolume(
+  service: TestService,
+  subvolume: string,
+  kind: 'root' | 'volume',
+): Record<string, string> {
   const pool = join(`/proc/${service.agentPid}/root/run/boxyard`, instanceOf(service), 'pool')
   const files = (kind === 'root' ? FILE_PATHS : VOLUME_FILE_PATHS).flatMap((path) => {
     const text = readLine(join(pool, subvolume, path))

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { limitsOf, mountsOf, readWorld, subvolumesOf } from '../boxes/world.ts'
+import { limitsOf, listSubvolumes, mountsOf, readWorld } from '../boxes/world.ts'
 import type { Answer, Client } from '../front/client.ts'
 import { runtimeOfTests } from '../pods/cluster-of-tests.ts'
 import type { TestService } from '../service.ts'
@@ -14,7 +14,7 @@ import {
   sendOfBackups,
 } from './backup-service.ts'
 import type { Prediction } from './model.ts'
-import { FILE_PATHS, type Operation } from './operations.ts'
+import { FILE_PATHS, type ModelOperation } from './operations.ts'
 import { attachmentsOf, readFile } from './places.ts'
 import { expectedContents, readPool } from './pool.ts'
 import type { SnapshotOperation } from './snapshot-operations.ts'
@@ -23,7 +23,7 @@ import type { History, Model, ModelBox, Mount } from './state.ts'
 /** One project of a real service, driven by operations of the model and compared with it. */
 export interface ModelledService {
   /** Sends an operation; resolves with null for a success, else with the code. `waitSeconds` bounds the wait for a busy volume. */
-  send(operation: Operation, waitSeconds?: number): Promise<string | null>
+  send(operation: ModelOperation, waitSeconds?: number): Promise<string | null>
   /** Throws unless boxes, volumes, limits and all snapshots with their content match the model, without a wait. */
   compare(model: Model): Promise<void>
   /** Throws unless files, variables and processes in the running boxes of `names` match the model. */
@@ -51,7 +51,7 @@ export function isPredicted(prediction: Prediction, code: string | null): boolea
 }
 
 /** Repeats `work` until it succeeds; rethrows its last error after `patienceMs`. */
-export async function eventually<T>(work: () => Promise<T>, patienceMs = 10_000): Promise<T> {
+export async function untilSucceeds<T>(work: () => Promise<T>, patienceMs = 10_000): Promise<T> {
   const deadline = performance.now() + patienceMs
   for (;;) {
     try {
@@ -67,7 +67,7 @@ interface Site extends BackupSite {
   project: string
 }
 
-function send(site: Site, operation: Operation, waitSeconds: number): Promise<Answer> {
+function send(site: Site, operation: ModelOperation, waitSeconds: number): Promise<Answer> {
   const { client, project, path } = site
   const wait = `?wait_seconds=${waitSeconds}`
   if (isOfBackups(operation)) return sendOfBackups(site, operation, wait)
@@ -146,7 +146,7 @@ function sendOfSnapshots(
   }
 }
 
-function codeOf({ kind }: Operation, { status, body, text }: Answer): string | null {
+function codeOf({ kind }: ModelOperation, { status, body, text }: Answer): string | null {
   const success = SUCCESSES[kind] ?? 200
   if (status === success) return body?.exit_code ? 'command_failed' : null
   assert.equal(body?.status, status, `not an answer to ${kind}: ${status} ${text}`)
@@ -187,7 +187,7 @@ async function compareBox(
   const limits = { cpus: config.cpus, ramMb: config.ram_mb }
   // The kubelet may write the old limits once more before the new ones.
   const patienceMs = runtimeOfTests() === 'kubernetes' ? 10_000 : 0
-  await eventually(async () => expectSame(limitsOf(service, id), limits, `limits of ${name}`), patienceMs)
+  await untilSucceeds(async () => expectSame(limitsOf(service, id), limits, `limits of ${name}`), patienceMs)
   const mounts = read.data_mounts.map(({ name: volume, path, read_only: readOnly }: Mount) => {
     return { volume: subvolumes.get(volume), path, readOnly }
   })
@@ -244,14 +244,14 @@ async function compareFiles({ client, project }: Site, model: Model, name: strin
 
 async function compareWorld(site: Site, model: Model): Promise<void> {
   const { service, client, path } = site
-  await eventually(async () => {
+  await untilSucceeds(async () => {
     const { body: boxes } = await client.get(`${path}/boxes`)
     await compare(site, model)
     const ids = idsOf(boxes.boxes.filter(({ status }: { status: string }) => status === 'running'))
     const { running, states } = readWorld(service)
     expectSame({ running, states }, { running: ids, states: ids })
     // Counts duplicates: a subvolume that two records name would exist only once.
-    expectSame(subvolumesOf(service), [...readPool(service).subvolumes, ...copiesOf(service)].sort(), 'subvolumes')
+    expectSame(listSubvolumes(service), [...readPool(service).subvolumes, ...copiesOf(service)].sort(), 'subvolumes')
     compareStore(site, model)
   })
 }
@@ -289,7 +289,7 @@ const READ_ALL = `
   seat=$(readlink /proc/\${sitter:-none}/cwd)
   case $seat in /mnt/*|/srv/*) echo $seat;; *) echo -;; esac`
 
-const SUCCESSES: Partial<Record<Operation['kind'], number>> = {
+const SUCCESSES: Partial<Record<ModelOperation['kind'], number>> = {
   ...{ createBox: 201, createVolume: 201, takeBox: 201, takeVolume: 201 },
   ...OF_BACKUPS,
   ...{ deleteBox: 204, deleteVolume: 204, dropBoxSnapshot: 204, dropVolumeSnapshot: 204 },

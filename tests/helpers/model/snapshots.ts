@@ -1,4 +1,4 @@
-import { attachmentsOf, boxOf, copyTree, isBusyIn, startBox, volumeOf } from './places.ts'
+import { attachmentsOf, copyOfTree, isBusyIn, modelBoxOf, startBox, volumeOf } from './places.ts'
 import type { SnapshotOperation } from './snapshot-operations.ts'
 import type { History, Model, ModelBox, ModelSnapshot, ModelVolume, SnapshotPart, Tree } from './state.ts'
 
@@ -9,10 +9,10 @@ export function applyToSnapshots(model: Model, operation: SnapshotOperation): re
       return takeBox(model, operation)
     case 'takeVolume': {
       const volume = volumeOf(model, operation.volume)
-      return addSnapshot(volume.history, operation.name, { automatic: false, tree: copyTree(volume), data: [] })
+      return addSnapshot(volume.history, operation.name, { automatic: false, tree: copyOfTree(volume), data: [] })
     }
     case 'dropBoxSnapshot':
-      return drop(boxOf(model, operation.box).history, operation.snapshot)
+      return drop(modelBoxOf(model, operation.box).history, operation.snapshot)
     case 'dropVolumeSnapshot':
       return drop(volumeOf(model, operation.volume).history, operation.snapshot)
     case 'restoreBox':
@@ -28,7 +28,7 @@ export function emptyHistory(): History {
 }
 
 /** Returns the content of a snapshot, or with null for its name the current content; undefined if there is no such snapshot. */
-export function treeOf(owner: ModelBox | ModelVolume, snapshot: string | null): Tree | undefined {
+export function contentOf(owner: ModelBox | ModelVolume, snapshot: string | null): Tree | undefined {
   if (snapshot !== null) return owner.history.snapshots.get(snapshot)?.tree
   return { files: owner.files, directories: 'directories' in owner ? owner.directories : new Map() }
 }
@@ -45,10 +45,10 @@ export function swapNewest(history: History): void {
 type Of<Kind extends SnapshotOperation['kind']> = Extract<SnapshotOperation, { kind: Kind }>
 
 function takeBox(model: Model, { box: name, name: wanted, include_data: withData }: Of<'takeBox'>): string[] {
-  const box = boxOf(model, name)
+  const box = modelBoxOf(model, name)
   const data = (withData ? box.mounts : []).map((mount): SnapshotPart => {
     const volume = volumeOf(model, mount.name)
-    return { ...mount, volumeId: volume.id, tree: copyTree(volume) }
+    return { ...mount, volumeId: volume.id, tree: copyOfTree(volume) }
   })
   return addSnapshot(box.history, wanted, { automatic: false, tree: rootOf(box), data })
 }
@@ -66,7 +66,7 @@ function drop(history: History, snapshot: string): string[] {
 }
 
 function restoreVolume(model: Model, { volume: name, snapshot }: Of<'restoreVolume'>): string[] {
-  const tree = treeOf(volumeOf(model, name), snapshot)
+  const tree = contentOf(volumeOf(model, name), snapshot)
   return tree === undefined ? ['snapshot_not_found'] : replaceVolume(model, name, tree)
 }
 
@@ -74,13 +74,13 @@ function restoreVolume(model: Model, { volume: name, snapshot }: Of<'restoreVolu
 export function replaceVolume(model: Model, name: string, tree: Tree): string[] {
   const volume = volumeOf(model, name)
   if ([...model.boxes.values()].some((box) => isBusyIn(box, name))) return ['volume_busy']
-  keep(volume.history, { tree: copyTree(volume), data: [] })
-  Object.assign(volume, copyTree(tree))
+  keep(volume.history, { tree: copyOfTree(volume), data: [] })
+  Object.assign(volume, copyOfTree(tree))
   return []
 }
 
 function restoreBox(model: Model, { box: name, snapshot: from, include_data: wanted }: Of<'restoreBox'>): string[] {
-  const box = boxOf(model, name)
+  const box = modelBoxOf(model, name)
   const snapshot = box.history.snapshots.get(from)
   if (snapshot === undefined) return ['snapshot_not_found']
   const isWithData = wanted ?? snapshot.data.length > 0
@@ -94,7 +94,7 @@ function restoreBox(model: Model, { box: name, snapshot: from, include_data: wan
 
   const before = volumes.map(([volume, { id: volumeId, ...tree }]): SnapshotPart => {
     const path = box.mounts.find((mount) => mount.name === volume)?.path ?? ''
-    return { name: volume, path, read_only: false, volumeId, tree: copyTree(tree) }
+    return { name: volume, path, read_only: false, volumeId, tree: copyOfTree(tree) }
   })
   const root = rootOf(box)
   box.sitsIn = []
@@ -115,7 +115,7 @@ function fill(model: Model, box: ModelBox, { tree, data }: Pick<ModelSnapshot, '
   box.files = new Map(tree.files)
   for (const part of data) {
     const volume = [...model.volumes.values()].find(({ id }) => id === part.volumeId)
-    if (volume) Object.assign(volume, copyTree(part.tree))
+    if (volume) Object.assign(volume, copyOfTree(part.tree))
   }
 }
 

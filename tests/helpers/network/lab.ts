@@ -19,7 +19,7 @@ export interface Outside {
   close(): void
 }
 
-export interface Listener {
+export interface LabServer {
   /** Output so far: a line for each peer. */
   lines: string[]
   pid: number
@@ -97,7 +97,7 @@ export async function openOutside(extraAddresses: readonly string[] = []): Promi
 }
 
 /** Starts a server at `place` that answers `tag` on TCP, and on UDP after `delayMs`. */
-export async function serve(place: Place, port: number, tag: string, delayMs = 0): Promise<Listener> {
+export async function serveAt(place: Place, port: number, tag: string, delayMs = 0): Promise<LabServer> {
   const [command, args] = enter(place, ['serve', String(port), tag, String(delayMs)])
   const child = spawn(command, args, { stdio: ['pipe', 'pipe', 'inherit'] })
   const lines: string[] = []
@@ -136,9 +136,9 @@ export function join(network: Network, project: string, name: string): Promise<N
 /** Runs `work` while each slot has a server on BOX_PORT that answers the slot's address. */
 export async function withServers(
   slots: readonly NetworkSlot[],
-  work: (servers: Listener[]) => Promise<unknown>,
+  work: (servers: LabServer[]) => Promise<unknown>,
 ): Promise<void> {
-  const servers = await Promise.all(slots.map((slot) => serve(slot, BOX_PORT, slot.address)))
+  const servers = await Promise.all(slots.map((slot) => serveAt(slot, BOX_PORT, slot.address)))
   try {
     await work(servers)
   } finally {

@@ -13,8 +13,8 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type HookListener, type NodeHook, openNodeHook } from '../../../agent/drivers/pods/node-hook.ts'
+import { ROOT } from '../../../infra/commands.ts'
 import { silentLogger } from '../silent-logger.ts'
-import { ROOT } from '../tool.ts'
 
 /** The result of the wrapper; `reason` is the message that containerd would read from its log. */
 export interface OciOutcome {

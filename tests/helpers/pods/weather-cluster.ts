@@ -3,7 +3,7 @@ import { formatKubeconfig, writeSecret } from '../../../infra/cluster/keys.ts'
 import { type ClusterRecord, clusterPaths, readRecord } from '../../../infra/cluster/record.ts'
 import { startCluster } from '../../../infra/cluster/start.ts'
 import { stopCluster } from '../../../infra/cluster/stop.ts'
-import { type ServiceOptions } from '../service.ts'
+import { type TestServiceOptions } from '../service.ts'
 import { startWeather, type Weather } from './weather.ts'
 
 /** A cluster for one test file, whose parts may be killed, with a service in it. */
@@ -18,7 +18,7 @@ export interface WeatherCluster extends Weather {
 }
 
 /** Starts a cluster, named like that of a test run, so that the next run takes it down if this process is killed. */
-export async function startWeatherCluster(options: ServiceOptions = {}): Promise<WeatherCluster> {
+export async function startWeatherCluster(options: TestServiceOptions = {}): Promise<WeatherCluster> {
   const name = `test-${process.pid}`
   const kubeconfig = await startCluster(name, () => undefined)
   try {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { instanceOf, pidsOf, readWorld } from '../boxes/world.ts'
 import { type Client, createClient } from '../front/client.ts'
-import { type ServiceOptions, startService, type TestService } from '../service.ts'
+import { startService, type TestService, type TestServiceOptions } from '../service.ts'
 import { kubectl, succeed } from './kubectl.ts'
 
 /** A service whose boxes are pods, in a cluster with faults. */
@@ -49,7 +49,7 @@ export interface BoxSeen {
 
 /** Starts a service; `kubeconfig` is the admin's, by default that of the cluster of the tests. */
 export async function startWeather(
-  options: ServiceOptions & { kubeconfig?: string; namespace?: string } = {},
+  options: TestServiceOptions & { kubeconfig?: string; namespace?: string } = {},
 ): Promise<Weather> {
   const { kubeconfig = process.env['KUBECONFIG'] ?? '', namespace = 'boxyard' } = options
   const service = await startService(options)

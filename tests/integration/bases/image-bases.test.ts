@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
 import { spoolImage, unpackImage } from '../../../agent/core/bases/image.ts'
 import { createHostFiles, type HostFiles } from '../../../agent/drivers/files/files.ts'
 import { type RawTarEntry, tarOf } from '../../helpers/bases/hostile-tar.ts'
-import { newImage, type Part, savedImage } from '../../helpers/bases/image-archive.ts'
+import { type LayoutDescriptor, newImage, savedImage } from '../../helpers/bases/image-archive.ts'
 import { openPoolLab, type PoolLab } from '../../helpers/pool/lab.ts'
 
 let lab: PoolLab
@@ -93,7 +93,11 @@ test('hostile layers reach nothing outside, and refused entries are listed', asy
   expect(await lab.pool.exists('tmp_it')).toBe(true)
 })
 
-const part = (digest: string): Part => ({ mediaType: 'application/vnd.oci.image.manifest.v1+json', digest, size: 1 })
+const part = (digest: string): LayoutDescriptor => ({
+  mediaType: 'application/vnd.oci.image.manifest.v1+json',
+  digest,
+  size: 1,
+})
 const AT_ODDS = 'a'.repeat(64)
 test.each<[string, () => Uint8Array, RegExp]>([
   ['a root filesystem', () => tarOf(LOWER), /no image/],
@@ -122,7 +126,7 @@ test('a layer with a wrong digest is refused', async () => {
 })
 
 const ODD_TYPE = 'application/vnd.oci.image.layer.v1.tar+encrypted'
-test.each<[string, (image: ReturnType<typeof newImage>) => Part[], string]>([
+test.each<[string, (image: ReturnType<typeof newImage>) => LayoutDescriptor[], string]>([
   [
     'several for one platform',
     (image) => [image.addManifest([]), image.addManifest([part(`sha256:${AT_ODDS}`)])],

@@ -8,7 +8,7 @@ import { parseImageReference } from '../../../agent/core/bases/image-reference.t
 import { createHostFiles, type HostFiles } from '../../../agent/drivers/files/files.ts'
 import { createImageRegistry } from '../../../agent/drivers/registry/image-registry.ts'
 import { tarOf } from '../../helpers/bases/hostile-tar.ts'
-import { type ImageLayout, newImage, type Part } from '../../helpers/bases/image-archive.ts'
+import { type ImageLayout, type LayoutDescriptor, newImage } from '../../helpers/bases/image-archive.ts'
 import { type Script, type ScriptedRegistry, startScriptedRegistry } from '../../helpers/bases/scripted-registry.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { openPoolLab, type PoolLab } from '../../helpers/pool/lab.ts'
@@ -33,7 +33,11 @@ afterAll(async () => {
 })
 
 /** Pulls the image from a scripted registry and unpacks it, as the service does. */
-async function make(what: { image: ImageLayout; top: Part }, script?: Script, signal = new AbortController().signal) {
+async function make(
+  what: { image: ImageLayout; top: LayoutDescriptor },
+  script?: Script,
+  signal = new AbortController().signal,
+) {
   const registry = await startScriptedRegistry(what, script)
   opened.push(registry)
   const images = createImageRegistry({ named: [registry.url], now: Date.now })
@@ -192,7 +196,7 @@ const invalid = (why: string) => ({ code: 'invalid_request', message: expect.str
 const json = (value: object): Buffer => Buffer.from(JSON.stringify(value))
 const MANIFEST = 'application/vnd.oci.image.manifest.v1+json'
 const CONFIG = 'application/vnd.oci.image.config.v1+json'
-test.each<[string, (layout: ImageLayout) => Part, string]>([
+test.each<[string, (layout: ImageLayout) => LayoutDescriptor, string]>([
   ['no JSON', (layout) => layout.add(MANIFEST, Buffer.from('<html>')), 'the answer of the registry is not JSON'],
   ['an array', (layout) => layout.add(MANIFEST, json([])), 'it is no image'],
   ['of before', (layout) => layout.add(MANIFEST, json({ schemaVersion: 1, fsLayers: [] })), 'it is of a kind'],

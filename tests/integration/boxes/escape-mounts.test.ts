@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { execute, leftoversOf, untilTrue } from '../../helpers/boxes/oci-lab.ts'
-import { buildSyscallProgram, type Call } from '../../helpers/boxes/syscall-program.ts'
+import { buildSyscallProgram, type Syscall } from '../../helpers/boxes/syscall-program.ts'
 import { initOf, mountTable, openVolumeLab, type VolumeLab } from '../../helpers/volumes/lab.ts'
 
 const AT_FDCWD = -100
@@ -32,7 +32,7 @@ describe('a hostile box with data mounts', () => {
   test('can neither unmount, remount nor move one', async () => {
     const spec = await volumes.startBox('box_tamper', { mounts: [{ source, path: '/data', readOnly: true }] })
     const before = mountTable(await initOf(volumes.lab, spec.id))
-    const calls: Call[] = [
+    const calls: Syscall[] = [
       { name: 'umount2', args: ['/data', 0] },
       { name: 'umount2', args: ['/data', MNT_DETACH] },
       { name: 'mount', args: ['none', '/data', 0, MS.remount | MS.bind, 0] },
@@ -72,7 +72,7 @@ describe('a hostile box with data mounts', () => {
     await run(spec.id, 'mkdir -p /swap/a/in/side /else/in/side /swap/a/new')
     const links = ['/', '/else', '/proc', away, '../../../../../..', '/swap/a', '/dev/shm', '/proc/1/root']
     for (const [index, link] of links.entries()) await run(spec.id, `ln -s ${link} /swap/${index}`)
-    const swaps = Array.from({ length: 800 }, (__, index): Call => {
+    const swaps = Array.from({ length: 800 }, (__, index): Syscall => {
       // Swaps each link twice, so that the directory returns.
       const link = `/swap/${(index >> 1) % links.length}`
       return { name: RENAMEAT2, args: [AT_FDCWD, '/swap/a', AT_FDCWD, link, RENAME_EXCHANGE] }

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { BTRFS_IOCTLS, NAMESPACES, REFUSED_CALLS } from '../../fixtures/refused-calls.ts'
-import { execute, type OciLab, type Outcome, openOciLab } from '../../helpers/boxes/oci-lab.ts'
-import { buildSyscallProgram, type Call, words } from '../../helpers/boxes/syscall-program.ts'
+import { type ExecOutcome, execute, type OciLab, openOciLab } from '../../helpers/boxes/oci-lab.ts'
+import { buildSyscallProgram, type Syscall, words } from '../../helpers/boxes/syscall-program.ts'
 
 const [EPERM, ENOENT, ENOSYS] = [1, 2, 38]
 const AT_FDCWD = -100
@@ -29,10 +29,10 @@ describe('a box as its root', () => {
 
   afterAll(() => lab.close())
 
-  const run = (command: string | string[], user: string | null = null): Promise<Outcome> =>
+  const run = (command: string | string[], user: string | null = null): Promise<ExecOutcome> =>
     execute(lab.runtime, 'box_cage', command, { user })
   let programs = 0
-  const call = async (calls: readonly Call[], options: { compat?: boolean } = {}): Promise<number | string> => {
+  const call = async (calls: readonly Syscall[], options: { compat?: boolean } = {}): Promise<number | string> => {
     const path = `/tmp/program-${programs++}`
     writeFileSync(`${rootPath}${path}`, buildSyscallProgram(calls, options), { mode: 0o755 })
     const { exitCode, signal } = await run([path])
@@ -51,7 +51,7 @@ describe('a box as its root', () => {
     expect(await call([{ name: 'unshare', args: [flag] }])).toBe(EPERM)
     expect(await call([{ name: 'clone', args: [flag | SIGCHLD, 0, 0, 0, 0] }])).toBe(EPERM)
     expect(await call([{ name: 'clone3', args: [words(flag, 0, 0, 0, SIGCHLD, 0, 0, 0), 64] }])).toBe(ENOSYS)
-    const enter: Call[] = [
+    const enter: Syscall[] = [
       { name: 'openat', args: [AT_FDCWD, '/proc/self/ns/user', 0] },
       { name: 'setns', args: [3, 0] },
     ]
@@ -230,7 +230,7 @@ describe('a box as its root', () => {
 
   test('stays inside its root when it leaves a chroot', async () => {
     const path = `${lab.home}/run`
-    const climb: Call[] = [
+    const climb: Syscall[] = [
       { name: 'mkdirat', args: [AT_FDCWD, '/tmp/jail', 0o755] },
       { name: 'openat', args: [AT_FDCWD, '/', 0] },
       { name: 'chroot', args: ['/tmp/jail'] },

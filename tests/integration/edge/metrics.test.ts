@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import type { EdgeServed } from '../../../agent/ports/edge/edge.ts'
 import { createEdgeLab, type EdgeLab, grantOf, type Upstream } from '../../helpers/edge/lab.ts'
-import { edgePids, freezeProcess } from '../../helpers/edge/processes.ts'
+import { freezeProcess, pidsOfEdge } from '../../helpers/edge/processes.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { openConversation } from '../../helpers/front/http-server.ts'
 
@@ -88,7 +88,7 @@ describe('the figures of the edge', () => {
     const changed = createEdgeLab({ runDir: lab.runDir, signInHost: 'enter.localhost' })
     try {
       await changed.open({ routes: [lab.route(HOST, shop)] })
-      expect(edgePids(lab.runDir)).toHaveLength(2)
+      expect(pidsOfEdge(lab.runDir)).toHaveLength(2)
       const { answers, connections } = await served(changed.edge)
       expect([answers['2xx'], connections.total, connections.open]).toEqual([0, 0, 1])
       expect((await changed.edge.metrics()).starts).toBe(1)
@@ -99,14 +99,14 @@ describe('the figures of the edge', () => {
   })
 
   test('are there again once it was started again', async () => {
-    for (const pid of edgePids(lab.runDir)) process.kill(pid, 'SIGKILL')
+    for (const pid of pidsOfEdge(lab.runDir)) process.kill(pid, 'SIGKILL')
     await eventually(async () => (await lab.edge.metrics()).starts === 2)
     await eventually(async () => (await lab.edge.metrics()).served?.answers['2xx'] === 0)
   })
 
   test('are missing while it hangs, and back once it goes on', async () => {
     await ask()
-    const [pid = 0] = edgePids(lab.runDir)
+    const [pid = 0] = pidsOfEdge(lab.runDir)
     await freezeProcess(pid)
     try {
       expect(await lab.edge.metrics()).toEqual({ starts: 1, served: null })

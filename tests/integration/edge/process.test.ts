@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals'
 import { WebSocket } from 'ws'
 import { TOKEN_PREFIX } from '../../../shared/auth/tokens.ts'
 import { createEdgeLab, type EdgeLab, grantOf, type Upstream } from '../../helpers/edge/lab.ts'
-import { edgePids, freezeProcess } from '../../helpers/edge/processes.ts'
+import { freezeProcess, pidsOfEdge } from '../../helpers/edge/processes.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { openConversation } from '../../helpers/front/http-server.ts'
 
@@ -42,13 +42,13 @@ async function openSocket(host = HOST): Promise<{ socket: WebSocket; echo(text: 
 test('the next driver adopts it, on the same port, with its open connections', async () => {
   const edge = await lab.open({ routes: [lab.route(HOST, shop), lab.route('old.localhost', shop)] })
   const { port } = edge
-  const [pid] = edgePids(lab.runDir)
+  const [pid] = pidsOfEdge(lab.runDir)
   const { echo, socket } = await openSocket()
   await lab.leave()
   expect(await statusOf()).toBe(200)
   await lab.open({ routes: [lab.route(HOST, shop), lab.route('new.localhost', shop)] })
   expect(lab.edge.port).toBe(port)
-  expect(edgePids(lab.runDir)).toEqual([pid])
+  expect(pidsOfEdge(lab.runDir)).toEqual([pid])
   expect(await Promise.all([statusOf(), statusOf('new.localhost'), statusOf('old.localhost')])).toEqual([200, 200, 404])
   expect(await echo('still here')).toBe('still here')
   expect((await lab.edge.use()).get('box_1')?.open).toBe(1)
@@ -66,11 +66,11 @@ test('it is started again when it is killed under load, with all its routes', as
     while (!load.isOver) if ((await statusOf().catch(() => 0)) === 200) load.answered++
   })
   for (let round = 0; round < 3; round++) {
-    const [pid = 0] = edgePids(lab.runDir)
+    const [pid = 0] = pidsOfEdge(lab.runDir)
     process.kill(pid, 'SIGKILL')
     const before = load.answered
     await eventually(() => load.answered > before + 20)
-    expect(edgePids(lab.runDir)).not.toContain(pid)
+    expect(pidsOfEdge(lab.runDir)).not.toContain(pid)
   }
   load.isOver = true
   await Promise.all(clients)
@@ -82,23 +82,23 @@ test('it is started again when it is killed under load, with all its routes', as
 
 test('a change while it is down is served once it is back', async () => {
   await lab.open({ routes: [] })
-  for (const pid of edgePids(lab.runDir)) process.kill(pid, 'SIGKILL')
+  for (const pid of pidsOfEdge(lab.runDir)) process.kill(pid, 'SIGKILL')
   await lab.edge.change({ set: [lab.route(HOST, shop)] })
   await eventually(async () => (await statusOf().catch(() => 0)) === 200)
 })
 
 test('a hanging one is replaced at the next change', async () => {
   await lab.open({ routes: [] })
-  const [pid = 0] = edgePids(lab.runDir)
+  const [pid = 0] = pidsOfEdge(lab.runDir)
   await freezeProcess(pid)
   await lab.edge.change({ set: [lab.route(HOST, shop)] })
-  expect(edgePids(lab.runDir)).not.toContain(pid)
+  expect(pidsOfEdge(lab.runDir)).not.toContain(pid)
   expect(await statusOf()).toBe(200)
 })
 
 test('another configuration takes over without a refused connection, and open streams live on', async () => {
   await lab.open({ routes: [lab.route(HOST, shop)] })
-  const [oldPid = 0] = edgePids(lab.runDir)
+  const [oldPid = 0] = pidsOfEdge(lab.runDir)
   const { echo, socket } = await openSocket()
   await lab.leave()
   const load = { isOver: false, statuses: new Map<number, number>() }
@@ -117,12 +117,12 @@ test('another configuration takes over without a refused connection, and open st
     load.isOver = true
     await Promise.all(clients)
     expect([...load.statuses.keys()]).toEqual([200])
-    expect(edgePids(lab.runDir)).toHaveLength(2)
+    expect(pidsOfEdge(lab.runDir)).toHaveLength(2)
     expect(await echo('still here')).toBe('still here')
     expect((await changed.edge.use()).get('box_1')?.open).toBe(1)
     expect((await changed.ask(['GET / HTTP/1.1', 'host: enter.localhost'])).status).toBe(200)
     socket.close()
-    await eventually(() => !edgePids(lab.runDir).includes(oldPid))
+    await eventually(() => !pidsOfEdge(lab.runDir).includes(oldPid))
     expect(await statusOf()).toBe(200)
   } finally {
     load.isOver = true
@@ -174,24 +174,24 @@ test('if its port is taken it reports so, and starts once it is free', async () 
 
 test('processes of a driver killed in the middle of a start are ended or adopted', async () => {
   await lab.open({ routes: [lab.route(HOST, shop)] })
-  const first = edgePids(lab.runDir)
+  const first = pidsOfEdge(lab.runDir)
   await lab.leave()
   // A second HAProxy, as a driver starts it to replace the first, which still listens.
   const text = readFileSync(`${lab.runDir}/edge/1.cfg`, 'utf8').replaceAll('/1.sock', '/2.sock')
   writeFileSync(`${lab.runDir}/edge/2.cfg`, text)
   const start = ['-D', '-f', `${lab.runDir}/edge/2.cfg`, '-x', `${lab.runDir}/edge/1.sock`]
   await new Promise((resolve) => spawn('haproxy', start, { stdio: 'ignore', detached: true }).once('exit', resolve))
-  expect(edgePids(lab.runDir)).toHaveLength(2)
+  expect(pidsOfEdge(lab.runDir)).toHaveLength(2)
   await lab.open({ routes: [lab.route(HOST, shop)] })
-  await eventually(() => edgePids(lab.runDir).length === 1)
-  expect(edgePids(lab.runDir)).not.toEqual(first)
+  await eventually(() => pidsOfEdge(lab.runDir).length === 1)
+  expect(pidsOfEdge(lab.runDir)).not.toEqual(first)
   expect(await statusOf()).toBe(200)
 })
 
 test('it ends on release, and leaves nothing', async () => {
   await lab.open({ routes: [lab.route(HOST, shop)] })
-  expect(edgePids(lab.runDir)).toHaveLength(1)
+  expect(pidsOfEdge(lab.runDir)).toHaveLength(1)
   await lab.edge.close({ release: true })
-  expect(edgePids(lab.runDir)).toEqual([])
+  expect(pidsOfEdge(lab.runDir)).toEqual([])
   expect(readdirSync(lab.runDir)).toEqual([])
 })

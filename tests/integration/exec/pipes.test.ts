@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { expect, test } from '@jest/globals'
 import { runOk } from '../../../agent/lib/run.ts'
-import { ROOT } from '../../helpers/tool.ts'
+import { ROOT } from '../../../infra/commands.ts'
 
 test('the pipes of a command are opened all or none', async () => {
   const program = join(ROOT, 'tests/fixtures/few-descriptors.ts')

@@ -6,8 +6,8 @@ import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { execute, untilTrue } from '../../helpers/boxes/oci-lab.ts'
-import { buildSyscallProgram, type Call } from '../../helpers/boxes/syscall-program.ts'
-import { type BoxFiles, type FileLab, listPage, openFileLab, PLAIN, pieces } from '../../helpers/files/lab.ts'
+import { buildSyscallProgram, type Syscall } from '../../helpers/boxes/syscall-program.ts'
+import { type BoxFiles, type FileLab, listFilePage, openFileLab, PLAIN, pieces } from '../../helpers/files/lab.ts'
 import { mountTable } from '../../helpers/volumes/lab.ts'
 
 const MIB = 1024 * 1024
@@ -73,7 +73,7 @@ describe('files meet', () => {
   test('a lease: a reader is refused with Retry-After, a writer is not blocked', async () => {
     fs.writeFileSync(disk('/leased'), 'leased')
     const [setSignal, setLease, writeLease, ignored] = [10, 1024, 1, 17]
-    const calls: Call[] = [
+    const calls: Syscall[] = [
       { name: 'openat', args: [AT_FDCWD, '/leased', 2, 0] },
       { name: 'fcntl', args: [3, setSignal, ignored] },
       { name: 'fcntl', args: [3, setLease, writeLease] },
@@ -197,7 +197,7 @@ describe('files meet', () => {
     fs.writeFileSync(`${source}/in-volume`, '')
     const list = async (...paths: string[]): Promise<string[][]> => {
       const mounts = paths.map((each) => ({ source, path: each, readOnly: true }))
-      const pages = paths.map((path) => listPage(lab.files, { place: { ...box.place, mounts }, path }))
+      const pages = paths.map((path) => listFilePage(lab.files, { place: { ...box.place, mounts }, path }))
       const told = await Promise.allSettled(pages)
       return told.map((page) =>
         page.status === 'fulfilled'

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync }
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
-import { ROOT } from '../../helpers/tool.ts'
+import { ROOT } from '../../../infra/commands.ts'
 
 let root = ''
 

@@ -4,7 +4,7 @@ import { afterEach, describe, expect, test } from '@jest/globals'
 import { parseImageReference } from '../../../agent/core/bases/image-reference.ts'
 import { createImageRegistry } from '../../../agent/drivers/registry/image-registry.ts'
 import { tarOf } from '../../helpers/bases/hostile-tar.ts'
-import { type ImageLayout, newImage, type Part } from '../../helpers/bases/image-archive.ts'
+import { type ImageLayout, type LayoutDescriptor, newImage } from '../../helpers/bases/image-archive.ts'
 import { type Script, type ScriptedRegistry, startScriptedRegistry } from '../../helpers/bases/scripted-registry.ts'
 
 const opened: ScriptedRegistry[] = []
@@ -20,7 +20,7 @@ const bytes = Buffer.from(image.parts.get(layer.digest) ?? '')
 
 async function open(
   script?: Script,
-  what: { image: ImageLayout; top: Part } = { image, top },
+  what: { image: ImageLayout; top: LayoutDescriptor } = { image, top },
 ): Promise<ScriptedRegistry> {
   const registry = await startScriptedRegistry(what, script)
   opened.push(registry)

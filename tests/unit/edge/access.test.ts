@@ -3,8 +3,8 @@ import type { EdgeDecision } from '../../../agent/ports/edge/edge.ts'
 import {
   answerOf,
   type BackendLab,
+  BOX_HOST,
   edgeRequest,
-  HOST,
   openBackendLab,
   START,
   targetOf,
@@ -14,7 +14,7 @@ let lab: BackendLab
 
 beforeEach(async () => {
   lab = await openBackendLab()
-  lab.hosts.set(HOST, targetOf({}))
+  lab.hosts.set(BOX_HOST, targetOf({}))
 })
 
 afterEach(() => lab.close())
@@ -65,7 +65,7 @@ describe('the limit of failures', () => {
 
   test('counts no session that another page uses', async () => {
     const { id: tokenId } = await lab.mint()
-    const { value } = await lab.grants.beginSession(HOST, { tokenId, expiresAt: null, project: 'demo' })
+    const { value } = await lab.grants.beginSession(BOX_HOST, { tokenId, expiresAt: null, project: 'demo' })
     const cookie = `__Host-boxyard=${value}`
     for (let time = 0; time < 61; time++)
       expect(await refusalOf({ method: 'POST', cookie })).toBe('403 permission_denied')

@@ -5,8 +5,8 @@ import { boxRecord } from '../../helpers/boxes/box-records.ts'
 import {
   answerOf,
   type BackendLab,
+  BOX_HOST,
   edgeRequest,
-  HOST,
   openBackendLab,
   pageRequest,
   START,
@@ -37,7 +37,7 @@ async function refusalOf(changed?: Parameters<typeof edgeRequest>[0]): Promise<s
 const passesAs = (secret: string, scope: string): number | undefined => lab.passing.get(`${digestOf(secret)}@${scope}`)
 
 /** Signs in and returns the session's cookie. */
-async function signIn(token: string, host = HOST): Promise<string> {
+async function signIn(token: string, host = BOX_HOST): Promise<string> {
   const led = answerOf(await decide({ host, browses: true }))
   const nonceCookie = String(led.headers['set-cookie']).split(';', 1)[0] ?? ''
   const fields = Object.fromEntries(new URL(String(led.headers.location)).searchParams)
@@ -51,12 +51,12 @@ async function signIn(token: string, host = HOST): Promise<string> {
 
 describe('a URL that takes a token', () => {
   beforeEach(() => {
-    lab.hosts.set(HOST, targetOf({}))
+    lab.hosts.set(BOX_HOST, targetOf({}))
   })
 
   test('admits a valid token, and grants it until it expires', async () => {
     const { token } = await lab.mint({ expiresAt: START + 60_000 })
-    expect(await decide({ token })).toEqual({ kind: 'forward', route: lab.hosts.get(HOST)?.route })
+    expect(await decide({ token })).toEqual({ kind: 'forward', route: lab.hosts.get(BOX_HOST)?.route })
     expect(passesAs(token, 'demo')).toBe(START + 60_000)
     lab.pass(60_000)
     expect(await refusalOf({ token })).toBe('401 token_expired')
@@ -124,7 +124,7 @@ describe('a URL that takes a token', () => {
     expect(status).toBe(302)
     const location = new URL(String(headers.location))
     expect(location.origin).toBe('https://sign-in.boxes.test')
-    expect(location.searchParams.get('host')).toBe(HOST)
+    expect(location.searchParams.get('host')).toBe(BOX_HOST)
     expect(location.searchParams.get('target')).toBe('/a?b=c')
     const nonce = /^__Host-boxyard-nonce=([\w-]{43}); Path=\/; Max-Age=3600; Secure; HttpOnly; SameSite=Lax$/.exec(
       String(headers['set-cookie']),
@@ -154,8 +154,8 @@ describe('a URL that takes a token', () => {
     ['POST', {}, false],
     ['POST', { origin: 'https://evil.test' }, false],
     ['GET', { upgrade: 'websocket', origin: 'https://evil.test' }, false],
-    ['POST', { origin: `https://${HOST}` }, true],
-    ['GET', { upgrade: 'websocket', origin: `https://${HOST}` }, true],
+    ['POST', { origin: `https://${BOX_HOST}` }, true],
+    ['GET', { upgrade: 'websocket', origin: `https://${BOX_HOST}` }, true],
   ])('of a session takes %s %j: %s', async (method, headers: Record<string, string>, passes) => {
     const { token } = await lab.mint()
     const cookie = await signIn(token)
@@ -170,7 +170,7 @@ describe('a URL that takes a token', () => {
     const cookie = await signIn(token)
     await decide({ token })
     await lab.restart()
-    expect((await lab.grants.live()).map(({ scope }) => scope).sort()).toEqual(['demo', HOST])
+    expect((await lab.grants.live()).map(({ scope }) => scope).sort()).toEqual(['demo', BOX_HOST])
     expect(await decide({ cookie })).toMatchObject({ kind: 'forward' })
     lab.pass(7 * 86_400_000)
     expect(await lab.grants.live()).toEqual([])
@@ -210,7 +210,7 @@ describe('a URL that takes a token', () => {
 
 describe('a public URL', () => {
   test('admits every request', async () => {
-    lab.hosts.set(HOST, targetOf({ auth: 'public' }))
+    lab.hosts.set(BOX_HOST, targetOf({ auth: 'public' }))
     expect(await decide({ method: 'POST' })).toMatchObject({ kind: 'forward' })
     expect(lab.passing.size).toBe(0)
   })
@@ -220,7 +220,7 @@ describe('a name without a box', () => {
   const unknown = 'nothing--demo.boxes.test'
 
   test('answers as a private box does', async () => {
-    lab.hosts.set(HOST, targetOf({}))
+    lab.hosts.set(BOX_HOST, targetOf({}))
     const foreign = await lab.mint({ projects: ['other'] })
     const requests: Partial<EdgeRequest & { token: string; browses: boolean }>[] = [
       {},
@@ -235,7 +235,7 @@ describe('a name without a box', () => {
         await decide({ ...request, headers }),
         await decide({ ...request, headers, host: unknown }),
       ]
-      const shown = JSON.stringify(other).replaceAll(unknown, HOST)
+      const shown = JSON.stringify(other).replaceAll(unknown, BOX_HOST)
       const hidden = /nonce=[\w-]+/g
       expect(shown.replaceAll(hidden, '')).toBe(JSON.stringify(known).replaceAll(hidden, ''))
     }

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { createEdgeGrants } from '../../../agent/core/edge/grants.ts'
 import type { EdgeGrant } from '../../../agent/ports/edge/edge.ts'
-import { type BackendLab, HOST, openBackendLab, START } from '../../helpers/edge/backend.ts'
+import { type BackendLab, BOX_HOST, openBackendLab, START } from '../../helpers/edge/backend.ts'
 
 let lab: BackendLab
 let shown: { tokenId: string; expiresAt: null; project: string }
@@ -49,7 +49,7 @@ describe('grants', () => {
     expect(passing.size).toBe(0)
     expect(await grants.live()).toEqual([])
     await expect(grants.allowToken('a', shown)).rejects.toMatchObject({ code: 'token_revoked' })
-    await expect(grants.beginSession(HOST, shown)).rejects.toMatchObject({ code: 'token_revoked' })
+    await expect(grants.beginSession(BOX_HOST, shown)).rejects.toMatchObject({ code: 'token_revoked' })
     expect(passing.size).toBe(0)
   })
 
@@ -71,7 +71,7 @@ describe('grants', () => {
     const { edgeGrants } = lab.store
     const put = (credential: string, createdAt: number, tokenId = shown.tokenId) =>
       edgeGrants.put(
-        { credential, scope: HOST, tokenId, project: 'demo', createdAt, expiresAt: START + 1_000 },
+        { credential, scope: BOX_HOST, tokenId, project: 'demo', createdAt, expiresAt: START + 1_000 },
         { ofToken: 2, inAll: 4 },
       )
     const other = (await lab.mint()).id
@@ -99,12 +99,19 @@ describe('grants', () => {
     expect(await edgeGrants.live(START + 1_000)).toEqual([])
     const short = await lab.mint({ expiresAt: START })
     await edgeGrants.put(
-      { credential: 'b', scope: HOST, tokenId: short.id, project: 'demo', createdAt: START, expiresAt: START + 9_000 },
+      {
+        credential: 'b',
+        scope: BOX_HOST,
+        tokenId: short.id,
+        project: 'demo',
+        createdAt: START,
+        expiresAt: START + 9_000,
+      },
       { ofToken: 10, inAll: 10 },
     )
     await tokens.prune(START + 1)
     expect(await edgeGrants.ended(START)).toEqual(['b'])
-    expect(await edgeGrants.find({ credential: 'b', scope: HOST }, START)).toBeNull()
+    expect(await edgeGrants.find({ credential: 'b', scope: BOX_HOST }, START)).toBeNull()
     await edgeGrants.prune(START + 1_000)
     expect(await edgeGrants.ended(START + 1_000)).toHaveLength(2)
     await edgeGrants.prune(START + 9_001)

@@ -10,7 +10,7 @@ import {
   sessionOf,
 } from '../../../agent/handlers/edge/request.ts'
 import { prefersPage } from '../../../shared/http/page.ts'
-import { edgeRequest, HOST } from '../../helpers/edge/backend.ts'
+import { BOX_HOST, edgeRequest } from '../../helpers/edge/backend.ts'
 import { createRandom, readSeed } from '../../helpers/sample.ts'
 
 const VALUE = 'A'.repeat(42)
@@ -111,8 +111,8 @@ describe('the target after a sign-in', () => {
     ]
     for (let round = 0; round < 3_000; round++) {
       const target = Array.from({ length: 7 }, () => pieces[Math.floor(random() * pieces.length)]).join('')
-      const led = new URL(safeTarget(target), `https://${HOST}/`)
-      expect(led.origin).toBe(`https://${HOST}`)
+      const led = new URL(safeTarget(target), `https://${BOX_HOST}/`)
+      expect(led.origin).toBe(`https://${BOX_HOST}`)
       expect(led.username).toBe('')
     }
   })
@@ -144,7 +144,7 @@ describe('the preferred answer of a client', () => {
 })
 
 describe('a request that a cookie vouches for', () => {
-  const own = `https://${HOST}`
+  const own = `https://${BOX_HOST}`
   test.each([
     ['GET', {}, true],
     ['HEAD', { origin: 'https://evil.test' }, true],
@@ -152,10 +152,10 @@ describe('a request that a cookie vouches for', () => {
     ['POST', { origin: `${own}:8443` }, true],
     ['POST', {}, false],
     ['POST', { origin: 'null' }, false],
-    ['POST', { origin: `http://${HOST}` }, false],
+    ['POST', { origin: `http://${BOX_HOST}` }, false],
     ['POST', { origin: 'https://web2--demo.boxes.test' }, false],
     ['POST', { origin: `${own}.evil.test` }, false],
-    ['POST', { origin: `https://${HOST}@evil.test` }, false],
+    ['POST', { origin: `https://${BOX_HOST}@evil.test` }, false],
     ['DELETE', { origin: 'https://boxes.test' }, false],
     ['GET', { upgrade: 'websocket' }, false],
     ['GET', { upgrade: 'websocket', origin: 'https://evil.test' }, false],

@@ -4,8 +4,8 @@ import type { HttpResponse } from '../../../shared/http/messages.ts'
 import {
   answerOf,
   type BackendLab,
+  BOX_HOST,
   edgeRequest,
-  HOST,
   openBackendLab,
   pageRequest,
   SIGN_IN_HOST,
@@ -22,7 +22,7 @@ let nonceCookie: string
 
 beforeEach(async () => {
   lab = await openBackendLab()
-  lab.hosts.set(HOST, targetOf({}))
+  lab.hosts.set(BOX_HOST, targetOf({}))
   token = (await lab.mint()).token
   const led = answerOf(await lab.backend.gate.decide(edgeRequest({ browses: true, target: '/a?b=c' })))
   nonceCookie = String(led.headers['set-cookie']).split(';', 1)[0] ?? ''
@@ -38,7 +38,7 @@ const showForm = (changed: Record<string, string> = {}) =>
 const post = (changed: Record<string, string> = {}, headers: Record<string, string> = {}) =>
   ask(SIGN_IN_HOST, '/', { form: { ...fields, token, ...changed }, headers })
 const codeOf = (answer: HttpResponse): string => new URL(String(answer.headers.location)).searchParams.get('code') ?? ''
-const begin = (code: string, { host = HOST, cookie = nonceCookie } = {}) =>
+const begin = (code: string, { host = BOX_HOST, cookie = nonceCookie } = {}) =>
   ask(host, `/.boxyard/session?code=${code}`, { headers: { cookie } })
 async function revoked(): Promise<string> {
   const { id, token: ended } = await lab.mint()
@@ -63,7 +63,7 @@ describe('the sign-in', () => {
     expect(session).toMatch(/^__Host-boxyard=[\w-]{43}; Path=\/; Max-Age=604800; Secure; HttpOnly; SameSite=Lax$/)
     expect(nonce).toMatch(/^__Host-boxyard-nonce=; Path=\/; Max-Age=0;/)
     const value = /=([\w-]{43});/.exec(session)?.[1] ?? ''
-    expect(lab.passing).toEqual(new Map([[`${digestOf(value)}@${HOST}`, START + 7 * 86_400_000]]))
+    expect(lab.passing).toEqual(new Map([[`${digestOf(value)}@${BOX_HOST}`, START + 7 * 86_400_000]]))
     const kept = JSON.stringify(await lab.store.edgeGrants.live(START))
     expect(kept).toContain(digestOf(value))
     for (const secret of [value, token, codeOf(posted)]) {
@@ -136,7 +136,7 @@ describe('the sign-in', () => {
     const unknown = await post({ host: 'nothing--demo.boxes.test' })
     expect(unknown.status).toBe(404)
     expect((await post({ host: 'nothing--demo.boxes.test', token: 'x' })).status).toBe(401)
-    for (const host of ['evil.test', 'demo', `${HOST}@evil.test`, 'evil.test/', SIGN_IN_HOST, '']) {
+    for (const host of ['evil.test', 'demo', `${BOX_HOST}@evil.test`, 'evil.test/', SIGN_IN_HOST, '']) {
       const answer = await post({ host })
       expect([400, 404]).toContain(answer.status)
       expect(answer.headers.location).toBeUndefined()
@@ -192,7 +192,7 @@ describe('the page that asks for a token', () => {
     })
     const policy = String(headers['content-security-policy'])
     expect(policy).toContain("default-src 'none'; style-src 'sha256-")
-    expect(policy).toContain(`form-action 'self' https://${HOST};`)
+    expect(policy).toContain(`form-action 'self' https://${BOX_HOST};`)
     expect(policy).toContain("frame-ancestors 'none'")
     expect(body).not.toMatch(/<script|src=|https?:/)
   })
@@ -220,7 +220,7 @@ describe('the page that asks for a token', () => {
 describe('the sign-out', () => {
   let cookie: string
   const signOut = (how: Parameters<typeof pageRequest>[2] = {}) =>
-    ask(HOST, '/.boxyard/sign-out', { ...how, headers: { cookie, ...how.headers } })
+    ask(BOX_HOST, '/.boxyard/sign-out', { ...how, headers: { cookie, ...how.headers } })
 
   beforeEach(async () => {
     cookie = cookiesOf(await begin(codeOf(await post())))[0]?.split(';', 1)[0] ?? ''
@@ -248,7 +248,7 @@ describe('the sign-out', () => {
 })
 
 describe('the page of a problem', () => {
-  test.each([HOST, SIGN_IN_HOST, 'nothing.example.org'])('is shown at %s, without a token', async (host) => {
+  test.each([BOX_HOST, SIGN_IN_HOST, 'nothing.example.org'])('is shown at %s, without a token', async (host) => {
     const refused = await ask(host, '/.boxyard/x', { headers: { accept: '*/*' } })
     const type = String(jsonOf(refused).type)
     const told = await ask(host, type, { headers: { accept: '*/*' } })
@@ -263,11 +263,11 @@ describe('the page of a problem', () => {
 
 describe('any other path below /.boxyard/', () => {
   test('is not found, as HTML or JSON', async () => {
-    const page = await ask(HOST, '/.boxyard/x')
+    const page = await ask(BOX_HOST, '/.boxyard/x')
     expect([page.status, page.headers['content-type']]).toEqual([404, 'text/html; charset=utf-8'])
-    const problem = await ask(HOST, '/.boxyard/x', { headers: { accept: '*/*' } })
+    const problem = await ask(BOX_HOST, '/.boxyard/x', { headers: { accept: '*/*' } })
     expect([problem.status, problem.headers['content-type']]).toEqual([404, 'application/problem+json'])
     expect((await ask('a b', '/.boxyard/session')).status).toBe(404)
-    expect((await ask(HOST, '/.boxyard/session', { method: 'POST' })).status).toBe(405)
+    expect((await ask(BOX_HOST, '/.boxyard/session', { method: 'POST' })).status).toBe(405)
   })
 })

@@ -4,8 +4,8 @@ import { ServiceError } from '../../../shared/errors.ts'
 import {
   answerOf,
   type BackendLab,
+  BOX_HOST,
   edgeRequest,
-  HOST,
   openBackendLab,
   START,
   targetOf,
@@ -30,9 +30,9 @@ async function refusalOf(changed?: Parameters<typeof edgeRequest>[0]): Promise<s
 }
 
 const rest = (how: Parameters<typeof targetOf>[0] = {}): void =>
-  void lab.hosts.set(HOST, targetOf({ status: 'stopped', ...how }))
+  void lab.hosts.set(BOX_HOST, targetOf({ status: 'stopped', ...how }))
 const run = (how: Parameters<typeof targetOf>[0] = {}): void =>
-  void lab.hosts.set(HOST, targetOf({ wake: true, ...how }))
+  void lab.hosts.set(BOX_HOST, targetOf({ wake: true, ...how }))
 
 describe('a request for a stopped box', () => {
   test('starts it, and passes once its port takes connections', async () => {
@@ -46,7 +46,7 @@ describe('a request for a stopped box', () => {
 
   test('counts as use until the box runs', async () => {
     rest({ wake: true })
-    const { id } = (lab.hosts.get(HOST) as { box: { id: string } }).box
+    const { id } = (lab.hosts.get(BOX_HOST) as { box: { id: string } }).box
     const seen: boolean[] = []
     lab.onResume(() => {
       seen.push(lab.activity.isInUse(id))
@@ -121,7 +121,7 @@ describe('a request for a stopped box', () => {
   test('does not retry a failed start at once', async () => {
     const failed = targetOf({ status: 'stopped', wake: true })
     const observed = { ...failed.box.observed, reason: 'failed' as const, since: START }
-    lab.hosts.set(HOST, { ...failed, box: { ...failed.box, observed } })
+    lab.hosts.set(BOX_HOST, { ...failed, box: { ...failed.box, observed } })
     expect(await refusalOf()).toBe('503 runtime_unavailable')
     expect(lab.resumed).toEqual([])
     lab.pass(5_000)
@@ -132,7 +132,7 @@ describe('a request for a stopped box', () => {
 
 describe('a request for a box that is starting', () => {
   test('waits for a start, and starts nothing itself', async () => {
-    lab.hosts.set(HOST, targetOf({ status: 'pending' }))
+    lab.hosts.set(BOX_HOST, targetOf({ status: 'pending' }))
     let looks = 0
     const deciding = decide()
     lab.look(() => (++looks < 2 ? 'no' : null))
@@ -142,7 +142,7 @@ describe('a request for a box that is starting', () => {
   })
 
   test('waits for its port while another request does, though the box runs', async () => {
-    lab.hosts.set(HOST, { ...targetOf({}), isHeld: true })
+    lab.hosts.set(BOX_HOST, { ...targetOf({}), isHeld: true })
     let looks = 0
     lab.look(() => (++looks < 3 ? 'Nothing listens at port 8080.' : null))
     expect(await decide()).toMatchObject({ kind: 'forward' })
@@ -150,7 +150,7 @@ describe('a request for a box that is starting', () => {
   })
 
   test('is answered after 25 s that it does not run yet', async () => {
-    lab.hosts.set(HOST, targetOf({ status: 'pending' }))
+    lab.hosts.set(BOX_HOST, targetOf({ status: 'pending' }))
     expect(await refusalOf()).toBe('504 agent_timeout')
   })
 
@@ -163,7 +163,7 @@ describe('a request for a box that is starting', () => {
 
   test('is not found once the box is deleted', async () => {
     rest({ wake: true })
-    lab.onResume(() => void lab.hosts.delete(HOST))
+    lab.onResume(() => void lab.hosts.delete(BOX_HOST))
     expect(await refusalOf()).toBe('404 box_not_found')
     rest({ wake: true })
     lab.onResume(() => {
@@ -178,20 +178,20 @@ describe('a request for a box that is starting', () => {
       const target = targetOf({ status: 'pending', wake, restore })
       return { ...target, box: { ...target.box, desired: { power, generation: 1 } } }
     }
-    lab.hosts.set(HOST, restored('running', false))
+    lab.hosts.set(BOX_HOST, restored('running', false))
     expect(await refusalOf()).toBe('409 box_busy')
-    lab.hosts.set(HOST, restored('stopped', false))
+    lab.hosts.set(BOX_HOST, restored('stopped', false))
     expect(await refusalOf()).toBe('409 box_not_running')
-    lab.hosts.set(HOST, restored('stopped', true))
+    lab.hosts.set(BOX_HOST, restored('stopped', true))
     lab.onResume(() => run())
     setImmediate(() => rest({ wake: true }))
     expect(await decide()).toMatchObject({ kind: 'forward' })
   })
 
   test('is refused at once with faults that waiting cannot heal', async () => {
-    lab.hosts.set(HOST, targetOf({ status: 'unknown' }))
+    lab.hosts.set(BOX_HOST, targetOf({ status: 'unknown' }))
     expect(await refusalOf()).toBe('503 runtime_unavailable')
-    lab.hosts.set(HOST, { ...targetOf({}), service: 'db', at: null, route: null })
+    lab.hosts.set(BOX_HOST, { ...targetOf({}), service: 'db', at: null, route: null })
     expect(await refusalOf()).toBe('404 service_not_found')
   })
 })
