@@ -202,13 +202,23 @@ function isEmpty(schema: z.ZodType): boolean {
 const problemSchema = z
   .looseObject({
     type: z.string().meta({ description: 'Path at the answering origin that explains the code.' }),
-    title: z.string(),
-    status: z.int(),
-    detail: z.string(),
+    title: z.string().meta({ description: 'Short name of the code, for people.' }),
+    status: z.int().meta({ description: 'HTTP status of the answer.' }),
+    detail: z.string().meta({ description: 'What went wrong with this request, for people.' }),
     code: z.enum([...ERROR_STATUSES.keys()] as [ErrorCode, ...ErrorCode[]]).meta({ id: 'ErrorCode' }),
-    request_id: z.string(),
-    retryable: z.boolean(),
-    errors: z.array(z.looseObject({ pointer: z.string(), detail: z.string() })).optional(),
+    request_id: z.string().meta({ description: 'Id of the request, as in `X-Request-Id` and the logs.' }),
+    retryable: z.boolean().meta({ description: 'Whether the same request may succeed later.' }),
+    errors: z
+      .array(
+        z.looseObject({
+          pointer: z
+            .string()
+            .meta({ description: 'JSON Pointer (RFC 6901) into the body, or below `/query`, `/path` or `/headers`.' }),
+          detail: z.string().meta({ description: 'What is wrong there.' }),
+        }),
+      )
+      .optional()
+      .meta({ description: 'Faults of the request, at most 50; only with `invalid_request`.' }),
   })
   .meta({ id: 'Problem', description: 'The one error shape, RFC 9457.' })
 

@@ -2,7 +2,9 @@ import * as z from 'zod'
 import { idSchema, MEASURED, nameSchema, pageFields, readOnlyFields, timestampSchema } from './common.ts'
 
 /** Permissions of a token; they do not imply each other. */
-export const permissionSchema = z.enum(['read', 'write', 'exec', 'admin']).meta({ id: 'Permission' })
+export const permissionSchema = z
+  .enum(['read', 'write', 'exec', 'admin'])
+  .meta({ id: 'Permission', description: 'What a token may do; none implies another.' })
 
 const projectsSchema = z
   .union([z.literal('*'), z.array(nameSchema).min(1).max(256)])
@@ -28,13 +30,15 @@ export const createTokenBodySchema = z
 
 const tokenFields = {
   name: z.string(),
-  projects: projectsSchema,
+  projects: projectsSchema.meta({ description: 'Projects that it gives access to; `*`: all, also new ones.' }),
   permissions: permissionsSchema,
-  expires_at: timestampSchema.nullable(),
+  expires_at: timestampSchema.nullable().meta({ description: 'Null: it never expires.' }),
 }
 
 /** `GET /v1/me`. */
-export const meSchema = z.looseObject({ id: idSchema, ...tokenFields }).meta({ id: 'Me' })
+export const meSchema = z
+  .looseObject({ id: idSchema.meta({ description: 'Id of the token that the request came with.' }), ...tokenFields })
+  .meta({ id: 'Me' })
 
 /** A token's record. */
 export const tokenSchema = z
@@ -42,8 +46,12 @@ export const tokenSchema = z
     id: idSchema,
     ...tokenFields,
     created_at: timestampSchema,
-    created_by: idSchema.nullable().meta({ description: 'The token that it was minted with.' }),
-    revoked_at: timestampSchema.nullable(),
+    created_by: idSchema
+      .nullable()
+      .meta({ description: 'The token that it was minted with; null: it was minted on the host of the agent.' }),
+    revoked_at: timestampSchema.nullable().meta({
+      description: 'Null: it is not revoked. A token is revoked together with the one that it was minted with.',
+    }),
   })
   .meta({ id: 'Token' })
 
@@ -84,8 +92,10 @@ export const projectTicketBodySchema = ticketBodyOf(['createBase', 'listEvents']
 export const ticketSchema = z
   .looseObject({
     url: z.string().optional().meta({ description: 'URL to send the request to; absent in a replay.' }),
-    method: z.string(),
-    expires_at: timestampSchema,
+    method: z.string().meta({ description: 'HTTP method of that request.' }),
+    expires_at: timestampSchema.meta({
+      description: '60 s after the ticket was made, or when the token expires if that is earlier.',
+    }),
   })
   .meta({ id: 'Ticket' })
 
@@ -100,7 +110,20 @@ function ticketBodyOf<const T extends string>(ticketed: readonly T[]) {
   })
 }
 
-const amounts = z.looseObject({ boxes: z.number(), cpus: z.number(), ram_mb: z.number(), storage_gb: z.number() })
+/** What a quota counts: what is configured, not what is measured. */
+const COUNTED = {
+  boxes: { description: 'Boxes, running or not.' },
+  cpus: { description: 'Cores: sum of `config.cpus` of the boxes that run or are to run.' },
+  ram_mb: { description: 'MiB: sum of `config.ram_mb` of the boxes that run or are to run.' },
+  storage_gb: { description: 'GiB: sum of `config.storage_gb` of all boxes and `size_gb` of all data volumes.' },
+}
+
+const amounts = z.looseObject({
+  boxes: z.number().meta(COUNTED.boxes),
+  cpus: z.number().meta(COUNTED.cpus),
+  ram_mb: z.number().meta(COUNTED.ram_mb),
+  storage_gb: z.number().meta(COUNTED.storage_gb),
+})
 
 const allowed = z.number().min(0).max(1_000_000_000).nullable()
 
@@ -110,14 +133,14 @@ export const quotaSchema = z
     project: nameSchema,
     allowed: z
       .looseObject({
-        boxes: z.number().nullable(),
-        cpus: z.number().nullable(),
-        ram_mb: z.number().nullable(),
-        storage_gb: z.number().nullable(),
+        boxes: z.number().nullable().meta(COUNTED.boxes),
+        cpus: z.number().nullable().meta(COUNTED.cpus),
+        ram_mb: z.number().nullable().meta(COUNTED.ram_mb),
+        storage_gb: z.number().nullable().meta(COUNTED.storage_gb),
       })
-      .meta({ description: 'Null: unlimited.' }),
-    used: amounts,
-    updated_at: timestampSchema.nullable(),
+      .meta({ description: 'Most that the project may have; null: unlimited.' }),
+    used: amounts.meta({ description: 'What counts against it now: what is configured, not what is measured.' }),
+    updated_at: timestampSchema.nullable().meta({ description: 'Last change of the quota; null: it was never set.' }),
   })
   .meta({ id: 'Quota' })
 

@@ -7,20 +7,24 @@ export const backupSchema = z
     id: idSchema,
     project: nameSchema,
     volume: nameSchema,
-    snapshot: z.string().nullable().meta({ description: 'Snapshot that the next backup builds on, while it is kept.' }),
+    snapshot: z.string().nullable().meta({
+      description: 'Copy in the pool that the next backup builds on, not a Snapshot of the API; null: not kept.',
+    }),
     location: z.string().meta({ description: 'Prefix of the names of its objects in the backup store.' }),
     size_bytes: z
       .int()
       .meta({ description: 'Compressed size of its own objects, without those of the backups it builds on.' }),
-    size_gb: gibSchema.meta({ description: 'Size of the volume.' }),
+    size_gb: gibSchema.meta({ description: 'GiB; size of the volume when it was backed up.' }),
     incremental_of: idSchema.nullable().meta({ description: 'Backup it builds on; null for a full backup.' }),
     sha256: z
       .string()
       .nullable()
       .meta({ description: 'Digest of its manifest, which holds those of all parts; null until it is done.' }),
     created_at: timestampSchema,
-    status: z.enum(['running', 'done', 'failed']),
-    error: z.string().nullable(),
+    status: z
+      .enum(['running', 'done', 'failed'])
+      .meta({ description: '`running` includes waiting for other backups.' }),
+    error: z.string().nullable().meta({ description: 'Why it failed; else null.' }),
     automatic: z.boolean().meta({ description: 'Made by the schedule of the volume.' }),
   })
   .meta({ id: 'Backup' })

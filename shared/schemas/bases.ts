@@ -20,13 +20,16 @@ export const baseSchema = z
     name: nameSchema,
     project: nameSchema.nullable().meta({ description: 'Project that owns it; null for a shared base.' }),
     version: z.int().meta({ description: 'Increases by one with each base of this name; never reused.' }),
-    size_bytes: z.int().nullable().meta({ description: 'Bytes it refers to; null until they are counted.' }),
+    size_bytes: z.int().nullable().meta({ description: 'Compressed bytes it refers to; null until they are counted.' }),
     created_at: timestampSchema,
     source: z
       .string()
       .meta({ description: '`host`, `box:<name>`, `box:<name>@<snapshot>`, `tar`, `oci`, `oci:<reference>`.' }),
     used_by: z
-      .looseObject({ boxes: z.array(z.looseObject({ project: nameSchema, name: nameSchema })), count: z.int() })
+      .looseObject({
+        boxes: z.array(z.looseObject({ project: nameSchema, name: nameSchema })),
+        count: z.int().meta({ description: 'Number of all such boxes, also beyond the first 100.' }),
+      })
       .nullable()
       .meta({ description: 'The first 100 boxes of your projects that were made from it; null in lists.' }),
     unpacked: unpackReportSchema

@@ -15,7 +15,11 @@ import {
 } from './common.ts'
 
 /** The four states of a box, which are the buckets of the health report. */
-export const boxStatusSchema = z.enum(['pending', 'running', 'stopped', 'unknown']).meta({ id: 'BoxStatus' })
+export const boxStatusSchema = z.enum(['pending', 'running', 'stopped', 'unknown']).meta({
+  id: 'BoxStatus',
+  description:
+    '`pending`: being created, started, stopped or restored; `unknown`: the runtime does not answer for it, or cannot start it again.',
+})
 
 /** Why a box is in its state (docs/api.md#states-of-a-box). */
 export const boxReasonSchema = z
@@ -33,7 +37,10 @@ export const boxReasonSchema = z
     'failed',
     'host_lost',
   ])
-  .meta({ id: 'BoxReason' })
+  .meta({
+    id: 'BoxReason',
+    description: 'Why a box is in its status. `resizing`, `deleting` and `host_lost` do not occur yet.',
+  })
 
 /** Cores, memory and storage as a client requests them; null is the default of the deployment, or of the forked box. */
 export const boxConfigInputSchema = z
@@ -169,23 +176,25 @@ export const boxSchema = z
     state: z.looseObject({
       reason: boxReasonSchema,
       message: z.string().nullable().meta({ description: 'Details of the reason, for people.' }),
-      since: timestampSchema,
+      since: timestampSchema.meta({ description: 'When this state began.' }),
     }),
     created_at: timestampSchema,
     updated_at: timestampSchema,
     base: z.string().nullable().meta({ description: 'Base of the box, or of the box that it was forked from.' }),
-    fork_of: z.string().nullable().meta({ description: 'Source of the fork: a box, or `box@snapshot`.' }),
+    fork_of: z.string().nullable().meta({
+      description: 'Box that it was forked from, without the name of a snapshot; null: it was made from a base.',
+    }),
     node: z.string().meta({ description: 'Node of the cluster; without a cluster the region.' }),
     config: boxConfigSchema,
-    data_mounts: z.array(dataMountSchema),
+    data_mounts: z.array(dataMountSchema).meta({ description: 'Data volumes that are attached to it.' }),
     environment: environmentSchema.meta({ description: 'Shown to tokens with `write`, else empty.' }),
     port: z.int().nullable().meta({ description: 'Port that its URL leads to; null for 8080.' }),
     published_domains: z.array(z.string()).meta({ description: 'Domains at which it is served beside its URL.' }),
-    tags: tagsSchema,
+    tags: tagsSchema.meta({ description: 'Set by clients; `tag` of a list selects by them.' }),
     termination_grace_period_seconds: z.int().meta({ description: 'Seconds from SIGTERM to SIGKILL of a stop.' }),
-    url: z.string().nullable(),
+    url: z.string().nullable().meta({ description: 'URL that leads to its `port`; every box has one.' }),
     url_settings: urlSettingsSchema,
-    lease_until: timestampSchema.nullable().meta({ description: 'End of its lease; may be in the past.' }),
+    lease_until: timestampSchema.nullable().meta({ description: 'End of its lease; may be in the past. Null: none.' }),
   })
   .meta({ id: 'Box' })
 
@@ -206,34 +215,49 @@ export const boxParams = z.strictObject({ project: nameSchema, name: nameSchema 
 export const boxMetricsSchema = z
   .looseObject({
     box: nameSchema,
-    at: timestampSchema,
+    at: timestampSchema.meta({ description: 'When it was measured.' }),
     cpu: z.looseObject({
-      seconds: z.number().nullable().meta({ description: 'Processor seconds since its start, on all cores.' }),
-      limit_cores: z.number(),
+      seconds: z.number().nullable().meta({
+        description: 'Processor seconds since its start, on all cores; null also where the host does not count them.',
+      }),
+      limit_cores: z.number().meta({ description: 'Cores that it may use: `config.cpus`.' }),
     }),
     memory: z.looseObject({
       used_bytes: z.int().nullable().meta({ description: 'Memory in use, with the page cache of its files.' }),
       cache_bytes: z.int().nullable().meta({ description: 'Part of it that the kernel can reclaim.' }),
-      limit_bytes: z.int(),
+      limit_bytes: z.int().meta({ description: '`config.ram_mb` in bytes.' }),
     }),
-    pids: z.looseObject({ current: z.int().nullable(), limit: z.int() }),
+    pids: z.looseObject({
+      current: z.int().nullable().meta({ description: 'Processes and threads now.' }),
+      limit: z.int().meta({ description: 'Most processes and threads: the limit `pids_per_box`.' }),
+    }),
     network: z
       .looseObject({
-        received_bytes: z.int(),
+        received_bytes: z.int().meta({ description: 'Received by the box.' }),
         received_packets: z.int(),
-        sent_bytes: z.int(),
+        sent_bytes: z.int().meta({ description: 'Sent by the box.' }),
         sent_packets: z.int(),
       })
-      .nullable(),
+      .nullable()
+      .meta({
+        description:
+          'Counters of its interfaces except loopback, as the box sees them. They may not begin at 0: compare two readings.',
+      }),
     storage: z.looseObject({
       used_bytes: z
         .int()
         .meta({ description: 'Compressed bytes written since its creation, which `storage_gb` limits.' }),
-      limit_bytes: z.int(),
-      unique_bytes: z.int().nullable().meta({ description: 'Bytes that deleting it would free.' }),
+      limit_bytes: z.int().meta({ description: '`config.storage_gb` in bytes.' }),
+      unique_bytes: z
+        .int()
+        .nullable()
+        .meta({ description: 'Bytes that deleting it would free; null while a restore replaces its disk.' }),
     }),
   })
-  .meta({ id: 'BoxMetrics' })
+  .meta({
+    id: 'BoxMetrics',
+    description: 'Read from the kernel at the call. What only a running box has is null while it does not run.',
+  })
 
 export type Box = z.infer<typeof boxSchema>
 export type BoxStatus = z.infer<typeof boxStatusSchema>

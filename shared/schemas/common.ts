@@ -93,8 +93,11 @@ export const pageQuery = z.strictObject({
 
 /** The fields of every list's answer beside its array. */
 export const pageFields = {
-  has_more: z.boolean(),
-  next_continuation_token: z.string().nullable(),
+  has_more: z.boolean().meta({ description: 'Whether another page follows.' }),
+  next_continuation_token: z
+    .string()
+    .nullable()
+    .meta({ description: '`continuation_token` of the next page; null on the last.' }),
 }
 
 /** The `tag` of a list: `key` or `key=value`, comma separated or repeated; all must match. */

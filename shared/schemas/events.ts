@@ -50,7 +50,7 @@ export const eventSchema = z
       .looseObject({ id: idSchema, name: z.string() })
       .nullable()
       .meta({ description: 'Token that caused it; null if the service itself did.' }),
-    request_id: z.string().nullable(),
+    request_id: z.string().nullable().meta({ description: 'Request that caused it; null if the service itself did.' }),
     data: z.record(z.string(), z.unknown()).meta({ description: 'Details, by type; fields may be added.' }),
   })
   .meta({ id: 'Event' })
@@ -76,18 +76,20 @@ export const auditQuery = pageQuery.extend({
 
 const auditEntrySchema = z
   .looseObject({
-    ts: timestampSchema,
-    operation: z.string().nullable(),
+    ts: timestampSchema.meta({ description: 'When it was answered.' }),
+    operation: z.string().nullable().meta({ description: '`operationId`; null if the request matched no operation.' }),
     method: z.string(),
-    target: z.string(),
-    project: z.string().nullable(),
+    target: z.string().meta({ description: 'Path and query, without a ticket; of a WebSocket without the query.' }),
+    project: z.string().nullable().meta({ description: 'Project in the path; null if it has none.' }),
     actor: idSchema.nullable().meta({ description: 'Token; null for none, or an invalid one.' }),
-    actor_name: z.string().nullable(),
-    client_address: z.string(),
+    actor_name: z.string().nullable().meta({ description: 'Name of that token, or null.' }),
+    client_address: z
+      .string()
+      .meta({ description: 'Network address that the request came from; that of a proxy, if there is one in front.' }),
     request_id: z.string(),
-    duration_ms: z.int(),
-    status: z.int(),
-    code: z.string().nullable().meta({ description: 'Code of the error, if it was refused.' }),
+    duration_ms: z.int().meta({ description: 'Milliseconds until it was answered.' }),
+    status: z.int().meta({ description: 'HTTP status of the answer.' }),
+    code: z.string().nullable().meta({ description: 'Code of the error, if it was refused; else null.' }),
   })
   .meta({ id: 'AuditEntry' })
 

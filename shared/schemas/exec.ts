@@ -91,9 +91,13 @@ export const execBodySchema = z
   .meta({ id: 'ExecRequest' })
 
 /** The status of a command. A lost stream is `lost`, never an invented exit code. */
-export const execStatusSchema = z
-  .enum(['running', 'exited', 'killed', 'timed_out', 'out_of_memory', 'lost'])
-  .meta({ id: 'ExecStatus' })
+export const execStatusSchema = z.enum(['running', 'exited', 'killed', 'timed_out', 'out_of_memory', 'lost']).meta({
+  id: 'ExecStatus',
+  description:
+    '`killed`: ended by a signal; `timed_out`, `out_of_memory`: killed for that; `lost`: its end was not observed.',
+})
+
+const REPLACED = 'In `utf-8`, U+FFFD replaces bytes that are not UTF-8.'
 
 /** A command without its output, as in lists (docs/api/resources.md#exec). */
 export const execRecordSchema = z
@@ -101,20 +105,24 @@ export const execRecordSchema = z
     id: idSchema,
     box: nameSchema,
     project: nameSchema,
-    command: z.array(z.string()),
+    command: z
+      .array(z.string())
+      .meta({ description: 'Program and arguments; for `shell`: `/bin/sh`, `-c` and the line.' }),
     status: execStatusSchema,
     exit_code: z
       .int()
       .nullable()
       .meta({ description: 'Null while it runs, if a signal ended it, and if its end was not observed.' }),
-    signal: z.string().nullable().meta({ description: 'Signal that ended it, such as `SIGKILL`.' }),
+    signal: z.string().nullable().meta({ description: 'Signal that ended it, such as `SIGKILL`; else null.' }),
     started_at: timestampSchema,
-    ended_at: timestampSchema.nullable(),
-    tty: z.boolean(),
-    user: z.string(),
-    cwd: z.string(),
+    ended_at: timestampSchema
+      .nullable()
+      .meta({ description: 'Null while it runs; for `lost`, when that was noticed.' }),
+    tty: z.boolean().meta({ description: 'Whether it has a terminal: all its output is stdout then.' }),
+    user: z.string().meta({ description: 'User as given in the request; `root` by default.' }),
+    cwd: z.string().meta({ description: 'Working directory at its start.' }),
     detached: z.boolean().meta({ description: 'Whether it was started with `no_hup`.' }),
-    process: z.int().nullable().meta({ description: 'The pid in the box.' }),
+    process: z.int().nullable().meta({ description: 'The pid in the box; null if it is not known.' }),
   })
   .meta({ id: 'ExecRecord' })
 
@@ -123,7 +131,7 @@ export const execSchema = execRecordSchema
   .extend({
     stdout: z.string().meta({ description: 'The last 1 MiB.' }),
     stderr: z.string().meta({ description: 'The last 1 MiB.' }),
-    encoding: z.enum(['utf-8', 'base64']).meta({ description: 'Encoding of `stdout` and `stderr`.' }),
+    encoding: z.enum(['utf-8', 'base64']).meta({ description: `Encoding of \`stdout\` and \`stderr\`. ${REPLACED}` }),
     truncated: z.boolean().meta({ description: 'Whether earlier output of a stream is left out.' }),
     next_offset: z
       .looseObject({ stdout: z.int(), stderr: z.int() })
@@ -157,12 +165,12 @@ export const execOutputQuery = z.strictObject({
 
 /** Kept output bytes, from an offset on. */
 export const outputPieceFields = {
-  offset: z
-    .int()
-    .meta({ description: 'Offset of the first byte of `data`; later than requested if that is no longer kept.' }),
+  offset: z.int().meta({
+    description: 'Offset of the first byte of `data`, in bytes; later than requested if that is no longer kept.',
+  }),
   next_offset: z.int().meta({ description: 'Offset of the next request.' }),
-  data: z.string(),
-  encoding: z.enum(['utf-8', 'base64']),
+  data: z.string().meta({ description: 'Output from `offset` on, encoded as `encoding` says.' }),
+  encoding: z.enum(['utf-8', 'base64']).meta({ description: REPLACED }),
   truncated: z.boolean().meta({ description: 'Bytes from the requested offset on are no longer kept.' }),
 }
 
@@ -246,12 +254,12 @@ export const sessionSchema = z
     name: nameSchema,
     box: nameSchema,
     project: nameSchema,
-    command: z.array(z.string()),
-    user: z.string(),
-    process: z.int().nullable().meta({ description: 'The pid in the box.' }),
+    command: z.array(z.string()).meta({ description: 'Program of the session, with its arguments.' }),
+    user: z.string().meta({ description: 'Login name in the box, or the uid if it has none.' }),
+    process: z.int().nullable().meta({ description: 'The pid in the box; null if it is not known.' }),
     created_at: timestampSchema,
-    cols: z.int(),
-    rows: z.int(),
+    cols: z.int().meta({ description: 'Width of the terminal in characters.' }),
+    rows: z.int().meta({ description: 'Height of the terminal in characters.' }),
     viewers: z.int().meta({ description: 'Clients attached now.' }),
   })
   .meta({ id: 'Session' })

@@ -75,19 +75,24 @@ export const fileSchema = z
     }),
     path_base64: z.string().nullable().meta({ description: 'Base64 of the path, if it is not UTF-8.' }),
     type: z.enum(['file', 'directory', 'symlink', 'block', 'character', 'fifo', 'socket']),
-    size_bytes: z.int(),
+    size_bytes: z.int().meta({ description: 'Size by lstat; of a symbolic link, the length of its target.' }),
     mode: z.string().meta({ description: 'Permission bits, octal, such as 0644.' }),
-    uid: z.int(),
-    gid: z.int(),
+    uid: z.int().meta({ description: 'Owner as the box sees it; 65534 if the box has no such id.' }),
+    gid: z.int().meta({ description: 'Group as the box sees it; 65534 if the box has no such id.' }),
     modified_at: timestampSchema,
-    target: z.string().nullable().meta({ description: 'Target of a symbolic link.' }),
-    etag: z.string(),
+    target: z.string().nullable().meta({ description: 'Target of a symbolic link; null for all else.' }),
+    etag: z
+      .string()
+      .meta({ description: 'Tag for `If-Match` and `If-None-Match`; changes with the content or metadata.' }),
   })
   .meta({ id: 'File' })
 
 /** A file with its content, for `Accept: application/json`. */
 export const fileContentSchema = fileSchema
-  .extend({ content: z.string(), encoding: z.enum(['utf-8', 'base64']) })
+  .extend({
+    content: z.string().meta({ description: 'The whole file, encoded as `encoding` says.' }),
+    encoding: z.enum(['utf-8', 'base64']).meta({ description: '`utf-8` if all of it is valid UTF-8, else `base64`.' }),
+  })
   .meta({ id: 'FileContent' })
 
 /** `GET B/files/list`: entries by the bytes of their names, level by level. */
@@ -132,9 +137,14 @@ export const unpackReportSchema = z
   .looseObject({
     entries: z.int().meta({ description: 'Files, directories and links created.' }),
     refused: z
-      .array(z.looseObject({ path: z.string(), reason: z.string() }))
+      .array(
+        z.looseObject({
+          path: z.string().meta({ description: 'Path in the archive, cut off after 1,024 bytes.' }),
+          reason: z.string(),
+        }),
+      )
       .meta({ description: 'The first 1,000 refused entries, with the reasons.' }),
-    refused_count: z.int(),
+    refused_count: z.int().meta({ description: 'Number of all refused entries, listed or not.' }),
   })
   .meta({ id: 'UnpackReport' })
 

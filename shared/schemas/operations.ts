@@ -7,14 +7,14 @@ export const operationSchema = z
     id: idSchema,
     kind: z.string().meta({ description: 'Such as `box.stop` or `backup.create`.' }),
     status: z.enum(['running', 'done', 'failed']),
-    progress: z.number().nullable().meta({ description: 'From 0 to 1; null if unknown.' }),
+    progress: z.number().nullable().meta({ description: 'From 0 to 1; null if unknown, and after its end.' }),
     resource: z.string().meta({ description: 'Path of the resource it works on.' }),
     error: z
       .looseObject({ code: z.string(), detail: z.string() })
       .nullable()
-      .meta({ description: 'A problem, or null.' }),
+      .meta({ description: 'The problem with all its fields if it failed; else null.' }),
     created_at: timestampSchema,
-    ended_at: timestampSchema.nullable(),
+    ended_at: timestampSchema.nullable().meta({ description: 'Null while it runs.' }),
   })
   .meta({ id: 'Operation' })
 

@@ -99,49 +99,66 @@ export const putServiceBodySchema = z.strictObject({ ...SPEC, tags: tagsSchema.o
 /** The definition of a service, with all defaults applied. */
 export const serviceSpecSchema = z
   .looseObject({
-    command: z.array(z.string()),
-    env: z.record(z.string(), z.string()).meta({ description: 'Shown to tokens with `write`.' }),
-    cwd: z.string().nullable(),
-    user: z.string().nullable(),
-    port: z.int().nullable(),
-    needs: z.array(nameSchema),
-    restart: z.enum(['always', 'on-failure', 'never']),
-    readiness: z.looseObject({}).nullable(),
-    stop_signal: z.string(),
-    grace_seconds: z.int(),
+    command: z.array(z.string()).meta({ description: 'Program and arguments.' }),
+    env: z.record(z.string(), z.string()).meta({ description: 'Shown to tokens with `write`, else empty.' }),
+    cwd: z.string().nullable().meta({ description: 'Working directory; null: the home of the user.' }),
+    user: z.string().nullable().meta({ description: 'User of the box, maybe with `:group`; null: root.' }),
+    port: z.int().nullable().meta({ description: 'Port on which it is to listen; null: none.' }),
+    needs: z.array(nameSchema).meta({ description: 'Services of the box that have to be ready before it starts.' }),
+    restart: z.enum(['always', 'on-failure', 'never']).meta({ description: 'When it is restarted after its end.' }),
+    readiness: z
+      .looseObject({})
+      .nullable()
+      .meta({ description: 'Readiness probe, with the fields of the request; null: none.' }),
+    stop_signal: z.string().meta({ description: 'Signal that asks it to end.' }),
+    grace_seconds: z.int().meta({ description: 'Seconds from the stop signal until it is killed.' }),
   })
   .meta({ id: 'ServiceSpec' })
 
 /** A version of a service. */
 const instanceSchema = z
   .looseObject({
-    alive: z.boolean(),
-    pid: z.int().nullable().meta({ description: 'Pid in the box.' }),
-    port: z.int().nullable(),
-    spec: serviceSpecSchema,
-    started_at: timestampSchema.nullable(),
+    alive: z.boolean().meta({ description: 'Whether its process runs.' }),
+    pid: z.int().nullable().meta({ description: 'Pid in the box; null if it does not run, or is not known.' }),
+    port: z
+      .int()
+      .nullable()
+      .meta({ description: 'Port that it got as `PORT`, which may differ from that of `spec`; null: none.' }),
+    spec: serviceSpecSchema.meta({ description: 'Definition of this version.' }),
+    started_at: timestampSchema.nullable().meta({ description: 'Its last start; null before the first.' }),
     restarts: z.int().meta({ description: 'Restarts since the last start by a request.' }),
-    health: z.enum(['unknown', 'starting', 'healthy', 'unhealthy']),
+    health: z.enum(['unknown', 'starting', 'healthy', 'unhealthy']).meta({
+      description:
+        'Result of the readiness probe: `starting` until it succeeds, `unhealthy` after `threshold` failures in a row; `unknown` without a probe, or while it does not run.',
+    }),
     last_exit: z
       .looseObject({
-        exit_code: z.int().nullable(),
-        signal: z.string().nullable(),
-        out_of_memory: z.boolean(),
+        exit_code: z.int().nullable().meta({ description: 'Null if a signal ended it, or its end was not observed.' }),
+        signal: z
+          .string()
+          .nullable()
+          .meta({ description: 'Signal that ended it; null if it exited, or its end was not observed.' }),
+        out_of_memory: z.boolean().meta({ description: 'Whether it was killed by the memory limit of the box.' }),
         at: timestampSchema,
       })
-      .nullable(),
+      .nullable()
+      .meta({ description: 'How its process ended last; null if none has ended.' }),
   })
   .meta({ id: 'ServiceInstance' })
 
 /** A version that runs beside the active one until it is promoted or discarded. */
 const previewSchema = instanceSchema
   .extend({
-    state: z.enum(['starting', 'running', 'failed', 'stopped']),
+    state: z
+      .enum(['starting', 'running', 'failed', 'stopped'])
+      .meta({ description: '`failed`: it ended, or was not ready in time; `stopped`: its box does not run.' }),
     message: z
       .string()
       .nullable()
       .meta({ description: 'Why it is in that state; to callers with `exec`, the last lines of output if it failed.' }),
-    isolation: z.enum(['process', 'fork']),
+    isolation: z
+      .enum(['process', 'fork'])
+      .meta({ description: '`process`: it runs in the box; `fork`: in a copy of it.' }),
   })
   .meta({ id: 'ServicePreview' })
 
@@ -151,20 +168,44 @@ export const serviceSchema = z
     name: nameSchema,
     box: nameSchema,
     project: nameSchema,
-    state: z.enum(['stopped', 'starting', 'running', 'stopping', 'failed']),
+    state: z.enum(['stopped', 'starting', 'running', 'stopping', 'failed']).meta({
+      description:
+        '`starting` until it is ready; `stopped`: on request, because its box does not run, or after exit code 0 without a restart; `failed`: it ended otherwise.',
+    }),
     message: z.string().nullable().meta({ description: 'Why it is in that state.' }),
     spec: serviceSpecSchema.meta({ description: 'The definition that its next start uses.' }),
-    active: instanceSchema.nullable(),
-    preview: previewSchema.nullable(),
-    previous: instanceSchema.nullable().meta({ description: 'The version that was active before, for a rollback.' }),
-    active_url: z.string().nullable(),
-    preview_url: z.string().nullable(),
-    published_domains: z.array(z.string()),
-    generation: z.int().meta({ description: 'Increases with each change of the spec.' }),
+    active: instanceSchema
+      .nullable()
+      .meta({ description: 'Version that gets the requests; null before its first start.' }),
+    preview: previewSchema
+      .nullable()
+      .meta({ description: 'Version that was deployed beside it, until it is promoted or discarded; null: none.' }),
+    previous: instanceSchema
+      .nullable()
+      .meta({ description: 'The version that was active before, for a rollback; null: none.' }),
+    active_url: z.string().nullable().meta({ description: 'URL of the active version; null if it has no port.' }),
+    preview_url: z
+      .string()
+      .nullable()
+      .meta({ description: 'URL of the preview; null if there is none, it has no port, or it has failed.' }),
+    published_domains: z
+      .array(z.string())
+      .meta({ description: 'Domains at which the active version is served beside its URL.' }),
+    generation: z.int().meta({ description: 'Increases with each change of `spec` or `tags`.' }),
     history: z
-      .array(z.looseObject({ at: timestampSchema, what: z.string(), by: z.string().nullable(), generation: z.int() }))
+      .array(
+        z.looseObject({
+          at: timestampSchema,
+          what: z.string().meta({
+            description:
+              '`created`, `changed`, `started`, `stopped`, `deployed`, `promoted`, `rolled_back`, `discarded`, `preview_failed`, `promote_failed` or `rollback_failed`.',
+          }),
+          by: z.string().nullable().meta({ description: 'Name of the token; null: no request did it.' }),
+          generation: z.int().meta({ description: '`generation` after the change.' }),
+        }),
+      )
       .meta({ description: 'Newest last, 50 at most.' }),
-    tags: tagsSchema,
+    tags: tagsSchema.meta({ description: 'Set by clients.' }),
     created_at: timestampSchema,
     updated_at: timestampSchema,
   })

@@ -11,11 +11,23 @@ export const snapshotSchema = z
     volume: nameSchema.nullable().meta({ description: 'Volume whose data it holds; null for a snapshot of a box.' }),
     comment: z.string().nullable(),
     created_at: timestampSchema,
-    size_bytes: z.int().nullable().meta({ description: 'Compressed bytes it refers to; null until they are counted.' }),
-    unique_bytes: z.int().nullable().meta({ description: 'Bytes that only it refers to; null in lists.' }),
+    size_bytes: z
+      .int()
+      .nullable()
+      .meta({ description: 'Compressed bytes it refers to, those of `data` included; null until they are counted.' }),
+    unique_bytes: z
+      .int()
+      .nullable()
+      .meta({ description: 'Bytes that only it refers to; null in lists, and in the answer to its creation.' }),
     automatic: z.boolean().meta({ description: 'Made by a restore, of the state that it replaced.' }),
     data: z
-      .array(z.looseObject({ name: nameSchema, path: z.string(), read_only: z.boolean() }))
+      .array(
+        z.looseObject({
+          name: nameSchema,
+          path: z.string().meta({ description: 'Mount path in the box at that time.' }),
+          read_only: z.boolean(),
+        }),
+      )
       .meta({ description: 'Data volumes of the box, taken at the same instant.' }),
   })
   .meta({ id: 'Snapshot' })
@@ -85,12 +97,15 @@ const changeSchema = z.looseObject({
   path: z.string().meta({
     description: 'Path in the later state, or the former one if deleted; U+FFFD replaces bytes that are not UTF-8.',
   }),
-  path_base64: z.string().nullable(),
-  from: z.string().nullable().meta({ description: 'Former path, if renamed; everything below it moved along.' }),
-  from_base64: z.string().nullable(),
+  path_base64: z.string().nullable().meta({ description: 'Base64 of `path`, if it is not UTF-8; else null.' }),
+  from: z
+    .string()
+    .nullable()
+    .meta({ description: 'Former path, if renamed; everything below it moved along. Else null.' }),
+  from_base64: z.string().nullable().meta({ description: 'Base64 of `from`, if it is not UTF-8; else null.' }),
   modified: z.boolean().meta({ description: 'Whether a renamed entry was modified as well.' }),
-  type: z.string(),
-  size_bytes: z.number(),
+  type: z.string().meta({ description: 'Type as in File, in the later state, or the former one if deleted.' }),
+  size_bytes: z.number().meta({ description: 'Size as in File, in the later state, or the former one if deleted.' }),
 })
 
 /** `GET B/snapshots/{snapshot}/diff`: in the order of the paths' bytes. */

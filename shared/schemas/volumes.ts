@@ -39,9 +39,20 @@ export const volumeSchema = z
       .nullable()
       .meta({ description: 'Source: `name`, `name@snapshot` or `backup:<id>`; null if it was created empty.' }),
     backup_schedule: z
-      .looseObject({ interval_seconds: z.int(), keep_count: z.int().nullable(), keep_seconds: z.int().nullable() })
-      .nullable(),
-    tags: tagsSchema,
+      .looseObject({
+        interval_seconds: z.int().meta({ description: 'Seconds from the start of one backup to that of the next.' }),
+        keep_count: z
+          .int()
+          .nullable()
+          .meta({ description: 'Number of older backups of the schedule that are kept beside the newest; null: all.' }),
+        keep_seconds: z
+          .int()
+          .nullable()
+          .meta({ description: 'Seconds for which older ones are kept; null: for ever.' }),
+      })
+      .nullable()
+      .meta({ description: 'Schedule of automatic backups; null: none.' }),
+    tags: tagsSchema.meta({ description: 'Set by clients; `tag` of a list selects by them.' }),
   })
   .meta({ id: 'Volume' })
 
