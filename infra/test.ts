@@ -43,7 +43,7 @@ const REST = inFolder('tests/e2e', [
 
 /** Files with boxes wait more than they compute, so more of them run at a time than there are processors. */
 const SUITES: Record<string, Suite> = {
-  unit: { paths: ['tests/architecture/', 'tests/unit/'], workers: 2 },
+  unit: { paths: ['tests/architecture/', 'tests/unit/'], workers: 3 },
   // With backups to a real S3 server, and certificates of a real ACME server.
   real: {
     paths: ['tests/contract/', 'tests/integration/', 'tests/e2e/'],
