@@ -38,10 +38,10 @@ export const BOX_TRANSITIONS: readonly BoxTransition[] = [
   {
     from: ['creating', 'starting', 'restoring', 'ready', 'unknown'],
     to: ['stopping'],
-    by: '`POST B/stop`; for one that nobody uses, `idle_stop_seconds`.',
+    by: '`POST B/stop`; `idle_stop_seconds` without use.',
   },
   { from: ['stopping'], to: ['stopped_by_request'], by: 'Its processes have ended.' },
-  { from: ['stopping'], to: ['ready'], by: 'Somebody used it just when it was to be stopped for want of use.' },
+  { from: ['stopping'], to: ['ready'], by: 'It was used again just when it was to be stopped for want of use.' },
   { from: ['ready'], to: ['exited'], by: 'Its first process ended by itself.' },
   { from: ['ready'], to: ['out_of_memory'], by: 'Its first process was killed for want of memory.' },
   {

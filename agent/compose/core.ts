@@ -131,7 +131,9 @@ async function scheduleRetention(deps: RetentionDeps): Promise<void> {
   const { closers, logger } = deps
   await pruneExpired(deps, { unfinished: true })
   const timer = setInterval(() => {
-    pruneExpired(deps, { unfinished: false }).catch((error: unknown) => logger.error('upkeep failed', { error }))
+    pruneExpired(deps, { unfinished: false }).catch((error: unknown) =>
+      logger.error('expired records could not be pruned', { error }),
+    )
   }, HOUR_MS)
   timer.unref()
   closers.add('retention', () => clearInterval(timer))

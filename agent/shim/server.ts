@@ -106,7 +106,7 @@ function createAttachServer(state: ShimState): AttachServer {
         sockets.add(socket)
         socket.once('close', () => sockets.delete(socket))
         const isAttached = await state.attach(execId, { socket, rest, typing, onAccepted })
-        if (!isAttached) throw new ServiceError('exec_not_found', 'It is not held, or not any more.')
+        if (!isAttached) throw new ServiceError('exec_not_found', 'The shim holds no command with this id.')
       } catch (error) {
         writeJsonLine(socket, failureMessage(id, error))
         socket.end()

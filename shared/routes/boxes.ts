@@ -71,7 +71,7 @@ export const boxOperations = {
     id: 'deleteBox',
     method: 'DELETE',
     path: BOX,
-    summary: 'Delete a box, whatever its state',
+    summary: 'Delete a box, in any state',
     permission: 'write',
     params: boxParams,
     query: waitQuery,

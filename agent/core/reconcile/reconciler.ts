@@ -1,11 +1,5 @@
-import type { Logger } from '../../../shared/log.ts'
-import type { Runtime } from '../../ports/boxes/runtime.ts'
 import type { ExecOutputs } from '../../ports/exec/outputs.ts'
-import type { Clock } from '../../ports/host/clock.ts'
-import type { Meter } from '../../ports/host/meter.ts'
-import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
 import type { BoxRecord } from '../../ports/store/boxes.ts'
-import type { Store } from '../../ports/store/store.ts'
 import type { Tombstone } from '../../ports/store/tombstones.ts'
 import { withDeadline, withTimer } from '../common/deadline.ts'
 import { createKeyedQueue, type KeyedQueue } from '../common/keyed-queue.ts'
@@ -14,20 +8,11 @@ import { createWaiters, type Waiters } from '../common/waiters.ts'
 import { type BoxWorld, planBox } from './plan.ts'
 import { type BoxProcesses, createBoxProcesses } from './processes.ts'
 import { createReaper, type Reaper } from './reaper.ts'
-import { BoxSteps } from './steps.ts'
+import { BoxSteps, type BoxStepsDeps } from './steps.ts'
 import { createStateVerifier, type StateVerifier } from './verify.ts'
 
-export interface ReconcilerDeps {
-  store: Store
-  runtime: Runtime
-  filesystem: CowFilesystem
+export interface ReconcilerDeps extends Omit<BoxStepsDeps, 'processes' | 'reaper' | 'verifier' | 'queue' | 'changes'> {
   outputs: Pick<ExecOutputs, 'removeBox'>
-  clock: Clock
-  logger: Logger
-  meter: Meter
-  /** Boot id of the running kernel. */
-  bootId: string
-  limits: { startsAtOnce: number; startDeadlineMs: number; stopSlackMs: number; pidsPerBox: number }
 }
 
 /**

@@ -25,6 +25,7 @@ export interface BoxStepsDeps {
   clock: Clock
   logger: Logger
   meter: Meter
+  /** Boot id of the running kernel. */
   bootId: string
   limits: { startsAtOnce: number; startDeadlineMs: number; stopSlackMs: number; pidsPerBox: number }
   processes: BoxProcesses

@@ -134,7 +134,7 @@ export class ShimConnections {
       if (client !== null) return client
       throw new Error('the shim does not answer')
     } catch (error) {
-      const detail = 'Commands cannot be held now; the cause is logged under the request id.'
+      const detail = 'Commands cannot be started now; the cause is logged under the request id.'
       throw new ServiceError('runtime_unavailable', detail, { cause: error })
     }
   }
