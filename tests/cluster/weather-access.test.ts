@@ -57,7 +57,14 @@ async function untilWell(name: string): Promise<void> {
 describe('the watch of pods', () => {
   test('that is dropped while boxes are made misses none', async () => {
     const names = ['a', 'b', 'c', 'd', 'e']
-    const dropping = setInterval(() => line.drop(), 150)
+    // The pauses grow: a slow machine needs longer than the first ones for a connection and a request.
+    let pauseMs = 150
+    const dropNext = (): NodeJS.Timeout => setTimeout(drop, (pauseMs *= 1.05))
+    const drop = (): void => {
+      line.drop()
+      dropping = dropNext()
+    }
+    let dropping = dropNext()
     try {
       const config = { cpus: 0.5, ram_mb: 64 }
       await Promise.all(names.map((name) => weather.client.post(weather.boxes, { name, config })))
@@ -67,7 +74,7 @@ describe('the watch of pods', () => {
       await Promise.all(names.map((name) => weather.client.post(`${weather.boxes}/${name}/stop`)))
       await Promise.all(names.map((name) => weather.client.delete(`${weather.boxes}/${name}`)))
     } finally {
-      clearInterval(dropping)
+      clearTimeout(dropping)
     }
     await weather.untilAgreed()
     expect(await weather.run('steady', 'echo here')).toBe('here\n')

@@ -22,7 +22,7 @@ export interface KubeCredentials {
   current(): Promise<KubeAccess>
   /** Reads all files again after a 401; returns true if the credentials differ from `used`. */
   renew(used: KubeAccess): Promise<boolean>
-  /** Destroys all connections. */
+  /** Destroys all connections; what still asks for the current access gets one whose requests fail. */
   close(): void
 }
 
@@ -58,6 +58,7 @@ class FileCredentials implements KubeCredentials {
   #readAt = 0
   #checkedAt = 0
   #pending: Promise<LoadedConfig> | null = null
+  #isClosed = false
 
   constructor(file: string, library: typeof kubernetes, logger: Logger) {
     this.#file = file
@@ -93,7 +94,8 @@ class FileCredentials implements KubeCredentials {
   }
 
   close(): void {
-    for (const dispatcher of this.#dispatchers) dispatcher.destroy().catch(() => undefined)
+    this.#isClosed = true
+    for (const dispatcher of this.#dispatchers) destroy(dispatcher)
   }
 
   read(): Promise<LoadedConfig> {
@@ -167,12 +169,25 @@ class FileCredentials implements KubeCredentials {
       keepAliveMaxTimeout: KEEP_ALIVE_MS,
       connect: { ...defined, timeout: CONNECT_MS, keepAlive: true, keepAliveInitialDelay: 30_000 },
     })
+    if (this.#isClosed) {
+      destroy(dispatcher)
+      return dispatcher
+    }
     this.#dispatchers.add(dispatcher)
-    // Requests and watches in progress finish on the old connections.
+    // Requests and watches in progress finish on the old connections, unless `close` destroys them first.
     const old = loaded?.access.dispatcher
-    if (old) void old.close().then(() => this.#dispatchers.delete(old))
+    if (old) {
+      old.close().then(
+        () => this.#dispatchers.delete(old),
+        () => undefined,
+      )
+    }
     return dispatcher
   }
+}
+
+function destroy(dispatcher: Agent): void {
+  dispatcher.destroy().catch(() => undefined)
 }
 
 interface RawKubeconfig {
