@@ -21,7 +21,7 @@ beforeAll(async () => {
   shop = await acme.lab.startUpstream()
   acme.lab.certified.add(HOST)
   await acme.lab.open({ routes: [acme.lab.route(HOST, shop)] })
-}, 60_000)
+})
 afterAll(() => acme.close())
 
 const statusOf = async (name: string): Promise<number> => (await askTls(acme.place, name)).status

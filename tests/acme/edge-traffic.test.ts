@@ -39,7 +39,7 @@ beforeAll(async () => {
   } finally {
     process.umask(umask)
   }
-}, 60_000)
+})
 afterAll(async () => {
   await acme.close()
   rmSync(directory, { recursive: true, force: true })
@@ -256,4 +256,4 @@ test('a supplied certificate is served and none is requested; a new one is loade
   expect(await servedForGiven()).toBe(next)
   expect([acme.ca.orders(), acme.lab.wanted.includes(GIVEN)]).toEqual([before, false])
   await eventually(() => acme.caddyPids().length === 1)
-}, 60_000)
+})

@@ -36,14 +36,14 @@ beforeAll(async () => {
   const command = ['/bin/sh', '-c', SERVE]
   await client.put(`${BOX}/services/page`, { command, port: 8080, readiness: { tcp: true } })
   await client.put(BOX, { url_settings: { auth: 'public' } })
-}, 90_000)
+})
 afterAll(async () => {
   try {
     await service?.close()
   } finally {
     await ca?.close()
   }
-}, 90_000)
+})
 
 /** Returns the answer to a visitor that trusts the test CA. */
 async function visit(name: string, headers: Record<string, string> = {}): Promise<string> {
@@ -127,4 +127,4 @@ test('`down` ends it, and the next start has the certificates', async () => {
   // The service starts with its box.
   await eventually(async () => (await visit('shop.example.org')) === 'page\n')
   expect(ca.orders()).toBe(before)
-}, 90_000)
+})

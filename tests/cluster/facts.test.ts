@@ -93,7 +93,7 @@ test("the figures of nodes are the cluster's own, and boxes are counted on their
   await create('runs', {})
   const counted = await reportWhen(({ nodes }) => nodes.some(({ boxes }) => boxes === 1))
   expect(counted.nodes.find(({ boxes }) => boxes === 1)?.name).toBe((await api.pods.get('runs'))?.spec?.nodeName)
-}, 60_000)
+})
 
 test('all pods of a node are counted, those of other namespaces included', async () => {
   const other = createKubeAccount('facts-other')
@@ -111,7 +111,7 @@ test('all pods of a node are counted, those of other namespaces included', async
   } finally {
     other.close()
   }
-}, 90_000)
+})
 
 test("problems that keep pods from running are reported with the cluster's message, until healed", async () => {
   await create('too-large', { cpu: '1000' })
@@ -131,7 +131,7 @@ test("problems that keep pods from running are reported with the cluster's messa
   await reportWhen(({ problems }) => problems.length === 0)
   await api.pods.delete('has-image', { graceSeconds: 0 })
   await reportWhen(({ nodes }) => nodes.some(({ boxes }) => boxes === 1))
-}, 60_000)
+})
 
 test.each(['refuse', 'hang'] as const)(
   'without its API server (%s) the report has no figures, and comes at once',
@@ -147,5 +147,4 @@ test.each(['refuse', 'hang'] as const)(
     const mended = await reportWhen(({ nodes, problems }) => nodes.length > 0 && problems.length === 0)
     expect(mended.nodes.some(({ boxes }) => boxes === 1)).toBe(true)
   },
-  60_000,
 )

@@ -83,7 +83,7 @@ describe('pods', () => {
     await api.pods.delete('one', { uid, graceSeconds: 0 })
     await until(async () => (await api.pods.get('one')) === null)
     await api.pods.delete('one', { uid })
-  }, 60_000)
+  })
 
   test('take a storm of changes without a loss', async () => {
     await api.pods.create(idle('storm'))
@@ -148,7 +148,7 @@ describe('a view of pods', () => {
     expect(api.requestCount()).toBe(before)
     watch.close()
     for (const name of ['a', 'c']) await api.pods.delete(name, { graceSeconds: 0 })
-  }, 60_000)
+  })
 })
 
 describe('a refusal of the cluster', () => {
@@ -171,7 +171,7 @@ describe('a refusal of the cluster', () => {
     await api.pods.create(idle('late'))
     await api.pods.delete('late', { graceSeconds: 0 })
     expect(api.faults()).toEqual([])
-  }, 60_000)
+  })
 
   test('by a quota, pod security or a missing RuntimeClass is distinguished', async () => {
     const quota = { apiVersion: 'v1', kind: 'ResourceQuota', metadata: { name: 'q', namespace: account.namespace } }
@@ -199,7 +199,7 @@ describe('a refusal of the cluster', () => {
       )
       return codes().includes('kubernetes_runtime_class')
     })
-  }, 60_000)
+  })
 
   test('of invalid credentials is reported, until others are there', async () => {
     account.write({ server: throughLine(), token: 'not-one-of-its-own' })

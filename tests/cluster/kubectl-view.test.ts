@@ -14,11 +14,11 @@ beforeAll(async () => {
   await weather.createBox('db')
   const other = await weather.client.post('/v1/projects/other/boxes', { name: 'elsewhere' })
   expect(other.body.status).toBe('running')
-}, 90_000)
+})
 
 afterAll(async () => {
   await weather?.close()
-}, 60_000)
+})
 
 /** Selects this service's boxes: others may share the namespace. */
 const mark = (): string => `boxyard.dev/instance=${instanceOf(weather.service)}`
@@ -118,7 +118,7 @@ describe('kubectl logs and delete', () => {
     await until(async () => (await weather.getBox('web')).status === 'running', 'it runs again')
     expect(await weather.run('web', 'cat /root/file')).toBe('mine\n')
     expect(weather.kubectl('get', 'networkpolicies', '-l', mark(), '-o', 'name')).toContain('networkpolicy')
-  }, 90_000)
+  })
 })
 
 interface Policy {

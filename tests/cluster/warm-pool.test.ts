@@ -6,7 +6,7 @@ describe('a pool of warm pods', () => {
   let service: WarmService
   beforeAll(async () => {
     service = await startWarmService(2)
-  }, 60_000)
+  })
   afterAll(() => service.close(), 60_000)
 
   const names = (): string[] => service.warmPods().map(({ name }) => name)

@@ -17,13 +17,13 @@ beforeAll(async () => {
   weather.writeAgentKubeconfig({ port: line.port })
   await weather.service.restart()
   await weather.createBox('steady')
-}, 120_000)
+})
 
 afterAll(async () => {
   weather?.writeAgentKubeconfig({})
   await line?.close()
   await weather?.close()
-}, 120_000)
+})
 
 const create = (name: string) => weather.client.post(weather.boxes, { name })
 
@@ -78,7 +78,7 @@ describe('the watch of pods', () => {
     }
     await weather.untilAgreed()
     expect(await weather.run('steady', 'echo here')).toBe('here\n')
-  }, 120_000)
+  })
 
   test('lists again when the server has dropped its version', async () => {
     const { name: before } = weather.podOf('steady')
@@ -97,7 +97,7 @@ describe('the watch of pods', () => {
     await untilWell('after-compaction')
     // The watch ended with an error and the agent listed again at once, without a back-off.
     expect(weather.service.logs.slice(logged).filter((text) => text.includes('cannot be followed'))).toEqual([])
-  }, 120_000)
+  })
 })
 
 describe('the rights of an account', () => {
@@ -115,7 +115,7 @@ describe('the rights of an account', () => {
     await untilFault('kubernetes_credentials', 'does not accept')
     weather.writeAgentKubeconfig({ port: line.port })
     await untilWell('with-another')
-  }, 120_000)
+  })
 
   test('a withdrawn verb is named, and granting it again heals', async () => {
     setVerbs(['get', 'list', 'watch', 'delete', 'patch'])
@@ -123,7 +123,7 @@ describe('the rights of an account', () => {
     await untilFault('kubernetes_forbidden', 'The agent may not create pods in namespace "boxyard".')
     applyManifests()
     await untilWell('with-verb')
-  }, 120_000)
+  })
 
   test('without a right at all the view of the pods is not trusted', async () => {
     weather.kubectl('delete', 'rolebinding', 'boxyard-agent')
@@ -138,7 +138,7 @@ describe('the rights of an account', () => {
     expect(await weather.run('steady', 'echo here')).toBe('here\n')
     applyManifests()
     await untilWell('with-all')
-  }, 120_000)
+  })
 })
 
 /** Makes a token that is valid until its secret is deleted. */

@@ -8,11 +8,11 @@ let weather: Weather
 
 beforeAll(async () => {
   weather = await startWeather()
-}, 60_000)
+})
 
 afterAll(async () => {
   await weather?.close()
-}, 60_000)
+})
 
 const put = (cpus: number, ramMb: number) =>
   weather.client.put(`${weather.boxes}/contested?wait_seconds=25`, { config: { cpus, ram_mb: ramMb } })
@@ -48,7 +48,7 @@ test('limits that change back and forth end as requested last, in kernel and clu
     expect((await put(cpus, ramMb)).status).toBe(200)
   }
   await untilAgreed(0.5, 64)
-}, 60_000)
+})
 
 test('ten changes at once, while others change the pod, all succeed', async () => {
   const { name } = weather.podOf('contested')
@@ -64,7 +64,7 @@ test('ten changes at once, while others change the pod, all succeed', async () =
   const restarts = 'jsonpath={.metadata.labels.storm} {.status.containerStatuses[0].restartCount}'
   expect(weather.kubectl('get', 'pod', name, '-o', restarts)).toMatch(/^\d+ 0$/)
   expect(weather.podOf('contested').name).toBe(name)
-}, 90_000)
+})
 
 /** Labels the pod and changes its requests in a loop, like another client. */
 function changeInLoop(pod: string): { stop(): Promise<void> } {

@@ -11,11 +11,11 @@ let weather: WeatherCluster
 beforeAll(async () => {
   weather = await startWeatherCluster()
   await weather.createBox('steady')
-}, 120_000)
+})
 
 afterAll(async () => {
   await weather?.close()
-}, 120_000)
+})
 
 /** Creates a box without waiting for it. */
 const ask = (name: string) => weather.client.post(`${weather.boxes}?wait_seconds=0`, { name, config: SMALL })
@@ -47,7 +47,6 @@ test.each(['containerd', 'kubelet'] as const)(
     const restarts = 'jsonpath={.status.containerStatuses[0].restartCount}'
     expect(weather.kubectl('get', 'pod', pod.name, '-o', restarts)).toBe('0')
   },
-  120_000,
 )
 
 test('an image that the node cannot pull is reported', async () => {
@@ -66,7 +65,7 @@ test('an image that the node cannot pull is reported', async () => {
   } finally {
     await other.close()
   }
-}, 120_000)
+})
 
 test('a drained node: its boxes come back with it, and unscheduled ones show the reason', async () => {
   await weather.run('steady', 'echo kept > /root/data')

@@ -12,11 +12,11 @@ let weather: WeatherCluster
 
 beforeAll(async () => {
   weather = await startWeatherCluster()
-}, 120_000)
+})
 
 afterAll(async () => {
   await weather?.close()
-}, 120_000)
+})
 
 /** Returns the answer with its duration in ms. */
 async function timed(call: Promise<Answer>): Promise<Answer & { ms: number }> {
@@ -140,6 +140,6 @@ test('an API server that takes calls and does not answer counts as unreachable',
   await until(async () => (await weather.faults()).length === 0, 'health is well')
   await weather.untilAgreed()
   expect(pidsOfBox(weather, await weather.getBox('steady'))).toEqual(pids)
-}, 120_000)
+})
 
 const OUTAGE_MS = 60_000

@@ -10,11 +10,11 @@ let weather: Weather
 
 beforeAll(async () => {
   weather = await startWeather()
-}, 60_000)
+})
 
 afterAll(async () => {
   await weather.close()
-}, 60_000)
+})
 
 /** Makes a box with data and a command that logs SIGTERM; returns the command's id and the pod. */
 async function prepare(name: string): Promise<{ exec: string; pod: string }> {
@@ -43,19 +43,15 @@ describe('a pod that another client deletes', () => {
   test.each([
     ['deleted', (pod: string) => weather.kubectl('delete', 'pod', pod, '--wait=false')],
     ['evicted', (pod: string) => evict(pod)],
-  ])(
-    '%s: its commands get their time, and the box comes back with its data',
-    async (how, take) => {
-      const { exec, pod } = await prepare(`box-${how}`)
-      take(pod)
-      const said = await untilBack(`box-${how}`, pod)
-      expect([...said].filter((status) => !['running', 'pending'].includes(status))).toEqual([])
-      expect(await weather.run(`box-${how}`, 'cat /root/data')).toBe('kept\nasked\n')
-      expect(await execOf(`box-${how}`, exec)).toMatchObject({ status: 'exited', exit_code: 3 })
-      await weather.untilAgreed()
-    },
-    90_000,
-  )
+  ])('%s: its commands get their time, and the box comes back with its data', async (how, take) => {
+    const { exec, pod } = await prepare(`box-${how}`)
+    take(pod)
+    const said = await untilBack(`box-${how}`, pod)
+    expect([...said].filter((status) => !['running', 'pending'].includes(status))).toEqual([])
+    expect(await weather.run(`box-${how}`, 'cat /root/data')).toBe('kept\nasked\n')
+    expect(await execOf(`box-${how}`, exec)).toMatchObject({ status: 'exited', exit_code: 3 })
+    await weather.untilAgreed()
+  })
 
   test('deleted by force: the box comes back with its data', async () => {
     const { exec, pod } = await prepare('forced')
@@ -66,7 +62,7 @@ describe('a pod that another client deletes', () => {
     expect(['exited', 'killed', 'lost']).toContain(status)
     if (status === 'exited') expect(code).toBe(3)
     await weather.untilAgreed()
-  }, 90_000)
+  })
 
   test('while the agent is down: the box is back with the agent', async () => {
     const { pod } = await prepare('unseen')
@@ -83,7 +79,7 @@ describe('a pod that another client deletes', () => {
     // A box whose init exits by itself is stopped, as on one host.
     await until(async () => (await weather.getBox('ended')).status === 'stopped', 'the other has ended')
     await weather.untilAgreed()
-  }, 90_000)
+  })
 })
 
 describe('the pods of others', () => {
@@ -113,7 +109,7 @@ describe('the pods of others', () => {
     } finally {
       weather.kubectl('delete', 'pod', name, '--force', '--grace-period=0')
     }
-  }, 90_000)
+  })
 })
 
 function evict(pod: string): void {

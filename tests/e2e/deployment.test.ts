@@ -26,12 +26,12 @@ const boxes = '/v1/projects/deploy/boxes'
 beforeAll(async () => {
   service = await startService({ settings: { BOXYARD_POOL_GB: '0.25', BOXYARD_POOL_STEP_GB: '0.25' } })
   other = await startService({ settings: { BOXYARD_RATE_LIMIT: '5', BOXYARD_RATE_BURST: '20' } })
-}, 90_000)
+})
 
 afterAll(async () => {
   await service.close()
   await other.close()
-}, 90_000)
+})
 
 describe('two services on one host', () => {
   test('have boxes of the same name and do not affect each other', async () => {
@@ -231,7 +231,7 @@ describe('the channel', () => {
     await eventually(async () => (await statusWith(old)) === 401)
     expect((await client.get('/v1/me', { token: old })).body.code).toBe('token_invalid')
     expect((await client.get('/v1/me', { token: fresh })).status).toBe(200)
-  }, 60_000)
+  })
 })
 
 describe('secrets', () => {

@@ -33,11 +33,11 @@ beforeAll(async () => {
     () => service.adminToken,
   )
   modelled = modelService(service, client, 'model')
-}, 60_000)
+})
 
 afterAll(async () => {
   await service.close()
-}, 60_000)
+})
 
 test(
   `boxes, volumes, snapshots, backups and bases match a model after ${STEPS} random steps`,

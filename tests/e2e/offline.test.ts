@@ -44,13 +44,13 @@ beforeAll(async () => {
   registry = await startRegistry()
   service = await startService({ front: false, settings: { BOXYARD_BASE_REGISTRIES: registry.url } })
   offline = await startOffline(service)
-}, 120_000)
+})
 
 afterAll(async () => {
   await offline.close()
   await service.close()
   await registry.close()
-}, 60_000)
+})
 
 // The standalone front runs all suites; here each checkout runs a sample of these.
 const REPEATED = [

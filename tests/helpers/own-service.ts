@@ -19,10 +19,10 @@ export function useOwnService(): OwnService {
   }
   beforeAll(async () => {
     started = await startService()
-  }, 60_000)
+  })
   afterAll(async () => {
     await started?.close()
-  }, 60_000)
+  })
   const client = createClient(
     () => service().url,
     () => service().adminToken,

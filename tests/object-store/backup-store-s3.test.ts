@@ -12,7 +12,7 @@ let runs = 0
 
 beforeAll(async () => {
   server = await startObjectStore()
-}, 60_000)
+})
 afterAll(() => server.close())
 
 defineBackupStoreSuite('s3', async () => {
@@ -41,7 +41,7 @@ describe('an S3 endpoint', () => {
       await store.close()
       await line.close()
     }
-  }, 60_000)
+  })
 
   test('that is down or never answers is an error after a bounded wait', async () => {
     const line = await openCuttableLine('127.0.0.1', server.port)
@@ -57,7 +57,7 @@ describe('an S3 endpoint', () => {
     await store.put('a', piecesOf(Buffer.from('x')))
     await store.close()
     await line.close()
-  }, 60_000)
+  })
 
   test('that keeps objects as files takes writes while others empty their directory', async () => {
     const store = await openS3Store({ ...server.place, prefix: 'emptied' })
@@ -69,7 +69,7 @@ describe('an S3 endpoint', () => {
     }
     await Promise.all(['a', 'b', 'c', 'd'].map(write))
     await store.close()
-  }, 60_000)
+  })
 
   test('that refuses the keys is an error that does not contain them', async () => {
     const keys = { ...server.place.keys, secretAccessKey: 'not-the-secret' }

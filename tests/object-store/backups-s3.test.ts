@@ -31,13 +31,13 @@ beforeAll(async () => {
   server = await startObjectStore()
   line = await openCuttableLine('127.0.0.1', server.port)
   service = await startService({ settings: { ...settings(), BOXYARD_POOL_GB: '2' } })
-}, 60_000)
+})
 
 afterAll(async () => {
   await service.close()
   await line.close()
   await server.close()
-}, 60_000)
+})
 
 const objects = (): string[] => objectsIn(join(server.bucketPath, 'boxes/main'))
 
@@ -72,7 +72,7 @@ describe('to an S3 bucket', () => {
     } finally {
       await other.close()
     }
-  }, 120_000)
+  })
 
   test('an endpoint that stays down is reported, without its keys', async () => {
     await line.cut('refuse')
@@ -84,7 +84,7 @@ describe('to an S3 bucket', () => {
     expect(text).toContain('ECONNREFUSED')
     expect(text).not.toContain(server.place.keys.secretAccessKey)
     expect(text).not.toContain(server.place.keys.accessKeyId)
-  }, 120_000)
+  })
 })
 
 describe('a file of keys', () => {

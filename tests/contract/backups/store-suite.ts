@@ -45,7 +45,7 @@ export function defineBackupStoreSuite(kind: string, open: () => Promise<StoreLa
         ['a/b/size-19000000', 19_000_000],
       ])
       await other.close()
-    }, 60_000)
+    })
 
     test('has the latest object put under a name', async () => {
       await store.put('one', piecesOf(Buffer.from('first, and longer')))

@@ -58,7 +58,7 @@ describe('archives', () => {
         execFileSync('diff', ['-r', '--no-dereference', theirs, into.onHost])
       }
       expect([path, readdirSync(onHost)]).toEqual([path, []])
-    }, 60_000)
+    })
 
     test('a tree is packed so that tar unpacks it as it was', async () => {
       const { path, onHost } = lab.newInBox()
@@ -80,7 +80,7 @@ describe('archives', () => {
       await tar(into, ['-xpf', '-'], await packOf(lab, view, path))
       expect(listEntries(into)).toEqual(listEntries(source))
       rmSync(onHost, { recursive: true })
-    }, 60_000)
+    })
 
     test('a file alone is an archive of it', async () => {
       const { path, onHost } = lab.newInBox()
@@ -199,7 +199,7 @@ describe('archives', () => {
       const archive = await tar(source, ['-cf', '-', 'big'])
       await expect(unpackTo(lab, view, { path, archive })).rejects.toMatchObject({ code: 'storage_full' })
       expect(readdirSync(onHost)).toEqual([])
-    }, 60_000)
+    })
 
     test('packing ends when the reader leaves', async () => {
       const { path, onHost } = lab.newInBox()

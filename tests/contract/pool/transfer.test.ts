@@ -23,7 +23,7 @@ beforeAll(async () => {
   await source.freeze('vol', 'snp_b')
   shellAt(source.pool.path('vol'), 'echo three >> deep/file')
   await source.freeze('vol', 'snp_c')
-}, 60_000)
+})
 
 afterAll(async () => {
   await source.close()
@@ -66,7 +66,7 @@ describe('a subvolume sent to another pool', () => {
     fs.writeFileSync(path.join(target.pool.path('vol_chain'), 'written'), 'mine')
     expect((await target.pool.list()).sort()).toEqual(['vol_chain', 'vol_full'])
     for (const name of ['vol_full', 'vol_chain']) await target.pool.destroy(name)
-  }, 60_000)
+  })
 
   test('has the same bytes each time, and few where little changed', async () => {
     const first = await collect(send('snp_a'))
@@ -89,7 +89,7 @@ describe('a subvolume sent to another pool', () => {
     expect(new Set([origin, ...others]).size).toBe(3)
     for (const name of ['vol_copy', 'snp_copy', 'vol_other', 'tmp_received', 'vol_received']) await pool.destroy(name)
     expect(await pool.origin('vol_other')).toBeNull()
-  }, 60_000)
+  })
 
   test('is bounded by its quota from the start', async () => {
     const name = 'vol_small'
@@ -121,7 +121,7 @@ describe('a subvolume sent to another pool', () => {
       await expect(receive(`vol_${name}`, ...streams)).rejects.toMatchObject({ code: 'internal' })
     }
     expect(await target.pool.list()).toEqual([])
-  }, 60_000)
+  })
 
   test('whose source breaks off is an error of that source', async () => {
     const broken = async function* (): AsyncGenerator<Uint8Array> {
@@ -182,5 +182,5 @@ describe('a subvolume sent to another pool', () => {
     } finally {
       await small.close()
     }
-  }, 60_000)
+  })
 })

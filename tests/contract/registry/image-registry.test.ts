@@ -27,7 +27,7 @@ beforeAll(async () => {
   registry = await startRegistry()
   await registry.push('some/tool', image, { tag: '1.0', top: index })
   await registry.push('some/tool', image, { tag: 'single', top: here })
-}, 60_000)
+})
 
 afterAll(async () => {
   await registry.close()

@@ -12,7 +12,7 @@ const MIB = 1024 ** 2
 
 afterEach(async () => {
   await service.close()
-}, 60_000)
+})
 
 test('running boxes are promised no more memory than the host may promise', async () => {
   service = await startService({ settings: { BOXYARD_MEMORY_OVERCOMMIT: '0.05' } })
@@ -33,7 +33,7 @@ test('running boxes are promised no more memory than the host may promise', asyn
   expect([resumed.status, resumed.body.code]).toEqual([403, 'quota_exceeded'])
   await client.delete(`${boxes}/two`)
   expect((await client.post(`${boxes}/one/resume`)).body.status).toBe('running')
-}, 60_000)
+})
 
 test('no box starts while the host has less memory than it keeps for itself', async () => {
   service = await startService({ settings: { BOXYARD_MEMORY_RESERVE_MB: String(16_777_216) } })
@@ -41,7 +41,7 @@ test('no box starts while the host has less memory than it keeps for itself', as
   expect([refused.status, refused.body.code, refused.body.retryable]).toEqual([503, 'runtime_unavailable', true])
   expect(refused.body.detail).toMatch(/short of memory: \d+ MiB are available, 16777216 MiB must be/)
   expect((await client.get(boxes)).body.boxes).toEqual([])
-}, 60_000)
+})
 
 test('a deployment has no more volumes than its limit, at any size', async () => {
   service = await startService({ settings: { BOXYARD_VOLUMES_MAX: '2' } })
@@ -53,4 +53,4 @@ test('a deployment has no more volumes than its limit, at any size', async () =>
     code: 'quota_exceeded',
     detail: 'This deployment holds 2 of at most 2 volumes.',
   })
-}, 60_000)
+})

@@ -28,12 +28,12 @@ let folder: string
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'boxyard-backups-'))
   service = await startService({ settings: { BOXYARD_BACKUP_DIR: folder, BOXYARD_POOL_GB: '2' } })
-}, 60_000)
+})
 
 afterAll(async () => {
   await service.close()
   rmSync(folder, { recursive: true })
-}, 60_000)
+})
 
 describe('a backup during which the agent was killed', () => {
   test('goes on where it was, and stores nothing a second time', async () => {
@@ -60,7 +60,7 @@ describe('a backup during which the agent was killed', () => {
     await lab.shell('echo second > /large/line')
     const next = await lab.back('large')
     expect((await client.get(`${lab.data}/large/backups/${next}`)).body.incremental_of).toBe(body.id)
-  }, 120_000)
+  })
 
   test('leaves nothing of a restore and reports it as failed', async () => {
     const { body } = await client.get('/v1/projects/lab/backups')
@@ -74,7 +74,7 @@ describe('a backup during which the agent was killed', () => {
     expect((await client.get('/v1/projects/lab/data/cut')).status).toBe(404)
     const { problems } = (await client.get('/healthz')).body
     expect(problems.filter(({ code }: { code: string }) => /subvolume/.test(code))).toEqual([])
-  }, 60_000)
+  })
 
   test('is gone when it is deleted while it is made', async () => {
     const begun = await client.post('/v1/projects/lab/data/large/backups?wait_seconds=0')
@@ -86,7 +86,7 @@ describe('a backup during which the agent was killed', () => {
       const { backups } = (await client.get('/v1/projects/lab/data/large/backups')).body
       return backups.length === 0 && objectsIn(folder).length === 0
     })
-  }, 60_000)
+  })
 })
 
 describe('another deployment', () => {
@@ -110,7 +110,7 @@ describe('another deployment', () => {
       made.push(await here.back('moved'))
       digests.push(await here.digest('moved'))
     }
-  }, 90_000)
+  })
 
   afterAll(() => other.close(), 60_000)
 
@@ -122,7 +122,7 @@ describe('another deployment', () => {
         digest: digests[index],
       })
     }
-  }, 60_000)
+  })
 
   test('names missing or altered objects and restores nothing from them', async () => {
     const objects = objectsIn(folder)
@@ -161,7 +161,7 @@ describe('another deployment', () => {
     }
     expect((await otherClient.get(`${there.data}/never`)).status).toBe(404)
     expect(await there.restore(made[2] ?? '', 'mended')).toEqual({ digest: digests[2] })
-  }, 120_000)
+  })
 
   test('restores over a volume of its own, in the box that has it', async () => {
     await there.fill('moved', 1)
@@ -181,7 +181,7 @@ describe('another deployment', () => {
     expect([stored.status, stored.incremental_of]).toEqual(['done', null])
     expect(await there.restore(own, 'own')).toEqual({ digest: await there.digest('moved') })
     expect((await otherClient.delete(`${there.data}/moved/backups/${own}`)).status).toBe(204)
-  }, 60_000)
+  })
 
   test('restores backups that retention kept, though they build on expired ones', async () => {
     await service.killAgent('SIGTERM')
@@ -199,14 +199,14 @@ describe('another deployment', () => {
     expect(gone).toMatchObject({ code: 'backup_not_found' })
     expect(await there.restore(last?.id ?? '', 'last')).toEqual({ digest: await here.digest('moved') })
     made.splice(0, 3, last?.id ?? '')
-  }, 60_000)
+  })
 
   test('deletes them, and the first deployment makes full ones after that', async () => {
     for (const id of made) expect((await otherClient.delete(`${there.data}/moved/backups/${id}`)).status).toBe(204)
     await eventually(() => objectsIn(folder).length === 0)
     const next = await here.back('moved')
     expect((await client.get(`${here.data}/moved/backups/${next}`)).body.incremental_of).toBeNull()
-  }, 60_000)
+  })
 })
 
 describe('a full backup directory', () => {
@@ -242,5 +242,5 @@ describe('a full backup directory', () => {
       await runOk('umount', [disk])
       rmSync(disk, { recursive: true })
     }
-  }, 120_000)
+  })
 })

@@ -28,12 +28,12 @@ export function defineBackupsSuite(client: Client): void {
       await client.post(data, { name: 'db', size_gb: 0.25, tags: { a: 'b' } })
       await attach('db', '/db')
       await shell('cd /db && mkdir -p deep/er && echo one > file && head -c 3000000 /dev/urandom > random')
-    }, 60_000)
+    })
 
     afterAll(async () => {
       await client.delete(`${boxes}/keeper`)
       for (const { name } of (await client.get(data)).body.volumes) await client.delete(`${data}/${name}`)
-    }, 60_000)
+    })
 
     test('are full at first and incremental after that', async () => {
       for (const line of ['true', 'echo two >> /db/file', 'echo three >> /db/file; rm -r /db/deep; echo x > /db/new']) {
@@ -57,7 +57,7 @@ export function defineBackupsSuite(client: Client): void {
       expect(ids(await client.get(`${data}/db/backups?${rest}`))).toEqual(made.slice(2))
       expect(ids(await client.get('/v1/projects/baks/backups'))).toEqual(made)
       expect(ids(await client.get('/v1/projects/-/backups?max_results=1000'))).toEqual(expect.arrayContaining(made))
-    }, 60_000)
+    })
 
     test('are restored as new volumes with the content of their time', async () => {
       for (const [index, id] of made.entries()) {
@@ -68,7 +68,7 @@ export function defineBackupsSuite(client: Client): void {
         expect(await shell(`echo mine > /old-${index}/file && cat /old-${index}/file`)).toBe('mine\n')
       }
       expect(await shell('cat /db/file')).toBe('one\ntwo\nthree\n')
-    }, 60_000)
+    })
 
     test('are restored as new volumes with other settings', async () => {
       const body = { name: 'sized', size_gb: 0.5, tags: { c: 'd' }, from_backup: made[1] }
@@ -90,7 +90,7 @@ export function defineBackupsSuite(client: Client): void {
       }
       expect(told(await client.get(`${data}/nothing/backups`))).toEqual([404, 'volume_not_found'])
       expect(told(await client.post(`${data}/nothing/backups`))).toEqual([404, 'volume_not_found'])
-    }, 60_000)
+    })
 
     test('are restored over an attached volume, whose earlier content is kept as a snapshot', async () => {
       const { body: before } = await client.get(`${data}/db`)
@@ -118,7 +118,7 @@ export function defineBackupsSuite(client: Client): void {
       expect(snapshots[0]).toMatchObject({ automatic: true, comment: `Before the restore of "backup:${made[0]}".` })
       expect((await client.post(`${data}/db/restore`, { snapshot: snapshots[0].name })).status).toBe(200)
       expect(await shell(READ)).toBe(contents[2])
-    }, 60_000)
+    })
 
     test('can be deleted when others build on them, which stay restorable', async () => {
       expect((await client.delete(`${data}/db/backups/${made[0]}`)).status).toBe(204)
@@ -129,7 +129,7 @@ export function defineBackupsSuite(client: Client): void {
       const restored = await client.post(`${data}/db/backups/${made[2]}/restore`, { as: 'after' })
       expect(restored.status).toBe(200)
       expect(await readBack('after')).toBe(contents[2])
-    }, 60_000)
+    })
 
     test('wait no longer than requested, report progress, and are made once for an Idempotency-Key', async () => {
       const options = { headers: { 'idempotency-key': 'backup-once' } }
@@ -145,7 +145,7 @@ export function defineBackupsSuite(client: Client): void {
       const again = await client.post(`${data}/db/backups?wait_seconds=0`, undefined, options)
       expect(again.body).toEqual(begun.body)
       expect(ids(await client.get(`${data}/db/backups`))).toHaveLength(3)
-    }, 60_000)
+    })
 
     test('are made by a schedule, which shows in the volume', async () => {
       const schedule = { interval_seconds: 3600, keep_count: 2, keep_seconds: null }
@@ -160,7 +160,7 @@ export function defineBackupsSuite(client: Client): void {
       expect(cleared.body.backup_schedule).toBeNull()
       const refused = await client.put(`${data}/db/backup-schedule`, { interval_seconds: 1 })
       expect(told(refused)).toEqual([400, 'invalid_request'])
-    }, 60_000)
+    })
 
     test('outlive their volume, and leave the store once no backup builds on them', async () => {
       await client.post(`${data}/db/detach`, { box: 'keeper' })
@@ -174,7 +174,7 @@ export function defineBackupsSuite(client: Client): void {
       for (const id of left) expect((await client.delete(`${data}/db/backups/${id}`)).status).toBe(204)
       expect(ids(await client.get('/v1/projects/baks/backups'))).toEqual([])
       expect(told(await client.get(path))).toEqual([404, 'backup_not_found'])
-    }, 60_000)
+    })
 
     test('are deleted once by many concurrent requests', async () => {
       await client.post(data, { name: 'twice', size_gb: 0.1 })
@@ -186,7 +186,7 @@ export function defineBackupsSuite(client: Client): void {
         expect(answers.map(({ status }) => status).toSorted()).toEqual([204, 404, 404, 404, 404])
       }
       expect(ids(await client.get(`${data}/twice/backups`))).toEqual([])
-    }, 60_000)
+    })
 
     test('have an entity tag, on which a read and a delete may depend', async () => {
       const { headers, body } = await back('twice')
@@ -200,7 +200,7 @@ export function defineBackupsSuite(client: Client): void {
       expect(told(await client.delete(path, { headers: { 'if-match': etag } }))).toEqual([412, 'precondition_failed'])
       expect((await client.delete(path, { headers: { 'if-match': '*' } })).status).toBe(204)
       expect((await client.delete(`${data}/twice/backups/${next.id}`)).status).toBe(204)
-    }, 60_000)
+    })
   })
 }
 

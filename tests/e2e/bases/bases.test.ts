@@ -15,12 +15,12 @@ const client = createClient(
 beforeAll(async () => {
   registry = await startRegistry()
   service = await startService({ settings: { BOXYARD_BASE_REGISTRIES: registry.url } })
-}, 60_000)
+})
 
 afterAll(async () => {
   await service.close()
   await registry.close()
-}, 60_000)
+})
 
 describe('through the standalone front', () => {
   defineBasesSuite(client)

@@ -50,12 +50,12 @@ beforeAll(async () => {
   })
   await client.post(boxes, { name: 'source' })
   await client.shell('faults', 'source', 'echo data > /root/data')
-}, 60_000)
+})
 
 afterAll(async () => {
   await service.close()
   await registry.close()
-}, 60_000)
+})
 
 test.each(CHOSEN)(
   '%s of a base, killed at %s: the answer holds, records and pool agree, and nothing is left over',
@@ -77,7 +77,6 @@ test.each(CHOSEN)(
     await client.delete(`${bases}/base`)
     await expectAgreement()
   },
-  60_000,
 )
 
 describe('an upload', () => {
@@ -91,28 +90,20 @@ describe('an upload', () => {
     return request
   }
 
-  test.each([{}, { image: 'true' }])(
-    'that breaks off leaves nothing: %j',
-    async (query) => {
-      const request = await begin(query)
-      request.destroy()
-      await expectAgreement()
-      expect((await client.get(`${bases}/base`)).status).toBe(404)
-    },
-    60_000,
-  )
+  test.each([{}, { image: 'true' }])('that breaks off leaves nothing: %j', async (query) => {
+    const request = await begin(query)
+    request.destroy()
+    await expectAgreement()
+    expect((await client.get(`${bases}/base`)).status).toBe(404)
+  })
 
-  test.each([{}, { image: 'true' }])(
-    'that is under way when the agent is killed leaves nothing: %j',
-    async (query) => {
-      const request = await begin(query)
-      await restartAgent(service, 'SIGKILL')
-      request.destroy()
-      await expectAgreement()
-      expect((await client.get(`${bases}/base`)).status).toBe(404)
-    },
-    60_000,
-  )
+  test.each([{}, { image: 'true' }])('that is under way when the agent is killed leaves nothing: %j', async (query) => {
+    const request = await begin(query)
+    await restartAgent(service, 'SIGKILL')
+    request.destroy()
+    await expectAgreement()
+    expect((await client.get(`${bases}/base`)).status).toBe(404)
+  })
 })
 
 describe('an image that is being unpacked', () => {
@@ -135,7 +126,7 @@ describe('an image that is being unpacked', () => {
     const followed = (await client.get(path)).body
     expect(followed).toMatchObject({ kind: 'base.import', status: 'failed', resource: `${bases}/base` })
     expect((await client.get(`${bases}/base`)).status).toBe(404)
-  }, 60_000)
+  })
 
   test('is ended by deleting its base, which leaves nothing', async () => {
     const path = await begin()
@@ -144,7 +135,7 @@ describe('an image that is being unpacked', () => {
     expect(ended).toMatchObject({ status: 'failed', error: { code: 'base_not_found' } })
     expect((await client.get(`${bases}/base`)).status).toBe(404)
     await expectAgreement()
-  }, 60_000)
+  })
 })
 
 describe('a pull', () => {
@@ -166,14 +157,14 @@ describe('a pull', () => {
     await expectAgreement()
     expect((await client.get(path)).body).toMatchObject({ status: 'failed', error: { code: 'internal' } })
     expect((await client.get(`${bases}/base`)).status).toBe(404)
-  }, 60_000)
+  })
 
   test('that is under way when the agent is stopped ends with it, and leaves nothing', async () => {
     const path = await begin()
     await restartAgent(service, 'SIGTERM')
     await expectAgreement()
     expect((await client.get(path)).body).toMatchObject({ status: 'failed', error: { code: 'internal' } })
-  }, 60_000)
+  })
 
   test('is ended by deleting its base, which leaves nothing; then the name is free', async () => {
     const path = await begin()
@@ -187,7 +178,7 @@ describe('a pull', () => {
     expect((await client.get(`${again}?wait_seconds=25`)).body).toMatchObject({ status: 'done' })
     await expectAgreement()
     await client.delete(`${bases}/base`)
-  }, 60_000)
+  })
 
   test('is complete or leaves nothing when the agent is killed at any moment', async () => {
     for (const step of [at('registry.find', 'after'), at('files.unpack', 'after'), at('files.unpackLayer', 'after')]) {
@@ -201,7 +192,7 @@ describe('a pull', () => {
         expect((await client.get(String(headers['operation-location']))).body.status).toBe('failed')
       expect((await client.get(`${bases}/base`)).status).toBe(404)
     }
-  }, 120_000)
+  })
 })
 
 /** Checks that the pool has exactly the bases of the records. */

@@ -28,7 +28,7 @@ export function definePulledBasesSuite(client: Client, registry: () => TestRegis
       const here = image.addManifest(layers, of(process.arch === 'x64' ? 'amd64' : process.arch))
       index = image.addIndex([image.addManifest([], of('s390x')), here])
       await registry().push('library/tool', image, { tag: '1.0', top: index })
-    }, 60_000)
+    })
 
     afterAll(async () => {
       for (const name of ['tool', 'later', 'shared']) await client.delete(`${bases}/${name}`)

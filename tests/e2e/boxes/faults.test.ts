@@ -71,35 +71,31 @@ const LARGE = { ram_mb: 128, cpus: 1, storage_gb: 2 }
 beforeAll(async () => {
   service = await startService({ agentScript: 'tests/fixtures/faulty-agent.ts' })
   await client.post(boxes, { name: 'witness' })
-}, 60_000)
+})
 
 afterAll(async () => {
   await service.close()
-}, 60_000)
+})
 
 describe('kill -9 of the agent', () => {
-  test.each(CHOSEN)(
-    '%s, killed at %s: records and reality agree, and nothing leaks',
-    async (action, step) => {
-      const witness = (await client.get(`${boxes}/witness`)).body
-      const witnessPids = pidsOf(service, witness.id)
-      await prepare(action)
-      await armStep(service, step)
+  test.each(CHOSEN)('%s, killed at %s: records and reality agree, and nothing leaks', async (action, step) => {
+    const witness = (await client.get(`${boxes}/witness`)).body
+    const witnessPids = pidsOf(service, witness.id)
+    await prepare(action)
+    await armStep(service, step)
 
-      const answer = await act(action)
-      // Only a kill some milliseconds into a step may come too late.
-      if (!step.includes('during')) expect(await hasDied(service.agentPid)).toBe(true)
-      await restartAgent(service, 'SIGKILL')
+    const answer = await act(action)
+    // Only a kill some milliseconds into a step may come too late.
+    if (!step.includes('during')) expect(await hasDied(service.agentPid)).toBe(true)
+    await restartAgent(service, 'SIGKILL')
 
-      await holdAnswer(action, answer, await settledBox('victim'))
-      expect(pidsOf(service, witness.id)).toEqual(witnessPids)
-      await expectAgreement()
-      for (const name of ['victim', 'heir']) await client.delete(`${boxes}/${name}`)
-      await client.delete(`${data}/vol`)
-      await expectAgreement()
-    },
-    60_000,
-  )
+    await holdAnswer(action, answer, await settledBox('victim'))
+    expect(pidsOf(service, witness.id)).toEqual(witnessPids)
+    await expectAgreement()
+    for (const name of ['victim', 'heir']) await client.delete(`${boxes}/${name}`)
+    await client.delete(`${data}/vol`)
+    await expectAgreement()
+  })
 
   test('an interrupted attach that has become impossible is undone', async () => {
     await client.post(data, { name: 'vol', size_gb: 1 })
@@ -114,7 +110,7 @@ describe('kill -9 of the agent', () => {
     expect((await client.get(`${data}/vol`)).body.attachments).toEqual([])
     expect((await client.delete(`${data}/vol`)).status).toBe(204)
     await expectAgreement()
-  }, 60_000)
+  })
 
   test('a reboot brings back the boxes that should run, and only those', async () => {
     await client.post(boxes, { name: 'off' })
@@ -132,7 +128,7 @@ describe('kill -9 of the agent', () => {
     await client.delete(`${boxes}/off`)
     await client.post(`${data}/vol/detach`, { box: 'witness' })
     expect((await client.delete(`${data}/vol`)).status).toBe(204)
-  }, 60_000)
+  })
 
   test('after a reboot a start that fails is made again, and health names the box meanwhile', async () => {
     const { body: witness } = await client.get(`${boxes}/witness`)
@@ -158,7 +154,7 @@ describe('kill -9 of the agent', () => {
     await service.killAgent('SIGTERM')
     await service.startAgent({ TEST_FAULT: '' })
     await expectAgreement()
-  }, 60_000)
+  })
 
   test('down stops the boxes, and up brings back those that should run, and only those', async () => {
     await client.post(boxes, { name: 'asleep' })
@@ -171,7 +167,7 @@ describe('kill -9 of the agent', () => {
     expect((await settledBox('asleep'))?.status).toBe('stopped')
     expect((await client.shell('faults', 'witness', 'cat /root/kept')).body.stdout).toBe('kept\n')
     await expectAgreement()
-  }, 60_000)
+  })
 })
 
 /** Brings about the state that the action needs. */

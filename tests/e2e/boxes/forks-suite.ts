@@ -94,7 +94,7 @@ export function defineForksSuite(client: Client): void {
       const last = await Promise.all(names.map((name) => output(name, 'cat /root/last; hostname')))
       expect(last).toEqual(names.map((name) => `last\n${name}\n`))
       await Promise.all(names.map((name) => client.delete(`${boxes}/${name}`)))
-    }, 120_000)
+    })
   })
 
   describe('an invalid fork', () => {

@@ -16,11 +16,11 @@ const data = '/v1/projects/lost/data'
 
 beforeAll(async () => {
   service = await startService()
-}, 60_000)
+})
 
 afterAll(async () => {
   await service.close()
-}, 60_000)
+})
 
 test('a pool and a database that differ are reported, and neither loses more data', async () => {
   const { body: box } = await client.post(boxes, { name: 'forgotten' })
@@ -64,4 +64,4 @@ test('a pool and a database that differ are reported, and neither loses more dat
   )
   expect((await client.delete(`${data}/gone`)).status).toBe(204)
   expect((await client.get(`${data}/there`)).status).toBe(200)
-}, 60_000)
+})

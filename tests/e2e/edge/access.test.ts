@@ -46,7 +46,7 @@ describe('a private URL', () => {
   beforeAll(async () => {
     url = await makeBox('private')
     ;({ token, id } = await mint())
-  }, 60_000)
+  })
 
   test('answers programs with a token of the project, and no other', async () => {
     expect(await codeOf(url)).toBe('401 token_missing')
@@ -137,7 +137,7 @@ describe('the URL of a stopped box', () => {
   beforeAll(async () => {
     url = await makeBox('sleeper', { wake: true })
     token = (await mint()).token
-  }, 60_000)
+  })
 
   test('wakes it once for concurrent requests with permission', async () => {
     await client.post(`${boxes}/sleeper/stop`)

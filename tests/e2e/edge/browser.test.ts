@@ -31,7 +31,7 @@ async function takeHeard(): Promise<string> {
 
 beforeAll(async () => {
   await Promise.all([makeBox('private', 'token'), makeBox('open', 'public')])
-}, 60_000)
+})
 
 let user: BrowserUser
 let page: Page
@@ -146,7 +146,7 @@ describe.each(ways)('a private URL over $way', ({ way, settings, refusal }) => {
     if (settings === null) return
     await service().killAgent('SIGTERM')
     await service().startAgent(settings())
-  }, 60_000)
+  })
 
   test('asks people for a token, explains a wrong one, and redirects to the requested page', async () => {
     const [asked, shown] = [`${url}some/page?a=b&c=%2F%22x`, 'GET /some/page?a=b&c=%2F%22x']

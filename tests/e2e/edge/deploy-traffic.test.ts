@@ -23,11 +23,11 @@ beforeAll(async () => {
   await client.post(`${web}/publish`, { auth: 'public' })
   const spec = { ...versionOf('first'), port: 8080, grace_seconds: 2, readiness: { tcp: true, interval_seconds: 0.1 } }
   url = (await client.put(page, spec)).body.active_url
-}, 60_000)
+})
 
 afterAll(async () => {
   await service.close()
-}, 60_000)
+})
 
 function versionOf(text: string): { command: string[] } {
   const line = `mkdir -p /srv/$PORT; echo ${text} > /srv/$PORT/index.html; exec httpd -f -p $PORT -h /srv/$PORT`
@@ -58,7 +58,7 @@ test('no request fails while versions change, and each answer is of a version th
   expect([...bodies.values()].reduce((sum, count) => sum + count, 0)).toBe(sent)
   for (const body of bodies.keys()) expect(body).toMatch(/^(first|v\d)\n$/)
   expect((await askUrl(previewUrl, { token: service.adminToken })).status).toBe(404)
-}, 120_000)
+})
 
 test.each([
   ['its service is stopped', () => client.post(`${page}/stop`)],
@@ -113,5 +113,4 @@ test.each(draw(STEPS, 2))(
     if (isNext) expect((await client.post(`${page}/rollback`)).status).toBe(200)
     expect((await askUrl(url)).text).toBe(before)
   },
-  120_000,
 )

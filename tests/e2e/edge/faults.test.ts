@@ -39,11 +39,11 @@ beforeAll(async () => {
   await client.put(`${web}/services/page`, { command: ['/bin/sh', '-c', line], port: 8080, readiness: { tcp: true } })
   url = body.url
   domainUrl = `http://shop.example.org:${new URL(url).port}/`
-}, 60_000)
+})
 
 afterAll(async () => {
   await service.close()
-}, 60_000)
+})
 
 function setAuth(auth: string): Promise<Answer> {
   return client.put(web, { url_settings: { auth } })
@@ -85,7 +85,6 @@ describe('kill -9 of the agent', () => {
       await untilAgreed()
       expect(edgePidsOf(service)).toHaveLength(1)
     },
-    60_000,
   )
 
   test('fails no request for a URL, public or private, that the edge knows', async () => {
@@ -97,7 +96,7 @@ describe('kill -9 of the agent', () => {
     const { sent, failures, bodies } = await load.stop()
     expect(failures).toEqual([])
     expect(bodies).toEqual(new Map([['hello\n', sent]]))
-  }, 60_000)
+  })
 
   test('makes requests that need a decision wait', async () => {
     const made = await client.post('/v1/tokens', { name: 'late', projects: ['faults'], permissions: ['read'] })
@@ -105,7 +104,7 @@ describe('kill -9 of the agent', () => {
     const asked = askUrl(url, { token: made.body.token })
     await service.startAgent()
     expect((await asked).status).toBe(200)
-  }, 60_000)
+  })
 })
 
 describe('kill -9 of the edge', () => {
@@ -118,5 +117,5 @@ describe('kill -9 of the edge', () => {
     expect(edgePidsOf(service)).not.toContain(pid)
     await untilAgreed()
     expect((await client.get('/healthz')).body.errors).toEqual([])
-  }, 60_000)
+  })
 })

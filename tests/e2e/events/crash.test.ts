@@ -22,7 +22,7 @@ beforeAll(async () => {
     () => service.url,
     () => service.adminToken,
   )
-}, 60_000)
+})
 
 afterAll(() => service.close(), 60_000)
 

@@ -24,7 +24,7 @@ export function defineEventsSuite(client: Client): void {
     beforeAll(async () => {
       start = await now()
       await client.post(`${project}/boxes`, { name: 'web', environment: { SECRET: 'hunter2' } })
-    }, 60_000)
+    })
     afterAll(async () => {
       for (const box of ['web', 'other']) await client.delete(`${project}/boxes/${box}`)
     })

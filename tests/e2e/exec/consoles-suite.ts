@@ -104,7 +104,7 @@ export function defineConsolesSuite(client: Client, front: { url(): string; toke
       terminal.type('echo left-$?\n')
       await terminal.until(/left-0/)
       await client.delete(`${box}/sessions/editor`)
-    }, 60_000)
+    })
 
     test('an invalid request is refused before the upgrade', async () => {
       const code = async (query: string): Promise<string> =>

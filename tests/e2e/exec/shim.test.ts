@@ -19,11 +19,11 @@ const box = `${boxes}/it`
 beforeAll(async () => {
   service = await startService()
   await client.post(boxes, { name: 'it' })
-}, 60_000)
+})
 
 afterAll(async () => {
   await service.close()
-}, 60_000)
+})
 
 /** Starts a detached command and returns its path. */
 async function hold(shell: string, more: Record<string, unknown> = {}, at = box): Promise<string> {

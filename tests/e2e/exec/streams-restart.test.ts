@@ -21,11 +21,11 @@ const box = '/v1/projects/restarts/boxes/it'
 beforeAll(async () => {
   service = await startService()
   await client.post('/v1/projects/restarts/boxes', { name: 'it' })
-}, 60_000)
+})
 
 afterAll(async () => {
   await service.close()
-}, 60_000)
+})
 
 const open = (path: string): Promise<TestTerminal> =>
   connectTerminal(`${service.url}${box}/${path}`, { token: service.adminToken })

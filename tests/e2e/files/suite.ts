@@ -23,7 +23,7 @@ export function defineFilesSuite(client: Client): void {
       await client.post('/v1/projects/files/data/disk/attach', { box: 'runs', path: '/mnt/disk' })
       await client.post('/v1/projects/files/data/cold/attach', { box: 'stopped', path: '/mnt/disk' })
       await client.post(`${boxes}/stopped/stop`)
-    }, 60_000)
+    })
     afterAll(async () => {
       for (const name of ['runs', 'stopped']) await client.delete(`${boxes}/${name}`)
       for (const name of ['disk', 'cold']) await client.delete(`/v1/projects/files/data/${name}`)

@@ -17,11 +17,11 @@ const boxes = '/v1/projects/failures/boxes'
 
 beforeAll(async () => {
   service = await startService({ agentScript: 'tests/fixtures/faulty-agent.ts' })
-}, 60_000)
+})
 
 afterAll(async () => {
   await service.close()
-}, 60_000)
+})
 
 describe('a step that fails', () => {
   test('a start that fails leaves a stopped box with the reason, which can be resumed', async () => {
@@ -137,7 +137,7 @@ describe('a step that fails', () => {
     await client.delete(`${boxes}/wedged`)
     for (let attempt = 0; attempt < 100 && readWorld(service).roots.length > 0; attempt++) await sleep(50)
     expect(readWorld(service)).toEqual({ running: [], states: [], roots: [], volumes: [] })
-  }, 60_000)
+  })
 })
 
 const MOUNTING = [

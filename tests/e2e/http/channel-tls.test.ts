@@ -27,12 +27,12 @@ beforeAll(async () => {
       BOXYARD_DATA_KEY: join(directory, 'member.key'),
     },
   })
-}, 60_000)
+})
 
 afterAll(async () => {
   await service.close()
   rmSync(directory, { recursive: true })
-}, 60_000)
+})
 
 test('a deployment with mutual TLS on its channel works, and its agent refuses clients without a certificate', async () => {
   expect((await client.get('/v1/me')).status).toBe(200)

@@ -38,11 +38,11 @@ beforeAll(async () => {
   for (const what of ['small', 'start', 'end', 'volume', 'packed'])
     damageBlock(join(service.dataDir, 'pool.img'), `${mark(what)}here`)
   await service.startAgent()
-}, 60_000)
+})
 
 afterAll(async () => {
   await service.close()
-}, 60_000)
+})
 
 describe('blocks that the disk has lost', () => {
   test('fail every read of the box and of snapshots, and are never returned as whole', async () => {
@@ -60,7 +60,7 @@ describe('blocks that the disk has lost', () => {
       expect(text).toBe('first\n')
     }
     expect(await shell('cat /root/small > /dev/null')).toMatch(/Input\/output error/)
-  }, 60_000)
+  })
 
   test.each(['vol', 'packed'])(
     'end a backup of volume %s with the reason, and earlier backups stay whole',
@@ -73,7 +73,6 @@ describe('blocks that the disk has lost', () => {
         left.filter((each: { status: string }) => each.status === 'done').map(({ id }: { id: string }) => id),
       ).toEqual(name === 'vol' ? [whole.body.id] : [])
     },
-    60_000,
   )
 
   test('do not keep an earlier backup from being restored', async () => {
@@ -81,7 +80,7 @@ describe('blocks that the disk has lost', () => {
     expect(again.status).toBe(200)
     await client.post(`${data}/again/attach`, { box: 'box', path: '/again' })
     expect(await shell('cat /again/file')).toBe('first\n')
-  }, 60_000)
+  })
 
   test('are reported by health, with a remedy', async () => {
     const { status, problems } = (await client.get('/healthz')).body

@@ -62,12 +62,12 @@ beforeAll(async () => {
   await client.post(`${boxes}/box/snapshots`, { name: 'good', include_data: true })
   await client.post(`${data}/vol/snapshots`, { name: 'good' })
   backup = (await act.backup()).body.id
-}, 60_000)
+})
 
 afterAll(async () => {
   if (isCut(image())) mendDevice(image())
   await service.close()
-}, 60_000)
+})
 
 describe('a disk that fails', () => {
   test.each(CHOSEN)(
@@ -91,7 +91,6 @@ describe('a disk that fails', () => {
       expect(isRestored ? [restored] : ['later\nlater\n', restored]).toContain(content)
       await removeMade()
     },
-    60_000,
   )
 
   test('is reported by every request that needs it and by health, and readable data is served', async () => {
@@ -126,7 +125,7 @@ describe('a disk that fails', () => {
     await expectWhole()
     await client.post('/v1/storage/scrub')
     await eventually(async () => (await faults()).length === 0)
-  }, 60_000)
+  })
 
   test('and has lost the end of the pool makes the start fail without a change', async () => {
     await service.killAgent('SIGTERM')
@@ -139,7 +138,7 @@ describe('a disk that fails', () => {
     truncateSync(image(), size)
     await service.startAgent()
     await expectWhole()
-  }, 60_000)
+  })
 })
 
 /** Stops all boxes and starts the agent again, as the remedy tells. */

@@ -11,11 +11,11 @@ const boxes = '/v1/projects/full/boxes'
 
 beforeAll(async () => {
   service = await startService({ settings: { BOXYARD_POOL_GB: '0.5', BOXYARD_POOL_STEP_GB: '0' } })
-}, 60_000)
+})
 
 afterAll(async () => {
   await service.close()
-}, 60_000)
+})
 
 // dd stops at the first refused write and names its cause; busybox' head reads its input to the end.
 const fillDisk = 'dd if=/dev/urandom of=/root/fill bs=1M count=1000'
@@ -31,7 +31,7 @@ describe('a box over its quota', () => {
     const after = await client.shell('full', 'small', 'rm /root/fill; echo kept > /root/kept; cat /root/kept')
     expect([after.body.stdout, after.body.stderr]).toEqual(['kept\n', ''])
     expect((await client.delete(`${boxes}/small`)).status).toBe(204)
-  }, 60_000)
+  })
 })
 
 describe('a full pool', () => {
@@ -58,7 +58,7 @@ describe('a full pool', () => {
     expect(await faultCodes()).not.toContain('pool_full')
     const wrote = await client.shell('full', 'neighbour', 'echo kept > /root/kept && cat /root/kept')
     expect(wrote.body.stdout).toBe('kept\n')
-  }, 60_000)
+  })
 })
 
 async function faultCodes(): Promise<string[]> {

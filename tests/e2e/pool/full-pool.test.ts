@@ -36,11 +36,11 @@ beforeAll(async () => {
   await shell('head -c 3000000 /dev/urandom > /vol/noise; echo good | tee /vol/file > /root/file; sync')
   await client.post(`${boxes}/box/snapshots`, { name: 'good', include_data: true })
   backup = (await client.post(`${data}/vol/backups`)).body.id
-}, 60_000)
+})
 
 afterAll(async () => {
   await service.close()
-}, 60_000)
+})
 
 test('a pool without room for data or names does each request whole or refuses it, and all of them once there is room', async () => {
   expect(await shell('dd if=/dev/urandom of=/filler/data bs=1M 2>&1')).toMatch(/No space left/)
@@ -77,7 +77,7 @@ test('a pool without room for data or names does each request whole or refuses i
   await eventually(async () => (await client.get('/v1/storage')).body.deleting === 0)
   expect((await client.get('/v1/storage')).body.orphans).toEqual([])
   expect((await client.get('/healthz')).body.errors).toEqual([])
-}, 90_000)
+})
 
 async function shell(line: string): Promise<string> {
   const { stdout, stderr } = (await client.shell('full', 'box', line)).body

@@ -37,7 +37,7 @@ beforeAll(async () => {
   await client.post(`${boxes}/box/snapshots`, { name: 'good', include_data: true })
   await client.post(`${data}/vol/snapshots`, { name: 'good' })
   await shell('sync')
-}, 60_000)
+})
 
 afterAll(async () => {
   try {
@@ -45,7 +45,7 @@ afterAll(async () => {
   } finally {
     disk.close()
   }
-}, 60_000)
+})
 
 test('a pool on a nearly full disk is reported, takes no writes of the agent, and goes on once there is room', async () => {
   expect(await codes()).toEqual(['pool_not_backed'])
@@ -65,7 +65,7 @@ test('a pool on a nearly full disk is reported, takes no writes of the agent, an
     const { status } = await act()
     expect([what, status < 300]).toEqual([what, true])
   }
-}, 60_000)
+})
 
 test('a box that fills the disk below makes the pool read-only, and no acknowledged data is lost', async () => {
   await shell('echo kept > /vol/file; sync')
@@ -86,12 +86,12 @@ test('a box that fills the disk below makes the pool read-only, and no acknowled
   expect(await shell('cat /vol/file')).toBe('kept\n')
   expect((await client.post(`${boxes}/box/restore`, { snapshot: 'good' })).status).toBe(200)
   expect(await shell('cat /vol/file')).toBe('good\n')
-}, 60_000)
+})
 
 test('once the disk has room the image allocates all its blocks, and health is good', async () => {
   disk.leave(600)
   await eventually(async () => (await codes()).length === 0)
-}, 60_000)
+})
 
 async function codes(): Promise<string[]> {
   const all: string[] = (await client.get('/healthz')).body.problems.map(({ code }: { code: string }) => code)

@@ -63,11 +63,11 @@ const EARLIER: Record<Action, Action[]> = {
 beforeAll(async () => {
   service = await startService({ agentScript: 'tests/fixtures/faulty-agent.ts' })
   await client.post(boxes, { name: 'host', config: { ram_mb: 64 } })
-}, 60_000)
+})
 
 afterAll(async () => {
   await service.close()
-}, 60_000)
+})
 
 /** True once the effect of an action is there. */
 async function isDone(action: Action): Promise<boolean> {
@@ -122,7 +122,6 @@ describe('kill -9 of the agent', () => {
         return stdout === '0\n' && outputFiles().length === 0 && deleting === 0 && orphans.length === 0
       })
     },
-    90_000,
   )
 })
 
@@ -144,7 +143,7 @@ describe('versions of a service', () => {
       return (await client.shell('faults', 'host', line)).body.stdout === 'gone\n'
     })
     await client.delete(app)
-  }, 90_000)
+  })
 })
 
 function twice(calls: readonly FaultCall[]): FaultStep[] {

@@ -49,11 +49,11 @@ const act: Record<Action, () => Promise<Answer>> = {
 beforeAll(async () => {
   service = await startService({ agentScript: 'tests/fixtures/faulty-agent.ts' })
   await client.post(boxes, { name: 'host', config: { ram_mb: 64 } })
-}, 60_000)
+})
 
 afterAll(async () => {
   await service.close()
-}, 60_000)
+})
 
 async function processes(): Promise<string[]> {
   const { stdout } = (await client.shell('faults', 'host', `ps | grep '[s]leep 54321' | awk '{ print $1 }'`)).body
@@ -113,7 +113,6 @@ describe('kill -9 of the agent', () => {
       await untilAgreed()
       await untilTrue(async () => outputFiles().length === 0)
     },
-    60_000,
   )
 })
 
@@ -133,7 +132,7 @@ describe('a service', () => {
     expect((await client.get(app)).body.active.last_exit).toMatchObject({ exit_code: null, signal: 'SIGTERM' })
     expect((await client.get(`${app}/logs`)).body.data).toBe('up\nup\n')
     await client.delete(app)
-  }, 60_000)
+  })
 
   test('whose shim is killed too is started again, once', async () => {
     await act.put()
@@ -145,7 +144,7 @@ describe('a service', () => {
     await untilAgreed()
     await client.delete(app)
     await untilAgreed()
-  }, 60_000)
+  })
 })
 
 function onceAndAgain(calls: readonly FaultCall[]): FaultStep[] {

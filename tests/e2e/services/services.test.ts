@@ -49,7 +49,7 @@ describe('the log as a stream', () => {
     await eventually(() => last.isOver())
     expect(last.text()).toContain('"service_not_found"')
     await client.delete(`${boxes}/host`)
-  }, 90_000)
+  })
 
   test('takes a ticket for that service, and redirects a function to the data address', async () => {
     await client.post(boxes, { name: 'host', config: { ram_mb: 64 } })
@@ -63,5 +63,5 @@ describe('the log as a stream', () => {
     expect([answer.status, answer.headers.get('location')]).toEqual([307, expect.stringContaining(service().dataUrl)])
     expect((await fetch(`${service().url}/v1/projects/logs/boxes/host/services/no/logs`, { headers })).status).toBe(404)
     await client.delete(`${boxes}/host`)
-  }, 60_000)
+  })
 })

@@ -51,18 +51,18 @@ const act: Record<Action, () => Promise<Answer>> = {
 
 beforeAll(async () => {
   service = await startService({ agentScript: 'tests/fixtures/faulty-agent.ts' })
-}, 60_000)
+})
 
 beforeEach(async () => {
   await client.post('/v1/projects/faults/boxes', { name: 'web', config: { ram_mb: 64 } })
   await client.post(data, { name: 'vol', size_gb: 0.25 })
   await client.post(`${data}/vol/attach`, { box: 'web', path: '/mnt/vol' })
   await write('before')
-}, 60_000)
+})
 
 afterAll(async () => {
   await service.close()
-}, 60_000)
+})
 
 describe('kill -9 of the agent', () => {
   test.each(CHOSEN)(
@@ -94,7 +94,6 @@ describe('kill -9 of the agent', () => {
       await clear()
       expect(await untilEmpty()).toEqual([])
     },
-    60_000,
   )
 })
 
@@ -117,25 +116,20 @@ describe('a restore', () => {
       await clear()
       expect(await untilEmpty()).toEqual([])
     },
-    60_000,
   )
 })
 
-test.each([0, 3, 6, 10, 15, 25, 40])(
-  'a box deleted %i ms into a restore leaves nothing of the restore',
-  async (ms) => {
-    await act.take()
-    const restored = act.restore()
-    await sleep(ms)
-    expect((await client.delete(box)).status).toBe(204)
-    const { status, body } = await restored
-    if (status !== 200) expect(body.code).toBe('box_not_found')
-    expect((await client.delete(`${data}/vol`)).status).toBe(204)
-    expect(await untilEmpty()).toEqual([])
-    expect((await client.get('/healthz')).body).toMatchObject({ status: 'ok', errors: [] })
-  },
-  60_000,
-)
+test.each([0, 3, 6, 10, 15, 25, 40])('a box deleted %i ms into a restore leaves nothing of the restore', async (ms) => {
+  await act.take()
+  const restored = act.restore()
+  await sleep(ms)
+  expect((await client.delete(box)).status).toBe(204)
+  const { status, body } = await restored
+  if (status !== 200) expect(body.code).toBe('box_not_found')
+  expect((await client.delete(`${data}/vol`)).status).toBe(204)
+  expect(await untilEmpty()).toEqual([])
+  expect((await client.get('/healthz')).body).toMatchObject({ status: 'ok', errors: [] })
+})
 
 async function write(text: string): Promise<void> {
   const { body } = await client.shell('faults', 'web', `echo ${text} > /root/state && echo ${text} > /mnt/vol/state`)

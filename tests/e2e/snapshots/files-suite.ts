@@ -29,7 +29,7 @@ export function defineSnapshotFilesSuite(client: Client): void {
       await take(box, { name: 'both', include_data: true })
       for (const path of ['/root/dir/file', '/srv/disk/file', '/root/large']) await write(box, path, 'after')
       if (box === 'stopped') await client.post(`${boxes}/${box}/stop`)
-    }, 60_000)
+    })
 
     afterAll(async () => {
       await client.delete(`${boxes}/${box}`)

@@ -43,11 +43,11 @@ let pids: number[][]
 beforeAll(async () => {
   service = await startService({ agentScript: 'tests/fixtures/faulty-agent.ts' })
   for (const name of ['writer', 'reader']) await client.post(boxes, { name, config: { ram_mb: 64 } })
-}, 60_000)
+})
 
 afterAll(async () => {
   await service.close()
-}, 60_000)
+})
 
 beforeEach(async () => {
   await armStep(service, '')
@@ -61,14 +61,14 @@ beforeEach(async () => {
   await shell('writer', 'echo later > /vol/file; sync')
   pids = await boxPids()
   await expectAgreement()
-}, 60_000)
+})
 
 afterEach(async () => {
   for (const box of ['writer', 'reader']) await client.post(`${data}/vol/detach`, { box })
   for (const name of ['vol', 'copy']) await client.delete(`${data}/${name}`)
   await expectAgreement()
   expect(pooledSubvolumes(service)).toEqual([])
-}, 60_000)
+})
 
 describe('kill -9 of the agent', () => {
   test.each(CHOSEN)(
@@ -88,7 +88,6 @@ describe('kill -9 of the agent', () => {
       await holdSnapshots(action, status)
       await expectWhole(isRestored)
     },
-    60_000,
   )
 })
 
@@ -107,7 +106,6 @@ test.each(BODIES)(
     expect(names.filter((name: string) => name === made.body.name)).toHaveLength(1)
     expect(names).toHaveLength(5)
   },
-  60_000,
 )
 
 describe('a detach that a crash cut off, repeated with its key,', () => {
@@ -133,7 +131,7 @@ describe('a detach that a crash cut off, repeated with its key,', () => {
     const late = await detach('third')
     expect([late.status, late.body.code]).toEqual([409, 'not_attached'])
     await client.put(`${boxes}/reader`, { environment: null })
-  }, 60_000)
+  })
 
   test('completes it if it was not done yet', async () => {
     const step = at('store.boxes.replaceMounts', 'before')
@@ -141,7 +139,7 @@ describe('a detach that a crash cut off, repeated with its key,', () => {
     const repeated = await detach(step)
     expect([repeated.status, repeated.headers['idempotent-replayed']]).toEqual([200, undefined])
     expect(repeated.body.data_mounts).toEqual([])
-  }, 60_000)
+  })
 })
 
 describe('a step that fails', () => {

@@ -13,11 +13,11 @@ const data = '/v1/projects/full/data'
 
 beforeAll(async () => {
   service = await startService({ settings: { BOXYARD_POOL_GB: '0.5', BOXYARD_POOL_STEP_GB: '0' } })
-}, 60_000)
+})
 
 afterAll(async () => {
   await service.close()
-}, 60_000)
+})
 
 async function shell(line: string): Promise<string> {
   const { stdout, stderr } = (await client.shell('full', 'box', line)).body
@@ -60,4 +60,4 @@ test('a full pool refuses snapshots, copies and restores of volumes whole, or ma
   expect(await shell('cat /vol/file')).toBe('good\n')
   const { body: health } = await client.get('/healthz')
   expect(health.errors).toEqual([])
-}, 60_000)
+})

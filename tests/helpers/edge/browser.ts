@@ -25,11 +25,11 @@ export function useBrowser(domain: string): { newUser(): Promise<BrowserUser> } 
       args: ['--no-sandbox', `--host-resolver-rules=MAP *.${domain} 127.0.0.1`],
       env: { PATH: process.env['PATH'], HOME: home },
     })
-  }, 60_000)
+  })
   afterAll(async () => {
     await browser?.close()
     rmSync(home, { recursive: true, force: true })
-  }, 60_000)
+  })
   return {
     newUser: async () => {
       if (browser === null) throw new Error('the browser has not started')

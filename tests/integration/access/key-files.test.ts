@@ -80,5 +80,5 @@ describe('key files', () => {
     await Promise.all([rotate(), rotate(), rotate()])
     expect(keysOf('private').keys).toHaveLength(16)
     expect(keysOf('public')).toEqual(publicTokenKeys(keysOf('private')))
-  }, 30_000)
+  })
 })

@@ -85,7 +85,7 @@ describe('a chain of backups', () => {
     for (const { id } of made.slice(0, INCREMENTS_MAX + 1)) await remove(id)
     await eventually(() => directories().length === 3, 5)
     await expectWhole()
-  }, 60_000)
+  })
 
   test('goes on after a restore to a snapshot of the volume, but not across data of another origin', async () => {
     const first = await back('one')
@@ -133,7 +133,7 @@ describe('a chain of backups', () => {
     await service.volumes.volumes.remove(vol, HOW)
     await expectAgreement(service.volumes)
     expect([...service.volumes.world.pool.keys()]).toEqual(['bas_a'])
-  }, 60_000)
+  })
 })
 
 describe('a schedule', () => {

@@ -111,7 +111,7 @@ describe('debian', () => {
     await expect(building).rejects.toBe(reason)
     expect(fs.readFileSync('/proc/self/mountinfo', 'utf8')).not.toContain(root)
     await pool.destroy('bas_aborted')
-  }, 120_000)
+  })
 })
 
 describe('any name', () => {

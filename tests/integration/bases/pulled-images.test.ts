@@ -160,7 +160,7 @@ test('a layer that unpacks to more than there is room for ends there, and the po
   await expect(made).rejects.toMatchObject({ code: 'storage_full' })
   for (const name of ['bas_it', 'tmp_it']) await lab.pool.destroy(name)
   await eventually(async () => (await lab.pool.capacity()).availableBytes > before - 32 * 1024 ** 2)
-}, 60_000)
+})
 
 test('a layer without room is not downloaded to its end, and the pool is as it was', async () => {
   const { availableBytes: before } = await lab.pool.capacity()
@@ -185,7 +185,7 @@ test('a layer without room is not downloaded to its end, and the pool is as it w
   await eventually(() => lab.pool.create('tmp_it').then(() => true, isFull))
   await lab.pool.destroy('tmp_it')
   expect((await make({ image, top })).report.refused).toEqual([])
-}, 60_000)
+})
 
 function isFull(error: unknown): false {
   expect(error).toMatchObject({ code: 'storage_full' })

@@ -138,4 +138,4 @@ test('a new certificate is loaded by itself, and an invalid one is reported and 
   install('third')
   await eventually(async () => (await servedName()) === 'third', 250)
   await eventually(async () => (await lab.edge.problems()).length === 0, 250)
-}, 90_000)
+})

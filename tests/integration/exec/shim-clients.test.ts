@@ -152,7 +152,7 @@ describe('clients of a session', () => {
     for (const { bytes } of told) expect(bytes).toBeLessThanOrEqual(whole)
     expect(Math.max(...told.map(({ bytes }) => bytes))).toBeGreaterThan(whole / 2)
     expect(memory() - before).toBeLessThan(150 * 1024 ** 2)
-  }, 60_000)
+  })
 
   test('can leave although their input is not read, which is bounded', async () => {
     const session = await run('sleep 600')

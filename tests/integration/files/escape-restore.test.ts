@@ -82,7 +82,7 @@ describe('a box that attacks a restore of its files', () => {
     // A copy that the box moved away between two steps stays with the box.
     await run('rm -rf /swap')
     await past.drop()
-  }, 30_000)
+  })
 
   test('has nothing but its own disk written by changing a copy in progress', async () => {
     await run(
@@ -112,7 +112,7 @@ describe('a box that attacks a restore of its files', () => {
     expect(describeTree(disk('/make/tree'))).toEqual(then)
     expect((await run('find / -xdev -name ".boxyard*"')).stdout).toBe('')
     await past.drop()
-  }, 30_000)
+  })
 
   test('gets all or nothing of a restore during which it stops', async () => {
     await run(

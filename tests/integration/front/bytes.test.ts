@@ -30,12 +30,12 @@ beforeAll(async () => {
     tokenKeys: deployment.keyring.tokens(),
     settings: { BOXYARD_AGENT_TIMEOUT_SECONDS: '2' },
   })
-}, 30_000)
+})
 
 afterAll(async () => {
   await front.close()
   await agent.close()
-}, 30_000)
+})
 
 beforeEach(() => {
   agent.seen.length = 0
@@ -132,7 +132,7 @@ describe('a large body', () => {
     const [response] = await answered
     expect(JSON.parse(await textOf(response))).toMatchObject({ size })
     expect(uploads()[0]?.bytes).not.toBeNull()
-  }, 60_000)
+  })
 
   test('of 300 MiB passes through, with little memory of the front', async () => {
     await upload(64 * MIB)
@@ -141,7 +141,7 @@ describe('a large body', () => {
     const answer = await upload(300 * MIB)
     expect(answer.body).toEqual({ size: 300 * MIB, sha256: sha256Of(300 * MIB) })
     expect(front.peakRssMb() - before).toBeLessThan(40)
-  }, 60_000)
+  })
 
   test('ends with its client, and is not taken for whole', async () => {
     let outcome: unknown
@@ -204,7 +204,7 @@ describe('a large body', () => {
       }
       expect(await upload(20 * MIB)).toMatchObject({ status: 504, body: { code: 'agent_timeout' } })
     }
-  }, 20_000)
+  })
 })
 
 describe('an agent that restarts', () => {

@@ -22,7 +22,7 @@ beforeAll(async () => {
   const env = { PATH: process.env.PATH, HOME: directory }
   await run(process.execPath, [serverless, 'package', '--stage', 'trial', '--package', directory], { cwd: ROOT, env })
   template = JSON.parse(readFileSync(join(directory, 'cloudformation-template-update-stack.json'), 'utf8')) as Template
-}, 120_000)
+})
 
 afterAll(() => rmSync(directory, { recursive: true }))
 

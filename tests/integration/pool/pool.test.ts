@@ -22,7 +22,7 @@ afterEach(async () => {
   for (const pool of opened) await pool.close()
   await until(() => loopDevices().length === 0)
   fs.rmSync(directory, { recursive: true, force: true })
-}, 60_000)
+})
 
 interface Sizes {
   initialBytes?: number
@@ -147,7 +147,7 @@ describe('space', () => {
     }
     expect(fs.statSync(path.join(directory, 'pool.img')).size).toBeGreaterThan(before)
     expect(await pool.grow()).toBe(true)
-  }, 60_000)
+  })
 
   test('the pool never grows into the reserve of the host', async () => {
     const { bavail, bsize } = fs.statfsSync(directory)
@@ -179,7 +179,7 @@ describe('space', () => {
       fs.writeFileSync(path.join(pool.path('again'), 'file'), randomBytes(8 * MIB))
       return true
     })
-  }, 60_000)
+  })
 
   test('a writer that goes on in a full pool is refused at once each time and blocks no others', async () => {
     const pool = await open()
@@ -199,7 +199,7 @@ describe('space', () => {
     expect(state.slowestMs).toBeLessThan(6_000)
     await pool.destroy('writer')
     await until(async () => (await pool.capacity()).availableBytes > 200 * MIB)
-  }, 60_000)
+  })
 })
 
 function fillWithData(target: string): void {

@@ -105,7 +105,7 @@ describe.each(['tmpfs', 'ext4'] as const)('a full disk (%s)', (kind) => {
         await store.close()
       }
     })
-  }, 60_000)
+  })
 
   test('opens the state again, and takes a delete then', async () => {
     await withDisk(kind, async () => {
@@ -161,7 +161,7 @@ describe('a database that another process holds', () => {
       other.close()
       database.close()
     }
-  }, 20_000)
+  })
 })
 
 describe('a migration', () => {

@@ -271,7 +271,7 @@ test('random concurrent requests for a volume and its boxes keep records and rea
     expect(['good', 'later']).toContain(await content())
     await expectAgreement(service)
   }
-}, 60_000)
+})
 
 function isRefusal(error: unknown): boolean {
   return error instanceof ServiceError && error.status < 500

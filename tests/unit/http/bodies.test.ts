@@ -117,7 +117,7 @@ describe('a body that is taken in pieces', () => {
     await eventually(() => outcomes.length > 0)
     expect(outcomes).toEqual([150_000])
     client.socket.destroy()
-  }, 10_000)
+  })
 
   test.each([
     ['content-length: 20', 'x'.repeat(19)],
@@ -210,7 +210,7 @@ describe('a client that is refused while it still has a body to send', () => {
       expect(client.heard().length).toBeGreaterThan(4 * 1024 * 1024)
     }
     expect(serving.inFlight()).toBe(0)
-  }, 20_000)
+  })
 
   test('may send on as slowly as an accepted one, and is cut off like that', async () => {
     for (const [times, patience] of [
