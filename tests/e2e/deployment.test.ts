@@ -251,7 +251,7 @@ function fetchFrom(host: string): string {
 }
 
 async function until<T>(read: () => Promise<T | null>): Promise<T> {
-  for (let attempt = 0; attempt < 100; attempt++) {
+  for (let attempt = 0; attempt < 800; attempt++) {
     const value = await read()
     if (value !== null) return value
     await sleep(50)

@@ -206,7 +206,7 @@ async function recorded(): Promise<string[]> {
 }
 
 async function untilTrue(isTrue: () => Promise<boolean>): Promise<void> {
-  for (let attempt = 0; attempt < 200; attempt++) {
+  for (let attempt = 0; attempt < 800; attempt++) {
     if (await isTrue()) return
     await sleep(50)
   }

@@ -103,7 +103,7 @@ describe('kill -9 of the agent', () => {
     await armStep(service, at('store.boxes.replaceMounts', 'after'))
     await client.post(`${data}/vol/attach`, { box: 'witness', path: '/file' })
     await restartAgent(service, 'SIGKILL')
-    for (let attempt = 0; attempt < 100; attempt++) {
+    for (let attempt = 0; attempt < 800; attempt++) {
       if ((await client.get(`${data}/vol`)).body.attachments.length === 0) break
       await sleep(50)
     }
@@ -223,7 +223,7 @@ async function holdAnswer(action: Action, answer: Answer, box: { status: string 
 }
 
 async function settledBox(name: string): Promise<{ id: string; status: string } | null> {
-  for (let attempt = 0; attempt < 200; attempt++) {
+  for (let attempt = 0; attempt < 800; attempt++) {
     const { status, body } = await client.get(`${boxes}/${name}`)
     if (status === 404) return null
     if (status === 200 && body.status !== 'pending') return body
@@ -235,7 +235,7 @@ async function settledBox(name: string): Promise<{ id: string; status: string } 
 /** Checks that records, processes with their mounts and limits, runtime state and pool agree. */
 async function expectAgreement(): Promise<void> {
   let last: unknown
-  for (let attempt = 0; attempt < 100; attempt++) {
+  for (let attempt = 0; attempt < 800; attempt++) {
     const records: BoxView[] = (await client.get(boxes)).body.boxes
     const volumes: { id: string; name: string }[] = (await client.get(data)).body.volumes
     const running = records.filter(({ status }) => status === 'running')

@@ -44,7 +44,7 @@ describe('a step that fails', () => {
     const refused = await client.post(boxes, { name: 'rootless' })
     expect([refused.status, refused.body.code]).toEqual([500, 'internal'])
     expect((await client.get(`${boxes}/rootless`)).status).toBe(404)
-    for (let attempt = 0; attempt < 100 && readWorld(service).roots.length > 0; attempt++) await sleep(20)
+    for (let attempt = 0; attempt < 800 && readWorld(service).roots.length > 0; attempt++) await sleep(20)
     expect(readWorld(service).roots).toEqual([])
     expect((await client.post(boxes, { name: 'rootless' })).body.status).toBe('running')
     await client.delete(`${boxes}/rootless`)
@@ -113,7 +113,7 @@ describe('a step that fails', () => {
     expect(stopped.body.status).toBe('unknown')
     expect(pidsOf(service, box.id).length).toBeGreaterThan(0)
     await restartAgent(service, 'SIGTERM')
-    for (let attempt = 0; attempt < 100; attempt++) {
+    for (let attempt = 0; attempt < 800; attempt++) {
       if ((await client.get(`${boxes}/wedged`)).body.status === 'stopped') break
       await sleep(50)
     }
@@ -130,12 +130,12 @@ describe('a step that fails', () => {
     await eventually(async () => (await client.get('/healthz')).text.includes('remains_not_destroyed'))
     expect((await client.get('/healthz')).body.status).toBe('degraded')
     await restartAgent(service, 'SIGTERM')
-    for (let attempt = 0; attempt < 100 && (await client.get('/healthz')).body.status !== 'ok'; attempt++)
+    for (let attempt = 0; attempt < 800 && (await client.get('/healthz')).body.status !== 'ok'; attempt++)
       await sleep(50)
     expect((await client.get('/healthz')).body.status).toBe('ok')
     await client.delete(`${boxes}/stuck`)
     await client.delete(`${boxes}/wedged`)
-    for (let attempt = 0; attempt < 100 && readWorld(service).roots.length > 0; attempt++) await sleep(50)
+    for (let attempt = 0; attempt < 800 && readWorld(service).roots.length > 0; attempt++) await sleep(50)
     expect(readWorld(service)).toEqual({ running: [], states: [], roots: [], volumes: [] })
   })
 })

@@ -68,7 +68,7 @@ test('a pool without room for data or names does each request whole or refuses i
     await client.delete(path)
   for (const [what, , act] of acts) {
     let answer = await act()
-    for (let attempt = 0; answer.status === 507 && attempt < 100; attempt++) {
+    for (let attempt = 0; answer.status === 507 && attempt < 800; attempt++) {
       await sleep(100)
       answer = await act()
     }

@@ -141,7 +141,7 @@ async function read(): Promise<string[]> {
 }
 
 async function settled(): Promise<string> {
-  for (let attempt = 0; attempt < 200; attempt++) {
+  for (let attempt = 0; attempt < 800; attempt++) {
     const { body } = await client.get(box)
     if (body.status !== 'pending') return body.status
     await sleep(50)
@@ -154,7 +154,7 @@ async function expectAgreement(): Promise<void> {
   const { snapshots } = (await client.get(`${box}/snapshots`)).body
   const parts = snapshots.reduce((sum: number, each: { data: unknown[] }) => sum + 1 + each.data.length, 0)
   let found: string[] = []
-  for (let attempt = 0; attempt < 100; attempt++) {
+  for (let attempt = 0; attempt < 800; attempt++) {
     found = listSubvolumes(service)
     if (found.length === 2 + parts) return
     await sleep(50)
@@ -168,6 +168,6 @@ async function clear(): Promise<void> {
 }
 
 async function untilEmpty(): Promise<string[]> {
-  for (let attempt = 0; attempt < 100 && listSubvolumes(service).length > 0; attempt++) await sleep(50)
+  for (let attempt = 0; attempt < 800 && listSubvolumes(service).length > 0; attempt++) await sleep(50)
   return listSubvolumes(service)
 }

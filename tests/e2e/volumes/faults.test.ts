@@ -255,7 +255,7 @@ async function expectWhole(isRestored: boolean): Promise<void> {
 /** Checks that the pool has exactly what the records name, replaced data is read-only, and boxes have the rest. */
 async function expectAgreement(): Promise<void> {
   let last: unknown
-  for (let attempt = 0; attempt < 100; attempt++) {
+  for (let attempt = 0; attempt < 800; attempt++) {
     const { all, sealed } = recordedSubvolumes(service)
     const pooled = pooledSubvolumes(service)
     const writable = sealed.filter((name) => isWritable(service, name))

@@ -54,7 +54,7 @@ test('a full pool refuses snapshots, copies and restores of volumes whole, or ma
   // btrfs frees empty block groups when a subvolume is deleted, else only every 30 s.
   expect((await client.delete(`${data}/spare`)).status).toBe(204)
   const wrote = async (): Promise<boolean> => (await shell('echo on > /vol/on && cat /vol/on')) === 'on\n'
-  for (let attempt = 0; attempt < 100 && !(await wrote()); attempt++) await sleep(100)
+  for (let attempt = 0; attempt < 800 && !(await wrote()); attempt++) await sleep(100)
   expect(await shell('cat /vol/on')).toBe('on\n')
   expect((await client.post(`${data}/vol/restore`, { snapshot: 'good' })).status).toBe(200)
   expect(await shell('cat /vol/file')).toBe('good\n')

@@ -154,11 +154,11 @@ export function leftoversOf(lab: OciLab): string[] {
   return [...findTraces()].filter((trace) => trace.includes(lab.instanceId) || trace.includes(lab.home))
 }
 
-/** Polls until `isTrue` returns true; throws after 20 s. */
+/** Polls until `isTrue` returns true; throws after 60 s. */
 export async function untilTrue(isTrue: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + 20_000
+  const deadline = performance.now() + 60_000
   while (!(await isTrue())) {
-    if (performance.now() > deadline) throw new Error('it did not come true within 20 s')
+    if (performance.now() > deadline) throw new Error('it did not come true within 60 s')
     await sleep(10)
   }
 }

@@ -232,7 +232,7 @@ describe('a box', () => {
     stop = async () => undefined
     release()
     const settled = async (): Promise<string | undefined> => (await store.boxes.byId(id))?.observed.status
-    for (let attempt = 0; attempt < 100 && (await settled()) !== 'stopped'; attempt++) await pause(10)
+    for (let attempt = 0; attempt < 800 && (await settled()) !== 'stopped'; attempt++) await pause(10)
     expect(await settled()).toBe('stopped')
   })
 })
