@@ -1,7 +1,8 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { type AcmeServer, startAcmeServer } from '../helpers/edge/acme-server.ts'
+import { pidsWith } from '../helpers/edge/processes.ts'
 import { askTls, type TlsPlace } from '../helpers/edge/tls-client.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { createClient } from '../helpers/front/client.ts'
@@ -53,11 +54,7 @@ async function visit(name: string, headers: Record<string, string> = {}): Promis
 
 function caddyPids(): number[] {
   const instance = readFileSync(join(service.dataDir, 'instance'), 'utf8').trim()
-  return readdirSync('/proc').flatMap((name) => {
-    if (!/^\d+$/.test(name) || !existsSync(`/proc/${name}/cmdline`)) return []
-    const command = readFileSync(`/proc/${name}/cmdline`, 'utf8')
-    return command.startsWith('caddy\0') && command.includes(`/${instance}/`) ? [Number(name)] : []
-  })
+  return pidsWith((args) => args[0] === 'caddy' && args.some((arg) => arg.includes(`/${instance}/`)))
 }
 
 test('a published domain gets its certificate on the first visit, through the HTTPS port only', async () => {

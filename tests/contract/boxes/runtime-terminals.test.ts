@@ -61,7 +61,8 @@ describe('terminals', () => {
   })
 
   test('a box without a free terminal is an error, until one is released', async () => {
-    const hold = 'for n in $(seq 255); do sleep 100 3<>/dev/ptmx & done; sleep 1; ls /dev/pts | wc -l; wait'
+    const hold =
+      'for n in $(seq 255); do sleep 100 3<>/dev/ptmx & done; until [ $(ls /dev/pts | wc -l) = 257 ]; do sleep 0.2; done; echo 257; wait'
     const shim = await openScreen(lab, 'box_many', hold)
     await shim.until(/257\r\n/)
     const before = openDescriptors()

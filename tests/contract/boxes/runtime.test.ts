@@ -87,12 +87,12 @@ describe('the runtime', () => {
     const spec = lab.spec('box_polite')
     await lab.runtime.start(spec)
     const running = await lab.runtime.exec(spec.id, {
-      command: ['/bin/sh', '-c', 'trap "echo bye >/tmp/said; exit 0" TERM; while :; do sleep 0.02; done'],
+      command: ['/bin/sh', '-c', 'trap "echo bye >/tmp/said; exit 0" TERM; echo up; while :; do sleep 0.02; done'],
       cwd: '/',
       environment: {},
       user: null,
     })
-    await sleep(50)
+    await new Promise((resolve) => running.stdout.once('data', resolve))
     await lab.runtime.stop(spec.id, { graceMs: 5000 })
     expect(readFileSync(`${spec.rootPath}/tmp/said`, 'utf8')).toBe('bye\n')
     expect(await running.exited).toMatchObject({ exitCode: 0 })
@@ -107,12 +107,12 @@ describe('the runtime', () => {
     for (const end of [{ graceMs: 100 }, { graceMs: 60_000, signal: AbortSignal.timeout(100) }]) {
       await lab.runtime.start(spec)
       const running = await lab.runtime.exec(spec.id, {
-        command: ['/bin/sh', '-c', 'trap "" TERM; while :; do sleep 1; done'],
+        command: ['/bin/sh', '-c', 'trap "" TERM; echo up; while :; do sleep 1; done'],
         cwd: '/',
         environment: {},
         user: null,
       })
-      await sleep(30)
+      await new Promise((resolve) => running.stdout.once('data', resolve))
       const begun = performance.now()
       await lab.runtime.stop(spec.id, end)
       expect(performance.now() - begun).toBeLessThan(20_000)

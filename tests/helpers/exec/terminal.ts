@@ -84,4 +84,4 @@ const STDIN = 0
 const STDOUT = 1
 const STATUS = 3
 const RESIZE = 4
-const PATIENCE_MS = 15_000
+const PATIENCE_MS = 60_000

@@ -36,7 +36,7 @@ export function listen(stream: Readable): Listener {
         const timer = setTimeout(() => {
           waiting.delete(look)
           reject(new Error(`it did not say ${JSON.stringify(wanted)} but ${JSON.stringify(text().slice(-2000))}`))
-        }, 10_000)
+        }, 60_000)
         const look = (): void => {
           if (!text().includes(wanted)) return
           clearTimeout(timer)

@@ -76,7 +76,7 @@ describe('key files', () => {
     const module = new URL('../../../agent/lib/disk/key-files.ts', import.meta.url).href
     const change = `import { changeKeys } from ${JSON.stringify(module)}
       for (let i = 0; i < 5; i++) changeKeys(${JSON.stringify(dataDir)}, 'token', 'rotate')`
-    const rotate = () => runOk(process.execPath, ['--input-type=module', '-e', change], { timeoutMs: 20_000 })
+    const rotate = () => runOk(process.execPath, ['--input-type=module', '-e', change], { timeoutMs: 100_000 })
     await Promise.all([rotate(), rotate(), rotate()])
     expect(keysOf('private').keys).toHaveLength(16)
     expect(keysOf('public')).toEqual(publicTokenKeys(keysOf('private')))

@@ -89,7 +89,7 @@ describe('the thread that mounts', () => {
   })
 
   test('is replaced when it hangs, and keeps descriptors that it may still use', async () => {
-    const mounter = createMounter({ timeoutMs: 1500 })
+    const mounter = createMounter({ timeoutMs: 10_000 })
     await mounter.open()
     const pid = await initOf(volumes.lab, 'box_main')
     const mountIds = [rootMountOf(pid)]

@@ -193,7 +193,7 @@ describe('a large body', () => {
     request.end()
     const [response] = await answered
     expect(JSON.parse(await textOf(response))).toMatchObject({ size: 2 * MIB })
-  }, 15_000)
+  })
 
   test('times out if the agent does not read it, or does not answer after its end', async () => {
     for (const isTaken of [true, false]) {

@@ -1,8 +1,9 @@
 import { execFileSync, spawn } from 'node:child_process'
-import { mkdirSync, mkdtempSync, rmdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from '@jest/globals'
+import { eventually } from '../../helpers/eventually.ts'
 import { findLeftovers, findTraces } from '../../helpers/leftovers.ts'
 
 test('every kind of leftover is found, and only while it exists', async () => {
@@ -42,7 +43,10 @@ test('every kind of leftover is found, and only while it exists', async () => {
     undo.push(() => child.kill('SIGKILL'))
     const holder = spawn('bash', ['-c', 'exec -a agent/shim/main.ts sleep 60'], { stdio: 'ignore' })
     undo.push(() => holder.kill('SIGKILL'))
-    await new Promise((resolve) => setTimeout(resolve, 100))
+    // Until bash has executed sleep they bear its name.
+    const isNamed = ({ pid }: { pid?: number | undefined }): boolean =>
+      readFileSync(`/proc/${pid}/cmdline`, 'utf8').startsWith('agent/')
+    await eventually(() => isNamed(child) && isNamed(holder))
 
     const left = await findLeftovers(before, findTraces, 0)
     for (const trace of [
