@@ -101,6 +101,12 @@ export const healthSchema = z
       'Fields that may be absent are left out without a valid token and, except for `problems`, while the agent cannot be reached.',
   })
 
+/** Drivers that `GET /version` and `GET /v1/config` name. */
+const driverFields = {
+  runtime: z.string().meta({ description: 'What runs boxes: `crun`, or `kubernetes` in a cluster.' }),
+  filesystem: z.string().meta({ description: 'Filesystem of the pool: `btrfs`.' }),
+}
+
 /** `GET /version`. */
 export const versionSchema = z
   .looseObject({
@@ -109,8 +115,7 @@ export const versionSchema = z
     commit: z.string().nullable().meta({
       description: 'Git commit of the checkout that the agent runs from; null if it cannot be read from `.git`.',
     }),
-    runtime: z.string().meta({ description: 'What runs boxes: `crun`, or `kubernetes` in a cluster.' }),
-    filesystem: z.string().meta({ description: 'Filesystem of the pool: `btrfs`.' }),
+    ...driverFields,
   })
   .meta({ id: 'Version' })
 
@@ -119,8 +124,7 @@ export const configSchema = z
   .looseObject({
     drivers: z
       .looseObject({
-        runtime: z.string().meta({ description: 'What runs boxes: `crun`, or `kubernetes` in a cluster.' }),
-        filesystem: z.string().meta({ description: 'Filesystem of the pool: `btrfs`.' }),
+        ...driverFields,
         store: z.string().meta({ description: 'Database of the records: `sqlite`.' }),
         backups: z.string().meta({ description: 'Where backups are kept: `folder` or `s3`.' }),
       })
