@@ -8,3 +8,16 @@ export async function eventually(look: () => boolean | Promise<boolean>, everyMs
     await pause(everyMs)
   }
 }
+
+/** Repeats `work` until it succeeds; rethrows its last error after `patienceMs`. */
+export async function untilSucceeds<T>(work: () => Promise<T>, patienceMs = 10_000): Promise<T> {
+  const deadline = performance.now() + patienceMs
+  for (;;) {
+    try {
+      return await work()
+    } catch (error) {
+      if (performance.now() > deadline) throw error
+      await pause(50)
+    }
+  }
+}

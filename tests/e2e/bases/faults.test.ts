@@ -1,11 +1,10 @@
 import { type ClientRequest, request as httpRequest } from 'node:http'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { tarOf } from '../../helpers/bases/hostile-tar.ts'
 import { newImage } from '../../helpers/bases/image-archive.ts'
 import { type ScriptedRegistry, startScriptedRegistry } from '../../helpers/bases/scripted-registry.ts'
 import { basesOf } from '../../helpers/boxes/world.ts'
-import { eventually } from '../../helpers/eventually.ts'
+import { eventually, untilSucceeds } from '../../helpers/eventually.ts'
 import { armStep, around, at, drawSteps, restartAgent, untilDead } from '../../helpers/fault-steps.ts'
 import { type Answer, type Client, createClient } from '../../helpers/front/client.ts'
 import { startService, type TestService } from '../../helpers/service.ts'
@@ -86,7 +85,7 @@ describe('an upload', () => {
     const request = httpRequest(url, { method, headers: { 'content-type': 'application/x-tar' } })
     request.on('error', () => undefined)
     request.write(tarOf([{ name: 'bin/sh' }, { name: 'large', body: Buffer.alloc(3_000_000, 'z') }]).subarray(0, 2e6))
-    await untilTrue(async () => basesOf(service).length > (await recorded()).length)
+    await eventually(async () => basesOf(service).length > (await recorded()).length)
     return request
   }
 
@@ -197,18 +196,10 @@ describe('a pull', () => {
 
 /** Checks that the pool has exactly the bases of the records. */
 async function expectAgreement(): Promise<void> {
-  await untilTrue(async () => JSON.stringify(await recorded()) === JSON.stringify(basesOf(service)))
+  await untilSucceeds(async () => expect(await recorded()).toEqual(basesOf(service)), 60_000)
 }
 
 async function recorded(): Promise<string[]> {
   const lists = [await client.get(bases), await client.get('/v1/bases')]
   return lists.flatMap(({ body }) => body.bases.map(({ id }: { id: string }) => id)).sort()
-}
-
-async function untilTrue(isTrue: () => Promise<boolean>): Promise<void> {
-  for (let attempt = 0; attempt < 800; attempt++) {
-    if (await isTrue()) return
-    await sleep(50)
-  }
-  throw new Error(`it never came to that: ${JSON.stringify({ recorded: await recorded(), pool: basesOf(service) })}`)
 }

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { ageByOneBoot, limitsOf, mountsOf, pidsOf, readWorld } from '../../helpers/boxes/world.ts'
-import { eventually } from '../../helpers/eventually.ts'
+import { eventually, untilSucceeds } from '../../helpers/eventually.ts'
 import {
   armStep,
   around,
@@ -103,10 +103,7 @@ describe('kill -9 of the agent', () => {
     await armStep(service, at('store.boxes.replaceMounts', 'after'))
     await client.post(`${data}/vol/attach`, { box: 'witness', path: '/file' })
     await restartAgent(service, 'SIGKILL')
-    for (let attempt = 0; attempt < 800; attempt++) {
-      if ((await client.get(`${data}/vol`)).body.attachments.length === 0) break
-      await sleep(50)
-    }
+    await eventually(async () => (await client.get(`${data}/vol`)).body.attachments.length === 0)
     expect((await client.get(`${data}/vol`)).body.attachments).toEqual([])
     expect((await client.delete(`${data}/vol`)).status).toBe(204)
     await expectAgreement()
@@ -223,19 +220,18 @@ async function holdAnswer(action: Action, answer: Answer, box: { status: string 
 }
 
 async function settledBox(name: string): Promise<{ id: string; status: string } | null> {
-  for (let attempt = 0; attempt < 800; attempt++) {
+  return untilSucceeds(async () => {
     const { status, body } = await client.get(`${boxes}/${name}`)
     if (status === 404) return null
-    if (status === 200 && body.status !== 'pending') return body
-    await sleep(50)
-  }
-  throw new Error(`${name} stays pending`)
+    expect(status).toBe(200)
+    expect(body.status).not.toBe('pending')
+    return body
+  }, 60_000)
 }
 
 /** Checks that records, processes with their mounts and limits, runtime state and pool agree. */
 async function expectAgreement(): Promise<void> {
-  let last: unknown
-  for (let attempt = 0; attempt < 800; attempt++) {
+  await untilSucceeds(async () => {
     const records: BoxView[] = (await client.get(boxes)).body.boxes
     const volumes: { id: string; name: string }[] = (await client.get(data)).body.volumes
     const running = records.filter(({ status }) => status === 'running')
@@ -248,11 +244,8 @@ async function expectAgreement(): Promise<void> {
       volumes: volumes.map(({ id }) => id).sort(),
       boxes: running.map((record) => recordedBox(record, volumes)),
     }
-    if (JSON.stringify(world) === JSON.stringify(expected)) return
-    last = { world, expected }
-    await sleep(50)
-  }
-  throw new Error(`record and world differ: ${JSON.stringify(last)}`)
+    expect(world).toEqual(expected)
+  }, 60_000)
 }
 
 interface BoxView {

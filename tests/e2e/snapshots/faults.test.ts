@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import { listSubvolumes } from '../../helpers/boxes/world.ts'
+import { eventually, untilSucceeds } from '../../helpers/eventually.ts'
 import { armStep, around, at, drawSteps, during, restartAgent, untilDead } from '../../helpers/fault-steps.ts'
 import { type Answer, type Client, createClient } from '../../helpers/front/client.ts'
 import { draw } from '../../helpers/sample.ts'
@@ -141,25 +142,18 @@ async function read(): Promise<string[]> {
 }
 
 async function settled(): Promise<string> {
-  for (let attempt = 0; attempt < 800; attempt++) {
-    const { body } = await client.get(box)
-    if (body.status !== 'pending') return body.status
-    await sleep(50)
-  }
-  throw new Error('the box stays pending')
+  return untilSucceeds(async () => {
+    const { status } = (await client.get(box)).body
+    expect(status).not.toBe('pending')
+    return status
+  }, 60_000)
 }
 
 /** Checks that the pool has exactly the subvolumes of the box, its volume and their snapshots. */
 async function expectAgreement(): Promise<void> {
   const { snapshots } = (await client.get(`${box}/snapshots`)).body
   const parts = snapshots.reduce((sum: number, each: { data: unknown[] }) => sum + 1 + each.data.length, 0)
-  let found: string[] = []
-  for (let attempt = 0; attempt < 800; attempt++) {
-    found = listSubvolumes(service)
-    if (found.length === 2 + parts) return
-    await sleep(50)
-  }
-  throw new Error(`a box, a volume and ${parts} parts of snapshots, but ${found.join(' ')}`)
+  await untilSucceeds(async () => expect(listSubvolumes(service)).toHaveLength(2 + parts), 60_000)
 }
 
 async function clear(): Promise<void> {
@@ -168,6 +162,6 @@ async function clear(): Promise<void> {
 }
 
 async function untilEmpty(): Promise<string[]> {
-  for (let attempt = 0; attempt < 800 && listSubvolumes(service).length > 0; attempt++) await sleep(50)
+  await eventually(() => listSubvolumes(service).length === 0)
   return listSubvolumes(service)
 }

@@ -1,7 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import { untilTrue } from '../../helpers/boxes/oci-lab.ts'
 import { mountsOf, pidsOf } from '../../helpers/boxes/world.ts'
+import { untilSucceeds } from '../../helpers/eventually.ts'
 import { armStep, around, at, drawSteps, type FaultStep, restartAgent, untilDead } from '../../helpers/fault-steps.ts'
 import { type Answer, type Client, createClient } from '../../helpers/front/client.ts'
 import { startService, type TestService } from '../../helpers/service.ts'
@@ -254,14 +254,9 @@ async function expectWhole(isRestored: boolean): Promise<void> {
 
 /** Checks that the pool has exactly what the records name, replaced data is read-only, and boxes have the rest. */
 async function expectAgreement(): Promise<void> {
-  let last: unknown
-  for (let attempt = 0; attempt < 800; attempt++) {
+  await untilSucceeds(async () => {
     const { all, sealed } = recordedSubvolumes(service)
-    const pooled = pooledSubvolumes(service)
-    const writable = sealed.filter((name) => isWritable(service, name))
-    last = { all, pooled, writable }
-    if (JSON.stringify(all) === JSON.stringify(pooled) && writable.length === 0) return
-    await sleep(50)
-  }
-  throw new Error(`records and pool differ: ${JSON.stringify(last)}`)
+    expect(pooledSubvolumes(service)).toEqual(all)
+    expect(sealed.filter((name) => isWritable(service, name))).toEqual([])
+  }, 60_000)
 }

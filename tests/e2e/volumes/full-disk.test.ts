@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { eventually } from '../../helpers/eventually.ts'
 import { createClient } from '../../helpers/front/client.ts'
 import { startService, type TestService } from '../../helpers/service.ts'
 
@@ -54,7 +54,7 @@ test('a full pool refuses snapshots, copies and restores of volumes whole, or ma
   // btrfs frees empty block groups when a subvolume is deleted, else only every 30 s.
   expect((await client.delete(`${data}/spare`)).status).toBe(204)
   const wrote = async (): Promise<boolean> => (await shell('echo on > /vol/on && cat /vol/on')) === 'on\n'
-  for (let attempt = 0; attempt < 800 && !(await wrote()); attempt++) await sleep(100)
+  await eventually(wrote, 100)
   expect(await shell('cat /vol/on')).toBe('on\n')
   expect((await client.post(`${data}/vol/restore`, { snapshot: 'good' })).status).toBe(200)
   expect(await shell('cat /vol/file')).toBe('good\n')

@@ -12,10 +12,10 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { text } from 'node:stream/consumers'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { NftNetworkSettings } from '../../../agent/drivers/network/nft-network.ts'
 import type { HostNetwork } from '../../../agent/ports/boxes/network.ts'
 import type { BoxSpec, ExecExit, ExecRequest, Runtime } from '../../../agent/ports/boxes/runtime.ts'
+import { eventually } from '../eventually.ts'
 import { findTraces } from '../leftovers.ts'
 import { labSettings } from '../network/lab.ts'
 import { openLabWorld } from './lab-world.ts'
@@ -155,12 +155,8 @@ export function leftoversOf(lab: OciLab): string[] {
 }
 
 /** Polls until `isTrue` returns true; throws after 60 s. */
-export async function untilTrue(isTrue: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + 60_000
-  while (!(await isTrue())) {
-    if (performance.now() > deadline) throw new Error('it did not come true within 60 s')
-    await sleep(10)
-  }
+export function untilTrue(isTrue: () => boolean | Promise<boolean>): Promise<void> {
+  return eventually(isTrue, 10)
 }
 
 /** Creates a root tree, unless it exists, with a static busybox and the users root and app (1000). */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { limitsOf, listSubvolumes, mountsOf, readWorld } from '../boxes/world.ts'
+import { untilSucceeds } from '../eventually.ts'
 import type { Answer, Client } from '../front/client.ts'
 import { runtimeOfTests } from '../pods/cluster-of-tests.ts'
 import type { TestService } from '../service.ts'
@@ -48,19 +48,6 @@ export function modelService(service: TestService, client: Client, project: stri
 /** True if the API may answer `code` where `prediction` is expected. */
 export function isPredicted(prediction: Prediction, code: string | null): boolean {
   return code === null ? prediction.length === 0 : prediction.includes(code)
-}
-
-/** Repeats `work` until it succeeds; rethrows its last error after `patienceMs`. */
-export async function untilSucceeds<T>(work: () => Promise<T>, patienceMs = 10_000): Promise<T> {
-  const deadline = performance.now() + patienceMs
-  for (;;) {
-    try {
-      return await work()
-    } catch (error) {
-      if (performance.now() > deadline) throw error
-      await sleep(50)
-    }
-  }
 }
 
 interface Site extends BackupSite {

@@ -13,6 +13,7 @@ import type { BoxRecord } from '../../../agent/ports/store/boxes.ts'
 import type { Store } from '../../../agent/ports/store/store.ts'
 import { newId } from '../../../shared/ids.ts'
 import { boxRecord } from '../../helpers/boxes/box-records.ts'
+import { eventually } from '../../helpers/eventually.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
 import { silentMeter } from '../../helpers/silent-meter.ts'
 
@@ -232,7 +233,7 @@ describe('a box', () => {
     stop = async () => undefined
     release()
     const settled = async (): Promise<string | undefined> => (await store.boxes.byId(id))?.observed.status
-    for (let attempt = 0; attempt < 800 && (await settled()) !== 'stopped'; attempt++) await pause(10)
+    await eventually(async () => (await settled()) === 'stopped', 10)
     expect(await settled()).toBe('stopped')
   })
 })

@@ -9,6 +9,7 @@ import { findInstance, lockInstance } from '../../../infra/instance-lock.ts'
 import { openLogFile } from '../../../infra/log-file.ts'
 import { createLineSplitter } from '../../../infra/log-lines.ts'
 import { createServiceProcess, type ServiceProcess } from '../../../infra/service-process.ts'
+import { eventually } from '../../helpers/eventually.ts'
 
 const FIXTURES = join(import.meta.dirname, '../../fixtures')
 
@@ -58,7 +59,7 @@ describe('a supervised process', () => {
     await supervise('ready').start()
     const first = pid()
     process.kill(first, 'SIGKILL')
-    await until(() => said.length === 2)
+    await eventually(() => said.length === 2)
     expect(said).toEqual([
       'The service ended unexpectedly (SIGKILL). Nothing is lost. Starting it again.',
       'The service is back.',
@@ -93,9 +94,9 @@ test('a child ends when its parent is killed', async () => {
   })
   const [text] = (await parent.stdout.take(1).toArray()) as Buffer[]
   const child = String(text).trim()
-  await until(() => commandOf(child).startsWith('sleep'))
+  await eventually(() => commandOf(child).startsWith('sleep'))
   parent.kill('SIGKILL')
-  await until(() => !commandOf(child).startsWith('sleep'))
+  await eventually(() => !commandOf(child).startsWith('sleep'))
 })
 
 describe('the lock of a data directory', () => {
@@ -108,7 +109,7 @@ describe('the lock of a data directory', () => {
     } finally {
       if ('release' in lock) lock.release()
     }
-    await until(async () => (await findInstance('/data/a')) === null)
+    await eventually(async () => (await findInstance('/data/a')) === null)
   })
 })
 
@@ -163,13 +164,5 @@ function read(path: string): string {
     return readFileSync(path, 'utf8')
   } catch {
     return ''
-  }
-}
-
-async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + 60_000
-  while (!(await isSo())) {
-    if (performance.now() > deadline) throw new Error('It did not come to pass within 60 s.')
-    await sleep(20)
   }
 }
