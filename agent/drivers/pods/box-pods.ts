@@ -3,6 +3,7 @@ import type { Pod } from 'kubernetes-types/core/v1.d.ts'
 import { ServiceError } from '../../../shared/errors.ts'
 import type { Logger } from '../../../shared/log.ts'
 import type { KubeApi } from '../../lib/kube/api.ts'
+import { isKubeError } from '../../lib/kube/errors.ts'
 import type { PodWatch } from '../../lib/kube/watch.ts'
 import type { BoxLimits, BoxSpec } from '../../ports/boxes/runtime.ts'
 import { createPodLimits, type PodLimits } from './limits.ts'
@@ -160,16 +161,23 @@ export class BoxPods {
     return this.#options.pods.fault() !== null || isTakenAway(this.of(id).at(-1) ?? null)
   }
 
-  /** As `isTaken`, but reads the pod from the API. */
-  async wasTaken(id: string): Promise<boolean> {
+  /**
+   * As `isTaken`, but reads the pod from the API, since the watch may lag behind. While the API does not answer, asks again for a
+   * minute: it may answer before the watch is found broken. Rejects once `signal` is aborted.
+   */
+  async wasTaken(id: string, signal: AbortSignal): Promise<boolean> {
     const { api, pods } = this.#options
-    const known = this.of(id).at(-1) ?? null
-    if (isTakenAway(known)) return true
-    try {
-      // The watch may lag behind.
-      return isTakenAway(await api.pods.get(known?.metadata?.name ?? ''))
-    } catch {
-      return pods.fault() !== null
+    const deadline = performance.now() + ANSWER_MS
+    for (;;) {
+      const known = this.of(id).at(-1) ?? null
+      if (isTakenAway(known)) return true
+      try {
+        return isTakenAway(await api.pods.get(known?.metadata?.name ?? ''))
+      } catch (error) {
+        if (pods.fault() !== null) return true
+        if (!isKubeError(error, 'unreachable') || performance.now() > deadline) return false
+      }
+      await sleep(ANSWER_PAUSE_MS, undefined, { signal })
     }
   }
 
@@ -256,5 +264,7 @@ function removeWarmPod(api: KubeApi, name: string): Promise<void> {
 }
 
 const ALLOWED_MS = 5_000
+const ANSWER_MS = 60_000
+const ANSWER_PAUSE_MS = 200
 const GONE_MS = 25_000
 const GONE_PAUSE_MS = 200

@@ -71,6 +71,8 @@ class KubeRuntime implements BoxLife {
   readonly #drain: PodDrain
   readonly #files: PodFileHomes
   readonly #starts: PodStarts
+  /** Abort the reports of ended boxes that wait for the API server, by box. */
+  readonly #reports = new Map<string, AbortController>()
   #hook: NodeHook | undefined
   #listener: (exit: BoxExit) => void = () => undefined
 
@@ -105,6 +107,7 @@ class KubeRuntime implements BoxLife {
   }
 
   async close(): Promise<void> {
+    for (const report of this.#reports.values()) report.abort()
     await this.#starts.close()
     this.#hook?.close()
     await this.boxes.close()
@@ -163,6 +166,7 @@ class KubeRuntime implements BoxLife {
   // Ends the processes first, so that the root is unused, then deletes the pod. Waits for the node to end the pod only if no
   // handle was recorded, because its processes are then unknown. Its name is never reused.
   async remove(id: string): Promise<void> {
+    this.#reports.get(id)?.abort()
     const isNoted = this.boxes.host.handles.list().includes(id)
     await this.boxes.end(id)
     await this.#pods.remove(id, { untilGone: !isNoted })
@@ -179,10 +183,18 @@ class KubeRuntime implements BoxLife {
     else this.#drain.onPodChange(pod)
   }
 
-  // If others deleted the pod, the box did not end by itself.
+  // If others deleted the pod, the box did not end by itself. Reports nothing once the box is removed or the agent closes.
   async #reportExit(id: string, end: InitEnd): Promise<void> {
-    const isLost = !end.outOfMemory && (await this.#pods.wasTaken(id))
-    this.#listener({ id, ...end, isLost })
+    const report = new AbortController()
+    this.#reports.set(id, report)
+    try {
+      const isLost = !end.outOfMemory && (await this.#pods.wasTaken(id, report.signal))
+      if (!report.signal.aborted) this.#listener({ id, ...end, isLost })
+    } catch (error) {
+      if (!report.signal.aborted) throw error
+    } finally {
+      if (this.#reports.get(id) === report) this.#reports.delete(id)
+    }
   }
 
   // Logs failures only: the box runs without its network, and the other boxes are still to be adopted.
