@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { limitsOf } from '../helpers/boxes/world.ts'
+import type { Answer } from '../helpers/front/client.ts'
 import { startWeather, until, type Weather } from '../helpers/pods/weather.ts'
 
 let weather: Weather
@@ -14,8 +15,15 @@ afterAll(async () => {
   await weather?.close()
 })
 
-const put = (cpus: number, ramMb: number) =>
-  weather.client.put(`${weather.boxes}/contested?wait_seconds=25`, { config: { cpus, ram_mb: ramMb } })
+/** Changes the limits, again while other changes are under way for longer than a request waits. */
+async function put(cpus: number, ramMb: number): Promise<Answer> {
+  const change = () =>
+    weather.client.put(`${weather.boxes}/contested?wait_seconds=25`, { config: { cpus, ram_mb: ramMb } })
+  return until(async () => {
+    const answer = await change()
+    return answer.body?.code === 'box_busy' ? null : answer
+  }, 'the box is not busy')
+}
 
 /** Returns the box's limits from the API, the pod and the cgroups. */
 async function seen() {
@@ -32,7 +40,7 @@ const agreed = (cpus: number, ramMb: number) => ({
 
 async function untilAgreed(cpus: number, ramMb: number): Promise<void> {
   const wanted = JSON.stringify(agreed(cpus, ramMb))
-  await until(async () => JSON.stringify(await seen()) === wanted, wanted, 20_000).catch(async (error: unknown) => {
+  await until(async () => JSON.stringify(await seen()) === wanted, wanted).catch(async (error: unknown) => {
     throw new Error(`${String(error)}: ${JSON.stringify(await seen())}`)
   })
 }

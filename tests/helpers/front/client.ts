@@ -28,7 +28,7 @@ export interface Client {
   post(path: string, body?: unknown, options?: CallOptions): Promise<Answer>
   put(path: string, body?: unknown, options?: CallOptions): Promise<Answer>
   delete(path: string, options?: CallOptions): Promise<Answer>
-  /** Runs a command line in a box of a project; answers with the Exec. */
+  /** Runs a command line in a box of a project; answers with the Exec, once it has ended unless `more` has `no_hup`. */
   shell(project: string, box: string, line: string, more?: Record<string, unknown>): Promise<Answer>
 }
 
@@ -57,8 +57,13 @@ export function createClient(url: () => string, token: () => string): Client {
     post: (path, body, options) => call('POST', path, body === undefined ? options : { body, ...options }),
     put: (path, body, options) => call('PUT', path, body === undefined ? options : { body, ...options }),
     delete: (path, options) => call('DELETE', path, options),
-    shell: (project, box, line, more = {}) =>
-      call('POST', `/v1/projects/${project}/boxes/${box}/exec`, { body: { shell: line, ...more } }),
+    shell: async (project, box, line, more = {}) => {
+      const path = `/v1/projects/${project}/boxes/${box}/exec`
+      let answer = await call('POST', path, { body: { shell: line, ...more } })
+      if (more['no_hup'] === true) return answer
+      while (answer.body?.status === 'running') answer = await call('GET', `${path}/${answer.body.id}?wait_seconds=20`)
+      return answer
+    },
   }
 }
 

@@ -75,9 +75,14 @@ export async function startWeather(
     },
     kubectl: ask,
     createBox: async (name, body = {}) => {
-      const { status, text, body: made } = await client.post(boxes, { name, config: SMALL, ...body })
-      if (status !== 201 || made.status !== 'running') throw new Error(`${name} does not run: ${status} ${text}`)
-      return made
+      const { status, text } = await client.post(boxes, { name, config: SMALL, ...body })
+      if (status !== 201 && status !== 202) throw new Error(`${name} is not made: ${status} ${text}`)
+      return until(async () => {
+        const made = await getBox(name)
+        if (made.status !== 'running' && made.status !== 'pending')
+          throw new Error(`${name} does not run: ${JSON.stringify(made)}`)
+        return made.status === 'running' ? made : null
+      }, `${name} runs`)
     },
     getBox,
     run: async (box, line) => {
@@ -92,7 +97,7 @@ export async function startWeather(
 }
 
 /** Polls `read` until its result is truthy and returns it; throws, naming `what`, after `deadlineMs`. */
-export async function until<T>(read: () => T | Promise<T>, what: string, deadlineMs = 60_000): Promise<T> {
+export async function until<T>(read: () => T | Promise<T>, what: string, deadlineMs = 60_000): Promise<NonNullable<T>> {
   const deadline = performance.now() + deadlineMs
   for (;;) {
     const value = await read()
