@@ -104,4 +104,5 @@ function withAnswerBytesMax(forwarded: ForwardedRequest, maxBytes: number): Forw
 
 /** Least time that an agent takes to restart. */
 const RETRY_DELAY_MS = 100
-const HEALTH_TIMEOUT_MS = 2_000
+/** What load balancers commonly wait for a health check. */
+const HEALTH_TIMEOUT_MS = 5_000

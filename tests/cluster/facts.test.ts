@@ -55,7 +55,7 @@ const create = (name: string, container: { image?: string; cpu?: string }): Prom
   })
 
 const reportWhen = async (isSo: (report: ClusterReport) => boolean): Promise<ClusterReport> => {
-  for (const endsAt = performance.now() + 25_000; performance.now() < endsAt; await delay(100)) {
+  for (const endsAt = performance.now() + 100_000; performance.now() < endsAt; await delay(100)) {
     const report = await facts.report()
     if (isSo(report)) return report
   }
@@ -101,7 +101,7 @@ test('all pods of a node are counted, those of other namespaces included', async
     const pause = { name: 'p', image: 'registry.k8s.io/pause:3.10', imagePullPolicy: 'IfNotPresent' }
     const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'foreign' }, spec: { containers: [pause] } }
     succeed(kubectlWith(JSON.stringify(pod), 'create', '-n', other.namespace, '-f', '-'))
-    const wait = ['--for=jsonpath={.status.phase}=Running', 'pod/foreign', '--timeout=30s']
+    const wait = ['--for=jsonpath={.status.phase}=Running', 'pod/foreign', '--timeout=100s']
     succeed(kubectl('wait', '-n', other.namespace, ...wait))
     // Other tests' pods come and go meanwhile, so compare until the counts agree.
     const isCounted = async ({ nodes }: ClusterReport): Promise<boolean> =>
@@ -140,7 +140,7 @@ test.each(['refuse', 'hang'] as const)(
     await delay(2_100)
     const startedAt = performance.now()
     const report = await facts.report()
-    expect(performance.now() - startedAt).toBeLessThan(3_800)
+    expect(performance.now() - startedAt).toBeLessThan(4_500)
     expect(report.nodes).toEqual([])
     expect(report.problems.map(({ code }) => code)).toEqual(['kubernetes_unreachable'])
     await line.mend()

@@ -145,7 +145,8 @@ const WHOLE_SERVER = new Set(['kubernetes_unreachable', 'kubernetes_credentials'
 const READ_LOG = "Read the agent's log for the cause."
 /** Polls of the health report must not load the server. */
 const NODES_MS = 2_000
-const DEADLINE_MS = 2_000
+/** Much less than the functions wait for a health report. */
+const DEADLINE_MS = 1_000
 /** Problems that fail a start at once. */
 const LASTING = new Set(['kubernetes_image', 'kubernetes_container'])
 const PAST_MS = 600_000
