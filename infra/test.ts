@@ -54,8 +54,8 @@ const SUITES: Record<string, Suite> = {
   cluster: {
     paths: ['tests/cluster/', 'tests/contract/boxes/runtime.test', 'tests/e2e/standalone'],
     drawn: [
-      { from: REPEATED_ON_CLUSTER, count: 3 },
-      { from: RUNTIME_ON_CLUSTER, count: 4 },
+      { from: REPEATED_ON_CLUSTER, count: 2 },
+      { from: RUNTIME_ON_CLUSTER, count: 3 },
     ],
     workers: 5,
     env: { TEST_RUNTIME: 'kubernetes' },

@@ -86,7 +86,7 @@ describe('through serverless-offline', () => {
     token: () => service.adminToken,
     logs: () => [...service.logs, ...offline.said],
   })
-  for (const define of draw(REPEATED, 4)) define()
+  for (const define of draw(REPEATED, 2)) define()
 
   test('a WebSocket is refused, with a hint at tickets', async () => {
     const answer = await client.get('/v1/projects/run/boxes/it/exec/ws?command=id')
