@@ -26,7 +26,7 @@ test('pods outlive the death of every part, and the cluster leaves nothing behin
   const kubeconfig = await startCluster(name, () => undefined)
   const here = `--kubeconfig=${kubeconfig}`
   succeed(kubectlWith(busyboxPod('one'), here, 'create', '-f', '-'))
-  succeed(kubectl(here, 'wait', 'pod/one', '--for=condition=Ready', '--timeout=25s'))
+  succeed(kubectl(here, 'wait', 'pod/one', '--for=condition=Ready', '--timeout=100s'))
   expect(findHostTraces(name)).not.toEqual(before)
   for (const part of PARTS) {
     await stopPart(name, part, 'SIGKILL')

@@ -268,10 +268,10 @@ function lines(text: string): string[] {
 }
 
 async function until<T>(look: () => T | null): Promise<T> {
-  for (let tries = 0; tries < 40; tries++) {
+  for (let tries = 0; tries < 240; tries++) {
     const found = look()
     if (found !== null) return found
     await new Promise((resolve) => setTimeout(resolve, 250))
   }
-  throw new Error('It did not come about within 10 s.')
+  throw new Error('It did not come about within 60 s.')
 }

@@ -8,7 +8,7 @@ describe('the cluster of the tests', () => {
 
   beforeAll(() => {
     succeed(kubectlWith(busyboxPod(name), 'create', '-f', '-'))
-    succeed(kubectl('wait', `pod/${name}`, '--for=condition=Ready', '--timeout=25s'))
+    succeed(kubectl('wait', `pod/${name}`, '--for=condition=Ready', '--timeout=100s'))
   })
 
   afterAll(() => {
@@ -33,7 +33,7 @@ describe('the cluster of the tests', () => {
     const change = { spec: { containers: [{ name: 'main', resources: { limits } }] } }
     succeed(kubectl('patch', 'pod', name, '--subresource=resize', '--patch', JSON.stringify(change)))
     const memory = '.status.containerStatuses[0].resources.limits.memory'
-    succeed(kubectl('wait', `pod/${name}`, `--for=jsonpath={${memory}}=96Mi`, '--timeout=20s'))
+    succeed(kubectl('wait', `pod/${name}`, `--for=jsonpath={${memory}}=96Mi`, '--timeout=100s'))
     expect(field('.status.containerStatuses[0].restartCount')).toBe('0')
   })
 })

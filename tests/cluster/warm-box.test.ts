@@ -15,7 +15,7 @@ describe('a box in a warm pod', () => {
     one = await service.createWarm('one', { config: { cpus: 0.25, ram_mb: 96, storage_gb: 1 } })
     two = await service.createWarm('two', { config: { cpus: 0.5, ram_mb: 64, storage_gb: 1 } })
   })
-  afterAll(() => service.close(), 60_000)
+  afterAll(() => service.close())
 
   /** Returns the output of a command in a box that started cold, and in one that started warm. */
   const compare = async (line: string): Promise<[string, string]> => [

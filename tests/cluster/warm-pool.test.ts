@@ -7,7 +7,7 @@ describe('a pool of warm pods', () => {
   beforeAll(async () => {
     service = await startWarmService(2)
   })
-  afterAll(() => service.close(), 60_000)
+  afterAll(() => service.close())
 
   const names = (): string[] => service.warmPods().map(({ name }) => name)
   const untilOthers = (gone: readonly string[], kept: readonly string[] = []): Promise<boolean> =>

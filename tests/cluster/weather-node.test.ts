@@ -72,7 +72,7 @@ test('a drained node: its boxes come back with it, and unscheduled ones show the
   const { boxes } = (await weather.client.get(weather.boxes)).body
   for (const { name } of boxes) if (name !== 'steady') await weather.client.delete(`${weather.boxes}/${name}`)
   const node = weather.record.node.name
-  weather.kubectl('drain', node, '--ignore-daemonsets', '--grace-period=2', '--timeout=30s')
+  weather.kubectl('drain', node, '--ignore-daemonsets', '--grace-period=2', '--timeout=100s')
   expect((await ask('unplaced')).body.status).toBe('pending')
   expect((await until(() => faultOf('kubernetes_node_cordoned'), 'health tells of the node')).remedy).toContain(
     'uncordon',

@@ -93,7 +93,7 @@ describe('the pods of others', () => {
     }
     succeed(kubectlWith(podOf({ name }), here, 'create', '-f', '-'))
     try {
-      weather.kubectl('wait', `pod/${name}`, '--for=condition=Ready', '--timeout=30s')
+      weather.kubectl('wait', `pod/${name}`, '--for=condition=Ready', '--timeout=100s')
       const { id } = await weather.createBox('beside')
       const marks = { 'boxyard.dev/instance': instanceOf(weather.service), 'boxyard.dev/box-id': id }
       const forged = podOf({ name: `${name}-forged`, labels: marks, annotations: marks })

@@ -62,7 +62,7 @@ test(
     }
     expect(log.length).toBeGreaterThan(STEPS)
   },
-  60_000 + STEPS * 2000 + MINUTES * 60_000,
+  60_000 + STEPS * 4_800 + MINUTES * 60_000,
 )
 
 /** Sends one drawn operation, then compares the answer and the changes with the model. */

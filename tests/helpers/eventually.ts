@@ -10,7 +10,7 @@ export async function eventually(look: () => boolean | Promise<boolean>, everyMs
 }
 
 /** Repeats `work` until it succeeds; rethrows its last error after `patienceMs`. */
-export async function untilSucceeds<T>(work: () => Promise<T>, patienceMs = 10_000): Promise<T> {
+export async function untilSucceeds<T>(work: () => Promise<T>, patienceMs = 60_000): Promise<T> {
   const deadline = performance.now() + patienceMs
   for (;;) {
     try {

@@ -65,9 +65,9 @@ export async function armStep(service: TestService, step: FaultStep | ''): Promi
   await eventually(() => !existsSync(file), 5)
 }
 
-/** Returns true if a process ends within 10 s; effects after an answer may take a while. */
-export async function hasDied(pid: number): Promise<boolean> {
-  for (let attempt = 0; attempt < 200; attempt++) {
+/** Returns true if a process ends within `patienceMs`; effects after an answer may take a while. */
+export async function hasDied(pid: number, patienceMs = 60_000): Promise<boolean> {
+  for (const endsAt = performance.now() + patienceMs; performance.now() < endsAt; ) {
     try {
       process.kill(pid, 0)
     } catch {

@@ -88,7 +88,8 @@ export function defineBoxesSuite(client: Client): void {
       await client.shell(
         'life',
         'web',
-        `(trap 'echo bye > /root/said; exit' TERM; while :; do sleep 0.05; done) >/dev/null 2>&1 & sleep 0.2`,
+        `(trap 'echo bye > /root/said; exit' TERM; touch /root/set; while :; do sleep 0.05; done) >/dev/null 2>&1 &
+         until [ -e /root/set ]; do sleep 0.02; done`,
       )
       await client.post(`${boxes}/web/stop`)
       await client.post(`${boxes}/web/resume`)
@@ -137,7 +138,7 @@ export function defineBoxesSuite(client: Client): void {
       const operation = await client.get(`${path}?wait_seconds=20`)
       expect(operation.body).toMatchObject({ kind: 'box.create', status: 'done', error: null })
       expect((await client.get(`${boxes}/later`)).body.status).toBe('running')
-      await client.shell('life', 'later', `(trap '' TERM; sleep 600) >/dev/null 2>&1 & sleep 0.1`)
+      await client.shell('life', 'later', DEAF)
       const stopped = await client.post(`${boxes}/later/stop?wait_seconds=0`)
       expect([stopped.status, stopped.body.state.reason]).toEqual([202, 'stopping'])
       await client.delete(`${boxes}/later`)
@@ -146,7 +147,7 @@ export function defineBoxesSuite(client: Client): void {
     test('an operation begins with its request, however long that waited', async () => {
       await client.post(boxes, { name: 'slow' })
       await client.put(`${boxes}/slow`, { termination_grace_period_seconds: 3 })
-      await client.shell('life', 'slow', `(trap '' TERM; sleep 600) >/dev/null 2>&1 & sleep 0.1`)
+      await client.shell('life', 'slow', DEAF)
       const stopped = await client.post(`${boxes}/slow/stop?wait_seconds=1`)
       const operation = await client.get(`${String(stopped.headers['operation-location'])}?wait_seconds=20`)
       expect(operation.body.status).toBe('done')
@@ -167,7 +168,7 @@ export function defineBoxesSuite(client: Client): void {
 
     test('the latest request wins: a resume during a stop ends with a running box', async () => {
       await client.post(boxes, { name: 'torn' })
-      await client.shell('life', 'torn', `(trap '' TERM; sleep 600) >/dev/null 2>&1 & sleep 0.1`)
+      await client.shell('life', 'torn', DEAF)
       const stopping = await client.post(`${boxes}/torn/stop?wait_seconds=0`)
       expect(stopping.status).toBe(202)
       const resumed = await client.post(`${boxes}/torn/resume`)
@@ -222,3 +223,6 @@ export function defineBoxesSuite(client: Client): void {
     })
   })
 }
+
+/** Starts a process that ignores SIGTERM, and returns once it does. */
+const DEAF = `(trap '' TERM; touch /root/deaf; sleep 600) >/dev/null 2>&1 & until [ -e /root/deaf ]; do sleep 0.02; done`

@@ -24,7 +24,7 @@ beforeAll(async () => {
   )
 })
 
-afterAll(() => service.close(), 60_000)
+afterAll(() => service.close())
 
 /** Creates, stops and deletes boxes of a few names until `isOver`, whether or not requests succeed. */
 async function churn(worker: number, isOver: () => boolean): Promise<void> {

@@ -3,8 +3,9 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { untilTrue } from '../../helpers/boxes/oci-lab.ts'
-import { instanceOf } from '../../helpers/boxes/world.ts'
+import { instanceOf, pidsOf } from '../../helpers/boxes/world.ts'
 import { createClient } from '../../helpers/front/client.ts'
+import { readText } from '../../helpers/leftovers.ts'
 import { draw } from '../../helpers/sample.ts'
 import { startService, type TestService } from '../../helpers/service.ts'
 
@@ -15,10 +16,11 @@ const client = createClient(
 )
 const boxes = '/v1/projects/held/boxes'
 const box = `${boxes}/it`
+let boxId: string
 
 beforeAll(async () => {
   service = await startService()
-  await client.post(boxes, { name: 'it' })
+  boxId = (await client.post(boxes, { name: 'it' })).body.id
 })
 
 afterAll(async () => {
@@ -74,6 +76,16 @@ async function untilNoted(path: string): Promise<void> {
   await untilTrue(() => readdirSync(execs).some((id) => existsSync(join(execs, id, `${idOf(path)}.exit`))))
 }
 
+/** Ends the `sleep` at which a command waits, with or without an agent, so that it goes on. */
+async function wake(seconds: number): Promise<void> {
+  await untilTrue(() => {
+    const pid = pidsOf(service, boxId).find((each) => readText(`/proc/${each}/cmdline`) === `sleep\0${seconds}\0`)
+    if (pid === undefined) return false
+    process.kill(pid, 'SIGKILL')
+    return true
+  })
+}
+
 /** Waits by arguments: a zombie that init has not reaped yet shows none. */
 async function untilNoSleep(): Promise<void> {
   await untilTrue(async () => (await client.shell('held', 'it', 'ps | grep "sleep 60[0]"')).body.exit_code === 1)
@@ -81,11 +93,15 @@ async function untilNoSleep(): Promise<void> {
 
 describe.each(['SIGTERM', 'SIGKILL'] as const)('when the agent ends by %s', (signal) => {
   test('a detached command goes on, and its output and exit code are recorded', async () => {
-    const path = await hold('echo begun; sleep 6; echo done; echo oops >&2; exit 7')
+    const path = await hold(
+      `echo begun; until [ -e /tmp/${signal} ]; do sleep 0.05; done; echo done; echo oops >&2; exit 7`,
+    )
     await begunText(path)
     await service.killAgent(signal)
     await service.startAgent()
-    expect((await client.get(path)).body).toMatchObject({ status: 'running', stdout: 'begun\n', detached: true })
+    const begun = { status: 'running', stdout: 'begun\n', stderr: '', detached: true }
+    expect((await client.get(path)).body).toMatchObject(begun)
+    await client.shell('held', 'it', `touch /tmp/${signal}`)
     expect(await end(path)).toMatchObject({
       status: 'exited',
       exit_code: 7,
@@ -96,10 +112,11 @@ describe.each(['SIGTERM', 'SIGKILL'] as const)('when the agent ends by %s', (sig
 
   test('a command that ends or times out without an agent is recorded by the next', async () => {
     const [ended, late] = [
-      await hold('echo in time; sleep 0.3; exit 9'),
+      await hold('echo in time; sleep 702; exit 9'),
       await hold('sleep 600', { timeout_seconds: 0.5 }),
     ]
     await service.killAgent(signal)
+    await wake(702)
     await untilNoted(ended)
     await untilNoted(late)
     await service.startAgent()
@@ -108,9 +125,10 @@ describe.each(['SIGTERM', 'SIGKILL'] as const)('when the agent ends by %s', (sig
   })
 
   test('the last 8 MiB of long output can be read afterwards', async () => {
-    const path = await hold('echo go; sleep 1; head -c 20000000 /dev/zero | tr "\\0" y; echo; echo end')
+    const path = await hold('echo go; sleep 703; head -c 20000000 /dev/zero | tr "\\0" y; echo; echo end')
     await begunText(path)
     await service.killAgent(signal)
+    await wake(703)
     await untilNoted(path)
     await service.startAgent()
     expect(await end(path)).toMatchObject({ status: 'exited', truncated: true, next_offset: { stdout: 20_000_008 } })
@@ -154,6 +172,7 @@ describe('the shim', () => {
   test('keeps the output of its commands when it is killed without an agent', async () => {
     const path = await hold('echo seen; echo bad >&2; sleep 600')
     await begunText(path)
+    await client.get(`${path}/output?stream=stderr&wait_seconds=20`)
     const pids = shims()
     await service.killAgent()
     for (const pid of pids) process.kill(pid, 'SIGKILL')
@@ -181,8 +200,9 @@ describe('the shim', () => {
   })
 
   test('is killed without an agent: the next agent ends its commands and records them as lost', async () => {
-    const [running, ended] = [await hold('sleep 600'), await hold('sleep 0.3; exit 5')]
+    const [running, ended] = [await hold('sleep 600'), await hold('sleep 704; exit 5')]
     await service.killAgent()
+    await wake(704)
     await untilNoted(ended)
     for (const pid of shims()) process.kill(pid, 'SIGKILL')
     await service.startAgent()

@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { readdirSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { request } from 'undici'
 import { ROOT } from '../../../infra/commands.ts'
@@ -30,6 +30,8 @@ afterAll(async () => {
 const open = (path: string): Promise<TestTerminal> =>
   connectTerminal(`${service.url}${box}/${path}`, { token: service.adminToken })
 const record = async (id: string) => (await client.get(`${box}/exec/${id}`)).body
+const untilGone = (command: string): Promise<void> =>
+  eventually(async () => (await client.shell('restarts', 'it', `ps | grep "${command}"`)).body.exit_code === 1)
 async function restartAgent(): Promise<void> {
   await service.killAgent()
   await service.startAgent()
@@ -77,7 +79,7 @@ describe('when the agent is killed', () => {
     expect(await record(ends.id)).toMatchObject({ status: 'lost', exit_code: null, tty: true })
     const kept = (await client.get(`${box}/exec/${goesOn.id}?wait_seconds=20`)).body
     expect(kept).toMatchObject({ status: 'exited', exit_code: 4, stdout: 'done\n', detached: true })
-    expect((await client.shell('restarts', 'it', 'ps | grep "sleep 60[0]"')).body.exit_code).toBe(1)
+    await untilGone('sleep 60[0]')
   })
 
   test('a SIGTERM closes streams and leaves consoles running', async () => {
@@ -105,7 +107,7 @@ describe('when a client leaves', () => {
     const ended = async (id: string) => (await client.get(`${box}/exec/${id}?wait_seconds=20`)).body
     expect(await ended(heeds.id)).toMatchObject({ status: 'killed', signal: 'SIGHUP' })
     expect(await ended(ignores.id)).toMatchObject({ status: 'killed', signal: 'SIGKILL' })
-    expect((await client.shell('restarts', 'it', 'ps | grep "sleep 60[123]"')).body.exit_code).toBe(1)
+    await untilGone('sleep 60[123]')
   })
 
   test('a command with no_hup goes on, and its input ends', async () => {
@@ -149,8 +151,7 @@ test('a slow upload is not written to a volume that has moved meanwhile', async 
     body: Readable.from(bytes()),
   })
   await isHalf.promise
-  // By then the bytes have reached the agent, which has opened the file.
-  await sleep(500)
+  await eventually(() => hasUnnamedFile(service.agentPid))
   await client.post(`${base}/data/disk/detach`, { box: 'it' })
   await client.post(`${base}/data/disk/attach`, { box: 'other', path: '/mnt/disk' })
   goOn.resolve()
@@ -158,3 +159,14 @@ test('a slow upload is not written to a volume that has moved meanwhile', async 
   expect([answer.statusCode, ((await answer.body.json()) as { code: string }).code]).toEqual([409, 'box_busy'])
   expect((await client.shell('restarts', 'other', 'ls /mnt/disk')).body.stdout).toBe('')
 })
+
+/** Tells whether a process has an unnamed file open, as the agent has for an upload before it is whole. */
+function hasUnnamedFile(pid: number): boolean {
+  return readdirSync(`/proc/${pid}/fd`).some((fd) => {
+    try {
+      return /\/#\d+ \(deleted\)$/.test(readlinkSync(`/proc/${pid}/fd/${fd}`))
+    } catch {
+      return false
+    }
+  })
+}

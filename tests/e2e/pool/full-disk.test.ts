@@ -82,4 +82,4 @@ async function promptly<T>(act: () => Promise<T>): Promise<T> {
   return result
 }
 
-const PROMPT_MS = 10_000
+const PROMPT_MS = 60_000

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { untilTrue } from '../../helpers/boxes/oci-lab.ts'
 import { pidsOf } from '../../helpers/boxes/world.ts'
+import { untilSucceeds } from '../../helpers/eventually.ts'
 import {
   armStep,
   around,
@@ -122,7 +123,7 @@ describe('a service', () => {
     await restartAgent(service, 'SIGKILL')
     const taken = (await client.get(app)).body
     expect(taken).toMatchObject({ state: 'running', active: { pid, restarts: 0 } })
-    expect((await client.get(`${app}/logs`)).body.data).toBe('up\n')
+    await untilSucceeds(async () => expect((await client.get(`${app}/logs`)).body.data).toBe('up\n'))
     const held = await hostPid()
     await service.killAgent('SIGKILL')
     process.kill(held, 'SIGTERM')
@@ -130,7 +131,7 @@ describe('a service', () => {
     await untilTrue(async () => (await client.get(app)).body.active?.restarts === 1)
     await untilAgreed()
     expect((await client.get(app)).body.active.last_exit).toMatchObject({ exit_code: null, signal: 'SIGTERM' })
-    expect((await client.get(`${app}/logs`)).body.data).toBe('up\nup\n')
+    await untilSucceeds(async () => expect((await client.get(`${app}/logs`)).body.data).toBe('up\nup\n'))
     await client.delete(app)
   })
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { untilTrue } from '../../helpers/boxes/oci-lab.ts'
+import { untilSucceeds } from '../../helpers/eventually.ts'
 import type { Answer, Client } from '../../helpers/front/client.ts'
 
 /** Defines the tests of services for any front; `client` holds the admin token of a service whose base is busybox. */
@@ -67,7 +68,7 @@ export function defineServicesSuite(client: Client): void {
       await untilTrue(async () => (await logs('app')).data.includes('up'))
       const stopped = await act('app', 'stop')
       expect(stopped.body).toMatchObject({ state: 'stopped', active: { last_exit: { exit_code: 0, signal: null } } })
-      expect((await logs('app')).data).toMatch(/up ?\n(Terminated\n)?bye\n$/)
+      await untilSucceeds(async () => expect((await logs('app')).data).toMatch(/up ?\n(Terminated\n)?bye\n$/))
       await client.post(`${boxes}/host/stop`)
       await client.post(`${boxes}/host/resume`)
       expect(await get('app')).toMatchObject({ state: 'stopped', active: { alive: false } })
@@ -105,7 +106,7 @@ export function defineServicesSuite(client: Client): void {
       const seen = await get('loop')
       expect(seen.active.last_exit).toMatchObject({ exit_code: 3, signal: null, out_of_memory: false })
       expect(['failed', 'starting', 'running']).toContain(seen.state)
-      expect((await logs('loop')).data).toMatch(/^(run\n){2,}$/)
+      await untilSucceeds(async () => expect((await logs('loop')).data).toMatch(/^(run\n){2,}$/))
     })
 
     test('is final by its restart policy', async () => {
@@ -130,7 +131,7 @@ export function defineServicesSuite(client: Client): void {
       await put('missing', { command: ['/no/such/program'], restart: 'never' })
       await untilTrue(async () => (await get('missing')).state === 'failed')
       expect((await get('missing')).active.last_exit.exit_code).toBe(127)
-      expect((await logs('missing')).data).toContain('not found')
+      await untilSucceeds(async () => expect((await logs('missing')).data).toContain('not found'))
     })
   })
 
@@ -156,11 +157,10 @@ export function defineServicesSuite(client: Client): void {
     test('that never succeeds leaves it starting, with the reason', async () => {
       const wish = { command: script('exec sleep 1000'), port: 9999, readiness: { http: '/' } }
       const made = await put('never', wish, '?wait_seconds=1')
-      expect([made.status, made.body.state, made.body.message]).toEqual([
-        201,
-        'starting',
-        'Nothing listens at port 9999.',
-      ])
+      expect([made.status, made.body.state]).toEqual([201, 'starting'])
+      await untilSucceeds(async () =>
+        expect(await get('never')).toMatchObject({ state: 'starting', message: 'Nothing listens at port 9999.' }),
+      )
     })
 
     test('that is lost is reported, and the service goes on', async () => {

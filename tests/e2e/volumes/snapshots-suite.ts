@@ -116,8 +116,8 @@ export function defineVolumeSnapshotsSuite(client: Client): void {
 
     test('are restored only while no process uses the volume, else nothing changes', async () => {
       await shell('writer', 'echo kept > /srv/db/deep/table; rm -f /root/sits')
-      const sitting = client.shell('snaps', 'reader', 'cd /db/deep && exec sleep 2.5')
-      await shell('reader', 'until grep -qs "^Name:.sleep" /proc/[0-9]*/status; do sleep 0.02; done')
+      const sitting = client.shell('snaps', 'reader', 'cd /db/deep && echo $$ > /root/sits && exec sleep 600')
+      await shell('reader', 'until grep -qs "^Name:.sleep" /proc/$(cat /root/sits)/status; do sleep 0.02; done')
       const versions = async (): Promise<unknown> => [(await client.get(`${data}/db`)).headers['etag']]
       const before = [await versions(), await snapshotsOf('db')]
       const busy = await restore('db', 'good', '?wait_seconds=0')
@@ -126,7 +126,10 @@ export function defineVolumeSnapshotsSuite(client: Client): void {
       expect([await versions(), await snapshotsOf('db')]).toEqual(before)
       expect(await shell('writer', 'cat /srv/db/deep/table')).toBe('kept\n')
       expect(await shell('reader', 'cat /db/deep/table')).toBe('kept\n')
-      expect((await restore('db', 'good', '?wait_seconds=20')).status).toBe(200)
+      const restoring = restore('db', 'good', '?wait_seconds=25')
+      // Gives the request time to find the volume busy.
+      await shell('reader', 'sleep 0.5; kill $(cat /root/sits)')
+      expect((await restoring).status).toBe(200)
       await sitting
       expect(await shell('reader', 'cat /db/deep/table')).toBe('old\n')
     })

@@ -134,13 +134,14 @@ export function defineVolumesSuite(client: Client): void {
     })
 
     test("is busy while it is a shell's directory, then is detached without a trace", async () => {
-      const sitting = client.shell('vols', 'two', 'cd /var/log/deep && touch /root/sits && exec sleep 2')
-      await shell('two', 'until [ -e /root/sits ]; do sleep 0.01; done')
+      const sitting = client.shell('vols', 'two', 'cd /var/log/deep && echo $$ > /root/sits && exec sleep 600')
+      await shell('two', 'until grep -qs "^Name:.sleep" /proc/$(cat /root/sits)/status; do sleep 0.02; done')
       const busy = await detach('logs', 'two')
       expect(told(busy)).toEqual([409, 'volume_busy'])
       expect(busy.body.detail).toMatch(/\b\d+\b.*sleep/)
       expect((await client.get(`${boxes}/two`)).body.data_mounts).toHaveLength(2)
       expect(await shell('two', 'cat /var/log/deep/more')).toBe('fits\n')
+      await shell('two', 'kill $(cat /root/sits)')
       await sitting
       const detached = await detach('logs', 'two')
       expect(detached.body.data_mounts).toEqual([{ name: 'db', path: '/db', read_only: true }])
@@ -151,9 +152,13 @@ export function defineVolumesSuite(client: Client): void {
     })
 
     test('waits for a process that is about to leave it', async () => {
-      const sitting = client.shell('vols', 'one', 'cd /logs && exec sleep 0.4')
-      await shell('one', 'sleep 0.1')
-      expect((await client.post(`${data}/logs/detach`, { box: 'one' })).status).toBe(200)
+      const stay = 'until [ -e /root/leave ]; do sleep 0.05; done'
+      const sitting = client.shell('vols', 'one', `cd /logs && touch /root/sits && ${stay}`)
+      await shell('one', 'until [ -e /root/sits ]; do sleep 0.02; done')
+      const detaching = client.post(`${data}/logs/detach?wait_seconds=25`, { box: 'one' })
+      // Gives the request time to find the volume busy.
+      await shell('one', 'sleep 0.4; touch /root/leave')
+      expect((await detaching).status).toBe(200)
       await sitting
     })
 

@@ -36,7 +36,7 @@ export interface ModelledService {
 export function modelService(service: TestService, client: Client, project: string): ModelledService {
   const at: Site = { service, client, project, path: `/v1/projects/${project}`, ids: new Map() }
   return {
-    send: async (operation, waitSeconds = 10) => codeOf(operation, await send(at, operation, waitSeconds)),
+    send: async (operation, waitSeconds = 25) => codeOf(operation, await send(at, operation, waitSeconds)),
     compare: (model) => compare(at, model),
     compareInside: async (model, names) => {
       await Promise.all([...new Set(names)].map((name) => compareFiles(at, model, name)))
@@ -173,7 +173,7 @@ async function compareBox(
   if (status !== 'running') return
   const limits = { cpus: config.cpus, ramMb: config.ram_mb }
   // The kubelet may write the old limits once more before the new ones.
-  const patienceMs = runtimeOfTests() === 'kubernetes' ? 10_000 : 0
+  const patienceMs = runtimeOfTests() === 'kubernetes' ? 60_000 : 0
   await untilSucceeds(async () => expectSame(limitsOf(service, id), limits, `limits of ${name}`), patienceMs)
   const mounts = read.data_mounts.map(({ name: volume, path, read_only: readOnly }: Mount) => {
     return { volume: subvolumes.get(volume), path, readOnly }
