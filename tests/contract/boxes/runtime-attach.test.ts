@@ -136,10 +136,11 @@ describe('a client that attaches to a detached command', () => {
   })
 
   test('gets the output of a command killed while all clients are behind', async () => {
-    const held = await hold('cat >/dev/null; while :; do echo line; done', { keepsInput: true })
+    const many = 'i=0; while [ $((i+=1)) -le 20500 ]; do echo line; done; touch /tmp/many'
+    const held = await hold(`cat >/dev/null; ${many}; while :; do echo line; done`, { keepsInput: true })
     const slow = await held.attach('all')
     slow.stdin.end()
-    await sleep(300)
+    await untilTrue(() => at.exists('/tmp/many'))
     await held.signal('SIGKILL')
     expect(await held.ended).toMatchObject({ signal: 'SIGKILL' })
     const seen = listen(slow.stdout)

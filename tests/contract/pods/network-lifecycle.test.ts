@@ -6,7 +6,16 @@ import { createPodNetwork } from '../../../agent/drivers/pods/network.ts'
 import { podTableName } from '../../../agent/drivers/pods/rules.ts'
 import { run, runOk } from '../../../agent/lib/run.ts'
 import { eventually } from '../../helpers/eventually.ts'
-import { BOX_PORT, type LabServer, type Outside, openOutside, serveAt, tcp, udp } from '../../helpers/network/lab.ts'
+import {
+  ask,
+  BOX_PORT,
+  type LabServer,
+  type Outside,
+  openOutside,
+  serveAt,
+  tcp,
+  udp,
+} from '../../helpers/network/lab.ts'
 import { openPodLab, type Pod, type PodLab, podMember, podSettings, withPodNetwork } from '../../helpers/pods/lab.ts'
 
 let outside: Outside
@@ -18,7 +27,6 @@ beforeAll(async () => {
   outside = await openOutside()
   lab = await openPodLab('routed')
   listeners.push(await serveAt(outside, 80, 'outside'), await serveAt(outside, LATE_PORT, 'late', LATE_MS))
-  listeners.push(await serveAt(outside, LATER_PORT, 'later', LATER_MS))
 })
 
 afterAll(() => {
@@ -55,7 +63,8 @@ describe('a box in a pod', () => {
       await sendFrom(pod, outside.address, LATE_PORT)
       network.admit(podMember('blue', 'new', pod))
       const server = await serveAt(pod, BOX_PORT, 'new')
-      expect(await udp(pod, outside.address, LATE_PORT)).toBe('late')
+      const question = { protocol: 'udp', host: outside.address, port: LATE_PORT, patienceMs: PATIENCE_MS } as const
+      expect(await ask(pod, question)).toBe('late')
       await sleep(LATE_MS)
       expect(server.lines).toEqual(['ready'])
       server.close()
@@ -119,14 +128,17 @@ describe('after an agent that exited without cleaning up', () => {
     const first = createPodNetwork(settings)
     await first.open()
     first.admit(podMember('red', 'box', pod))
+    const later = await serveAt(outside, LATER_PORT, 'later', 'signal')
     await sendFrom(pod, outside.address, LATER_PORT)
+    await eventually(() => later.lines.length > 1)
     await first.close({ release: false })
     await withPodNetwork(settings, async (network) => {
       network.admit(podMember('red', 'box', pod))
       const server = await serveAt(pod, BOX_PORT, 'box')
+      process.kill(later.pid, 'SIGUSR2')
       await eventually(() => server.lines.length > 1)
       expect(server.lines).toEqual(['ready', `udp ${outside.address}`])
-      server.close()
+      for (const each of [server, later]) each.close()
     })
   })
 })
@@ -189,6 +201,6 @@ async function admissionAfter(commands: readonly string[]): Promise<string> {
 
 const LATE_PORT = 8053
 const LATE_MS = 700
-// Time for a program to listen for the answer.
+/** For an answer that must come. */
+const PATIENCE_MS = 20_000
 const LATER_PORT = 8054
-const LATER_MS = 4_000

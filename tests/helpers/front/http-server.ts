@@ -36,13 +36,16 @@ export function createHttpServers() {
   }
 }
 
-/** Sends these bytes; resolves with everything received until the server closes or is silent for `silenceMs`. */
+/** Sends these bytes; resolves with everything received until the server closes or is silent for `silenceMs`, first for ten seconds. */
 export function converse(port: number, text: string, silenceMs = 300): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1', () => socket.write(text, 'latin1'))
     let received = ''
-    socket.setTimeout(silenceMs, () => socket.destroy())
-    socket.on('data', (chunk) => (received += chunk.toString('latin1')))
+    socket.setTimeout(FIRST_MS, () => socket.destroy())
+    socket.on('data', (chunk) => {
+      received += chunk.toString('latin1')
+      socket.setTimeout(silenceMs)
+    })
     socket.on('close', () => resolve(received))
     socket.on('error', (error: NodeJS.ErrnoException) => (error.code === 'ECONNRESET' ? undefined : reject(error)))
   })
@@ -63,3 +66,5 @@ export function openConversation(port: number) {
     closed: new Promise<void>((resolve) => socket.once('close', () => resolve())),
   }
 }
+
+const FIRST_MS = 10_000

@@ -32,6 +32,8 @@ export interface Question {
   port: number
   /** Source address. */
   source?: string
+  /** Time after which it counts as blocked, in ms; default 800. */
+  patienceMs?: number
 }
 
 /** Returns settings of a new instance, with directories below a new temporary one. */
@@ -96,9 +98,14 @@ export async function openOutside(extraAddresses: readonly string[] = []): Promi
   }
 }
 
-/** Starts a server at `place` that answers `tag` on TCP, and on UDP after `delayMs`. */
-export async function serveAt(place: Place, port: number, tag: string, delayMs = 0): Promise<LabServer> {
-  const [command, args] = enter(place, ['serve', String(port), tag, String(delayMs)])
+/** Starts a server at `place` that answers `tag` on TCP, and on UDP after `delay` ms, or when its process gets SIGUSR2. */
+export async function serveAt(
+  place: Place,
+  port: number,
+  tag: string,
+  delay: number | 'signal' = 0,
+): Promise<LabServer> {
+  const [command, args] = enter(place, ['serve', String(port), tag, String(delay)])
   const child = spawn(command, args, { stdio: ['pipe', 'pipe', 'inherit'] })
   const lines: string[] = []
   child.stdout.on('data', (data: Buffer) => lines.push(...data.toString().trim().split('\n')))
@@ -108,8 +115,9 @@ export async function serveAt(place: Place, port: number, tag: string, delayMs =
 
 /** Returns the answer of a server: its tag, `refused` or `blocked`. */
 export async function ask(place: Place, question: Question): Promise<string> {
-  const { protocol, host, port, source } = question
-  const [command, args] = enter(place, [protocol, host, String(port), ...(source === undefined ? [] : [source])])
+  const { protocol, host, port, source, patienceMs = 800 } = question
+  const values = [port, patienceMs, source].filter((value) => value !== undefined)
+  const [command, args] = enter(place, [protocol, host, ...values.map(String)])
   return (await runOk(command, args)).stdout
 }
 

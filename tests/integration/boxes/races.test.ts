@@ -70,6 +70,7 @@ describe('a runtime under races and load', () => {
     await lab.runtime.start(spec)
     const hog = await begin(spec.id, ['sh', '-c', 'while :; do :; done'])
     const environment = Object.fromEntries(Array.from({ length: 12 }, (_, i) => [`BIG_${i}`, 'x'.repeat(8_000)]))
+    const startedAt = performance.now()
     const all = Promise.all([1, 2, 3, 4].map(() => execute(lab.runtime, spec.id, ['true'], { environment })))
     const waits: number[] = []
     for (let i = 0; i < 30; i++) {
@@ -81,7 +82,8 @@ describe('a runtime under races and load', () => {
     await hog.signal('SIGKILL')
     for (const stream of [hog.stdin, hog.stdout, hog.stderr]) stream.destroy()
     expect((await all).map(({ exitCode }) => exitCode)).toEqual([0, 0, 0, 0])
-    expect(Math.max(...waits)).toBeLessThan(150)
+    // Much less than the commands took, whose starts wait for the processor time of the box.
+    expect(Math.max(...waits)).toBeLessThan(Math.max(150, (performance.now() - startedAt) / 4))
     await lab.runtime.stop(spec.id, { graceMs: 0 })
   })
 })

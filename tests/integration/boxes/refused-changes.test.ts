@@ -60,7 +60,7 @@ beforeEach(async () => {
   reconciler = new Reconciler({
     ...{ store, runtime, filesystem, clock, logger: silentLogger, meter: silentMeter, bootId: 'boot' },
     outputs: { removeBox: async () => undefined },
-    limits: { startsAtOnce: 1, startDeadlineMs: 300, stopSlackMs: 300, pidsPerBox: 10 },
+    limits: { startsAtOnce: 1, startDeadlineMs: 3_000, stopSlackMs: 3_000, pidsPerBox: 10 },
   })
   const defaults = {
     base: 'busybox',
@@ -212,10 +212,10 @@ describe('a box', () => {
     await makeBox('wedged', 'running')
     await makeBox('web', 'stopped')
     resize = () => new Promise(() => undefined)
-    const how = { ...HOW, waitMs: 1000 }
+    const how = { ...HOW, waitMs: 10_000 }
     const update = boxes.update({ project: 'demo', name: 'wedged' }, { config: { ram_mb: 128 } }, how)
     const refused = expect(update).rejects.toMatchObject({ code: 'internal' })
-    const resumed = await boxes.resume({ project: 'demo', name: 'web' }, { ...HOW, waitMs: 200 })
+    const resumed = await boxes.resume({ project: 'demo', name: 'web' }, { ...HOW, waitMs: 2_000 })
     expect(resumed.record.observed.status).toBe('running')
     await refused
     const stopped = await boxes.stop({ project: 'demo', name: 'wedged' }, how)
@@ -227,7 +227,7 @@ describe('a box', () => {
     const { id } = await makeBox('web', 'running')
     const { promise, resolve: release } = Promise.withResolvers<void>()
     stop = () => promise
-    const how = { ...HOW, waitMs: 5000 }
+    const how = { ...HOW, waitMs: 20_000 }
     expect((await boxes.stop(ref, how)).record.observed.status).toBe('unknown')
     expect((await boxes.resume(ref, how)).record.observed.status).toBe('running')
     stop = async () => undefined

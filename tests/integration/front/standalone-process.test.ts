@@ -3,11 +3,11 @@ import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import { createTokenKeys, publicTokenKeys } from '../../../shared/auth/keys.ts'
 import { mintToken, type TokenClaims } from '../../../shared/auth/tokens.ts'
 import { jsonResponse } from '../../../shared/http/messages.ts'
+import { eventually } from '../../helpers/eventually.ts'
 import { type FakeAgent, startFakeAgent } from '../../helpers/front/fake-agent.ts'
 import { makeDeployment } from '../../helpers/front/test-front.ts'
 
@@ -64,6 +64,21 @@ async function get(url: string, token?: string): Promise<Response> {
   return fetch(`${url}/v1/me`, { headers: { authorization: `Bearer ${token ?? (await deployment.mint())}` } })
 }
 
+/** Has the agent hold its answers until `release`; `asked` resolves once a request has reached it. */
+function holdAnswers(): { asked: Promise<void>; release(): void } {
+  const [asked, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  agent.respond = async () => {
+    asked.resolve()
+    await released.promise
+    return jsonResponse(200, {})
+  }
+  return { asked: asked.promise, release: released.resolve }
+}
+
+async function untilStopping(): Promise<void> {
+  await eventually(() => lines().some(({ message }) => message === 'The front stops'))
+}
+
 async function exitOf(): Promise<number | null> {
   if (!front.child) throw new Error('no front was started')
   const [code] = (await once(front.child, 'exit')) as [number | null]
@@ -93,19 +108,19 @@ describe('the standalone front', () => {
     const token = await mintToken(next, CLAIMS)
     expect((await get(url, token)).status).toBe(401)
     writeFileSync(join(keys, 'token-public.json'), JSON.stringify(publicTokenKeys(next)))
-    await sleep(1100)
-    expect((await get(url, token)).status).toBe(200)
+    await eventually(async () => (await get(url, token)).status === 200)
   })
 
   test('finishes requests in flight after SIGTERM, takes no others, and exits with 0', async () => {
-    agent.respond = () => sleep(600, jsonResponse(200, {}))
+    const held = holdAnswers()
     const url = String(await start())
     const inFlight = get(url)
-    await sleep(200)
+    await held.asked
     const exited = exitOf()
     front.child?.kill('SIGTERM')
-    await sleep(100)
+    await untilStopping()
     await expect(get(url)).rejects.toThrow()
+    held.release()
     const answer = await inFlight
     expect(answer.status).toBe(200)
     expect(answer.headers.get('connection')).toBe('close')
@@ -113,23 +128,23 @@ describe('the standalone front', () => {
   })
 
   test('ends at once at a second signal', async () => {
-    agent.respond = () => sleep(5000, jsonResponse(200, {}), { ref: false })
+    const held = holdAnswers()
     const url = String(await start())
     const cutOff = expect(get(url)).rejects.toThrow()
-    await sleep(200)
+    await held.asked
     const exited = exitOf()
     front.child?.kill('SIGTERM')
-    await sleep(200)
+    await untilStopping()
     front.child?.kill('SIGTERM')
     expect(await exited).toBe(1)
     await cutOff
   })
 
   test('ends once its drain time is over', async () => {
-    agent.respond = () => sleep(20_000, jsonResponse(200, {}), { ref: false })
+    const held = holdAnswers()
     const url = String(await start({ BOXYARD_DRAIN_SECONDS: '1' }))
     const cutOff = expect(get(url)).rejects.toThrow()
-    await sleep(200)
+    await held.asked
     const exited = exitOf()
     front.child?.kill('SIGINT')
     expect(await exited).toBe(0)

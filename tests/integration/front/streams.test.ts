@@ -175,7 +175,7 @@ describe('between a client and the agent', () => {
     const gate = Promise.withResolvers<void>()
     const respond = at.respond
     at.respond = () => gate.promise.then(respond)
-    const client = openStream(`${url}${CAT}`, { token: at.token, handshakeTimeout: 100 }).catch(() => undefined)
+    const client = openStream(`${url}${CAT}`, { token: at.token, handshakeTimeout: 2_000 }).catch(() => undefined)
     while (at.calls.length === 0) await sleep(5)
     await client
     await sleep(50)

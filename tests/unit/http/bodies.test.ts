@@ -67,20 +67,19 @@ describe('a body that is read whole', () => {
   })
 
   test('of a client that has left is not waited for', async () => {
-    const outcome = new Promise<unknown>((resolve) => {
-      const late: HttpHandler = async ({ readBody, signal }) => {
-        await new Promise((left) => signal.addEventListener('abort', left))
-        await sleep(50)
-        resolve(await readBody(100).catch((error: unknown) => error))
-        return jsonResponse(200, {})
-      }
-      void start(late).then(({ port }) => {
-        const client = openConversation(port)
-        client.say(post('content-length: 3'))
-        setTimeout(() => client.socket.destroy(), 50)
-      })
+    const [reached, outcome] = [Promise.withResolvers<void>(), Promise.withResolvers<unknown>()]
+    const { port } = await start(async ({ readBody, signal }) => {
+      reached.resolve()
+      await new Promise((left) => signal.addEventListener('abort', left))
+      await sleep(50)
+      outcome.resolve(await readBody(100).catch((error: unknown) => error))
+      return jsonResponse(200, {})
     })
-    expect(await outcome).toMatchObject({ code: 'invalid_request' })
+    const client = openConversation(port)
+    client.say(post('content-length: 3'))
+    await reached.promise
+    client.socket.destroy()
+    expect(await outcome.promise).toMatchObject({ code: 'invalid_request' })
   })
 })
 

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, test } from '@jest/globals'
 import { type HttpHandler, type HttpRequest, jsonResponse, problemResponse } from '../../../shared/http/messages.ts'
 import { eventually } from '../../helpers/eventually.ts'
-import { converse, createHttpServers } from '../../helpers/front/http-server.ts'
+import { converse, createHttpServers, openConversation } from '../../helpers/front/http-server.ts'
 
 const { start, closeAll } = createHttpServers()
 
@@ -89,13 +89,17 @@ describe('the body', () => {
   })
 
   test('that breaks off is an invalid request', async () => {
-    const failure = new Promise<unknown>((resolve) => {
-      void start(async (request) => {
-        await request.readBody(100).catch(resolve)
-        return jsonResponse(200, {})
-      }).then(({ port }) => converse(port, 'POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 10\r\n\r\nabc', 50))
+    const [reached, failure] = [Promise.withResolvers<void>(), Promise.withResolvers<unknown>()]
+    const { port } = await start(async ({ readBody }) => {
+      reached.resolve()
+      await readBody(100).catch(failure.resolve)
+      return jsonResponse(200, {})
     })
-    expect(await failure).toMatchObject({ code: 'invalid_request' })
+    const client = openConversation(port)
+    client.say('POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 10\r\n\r\nabc')
+    await reached.promise
+    client.socket.destroy()
+    expect(await failure.promise).toMatchObject({ code: 'invalid_request' })
   })
 })
 
@@ -135,19 +139,19 @@ describe('requests that never reach the app', () => {
 
 describe('a client that leaves', () => {
   test('aborts the signal of its request', async () => {
-    const left = new Promise<unknown>((resolve) => {
-      void start(async (request) => {
-        request.signal.addEventListener('abort', () => resolve('aborted'))
-        await sleep(2000, undefined, { signal: request.signal }).catch(() => {})
-        return jsonResponse(200, {})
-      }).then(({ url }) => {
-        const client = httpRequest(url)
-        client.on('error', () => {})
-        client.end()
-        setTimeout(() => client.destroy(), 50)
-      })
+    const reached = Promise.withResolvers<AbortSignal>()
+    const { url } = await start(async ({ signal }) => {
+      reached.resolve(signal)
+      await new Promise((left) => signal.addEventListener('abort', left))
+      return jsonResponse(200, {})
     })
-    expect(await left).toBe('aborted')
+    const client = httpRequest(url)
+    client.on('error', () => {})
+    client.end()
+    const signal = await reached.promise
+    expect(signal.aborted).toBe(false)
+    client.destroy()
+    await eventually(() => signal.aborted)
   })
 
   test('does not abort the signal by being answered', async () => {

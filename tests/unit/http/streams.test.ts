@@ -52,13 +52,15 @@ describe('a stream is closed unread', () => {
 
   test('when its client has left before its first byte', async () => {
     const { facts, body } = createSource()
+    const reached = Promise.withResolvers<void>()
     const { port } = await start(async ({ signal }) => {
+      reached.resolve()
       await new Promise((left) => signal.addEventListener('abort', left))
       return { status: 200, headers: {}, body }
     })
     const client = openConversation(port)
     client.say(get())
-    await sleep(50)
+    await reached.promise
     client.socket.destroy()
     await eventually(() => facts.closed > 0)
     expect(facts).toEqual({ pulled: 0, closed: 1 })
@@ -136,13 +138,17 @@ describe('requests sent without waiting', () => {
 
   test('are dropped when their client leaves, and their answers are closed', async () => {
     const sources = [createSource(), createSource()]
-    const { port, serving } = await start(async ({ target }) => {
-      if (target === '/slow') await sleep(200)
+    const reached = Promise.withResolvers<void>()
+    const { port, serving } = await start(async ({ target, signal }) => {
+      if (target === '/slow') {
+        reached.resolve()
+        await new Promise((left) => signal.addEventListener('abort', left))
+      }
       return { status: 200, headers: {}, body: sources[target === '/slow' ? 0 : 1]?.body ?? null }
     })
     const client = openConversation(port)
     client.say('GET /slow HTTP/1.1\r\nhost: a\r\n\r\nGET /b HTTP/1.1\r\nhost: a\r\n\r\n')
-    await sleep(50)
+    await reached.promise
     client.socket.destroy()
     await eventually(() => sources[0]?.facts.closed === 1 && serving.inFlight() === 0)
     expect(sources[0]?.facts).toEqual({ pulled: 0, closed: 1 })
