@@ -32,7 +32,9 @@ export async function startPart(name: string, part: Part): Promise<void> {
 export function launchPart(record: ClusterRecord, part: Part): void {
   if (findPart(record.name, part) !== null) return
   const { state, run, log } = clusterPaths(record.name)
-  for (const directory of [log, run]) mkdirSync(directory, { recursive: true, mode: 0o711 })
+  // containerd mounts a temporary directory as it starts; below `state` it goes with the cluster.
+  const temporary = join(state, 'tmp')
+  for (const directory of [log, run, temporary]) mkdirSync(directory, { recursive: true, mode: 0o711 })
   const output = openSync(join(log, `${part}.log`), 'a', 0o600)
   // The shell joins the cgroup before exec, so that no child of the part can be outside.
   const script = 'echo $$ >"$1" && shift && exec "$@"'
@@ -40,7 +42,7 @@ export function launchPart(record: ClusterRecord, part: Part): void {
     cwd: state,
     detached: true,
     stdio: ['ignore', output, output],
-    env: { PATH: `${record.programs}:${SYSTEM_PATH}`, HOME: state },
+    env: { PATH: `${record.programs}:${SYSTEM_PATH}`, HOME: state, TMPDIR: temporary },
   })
   closeSync(output)
   child.on('error', () => undefined)

@@ -9,6 +9,7 @@ import { PARTS } from '../../infra/cluster/part-table.ts'
 import { clusterPaths } from '../../infra/cluster/record.ts'
 import { startCluster } from '../../infra/cluster/start.ts'
 import { stopCluster } from '../../infra/cluster/stop.ts'
+import { untilSucceeds } from '../helpers/eventually.ts'
 import { findHostTraces } from '../helpers/host-traces.ts'
 import { busyboxPod } from '../helpers/pods/busybox-pod.ts'
 import { kubectl, kubectlWith, succeed } from '../helpers/pods/kubectl.ts'
@@ -39,7 +40,7 @@ test('pods outlive the death of every part, and the cluster leaves nothing behin
   expect(succeed(kubectl(here, 'get', 'pod', 'one', '-o', restarts)).stdout).toBe('0')
   for (const part of ['kubelet', 'containerd'] as const) await stopPart(name, part, 'SIGKILL')
   expect(await stopCluster(name)).toBe(true)
-  expect(findHostTraces(name)).toEqual(before)
+  await untilSucceeds(async () => expect(findHostTraces(name)).toEqual(before))
 })
 
 test('a start that is cut off leaves nothing once the cluster is taken down', async () => {
@@ -51,6 +52,6 @@ test('a start that is cut off leaves nothing once the cluster is taken down', as
   await ended
   expect(findHostTraces(name)).not.toEqual(before)
   expect(await stopCluster(name)).toBe(true)
-  expect(findHostTraces(name)).toEqual(before)
+  await untilSucceeds(async () => expect(findHostTraces(name)).toEqual(before))
   expect(await stopCluster(name)).toBe(false)
 })

@@ -11,8 +11,8 @@ import { directoriesOf, readText } from './leftovers.ts'
  */
 export function findHostTraces(name: string): string[] {
   const others = listClusters().filter((other) => other !== name)
-  const isOfOthers = (text: string): boolean =>
-    others.some((other) => text.includes(`boxyard-cluster-${other}`) || text.includes(`boxyard-cluster/${other}/`))
+  // Also of those that come and go meanwhile.
+  const isOfOthers = (text: string): boolean => /boxyard-cluster[-/]\w/.test(text) && !text.includes(name)
   return [...mounts(), ...cgroups(), ...links(others), ...tables(), ...settings(), ...files(), ...processes(name)]
     .filter((trace) => !isOfOthers(trace))
     .sort()
