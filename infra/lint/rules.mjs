@@ -1,4 +1,4 @@
-/** ESLint rules that no plugin has: single owners, sizes and shapes (ARCHITECTURE.md, Layout). */
+/** Rules that no plugin has: single owners, sizes and shapes (ARCHITECTURE.md, Layout). */
 export const boxyardRules = {
   'one-spawner': banImport(/^(node:)?child_process$/, 'Only agent/lib/run.ts starts processes.'),
   'one-ffi': banImport(/^koffi$/, 'Only agent/lib/syscalls call native code.'),
@@ -30,6 +30,9 @@ export const boxyardRules = {
   'file-name': { meta: { type: 'suggestion', schema: [] }, create: checkFileName },
   'function-size': { meta: { type: 'suggestion', schema: [{ type: 'integer' }] }, create: checkFunctionSize },
 }
+
+/** The plugin of .oxlintrc.json. */
+export default { meta: { name: 'boxyard' }, rules: boxyardRules }
 
 function ban(selector, message) {
   return {

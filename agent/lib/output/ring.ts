@@ -92,7 +92,11 @@ export class OutputRing {
       fs.fdatasync(this.#fd ?? -1, (error) => (error ? reject(error) : resolve()))
     })
     const directory = await fs.promises.open(dirname(this.#options.path))
-    await directory.sync().finally(() => directory.close())
+    try {
+      await directory.sync()
+    } finally {
+      await directory.close()
+    }
   }
 
   /** Frees memory and descriptor, after which nothing can be read; the file stays. */
