@@ -9,6 +9,16 @@ export async function eventually(look: () => boolean | Promise<boolean>, everyMs
   }
 }
 
+/** Waits until `read` has returned the same for `quietMs`, and returns that; at most a minute. */
+export async function untilSteady<T>(read: () => T, quietMs: number): Promise<T> {
+  for (const deadline = Date.now() + 60_000; ; ) {
+    const before = read()
+    await pause(quietMs)
+    if (read() === before) return before
+    if (Date.now() > deadline) throw new Error(`It never came to rest: ${read.toString()}`)
+  }
+}
+
 /** Repeats `work` until it succeeds; rethrows its last error after `patienceMs`. */
 export async function untilSucceeds<T>(work: () => Promise<T>, patienceMs = 60_000): Promise<T> {
   const deadline = performance.now() + patienceMs

@@ -54,8 +54,10 @@ describe('an S3 endpoint', () => {
       await expect(store.list('')[Symbol.asyncIterator]().next()).rejects.toMatchObject({ code: 'internal' })
       await line.mend()
     }
-    await store.put('a', piecesOf(Buffer.from('x')))
     await store.close()
+    const patient = await openS3Store({ ...place, timeoutMs: 10_000 })
+    await patient.put('a', piecesOf(Buffer.from('x')))
+    await patient.close()
     await line.close()
   })
 

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import { untilTrue } from '../../helpers/boxes/oci-lab.ts'
+import { untilSteady } from '../../helpers/eventually.ts'
 import { type FakeAgent, startFakeAgent } from '../../helpers/front/fake-agent.ts'
 import { type FrontProcess, startFrontProcess } from '../../helpers/front/process.ts'
 import { makeDeployment } from '../../helpers/front/test-front.ts'
@@ -100,11 +100,7 @@ describe('a large answer', () => {
     response.pause()
     front.peakRssMb()
     const before = front.rssMb()
-    await sleep(1000)
-    const atRest = pulled
-    await sleep(1500)
-    expect(pulled).toBe(atRest)
-    expect(pulled).toBeLessThan(64 * MIB)
+    expect(await untilSteady(() => pulled, 1500)).toBeLessThan(64 * MIB)
     expect(front.peakRssMb() - before).toBeLessThan(20)
     response.destroy()
     await untilTrue(() => closed === 1)

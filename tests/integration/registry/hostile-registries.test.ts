@@ -27,7 +27,7 @@ async function open(
   return registry
 }
 
-const QUICK = { connectMs: 5_000, silenceMs: 500, answerMs: 1_500, paceMs: 500, paceBytes: 100_000 }
+const QUICK = { connectMs: 5_000, silenceMs: 1_500, answerMs: 4_000, paceMs: 500, paceBytes: 100_000 }
 
 interface Pull {
   reference?: string
