@@ -113,7 +113,8 @@ describe.each(['SIGTERM', 'SIGKILL'] as const)('when the agent ends by %s', (sig
   test('a command that ends or times out without an agent is recorded by the next', async () => {
     const [ended, late] = [
       await hold('echo in time; sleep 702; exit 9'),
-      await hold('sleep 600', { timeout_seconds: 0.5 }),
+      // Not over before the agent is gone, which would record it.
+      await hold('sleep 600', { timeout_seconds: 5 }),
     ]
     await service.killAgent(signal)
     await wake(702)

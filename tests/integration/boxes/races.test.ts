@@ -50,7 +50,8 @@ describe('a runtime under races and load', () => {
   })
 
   test('a background process that forks without end is moved among the processes of the box', async () => {
-    const spec = lab.spec('box_forks', { pidsMax: 64 })
+    // Enough for the zombies of a slow machine: a fork that fails would be the last.
+    const spec = lab.spec('box_forks', { pidsMax: 1024 })
     await lab.runtime.start(spec)
     writeFileSync(`${spec.rootPath}/tmp/spin`, '#!/bin/sh\n/tmp/spin &\n', { mode: 0o755 })
     await execute(lab.runtime, spec.id, 'for i in 1 2 3 4 5 6; do /tmp/spin >/dev/null 2>&1 </dev/null & done')
