@@ -144,7 +144,7 @@ async function makeBox(name: string, power: 'running' | 'stopped'): Promise<BoxR
   })
   await store.boxes.insert(stopped)
   quotas.set(stopped.root, 1)
-  if (power === 'running') await boxes.resume({ project: 'demo', name }, { ...HOW, waitMs: 1000 })
+  if (power === 'running') await boxes.resume({ project: 'demo', name }, { ...HOW, waitMs: 10_000 })
   return stopped
 }
 

@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { linkSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
@@ -20,8 +21,8 @@ describe('archives of a box that changes its files at the same time', () => {
     await lab.close()
     rmSync(outside, { recursive: true, force: true })
   })
-  // Races from the host on the same files, which is faster than any program in the box.
-  const race = (directory: string, names: readonly string[]): void => {
+  // Races from the host on the same files, which is faster than any program in the box; resolves once it does.
+  const race = async (directory: string, names: readonly string[]): Promise<void> => {
     const [first = '', ...others] = names
     const act =
       others.length === 0
@@ -33,8 +34,15 @@ describe('archives of a box that changes its files at the same time', () => {
       const fd = fs.openSync('.', 'r')
       const exchange = (a, b) =>
         renameBetween({ fromFd: fd, fromName: a, toFd: fd, toName: b, flags: RENAME.EXCHANGE })
-      for (let i = 0; ; i++) ${act}`
-    racers.push(spawn(process.execPath, ['--input-type=module', '-e', script], { cwd: directory, stdio: 'ignore' }))
+      for (let i = 0; ; i++) {
+        ${act}
+        if (i === 0) fs.writeSync(1, 'races')
+      }`
+    const racer = spawn(process.execPath, ['--input-type=module', '-e', script], {
+      ...{ cwd: directory, stdio: ['ignore', 'pipe', 'ignore'] },
+    })
+    racers.push(racer)
+    await Promise.race([once(racer.stdout, 'data'), once(racer, 'exit')])
   }
   const stopRacers = (): void => {
     const exits = racers.map(({ exitCode }) => exitCode)
@@ -58,7 +66,7 @@ describe('archives of a box that changes its files at the same time', () => {
       for (const name of ['p', 'q']) mkdirSync(`${onHost}/${name}`)
       symlinkSync(`/srv/data/caught-${view}`, `${onHost}/l`)
       symlinkSync(outside, `${onHost}/m`)
-      race(onHost, ['p', 'q', 'l', 'm'])
+      await race(onHost, ['p', 'q', 'l', 'm'])
       const archive = tarOf(
         Array.from({ length: 40 }, (_, i): RawTarEntry[] => [
           { name: `p/f${i % 4}`, body: 'caught' },
@@ -94,8 +102,8 @@ describe('archives of a box that changes its files at the same time', () => {
       symlinkSync(`${outside}/secret`, `${onHost}/c`)
       symlinkSync(outside, `${onHost}/d`)
       linkSync(`${onHost}/a`, `${onHost}/e`)
-      race(onHost, ['a', 'b', 'c', 'd'])
-      race(onHost, ['e'])
+      await race(onHost, ['a', 'b', 'c', 'd'])
+      await race(onHost, ['e'])
       let packed = 0
       for (const end = performance.now() + RACE_MS; performance.now() < end; packed++) {
         const archive = await packOf(lab, view, path)

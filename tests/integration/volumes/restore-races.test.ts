@@ -50,6 +50,19 @@ const attach = (name: string, readOnly: boolean) =>
   service.attachments.attach(vol, { box: name, path: '/vol', read_only: readOnly }, PATIENT)
 const detach = (name: string) => service.attachments.detach(vol, name, { ...PATIENT, answerOf: () => null })
 
+/** Counts the detaches that the runtime refuses from now on. */
+function countRefusals(): { count: number } {
+  const refusals = { count: 0 }
+  const { runtime } = service
+  const { detach } = runtime
+  runtime.detach = (...given) =>
+    detach(...given).catch((error: unknown) => {
+      refusals.count++
+      throw error
+    })
+  return refusals
+}
+
 async function automatic(): Promise<string[]> {
   const { record } = await service.volumes.get(vol)
   return (await service.store.snapshots.of(record.id)).filter((each) => each.automatic).map(({ name }) => name)
@@ -147,8 +160,10 @@ describe('a restore of a volume', () => {
     for (const name of ['one', 'two']) await makeBox(name, { path: '/vol', read_only: true })
     const [one, two] = [await service.boxes.get(box('one')), await service.boxes.get(box('two'))]
     service.world.busy.add(two.id)
-    const restored = service.restore('vol', 'good')
-    await sleep(100)
+    const refusals = countRefusals()
+    const restored = service.restore('vol', 'good', 60_000)
+    // From the second attempt on, the box that refused is asked first.
+    await untilTrue(() => refusals.count >= 2)
     for (let look = 0; look < 50; look++) {
       expect(service.world.mounts.get(one.id)).toHaveLength(1)
       await sleep(2)
@@ -177,10 +192,11 @@ describe('a restore of a volume', () => {
     const { promise, resolve: release } = Promise.withResolvers<void>()
     const last = one.id < two.id ? two : one
     service.world.wedged.set(last.id, promise)
-    const slow = service.boxes.stop(last, PATIENT)
-    const restored = service.restore('vol', 'good', 10_000)
+    // Longer than the wait for the other stop, as is the time after which the reconciler gives a stop up.
+    const slow = service.boxes.stop(last, { ...PATIENT, waitMs: 60_000 })
+    const restored = service.restore('vol', 'good', 60_000)
     await sleep(20)
-    const quick = await service.boxes.stop(last === two ? one : two, { ...PATIENT, waitMs: 3000 })
+    const quick = await service.boxes.stop(last === two ? one : two, { ...PATIENT, waitMs: 15_000 })
     expect(quick.isSettled).toBe(true)
     release()
     await Promise.all([slow, restored])

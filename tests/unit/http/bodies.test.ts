@@ -11,9 +11,10 @@ const { start, closeAll } = createHttpServers()
 
 afterEach(closeAll)
 
-/** Records how each body ended: the number of its bytes, or the code of its refusal. */
+/** Records how each body ended: the number of its bytes, or the code of its refusal; and the bytes of pieces so far. */
 function createTaker(take: 'whole' | 'pieces', betweenMs = 0) {
   const outcomes: (number | string)[] = []
+  const progress = { bytes: 0 }
   const handler: HttpHandler = async ({ readBody, openBody }) => {
     try {
       let size = 0
@@ -21,6 +22,7 @@ function createTaker(take: 'whole' | 'pieces', betweenMs = 0) {
       else {
         for await (const piece of openBody()) {
           size += piece.length
+          progress.bytes = size
           await sleep(betweenMs)
         }
       }
@@ -31,7 +33,7 @@ function createTaker(take: 'whole' | 'pieces', betweenMs = 0) {
       throw error
     }
   }
-  return { outcomes, handler }
+  return { outcomes, progress, handler }
 }
 
 const post = (headers: string) => `POST / HTTP/1.1\r\nhost: a\r\n${headers}\r\n\r\n`
@@ -119,34 +121,36 @@ describe('a body that is taken in pieces', () => {
   })
 
   test.each([
-    ['content-length: 20', 'x'.repeat(19)],
-    ['transfer-encoding: chunked', '14\r\nxxxxxxxx'],
-    ['transfer-encoding: chunked', '4\r\nxxxx\r\n'],
-    ['transfer-encoding: chunked', '4\r\nxxxx\r\n0\r\n'],
-  ])('with %s is not whole if its client leaves before the end', async (header, text) => {
-    const { outcomes, handler } = createTaker('pieces')
+    ['content-length: 20', 'x'.repeat(19), 19],
+    ['transfer-encoding: chunked', '14\r\nxxxxxxxx', 8],
+    ['transfer-encoding: chunked', '4\r\nxxxx\r\n', 4],
+    ['transfer-encoding: chunked', '4\r\nxxxx\r\n0\r\n', 4],
+  ])('with %s is not whole if its client leaves before the end', async (header, text, bytes) => {
+    const { outcomes, progress, handler } = createTaker('pieces')
     const { port } = await start(handler)
     const client = openConversation(port)
     client.say(post(header) + text)
-    await sleep(100)
+    await eventually(() => progress.bytes === bytes)
     client.socket.destroy()
     await eventually(() => outcomes.length > 0)
     expect(outcomes).toEqual(['invalid_request'])
   })
 
   test('is requested from a client with 100 Continue only when the first piece is read', async () => {
-    let begin = (): void => {}
+    const [opened, begun] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     const { port } = await start(async ({ openBody }) => {
       const body = openBody()
-      await new Promise<void>((resolve) => (begin = resolve))
+      opened.resolve()
+      await begun.promise
       for await (const piece of body) return jsonResponse(200, { size: piece.length })
       return jsonResponse(200, { size: 0 })
     })
     const client = openConversation(port)
     client.say(post('expect: 100-continue\r\ncontent-length: 3'))
+    await opened.promise
     await sleep(100)
     expect(client.heard()).toBe('')
-    begin()
+    begun.resolve()
     await eventually(() => client.heard() === 'HTTP/1.1 100 Continue\r\n\r\n')
     client.say('abc')
     await eventually(() => client.heard().includes('{"size":3}'))

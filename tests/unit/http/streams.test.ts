@@ -179,11 +179,15 @@ describe('behind streams in progress', () => {
   const asking = 'GET /none HTTP/1.1\r\nhost: a\r\nconnection: Upgrade\r\nupgrade: websocket\r\n\r\n'
   const connecting = 'CONNECT x:1 HTTP/1.1\r\nhost: x:1\r\n\r\n'
 
-  /** Serves streams that never end, and tracks those not destroyed yet. */
+  /** Serves streams that never end; tracks those not destroyed yet, and resolves `reached` at the request that waits. */
   function createEndless() {
     const open = new Set<object>()
+    const reached = Promise.withResolvers<void>()
     const handler: HttpHandler = async ({ target, signal }) => {
-      if (target === '/waits') await new Promise((left) => signal.addEventListener('abort', left))
+      if (target === '/waits') {
+        reached.resolve()
+        await new Promise((left) => signal.addEventListener('abort', left))
+      }
       const body = new Readable({
         read: () => body.push(Buffer.alloc(64 * 1024)),
         destroy: (error, done) => {
@@ -194,21 +198,21 @@ describe('behind streams in progress', () => {
       open.add(body)
       return { status: 200, headers: {}, body }
     }
-    return { open, handler }
+    return { open, reached: reached.promise, handler }
   }
 
   test.each([
     ['an upgrade', asking],
     ['CONNECT', connecting],
   ])('%s does not keep them, nor the end of the server, once their client has left', async (_name, last) => {
-    const { open, handler } = createEndless()
     // Also with a server that takes upgrades at any time: the release must not depend on it.
     for (const server of [{}, { shouldUpgradeCallback: () => true }]) {
+      const { open, reached, handler } = createEndless()
       const { port, serving } = await start(handler, { server })
       const client = openConversation(port)
       client.socket.pause()
       client.say(get() + get() + 'GET /waits HTTP/1.1\r\nhost: a\r\n\r\n' + last)
-      await sleep(100)
+      await reached
       client.socket.destroy()
       await serving.drain(AbortSignal.timeout(1500))
       await eventually(() => serving.inFlight() === 0 && open.size === 0)
