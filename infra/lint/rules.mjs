@@ -1,5 +1,4 @@
-/** Rules that no plugin has: single owners, sizes and shapes (ARCHITECTURE.md, Layout). */
-export const boxyardRules = {
+const rules = {
   'one-spawner': banImport(/^(node:)?child_process$/, 'Only agent/lib/run.ts starts processes.'),
   'one-ffi': banImport(/^koffi$/, 'Only agent/lib/syscalls call native code.'),
   'one-sql': banImport(/^node:sqlite$/, 'Only the SQLite store speaks SQL.'),
@@ -31,8 +30,8 @@ export const boxyardRules = {
   'function-size': { meta: { type: 'suggestion', schema: [{ type: 'integer' }] }, create: checkFunctionSize },
 }
 
-/** The plugin of .oxlintrc.json. */
-export default { meta: { name: 'boxyard' }, rules: boxyardRules }
+/** The plugin of .oxlintrc.json: rules that no other has, of single owners, sizes and shapes (ARCHITECTURE.md, Layout). */
+export default { meta: { name: 'boxyard' }, rules }
 
 function ban(selector, message) {
   return {

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { join, relative } from 'node:path'
+import { join } from 'node:path'
 import { describe, expect, test } from '@jest/globals'
 import { ROOT } from '../../infra/commands.ts'
 import { withTree } from '../helpers/files/tree.ts'
@@ -12,12 +12,12 @@ interface Report {
 /** Returns the violations that .oxlintrc.json finds below `root` without types, as `rule: file`, in order. */
 function lint(root: string): string[] {
   const { diagnostics } = JSON.parse(runTool(root, ['oxlint/bin/oxlint', '--format', 'json', '.']).stdout) as Report
-  return diagnostics
-    .map(
-      ({ code, filename }) =>
-        `${code.replace(/^eslint\((.*)\)$/, '$1').replace(/^(\w+)\((.*)\)$/, '$1/$2')}: ${relative(root, join(root, filename))}`,
-    )
-    .sort()
+  return diagnostics.map(({ code, filename }) => `${ruleOf(code)}: ${filename}`).sort()
+}
+
+/** Returns `plugin(rule)` as the configuration names it. */
+function ruleOf(code: string): string {
+  return code.replace(/^(\w+)\((.*)\)$/, '$1/$2').replace(/^eslint\//, '')
 }
 
 /** As `lint`, of a tree with these files and the rules of this repository. */
@@ -28,8 +28,8 @@ function lintTree(files: Readonly<Record<string, string>>): Promise<string[]> {
 }
 
 async function ruleNames(): Promise<string[]> {
-  const module = (await import(join(ROOT, 'infra/lint/rules.mjs'))) as { boxyardRules: Record<string, unknown> }
-  return [...Object.keys(module.boxyardRules).map((name) => `boxyard/${name}`), 'max-lines', 'max-params']
+  const plugin = (await import(join(ROOT, 'infra/lint/rules.mjs'))) as { default: { rules: Record<string, unknown> } }
+  return [...Object.keys(plugin.default.rules).map((name) => `boxyard/${name}`), 'max-lines', 'max-params']
 }
 
 describe('rules of size, name and single owner', () => {

@@ -16,11 +16,10 @@ afterAll(async () => {
 })
 
 /** Changes the limits, again while other changes are under way for longer than a request waits. */
-async function put(cpus: number, ramMb: number): Promise<Answer> {
-  const change = () =>
-    weather.client.put(`${weather.boxes}/contested?wait_seconds=25`, { config: { cpus, ram_mb: ramMb } })
+function put(cpus: number, ramMb: number): Promise<Answer> {
   return until(async () => {
-    const answer = await change()
+    const config = { cpus, ram_mb: ramMb }
+    const answer = await weather.client.put(`${weather.boxes}/contested?wait_seconds=25`, { config })
     return answer.body?.code === 'box_busy' ? null : answer
   }, 'the box is not busy')
 }

@@ -10,13 +10,19 @@ export async function eventually(look: () => boolean | Promise<boolean>, everyMs
 }
 
 /** Waits until `read` has returned the same for `quietMs`, and returns that; at most a minute. */
-export async function untilSteady<T>(read: () => T, quietMs: number): Promise<T> {
+export async function untilSteady<T>(read: () => T | Promise<T>, quietMs: number): Promise<T> {
   for (const deadline = Date.now() + 60_000; ; ) {
-    const before = read()
+    const before = await read()
     await pause(quietMs)
-    if (read() === before) return before
+    if ((await read()) === before) return before
     if (Date.now() > deadline) throw new Error(`It never came to rest: ${read.toString()}`)
   }
+}
+
+/** Returns a check whether to go on with a race: for `ms`, and for a minute more until `hasSeen` all of its outcomes. */
+export function raceFor(ms: number, hasSeen: () => boolean): () => boolean {
+  const end = performance.now() + ms
+  return () => performance.now() < end || (!hasSeen() && performance.now() < end + 60_000)
 }
 
 /** Repeats `work` until it succeeds; rethrows its last error after `patienceMs`. */

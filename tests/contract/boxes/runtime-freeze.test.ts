@@ -188,10 +188,10 @@ describe('a frozen box', () => {
 /** Freezes the box without the runtime, in either cgroup version. */
 async function freezeByHand(lab: OciLab, boxId: string): Promise<void> {
   const file = (name: string): string => boxCgroupFile(lab, boxId, 'freezer', name)
-  const [wish, state, frozen] = existsSync(file('freezer.state'))
-    ? (['FROZEN', 'freezer.state', 'FROZEN'] as const)
-    : (['1', 'cgroup.events', 'frozen 1'] as const)
-  writeFileSync(file(state === 'cgroup.events' ? 'cgroup.freeze' : state), wish)
+  const isFirst = existsSync(file('freezer.state'))
+  if (isFirst) writeFileSync(file('freezer.state'), 'FROZEN')
+  else writeFileSync(file('cgroup.freeze'), '1')
+  const [state, frozen] = isFirst ? ['freezer.state', 'FROZEN'] : ['cgroup.events', 'frozen 1']
   await untilTrue(() => readFileSync(file(state), 'utf8').includes(frozen))
 }
 

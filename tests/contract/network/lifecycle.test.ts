@@ -8,7 +8,6 @@ import { run, runOk } from '../../../agent/lib/run.ts'
 import type { NetworkMember, NetworkProblem, NetworkSlot } from '../../../agent/ports/boxes/network.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import {
-  ask,
   BOX_PORT,
   firstOutput,
   join,
@@ -63,8 +62,7 @@ describe('slots', () => {
       const next = await join(network, 'red', 'next')
       expect(next.index).toBe(old.index)
       await withServers([next], async ([listener]) => {
-        const question = { protocol: 'udp', host: outside.address, port: LATE_PORT, patienceMs: PATIENCE_MS } as const
-        expect(await ask(next, question)).toBe('late')
+        expect(await udp(next, outside.address, LATE_PORT, PATIENCE_MS)).toBe('late')
         await sleep(LATE_MS)
         expect(listener?.lines).toEqual(['ready'])
       })

@@ -6,16 +6,7 @@ import { createPodNetwork } from '../../../agent/drivers/pods/network.ts'
 import { podTableName } from '../../../agent/drivers/pods/rules.ts'
 import { run, runOk } from '../../../agent/lib/run.ts'
 import { eventually } from '../../helpers/eventually.ts'
-import {
-  ask,
-  BOX_PORT,
-  type LabServer,
-  type Outside,
-  openOutside,
-  serveAt,
-  tcp,
-  udp,
-} from '../../helpers/network/lab.ts'
+import { BOX_PORT, type LabServer, type Outside, openOutside, serveAt, tcp, udp } from '../../helpers/network/lab.ts'
 import { openPodLab, type Pod, type PodLab, podMember, podSettings, withPodNetwork } from '../../helpers/pods/lab.ts'
 
 let outside: Outside
@@ -63,8 +54,7 @@ describe('a box in a pod', () => {
       await sendFrom(pod, outside.address, LATE_PORT)
       network.admit(podMember('blue', 'new', pod))
       const server = await serveAt(pod, BOX_PORT, 'new')
-      const question = { protocol: 'udp', host: outside.address, port: LATE_PORT, patienceMs: PATIENCE_MS } as const
-      expect(await ask(pod, question)).toBe('late')
+      expect(await udp(pod, outside.address, LATE_PORT, PATIENCE_MS)).toBe('late')
       await sleep(LATE_MS)
       expect(server.lines).toEqual(['ready'])
       server.close()

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import type { Client } from '../../helpers/front/client.ts'
+import { type Client, DEAF } from '../../helpers/front/client.ts'
 
 /** Defines the tests of boxes for any front; `client` holds the admin token of a service whose base is busybox. */
 export function defineBoxesSuite(client: Client): void {
@@ -223,6 +223,3 @@ export function defineBoxesSuite(client: Client): void {
     })
   })
 }
-
-/** Starts a process that ignores SIGTERM, and returns once it does. */
-const DEAF = `(trap '' TERM; touch /root/deaf; sleep 600) >/dev/null 2>&1 & until [ -e /root/deaf ]; do sleep 0.02; done`

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { eventually } from '../../helpers/eventually.ts'
+import { eventually, untilSteady } from '../../helpers/eventually.ts'
 import type { Client } from '../../helpers/front/client.ts'
 
 /** Defines the tests of command records: running, ended and detached commands. */
@@ -156,12 +156,7 @@ export function defineExecRecordsSuite(client: Client): void {
       const { process: pid } = (await client.get(path)).body
       await eventually(async () => (await exec(`grep State /proc/${pid}/status`)).body.stdout.includes('T (stopped)'))
       // What it wrote before may still be on its way.
-      let { next_offset: again } = await output(path, 'max_bytes=1000000')
-      await eventually(async () => {
-        const last = again
-        again = (await output(path, `offset=${last}&wait_seconds=1`)).next_offset
-        return again === last
-      })
+      const again = await untilSteady(async () => (await output(path, 'max_bytes=1000000')).next_offset, 1000)
       expect(await output(path, `offset=${again}&wait_seconds=1`)).toMatchObject({ data: '', next_offset: again })
       await client.post(`${path}/signal`, { signal: 'SIGCONT' })
       expect((await output(path, `offset=${again}&wait_seconds=20`)).data).not.toBe('')

@@ -4,7 +4,7 @@ import { untilTrue } from '../../helpers/boxes/oci-lab.ts'
 import { limitsOf, pidsOf, readWorld } from '../../helpers/boxes/world.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { armStep, at, restartAgent } from '../../helpers/fault-steps.ts'
-import { createClient } from '../../helpers/front/client.ts'
+import { createClient, DEAF } from '../../helpers/front/client.ts'
 import { startService, type TestService } from '../../helpers/service.ts'
 
 let service: TestService
@@ -93,8 +93,7 @@ describe('a step that fails', () => {
   test('a request that arrives while a step fails is not overruled by the failure', async () => {
     await armStep(service, '')
     await client.post(boxes, { name: 'torn' })
-    const deaf = `(trap '' TERM; touch /root/deaf; sleep 600) >/dev/null 2>&1 &`
-    await client.shell('failures', 'torn', `${deaf} until [ -e /root/deaf ]; do sleep 0.02; done`)
+    await client.shell('failures', 'torn', DEAF)
     await armStep(service, at('runtime.stop', 'reject'))
     const stopping = client.post(`${boxes}/torn/stop`)
     await eventually(async () => (await client.get(`${boxes}/torn`)).body.state.reason === 'stopping')

@@ -115,7 +115,7 @@ export async function serveAt(
 
 /** Returns the answer of a server: its tag, `refused` or `blocked`. */
 export async function ask(place: Place, question: Question): Promise<string> {
-  const { protocol, host, port, source, patienceMs = 800 } = question
+  const { protocol, host, port, source, patienceMs = PATIENCE_MS } = question
   const values = [port, patienceMs, source].filter((value) => value !== undefined)
   const [command, args] = enter(place, [protocol, host, ...values.map(String)])
   return (await runOk(command, args)).stdout
@@ -127,8 +127,8 @@ export function tcp(place: Place, host: string, port: number): Promise<string> {
 }
 
 /** Returns the answer of a UDP server. */
-export function udp(place: Place, host: string, port: number): Promise<string> {
-  return ask(place, { protocol: 'udp', host, port })
+export function udp(place: Place, host: string, port: number, patienceMs = PATIENCE_MS): Promise<string> {
+  return ask(place, { protocol: 'udp', host, port, patienceMs })
 }
 
 /** Returns a box of the lab, whose id is made of project and name. */
@@ -183,3 +183,5 @@ function enter(place: Place, args: readonly string[]): [command: string, args: s
 export const BOX_PORT = 7000
 
 const PROBE = new URL('../../fixtures/net-probe.ts', import.meta.url).pathname
+/** For the answers that tests wait for, and those that must not come. */
+const PATIENCE_MS = 800

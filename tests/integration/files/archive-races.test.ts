@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { type ArchiveLab, openArchiveLab, packOf, tar, unpackTo, type View } from '../../helpers/bases/archive-lab.ts'
 import { type RawTarEntry, tarOf } from '../../helpers/bases/hostile-tar.ts'
+import { raceFor } from '../../helpers/eventually.ts'
 
 describe('archives of a box that changes its files at the same time', () => {
   let lab: ArchiveLab
@@ -78,9 +79,8 @@ describe('archives of a box that changes its files at the same time', () => {
       )
       let made = 0
       let refused = 0
-      const end = performance.now() + RACE_MS
-      // Also goes on until both were seen, so that the race took place.
-      while (performance.now() < end || ((made === 0 || refused === 0) && performance.now() < end + PATIENCE_MS)) {
+      const goesOn = raceFor(RACE_MS, () => made > 0 && refused > 0)
+      while (goesOn()) {
         const report = await unpackTo(lab, view, { path, archive })
         made += report.entries
         refused += report.refusedCount
@@ -119,4 +119,3 @@ describe('archives of a box that changes its files at the same time', () => {
 const SECRET = 'a secret of the host'
 const SYSCALLS = new URL('../../../agent/lib/syscalls/files.ts', import.meta.url).href
 const RACE_MS = 5000
-const PATIENCE_MS = 60_000

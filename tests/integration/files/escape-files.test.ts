@@ -12,10 +12,10 @@ import {
   REFUSALS,
 } from '../../helpers/boxes/exchange-storm.ts'
 import { execute } from '../../helpers/boxes/oci-lab.ts'
+import { raceFor } from '../../helpers/eventually.ts'
 import { type BoxFiles, type FileLab, openFileLab, PLAIN, pieces } from '../../helpers/files/lab.ts'
 
 const STORM_MS = 5_000
-const PATIENCE_MS = 60_000
 const RACED = ['read', 'write', 'list', 'stat', 'remove']
 
 describe('a hostile box', () => {
@@ -103,10 +103,7 @@ describe('a hostile box', () => {
     const isRaced = (name: string): boolean =>
       outcomes(name).some((what) => REFUSALS.test(what)) && outcomes(name).some((what) => !REFUSALS.test(what))
     await hostile.during([...swaps, ['/swap/a', '/swap/other']], async () => {
-      const until = performance.now() + STORM_MS
-      // Each has both outcomes, so the race takes place.
-      const goesOn = (): boolean =>
-        performance.now() < until || (!RACED.every(isRaced) && performance.now() < until + PATIENCE_MS)
+      const goesOn = raceFor(STORM_MS, () => RACED.every(isRaced))
       await Promise.all(
         Object.entries(attempts).map(async ([name, attempt]) => {
           while (goesOn()) {
@@ -151,9 +148,8 @@ describe('a hostile box', () => {
     }
     const seen = new Set<string>()
     await hostile.during([['/odd/file', '/odd/fifo']], async () => {
-      const until = performance.now() + 2_000
-      while (performance.now() < until || (seen.size < 2 && performance.now() < until + PATIENCE_MS))
-        seen.add(await outcome(box.read('/odd/file'), (text) => text))
+      const goesOn = raceFor(2_000, () => seen.size >= 2)
+      while (goesOn()) seen.add(await outcome(box.read('/odd/file'), (text) => text))
     })
     expect([...seen].sort()).toEqual(['file\n', 'path_invalid'])
     server.close()

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { createShimFrameReader } from '../../../agent/drivers/exec/shim-frames.ts'
 import { MemoryRing } from '../../../agent/lib/output/memory-ring.ts'
 import { type AttachedClients, createAttachedClients } from '../../../agent/shim/attachments.ts'
+import { eventually } from '../../helpers/eventually.ts'
 
 const KEPT_BYTES = 64 * 1024
 const PACE_BYTES = 16 * 1024
@@ -59,11 +60,7 @@ describe('an audience', () => {
     }
     return { far, read }
   }
-  const turns = async (isTrue: () => boolean): Promise<void> => {
-    const deadline = performance.now() + 60_000
-    while (!isTrue() && performance.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 5))
-    expect(isTrue()).toBe(true)
-  }
+  const turns = (isTrue: () => boolean): Promise<void> => eventually(isTrue, 5)
   const flood = async (): Promise<void> => {
     const before = ring.totalBytes
     while (!source.isPaused() && ring.totalBytes - before < 50_000_000) {
