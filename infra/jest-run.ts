@@ -17,7 +17,7 @@ export interface Counts {
   failed: number
 }
 
-export interface Outcome extends Counts {
+export interface JestOutcome extends Counts {
   failedFiles: string[]
   passedInFailedFiles: number
   /** Something other than a test failed. */
@@ -25,7 +25,7 @@ export interface Outcome extends Counts {
 }
 
 /** Runs jest once. What it prints goes to stderr; a test that is skipped and a handle left open count as failed. */
-export async function runJest(run: JestRun): Promise<Outcome> {
+export async function runJest(run: JestRun): Promise<JestOutcome> {
   const report = join(ROOT, `.build/jest-${run.name}.json`)
   mkdirSync(join(ROOT, '.build'), { recursive: true })
   rmSync(report, { force: true })
@@ -67,7 +67,7 @@ function start({ name, paths, workers, env }: JestRun, report: string): Promise<
   })
 }
 
-function readReport(path: string, end: End): Outcome {
+function readReport(path: string, end: End): JestOutcome {
   let report: JestReport
   try {
     report = JSON.parse(readFileSync(path, 'utf8')) as JestReport

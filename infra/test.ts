@@ -6,7 +6,7 @@ import { draw, drawsAll } from '../tests/helpers/sample.ts'
 import { findAcmeServer } from './acme-server/program.ts'
 import { findTestCluster } from './cluster/test-cluster.ts'
 import { ROOT } from './commands.ts'
-import { type Counts, type JestRun, type Outcome, runJest } from './jest-run.ts'
+import { type Counts, type JestRun, type JestOutcome, runJest } from './jest-run.ts'
 import { findObjectStore } from './object-store/program.ts'
 
 /** Files of `real` that also run with pods for boxes: some of them, drawn by the tree; all in `all`. */
@@ -207,7 +207,7 @@ async function runWithPeers(suite: Suite, alone: Alone): Promise<Counts> {
 }
 
 async function runTests(suite: Suite, alone: Alone): Promise<Counts> {
-  const first: Outcome = await runJest(suite)
+  const first: JestOutcome = await runJest(suite)
   const files = first.failedFiles
   if (files.length === 0 || files.length > RERUN_MAX || first.isIncomplete) return first
   const second = await alone(() => {

@@ -8,6 +8,7 @@ import { run, runOk } from '../../../agent/lib/run.ts'
 import type { NetworkMember, NetworkProblem, NetworkSlot } from '../../../agent/ports/boxes/network.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import {
+  ANSWER_MS,
   BOX_PORT,
   firstOutput,
   join,
@@ -62,7 +63,7 @@ describe('slots', () => {
       const next = await join(network, 'red', 'next')
       expect(next.index).toBe(old.index)
       await withServers([next], async ([listener]) => {
-        expect(await udp(next, outside.address, LATE_PORT, PATIENCE_MS)).toBe('late')
+        expect(await udp(next, outside.address, LATE_PORT, ANSWER_MS)).toBe('late')
         await sleep(LATE_MS)
         expect(listener?.lines).toEqual(['ready'])
       })
@@ -251,5 +252,3 @@ async function tracesOf(instance: number): Promise<string[]> {
 
 const LATE_PORT = 8053
 const LATE_MS = 700
-/** For an answer that must come. */
-const PATIENCE_MS = 20_000

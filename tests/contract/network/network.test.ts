@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { flowsPerBox } from '../../../agent/drivers/network/nft-rules.ts'
 import type { NetworkSlot } from '../../../agent/ports/boxes/network.ts'
 import {
+  ANSWER_MS,
   ask,
   BOX_PORT,
   firstOutput,
@@ -47,7 +48,7 @@ describe('boxes of one project', () => {
       await withServers([one, two], async () => {
         expect(await tcp(one, two.address, BOX_PORT)).toBe(two.address)
         expect(await tcp(two, one.address, BOX_PORT)).toBe(one.address)
-        expect(await udp(one, two.address, BOX_PORT)).toBe(two.address)
+        expect(await udp(one, two.address, BOX_PORT, ANSWER_MS)).toBe(two.address)
       })
       expect(one.hostsFile).toBe(two.hostsFile)
       const names = ['sh', '-c', `mount --bind ${two.hostsFile} /etc/hosts && getent ahosts one && getent ahosts two`]
@@ -117,7 +118,7 @@ describe('boxes of different projects', () => {
         expect(
           await ask(thief, { protocol: 'tcp', host: friend.address, port: BOX_PORT, source: victim.address }),
         ).toBe('blocked')
-        expect(await udp(victim, friend.address, BOX_PORT)).toBe(friend.address)
+        expect(await udp(victim, friend.address, BOX_PORT, ANSWER_MS)).toBe(friend.address)
         expect(listener?.lines).toEqual(['ready', `udp ${victim.address}`])
       })
     })
@@ -144,7 +145,7 @@ describe('a box', () => {
     await withNetwork(labSettings(), async (network) => {
       const box = await join(network, 'demo', 'box')
       expect(await tcp(box, outside.address, 80)).toBe('outside')
-      expect(await udp(box, outside.address, 80)).toBe('outside')
+      expect(await udp(box, outside.address, 80, ANSWER_MS)).toBe('outside')
       expect(new Set(listeners[1]?.lines.slice(1))).toEqual(
         new Set([`tcp ${outside.hostAddress}`, `udp ${outside.hostAddress}`]),
       )
@@ -159,7 +160,7 @@ describe('a box', () => {
     await withNetwork(labSettings(), async (network) => {
       const box = await join(network, 'demo', 'box')
       expect(readFileSync(box.resolvFile, 'utf8')).toBe('nameserver 10.99.7.2\nsearch example.test\n')
-      expect(await udp(box, '10.99.7.2', 53)).toBe('outside')
+      expect(await udp(box, '10.99.7.2', 53, ANSWER_MS)).toBe('outside')
       expect(await tcp(box, '10.99.7.2', 53)).toBe('outside')
       expect(await udp(box, '192.168.77.2', 53)).toBe('blocked')
     })

@@ -6,7 +6,16 @@ import { createPodNetwork } from '../../../agent/drivers/pods/network.ts'
 import { podTableName } from '../../../agent/drivers/pods/rules.ts'
 import { run, runOk } from '../../../agent/lib/run.ts'
 import { eventually } from '../../helpers/eventually.ts'
-import { BOX_PORT, type LabServer, type Outside, openOutside, serveAt, tcp, udp } from '../../helpers/network/lab.ts'
+import {
+  ANSWER_MS,
+  BOX_PORT,
+  type LabServer,
+  type Outside,
+  openOutside,
+  serveAt,
+  tcp,
+  udp,
+} from '../../helpers/network/lab.ts'
 import { openPodLab, type Pod, type PodLab, podMember, podSettings, withPodNetwork } from '../../helpers/pods/lab.ts'
 
 let outside: Outside
@@ -54,7 +63,7 @@ describe('a box in a pod', () => {
       await sendFrom(pod, outside.address, LATE_PORT)
       network.admit(podMember('blue', 'new', pod))
       const server = await serveAt(pod, BOX_PORT, 'new')
-      expect(await udp(pod, outside.address, LATE_PORT, PATIENCE_MS)).toBe('late')
+      expect(await udp(pod, outside.address, LATE_PORT, ANSWER_MS)).toBe('late')
       await sleep(LATE_MS)
       expect(server.lines).toEqual(['ready'])
       server.close()
@@ -68,7 +77,7 @@ describe('a box in a pod', () => {
       network.admit(podMember('red', 'friend', friend))
       await flood(box, outside.address, 6_000)
       expect(await udp(box, outside.address, 80)).toBe('blocked')
-      expect(await udp(friend, outside.address, 80)).toBe('outside')
+      expect(await udp(friend, outside.address, 80, ANSWER_MS)).toBe('outside')
     })
   })
 
@@ -191,6 +200,4 @@ async function admissionAfter(commands: readonly string[]): Promise<string> {
 
 const LATE_PORT = 8053
 const LATE_MS = 700
-/** For an answer that must come. */
-const PATIENCE_MS = 20_000
 const LATER_PORT = 8054

@@ -9,6 +9,7 @@ import { enableForwarding } from '../../../agent/drivers/network/host.ts'
 import { runOk } from '../../../agent/lib/run.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import {
+  ANSWER_MS,
   ask,
   BOX_PORT,
   type LabServer,
@@ -65,7 +66,7 @@ describe.each(['routed', 'bridged'] as const)('pods that are %s', (links) => {
       expect(network.admit(podMember('red', 'two', two))).toEqual(files)
       network.admit(podMember('blue', 'other', other))
       expect(await tcp(one, two.address, BOX_PORT)).toBe(two.address)
-      expect(await udp(two, one.address, BOX_PORT)).toBe(one.address)
+      expect(await udp(two, one.address, BOX_PORT, ANSWER_MS)).toBe(one.address)
       for (const [from, to] of [
         [one, other],
         [other, two],
@@ -95,7 +96,7 @@ describe.each(['routed', 'bridged'] as const)('pods that are %s', (links) => {
       expect(await udp(one, lab.gateway, HOST_PORT)).toBe('blocked')
       expect(await tcp(one, stranger.address, BOX_PORT)).toBe('blocked')
       expect(await tcp(one, outside.address, 80)).toBe('outside')
-      expect(await udp(one, '10.98.7.2', 53)).toBe('outside')
+      expect(await udp(one, '10.98.7.2', 53, ANSWER_MS)).toBe('outside')
     })
   })
 
@@ -111,7 +112,7 @@ describe.each(['routed', 'bridged'] as const)('pods that are %s', (links) => {
       }
       expect(await tcp(stranger, two.address, BOX_PORT)).toBe(two.address)
       expect(await tcp(stranger, lab.gateway, HOST_PORT)).toBe('node')
-      expect(await udp(stranger, lab.gateway, HOST_PORT)).toBe('node')
+      expect(await udp(stranger, lab.gateway, HOST_PORT, ANSWER_MS)).toBe('node')
     })
   })
 
@@ -177,7 +178,7 @@ describe('a box in a pod', () => {
       () =>
         withPodNetwork(podSettings(), async (network) => {
           network.admit(podMember('red', 'box', box))
-          expect(await udp(box, SERVICE_ADDRESS, 53)).toBe('outside')
+          expect(await udp(box, SERVICE_ADDRESS, 53, ANSWER_MS)).toBe('outside')
           expect(await tcp(box, SERVICE_ADDRESS, 53)).toBe('outside')
           expect(await tcp(box, SERVICE_ADDRESS, 80)).toBe('blocked')
           expect(await udp(box, '172.21.7.2', 53)).toBe('blocked')

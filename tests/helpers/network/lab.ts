@@ -32,7 +32,7 @@ export interface Question {
   port: number
   /** Source address. */
   source?: string
-  /** Time after which it counts as blocked, in ms; default 800. */
+  /** Time after which it counts as blocked, in ms; default 800, which suits UDP answers only that must not come. */
   patienceMs?: number
 }
 
@@ -179,9 +179,11 @@ function enter(place: Place, args: readonly string[]): [command: string, args: s
   return ['nsenter', [...user, `--net=${place.networkNamespace}`, ...program]]
 }
 
+/** For a UDP answer that must come, of a server that may not run at once. */
+export const ANSWER_MS = 30_000
 /** Port of the servers in boxes. */
 export const BOX_PORT = 7000
 
 const PROBE = new URL('../../fixtures/net-probe.ts', import.meta.url).pathname
-/** For the answers that tests wait for, and those that must not come. */
+/** For connections, and answers that must not come. */
 const PATIENCE_MS = 800
