@@ -187,13 +187,12 @@ async function runToEnd(command: readonly string[], env: NodeJS.ProcessEnv): Pro
 
 /**
  * Returns a loopback port that was free a moment ago, from a range from which neither the system nor a test cluster takes any.
- * No port is returned twice, nor in two of at most eight jest workers, those of suites side by side together.
+ * No port is returned twice, nor in two jest workers.
  */
 export async function freePort(): Promise<number> {
   for (;;) {
     const server = createServer()
-    const worker =
-      (Number(process.env['TEST_FIRST_WORKER'] ?? 0) + Number(process.env['JEST_WORKER_ID'] ?? 0)) % WORKERS
+    const worker = Number(process.env['JEST_WORKER_ID'] ?? 0) % WORKERS
     const port = FIRST_PORT + WORKERS * randomInt(PORTS_EACH) + worker
     if (given.has(port)) continue
     given.add(port)
