@@ -47,7 +47,7 @@ const SUITES: Record<string, Suite> = {
   // With backups to a real S3 server, and certificates of a real ACME server.
   real: {
     paths: ['tests/contract/', 'tests/integration/', 'tests/e2e/'],
-    workers: 4,
+    workers: 5,
     peers: ['object-store', 'acme-server'],
   },
   // The suites that every runtime has to pass run here again, with pods for boxes.
@@ -57,7 +57,7 @@ const SUITES: Record<string, Suite> = {
       { from: REPEATED_ON_CLUSTER, count: 2 },
       { from: RUNTIME_ON_CLUSTER, count: 3 },
     ],
-    workers: 5,
+    workers: 8,
     env: { TEST_RUNTIME: 'kubernetes' },
     needsCluster: true,
   },
