@@ -1,11 +1,12 @@
-import { spawn, spawnSync } from 'node:child_process'
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join, relative } from 'node:path'
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { findLeftovers, findTraces } from '../tests/helpers/leftovers.ts'
 import { draw, drawsAll } from '../tests/helpers/sample.ts'
 import { findAcmeServer } from './acme-server/program.ts'
 import { findTestCluster } from './cluster/test-cluster.ts'
-import { dieWithParent, ROOT } from './commands.ts'
+import { ROOT } from './commands.ts'
+import { type Counts, type JestOutcome, type JestRun, runJest } from './jest-run.ts'
 import { findObjectStore } from './object-store/program.ts'
 
 /** Files of `real` that also run with pods for boxes: some of them, drawn by the tree; all in `all`. */
@@ -31,6 +32,18 @@ const RUNTIME_ON_CLUSTER = inFolder('tests/contract/boxes', [
   'runtime-terminal.test',
   'runtime-terminals',
 ])
+/** Files that kill the agent at every kind of step: some of them, drawn by the tree; all in `all`. */
+const KILLED_AT_STEPS = inFolder('tests/e2e', [
+  'backups/faults',
+  'bases/faults',
+  'boxes/faults',
+  'edge/faults',
+  'pool/device-faults',
+  'services/deploy-faults',
+  'services/faults',
+  'snapshots/faults',
+  'volumes/faults',
+])
 /** Files of `real` that run with pods for boxes only in `everywhere`. */
 const REST = inFolder('tests/e2e', [
   'access/admission',
@@ -42,16 +55,18 @@ const REST = inFolder('tests/e2e', [
 ])
 
 /** Files with boxes wait more than they compute, so more of them run at a time than there are processors. */
-const SUITES: Record<string, Suite> = {
+const SUITES: Record<string, Omit<Suite, 'name'>> = {
   unit: { paths: ['tests/architecture/', 'tests/unit/'], workers: 3 },
   // With backups to a real S3 server, and certificates of a real ACME server.
   real: {
     paths: ['tests/contract/', 'tests/integration/', 'tests/e2e/'],
+    drawn: [{ from: KILLED_AT_STEPS, count: 4 }],
     workers: 5,
     peers: ['object-store', 'acme-server'],
   },
   // The suites that every runtime has to pass run here again, with pods for boxes.
   cluster: {
+    beside: 'unit',
     paths: ['tests/cluster/', 'tests/contract/boxes/runtime.test', 'tests/e2e/standalone'],
     drawn: [
       { from: REPEATED_ON_CLUSTER, count: 2 },
@@ -67,43 +82,34 @@ const SUITES: Record<string, Suite> = {
   faults: { paths: ['tests/e2e/.*faults'], workers: 1, env: { TEST_DRAW: 'all' } },
 }
 
-interface Suite {
-  paths: readonly string[]
-  /** Paths of which each tree draws some to run beside those. */
+interface Suite extends JestRun {
+  /** A suite that runs at the same time, if it runs too: one that waits much beside one that computes much. */
+  beside?: string
+  /** Files of which each tree draws some; the others do not run, even where `paths` has them. */
   drawn?: readonly { from: readonly string[]; count: number }[]
-  workers: number
-  env?: Record<string, string>
   /** Runs on a real Kubernetes. */
   needsCluster?: boolean
   /** Peers that are built with Go; each adds the tests in its folder. */
   peers?: readonly (keyof typeof PEERS)[]
 }
 
-interface Counts {
-  passed: number
-  failed: number
-}
-
-interface Outcome extends Counts {
-  failedFiles: string[]
-  passedInFailedFiles: number
-  /** Something other than a test failed. */
-  isIncomplete: boolean
-}
+/** Runs some work once no suite of the stage has its first run ahead, one such work at a time. */
+type Alone = <T>(work: () => Promise<T>) => Promise<T>
 
 /**
- * `npm test` runs the suites `unit`, `real` and `cluster` with a draw of the tests that repeat each other; `npm test -- all` (`npm run test:all`)
- * runs those and `everywhere`, with nothing left out; `npm test -- SUITE…` runs some suites; other arguments are jest's.
+ * `npm test` runs the suites `unit` and `cluster` side by side, then `real`, with a draw of the tests that repeat each other; `npm test -- all`
+ * (`npm run test:all`) runs those and `everywhere`, with nothing left out; `npm test -- SUITE…` runs some suites; other arguments are jest's.
  * Without Go and KUBECONFIG the suite `cluster` does not run, and without Go the tests of S3 and ACME; in CI that counts as failed.
  * A test that is skipped, a test file that does not load, a process that does not end and anything left behind count as failed.
  * Files that fail run once more, alone, unless they are many; those that then pass are named as `UNSTEADY`, to be mended.
  */
 async function main(args: readonly string[]): Promise<void> {
-  const suites = suitesOf(args)
+  const stages = stagesOf(args)
   const total: Counts = { passed: 0, failed: 0 }
+  mkdirSync(join(ROOT, '.build'), { recursive: true })
   rmSync(SUMMARY, { force: true })
-  for (const suite of suites) {
-    const counts = await runSuite(suite)
+  for (const stage of stages) {
+    const counts = await runStage(stage)
     total.passed += counts.passed
     total.failed += counts.failed
   }
@@ -116,20 +122,37 @@ async function main(args: readonly string[]): Promise<void> {
   process.exitCode = total.failed === 0 ? 0 : 1
 }
 
-function suitesOf(args: readonly string[]): Suite[] {
+/** Returns the suites to run, in stages one after another. */
+function stagesOf(args: readonly string[]): Suite[][] {
   const isAll = args.length === 1 && args[0] === 'all'
   if (isAll) process.env['TEST_DRAW'] = 'all'
   const names = isAll ? ALL_SUITES : args.length === 0 ? DEFAULT_SUITES : args
-  const suites = names.flatMap((name) => SUITES[name] ?? [])
-  return suites.length === names.length ? suites : [{ paths: args, workers: 1 }]
+  if (names.some((name) => SUITES[name] === undefined)) return [[{ name: 'some', paths: args, workers: 1 }]]
+  const stages: Suite[][] = []
+  for (const name of names) {
+    const suite = withDraws({ name, paths: [], workers: 1, ...SUITES[name] })
+    const stage = stages.find((suites) => suites.some((other) => other.name === suite.beside))
+    if (stage) stage.push(suite)
+    else stages.push([suite])
+  }
+  return stages
 }
 
-async function runSuite(suite: Suite): Promise<Counts> {
-  mkdirSync(join(ROOT, '.build'), { recursive: true })
+function withDraws(suite: Suite): Suite {
+  const paths = [...suite.paths]
+  const ignored: string[] = []
+  for (const { from, count } of suite.drawn ?? []) {
+    const drawn = draw(from, count)
+    paths.push(...drawn)
+    ignored.push(...from.filter((path) => !drawn.includes(path)))
+  }
+  return { ...suite, paths, ignored }
+}
+
+async function runStage(suites: readonly Suite[]): Promise<Counts> {
   const before = findTraces()
-  const run = suite.needsCluster ? runOnCluster : runWithPeers
   const limit = limitDuration()
-  const counts = await run(suite)
+  const counts = await runSideBySide(suites)
   clearTimeout(limit)
   const leftovers = await findLeftovers(before)
   if (leftovers.length === 0) return counts
@@ -138,17 +161,39 @@ async function runSuite(suite: Suite): Promise<Counts> {
   return { ...counts, failed: counts.failed + 1 }
 }
 
-/** Ends this process if a suite does not end, after printing what runs; a file that hangs is ended before that (infra/jest-watch.mjs). */
+async function runSideBySide(suites: readonly Suite[]): Promise<Counts> {
+  const firstRuns = suites.map(() => Promise.withResolvers<void>())
+  let last: Promise<unknown> = Promise.all(firstRuns.map(({ promise }) => promise))
+  let firstWorker = 0
+  const runs = suites.map((suite, index) => {
+    const alone: Alone = (work) => {
+      firstRuns[index]?.resolve()
+      const done = last.then(work)
+      last = done.catch(() => undefined)
+      return done
+    }
+    const env = { ...suite.env, TEST_FIRST_WORKER: String(firstWorker) }
+    firstWorker += suite.workers
+    const run = suite.needsCluster ? runOnCluster : runWithPeers
+    return run({ ...suite, env }, alone).finally(() => firstRuns[index]?.resolve())
+  })
+  await Promise.allSettled(runs)
+  const counts = await Promise.all(runs)
+  const sum = (key: keyof Counts): number => counts.reduce((total, each) => total + each[key], 0)
+  return { passed: sum('passed'), failed: sum('failed') }
+}
+
+/** Ends this process if a stage does not end, after printing what runs; a file that hangs is ended before that (infra/jest-watch.mjs). */
 function limitDuration(): NodeJS.Timeout {
-  const minutes = SUITE_MINUTES * (drawsAll() ? 4 : 1)
+  const minutes = STAGE_MINUTES * (drawsAll() ? 4 : 1)
   return setTimeout(() => {
-    process.stdout.write(`The suite did not end within ${minutes} minutes. These processes run:\n`)
+    process.stdout.write(`The suites did not end within ${minutes} minutes. These processes run:\n`)
     spawnSync('ps', ['-e', '--forest', '-o', 'pid,stat,wchan:24,etimes,args'], { stdio: 'inherit' })
     process.exit(1)
   }, minutes * 60_000)
 }
 
-async function runOnCluster(suite: Suite): Promise<Counts> {
+async function runOnCluster(suite: Suite, alone: Alone): Promise<Counts> {
   const cluster = findTestCluster((text) => process.stdout.write(`${text}\n`))
   if ('obstacle' in cluster) {
     process.stdout.write(`The suite cluster does not run: ${cluster.obstacle}.\n`)
@@ -157,8 +202,7 @@ async function runOnCluster(suite: Suite): Promise<Counts> {
   const end = (): void => void cluster.close().finally(() => process.exit(1))
   for (const signal of ENDING_SIGNALS) process.once(signal, end)
   try {
-    const paths = [...suite.paths, ...(suite.drawn ?? []).flatMap(({ from, count }) => draw(from, count))]
-    return await runTests({ ...suite, paths, env: { ...suite.env, ...(await cluster.start()) } })
+    return await runTests({ ...suite, env: { ...suite.env, ...(await cluster.start()) } }, alone)
   } finally {
     for (const signal of ENDING_SIGNALS) process.removeListener(signal, end)
     await cluster.close()
@@ -166,7 +210,7 @@ async function runOnCluster(suite: Suite): Promise<Counts> {
 }
 
 /** Runs a suite without the tests of a peer that cannot be had; in CI that counts as failed. */
-async function runWithPeers(suite: Suite): Promise<Counts> {
+async function runWithPeers(suite: Suite, alone: Alone): Promise<Counts> {
   const paths = [...suite.paths]
   const env = { ...suite.env }
   let missing = 0
@@ -181,115 +225,40 @@ async function runWithPeers(suite: Suite): Promise<Counts> {
     process.stdout.write(`The tests in ${peer.path} do not run: ${program.obstacle}.\n`)
     missing += 1
   }
-  const counts = paths.length === 0 ? { passed: 0, failed: 0 } : await runTests({ ...suite, paths, env })
+  const counts = paths.length === 0 ? { passed: 0, failed: 0 } : await runTests({ ...suite, paths, env }, alone)
   return { ...counts, failed: counts.failed + (process.env['CI'] ? missing : 0) }
 }
 
-async function runTests(suite: Suite): Promise<Counts> {
-  const first = await runOnce(suite)
+async function runTests(suite: Suite, alone: Alone): Promise<Counts> {
+  const first: JestOutcome = await runJest(suite)
   const files = first.failedFiles
   if (files.length === 0 || files.length > RERUN_MAX || first.isIncomplete) return first
-  process.stdout.write(`Running again, alone: ${files.join(' ')}\n`)
-  const second = await runOnce({ ...suite, paths: files, workers: 1 })
+  const second = await alone(() => {
+    process.stdout.write(`Running again, alone, in ${suite.name}: ${files.join(' ')}\n`)
+    return runJest({ ...suite, paths: files, workers: 1 })
+  })
   const unsteady = files.filter((file) => !second.failedFiles.includes(file))
-  for (const file of unsteady) process.stdout.write(`UNSTEADY ${file} failed at first, and passed alone.\n`)
+  for (const file of unsteady) {
+    process.stdout.write(`UNSTEADY ${file} failed at first in ${suite.name}, and passed alone.\n`)
+  }
   return { passed: first.passed - first.passedInFailedFiles + second.passed, failed: second.failed }
-}
-
-function runOnce(suite: Suite): Promise<Outcome> {
-  rmSync(REPORT, { force: true })
-  return runJest(suite).then(readReport)
-}
-
-type End = 'exited' | 'hung'
-
-function runJest({ paths, workers, env }: Suite): Promise<End> {
-  const args = ['--ci', '--json', `--outputFile=${REPORT}`, '--passWithNoTests', `--maxWorkers=${workers}`, ...paths]
-  const [program = '', ...command] = dieWithParent([
-    process.execPath,
-    '--import',
-    join(ROOT, 'infra/jest-workers.mjs'),
-    join(ROOT, 'node_modules/jest/bin/jest.js'),
-    ...args,
-  ])
-  const child = spawn(program, command, {
-    cwd: ROOT,
-    // With --json the report also goes to stdout, where it is not wanted.
-    stdio: ['ignore', 'ignore', 'pipe'],
-    env: { ...withoutSettings(process.env), ...env, NODE_OPTIONS: NODE_OPTIONS.join(' ') },
-  })
-  return new Promise((resolve, reject) => {
-    let end: End = 'exited'
-    child.stderr.on('data', (chunk: Buffer) => {
-      process.stderr.write(chunk)
-      // A test that leaves a handle open would keep jest from ending for ever.
-      if (!/Jest did not exit/.test(chunk.toString())) return
-      end = 'hung'
-      setTimeout(() => child.kill('SIGKILL'), HUNG_GRACE_MS).unref()
-    })
-    child.once('error', reject)
-    child.once('close', () => resolve(end))
-    // A process that a failed test left behind may keep the pipe open.
-    child.once('exit', () => setTimeout(() => resolve(end), EXIT_GRACE_MS).unref())
-  })
-}
-
-function readReport(end: End): Outcome {
-  let report: JestReport
-  try {
-    report = JSON.parse(readFileSync(REPORT, 'utf8')) as JestReport
-  } catch {
-    process.stdout.write('jest ended without a report.\n')
-    return { passed: 0, failed: 1, failedFiles: [], passedInFailedFiles: 0, isIncomplete: true }
-  }
-  const skipped = report.numPendingTests + report.numTodoTests
-  if (skipped > 0) process.stdout.write(`${skipped} tests were skipped; each counts as failed.\n`)
-  if (end === 'hung') process.stdout.write('A test left something open; it counts as failed.\n')
-  const failed = report.numFailedTests + report.numRuntimeErrorTestSuites + skipped + (end === 'hung' ? 1 : 0)
-  const failedFiles = report.testResults.filter(({ status }) => status === 'failed')
-  const ended = failedFiles.flatMap(({ assertionResults }) => assertionResults)
-  return {
-    passed: report.numPassedTests,
-    failed,
-    failedFiles: failedFiles.map(({ name }) => relative(ROOT, name)),
-    passedInFailedFiles: ended.filter(({ status }) => status === 'passed').length,
-    isIncomplete: skipped > 0 || end === 'hung',
-  }
-}
-
-interface JestReport {
-  numPassedTests: number
-  numFailedTests: number
-  numPendingTests: number
-  numTodoTests: number
-  numRuntimeErrorTestSuites: number
-  testResults: { name: string; status: string; assertionResults: { status: string }[] }[]
 }
 
 function inFolder(folder: string, names: readonly string[]): string[] {
   return names.map((name) => `${folder}/${name}`)
 }
 
-/** Leaves out the settings of a service that runs on this machine. */
-function withoutSettings(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  return Object.fromEntries(Object.entries(environment).filter(([name]) => !name.startsWith('BOXYARD_')))
-}
-
-const DEFAULT_SUITES = ['unit', 'real', 'cluster']
+const DEFAULT_SUITES = ['unit', 'cluster', 'real']
 const ALL_SUITES = [...DEFAULT_SUITES, 'everywhere']
 const PEERS = {
   'object-store': { find: findObjectStore, variable: 'TEST_OBJECT_STORE', path: 'tests/object-store/' },
   'acme-server': { find: findAcmeServer, variable: 'TEST_ACME_SERVER', path: 'tests/acme/' },
 }
-const NODE_OPTIONS = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning']
-const REPORT = join(ROOT, '.build/jest.json')
 const SUMMARY = join(ROOT, '.build/test-summary')
 const SHOWN_LEFTOVERS = 40
 // A busy machine fails a file now and then; a broken change fails it twice, or many files.
 const RERUN_MAX = 3
 const ENDING_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
-const HUNG_GRACE_MS = 5_000
-const EXIT_GRACE_MS = 2_000
-const SUITE_MINUTES = 40
+const STAGE_MINUTES = 40
 
 await main(process.argv.slice(2))

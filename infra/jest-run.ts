@@ -1,0 +1,112 @@
+import { spawn } from 'node:child_process'
+import { mkdirSync, readFileSync, rmSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { dieWithParent, ROOT } from './commands.ts'
+
+export interface JestRun {
+  /** Names the report, the cache and, in what jest prints, each file. */
+  name: string
+  /** jest's patterns of test files. */
+  paths: readonly string[]
+  /** Patterns of files that do not run. */
+  ignored?: readonly string[]
+  workers: number
+  env?: Record<string, string>
+}
+
+export interface Counts {
+  passed: number
+  failed: number
+}
+
+export interface JestOutcome extends Counts {
+  failedFiles: string[]
+  passedInFailedFiles: number
+  /** Something other than a test failed. */
+  isIncomplete: boolean
+}
+
+/** Runs jest once. What it prints goes to stderr; a test that is skipped and a handle left open count as failed. */
+export async function runJest(run: JestRun): Promise<JestOutcome> {
+  const report = join(ROOT, `.build/jest-${run.name}.json`)
+  mkdirSync(join(ROOT, '.build'), { recursive: true })
+  rmSync(report, { force: true })
+  return readReport(report, await start(run, report))
+}
+
+type End = 'exited' | 'hung'
+
+function start({ name, paths, ignored = [], workers, env }: JestRun, report: string): Promise<End> {
+  // Two runs at a time share no cache.
+  const cache = join(ROOT, `.build/jest-cache-${name}`)
+  const options = [`--outputFile=${report}`, `--cacheDirectory=${cache}`, `--maxWorkers=${workers}`]
+  const ignoring = ignored.map((pattern) => `--testPathIgnorePatterns=${pattern}`)
+  const [program = '', ...command] = dieWithParent([
+    process.execPath,
+    '--import',
+    join(ROOT, 'infra/jest-workers.mjs'),
+    join(ROOT, 'node_modules/jest/bin/jest.js'),
+    ...['--ci', '--json', '--passWithNoTests', ...options, ...ignoring, ...paths],
+  ])
+  const child = spawn(program, command, {
+    cwd: ROOT,
+    // With --json the report also goes to stdout, where it is not wanted.
+    stdio: ['ignore', 'ignore', 'pipe'],
+    env: { ...withoutSettings(process.env), ...env, TEST_SUITE: name, NODE_OPTIONS: NODE_OPTIONS.join(' ') },
+  })
+  return new Promise((resolve, reject) => {
+    let end: End = 'exited'
+    child.stderr.on('data', (chunk: Buffer) => {
+      process.stderr.write(chunk)
+      // A test that leaves a handle open would keep jest from ending for ever.
+      if (!/Jest did not exit/.test(chunk.toString())) return
+      end = 'hung'
+      setTimeout(() => child.kill('SIGKILL'), HUNG_GRACE_MS).unref()
+    })
+    child.once('error', reject)
+    child.once('close', () => resolve(end))
+    // A process that a failed test left behind may keep the pipe open.
+    child.once('exit', () => setTimeout(() => resolve(end), EXIT_GRACE_MS).unref())
+  })
+}
+
+function readReport(path: string, end: End): JestOutcome {
+  let report: JestReport
+  try {
+    report = JSON.parse(readFileSync(path, 'utf8')) as JestReport
+  } catch {
+    process.stdout.write('jest ended without a report.\n')
+    return { passed: 0, failed: 1, failedFiles: [], passedInFailedFiles: 0, isIncomplete: true }
+  }
+  const skipped = report.numPendingTests + report.numTodoTests
+  if (skipped > 0) process.stdout.write(`${skipped} tests were skipped; each counts as failed.\n`)
+  if (end === 'hung') process.stdout.write('A test left something open; it counts as failed.\n')
+  const failed = report.numFailedTests + report.numRuntimeErrorTestSuites + skipped + (end === 'hung' ? 1 : 0)
+  const failedFiles = report.testResults.filter(({ status }) => status === 'failed')
+  const ended = failedFiles.flatMap(({ assertionResults }) => assertionResults)
+  return {
+    passed: report.numPassedTests,
+    failed,
+    failedFiles: failedFiles.map(({ name }) => relative(ROOT, name)),
+    passedInFailedFiles: ended.filter(({ status }) => status === 'passed').length,
+    isIncomplete: skipped > 0 || end === 'hung',
+  }
+}
+
+interface JestReport {
+  numPassedTests: number
+  numFailedTests: number
+  numPendingTests: number
+  numTodoTests: number
+  numRuntimeErrorTestSuites: number
+  testResults: { name: string; status: string; assertionResults: { status: string }[] }[]
+}
+
+/** Leaves out the settings of a service that runs on this machine. */
+function withoutSettings(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(environment).filter(([name]) => !name.startsWith('BOXYARD_')))
+}
+
+const NODE_OPTIONS = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning']
+const HUNG_GRACE_MS = 5_000
+const EXIT_GRACE_MS = 2_000
