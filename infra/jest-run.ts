@@ -46,7 +46,8 @@ function start({ name, paths, ignored = [], workers, env }: JestRun, report: str
     '--import',
     join(ROOT, 'infra/jest-workers.mjs'),
     join(ROOT, 'node_modules/jest/bin/jest.js'),
-    ...['--ci', '--json', '--passWithNoTests', ...options, ...ignoring, ...paths],
+    // An option that takes several values would take the paths, too.
+    ...['--ci', '--json', ...ignoring, '--passWithNoTests', ...options, ...paths],
   ])
   const child = spawn(program, command, {
     cwd: ROOT,
