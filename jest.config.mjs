@@ -1,6 +1,4 @@
 export default {
-  // Two suites at a time may run one file (infra/test.ts).
-  ...(process.env.TEST_SUITE && { displayName: process.env.TEST_SUITE }),
   testEnvironment: '<rootDir>/tests/environment.mjs',
   testSequencer: '<rootDir>/tests/sequencer.mjs',
   reporters: ['default', '<rootDir>/infra/jest-watch.mjs'],

@@ -1,11 +1,9 @@
 import { spawn } from 'node:child_process'
-import { mkdirSync, readFileSync, rmSync } from 'node:fs'
+import { readFileSync, rmSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { dieWithParent, ROOT } from './commands.ts'
 
 export interface JestRun {
-  /** Names the report, the cache and, in what jest prints, each file. */
-  name: string
   /** jest's patterns of test files. */
   paths: readonly string[]
   /** Patterns of files that do not run. */
@@ -28,18 +26,14 @@ export interface JestOutcome extends Counts {
 
 /** Runs jest once. What it prints goes to stderr; a test that is skipped and a handle left open count as failed. */
 export async function runJest(run: JestRun): Promise<JestOutcome> {
-  const report = join(ROOT, `.build/jest-${run.name}.json`)
-  mkdirSync(join(ROOT, '.build'), { recursive: true })
-  rmSync(report, { force: true })
-  return readReport(report, await start(run, report))
+  rmSync(REPORT, { force: true })
+  return readReport(await start(run))
 }
 
 type End = 'exited' | 'hung'
 
-function start({ name, paths, ignored = [], workers, env }: JestRun, report: string): Promise<End> {
-  // Two runs at a time share no cache.
-  const cache = join(ROOT, `.build/jest-cache-${name}`)
-  const options = [`--outputFile=${report}`, `--cacheDirectory=${cache}`, `--maxWorkers=${workers}`]
+function start({ paths, ignored = [], workers, env }: JestRun): Promise<End> {
+  const options = [`--outputFile=${REPORT}`, `--maxWorkers=${workers}`]
   const ignoring = ignored.map((pattern) => `--testPathIgnorePatterns=${pattern}`)
   const [program = '', ...command] = dieWithParent([
     process.execPath,
@@ -53,7 +47,7 @@ function start({ name, paths, ignored = [], workers, env }: JestRun, report: str
     cwd: ROOT,
     // With --json the report also goes to stdout, where it is not wanted.
     stdio: ['ignore', 'ignore', 'pipe'],
-    env: { ...withoutSettings(process.env), ...env, TEST_SUITE: name, NODE_OPTIONS: NODE_OPTIONS.join(' ') },
+    env: { ...withoutSettings(process.env), ...env, NODE_OPTIONS: NODE_OPTIONS.join(' ') },
   })
   return new Promise((resolve, reject) => {
     let end: End = 'exited'
@@ -71,10 +65,10 @@ function start({ name, paths, ignored = [], workers, env }: JestRun, report: str
   })
 }
 
-function readReport(path: string, end: End): JestOutcome {
+function readReport(end: End): JestOutcome {
   let report: JestReport
   try {
-    report = JSON.parse(readFileSync(path, 'utf8')) as JestReport
+    report = JSON.parse(readFileSync(REPORT, 'utf8')) as JestReport
   } catch {
     process.stdout.write('jest ended without a report.\n')
     return { passed: 0, failed: 1, failedFiles: [], passedInFailedFiles: 0, isIncomplete: true }
@@ -108,6 +102,7 @@ function withoutSettings(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(environment).filter(([name]) => !name.startsWith('BOXYARD_')))
 }
 
+const REPORT = join(ROOT, '.build/jest.json')
 const NODE_OPTIONS = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning']
 const HUNG_GRACE_MS = 5_000
 const EXIT_GRACE_MS = 2_000

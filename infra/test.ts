@@ -6,7 +6,7 @@ import { draw, drawsAll } from '../tests/helpers/sample.ts'
 import { findAcmeServer } from './acme-server/program.ts'
 import { findTestCluster } from './cluster/test-cluster.ts'
 import { ROOT } from './commands.ts'
-import { type Counts, type JestOutcome, type JestRun, runJest } from './jest-run.ts'
+import { type Counts, type JestRun, runJest } from './jest-run.ts'
 import { findObjectStore } from './object-store/program.ts'
 
 /** Files of `real` that also run with pods for boxes: some of them, drawn by the tree; all in `all`. */
@@ -55,7 +55,7 @@ const REST = inFolder('tests/e2e', [
 ])
 
 /** Files with boxes wait more than they compute, so more of them run at a time than there are processors. */
-const SUITES: Record<string, Omit<Suite, 'name'>> = {
+const SUITES: Record<string, Suite> = {
   unit: { paths: ['tests/architecture/', 'tests/unit/'], workers: 3 },
   // With backups to a real S3 server, and certificates of a real ACME server.
   real: {
@@ -66,7 +66,6 @@ const SUITES: Record<string, Omit<Suite, 'name'>> = {
   },
   // The suites that every runtime has to pass run here again, with pods for boxes.
   cluster: {
-    beside: 'unit',
     paths: ['tests/cluster/', 'tests/contract/boxes/runtime.test', 'tests/e2e/standalone'],
     drawn: [
       { from: REPEATED_ON_CLUSTER, count: 2 },
@@ -83,8 +82,6 @@ const SUITES: Record<string, Omit<Suite, 'name'>> = {
 }
 
 interface Suite extends JestRun {
-  /** A suite that runs at the same time, if it runs too: one that waits much beside one that computes much. */
-  beside?: string
   /** Files of which each tree draws some; the others do not run, even where `paths` has them. */
   drawn?: readonly { from: readonly string[]; count: number }[]
   /** Runs on a real Kubernetes. */
@@ -93,23 +90,19 @@ interface Suite extends JestRun {
   peers?: readonly (keyof typeof PEERS)[]
 }
 
-/** Runs some work once no suite of the stage has its first run ahead, one such work at a time. */
-type Alone = <T>(work: () => Promise<T>) => Promise<T>
-
 /**
- * `npm test` runs the suites `unit` and `cluster` side by side, then `real`, with a draw of the tests that repeat each other; `npm test -- all`
- * (`npm run test:all`) runs those and `everywhere`, with nothing left out; `npm test -- SUITE…` runs some suites; other arguments are jest's.
+ * `npm test` runs the suites `unit`, `real` and `cluster` with a draw of the tests that repeat each other; `npm test -- all` (`npm run test:all`)
+ * runs those and `everywhere`, with nothing left out; `npm test -- SUITE…` runs some suites; other arguments are jest's.
  * Without Go and KUBECONFIG the suite `cluster` does not run, and without Go the tests of S3 and ACME; in CI that counts as failed.
  * A test that is skipped, a test file that does not load, a process that does not end and anything left behind count as failed.
  * Files that fail run once more, alone, unless they are many; those that then pass are named as `UNSTEADY`, to be mended.
  */
 async function main(args: readonly string[]): Promise<void> {
-  const stages = stagesOf(args)
+  const suites = suitesOf(args)
   const total: Counts = { passed: 0, failed: 0 }
-  mkdirSync(join(ROOT, '.build'), { recursive: true })
   rmSync(SUMMARY, { force: true })
-  for (const stage of stages) {
-    const counts = await runStage(stage)
+  for (const suite of suites) {
+    const counts = await runSuite(suite)
     total.passed += counts.passed
     total.failed += counts.failed
   }
@@ -122,20 +115,12 @@ async function main(args: readonly string[]): Promise<void> {
   process.exitCode = total.failed === 0 ? 0 : 1
 }
 
-/** Returns the suites to run, in stages one after another. */
-function stagesOf(args: readonly string[]): Suite[][] {
+function suitesOf(args: readonly string[]): Suite[] {
   const isAll = args.length === 1 && args[0] === 'all'
   if (isAll) process.env['TEST_DRAW'] = 'all'
   const names = isAll ? ALL_SUITES : args.length === 0 ? DEFAULT_SUITES : args
-  if (names.some((name) => SUITES[name] === undefined)) return [[{ name: 'some', paths: args, workers: 1 }]]
-  const stages: Suite[][] = []
-  for (const name of names) {
-    const suite = withDraws({ name, paths: [], workers: 1, ...SUITES[name] })
-    const stage = stages.find((suites) => suites.some((other) => other.name === suite.beside))
-    if (stage) stage.push(suite)
-    else stages.push([suite])
-  }
-  return stages
+  const suites = names.flatMap((name) => SUITES[name] ?? []).map(withDraws)
+  return suites.length === names.length ? suites : [{ paths: args, workers: 1 }]
 }
 
 function withDraws(suite: Suite): Suite {
@@ -149,10 +134,12 @@ function withDraws(suite: Suite): Suite {
   return { ...suite, paths, ignored }
 }
 
-async function runStage(suites: readonly Suite[]): Promise<Counts> {
+async function runSuite(suite: Suite): Promise<Counts> {
+  mkdirSync(join(ROOT, '.build'), { recursive: true })
   const before = findTraces()
+  const run = suite.needsCluster ? runOnCluster : runWithPeers
   const limit = limitDuration()
-  const counts = await runSideBySide(suites)
+  const counts = await run(suite)
   clearTimeout(limit)
   const leftovers = await findLeftovers(before)
   if (leftovers.length === 0) return counts
@@ -161,39 +148,17 @@ async function runStage(suites: readonly Suite[]): Promise<Counts> {
   return { ...counts, failed: counts.failed + 1 }
 }
 
-async function runSideBySide(suites: readonly Suite[]): Promise<Counts> {
-  const firstRuns = suites.map(() => Promise.withResolvers<void>())
-  let last: Promise<unknown> = Promise.all(firstRuns.map(({ promise }) => promise))
-  let firstWorker = 0
-  const runs = suites.map((suite, index) => {
-    const alone: Alone = (work) => {
-      firstRuns[index]?.resolve()
-      const done = last.then(work)
-      last = done.catch(() => undefined)
-      return done
-    }
-    const env = { ...suite.env, TEST_FIRST_WORKER: String(firstWorker) }
-    firstWorker += suite.workers
-    const run = suite.needsCluster ? runOnCluster : runWithPeers
-    return run({ ...suite, env }, alone).finally(() => firstRuns[index]?.resolve())
-  })
-  await Promise.allSettled(runs)
-  const counts = await Promise.all(runs)
-  const sum = (key: keyof Counts): number => counts.reduce((total, each) => total + each[key], 0)
-  return { passed: sum('passed'), failed: sum('failed') }
-}
-
-/** Ends this process if a stage does not end, after printing what runs; a file that hangs is ended before that (infra/jest-watch.mjs). */
+/** Ends this process if a suite does not end, after printing what runs; a file that hangs is ended before that (infra/jest-watch.mjs). */
 function limitDuration(): NodeJS.Timeout {
-  const minutes = STAGE_MINUTES * (drawsAll() ? 4 : 1)
+  const minutes = SUITE_MINUTES * (drawsAll() ? 4 : 1)
   return setTimeout(() => {
-    process.stdout.write(`The suites did not end within ${minutes} minutes. These processes run:\n`)
+    process.stdout.write(`The suite did not end within ${minutes} minutes. These processes run:\n`)
     spawnSync('ps', ['-e', '--forest', '-o', 'pid,stat,wchan:24,etimes,args'], { stdio: 'inherit' })
     process.exit(1)
   }, minutes * 60_000)
 }
 
-async function runOnCluster(suite: Suite, alone: Alone): Promise<Counts> {
+async function runOnCluster(suite: Suite): Promise<Counts> {
   const cluster = findTestCluster((text) => process.stdout.write(`${text}\n`))
   if ('obstacle' in cluster) {
     process.stdout.write(`The suite cluster does not run: ${cluster.obstacle}.\n`)
@@ -202,7 +167,7 @@ async function runOnCluster(suite: Suite, alone: Alone): Promise<Counts> {
   const end = (): void => void cluster.close().finally(() => process.exit(1))
   for (const signal of ENDING_SIGNALS) process.once(signal, end)
   try {
-    return await runTests({ ...suite, env: { ...suite.env, ...(await cluster.start()) } }, alone)
+    return await runTests({ ...suite, env: { ...suite.env, ...(await cluster.start()) } })
   } finally {
     for (const signal of ENDING_SIGNALS) process.removeListener(signal, end)
     await cluster.close()
@@ -210,7 +175,7 @@ async function runOnCluster(suite: Suite, alone: Alone): Promise<Counts> {
 }
 
 /** Runs a suite without the tests of a peer that cannot be had; in CI that counts as failed. */
-async function runWithPeers(suite: Suite, alone: Alone): Promise<Counts> {
+async function runWithPeers(suite: Suite): Promise<Counts> {
   const paths = [...suite.paths]
   const env = { ...suite.env }
   let missing = 0
@@ -225,22 +190,18 @@ async function runWithPeers(suite: Suite, alone: Alone): Promise<Counts> {
     process.stdout.write(`The tests in ${peer.path} do not run: ${program.obstacle}.\n`)
     missing += 1
   }
-  const counts = paths.length === 0 ? { passed: 0, failed: 0 } : await runTests({ ...suite, paths, env }, alone)
+  const counts = paths.length === 0 ? { passed: 0, failed: 0 } : await runTests({ ...suite, paths, env })
   return { ...counts, failed: counts.failed + (process.env['CI'] ? missing : 0) }
 }
 
-async function runTests(suite: Suite, alone: Alone): Promise<Counts> {
-  const first: JestOutcome = await runJest(suite)
+async function runTests(suite: Suite): Promise<Counts> {
+  const first = await runJest(suite)
   const files = first.failedFiles
   if (files.length === 0 || files.length > RERUN_MAX || first.isIncomplete) return first
-  const second = await alone(() => {
-    process.stdout.write(`Running again, alone, in ${suite.name}: ${files.join(' ')}\n`)
-    return runJest({ ...suite, paths: files, workers: 1 })
-  })
+  process.stdout.write(`Running again, alone: ${files.join(' ')}\n`)
+  const second = await runJest({ ...suite, paths: files, workers: 1 })
   const unsteady = files.filter((file) => !second.failedFiles.includes(file))
-  for (const file of unsteady) {
-    process.stdout.write(`UNSTEADY ${file} failed at first in ${suite.name}, and passed alone.\n`)
-  }
+  for (const file of unsteady) process.stdout.write(`UNSTEADY ${file} failed at first, and passed alone.\n`)
   return { passed: first.passed - first.passedInFailedFiles + second.passed, failed: second.failed }
 }
 
@@ -248,7 +209,7 @@ function inFolder(folder: string, names: readonly string[]): string[] {
   return names.map((name) => `${folder}/${name}`)
 }
 
-const DEFAULT_SUITES = ['unit', 'cluster', 'real']
+const DEFAULT_SUITES = ['unit', 'real', 'cluster']
 const ALL_SUITES = [...DEFAULT_SUITES, 'everywhere']
 const PEERS = {
   'object-store': { find: findObjectStore, variable: 'TEST_OBJECT_STORE', path: 'tests/object-store/' },
@@ -259,6 +220,6 @@ const SHOWN_LEFTOVERS = 40
 // A busy machine fails a file now and then; a broken change fails it twice, or many files.
 const RERUN_MAX = 3
 const ENDING_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
-const STAGE_MINUTES = 40
+const SUITE_MINUTES = 40
 
 await main(process.argv.slice(2))

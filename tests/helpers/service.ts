@@ -187,13 +187,12 @@ async function runToEnd(command: readonly string[], env: NodeJS.ProcessEnv): Pro
 
 /**
  * Returns a loopback port that was free a moment ago, from a range from which neither the system nor a test cluster takes any.
- * No port is returned twice, nor in two of at most sixteen jest workers, those of suites side by side together.
+ * No port is returned twice, nor in two jest workers.
  */
 export async function freePort(): Promise<number> {
   for (;;) {
     const server = createServer()
-    const worker =
-      (Number(process.env['TEST_FIRST_WORKER'] ?? 0) + Number(process.env['JEST_WORKER_ID'] ?? 0)) % WORKERS
+    const worker = Number(process.env['JEST_WORKER_ID'] ?? 0) % WORKERS
     const port = FIRST_PORT + WORKERS * randomInt(PORTS_EACH) + worker
     if (given.has(port)) continue
     given.add(port)
@@ -232,6 +231,6 @@ const CRASHED = 'exit code 70'
 const STOP_DEADLINE_MS = 45_000
 /** First of 12,000–19,999: below the ports of test clusters, so that a part of one that restarts finds its port free. */
 const FIRST_PORT = 12_000
-const WORKERS = 16
+const WORKERS = 8
 const PORTS_EACH = (FIRST_CLUSTER_PORT - FIRST_PORT) / WORKERS
 const given = new Set<number>()
