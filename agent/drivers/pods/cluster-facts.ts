@@ -13,13 +13,15 @@ export interface KubeFactsOptions {
   pods: Pick<PodWatch, 'all' | 'fault' | 'onChange'>
   /** Milliseconds since the epoch. */
   now(): number
+  /** Milliseconds that the API server has to list nodes and count their pods. */
+  deadlineMs?: number
 }
 
 /** Reports a cluster: nodes and pod counts from the API, boxes from the watch. */
-export function createKubeClusterFacts({ api, pods, now }: KubeFactsOptions): ClusterFacts {
+export function createKubeClusterFacts({ api, pods, now, deadlineMs = DEADLINE_MS }: KubeFactsOptions): ClusterFacts {
   const past = createPastProblems(now)
   pods.onChange(past.observe)
-  const readNodes = cacheFor(() => listNodes(api), NODES_MS)
+  const readNodes = cacheFor(() => listNodes(api, deadlineMs), NODES_MS)
   return {
     report: async (): Promise<ClusterReport> => {
       const { nodes, problems } = await readNodes()
@@ -44,15 +46,18 @@ interface CountedNode {
 }
 
 /** Lists the nodes with their pod counts, and their problems. Never rejects; a failure is a problem. */
-async function listNodes(api: KubeFactsOptions['api']): Promise<{ nodes: CountedNode[]; problems: ClusterProblem[] }> {
-  const endsAt = performance.now() + DEADLINE_MS
+async function listNodes(
+  api: KubeFactsOptions['api'],
+  deadlineMs: number,
+): Promise<{ nodes: CountedNode[]; problems: ClusterProblem[] }> {
+  const endsAt = performance.now() + deadlineMs
   const problems: ClusterProblem[] = []
   try {
-    const items = await api.nodes({ deadlineMs: DEADLINE_MS })
+    const items = await api.nodes({ deadlineMs })
     problems.push(...findNodeProblems(items))
     const count = async (node: Node): Promise<CountedNode> => {
-      const deadlineMs = Math.max(1, Math.floor(endsAt - performance.now()))
-      return { node, podsRunning: await api.countPods(node.metadata?.name ?? '', { deadlineMs }) }
+      const leftMs = Math.max(1, Math.floor(endsAt - performance.now()))
+      return { node, podsRunning: await api.countPods(node.metadata?.name ?? '', { deadlineMs: leftMs }) }
     }
     return { nodes: await Promise.all(items.map(count)), problems }
   } catch (error) {

@@ -128,7 +128,7 @@ describe('the facts of a cluster', () => {
   let kube: FaultyKube
   let fault: ReturnType<PodWatch['fault']>
   let change: (pod: Pod) => void
-  const factsOf = (pods: Pod[]) => {
+  const factsOf = (pods: Pod[], deadlineMs = 30_000) => {
     const onChange: PodWatch['onChange'] = (listener) => {
       change = (changed) => listener(changed, 'modified')
       return () => undefined
@@ -137,6 +137,7 @@ describe('the facts of a cluster', () => {
       api: kube.api,
       pods: { all: () => pods, fault: () => fault, onChange },
       now: () => NOW,
+      deadlineMs,
     })
   }
 
@@ -202,13 +203,11 @@ describe('the facts of a cluster', () => {
     ])
   })
 
-  test('are empty for pods not counted in time, after two seconds at most', async () => {
+  test('are empty for pods not counted in time, once the time is over', async () => {
     kube.answer(({ path }, response) => {
       if (path === '/api/v1/nodes') sendJson(response, { items: [node([['Ready', 'True']])] })
     })
-    const startedAt = performance.now()
-    const { nodes, problems } = await factsOf([]).report()
-    expect(performance.now() - startedAt).toBeLessThan(3_800)
+    const { nodes, problems } = await factsOf([], 500).report()
     expect([nodes, problems.map(({ code }) => code)]).toEqual([[], ['kubernetes_unreachable']])
   })
 
@@ -223,12 +222,10 @@ describe('the facts of a cluster', () => {
     nodeSchema.parse(shown)
   })
 
-  test('are empty for a server that hangs, with the one problem, after two seconds at most', async () => {
+  test('are empty for a server that hangs, with the one problem, once the time is over', async () => {
     kube.answer(() => undefined)
-    const facts = factsOf([pod('a', { phase: 'Running' })])
-    const startedAt = performance.now()
+    const facts = factsOf([pod('a', { phase: 'Running' })], 500)
     const { nodes, problems } = await facts.report()
-    expect(performance.now() - startedAt).toBeLessThan(3_800)
     expect(nodes).toEqual([])
     expect(problems.map(({ code }) => code)).toEqual(['kubernetes_unreachable'])
     await facts.report()
