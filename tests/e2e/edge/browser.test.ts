@@ -67,11 +67,16 @@ async function show(secret: string): Promise<void> {
   await page.getByRole('button', { name: 'Sign in' }).click()
 }
 
+/** Waits until the page is another; not for its `load` event, which Playwright at times does not hear of when the machine is busy. */
+async function arriveAt(address: string): Promise<void> {
+  await page.waitForURL(address, { waitUntil: 'commit' })
+}
+
 async function signIn(address = url): Promise<void> {
   await page.goto(address)
   expect(await isAsked()).toBe(true)
   await show(token.token)
-  await page.waitForURL(address)
+  await arriveAt(address)
 }
 
 describe('a session of a browser', () => {
@@ -99,7 +104,7 @@ describe('a session of a browser', () => {
     await page.goto(publicUrl)
     await page.setContent(`<a href="${url}.boxyard/sign-out">Out</a>`)
     await page.getByRole('link').click()
-    await page.waitForURL(`${url}.boxyard/sign-out`)
+    await arriveAt(`${url}.boxyard/sign-out`)
     expect(await heading()).toBe('Sign out')
     await page.goto(url)
     expect(await heading()).toBe('GET /')
@@ -156,7 +161,7 @@ describe.each(ways)('a private URL over $way', ({ way, settings, refusal }) => {
     await page.waitForSelector('[role=alert]')
     expect([await isAsked(), await takeHeard()]).toEqual([true, ''])
     await show(token.token)
-    await page.waitForURL(asked)
+    await arriveAt(asked)
     expect(await heading()).toBe(shown)
     await page.reload()
     expect(await heading()).toBe(shown)
@@ -199,7 +204,7 @@ describe.each(ways)('a private URL over $way', ({ way, settings, refusal }) => {
     expect(await page.evaluate(openSocket, `${url.replace('http', 'ws')}socket`)).toBe('refused')
     await page.setContent(`<form action="${url}" method="post"><button>Go</button></form>`)
     await page.getByRole('button').click()
-    await page.waitForURL(url)
+    await arriveAt(url)
     expect(await page.innerText('body')).toContain(refusal)
     expect(await takeHeard()).not.toMatch(/^(POST|GET \/socket)/m)
   })

@@ -29,9 +29,8 @@ describe('the log as a stream', () => {
     const next = await followEvents(`${service().url}${app}/logs`, { ...bearer(), 'last-event-id': first })
     // The first event holds one line or more.
     await eventually(() => sent(next.text()).includes('\n'))
-    expect(sent(next.text())).toBe(
-      (await client.get(`${app}/logs?offset=${first}`)).body.data.slice(0, sent(next.text()).length),
-    )
+    const shown = sent(next.text())
+    expect(shown).toBe((await client.get(`${app}/logs?offset=${first}`)).body.data.slice(0, shown.length))
     next.leave()
 
     const minted = (await client.post('/v1/tokens', { name: 't', projects: ['logs'], permissions: ['exec'] })).body
