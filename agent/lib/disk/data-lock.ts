@@ -1,14 +1,39 @@
-import { closeSync, openSync } from 'node:fs'
+import { closeSync, ftruncateSync, openSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { lockFile } from '../syscalls/descriptors.ts'
+import { tryReadText } from './file-text.ts'
 
 /**
  * Locks a data directory for this process until the returned function is called or the process ends.
- * @throws Error if another agent holds the lock
+ * @throws Error that names the process which holds the lock, and how to stop it
  */
 export function lockDataDirectory(dataDir: string): () => void {
-  const fd = openSync(join(dataDir, 'lock'), 'a', 0o600)
-  if (lockFile(fd, 'exclusive')) return () => closeSync(fd)
+  const path = join(dataDir, 'lock')
+  const fd = openSync(path, 'a+', 0o600)
+  if (lockFile(fd, 'exclusive')) {
+    ftruncateSync(fd)
+    writeSync(fd, `${process.pid}\n`)
+    return () => closeSync(fd)
+  }
   closeSync(fd)
-  throw new Error(`Another agent runs on ${dataDir}: stop it first.`)
+  throw new Error(`Another agent runs on ${dataDir}${describeHolder(tryReadText(path))}`)
+}
+
+function describeHolder(text: string): string {
+  const pid = /^[1-9]\d{0,9}\n$/.test(text) ? text.trim() : null
+  const groups = pid === null ? '' : tryReadText(`/proc/${pid}/cgroup`)
+  // The holder may not have written its number yet, or have ended since.
+  if (groups === '') return '. Stop it first.'
+  const unit = unitOf(groups)
+  return unit === null
+    ? ` (process ${pid}). Stop it first, for example by Ctrl-C where it runs.`
+    : ` (process ${pid}, ${unit}). Stop it first: systemctl stop ${unit}`
+}
+
+/** Returns the service of systemd that a process belongs to, by its /proc/PID/cgroup; null if it belongs to none. */
+export function unitOf(groups: string): string | null {
+  // Version 2 and the hierarchy of systemd alone have units. A login is no service, though systemd runs a part of it as one.
+  const paths = Array.from(groups.matchAll(/^(?:0:|\d+:name=systemd):(.*)$/gm), ([, path = '']) => path)
+  const parts = paths.filter((path) => !path.startsWith('/user.slice/')).flatMap((path) => path.split('/'))
+  return parts.find((part) => /^[\w@.:-]+\.service$/.test(part)) ?? null
 }
