@@ -74,14 +74,16 @@ test('a drained node: its boxes come back with it, and unscheduled ones show the
   const node = weather.record.node.name
   weather.kubectl('drain', node, '--ignore-daemonsets', '--grace-period=2', '--timeout=100s')
   expect((await ask('unplaced')).body.status).toBe('pending')
-  expect((await until(() => faultOf('kubernetes_node_cordoned'), 'health tells of the node')).remedy).toContain(
-    'uncordon',
-  )
-  expect((await until(() => faultOf('kubernetes_unschedulable'), 'health tells of the pods')).remedy).toMatch(/./)
   const unplaced = async (name: string, status: string) => {
     const { status: now, state } = await weather.getBox(name)
     return now === status && state.message?.includes('unschedulable')
   }
+  // Before its start has failed: the start that waits says what it waits for.
+  await until(() => unplaced('unplaced', 'pending'), 'one that waits tells why', 45_000)
+  expect((await until(() => faultOf('kubernetes_node_cordoned'), 'health tells of the node')).remedy).toContain(
+    'uncordon',
+  )
+  expect((await until(() => faultOf('kubernetes_unschedulable'), 'health tells of the pods')).remedy).toMatch(/./)
   await Promise.all([
     until(() => unplaced('unplaced', 'stopped'), 'one that was asked for has failed', 90_000),
     until(() => unplaced('steady', 'unknown'), 'one that ran is still wanted', 90_000),

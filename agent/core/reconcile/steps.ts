@@ -17,6 +17,7 @@ import type { BoxProcesses } from './processes.ts'
 import type { Reaper } from './reaper.ts'
 import { openRestoration } from './restoration.ts'
 import type { StateVerifier } from './verify.ts'
+import { noteWaits } from './waits.ts'
 
 export interface BoxStepsDeps {
   store: Store
@@ -167,16 +168,17 @@ export class BoxSteps {
       if (!(await store.boxes.replace(current))) return
       changes.notify(record.id)
     }
-    await this.#launch(current)
-    await this.#settle(current, READY)
+    const waits = noteWaits(this.#deps, current)
+    await this.#launch(current, waits.note)
+    await this.#settle(await waits.latest(), READY)
   }
 
-  async #launch(record: BoxRecord): Promise<void> {
+  async #launch(record: BoxRecord, onWaiting?: (why: string) => void): Promise<void> {
     const { runtime, filesystem, clock, limits, processes, verifier, queue } = this.#deps
     const { id } = record
     processes.forgetExit(id)
     await this.#checkStart(record)
-    await withDeadline(runtime.start(boxSpecOf(record, filesystem, limits.pidsPerBox)), {
+    await withDeadline(runtime.start(boxSpecOf(record, filesystem, limits.pidsPerBox), onWaiting), {
       ms: limits.startDeadlineMs,
       what: 'The box did not start',
       clock,

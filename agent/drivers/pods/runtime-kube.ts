@@ -137,9 +137,9 @@ class KubeRuntime implements BoxLife {
   }
 
   // Prefers a warm pod, which takes a twentieth of the time.
-  async start(spec: BoxSpec): Promise<RuntimeBox> {
+  async start(spec: BoxSpec, onWaiting: (why: string) => void = () => undefined): Promise<RuntimeBox> {
     const warmPod = this.#starts.takeWarmPod(spec)
-    if (warmPod === null) return this.#begin(spec, await this.#starts.cold(spec))
+    if (warmPod === null) return this.#begin(spec, await this.#starts.cold(spec, onWaiting))
     try {
       const box = await this.#begin(spec, await this.#starts.warm(spec, warmPod))
       this.#pods.publishLimits(spec.id, spec)
@@ -147,7 +147,7 @@ class KubeRuntime implements BoxLife {
     } catch (error) {
       this.#options.logger.warn('a pod that was ready could not become a box', { box: spec.id, error })
       await this.remove(spec.id)
-      return this.#begin(spec, await this.#starts.cold(spec))
+      return this.#begin(spec, await this.#starts.cold(spec, onWaiting))
     }
   }
 
@@ -177,7 +177,7 @@ class KubeRuntime implements BoxLife {
 
   #handlePodChange(pod: Pod, change: PodChange): void {
     const why = podFailureOf(change === 'deleted' ? null : pod)
-    if (why === null) return
+    if (why === null) return this.#starts.noteChange(pod)
     this.#starts.fail(pod.metadata?.uid ?? '', why)
     if (change === 'deleted') this.#pods.forget(pod)
     else this.#drain.onPodChange(pod)

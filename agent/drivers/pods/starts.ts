@@ -9,7 +9,7 @@ import type { PodFileHomes } from './files.ts'
 import type { PodNetwork } from './network.ts'
 import { type PodEndpoint, type PodInit, type PodRoot, type PodRoots, type PodTicket, podAddressOf } from './roots.ts'
 import { newWarmPodName, WARM_POD_GRACE_SECONDS } from './spec.ts'
-import { describePending, isTakenAway } from './state.ts'
+import { describePending, describeUnplaced, isTakenAway } from './state.ts'
 import { createWarmPodPool, type WarmPod, type WarmPodPool } from './warm-pool.ts'
 
 export interface PodStartsOptions {
@@ -31,6 +31,8 @@ export interface PodStartsOptions {
 export class PodStarts {
   readonly #options: PodStartsOptions
   readonly #warmPods: WarmPodPool
+  /** Told what a start waits for, by the uid of its pod. */
+  readonly #waits = new Map<string, (why: string) => void>()
 
   constructor(options: PodStartsOptions) {
     this.#options = options
@@ -60,10 +62,25 @@ export class PodStarts {
     this.#warmPods.lose(podUid)
   }
 
+  /** Tells the start that waits for the pod, if there is one, that the cluster has no place for it. */
+  noteChange(pod: Pod): void {
+    const why = describeUnplaced(pod)
+    if (why !== null) this.#waits.get(pod.metadata?.uid ?? '')?.(why)
+  }
+
   /** Creates the box's pod; resolves once its init runs. */
-  async cold(spec: BoxSpec): Promise<PodInit> {
+  async cold(spec: BoxSpec, onWaiting: (why: string) => void): Promise<PodInit> {
     const pod = await this.#options.pods.create(spec)
-    return this.#untilInit(pod, { spec, prepare: (endpoint) => this.#readyRoot(spec, endpoint) })
+    const uid = pod.metadata?.uid ?? ''
+    const ticket = { spec, prepare: (endpoint: PodEndpoint) => this.#readyRoot(spec, endpoint) }
+    this.#waits.set(uid, onWaiting)
+    try {
+      // The scheduler may have answered before the API did.
+      this.noteChange(this.#options.pods.get(uid) ?? pod)
+      return await this.#untilInit(pod, ticket)
+    } finally {
+      this.#waits.delete(uid)
+    }
   }
 
   /** Takes a warm pod that fits the box; null if there is none. */

@@ -20,10 +20,16 @@ export function podFailureOf(pod: Pod | null): string | null {
   return null
 }
 
+/** Returns the scheduler's words on a pod that it finds no node for; null if it has one, or is not decided yet. */
+export function describeUnplaced(pod: Pod | null): string | null {
+  const condition = pod?.status?.conditions?.find(({ type, status }) => type === 'PodScheduled' && status === 'False')
+  return condition === undefined ? null : `The cluster cannot place it: ${shorten(condition.message)}`
+}
+
 /** Describes what a pending pod waits for. */
 export function describePending(pod: Pod | null): string {
-  const condition = pod?.status?.conditions?.find(({ type, status }) => type === 'PodScheduled' && status === 'False')
-  if (condition !== undefined) return `The cluster cannot place it: ${shorten(condition.message)}`
+  const unplaced = describeUnplaced(pod)
+  if (unplaced !== null) return unplaced
   const reason = pod?.status?.containerStatuses?.[0]?.state?.waiting?.reason
   return reason === undefined ? 'The node has not started its pod.' : `The node has not started its pod (${reason}).`
 }

@@ -224,8 +224,11 @@ export interface Runtime {
    * Throws `runtime_unavailable` with the reason while boxes cannot be started or stopped, as far as can be known quickly.
    */
   checkReady(): Promise<void>
-  /** Starts a box, of which an interrupted start may have left parts; resolves when its init runs. */
-  start(spec: BoxSpec): Promise<RuntimeBox>
+  /**
+   * Starts a box, of which an interrupted start may have left parts; resolves when its init runs. Calls `onWaiting` with words for
+   * people when the start waits for something outside, such as room in a cluster.
+   */
+  start(spec: BoxSpec, onWaiting?: (why: string) => void): Promise<RuntimeBox>
   /** Lists all boxes with this instance's mark, as found on the host or cluster, not in memory. */
   list(): Promise<RuntimeBox[]>
   /**
