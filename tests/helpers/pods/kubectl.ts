@@ -7,7 +7,7 @@ export interface KubectlResult {
   stderr: string
 }
 
-/** Runs kubectl on the cluster of KUBECONFIG to its end. */
+/** Runs kubectl on the cluster of KUBECONFIG to its end; one that waits for too long fails with the pods and events at that time. */
 export function kubectl(...args: string[]): KubectlResult {
   return kubectlWith('', ...args)
 }
@@ -15,9 +15,17 @@ export function kubectl(...args: string[]): KubectlResult {
 /** The same, with `input` on stdin. */
 export function kubectlWith(input: string, ...args: string[]): KubectlResult {
   const program = process.env['BOXYARD_TEST_KUBECTL'] ?? 'kubectl'
-  const { status, stdout, stderr, error } = spawnSync(program, args, { input, encoding: 'utf8' })
+  const { status, stdout, stderr, error } = spawnSync(program, args, { input, encoding: 'utf8', timeout: LIMIT_MS })
+  if (error && 'code' in error && error.code === 'ETIMEDOUT') throw new Error(describeWait(program, args))
   if (error) throw error
   return { exitCode: status, stdout, stderr }
+}
+
+function describeWait(program: string, args: readonly string[]): string {
+  const where = args.filter((arg) => /^--(kubeconfig|namespace)=/.test(arg))
+  const show = [...where, '--request-timeout=5s', 'get', 'pods,events', '-o', 'wide']
+  const { stdout, stderr } = spawnSync(program, show, { encoding: 'utf8', timeout: 10_000 })
+  return `kubectl ${args.join(' ')} waits for too long. There are:\n${stdout}${stderr}`
 }
 
 /** Returns the outcome; throws with kubectl's stderr if it failed. */
@@ -25,3 +33,6 @@ export function succeed(outcome: KubectlResult): KubectlResult {
   if (outcome.exitCode !== 0) throw new Error(outcome.stderr)
   return outcome
 }
+
+// Less than a test has, which cannot end while kubectl runs.
+const LIMIT_MS = 105_000
