@@ -48,7 +48,9 @@ describe('two services on one host', () => {
   })
 
   test('a second agent on the same data directory is refused', async () => {
-    await expect(service.runAgentMode('down')).rejects.toThrow(/Another agent runs on .* \(process \d+\)\. Stop it first/)
+    await expect(service.runAgentMode('down')).rejects.toThrow(
+      /Another agent runs on .* \(process \d+\)\. Stop it first/,
+    )
   })
 
   test('a client over its rate gets 429 with Retry-After', async () => {
