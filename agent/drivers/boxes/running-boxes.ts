@@ -35,7 +35,7 @@ export interface InitEnd {
 
 /** Starts and removes the parts of a box, as its runtime does; each call runs while no other step of the box is under way. */
 export interface BoxLife {
-  start(spec: BoxSpec): Promise<RuntimeBox>
+  start(spec: BoxSpec, onWaiting?: (why: string) => void): Promise<RuntimeBox>
   /** Succeeds for a box that never existed. */
   remove(id: string): Promise<void>
 }
@@ -43,7 +43,7 @@ export interface BoxLife {
 /** Builds the part of a runtime that all runtimes share. */
 export function runtimeOf(boxes: RunningBoxes, life: BoxLife): Omit<Runtime, RuntimeOwn> {
   return {
-    start: (spec) => boxes.start(spec, life),
+    start: (spec, onWaiting) => boxes.start(spec, life, onWaiting),
     stop: (id, end) => boxes.stop(id, end, life),
     attach: (id, mount) => boxes.attach(id, mount),
     detach: (id, source) => boxes.detach(id, source),
@@ -118,14 +118,14 @@ export class RunningBoxes {
   }
 
   /** Starts a box unless it runs. Removes left-over parts first, and again if the start fails. */
-  start(spec: BoxSpec, parts: BoxLife): Promise<RuntimeBox> {
+  start(spec: BoxSpec, parts: BoxLife, onWaiting?: (why: string) => void): Promise<RuntimeBox> {
     const { id } = spec
     return this.#lock.run(id, async () => {
       const running = this.read(id)
       if (running !== null) return { id, isRunning: true, pid: running.pid }
       await parts.remove(id)
       try {
-        return await parts.start(spec)
+        return await parts.start(spec, onWaiting)
       } catch (error) {
         await parts.remove(id)
         throw error

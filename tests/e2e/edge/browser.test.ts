@@ -67,9 +67,10 @@ async function show(secret: string): Promise<void> {
   await page.getByRole('button', { name: 'Sign in' }).click()
 }
 
-/** Waits until the page is another; not for its `load` event, which Playwright at times does not hear of when the machine is busy. */
+/** Waits until another page is there, by its own state: Playwright at times does not hear of `load` when the machine is busy. */
 async function arriveAt(address: string): Promise<void> {
   await page.waitForURL(address, { waitUntil: 'commit' })
+  await page.waitForFunction('document.readyState === "complete"')
 }
 
 async function signIn(address = url): Promise<void> {
