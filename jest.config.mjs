@@ -10,6 +10,6 @@ export default {
   testMatch: ['<rootDir>/tests/**/*.test.ts'],
   modulePathIgnorePatterns: ['<rootDir>/.build', '<rootDir>/dist', '<rootDir>/.serverless'],
   // Far above what any test takes alone, for slow machines with other work; a file that hangs is ended by infra/jest-watch.mjs.
-  testTimeout: 120_000,
+  testTimeout: 300_000,
   watchman: false,
 }

@@ -85,16 +85,16 @@ test('a drained node: its boxes come back with it, and unscheduled ones show the
   )
   expect((await until(() => faultOf('kubernetes_unschedulable'), 'health tells of the pods')).remedy).toMatch(/./)
   await Promise.all([
-    until(() => unplaced('unplaced', 'stopped'), 'one that was asked for has failed', 90_000),
-    until(() => unplaced('steady', 'unknown'), 'one that ran is still wanted', 90_000),
+    until(() => unplaced('unplaced', 'stopped'), 'one that was asked for has failed'),
+    until(() => unplaced('steady', 'unknown'), 'one that ran is still wanted'),
   ])
   weather.kubectl('uncordon', node)
-  await until(async () => (await weather.getBox('steady')).status === 'running', 'it runs again', 90_000)
+  await until(async () => (await weather.getBox('steady')).status === 'running', 'it runs again')
   expect(await weather.run('steady', 'cat /root/data')).toBe('kept\n')
   expect((await weather.client.post(`${weather.boxes}/unplaced/resume`)).body.status).toBe('running')
   await until(async () => (await weather.faults()).length === 0, 'health is well')
   await weather.untilAgreed()
-}, 240_000)
+})
 
 const SMALL = { ram_mb: 64, cpus: 0.5, storage_gb: 1 }
 const NO_IMAGE = 'nowhere.test/none:1'

@@ -117,7 +117,7 @@ test('an API server that is away for a minute: boxes go on, writes wait for it, 
   await weather.createBox('late')
   await weather.untilAgreed()
   expect(pidsOfBox(weather, steady)).toEqual(pids)
-}, 300_000)
+})
 
 test('an API server that takes calls and does not answer counts as unreachable', async () => {
   const pids = pidsOfBox(weather, await weather.getBox('steady'))

@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 
-/** Polls `look` every `everyMs` until it returns true; throws after 60 s. */
+/** Polls `look` every `everyMs` until it returns true; throws after two minutes, which a machine with other work may take. */
 export async function eventually(look: () => boolean | Promise<boolean>, everyMs = 50): Promise<void> {
-  const deadline = Date.now() + 60_000
+  const deadline = Date.now() + 120_000
   while (!(await look())) {
     if (Date.now() > deadline) throw new Error(`It never came about: ${look.toString()}`)
     await pause(everyMs)
@@ -26,7 +26,7 @@ export function raceFor(ms: number, hasSeen: () => boolean): () => boolean {
 }
 
 /** Repeats `work` until it succeeds; rethrows its last error after `patienceMs`. */
-export async function untilSucceeds<T>(work: () => Promise<T>, patienceMs = 60_000): Promise<T> {
+export async function untilSucceeds<T>(work: () => Promise<T>, patienceMs = 120_000): Promise<T> {
   const deadline = performance.now() + patienceMs
   for (;;) {
     try {

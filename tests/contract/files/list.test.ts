@@ -127,5 +127,5 @@ describe.each(VIEWS)('a listing of a %s box', (view) => {
       expect(await listing).toEqual(names)
       expect(order.at(-1)).toBe('list')
       await lab.files.remove(box.place, Buffer.from('/many'), { recursive: true })
-    }, 300_000)
+    })
 })

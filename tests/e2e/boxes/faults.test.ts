@@ -144,7 +144,7 @@ describe('kill -9 of the agent', () => {
         expect.stringContaining('Boxes that should run and could not be started: faults/witness ('),
       ])
       expect(await (await fetch(service.metricsUrl)).text()).toContain('boxyard_boxes_unstarted 1')
-    }, 60_000)
+    })
     await reboot(witness.id, at('runtime.start', 'throw'))
     await eventually(async () => (await client.get(`${boxes}/witness`)).body.status === 'running')
     expect(await startFaults()).toEqual([])
@@ -228,7 +228,7 @@ async function settledBox(name: string): Promise<{ id: string; status: string } 
     expect(status).toBe(200)
     expect(body.status).not.toBe('pending')
     return body
-  }, 60_000)
+  })
 }
 
 /** Checks that records, processes with their mounts and limits, runtime state and pool agree. */
@@ -247,7 +247,7 @@ async function expectAgreement(): Promise<void> {
       boxes: running.map((record) => recordedBox(record, volumes)),
     }
     expect(world).toEqual(expected)
-  }, 60_000)
+  })
 }
 
 interface BoxView {

@@ -97,6 +97,6 @@ test('events replay to the current state after kills during creates, stops and d
   expect(seen).toEqual(events)
   expect(replay(events)).toEqual(await listed())
   expect(events.filter(({ type }) => type === 'box.deleted').length).toBeGreaterThan(0)
-}, 150_000)
+})
 
 const STATUSES = ['pending', 'running', 'stopped', 'unknown']

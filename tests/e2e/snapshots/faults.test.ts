@@ -146,7 +146,7 @@ async function settled(): Promise<string> {
     const { status } = (await client.get(box)).body
     expect(status).not.toBe('pending')
     return status
-  }, 60_000)
+  })
 }
 
 /** Checks that the pool has exactly the subvolumes of the box, its volume and their snapshots. */

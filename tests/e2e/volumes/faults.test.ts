@@ -258,5 +258,5 @@ async function expectAgreement(): Promise<void> {
     const { all, sealed } = recordedSubvolumes(service)
     expect(pooledSubvolumes(service)).toEqual(all)
     expect(sealed.filter((name) => isWritable(service, name))).toEqual([])
-  }, 60_000)
+  })
 }

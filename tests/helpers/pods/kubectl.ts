@@ -35,4 +35,4 @@ export function succeed(outcome: KubectlResult): KubectlResult {
 }
 
 // Less than a test has, which cannot end while kubectl runs.
-const LIMIT_MS = 105_000
+const LIMIT_MS = 240_000

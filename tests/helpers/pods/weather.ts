@@ -97,7 +97,11 @@ export async function startWeather(
 }
 
 /** Polls `read` until its result is truthy and returns it; throws, naming `what`, after `deadlineMs`. */
-export async function until<T>(read: () => T | Promise<T>, what: string, deadlineMs = 60_000): Promise<NonNullable<T>> {
+export async function until<T>(
+  read: () => T | Promise<T>,
+  what: string,
+  deadlineMs = 180_000,
+): Promise<NonNullable<T>> {
   const deadline = performance.now() + deadlineMs
   for (;;) {
     const value = await read()

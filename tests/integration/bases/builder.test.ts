@@ -95,7 +95,7 @@ describe('debian', () => {
     }
     expect(fs.existsSync(path.join(root, 'etc/apt/apt.conf.d/99mmdebstrap'))).toBe(false)
     expect(fs.readFileSync(path.join(root, 'etc/apt/sources.list'), 'utf8')).toMatch(/^deb .* trixie main$/m)
-  }, 300_000)
+  })
 
   test('an aborted build ends at once and leaves no mount', async () => {
     const controller = new AbortController()
