@@ -203,11 +203,13 @@ describe('the facts of a cluster', () => {
     ])
   })
 
-  test('are empty for pods not counted in time, once the time is over', async () => {
+  test('are empty for pods not counted in time, after two seconds at most', async () => {
     kube.answer(({ path }, response) => {
       if (path === '/api/v1/nodes') sendJson(response, { items: [node([['Ready', 'True']])] })
     })
-    const { nodes, problems } = await factsOf([], 500).report()
+    const startedAt = performance.now()
+    const { nodes, problems } = await factsOf([], 1_000).report()
+    expect(performance.now() - startedAt).toBeLessThan(3_800)
     expect([nodes, problems.map(({ code }) => code)]).toEqual([[], ['kubernetes_unreachable']])
   })
 
@@ -222,10 +224,12 @@ describe('the facts of a cluster', () => {
     nodeSchema.parse(shown)
   })
 
-  test('are empty for a server that hangs, with the one problem, once the time is over', async () => {
+  test('are empty for a server that hangs, with the one problem, after two seconds at most', async () => {
     kube.answer(() => undefined)
-    const facts = factsOf([pod('a', { phase: 'Running' })], 500)
+    const facts = factsOf([pod('a', { phase: 'Running' })], 1_000)
+    const startedAt = performance.now()
     const { nodes, problems } = await facts.report()
+    expect(performance.now() - startedAt).toBeLessThan(3_800)
     expect(nodes).toEqual([])
     expect(problems.map(({ code }) => code)).toEqual(['kubernetes_unreachable'])
     await facts.report()
