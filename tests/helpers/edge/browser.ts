@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll } from '@jest/globals'
@@ -19,8 +19,12 @@ export function useBrowser(domain: string): { newUser(): Promise<BrowserUser> } 
   let contexts: BrowserContext[] = []
   beforeAll(async () => {
     home = mkdtempSync(join(tmpdir(), 'boxyard-browser-'))
+    const executablePath = join(home, 'chromium')
+    const launcher = join(import.meta.dirname, '../../fixtures/without-netlink.ts')
+    const script = `#!/bin/sh\nexec '${process.execPath}' '${launcher}' /usr/bin/chromium "$@"\n`
+    writeFileSync(executablePath, script, { mode: 0o755 })
     browser = await chromium.launch({
-      executablePath: '/usr/bin/chromium',
+      executablePath,
       // Chromium's sandbox does not work for root, which tests run as.
       args: ['--no-sandbox', `--host-resolver-rules=MAP *.${domain} 127.0.0.1`],
       env: { PATH: process.env['PATH'], HOME: home },
