@@ -48,14 +48,14 @@ test('pods outlive the death of every part, and the cluster leaves nothing behin
 })
 
 test('a start that is cut off leaves nothing once the cluster is taken down', async () => {
-  const before = findHostTraces(name)
+  const before = findTraces()
   const starting = spawn(process.execPath, ['infra/cluster-up.ts', name], { stdio: 'ignore' })
   const ended = once(starting, 'exit')
   while (!existsSync(join(clusterPaths(name).run, 'kubelet.json')) && starting.exitCode === null) await sleep(20)
   starting.kill('SIGKILL')
   await ended
-  expect(findHostTraces(name)).not.toEqual(before)
+  expect(findTraces()).not.toEqual(before)
   expect(await stopCluster(name)).toBe(true)
-  await untilSucceeds(async () => expect(findHostTraces(name)).toEqual(before))
+  await untilSucceeds(async () => expect(findTraces()).toEqual(before))
   expect(await stopCluster(name)).toBe(false)
 })

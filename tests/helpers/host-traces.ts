@@ -50,7 +50,14 @@ function settings(): string[] {
 }
 
 function files(): string[] {
-  const paths = DIRECTORIES.flatMap((directory) => list(directory).map((name) => join(directory, name)))
+  // Other programs of the host come and go in the directories that it shares with all.
+  const common = COMMON_DIRECTORIES.flatMap((directory) =>
+    list(directory)
+      .filter((name) => NAMES.test(name))
+      .map((name) => join(directory, name)),
+  )
+  const own = OWN_DIRECTORIES.flatMap((directory) => list(directory).map((name) => join(directory, name)))
+  const paths = [...common, ...own]
   // The target of a log link identifies its cluster. Leaves out links that go meanwhile.
   return paths.flatMap((path) => {
     const target = linkOf(path)
@@ -99,7 +106,10 @@ const SETTINGS = [
   'kernel/panic_on_oops',
   'net/ipv4/ip_forward',
 ]
-const DIRECTORIES = [
-  ...['/var/lib', '/var/lib/boxyard-cluster', '/run', '/run/boxyard-cluster', '/run/containerd'],
-  ...['/var/lib/cni', '/var/lib/cni/results', '/var/lib/kubelet', '/var/log', '/var/log/containers', '/opt', '/etc'],
+const COMMON_DIRECTORIES = ['/var/lib', '/run', '/var/log', '/opt', '/etc']
+/** Names of what the parts of a cluster and their configuration make. */
+const NAMES = /boxyard|kube|containerd|cni|runc|etcd|pods|containers/
+const OWN_DIRECTORIES = [
+  ...['/var/lib/boxyard-cluster', '/run/boxyard-cluster', '/run/containerd', '/var/lib/cni', '/var/lib/cni/results'],
+  ...['/var/lib/kubelet', '/var/log/containers'],
 ]
