@@ -48,10 +48,10 @@ async function untilFault(code: string, evidence: string): Promise<void> {
   expect(fault.remedy).toMatch(/./)
 }
 
-/** Tests whether the box runs. Starts it again after a failed start: all attempts of one call may have been cut off. */
+/** Tests whether the box runs. Resumes it after a failed start: all attempts of one call may have been cut off. */
 async function isRunning(name: string): Promise<boolean> {
   const { status, state } = await weather.getBox(name)
-  if (status === 'stopped' && state.reason === 'failed') await weather.client.post(`${weather.boxes}/${name}/start`)
+  if (status === 'stopped' && state.reason === 'failed') await weather.client.post(`${weather.boxes}/${name}/resume`)
   return status === 'running'
 }
 
