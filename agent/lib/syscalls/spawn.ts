@@ -46,8 +46,8 @@ export function startProgram({ path, args, env, stdio }: ProgramStart): number {
   }
 }
 
-// Returns the texts too, so that they stay referenced: the pointers do not keep them alive.
-function pointersTo(texts: readonly string[]): { pointers: Buffer; texts: Buffer } {
+/** Returns a list of C strings that ends with null, as argv is; keep `texts` referenced, since the pointers do not keep them alive. */
+export function pointersTo(texts: readonly string[]): { pointers: Buffer; texts: Buffer } {
   const encoded = texts.map((text) => Buffer.from(`${text}\0`))
   const bytes = Buffer.concat([...encoded, Buffer.alloc(UNMOVED_BYTES)])
   const pointers = Buffer.alloc(Math.max((texts.length + 1) * 8, UNMOVED_BYTES))
