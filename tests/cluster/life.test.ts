@@ -18,18 +18,16 @@ import { kubectl, kubectlWith, succeed } from '../helpers/pods/kubectl.ts'
 
 const name = `life-${process.pid}`
 
-// The clusters of one host share directories, made with the first pod of any and removed with the last cluster.
-const findTraces = (): string[] => findHostTraces(name).filter((trace) => !SHARED.includes(trace))
 // What a neighbour made before, and removed meanwhile, is nothing that was left.
-const leftSince = (before: readonly string[]): string[] => findTraces().filter((trace) => !before.includes(trace))
-const SHARED = ['file /var/lib/cni/ ', 'file /var/lib/cni/results/ ']
+const leftSince = (before: readonly string[]): string[] =>
+  findHostTraces(name).filter((trace) => !before.includes(trace))
 
 afterEach(async () => {
   await stopCluster(name)
 })
 
 test('pods outlive the death of every part, and the cluster leaves nothing behind', async () => {
-  const before = findTraces()
+  const before = findHostTraces(name)
   const kubeconfig = await startCluster(name, () => undefined)
   const here = `--kubeconfig=${kubeconfig}`
   succeed(kubectlWith(busyboxPod('one'), here, 'create', '-f', '-'))
@@ -50,7 +48,7 @@ test('pods outlive the death of every part, and the cluster leaves nothing behin
 })
 
 test('a start that is cut off leaves nothing once the cluster is taken down', async () => {
-  const before = findTraces()
+  const before = findHostTraces(name)
   const starting = spawn(process.execPath, ['infra/cluster-up.ts', name], { stdio: 'ignore' })
   const ended = once(starting, 'exit')
   while (!existsSync(join(clusterPaths(name).run, 'kubelet.json')) && starting.exitCode === null) await sleep(20)

@@ -1,20 +1,20 @@
 import { execFileSync } from 'node:child_process'
 import { lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { networkInterfaces, tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { listClusters, readRecord } from '../../infra/cluster/record.ts'
 import { directoriesOf, readText } from './leftovers.ts'
 
 /**
  * Lists everything a cluster can change on a host, one line each: mounts, cgroups, links, tables, kernel settings, files outside
- * of its directories, and processes that bear its name. Leaves out traces of boxes and of other clusters.
+ * of its directories, and processes that bear its name. Leaves out traces of boxes, of other clusters, and of what all share.
  */
 export function findHostTraces(name: string): string[] {
   const others = listClusters().filter((other) => other !== name)
   // Also of those that come and go meanwhile.
   const isOfOthers = (text: string): boolean => /boxyard-cluster[-/]\w/.test(text) && !text.includes(name)
   return [...mounts(), ...cgroups(), ...links(others), ...tables(), ...settings(), ...files(), ...processes(name)]
-    .filter((trace) => !isOfOthers(trace))
+    .filter((trace) => !isOfOthers(trace) && !SHARED.includes(trace))
     .sort()
 }
 
@@ -51,18 +51,17 @@ function settings(): string[] {
 
 function files(): string[] {
   // Other programs of the host come and go in the directories that it shares with all.
-  const common = COMMON_DIRECTORIES.flatMap((directory) =>
-    list(directory)
-      .filter((name) => NAMES.test(name))
-      .map((name) => join(directory, name)),
-  )
-  const own = OWN_DIRECTORIES.flatMap((directory) => list(directory).map((name) => join(directory, name)))
-  const paths = [...common, ...own]
+  const common = COMMON_DIRECTORIES.flatMap(pathsIn).filter((path) => NAMES.test(basename(path)))
+  const paths = [...common, ...OWN_DIRECTORIES.flatMap(pathsIn)]
   // The target of a log link identifies its cluster. Leaves out links that go meanwhile.
   return paths.flatMap((path) => {
     const target = linkOf(path)
     return target === null ? [] : [`file ${path}/ ${target}`]
   })
+}
+
+function pathsIn(directory: string): string[] {
+  return list(directory).map((name) => join(directory, name))
 }
 
 /** Lists processes of a cluster, except zombies, which have no command line. */
@@ -113,3 +112,5 @@ const OWN_DIRECTORIES = [
   ...['/var/lib/boxyard-cluster', '/run/boxyard-cluster', '/run/containerd', '/var/lib/cni', '/var/lib/cni/results'],
   ...['/var/lib/kubelet', '/var/log/containers'],
 ]
+/** Made with the first pod of any cluster, and removed with the last cluster. */
+const SHARED = ['file /var/lib/cni/ ', 'file /var/lib/cni/results/ ']
