@@ -23,14 +23,14 @@ export function caddyProgram({ runDir, storage, host, ports }: CaddyOptions): Ed
     filesOf: (generation) => ({ generation, config: paths.config(generation), socket: paths.answers(generation) }),
     // The directory's setgid bit gives the file to Caddy's group.
     configMode: 0o640,
-    start: async (files, predecessor) => {
+    start: async (files, { predecessor, timeoutMs }) => {
       // Caddy binds with SO_REUSEPORT, and would share a port with another program of its user.
       if (predecessor === null) for (const port of ports()) await awaitPort(host, port)
       const { config, generation } = files
       const script = ['sh', '-c', LAUNCH, 'caddy', storage, config, paths.log(generation)]
       const [command = '', ...args] = [...mountNamespace(paths.directory), 'setsid', '--fork', ...script]
       await runOk(command, args, { env: { PATH: PROGRAM_PATH }, cwd: '/', timeoutMs: LAUNCH_MS })
-      await untilAnswering(files, paths.log(generation))
+      await untilAnswering(files, paths.log(generation), timeoutMs)
     },
     readInfo,
     retire: async ({ pid }) => killProcess(pid, 'SIGTERM'),
@@ -39,8 +39,8 @@ export function caddyProgram({ runDir, storage, host, ports }: CaddyOptions): Ed
   }
 }
 
-async function untilAnswering(files: EdgeFiles, log: string): Promise<void> {
-  const deadline = performance.now() + START_MS
+async function untilAnswering(files: EdgeFiles, log: string, timeoutMs: number): Promise<void> {
+  const deadline = performance.now() + timeoutMs
   while (performance.now() < deadline) {
     const isAlive = await isStarting(files)
     const info = await readInfo(files.socket).catch(() => null)
@@ -81,6 +81,5 @@ only=-all,+net_bind_service
 exec setpriv --reuid caddy --regid caddy --clear-groups --no-new-privs --bounding-set $only --inh-caps $only \\
   --ambient-caps $only env -i "PATH=$PATH" HOME=/nonexistent PID=$$ caddy run --config "$2"`
 const LAUNCH_MS = 5_000
-const START_MS = 10_000
 const POLL_MS = 20
 const ANSWER_TIMEOUT_MS = 3_000

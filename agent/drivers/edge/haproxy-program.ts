@@ -9,11 +9,11 @@ export function haproxyProgram(runDir: string): EdgeProgram {
   return {
     filesOf: (generation) => ({ generation, config: paths.config(generation), socket: paths.admin(generation) }),
     configMode: 0o600,
-    start: async ({ config }, predecessor) => {
+    start: async ({ config }, { predecessor, timeoutMs }) => {
       const takeover = predecessor ? ['-x', predecessor.socket] : []
       const [command = '', ...args] = [...mountNamespace(paths.directory), 'haproxy', '-D', '-f', config, ...takeover]
       try {
-        await runOk(command, args, { env: { PATH: PROGRAM_PATH }, cwd: '/', timeoutMs: START_MS })
+        await runOk(command, args, { env: { PATH: PROGRAM_PATH }, cwd: '/', timeoutMs })
       } catch (error) {
         throw error instanceof CommandError ? new Error(causeOf(error)) : error
       }
@@ -41,4 +41,3 @@ function causeOf({ stderr, timedOut }: CommandError): string {
 
 /** All frontends; the second exists only behind Caddy. */
 const FRONTENDS = ['edge', 'asks']
-const START_MS = 10_000

@@ -24,16 +24,24 @@ export interface EdgeFiles {
   socket: string
 }
 
+/** How to start a process. */
+export interface EdgeStart {
+  /** The process that it replaces, beside which it starts. */
+  predecessor: EdgeProcess | null
+  /** Time it has to listen. */
+  timeoutMs: number
+}
+
 /** A program of the edge, HAProxy or Caddy: how to start, query and retire it. */
 export interface EdgeProgram {
   filesOf(generation: number): EdgeFiles
   /** Mode of its configuration files. */
   configMode: number
   /**
-   * Starts it as a daemon, and resolves once it listens, beside or in place of `predecessor`.
+   * Starts it as a daemon, and resolves once it listens.
    * @throws Error with its message; `code` ENOENT if it is not installed
    */
-  start(files: EdgeFiles, predecessor: EdgeProcess | null): Promise<void>
+  start(files: EdgeFiles, options: EdgeStart): Promise<void>
   /** Reads its identity. @throws Error if it does not answer */
   readInfo(socket: string): Promise<{ pid: number; mark: string }>
   /** Stops it from accepting connections; open ones continue. */
@@ -89,14 +97,14 @@ export async function findEdgeProcesses(program: EdgeProgram): Promise<EdgeProce
 export async function startEdgeProcess(
   program: EdgeProgram,
   { generation, text, mark }: { generation: number; text: string; mark: string },
-  predecessor: EdgeProcess | null,
+  options: EdgeStart,
 ): Promise<EdgeProcess> {
   const files = program.filesOf(generation)
   writeFileSync(files.config, text, { mode: 0o600 })
   // Overrides the umask.
   chmodSync(files.config, program.configMode)
   try {
-    await program.start(files, predecessor)
+    await program.start(files, options)
     const { pid } = await program.readInfo(files.socket)
     return { generation, pid, socket: files.socket, mark }
   } catch (error) {

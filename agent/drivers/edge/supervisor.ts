@@ -161,7 +161,9 @@ async function start(state: Supervision, predecessor: EdgeProcess | null): Promi
   try {
     await prepare()
     const config = configFor(generation)
-    const started = await startEdgeProcess(program, { generation, ...config }, predecessor)
+    // A slow machine, as during its boot, gets more time with each try.
+    const timeoutMs = Math.min(MIN_START_MS * 2 ** state.failures, MAX_START_MS)
+    const started = await startEdgeProcess(program, { generation, ...config }, { predecessor, timeoutMs })
     Object.assign(state, { current: started, starts: state.starts + 1, startedAt: clock.now(), problem: null })
     watch(state, started)
     if (predecessor) await retire(state, predecessor)
@@ -170,8 +172,8 @@ async function start(state: Supervision, predecessor: EdgeProcess | null): Promi
     const cause = error instanceof Error ? error.message : String(error)
     if (state.problem !== cause) logger.error(`${what} does not start`, { error })
     state.problem = cause
-    if (state.current !== null) return
     state.failures++
+    if (state.current !== null) return
     startLater(state)
   }
 }
@@ -182,5 +184,7 @@ async function retire(state: Supervision, process: EdgeProcess): Promise<void> {
 }
 
 const STABLE_MS = 10_000
+const MIN_START_MS = 10_000
+const MAX_START_MS = 160_000
 const MIN_DELAY_MS = 25
 const MAX_DELAY_MS = 5_000

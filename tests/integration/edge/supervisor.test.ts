@@ -31,9 +31,11 @@ interface Fixture {
 function supervise({
   gate = Promise.resolve(),
   info = (pid) => pid,
+  timeouts = [],
 }: {
   gate?: Promise<void>
   info?: (pid: number) => number
+  timeouts?: number[]
 }): Fixture {
   const { run: inTurn } = createLimiter(1)
   const program: EdgeProgram = {
@@ -43,7 +45,8 @@ function supervise({
       socket: join(directory, `${generation}.sock`),
     }),
     configMode: 0o600,
-    start: async ({ config }) => {
+    start: async ({ config }, { timeoutMs }) => {
+      timeouts.push(timeoutMs)
       children.push(spawn('sh', ['-c', 'sleep 60 & wait', 'sh', config], { stdio: 'ignore' }))
       await gate
     },
@@ -85,5 +88,20 @@ test('nothing is left of a process that started without reporting its pid', asyn
   await inTurn(() => supervisor.open())
   expect([supervisor.problem(), supervisor.processes()]).toEqual(['silent', []])
   await eventually(() => children[0]?.signalCode === 'SIGKILL')
+  await supervisor.close()
+})
+
+test('a program gets twice the time to start after each start that failed, up to 160 s', async () => {
+  const timeouts: number[] = []
+  const { supervisor, inTurn } = supervise({
+    timeouts,
+    info: (pid) => {
+      if (timeouts.length < 7) throw new Error('slow')
+      return pid
+    },
+  })
+  await inTurn(() => supervisor.open())
+  await eventually(() => supervisor.processes().length === 1)
+  expect(timeouts).toEqual([10_000, 20_000, 40_000, 80_000, 160_000, 160_000, 160_000])
   await supervisor.close()
 })
