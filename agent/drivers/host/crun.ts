@@ -60,7 +60,8 @@ export function createCrun({ crunPath, stateDir, watcher }: CrunSettings): Crun 
   const runCrun = (boxId: string, command: Command, context: ExecContext): Promise<CrunOutcome> => {
     const all = running.get(boxId) ?? new Set()
     const input = JSON.stringify(command.input)
-    const outcome = launch(watcher, { args: [crunPath, log(context), ...options, ...command.args], input }, context)
+    const args = [crunPath, log(context), ...options, ...command.args]
+    const outcome = launch(watcher, { ...command, args, input }, context)
     running.set(boxId, all.add(outcome))
     void outcome.finally(() => {
       all.delete(outcome)
@@ -71,19 +72,20 @@ export function createCrun({ crunPath, stateDir, watcher }: CrunSettings): Crun 
   return {
     start: (boxId, config, entrances) => {
       const args = ['run', '-d', '--config=/proc/self/fd/3', '--pid-file=/proc/self/fd/4', '-b', stateDir, boxId]
-      return inDeadPipes((stdio) => runCrun(boxId, { args, input: config }, { entrances, stdio }))
+      const command = { args, input: config, oomScore: INIT_OOM_SCORE }
+      return inDeadPipes((stdio) => runCrun(boxId, command, { entrances, stdio }))
     },
     exec: async (boxId, process, context) => {
       if (context.terminal === undefined) {
         const args = ['exec', '-d', '--process=/proc/self/fd/3', '--pid-file=/proc/self/fd/4', boxId]
-        return runCrun(boxId, { args, input: process }, context)
+        return runCrun(boxId, { args, input: process, oomScore: COMMAND_OOM_SCORE }, context)
       }
       const alias = `${boxId}.${aliases++}`
       const inputs = ['--process=/proc/self/fd/4', '--pid-file=/proc/self/fd/5', '--console-socket=/proc/self/fd/6']
       try {
         makeAlias(home(boxId), home(alias), process)
         const args = ['exec', '-d', ...inputs, '--preserve-fds=1', alias]
-        return await runCrun(boxId, { args, input: process }, context)
+        return await runCrun(boxId, { args, input: process, oomScore: COMMAND_OOM_SCORE }, context)
       } finally {
         fs.rmSync(home(alias), { recursive: true, force: true })
       }
@@ -171,6 +173,8 @@ async function inDeadPipes<T>(work: (stdio: [number, number, number]) => Promise
 interface Command<Input = OciConfig | OciProcess> {
   args: readonly string[]
   input: Input
+  /** `oom_score_adj` of what it starts. */
+  oomScore: number
 }
 
 function launch(watcher: ExitWatcher, command: Command<string>, context: ExecContext): Promise<CrunOutcome> {
@@ -178,7 +182,8 @@ function launch(watcher: ExitWatcher, command: Command<string>, context: ExecCon
   const report = openPipe()
   let pid: number
   try {
-    const args = ['sh', '-c', ENTER, 'enter', ...context.entrances, '--', ...command.args]
+    const score = String(command.oomScore)
+    const args = ['sh', '-c', ENTER, 'enter', score, ...context.entrances, '--', ...command.args]
     const ours = [feed.readFd, report.writeFd]
     const { stdio: first, terminal } = context
     const stdio = terminal === undefined ? [...first, ...ours] : [...first, terminal.gateFd, ...ours, terminal.doorFd]
@@ -252,8 +257,18 @@ function feedPipe(fd: number, text: string): void {
 /** Process name of crun, which must be the file name of `crunPath`. */
 export const CRUN_COMMAND = 'crun-program'
 
-// Joins the cgroups listed before `--`, then execs the command after it.
-const ENTER = 'while [ "$1" != -- ]; do echo 0 >"$1" || exit 1; shift; done; shift; exec "$@"'
+// Sets its oom_score_adj to $1, which `crun exec` cannot do, joins the cgroups listed before `--`, and execs the command after it.
+// Without CAP_SYS_RESOURCE it may fail to lower the score that it has from the agent.
+const ENTER = `
+{ echo "$1" >/proc/self/oom_score_adj; } 2>/dev/null
+shift
+while [ "$1" != -- ]; do echo 0 >"$1" || exit 1; shift; done
+shift
+exec "$@"`
+/** Set also for init, so that a box does not have the score of an agent that its unit protects. */
+const INIT_OOM_SCORE = 0
+/** Above init's, so that the OOM killer ends a command and not the box. */
+const COMMAND_OOM_SCORE = 500
 const ENVIRONMENT = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' }
 const DEADLINE_MS = 30_000
 const PIPE_BYTES = 65_536

@@ -104,8 +104,6 @@ export function buildExecProcess(request: ExecRequest & { cwd: string }, user: B
     cwd: request.cwd,
     capabilities: capabilitySets(CAPABILITIES, user.uid === 0 ? CAPABILITIES : []),
     rlimits: [...NO_CORE, { type: 'RLIMIT_NOFILE', ...files }],
-    // Above init's score, so that the OOM killer ends a command and not the box.
-    oomScoreAdj: COMMAND_OOM_SCORE,
   }
 }
 
@@ -181,7 +179,6 @@ export interface OciConfig {
 
 const DEFAULT_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 const DEFAULT_TERM = 'xterm-256color'
-const COMMAND_OOM_SCORE = 500
 const NEW_NAMESPACES = ['pid', 'mount', 'ipc', 'uts', 'cgroup']
 const PROCESS = { terminal: false, noNewPrivileges: true }
 // The host's core_pattern may pipe core dumps to a program on the host.

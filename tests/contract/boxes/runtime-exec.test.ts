@@ -41,6 +41,11 @@ describe('a command in a box', () => {
     })
   })
 
+  test('the OOM killer ends commands before the init of their box', async () => {
+    const { stdout } = await run('cat /proc/1/oom_score_adj /proc/self/oom_score_adj')
+    expect(stdout).toBe('0\n500\n')
+  })
+
   test('a command without a directory starts in the home of its user', async () => {
     const running = await lab.runtime.exec('box_main', { command: ['pwd'], cwd: null, environment: {}, user: 'app' })
     expect(running.cwd).toBe('/home/app')
