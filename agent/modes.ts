@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { createJsonLogger, type Logger } from '../shared/log.ts'
+import { runKeysCommand, runTokenCommand } from './compose/access-commands.ts'
 import { startAgent, systemClock } from './compose/agent.ts'
-import { runKeysCommand, runTokenCommand, takeDown } from './compose/commands.ts'
 import type { DeploymentDeps } from './compose/deployment.ts'
 import { createClosers } from './compose/shutdown.ts'
+import { takeDown } from './compose/take-down.ts'
 import { readAgentSettings } from './config/agent.ts'
 
 /**

@@ -76,20 +76,6 @@ export function openDeployment(deps: DeploymentDeps, options: { exclusive: boole
   return { instanceId, runDir: join(settings.runRoot, instanceId), keys, store, tokens, actorContext }
 }
 
-/** Writes the first admin token, without expiry, to `<data dir>/admin.token` (0600), unless there is one. */
-export async function ensureAdminToken(dataDir: string, tokens: Tokens): Promise<void> {
-  const path = join(dataDir, 'admin.token')
-  if (existsSync(path)) return
-  const { token } = await tokens.issue({
-    name: 'admin',
-    projects: '*',
-    permissions: ['read', 'write', 'exec', 'admin'],
-    expiresAt: null,
-    createdBy: null,
-  })
-  writeDurably(path, `${token}\n`)
-}
-
 function readInstanceId(path: string): string {
   if (!existsSync(path)) writeDurably(path, `${newInstanceId()}\n`)
   const id = readFileSync(path, 'utf8').trim()

@@ -88,7 +88,12 @@ export async function serveAll(
 function trustChannel({ deployment: { keys }, clock }: ServedParts): Trust {
   const now = (): number => clock.now()
   const { agent_id: agentId } = keys.channel()
-  return trustSigned(createVerifier({ keys: () => keys.channel().keys, agentId, now, startedAt: now() }))
+  const verify = createVerifier({ keys: () => keys.channel().keys, agentId, now, startedAt: now() })
+  return trustSigned((request) => {
+    const outcome = verify(request)
+    if (outcome.isAccepted) keys.noteChannelKey(outcome.keyId)
+    return outcome
+  })
 }
 
 function createReception(

@@ -1,5 +1,5 @@
 import type { TokenKeySet } from '../../../shared/auth/keys.ts'
-import { isSubset, mintToken } from '../../../shared/auth/tokens.ts'
+import { isSubset, mintToken, type TokenClaims } from '../../../shared/auth/tokens.ts'
 import { ServiceError } from '../../../shared/errors.ts'
 import { newId } from '../../../shared/ids.ts'
 import type { CreateTokenBody, Permission } from '../../../shared/schemas/access.ts'
@@ -28,6 +28,10 @@ export interface NewToken {
 export interface Tokens {
   /** Mints a token without checks, for the operator of the host. */
   issue(request: NewToken): Promise<{ record: TokenRecord; token: string }>
+  /** Signs a token again with the key that signs now, under the same id; null if it is not live. */
+  signAnew(id: string): Promise<string | null>
+  /** Lists the live tokens that would end if all keys but the signing one were dropped, oldest first. */
+  endingWithOldKeys(): Promise<TokenRecord[]>
   /** @throws ServiceError `permission_denied` for more than the caller's own projects, permissions or life */
   create(caller: Caller, body: CreateTokenBody): Promise<{ record: TokenRecord; token: string }>
   /** Lists all tokens for a caller with `admin` on all projects, else those that the caller minted. */
@@ -47,12 +51,15 @@ export interface Tokens {
  * Mints, lists and revokes tokens. A revocation takes effect from the next request on, and includes every token that was minted
  * with the revoked one, since a thief may have minted some.
  */
-export function createTokens({ store, clock, signingKeys }: TokensDeps): Tokens {
+export function createTokens(deps: TokensDeps): Tokens {
+  const { store, clock, signingKeys } = deps
   let onRevoke = (): Promise<void> => Promise.resolve()
   const issue: Tokens['issue'] = async (request) => {
     const now = clock.now()
+    const keys = signingKeys()
     const record: TokenRecord = {
       id: newId('tok', now),
+      keyId: keys.keys[0]?.kid ?? null,
       name: request.name,
       projects: request.projects === '*' ? '*' : [...new Set(request.projects)],
       permissions: [...new Set(request.permissions)],
@@ -61,19 +68,14 @@ export function createTokens({ store, clock, signingKeys }: TokensDeps): Tokens 
       createdBy: request.createdBy,
       revokedAt: null,
     }
-    const token = await mintToken(signingKeys(), {
-      jti: record.id,
-      sub: record.name,
-      projects: record.projects,
-      permissions: record.permissions,
-      iat: Math.floor(now / 1000),
-      exp: record.expiresAt === null ? null : record.expiresAt / 1000,
-    })
+    const token = await mintToken(keys, claimsOf(record))
     await store.tokens.insert(record)
     return { record, token }
   }
   return {
     issue,
+    signAnew: (id) => signAnew(deps, id),
+    endingWithOldKeys: () => endingWithOldKeys(deps),
     create: async (caller, body) => {
       const expiresAt = expiryOf(body, caller, clock.now())
       const { name, projects, permissions } = body
@@ -109,6 +111,39 @@ export function createTokens({ store, clock, signingKeys }: TokensDeps): Tokens 
   }
 }
 
+async function signAnew({ store, clock, signingKeys }: TokensDeps, id: string): Promise<string | null> {
+  const record = await store.tokens.get(id)
+  if (!record || !isLive(record, clock.now())) return null
+  const keys = signingKeys()
+  await store.tokens.setKey(id, keys.keys[0]?.kid ?? null)
+  return mintToken(keys, claimsOf(record))
+}
+
+async function endingWithOldKeys({ store, clock, signingKeys }: TokensDeps): Promise<TokenRecord[]> {
+  const { keys } = signingKeys()
+  if (keys.length === 1) return []
+  const all = await everyToken(store)
+  return all.filter((record) => isLive(record, clock.now()) && record.keyId !== keys[0]?.kid)
+}
+
+function isLive({ revokedAt, expiresAt }: TokenRecord, now: number): boolean {
+  return revokedAt === null && (expiresAt === null || expiresAt > now)
+}
+
+function claimsOf({ id, name, projects, permissions, createdAt, expiresAt }: TokenRecord): TokenClaims {
+  const exp = expiresAt === null ? null : expiresAt / 1000
+  return { jti: id, sub: name, projects, permissions, iat: Math.floor(createdAt / 1000), exp }
+}
+
+async function everyToken(store: Store): Promise<TokenRecord[]> {
+  const found: TokenRecord[] = []
+  for (let after: string | null = null; ; after = found.at(-1)?.id ?? null) {
+    const { records, hasMore } = await store.tokens.list({ createdBy: null, after, limit: PAGE })
+    found.push(...records)
+    if (!hasMore) return found
+  }
+}
+
 // Rounds to whole seconds, as tokens carry them; without a request, the expiry of the minting token.
 function expiryOf(body: CreateTokenBody, caller: Caller, now: number): number | null {
   const seconds = body.expires_in_seconds ?? null
@@ -119,3 +154,5 @@ function expiryOf(body: CreateTokenBody, caller: Caller, now: number): number | 
 function seesAll(caller: Caller): boolean {
   return caller.permissions.includes('admin') && caller.projects === '*'
 }
+
+const PAGE = 1_000

@@ -27,11 +27,13 @@ export function createTokenStore(database: Database): TokenStore {
       // A revocation has to work on a full disk.
       database.freeing(() => database.run(sql, id, revokedAt, revokedAt))
     },
+    setKey: async (id, keyId) =>
+      void database.run("UPDATE tokens SET record = json_set(record, '$.keyId', ?) WHERE id = ?", keyId, id),
     prune: async (endedBefore) => void database.run('DELETE FROM tokens WHERE ends_at < ?', endedBefore),
   }
 }
 
 function recordOf(row: Row): TokenRecord {
   const record = JSON.parse(String(row.record)) as TokenRecord
-  return { ...record, revokedAt: row.revoked_at === null ? null : Number(row.revoked_at) }
+  return { ...record, keyId: record.keyId ?? null, revokedAt: row.revoked_at === null ? null : Number(row.revoked_at) }
 }

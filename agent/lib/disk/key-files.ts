@@ -1,4 +1,4 @@
-import { closeSync, existsSync, mkdirSync, openSync, readFileSync, statSync } from 'node:fs'
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import {
   type ChannelKeySet,
@@ -20,6 +20,8 @@ export interface KeyFiles {
   channel(): ChannelKeySet
   /** Private token keys. */
   tokens(): TokenKeySet
+  /** Notes that a request came with a channel key, so that `oldChannelKeyUse` tells of one that is still in use. */
+  noteChannelKey(id: string): void
 }
 
 export interface KeyFilesOptions {
@@ -41,9 +43,34 @@ export function openKeyFiles(dataDir: string, { now, isExclusive }: KeyFilesOpti
     if (!existsSync(paths.tokens)) writeTokenKeys(paths, createTokenKeys())
     if (isExclusive) mend(paths)
   })
+  const channel = watched(paths.channel, parseChannelKeys, now)
   return {
-    channel: watched(paths.channel, parseChannelKeys, now),
+    channel,
     tokens: watched(paths.tokens, parseTokenKeys, now),
+    noteChannelKey: createUseNote(paths.oldChannelUse, channel, now),
+  }
+}
+
+/** Returns when a request last came with a channel key that no longer signs, within the last hour; null if none did. */
+export function oldChannelKeyUse(dataDir: string, now: number): number | null {
+  const paths = pathsOf(dataDir)
+  const usedAt = existsSync(paths.oldChannelUse) ? statSync(paths.oldChannelUse).mtimeMs : 0
+  // Fronts read a new key within seconds.
+  const rotatedAt = statSync(paths.channel).mtimeMs
+  return usedAt > Math.max(now - OLD_USE_MS, rotatedAt + ROTATION_MS) ? usedAt : null
+}
+
+// Writes at most once a second; a failure only loses the note.
+function createUseNote(path: string, channel: () => ChannelKeySet, now: () => number): (id: string) => void {
+  let notedAt = 0
+  return (id) => {
+    if (id === channel().keys[0]?.id || now() - notedAt < NOTE_MS) return
+    notedAt = now()
+    try {
+      writeFileSync(path, `${id}\n`, { mode: 0o600 })
+    } catch {
+      // The disk is full, or of another owner.
+    }
   }
 }
 
@@ -120,6 +147,7 @@ function pathsOf(dataDir: string) {
     directory,
     lock: join(directory, 'lock'),
     channel: join(directory, 'channel.json'),
+    oldChannelUse: join(directory, 'old-channel-key-used'),
     tokens: join(directory, 'token-private.json'),
     publicTokens: join(directory, 'token-public.json'),
   }
@@ -132,3 +160,6 @@ function textOf(value: unknown): string {
 const CHECK_MS = 1000
 const LOCK_POLL_MS = 20
 const LOCK_WAIT_MS = 10_000
+const OLD_USE_MS = 3_600_000
+const ROTATION_MS = 3_000
+const NOTE_MS = 1_000

@@ -3,6 +3,8 @@ import type { Permission } from '../../../shared/schemas/access.ts'
 /** An access token as it is stored, without its secret. Times in ms since the epoch. */
 export interface TokenRecord {
   id: string
+  /** The key that signed it; null in records of versions before 0.2. */
+  keyId: string | null
   name: string
   projects: '*' | string[]
   permissions: Permission[]
@@ -23,6 +25,8 @@ export interface TokenStore {
   }>
   /** Revokes a token and, recursively, all that were minted with it; keeps the time of an earlier revocation. */
   revoke(id: string, revokedAt: number): Promise<void>
+  /** Notes that another key has signed the token anew. An unknown one is ignored. */
+  setKey(id: string, keyId: string | null): Promise<void>
   /** Deletes tokens that ended before `endedBefore`. */
   prune(endedBefore: number): Promise<void>
 }

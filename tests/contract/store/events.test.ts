@@ -218,7 +218,7 @@ describe('events of other resources', () => {
       expiresAt: null,
       createdAt: 1,
     } as const
-    await store.tokens.insert({ ...token, permissions: ['read'], createdBy: null, revokedAt: null })
+    await store.tokens.insert({ ...token, permissions: ['read'], keyId: 'k', createdBy: null, revokedAt: null })
     await store.tokens.revoke('tok_b', 7)
     await store.tokens.revoke('tok_b', 8)
     const base = { id: 'bas_1', project: null, name: 'b', sizeBytes: null, subvolume: 's', createdAt: 1 }

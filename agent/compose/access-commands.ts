@@ -1,0 +1,167 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { type CreateTokenBody, createTokenBodySchema } from '../../shared/schemas/access.ts'
+import { changeKeys, oldChannelKeyUse } from '../lib/disk/key-files.ts'
+import type { TokenRecord } from '../ports/store/tokens.ts'
+import { signAdminTokenAnew } from './admin-token.ts'
+import { type Deployment, type DeploymentDeps, openDeployment } from './deployment.ts'
+
+type Print = (text: string) => void
+
+/** `token …`: issues a token to the operator of the host, and prints it. `TOKEN_HELP` tells of the options. */
+export async function runTokenCommand(deps: DeploymentDeps, args: readonly string[], print: Print): Promise<number> {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      name: { type: 'string', default: 'operator' },
+      projects: { type: 'string', default: '*' },
+      permissions: { type: 'string', default: 'read,write,exec' },
+      expires: { type: 'string', default: '30d' },
+      help: { type: 'boolean', short: 'h', default: false },
+    },
+  })
+  if (values.help) return show(TOKEN_HELP, print)
+  const { name, projects, permissions, expires_in_seconds: seconds = null } = parseTokenFlags(values)
+  const expiresAt = seconds === null ? null : Math.floor(deps.clock.now() / 1000 + seconds) * 1000
+  return inDeployment(deps, async ({ tokens }) => {
+    const { token } = await tokens.issue({ name, projects, permissions, expiresAt, createdBy: null })
+    print(token)
+    return 0
+  })
+}
+
+interface TokenFlags {
+  name: string
+  projects: string
+  permissions: string
+  expires: string
+}
+
+// Applies the schema that HTTP requests go through.
+function parseTokenFlags({ name, projects, permissions, expires }: TokenFlags): CreateTokenBody {
+  const parsed = createTokenBodySchema.safeParse({
+    name,
+    projects: projects === '*' ? '*' : projects.split(','),
+    permissions: permissions.split(','),
+    expires_in_seconds: parseLife(expires),
+  })
+  if (parsed.success) return parsed.data
+  const issue = parsed.error.issues[0]
+  const flag = issue?.path[0] === 'expires_in_seconds' ? 'expires' : String(issue?.path[0] ?? '')
+  throw new Error(`--${flag}: ${issue?.message ?? 'not valid'}.`)
+}
+
+/** Returns seconds, or null for `never`. @throws Error */
+function parseLife(text: string): number | null {
+  if (text === 'never') return null
+  const [, count, unit = 's'] = /^(\d{1,9})([smhd])?$/.exec(text) ?? []
+  if (count === undefined) throw new Error('--expires: Expected seconds, or a number with s, m, h or d, or never.')
+  return Number(count) * (SECONDS[unit] ?? 1)
+}
+
+/** `keys rotate|drop-old token|channel [--force]`: the running service sees the change within a second. */
+export async function runKeysCommand(deps: DeploymentDeps, args: readonly string[], print: Print): Promise<number> {
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: { force: { type: 'boolean', default: false }, help: { type: 'boolean', short: 'h', default: false } },
+  })
+  if (values.help) return show(KEYS_HELP, print)
+  const [change, kind, ...rest] = positionals
+  const isKnown = (change === 'rotate' || change === 'drop-old') && (kind === 'token' || kind === 'channel')
+  if (!isKnown || rest.length > 0) throw new Error('Expected: keys rotate|drop-old token|channel [--force].')
+  const { dataDir } = deps.settings
+  requireDeployment(dataDir)
+  // Comes first, since the keys of an open deployment are read again only after a second.
+  if (change === 'rotate') changeKeys(dataDir, kind, change)
+  return inDeployment(deps, async (deployment) => {
+    if (kind === 'token') await signAdminTokenAnew(dataDir, deployment)
+    if (change === 'drop-old') {
+      const obstacle = values.force ? null : await obstacleTo(kind, deps, deployment)
+      if (obstacle !== null) throw new Error(`${obstacle} With --force the old keys are dropped all the same.`)
+      changeKeys(dataDir, kind, change)
+    }
+    print(outcomeOf(change, kind))
+    return 0
+  })
+}
+
+/** Returns what would be locked out by dropping the old keys, as sentences; null if nothing would. */
+async function obstacleTo(
+  kind: 'token' | 'channel',
+  { settings, clock }: DeploymentDeps,
+  { tokens }: Deployment,
+): Promise<string | null> {
+  if (kind === 'channel') {
+    const usedAt = oldChannelKeyUse(settings.dataDir, clock.now())
+    if (usedAt === null) return null
+    const when = new Date(usedAt).toISOString()
+    return `A front still signed with the old channel key at ${when}: give it the new one (keys/channel.json), and try again later.`
+  }
+  const ending = await tokens.endingWithOldKeys()
+  if (ending.length === 0) return null
+  return `${countOf(ending)} signed with the old keys would end: ${ending.slice(0, SHOWN).map(describe).join(', ')}${
+    ending.length > SHOWN ? ', …' : ''
+  }. Mint others for their users, and revoke these or let them expire.`
+}
+
+function countOf({ length }: readonly TokenRecord[]): string {
+  return length === 1 ? '1 token' : `${length} tokens`
+}
+
+function describe({ id, name, expiresAt }: TokenRecord): string {
+  return `${name} (${id}, ${expiresAt === null ? 'never expires' : `until ${new Date(expiresAt).toISOString()}`})`
+}
+
+function outcomeOf(change: 'rotate' | 'drop-old', kind: 'token' | 'channel'): string {
+  if (change === 'drop-old') return `Only the newest ${kind} key is left.`
+  const renewed = kind === 'token' ? ' What admin.token holds is signed with it.' : ''
+  return `A new ${kind} key signs; the old one still verifies.${renewed}`
+}
+
+async function inDeployment(deps: DeploymentDeps, work: (deployment: Deployment) => Promise<number>): Promise<number> {
+  requireDeployment(deps.settings.dataDir)
+  try {
+    return await work(openDeployment(deps, { exclusive: false }))
+  } finally {
+    await deps.closers.run(CLOSE_MS)
+  }
+}
+
+function requireDeployment(dataDir: string): void {
+  if (!existsSync(join(dataDir, 'boxyard.db'))) throw new Error(`There is no deployment in ${dataDir}.`)
+}
+
+function show(help: string, print: Print): number {
+  print(help)
+  return 0
+}
+
+const TOKEN_HELP = `Usage: token [options]
+
+Issues an access token and prints it; it is shown only once.
+
+  --name NAME            what it is listed as (default: operator)
+  --projects A,B | '*'   projects it gives access to (default: '*', all)
+  --permissions LIST     of read, write, exec, admin; none implies another (default: read,write,exec)
+  --expires LIFE         seconds, or a number with s, m, h or d, or never (default: 30d)
+
+Tokens are listed and revoked over the API: GET /v1/tokens, DELETE /v1/tokens/{token}.`
+
+const KEYS_HELP = `Usage: keys rotate token|channel
+       keys drop-old token|channel [--force]
+
+rotate    makes a new key, which signs from then on; the old ones still verify. admin.token
+          is signed anew.
+drop-old  drops all keys but the newest. Refuses, and names what would be locked out, while live tokens were signed with an old
+          key, or while a front still signs with one; --force drops them all the same.
+
+  token    signs access tokens
+  channel  signs what the functions send to the agent
+
+The running service sees a change within a second.`
+
+const SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 }
+const SHOWN = 10
+const CLOSE_MS = 5_000

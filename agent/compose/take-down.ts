@@ -1,0 +1,46 @@
+import { readFileSync, rmSync } from 'node:fs'
+import { pendingRecord } from '../core/reconcile/outcome.ts'
+import { type DeploymentDeps, openDeployment } from './deployment.ts'
+import { endHostEdge, openBoxWorld } from './drivers.ts'
+
+/**
+ * `down`: stops every box as a shutdown of the host would, and removes what this deployment made on the host: mounts, interfaces,
+ * firewall rules, claims, the edge. Data stays, and the next start starts the boxes that ran.
+ */
+export async function takeDown(deps: DeploymentDeps, print: (text: string) => void): Promise<number> {
+  const { closers, clock, settings } = deps
+  const deployment = openDeployment(deps, { exclusive: true })
+  const { store } = deployment
+  await endHostEdge(deployment)
+  const { runtime, network } = await openBoxWorld(deps, deployment)
+  const running = (await runtime.list()).filter((box) => box.isRunning)
+  const records = new Map((await store.boxes.all()).map((record) => [record.id, record]))
+  await Promise.all(
+    running.map(async ({ id }) => {
+      const record = records.get(id)
+      if (record) await store.boxes.replace(pendingRecord(record, 'starting', clock.now()))
+      await runtime.stop(id, { graceMs: (record?.gracePeriodSeconds ?? 0) * 1000 })
+    }),
+  )
+  for (const { id } of await runtime.list()) await runtime.stop(id, { graceMs: 0 })
+  await runtime.close()
+  await network.close({ release: true })
+  await closers.run(DOWN_CLOSE_MS)
+  removeRunDirectory(deployment.runDir)
+  print(`Stopped ${counted(running.length, 'box')}; what ran starts again with the service.`)
+  print(`Left in ${settings.dataDir}: ${counted(records.size, 'box')} with all data, keys and tokens.`)
+  return 0
+}
+
+// Removes nothing while something is mounted below: `rm -r` must never enter a mounted pool.
+function removeRunDirectory(runDir: string): void {
+  const mounts = readFileSync('/proc/self/mountinfo', 'utf8')
+  const isMounted = mounts.split('\n').some((line) => line.split(' ')[4]?.startsWith(`${runDir}/`))
+  if (!isMounted) rmSync(runDir, { recursive: true, force: true })
+}
+
+function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? '' : 'es'}`
+}
+
+const DOWN_CLOSE_MS = 30_000
