@@ -1,9 +1,12 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from '@jest/globals'
+import { ROOT } from '../../../infra/commands.ts'
 import { edgePidsOf, freezeProcess } from '../../helpers/edge/processes.ts'
 import { askUrl } from '../../helpers/edge/url-client.ts'
 import { eventually, untilSucceeds } from '../../helpers/eventually.ts'
 import { useOwnService } from '../../helpers/own-service.ts'
-import { figureOf, lintFigures } from '../../helpers/promtool.ts'
+import { checkRules, figureOf, figuresIn, lintFigures } from '../../helpers/promtool.ts'
 
 const { client, service } = useOwnService()
 const boxes = '/v1/projects/figures/boxes'
@@ -122,6 +125,18 @@ describe('the figures of the agent', () => {
     expect(figureOf(text, 'process_resident_memory_bytes')).toBeGreaterThan(20 * 1024 ** 2)
     expect(figureOf(text, 'process_cpu_seconds_total')).toBeGreaterThan(0)
     expect(text).toMatch(/^boxyard_build_info\{version="[^"]+",commit="[^"]*",node="v\d+[^"]*"\} 1$/m)
+  })
+
+  test.each(['alerts.yaml', 'dashboard.json'])('are all there that %s asks for', async (name) => {
+    const asked = figuresIn(readFileSync(join(ROOT, 'infra/monitoring', name), 'utf8'))
+    expect(asked.length).toBeGreaterThan(10)
+    const text = await look()
+    expect(asked.filter((figure) => !new RegExp(`^(?:# TYPE )?${figure}[ {]`, 'm').test(text))).toEqual([])
+  })
+
+  test('have rules for alerts that Prometheus takes', async () => {
+    const { status, output } = await checkRules(join(ROOT, 'infra/monitoring/alerts.yaml'))
+    expect([status, output]).toEqual([0, expect.stringMatching(/SUCCESS: \d+ rules found/)])
   })
 
   test('contain no name that a user chose', async () => {
