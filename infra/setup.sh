@@ -18,12 +18,13 @@ host_packages=(
 )
 # Caddy gets certificates by ACME.
 [[ -z ${BOXYARD_EDGE_ACME:-} ]] || host_packages+=(caddy)
-# gcc, libc6-dev and libseccomp-dev build the runc of the test cluster; the last line is run in consoles. Chromium is 740 MB.
+# gcc, libc6-dev and libseccomp-dev build the runc of the test cluster; the last line is run in consoles, and by readers of the
+# documentation. Chromium is 740 MB.
 test_packages=(
   "${host_packages[@]}" caddy git openssl procps gcc libc6-dev libseccomp-dev chromium
-  htop ncurses-base vim-tiny
+  htop ncurses-base vim-tiny curl jq
 )
-bench_packages=("${test_packages[@]}" curl restic rsync)
+bench_packages=("${test_packages[@]}" restic rsync)
 # Docker's own packages conflict with Debian's.
 command -v dockerd >/dev/null || bench_packages+=(containerd docker.io)
 

@@ -1,0 +1,116 @@
+import { spawn } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { ROOT } from '../../infra/commands.ts'
+import { commandsIn, type DocumentedCommand, missingFrom } from '../helpers/console-blocks.ts'
+import { untilSucceeds } from '../helpers/eventually.ts'
+import { freePort, startService, type TestService } from '../helpers/service.ts'
+
+/** Pages whose commands run here, each with what a reader has done before. */
+const PAGES: Record<string, string> = {
+  'README.md': '',
+  'docs/api.md': '',
+  'docs/access.md': '',
+  'docs/edge.md': 'curl -s $P/boxes -H "$AUTH" --json \'{"name":"web"}\'',
+  'docs/services.md': `curl -s $P/boxes -H "$AUTH" --json '{"name":"web"}'
+    for n in 1 2; do printf '#!/bin/sh\\nexec sleep 600\\n' | curl -s -T - -H 'Content-Type: application/octet-stream' \\
+      "$B/files/write?path=/srv/web-$n&mode=0755" -H "$AUTH"; done
+    curl -s -X PUT $B/services/web -H "$AUTH" --json '{"command":["/srv/web-1"]}'`,
+  'docs/bases.md': `mkdir -p root/bin && cp /bin/busybox root/bin/ && ln -sf busybox root/bin/sh
+    tar --zstd -C root -cf alpine.tar.zst .`,
+}
+/** Commands that other tests run: they need a terminal, the Internet, or the service that runs here. */
+const ELSEWHERE: readonly [RegExp, string][] = [
+  [/^npm run up$/, 'tests/e2e/up.test.ts'],
+  [/^npm run --silent console /, 'tests/e2e/exec/streams-restart.test.ts'],
+  [/"image":/, 'tests/e2e/bases/pulled-bases-suite.ts'],
+]
+
+let service: TestService
+let directory: string
+/** Assignments of the page so far. */
+let variables: string[]
+
+beforeAll(async () => {
+  directory = mkdtempSync(join(tmpdir(), 'boxyard-docs-'))
+  service = await startService({ settings: { BOXYARD_BASE: 'debian', BOXYARD_EDGE_PORT: String(await freePort()) } })
+})
+
+afterAll(async () => {
+  await service.close()
+  rmSync(directory, { recursive: true, force: true })
+})
+
+describe.each(Object.keys(PAGES))('the commands in %s', (page) => {
+  const commands = commandsIn(page, readFileSync(join(ROOT, page), 'utf8'))
+
+  beforeAll(async () => {
+    variables = [
+      `API=${service.url}`,
+      `TOKEN=${service.adminToken}`,
+      'AUTH="Authorization: Bearer $TOKEN"',
+      'P=$API/v1/projects/demo B=$P/boxes/web',
+    ]
+    await runScript('for box in web try; do curl -s -X DELETE $P/boxes/$box -H "$AUTH"; done')
+    expect(await runScript(PAGES[page] ?? '')).toMatchObject({ code: 0 })
+  })
+
+  test('are some', () => expect(commands.length).toBeGreaterThan(0))
+
+  test.each(commands.filter(({ command }) => !isElsewhere(command)))(
+    'line $line does what the page shows',
+    async (shown) => {
+      // The reader of the tour starts the service anew before asking for the list of commands.
+      if (page === 'README.md' && /"execs":/.test(shown.shown.join())) await service.restart()
+      const isRead = !/--json|-X|-T|--data|npm run/.test(shown.command)
+      await (isRead ? untilSucceeds(() => follow(shown)) : follow(shown))
+    },
+  )
+})
+
+test('every command that does not run here runs elsewhere', () => {
+  const all = Object.keys(PAGES).flatMap((page) => commandsIn(page, readFileSync(join(ROOT, page), 'utf8')))
+  for (const [pattern, file] of ELSEWHERE) {
+    expect([pattern, all.some(({ command }) => pattern.test(command))]).toEqual([pattern, true])
+    expect(readFileSync(join(ROOT, file), 'utf8')).toContain('test(')
+  }
+})
+
+function isElsewhere(command: string): boolean {
+  return ELSEWHERE.some(([pattern]) => pattern.test(command))
+}
+
+async function follow({ command, shown }: DocumentedCommand): Promise<void> {
+  const { code, output } = await runScript(command)
+  // Where the page shows a refusal, the command may fail.
+  if (shown.length === 0) expect([code, output]).toEqual([0, output])
+  expect({ output, missing: missingFrom(output, shown.map(here)) }).toEqual({ output, missing: [] })
+  // A problem where the page shows none.
+  if (!shown.join().includes('/problems/')) expect(output).not.toContain('"type":"/problems/')
+  if (/^\w+=/.test(command)) variables.push(here(command))
+}
+
+/** Replaces the addresses and directories of a reader's service by those of this one, and shortens its longest sleep. */
+function here(command: string): string {
+  const { environment, url, dataDir } = service
+  return command
+    .replaceAll('http://127.0.0.1:8080', url)
+    .replaceAll(':8081', `:${environment['BOXYARD_EDGE_PORT']}`)
+    .replaceAll('/var/lib/boxyard', dataDir)
+    .replaceAll('npm run', `npm --prefix ${ROOT} run`)
+    .replaceAll('sleep 20;', 'sleep 3;')
+}
+
+/** Runs a script after the assignments of the page. */
+function runScript(script: string): Promise<{ code: number | null; output: string }> {
+  const child = spawn('bash', ['-o', 'pipefail', '-c', [...variables, here(script)].join('\n')], {
+    cwd: directory,
+    env: { ...service.environment, PATH: process.env['PATH'], HOME: directory },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (data: Buffer) => (output += data.toString()))
+  return new Promise((resolve) => child.once('close', (code) => resolve({ code, output })))
+}

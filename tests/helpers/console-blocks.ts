@@ -1,0 +1,50 @@
+/** A command of a page of documentation, with what the page shows of its output. */
+export interface DocumentedCommand {
+  page: string
+  line: number
+  command: string
+  /** Lines of the output, where `…` stands for what is left out. Empty if none is shown. */
+  shown: string[]
+}
+
+/** Returns the commands of the blocks ```console of a page: lines that begin with `# ` or `$ `, and here-documents after them. */
+export function commandsIn(page: string, text: string): DocumentedCommand[] {
+  const found: DocumentedCommand[] = []
+  let isInside = false
+  let terminator: string | null = null
+  for (const [index, line] of text.split('\n').entries()) {
+    const current = found.at(-1)
+    if (line.startsWith('```')) isInside = line === '```console'
+    else if (!isInside) continue
+    else if (current && terminator !== null) {
+      current.command += `\n${line}`
+      if (line === terminator) terminator = null
+    } else if (/^[#$] /.test(line)) {
+      found.push({ page, line: index + 1, command: line.slice(2), shown: [] })
+      terminator = /<<'?(\w+)'?/.exec(line)?.[1] ?? null
+    } else current?.shown.push(line)
+  }
+  return found
+}
+
+/**
+ * Returns what a page shows of an output and is not in it: of JSON the fields that have the same value each time, of headers the
+ * names, of other text whole lines, or what is before the first id where they are cut.
+ */
+export function missingFrom(output: string, shown: readonly string[]): string[] {
+  const lines = output.split(/\r?\n/)
+  return shown.flatMap((line) => {
+    if (/^[ [{]/.test(line)) return fieldsIn(line).filter((field) => !output.includes(field))
+    const start = /^[a-z-]+: /.exec(line)?.[0] ?? /^(.*?)(?:\w+_0\w+.*)?…/.exec(line)?.[1]
+    const isThere = lines.some((each) => (start === undefined ? each === line : each.startsWith(start)))
+    return isThere || line === '' ? [] : [line]
+  })
+}
+
+function fieldsIn(json: string): string[] {
+  const fields = json.matchAll(/"(\w+)":(?:"(?:[^"\\]|\\.)*"|-?\d[\d.]*|true|false|null|\[\])/g)
+  return [...fields].filter(([field, name = '']) => !VARYING.has(name) && !field.includes('…')).map(([field]) => field)
+}
+
+/** Fields whose values differ from run to run. */
+const VARYING = new Set(['id', 'used_bytes', 'pid', 'port', 'next_offset', 'data', 'etag', 'request_id'])
