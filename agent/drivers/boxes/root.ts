@@ -28,14 +28,17 @@ export function prepareMountPoints(rootPath: string, files: readonly string[]): 
   }
 }
 
-/** Mounts the root tree at `stage`, idmapped by the user namespace, so that ids on disk stay 0–65535. */
+/**
+ * Mounts the root tree at `stage`, idmapped by the user namespace, so that ids on disk stay 0–65535. Setuid programs work on it:
+ * they get ids of the box's user namespace alone, and no other process of the host sees the mount.
+ */
 export function stageRoot(rootPath: string, stage: string, userNamespace: string): void {
   mkdirSync(stage, { mode: 0o711 })
   const mountFd = cloneMount(AT.FDCWD, rootPath)
   try {
     const userNamespaceFd = openSync(userNamespace, 'r')
     try {
-      setMountAttributes(mountFd, { set: MOUNT_ATTR.NOSUID | MOUNT_ATTR.NODEV, userNamespaceFd })
+      setMountAttributes(mountFd, { set: MOUNT_ATTR.NODEV, clear: MOUNT_ATTR.NOSUID, userNamespaceFd })
     } finally {
       closeSync(userNamespaceFd)
     }

@@ -97,6 +97,8 @@ export function buildExecProcess(request: ExecRequest & { cwd: string }, user: B
   if (terminal !== undefined) environment.TERM = DEFAULT_TERM
   return {
     ...PROCESS,
+    // Lets sudo, su and ping gain ids and capabilities of the box's user namespace, which root of the box has anyway.
+    noNewPrivileges: false,
     ...(terminal === undefined ? {} : { terminal: true, consoleSize: { width: terminal.cols, height: terminal.rows } }),
     user: { uid: user.uid, gid: user.gid, additionalGids: [...user.additionalGids] },
     args: [...request.command],

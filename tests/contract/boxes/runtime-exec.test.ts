@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { readStartTicks } from '../../../agent/drivers/host/handle.ts'
 import { execCgroups, execute, leftoversOf, type OciLab, openOciLab, untilTrue } from '../../helpers/boxes/oci-lab.ts'
@@ -105,9 +105,9 @@ describe('a command in a box', () => {
     await expect(run('id', { user: '70000' })).rejects.toMatchObject({ code: 'invalid_request' })
   })
 
-  test('a user other than root has no capabilities, root has few, and no program gains any', async () => {
+  test('a user other than root has no capabilities, and root has few', async () => {
     const caps = 'grep -E "CapEff|NoNewPrivs|Seccomp:" /proc/self/status'
-    expect((await run(caps, { user: 'app' })).stdout).toMatch(/CapEff:\t0{16}\nNoNewPrivs:\t1\nSeccomp:\t2/)
+    expect((await run(caps, { user: 'app' })).stdout).toMatch(/CapEff:\t0{16}\nNoNewPrivs:\t0\nSeccomp:\t2/)
     expect((await run(caps)).stdout).toMatch(/CapEff:\t00000000800405fb\n/)
   })
 
@@ -162,6 +162,36 @@ describe('a command in a box', () => {
     })
     await lab.runtime.stop(spec.id, { graceMs: 0 })
     for (const stream of [shim.stdin, shim.stdout, shim.stderr]) stream.destroy()
+  })
+
+  test('a setuid program gains the ids and capabilities of root of the box, under the same filter', async () => {
+    const { rootPath } = lab.spec('box_main')
+    const mkdirat = process.arch === 'arm64' ? '34' : '258'
+    const calls = [
+      { name: mkdirat, args: [-100, '/root/made', 0o700] },
+      { name: 'ppoll', args: [0, 0, 0, 0, 0] },
+    ]
+    writeFileSync(`${rootPath}/tmp/gain`, buildSyscallProgram(calls))
+    chmodSync(`${rootPath}/tmp/gain`, 0o4755)
+    const command = { command: ['/tmp/gain'], cwd: '/', environment: {}, user: 'app' }
+    const running = await lab.runtime.exec('box_main', command)
+    const linesOf = async (pid: string): Promise<string[]> => {
+      const { stdout } = await run(['grep', '-E', '^(Uid|CapEff|CapBnd|Seccomp):', `/proc/${pid}/status`])
+      return stdout.trim().split('\n')
+    }
+    try {
+      // Only root may create it.
+      await untilTrue(() => existsSync(`${rootPath}/root/made`))
+      const [ids, ...gained] = await linesOf(String(await running.process))
+      const [, ...ofRoot] = await linesOf('self')
+      expect(ids).toBe('Uid:\t1000\t0\t0\t0')
+      expect(gained).toEqual(ofRoot)
+      expect(gained).toContain('Seccomp:\t2')
+    } finally {
+      await running.signal('SIGKILL')
+      await running.exited
+      for (const stream of [running.stdin, running.stdout, running.stderr]) stream.destroy()
+    }
   })
 
   test('output streams can be reopened by their names, by root and by others', async () => {

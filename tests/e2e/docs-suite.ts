@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { ROOT } from '../../infra/commands.ts'
 import { commandsIn, type DocumentedCommand, missingFrom } from '../helpers/console-blocks.ts'
 import { untilSucceeds } from '../helpers/eventually.ts'
-import { freePort, startService, type TestService } from '../helpers/service.ts'
+import type { TestService } from '../helpers/service.ts'
 
 /** Pages whose commands run here, each with what a reader has done before. */
 const PAGES: Record<string, string> = {
@@ -33,17 +33,25 @@ let directory: string
 /** Assignments of the page so far. */
 let variables: string[]
 
-beforeAll(async () => {
-  directory = mkdtempSync(join(tmpdir(), 'boxyard-docs-'))
-  service = await startService({ settings: { BOXYARD_BASE: 'debian', BOXYARD_EDGE_PORT: String(await freePort()) } })
-})
+/** Defines the tests of the commands in README and `docs/`, for a service with the Debian base and a fixed port of its edge. */
+export function testDocumentedCommands(started: () => TestService): void {
+  beforeAll(() => {
+    service = started()
+    directory = mkdtempSync(join(tmpdir(), 'boxyard-docs-'))
+  })
+  afterAll(() => rmSync(directory, { recursive: true, force: true }))
+  describe.each(Object.keys(PAGES))('the commands in %s', testPage)
 
-afterAll(async () => {
-  await service.close()
-  rmSync(directory, { recursive: true, force: true })
-})
+  test('every command that does not run here runs elsewhere', () => {
+    const all = Object.keys(PAGES).flatMap((page) => commandsIn(page, readFileSync(join(ROOT, page), 'utf8')))
+    for (const [pattern, file] of ELSEWHERE) {
+      expect([pattern, all.some(({ command }) => pattern.test(command))]).toEqual([pattern, true])
+      expect(readFileSync(join(ROOT, file), 'utf8')).toContain('test(')
+    }
+  })
+}
 
-describe.each(Object.keys(PAGES))('the commands in %s', (page) => {
+function testPage(page: string): void {
   const commands = commandsIn(page, readFileSync(join(ROOT, page), 'utf8'))
 
   beforeAll(async () => {
@@ -68,15 +76,7 @@ describe.each(Object.keys(PAGES))('the commands in %s', (page) => {
       await (isRead ? untilSucceeds(() => follow(shown)) : follow(shown))
     },
   )
-})
-
-test('every command that does not run here runs elsewhere', () => {
-  const all = Object.keys(PAGES).flatMap((page) => commandsIn(page, readFileSync(join(ROOT, page), 'utf8')))
-  for (const [pattern, file] of ELSEWHERE) {
-    expect([pattern, all.some(({ command }) => pattern.test(command))]).toEqual([pattern, true])
-    expect(readFileSync(join(ROOT, file), 'utf8')).toContain('test(')
-  }
-})
+}
 
 function isElsewhere(command: string): boolean {
   return ELSEWHERE.some(([pattern]) => pattern.test(command))

@@ -1,0 +1,30 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { createClient } from '../helpers/front/client.ts'
+import { freePort, startService, type TestService } from '../helpers/service.ts'
+import { testDocumentedCommands } from './docs-suite.ts'
+
+let service: TestService
+const client = createClient(
+  () => service.url,
+  () => service.adminToken,
+)
+
+beforeAll(async () => {
+  service = await startService({ settings: { BOXYARD_BASE: 'debian', BOXYARD_EDGE_PORT: String(await freePort()) } })
+})
+
+afterAll(() => service.close())
+
+testDocumentedCommands(() => service)
+
+test('a user of a Debian box becomes root by su, as the box allows', async () => {
+  const exec = (body: object) => client.post('/v1/projects/whole/boxes/debian/exec', body)
+  expect((await client.post('/v1/projects/whole/boxes', { name: 'debian' })).status).toBe(201)
+  await exec({ shell: 'useradd -m ann && passwd -d root' })
+  expect((await exec({ shell: 'su -c "id -un" </dev/null', user: 'ann' })).body).toMatchObject({
+    exit_code: 0,
+    stdout: 'root\n',
+  })
+  await exec({ shell: 'passwd -l root' })
+  expect((await exec({ shell: 'su -c id </dev/null', user: 'ann' })).body.exit_code).not.toBe(0)
+})
