@@ -1,11 +1,13 @@
 import { readFileSync } from 'node:fs'
 import { createJsonLogger, type Logger } from '../shared/log.ts'
+import { createStderrWriter } from '../shared/stderr-log.ts'
 import { runKeysCommand, runTokenCommand } from './compose/access-commands.ts'
 import { startAgent, systemClock } from './compose/agent.ts'
 import type { DeploymentDeps } from './compose/deployment.ts'
 import { createClosers } from './compose/shutdown.ts'
 import { takeDown } from './compose/take-down.ts'
 import { readAgentSettings } from './config/agent.ts'
+import { connectServiceManager, type ServiceManager } from './lib/systemd/notify.ts'
 
 /**
  * Runs the agent in the mode that `args` name (`serve | down | token … | keys …`) and returns its exit code. Logs go to stderr as
@@ -19,7 +21,7 @@ export async function runAgent(
   process.umask(0o022)
   // The reader of the log may exit first; EPIPE must not end the agent.
   process.stderr.on('error', () => undefined)
-  const write = (line: string): void => void process.stderr.write(`${line}\n`)
+  const write = createStderrWriter(process.env)
   const now = (): number => systemClock.now()
   const notices = createJsonLogger({ level: 'info', write, now })
   const closers = createClosers(notices)
@@ -51,7 +53,9 @@ async function runMode(args: readonly string[], deps: DeploymentDeps): Promise<n
   }
 }
 
-async function serveUntilSignal(deps: DeploymentDeps): Promise<number> {
+async function serveUntilSignal(given: DeploymentDeps): Promise<number> {
+  const manager = connectServiceManager(process.env)
+  const deps = { ...given, notices: tellingProgress(given.notices, manager) }
   const { logger } = deps
   const ending = new AbortController()
   const signalled = new Promise<NodeJS.Signals>((resolve) => {
@@ -65,11 +69,23 @@ async function serveUntilSignal(deps: DeploymentDeps): Promise<number> {
   })
   watchForCrashes(logger)
   const agent = await startAgent({ ...deps, version: readVersion() }, ending.signal)
-  deps.notices.info('agent ready', { ready: true, address: agent.address.address, port: agent.address.port })
+  const { address, port } = agent.address
+  deps.notices.info('agent ready', { ready: true, address, port })
+  manager.ready(`Serves the functions at ${address}:${port}`)
   logger.info('stopping', { signal: await signalled })
+  manager.stopping()
   await agent.stop()
   logger.info('stopped: boxes go on running')
   return 0
+}
+
+/** Returns a logger that also tells the service manager of progress, as of a base that is built. */
+function tellingProgress(notices: Logger, manager: ServiceManager): Logger {
+  const info: Logger['info'] = (message, fields) => {
+    notices.info(message, fields)
+    if (fields?.['progress'] === true) manager.status(message)
+  }
+  return { ...notices, info }
 }
 
 // State on disk is consistent at any time, so after an unexpected error a restart is safest.

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { SERVER_OPTIONS, serve } from '../shared/http/serve.ts'
 import { createJsonLogger, type Logger, type LogLevel } from '../shared/log.ts'
 import { AGENT_SETTINGS } from '../shared/settings-names.ts'
+import { createStderrWriter } from '../shared/stderr-log.ts'
 import { createDial } from './agent-dial.ts'
 import { createApp } from './app.ts'
 import { createAuthenticator } from './auth.ts'
@@ -95,7 +96,7 @@ async function main(): Promise<void> {
 }
 
 function stderrLogger(level: LogLevel): Logger {
-  return createJsonLogger({ level, now: Date.now, write: (line) => process.stderr.write(`${line}\n`) })
+  return createJsonLogger({ level, now: Date.now, write: createStderrWriter(process.env) })
 }
 
 function urlOf(host: string, port: number): string {

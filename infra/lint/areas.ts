@@ -28,7 +28,7 @@ export const AREAS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['backups'],
   ],
   'agent/ports': [['backups', 'bases', 'boxes', 'edge', 'files', 'host'], ['pool', 'store'], ['exec']],
-  'agent/lib': [['syscalls'], ['disk', 'kube', 'mounts', 'output', 'threads'], ['tar']],
+  'agent/lib': [['syscalls'], ['disk', 'kube', 'mounts', 'output', 'systemd', 'threads'], ['tar']],
   shared: [
     ['http', 'schemas'],
     ['auth', 'examples', 'routes'],

@@ -68,6 +68,24 @@ export function receiveFds(socketFd: number): number[] {
   return descriptorsIn(memory.subarray(CONTROL_AT, CONTROL_AT + size))
 }
 
+/**
+ * Sends a datagram to a unix socket, at a path or, with a leading `@`, at an abstract name. Does not wait: it throws EAGAIN where the
+ * receiver's queue is full.
+ */
+export function sendDatagram(address: string, message: string): void {
+  const bytes = Buffer.from(message)
+  const isAbstract = address.startsWith('@')
+  // Abstract names end with the address; the others with a NUL.
+  const target = addressTo(isAbstract ? `\0${address.slice(1)}` : address)
+  const size = isAbstract ? target.length - 1 : target.length
+  const fd = checked(socket()(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), 'socket')
+  try {
+    checked(sendto()(fd, bytes, bytes.length, MSG_NOSIGNAL, target, size), 'sendto')
+  } finally {
+    closeFd(fd)
+  }
+}
+
 function descriptorsIn(control: Buffer): number[] {
   if (control.length < CONTROL_HEADER_BYTES) return []
   const isRights = control.readInt32LE(8) === SOL_SOCKET && control.readInt32LE(12) === SCM_RIGHTS
@@ -84,11 +102,13 @@ function addressTo(path: string): Buffer {
 
 const AF_UNIX = 1
 const SOCK_STREAM = 1
+const SOCK_DGRAM = 2
 const SOCK_NONBLOCK = 0o4000
 const SOCK_CLOEXEC = 0o2000000
 const SOL_SOCKET = 1
 const SCM_RIGHTS = 1
 const MSG_DONTWAIT = 0x40
+const MSG_NOSIGNAL = 0x4000
 const MSG_CMSG_CLOEXEC = 0x40000000
 const O_PATH = 0o10000000
 /** struct msghdr, then struct iovec, then the buffers that they point to, in one allocation that V8 does not move. */
@@ -119,6 +139,9 @@ const accept4 = lazyNative<(fd: number, address: null, size: null, flags: number
   result: 'int',
   args: ['int', 'void *', 'void *', 'int'],
 })
+const sendto = lazyNative<
+  (fd: number, message: Buffer, size: number, flags: number, address: Buffer, addressSize: number) => number
+>(null, 'sendto', { result: 'long', args: ['int', 'void *', 'ulong', 'int', 'void *', 'uint'] })
 const recvmsg = lazyNative<(fd: number, message: Buffer, flags: number) => number>(null, 'recvmsg', {
   result: 'long',
   args: ['int', 'void *', 'int'],

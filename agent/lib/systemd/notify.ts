@@ -1,0 +1,61 @@
+import { isErrno } from '../syscalls/libc.ts'
+import { sendDatagram } from '../syscalls/sockets.ts'
+
+/** The service manager that started this process; without one all methods do nothing. */
+export interface ServiceManager {
+  /** Tells that the service serves, with a status line. */
+  ready(status: string): void
+  /** Tells what the service does, for `systemctl status`. */
+  status(text: string): void
+  /** Tells that the service stops. */
+  stopping(): void
+  close(): void
+}
+
+/**
+ * Connects to the service manager by NOTIFY_SOCKET (sd_notify(3)), and feeds its watchdog from the event loop at twice the rate
+ * that WATCHDOG_USEC asks for. Removes the variables from `env`, so that no child speaks for this process.
+ */
+export function connectServiceManager(env: NodeJS.ProcessEnv): ServiceManager {
+  const { NOTIFY_SOCKET: address, WATCHDOG_USEC: watchdog, WATCHDOG_PID: watched } = env
+  for (const name of ['NOTIFY_SOCKET', 'WATCHDOG_USEC', 'WATCHDOG_PID']) delete env[name]
+  const send = address === undefined ? () => undefined : createSender(address)
+  const isWatched = watchdog !== undefined && (watched === undefined || Number(watched) === process.pid)
+  const timer = isWatched ? setInterval(() => send(WATCHDOG), Number(watchdog) / 2_000) : null
+  timer?.unref()
+  return {
+    ready: (status) => send(`READY=1\nSTATUS=${oneLine(status)}`),
+    status: (text) => send(`STATUS=${oneLine(text)}`),
+    stopping: () => send('STOPPING=1\nSTATUS=Stopping; boxes go on running'),
+    close: () => clearInterval(timer ?? undefined),
+  }
+}
+
+// Sends in order, also while the manager's queue is full. A manager that is being started anew must not take the service with it.
+function createSender(address: string): (message: string) => void {
+  const pending: string[] = []
+  const flush = (): void => {
+    for (let message = pending[0]; message !== undefined; message = pending[0]) {
+      try {
+        sendDatagram(address, message)
+      } catch (error) {
+        if (isErrno(error, 'EAGAIN')) return void setTimeout(flush, RETRY_MS).unref()
+      }
+      pending.shift()
+    }
+  }
+  return (message) => {
+    // What waits already says that the service lives.
+    if (pending.length > 0 && message === WATCHDOG) return
+    if (pending.push(message) === 1) flush()
+  }
+}
+
+// A line feed would begin another assignment.
+function oneLine(text: string): string {
+  return text.replaceAll('\n', ' ').slice(0, STATUS_CHARACTERS)
+}
+
+const WATCHDOG = 'WATCHDOG=1'
+const STATUS_CHARACTERS = 500
+const RETRY_MS = 50
