@@ -1,17 +1,18 @@
 import { readFileSync } from 'node:fs'
 import { createJsonLogger, type Logger } from '../shared/log.ts'
-import { createStderrWriter } from '../shared/stderr-log.ts'
+import { createPlainLogger, createStderrWriter } from '../shared/stderr-log.ts'
 import { runKeysCommand, runTokenCommand } from './compose/access-commands.ts'
 import { startAgent, systemClock } from './compose/agent.ts'
 import type { DeploymentDeps } from './compose/deployment.ts'
 import { createClosers } from './compose/shutdown.ts'
 import { takeDown } from './compose/take-down.ts'
 import { readAgentSettings } from './config/agent.ts'
+import { takeServiceVariables } from './config/systemd.ts'
 import { connectServiceManager, type ServiceManager } from './lib/systemd/notify.ts'
 
 /**
- * Runs the agent in the mode that `args` name (`serve | down | token … | keys …`) and returns its exit code. Logs go to stderr as
- * JSON lines, results to stdout. `decorate` is for tests, which inject faults between the core and its ports.
+ * Runs the agent in the mode that `args` name (`HELP`) and returns its exit code. Results go to stdout, the log to stderr: of a
+ * service as JSON lines, of other modes as text. `decorate` is for tests, which inject faults between the core and its ports.
  */
 export async function runAgent(
   args: readonly string[],
@@ -21,14 +22,25 @@ export async function runAgent(
   process.umask(0o022)
   // The reader of the log may exit first; EPIPE must not end the agent.
   process.stderr.on('error', () => undefined)
-  const write = createStderrWriter(process.env)
+  const write = createStderrWriter()
   const now = (): number => systemClock.now()
-  const notices = createJsonLogger({ level: 'info', write, now })
+  const [mode, ...rest] = args[0] === 'admin' ? args.slice(1) : args
+  const isService = mode === undefined || mode === 'serve'
+  const notices = isService ? createJsonLogger({ level: 'info', write, now }) : createPlainLogger(write, now)
   const closers = createClosers(notices)
   try {
+    const told = tell(mode)
+    if (told !== null) return say(told)
     const settings = readAgentSettings()
-    const logger = createJsonLogger({ level: settings.logLevel, write, now })
-    return await runMode(args, { settings, logger, notices, closers, clock: systemClock, decorate })
+    const logger = isService ? createJsonLogger({ level: settings.logLevel, write, now }) : notices
+    return await runMode([mode ?? 'serve', ...rest], {
+      settings,
+      logger,
+      notices,
+      closers,
+      clock: systemClock,
+      decorate,
+    })
   } catch (error) {
     notices.error(error instanceof Error ? error.message : String(error), { error, fatal: true })
     await closers.run(CLOSE_MS)
@@ -36,25 +48,39 @@ export async function runAgent(
   }
 }
 
-async function runMode(args: readonly string[], deps: DeploymentDeps): Promise<number> {
-  const print = (text: string): void => void process.stdout.write(`${text}\n`)
-  const [mode = 'serve', ...rest] = args
+/** Returns what a mode prints that needs no settings; null for another. */
+function tell(mode: string | undefined): string | null {
+  if (mode === 'help' || mode === '--help' || mode === '-h') return HELP
+  const { version, commit } = readVersion()
+  if (mode === 'version' || mode === '--version') return `boxyard ${version}${commit === null ? '' : ` (${commit})`}`
+  return null
+}
+
+function say(text: string): number {
+  process.stdout.write(`${text}\n`)
+  return 0
+}
+
+async function runMode([mode = '', ...rest]: readonly string[], deps: DeploymentDeps): Promise<number> {
+  const print = (text: string): void => void say(text)
   switch (mode) {
     case 'serve':
       return serveUntilSignal(deps)
     case 'down':
+      if (rest.includes('--help')) return say(DOWN_HELP)
+      if (rest.length > 0) throw new Error(`down takes no options: ${rest.join(' ')}`)
       return takeDown(deps, print)
     case 'token':
       return runTokenCommand(deps, rest, print)
     case 'keys':
       return runKeysCommand(deps, rest, print)
     default:
-      throw new Error(`There is no mode "${mode}": serve, down, token or keys.`)
+      throw new Error(`There is no mode "${mode}".\n${HELP}`)
   }
 }
 
 async function serveUntilSignal(given: DeploymentDeps): Promise<number> {
-  const manager = connectServiceManager(process.env)
+  const manager = connectServiceManager(takeServiceVariables())
   const deps = { ...given, notices: tellingProgress(given.notices, manager) }
   const { logger } = deps
   const ending = new AbortController()
@@ -98,10 +124,16 @@ function watchForCrashes(logger: Logger): void {
   process.on('unhandledRejection', crash)
 }
 
+// A release has both in a file of its own, a checkout in package.json and in git.
 function readVersion(): { version: string; commit: string | null } {
-  const file = new URL('../package.json', import.meta.url)
-  const { version } = JSON.parse(readFileSync(file, 'utf8')) as { version: string }
-  return { version, commit: readCommit() }
+  const read = (name: string): { version: string; commit?: string } =>
+    JSON.parse(readFileSync(new URL(`../${name}`, import.meta.url), 'utf8')) as { version: string }
+  try {
+    const { version, commit = null } = read('release.json')
+    return { version, commit }
+  } catch {
+    return { version: read('package.json').version, commit: readCommit() }
+  }
 }
 
 function readCommit(): string | null {
@@ -115,3 +147,16 @@ function readCommit(): string | null {
 }
 
 const CLOSE_MS = 15_000
+const DOWN_HELP = `Usage: down
+
+Stops every box as a shutdown of the host would, and removes mounts, interfaces, firewall rules and the edge of this deployment.
+Data stays, and what ran starts again with the service. Refuses while the agent runs.`
+const HELP = `Usage: boxyard MODE
+
+  serve                            runs the agent (by systemd: boxyard-agent.service)
+  admin token [options]            issues an access token
+  admin keys rotate|drop-old KIND  changes the keys that sign tokens, or what the functions send
+  admin down                       stops every box of a stopped agent, and removes what it made on the host
+  --version                        tells version and commit
+
+Each admin mode takes --help. Settings are environment variables, of the package in /etc/boxyard/boxyard.conf.`

@@ -96,7 +96,7 @@ async function main(): Promise<void> {
 }
 
 function stderrLogger(level: LogLevel): Logger {
-  return createJsonLogger({ level, now: Date.now, write: createStderrWriter(process.env) })
+  return createJsonLogger({ level, now: Date.now, write: createStderrWriter() })
 }
 
 function urlOf(host: string, port: number): string {

@@ -1,12 +1,26 @@
 import { fstatSync } from 'node:fs'
+import { createJsonLogger, type Logger } from './log.ts'
 
 /**
- * Returns a function that writes log lines to stderr. In the journal of systemd each gets its priority, as a prefix (sd-daemon(3)),
- * so that `journalctl -p warning` finds it.
+ * Returns a function that writes log lines to stderr. In the journal of systemd, whose stream JOURNAL_STREAM names, each gets its
+ * priority as a prefix (sd-daemon(3)), so that `journalctl -p warning` finds it.
  */
-export function createStderrWriter(env: Readonly<Record<string, string | undefined>>): (line: string) => void {
-  const isJournal = leadsToJournal(env['JOURNAL_STREAM'])
+export function createStderrWriter(): (line: string) => void {
+  const isJournal = leadsToJournal(process.env['JOURNAL_STREAM'])
   return (line) => void process.stderr.write(`${isJournal ? priorityOf(line) : ''}${line}\n`)
+}
+
+/** Creates a logger for commands that end by themselves: of what happens a person reads progress, errors and their remedies, as text. */
+export function createPlainLogger(write: (line: string) => void, now: () => number): Logger {
+  return createJsonLogger({
+    level: 'info',
+    now,
+    write: (line) => {
+      const { level, message, remedy, progress } = JSON.parse(line) as Record<string, unknown>
+      if (level !== 'error' && progress !== true) return
+      write([message, remedy].filter((text) => typeof text === 'string').join(' '))
+    },
+  })
 }
 
 /** Returns the prefix for a line of `createJsonLogger`; that of a warning for any other. Pure. */

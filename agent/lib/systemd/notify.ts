@@ -14,11 +14,14 @@ export interface ServiceManager {
 
 /**
  * Connects to the service manager by NOTIFY_SOCKET (sd_notify(3)), and feeds its watchdog from the event loop at twice the rate
- * that WATCHDOG_USEC asks for. Removes the variables from `env`, so that no child speaks for this process.
+ * that WATCHDOG_USEC asks for.
  */
-export function connectServiceManager(env: NodeJS.ProcessEnv): ServiceManager {
-  const { NOTIFY_SOCKET: address, WATCHDOG_USEC: watchdog, WATCHDOG_PID: watched } = env
-  for (const name of ['NOTIFY_SOCKET', 'WATCHDOG_USEC', 'WATCHDOG_PID']) delete env[name]
+export function connectServiceManager(variables: {
+  NOTIFY_SOCKET?: string | undefined
+  WATCHDOG_USEC?: string | undefined
+  WATCHDOG_PID?: string | undefined
+}): ServiceManager {
+  const { NOTIFY_SOCKET: address, WATCHDOG_USEC: watchdog, WATCHDOG_PID: watched } = variables
   const send = address === undefined ? () => undefined : createSender(address)
   const isWatched = watchdog !== undefined && (watched === undefined || Number(watched) === process.pid)
   const timer = isWatched ? setInterval(() => send(WATCHDOG), Number(watchdog) / 2_000) : null

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { eventually } from '../../helpers/eventually.ts'
 import type { Answer, Client } from '../../helpers/front/client.ts'
 
 /** Defines the tests of updates for any front; `client` holds the admin token of a service whose base is busybox. */
@@ -47,7 +48,7 @@ export function defineUpdatesSuite(client: Client): void {
     })
 
     test('changes the share of processor time at once', async () => {
-      const spin = 'i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done; cut -d" " -f1 /proc/uptime'
+      const spin = 'i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done'
       const spent = async (): Promise<number> => {
         const began = performance.now()
         await shell(spin)
@@ -56,7 +57,8 @@ export function defineUpdatesSuite(client: Client): void {
       await put({ config: { cpus: 0.05 } })
       const slow = await spent()
       await put({ config: { cpus: 2 } })
-      expect(await spent()).toBeLessThan(slow / 2)
+      // Repeated, since other work on the host may slow a run; with the small share none is fast.
+      await eventually(async () => (await spent()) < slow / 2)
     })
 
     test('grows and shrinks the disk while it is used, but not below that', async () => {

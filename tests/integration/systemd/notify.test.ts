@@ -1,8 +1,11 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { closeSync, fstatSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
+import { takeServiceVariables } from '../../../agent/config/systemd.ts'
 import { connectServiceManager } from '../../../agent/lib/systemd/notify.ts'
+import { ROOT } from '../../../infra/commands.ts'
 import { priorityOf } from '../../../shared/stderr-log.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { bindDatagrams } from '../../helpers/systemd/datagrams.ts'
@@ -17,8 +20,8 @@ afterEach(() => rmSync(directory, { recursive: true, force: true }))
 test.each(['a path', 'an abstract name'])('tells a manager at %s of each state', (kind) => {
   const address = kind === 'a path' ? join(directory, 'notify') : `@boxyard-notify-${process.pid}`
   const socket = bindDatagrams(address)
-  const env = { NOTIFY_SOCKET: address, OTHER: 'kept' }
-  const manager = connectServiceManager(env)
+  const env: NodeJS.ProcessEnv = { NOTIFY_SOCKET: address, OTHER: 'kept' }
+  const manager = connectServiceManager(takeServiceVariables(env))
   manager.status('Building\nREADY=1')
   manager.ready('Serves')
   manager.stopping()
@@ -70,6 +73,22 @@ test.each([
   manager.ready('Serves')
   manager.close()
 })
+
+test.each([true, false])(
+  'lines have priorities where stderr leads to the journal (%s), and only there',
+  (isJournal) => {
+    const path = join(directory, 'stderr')
+    const fd = openSync(path, 'w')
+    const { dev, ino } = fstatSync(fd)
+    const script = `const { createStderrWriter } = await import('${join(ROOT, 'shared/stderr-log.ts')}'); createStderrWriter()('a line')`
+    spawnSync(process.execPath, ['--input-type=module', '-e', script], {
+      stdio: ['ignore', 'ignore', fd],
+      env: { JOURNAL_STREAM: isJournal ? `${dev}:${ino}` : `${dev}:${ino + 1}` },
+    })
+    closeSync(fd)
+    expect(readFileSync(path, 'utf8')).toBe(isJournal ? '<4>a line\n' : 'a line\n')
+  },
+)
 
 test.each([
   ['{"time":"2026-11-24T00:00:00.000Z","level":"error","message":"m"}', '<3>'],

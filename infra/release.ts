@@ -1,0 +1,50 @@
+import { cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import { ROOT } from './commands.ts'
+import { packArchive, packDeb, writeBillOfMaterials, writeChecksums } from './release/packages.ts'
+import { type Architecture, layOut, readSource } from './release/tree.ts'
+
+/**
+ * Makes a release of the current commit in `directory`: a Debian package, an archive with an installer, a bill of materials, and
+ * checksums. Two builds of one commit are the same bytes. Returns the paths.
+ */
+export function makeRelease(architecture: Architecture, directory: string): string[] {
+  const source = readSource(architecture)
+  const scratch = mkdtempSync(join(tmpdir(), 'boxyard-release-'))
+  try {
+    const root = join(scratch, 'root')
+    mkdirSync(root)
+    layOut(root, source)
+    // The archive first: the package adds files of its own.
+    const made = [packArchive(root, source, scratch), packDeb(root, source, scratch)]
+    made.push(writeBillOfMaterials(source, scratch))
+    mkdirSync(directory, { recursive: true })
+    const paths = made.map((path) => join(directory, basename(path)))
+    for (const [index, path] of paths.entries()) cpSync(made[index] ?? '', path)
+    writeChecksums(paths, directory)
+    return paths
+  } finally {
+    rmSync(scratch, { recursive: true, force: true })
+  }
+}
+
+/** Returns the architecture that a word names; this machine's without one. @throws Error */
+export function architectureOf(word: string | undefined): Architecture {
+  const own = process.arch === 'arm64' ? 'arm64' : 'amd64'
+  const architecture = word ?? own
+  if (architecture === 'amd64' || architecture === 'arm64') return architecture
+  throw new Error(`usage: npm run release [-- amd64|arm64]; not ${architecture}`)
+}
+
+/** `npm run release [-- amd64|arm64]`: makes a release in `dist/release/ARCHITECTURE`, and prints its files. */
+if (import.meta.main) {
+  try {
+    const architecture = architectureOf(process.argv[2])
+    for (const path of makeRelease(architecture, join(ROOT, 'dist/release', architecture)))
+      process.stdout.write(`${path}\n`)
+  } catch (error) {
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
+    process.exitCode = 1
+  }
+}

