@@ -32,6 +32,8 @@ const busy = expect.objectContaining({ code: 'box_busy' })
 test('reading the mounts of a zombie fails with box_busy', async () => {
   // The second program never reaps the child of the first.
   const pid = await viewOf('sleep 600 & echo $!; exec sleep 600')
+  // The shell that it is until then would reap it.
+  while (readFileSync(`/proc/${parent.pid}/comm`, 'utf8') !== 'sleep\n') await sleep(5)
   process.kill(pid, 'SIGKILL')
   while (stateOf(pid) !== 'Z') await sleep(5)
   expect(() => view.mounts()).toThrow(busy)
