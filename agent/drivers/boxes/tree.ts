@@ -28,7 +28,7 @@ export interface ReplaceTask {
 /** Mounts a tree in the mount namespace of a process that is about to create a container. */
 export async function stageTree(mounter: Mounter, task: StageTask): Promise<void> {
   const { pid, target } = task
-  const treeFd = withNamespace(task.userNamespace, (fd) => cloneTree(task, fd))
+  const treeFd = withNamespace(task.userNamespace, (fd) => cloneTree({ ...task, isRoot: true }, fd))
   const mountIds = parseMountInfo(fs.readFileSync(`/proc/${pid}/mountinfo`)).map(({ id }) => id)
   const namespaceFd = fs.openSync(`/proc/${pid}/ns/mnt`, 'r')
   const { end } = await mounter.run({ act: 'attach', namespaceFd, treeFd, path: target, owner: 0, mountIds })
@@ -41,7 +41,7 @@ export async function replaceTree(mounter: Mounter, { pid, source, files }: Repl
   let treeFd: number
   try {
     for (const [path, from] of Object.entries(files)) opened.push({ path, fd: cloneFile(from) })
-    treeFd = withNamespace(`/proc/${pid}/ns/user`, (fd) => cloneTree({ source, readOnly: false }, fd))
+    treeFd = withNamespace(`/proc/${pid}/ns/user`, (fd) => cloneTree({ source, readOnly: false, isRoot: true }, fd))
   } catch (error) {
     for (const { fd } of opened) closeFd(fd)
     throw error
@@ -52,13 +52,17 @@ export async function replaceTree(mounter: Mounter, { pid, source, files }: Repl
 
 /**
  * Clones a tree as a detached mount for a box, idmapped by a user namespace; null: ids as on disk. It vanishes when its
- * descriptor is closed, unless it was attached.
+ * descriptor is closed, unless it was attached. Setuid programs work on the root of a box alone.
  */
-export function cloneTree({ source, readOnly }: Omit<BoxMount, 'path'>, userNamespaceFd: number | null): number {
+export function cloneTree(
+  { source, readOnly, isRoot = false }: Omit<BoxMount, 'path'> & { isRoot?: boolean },
+  userNamespaceFd: number | null,
+): number {
   const treeFd = cloneMount(AT.FDCWD, source)
   try {
-    const set = MOUNT_ATTR.NOSUID | MOUNT_ATTR.NODEV | (readOnly ? MOUNT_ATTR.RDONLY : 0)
-    setMountAttributes(treeFd, { set, isPrivate: true, ...(userNamespaceFd === null ? {} : { userNamespaceFd }) })
+    const [set, clear] = isRoot ? [0, MOUNT_ATTR.NOSUID] : [MOUNT_ATTR.NOSUID, 0]
+    const flags = { set: set | MOUNT_ATTR.NODEV | (readOnly ? MOUNT_ATTR.RDONLY : 0), clear }
+    setMountAttributes(treeFd, { ...flags, isPrivate: true, ...(userNamespaceFd === null ? {} : { userNamespaceFd }) })
     return treeFd
   } catch (error) {
     closeFd(treeFd)
