@@ -24,7 +24,7 @@ export async function runAgent(
   process.stderr.on('error', () => undefined)
   const write = createStderrWriter()
   const now = (): number => systemClock.now()
-  const [mode, ...rest] = args[0] === 'admin' ? args.slice(1) : args
+  const [mode, ...rest] = args[0] === 'admin' ? [args[1] ?? 'help', ...args.slice(2)] : args
   const isService = mode === undefined || mode === 'serve'
   const notices = isService ? createJsonLogger({ level: 'info', write, now }) : createPlainLogger(write, now)
   const closers = createClosers(notices)

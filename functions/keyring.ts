@@ -1,10 +1,11 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import { type ChannelKeySet, parseChannelKeys, parseTokenKeys, type TokenKeySet } from '../shared/auth/keys.ts'
 import type { Logger } from '../shared/log.ts'
 import type { SecretSource } from './config.ts'
 
 /** The keys of the front, reloaded from their files; a changed set is another object. */
 export interface Keyring {
+  /** Follows a change of its file within 3 s, once the agent knows it, too. */
   channel(): ChannelKeySet
   tokens(): TokenKeySet
   /** Reads one set's file again, at most once a second; keeps the keys if the file is bad. */
@@ -27,7 +28,10 @@ export function createKeyring(options: KeyringOptions): Keyring {
   const channel = createSecret(options.channelKeys, parseChannelKeys, options)
   const tokens = createSecret(options.tokenKeys, parseTokenKeys, options)
   return {
-    channel: channel.value,
+    channel: () => {
+      channel.follow()
+      return channel.value()
+    },
     tokens: tokens.value,
     refresh: (which) => (which === 'channel' ? channel : tokens).refresh(),
   }
@@ -36,26 +40,42 @@ export function createKeyring(options: KeyringOptions): Keyring {
 interface Secret<T> {
   value(): T
   refresh(): void
+  /** Reads a file again that changed two seconds ago or earlier. */
+  follow(): void
 }
 
 function createSecret<T>(source: SecretSource, parse: (text: string) => T, options: KeyringOptions): Secret<T> {
   let text = read(source)
   let value = parseNamed(source, { text, parse })
   let refreshedAt = Number.NEGATIVE_INFINITY
+  let checkedAt = Number.NEGATIVE_INFINITY
+  let followed = changedAt(source)
+  const readAgain = (): void => {
+    try {
+      const next = read(source)
+      if (next === text) return
+      value = parseNamed(source, { text: next, parse })
+      text = next
+    } catch (error) {
+      options.logger.error('The keys cannot be read again', { error })
+    }
+  }
   return {
     value: () => value,
     refresh: () => {
       const now = options.now()
       if (Math.abs(now - refreshedAt) < REFRESH_MS) return
       refreshedAt = now
-      try {
-        const next = read(source)
-        if (next === text) return
-        value = parseNamed(source, { text: next, parse })
-        text = next
-      } catch (error) {
-        options.logger.error('The keys cannot be read again', { error })
-      }
+      readAgain()
+    },
+    follow: () => {
+      const now = options.now()
+      if (Math.abs(now - checkedAt) < REFRESH_MS) return
+      checkedAt = now
+      const changed = changedAt(source)
+      if (changed === followed || changed > now - SETTLED_MS) return
+      followed = changed
+      readAgain()
     },
   }
 }
@@ -71,6 +91,11 @@ function read(source: SecretSource): string {
   }
 }
 
+/** Returns milliseconds since the epoch; 0 for a source that never changes, or cannot be looked at. */
+function changedAt(source: SecretSource): number {
+  return 'file' in source ? (statSync(source.file, { throwIfNoEntry: false })?.mtimeMs ?? 0) : 0
+}
+
 function parseNamed<T>(source: SecretSource, { text, parse }: { text: string; parse: (text: string) => T }): T {
   try {
     return parse(text)
@@ -81,3 +106,5 @@ function parseNamed<T>(source: SecretSource, { text, parse }: { text: string; pa
 }
 
 const REFRESH_MS = 1_000
+// The agent looks at its key files each second.
+const SETTLED_MS = 2_000

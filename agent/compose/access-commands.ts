@@ -74,10 +74,11 @@ export async function runKeysCommand(deps: DeploymentDeps, args: readonly string
   const { dataDir } = deps.settings
   requireDeployment(dataDir)
   // Comes first, since the keys of an open deployment are read again only after a second.
-  if (change === 'rotate') changeKeys(dataDir, kind, change)
+  if (change === 'rotate' && kind === 'token') changeKeys(dataDir, kind, change)
   return inDeployment(deps, async (deployment) => {
     if (kind === 'token') await signAdminTokenAnew(dataDir, deployment)
-    if (change === 'drop-old') {
+    // A channel has two keys at most, so that its rotation drops one, too.
+    if (change === 'drop-old' || kind === 'channel') {
       const obstacle = values.force ? null : await obstacleTo(kind, deps, deployment)
       if (obstacle !== null) throw new Error(`${obstacle} With --force the old keys are dropped all the same.`)
       changeKeys(dataDir, kind, change)
@@ -149,13 +150,15 @@ Issues an access token and prints it; it is shown only once.
 
 Tokens are listed and revoked over the API: GET /v1/tokens, DELETE /v1/tokens/{token}.`
 
-const KEYS_HELP = `Usage: keys rotate token|channel
+const KEYS_HELP = `Usage: keys rotate token|channel [--force]
        keys drop-old token|channel [--force]
 
-rotate    makes a new key, which signs from then on; the old ones still verify. admin.token
-          is signed anew.
-drop-old  drops all keys but the newest. Refuses, and names what would be locked out, while live tokens were signed with an old
-          key, or while a front still signs with one; --force drops them all the same.
+rotate    makes a new key, which signs from then on; the old ones still verify (of the channel, the last one), and
+          admin.token is signed anew.
+drop-old  drops all keys but the newest.
+
+What would lock somebody out is refused, and named: live tokens signed with a key to be dropped, or a front that still
+signs with one. --force drops them all the same.
 
   token    signs access tokens
   channel  signs what the functions send to the agent

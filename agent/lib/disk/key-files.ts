@@ -55,7 +55,7 @@ export function openKeyFiles(dataDir: string, { now, isExclusive }: KeyFilesOpti
 export function oldChannelKeyUse(dataDir: string, now: number): number | null {
   const paths = pathsOf(dataDir)
   const usedAt = existsSync(paths.oldChannelUse) ? statSync(paths.oldChannelUse).mtimeMs : 0
-  // Fronts read a new key within seconds.
+  // A front reads a new key within 3 s.
   const rotatedAt = statSync(paths.channel).mtimeMs
   return usedAt > Math.max(now - OLD_USE_MS, rotatedAt + ROTATION_MS) ? usedAt : null
 }
@@ -161,5 +161,5 @@ const CHECK_MS = 1000
 const LOCK_POLL_MS = 20
 const LOCK_WAIT_MS = 10_000
 const OLD_USE_MS = 3_600_000
-const ROTATION_MS = 3_000
+const ROTATION_MS = 6_000
 const NOTE_MS = 1_000

@@ -79,16 +79,30 @@ test('old token keys are not dropped while live tokens need them', async () => {
   expect((await client.get('/v1/me')).status).toBe(200)
 })
 
+test('an old channel key is dropped once the front, which works all the while, has read the new one', async () => {
+  await service.runAgentMode('keys', 'rotate', 'channel')
+  const rotatedAt = changedAt('channel.json')
+  await eventually(async () => {
+    expect((await client.get('/v1/me')).status).toBe(200)
+    return Date.now() > rotatedAt + 7_500
+  }, 200)
+  expect(changedAt('old-channel-key-used')).toBeLessThan(rotatedAt + 6_000)
+  await service.runAgentMode('keys', 'drop-old', 'channel')
+  expect((await client.get('/v1/me')).status).toBe(200)
+})
+
 test('an old channel key is not dropped while a front signs with it', async () => {
   const old = readKeys()
   await service.runAgentMode('keys', 'rotate', 'channel')
-  // A use counts once fronts have had three seconds to read the new key.
+  // A use counts once fronts have had six seconds to read the new key.
   await eventually(async () => {
     expect(await askWith(old)).toBe(200)
-    return changedAt('old-channel-key-used') > changedAt('channel.json') + 3_000
+    return changedAt('old-channel-key-used') > changedAt('channel.json') + 6_000
   }, 200)
-  const refusal = service.runAgentMode('keys', 'drop-old', 'channel')
-  await expect(refusal).rejects.toThrow(/A front still signed with the old channel key at .*--force/)
+  for (const change of ['drop-old', 'rotate']) {
+    const refusal = service.runAgentMode('keys', change, 'channel')
+    await expect(refusal).rejects.toThrow(/A front still signed with the old channel key at .*--force/)
+  }
   expect((await client.get('/v1/me')).status).toBe(200)
   await service.runAgentMode('keys', 'drop-old', 'channel', '--force')
   await eventually(async () => (await askWith(old)) === 502)
@@ -117,12 +131,22 @@ test.each([
   [['token', '--name', 'Bad Name'], /--name: /],
   [['token', '--projects', ''], /--projects: /],
   [['token', '--life', '1'], /--life/],
+  [['bogus'], /There is no mode "bogus"/],
+  [['admin', 'down', 'now'], /down takes no options: now/],
   [['keys', 'drop', 'token'], /Expected: keys rotate\|drop-old token\|channel/],
   [['keys', 'rotate', 'token', 'channel'], /Expected: keys/],
   [['keys', 'rotate', '--hard'], /--hard/],
 ])('refuses %j', async (args, message) => {
   await expect(service.runAgentMode(...args)).rejects.toThrow(message)
 })
+
+test.each([[['admin']], [['--help']], [['admin', 'down', '--help']]])(
+  '%j tells how it is used, and does nothing',
+  async (args) => {
+    expect(await service.runAgentMode(...args)).toMatch(/^Usage: /)
+    expect((await client.get('/v1/me')).status).toBe(200)
+  },
+)
 
 test.each(['token', 'keys'])('tells how to use %s', async (mode) => {
   expect(await service.runAgentMode(mode, '--help')).toMatch(new RegExp(`^Usage: ${mode} `))
