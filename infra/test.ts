@@ -75,6 +75,8 @@ const SUITES: Record<string, Suite> = {
     env: { TEST_RUNTIME: 'kubernetes' },
     needsCluster: true,
   },
+  // A Debian 13 with systemd, emulated, with the package of this tree.
+  vm: { paths: ['tests/vm/'], workers: 1, env: { TEST_FILE_MINUTES: '60' } },
   s3: { paths: [], workers: 1, peers: ['object-store'] },
   acme: { paths: [], workers: 1, peers: ['acme-server'] },
   everywhere: { paths: REST, workers: 2, env: { TEST_RUNTIME: 'kubernetes' }, needsCluster: true },

@@ -87,7 +87,7 @@ Description: self-hosted Linux boxes over one HTTP API
 }
 
 /** Returns the packages that infra/setup.sh installs for a host. */
-function debianDependencies(): string[] {
+export function debianDependencies(): string[] {
   const script = readFileSync(join(ROOT, 'infra/setup.sh'), 'utf8')
   const list = /^host_packages=\(([^)]*)\)/m.exec(script)?.[1]
   if (list === undefined) throw new Error('infra/setup.sh names no host_packages.')

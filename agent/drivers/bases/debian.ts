@@ -1,15 +1,15 @@
 import fs from 'node:fs/promises'
 import path from 'node:path'
-import { CommandError, run, runOk } from '../../lib/run.ts'
-import { isErrno } from '../../lib/syscalls/libc.ts'
+import { CommandError, runOk } from '../../lib/run.ts'
+import { type AptSource, stripCredentials } from './apt-sources.ts'
 import {
-  type AptSource,
-  findSuite,
-  formatSource,
-  parseListFile,
-  parseSourcesFile,
-  stripCredentials,
-} from './apt-sources.ts'
+  type HostArchive,
+  hostArchive,
+  hostProxyOptions,
+  readOptional,
+  STABLE_SUITE,
+  sourcesFor,
+} from './host-archive.ts'
 import { makeMountPoints, removeFilesBelow, replaceFile } from './root.ts'
 
 export interface DebianBuildOptions {
@@ -36,60 +36,6 @@ export async function buildDebianBase(root: string, options: DebianBuildOptions)
       await emptyRoot(root)
     }
   }
-}
-
-interface HostArchive {
-  /** Code name of the host's own release. */
-  suite: string
-  main: AptSource
-  security: AptSource | null
-}
-
-async function hostArchive(): Promise<HostArchive> {
-  const release = await fs.readFile('/etc/os-release', 'utf8')
-  const suite = /^VERSION_CODENAME=["']?([\w-]+)/m.exec(release)?.[1] ?? STABLE_SUITE
-  const sources = await readHostSources()
-  const main = findSuite(sources, suite)
-  if (main === null) {
-    throw new Error(
-      `The debian base needs a Debian archive, and apt on this host has none for ${suite}: ` +
-        'add one to /etc/apt/sources.list, or use the busybox base.',
-    )
-  }
-  const security = findSuite(sources, `${suite}-security`)
-  return {
-    suite,
-    main: await fetchable(main),
-    security: security === null ? null : await fetchable(security),
-  }
-}
-
-async function readHostSources(): Promise<AptSource[]> {
-  const names = await fs.readdir(`${APT}/sources.list.d`).catch(() => [])
-  const files = [`${APT}/sources.list`, ...names.sort().map((name) => `${APT}/sources.list.d/${name}`)]
-  const sources: AptSource[] = []
-  for (const file of files) {
-    const text = await readOptional(file)
-    if (file.endsWith('.list')) sources.push(...parseListFile(text))
-    if (file.endsWith('.sources')) sources.push(...parseSourcesFile(text))
-  }
-  return sources
-}
-
-/** Replaces a list of mirrors on this host by its first mirror. */
-async function fetchable(source: AptSource): Promise<AptSource> {
-  if (!source.uri.startsWith('mirror+file:')) return source
-  const list = await readOptional(source.uri.slice('mirror+file:'.length).replace(/^\/\/(?=\/)/, ''))
-  const first = list.split('\n').find((line) => /^https?:/.test(line))
-  return first === undefined ? source : { ...source, uri: first.split(/\s/)[0] ?? source.uri }
-}
-
-function sourcesFor(suite: string, host: HostArchive): string[] {
-  const main = { ...host.main, components: ['main'] }
-  const lines = [formatSource(main, suite)]
-  if (main.uri.startsWith('http')) lines.push(formatSource(main, `${suite}-updates`))
-  if (host.security !== null) lines.push(formatSource({ ...host.security, components: ['main'] }, `${suite}-security`))
-  return lines
 }
 
 async function bootstrap(
@@ -127,16 +73,6 @@ async function bootstrap(
   )
 }
 
-/** Returns the proxy options of the host's apt as flags: mmdebstrap's own apt does not read the host's configuration. */
-async function hostProxyOptions(): Promise<string[]> {
-  const { stdout } = await run('apt-config', ['dump'], { timeoutMs: 10_000 })
-  const wanted = /^Acquire::(https?::(Proxy|Verify-Peer|CAInfo|CaInfo)\b[^ ]*|Retries) ".+";$/
-  return stdout
-    .split('\n')
-    .filter((line) => wanted.test(line))
-    .map((line) => `--aptopt=${line}`)
-}
-
 /** Translates the output of mmdebstrap into progress lines for people. */
 function createNarrator(progress: (message: string) => void): (text: string) => void {
   let rest = ''
@@ -171,21 +107,10 @@ async function emptyRoot(root: string): Promise<void> {
   for (const name of await fs.readdir(root)) await fs.rm(path.join(root, name), { recursive: true, force: true })
 }
 
-async function readOptional(file: string): Promise<string> {
-  try {
-    return await fs.readFile(file, 'utf8')
-  } catch (error) {
-    if (isErrno(error, 'ENOENT')) return ''
-    throw error
-  }
-}
-
 function lastLine(text: string): string {
   return text.trim().split('\n').at(-1) ?? ''
 }
 
-const STABLE_SUITE = 'trixie'
-const APT = '/etc/apt'
 const DEBIAN_KEYRING = '/usr/share/keyrings/debian-archive-keyring.gpg'
 const PACKAGES = ['bash', 'ca-certificates', 'curl', 'procps', 'iproute2', 'git']
 const BUILD_TIMEOUT_MS = 15 * 60_000

@@ -32,8 +32,8 @@ export interface Client {
   shell(project: string, box: string, line: string, more?: Record<string, unknown>): Promise<Answer>
 }
 
-/** Creates a client of the front at `url`; follows a redirect once, as browsers do. */
-export function createClient(url: () => string, token: () => string): Client {
+/** Creates a client of the front at `url`; follows a redirect once, as browsers do. A request fails after `timeoutMs` without a byte. */
+export function createClient(url: () => string, token: () => string, timeoutMs = 60_000): Client {
   const call: Client['call'] = async (method, path, options = {}) => {
     const bearer = options.token === undefined ? token() : options.token
     const payload = options.raw ?? (options.body === undefined ? undefined : JSON.stringify(options.body))
@@ -45,8 +45,8 @@ export function createClient(url: () => string, token: () => string): Client {
         ...options.headers,
       },
       ...(payload === undefined ? {} : { body: payload }),
-      headersTimeout: 60_000,
-      bodyTimeout: 60_000,
+      headersTimeout: timeoutMs,
+      bodyTimeout: timeoutMs,
     })
     const { location } = answer.headers
     return readAnswer(answer.statusCode === 307 ? await request(String(location)) : answer)

@@ -1,0 +1,163 @@
+import { execFileSync } from 'node:child_process'
+import { createHash, randomBytes } from 'node:crypto'
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import { hostArchive, hostProxyOptions, STABLE_SUITE, sourcesFor } from '../../agent/drivers/bases/host-archive.ts'
+import { withLock } from '../cluster/host-lock.ts'
+import { dieWithParent } from '../commands.ts'
+import { debianDependencies } from '../release/packages.ts'
+
+/** Files of a Debian that QEMU starts without a boot loader. */
+export interface MachineImage {
+  directory: string
+  /** Disk with the root filesystem, raw; to be used below an overlay, never written to. */
+  disk: string
+  kernel: string
+  initrd: string
+  /** Private key that root of the machine accepts over SSH. */
+  key: string
+}
+
+/**
+ * Returns the image of a Debian 13 machine with the packages that Boxyard depends on, and without Boxyard. Makes it on first use
+ * (some two minutes) and keeps it outside the checkout, in `$XDG_CACHE_HOME/boxyard-vm`.
+ * @throws Error if packages cannot be fetched
+ */
+export async function findMachineImage(say: (text: string) => void): Promise<MachineImage> {
+  const directory = join(imagesRoot(), imageHash())
+  if (!existsSync(directory)) {
+    await withLock('vm-image', async () => {
+      // Another process may have made it while this one waited.
+      if (!existsSync(directory)) await makeImage(directory, say)
+    })
+  }
+  // Images are removed in the order of their use.
+  utimesSync(directory, new Date(), new Date())
+  const file = (name: string): string => join(directory, name)
+  return { directory, disk: file('disk.raw'), kernel: file('vmlinuz'), initrd: file('initrd.img'), key: file('key') }
+}
+
+/** Returns the directory outside the checkout that machines and releases for them are kept in. */
+export function vmCache(): string {
+  return join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'boxyard-vm')
+}
+
+function imagesRoot(): string {
+  return join(vmCache(), 'images')
+}
+
+/** Hashes all that the image is made of, but for what the archive holds at that time. */
+function imageHash(): string {
+  const hash = createHash('sha256').update(process.arch).update(packages().join(' '))
+  hash.update(readFileSync(join(import.meta.dirname, 'image.ts')))
+  return hash.digest('hex').slice(0, 16)
+}
+
+function packages(): string[] {
+  return [...new Set([...SYSTEM_PACKAGES, ...debianDependencies(), 'init-system-helpers'])]
+}
+
+async function makeImage(directory: string, say: (text: string) => void): Promise<void> {
+  say('Making a Debian machine for the tests (only this once, some two minutes)')
+  mkdirSync(imagesRoot(), { recursive: true, mode: 0o700 })
+  removeOldImages()
+  const unfinished = `${directory}${UNFINISHED}`
+  const root = join(unfinished, 'root')
+  mkdirSync(root, { recursive: true })
+  await bootstrap(root)
+  run(['ssh-keygen', '-q', '-t', 'ed25519', '-N', '', '-C', 'boxyard-vm', '-f', join(unfinished, 'key')])
+  configure(root, readFileSync(join(unfinished, 'key.pub'), 'utf8'))
+  for (const name of readdirSync(join(root, 'boot'))) {
+    const kind = /^(vmlinuz|initrd\.img)-/.exec(name)?.[1]
+    if (kind !== undefined) copyFileSync(join(root, 'boot', name), join(unfinished, kind))
+  }
+  // The file is new, so its blocks read as zeros and the guest need not write them in its first minutes.
+  const prezeroed = 'assume_storage_prezeroed=1'
+  run(['mke2fs', '-q', '-F', '-t', 'ext4', '-E', prezeroed, '-d', root, join(unfinished, 'disk.raw'), DISK_SIZE])
+  rmSync(root, { recursive: true })
+  run(['sync', '--file-system', unfinished])
+  renameSync(unfinished, directory)
+}
+
+async function bootstrap(root: string): Promise<void> {
+  const host = await hostArchive()
+  // A small initrd: the machine's disk and network are always these. Unpacking the default one takes 20 s of emulation.
+  const modules = String.raw`printf 'MODULES=list\nCOMPRESS=lz4\n' >"$1/etc/initramfs-tools/conf.d/machine"; printf 'virtio_pci\nvirtio_blk\next4\n' >>"$1/etc/initramfs-tools/modules"`
+  const hook = `mkdir -p "$1/etc/initramfs-tools/conf.d"; ${modules}`
+  const options = [
+    ...['--quiet', '--mode=root', '--variant=apt', `--include=${packages().join(',')}`],
+    ...['--dpkgopt=force-unsafe-io', '--dpkgopt=force-confdef', '--dpkgopt=force-confold'],
+    ...['--aptopt=Acquire::Languages "none"', '--aptopt=Acquire::Retries "3"', ...(await hostProxyOptions())],
+    `--essential-hook=${hook}`,
+    `--customize-hook=chroot "$1" systemctl --quiet enable ${ENABLED.join(' ')}`,
+  ]
+  const separate = ['unshare', '--mount', '--propagation', 'private', '--']
+  run([...separate, 'mmdebstrap', ...options, STABLE_SUITE, root, ...sourcesFor(STABLE_SUITE, host)])
+}
+
+function configure(root: string, publicKey: string): void {
+  const write = (path: string, text: string, mode = 0o644): void => {
+    mkdirSync(join(root, path, '..'), { recursive: true })
+    writeFileSync(join(root, path), text, { mode })
+  }
+  mkdirSync(join(root, 'root/.ssh'), { recursive: true, mode: 0o700 })
+  write('root/.ssh/authorized_keys', publicKey, 0o600)
+  write('etc/hostname', 'vm\n')
+  write('etc/hosts', '127.0.0.1 localhost\n127.0.1.1 vm\n')
+  write('etc/fstab', '/dev/vda / ext4 errors=remount-ro 0 1\n')
+  write('etc/systemd/network/10-all.network', '[Match]\nName=e*\n[Network]\nDHCP=ipv4\n')
+  // The name server of QEMU's own network.
+  rmSync(join(root, 'etc/resolv.conf'), { force: true })
+  write('etc/resolv.conf', 'nameserver 10.0.2.3\n')
+  write('etc/machine-id', `${randomBytes(16).toString('hex')}\n`)
+  // Logs of a boot that ended with a power cut can be read in the next.
+  mkdirSync(join(root, 'var/log/journal'), { recursive: true })
+  for (const unit of PERIODIC) symlinkSync('/dev/null', join(root, 'etc/systemd/system', unit))
+}
+
+/** Removes what was not finished, and all images but those used last: other checkouts may use them. */
+function removeOldImages(): void {
+  const paths = readdirSync(imagesRoot()).map((name) => join(imagesRoot(), name))
+  const finished = paths.filter((path) => !path.endsWith(UNFINISHED))
+  finished.sort((one, other) => statSync(other).mtimeMs - statSync(one).mtimeMs)
+  const superfluous = [...finished.slice(KEPT_IMAGES), ...paths.filter((path) => path.endsWith(UNFINISHED))]
+  for (const path of superfluous) rmSync(path, { recursive: true })
+}
+
+function run(command: readonly string[]): void {
+  const [program = '', ...args] = dieWithParent(command)
+  execFileSync(program, args, {
+    stdio: ['ignore', 'ignore', 'inherit'],
+    env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive', LC_ALL: 'C.UTF-8' },
+    timeout: BUILD_LIMIT_MS,
+  })
+}
+
+const UNFINISHED = '.unfinished'
+const KEPT_IMAGES = 2
+const DISK_SIZE = '30G'
+const BUILD_LIMIT_MS = 20 * 60_000
+const SYSTEM_PACKAGES = [
+  `linux-image-${process.arch === 'arm64' ? 'arm64' : 'amd64'}`,
+  ...['systemd', 'systemd-sysv', 'udev', 'dbus', 'libpam-systemd', 'kmod', 'openssh-server', 'iproute2', 'procps'],
+  ...['curl', 'ca-certificates', 'initramfs-tools', 'lz4'],
+]
+const ENABLED = ['systemd-networkd.service', 'ssh.service']
+/** Timers whose work would take the emulated processor at any time. */
+const PERIODIC = [
+  ...['apt-daily.timer', 'apt-daily-upgrade.timer', 'dpkg-db-backup.timer', 'e2scrub_all.timer', 'fstrim.timer'],
+  'systemd-tmpfiles-clean.timer',
+]

@@ -1,0 +1,43 @@
+import { type Client, createClient } from '../front/client.ts'
+import type { Machine } from './machine.ts'
+
+/**
+ * Installs a package with apt, as an operator does whose settings are there before; the base is busybox, since no machine of the tests
+ * reaches an archive of Debian. Resolves when apt is done, maybe before the service serves.
+ */
+export async function installPackage(
+  machine: Machine,
+  deb: string,
+  settings: Record<string, string> = {},
+): Promise<void> {
+  const lines = Object.entries({ BOXYARD_BASE: 'busybox', BOXYARD_POOL_GB: '4', ...settings }).map(
+    ([name, value]) => `${name}=${value}`,
+  )
+  await machine.copyIn(deb, '/root/boxyard_new.deb')
+  await machine.run(`
+    mkdir -p /etc/boxyard
+    [ -e /etc/boxyard/boxyard.conf ] || printf '%s\\n' ${lines.join(' ')} >/etc/boxyard/boxyard.conf
+    DEBIAN_FRONTEND=noninteractive apt-get -q -y -o Dpkg::Options::=--force-confold install /root/boxyard_new.deb
+    rm /root/boxyard_new.deb`)
+}
+
+/** Resolves when agent and front serve: when the API answers that all is well. */
+export async function untilServing(machine: Machine): Promise<void> {
+  await machine.until(
+    'systemctl is-active boxyard-agent boxyard-front && curl -sS --fail http://127.0.0.1:8080/healthz',
+  )
+}
+
+/** Returns a client of the machine's API with the token of its administrator. */
+export async function connectClient(machine: Machine): Promise<Client> {
+  const port = await machine.reach(8080)
+  const token = await machine.run('cat /var/lib/boxyard/admin.token')
+  return createClient(
+    () => `http://127.0.0.1:${port}`,
+    () => token,
+    PATIENCE_MS,
+  )
+}
+
+/** The service does in seconds what takes tens of them where a busy machine emulates it. */
+const PATIENCE_MS = 300_000

@@ -1,0 +1,92 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { dieWithParent } from '../../../infra/commands.ts'
+import type { MachineImage } from '../../../infra/vm/image.ts'
+
+export interface EmulatorOptions {
+  image: Pick<MachineImage, 'kernel' | 'initrd'>
+  /** A qcow2 disk that the machine may write to. */
+  disk: string
+  memoryMb: number
+  /** The guest's port 22, on loopback of this host. */
+  sshPort: number
+  /** File that gets what the machine prints on its serial console; later starts append. */
+  console: string
+}
+
+/** A QEMU process: one machine from power-on to power-off. */
+export interface Emulator {
+  readonly hasEnded: boolean
+  /** Cuts the power: kills QEMU, so that what the guest did not flush is lost. Resolves when it is gone. */
+  kill(): Promise<void>
+  /** Resolves when the guest has switched itself off, or QEMU ended. */
+  ended(): Promise<void>
+}
+
+/**
+ * Starts a machine of two processors. It emulates them: `/dev/kvm` of a virtual host often opens and then runs no stock kernel. With
+ * `BOXYARD_VM_ACCEL=kvm` it is used. Disk writes bypass the host's cache (`cache=none`), so that a flush of the guest is what makes
+ * data durable.
+ */
+export function startEmulator({ image, disk, memoryMb, sshPort, console }: EmulatorOptions): Emulator {
+  const isKvm = process.env['BOXYARD_VM_ACCEL'] === 'kvm'
+  const [program = '', ...args] = dieWithParent([
+    ...(process.arch === 'arm64' ? ['qemu-system-aarch64', '-machine', 'virt'] : ['qemu-system-x86_64']),
+    // With a thread for each processor the guest's kernel panicked as it patched its own code.
+    ...(isKvm ? ['-accel', 'kvm', '-cpu', 'host'] : ['-accel', 'tcg,thread=single,tb-size=512', '-cpu', 'max']),
+    ...['-m', String(memoryMb), '-smp', '2', '-display', 'none', '-nodefaults', '-no-user-config'],
+    ...['-chardev', `file,id=console,path=${console},append=on`, '-serial', 'chardev:console'],
+    ...['-kernel', image.kernel, '-initrd', image.initrd],
+    ...[
+      '-append',
+      `root=/dev/vda rw console=${process.arch === 'arm64' ? 'ttyAMA0' : 'ttyS0'} net.ifnames=0 nowatchdog`,
+    ],
+    ...['-drive', `file=${disk},format=qcow2,if=virtio,cache=none,discard=unmap`],
+    ...['-netdev', `user,id=net,restrict=on,hostfwd=tcp:127.0.0.1:${sshPort}-:22`],
+    ...['-device', 'virtio-net-pci,netdev=net,romfile=', '-device', 'virtio-rng-pci'],
+  ])
+  const child = spawn(program, args, { stdio: ['ignore', 'ignore', 'pipe'] })
+  const isGone = (): boolean => child.exitCode !== null || child.signalCode !== null
+  const words = wordsOf(child)
+  return {
+    get hasEnded() {
+      return isGone()
+    },
+    async kill() {
+      if (isGone()) return
+      child.kill('SIGKILL')
+      await once(child, 'exit')
+    },
+    async ended() {
+      if (!isGone()) await once(child, 'exit')
+      if (child.exitCode !== 0 && child.signalCode === null) throw new Error(`QEMU failed: ${words()}`)
+    },
+  }
+}
+
+function wordsOf(child: ChildProcess): () => string {
+  let text = ''
+  child.stderr?.on('data', (chunk: Buffer) => {
+    text = `${text}${chunk.toString()}`.slice(-KEPT_CHARACTERS)
+  })
+  child.on('error', (error) => {
+    text += error.message
+  })
+  return () => text.trim()
+}
+
+/** Returns the last lines of a console, without control sequences. */
+export function readConsoleEnd(path: string, lines = 60): string {
+  let text = ''
+  try {
+    text = readFileSync(path, 'utf8')
+  } catch {
+    return ''
+  }
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: terminals are controlled by them.
+  const plain = text.replaceAll(/\x1b\[[0-9;?]*[A-Za-z]/g, '').replaceAll('\r', '')
+  return plain.split('\n').slice(-lines).join('\n')
+}
+
+const KEPT_CHARACTERS = 4_000

@@ -1,0 +1,213 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import type { AddressInfo } from 'node:net'
+import { createServer } from 'node:net'
+import { dirname, join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { findMachineImage, type MachineImage } from '../../../infra/vm/image.ts'
+import { type Emulator, readConsoleEnd, startEmulator } from './emulator.ts'
+import { createSsh, type ShellOptions, type ShellResult, type Ssh } from './ssh.ts'
+
+export interface MachineOptions {
+  /** A qcow2 disk to start from, which stays as it is; the bare Debian by default. */
+  disk?: string
+  memoryMb?: number
+}
+
+/** A Debian 13 with systemd and cgroup v2 on a disk of its own, emulated. */
+export interface Machine {
+  /** Switches it on, and resolves when it is reached over SSH. Returns the seconds that took. */
+  start(): Promise<number>
+  /** Runs a script of the shell as root and returns what it prints. Rejects with all it said if it fails. */
+  run(script: string, options?: ShellOptions): Promise<string>
+  /** The same, for a script that may fail. */
+  try(script: string, options?: ShellOptions): Promise<ShellResult>
+  /** Runs a script in a login session of its own, which ends with it. */
+  login(script: string, options?: ShellOptions): Promise<ShellResult>
+  /** Copies a file of this host to `path` of the machine. */
+  copyIn(file: string, path: string): Promise<void>
+  /** Resolves once a script succeeds; rejects with its last output, and the console, after `timeoutMs` (ten minutes). */
+  until(script: string, timeoutMs?: number): Promise<string>
+  /** Returns the port of this host that reaches `guestPort` of the guest's loopback, also after it is started again. */
+  reach(guestPort: number): Promise<number>
+  /** Lets the guest reboot by itself, and resolves when it is reached again. */
+  reboot(): Promise<void>
+  /** Cuts the power: nothing is flushed, nothing is told. `start` switches it on again. */
+  cutPower(): Promise<void>
+  /** Lets the guest switch itself off, which flushes all. */
+  shutDown(): Promise<void>
+  /** Copies its disk to a qcow2 file that needs no other file but the image; only while it is off. */
+  saveDisk(path: string): void
+  /** What it printed last on its serial console. */
+  console(): string
+  /** Cuts the power and removes the disk. */
+  close(): Promise<void>
+}
+
+/** Makes a machine that is off. Its disk is an overlay: the image, or the disk that it starts from, stays as it is. */
+export async function createMachine(options: MachineOptions = {}): Promise<Machine> {
+  const image = await findMachineImage((text) => process.stderr.write(`${text}\n`))
+  removeAbandoned()
+  const directory = mkdtempSync(`${DIRECTORIES}${process.pid}-`)
+  const disk = join(directory, 'disk.qcow2')
+  makeOverlay(disk, options.disk ?? image.disk)
+  const sshPort = await freePort()
+  const ssh = createSsh({ port: sshPort, key: image.key, directory })
+  return new EmulatedMachine({ image, directory, disk, memoryMb: options.memoryMb ?? 3_072, sshPort, ssh })
+}
+
+interface Parts {
+  image: MachineImage
+  directory: string
+  disk: string
+  memoryMb: number
+  sshPort: number
+  ssh: Ssh
+}
+
+class EmulatedMachine implements Machine {
+  readonly #parts: Parts
+  readonly #forwards = new Map<number, number>()
+  #emulator: Emulator | null = null
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+  }
+
+  async start(): Promise<number> {
+    const startedAt = performance.now()
+    this.#emulator = startEmulator({ ...this.#parts, console: this.#consolePath })
+    await this.#connect()
+    return (performance.now() - startedAt) / 1000
+  }
+
+  async run(script: string, options?: ShellOptions): Promise<string> {
+    const { exitCode, stdout, stderr } = await this.try(script, options)
+    if (exitCode === 0) return stdout.trimEnd()
+    throw new Error(`Exit code ${exitCode} of the machine's shell:\n${script}\n${stdout}${stderr}`)
+  }
+
+  try(script: string, options?: ShellOptions): Promise<ShellResult> {
+    return this.#ssh.shell(script, options)
+  }
+
+  login(script: string, options?: ShellOptions): Promise<ShellResult> {
+    return this.#ssh.login(script, options)
+  }
+
+  async copyIn(file: string, path: string): Promise<void> {
+    await this.run(`cat >'${path}'`, { input: file })
+  }
+
+  async until(script: string, timeoutMs = PATIENCE_MS): Promise<string> {
+    for (const deadline = performance.now() + timeoutMs; ; ) {
+      const { exitCode, stdout, stderr } = await this.try(script)
+      if (exitCode === 0) return stdout.trimEnd()
+      if (performance.now() > deadline) {
+        throw new Error(`It never came about:\n${script}\n${stdout}${stderr}\nConsole:\n${this.console()}`)
+      }
+      await pause(500)
+    }
+  }
+
+  async reach(guestPort: number): Promise<number> {
+    const known = this.#forwards.get(guestPort)
+    if (known !== undefined) return known
+    const port = await freePort()
+    await this.#ssh.forward(port, guestPort)
+    this.#forwards.set(guestPort, port)
+    return port
+  }
+
+  async reboot(): Promise<void> {
+    const boot = await this.run(BOOT_ID)
+    await this.#ssh.login('systemctl reboot').catch(() => undefined)
+    for (const deadline = performance.now() + PATIENCE_MS; ; ) {
+      await this.#connect()
+      const now = await this.try(BOOT_ID).catch(() => null)
+      if (now?.exitCode === 0 && now.stdout.trim() !== boot) return
+      if (performance.now() > deadline) throw new Error(`It does not reboot. Console:\n${this.console()}`)
+      await pause(1_000)
+    }
+  }
+
+  async cutPower(): Promise<void> {
+    await this.#emulator?.kill()
+    await this.#ssh.disconnect()
+  }
+
+  async shutDown(): Promise<void> {
+    await this.#ssh.login('systemctl poweroff').catch(() => undefined)
+    const limit = setTimeout(() => void this.#emulator?.kill(), PATIENCE_MS)
+    await this.#emulator?.ended()
+    clearTimeout(limit)
+    await this.#ssh.disconnect()
+  }
+
+  saveDisk(path: string): void {
+    const { image, disk } = this.#parts
+    const backing = ['-B', image.disk, '-F', 'raw']
+    execFileSync('qemu-img', ['convert', '-O', 'qcow2', ...backing, disk, path], {
+      stdio: ['ignore', 'ignore', 'inherit'],
+    })
+  }
+
+  console(): string {
+    return readConsoleEnd(this.#consolePath)
+  }
+
+  async close(): Promise<void> {
+    await this.cutPower()
+    rmSync(this.#parts.directory, { recursive: true })
+  }
+
+  get #consolePath(): string {
+    return join(this.#parts.directory, 'console.log')
+  }
+
+  get #ssh(): Ssh {
+    return this.#parts.ssh
+  }
+
+  async #connect(): Promise<void> {
+    for (const deadline = performance.now() + PATIENCE_MS; ; ) {
+      try {
+        await this.#ssh.connect()
+        for (const [guestPort, port] of this.#forwards) await this.#ssh.forward(port, guestPort)
+        return
+      } catch (error) {
+        if (this.#emulator?.hasEnded) await this.#emulator.ended()
+        if (this.#emulator?.hasEnded || performance.now() > deadline)
+          throw new Error(`The machine is not reached. Console:\n${this.console()}`, { cause: error })
+        await pause(500)
+      }
+    }
+  }
+}
+
+function makeOverlay(disk: string, backing: string): void {
+  const format = backing.endsWith('.raw') ? 'raw' : 'qcow2'
+  execFileSync('qemu-img', ['create', '-q', '-f', 'qcow2', '-b', backing, '-F', format, disk])
+}
+
+/** Removes the disks of processes that were killed. */
+function removeAbandoned(): void {
+  for (const name of readdirSync(dirname(DIRECTORIES))) {
+    const pid = /^boxyard-vm-(\d+)-/.exec(name)?.[1]
+    if (pid !== undefined && !existsSync(`/proc/${pid}`))
+      rmSync(join(dirname(DIRECTORIES), name), { recursive: true, force: true })
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await new Promise((resolve) => server.once('listening', resolve))
+  const { port } = server.address() as AddressInfo
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}
+
+// On a disk: files in memory may not be opened past the host's cache.
+const DIRECTORIES = '/var/tmp/boxyard-vm-'
+const BOOT_ID = 'cat /proc/sys/kernel/random/boot_id'
+const PATIENCE_MS = 600_000

@@ -1,0 +1,76 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync, utimesSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import { withLock } from '../../../infra/cluster/host-lock.ts'
+import { dieWithParent, ROOT } from '../../../infra/commands.ts'
+import { vmCache } from '../../../infra/vm/image.ts'
+
+/**
+ * Returns the path of a Debian package of this work tree as it is, changes that are not committed included. Packages are kept outside the
+ * checkout, by the content of the tree.
+ * @param change changes files of a copy of the tree first; its name is part of what the package is kept by
+ */
+export async function packWorkTree(change?: { name: string; apply(checkout: string): void }): Promise<string> {
+  const scratch = mkdtempSync(join(tmpdir(), 'boxyard-pack-'))
+  try {
+    const checkout = join(scratch, 'checkout')
+    run('git', ['clone', '--quiet', '--shared', '--no-checkout', ROOT, checkout])
+    // Later commits have later versions, and the same tree the same one.
+    const date = run('git', ['-C', ROOT, 'log', '-1', '--format=%cI'])
+    const commit = (workTree: string, message: string): void => {
+      const git = (...args: string[]): string =>
+        run('git', ['--git-dir', join(checkout, '.git'), '--work-tree', workTree, ...IDENTITY, ...args], date)
+      git('add', '--all')
+      git('commit', '--quiet', '--allow-empty', '--message', message)
+    }
+    commit(ROOT, 'Take the work tree')
+    run('git', ['-C', checkout, 'checkout', '--quiet', '--force', 'HEAD'])
+    if (change !== undefined) {
+      change.apply(checkout)
+      commit(checkout, change.name)
+    }
+    return await packOnce(checkout)
+  } finally {
+    rmSync(scratch, { recursive: true, force: true })
+  }
+}
+
+/** Makes the package of a clean checkout, unless one of the same commit is there. */
+async function packOnce(checkout: string): Promise<string> {
+  const kept = join(vmCache(), 'releases')
+  const directory = join(kept, run('git', ['-C', checkout, 'rev-parse', 'HEAD']))
+  return await withLock('vm-release', async () => {
+    if (!existsSync(directory)) {
+      const unfinished = `${directory}.unfinished`
+      rmSync(unfinished, { recursive: true, force: true })
+      mkdirSync(unfinished, { recursive: true })
+      removeOld(kept)
+      const made = run(process.execPath, ['--disable-warning=ExperimentalWarning', join(checkout, 'infra/release.ts')])
+      const deb = made.split('\n').find((path) => path.endsWith('.deb')) ?? ''
+      renameSync(deb, join(unfinished, basename(deb)))
+      renameSync(unfinished, directory)
+    }
+    utimesSync(directory, new Date(), new Date())
+    return join(directory, readdirSync(directory).find((name) => name.endsWith('.deb')) ?? '')
+  })
+}
+
+function removeOld(kept: string): void {
+  const paths = readdirSync(kept).map((name) => join(kept, name))
+  paths.sort((one, other) => statSync(other).mtimeMs - statSync(one).mtimeMs)
+  for (const path of paths.slice(KEPT_RELEASES)) rmSync(path, { recursive: true })
+}
+
+function run(program: string, args: readonly string[], date?: string): string {
+  const [first = '', ...rest] = dieWithParent([program, ...args])
+  const dates = date === undefined ? {} : { GIT_AUTHOR_DATE: date, GIT_COMMITTER_DATE: date }
+  return execFileSync(first, rest, {
+    encoding: 'utf8',
+    maxBuffer: 64 * 1024 ** 2,
+    env: { ...process.env, ...dates },
+  }).trim()
+}
+
+const IDENTITY = ['-c', 'user.name=Test', '-c', 'user.email=test@localhost', '-c', 'core.hooksPath=/dev/null']
+const KEPT_RELEASES = 6
