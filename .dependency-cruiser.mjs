@@ -64,14 +64,21 @@ const LAYERS = [
     comment: 'The shim starts commands as the drivers do, and knows no rules: it outlives the agent and stays small.',
   },
   {
+    name: 'doctor-imports-config-drivers-and-lib',
+    from: '^agent/doctor/',
+    to: '^agent/(?!doctor/|config/|drivers/|ports/|lib/)',
+    comment: 'doctor looks at the system while nothing is wired, and knows no rules of the service.',
+  },
+  {
     name: 'only-compose-wires',
-    from: '^agent/(?!compose/|drivers/|shim/)',
+    from: '^agent/(?!compose/|drivers/|shim/|doctor/)',
     to: '^agent/drivers/',
-    comment: 'compose is the only place that picks and wires drivers; the shim is a process of its own.',
+    comment:
+      'compose is the only place that picks and wires drivers; the shim is a process of its own, doctor only looks.',
   },
   {
     name: 'nothing-imports-its-wiring',
-    from: '^agent/(?!compose/|config/)[^/]+/',
+    from: '^agent/(?!compose/|config/|doctor/)[^/]+/',
     to: '^agent/(compose/|config/|[^/]+\\.ts$)',
     comment: 'What is wired does not know its wiring, nor the settings of the whole.',
   },

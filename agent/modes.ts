@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import { createJsonLogger, type Logger } from '../shared/log.ts'
 import { createPlainLogger, createStderrWriter } from '../shared/stderr-log.ts'
 import { runKeysCommand, runTokenCommand } from './compose/access-commands.ts'
@@ -7,7 +6,10 @@ import type { DeploymentDeps } from './compose/deployment.ts'
 import { createClosers } from './compose/shutdown.ts'
 import { takeDown } from './compose/take-down.ts'
 import { readAgentSettings } from './config/agent.ts'
+import { programPath, readGivenSettings } from './config/given.ts'
 import { takeServiceVariables } from './config/systemd.ts'
+import { readVersion } from './config/version.ts'
+import { runDoctorCommand } from './doctor/doctor.ts'
 import { connectServiceManager, type ServiceManager } from './lib/systemd/notify.ts'
 
 /**
@@ -31,6 +33,7 @@ export async function runAgent(
   try {
     const told = tell(mode)
     if (told !== null) return say(told)
+    if (mode === 'doctor') return await runDoctor(rest, now)
     const settings = readAgentSettings()
     const logger = isService ? createJsonLogger({ level: settings.logLevel, write, now }) : notices
     return await runMode([mode ?? 'serve', ...rest], {
@@ -54,6 +57,12 @@ function tell(mode: string | undefined): string | null {
   const { version, commit } = readVersion()
   if (mode === 'version' || mode === '--version') return `boxyard ${version}${commit === null ? '' : ` (${commit})`}`
   return null
+}
+
+// Works with wrong settings, too.
+function runDoctor(args: readonly string[], now: () => number): Promise<number> {
+  const deps = { settings: readGivenSettings(), version: readVersion(), path: programPath(), now }
+  return runDoctorCommand(deps, args, (text) => void say(text))
 }
 
 function say(text: string): number {
@@ -124,28 +133,6 @@ function watchForCrashes(logger: Logger): void {
   process.on('unhandledRejection', crash)
 }
 
-// A release has both in a file of its own, a checkout in package.json and in git.
-function readVersion(): { version: string; commit: string | null } {
-  const read = (name: string): { version: string; commit?: string } =>
-    JSON.parse(readFileSync(new URL(`../${name}`, import.meta.url), 'utf8')) as { version: string }
-  try {
-    const { version, commit = null } = read('release.json')
-    return { version, commit }
-  } catch {
-    return { version: read('package.json').version, commit: readCommit() }
-  }
-}
-
-function readCommit(): string | null {
-  const git = (path: string): string => readFileSync(new URL(`../.git/${path}`, import.meta.url), 'utf8').trim()
-  try {
-    const head = git('HEAD')
-    return head.startsWith('ref: ') ? git(head.slice(5)) : head
-  } catch {
-    return null
-  }
-}
-
 const CLOSE_MS = 15_000
 const DOWN_HELP = `Usage: down
 
@@ -154,9 +141,10 @@ Data stays, and what ran starts again with the service. Refuses while the agent 
 const HELP = `Usage: boxyard MODE
 
   serve                            runs the agent (by systemd: boxyard-agent.service)
+  doctor [--fix] [--json]          tells what is wrong with the host or the service, and what to do
   admin token [options]            issues an access token
   admin keys rotate|drop-old KIND  changes the keys that sign tokens, or what the functions send
   admin down                       stops every box of a stopped agent, and removes what it made on the host
   --version                        tells version and commit
 
-Each admin mode takes --help. Settings are environment variables, of the package in /etc/boxyard/boxyard.conf.`
+Each mode takes --help. Settings are environment variables, of the package in /etc/boxyard/boxyard.conf.`

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Installs missing Debian packages and, by the lock file, Node.js packages.
-# usage: infra/setup.sh host|test|bench|tools
+# usage: infra/setup.sh host|test|bench|tools|program
 #   host   packages of the service; with BOXYARD_EDGE_ACME set, caddy too
 #   test   the same and those of its tests
 #   bench  the same and the peers of the benchmarks; of docker only the programs, which the bench starts itself
 #   tools  packages of checks and builds: Node.js only, no root
+#   program  Node.js packages of the program alone, no root: for commands that change nothing on the host
 # Prints one line for each installation, and nothing if there is nothing to do.
 set -euo pipefail
 
@@ -48,7 +49,8 @@ main() {
       need_modules all
       ;;
     tools) need_modules all ;;
-    *) fail "usage: infra/setup.sh host|test|bench|tools" ;;
+    program) need_modules runtime ;;
+    *) fail "usage: infra/setup.sh host|test|bench|tools|program" ;;
   esac
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs a program of this repository on the Node.js of its lock file, after installing missing packages.
-# usage: infra/with-node.sh host|test|bench|tools PROGRAM [ARGUMENT...]     (the purposes of infra/setup.sh)
+# usage: infra/with-node.sh host|test|bench|tools|program PROGRAM [ARGUMENT...]     (the purposes of infra/setup.sh)
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)

@@ -150,6 +150,7 @@ const VIOLATIONS = {
   'agent/handlers/common/bad.ts': "import { leaf } from '../../lib/leaf.ts'\nexport const bad = leaf",
   'agent/server/bad.ts': "import { leaf } from '../handlers/common/leaf.ts'\nexport const bad = leaf",
   'agent/shim/bad.ts': "import { leaf } from '../core/common/leaf.ts'\nexport const bad = leaf",
+  'agent/doctor/bad.ts': "import { leaf } from '../core/common/leaf.ts'\nexport const bad = leaf",
   'agent/wiring.ts': "import { leaf } from './drivers/host/leaf.ts'\nexport const bad = leaf",
   'agent/drivers/host/wired.ts': "import { compose } from '../../compose/agent.ts'\nexport const bad = compose",
   'shared/egg.ts': "import { hen } from './hen.ts'\nexport const egg = () => hen",
@@ -172,6 +173,7 @@ const EXPECTED = [
   'handlers-import-core-and-shared: agent/handlers/common/bad.ts → agent/lib/leaf.ts',
   'server-gets-handlers-injected: agent/server/bad.ts → agent/handlers/common/leaf.ts',
   'shim-imports-drivers-ports-lib-and-shared: agent/shim/bad.ts → agent/core/common/leaf.ts',
+  'doctor-imports-config-drivers-and-lib: agent/doctor/bad.ts → agent/core/common/leaf.ts',
   'only-compose-wires: agent/wiring.ts → agent/drivers/host/leaf.ts',
   'nothing-imports-its-wiring: agent/core/common/bad-type.ts → agent/config/agent.ts',
   'nothing-imports-its-wiring: agent/drivers/host/wired.ts → agent/compose/agent.ts',
@@ -191,6 +193,8 @@ const ALLOWED = {
     "import { leaf } from '../../lib/leaf.ts'\nimport type { Leaf } from '../../ports/host/leaf.ts'\nimport { leaf as other } from '../host/leaf.ts'\nexport const good: Leaf = { leaf: leaf + other }",
   'agent/server/good.ts': "import type { leaf } from '../handlers/common/leaf.ts'\nexport type Good = typeof leaf",
   'agent/handlers/common/good.ts': "import { leaf } from '../../core/common/leaf.ts'\nexport const good = leaf",
+  'agent/doctor/good.ts':
+    "import { leaf } from '../drivers/host/leaf.ts'\nimport { leaf as set } from '../config/agent.ts'\nexport const good = [leaf, set]",
   'agent/compose/agent.ts':
     "import { leaf } from '../drivers/host/leaf.ts'\nimport { leaf as served } from '../server/leaf.ts'\nexport const compose = [leaf, served]",
   'agent/main.ts': "import { compose } from './compose/agent.ts'\nexport const main = compose",

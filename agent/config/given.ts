@@ -1,0 +1,54 @@
+import { FRONT_SETTINGS } from '../../shared/settings-names.ts'
+import { type AgentSettings, readAgentSettings } from './agent.ts'
+
+/** The settings that were given, and those in force. */
+export interface GivenSettings {
+  /** Variables of Boxyard as given, by name. Secrets are among them. */
+  given: Readonly<Record<string, string>>
+  agent: AgentSettings
+  /** Address of the front. */
+  front: { host: string; port: number }
+  /** One sentence for each wrong setting, which has its default in `agent`. */
+  faults: string[]
+}
+
+/** Reads the settings of agent and front; unlike `readAgentSettings` it puts up with wrong ones. */
+export function readGivenSettings(
+  environment: Readonly<Record<string, string | undefined>> = process.env,
+): GivenSettings {
+  const given: Record<string, string> = {}
+  for (const [name, value] of Object.entries(environment)) if (name.startsWith('BOXYARD_') && value) given[name] = value
+  const faults: string[] = []
+  const sound = { ...given }
+  for (;;) {
+    try {
+      const agent = readAgentSettings(sound)
+      return { given, agent, front: readFront(sound, faults), faults }
+    } catch (error) {
+      const fault = error instanceof Error ? error.message : String(error)
+      const wrong = (fault.match(/BOXYARD_\w+/g) ?? []).filter((name) => Object.hasOwn(sound, name))
+      if (wrong.length === 0) throw error
+      faults.push(fault)
+      for (const name of wrong) delete sound[name]
+    }
+  }
+}
+
+/** Returns `PATH`, where programs are found. */
+export function programPath(): string {
+  return process.env['PATH'] ?? '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
+}
+
+function readFront(given: Readonly<Record<string, string>>, faults: string[]): GivenSettings['front'] {
+  const port = given['BOXYARD_PORT'] ?? String(DEFAULT_PORT)
+  const isPort = /^\d{1,5}$/.test(port) && Number(port) <= 65_535
+  if (!isPort) faults.push(`BOXYARD_PORT=${JSON.stringify(port)}: expected a whole number from 0 to 65535.`)
+  return { host: given['BOXYARD_HOST'] ?? '127.0.0.1', port: isPort ? Number(port) : DEFAULT_PORT }
+}
+
+/** Names of settings that may hold a secret itself, not the path of one. */
+export const SECRET_SETTINGS: readonly string[] = FRONT_SETTINGS.filter((name) =>
+  /^BOXYARD_(CHANNEL|TOKEN)_KEYS?$/.test(name),
+)
+
+const DEFAULT_PORT = 8080

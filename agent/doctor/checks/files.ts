@@ -1,0 +1,60 @@
+import type { Facts, FileFacts } from '../facts.ts'
+import { areaOf, type Finding } from '../findings.ts'
+
+/** Checks modes and owners of the data directory, of secrets, and of files that settings name. Pure. */
+export function checkFiles({ files, settings, isRoot }: Pick<Facts, 'files' | 'settings' | 'isRoot'>): Finding[] {
+  const findings = files.flatMap((file) => checkFile(file, settings.agent.dataDir, isRoot))
+  if (findings.length > 0) return findings
+  const seen = files.filter(({ found }) => 'value' in found && found.value !== null).length
+  return [FILES.ok(`Modes and owners of ${seen} files and directories are right.`)]
+}
+
+function checkFile(file: FileFacts, dataDir: string, isRoot: boolean): Finding[] {
+  const { path, found, neededBy } = file
+  if ('hidden' in found) return isRoot || neededBy !== null ? [FILES.unknown(path, found.hidden)] : []
+  if (found.value === null) {
+    if (neededBy === null) return []
+    const remedy = `Make the file, or change ${neededBy}.`
+    return [FILES.problem({ code: 'file_missing', evidence: `${neededBy} names ${path}, which is not there.`, remedy })]
+  }
+  const { uid, mode } = found.value
+  const isAbove = dataDir.startsWith(path === '/' ? path : `${path}/`)
+  if (uid !== 0 && !(isAbove && isSticky(mode))) {
+    const evidence = `${path} belongs to the user with id ${uid}, who can change what is in it.`
+    return [FILES.problem({ code: 'owner_wrong', evidence, remedy: `chown root:root ${path}` })]
+  }
+  return isAbove ? checkAbove(path, mode) : checkMode(file, mode)
+}
+
+// In a directory with the sticky bit, such as /tmp, nobody removes or renames what is another's.
+function checkAbove(path: string, mode: number): Finding[] {
+  if ((mode & OTHERS_WRITE) === 0 || isSticky(mode)) return []
+  const evidence = `Others may write to ${path} (mode ${octal(mode)}), and so put another data directory in the place of yours.`
+  return [FILES.problem({ code: 'parent_open', evidence, remedy: `chmod go-w ${path}` })]
+}
+
+function checkMode({ path, allowed, required }: FileFacts, mode: number): Finding[] {
+  const bits = mode & 0o777
+  const wanted = (bits & allowed) | required
+  if (bits === wanted) return []
+  const isOpen = (bits & ~allowed) !== 0
+  return [
+    FILES.problem({
+      code: isOpen ? 'mode_open' : 'mode_closed',
+      evidence: `${path} has mode ${octal(mode)}${isOpen ? ': others than root get at it' : ', which keeps out who needs it'}.`,
+      remedy: `chmod ${octal(wanted)} ${path}`,
+      fix: { kind: 'chmod', path, mode: wanted },
+    }),
+  ]
+}
+
+function isSticky(mode: number): boolean {
+  return (mode & 0o1000) !== 0
+}
+
+function octal(mode: number): string {
+  return mode.toString(8).padStart(4, '0')
+}
+
+const FILES = areaOf('permissions')
+const OTHERS_WRITE = 0o022

@@ -1,0 +1,108 @@
+import { findCgroupLayout } from '../../drivers/host/cgroup-layout.ts'
+import type { Facts, KernelFacts, SettingsFacts } from '../facts.ts'
+import { areaOf, type Finding } from '../findings.ts'
+
+/** Checks the kernel: version, architecture, btrfs, loop devices. Pure. */
+export function checkKernel({ kernel }: Pick<Facts, 'kernel'>): Finding[] {
+  const { release, machine } = kernel
+  const findings: Finding[] = []
+  const [major = 0, minor = 0] = release.split('.').map((part) => Number.parseInt(part, 10))
+  const isNew = major > MIN_KERNEL[0] || (major === MIN_KERNEL[0] && minor >= MIN_KERNEL[1])
+  findings.push(
+    isNew
+      ? KERNEL.ok(`Linux ${release} (needed: ${MIN_KERNEL.join('.')} or newer).`)
+      : KERNEL.problem({
+          code: 'kernel_old',
+          evidence: `Linux ${release} is older than ${MIN_KERNEL.join('.')}.`,
+          remedy: 'Use Debian 13, or on Debian 12 the kernel of backports (linux-image-amd64 of bookworm-backports).',
+        }),
+  )
+  if (machine !== 'x64' && machine !== 'arm64') {
+    findings.push(
+      KERNEL.problem({
+        code: 'architecture_unknown',
+        evidence: `The machine is ${machine}.`,
+        remedy: 'Use an x86-64 or arm64 machine: there is no release for others.',
+      }),
+    )
+  }
+  findings.push(checkModule(kernel, 'btrfs'), checkModule(kernel, 'loop'))
+  return findings
+}
+
+function checkModule({ filesystems, modules, hasLoopControl }: KernelFacts, name: 'btrfs' | 'loop'): Finding {
+  const what = name === 'btrfs' ? 'btrfs' : 'loop devices'
+  const isReady = name === 'btrfs' ? 'value' in filesystems && filesystems.value.includes(name) : hasLoopControl
+  if (isReady) return KERNEL.ok(`The kernel has ${what}.`)
+  const module = modules[name]
+  if ('hidden' in module) return KERNEL.unknown(what, module.hidden)
+  const code = name === 'btrfs' ? 'btrfs_missing' : 'loop_missing'
+  const remedy = module.value
+    ? `Load the module: modprobe ${name} (in /etc/modules-load.d it stays over a reboot).`
+    : 'Use a kernel with it, such as that of Debian. In a container of another system, its host has to offer it.'
+  const evidence = `The kernel has no ${what}${module.value ? ' yet: its module is not loaded' : ', nor a module for it'}.`
+  return KERNEL.problem({
+    code,
+    evidence,
+    remedy,
+    ...(module.value ? { fix: { kind: 'modprobe', module: name } } : {}),
+  })
+}
+
+/** Checks that boxes can be limited. Pure. */
+export function checkCgroups({ kernel }: Pick<Facts, 'kernel'>): Finding[] {
+  const { mountInfo, controllers } = kernel
+  if ('hidden' in mountInfo) return [CGROUPS.unknown('Mounts', mountInfo.hidden)]
+  const remedy =
+    'Let the system mount cgroups: version 2 at /sys/fs/cgroup, as systemd does, with the controllers cpu, memory and pids.'
+  try {
+    const { version } = findCgroupLayout(mountInfo.value)
+    if (version === 1) return [CGROUPS.ok('cgroup version 1, with cpu, memory, pids and freezer.')]
+    if ('hidden' in controllers) return [CGROUPS.unknown('Controllers', controllers.hidden)]
+    const missing = CONTROLLERS.filter((name) => !controllers.value?.includes(name))
+    if (missing.length === 0) return [CGROUPS.ok(`cgroup version 2, with ${CONTROLLERS.join(', ')}.`)]
+    const evidence = `cgroup version 2 lacks the controllers ${missing.join(', ')}.`
+    return [CGROUPS.problem({ code: 'cgroups_missing', evidence, remedy })]
+  } catch (error) {
+    const evidence = error instanceof Error ? error.message : String(error)
+    return [CGROUPS.problem({ code: 'cgroups_missing', evidence, remedy })]
+  }
+}
+
+/** Checks that boxes can have namespaces of their own. Pure. */
+export function checkNamespaces({ kernel, settings }: Pick<Facts, 'kernel' | 'settings'>): Finding[] {
+  const { namespaces, namespaceLimits } = kernel
+  if ('hidden' in namespaces) return [NAMESPACES.unknown('Namespaces', namespaces.hidden)]
+  const missing = NEEDED_NAMESPACES.filter((name) => !namespaces.value.includes(name))
+  if (missing.length > 0) {
+    const evidence = `The kernel has no namespaces of the kinds ${missing.join(', ')}.`
+    const remedy = 'Use a kernel with them, such as that of Debian.'
+    return [NAMESPACES.problem({ code: 'namespaces_missing', evidence, remedy })]
+  }
+  if ('hidden' in namespaceLimits) return [NAMESPACES.unknown('Their limits', namespaceLimits.hidden)]
+  const wanted = boxesAtOnce(settings)
+  const low = Object.entries(namespaceLimits.value).filter(([, limit]) => limit < wanted)
+  if (low.length === 0) return [NAMESPACES.ok(`All kinds of namespaces, each at least ${wanted} times.`)]
+  const fault = {
+    code: 'namespace_limit',
+    evidence: low
+      .map(([kind, limit]) => `user.max_${kind}_namespaces is ${limit}`)
+      .join(', ')
+      .concat('.'),
+    remedy: `Each box takes one of each kind, and there may be ${wanted}: raise them with sysctl, and keep that in /etc/sysctl.d; or lower BOXYARD_BOXES_MAX.`,
+  } as const
+  return [low.some(([, limit]) => limit < FEW) ? NAMESPACES.problem(fault) : NAMESPACES.note(fault)]
+}
+
+function boxesAtOnce({ agent }: SettingsFacts): number {
+  return agent.limits.boxesMax + agent.network.spareSlots
+}
+
+const KERNEL = areaOf('kernel')
+const CGROUPS = areaOf('cgroups')
+const NAMESPACES = areaOf('namespaces')
+const MIN_KERNEL = [6, 7] as const
+const CONTROLLERS = ['cpu', 'memory', 'pids']
+const NEEDED_NAMESPACES = ['user', 'pid', 'mnt', 'net', 'ipc', 'uts', 'cgroup']
+/** With fewer, not even a small deployment works. */
+const FEW = 32

@@ -1,0 +1,63 @@
+import type { Facts } from '../facts.ts'
+import { areaOf, type Finding } from '../findings.ts'
+
+/** Checks the packet filter, what the host does with packets of boxes, and nameservers. Pure. */
+export function checkNetwork({ network, kernel, service, settings }: NetworkInput): Finding[] {
+  return [...checkFilter({ network, kernel }), ...checkProblems(network, service), ...checkNames(network, settings)]
+}
+
+type NetworkInput = Pick<Facts, 'network' | 'kernel' | 'service' | 'settings'>
+
+function checkFilter({ network, kernel }: Pick<Facts, 'network' | 'kernel'>): Finding[] {
+  const { nft } = network
+  if ('hidden' in nft) return [NETWORK.unknown('nftables', nft.hidden)]
+  if (nft.value.isUsable) {
+    const count = nft.value.output.split('\n').filter(Boolean).length
+    return [NETWORK.ok(`nftables works; the host has ${count} ${count === 1 ? 'table' : 'tables'}.`)]
+  }
+  if (/not permitted|denied|must be root/i.test(nft.value.output))
+    return [NETWORK.unknown('nftables', nft.value.output)]
+  const module = kernel.modules.nf_tables
+  const canLoad = 'value' in module && module.value
+  return [
+    NETWORK.problem({
+      code: 'nft_unusable',
+      evidence: `nft list tables failed: ${nft.value.output}`,
+      remedy: canLoad
+        ? 'Load the module: modprobe nf_tables.'
+        : 'Use a kernel with nf_tables, such as that of Debian: boxes are isolated by it.',
+      ...(canLoad ? { fix: { kind: 'modprobe', module: 'nf_tables' } } : {}),
+    }),
+  ]
+}
+
+function checkProblems({ problems }: Facts['network'], { holder }: Facts['service']): Finding[] {
+  if ('hidden' in problems) return [NETWORK.unknown('Rules and routes of the host', problems.hidden)]
+  // The agent turns forwarding on when it starts.
+  const isRunning = 'value' in holder && holder.value !== null
+  const found = problems.value.filter(({ code }) => isRunning || code !== 'forwarding_off')
+  if (found.length === 0) return [NETWORK.ok('Nothing on the host drops packets of boxes or has their addresses.')]
+  return found.map(({ code, evidence, remedy }) =>
+    NETWORK.problem({ code: 'network', evidence: `${code}: ${evidence}.`, remedy }),
+  )
+}
+
+function checkNames({ nameservers }: Facts['network'], { agent }: Facts['settings']): Finding[] {
+  if (!agent.network.egress) return [DNS.ok('Boxes reach no nameserver, as BOXYARD_EGRESS=false says.')]
+  if ('hidden' in nameservers) return [DNS.unknown('Nameservers', nameservers.hidden)]
+  // That there is none is among the problems of the network.
+  if (nameservers.value.length === 0) return []
+  const silent = nameservers.value.filter(({ answered }) => !answered).map(({ address }) => address)
+  const all = nameservers.value.map(({ address }) => address).join(', ')
+  if (silent.length === 0)
+    return [DNS.ok(`Boxes use ${all}, which ${nameservers.value.length === 1 ? 'answers' : 'answer'}.`)]
+  const fault = {
+    code: 'dns_silent',
+    evidence: `No answer within 4 s came from ${silent.join(', ')}.`,
+    remedy: 'Mend the nameserver in /etc/resolv.conf, or name others for boxes: BOXYARD_DNS=192.0.2.1,192.0.2.2.',
+  } as const
+  return [silent.length === nameservers.value.length ? DNS.problem(fault) : DNS.note(fault)]
+}
+
+const NETWORK = areaOf('network')
+const DNS = areaOf('dns')

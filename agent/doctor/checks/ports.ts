@@ -1,0 +1,58 @@
+import type { Facts, PortFacts } from '../facts.ts'
+import { areaOf, type Finding } from '../findings.ts'
+
+/** Checks that the service can listen where it is to. Pure. */
+export function checkPorts({ ports, isRoot }: Pick<Facts, 'ports' | 'isRoot'>): Finding[] {
+  const findings = [...checkTwice(ports), ...ports.flatMap((port) => checkPort(port, isRoot))]
+  if (findings.length > 0) return findings
+  const held = ports.filter(({ holders }) => 'value' in holders && holders.value.length > 0)
+  const what = held.length === 0 ? 'are free' : `are free, or held by this service (${held.length})`
+  return [PORTS.ok(`The ports ${ports.map(({ port }) => port).join(', ')} ${what}.`)]
+}
+
+function checkTwice(ports: readonly PortFacts[]): Finding[] {
+  const byAddress = Map.groupBy(ports, ({ host, port }) => `${host}:${port}`)
+  return [...byAddress]
+    .filter(([, { length }]) => length > 1)
+    .map(([address, same]) => {
+      const names = same.map(({ variable }) => variable).join(' and ')
+      const evidence = `${names} are the same: ${address}.`
+      return PORTS.problem({ code: 'port_twice', evidence, remedy: 'Give each a port of its own.' })
+    })
+}
+
+function checkPort({ variable, host, port, holders, refusal }: PortFacts, isRoot: boolean): Finding[] {
+  const where = `Port ${port} of ${host} (${variable})`
+  if ('hidden' in holders) return [PORTS.unknown(`${where} is in use`, holders.hidden)]
+  const foreign = holders.value.filter(({ isOurs }) => !isOurs)
+  if (foreign.length > 0) {
+    const units = [...new Set(foreign.flatMap(({ unit }) => unit ?? []))]
+    const stop =
+      units.length > 0 ? `Stop what listens there (systemctl stop ${units.join(' ')})` : 'Stop what listens there'
+    return [
+      PORTS.problem({
+        code: 'port_taken',
+        evidence: `${where} is held by ${foreign.map(holderText).join(', ')}.`,
+        remedy: `${stop}, or set ${variable} to another port.`,
+      }),
+    ]
+  }
+  if (refusal === null) return []
+  if (refusal === 'EACCES' && !isRoot) return [PORTS.unknown(where, 'only root may listen there')]
+  const isForeignAddress = refusal === 'EADDRNOTAVAIL' || refusal === 'ENOTFOUND'
+  return [
+    PORTS.problem({
+      code: 'port_unusable',
+      evidence: `${where} cannot be listened on: ${isForeignAddress ? 'the machine has no such address' : refusal}.`,
+      remedy: isForeignAddress
+        ? `Set the host beside ${variable} to an address of this machine.`
+        : `Set ${variable} to another port.`,
+    }),
+  ]
+}
+
+function holderText({ pid, command, unit }: { pid: number; command: string; unit: string | null }): string {
+  return `${command || 'a process'} (process ${pid}${unit === null ? '' : `, ${unit}`})`
+}
+
+const PORTS = areaOf('ports')

@@ -1,0 +1,72 @@
+import type { Facts, ToolFacts } from '../facts.ts'
+import { areaOf, type Finding } from '../findings.ts'
+
+/** Checks the programs that the agent starts. Pure. */
+export function checkTools({ tools }: Pick<Facts, 'tools'>): Finding[] {
+  const missing = tools.filter(({ path }) => path === null)
+  const old = tools.filter(
+    ({ version, minVersion }) => version !== null && minVersion !== null && isOlder(version, minVersion),
+  )
+  const packages = [...new Set(missing.map((tool) => tool.package))]
+  const findings = old.map(({ name, version, minVersion, ...tool }) =>
+    PROGRAMS.problem({
+      code: 'program_old',
+      evidence: `${name} is ${version}; needed is ${minVersion} or newer.`,
+      remedy: `Upgrade the package ${tool.package}: apt-get install ${tool.package}`,
+    }),
+  )
+  if (missing.length > 0) {
+    findings.push(
+      PROGRAMS.problem({
+        code: 'program_missing',
+        evidence: `Not found in PATH: ${missing.map(({ name }) => name).join(', ')}.`,
+        remedy: `Install them: apt-get install ${packages.join(' ')} (npm run up does so by itself).`,
+      }),
+    )
+  }
+  const sound = tools.filter((tool) => tool.path !== null && !old.includes(tool))
+  return sound.length === 0 ? findings : [PROGRAMS.ok(`${sound.map(described).join(', ')}.`), ...findings]
+}
+
+function described({ name, version }: ToolFacts): string {
+  return version === null ? name : `${name} ${version}`
+}
+
+/** Compares versions such as 1.8.1 by their numbers. */
+function isOlder(version: string, minimum: string): boolean {
+  const [one, other] = [version, minimum].map((text) => text.split('.').map(Number))
+  for (let i = 0; i < 3; i++) {
+    const difference = (one?.[i] ?? 0) - (other?.[i] ?? 0)
+    if (difference !== 0) return difference < 0
+  }
+  return false
+}
+
+/** Checks the clock. Pure. */
+export function checkClock({ clock, now }: Pick<Facts, 'clock' | 'now'>): Finding[] {
+  const { isSynchronized, newestFile } = clock
+  const time = new Date(now).toISOString()
+  if (newestFile !== null && newestFile.at > now + SLACK_MS) {
+    return [
+      CLOCK.problem({
+        code: 'clock_behind',
+        evidence: `The clock says ${time}, and ${newestFile.path} was written at ${new Date(newestFile.at).toISOString()}.`,
+        remedy: 'Set the clock (timedatectl set-ntp true, or date -s): tokens, schedules and certificates go by it.',
+      }),
+    ]
+  }
+  if ('hidden' in isSynchronized) return [CLOCK.unknown('Whether the clock is synchronized', isSynchronized.hidden)]
+  if (isSynchronized.value) return [CLOCK.ok(`${time}, synchronized.`)]
+  return [
+    CLOCK.note({
+      code: 'clock_unsynchronized',
+      evidence: `${time}; no time source keeps the clock in step.`,
+      remedy:
+        'Run one: apt-get install systemd-timesyncd (or chrony). Tokens end by this clock, and fronts on other machines may differ by 30 s at most.',
+    }),
+  ]
+}
+
+const PROGRAMS = areaOf('programs')
+const CLOCK = areaOf('clock')
+const SLACK_MS = 60_000

@@ -1,0 +1,149 @@
+import type { AgentSettings } from '../config/agent.ts'
+
+/** Something that was looked at, or the reason for which it could not be. */
+export type Seen<T> = { readonly value: T } | { readonly hidden: string }
+
+/** What the checks are made on. Sizes in bytes, times in milliseconds since the epoch. */
+export interface Facts {
+  isRoot: boolean
+  now: number
+  program: ProgramFacts
+  settings: SettingsFacts
+  kernel: KernelFacts
+  network: NetworkFacts
+  tools: readonly ToolFacts[]
+  clock: ClockFacts
+  disk: Seen<DiskFacts>
+  ports: readonly PortFacts[]
+  files: readonly FileFacts[]
+  service: ServiceFacts
+}
+
+/** This program. */
+export interface ProgramFacts {
+  version: string
+  commit: string | null
+  node: string
+  /** Newest version of the database's schema that it knows. */
+  schema: number
+}
+
+export interface SettingsFacts {
+  /** Settings in force; a wrong one has its default. */
+  agent: AgentSettings
+  front: { host: string; port: number }
+  /** One sentence for each wrong setting. */
+  faults: readonly string[]
+}
+
+export interface KernelFacts {
+  release: string
+  machine: string
+  /** Names in /proc/filesystems. */
+  filesystems: Seen<readonly string[]>
+  /** Whether each module is built in, loaded, or can be loaded. */
+  modules: Readonly<Record<'btrfs' | 'loop' | 'nf_tables', Seen<boolean>>>
+  hasLoopControl: boolean
+  mountInfo: Seen<string>
+  /** Controllers in `cgroup.controllers` of version 2; null with version 1. */
+  controllers: Seen<readonly string[] | null>
+  /** Names in /proc/self/ns. */
+  namespaces: Seen<readonly string[]>
+  /** Values of /proc/sys/user/max_*_namespaces by kind. */
+  namespaceLimits: Seen<Readonly<Record<string, number>>>
+}
+
+export interface NetworkFacts {
+  /** Output of `nft list tables`; its error if it failed. */
+  nft: Seen<{ isUsable: boolean; output: string }>
+  problems: Seen<readonly { code: string; evidence: string; remedy: string }[]>
+  /** Nameservers that boxes use, and whether each answered. */
+  nameservers: Seen<readonly { address: string; answered: boolean }[]>
+}
+
+/** A program of the host that the agent starts. */
+export interface ToolFacts {
+  name: string
+  /** Debian's package. */
+  package: string
+  /** Null if none is needed. */
+  minVersion: string | null
+  path: string | null
+  version: string | null
+}
+
+export interface ClockFacts {
+  isSynchronized: Seen<boolean>
+  /** The newest time that a file of the program or of the deployment was changed at. */
+  newestFile: { path: string; at: number } | null
+}
+
+export interface DiskFacts {
+  dataDir: string
+  exists: boolean
+  /** The directory itself, or the nearest one above it that exists. */
+  path: string
+  type: string
+  isReadOnly: boolean
+  totalBytes: number
+  availableBytes: number
+  /** Null if the filesystem does not count them. */
+  freeInodes: number | null
+  /** Null while there is no pool. */
+  pool: { sizeBytes: number } | null
+}
+
+/** An address to listen on. */
+export interface PortFacts {
+  variable: string
+  host: string
+  port: number
+  /** Empty if nothing listens there. `isOurs` is true of a process of this deployment. */
+  holders: Seen<readonly { pid: number; command: string; unit: string | null; isOurs: boolean }[]>
+  /** Error code of a try to listen; null if it could, or if something listens. */
+  refusal: string | null
+}
+
+/** A file or directory whose mode matters. */
+export interface FileFacts {
+  path: string
+  /** Permission bits that it may have, and those that it must have. */
+  allowed: number
+  required: number
+  /** Null if it is missing. */
+  found: Seen<{ mode: number; uid: number; isDirectory: boolean } | null>
+  /** What needs it, if its absence is a fault; else null. */
+  neededBy: string | null
+}
+
+export interface ServiceFacts {
+  /** Schema version of the database; null if there is none. */
+  schema: Seen<number | null>
+  hasPoolImage: boolean
+  /** Whether the database knows of a pool. */
+  expectsPool: Seen<boolean>
+  /** The process that has locked the data directory. */
+  holder: Seen<{ pid: number; unit: string | null } | null>
+  url: string
+  /** Answer of `GET /healthz`, or the error. */
+  health: Seen<{
+    status: string
+    problems: readonly { code: string; evidence: string; remedy: string }[] | null
+  }>
+  /** Version of the running agent; null if it does not tell. */
+  runningVersion: { version: string; commit: string | null } | null
+  /** Null without systemd. */
+  units: Seen<readonly UnitFacts[] | null>
+  /** Last error that ended an agent, of its log; null if there is none. */
+  lastFailure: string | null
+}
+
+/** A unit, in the words of `systemctl show`. */
+export interface UnitFacts {
+  name: string
+  load: string
+  active: string
+  file: string
+  result: string
+  status: string
+}

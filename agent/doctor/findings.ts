@@ -1,0 +1,74 @@
+/** Codes of what doctor finds wrong; docs/operations.md tells of each. */
+export const DOCTOR_CODES = [
+  ...['setting_wrong', 'kernel_old', 'architecture_unknown', 'btrfs_missing', 'loop_missing'],
+  ...['cgroups_missing', 'namespaces_missing', 'namespace_limit', 'nft_unusable', 'network', 'dns_silent'],
+  ...['program_missing', 'program_old', 'clock_behind', 'clock_unsynchronized'],
+  ...['disk_full', 'disk_small', 'disk_read_only', 'disk_volatile', 'disk_remote', 'inodes_used_up'],
+  ...['port_taken', 'port_twice', 'port_unusable'],
+  ...['mode_open', 'mode_closed', 'owner_wrong', 'parent_open', 'file_missing'],
+  ...['schema_newer', 'schema_older', 'database_unreadable', 'pool_missing', 'version_differs'],
+  ...['unit_failed', 'unit_inactive', 'unit_disabled', 'service_silent', 'service_stopped', 'health'],
+] as const
+
+export type DoctorCode = (typeof DOCTOR_CODES)[number]
+
+/**
+ * `ok`; `note`: works, and may be better; `problem`: does not work, will not, or is unsafe; `unknown`: could not be looked at.
+ */
+export type Level = 'ok' | 'note' | 'problem' | 'unknown'
+
+/** A change that cannot lose anything, and that doctor makes when it is asked to. */
+export type Fix = { kind: 'chmod'; path: string; mode: number } | { kind: 'modprobe'; module: string }
+
+/** The outcome of one check. */
+export interface Finding {
+  /** Area of the check, such as `disk`. */
+  check: string
+  level: Level
+  /** Null for what is ok or unknown; of the service's own problems `health`, and their code begins the evidence. */
+  code: DoctorCode | null
+  /** What was found, as sentences. */
+  evidence: string
+  /** What to do, as sentences; null if there is nothing to do. */
+  remedy: string | null
+  fix: Fix | null
+}
+
+/** A problem or note without its area. */
+export interface Fault {
+  code: DoctorCode
+  evidence: string
+  remedy: string
+  fix?: Fix
+}
+
+/** Functions that make the findings of one area. */
+export interface Area {
+  ok(evidence: string): Finding
+  note(fault: Fault): Finding
+  problem(fault: Fault): Finding
+  /** `why`: the reason for which it could not be looked at. */
+  unknown(what: string, why: string): Finding
+}
+
+/** Returns the functions that make findings of `check`. */
+export function areaOf(check: string): Area {
+  const of = (level: Level, { code, evidence, remedy, fix }: Fault): Finding => ({
+    check,
+    level,
+    code,
+    evidence,
+    remedy,
+    fix: fix ?? null,
+  })
+  const plain = (level: Level, evidence: string, remedy: string | null): Finding => ({
+    ...{ check, level, code: null, evidence, remedy, fix: null },
+  })
+  return {
+    ok: (evidence) => plain('ok', evidence, null),
+    note: (fault) => of('note', fault),
+    problem: (fault) => of('problem', fault),
+    unknown: (what, why) =>
+      plain('unknown', `${what}: ${why}`.replaceAll(/\s+/g, ' '), 'Run it as root, or see the reason given.'),
+  }
+}

@@ -1,0 +1,124 @@
+import { existsSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import * as z from 'zod'
+import { inspectDatabase } from '../../drivers/store/inspect.ts'
+import { unitOf } from '../../lib/disk/data-lock.ts'
+import { tryReadText } from '../../lib/disk/file-text.ts'
+import { run } from '../../lib/run.ts'
+import type { Seen, ServiceFacts, UnitFacts } from '../facts.ts'
+import { look } from './look.ts'
+
+/** Looks at the service: its data, its process, its units, and what it says of itself. */
+export async function probeService(dataDir: string, front: { host: string; port: number }): Promise<ServiceFacts> {
+  const database = join(dataDir, 'boxyard.db')
+  const facts = await look(() => (existsSync(database) ? inspectDatabase(database) : null))
+  const url = `http://${urlHost(front.host)}:${front.port}`
+  return {
+    schema: map(facts, (value) => value?.schema ?? null),
+    expectsPool: map(facts, (value) => value !== null && value.poolId !== null),
+    hasPoolImage: existsSync(join(dataDir, 'pool.img')),
+    holder: await look(() => findHolder(join(dataDir, 'lock'))),
+    url,
+    health: await look(async () => healthSchema.parse(await askService(url, '/healthz', dataDir))),
+    runningVersion: await askService(url, '/version', dataDir).then(
+      (answer) => versionAnswer.safeParse(answer).data ?? null,
+      () => null,
+    ),
+    units: await look(readUnits),
+    lastFailure: findLastFailure(tryReadText(join(dataDir, 'log/agent.log'))),
+  }
+}
+
+function map<T, U>(seen: Seen<T>, change: (value: T) => U): Seen<U> {
+  return 'value' in seen ? { value: change(seen.value) } : seen
+}
+
+function urlHost(host: string): string {
+  if (host === '0.0.0.0') return '127.0.0.1'
+  if (host === '::') return '[::1]'
+  return host.includes(':') ? `[${host}]` : host
+}
+
+/** Asks the front, as the administrator where this process may read its token, and returns the JSON of the answer. */
+export async function askService(url: string, path: string, dataDir: string): Promise<unknown> {
+  const token = tryReadText(join(dataDir, 'admin.token')).trim()
+  const answer = await fetch(`${url}${path}`, {
+    headers: token === '' ? {} : { authorization: `Bearer ${token}` },
+    signal: AbortSignal.timeout(ANSWER_MS),
+  }).catch((error: unknown) => {
+    throw new Error(`no answer (${causeOf(error)})`)
+  })
+  return answer.json()
+}
+
+function causeOf(error: unknown): string {
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
+  const code = (cause as NodeJS.ErrnoException).code
+  return typeof code === 'string' ? code : cause instanceof Error ? cause.message : String(cause)
+}
+
+/** Finds the process that has locked a file, by the kernel's list of locks: to try would disturb an agent that starts. */
+function findHolder(path: string): { pid: number; unit: string | null } | null {
+  const inode = statSync(path, { throwIfNoEntry: false })?.ino
+  if (inode === undefined) return null
+  const line = new RegExp(`^\\d+: FLOCK +\\S+ +WRITE (\\d+) \\w+:\\w+:${inode} `, 'm').exec(tryReadText('/proc/locks'))
+  if (line === null) return null
+  const pid = Number(line[1])
+  return { pid, unit: unitOf(tryReadText(`/proc/${pid}/cgroup`)) }
+}
+
+async function readUnits(): Promise<UnitFacts[] | null> {
+  if (!existsSync('/run/systemd/system')) return null
+  const fields = ['Id', 'LoadState', 'ActiveState', 'UnitFileState', 'Result', 'StatusText']
+  const { stdout, exitCode, stderr } = await run('systemctl', ['show', '-p', fields.join(','), ...UNITS], {
+    timeoutMs: TIMEOUT_MS,
+  })
+  if (exitCode !== 0) throw new Error(stderr.trim() || 'systemctl failed')
+  return parseUnits(stdout)
+}
+
+/** Parses `systemctl show` of several units. Pure. */
+export function parseUnits(text: string): UnitFacts[] {
+  return text
+    .trim()
+    .split(/\n\n+/)
+    .map((block) => {
+      const field = (name: string): string => new RegExp(`^${name}=(.*)$`, 'm').exec(block)?.[1] ?? ''
+      const [name, load, active] = [field('Id'), field('LoadState'), field('ActiveState')]
+      return { name, load, active, file: field('UnitFileState'), result: field('Result'), status: field('StatusText') }
+    })
+}
+
+/** Returns the message of the last line of a log that ended the agent, unless it served again after that. Pure. */
+export function findLastFailure(log: string): string | null {
+  let failure: string | null = null
+  for (const line of log.slice(-LOG_CHARACTERS).split('\n')) {
+    if (!line.includes('"fatal":true') && !line.includes('"ready":true')) continue
+    const parsed = logLine.safeParse(orNull(line))
+    if (parsed.success) failure = parsed.data.fatal === true ? parsed.data.message : null
+  }
+  return failure
+}
+
+function orNull(line: string): unknown {
+  try {
+    return JSON.parse(line)
+  } catch {
+    return null
+  }
+}
+
+const fault = z.object({ code: z.string(), evidence: z.string(), remedy: z.string() })
+const healthSchema = z.object({
+  status: z.string(),
+  // Left out for who has no token.
+  problems: z.array(fault).nullable().default(null),
+})
+const versionAnswer = z.object({ version: z.string(), commit: z.string().nullable() })
+const logLine = z.object({ message: z.string(), fatal: z.boolean().optional() })
+
+/** The units of a release. */
+export const UNITS = ['boxyard-agent.service', 'boxyard-front.service']
+const LOG_CHARACTERS = 1024 * 1024
+const ANSWER_MS = 10_000
+const TIMEOUT_MS = 10_000

@@ -1,0 +1,101 @@
+import { describe, expect, test } from '@jest/globals'
+import { readGivenSettings } from '../../../agent/config/given.ts'
+import { areaOf } from '../../../agent/doctor/findings.ts'
+import { parseListening } from '../../../agent/doctor/probes/ports.ts'
+import { findLastFailure, parseUnits } from '../../../agent/doctor/probes/service.ts'
+import { formatJson, formatText, isSound } from '../../../agent/doctor/report.ts'
+
+const area = areaOf('disk')
+const program = { version: '1.2.0', commit: null }
+const wrong = { code: 'mode_open', evidence: 'It is open.', remedy: 'Close it.' } as const
+
+describe('a report', () => {
+  test('names what is wrong with its remedy, and the sum', () => {
+    const findings = [
+      area.ok('All is well.'),
+      area.note(wrong),
+      area.problem({ ...wrong, fix: { kind: 'chmod', path: '/x', mode: 0o600 } }),
+      area.unknown('The rest', 'no right'),
+    ]
+    expect(formatText({ program, findings, fixes: [{ what: 'chmod 0600 /y', error: null }] })).toBe(
+      `Done: chmod 0600 /y
+ok       disk         All is well.
+note     disk         It is open.
+                      → Close it.
+PROBLEM  disk         It is open.
+                      → Close it. (--fix does it)
+unknown  disk         The rest: no right
+1 problem, 1 note, 1 could not be looked at.`,
+    )
+    expect(isSound({ program, findings, fixes: [] })).toBe(false)
+    expect(JSON.parse(formatJson({ program, findings, fixes: [] }))).toMatchObject({
+      status: 'problems',
+      checks: [{ level: 'ok' }, { level: 'note' }, { level: 'problem', fixable: true }, { level: 'unknown' }],
+    })
+  })
+
+  test('without a problem is sound', () => {
+    expect(isSound({ program, findings: [area.note(wrong), area.unknown('x', 'y')], fixes: [] })).toBe(true)
+    expect(formatText({ program, findings: [area.ok('Fine.')], fixes: [] })).toMatch(/\nNothing is wrong\.$/)
+  })
+})
+
+test('wrong settings are told one by one, and the others are in force', () => {
+  const { faults, agent, front, given } = readGivenSettings({
+    ...{ BOXYARD_POOL_GB: 'x', BOXYARD_NONE: '1', BOXYARD_PORT: '99999', BOXYARD_DATA_CERT: '/cert.pem' },
+    ...{ BOXYARD_DATA_DIR: '/data', BOXYARD_AGENT_PORT: '7000', OTHER: 'x', BOXYARD_HOST: '' },
+  })
+  expect(faults.sort()).toEqual([
+    expect.stringContaining('BOXYARD_DATA_CERT and BOXYARD_DATA_KEY must be given together'),
+    'BOXYARD_NONE: no such setting.',
+    expect.stringContaining('BOXYARD_POOL_GB="x": expected a number'),
+    expect.stringContaining('BOXYARD_PORT="99999": expected'),
+  ])
+  expect([agent.dataDir, agent.port, front]).toEqual(['/data', 7000, { host: '127.0.0.1', port: 8080 }])
+  expect(Object.keys(given)).not.toContain('OTHER')
+})
+
+test('listening sockets are read from the tables of the kernel', () => {
+  const head = '  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n'
+  const tcp = `${head}   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 4711 1\n   1: 0100007F:1F91 0100007F:AAAA 01 00000000:00000000 00:00000000 00000000     0        0 4712 1\n`
+  const tcp6 = `${head}   0: 00000000000000000000000000000000:0050 00000000000000000000000000000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 4713 1\n   1: 00000000000000000000000001000000:0051 00000000000000000000000000000000:0000 0A 0:0 0:0 0 0 0 4714 1\n`
+  expect(parseListening(tcp, tcp6)).toEqual([
+    { host: '127.0.0.1', isAny: false, port: 8080, inode: '4711' },
+    expect.objectContaining({ isAny: true, port: 80, inode: '4713' }),
+    expect.objectContaining({ host: '::1', isAny: false, port: 81, inode: '4714' }),
+  ])
+})
+
+test('units are read from what systemctl shows', () => {
+  const shown = `Id=boxyard-agent.service
+LoadState=loaded
+ActiveState=failed
+UnitFileState=enabled
+Result=exit-code
+StatusText=Building the debian base
+
+Id=boxyard-front.service
+LoadState=not-found
+ActiveState=inactive
+UnitFileState=
+Result=success
+StatusText=
+`
+  expect(parseUnits(shown)).toEqual([
+    {
+      ...{ name: 'boxyard-agent.service', load: 'loaded', active: 'failed', file: 'enabled', result: 'exit-code' },
+      status: 'Building the debian base',
+    },
+    { name: 'boxyard-front.service', load: 'not-found', active: 'inactive', file: '', result: 'success', status: '' },
+  ])
+})
+
+describe('the last failure in the log of the agent', () => {
+  const fatal = (message: string): string => JSON.stringify({ level: 'error', message, fatal: true })
+  const ready = JSON.stringify({ message: 'agent ready', ready: true })
+  test.each([
+    ['is the last fatal line', [fatal('one'), fatal('two')], 'two'],
+    ['is over once the agent served again', [fatal('one'), ready], null],
+    ['is none in other lines', ['{"message":"x"}', 'not JSON "fatal":true'], null],
+  ])('%s', (_case, lines, expected) => expect(findLastFailure(lines.join('\n'))).toBe(expected))
+})
