@@ -10,6 +10,7 @@ import { programPath, readGivenSettings } from './config/given.ts'
 import { takeServiceVariables } from './config/systemd.ts'
 import { readVersion } from './config/version.ts'
 import { runDoctorCommand } from './doctor/doctor.ts'
+import { runSupportCommand } from './doctor/support/support.ts'
 import { connectServiceManager, type ServiceManager } from './lib/systemd/notify.ts'
 
 /**
@@ -33,7 +34,7 @@ export async function runAgent(
   try {
     const told = tell(mode)
     if (told !== null) return say(told)
-    if (mode === 'doctor') return await runDoctor(rest, now)
+    if (mode === 'doctor' || mode === 'support') return await runDoctor([mode, ...rest], now)
     const settings = readAgentSettings()
     const logger = isService ? createJsonLogger({ level: settings.logLevel, write, now }) : notices
     return await runMode([mode ?? 'serve', ...rest], {
@@ -60,9 +61,10 @@ function tell(mode: string | undefined): string | null {
 }
 
 // Works with wrong settings, too.
-function runDoctor(args: readonly string[], now: () => number): Promise<number> {
+function runDoctor([mode, ...args]: readonly string[], now: () => number): Promise<number> {
   const deps = { settings: readGivenSettings(), version: readVersion(), path: programPath(), now }
-  return runDoctorCommand(deps, args, (text) => void say(text))
+  const runCommand = mode === 'support' ? runSupportCommand : runDoctorCommand
+  return runCommand(deps, args, (text) => void say(text))
 }
 
 function say(text: string): number {
@@ -142,6 +144,7 @@ const HELP = `Usage: boxyard MODE
 
   serve                            runs the agent (by systemd: boxyard-agent.service)
   doctor [--fix] [--json]          tells what is wrong with the host or the service, and what to do
+  support [FILE]                   writes an archive for those who are to find a fault, without secrets
   admin token [options]            issues an access token
   admin keys rotate|drop-old KIND  changes the keys that sign tokens, or what the functions send
   admin down                       stops every box of a stopped agent, and removes what it made on the host

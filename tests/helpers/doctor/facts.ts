@@ -1,5 +1,5 @@
-import { readAgentSettings } from '../../agent/config/agent.ts'
-import type { Facts } from '../../agent/doctor/facts.ts'
+import { readAgentSettings } from '../../../agent/config/agent.ts'
+import type { Facts } from '../../../agent/doctor/facts.ts'
 
 /** Returns what doctor sees on a sound host before the first start. */
 export function soundFacts(): Facts {

@@ -1,0 +1,88 @@
+import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs'
+import { hostname, tmpdir } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { runOk } from '../../lib/run.ts'
+import type { DoctorDeps } from '../doctor.ts'
+import { gatherFiles, type SupportFile } from './contents.ts'
+import { createScrub } from './scrub.ts'
+import { collectSecrets } from './secrets.ts'
+
+/** `support [FILE]`: writes an archive for those who are to find a fault, and returns 0; 1 if it cannot, 2 for wrong options. */
+export async function runSupportCommand(
+  deps: DoctorDeps,
+  args: readonly string[],
+  print: (text: string) => void,
+): Promise<number> {
+  const parsed = parse(args)
+  if (parsed === null) {
+    print(SUPPORT_HELP)
+    return 2
+  }
+  if (parsed.help) {
+    print(SUPPORT_HELP)
+    return 0
+  }
+  const stamp = new Date(deps.now()).toISOString().replaceAll(/[-:]|\.\d+/g, '')
+  const path = resolve(parsed.file ?? `boxyard-support-${hostname()}-${stamp}.tar.gz`)
+  // Fails before the work if it cannot be written, and never overwrites.
+  closeSync(openSync(path, 'wx', 0o600))
+  try {
+    const scrub = createScrub(collectSecrets(deps.settings))
+    const files = await gatherFiles(deps)
+    await packFiles(
+      path,
+      [README, ...files].map(({ name, text }) => ({ name, text: scrub(text) })),
+    )
+  } catch (error) {
+    rmSync(path, { force: true })
+    throw error
+  }
+  print(`${path}\nSecrets that are known here, and what looks like one, were taken out. Names of projects and boxes, addresses and
+paths are in it: look through it before you give it to others.`)
+  return 0
+}
+
+function parse(args: readonly string[]): { file: string | undefined; help: boolean } | null {
+  try {
+    const { values, positionals } = parseArgs({
+      args: [...args],
+      allowPositionals: true,
+      options: { help: { type: 'boolean', short: 'h', default: false } },
+    })
+    return positionals.length > 1 ? null : { file: positionals[0], help: values.help }
+  } catch {
+    return null
+  }
+}
+
+async function packFiles(path: string, files: readonly SupportFile[]): Promise<void> {
+  // mkdtemp makes it for its owner alone.
+  const scratch = mkdtempSync(join(tmpdir(), 'boxyard-support-'))
+  try {
+    for (const { name, text } of files) {
+      const target = join(scratch, 'boxyard-support', name)
+      mkdirSync(dirname(target), { recursive: true })
+      writeFileSync(target, text, { mode: 0o600 })
+    }
+    await runOk('tar', ['-czf', path, '-C', scratch, 'boxyard-support'], { timeoutMs: TAR_MS })
+  } finally {
+    rmSync(scratch, { recursive: true, force: true })
+  }
+}
+
+const README: SupportFile = {
+  name: 'README.txt',
+  text: `What a Boxyard deployment looked like when this was made: what doctor found, settings, what the service said of
+itself (service/), the end of its logs (log/, host/journal.txt), units, the pool's superblock, and facts of the host.
+Secrets were replaced by [redacted]: keys, tokens, credentials, environments of boxes, and what has the shape of one.
+`,
+}
+const TAR_MS = 60_000
+const SUPPORT_HELP = `Usage: boxyard support [FILE]
+
+Writes an archive (tar.gz, mode 0600) for those who are to find a fault: what doctor finds, settings, versions, health,
+logs, units, the log of the kernel, the state of the pool. It works while the service is down, and without root, with
+less in it. Secrets are taken out: keys, tokens, credentials, environments of boxes, and what looks like one.
+
+  FILE   default: boxyard-support-HOST-TIME.tar.gz in the working directory; one that is there is not overwritten`
