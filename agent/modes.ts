@@ -2,9 +2,12 @@ import { createJsonLogger, type Logger } from '../shared/log.ts'
 import { createPlainLogger, createStderrWriter } from '../shared/stderr-log.ts'
 import { runKeysCommand, runTokenCommand } from './compose/access-commands.ts'
 import { startAgent, systemClock } from './compose/agent.ts'
+import { type BackupDeps, runBackupCommand } from './compose/backup-command.ts'
 import type { DeploymentDeps } from './compose/deployment.ts'
+import { runRestoreCommand } from './compose/restore-command.ts'
 import { createClosers } from './compose/shutdown.ts'
 import { takeDown } from './compose/take-down.ts'
+import { runUninstallCommand } from './compose/uninstall-command.ts'
 import { readAgentSettings } from './config/agent.ts'
 import { programPath, readGivenSettings } from './config/given.ts'
 import { takeServiceVariables } from './config/systemd.ts'
@@ -76,6 +79,7 @@ async function runMode([mode = '', ...rest]: readonly string[], deps: Deployment
   const print = (text: string): void => void say(text)
   switch (mode) {
     case 'serve':
+      if (rest.length > 0) return say(HELP)
       return serveUntilSignal(deps)
     case 'down':
       if (rest.includes('--help')) return say(DOWN_HELP)
@@ -85,9 +89,19 @@ async function runMode([mode = '', ...rest]: readonly string[], deps: Deployment
       return runTokenCommand(deps, rest, print)
     case 'keys':
       return runKeysCommand(deps, rest, print)
+    case 'backup':
+      return runBackupCommand(backupDeps(deps, print), rest)
+    case 'restore':
+      return runRestoreCommand(backupDeps(deps, print), rest)
+    case 'uninstall':
+      return runUninstallCommand(deps, rest, print)
     default:
       throw new Error(`There is no mode "${mode}".\n${HELP}`)
   }
+}
+
+function backupDeps({ settings, clock }: DeploymentDeps, print: (text: string) => void): BackupDeps {
+  return { settings, given: readGivenSettings().given, version: readVersion().version, now: () => clock.now(), print }
 }
 
 async function serveUntilSignal(given: DeploymentDeps): Promise<number> {
@@ -148,6 +162,9 @@ const HELP = `Usage: boxyard MODE
   admin token [options]            issues an access token
   admin keys rotate|drop-old KIND  changes the keys that sign tokens, or what the functions send
   admin down                       stops every box of a stopped agent, and removes what it made on the host
+  admin backup FILE|DIR            copies database, keys and settings to an archive
+  admin restore FILE               makes the deployment of an archive in an empty data directory
+  admin uninstall --keep-data|--purge-data   takes the deployment off this host
   --version                        tells version and commit
 
 Each mode takes --help. Settings are environment variables, of the package in /etc/boxyard/boxyard.conf.`

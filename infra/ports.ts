@@ -19,13 +19,18 @@ export async function assertPortsFree(settings: UpSettings): Promise<void> {
   await assertFree({ variable: 'BOXYARD_DATA_PORT', host: settings.dataHost, port: settings.dataPort })
   if (settings.metricsPort !== null)
     await assertFree({ variable: 'BOXYARD_METRICS_PORT', host: settings.metricsHost, port: settings.metricsPort })
-  await assertFree({ variable: 'BOXYARD_EDGE_PORT', host: settings.edgeHost, port: settings.edgePort }).catch(
-    async (error: unknown) => {
-      // The edge outlives the agent.
-      if (!(await isEdgeListening(settings))) throw error
-    },
-  )
+  const { edgeHost: host, edgePort, edgeHttpPort } = settings
+  await assertFreeOrEdge({ variable: 'BOXYARD_EDGE_PORT', host, port: edgePort }, settings)
+  if (edgeHttpPort !== null)
+    await assertFreeOrEdge({ variable: 'BOXYARD_EDGE_HTTP_PORT', host, port: edgeHttpPort }, settings)
   await assertFree({ variable: 'BOXYARD_PORT', host: settings.host, port: settings.port })
+}
+
+// The edge outlives the agent.
+async function assertFreeOrEdge(address: Address, settings: UpSettings): Promise<void> {
+  await assertFree(address).catch(async (error: unknown) => {
+    if (!(await isEdgeListening(settings, address.port))) throw error
+  })
 }
 
 function assertFree({ variable, host, port }: Address): Promise<void> {
@@ -39,13 +44,13 @@ function assertFree({ variable, host, port }: Address): Promise<void> {
   })
 }
 
-/** Tests whether a process of this instance's edge, HAProxy or Caddy, listens on the port of the edge. */
-async function isEdgeListening({ dataDir, runRoot, edgePort }: UpSettings): Promise<boolean> {
+/** Tests whether a process of this instance's edge, HAProxy or Caddy, listens on a port. */
+async function isEdgeListening({ dataDir, runRoot }: UpSettings, port: number): Promise<boolean> {
   const instance = tryRead(join(dataDir, 'instance')).trim()
   if (instance === '') return false
   // Loaded only when it is needed: it takes 20 ms of a start.
   const { edgePids } = await import('../agent/drivers/edge/process.ts')
-  const sockets = listeningSockets(edgePort)
+  const sockets = listeningSockets(port)
   const pids = await edgePids(join(runRoot, instance))
   return pids.some((pid) => descriptorsOf(pid).some((descriptor) => sockets.has(descriptor)))
 }

@@ -14,6 +14,8 @@ export interface UpSettings {
   metricsPort: number | null
   edgeHost: string
   edgePort: number
+  /** Port for challenges of ACME; null: none. */
+  edgeHttpPort: number | null
   /** Directory of the run directories of all instances. */
   runRoot: string
   logsToStderr: boolean
@@ -42,6 +44,7 @@ export function readUpSettings(environment: Record<string, string | undefined>):
     metricsPort: environment['BOXYARD_METRICS_PORT'] === 'off' ? null : port('BOXYARD_METRICS_PORT', 8092),
     edgeHost: text('BOXYARD_EDGE_HOST', '127.0.0.1'),
     edgePort: port('BOXYARD_EDGE_PORT', 8081),
+    edgeHttpPort: environment['BOXYARD_EDGE_HTTP_PORT'] ? port('BOXYARD_EDGE_HTTP_PORT', 80) : null,
     runRoot: join(text('BOXYARD_RUN_DIR', '/run/boxyard')),
     logsToStderr: text('BOXYARD_LOG', 'file') === 'stderr',
   }

@@ -72,7 +72,7 @@ export function openDeployment(deps: DeploymentDeps, options: { exclusive: boole
   const database = openSqliteStore(join(dataDir, 'boxyard.db'), { hasBallast: options.exclusive, outbox })
   const store = deps.decorate('store', database)
   closers.add('store', () => store.close())
-  const tokens = createTokens({ store, clock, signingKeys: () => keys.tokens() })
+  const tokens = createTokens({ store, clock, signingKeys: () => keys.signing() })
   return { instanceId, runDir: join(settings.runRoot, instanceId), keys, store, tokens, actorContext }
 }
 

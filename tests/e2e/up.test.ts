@@ -114,23 +114,26 @@ describe('npm run up', () => {
     )
   })
 
-  test.each(['BOXYARD_AGENT_PORT', 'BOXYARD_EDGE_PORT'])('one whose port is taken names %s to change', async (name) => {
-    const taken = createServer().listen(0, '127.0.0.1')
-    await new Promise((resolve) => taken.once('listening', resolve))
-    const { port } = taken.address() as { port: number }
-    try {
-      const second = runScript('up', {
-        ...{ BOXYARD_DATA_DIR: join(dataDir, 'other'), BOXYARD_AGENT_PORT: '0', BOXYARD_DATA_PORT: '0' },
-        ...{ BOXYARD_METRICS_PORT: '0', BOXYARD_EDGE_PORT: '0', [name]: String(port) },
-      })
-      expect(await second.exited).toBe(1)
-      expect(second.output()).toContain(
-        `Port ${port} of 127.0.0.1 is in use. Stop what listens there, or set ${name} to another port.`,
-      )
-    } finally {
-      await new Promise((resolve) => taken.close(resolve))
-    }
-  })
+  test.each(['BOXYARD_AGENT_PORT', 'BOXYARD_EDGE_PORT', 'BOXYARD_EDGE_HTTP_PORT'])(
+    'one whose port is taken names %s to change',
+    async (name) => {
+      const taken = createServer().listen(0, '127.0.0.1')
+      await new Promise((resolve) => taken.once('listening', resolve))
+      const { port } = taken.address() as { port: number }
+      try {
+        const second = runScript('up', {
+          ...{ BOXYARD_DATA_DIR: join(dataDir, 'other'), BOXYARD_AGENT_PORT: '0', BOXYARD_DATA_PORT: '0' },
+          ...{ BOXYARD_METRICS_PORT: '0', BOXYARD_EDGE_PORT: '0', [name]: String(port) },
+        })
+        expect(await second.exited).toBe(1)
+        expect(second.output()).toContain(
+          `Port ${port} of 127.0.0.1 is in use. Stop what listens there, or set ${name} to another port.`,
+        )
+      } finally {
+        await new Promise((resolve) => taken.close(resolve))
+      }
+    },
+  )
 
   test('a setting that is wrong is named with its value', async () => {
     const second = runScript('up', { BOXYARD_DATA_DIR: join(dataDir, 'other'), BOXYARD_PORT: 'http' })

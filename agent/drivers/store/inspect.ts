@@ -53,11 +53,11 @@ export async function copyDatabase(path: string, target: string): Promise<void> 
   }
 }
 
-/** Makes a database, which no agent serves, forget its pool, so that the next start makes a new one. */
+/** Makes a database, which no agent serves, forget its pool, so that the next start makes a new one, with the host's bases. */
 export function forgetPool(path: string): void {
   const database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS })
   try {
-    database.exec("DELETE FROM meta WHERE key = 'pool_id'")
+    database.exec("DELETE FROM meta WHERE key = 'pool_id'; DELETE FROM bases WHERE record ->> '$.source' = 'host'")
   } finally {
     database.close()
   }

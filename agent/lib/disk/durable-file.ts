@@ -31,7 +31,8 @@ export function removeDrafts(directory: string): void {
   }
 }
 
-function syncPath(path: string): void {
+/** Syncs a file or directory to the disk. */
+export function syncPath(path: string): void {
   const fd = openSync(path, 'r')
   try {
     fsyncSync(fd)

@@ -20,6 +20,8 @@ export interface KeyFiles {
   channel(): ChannelKeySet
   /** Private token keys. */
   tokens(): TokenKeySet
+  /** The same for signing: a changed file is read at once, so that a token minted after a rotation has the new key. */
+  signing(): TokenKeySet
   /** Notes that a request came with a channel key, so that `oldChannelKeyUse` tells of one that is still in use. */
   noteChannelKey(id: string): void
 }
@@ -44,10 +46,12 @@ export function openKeyFiles(dataDir: string, { now, isExclusive }: KeyFilesOpti
     if (isExclusive) mend(paths)
   })
   const channel = watched(paths.channel, parseChannelKeys, now)
+  const tokens = watched(paths.tokens, parseTokenKeys, now)
   return {
-    channel,
-    tokens: watched(paths.tokens, parseTokenKeys, now),
-    noteChannelKey: createUseNote(paths.oldChannelUse, channel, now),
+    channel: () => channel(false),
+    tokens: () => tokens(false),
+    signing: () => tokens(true),
+    noteChannelKey: createUseNote(paths.oldChannelUse, () => channel(false), now),
   }
 }
 
@@ -119,12 +123,12 @@ function withLock(path: string, change: () => void): void {
 }
 
 // Returns the same object as long as the file is unchanged, since caches are keyed by it.
-function watched<T>(path: string, parse: (text: string) => T, now: () => number): () => T {
+function watched<T>(path: string, parse: (text: string) => T, now: () => number): (isUrgent: boolean) => T {
   let checkedAt = now()
   let stamp = stampOf(path)
   let value = parse(readFileSync(path, 'utf8'))
-  return () => {
-    if (now() - checkedAt < CHECK_MS) return value
+  return (isUrgent) => {
+    if (!isUrgent && now() - checkedAt < CHECK_MS) return value
     checkedAt = now()
     const current = stampOf(path)
     if (current === stamp) return value

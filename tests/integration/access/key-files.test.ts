@@ -63,6 +63,15 @@ describe('key files', () => {
     expect(keysOf('public')).toEqual(publicTokenKeys(keysOf('private')))
   })
 
+  test('a key that was made a moment ago signs at once, and is known from then on', () => {
+    const keys = open(true)
+    const [old] = keys.tokens().keys
+    changeKeys(dataDir, 'token', 'rotate')
+    expect(keys.tokens().keys[0]).toEqual(old)
+    expect(keys.signing().keys[0]).toEqual(keysOf('private').keys[0])
+    expect(keys.tokens()).toBe(keys.signing())
+  })
+
   test('the agent removes what a killed change left', () => {
     open(true)
     const draft = `${pathOf('private')}.0123456789abcdef.new`

@@ -1,0 +1,114 @@
+import { copyFileSync, existsSync, linkSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { hostname } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import type { AgentSettings } from '../config/agent.ts'
+import { copyDatabase, inspectDatabase } from '../drivers/store/inspect.ts'
+import { syncPath } from '../lib/disk/durable-file.ts'
+import { tryReadText } from '../lib/disk/file-text.ts'
+import { runOk } from '../lib/run.ts'
+import { ARCHIVE_ROOT, ARCHIVED_FILES, ARCHIVED_SETTINGS, type BackupArchive, sha256OfFile } from './backup-archive.ts'
+
+export interface BackupDeps {
+  settings: AgentSettings
+  /** Variables of Boxyard as they were given. */
+  given: Readonly<Record<string, string>>
+  version: string
+  now(): number
+  print(text: string): void
+}
+
+/**
+ * `admin backup FILE|DIR`: copies database, keys and settings to one archive, also while the service runs.
+ * @throws Error if there is no deployment, or the file is there already
+ */
+export async function runBackupCommand(deps: BackupDeps, args: readonly string[]): Promise<number> {
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: { help: { type: 'boolean', short: 'h', default: false } },
+  })
+  if (values.help) {
+    deps.print(BACKUP_HELP)
+    return 0
+  }
+  const [given, ...rest] = positionals
+  if (given === undefined || rest.length > 0) throw new Error(`Expected: admin backup FILE|DIR.\n${BACKUP_HELP}`)
+  const { dataDir } = deps.settings
+  if (!existsSync(join(dataDir, 'boxyard.db'))) throw new Error(`There is no deployment in ${dataDir}.`)
+  const path = pathOf(given, deps.now())
+  if (existsSync(path)) throw new Error(`${path} is there already.`)
+  // Beside the target, so that it takes its name only when it is whole.
+  const scratch = mkdtempSync(join(dirname(path), '.boxyard-backup-'))
+  try {
+    const root = join(scratch, ARCHIVE_ROOT)
+    const manifest = await copyFiles(deps, root)
+    const draft = join(scratch, 'archive')
+    writeFileSync(draft, '', { mode: 0o600 })
+    await runOk('tar', ['-czf', draft, '-C', scratch, ARCHIVE_ROOT], { timeoutMs: TAR_MS })
+    syncPath(draft)
+    // Unlike a rename, a link never replaces a file.
+    linkSync(draft, path)
+    syncPath(dirname(path))
+    deps.print(summaryOf(path, manifest, deps.settings))
+    return 0
+  } finally {
+    rmSync(scratch, { recursive: true, force: true })
+  }
+}
+
+function pathOf(given: string, now: number): string {
+  const path = resolve(given)
+  if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) return path
+  const stamp = new Date(now).toISOString().replaceAll(/[-:]|\.\d+/g, '')
+  return join(path, `boxyard-backup-${hostname()}-${stamp}.tar.gz`)
+}
+
+async function copyFiles({ settings, given, version, now }: BackupDeps, root: string): Promise<BackupArchive> {
+  const { dataDir } = settings
+  mkdirSync(join(root, 'keys'), { recursive: true, mode: 0o700 })
+  await copyDatabase(join(dataDir, 'boxyard.db'), join(root, 'boxyard.db'))
+  for (const name of ARCHIVED_FILES) {
+    // Each is replaced as a whole, never written to.
+    if (name !== 'boxyard.db' && existsSync(join(dataDir, name))) copyFileSync(join(dataDir, name), join(root, name))
+  }
+  writeFileSync(join(root, ARCHIVED_SETTINGS), settingsText(given), { mode: 0o600 })
+  const names = [...ARCHIVED_FILES, ARCHIVED_SETTINGS].filter((name) => existsSync(join(root, name)))
+  const sums = await Promise.all(names.map(async (name) => [name, await sha256OfFile(join(root, name))] as const))
+  const { schema, poolId } = inspectDatabase(join(root, 'boxyard.db'))
+  const manifest: BackupArchive = {
+    ...{ format: 1, made_at: new Date(now()).toISOString(), version, schema },
+    instance: tryReadText(join(dataDir, 'instance')).trim(),
+    ...{ data_dir: dataDir, pool_id: poolId, files: Object.fromEntries(sums) },
+  }
+  writeFileSync(join(root, 'manifest.json'), `${JSON.stringify(manifest, null, 2)}\n`, { mode: 0o600 })
+  return manifest
+}
+
+/** Writes settings as systemd and Node.js read them. */
+function settingsText(given: Readonly<Record<string, string>>): string {
+  const quoted = (value: string): string => (/^[\w./:@,+-]*$/.test(value) ? value : `'${value.replaceAll("'", '')}'`)
+  const lines = Object.entries(given)
+    .sort()
+    .map(([name, value]) => `${name}=${quoted(value)}\n`)
+  return `# Settings of Boxyard on ${hostname()}\n${lines.join('')}`
+}
+
+function summaryOf(path: string, { pool_id: poolId }: BackupArchive, { dataDir, backups }: AgentSettings): string {
+  const places = [...(backups.s3 === null ? [backups.directory] : []), join(dataDir, 'pool.img')]
+  return `${path}
+In it: the database (boxes, volumes, tokens, quotas, … as records), the keys, admin.token, and the settings. Keep it as
+you keep the keys: who has it can sign tokens.
+Not in it: ${poolId === null ? '' : 'what is in boxes, volumes, snapshots and bases, '}output of commands, logs, certificates, and
+files that settings name. The data is in ${places.join(' and ')}.`
+}
+
+const TAR_MS = 3_600_000
+const BACKUP_HELP = `Usage: admin backup FILE|DIR
+
+Writes database, keys, admin.token and settings to one archive (tar.gz, mode 0600), also while the service runs; in a
+directory the archive gets a name with host and time. It is of one instant, complete when it has its name, and replaces
+nothing.
+
+The data of boxes and volumes is not in it. It moves as the file pool.img, copied while the service is down, or volume by
+volume by backups (docs/backups.md). "admin restore" brings an archive back; docs/operations.md tells how both go together.`
