@@ -86,3 +86,10 @@ describe('the generated sections', () => {
     expect(tableOf(['A', 'B'], [['a|b', 'c\nd']])).toBe('| A | B |\n|---|---|\n| a\\|b | c d |')
   })
 })
+
+test('every page that shows commands with their output is run by a test', () => {
+  const shown = tracked.filter((path) => path.endsWith('.md') && /^```console$/m.test(read(path)))
+  expect(shown.length).toBeGreaterThan(5)
+  const runners = ['tests/e2e/docs-suite.ts', 'tests/e2e/operations.test.ts'].map(read).join('\n')
+  expect(shown.filter((path) => !runners.includes(`'${path}'`))).toEqual([])
+})

@@ -92,6 +92,18 @@ test('the package runs with its own Node.js, and knows its version', () => {
     expect([unneeded, existsSync(join(root, 'usr/lib/boxyard/node_modules', unneeded))]).toEqual([unneeded, false])
 })
 
+test('doctor runs from the files of the package, before they are installed', () => {
+  const { stdout, stderr } = spawnSync(join(root, 'usr/bin/boxyard'), ['doctor', '--json'], {
+    cwd: '/',
+    encoding: 'utf8',
+    env: { PATH: process.env['PATH'], BOXYARD_DATA_DIR: join(scratch, 'none') },
+  })
+  const { program, checks } = JSON.parse(stdout) as { program: object; checks: { check: string }[] }
+  expect(stderr).toBe('')
+  expect(program).toEqual(JSON.parse(readFileSync(join(root, 'usr/lib/boxyard/release.json'), 'utf8')))
+  expect(new Set(checks.map(({ check }) => check)).size).toBe(14)
+})
+
 test('the units start what the package has', () => {
   for (const unit of ['boxyard-agent.service', 'boxyard-front.service']) {
     const text = readFileSync(join(root, 'usr/lib/systemd/system', unit), 'utf8')
