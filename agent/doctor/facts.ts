@@ -13,9 +13,9 @@ export interface Facts {
   network: NetworkFacts
   tools: readonly ToolFacts[]
   clock: ClockFacts
-  disk: Seen<DiskFacts>
+  disk: Seen<DataDiskFacts>
   ports: readonly PortFacts[]
-  files: readonly FileFacts[]
+  files: readonly GuardedFileFacts[]
   service: ServiceFacts
 }
 
@@ -78,7 +78,7 @@ export interface ClockFacts {
   newestFile: { path: string; at: number } | null
 }
 
-export interface DiskFacts {
+export interface DataDiskFacts {
   dataDir: string
   exists: boolean
   /** The directory itself, or the nearest one above it that exists. */
@@ -105,7 +105,7 @@ export interface PortFacts {
 }
 
 /** A file or directory whose mode matters. */
-export interface FileFacts {
+export interface GuardedFileFacts {
   path: string
   /** Permission bits that it may have, and those that it must have. */
   allowed: number

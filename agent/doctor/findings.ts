@@ -15,7 +15,7 @@ export type DoctorCode = (typeof DOCTOR_CODES)[number]
 /**
  * `ok`; `note`: works, and may be better; `problem`: does not work, will not, or is unsafe; `unknown`: could not be looked at.
  */
-export type Level = 'ok' | 'note' | 'problem' | 'unknown'
+export type FindingLevel = 'ok' | 'note' | 'problem' | 'unknown'
 
 /** A change that cannot lose anything, and that doctor makes when it is asked to. */
 export type Fix = { kind: 'chmod'; path: string; mode: number } | { kind: 'modprobe'; module: string }
@@ -24,7 +24,7 @@ export type Fix = { kind: 'chmod'; path: string; mode: number } | { kind: 'modpr
 export interface Finding {
   /** Area of the check, such as `disk`. */
   check: string
-  level: Level
+  level: FindingLevel
   /** Null for what is ok or unknown; of the service's own problems `health`, and their code begins the evidence. */
   code: DoctorCode | null
   /** What was found, as sentences. */
@@ -53,7 +53,7 @@ export interface Area {
 
 /** Returns the functions that make findings of `check`. */
 export function areaOf(check: string): Area {
-  const of = (level: Level, { code, evidence, remedy, fix }: Fault): Finding => ({
+  const of = (level: FindingLevel, { code, evidence, remedy, fix }: Fault): Finding => ({
     check,
     level,
     code,
@@ -61,7 +61,7 @@ export function areaOf(check: string): Area {
     remedy,
     fix: fix ?? null,
   })
-  const plain = (level: Level, evidence: string, remedy: string | null): Finding => ({
+  const plain = (level: FindingLevel, evidence: string, remedy: string | null): Finding => ({
     ...{ check, level, code: null, evidence, remedy, fix: null },
   })
   return {

@@ -1,4 +1,4 @@
-import type { Finding, Level } from './findings.ts'
+import type { Finding, FindingLevel } from './findings.ts'
 import type { FixResult } from './fix.ts'
 
 export interface DoctorReport {
@@ -36,7 +36,7 @@ export function formatText(report: DoctorReport): string {
 }
 
 function sumOf(findings: readonly Finding[]): string {
-  const count = (level: Level): number => findings.filter((finding) => finding.level === level).length
+  const count = (level: FindingLevel): number => findings.filter((finding) => finding.level === level).length
   const [problems, notes, unknown] = [count('problem'), count('note'), count('unknown')]
   const parts = [
     problems === 0 ? 'Nothing is wrong' : problems === 1 ? '1 problem' : `${problems} problems`,
@@ -46,7 +46,7 @@ function sumOf(findings: readonly Finding[]): string {
   return `${parts.join(', ')}.`
 }
 
-const LABELS: Readonly<Record<Level, string>> = {
+const LABELS: Readonly<Record<FindingLevel, string>> = {
   ok: 'ok      ',
   note: 'note    ',
   problem: 'PROBLEM ',

@@ -1,4 +1,4 @@
-import type { DiskFacts, Facts, SettingsFacts } from '../facts.ts'
+import type { DataDiskFacts, Facts, SettingsFacts } from '../facts.ts'
 import { areaOf, type Finding } from '../findings.ts'
 
 /** Checks the disk of the data directory. Pure. */
@@ -11,7 +11,7 @@ export function checkDisk({ disk, settings }: Pick<Facts, 'disk' | 'settings'>):
   return [DISK.ok(`${where} is on ${type}, with ${gib(availableBytes)} left.`)]
 }
 
-function checkKind({ path, type, isReadOnly }: DiskFacts): Finding[] {
+function checkKind({ path, type, isReadOnly }: DataDiskFacts): Finding[] {
   const findings: Finding[] = []
   if (isReadOnly) {
     findings.push(
@@ -45,7 +45,7 @@ function checkKind({ path, type, isReadOnly }: DiskFacts): Finding[] {
   return findings
 }
 
-function checkRoom(disk: DiskFacts, { agent }: SettingsFacts): Finding[] {
+function checkRoom(disk: DataDiskFacts, { agent }: SettingsFacts): Finding[] {
   const { path, availableBytes, totalBytes, freeInodes, pool } = disk
   if (freeInodes !== null && freeInodes < FEW_INODES) {
     const evidence = `The filesystem of ${path} can take ${freeInodes} more files.`

@@ -1,4 +1,4 @@
-import type { Facts, FileFacts } from '../facts.ts'
+import type { Facts, GuardedFileFacts } from '../facts.ts'
 import { areaOf, type Finding } from '../findings.ts'
 
 /** Checks modes and owners of the data directory, of secrets, and of files that settings name. Pure. */
@@ -9,7 +9,7 @@ export function checkFiles({ files, settings, isRoot }: Pick<Facts, 'files' | 's
   return [FILES.ok(`Modes and owners of ${seen} files and directories are right.`)]
 }
 
-function checkFile(file: FileFacts, dataDir: string, isRoot: boolean): Finding[] {
+function checkFile(file: GuardedFileFacts, dataDir: string, isRoot: boolean): Finding[] {
   const { path, found, neededBy } = file
   if ('hidden' in found) return isRoot || neededBy !== null ? [FILES.unknown(path, found.hidden)] : []
   if (found.value === null) {
@@ -33,7 +33,7 @@ function checkAbove(path: string, mode: number): Finding[] {
   return [FILES.problem({ code: 'parent_open', evidence, remedy: `chmod go-w ${path}` })]
 }
 
-function checkMode({ path, allowed, required }: FileFacts, mode: number): Finding[] {
+function checkMode({ path, allowed, required }: GuardedFileFacts, mode: number): Finding[] {
   const bits = mode & 0o777
   const wanted = (bits & allowed) | required
   if (bits === wanted) return []

@@ -1,9 +1,9 @@
 import { existsSync, readFileSync, statfsSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import type { DiskFacts } from '../facts.ts'
+import type { DataDiskFacts } from '../facts.ts'
 
 /** Looks at the filesystem of a data directory, which may not exist yet. */
-export function probeDisk(dataDir: string): DiskFacts {
+export function probeDisk(dataDir: string): DataDiskFacts {
   const path = nearestExisting(dataDir)
   const { type, isReadOnly } = mountOf(path)
   const { bsize, blocks, bavail, files, ffree } = statfsSync(path)

@@ -1,11 +1,11 @@
 import { lstatSync, readdirSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { AgentSettings } from '../../config/agent.ts'
-import type { FileFacts } from '../facts.ts'
+import type { GuardedFileFacts } from '../facts.ts'
 import { look } from './look.ts'
 
 /** Looks at the modes of the data directory, of what is in it, and of the files that settings name. */
-export async function probeFiles(settings: AgentSettings): Promise<FileFacts[]> {
+export async function probeFiles(settings: AgentSettings): Promise<GuardedFileFacts[]> {
   const { dataDir } = settings
   const wanted: Wanted[] = [
     ...ancestorsOf(dataDir).map((path) => ({ path, allowed: PARENT, required: 0, neededBy: null })),
@@ -29,7 +29,7 @@ export async function probeFiles(settings: AgentSettings): Promise<FileFacts[]> 
   )
 }
 
-type Wanted = Omit<FileFacts, 'found'>
+type Wanted = Omit<GuardedFileFacts, 'found'>
 
 function ancestorsOf(path: string): string[] {
   const parent = dirname(path)

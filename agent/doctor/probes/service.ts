@@ -70,7 +70,7 @@ function findHolder(path: string): { pid: number; unit: string | null } | null {
 async function readUnits(): Promise<UnitFacts[] | null> {
   if (!existsSync('/run/systemd/system')) return null
   const fields = ['Id', 'LoadState', 'ActiveState', 'UnitFileState', 'Result', 'StatusText']
-  const { stdout, exitCode, stderr } = await run('systemctl', ['show', '-p', fields.join(','), ...UNITS], {
+  const { stdout, exitCode, stderr } = await run('systemctl', ['show', '-p', fields.join(','), ...SERVICE_UNITS], {
     timeoutMs: TIMEOUT_MS,
   })
   if (exitCode !== 0) throw new Error(stderr.trim() || 'systemctl failed')
@@ -118,7 +118,7 @@ const versionAnswer = z.object({ version: z.string(), commit: z.string().nullabl
 const logLine = z.object({ message: z.string(), fatal: z.boolean().optional() })
 
 /** The units of a release. */
-export const UNITS = ['boxyard-agent.service', 'boxyard-front.service']
+export const SERVICE_UNITS = ['boxyard-agent.service', 'boxyard-front.service']
 const LOG_CHARACTERS = 1024 * 1024
 const ANSWER_MS = 10_000
 const TIMEOUT_MS = 10_000

@@ -4,7 +4,7 @@ import { SECRET_SETTINGS } from '../../config/given.ts'
 import { tryReadText } from '../../lib/disk/file-text.ts'
 import { run } from '../../lib/run.ts'
 import { type DoctorDeps, examine } from '../doctor.ts'
-import { askService, UNITS } from '../probes/service.ts'
+import { askService, SERVICE_UNITS } from '../probes/service.ts'
 import { formatJson, formatText } from '../report.ts'
 
 /** A file of a support archive; its text may still hold secrets. */
@@ -135,15 +135,15 @@ const COMMANDS: readonly (readonly [name: string, ...command: string[]])[] = [
   [
     'host/journal.txt',
     'journalctl',
-    ...UNITS.flatMap((unit) => ['-u', unit]),
+    ...SERVICE_UNITS.flatMap((unit) => ['-u', unit]),
     '-n',
     '5000',
     '--no-pager',
     '-o',
     'short-iso',
   ],
-  ['host/units.txt', 'systemctl', 'cat', ...UNITS],
-  ['host/unit-states.txt', 'systemctl', 'status', '--no-pager', '--lines=0', ...UNITS],
+  ['host/units.txt', 'systemctl', 'cat', ...SERVICE_UNITS],
+  ['host/unit-states.txt', 'systemctl', 'status', '--no-pager', '--lines=0', ...SERVICE_UNITS],
 ]
 const OF_INTEREST =
   /btrfs|loop\d|I\/O error|oom|out of memory|killed process|cgroup|crun|haproxy|nf_|conntrack|\bbx\d|EXT4|XFS|nvme|\bsd[a-z]\b|\bvd[a-z]\b|hung|blocked for/i

@@ -1,11 +1,11 @@
 /** Takes secrets out of a text. */
-export type Scrub = (text: string) => string
+export type RedactText = (text: string) => string
 
 /**
  * Returns a function that replaces `secrets` (those of at least 6 characters) wherever they stand, also as JSON and URLs write
  * them, and all that has the shape of a secret. Takes time by the length of the text, however many secrets there are. Pure.
  */
-export function createScrub(secrets: Iterable<string>): Scrub {
+export function createRedactor(secrets: Iterable<string>): RedactText {
   const byStart = new Map<string, Bucket>()
   for (const secret of new Set([...secrets].flatMap(formsOf))) {
     if (secret.length < MIN_CHARACTERS) continue

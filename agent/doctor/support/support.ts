@@ -5,7 +5,7 @@ import { parseArgs } from 'node:util'
 import { runOk } from '../../lib/run.ts'
 import type { DoctorDeps } from '../doctor.ts'
 import { gatherFiles, type SupportFile } from './contents.ts'
-import { createScrub } from './scrub.ts'
+import { createRedactor } from './scrub.ts'
 import { collectSecrets } from './secrets.ts'
 
 /** `support [FILE]`: writes an archive for those who are to find a fault, and returns 0; 1 if it cannot, 2 for wrong options. */
@@ -28,7 +28,7 @@ export async function runSupportCommand(
   // Fails before the work if it cannot be written, and never overwrites.
   closeSync(openSync(path, 'wx', 0o600))
   try {
-    const scrub = createScrub(collectSecrets(deps.settings))
+    const scrub = createRedactor(collectSecrets(deps.settings))
     const files = await gatherFiles(deps)
     await packFiles(
       path,

@@ -1,8 +1,8 @@
 import type { Facts, UnitFacts } from '../../../agent/doctor/facts.ts'
-import type { DoctorCode, Level } from '../../../agent/doctor/findings.ts'
+import type { DoctorCode, FindingLevel } from '../../../agent/doctor/findings.ts'
 
 /** Makes something wrong with a host. */
-export type Change = (facts: Facts) => void
+export type BreakHost = (facts: Facts) => void
 
 /** Gives a host one file with these facts. */
 export const withFile = (
@@ -37,7 +37,7 @@ const data = (facts: Facts, schema: Facts['service']['schema']): void =>
 const GIB = 1024 ** 3
 
 /** What is wrong with a host, and what is found then: words of the evidence, and of the remedy. */
-export const FAULTS: readonly [DoctorCode, Level, Change, evidence: string, remedy: string][] = [
+export const FAULTS: readonly [DoctorCode, FindingLevel, BreakHost, evidence: string, remedy: string][] = [
   ['setting_wrong', 'problem', (f) => Object.assign(f.settings, { faults: ['X: no.'] }), 'X: no.', 'Correct it'],
   ['kernel_old', 'problem', (f) => Object.assign(f.kernel, { release: '6.6.1' }), 'Linux 6.6.1', 'Debian 13'],
   ['kernel_old', 'problem', (f) => Object.assign(f.kernel, { release: '5.15-x' }), 'Linux 5.15', 'backports'],

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals'
 import { checkAll } from '../../../agent/doctor/checks/all.ts'
 import { DOCTOR_CODES } from '../../../agent/doctor/findings.ts'
 import { soundFacts } from '../../helpers/doctor/facts.ts'
-import { type Change, changeFirstPort, FAULTS, holdersFor, withFile } from '../../helpers/doctor/faults.ts'
+import { type BreakHost, changeFirstPort, FAULTS, holdersFor, withFile } from '../../helpers/doctor/faults.ts'
 
 test('a sound host has no finding but what is ok', () => {
   expect(checkAll(soundFacts()).filter(({ level }) => level !== 'ok')).toEqual([])
@@ -26,7 +26,7 @@ describe('what is wrong is found, with evidence and remedy', () => {
 })
 
 /** What could not be looked at is told, and is no problem. */
-const HIDDEN: readonly [string, Change][] = [
+const HIDDEN: readonly [string, BreakHost][] = [
   ['cgroups', (f) => Object.assign(f.kernel, { mountInfo: { hidden: 'EACCES' } })],
   ['namespaces', (f) => Object.assign(f.kernel, { namespaceLimits: { hidden: 'EACCES' } })],
   ['network', (f) => Object.assign(f.network, { nft: { hidden: 'spawn nft ENOENT' } })],

@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { expect, test } from '@jest/globals'
-import { createScrub } from '../../../agent/doctor/support/scrub.ts'
+import { createRedactor } from '../../../agent/doctor/support/scrub.ts'
 import { secretsIn } from '../../../agent/doctor/support/secrets.ts'
 
 const { privateKey: PEM } = generateKeyPairSync('ec', {
@@ -9,7 +9,7 @@ const { privateKey: PEM } = generateKeyPairSync('ec', {
   publicKeyEncoding: { type: 'spki', format: 'pem' },
 })
 const LINES = PEM.trim().split('\n')
-const scrub = createScrub([])
+const scrub = createRedactor([])
 
 test.each([
   ['a token', 'got eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiJ4In0.c2ln there', 'got [redacted] there'],
@@ -30,7 +30,7 @@ test.each([
 ])('takes out %s', (_case, text, expected) => expect(scrub(text)).toBe(expected))
 
 test('known secrets are taken out wherever they stand, also as JSON and URLs write them, the longest first', () => {
-  const known = createScrub(['abcdef', 'abcdefgh', 'with "quotes" & more', 'tiny', ''])
+  const known = createRedactor(['abcdef', 'abcdefgh', 'with "quotes" & more', 'tiny', ''])
   expect(known('xabcdefghx abcdefabcdef ab tiny')).toBe('x[redacted]x [redacted][redacted] ab tiny')
   expect(known(JSON.stringify({ a: 'with "quotes" & more' }))).toBe('{"a":"[redacted]"}')
   expect(known(`?x=${encodeURIComponent('with "quotes" & more')}`)).toBe('?x=[redacted]')
@@ -39,7 +39,7 @@ test('known secrets are taken out wherever they stand, also as JSON and URLs wri
 test('many secrets take no more time than few', () => {
   const text = 'some line of a log that is not short, and says little\n'.repeat(20_000)
   const timed = (count: number): number => {
-    const many = createScrub(Array.from({ length: count }, (_, i) => `secret-${i}-of-a-box`))
+    const many = createRedactor(Array.from({ length: count }, (_, i) => `secret-${i}-of-a-box`))
     const begun = performance.now()
     expect(many(text)).toBe(text)
     return performance.now() - begun
