@@ -9,6 +9,10 @@ import { readUpSettings, type UpSettings } from './up-settings.ts'
 
 /** `npm run up`: runs the agent and the standalone front in the foreground until a signal; boxes keep running. */
 async function main(): Promise<void> {
+  if (process.argv.length > 2) {
+    say(UP_HELP)
+    return
+  }
   const settings = readUpSettings(process.env)
   const lock = await lockDataDir(settings)
   await assertPortsFree(settings)
@@ -91,6 +95,11 @@ function fail(error: unknown): void {
   process.stderr.write(`Boxyard did not start: ${error instanceof Error ? error.message : String(error)}\n`)
   process.exitCode = 1
 }
+
+const UP_HELP = `Usage: npm run up
+
+Runs the service in the foreground: agent, front and edge. Ctrl-C stops it, and boxes run on. Settings are environment
+variables (README.md). If it does not start, or before the first start: npm run doctor`
 
 // On Ctrl-C the terminal signals npm and this process, and npm forwards its own: that counts as one signal.
 const SAME_SIGNAL_MS = 500

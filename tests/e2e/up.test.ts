@@ -141,6 +141,12 @@ describe('npm run up', () => {
     expect(second.output()).toContain('BOXYARD_PORT="http": expected a port from 0 to 65535.')
   })
 
+  test.each(['up', 'down'])('%s -- --help tells how it is used, and does nothing', async (name) => {
+    const script = runScript(`${name} -- --help`)
+    expect([await script.exited, script.output()]).toEqual([0, expect.stringMatching(/^Usage: .*\n\n/)])
+    expect(await boxProcess()).toBe('still here')
+  })
+
   test('down refuses while it runs', async () => {
     const down = runScript('down')
     expect(await down.exited).toBe(1)
