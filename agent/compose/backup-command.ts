@@ -1,4 +1,14 @@
-import { copyFileSync, existsSync, linkSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { hostname } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -38,8 +48,9 @@ export async function runBackupCommand(deps: BackupDeps, args: readonly string[]
   if (!existsSync(join(dataDir, 'boxyard.db'))) throw new Error(`There is no deployment in ${dataDir}.`)
   const path = pathOf(given, deps.now())
   if (existsSync(path)) throw new Error(`${path} is there already.`)
+  removeAbandoned(dirname(path))
   // Beside the target, so that it takes its name only when it is whole.
-  const scratch = mkdtempSync(join(dirname(path), '.boxyard-backup-'))
+  const scratch = mkdtempSync(join(dirname(path), `${SCRATCH}${process.pid}-`))
   try {
     const root = join(scratch, ARCHIVE_ROOT)
     const manifest = await copyFiles(deps, root)
@@ -54,6 +65,15 @@ export async function runBackupCommand(deps: BackupDeps, args: readonly string[]
     return 0
   } finally {
     rmSync(scratch, { recursive: true, force: true })
+  }
+}
+
+/** Removes what killed backups left in a directory: it holds keys. */
+function removeAbandoned(directory: string): void {
+  for (const name of readdirSync(directory)) {
+    const pid = name.startsWith(SCRATCH) ? /^\d+/.exec(name.slice(SCRATCH.length))?.[0] : undefined
+    if (pid !== undefined && !existsSync(`/proc/${pid}`))
+      rmSync(join(directory, name), { recursive: true, force: true })
   }
 }
 
@@ -103,6 +123,8 @@ Not in it: ${poolId === null ? '' : 'what is in boxes, volumes, snapshots and ba
 files that settings name. The data is in ${places.join(' and ')}.`
 }
 
+/** Begins the name of a directory in which a backup is made; then come the process id and a hyphen. */
+const SCRATCH = '.boxyard-backup-'
 const TAR_MS = 3_600_000
 const BACKUP_HELP = `Usage: admin backup FILE|DIR
 

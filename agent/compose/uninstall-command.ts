@@ -81,6 +81,8 @@ async function stopUnits(print: (text: string) => void): Promise<void> {
     if (exitCode !== 0) throw new Error(`systemctl disable --now ${unit} failed: ${stderr.trim()}`)
     print(`Stopped and disabled ${unit}.`)
   }
+  // What is left in it ends with the boxes.
+  await run('systemctl', ['stop', BOXES_UNIT], { timeoutMs: STOP_MS })
 }
 
 /** Removes what is Boxyard's in a data directory, and the directory if nothing else is in it. */
@@ -110,6 +112,7 @@ const OWN_NAMES = [
   ...['restored-settings.conf', '.restoring'],
 ]
 const UNITS = ['boxyard-front.service', 'boxyard-agent.service']
+const BOXES_UNIT = 'boxyard-boxes.service'
 const STOP_MS = 120_000
 const CLOSE_MS = 5_000
 const PROGRAM_NOTE = `The program goes with "apt-get purge boxyard" (a package), "install.sh --remove" (an archive), or its checkout.`

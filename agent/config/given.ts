@@ -1,3 +1,4 @@
+import { accessSync, constants, existsSync } from 'node:fs'
 import { FRONT_SETTINGS } from '../../shared/settings-names.ts'
 import { type AgentSettings, readAgentSettings } from './agent.ts'
 
@@ -10,6 +11,8 @@ export interface GivenSettings {
   front: { host: string; port: number }
   /** One sentence for each wrong setting, which has its default in `agent`. */
   faults: string[]
+  /** The package's file of settings, if it is there and this process may not read it: then defaults are in its place. */
+  hiddenFile: string | null
 }
 
 /** Reads the settings of agent and front; unlike `readAgentSettings` it puts up with wrong ones. */
@@ -23,7 +26,7 @@ export function readGivenSettings(
   for (;;) {
     try {
       const agent = readAgentSettings(sound)
-      return { given, agent, front: readFront(sound, faults), faults }
+      return { given, agent, front: readFront(sound, faults), faults, hiddenFile: isHidden(CONF) ? CONF : null }
     } catch (error) {
       const fault = error instanceof Error ? error.message : String(error)
       const wrong = (fault.match(/BOXYARD_\w+/g) ?? []).filter((name) => Object.hasOwn(sound, name))
@@ -51,4 +54,14 @@ export const SECRET_SETTINGS: readonly string[] = FRONT_SETTINGS.filter((name) =
   /^BOXYARD_(CHANNEL|TOKEN)_KEYS?$/.test(name),
 )
 
+function isHidden(path: string): boolean {
+  try {
+    accessSync(path, constants.R_OK)
+    return false
+  } catch {
+    return existsSync(path)
+  }
+}
+
+const CONF = '/etc/boxyard/boxyard.conf'
 const DEFAULT_PORT = 8080

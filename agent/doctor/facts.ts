@@ -34,6 +34,8 @@ export interface SettingsFacts {
   front: { host: string; port: number }
   /** One sentence for each wrong setting. */
   faults: readonly string[]
+  /** A file of settings that could not be read; null if there is none. */
+  hiddenFile: string | null
 }
 
 export interface KernelFacts {

@@ -1,4 +1,4 @@
-import { closeSync, constants, fchmodSync, openSync } from 'node:fs'
+import { closeSync, constants, fchmodSync, openSync, realpathSync } from 'node:fs'
 import { runOk } from '../lib/run.ts'
 import type { Finding, Fix } from './findings.ts'
 
@@ -34,8 +34,8 @@ async function apply(fix: Fix): Promise<void> {
     await runOk('modprobe', [fix.module], { timeoutMs: TIMEOUT_MS })
     return
   }
-  // Never follows a link that took the place of the file meanwhile.
-  const fd = openSync(fix.path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+  // The pool's image may be a link; never follows one that took the place of the file meanwhile.
+  const fd = openSync(realpathSync(fix.path), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
   try {
     fchmodSync(fd, fix.mode)
   } finally {

@@ -3,6 +3,8 @@ import { areaOf, type Finding } from '../findings.ts'
 
 /** Checks that the settings are valid. Pure. */
 export function checkSettings({ settings }: Pick<Facts, 'settings'>): Finding[] {
+  if (settings.hiddenFile !== null)
+    return [SETTINGS.unknown(settings.hiddenFile, 'this user may not read it, so defaults are taken for what it sets')]
   if (settings.faults.length === 0) return [SETTINGS.ok('The settings are valid.')]
   return settings.faults.map((evidence) =>
     SETTINGS.problem({
@@ -120,7 +122,8 @@ function checkUnit({ name, load, active, file, result, status }: UnitFacts): Fin
     const evidence = `${name} is enabled, and does not run.`
     return [UNITS.problem({ code: 'unit_inactive', evidence, remedy: `systemctl start ${name}` })]
   }
-  if (file !== 'enabled' && active !== 'inactive') {
+  // A static unit is started by another.
+  if (file === 'disabled' && active !== 'inactive') {
     const evidence = `${name} runs, and is ${file}: it does not start with the machine.`
     return [UNITS.note({ code: 'unit_disabled', evidence, remedy: `systemctl enable ${name}` })]
   }

@@ -23,7 +23,7 @@ export interface ProbeRequest {
 
 /** Looks at everything that the checks are made on. Changes nothing, and never rejects. */
 export async function probeAll({ settings, version, path, now }: ProbeRequest): Promise<Facts> {
-  const { agent, front, faults } = settings
+  const { agent, front, faults, hiddenFile } = settings
   const isRoot = process.getuid?.() === 0
   const [kernel, network, tools, ports, files, service, disk] = await Promise.all([
     probeKernel(),
@@ -38,7 +38,7 @@ export async function probeAll({ settings, version, path, now }: ProbeRequest): 
     isRoot,
     now,
     program: { ...version, node: process.versions.node, schema: MIGRATIONS.length },
-    settings: { agent, front, faults },
+    settings: { agent, front, faults, hiddenFile },
     ...{ kernel, network, tools, disk, ports, files, service },
     clock: await probeClock(agent.dataDir),
   }

@@ -118,7 +118,7 @@ const versionAnswer = z.object({ version: z.string(), commit: z.string().nullabl
 const logLine = z.object({ message: z.string(), fatal: z.boolean().optional() })
 
 /** The units of a release. */
-export const SERVICE_UNITS = ['boxyard-agent.service', 'boxyard-front.service']
+export const SERVICE_UNITS = ['boxyard-agent.service', 'boxyard-boxes.service', 'boxyard-front.service']
 const LOG_CHARACTERS = 1024 * 1024
 const ANSWER_MS = 10_000
 const TIMEOUT_MS = 10_000

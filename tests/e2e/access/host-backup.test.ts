@@ -88,7 +88,11 @@ test('a backup of a running service is one archive for its owner alone, and says
   expect(execFileSync('tar', ['-xzOf', archive, 'boxyard-backup/settings.conf'], { encoding: 'utf8' })).toContain(
     `BOXYARD_DATA_DIR=${running().dataDir}\n`,
   )
-  // It took no second name, and nothing of the work is left.
+  // It took no second name, and nothing of the work is left, nor of one that was killed.
+  mkdirSync(join(scratch, `.boxyard-backup-${2 ** 22 + 1}-abc`))
+  mkdirSync(join(scratch, 'second'))
+  expect((await run(['admin', 'backup', join(scratch, 'second.tar.gz')], running().environment))[0]).toBe(0)
+  for (const name of ['second', 'second.tar.gz']) rmSync(join(scratch, name), { recursive: true })
   expect(await run(['admin', 'backup', archive], running().environment)).toEqual([
     1,
     expect.stringContaining('is there already'),
@@ -134,6 +138,24 @@ test('an archive is not restored beside its own deployment, nor if it is damaged
   execFileSync('tar', ['-czf', damaged, '-C', unpacked, '--exclude=manifest.json', 'boxyard-backup'])
   expect(await run(['admin', 'restore', damaged], env)).toEqual([1, expect.stringContaining('it has no manifest')])
   expect(readdirSync(join(scratch, 'refused'))).toEqual(['lock'])
+})
+
+test('a restore that was cut off is done again by the same command', async () => {
+  const { environment } = running()
+  const directory = join(scratch, 'cut-off')
+  mkdirSync(join(directory, '.restoring'), { recursive: true, mode: 0o700 })
+  writeFileSync(join(directory, 'instance'), 'half')
+  const env = { ...environment, BOXYARD_DATA_DIR: directory, BOXYARD_RUN_DIR: join(scratch, 'run') }
+  expect(await run(['admin', 'restore', archive], env)).toEqual([0, expect.stringMatching(/^Restored to /)])
+  expect(readFileSync(join(directory, 'instance'), 'utf8')).toBe(
+    readFileSync(join(running().dataDir, 'instance'), 'utf8'),
+  )
+  // Without the mark, what is there is somebody's.
+  rmSync(join(directory, 'boxyard.db'))
+  expect(await run(['admin', 'restore', archive], env)).toEqual([
+    1,
+    expect.stringContaining('holds a deployment already (instance, '),
+  ])
 })
 
 test('uninstall that is not confirmed, or beside an agent, changes nothing', async () => {

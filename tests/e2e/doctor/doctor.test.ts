@@ -1,5 +1,5 @@
-import { spawn } from 'node:child_process'
-import { chmodSync, cpSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { execFileSync, spawn } from 'node:child_process'
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -147,6 +147,20 @@ describe('before anything is started', () => {
     const code = await new Promise((resolve) => child.once('close', resolve))
     expect([code, output]).toEqual([0, expect.stringMatching(/^unknown +network +nftables: .*not permitted/m)])
     expect(output).toMatch(/could not be looked at\.\n$/)
+  })
+
+  test('in a checkout it needs no more than Node.js packages', async () => {
+    const checkout = join(scratch, 'checkout')
+    execFileSync('git', ['clone', '--quiet', '--shared', ROOT, checkout])
+    symlinkSync(join(ROOT, 'node_modules'), join(checkout, 'node_modules'))
+    const env = { PATH: process.env['PATH'], HOME: process.env['HOME'], ...(await settingsOf('fresh')) }
+    const child = spawn('npm', ['run', '--silent', 'doctor', '--', '--json'], {
+      ...{ cwd: checkout, env, stdio: ['ignore', 'pipe', 'inherit'] },
+    })
+    let output = ''
+    child.stdout?.on('data', (data: Buffer) => (output += data.toString()))
+    await new Promise((resolve) => child.once('close', resolve))
+    expect(wrongIn(JSON.parse(output).checks)).toEqual([])
   })
 
   test('wrong options end with 2, and --help with 0', async () => {

@@ -8,7 +8,7 @@ export function soundFacts(): Facts {
     isRoot: true,
     now: NOW,
     program: { version: '1.2.0', commit: null, node: '24.0.0', schema: 6 },
-    settings: { agent, front: { host: '127.0.0.1', port: 8080 }, faults: [] },
+    settings: { agent, front: { host: '127.0.0.1', port: 8080 }, faults: [], hiddenFile: null },
     kernel: {
       release: '6.12.48+deb13-amd64',
       machine: 'x64',

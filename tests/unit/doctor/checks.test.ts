@@ -27,6 +27,7 @@ describe('what is wrong is found, with evidence and remedy', () => {
 
 /** What could not be looked at is told, and is no problem. */
 const HIDDEN: readonly [string, BreakHost][] = [
+  ['settings', (f) => Object.assign(f.settings, { hiddenFile: '/etc/boxyard/boxyard.conf' })],
   ['cgroups', (f) => Object.assign(f.kernel, { mountInfo: { hidden: 'EACCES' } })],
   ['namespaces', (f) => Object.assign(f.kernel, { namespaceLimits: { hidden: 'EACCES' } })],
   ['network', (f) => Object.assign(f.network, { nft: { hidden: 'spawn nft ENOENT' } })],
