@@ -24,7 +24,7 @@ host_packages=(
 test_packages=(
   "${host_packages[@]}" caddy git openssl procps gcc libc6-dev libseccomp-dev chromium
   "qemu-system-$([[ $(uname -m) == aarch64 ]] && echo arm || echo x86)" qemu-utils e2fsprogs openssh-client
-  htop ncurses-base vim-tiny curl jq
+  htop ncurses-base vim-tiny curl jq systemd
 )
 bench_packages=("${test_packages[@]}" restic rsync)
 # Docker's own packages conflict with Debian's.

@@ -1,10 +1,31 @@
-import { readFileSync, rmSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
 import { pendingRecord } from '../core/reconcile/outcome.ts'
 import { type DeploymentDeps, openDeployment } from './deployment.ts'
 import { endHostEdge, openBoxWorld } from './drivers.ts'
 
+/** `down [--embedded]`, as `DOWN_HELP` tells. */
+export async function runDownCommand(
+  deps: DeploymentDeps,
+  args: readonly string[],
+  print: (text: string) => void,
+): Promise<number> {
+  const { values } = parseArgs({
+    args: [...args],
+    options: { embedded: { type: 'boolean', default: false }, help: { type: 'boolean', short: 'h', default: false } },
+  })
+  const { dataDir, runtime } = deps.settings
+  if (values.help) print(DOWN_HELP)
+  else if (values.embedded && runtime !== 'embedded') print('Boxes are pods of a cluster, and stay.')
+  else if (!existsSync(join(dataDir, 'boxyard.db')))
+    print(`Nothing to take down: there is no deployment in ${dataDir}.`)
+  else return takeDown(deps, print)
+  return 0
+}
+
 /**
- * `down`: stops every box as a shutdown of the host would, and removes what this deployment made on the host: mounts, interfaces,
+ * Stops every box as a shutdown of the host would, and removes what this deployment made on the host: mounts, interfaces,
  * firewall rules, claims, the edge. Data stays, and the next start starts the boxes that ran.
  */
 export async function takeDown(deps: DeploymentDeps, print: (text: string) => void): Promise<number> {
@@ -43,4 +64,10 @@ function counted(count: number, what: string): string {
   return `${count} ${what}${count === 1 ? '' : 'es'}`
 }
 
+const DOWN_HELP = `Usage: down [--embedded]
+
+Stops every box as a shutdown of the host would, and removes mounts, interfaces, firewall rules and the edge of this deployment.
+Data stays, and what ran starts again with the service. Refuses while the agent runs.
+
+  --embedded  does nothing where boxes are pods of a cluster`
 const DOWN_CLOSE_MS = 30_000

@@ -113,7 +113,7 @@ const OWN_NAMES = [
 ]
 const UNITS = ['boxyard-front.service', 'boxyard-agent.service']
 const BOXES_UNIT = 'boxyard-boxes.service'
-const STOP_MS = 120_000
+const STOP_MS = 400_000
 const CLOSE_MS = 5_000
 const PROGRAM_NOTE = `The program goes with "apt-get purge boxyard" (a package), "install.sh --remove" (an archive), or its checkout.`
 const UNINSTALL_HELP = `Usage: admin uninstall --keep-data|--purge-data [--yes]

@@ -4,15 +4,19 @@
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 units='boxyard-agent.service boxyard-front.service'
+files="$units boxyard-boxes.service"
 fail() { echo "$1" >&2; exit 1; }
 [ "$(id -u)" = 0 ] || fail 'This needs root: it installs services.'
 has_systemd() { [ -d /run/systemd/system ]; }
 
 remove() {
-  if has_systemd; then systemctl disable --now $units; fi
+  if has_systemd; then
+    systemctl disable --now $units
+    systemctl stop boxyard-boxes.service
+  fi
+  boxyard admin down
   data=$(sed -n 's/^BOXYARD_DATA_DIR=//p' /etc/boxyard/boxyard.conf 2>/dev/null | tail -n 1)
-  if [ -e "${data:-/var/lib/boxyard}/boxyard.db" ]; then boxyard down; fi
-  for unit in $units; do rm -f "/usr/lib/systemd/system/$unit"; done
+  for unit in $files; do rm -f "/usr/lib/systemd/system/$unit"; done
   rm -rf /usr/lib/boxyard /usr/bin/boxyard /usr/share/doc/boxyard /var/cache/boxyard
   if has_systemd; then systemctl daemon-reload; fi
   echo "Removed. Data stays in ${data:-/var/lib/boxyard}, settings in /etc/boxyard."
@@ -37,7 +41,7 @@ rm -rf /usr/lib/boxyard.old
 mkdir -p /usr/lib/systemd/system /usr/share/doc /etc/boxyard
 cp -a "$here/root/usr/bin/boxyard" /usr/bin/boxyard
 cp -a "$here/root/usr/share/doc/boxyard" /usr/share/doc/
-for unit in $units; do cp -a "$here/root/usr/lib/systemd/system/$unit" /usr/lib/systemd/system/; done
+for unit in $files; do cp -a "$here/root/usr/lib/systemd/system/$unit" /usr/lib/systemd/system/; done
 [ -e /etc/boxyard/boxyard.conf ] || cp -a "$here/root/etc/boxyard/boxyard.conf" /etc/boxyard/
 if has_systemd; then
   systemctl daemon-reload

@@ -2,6 +2,7 @@ import { request } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import { tryReadText } from '../../lib/disk/file-text.ts'
 import { runOk } from '../../lib/run.ts'
+import { inBoxesUnit } from '../host/boxes-unit.ts'
 import { parseInfo } from './admin.ts'
 import { frontPaths } from './names.ts'
 import { awaitPort } from './port.ts'
@@ -28,7 +29,8 @@ export function caddyProgram({ runDir, storage, host, ports }: CaddyOptions): Ed
       if (predecessor === null) for (const port of ports()) await awaitPort(host, port)
       const { config, generation } = files
       const script = ['sh', '-c', LAUNCH, 'caddy', storage, config, paths.log(generation)]
-      const [command = '', ...args] = [...mountNamespace(paths.directory), 'setsid', '--fork', ...script]
+      const launch = [...mountNamespace(paths.directory), 'setsid', '--fork', ...script]
+      const [command = '', ...args] = inBoxesUnit('edge', launch)
       await runOk(command, args, { env: { PATH: PROGRAM_PATH }, cwd: '/', timeoutMs: LAUNCH_MS })
       await untilAnswering(files, paths.log(generation), timeoutMs)
     },

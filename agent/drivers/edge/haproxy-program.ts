@@ -1,4 +1,5 @@
 import { CommandError, runOk } from '../../lib/run.ts'
+import { inBoxesUnit } from '../host/boxes-unit.ts'
 import { askHaproxy, commandHaproxy, readInfo } from './admin.ts'
 import { edgePaths } from './names.ts'
 import { type EdgeProgram, mountNamespace, PROGRAM_PATH } from './process.ts'
@@ -11,7 +12,8 @@ export function haproxyProgram(runDir: string): EdgeProgram {
     configMode: 0o600,
     start: async ({ config }, { predecessor, timeoutMs }) => {
       const takeover = predecessor ? ['-x', predecessor.socket] : []
-      const [command = '', ...args] = [...mountNamespace(paths.directory), 'haproxy', '-D', '-f', config, ...takeover]
+      const program = [...mountNamespace(paths.directory), 'haproxy', '-D', '-f', config, ...takeover]
+      const [command = '', ...args] = inBoxesUnit('edge', program)
       try {
         await runOk(command, args, { env: { PATH: PROGRAM_PATH }, cwd: '/', timeoutMs })
       } catch (error) {

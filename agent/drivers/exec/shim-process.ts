@@ -4,6 +4,7 @@ import { Socket } from 'node:net'
 import type { Logger } from '../../../shared/log.ts'
 import { tryReadText } from '../../lib/disk/file-text.ts'
 import { spawnChild } from '../../lib/run.ts'
+import { inBoxesUnit } from '../host/boxes-unit.ts'
 import { readStartTicks } from '../host/handle.ts'
 import { type ShimOptions, shimPaths } from './shim-protocol.ts'
 
@@ -12,10 +13,11 @@ import { type ShimOptions, shimPaths } from './shim-protocol.ts'
  * after 20 s. Logs what it writes to stderr.
  */
 export async function startShim(options: ShimOptions, logger: Logger): Promise<void> {
-  const args = ['--mount', '--propagation', 'slave', '--', ...NODE, PROGRAM, JSON.stringify(options)]
+  const isolated = ['unshare', '--mount', '--propagation', 'slave', '--', ...NODE, PROGRAM, JSON.stringify(options)]
+  const [command = '', ...args] = inBoxesUnit('shim', isolated)
   const codeDir = `${options.runDir}/code`
   mkdirSync(codeDir, { recursive: true, mode: 0o700 })
-  const child = spawnChild('unshare', args, {
+  const child = spawnChild(command, args, {
     cwd: '/',
     // With a compile cache a start takes a third of the time, and the process half of the memory.
     env: { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', NODE_COMPILE_CACHE: codeDir },

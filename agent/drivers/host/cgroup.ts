@@ -9,7 +9,7 @@ import { createOomKills } from './oom-kills.ts'
 import { signalMembers } from './signals.ts'
 import { readUsage } from './usage.ts'
 
-/** The cgroups of one instance's boxes: at `/boxyard/<instance>/<box>` in every hierarchy, unless placed elsewhere. */
+/** The cgroups of one instance's boxes: at `<base>/boxyard/<instance>/<box>` in every hierarchy, unless placed elsewhere. */
 export interface BoxCgroups extends BoxFreezer {
   readonly version: 1 | 2
   /** Sets the path of a box's cgroups below each hierarchy, created by another runtime; null for the agent's own. */
@@ -57,13 +57,14 @@ export interface BoxCgroups extends BoxFreezer {
   close(): void
 }
 
-/** Creates the cgroups of instance `instanceId`; with version 2 also enables their controllers. */
-export function createBoxCgroups(layout: CgroupLayout, instanceId: string): BoxCgroups {
+/**
+ * Creates the cgroups of instance `instanceId`; with version 2 also enables their controllers. `base` is the path of a cgroup that
+ * is ours, or empty for the root. Boxes that run below the root keep their cgroups there.
+ */
+export function createBoxCgroups(layout: CgroupLayout, instanceId: string, base: string): BoxCgroups {
   const roots = rootsOf(layout)
   const isV1 = layout.version === 1
-  const places = new Map<string, string>()
-  const home = (root: string, boxId: string): string =>
-    `${root}/${places.get(boxId) ?? `boxyard/${instanceId}/${boxId}`}`
+  const { place, isPlaced, home, list, close } = createCgroupPaths(roots, instanceId, base)
   const execHome = (boxId: string, exec: string): string => `${home(layout.execs, boxId)}/${exec}`
   const execs = (boxId: string): string[] => childDirectories(home(layout.execs, boxId))
   const killExec = (boxId: string, exec: string): void => killGroup(execHome(boxId, exec), isV1)
@@ -71,7 +72,7 @@ export function createBoxCgroups(layout: CgroupLayout, instanceId: string): BoxC
   const processes = (boxId: string): number[] =>
     [home(layout.pids, boxId), ...(isV1 ? [] : execHomes(boxId))].flatMap(readProcesses)
   const freezer = createBoxFreezer(layout.version, {
-    isPlaced: (boxId) => places.has(boxId),
+    isPlaced,
     home: (boxId) => home(layout.execs, boxId),
     execs: execHomes,
     cpuHome: (boxId) => home(layout.cpu, boxId),
@@ -80,10 +81,10 @@ export function createBoxCgroups(layout: CgroupLayout, instanceId: string): BoxC
     (boxId) => readOomKills(home(layout.memory, boxId), isV1),
     () => performance.now(),
   )
-  prepare(layout, roots, instanceId)
+  prepare(layout, base, instanceId)
   return {
     version: layout.version,
-    place: (boxId, path) => void (path === null ? places.delete(boxId) : places.set(boxId, path)),
+    place,
     create: (boxId, limits) => {
       for (const root of roots) fs.mkdirSync(home(root, boxId), { recursive: true })
       limitBox({ memory: home(layout.memory, boxId), pids: home(layout.pids, boxId) }, limits, isV1)
@@ -122,9 +123,37 @@ export function createBoxCgroups(layout: CgroupLayout, instanceId: string): BoxC
       if (isGone) oom.forget(boxId)
       return isGone
     },
-    list: () => [...new Set(roots.flatMap((root) => childDirectories(`${root}/boxyard/${instanceId}`)))],
+    list,
+    close,
+  }
+}
+
+/** The paths of the cgroups of boxes; methods as in `BoxCgroups`. */
+interface CgroupPaths extends Pick<BoxCgroups, 'place' | 'list' | 'close'> {
+  /** Tests whether `place` has set the path. */
+  isPlaced(boxId: string): boolean
+  /** Returns the directory of the box in the hierarchy mounted at `root`. */
+  home(root: string, boxId: string): string
+}
+
+function createCgroupPaths(roots: readonly string[], instanceId: string, base: string): CgroupPaths {
+  const places = new Map<string, string>()
+  const bases = [...new Set([base, ''])]
+  const all = (parent: string): string[] =>
+    roots.flatMap((root) => childDirectories(`${root}${parent}/boxyard/${instanceId}`))
+  const rooted = new Set(base === '' ? [] : all(''))
+  return {
+    place: (boxId, path) => void (path === null ? places.delete(boxId) : places.set(boxId, path)),
+    isPlaced: (boxId) => places.has(boxId),
+    home: (root, boxId) => {
+      const path = places.get(boxId) ?? `boxyard/${instanceId}/${boxId}`
+      const isRooted = places.has(boxId) || (rooted.has(boxId) && fs.existsSync(`${root}/${path}`))
+      return `${root}${isRooted ? '' : base}/${path}`
+    },
+    list: () => [...new Set(bases.flatMap(all))],
     close: () => {
-      for (const root of roots) if (removeDirectory(`${root}/boxyard/${instanceId}`)) removeDirectory(`${root}/boxyard`)
+      for (const parent of roots.flatMap((root) => bases.map((each) => `${root}${each}/boxyard`)))
+        if (removeDirectory(`${parent}/${instanceId}`)) removeDirectory(parent)
     },
   }
 }
@@ -167,14 +196,14 @@ function raise(file: string, value: number, rest = ''): void {
   if (now > 0 && now < value) fs.writeFileSync(file, `${value}${rest}`)
 }
 
-function prepare(layout: CgroupLayout, roots: readonly string[], instanceId: string): void {
-  for (const root of roots) fs.mkdirSync(`${root}/boxyard/${instanceId}`, { recursive: true })
-  if (layout.version === 2) delegateControllers(layout.memory, instanceId)
-  fs.writeFileSync(`${layout.pids}/boxyard/pids.max`, String(readProcessLimit()))
+function prepare(layout: CgroupLayout, base: string, instanceId: string): void {
+  for (const root of rootsOf(layout)) fs.mkdirSync(`${root}${base}/boxyard/${instanceId}`, { recursive: true })
+  if (layout.version === 2) delegateControllers(`${layout.memory}${base}`, instanceId)
+  fs.writeFileSync(`${layout.pids}${base}/boxyard/pids.max`, String(readProcessLimit()))
 }
 
-function delegateControllers(root: string, instanceId: string): void {
-  for (const path of [root, `${root}/boxyard`, `${root}/boxyard/${instanceId}`])
+function delegateControllers(parent: string, instanceId: string): void {
+  for (const path of [parent, `${parent}/boxyard`, `${parent}/boxyard/${instanceId}`])
     fs.writeFileSync(`${path}/cgroup.subtree_control`, '+cpu +memory +pids')
 }
 

@@ -3,6 +3,7 @@ import type { Logger } from '../../../shared/log.ts'
 import { assertPrivateMountNamespace } from '../../lib/mounts/namespace.ts'
 import { adoptOrphans } from '../../lib/syscalls/children.ts'
 import { MS, mountFilesystem, unmountIfMounted } from '../../lib/syscalls/mounts.ts'
+import { findBoxesHome } from './boxes-unit.ts'
 import { type BoxCgroups, createBoxCgroups } from './cgroup.ts'
 import { findCgroupLayout } from './cgroup-layout.ts'
 import { CRUN_COMMAND, type Crun, createCrun } from './crun.ts'
@@ -45,7 +46,7 @@ export function openCommandHost({ instanceId, runDir, workName, crunPath, logger
   const workDir = mountWorkDir(`${runDir}/${workName}`)
   const readOnlyCrun = bindReadOnly(crunPath, `${workDir}/${CRUN_COMMAND}`)
   const watcher = createExitWatcher(logger)
-  const cgroups = createBoxCgroups(layout, instanceId)
+  const cgroups = createBoxCgroups(layout, instanceId, findBoxesHome(layout, runDir))
   return {
     crun: createCrun({ crunPath: readOnlyCrun, stateDir: `${workDir}/crun`, watcher }),
     crunPath: readOnlyCrun,

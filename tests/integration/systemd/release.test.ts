@@ -104,6 +104,20 @@ test('doctor runs from the files of the package, before they are installed', () 
   expect(new Set(checks.map(({ check }) => check)).size).toBe(14)
 })
 
+test('the package of the other architecture has programs of that one alone', () => {
+  const other = architecture === 'amd64' ? 'arm64' : 'amd64'
+  const made = run(process.execPath, join(scratch, 'another/infra/release.ts'), other).trim().split('\n')
+  const foreign = made.find((path) => path.endsWith(`_${other}.deb`)) ?? ''
+  expect(run('dpkg-deb', '--field', foreign, 'Architecture').trim()).toBe(other)
+  const files = join(scratch, 'foreign')
+  run('dpkg-deb', '--extract', foreign, files)
+  const programs = readdirSync(files, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && (entry.name === 'node' || entry.name.endsWith('.node')))
+    .map((entry) => readFileSync(join(entry.parentPath, entry.name)).readUInt16LE(ELF_MACHINE))
+  expect(programs.length).toBeGreaterThanOrEqual(2)
+  expect(new Set(programs)).toEqual(new Set([other === 'arm64' ? EM_AARCH64 : EM_X86_64]))
+}, 600_000)
+
 test('the units start what the package has', () => {
   for (const unit of ['boxyard-agent.service', 'boxyard-front.service']) {
     const text = readFileSync(join(root, 'usr/lib/systemd/system', unit), 'utf8')
@@ -148,6 +162,10 @@ function writeSomething(checkout: string): void {
   run('sh', '-c', `echo changed >>${checkout}/README.md`)
 }
 
+/** Offset and values of `e_machine` in elf(5). */
+const ELF_MACHINE = 18
+const EM_X86_64 = 62
+const EM_AARCH64 = 183
 const LOAD = `
 await import('./agent/modes.ts')
 await import('@aws-sdk/client-s3')
