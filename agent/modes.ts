@@ -1,12 +1,13 @@
-import { createJsonLogger, type Logger } from '../shared/log.ts'
+import { createJsonLogger, type JsonLoggerOptions, type Logger, type LogLevel } from '../shared/log.ts'
 import { createPlainLogger, createStderrWriter } from '../shared/stderr-log.ts'
-import { runKeysCommand, runTokenCommand } from './compose/access-commands.ts'
+import { runKeysCommand, runRenewCommand, runTokenCommand } from './compose/access-commands.ts'
 import { startAgent, systemClock } from './compose/agent.ts'
 import { type BackupDeps, runBackupCommand } from './compose/backup-command.ts'
 import type { DeploymentDeps } from './compose/deployment.ts'
+import { runReloadCommand } from './compose/reload.ts'
 import { runRestoreCommand } from './compose/restore-command.ts'
 import { createClosers } from './compose/shutdown.ts'
-import { takeDown } from './compose/take-down.ts'
+import { runDownCommand } from './compose/take-down.ts'
 import { runUninstallCommand } from './compose/uninstall-command.ts'
 import { readAgentSettings } from './config/agent.ts'
 import { programPath, readGivenSettings } from './config/given.ts'
@@ -39,8 +40,12 @@ export async function runAgent(
     if (told !== null) return say(told)
     if (mode === 'doctor' || mode === 'support') return await runDoctor([mode, ...rest], now)
     const settings = readAgentSettings()
-    const logger = isService ? createJsonLogger({ level: settings.logLevel, write, now }) : notices
+    const logging: JsonLoggerOptions = { level: settings.logLevel, write, now }
+    const logger = isService ? createJsonLogger(logging) : notices
     return await runMode([mode ?? 'serve', ...rest], {
+      setLogLevel: (level) => {
+        logging.level = level
+      },
       settings,
       logger,
       notices,
@@ -75,16 +80,18 @@ function say(text: string): number {
   return 0
 }
 
-async function runMode([mode = '', ...rest]: readonly string[], deps: DeploymentDeps): Promise<number> {
+async function runMode([mode = '', ...rest]: readonly string[], deps: ServeDeps): Promise<number> {
   const print = (text: string): void => void say(text)
   switch (mode) {
     case 'serve':
       if (rest.length > 0) return say(HELP)
       return serveUntilSignal(deps)
     case 'down':
-      if (rest.includes('--help')) return say(DOWN_HELP)
-      if (rest.length > 0) throw new Error(`down takes no options: ${rest.join(' ')}`)
-      return takeDown(deps, print)
+      return runDownCommand(deps, rest, print)
+    case 'reload':
+      return runReloadCommand(deps, rest, print)
+    case 'renew':
+      return runRenewCommand(deps, rest, print)
     case 'token':
       return runTokenCommand(deps, rest, print)
     case 'keys':
@@ -104,7 +111,12 @@ function backupDeps({ settings, clock }: DeploymentDeps, print: (text: string) =
   return { settings, given: readGivenSettings().given, version: readVersion().version, now: () => clock.now(), print }
 }
 
-async function serveUntilSignal(given: DeploymentDeps): Promise<number> {
+/** What `serve` needs besides a deployment. */
+interface ServeDeps extends DeploymentDeps {
+  setLogLevel(level: LogLevel): void
+}
+
+async function serveUntilSignal(given: ServeDeps): Promise<number> {
   const manager = connectServiceManager(takeServiceVariables())
   const deps = { ...given, notices: tellingProgress(given.notices, manager) }
   const { logger } = deps
@@ -150,10 +162,6 @@ function watchForCrashes(logger: Logger): void {
 }
 
 const CLOSE_MS = 15_000
-const DOWN_HELP = `Usage: down
-
-Stops every box as a shutdown of the host would, and removes mounts, interfaces, firewall rules and the edge of this deployment.
-Data stays, and what ran starts again with the service. Refuses while the agent runs.`
 const HELP = `Usage: boxyard MODE
 
   serve                            runs the agent (by systemd: boxyard-agent.service)
@@ -161,6 +169,8 @@ const HELP = `Usage: boxyard MODE
   support [FILE]                   writes an archive for those who are to find a fault, without secrets
   admin token [options]            issues an access token
   admin keys rotate|drop-old KIND  changes the keys that sign tokens, or what the functions send
+  admin renew [--revoke]           puts a new administrator's token into admin.token
+  admin reload                     has the running agent take over what changed in its settings (by systemd: systemctl reload)
   admin down                       stops every box of a stopped agent, and removes what it made on the host
   admin backup FILE|DIR            copies database, keys and settings to an archive
   admin restore FILE               makes the deployment of an archive in an empty data directory

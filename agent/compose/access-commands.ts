@@ -4,8 +4,9 @@ import { parseArgs } from 'node:util'
 import { type CreateTokenBody, createTokenBodySchema } from '../../shared/schemas/access.ts'
 import { changeKeys, oldChannelKeyUse } from '../lib/disk/key-files.ts'
 import type { TokenRecord } from '../ports/store/tokens.ts'
-import { signAdminTokenAnew } from './admin-token.ts'
+import { replaceAdminToken, signAdminTokenAnew } from './admin-token.ts'
 import { type Deployment, type DeploymentDeps, openDeployment } from './deployment.ts'
+import { askRunningAgent } from './reload.ts'
 
 type Print = (text: string) => void
 
@@ -60,6 +61,28 @@ function parseLife(text: string): number | null {
   return Number(count) * (SECONDS[unit] ?? 1)
 }
 
+/** `renew [--revoke]`: puts another administrator's token into `admin.token`. `RENEW_HELP` tells of the option. */
+export async function runRenewCommand(deps: DeploymentDeps, args: readonly string[], print: Print): Promise<number> {
+  const { values } = parseArgs({
+    args: [...args],
+    options: { revoke: { type: 'boolean', default: false }, help: { type: 'boolean', short: 'h', default: false } },
+  })
+  if (values.help) return show(RENEW_HELP, print)
+  const { clock, settings } = deps
+  const { dataDir } = settings
+  requireDeployment(dataDir)
+  // A running agent does it itself, since its edge has to forget what the old token opened.
+  const answer = await askRunningAgent(settings, { kind: 'renew', revokes: values.revoke })
+  const finish = (endsAt: number): number => {
+    print(`${dataDir}/admin.token holds a new token, until ${new Date(endsAt).toISOString()}.`)
+    return 0
+  }
+  if (typeof answer === 'number') return finish(answer)
+  return inDeployment(deps, async (deployment) =>
+    finish(await replaceAdminToken({ ...deployment, dataDir, clock }, { revokes: values.revoke })),
+  )
+}
+
 /** `keys rotate|drop-old token|channel [--force]`: the running service sees the change within a second. */
 export async function runKeysCommand(deps: DeploymentDeps, args: readonly string[], print: Print): Promise<number> {
   const { values, positionals } = parseArgs({
@@ -76,7 +99,7 @@ export async function runKeysCommand(deps: DeploymentDeps, args: readonly string
   // Comes first, since the keys of an open deployment are read again only after a second.
   if (change === 'rotate' && kind === 'token') changeKeys(dataDir, kind, change)
   return inDeployment(deps, async (deployment) => {
-    if (kind === 'token') await signAdminTokenAnew(dataDir, deployment)
+    if (kind === 'token') await signAdminTokenAnew({ ...deployment, dataDir, clock: deps.clock })
     // A channel has two keys at most, so that its rotation drops one, too.
     if (change === 'drop-old' || kind === 'channel') {
       const obstacle = values.force ? null : await obstacleTo(kind, deps, deployment)
@@ -149,6 +172,15 @@ Issues an access token and prints it; it is shown only once.
   --expires LIFE         seconds, or a number with s, m, h or d, or never (default: 30d)
 
 Tokens are listed and revoked over the API: GET /v1/tokens, DELETE /v1/tokens/{token}.`
+
+const RENEW_HELP = `Usage: renew [--revoke]
+
+Puts a new administrator's token into admin.token, which ends in 30 days. The running service renews it every day, so
+this is for one that was revoked, or has become known.
+
+  --revoke  revokes the token that was there, and every token that was minted with it
+
+Without it the old one works until its end.`
 
 const KEYS_HELP = `Usage: keys rotate token|channel [--force]
        keys drop-old token|channel [--force]

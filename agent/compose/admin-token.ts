@@ -1,45 +1,102 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { createTokenVerifier, tokenKeyId } from '../../shared/auth/tokens.ts'
+import { createTokenVerifier, type TokenClaims, tokenKeyId } from '../../shared/auth/tokens.ts'
+import type { Logger } from '../../shared/log.ts'
 import type { Tokens } from '../core/access/tokens.ts'
 import { writeDurably } from '../lib/disk/durable-file.ts'
 import type { KeyFiles } from '../lib/disk/key-files.ts'
+import type { Clock } from '../ports/host/clock.ts'
+import type { Closers } from './shutdown.ts'
 
-/** Writes the first admin token, without expiry, to `<data dir>/admin.token` (0600), unless there is one. */
-export async function ensureAdminToken(dataDir: string, tokens: Tokens): Promise<void> {
-  if (!existsSync(pathIn(dataDir))) await writeNew(dataDir, tokens)
+export interface AdminTokenDeps {
+  dataDir: string
+  keys: KeyFiles
+  tokens: Tokens
+  clock: Pick<Clock, 'now'>
+}
+
+/**
+ * Writes an administrator's token that ends in 30 days to `<data dir>/admin.token` (0600) if there is none, and renews it, now and
+ * every hour, once a day of that has passed: under the same id, so that a copy of it works until its own end. One that was revoked,
+ * or that no key verifies, stays. One without an end, of an earlier version, is replaced, and ends in 30 days.
+ */
+export async function keepAdminToken(deps: AdminTokenDeps & { closers: Closers; logger: Logger }): Promise<void> {
+  await renewAdminToken(deps)
+  const timer = setInterval(() => {
+    renewAdminToken(deps).catch((error: unknown) => deps.logger.error('admin.token could not be renewed', { error }))
+  }, HOUR_MS)
+  timer.unref()
+  deps.closers.add('renewal of admin.token', () => clearInterval(timer))
+}
+
+/** Renews the token as `keepAdminToken`, once. */
+export async function renewAdminToken(deps: AdminTokenDeps): Promise<void> {
+  const { dataDir, tokens, clock } = deps
+  if (!existsSync(pathIn(dataDir))) return void (await writeNew(deps))
+  const claims = await readClaims(deps)
+  if (claims === null || (claims.exp !== null && claims.exp * 1000 - clock.now() > LIFE_MS - DAY_MS)) return
+  const token = await tokens.renew(claims.jti, endOf(clock))
+  if (token === null) return
+  // All copies of a token without an end have its id: that ends, and the file gets a token of another.
+  if (claims.exp === null) await writeNew(deps)
+  else writeDurably(pathIn(dataDir), `${token}\n`)
+}
+
+/**
+ * Writes a new administrator's token in place of the one in `admin.token`, and returns the time of its end in ms. `revokes` ends the
+ * one that was there, with every token that was minted with it.
+ */
+export async function replaceAdminToken(deps: AdminTokenDeps, options: { revokes: boolean }): Promise<number> {
+  const claims = existsSync(pathIn(deps.dataDir)) ? await readClaims(deps) : null
+  const endsAt = await writeNew(deps)
+  if (options.revokes && claims !== null) await deps.tokens.revokeOwn(claims.jti)
+  return endsAt
 }
 
 /**
  * Signs the token in `admin.token` again if its key is not the one that signs now, under the same id, so that the old keys can be
  * dropped. One that no key verifies is replaced by a new token; one that was removed or revoked stays so.
  */
-export async function signAdminTokenAnew(
-  dataDir: string,
-  { keys, tokens }: { keys: KeyFiles; tokens: Tokens },
-): Promise<void> {
+export async function signAdminTokenAnew(deps: AdminTokenDeps): Promise<void> {
+  const { dataDir, keys, tokens } = deps
   if (!existsSync(pathIn(dataDir))) return
   const old = readFileSync(pathIn(dataDir), 'utf8').trim()
-  const current = keys.tokens()
-  if (tokenKeyId(old) === current.keys[0]?.kid) return
-  const verify = createTokenVerifier({ keys: () => current, now: () => 0 })
-  const claims = await verify(old).catch(() => null)
-  if (claims === null) return writeNew(dataDir, tokens)
+  if (tokenKeyId(old) === keys.tokens().keys[0]?.kid) return
+  const claims = await readClaims(deps)
+  if (claims === null) return void (await writeNew(deps))
   const token = await tokens.signAnew(claims.jti)
   if (token !== null) writeDurably(pathIn(dataDir), `${token}\n`)
 }
 
-async function writeNew(dataDir: string, tokens: Tokens): Promise<void> {
+// Also of a token that has ended. Null if no key verifies it.
+function readClaims({ dataDir, keys }: AdminTokenDeps): Promise<TokenClaims | null> {
+  const current = keys.tokens()
+  const verify = createTokenVerifier({ keys: () => current, now: () => 0 })
+  return verify(readFileSync(pathIn(dataDir), 'utf8').trim()).catch(() => null)
+}
+
+async function writeNew({ dataDir, tokens, clock }: AdminTokenDeps): Promise<number> {
+  const expiresAt = endOf(clock)
   const { token } = await tokens.issue({
     name: 'admin',
     projects: '*',
     permissions: ['read', 'write', 'exec', 'admin'],
-    expiresAt: null,
+    expiresAt,
     createdBy: null,
   })
   writeDurably(pathIn(dataDir), `${token}\n`)
+  return expiresAt
+}
+
+// Tokens carry whole seconds.
+function endOf(clock: Pick<Clock, 'now'>): number {
+  return Math.floor((clock.now() + LIFE_MS) / 1000) * 1000
 }
 
 function pathIn(dataDir: string): string {
   return join(dataDir, 'admin.token')
 }
+
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+const LIFE_MS = 30 * DAY_MS

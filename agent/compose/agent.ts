@@ -4,12 +4,13 @@ import { startIdleStops } from '../core/edge/idle-stop.ts'
 import { type HealthReport, reportHealth } from '../core/health/health.ts'
 import { createLinuxHost } from '../drivers/host/facts.ts'
 import type { Clock } from '../ports/host/clock.ts'
-import { ensureAdminToken } from './admin-token.ts'
+import { keepAdminToken, replaceAdminToken } from './admin-token.ts'
 import { startCoreParts } from './core.ts'
 import { type DeploymentDeps, openDeployment } from './deployment.ts'
 import { openDrivers } from './drivers.ts'
 import { openEdge } from './edge.ts'
 import type { HandlerParts } from './handlers.ts'
+import { createReload, openControl, type ReloadDeps } from './reload.ts'
 import { createMeter, serveAll } from './servers.ts'
 
 /** A serving agent. */
@@ -26,13 +27,17 @@ export const systemClock: Clock = {
 }
 
 /** Opens state, drivers, edge and core in that order, then serves. Once it resolves all boxes of a previous agent are adopted. */
-export async function startAgent(deps: DeploymentDeps & { version: Version }, signal: AbortSignal): Promise<Agent> {
+export async function startAgent(
+  deps: DeploymentDeps & Pick<ReloadDeps, 'setLogLevel'> & { version: Version },
+  signal: AbortSignal,
+): Promise<Agent> {
   const { settings, closers, clock, logger } = deps
   const state = { isDraining: false }
   const meter = createMeter(deps, deps.version)
   const deployment = openDeployment(deps, { exclusive: true })
-  const { store, tokens } = deployment
-  await ensureAdminToken(settings.dataDir, tokens)
+  const { store } = deployment
+  const adminToken = { ...deps, ...deployment, dataDir: settings.dataDir }
+  await keepAdminToken(adminToken)
   const drivers = await openDrivers(deps, deployment)
   const edge = await openEdge(deps, deployment, drivers.network)
   const { standingFaults, ...parts } = await startCoreParts(
@@ -52,7 +57,7 @@ export async function startAgent(deps: DeploymentDeps & { version: Version }, si
       isDraining: () => state.isDraining,
       standingFaults,
     })
-  const { channel, stopServing } = await serveAll({
+  const { channel, stopServing, reloadTls } = await serveAll({
     ...deps,
     deployment,
     drivers,
@@ -61,6 +66,10 @@ export async function startAgent(deps: DeploymentDeps & { version: Version }, si
     health,
     state,
     meter,
+  })
+  await openControl(adminToken, {
+    reload: createReload({ ...deps, reloadTls }),
+    replaceAdminToken: (revokes) => replaceAdminToken(adminToken, { revokes }),
   })
   const watching = { edge: edge.edge, routes: edge.routes, activity }
   closers.add('idle stops', startIdleStops({ ...watching, store, reconciler, clock, logger }))

@@ -103,7 +103,7 @@ export function wireHandlers(parts: HandlerParts): { handlers: Handlers; streams
       version,
       drivers: kindsOf(drivers, store),
       defaults,
-      limits: publishedLimits(settings),
+      limits: () => publishedLimits(settings),
       health: parts.health,
       sharedBases: () => sharedBaseNames(store),
     }),

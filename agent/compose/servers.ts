@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
+import { createSecureContext, Server as TlsServer } from 'node:tls'
 import { createVerifier } from '../../shared/auth/channel.ts'
 import { publicTokenKeys } from '../../shared/auth/keys.ts'
 import { createTokenVerifier } from '../../shared/auth/tokens.ts'
@@ -39,7 +40,7 @@ export interface ServedParts
 /** Serves the channel to the functions and the data address to clients with a ticket, and meters both. */
 export async function serveAll(
   parts: ServedParts,
-): Promise<{ channel: Server; stopServing(late: AbortSignal): Promise<void> }> {
+): Promise<{ channel: Server; stopServing(late: AbortSignal): Promise<void>; reloadTls(): void }> {
   const { settings, deployment, clock, closers, logger } = parts
   const { limits } = settings
   const listening = {
@@ -82,7 +83,11 @@ export async function serveAll(
     logStreams.close()
     await Promise.all([...servings, webSockets].map((each) => each.drain(late)))
   }
-  return { channel, stopServing }
+  const secured = [
+    { server: channel, tls: listening.channel.tls },
+    { server: data, tls: listening.data.tls },
+  ]
+  return { channel, stopServing, reloadTls: () => reloadTls(secured) }
 }
 
 function trustChannel({ deployment: { keys }, clock }: ServedParts): Trust {
@@ -110,12 +115,20 @@ function createReception(
     }
     return publicKeys
   }
-  const { rateLimitPerSecond: perSecond, rateLimitBurst: burst } = settings.limits
+  const { limits } = settings
   return {
     tickets: createTickets({ clock }),
     verifyToken: createTokenVerifier({ keys: currentPublicKeys, now: () => clock.now() }),
     checkAlive: (id) => tokens.checkAlive(id),
-    rateLimit: createRateLimit({ perSecond, burst, clock }),
+    rateLimit: createRateLimit({
+      get perSecond() {
+        return limits.rateLimitPerSecond
+      },
+      get burst() {
+        return limits.rateLimitBurst
+      },
+      clock,
+    }),
     isDraining: () => state.isDraining,
     actorContext,
     audit,
@@ -169,6 +182,23 @@ async function openServer({ host, port, tls }: Listening): Promise<Server> {
 function originOf(server: Server, { host, tls }: Listening): string {
   const { port } = server.address() as AddressInfo
   return `${tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`
+}
+
+/** Has servers take the certificates that their files hold now, or none of them. @throws Error that names the file */
+function reloadTls(all: readonly { server: Server; tls: Listening['tls'] }[]): void {
+  const changes: (() => void)[] = []
+  for (const { server, tls } of all) {
+    if (tls === null || !(server instanceof TlsServer)) continue
+    try {
+      const read = readTls(tls)
+      createSecureContext(read)
+      changes.push(() => server.setSecureContext(read))
+    } catch (error) {
+      const cause = error instanceof Error ? error.message : String(error)
+      throw new Error(`The certificate ${tls.cert} with the key ${tls.key} cannot be used: ${cause}`, { cause: error })
+    }
+  }
+  for (const change of changes) change()
 }
 
 function readTls({ ca, cert, key }: NonNullable<Listening['tls']>) {

@@ -86,8 +86,8 @@ export interface AgentLimits {
  * @throws Error naming the variable, its value and what was expected
  */
 export function readAgentSettings(environment: Record<string, string | undefined> = process.env): AgentSettings {
-  const given = Object.entries(environment).filter(([key, value]) => key.startsWith('BOXYARD_') && value !== '')
-  const parsed = environmentSchema.safeParse(Object.fromEntries(given.filter(([key]) => !FRONT_ONLY.has(key))))
+  const given = Object.entries(givenSettings(environment)).filter(([key]) => !FRONT_ONLY.has(key))
+  const parsed = environmentSchema.safeParse(Object.fromEntries(given))
   if (!parsed.success) throw new Error(describeFault(parsed.error, environment))
   const env = parsed.data
   return {
@@ -138,6 +138,17 @@ export function readAgentSettings(environment: Record<string, string | undefined
       ...FIXED_LIMITS,
     },
   }
+}
+
+/** Returns the variables that hold settings. Leaves empty ones out, which count as not given. */
+export function givenSettings(environment: Record<string, string | undefined> = process.env): Record<string, string> {
+  const given = Object.entries(environment).filter(([key, value]) => key.startsWith('BOXYARD_') && value !== '')
+  return Object.fromEntries(given.map(([key, value]) => [key, value ?? '']))
+}
+
+/** Tests whether the agent reads a variable. */
+export function isAgentSetting(name: string): boolean {
+  return Object.hasOwn(environmentSchema.shape, name)
 }
 
 function channelTlsOf(env: z.infer<typeof environmentSchema>): AgentSettings['channelTls'] {

@@ -6,7 +6,7 @@ export type RateLimit = (key: string) => void
 
 export interface BucketOptions {
   perSecond: number
-  /** Size of a full bucket. */
+  /** Size of a full bucket. Both are read at each use, so that they may change. */
   burst: number
   clock: Clock
 }
@@ -20,17 +20,18 @@ export interface Buckets {
 }
 
 /** Creates buckets, all full. */
-export function createBuckets({ perSecond, burst, clock }: BucketOptions): Buckets {
+export function createBuckets(options: BucketOptions): Buckets {
+  const { clock } = options
   const buckets = new Map<string, { left: number; at: number }>()
   const leftOf = (key: string, now: number): number => {
     const bucket = buckets.get(key)
-    if (bucket === undefined) return burst
-    return Math.min(burst, bucket.left + (Math.max(0, now - bucket.at) / 1000) * perSecond)
+    if (bucket === undefined) return options.burst
+    return Math.min(options.burst, bucket.left + (Math.max(0, now - bucket.at) / 1000) * options.perSecond)
   }
   return {
     waitOf: (key) => {
       const left = leftOf(key, clock.now())
-      return left >= 1 ? null : Math.max(1, Math.ceil((1 - left) / perSecond))
+      return left >= 1 ? null : Math.max(1, Math.ceil((1 - left) / options.perSecond))
     },
     take: (key) => {
       const now = clock.now()

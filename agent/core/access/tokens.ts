@@ -30,6 +30,8 @@ export interface Tokens {
   issue(request: NewToken): Promise<{ record: TokenRecord; token: string }>
   /** Signs a token again with the key that signs now, under the same id; null if it is not live. */
   signAnew(id: string): Promise<string | null>
+  /** Moves the end of a token, and signs it under the same id; null for one that was revoked or is unknown. */
+  renew(id: string, expiresAt: number): Promise<string | null>
   /** Lists the live tokens that would end if all keys but the signing one were dropped, oldest first. */
   endingWithOldKeys(): Promise<TokenRecord[]>
   /** @throws ServiceError `permission_denied` for more than the caller's own projects, permissions or life */
@@ -41,7 +43,9 @@ export interface Tokens {
   ): Promise<{ records: TokenRecord[]; next: string | null }>
   /** @throws ServiceError `token_not_found` for one that the caller may not see */
   revoke(caller: Caller, id: string): Promise<void>
-  /** @throws ServiceError `token_revoked`, or `token_invalid` for one without a record here */
+  /** As `revoke`, without checks, for the operator of the host. An unknown one is ignored. */
+  revokeOwn(id: string): Promise<void>
+  /** @throws ServiceError `token_revoked`, `token_expired`, or `token_invalid` for one without a record here */
   checkAlive(id: string): Promise<void>
   /** Calls `listener` after each revocation, and waits for it before `revoke` resolves; at most one listener. */
   onRevoke(listener: () => Promise<void>): void
@@ -75,6 +79,10 @@ export function createTokens(deps: TokensDeps): Tokens {
   return {
     issue,
     signAnew: (id) => signAnew(deps, id),
+    renew: async (id, expiresAt) => {
+      await store.tokens.setEnd(id, expiresAt)
+      return signAnew(deps, id)
+    },
     endingWithOldKeys: () => endingWithOldKeys(deps),
     create: async (caller, body) => {
       const expiresAt = expiryOf(body, caller, clock.now())
@@ -100,11 +108,11 @@ export function createTokens(deps: TokensDeps): Tokens {
       await store.tokens.revoke(id, clock.now())
       await onRevoke()
     },
-    checkAlive: async (id) => {
-      const record = await store.tokens.get(id)
-      if (!record) throw new ServiceError('token_invalid', 'This deployment has no record of the token.')
-      if (record.revokedAt !== null) throw new ServiceError('token_revoked', 'The token was revoked.')
+    revokeOwn: async (id) => {
+      await store.tokens.revoke(id, clock.now())
+      await onRevoke()
     },
+    checkAlive: async (id) => checkAlive(await store.tokens.get(id), clock.now()),
     onRevoke: (listener) => {
       onRevoke = listener
     },
@@ -124,6 +132,13 @@ async function endingWithOldKeys({ store, clock, signingKeys }: TokensDeps): Pro
   if (keys.length === 1) return []
   const all = await everyToken(store)
   return all.filter((record) => isLive(record, clock.now()) && record.keyId !== keys[0]?.kid)
+}
+
+function checkAlive(record: TokenRecord | null, now: number): void {
+  if (!record) throw new ServiceError('token_invalid', 'This deployment has no record of the token.')
+  if (record.revokedAt !== null) throw new ServiceError('token_revoked', 'The token was revoked.')
+  // A token may have been given an end after it was signed.
+  if (!isLive(record, now)) throw new ServiceError('token_expired', 'The token has expired.')
 }
 
 function isLive({ revokedAt, expiresAt }: TokenRecord, now: number): boolean {

@@ -29,6 +29,10 @@ export function createTokenStore(database: Database): TokenStore {
     },
     setKey: async (id, keyId) =>
       void database.run("UPDATE tokens SET record = json_set(record, '$.keyId', ?) WHERE id = ?", keyId, id),
+    setEnd: async (id, expiresAt) => {
+      const sql = `UPDATE tokens SET record = json_set(record, '$.expiresAt', ?), ends_at = ? WHERE id = ? AND revoked_at IS NULL`
+      database.run(sql, expiresAt, expiresAt, id)
+    },
     prune: async (endedBefore) => void database.run('DELETE FROM tokens WHERE ends_at < ?', endedBefore),
   }
 }

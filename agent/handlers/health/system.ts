@@ -12,7 +12,7 @@ export interface SystemDeps {
   drivers: { runtime: string; filesystem: string; store: string; backups: string }
   defaults: BoxDefaults & { volumeSizeGb: number }
   /** All limits in force; names end in their unit. */
-  limits: Record<LimitName, number>
+  limits(): Record<LimitName, number>
   health(): Promise<HealthReport>
   /** The names of the bases that all projects share. */
   sharedBases(): Promise<string[]>
@@ -56,7 +56,7 @@ export function createSystemHandlers(deps: SystemDeps): SystemHandlers {
             volume_size_gb: defaults.volumeSizeGb,
           },
           features: FEATURES,
-          limits: deps.limits,
+          limits: deps.limits(),
         },
       }
     },

@@ -27,6 +27,8 @@ export interface TokenStore {
   revoke(id: string, revokedAt: number): Promise<void>
   /** Notes that another key has signed the token anew. An unknown one is ignored. */
   setKey(id: string, keyId: string | null): Promise<void>
+  /** Moves the end of a token that is not revoked. An unknown one is ignored. */
+  setEnd(id: string, expiresAt: number): Promise<void>
   /** Deletes tokens that ended before `endedBefore`. */
   prune(endedBefore: number): Promise<void>
 }
