@@ -56,9 +56,9 @@ test('a hardened agent starts a box with all that boxes have', async () => {
   expect(exec.status).toBe('running')
   outliving = await processes()
   expect(outliving.split('\n').length).toBeGreaterThanOrEqual(6)
-  expect(await machine.run('cat /sys/fs/cgroup/system.slice/boxyard-agent.service/cgroup.procs')).toBe(
-    await showPid('boxyard-agent'),
-  )
+  // Programs that the agent runs for a moment are there, too.
+  const own = 'cat /sys/fs/cgroup/system.slice/boxyard-agent.service/cgroup.procs'
+  await machine.until(`[ "$(${own})" = "$(systemctl show -P MainPID boxyard-agent)" ]`)
 })
 
 test('systemd finds both units as closed as we say', async () => {
@@ -89,7 +89,7 @@ test('an agent that hangs is started again', async () => {
   await machine.run(`kill -STOP ${pid}`)
   await machine.until(`[ "$(systemctl show -P MainPID boxyard-agent)" != ${pid} ]`)
   await untilServing(machine)
-  expect(await machine.run('journalctl -b -o cat -u boxyard-agent | grep -c "Watchdog timeout"')).toBe('1')
+  expect(await machine.run('journalctl -b -o cat -u boxyard-agent')).toContain('Watchdog timeout')
   expect(await processes()).toBe(outliving)
 })
 
