@@ -1,7 +1,7 @@
 import { readFileSync, rmSync } from 'node:fs'
 import { pendingRecord } from '../core/reconcile/outcome.ts'
 import { type DeploymentDeps, openDeployment } from './deployment.ts'
-import { endHostEdge, openBoxWorld } from './drivers.ts'
+import { endHostEdge, endHostLxcfs, openBoxWorld } from './drivers.ts'
 
 /**
  * `down`: stops every box as a shutdown of the host would, and removes what this deployment made on the host: mounts, interfaces,
@@ -24,6 +24,7 @@ export async function takeDown(deps: DeploymentDeps, print: (text: string) => vo
   )
   for (const { id } of await runtime.list()) await runtime.stop(id, { graceMs: 0 })
   await runtime.close()
+  await endHostLxcfs(deployment)
   await network.close({ release: true })
   await closers.run(DOWN_CLOSE_MS)
   removeRunDirectory(deployment.runDir)

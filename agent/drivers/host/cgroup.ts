@@ -2,23 +2,31 @@ import fs from 'node:fs'
 import { readTextIfThere } from '../../lib/disk/file-text.ts'
 import { isErrno } from '../../lib/syscalls/libc.ts'
 import type { BoxUsage } from '../../ports/boxes/runtime.ts'
-import { type CgroupLayout, rootsOf } from './cgroup-layout.ts'
+import { type CgroupLayout, controllerHomes, rootsOf } from './cgroup-layout.ts'
+import { cpusOf, limitBox, limitCpus, raiseParent } from './cgroup-limits.ts'
+import { inheritCpus, openCpuSets } from './cpusets.ts'
 import { type BoxFreezer, createBoxFreezer, freezeSoon, setFrozen } from './freeze.ts'
 import { setMemoryLimit } from './memory.ts'
 import { createOomKills } from './oom-kills.ts'
 import { signalMembers } from './signals.ts'
-import { readUsage } from './usage.ts'
+import { readCpuSeconds, readUsage } from './usage.ts'
 
 /** The cgroups of one instance's boxes: at `/boxyard/<instance>/<box>` in every hierarchy, unless placed elsewhere. */
 export interface BoxCgroups extends BoxFreezer {
   readonly version: 1 | 2
   /** Sets the path of a box's cgroups below each hierarchy, created by another runtime; null for the agent's own. */
   place(boxId: string, path: string | null): void
-  /** Creates the box's cgroups with their limits for memory and processes. */
-  create(boxId: string, limits: { ramMb: number; pidsMax: number }): void
+  /** Creates the box's cgroups with their limits for memory and processes, bound to CPUs. */
+  create(boxId: string, limits: { cpus: number; ramMb: number; pidsMax: number }): void
+  /** Gives a running box that an older version started what boxes of this version have. */
+  upgrade(boxId: string): void
+  /** Binds running boxes to other CPUs where some are busier than others, by what was used since the last call. */
+  balanceCpus(): void
+  /** Returns the box's directory in each version 1 hierarchy that counts or limits, by controller; null with version 2. */
+  directories(boxId: string): Record<string, string> | null
   /** Sets the box's memory limit. Throws `below_use` and changes nothing if the box uses more that cannot be reclaimed. */
   setMemory(boxId: string, ramMb: number): Promise<void>
-  /** Sets the box's CPU limit, in CPUs. */
+  /** Sets the box's CPU limit, in CPUs, and binds it to as many. */
   setCpus(boxId: string, cpus: number): void
   /**
    * Raises the limits of the parent cgroup, such as a pod's, to at least those that the box is about to get. Never lowers them: the
@@ -58,7 +66,11 @@ export interface BoxCgroups extends BoxFreezer {
 }
 
 /** Creates the cgroups of instance `instanceId`; with version 2 also enables their controllers. */
-export function createBoxCgroups(layout: CgroupLayout, instanceId: string): BoxCgroups {
+export function createBoxCgroups(
+  layout: CgroupLayout,
+  instanceId: string,
+  { bindsCpus = true }: { bindsCpus?: boolean } = {},
+): BoxCgroups {
   const roots = rootsOf(layout)
   const isV1 = layout.version === 1
   const places = new Map<string, string>()
@@ -81,20 +93,41 @@ export function createBoxCgroups(layout: CgroupLayout, instanceId: string): BoxC
     () => performance.now(),
   )
   prepare(layout, roots, instanceId)
+  const above = `boxyard/${instanceId}`
+  const cpusets = openCpuSets(layout, { above, home, bindsAll: !bindsCpus })
+  const bind = (boxId: string, cpus: number): void => {
+    if (!places.has(boxId)) cpusets?.bind(boxId, cpus)
+  }
+  const usesCpuset = (boxId: string): boolean => !places.has(boxId) || fs.existsSync(home(layout.cpuset ?? '', boxId))
   return {
     version: layout.version,
     place: (boxId, path) => void (path === null ? places.delete(boxId) : places.set(boxId, path)),
     create: (boxId, limits) => {
       for (const root of roots) fs.mkdirSync(home(root, boxId), { recursive: true })
       limitBox({ memory: home(layout.memory, boxId), pids: home(layout.pids, boxId) }, limits, isV1)
+      bind(boxId, limits.cpus)
     },
+    upgrade: (boxId) => {
+      if (!isV1 || layout.cpuset === null || places.has(boxId) || fs.existsSync(home(layout.cpuset, boxId))) return
+      fs.mkdirSync(home(layout.cpuset, boxId))
+      bind(boxId, cpusOf(home(layout.cpu, boxId)))
+      // Twice, for what the first ones forked meanwhile.
+      for (const pid of [...processes(boxId), ...processes(boxId)]) joinIfAlive(pid, home(layout.cpuset, boxId))
+    },
+    balanceCpus: () => cpusets?.balance((boxId) => readCpuSeconds(layout, (root) => home(root, boxId))),
+    directories: (boxId) => (isV1 ? controllerHomes(layout, (root) => home(root, boxId)) : null),
     setMemory: (boxId, ramMb) => setMemoryLimit(home(layout.memory, boxId), ramMb, layout.version),
-    setCpus: (boxId, cpus) => limitCpus(home(layout.cpu, boxId), cpus, isV1),
+    setCpus: (boxId, cpus) => {
+      limitCpus(home(layout.cpu, boxId), cpus, isV1)
+      bind(boxId, cpus)
+    },
     raiseParent: (boxId, limits) =>
       raiseParent({ memory: home(layout.memory, boxId), cpu: home(layout.cpu, boxId) }, limits, isV1),
     entrances: (boxId, exec) => {
       const leaf = exec === undefined ? home(layout.execs, boxId) : execHome(boxId, exec)
-      const others = roots.filter((root) => root !== layout.execs).map((root) => home(root, boxId))
+      const others = roots
+        .filter((root) => root !== layout.execs && (root !== layout.cpuset || usesCpuset(boxId)))
+        .map((root) => home(root, boxId))
       // A thread that moves itself by `tasks` does not wait for an RCU grace period, as cgroup.procs does (15 ms).
       return [...others, leaf].map((path) => `${path}/${isV1 ? 'tasks' : 'cgroup.procs'}`)
     },
@@ -119,7 +152,10 @@ export function createBoxCgroups(layout: CgroupLayout, instanceId: string): BoxC
     remove: (boxId) => {
       const paths = [...execHomes(boxId), ...roots.map((root) => home(root, boxId))]
       const isGone = paths.map(removeDirectory).every(Boolean)
-      if (isGone) oom.forget(boxId)
+      if (isGone) {
+        oom.forget(boxId)
+        cpusets?.forget(boxId)
+      }
       return isGone
     },
     list: () => [...new Set(roots.flatMap((root) => childDirectories(`${root}/boxyard/${instanceId}`)))],
@@ -129,53 +165,21 @@ export function createBoxCgroups(layout: CgroupLayout, instanceId: string): BoxC
   }
 }
 
-function limitBox(
-  paths: { memory: string; pids: string },
-  { ramMb, pidsMax }: { ramMb: number; pidsMax: number },
-  isV1: boolean,
-): void {
-  const bytes = String(ramMb * 1024 * 1024)
-  fs.writeFileSync(`${paths.pids}/pids.max`, String(pidsMax))
-  fs.writeFileSync(`${paths.memory}/${isV1 ? 'memory.limit_in_bytes' : 'memory.max'}`, bytes)
-  // No swap. A host without swap accounting does not have the file.
-  const swap = isV1 ? 'memory.memsw.limit_in_bytes' : 'memory.swap.max'
-  if (fs.existsSync(`${paths.memory}/${swap}`)) fs.writeFileSync(`${paths.memory}/${swap}`, isV1 ? bytes : '0')
-}
-
-function limitCpus(path: string, cpus: number, isV1: boolean): void {
-  const quota = quotaOf(cpus)
-  if (isV1) fs.writeFileSync(`${path}/cpu.cfs_quota_us`, String(quota))
-  else fs.writeFileSync(`${path}/cpu.max`, `${quota} ${PERIOD_US}`)
-}
-
-function quotaOf(cpus: number): number {
-  return Math.max(MIN_QUOTA_US, Math.round(cpus * PERIOD_US))
-}
-
-function raiseParent(
-  homes: { memory: string; cpu: string },
-  { cpus, ramMb }: { cpus: number; ramMb: number },
-  isV1: boolean,
-): void {
-  raise(`${homes.memory}/../${isV1 ? 'memory.limit_in_bytes' : 'memory.max'}`, ramMb * 1024 * 1024)
-  raise(`${homes.cpu}/../${isV1 ? 'cpu.cfs_quota_us' : 'cpu.max'}`, quotaOf(cpus), isV1 ? '' : ` ${PERIOD_US}`)
-}
-
-// Leaves a file without a limit (`max` or -1) alone.
-function raise(file: string, value: number, rest = ''): void {
-  const now = Number.parseInt(fs.readFileSync(file, 'utf8'), 10)
-  if (now > 0 && now < value) fs.writeFileSync(file, `${value}${rest}`)
-}
-
 function prepare(layout: CgroupLayout, roots: readonly string[], instanceId: string): void {
   for (const root of roots) fs.mkdirSync(`${root}/boxyard/${instanceId}`, { recursive: true })
   if (layout.version === 2) delegateControllers(layout.memory, instanceId)
+  else if (layout.cpuset !== null)
+    for (const path of ['boxyard', `boxyard/${instanceId}`]) inheritCpus(`${layout.cpuset}/${path}`)
   fs.writeFileSync(`${layout.pids}/boxyard/pids.max`, String(readProcessLimit()))
 }
 
 function delegateControllers(root: string, instanceId: string): void {
   for (const path of [root, `${root}/boxyard`, `${root}/boxyard/${instanceId}`])
-    fs.writeFileSync(`${path}/cgroup.subtree_control`, '+cpu +memory +pids')
+    fs.writeFileSync(`${path}/cgroup.subtree_control`, `+cpu +memory +pids${hasCpuset(path) ? ' +cpuset' : ''}`)
+}
+
+function hasCpuset(path: string): boolean {
+  return readTextIfThere(`${path}/cgroup.controllers`).trim().split(' ').includes('cpuset')
 }
 
 function killGroup(path: string, isV1: boolean): void {
@@ -210,6 +214,14 @@ async function dissolve(path: string, into: string, version: 1 | 2): Promise<voi
     }
   }
   if (!removeDirectory(path)) throw new Error(`processes in ${path} fork faster than they can be moved`)
+}
+
+function joinIfAlive(pid: number, path: string): void {
+  try {
+    fs.writeFileSync(`${path}/cgroup.procs`, String(pid))
+  } catch (error) {
+    if (!isErrno(error, 'ESRCH')) throw error
+  }
 }
 
 async function moveProcess(pid: number, into: string): Promise<void> {
@@ -259,8 +271,6 @@ function removeDirectory(path: string): boolean {
   }
 }
 
-const PERIOD_US = 100_000
-const MIN_QUOTA_US = 1_000
 const DISSOLVE_ATTEMPTS = 20
 const FREE_ATTEMPTS = 4
 const RESERVED_PROCESSES = 2048

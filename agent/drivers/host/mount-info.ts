@@ -11,13 +11,16 @@ export interface MountLine {
   /** Mount point decoded as UTF-8. */
   path: string
   readOnly: boolean
+  /** Filesystem type, such as `fuse.lxcfs`. */
+  type: string
 }
 
 /** Parses the bytes of a `mountinfo` file into its mounts, in order. Pure. */
 export function parseMountInfo(bytes: Buffer): MountLine[] {
   const lines = bytes.toString('latin1').split('\n')
   return lines.flatMap((line) => {
-    const [id = '', parentId, device = '', root = '', mountPoint = '', options = ''] = line.split(' ')
+    const [own = '', filesystem = ''] = line.split(' - ')
+    const [id = '', parentId, device = '', root = '', mountPoint = '', options = ''] = own.split(' ')
     if (id === '') return []
     const rawPath = unescapeOctal(mountPoint)
     return [
@@ -29,6 +32,7 @@ export function parseMountInfo(bytes: Buffer): MountLine[] {
         rawPath,
         path: asText(rawPath),
         readOnly: options.split(',').includes('ro'),
+        type: filesystem.split(' ')[0] ?? '',
       },
     ]
   })

@@ -135,6 +135,7 @@ function closeTaskFds(task: NamespaceTask): void {
   closeFd(task.namespaceFd)
   if (task.act === 'attach' || task.act === 'root') closeFd(task.treeFd)
   if (task.act === 'root') for (const { fd } of task.files) closeFd(fd)
+  if (task.act === 'cover') for (const { fd } of task.covers) if (fd !== null) closeFd(fd)
 }
 
 interface Broken {

@@ -18,6 +18,7 @@ describe('a mount table', () => {
       rawPath: '/',
       path: '/',
       readOnly: false,
+      type: 'btrfs',
     })
     expect(readOnly).toMatchObject({ id: 31, parentId: 22, path: String.raw`/a b/\x`, readOnly: true })
     expect(bytes).toMatchObject({ rawPath: '/\xff\xc3\xa9', path: '/\ufffdé' })
