@@ -40,9 +40,9 @@ export function planLimitMounts(table: readonly MountLine[], { lxcfs, cgroups, c
   for (const path of HIDDEN_FILES) if (!has(path)) plan.push({ path, stale: 0, source: { path: `${covers}/empty` } })
   for (const path of LXCFS_PATHS) {
     const present = table.filter((line) => line.path === path && line.type === LXCFS_TYPE)
-    const stale = present.filter(({ device }) => device !== lxcfs?.device).length
+    const stale = Math.min(present.filter(({ device }) => device !== lxcfs?.device).length, STALE_MAX)
     const fd = lxcfs?.files.get(path)
-    const isLacking = fd !== undefined && stale === present.length
+    const isLacking = fd !== undefined && present.every(({ device }) => device !== lxcfs?.device)
     if (stale > 0 || isLacking) plan.push({ path, stale, source: isLacking ? { fd } : null })
   }
   return plan
@@ -85,4 +85,6 @@ function cloneReadOnly(source: { fd: number } | { path: string }): number {
 const CGROUP_ROOT = '/sys/fs/cgroup'
 const CONTROLLERS = ['cpu', 'cpuacct', 'cpuset', 'memory', 'pids']
 const HIDDEN_FILES = ['/proc/diskstats', '/proc/partitions']
+/** Bounds what a box that may mount can ask for. */
+const STALE_MAX = 4
 const LXCFS_TYPE = 'fuse.lxcfs'

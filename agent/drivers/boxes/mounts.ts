@@ -53,7 +53,7 @@ export function createBoxMounts(): BoxMounts {
     clone: async (pid, path) => {
       const outcome = await mounter.run({ act: 'clone', namespaceFd: fs.openSync(`/proc/${pid}/ns/mnt`, 'r'), path })
       if (outcome.end !== 'cloned') throw new Error(`a mount could not be cloned: ${outcome.end}`)
-      return outcome.treeFd
+      return outcome.fd
     },
     stage: (task) => stageTree(mounter, task),
     replaceRoot: (task) => replaceTree(mounter, task),

@@ -4,7 +4,7 @@ import { isErrno } from '../syscalls/libc.ts'
 import { attachMountTo, UMOUNT, unmount } from '../syscalls/mounts.ts'
 import { enterDirectory } from '../syscalls/threads.ts'
 
-/** A mount over an existing file or directory. Does nothing if that is missing. */
+/** A mount over an existing file or directory. Does nothing if that is missing, or the owner of the namespace has changed what is there. */
 export interface Cover {
   /** Absolute path without symlinks. */
   path: string
@@ -21,7 +21,7 @@ export function coverAll(rootFd: number, covers: readonly Cover[]): 'attached' {
       for (let count = 0; count < stale; count++) uncover(rootFd, path)
       if (fd !== null) coverWith(rootFd, path, fd)
     } catch (error) {
-      if (!isErrno(error, 'ENOENT')) throw error
+      if (!isErrno(error, ...GONE)) throw error
     }
   }
   return 'attached'
@@ -48,4 +48,6 @@ function coverWith(rootFd: number, path: string, fd: number): void {
   }
 }
 
+// EINVAL: nothing is mounted there.
+const GONE = ['ENOENT', 'ENOTDIR', 'ELOOP', 'EXDEV', 'EACCES', 'EINVAL']
 const BELOW = RESOLVE.BENEATH | RESOLVE.NO_SYMLINKS

@@ -37,6 +37,13 @@ export interface UnmountTask {
   mountId: number
 }
 
+/** Clones the mount at `path` as a detached mount. */
+export interface CloneTask {
+  act: 'clone'
+  namespaceFd: number
+  path: string
+}
+
 /**
  * Outcome of a task: `taken`, another mount is there; `foreign`, the directory is on none of the given mounts; `moved`, the mount
  * is elsewhere or gone; `busy`, it is in use. Only `attached` and `unmounted` mean that a mount changed.
@@ -44,7 +51,7 @@ export interface UnmountTask {
 export type NamespaceOutcome =
   | { end: 'attached' | 'foreign' | 'nothing' | 'unmounted' | 'moved' | 'busy' }
   | { end: 'taken'; mountId: number }
-  | { end: 'cloned'; treeFd: number }
+  | { end: 'cloned'; fd: number }
 
 /**
  * Runs `task` and returns to the namespace `homeFd`. Synchronous, since nothing else of this thread may run meanwhile; the thread
@@ -77,7 +84,7 @@ function act(rootFd: number, task: NamespaceTask): NamespaceOutcome {
   if (task.act === 'attach') return attach(rootFd, task)
   if (task.act === 'locate') return locate(rootFd, task)
   if (task.act === 'root') return replaceRoot(rootFd, task)
-  if (task.act === 'clone') return { end: 'cloned', treeFd: cloneMount(AT.FDCWD, task.path) }
+  if (task.act === 'clone') return { end: 'cloned', fd: cloneMount(rootFd, task.path.slice(1)) }
   if (task.act === 'cover') return { end: coverAll(rootFd, task.covers) }
   return unmountAt(rootFd, task)
 }
@@ -190,13 +197,6 @@ function tryOpen(rootFd: number, path: string | Buffer): number | null {
 
 function bytesOf(path: string): Buffer {
   return Buffer.from(`${path}\0`, 'latin1')
-}
-
-/** Clones the mount at `path` of the namespace as a detached one; the caller closes the descriptor. */
-interface CloneTask {
-  act: 'clone'
-  namespaceFd: number
-  path: string
 }
 
 /** Mounts over files and directories of the namespace, in order, and takes away such mounts. */
