@@ -2,22 +2,23 @@ import fs from 'node:fs'
 import { readTextIfThere } from '../../lib/disk/file-text.ts'
 import { isErrno } from '../../lib/syscalls/libc.ts'
 import type { BoxUsage } from '../../ports/boxes/runtime.ts'
-import { type CgroupLayout, controllerHomes, rootsOf } from './cgroup-layout.ts'
-import { cpusOf, limitBox, limitCpus, raiseParent } from './cgroup-limits.ts'
-import { inheritCpus, openCpuSets } from './cpusets.ts'
+import { openBoxCpus } from './cgroup-cpus.ts'
+import { type CgroupLayout, rootsOf } from './cgroup-layout.ts'
+import { limitBox, limitCpus, raiseParent } from './cgroup-limits.ts'
+import { inheritCpus } from './cpusets.ts'
 import { type BoxFreezer, createBoxFreezer, freezeSoon, setFrozen } from './freeze.ts'
 import { setMemoryLimit } from './memory.ts'
 import { createOomKills } from './oom-kills.ts'
 import { signalMembers } from './signals.ts'
-import { readCpuSeconds, readUsage } from './usage.ts'
+import { readUsage } from './usage.ts'
 
 /** The cgroups of one instance's boxes: at `/boxyard/<instance>/<box>` in every hierarchy, unless placed elsewhere. */
 export interface BoxCgroups extends BoxFreezer {
   readonly version: 1 | 2
   /** Sets the path of a box's cgroups below each hierarchy, created by another runtime; null for the agent's own. */
   place(boxId: string, path: string | null): void
-  /** Creates the box's cgroups with their limits for memory and processes, bound to CPUs. */
-  create(boxId: string, limits: { cpus: number; ramMb: number; pidsMax: number }): void
+  /** Creates the box's cgroups with their limits for memory and processes. */
+  create(boxId: string, limits: { ramMb: number; pidsMax: number }): void
   /** Gives a running box that an older version started what boxes of this version have. */
   upgrade(boxId: string): void
   /** Binds running boxes to other CPUs where some are busier than others, by what was used since the last call. */
@@ -65,25 +66,20 @@ export interface BoxCgroups extends BoxFreezer {
   close(): void
 }
 
+interface CpuSettings {
+  /** False: boxes may use all CPUs of the host, within their limit; default true. */
+  bindsCpus?: boolean
+}
+
 /** Creates the cgroups of instance `instanceId`; with version 2 also enables their controllers. */
-export function createBoxCgroups(
-  layout: CgroupLayout,
-  instanceId: string,
-  { bindsCpus = true }: { bindsCpus?: boolean } = {},
-): BoxCgroups {
+export function createBoxCgroups(layout: CgroupLayout, instanceId: string, settings: CpuSettings = {}): BoxCgroups {
   const roots = rootsOf(layout)
   const isV1 = layout.version === 1
-  const places = new Map<string, string>()
-  const home = (root: string, boxId: string): string =>
-    `${root}/${places.get(boxId) ?? `boxyard/${instanceId}/${boxId}`}`
-  const execHome = (boxId: string, exec: string): string => `${home(layout.execs, boxId)}/${exec}`
-  const execs = (boxId: string): string[] => childDirectories(home(layout.execs, boxId))
+  const paths = createPaths(layout, instanceId)
+  const { home, execHome, execs, execHomes, processes, isPlaced } = paths
   const killExec = (boxId: string, exec: string): void => killGroup(execHome(boxId, exec), isV1)
-  const execHomes = (boxId: string): string[] => execs(boxId).map((exec) => execHome(boxId, exec))
-  const processes = (boxId: string): number[] =>
-    [home(layout.pids, boxId), ...(isV1 ? [] : execHomes(boxId))].flatMap(readProcesses)
   const freezer = createBoxFreezer(layout.version, {
-    isPlaced: (boxId) => places.has(boxId),
+    isPlaced,
     home: (boxId) => home(layout.execs, boxId),
     execs: execHomes,
     cpuHome: (boxId) => home(layout.cpu, boxId),
@@ -93,43 +89,27 @@ export function createBoxCgroups(
     () => performance.now(),
   )
   prepare(layout, roots, instanceId)
-  const above = `boxyard/${instanceId}`
-  const cpusets = openCpuSets(layout, { above, home, bindsAll: !bindsCpus })
-  const bind = (boxId: string, cpus: number): void => {
-    if (!places.has(boxId)) cpusets?.bind(boxId, cpus)
-  }
-  const usesCpuset = (boxId: string): boolean => !places.has(boxId) || fs.existsSync(home(layout.cpuset ?? '', boxId))
+  const options = { instanceId, home, isPlaced, processes, bindsCpus: settings.bindsCpus ?? true }
+  const { admit, bind, forget, hasGroup, ...cpus } = openBoxCpus(layout, options)
   return {
     version: layout.version,
-    place: (boxId, path) => void (path === null ? places.delete(boxId) : places.set(boxId, path)),
+    place: paths.place,
     create: (boxId, limits) => {
       for (const root of roots) fs.mkdirSync(home(root, boxId), { recursive: true })
       limitBox({ memory: home(layout.memory, boxId), pids: home(layout.pids, boxId) }, limits, isV1)
-      bind(boxId, limits.cpus)
+      admit(boxId)
     },
-    upgrade: (boxId) => {
-      if (!isV1 || layout.cpuset === null || places.has(boxId) || fs.existsSync(home(layout.cpuset, boxId))) return
-      fs.mkdirSync(home(layout.cpuset, boxId))
-      bind(boxId, cpusOf(home(layout.cpu, boxId)))
-      // Twice, for what the first ones forked meanwhile.
-      for (const pid of [...processes(boxId), ...processes(boxId)]) joinIfAlive(pid, home(layout.cpuset, boxId))
-    },
-    balanceCpus: () => cpusets?.balance((boxId) => readCpuSeconds(layout, (root) => home(root, boxId))),
-    directories: (boxId) => (isV1 ? controllerHomes(layout, (root) => home(root, boxId)) : null),
     setMemory: (boxId, ramMb) => setMemoryLimit(home(layout.memory, boxId), ramMb, layout.version),
-    setCpus: (boxId, cpus) => {
-      limitCpus(home(layout.cpu, boxId), cpus, isV1)
-      bind(boxId, cpus)
+    setCpus: (boxId, count) => {
+      limitCpus(home(layout.cpu, boxId), count, isV1)
+      bind(boxId, count)
     },
     raiseParent: (boxId, limits) =>
       raiseParent({ memory: home(layout.memory, boxId), cpu: home(layout.cpu, boxId) }, limits, isV1),
     entrances: (boxId, exec) => {
+      const others = roots.filter((root) => root !== layout.execs && hasGroup(root, boxId))
       const leaf = exec === undefined ? home(layout.execs, boxId) : execHome(boxId, exec)
-      const others = roots
-        .filter((root) => root !== layout.execs && (root !== layout.cpuset || usesCpuset(boxId)))
-        .map((root) => home(root, boxId))
-      // A thread that moves itself by `tasks` does not wait for an RCU grace period, as cgroup.procs does (15 ms).
-      return [...others, leaf].map((path) => `${path}/${isV1 ? 'tasks' : 'cgroup.procs'}`)
+      return [...others.map((root) => home(root, boxId)), leaf].map((path) => `${path}/${ENTRANCES[layout.version]}`)
     },
     createExec: (boxId, exec) => fs.mkdirSync(execHome(boxId, exec)),
     dissolveExec: (boxId, exec) => dissolve(execHome(boxId, exec), home(layout.execs, boxId), layout.version),
@@ -145,23 +125,49 @@ export function createBoxCgroups(
       freezer.thaw(boxId)
     },
     ...freezer,
+    ...cpus,
     usage: (boxId, pid) => readUsage(layout, (root) => home(root, boxId), pid),
-    oomKills: oom.count,
-    isOutOfMemory: oom.isRecent,
-    watchMemory: oom.watch,
+    ...{ oomKills: oom.count, isOutOfMemory: oom.isRecent, watchMemory: oom.watch },
     remove: (boxId) => {
       const paths = [...execHomes(boxId), ...roots.map((root) => home(root, boxId))]
       const isGone = paths.map(removeDirectory).every(Boolean)
-      if (isGone) {
-        oom.forget(boxId)
-        cpusets?.forget(boxId)
-      }
+      for (const drop of isGone ? [oom.forget, forget] : []) drop(boxId)
       return isGone
     },
     list: () => [...new Set(roots.flatMap((root) => childDirectories(`${root}/boxyard/${instanceId}`)))],
     close: () => {
       for (const root of roots) if (removeDirectory(`${root}/boxyard/${instanceId}`)) removeDirectory(`${root}/boxyard`)
     },
+  }
+}
+
+interface BoxPaths {
+  place(boxId: string, path: string | null): void
+  isPlaced(boxId: string): boolean
+  /** Returns the cgroup of a box in the hierarchy mounted at `root`. */
+  home(root: string, boxId: string): string
+  execHome(boxId: string, exec: string): string
+  execs(boxId: string): string[]
+  execHomes(boxId: string): string[]
+  processes(boxId: string): number[]
+}
+
+function createPaths(layout: CgroupLayout, instanceId: string): BoxPaths {
+  const places = new Map<string, string>()
+  const home = (root: string, boxId: string): string =>
+    `${root}/${places.get(boxId) ?? `boxyard/${instanceId}/${boxId}`}`
+  const execHome = (boxId: string, exec: string): string => `${home(layout.execs, boxId)}/${exec}`
+  const execs = (boxId: string): string[] => childDirectories(home(layout.execs, boxId))
+  const execHomes = (boxId: string): string[] => execs(boxId).map((exec) => execHome(boxId, exec))
+  return {
+    place: (boxId, path) => void (path === null ? places.delete(boxId) : places.set(boxId, path)),
+    isPlaced: (boxId) => places.has(boxId),
+    home,
+    execHome,
+    execs,
+    execHomes,
+    processes: (boxId) =>
+      [home(layout.pids, boxId), ...(layout.version === 1 ? [] : execHomes(boxId))].flatMap(readProcesses),
   }
 }
 
@@ -216,14 +222,6 @@ async function dissolve(path: string, into: string, version: 1 | 2): Promise<voi
   if (!removeDirectory(path)) throw new Error(`processes in ${path} fork faster than they can be moved`)
 }
 
-function joinIfAlive(pid: number, path: string): void {
-  try {
-    fs.writeFileSync(`${path}/cgroup.procs`, String(pid))
-  } catch (error) {
-    if (!isErrno(error, 'ESRCH')) throw error
-  }
-}
-
 async function moveProcess(pid: number, into: string): Promise<void> {
   try {
     await fs.promises.writeFile(`${into}/cgroup.procs`, String(pid))
@@ -271,6 +269,8 @@ function removeDirectory(path: string): boolean {
   }
 }
 
+// A thread that moves itself by `tasks` does not wait for an RCU grace period, as cgroup.procs does (15 ms).
+const ENTRANCES = { 1: 'tasks', 2: 'cgroup.procs' }
 const DISSOLVE_ATTEMPTS = 20
 const FREE_ATTEMPTS = 4
 const RESERVED_PROCESSES = 2048

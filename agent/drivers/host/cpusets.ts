@@ -6,7 +6,9 @@ import { type BoundBox, chooseCpus, parseCpus, planMoves } from './cpu-choice.ts
 
 /** Binds each box to as many CPUs as it may use, so that programs which count CPUs find those alone. */
 export interface CpuSets {
-  /** Binds a box, whose cgroup exists, to `cpus` CPUs, rounded up; keeps those that it has where they still fit. */
+  /** Gives a new box, whose cgroup exists, all CPUs; with version 1 nothing can run in it before. */
+  admit(boxId: string): void
+  /** Binds a box to `cpus` CPUs, rounded up; keeps those that it has where they still fit. */
   bind(boxId: string, cpus: number): void
   /**
    * Binds running boxes to other CPUs where that spreads what they used since the last call more evenly. `usage` returns the CPU
@@ -44,12 +46,14 @@ export function openCpuSets({ version, cpuset }: CgroupLayout, paths: CpuSetPath
     boxes().set(id, { id, cpus, load })
   }
   return {
+    admit: (boxId) => {
+      if (version === 1) inheritCpus(home(boxId))
+    },
     bind: (boxId, cpus) => {
       const { cpus: held = [] } = boxes().get(boxId) ?? {}
       const all = available()
       const others = [...boxes().values()].filter(({ id, cpus: theirs }) => id !== boxId && theirs.length > 0)
       const count = bindsAll ? all.length : Math.max(1, Math.ceil(cpus))
-      if (version === 1) fs.writeFileSync(`${home(boxId)}/cpuset.mems`, fs.readFileSync(`${above}/cpuset.mems`))
       // Until its use is known, a box counts with what it may use.
       write(boxId, chooseCpus({ available: all, held, count }, others), cpus)
     },
