@@ -8,10 +8,10 @@ import type { OciHost } from './oci-host.ts'
 
 /** Shows running boxes their limits: their own cgroups, and by lxcfs the memory and processors that /proc tells of. */
 export interface BoxLimitsView {
-  /** Mounts what the box lacks, before anything but init runs in it. */
+  /** Mounts what shows the box its limits, before anything but init runs in it. Never rejects: what fails is tried again every 5 s. */
   show(boxId: string, box: MountedBox): Promise<void>
-  /** The same for a box that runs already, which does so without if that fails. */
-  tryShow(boxId: string, box: MountedBox): Promise<void>
+  /** The same for a box that runs already, of what it lacks. */
+  showAgain(boxId: string, box: MountedBox): Promise<void>
   /** Lists the problem of lxcfs, if it should run. */
   problems(): RuntimeProblem[]
   close(): Promise<void>
@@ -33,7 +33,8 @@ export function openBoxLimits(options: BoxLimitsOptions): BoxLimitsView {
   const { handles, cgroups, workDir, watcher } = host
   const covers = `${workDir}/covers`
   prepareCovers(covers)
-  const balancing = setInterval(() => cgroups.balanceCpus(), BALANCE_MS).unref()
+  /** Boxes to which that failed. */
+  const missed = new Set<string>()
   let changes = 0
   let isClosed = false
   const showOnce = async (boxId: string, box: MountedBox, table: readonly MountLine[]): Promise<void> => {
@@ -41,42 +42,55 @@ export function openBoxLimits(options: BoxLimitsOptions): BoxLimitsView {
     const plan = planLimitMounts(table, sources)
     if (plan.length > 0) await mounts.cover(box, cloneLimitMounts(plan))
   }
-  const show = async (boxId: string, box: MountedBox): Promise<void> => {
-    await lxcfs?.ready()
-    let before = changes
-    // Needs not read the table of a box that was shown nothing yet.
-    await showOnce(boxId, box, [])
-    // A change meanwhile missed this box, which is not known to run yet.
-    for (; before !== changes; before = changes) await showOnce(boxId, box, mounts.table(box))
-  }
-  const tryShow = async (boxId: string, box: MountedBox): Promise<void> => {
+  const noteMissed = async (boxId: string, act: () => Promise<void>): Promise<void> => {
     try {
       await lxcfs?.ready()
-      await showOnce(boxId, box, mounts.table(box))
+      await act()
+      missed.delete(boxId)
     } catch (error) {
-      logger.error('a box could not be shown its limits', { box: boxId, error })
+      if (!missed.has(boxId)) logger.error('a box could not be shown its limits, and will be', { box: boxId, error })
+      missed.add(boxId)
     }
   }
-  const showAll = async (): Promise<void> => {
-    for (const id of handles.list())
+  const show = (boxId: string, box: MountedBox): Promise<void> =>
+    noteMissed(boxId, async () => {
+      let before = changes
+      // Needs not read the table of a box that was shown nothing yet.
+      await showOnce(boxId, box, [])
+      // A change meanwhile missed this box, which is not known to run yet.
+      for (; before !== changes; before = changes) await showOnce(boxId, box, mounts.table(box))
+    })
+  const showAgain = (boxId: string, box: MountedBox): Promise<void> =>
+    noteMissed(boxId, () => showOnce(boxId, box, mounts.table(box)))
+  const showAll = async (ids: readonly string[]): Promise<void> => {
+    for (const id of ids)
       await options.inTurn(id, async () => {
         const box = isClosed ? null : handles.readRunning(id)
-        if (box !== null) await tryShow(id, box)
+        if (box === null) missed.delete(id)
+        else await showAgain(id, box)
       })
   }
+  const timer = setInterval(() => {
+    void showAll([...missed])
+    try {
+      cgroups.balanceCpus()
+    } catch (error) {
+      logger.error('boxes could not be spread over the CPUs', { error })
+    }
+  }, BALANCE_MS).unref()
   const onChange = (): void => {
     changes++
     // After the first, each box is shown its limits when it is adopted.
-    if (changes > 1) void showAll()
+    if (changes > 1) void showAll(handles.list())
   }
   const lxcfs = usesLxcfs ? openLxcfs({ runDir, workDir, mounts, watcher, logger, onChange }) : null
   return {
     show,
-    tryShow,
+    showAgain,
     problems: () => problemsOf(lxcfs?.problem() ?? null),
     close: async () => {
       isClosed = true
-      clearInterval(balancing)
+      clearInterval(timer)
       await lxcfs?.close()
     },
   }

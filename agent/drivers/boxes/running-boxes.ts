@@ -277,7 +277,7 @@ export class RunningBoxes {
     // The streams of these commands led to the earlier process and have no reader now.
     await this.commands.endOrphaned(id)
     host.cgroups.upgrade(id)
-    await this.#limits?.tryShow(id, handle)
+    await this.#limits?.showAgain(id, handle)
     await adopt(id, handle)
     this.#watchExit(id, handle.pid)
     // The pid may have been reused before it was watched.
