@@ -14,7 +14,7 @@ stamp=$root/node_modules/.boxyard-setup
 log=$root/.build/setup.log
 
 host_packages=(
-  btrfs-progs busybox-static catatonit crun debian-archive-keyring haproxy iproute2 libnftables1 mmdebstrap mount
+  btrfs-progs busybox-static catatonit crun debian-archive-keyring haproxy iproute2 libnftables1 lxcfs mmdebstrap mount
   nftables util-linux zstd
 )
 # Caddy gets certificates by ACME.
@@ -72,7 +72,7 @@ need_packages() {
   locked without_services logged apt-get -q -y -o DPkg::Lock::Timeout=300 install --no-install-recommends "${missing[@]}"
   for package in "${missing[@]}"; do
     case $package in
-      haproxy | caddy | containerd) leave_to_us "$package.service" ;;
+      haproxy | caddy | containerd | lxcfs) leave_to_us "$package.service" ;;
       docker.io) leave_to_us docker.service docker.socket ;;
     esac
   done

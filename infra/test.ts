@@ -26,6 +26,7 @@ const RUNTIME_ON_CLUSTER = inFolder('tests/contract/boxes', [
   'runtime-exec',
   'runtime-freeze',
   'runtime-hold',
+  'runtime-limits',
   'runtime-mounts',
   'runtime-resize',
   'runtime-sessions',

@@ -2,6 +2,7 @@ import { chmodSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { openBackupStore } from '../drivers/backups/location.ts'
 import { createHostBaseBuilder } from '../drivers/bases/builder.ts'
+import { endLxcfs } from '../drivers/boxes/lxcfs-process.ts'
 import { endEdge } from '../drivers/edge/process.ts'
 import { createExecOutputs } from '../drivers/exec/outputs.ts'
 import type { ExecFiles } from '../drivers/exec/shim-protocol.ts'
@@ -58,6 +59,11 @@ export async function openDrivers(deps: DeploymentDeps, deployment: Deployment):
 export async function openBoxWorld(deps: DeploymentDeps, deployment: Deployment): Promise<World> {
   makeRunDirectories(deps, deployment)
   return openWorld(deps, deployment, execFilesOf(deps.settings))
+}
+
+/** Ends the lxcfs of a deployment, once no box of it runs. */
+export function endHostLxcfs({ runDir }: Deployment): Promise<void> {
+  return endLxcfs(runDir)
 }
 
 /** Ends the edge of a deployment, also one that another agent started, with all its connections. */

@@ -18,7 +18,8 @@ export async function openEmbeddedWorld(
   )
   await network.open()
   closers.add('network', () => network.close({ release: false }))
-  const runtime = decorate('runtime', createOciRuntime({ instanceId, runDir, network, logger, execFiles }))
+  const view = { usesLxcfs: settings.view.lxcfs, bindsCpus: settings.view.cpusets }
+  const runtime = decorate('runtime', createOciRuntime({ instanceId, runDir, network, logger, execFiles, ...view }))
   await runtime.open()
   closers.add('runtime', () => runtime.close())
   return { network, runtime, cluster: NO_CLUSTER }

@@ -28,7 +28,10 @@ export async function openClusterWorld(
   closers.add('network', () => network.close({ release: false }))
   const runtime = decorate(
     'runtime',
-    createKubeRuntime({ instanceId, runDir, api, pods, network, image, node, warmPool, pidsMax, logger, execFiles }),
+    createKubeRuntime({
+      ...{ instanceId, runDir, api, pods, network, image, node, warmPool, pidsMax, logger, execFiles },
+      usesLxcfs: settings.view.lxcfs,
+    }),
   )
   await runtime.open()
   closers.add('runtime', () => runtime.close())

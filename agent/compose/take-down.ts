@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { pendingRecord } from '../core/reconcile/outcome.ts'
 import { type DeploymentDeps, openDeployment } from './deployment.ts'
-import { endHostEdge, openBoxWorld } from './drivers.ts'
+import { endHostEdge, endHostLxcfs, openBoxWorld } from './drivers.ts'
 
 /** `down [--embedded]`, as `DOWN_HELP` tells. */
 export async function runDownCommand(
@@ -45,6 +45,7 @@ export async function takeDown(deps: DeploymentDeps, print: (text: string) => vo
   )
   for (const { id } of await runtime.list()) await runtime.stop(id, { graceMs: 0 })
   await runtime.close()
+  await endHostLxcfs(deployment)
   await network.close({ release: true })
   await closers.run(DOWN_CLOSE_MS)
   removeRunDirectory(deployment.runDir)

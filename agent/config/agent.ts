@@ -19,6 +19,8 @@ export interface AgentSettings {
   baseRegistries: string[]
   runRoot: string
   runtime: 'embedded' | 'kubernetes'
+  /** How boxes see their limits: by lxcfs in /proc, and bound to as many CPUs as they may use. */
+  view: { lxcfs: boolean; cpusets: boolean }
   kubernetes: { kubeconfig: string; namespace: string; node: string; image: string; warmPool: number }
   channelTls: { ca: string; cert: string; key: string } | null
   /** Data address, where tickets are redeemed. `url` is published to clients; null: the address listened on. */
@@ -101,6 +103,7 @@ export function readAgentSettings(environment: Record<string, string | undefined
     baseRegistries: env.BOXYARD_BASE_REGISTRIES,
     runRoot: env.BOXYARD_RUN_DIR,
     runtime: env.BOXYARD_RUNTIME,
+    view: { lxcfs: env.BOXYARD_LXCFS, cpusets: env.BOXYARD_CPUSETS },
     kubernetes: {
       kubeconfig: env.BOXYARD_KUBECONFIG,
       namespace: env.BOXYARD_NAMESPACE,
@@ -259,6 +262,8 @@ const environmentSchema = z.strictObject({
   BOXYARD_CHANNEL_CERT: absolute.optional(),
   BOXYARD_CHANNEL_KEY: absolute.optional(),
   BOXYARD_RUNTIME: z.enum(['embedded', 'kubernetes'], { error: 'expected embedded or kubernetes' }).default('embedded'),
+  BOXYARD_LXCFS: flag(true),
+  BOXYARD_CPUSETS: flag(true),
   BOXYARD_KUBECONFIG: absolute.default('/etc/boxyard/kubeconfig'),
   BOXYARD_NAMESPACE: name.default('boxyard'),
   BOXYARD_NODE: z.string().default(hostname()),

@@ -110,4 +110,16 @@ function checksumsOf(root: string): string {
 }
 
 /** Programs that the agent starts, which other distributions have in packages of other names. */
-const PROGRAMS = ['btrfs', 'busybox', 'catatonit', 'crun', 'haproxy', 'ip', 'mmdebstrap', 'nft', 'unshare', 'zstd']
+const PROGRAMS = [
+  'btrfs',
+  'busybox',
+  'catatonit',
+  'crun',
+  'haproxy',
+  'ip',
+  'lxcfs',
+  'mmdebstrap',
+  'nft',
+  'unshare',
+  'zstd',
+]

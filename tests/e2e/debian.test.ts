@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { createClient } from '../helpers/front/client.ts'
 import { freePort, startService, type TestService } from '../helpers/service.ts'
+import { testWholeDebian } from './boxes/whole-debian-suite.ts'
 import { testDocumentedCommands } from './docs-suite.ts'
 
 let service: TestService
@@ -16,10 +17,11 @@ beforeAll(async () => {
 afterAll(() => service.close())
 
 testDocumentedCommands(() => service)
+testWholeDebian(() => service)
 
 test('a user of a Debian box becomes root by su, as the box allows', async () => {
-  const exec = (body: object) => client.post('/v1/projects/whole/boxes/debian/exec', body)
-  expect((await client.post('/v1/projects/whole/boxes', { name: 'debian' })).status).toBe(201)
+  const exec = (body: object) => client.post('/v1/projects/setuid/boxes/debian/exec', body)
+  expect((await client.post('/v1/projects/setuid/boxes', { name: 'debian' })).status).toBe(201)
   await exec({ shell: 'useradd -m ann && passwd -d root' })
   expect((await exec({ shell: 'su -c "id -un" </dev/null', user: 'ann' })).body).toMatchObject({
     exit_code: 0,

@@ -3,6 +3,7 @@ import type { BoxStatus } from '../../../shared/schemas/boxes.ts'
 import type { Health, HealthFault } from '../../../shared/schemas/health.ts'
 import type { ClusterFacts, ClusterReport } from '../../ports/boxes/cluster-facts.ts'
 import type { HostNetwork } from '../../ports/boxes/network.ts'
+import type { Runtime } from '../../ports/boxes/runtime.ts'
 import type { Edge } from '../../ports/edge/edge.ts'
 import type { DiskCapacity, HostFacts } from '../../ports/host/facts.ts'
 import type { PoolCondition } from '../../ports/pool/condition.ts'
@@ -14,6 +15,7 @@ export interface HealthDeps {
   store: Store
   filesystem: CowFilesystem
   network: HostNetwork
+  runtime: Pick<Runtime, 'problems'>
   edge: Pick<Edge, 'problems'>
   cluster: ClusterFacts
   reconciler: Reconciler
@@ -48,7 +50,8 @@ export async function reportHealth(deps: HealthDeps): Promise<HealthReport> {
   const cluster = await measure('cluster_unreadable', () => deps.cluster.report())
   faults.push(...(cluster?.problems ?? []).map((problem) => ({ ...problem })))
   const edge = await measure('edge_unreadable', () => deps.edge.problems())
-  faults.push(...[...(network ?? []), ...(edge ?? [])].map((problem) => ({ ...problem })))
+  const runtime = await measure('runtime_unreadable', () => deps.runtime.problems())
+  faults.push(...[...(network ?? []), ...(edge ?? []), ...(runtime ?? [])].map((problem) => ({ ...problem })))
   faults.push(...(condition ? poolFaults(condition) : []))
   faults.push(...storageFaults(pool, disk), ...tombstoneFaults(deps.reconciler))
   const unstarted = await measure('store_unreadable', () => unstartedBoxes(deps))

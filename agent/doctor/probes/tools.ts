@@ -6,8 +6,9 @@ import type { ToolFacts } from '../facts.ts'
 
 /** Looks for the programs that the agent starts with these settings; `path` is the `PATH` to look in. */
 export function probeTools(settings: AgentSettings, path: string): Promise<ToolFacts[]> {
-  const { bases, edge } = settings
-  const needed = TOOLS.filter(({ isNeeded }) => isNeeded?.({ bases, hasAcme: edge.acme !== null }) ?? true)
+  const { bases, edge, view } = settings
+  const use = { bases, hasAcme: edge.acme !== null, hasLxcfs: view.lxcfs }
+  const needed = TOOLS.filter(({ isNeeded }) => isNeeded?.(use) ?? true)
   return Promise.all(
     needed.map(async ({ name, package: debian, minVersion, versionArgs }) => {
       const found = findProgram(name, path)
@@ -45,7 +46,7 @@ interface Tool {
   package: string
   minVersion?: string
   versionArgs?: readonly string[]
-  isNeeded?(use: { bases: readonly string[]; hasAcme: boolean }): boolean
+  isNeeded?(use: { bases: readonly string[]; hasAcme: boolean; hasLxcfs: boolean }): boolean
 }
 
 /** Programs that the agent starts. The versions are those of Debian 12, the oldest that it runs on. */
@@ -63,6 +64,7 @@ const TOOLS: readonly Tool[] = [
   { name: 'zstd', package: 'zstd' },
   { name: 'busybox', package: 'busybox-static', isNeeded: ({ bases }) => bases.includes('busybox') },
   { name: 'mmdebstrap', package: 'mmdebstrap', isNeeded: ({ bases }) => bases.includes('debian') },
+  { name: 'lxcfs', package: 'lxcfs', isNeeded: ({ hasLxcfs }) => hasLxcfs },
   { name: 'caddy', package: 'caddy', versionArgs: ['version'], isNeeded: ({ hasAcme }) => hasAcme },
 ]
 const TIMEOUT_MS = 5_000

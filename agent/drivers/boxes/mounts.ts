@@ -1,5 +1,6 @@
 import fs from 'node:fs'
 import { ServiceError } from '../../../shared/errors.ts'
+import type { Cover } from '../../lib/mounts/covers.ts'
 import { createMounter, type Mounter } from '../../lib/mounts/mounter.ts'
 import { type NamespaceOutcome, PATH_FAULTS } from '../../lib/mounts/namespace-mounts.ts'
 import { closeFd } from '../../lib/syscalls/descriptors.ts'
@@ -23,6 +24,12 @@ export interface BoxMounts {
   detach(box: MountedBox, source: string, processes: () => number[]): Promise<void>
   /** As `Runtime.mounts`; empty if the box has ended. */
   list(box: MountedBox): BoxMount[]
+  /** Lists all mounts of a box; empty if it has ended. */
+  table(box: MountedBox): MountLine[]
+  /** Mounts over existing files and directories of a box; closes the descriptors. */
+  cover(box: MountedBox, covers: readonly Cover[]): Promise<void>
+  /** Clones the mount at `path` in the mount namespace of process `pid`; returns a descriptor of the detached mount. */
+  clone(pid: number, path: string): Promise<number>
   /** Mounts a root in the mount namespace of a process that is about to create a box's container. */
   stage(task: StageTask): Promise<void>
   /** Replaces the root of a container that runs, a warm pod's, by that of a box. */
@@ -40,6 +47,13 @@ export function createBoxMounts(): BoxMounts {
     list: (box) => {
       const { data } = readTable(box)
       return runs(box) ? data.map(({ source, path, readOnly }) => ({ source, path, readOnly })) : []
+    },
+    table: (box) => parseMountInfo(readMountInfo(box)),
+    cover: (box, covers) => cover(mounter, box, covers),
+    clone: async (pid, path) => {
+      const outcome = await mounter.run({ act: 'clone', namespaceFd: fs.openSync(`/proc/${pid}/ns/mnt`, 'r'), path })
+      if (outcome.end !== 'cloned') throw new Error(`a mount could not be cloned: ${outcome.end}`)
+      return outcome.fd
     },
     stage: (task) => stageTree(mounter, task),
     replaceRoot: (task) => replaceTree(mounter, task),
@@ -105,6 +119,17 @@ async function mountTree(
   } catch (error) {
     throw explainFailure(mount.path, error)
   }
+}
+
+async function cover(mounter: Mounter, box: MountedBox, covers: readonly Cover[]): Promise<void> {
+  let namespaceFd: number
+  try {
+    ;[namespaceFd] = openNamespaces(box, 'mnt')
+  } catch (error) {
+    for (const { fd } of covers) if (fd !== null) closeFd(fd)
+    throw error
+  }
+  await mounter.run({ act: 'cover', namespaceFd, covers })
 }
 
 function explainFailure(path: string, error: unknown): unknown {

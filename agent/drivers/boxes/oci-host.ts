@@ -15,6 +15,7 @@ export interface OciHostOptions {
   runDir: string
   crunPath: string
   initPath: string
+  bindsCpus?: boolean
   logger: Logger
 }
 

@@ -1,13 +1,14 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import { createKeyedLock } from '../../../shared/locks.ts'
 import type { Logger } from '../../../shared/log.ts'
-import type { BoxLimits, BoxMount, BoxSpec, BoxUsage, Runtime, RuntimeBox } from '../../ports/boxes/runtime.ts'
+import type { BoxLimits, BoxMount, BoxSpec, BoxUsage, RuntimeBox, RuntimeProblem } from '../../ports/boxes/runtime.ts'
 import type { ExecFiles } from '../exec/shim-protocol.ts'
 import { createShims, type Shims } from '../exec/shims.ts'
 import { CRUN_COMMAND } from '../host/crun.ts'
 import { whileFrozen } from '../host/freeze.ts'
 import type { BoxHandle } from '../host/handle.ts'
 import { buildExecConfig } from '../host/oci-spec.ts'
+import { type BoxLimitsView, openBoxLimits } from './box-limits.ts'
 import { type BoxCommands, createBoxCommands, endLost, requireRunning } from './commands.ts'
 import { collectBox, type EndOptions, endCommands, IDS_PER_BOX, killBox } from './end.ts'
 import { createBoxMounts } from './mounts.ts'
@@ -24,6 +25,10 @@ export interface RunningBoxesOptions {
   initPath: string
   /** Output files of detached commands. */
   execFiles: ExecFiles
+  /** True: lxcfs shows boxes their limits in /proc; default false. */
+  usesLxcfs?: boolean
+  /** False: boxes may use all CPUs of the host, within their limit; default true. */
+  bindsCpus?: boolean
   logger: Logger
 }
 
@@ -39,26 +44,6 @@ export interface BoxLife {
   /** Succeeds for a box that never existed. */
   remove(id: string): Promise<void>
 }
-
-/** Builds the part of a runtime that all runtimes share. */
-export function runtimeOf(boxes: RunningBoxes, life: BoxLife): Omit<Runtime, RuntimeOwn> {
-  return {
-    start: (spec, onWaiting) => boxes.start(spec, life, onWaiting),
-    stop: (id, end) => boxes.stop(id, end, life),
-    attach: (id, mount) => boxes.attach(id, mount),
-    detach: (id, source) => boxes.detach(id, source),
-    mounts: async (id) => boxes.mounts(id),
-    usage: async (id) => boxes.usage(id),
-    frozen: (id, work) => boxes.frozen(id, work),
-    exec: async (id, request) => boxes.commands.exec(id, request),
-    execDetached: async (id, execId, request) => boxes.commands.execDetached(id, execId, request),
-    listDetached: async () => boxes.commands.listDetached(),
-    openSession: async (id, request) => boxes.commands.openSession(id, request),
-    session: (id, name) => boxes.commands.session(id, name),
-    sessions: async (id) => boxes.commands.sessions(id),
-  }
-}
-type RuntimeOwn = 'kind' | 'open' | 'checkReady' | 'list' | 'resize' | 'onExit' | 'onRecovery' | 'close'
 
 /**
  * The running boxes of this host, including those that an earlier process started: their commands, mounts, limits and end.
@@ -76,6 +61,7 @@ export class RunningBoxes {
   readonly #onExit: (id: string, end: InitEnd) => void
   #host: OciHost | undefined
   #commands: BoxCommands | undefined
+  #limits: BoxLimitsView | undefined
 
   constructor(options: RunningBoxesOptions, onExit: (id: string, end: InitEnd) => void) {
     this.#options = options
@@ -90,10 +76,14 @@ export class RunningBoxes {
 
   /** Prepares the host and adopts the running boxes; `adopt` does the runtime's part of that. */
   async open(adopt: (id: string, handle: BoxHandle) => Promise<void>): Promise<void> {
-    this.#host = await openOciHost(this.#options)
+    const { logger } = this.#options
+    const host = await openOciHost(this.#options)
+    this.#host = host
+    const inTurn = <T>(id: string, act: () => Promise<T>): Promise<T> => this.#lock.run(id, act)
+    this.#limits = openBoxLimits({ ...this.#options, host, mounts: this.#mounts, inTurn })
     await this.#shims.open()
-    this.#commands = createBoxCommands(this.#host, { shims: this.#shims, logger: this.#options.logger })
-    for (const id of this.#host.handles.list()) await this.#tryAdopt(this.#host, id, adopt)
+    this.#commands = createBoxCommands(host, { shims: this.#shims, logger })
+    for (const id of host.handles.list()) await this.#tryAdopt(host, id, adopt)
     // Not awaited: if it fails, the first mount retries and reports it.
     this.#mounts.open().catch(() => undefined)
   }
@@ -101,6 +91,7 @@ export class RunningBoxes {
   async close(): Promise<void> {
     await this.#shims.close((boxId) => this.#host?.handles.readRunning(boxId) === null)
     this.#unwatch.clear()
+    await this.#limits?.close()
     this.#host?.close()
     this.#host = undefined
     await this.#mounts.close()
@@ -171,6 +162,7 @@ export class RunningBoxes {
     crun.remember(id, handle.crunStatus, buildExecConfig(seccompFilter))
     // Before the handle is written, so that no box is adopted without its data.
     for (const mount of mounts) await this.#mounts.attach(handle, mount)
+    await this.#limits?.show(id, handle)
     handles.write(id, handle)
     this.#watchExit(id, handle.pid)
     return { id, isRunning: true, pid: handle.pid }
@@ -227,6 +219,11 @@ export class RunningBoxes {
     return this.#mounts.replaceRoot(task)
   }
 
+  /** As `Runtime.problems`. */
+  problems(): RuntimeProblem[] {
+    return this.#limits?.problems() ?? []
+  }
+
   resize(id: string, { cpus, ramMb }: BoxLimits): Promise<void> {
     return this.whileRunning(id, async ({ cgroups }) => {
       // Applies the change that may be refused first.
@@ -279,6 +276,8 @@ export class RunningBoxes {
     host.crun.remember(id, handle.crunStatus, buildExecConfig(host.seccompFilter))
     // The streams of these commands led to the earlier process and have no reader now.
     await this.commands.endOrphaned(id)
+    host.cgroups.upgrade(id)
+    await this.#limits?.showAgain(id, handle)
     await adopt(id, handle)
     this.#watchExit(id, handle.pid)
     // The pid may have been reused before it was watched.

@@ -6,9 +6,10 @@ import { readBootId } from '../host/facts.ts'
 import { type BoxHandle, readStartTicks } from '../host/handle.ts'
 import { initFailure, runInit, workHome } from './init.ts'
 import { unstageRoot } from './root.ts'
-import { type BoxLife, RunningBoxes, type RunningBoxesOptions, runtimeOf } from './running-boxes.ts'
+import { type BoxLife, RunningBoxes, type RunningBoxesOptions } from './running-boxes.ts'
+import { runtimeOf } from './runtime-of.ts'
 
-export interface OciRuntimeOptions extends Pick<RunningBoxesOptions, 'instanceId' | 'runDir' | 'logger'> {
+export interface OciRuntimeOptions extends Pick<RunningBoxesOptions, OciOption> {
   network: Network
   /** Default `/usr/bin/crun`. */
   crunPath?: string
@@ -18,13 +19,16 @@ export interface OciRuntimeOptions extends Pick<RunningBoxesOptions, 'instanceId
   execFiles?: RunningBoxesOptions['execFiles']
 }
 
+type OciOption = 'instanceId' | 'runDir' | 'usesLxcfs' | 'bindsCpus' | 'logger'
+
 /**
  * Creates the runtime of a single host: crun, user namespaces and idmapped roots. Needs root, a private mount namespace, and
  * `network` open.
  */
 export function createOciRuntime(options: OciRuntimeOptions): Runtime {
   const execFiles = { directory: `${options.runDir}/execs`, keptBytes: 8 * 1024 ** 2 }
-  const runtime = new OciRuntime({ crunPath: '/usr/bin/crun', initPath: '/usr/bin/catatonit', execFiles, ...options })
+  const limits = { usesLxcfs: false, bindsCpus: true }
+  const runtime = new OciRuntime({ ...limits, ...DEFAULT_PATHS, execFiles, ...options })
   const { boxes } = runtime
   return {
     ...runtimeOf(boxes, runtime),
@@ -96,5 +100,6 @@ class OciRuntime implements BoxLife {
   }
 }
 
+const DEFAULT_PATHS = { crunPath: '/usr/bin/crun', initPath: '/usr/bin/catatonit' }
 // More parallel starts are not faster: each takes some 10 ms of processor time.
 const STARTS_AT_ONCE = 4

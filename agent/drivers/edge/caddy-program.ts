@@ -3,10 +3,11 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { tryReadText } from '../../lib/disk/file-text.ts'
 import { runOk } from '../../lib/run.ts'
 import { inBoxesUnit } from '../host/boxes-unit.ts'
+import { mountNamespace } from '../host/host-namespace.ts'
 import { parseInfo } from './admin.ts'
 import { frontPaths } from './names.ts'
 import { awaitPort } from './port.ts'
-import { type EdgeFiles, type EdgeProgram, isStarting, killProcess, mountNamespace, PROGRAM_PATH } from './process.ts'
+import { type EdgeFiles, type EdgeProgram, isStarting, killProcess, PROGRAM_PATH } from './process.ts'
 
 export interface CaddyOptions {
   runDir: string

@@ -1,8 +1,9 @@
 import { CommandError, runOk } from '../../lib/run.ts'
 import { inBoxesUnit } from '../host/boxes-unit.ts'
+import { mountNamespace } from '../host/host-namespace.ts'
 import { askHaproxy, commandHaproxy, readInfo } from './admin.ts'
 import { edgePaths } from './names.ts'
-import { type EdgeProgram, mountNamespace, PROGRAM_PATH } from './process.ts'
+import { type EdgeProgram, PROGRAM_PATH } from './process.ts'
 
 /** Starts and supervises Debian's HAProxy. A successor takes over the listeners without refusing a connection. */
 export function haproxyProgram(runDir: string): EdgeProgram {

@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { tryReadText } from '../../lib/disk/file-text.ts'
@@ -165,16 +165,6 @@ export function removeOtherGenerations(program: EdgeProgram, kept: readonly Edge
       const isKept = kept.some((one) => one.generation === Number(generation))
       if (generation !== undefined && !isKept) rmSync(`${directory}/${name}`, { force: true })
     }
-  }
-}
-
-/** Returns the command prefix that starts a program in the host's mount namespace, so that it does not pin this process's mounts. */
-export function mountNamespace(directory: string): string[] {
-  try {
-    const [here, there] = [statSync(directory), statSync(`/proc/1/root${directory}`)]
-    return here.ino === there.ino && here.dev === there.dev ? ['nsenter', '--target', '1', '--mount', '--'] : []
-  } catch {
-    return []
   }
 }
 

@@ -6,6 +6,8 @@ export interface CgroupLayout {
   cpu: string
   /** Hierarchy that accounts CPU time; null if there is none. */
   cpuacct: string | null
+  /** Hierarchy that binds processes to CPUs; null if there is none. */
+  cpuset: string | null
   /** Hierarchy in which each command has its own cgroup: with version 1 the freezer, which stops it while it is killed. */
   execs: string
 }
@@ -21,14 +23,24 @@ export function findCgroupLayout(mountInfo: string): CgroupLayout {
     mounts.find(({ type, options }) => type === 'cgroup' && options.includes(controller))?.path
   const [pids, memory, cpu, freezer] = ['pids', 'memory', 'cpu', 'freezer'].map(hierarchy)
   if (pids !== undefined && memory !== undefined && cpu !== undefined && freezer !== undefined)
-    return { version: 1, pids, memory, cpu, cpuacct: hierarchy('cpuacct') ?? null, execs: freezer }
+    return {
+      ...{ version: 1, pids, memory, cpu, execs: freezer },
+      ...{ cpuacct: hierarchy('cpuacct') ?? null, cpuset: hierarchy('cpuset') ?? null },
+    }
   const unified = mounts.find(({ type }) => type === 'cgroup2')?.path
   if (unified === undefined || memory !== undefined)
     throw new Error('The host has no usable cgroups: the controllers pids, memory and cpu must be in one version.')
-  return { version: 2, pids: unified, memory: unified, cpu: unified, cpuacct: unified, execs: unified }
+  return { version: 2, pids: unified, memory: unified, cpu: unified, cpuacct: unified, cpuset: unified, execs: unified }
 }
 
 /** Returns the distinct mount points of a layout. */
-export function rootsOf({ pids, memory, cpu, cpuacct, execs }: CgroupLayout): string[] {
-  return [...new Set([pids, memory, cpu, ...(cpuacct === null ? [] : [cpuacct]), execs])]
+export function rootsOf({ pids, memory, cpu, cpuacct, cpuset, execs }: CgroupLayout): string[] {
+  return [...new Set([pids, memory, cpu, cpuacct, cpuset, execs].filter((root) => root !== null))]
+}
+
+/** Returns the cgroup in each version 1 hierarchy that counts or limits, by controller; `home` gives it below a mount point. */
+export function controllerHomes(layout: CgroupLayout, home: (root: string) => string): Record<string, string> {
+  const { cpu, cpuacct, cpuset, memory, pids } = layout
+  const found = Object.entries({ cpu, cpuacct, cpuset, memory, pids })
+  return Object.fromEntries(found.flatMap(([name, root]) => (root === null ? [] : [[name, home(root)]])))
 }

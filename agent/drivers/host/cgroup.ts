@@ -1,8 +1,13 @@
 import fs from 'node:fs'
+import { dirname } from 'node:path'
 import { readTextIfThere } from '../../lib/disk/file-text.ts'
 import { isErrno } from '../../lib/syscalls/libc.ts'
 import type { BoxUsage } from '../../ports/boxes/runtime.ts'
+import { openBoxCpus } from './cgroup-cpus.ts'
 import { type CgroupLayout, rootsOf } from './cgroup-layout.ts'
+import { limitBox, limitCpus, raiseParent } from './cgroup-limits.ts'
+import { createCgroupPaths, readProcesses, removeDirectory } from './cgroup-paths.ts'
+import { inheritCpus } from './cpusets.ts'
 import { type BoxFreezer, createBoxFreezer, freezeSoon, setFrozen } from './freeze.ts'
 import { setMemoryLimit } from './memory.ts'
 import { createOomKills } from './oom-kills.ts'
@@ -16,9 +21,15 @@ export interface BoxCgroups extends BoxFreezer {
   place(boxId: string, path: string | null): void
   /** Creates the box's cgroups with their limits for memory and processes. */
   create(boxId: string, limits: { ramMb: number; pidsMax: number }): void
+  /** Gives a running box that an older version started what boxes of this version have. */
+  upgrade(boxId: string): void
+  /** Binds running boxes to other CPUs where some are busier than others, by what was used since the last call. */
+  balanceCpus(): void
+  /** Returns the box's directory in each version 1 hierarchy that counts or limits, by controller; null with version 2. */
+  directories(boxId: string): Record<string, string> | null
   /** Sets the box's memory limit. Throws `below_use` and changes nothing if the box uses more that cannot be reclaimed. */
   setMemory(boxId: string, ramMb: number): Promise<void>
-  /** Sets the box's CPU limit, in CPUs. */
+  /** Sets the box's CPU limit, in CPUs, and binds it to as many. */
   setCpus(boxId: string, cpus: number): void
   /**
    * Raises the limits of the parent cgroup, such as a pod's, to at least those that the box is about to get. Never lowers them: the
@@ -57,20 +68,22 @@ export interface BoxCgroups extends BoxFreezer {
   close(): void
 }
 
-/**
- * Creates the cgroups of instance `instanceId`; with version 2 also enables their controllers. `base` is the path of a cgroup that
- * is ours, or empty for the root. Boxes that run below the root keep their cgroups there.
- */
-export function createBoxCgroups(layout: CgroupLayout, instanceId: string, base: string): BoxCgroups {
+export interface CgroupOptions {
+  /** Path of a cgroup that is ours, below which those of boxes are; default: the root of each hierarchy. */
+  base?: string
+  /** False: boxes may use all CPUs of the host, within their limit; default true. */
+  bindsCpus?: boolean | undefined
+}
+
+/** Creates the cgroups of instance `instanceId`; with version 2 also enables their controllers. */
+export function createBoxCgroups(layout: CgroupLayout, instanceId: string, options: CgroupOptions = {}): BoxCgroups {
   const roots = rootsOf(layout)
   const isV1 = layout.version === 1
-  const { place, isPlaced, home, list, close } = createCgroupPaths(roots, instanceId, base)
-  const execHome = (boxId: string, exec: string): string => `${home(layout.execs, boxId)}/${exec}`
-  const execs = (boxId: string): string[] => childDirectories(home(layout.execs, boxId))
+  const base = options.base ?? ''
+  const parent = `${base}/boxyard/${instanceId}`
+  const paths = createCgroupPaths(layout, instanceId, base)
+  const { home, execHome, execs, execHomes, processes, isPlaced } = paths
   const killExec = (boxId: string, exec: string): void => killGroup(execHome(boxId, exec), isV1)
-  const execHomes = (boxId: string): string[] => execs(boxId).map((exec) => execHome(boxId, exec))
-  const processes = (boxId: string): number[] =>
-    [home(layout.pids, boxId), ...(isV1 ? [] : execHomes(boxId))].flatMap(readProcesses)
   const freezer = createBoxFreezer(layout.version, {
     isPlaced,
     home: (boxId) => home(layout.execs, boxId),
@@ -81,23 +94,28 @@ export function createBoxCgroups(layout: CgroupLayout, instanceId: string, base:
     (boxId) => readOomKills(home(layout.memory, boxId), isV1),
     () => performance.now(),
   )
-  prepare(layout, base, instanceId)
+  prepare(layout, parent)
+  const cpuOptions = { parent, home, isPlaced, processes, bindsCpus: options.bindsCpus ?? true }
+  const { admit, bind, forget, hasGroup, ...cpus } = openBoxCpus(layout, cpuOptions)
   return {
     version: layout.version,
-    place,
+    place: paths.place,
     create: (boxId, limits) => {
       for (const root of roots) fs.mkdirSync(home(root, boxId), { recursive: true })
       limitBox({ memory: home(layout.memory, boxId), pids: home(layout.pids, boxId) }, limits, isV1)
+      admit(boxId)
     },
     setMemory: (boxId, ramMb) => setMemoryLimit(home(layout.memory, boxId), ramMb, layout.version),
-    setCpus: (boxId, cpus) => limitCpus(home(layout.cpu, boxId), cpus, isV1),
+    setCpus: (boxId, count) => {
+      limitCpus(home(layout.cpu, boxId), count, isV1)
+      bind(boxId, count)
+    },
     raiseParent: (boxId, limits) =>
       raiseParent({ memory: home(layout.memory, boxId), cpu: home(layout.cpu, boxId) }, limits, isV1),
     entrances: (boxId, exec) => {
+      const others = roots.filter((root) => root !== layout.execs && hasGroup(root, boxId))
       const leaf = exec === undefined ? home(layout.execs, boxId) : execHome(boxId, exec)
-      const others = roots.filter((root) => root !== layout.execs).map((root) => home(root, boxId))
-      // A thread that moves itself by `tasks` does not wait for an RCU grace period, as cgroup.procs does (15 ms).
-      return [...others, leaf].map((path) => `${path}/${isV1 ? 'tasks' : 'cgroup.procs'}`)
+      return [...others.map((root) => home(root, boxId)), leaf].map((path) => `${path}/${ENTRANCES[layout.version]}`)
     },
     createExec: (boxId, exec) => fs.mkdirSync(execHome(boxId, exec)),
     dissolveExec: (boxId, exec) => dissolve(execHome(boxId, exec), home(layout.execs, boxId), layout.version),
@@ -113,98 +131,35 @@ export function createBoxCgroups(layout: CgroupLayout, instanceId: string, base:
       freezer.thaw(boxId)
     },
     ...freezer,
+    ...cpus,
     usage: (boxId, pid) => readUsage(layout, (root) => home(root, boxId), pid),
-    oomKills: oom.count,
-    isOutOfMemory: oom.isRecent,
-    watchMemory: oom.watch,
+    ...{ oomKills: oom.count, isOutOfMemory: oom.isRecent, watchMemory: oom.watch },
     remove: (boxId) => {
       const paths = [...execHomes(boxId), ...roots.map((root) => home(root, boxId))]
       const isGone = paths.map(removeDirectory).every(Boolean)
-      if (isGone) oom.forget(boxId)
+      for (const drop of isGone ? [oom.forget, forget] : []) drop(boxId)
       return isGone
     },
-    list,
-    close,
+    list: paths.list,
+    close: paths.close,
   }
 }
 
-/** The paths of the cgroups of boxes; methods as in `BoxCgroups`. */
-interface CgroupPaths extends Pick<BoxCgroups, 'place' | 'list' | 'close'> {
-  /** Tests whether `place` has set the path. */
-  isPlaced(boxId: string): boolean
-  /** Returns the directory of the box in the hierarchy mounted at `root`. */
-  home(root: string, boxId: string): string
+function prepare(layout: CgroupLayout, parent: string): void {
+  for (const root of rootsOf(layout)) fs.mkdirSync(`${root}${parent}`, { recursive: true })
+  const above = dirname(parent)
+  if (layout.version === 2)
+    for (const path of [dirname(above), above, parent]) delegateControllers(layout.memory + path)
+  else if (layout.cpuset !== null) for (const path of [above, parent]) inheritCpus(layout.cpuset + path)
+  fs.writeFileSync(`${layout.pids}${above}/pids.max`, String(readProcessLimit()))
 }
 
-function createCgroupPaths(roots: readonly string[], instanceId: string, base: string): CgroupPaths {
-  const places = new Map<string, string>()
-  const bases = [...new Set([base, ''])]
-  const all = (parent: string): string[] =>
-    roots.flatMap((root) => childDirectories(`${root}${parent}/boxyard/${instanceId}`))
-  const rooted = new Set(base === '' ? [] : all(''))
-  return {
-    place: (boxId, path) => void (path === null ? places.delete(boxId) : places.set(boxId, path)),
-    isPlaced: (boxId) => places.has(boxId),
-    home: (root, boxId) => {
-      const path = places.get(boxId) ?? `boxyard/${instanceId}/${boxId}`
-      const isRooted = places.has(boxId) || (rooted.has(boxId) && fs.existsSync(`${root}/${path}`))
-      return `${root}${isRooted ? '' : base}/${path}`
-    },
-    list: () => [...new Set(bases.flatMap(all))],
-    close: () => {
-      for (const parent of roots.flatMap((root) => bases.map((each) => `${root}${each}/boxyard`)))
-        if (removeDirectory(`${parent}/${instanceId}`)) removeDirectory(parent)
-    },
-  }
+function delegateControllers(path: string): void {
+  fs.writeFileSync(`${path}/cgroup.subtree_control`, `+cpu +memory +pids${hasCpuset(path) ? ' +cpuset' : ''}`)
 }
 
-function limitBox(
-  paths: { memory: string; pids: string },
-  { ramMb, pidsMax }: { ramMb: number; pidsMax: number },
-  isV1: boolean,
-): void {
-  const bytes = String(ramMb * 1024 * 1024)
-  fs.writeFileSync(`${paths.pids}/pids.max`, String(pidsMax))
-  fs.writeFileSync(`${paths.memory}/${isV1 ? 'memory.limit_in_bytes' : 'memory.max'}`, bytes)
-  // No swap. A host without swap accounting does not have the file.
-  const swap = isV1 ? 'memory.memsw.limit_in_bytes' : 'memory.swap.max'
-  if (fs.existsSync(`${paths.memory}/${swap}`)) fs.writeFileSync(`${paths.memory}/${swap}`, isV1 ? bytes : '0')
-}
-
-function limitCpus(path: string, cpus: number, isV1: boolean): void {
-  const quota = quotaOf(cpus)
-  if (isV1) fs.writeFileSync(`${path}/cpu.cfs_quota_us`, String(quota))
-  else fs.writeFileSync(`${path}/cpu.max`, `${quota} ${PERIOD_US}`)
-}
-
-function quotaOf(cpus: number): number {
-  return Math.max(MIN_QUOTA_US, Math.round(cpus * PERIOD_US))
-}
-
-function raiseParent(
-  homes: { memory: string; cpu: string },
-  { cpus, ramMb }: { cpus: number; ramMb: number },
-  isV1: boolean,
-): void {
-  raise(`${homes.memory}/../${isV1 ? 'memory.limit_in_bytes' : 'memory.max'}`, ramMb * 1024 * 1024)
-  raise(`${homes.cpu}/../${isV1 ? 'cpu.cfs_quota_us' : 'cpu.max'}`, quotaOf(cpus), isV1 ? '' : ` ${PERIOD_US}`)
-}
-
-// Leaves a file without a limit (`max` or -1) alone.
-function raise(file: string, value: number, rest = ''): void {
-  const now = Number.parseInt(fs.readFileSync(file, 'utf8'), 10)
-  if (now > 0 && now < value) fs.writeFileSync(file, `${value}${rest}`)
-}
-
-function prepare(layout: CgroupLayout, base: string, instanceId: string): void {
-  for (const root of rootsOf(layout)) fs.mkdirSync(`${root}${base}/boxyard/${instanceId}`, { recursive: true })
-  if (layout.version === 2) delegateControllers(`${layout.memory}${base}`, instanceId)
-  fs.writeFileSync(`${layout.pids}${base}/boxyard/pids.max`, String(readProcessLimit()))
-}
-
-function delegateControllers(parent: string, instanceId: string): void {
-  for (const path of [parent, `${parent}/boxyard`, `${parent}/boxyard/${instanceId}`])
-    fs.writeFileSync(`${path}/cgroup.subtree_control`, '+cpu +memory +pids')
+function hasCpuset(path: string): boolean {
+  return readTextIfThere(`${path}/cgroup.controllers`).trim().split(' ').includes('cpuset')
 }
 
 function killGroup(path: string, isV1: boolean): void {
@@ -261,35 +216,8 @@ function readOomKills(path: string, isV1: boolean): number {
   return Number(/^oom_kill (\d+)$/m.exec(text)?.[1] ?? 0)
 }
 
-function readProcesses(path: string): number[] {
-  return readTextIfThere(`${path}/cgroup.procs`).split('\n').filter(Boolean).map(Number)
-}
-
-function childDirectories(path: string): string[] {
-  try {
-    return fs
-      .readdirSync(path, { withFileTypes: true })
-      .filter((entry) => entry.isDirectory())
-      .map((entry) => entry.name)
-  } catch (error) {
-    if (isErrno(error, 'ENOENT')) return []
-    throw error
-  }
-}
-
-function removeDirectory(path: string): boolean {
-  try {
-    fs.rmdirSync(path)
-    return true
-  } catch (error) {
-    if (isErrno(error, 'ENOENT')) return true
-    if (isErrno(error, 'EBUSY')) return false
-    throw error
-  }
-}
-
-const PERIOD_US = 100_000
-const MIN_QUOTA_US = 1_000
+// A thread that moves itself by `tasks` does not wait for an RCU grace period, as cgroup.procs does (15 ms).
+const ENTRANCES = { 1: 'tasks', 2: 'cgroup.procs' }
 const DISSOLVE_ATTEMPTS = 20
 const FREE_ATTEMPTS = 4
 const RESERVED_PROCESSES = 2048

@@ -32,11 +32,14 @@ export interface CommandHostOptions {
   /** Name of the work directory below `runDir`, unique to each process that runs crun. */
   workName: string
   crunPath: string
+  /** As in `createBoxCgroups`. */
+  bindsCpus?: boolean
   logger: Logger
 }
 
 /** Makes this process the subreaper of commands and makes up to three mounts in its mount namespace, which must be private. */
-export function openCommandHost({ instanceId, runDir, workName, crunPath, logger }: CommandHostOptions): CommandHost {
+export function openCommandHost(options: CommandHostOptions): CommandHost {
+  const { instanceId, runDir, workName, crunPath, bindsCpus, logger } = options
   assertPrivateMountNamespace()
   fs.accessSync(crunPath, fs.constants.X_OK)
   fs.mkdirSync(runDir, { recursive: true, mode: 0o711 })
@@ -46,7 +49,7 @@ export function openCommandHost({ instanceId, runDir, workName, crunPath, logger
   const workDir = mountWorkDir(`${runDir}/${workName}`)
   const readOnlyCrun = bindReadOnly(crunPath, `${workDir}/${CRUN_COMMAND}`)
   const watcher = createExitWatcher(logger)
-  const cgroups = createBoxCgroups(layout, instanceId, findBoxesHome(layout, runDir))
+  const cgroups = createBoxCgroups(layout, instanceId, { base: findBoxesHome(layout, runDir), bindsCpus })
   return {
     crun: createCrun({ crunPath: readOnlyCrun, stateDir: `${workDir}/crun`, watcher }),
     crunPath: readOnlyCrun,

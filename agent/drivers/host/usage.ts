@@ -24,6 +24,17 @@ export function readUsage(layout: CgroupLayout, home: (root: string) => string, 
   }
 }
 
+/** Reads the CPU seconds of a box since its start from its cgroup; null if it is gone, or the host does not count them. */
+export function readCpuSeconds({ version, cpuacct }: CgroupLayout, home: (root: string) => string): number | null {
+  if (cpuacct === null) return null
+  try {
+    return version === 1 ? readCpuV1(home(cpuacct)) : readCpuV2(home(cpuacct))
+  } catch (error) {
+    if (isErrno(error, 'ENOENT', 'ENODEV')) return null
+    throw error
+  }
+}
+
 /** Sums the counters of all interfaces but loopback in the text of `/proc/<pid>/net/dev`. Pure. */
 export function parseInterface(text: string): BoxUsage['network'] {
   const sum = { receivedBytes: 0, receivedPackets: 0, sentBytes: 0, sentPackets: 0 }

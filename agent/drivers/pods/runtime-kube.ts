@@ -4,13 +4,8 @@ import type { KubeApi } from '../../lib/kube/api.ts'
 import type { PodChange, PodWatch } from '../../lib/kube/watch.ts'
 import { isErrno } from '../../lib/syscalls/libc.ts'
 import type { BoxExit, BoxLimits, BoxSpec, Runtime, RuntimeBox } from '../../ports/boxes/runtime.ts'
-import {
-  type BoxLife,
-  type InitEnd,
-  RunningBoxes,
-  type RunningBoxesOptions,
-  runtimeOf,
-} from '../boxes/running-boxes.ts'
+import { type BoxLife, type InitEnd, RunningBoxes, type RunningBoxesOptions } from '../boxes/running-boxes.ts'
+import { runtimeOf } from '../boxes/runtime-of.ts'
 import type { BoxCgroups } from '../host/cgroup.ts'
 import { readBootId } from '../host/facts.ts'
 import type { BoxHandle } from '../host/handle.ts'
@@ -23,7 +18,8 @@ import { createPodRoots, type PodInit, type PodRoots } from './roots.ts'
 import { PodStarts, readPodEndpoint } from './starts.ts'
 import { podFailureOf } from './state.ts'
 
-export interface KubeRuntimeOptions extends Pick<RunningBoxesOptions, 'instanceId' | 'runDir' | 'execFiles'> {
+export interface KubeRuntimeOptions
+  extends Pick<RunningBoxesOptions, 'instanceId' | 'runDir' | 'execFiles' | 'usesLxcfs'> {
   api: KubeApi
   /** Watches the pods of this instance; its creator opens and closes it. */
   pods: PodWatch
@@ -48,7 +44,7 @@ export interface KubeRuntimeOptions extends Pick<RunningBoxesOptions, 'instanceI
  * the request of the node's wrapper. Commands are started here, on the node, without the API server.
  */
 export function createKubeRuntime(options: KubeRuntimeOptions): Runtime {
-  const runtime = new KubeRuntime({ crunPath: '/usr/bin/crun', initPath: '/usr/bin/catatonit', ...options })
+  const runtime = new KubeRuntime({ ...DEFAULTS, ...options })
   const { boxes } = runtime
   return {
     ...runtimeOf(boxes, runtime),
@@ -238,4 +234,5 @@ function statusForCrun(pid: number, startTicks: number): string {
   })
 }
 
+const DEFAULTS = { crunPath: '/usr/bin/crun', initPath: '/usr/bin/catatonit', usesLxcfs: false }
 const ATTEMPTS = 5

@@ -20,7 +20,7 @@ export interface Mounter {
   close(): Promise<void>
 }
 
-/** Creates a mounter whose home is the mount namespace of this process. `timeoutMs` bounds each task, by default 10 s. */
+/** Creates a mounter whose home is the mount namespace of this process. `timeoutMs` bounds each task, by default 10 s; the start of the thread gets six times that. */
 export function createMounter({ timeoutMs = 10_000 }: { timeoutMs?: number } = {}): Mounter {
   let current: Promise<Thread> | undefined
   let tail: Promise<unknown> = Promise.resolve()
@@ -90,9 +90,9 @@ async function startThread(timeoutMs: number, onEnd: () => void): Promise<Thread
   })
   worker.on('message', (reply: WorkerAnswer) => onReply(reply))
   worker.once('error', (error) => onReply({ broken: error }))
-  const answer = (): Promise<WorkerAnswer> =>
+  const answer = (withinMs = timeoutMs): Promise<WorkerAnswer> =>
     new Promise((resolve, reject) => {
-      const timer = setTimeout(() => onReply({ broken: new Error('the mount worker took too long') }), timeoutMs)
+      const timer = setTimeout(() => onReply({ broken: new Error('the mount worker took too long') }), withinMs)
       onReply = (reply) => {
         clearTimeout(timer)
         onReply = () => undefined
@@ -104,7 +104,8 @@ async function startThread(timeoutMs: number, onEnd: () => void): Promise<Thread
         }
       }
     })
-  await answer()
+  // A slow machine, as during its boot, takes long to load the code.
+  await answer(START_FACTOR * timeoutMs)
   return {
     run: async (task) => {
       worker.postMessage(task)
@@ -135,11 +136,13 @@ function closeTaskFds(task: NamespaceTask): void {
   closeFd(task.namespaceFd)
   if (task.act === 'attach' || task.act === 'root') closeFd(task.treeFd)
   if (task.act === 'root') for (const { fd } of task.files) closeFd(fd)
+  if (task.act === 'cover') for (const { fd } of task.covers) if (fd !== null) closeFd(fd)
 }
 
 interface Broken {
   broken: unknown
 }
 
+const START_FACTOR = 6
 const THREAD = new URL('./worker.ts', import.meta.url)
 const LIMITS = { maxOldGenerationSizeMb: 32, maxYoungGenerationSizeMb: 4 }

@@ -32,6 +32,13 @@ export interface BoxMount {
   readOnly: boolean
 }
 
+/** A problem that boxes run with, for the health report. */
+export interface RuntimeProblem {
+  code: string
+  evidence: string
+  remedy: string
+}
+
 /** CPU and memory limits of a box. */
 export interface BoxLimits {
   cpus: number
@@ -248,6 +255,8 @@ export interface Runtime {
   detach(id: string, source: string): Promise<void>
   /** Lists the trees that `attach` or `start` mounted into a running box, with their present paths. */
   mounts(id: string): Promise<BoxMount[]>
+  /** Lists present problems that boxes run with. */
+  problems(): Promise<RuntimeProblem[]>
   /** Returns the resource use of a running box; null if it does not run. */
   usage(id: string): Promise<BoxUsage | null>
   /** Changes the limits of a running box at once. Throws `below_use` with figures, changing nothing, or `box_not_running`. */

@@ -14,6 +14,12 @@ import type { Runtime } from '../../../agent/ports/boxes/runtime.ts'
 import { clusterOfTests, runtimeOfTests } from '../pods/cluster-of-tests.ts'
 import { silentLogger } from '../silent-logger.ts'
 
+/** Options of a lab's runtimes. */
+export interface LabWorldOptions {
+  /** True: lxcfs shows boxes their limits; its process outlives the runtimes. Default false. */
+  usesLxcfs?: boolean
+}
+
 /** The environment of a lab's boxes: this host, or with `TEST_RUNTIME=kubernetes` the cluster of the tests. */
 export interface LabWorld {
   /** The network, already open. */
@@ -28,19 +34,24 @@ export interface LabWorld {
  * Opens the environment of a lab, whose runtimes keep state that does not outlive a boot in `runDir`. TEST_WARM_POOL sets the
  * number of warm pods from which boxes start.
  */
-export async function openLabWorld(settings: NftNetworkSettings, runDir: string): Promise<LabWorld> {
-  return runtimeOfTests() === 'kubernetes' ? openCluster(settings, runDir) : openHost(settings, runDir)
+export async function openLabWorld(
+  settings: NftNetworkSettings,
+  runDir: string,
+  { usesLxcfs = false }: LabWorldOptions = {},
+): Promise<LabWorld> {
+  const open = runtimeOfTests() === 'kubernetes' ? openCluster : openHost
+  return open(settings, runDir, usesLxcfs)
 }
 
-async function openHost(settings: NftNetworkSettings, runDir: string): Promise<LabWorld> {
+async function openHost(settings: NftNetworkSettings, runDir: string, usesLxcfs: boolean): Promise<LabWorld> {
   const { instanceId } = settings
   const network = createNftNetwork(settings)
   await network.open()
-  const create = (): Runtime => createOciRuntime({ instanceId, runDir, network, logger: silentLogger })
+  const create = (): Runtime => createOciRuntime({ instanceId, runDir, network, usesLxcfs, logger: silentLogger })
   return { network, create, drop: () => undefined }
 }
 
-async function openCluster(settings: NftNetworkSettings, runDir: string): Promise<LabWorld> {
+async function openCluster(settings: NftNetworkSettings, runDir: string, usesLxcfs: boolean): Promise<LabWorld> {
   const { instanceId } = settings
   const { kubeconfig, node, image } = clusterOfTests()
   mkdirSync(runDir, { recursive: true, mode: 0o711 })
@@ -56,7 +67,19 @@ async function openCluster(settings: NftNetworkSettings, runDir: string): Promis
   const execFiles = { directory: `${runDir}/execs`, keptBytes: 8 * 1024 ** 2 }
   const warmPool = Number(process.env['TEST_WARM_POOL'] ?? 0)
   const limits = { warmPool, pidsMax: 256 }
-  const parts = { instanceId, runDir, api, pods, network, image, node, execFiles, ...limits, logger: silentLogger }
+  const parts = {
+    instanceId,
+    runDir,
+    api,
+    pods,
+    network,
+    image,
+    node,
+    execFiles,
+    usesLxcfs,
+    ...limits,
+    logger: silentLogger,
+  }
   const close: HostNetwork['close'] = async ({ release }) => {
     if (release) await removeWarmPods(api, instanceId)
     if (release) await removePolicies(api, instanceId)

@@ -12,13 +12,14 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { text } from 'node:stream/consumers'
+import { endLxcfs } from '../../../agent/drivers/boxes/lxcfs-process.ts'
 import type { NftNetworkSettings } from '../../../agent/drivers/network/nft-network.ts'
 import type { HostNetwork } from '../../../agent/ports/boxes/network.ts'
 import type { BoxSpec, ExecExit, ExecRequest, Runtime } from '../../../agent/ports/boxes/runtime.ts'
 import { eventually } from '../eventually.ts'
 import { findTraces } from '../leftovers.ts'
 import { labSettings } from '../network/lab.ts'
-import { openLabWorld } from './lab-world.ts'
+import { type LabWorldOptions, openLabWorld } from './lab-world.ts'
 
 /** A separate runtime on this host, with a real network and busybox roots. */
 export interface OciLab {
@@ -44,16 +45,17 @@ export interface ExecOutcome extends ExecExit {
 }
 
 /** State from which another lab or process can continue. */
-export interface OciLabOptions {
+export interface OciLabOptions extends LabWorldOptions {
   home: string
   settings: NftNetworkSettings
 }
 
 /** Opens a lab; the caller closes it, which stops its boxes. */
-export async function openOciLab(options: OciLabOptions = newLabOptions()): Promise<OciLab> {
+export async function openOciLab(given: Partial<OciLabOptions> = {}): Promise<OciLab> {
+  const options = { ...newLabOptions(given.home), ...given }
   const { home, settings } = options
   const { instanceId } = settings
-  const { network, create, drop } = await openLabWorld(settings, `${home}/run`)
+  const { network, create, drop } = await openLabWorld(settings, `${home}/run`, options)
   const lab: OciLab = {
     home,
     instanceId,
@@ -83,6 +85,7 @@ export async function openOciLab(options: OciLabOptions = newLabOptions()): Prom
     close: async () => {
       for (const { id } of await lab.runtime.list()) await lab.runtime.stop(id, { graceMs: 0 })
       await lab.runtime.close()
+      await endLxcfs(`${home}/run`)
       await network.close({ release: true })
       drop()
       for (const path of [home, settings.dataDir]) rmSync(path, { recursive: true, force: true })
@@ -98,8 +101,8 @@ export async function openOciLab(options: OciLabOptions = newLabOptions()): Prom
   }
 }
 
-function newLabOptions(): OciLabOptions {
-  const home = mkdtempSync(`${tmpdir()}/boxyard-oci-`)
+function newLabOptions(known?: string): OciLabOptions {
+  const home = known ?? mkdtempSync(`${tmpdir()}/boxyard-oci-`)
   execFileSync('chmod', ['711', home])
   const instanceId = Math.random().toString(36).slice(2, 10).padEnd(8, '0')
   return { home, settings: { ...labSettings(), instanceId } }

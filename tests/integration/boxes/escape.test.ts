@@ -21,7 +21,7 @@ describe('a box as its root', () => {
   let rootPath: string
 
   beforeAll(async () => {
-    lab = await openOciLab()
+    lab = await openOciLab({ usesLxcfs: true })
     const spec = lab.spec('box_cage')
     rootPath = spec.rootPath
     await lab.runtime.start(spec)
@@ -182,6 +182,44 @@ describe('a box as its root', () => {
         .stdout,
     ).toBe('')
     expect((await run('cat /proc/self/cgroup')).stdout).not.toMatch(/box_cage|boxyard/)
+  })
+
+  test('neither writes to the files of lxcfs nor takes them away', async () => {
+    const table = 'grep -c " fuse.lxcfs " /proc/self/mountinfo'
+    expect((await run(table)).stdout).toBe('7\n')
+    const files =
+      '/proc/meminfo /proc/cpuinfo /proc/stat /proc/uptime /proc/loadavg /proc/swaps /sys/devices/system/cpu/online'
+    const attempts = [
+      'echo 1 >$f',
+      'rm -f $f',
+      'mv $f /tmp/f',
+      'chmod 777 $f',
+      'chown 0 $f',
+      'umount -l $f',
+      'mount -o remount,rw,bind $f',
+    ]
+    for (const attempt of attempts)
+      expect((await run(`for f in ${files}; do (${attempt}) 2>/dev/null && echo $f; done`)).stdout).toBe('')
+    expect((await run(table)).stdout).toBe('7\n')
+    const handle: Syscall[] = [
+      { name: 'openat', args: [AT_FDCWD, '/proc/meminfo', 0] },
+      { name: 'open_by_handle_at', args: [3, Buffer.from(words(8, 1, 1, 0)), 0] },
+    ]
+    expect(await call(handle)).toBe(EPERM)
+  })
+
+  test('sees no cgroup but its own, and changes nothing in it', async () => {
+    const other = lab.spec('box_beside', { ramMb: 77 })
+    await lab.runtime.start(other)
+    const found = await run(
+      'find /sys/fs/cgroup | grep -e box_ -e boxyard -e release_agent; grep -r 80740352 /sys/fs/cgroup 2>/dev/null',
+    )
+    expect(found.stdout).toBe('')
+    const write = 'for f in $(find /sys/fs/cgroup -type f); do (echo 1 >$f) 2>/dev/null && echo $f; done'
+    expect(
+      (await run(`${write}; mkdir /sys/fs/cgroup/sub /sys/fs/cgroup/memory/sub 2>/dev/null && echo made`)).stdout,
+    ).toBe('')
+    await lab.runtime.stop(other.id, { graceMs: 0 })
   })
 
   test('sees and signals only its own processes', async () => {

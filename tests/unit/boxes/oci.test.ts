@@ -106,6 +106,7 @@ describe('cgroups of the host', () => {
       memory: '/c/memory',
       cpu: '/c/cpu,cpuacct',
       cpuacct: '/c/cpu,cpuacct',
+      cpuset: null,
       execs: '/c/freezer',
     })
   })

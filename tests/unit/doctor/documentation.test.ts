@@ -8,7 +8,12 @@ import { ROOT } from '../../../infra/commands.ts'
 const SOURCES = [
   ...['agent/core/health/health.ts', 'agent/core/health/subvolume-faults.ts', 'agent/drivers/edge/supervisor.ts'],
   ...['agent/drivers/network/problems.ts', 'agent/drivers/pods/cluster-facts-problems.ts', 'agent/lib/kube/errors.ts'],
-  ...['agent/drivers/pods/cluster-facts.ts', 'agent/drivers/pods/network.ts', 'functions/agent-answer.ts'],
+  ...[
+    'agent/drivers/boxes/box-limits.ts',
+    'agent/drivers/pods/cluster-facts.ts',
+    'agent/drivers/pods/network.ts',
+    'functions/agent-answer.ts',
+  ],
 ]
 
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')

@@ -11,7 +11,7 @@ let layout: CgroupLayout
 
 beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), 'boxyard-cgroup-'))
-  layout = { version: 2, pids: root, memory: root, cpu: root, cpuacct: root, execs: root }
+  layout = { version: 2, pids: root, memory: root, cpu: root, cpuacct: root, cpuset: root, execs: root }
 })
 afterEach(() => rmSync(root, { recursive: true, force: true }))
 
@@ -47,7 +47,7 @@ test('a process outside the units uses the cgroup that an agent in them noted, w
 test('boxes have their cgroups below the base, and those that run below the root keep them', () => {
   const base = '/system.slice/boxyard-boxes.service'
   mkdirSync(`${root}/boxyard/inst0001/box_old`, { recursive: true })
-  const cgroups = createBoxCgroups(layout, 'inst0001', base)
+  const cgroups = createBoxCgroups(layout, 'inst0001', { base })
   expect(readFileSync(`${root}${base}/cgroup.subtree_control`, 'utf8')).toBe('+cpu +memory +pids')
   expect(existsSync(`${root}/cgroup.subtree_control`)).toBe(false)
   expect(existsSync(`${root}${base}/boxyard/pids.max`)).toBe(true)

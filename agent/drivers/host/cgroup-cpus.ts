@@ -1,0 +1,66 @@
+import fs from 'node:fs'
+import { isErrno } from '../../lib/syscalls/libc.ts'
+import { type CgroupLayout, controllerHomes } from './cgroup-layout.ts'
+import { cpusOf } from './cgroup-limits.ts'
+import { openCpuSets } from './cpusets.ts'
+import { readCpuSeconds } from './usage.ts'
+
+/** The CPUs that boxes are bound to; of boxes in a pod those are the kubelet's business. */
+export interface BoxCpus {
+  /** Gives a box, whose cgroups exist, all CPUs until it is bound: it starts quicker. */
+  admit(boxId: string): void
+  bind(boxId: string, cpus: number): void
+  forget(boxId: string): void
+  /** Tests whether a box has a cgroup in the hierarchy mounted at `root`. */
+  hasGroup(root: string, boxId: string): boolean
+  /** As in `BoxCgroups`. */
+  upgrade(boxId: string): void
+  balanceCpus(): void
+  directories(boxId: string): Record<string, string> | null
+}
+
+interface BoxCpusOptions {
+  /** The cgroup above those of the boxes, below the mount point of each hierarchy. */
+  parent: string
+  home(root: string, boxId: string): string
+  /** True for a box in a pod. */
+  isPlaced(boxId: string): boolean
+  processes(boxId: string): number[]
+  bindsCpus: boolean
+}
+
+/** Opens the CPU sets of an instance's boxes, whose cgroups are prepared. */
+export function openBoxCpus(layout: CgroupLayout, options: BoxCpusOptions): BoxCpus {
+  const { parent, home, isPlaced, processes, bindsCpus } = options
+  const { version, cpu, cpuset } = layout
+  const sets = openCpuSets(layout, { above: parent, home, bindsAll: !bindsCpus })
+  const bind = (boxId: string, cpus: number): void => {
+    if (!isPlaced(boxId)) sets?.bind(boxId, cpus)
+  }
+  return {
+    admit: (boxId) => sets?.admit(boxId),
+    bind,
+    forget: (boxId) => sets?.forget(boxId),
+    hasGroup: (root, boxId) => root !== cpuset || !isPlaced(boxId) || fs.existsSync(home(root, boxId)),
+    upgrade: (boxId) => {
+      const path = cpuset === null || isPlaced(boxId) ? null : home(cpuset, boxId)
+      if (version === 2 || path === null || fs.existsSync(path)) return
+      fs.mkdirSync(path)
+      sets?.admit(boxId)
+      bind(boxId, cpusOf(home(cpu, boxId)))
+      // Twice, for what the first ones forked meanwhile.
+      for (let round = 0; round < 2; round++) for (const pid of processes(boxId)) join(pid, path)
+    },
+    balanceCpus: () => sets?.balance((boxId) => readCpuSeconds(layout, (root) => home(root, boxId))),
+    directories: (boxId) => (version === 1 ? controllerHomes(layout, (root) => home(root, boxId)) : null),
+  }
+}
+
+function join(pid: number, path: string): void {
+  try {
+    fs.writeFileSync(`${path}/cgroup.procs`, String(pid))
+  } catch (error) {
+    // The process has ended.
+    if (!isErrno(error, 'ESRCH')) throw error
+  }
+}
