@@ -1,3 +1,4 @@
+import { flushCompileCache } from 'node:module'
 import { createJsonLogger, type JsonLoggerOptions, type Logger, type LogLevel } from '../shared/log.ts'
 import { createPlainLogger, createStderrWriter } from '../shared/stderr-log.ts'
 import { runKeysCommand, runRenewCommand, runTokenCommand } from './compose/access-commands.ts'
@@ -133,6 +134,8 @@ async function serveUntilSignal(given: ServeDeps): Promise<number> {
   watchForCrashes(logger)
   const agent = await startAgent({ ...deps, version: readVersion() }, ending.signal)
   const { address, port } = agent.address
+  // Otherwise Node.js keeps compiled code as it exits: an agent that is killed would leave none, and a power cut.
+  flushCompileCache()
   deps.notices.info('agent ready', { ready: true, address, port })
   manager.ready(`Serves the functions at ${address}:${port}`)
   logger.info('stopping', { signal: await signalled })

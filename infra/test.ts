@@ -55,6 +55,9 @@ const REST = inFolder('tests/e2e', [
   'boxes/lost-data',
 ])
 
+/** An emulated machine beside other work may take minutes for what takes seconds elsewhere. */
+const MACHINE_ENV = { TEST_FILE_MINUTES: '60' }
+
 /** Files with boxes wait more than they compute, so more of them run at a time than there are processors. */
 const SUITES: Record<string, Suite> = {
   unit: { paths: ['tests/architecture/', 'tests/unit/'], workers: 3 },
@@ -77,7 +80,9 @@ const SUITES: Record<string, Suite> = {
     needsCluster: true,
   },
   // A Debian 13 with systemd, emulated, with the package of this tree.
-  vm: { paths: ['tests/vm/'], workers: 1, env: { TEST_FILE_MINUTES: '60' } },
+  vm: { paths: ['tests/vm/'], workers: 1, env: MACHINE_ENV },
+  // Part of it: an installation, and a power cut under load.
+  machine: { paths: ['tests/vm/install', 'tests/vm/power'], workers: 1, env: MACHINE_ENV },
   s3: { paths: [], workers: 1, peers: ['object-store'] },
   acme: { paths: [], workers: 1, peers: ['acme-server'] },
   everywhere: { paths: REST, workers: 2, env: { TEST_RUNTIME: 'kubernetes' }, needsCluster: true },
@@ -94,7 +99,7 @@ interface Suite extends JestRun {
 }
 
 /**
- * `npm test` runs the suites `unit`, `real` and `cluster` with a draw of the tests that repeat each other; `npm test -- all` (`npm run test:all`)
+ * `npm test` runs the suites `unit`, `real`, `cluster` and `machine` with a draw of the tests that repeat each other; `npm test -- all` (`npm run test:all`)
  * runs those and `everywhere`, with nothing left out; `npm test -- SUITE…` runs some suites; other arguments are jest's.
  * Without Go and KUBECONFIG the suite `cluster` does not run, and without Go the tests of S3 and ACME; in CI that counts as failed.
  * A test that is skipped, a test file that does not load, a process that does not end and anything left behind count as failed.
@@ -123,7 +128,8 @@ function suitesOf(args: readonly string[]): Suite[] {
   if (isAll) process.env['TEST_DRAW'] = 'all'
   const names = isAll ? ALL_SUITES : args.length === 0 ? DEFAULT_SUITES : args
   const suites = names.flatMap((name) => SUITES[name] ?? []).map(withDraws)
-  return suites.length === names.length ? suites : [{ paths: args, workers: 1 }]
+  if (suites.length === names.length) return suites
+  return [{ paths: args, workers: 1, env: args.some((path) => path.startsWith('tests/vm')) ? MACHINE_ENV : {} }]
 }
 
 function withDraws(suite: Suite): Suite {
@@ -212,7 +218,7 @@ function inFolder(folder: string, names: readonly string[]): string[] {
   return names.map((name) => `${folder}/${name}`)
 }
 
-const DEFAULT_SUITES = ['unit', 'real', 'cluster']
+const DEFAULT_SUITES = ['unit', 'real', 'cluster', 'machine']
 const ALL_SUITES = [...DEFAULT_SUITES, 'everywhere']
 const PEERS = {
   'object-store': { find: findObjectStore, variable: 'TEST_OBJECT_STORE', path: 'tests/object-store/' },

@@ -20,4 +20,6 @@ const LONGEST = [
   '/e2e/standalone-data.test.ts',
   '/e2e/standalone.test.ts',
   '/e2e/volumes/faults.test.ts',
+  // It saves the machine that the other files of its folder start from.
+  '/vm/install.test.ts',
 ]

@@ -21,7 +21,7 @@ export async function installPackage(
     rm /root/boxyard_new.deb`)
 }
 
-/** Resolves when agent and front serve: when the API answers that all is well. */
+/** Resolves when agent and front serve: the API answers, maybe while boxes are still being started. */
 export async function untilServing(machine: Machine): Promise<void> {
   await machine.until(
     'systemctl is-active boxyard-agent boxyard-front && curl -sS --fail http://127.0.0.1:8080/healthz',

@@ -13,6 +13,10 @@ export interface EmulatorOptions {
   sshPort: number
   /** File that gets what the machine prints on its serial console; later starts append. */
   console: string
+  /** Socket of QEMU's monitor (QMP). */
+  monitor: string
+  /** File of `saveState`: the machine goes on from there instead of booting. */
+  state?: string | undefined
 }
 
 /** A QEMU process: one machine from power-on to power-off. */
@@ -29,18 +33,21 @@ export interface Emulator {
  * `BOXYARD_VM_ACCEL=kvm` it is used. Disk writes bypass the host's cache (`cache=none`), so that a flush of the guest is what makes
  * data durable.
  */
-export function startEmulator({ image, disk, memoryMb, sshPort, console }: EmulatorOptions): Emulator {
+export function startEmulator(options: EmulatorOptions): Emulator {
+  const { image, disk, memoryMb, sshPort, console, monitor, state } = options
   const isKvm = process.env['BOXYARD_VM_ACCEL'] === 'kvm'
   const [program = '', ...args] = dieWithParent([
     ...(process.arch === 'arm64' ? ['qemu-system-aarch64', '-machine', 'virt'] : ['qemu-system-x86_64']),
     // With a thread for each processor the guest's kernel panicked as it patched its own code.
     ...(isKvm ? ['-accel', 'kvm', '-cpu', 'host'] : ['-accel', 'tcg,thread=single,tb-size=512', '-cpu', 'max']),
     ...['-m', String(memoryMb), '-smp', '2', '-display', 'none', '-nodefaults', '-no-user-config'],
+    ...['-qmp', `unix:${monitor},server=on,wait=off`],
+    ...(state === undefined ? [] : ['-incoming', `exec:cat '${state}'`]),
     ...['-chardev', `file,id=console,path=${console},append=on`, '-serial', 'chardev:console'],
     ...['-kernel', image.kernel, '-initrd', image.initrd],
     ...[
       '-append',
-      `root=/dev/vda rw console=${process.arch === 'arm64' ? 'ttyAMA0' : 'ttyS0'} net.ifnames=0 nowatchdog`,
+      `root=/dev/vda rw console=${process.arch === 'arm64' ? 'ttyAMA0' : 'ttyS0'} net.ifnames=0 nowatchdog no_timer_check`,
     ],
     ...['-drive', `file=${disk},format=qcow2,if=virtio,cache=none,discard=unmap`],
     ...['-netdev', `user,id=net,restrict=on,hostfwd=tcp:127.0.0.1:${sshPort}-:22`],

@@ -6,12 +6,20 @@ import { dirname, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { findMachineImage, type MachineImage } from '../../../infra/vm/image.ts'
 import { type Emulator, readConsoleEnd, startEmulator } from './emulator.ts'
+import { saveState } from './monitor.ts'
 import { createSsh, type ShellOptions, type ShellResult, type Ssh } from './ssh.ts'
 
 export interface MachineOptions {
-  /** A qcow2 disk to start from, which stays as it is; the bare Debian by default. */
-  disk?: string
-  memoryMb?: number
+  /** What `save` wrote: its first start goes on from there. The bare Debian by default. */
+  from?: SavedMachine | undefined
+}
+
+/** Files of a machine that was saved while it ran; they stay as they are. */
+export interface SavedMachine {
+  /** Its disk, qcow2. */
+  disk: string
+  /** Its memory and devices. */
+  state: string
 }
 
 /** A Debian 13 with systemd and cgroup v2 on a disk of its own, emulated. */
@@ -26,7 +34,7 @@ export interface Machine {
   login(script: string, options?: ShellOptions): Promise<ShellResult>
   /** Copies a file of this host to `path` of the machine. */
   copyIn(file: string, path: string): Promise<void>
-  /** Resolves once a script succeeds; rejects with its last output, and the console, after `timeoutMs` (ten minutes). */
+  /** Resolves once a script succeeds; rejects with its last output, and the console, after `timeoutMs` (20 minutes). */
   until(script: string, timeoutMs?: number): Promise<string>
   /** Returns the port of this host that reaches `guestPort` of the guest's loopback, also after it is started again. */
   reach(guestPort: number): Promise<number>
@@ -36,8 +44,8 @@ export interface Machine {
   cutPower(): Promise<void>
   /** Lets the guest switch itself off, which flushes all. */
   shutDown(): Promise<void>
-  /** Copies its disk to a qcow2 file that needs no other file but the image; only while it is off. */
-  saveDisk(path: string): void
+  /** Writes it to files as it runs, and ends it. */
+  save(to: SavedMachine): Promise<void>
   /** What it printed last on its serial console. */
   console(): string
   /** Cuts the power and removes the disk. */
@@ -50,17 +58,17 @@ export async function createMachine(options: MachineOptions = {}): Promise<Machi
   removeAbandoned()
   const directory = mkdtempSync(`${DIRECTORIES}${process.pid}-`)
   const disk = join(directory, 'disk.qcow2')
-  makeOverlay(disk, options.disk ?? image.disk)
+  makeOverlay(disk, options.from?.disk ?? image.disk)
   const sshPort = await freePort()
   const ssh = createSsh({ port: sshPort, key: image.key, directory })
-  return new EmulatedMachine({ image, directory, disk, memoryMb: options.memoryMb ?? 3_072, sshPort, ssh })
+  return new EmulatedMachine({ image, directory, disk, state: options.from?.state, sshPort, ssh })
 }
 
 interface Parts {
   image: MachineImage
   directory: string
   disk: string
-  memoryMb: number
+  state: string | undefined
   sshPort: number
   ssh: Ssh
 }
@@ -69,6 +77,7 @@ class EmulatedMachine implements Machine {
   readonly #parts: Parts
   readonly #forwards = new Map<number, number>()
   #emulator: Emulator | null = null
+  #hasStarted = false
 
   constructor(parts: Parts) {
     this.#parts = parts
@@ -76,7 +85,15 @@ class EmulatedMachine implements Machine {
 
   async start(): Promise<number> {
     const startedAt = performance.now()
-    this.#emulator = startEmulator({ ...this.#parts, console: this.#consolePath })
+    const { directory, state, ...parts } = this.#parts
+    this.#emulator = startEmulator({
+      ...parts,
+      memoryMb: MEMORY_MB,
+      console: this.#consolePath,
+      monitor: join(directory, 'monitor'),
+      state: this.#hasStarted ? undefined : state,
+    })
+    this.#hasStarted = true
     await this.#connect()
     return (performance.now() - startedAt) / 1000
   }
@@ -144,12 +161,13 @@ class EmulatedMachine implements Machine {
     await this.#ssh.disconnect()
   }
 
-  saveDisk(path: string): void {
+  async save(to: SavedMachine): Promise<void> {
+    await this.#ssh.disconnect()
+    await saveState(join(this.#parts.directory, 'monitor'), to.state)
+    await this.#emulator?.ended()
     const { image, disk } = this.#parts
     const backing = ['-B', image.disk, '-F', 'raw']
-    execFileSync('qemu-img', ['convert', '-O', 'qcow2', ...backing, disk, path], {
-      stdio: ['ignore', 'ignore', 'inherit'],
-    })
+    run('qemu-img', ['convert', '-O', 'qcow2', ...backing, disk, to.disk])
   }
 
   console(): string {
@@ -177,7 +195,8 @@ class EmulatedMachine implements Machine {
         return
       } catch (error) {
         if (this.#emulator?.hasEnded) await this.#emulator.ended()
-        if (this.#emulator?.hasEnded || performance.now() > deadline)
+        const isOver = this.#emulator?.hasEnded || this.console().includes('Kernel panic')
+        if (isOver || performance.now() > deadline)
           throw new Error(`The machine is not reached. Console:\n${this.console()}`, { cause: error })
         await pause(500)
       }
@@ -187,7 +206,11 @@ class EmulatedMachine implements Machine {
 
 function makeOverlay(disk: string, backing: string): void {
   const format = backing.endsWith('.raw') ? 'raw' : 'qcow2'
-  execFileSync('qemu-img', ['create', '-q', '-f', 'qcow2', '-b', backing, '-F', format, disk])
+  run('qemu-img', ['create', '-q', '-f', 'qcow2', '-b', backing, '-F', format, disk])
+}
+
+function run(program: string, args: readonly string[]): void {
+  execFileSync(program, args, { stdio: ['ignore', 'ignore', 'inherit'] })
 }
 
 /** Removes the disks of processes that were killed. */
@@ -210,4 +233,6 @@ async function freePort(): Promise<number> {
 // On a disk: files in memory may not be opened past the host's cache.
 const DIRECTORIES = '/var/tmp/boxyard-vm-'
 const BOOT_ID = 'cat /proc/sys/kernel/random/boot_id'
-const PATIENCE_MS = 600_000
+/** On a machine with much other work a boot, which takes 40 s alone, took more than five minutes. */
+const PATIENCE_MS = 1_200_000
+const MEMORY_MB = 3_072

@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync, utimesSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
@@ -8,8 +9,8 @@ import { vmCache } from '../../../infra/vm/image.ts'
 
 /**
  * Returns the path of a Debian package of this work tree as it is, changes that are not committed included. Packages are kept outside the
- * checkout, by the content of the tree.
- * @param change changes files of a copy of the tree first; its name is part of what the package is kept by
+ * checkout, by the files of the program: one may be of an earlier commit with other documents or tests.
+ * @param change changes files of a copy of the tree first
  */
 export async function packWorkTree(change?: { name: string; apply(checkout: string): void }): Promise<string> {
   const scratch = mkdtempSync(join(tmpdir(), 'boxyard-pack-'))
@@ -36,10 +37,11 @@ export async function packWorkTree(change?: { name: string; apply(checkout: stri
   }
 }
 
-/** Makes the package of a clean checkout, unless one of the same commit is there. */
+/** Makes the package of a clean checkout, unless one of the same programs is there. */
 async function packOnce(checkout: string): Promise<string> {
   const kept = join(vmCache(), 'releases')
-  const directory = join(kept, run('git', ['-C', checkout, 'rev-parse', 'HEAD']))
+  const programs = run('git', ['-C', checkout, 'ls-tree', '-r', 'HEAD', '--', ...PROGRAMS])
+  const directory = join(kept, createHash('sha256').update(programs).digest('hex').slice(0, 16))
   return await withLock('vm-release', async () => {
     if (!existsSync(directory)) {
       const unfinished = `${directory}.unfinished`
@@ -73,4 +75,9 @@ function run(program: string, args: readonly string[], date?: string): string {
 }
 
 const IDENTITY = ['-c', 'user.name=Test', '-c', 'user.email=test@localhost', '-c', 'core.hooksPath=/dev/null']
+/** All that changes what the package does. */
+const PROGRAMS = [
+  ...['agent', 'functions', 'shared', 'infra/node', 'infra/kubernetes', 'infra/monitoring', 'infra/systemd'],
+  ...['infra/release', 'infra/release.ts', 'infra/setup.sh', 'package.json', 'package-lock.json'],
+]
 const KEPT_RELEASES = 6
