@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { type HeaderMap, type HttpRequest, type HttpResponse, headerOf } from '../shared/http/messages.ts'
 import type { Operation } from '../shared/operation.ts'
 import { failureError, responseOf } from './agent-answer.ts'
@@ -88,7 +87,7 @@ async function attemptTwice<T>(attempt: () => Promise<T>, { isSafe }: { isSafe: 
   } catch (error) {
     const isWorthIt = error instanceof TransportFailure && error.reason === 'unreachable' && (isSafe || !error.wasSent)
     if (!isWorthIt) throw error
-    if (!error.wasSent) await sleep(RETRY_DELAY_MS)
+    if (!error.wasSent) await new Promise((resolve) => setTimeout(resolve, RETRY_DELAY_MS))
     return attempt()
   }
 }

@@ -3,16 +3,19 @@ import type { Plugin } from 'esbuild'
 import ts from 'typescript'
 
 /**
- * Replaces each `import` of a Node.js module by its module object. The import would evaluate every lazy getter: that of
- * `node:http` loads the whole of fetch, 13 ms of a function's start.
+ * Replaces each `import` of a Node.js module by reads of the members that are used. The import would evaluate every lazy getter:
+ * that of `node:http` loads the whole of fetch, 13 ms of a function's start.
  */
 export const builtinsAsTheyAre: Plugin = {
   name: 'builtins-as-they-are',
   setup: ({ onResolve, onLoad }) => {
     onResolve({ filter: /^node:/ }, ({ path }) => ({ path, namespace: 'builtin' }))
-    onLoad({ filter: /.*/, namespace: 'builtin' }, ({ path }) => ({
-      contents: `module.exports = process.getBuiltinModule(${JSON.stringify(path)})`,
-    }))
+    onLoad({ filter: /.*/, namespace: 'builtin' }, ({ path }) => {
+      const names = Object.keys(process.getBuiltinModule(path) ?? {}).filter((name) => name !== 'default')
+      // Marked as pure, since a bundler may drop only calls without side effects.
+      const members = names.map((name) => `export const ${name} = /* @__PURE__ */ (() => builtin.${name})()`)
+      return { contents: [`const builtin = process.getBuiltinModule('${path}')`, ...members].join('\n') }
+    })
   },
 }
 
@@ -68,13 +71,32 @@ function isDescribed(node: ts.Node): node is ts.CallExpression & { expression: t
   return ts.isPropertyAccessExpression(node.expression) && node.expression.name.text === 'meta'
 }
 
-/** Matches a call that defines a top-level constant of a schema module, or the params, query or body of an operation. */
+/**
+ * Matches a call that defines a top-level constant of a schema module, a field that several schemas share, or the params, query or
+ * body of an operation.
+ */
 function isSchema(node: ts.Node): boolean {
   if (!ts.isCallExpression(node)) return false
   const { parent } = node
-  if (!ts.isVariableDeclaration(parent)) return isProperty(parent, ['params', 'query', 'body'])
-  const name = parent.name.getText()
-  return ts.isSourceFile(parent.parent.parent.parent) && name !== name.toUpperCase()
+  if (ts.isVariableDeclaration(parent)) return isTopLevel(parent) && !isUpperCase(parent.name.getText())
+  return isProperty(parent, ['params', 'query', 'body']) || isSharedField(node)
+}
+
+/** Matches a property of a top-level object literal that is a chain of calls on zod, or on another schema. */
+function isSharedField(node: ts.CallExpression): boolean {
+  const fields = ts.isPropertyAssignment(node.parent) ? node.parent.parent.parent : undefined
+  if (fields === undefined || !ts.isVariableDeclaration(fields) || !isTopLevel(fields)) return false
+  let start: ts.Expression = node
+  while (ts.isCallExpression(start) || ts.isPropertyAccessExpression(start)) start = start.expression
+  return ts.isIdentifier(start) && /^z$|Schema$/.test(start.text)
+}
+
+function isTopLevel(declaration: ts.VariableDeclaration): boolean {
+  return ts.isSourceFile(declaration.parent.parent.parent)
+}
+
+function isUpperCase(name: string): boolean {
+  return name === name.toUpperCase()
 }
 
 function isProperty(node: ts.Node, names: readonly string[]): node is ts.PropertyAssignment {

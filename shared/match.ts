@@ -40,6 +40,7 @@ function matchRoute(routesByLength: ReadonlyMap<number, Route[]>, method: string
 interface Route {
   operation: Operation
   segments: { isParam: boolean; text: string }[]
+  paramCount: number
 }
 
 function paramsOf(route: Route, segments: readonly string[]): Record<string, string> {
@@ -63,17 +64,13 @@ function routeOf(operation: Operation): Route {
     .split('/')
     .slice(1)
     .map((text) => (text.startsWith('{') ? { isParam: true, text: text.slice(1, -1) } : { isParam: false, text }))
-  return { operation, segments }
+  return { operation, segments, paramCount: segments.filter(({ isParam }) => isParam).length }
 }
 
 function groupByLength(operations: readonly Operation[]): ReadonlyMap<number, Route[]> {
   // Literal segments precede parameters at the same place: `exec/ws` is not an exec named "ws".
-  const routes = operations.map(routeOf).sort((one, other) => countParams(one) - countParams(other))
+  const routes = operations.map(routeOf).sort((one, other) => one.paramCount - other.paramCount)
   return Map.groupBy(routes, (route) => route.segments.length)
-}
-
-function countParams({ segments }: Route): number {
-  return segments.filter(({ isParam }) => isParam).length
 }
 
 const ROUTES_BY_LENGTH = groupByLength(OPERATIONS)

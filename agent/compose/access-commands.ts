@@ -83,7 +83,7 @@ export async function runRenewCommand(deps: DeploymentDeps, args: readonly strin
   )
 }
 
-/** `keys rotate|drop-old token|channel [--force]`: the running service sees the change within a second. */
+/** `keys rotate|drop-old token|channel [--force]`, `keys prepare token`: the running service sees the change within a second. */
 export async function runKeysCommand(deps: DeploymentDeps, args: readonly string[], print: Print): Promise<number> {
   const { values, positionals } = parseArgs({
     args: [...args],
@@ -92,9 +92,16 @@ export async function runKeysCommand(deps: DeploymentDeps, args: readonly string
   })
   if (values.help) return show(KEYS_HELP, print)
   const [change, kind, ...rest] = positionals
-  const isKnown = (change === 'rotate' || change === 'drop-old') && (kind === 'token' || kind === 'channel')
-  if (!isKnown || rest.length > 0) throw new Error('Expected: keys rotate|drop-old token|channel [--force].')
   const { dataDir } = deps.settings
+  if (change === 'prepare' && kind === 'token' && rest.length === 0) {
+    requireDeployment(dataDir)
+    changeKeys(dataDir, kind, change)
+    return show('The next token key verifies; `keys rotate token` makes it sign.', print)
+  }
+  const isKnown = (change === 'rotate' || change === 'drop-old') && (kind === 'token' || kind === 'channel')
+  if (!isKnown || rest.length > 0) {
+    throw new Error('Expected: keys rotate|drop-old token|channel [--force], or keys prepare token.')
+  }
   requireDeployment(dataDir)
   // Comes first, since the keys of an open deployment are read again only after a second.
   if (change === 'rotate' && kind === 'token') changeKeys(dataDir, kind, change)
@@ -184,10 +191,13 @@ Without it the old one works until its end.`
 
 const KEYS_HELP = `Usage: keys rotate token|channel [--force]
        keys drop-old token|channel [--force]
+       keys prepare token
 
 rotate    makes a new key, which signs from then on; the old ones still verify (of the channel, the last one), and
           admin.token is signed anew.
 drop-old  drops all keys but the newest.
+prepare   makes the key that the next rotation lets sign, and that verifies from now on: for functions on other machines, which
+          get keys/token-public.json before the rotation.
 
 What would lock somebody out is refused, and named: live tokens signed with a key to be dropped, or a front that still
 signs with one. --force drops them all the same.

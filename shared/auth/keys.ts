@@ -16,6 +16,8 @@ export interface TokenKey {
   kid: string
   x: string
   d?: string
+  /** True of a key that verifies and is to sign at the next rotation. */
+  next?: boolean
 }
 
 /** A JWKS: `keys/token-private.json` with private keys, `keys/token-public.json` without. The first signs. */
@@ -38,19 +40,25 @@ export function createTokenKeys(): TokenKeySet {
   return { keys: [newTokenKey()] }
 }
 
-/** Adds a new signing key to a private set; the old ones verify until they are dropped. */
-export function rotateTokenKeys(set: TokenKeySet): TokenKeySet {
-  return { keys: [newTokenKey(), ...set.keys] }
+/** Adds the key of the next rotation, unless there is one: verifiers can learn it before it signs. */
+export function prepareTokenKeys(set: TokenKeySet): TokenKeySet {
+  return set.keys.some(({ next }) => next) ? set : { keys: [...set.keys, { ...newTokenKey(), next: true }] }
 }
 
-/** Keeps the signing key alone: tokens signed by any other become invalid. */
-export function dropOldKeys<T extends { readonly keys: readonly unknown[] }>(set: T): T {
-  return { ...set, keys: set.keys.slice(0, 1) }
+/** Makes the prepared key of a private set, or a new one, sign; the old ones verify until they are dropped. */
+export function rotateTokenKeys(set: TokenKeySet): TokenKeySet {
+  const { next: _next, ...signing } = set.keys.find(({ next }) => next) ?? newTokenKey()
+  return { keys: [signing, ...set.keys.filter(({ next }) => !next)] }
+}
+
+/** Keeps the signing key, and one that is prepared: what is signed by any other becomes invalid. */
+export function dropOldKeys<T extends { readonly keys: readonly object[] }>(set: T): T {
+  return { ...set, keys: set.keys.filter((key, index) => index === 0 || 'next' in key) }
 }
 
 /** Returns the public half of a set, for the functions. */
 export function publicTokenKeys(set: TokenKeySet): TokenKeySet {
-  return { keys: set.keys.map(({ d: _private, ...key }) => key) }
+  return { keys: set.keys.map(({ d: _private, next: _next, ...key }) => key) }
 }
 
 /**

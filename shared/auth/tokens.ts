@@ -4,7 +4,7 @@ import { compactVerify } from 'jose/jws/compact/verify'
 import { importJWK } from 'jose/key/import'
 import { ServiceError } from '../errors.ts'
 import type { Operation } from '../operation.ts'
-import { type Permission, permissionSchema } from '../schemas/access.ts'
+import { PERMISSIONS, type Permission } from '../schemas/access.ts'
 import type { TokenKeySet } from './keys.ts'
 
 /** The claims of a token; `iat` and `exp` are seconds since the epoch, `exp` null is never. */
@@ -154,7 +154,7 @@ function isStrings(value: unknown): value is string[] {
 }
 
 function isPermission(name: string): name is Permission {
-  return PERMISSIONS.has(name)
+  return KNOWN_PERMISSIONS.has(name)
 }
 
 /** Evicts the oldest token at `cacheSize`. */
@@ -170,4 +170,4 @@ function keep(
 const ALGORITHM = 'EdDSA'
 const CACHE_SIZE = 1_000
 const MAX_TOKEN = 24_576
-const PERMISSIONS: ReadonlySet<string> = new Set(permissionSchema.options)
+const KNOWN_PERMISSIONS: ReadonlySet<string> = new Set(PERMISSIONS)

@@ -2,8 +2,10 @@ import * as z from 'zod'
 import { idSchema, MEASURED, nameSchema, pageFields, readOnlyFields, timestampSchema } from './common.ts'
 
 /** Permissions of a token; they do not imply each other. */
-export const permissionSchema = z
-  .enum(['read', 'write', 'exec', 'admin'])
+export const PERMISSIONS = ['read', 'write', 'exec', 'admin'] as const
+
+const permissionSchema = z
+  .enum(PERMISSIONS)
   .meta({ id: 'Permission', description: 'What a token may do; none implies another.' })
 
 const projectsSchema = z
@@ -157,7 +159,7 @@ export const updateQuotaBodySchema = z
   .partial()
   .meta({ id: 'UpdateQuota' })
 
-export type Permission = z.infer<typeof permissionSchema>
+export type Permission = (typeof PERMISSIONS)[number]
 export type CreateTokenBody = z.infer<typeof createTokenBodySchema>
 export type BoxTicketBody = z.infer<typeof ticketBodySchema>
 export type TicketBody = z.infer<typeof ticketBodySchema | typeof projectTicketBodySchema>

@@ -171,19 +171,19 @@ export const problemTypeListSchema = z
 /** The path of one error code; an unknown code is not found. */
 export const problemTypeParams = z.strictObject({ code: z.string().max(200) })
 
-const bytes = z.number()
+const bytesSchema = z.number()
 const sizes = {
-  size_bytes: bytes.nullable().meta({
+  size_bytes: bytesSchema.nullable().meta({
     description:
       'Compressed size on the disk of the data that it refers to, shared or not; null if it is missing, or was deleted meanwhile.',
   }),
-  unique_bytes: bytes
+  unique_bytes: bytesSchema
     .nullable()
     .meta({ description: 'Part of `size_bytes` that nothing else refers to: what deleting it alone would free.' }),
 }
 const room = z.looseObject({
-  total_bytes: bytes.meta({ description: 'Space that btrfs has allocated for this.' }),
-  used_bytes: bytes.meta({ description: 'Part of it that is in use.' }),
+  total_bytes: bytesSchema.meta({ description: 'Space that btrfs has allocated for this.' }),
+  used_bytes: bytesSchema.meta({ description: 'Part of it that is in use.' }),
 })
 const owner = z.looseObject({
   project: nameSchema,
@@ -202,7 +202,7 @@ export const scrubSchema = z
     ended_at: timestampSchema
       .nullable()
       .meta({ description: 'Null while it runs, and if the agent crashed meanwhile.' }),
-    checked_bytes: bytes.meta({
+    checked_bytes: bytesSchema.meta({
       description: 'Bytes of data and metadata read and checked so far; valid for `running` and `done`.',
     }),
     errors: z.number().meta({
@@ -216,9 +216,9 @@ export const scrubSchema = z
 export const storageSchema = z
   .looseObject({
     pool: z.looseObject({
-      total_bytes: bytes.meta({ description: 'Size, with what the pool can still grow by.' }),
-      used_bytes: bytes,
-      available_bytes: bytes.meta({ description: 'Free space, with what the pool can still grow by.' }),
+      total_bytes: bytesSchema.meta({ description: 'Size, with what the pool can still grow by.' }),
+      used_bytes: bytesSchema,
+      available_bytes: bytesSchema.meta({ description: 'Free space, with what the pool can still grow by.' }),
       data: room.meta({ description: 'btrfs data: contents of files.' }),
       metadata: room.meta({ description: 'btrfs metadata: names, attributes, small files.' }),
       device_errors: z.record(z.string(), z.number()).meta({

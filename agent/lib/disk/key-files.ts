@@ -7,6 +7,7 @@ import {
   dropOldKeys,
   parseChannelKeys,
   parseTokenKeys,
+  prepareTokenKeys,
   publicTokenKeys,
   rotateChannelKeys,
   rotateTokenKeys,
@@ -25,6 +26,8 @@ export interface KeyFiles {
   /** Notes that a request came with a channel key, so that `oldChannelKeyUse` tells of one that is still in use. */
   noteChannelKey(id: string): void
 }
+
+export type KeyChange = 'rotate' | 'drop-old' | 'prepare'
 
 export interface KeyFilesOptions {
   /** Milliseconds since the epoch. */
@@ -79,10 +82,11 @@ function createUseNote(path: string, channel: () => ChannelKeySet, now: () => nu
 }
 
 /**
- * Creates a new signing key of the kind (`rotate`), or drops all keys but the signing one (`drop-old`).
+ * Makes a new key of the kind sign (`rotate`), drops all keys but the signing one (`drop-old`), or makes the token key of the next
+ * rotation (`prepare`).
  * @throws Error if another process changes keys for more than 10 s
  */
-export function changeKeys(dataDir: string, kind: 'channel' | 'token', change: 'rotate' | 'drop-old'): void {
+export function changeKeys(dataDir: string, kind: 'channel' | 'token', change: KeyChange): void {
   const paths = pathsOf(dataDir)
   withLock(paths.lock, () => {
     if (kind === 'channel') {
@@ -91,8 +95,14 @@ export function changeKeys(dataDir: string, kind: 'channel' | 'token', change: '
       return
     }
     const keys = parseTokenKeys(readFileSync(paths.tokens, 'utf8'))
-    writeTokenKeys(paths, change === 'rotate' ? rotateTokenKeys(keys) : dropOldKeys(keys))
+    writeTokenKeys(paths, CHANGES[change](keys))
   })
+}
+
+const CHANGES: Record<KeyChange, (keys: TokenKeySet) => TokenKeySet> = {
+  rotate: rotateTokenKeys,
+  'drop-old': dropOldKeys,
+  prepare: prepareTokenKeys,
 }
 
 // The public half first: a crash in between never leaves a signing key that verifiers do not know.

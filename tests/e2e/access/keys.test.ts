@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { request } from 'undici'
 import { AGENT_RUN_HEADER, createSigner, SIGNATURE_HEADER } from '../../../shared/auth/channel.ts'
-import { type ChannelKeySet, parseChannelKeys } from '../../../shared/auth/keys.ts'
+import { type ChannelKeySet, parseChannelKeys, parseTokenKeys } from '../../../shared/auth/keys.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { createClient } from '../../helpers/front/client.ts'
 import { startService, type TestService } from '../../helpers/service.ts'
@@ -79,6 +79,17 @@ test('old token keys are not dropped while live tokens need them', async () => {
   expect((await client.get('/v1/me')).status).toBe(200)
 })
 
+test('a prepared key verifies before it signs: who has the public keys by then misses no token', async () => {
+  const before = await issue('--name', 'before')
+  await service.runAgentMode('keys', 'prepare', 'token')
+  const known = readFileSync(join(service.dataDir, 'keys/token-public.json'), 'utf8')
+  await service.runAgentMode('keys', 'rotate', 'token')
+  const header = JSON.parse(Buffer.from((await issue()).split('.', 1)[0] ?? '', 'base64url').toString('utf8'))
+  expect(parseTokenKeys(known).keys.map(({ kid }) => kid)).toContain(header.kid)
+  await eventually(async () => (await statusWith(await issue('--name', 'after'))) === 200)
+  expect(await statusWith(before)).toBe(200)
+})
+
 test('an old channel key is dropped once the front, which works all the while, has read the new one', async () => {
   await service.runAgentMode('keys', 'rotate', 'channel')
   const rotatedAt = changedAt('channel.json')
@@ -134,6 +145,7 @@ test.each([
   [['bogus'], /There is no mode "bogus"/],
   [['admin', 'down', 'now'], /Unexpected argument 'now'/],
   [['keys', 'drop', 'token'], /Expected: keys rotate\|drop-old token\|channel/],
+  [['keys', 'prepare', 'channel'], /or keys prepare token/],
   [['keys', 'rotate', 'token', 'channel'], /Expected: keys/],
   [['keys', 'rotate', '--hard'], /--hard/],
 ])('refuses %j', async (args, message) => {

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { bundle } from '../../../infra/build.ts'
+import { lighten } from '../../../infra/bundle-plugins.ts'
 import type { ServiceError } from '../../../shared/errors.ts'
 import { EXAMPLES } from '../../../shared/examples/examples.ts'
 import { OPERATIONS, type OperationId } from '../../../shared/routes.ts'
@@ -54,6 +55,15 @@ describe('the table in the bundle', () => {
       }
       expect(taken).toBeGreaterThan(0)
     },
+  )
+})
+
+test('no schema is built by an import: also fields that several share wait for the first request', () => {
+  const source =
+    "const fields = { a: z.string().max(1).meta({ id: 'A' }), b: nameSchema.nullable(), c: new Set(), d: 3 }"
+  const lazy = (schema: string) => ` /* @__PURE__ */ lazySchema(() =>  ${schema})`
+  expect(lighten(source)).toBe(
+    `const fields = { a:${lazy('z.string().max(1)')}, b:${lazy('nameSchema.nullable()')}, c: new Set(), d: 3 }`,
   )
 })
 

@@ -5,8 +5,10 @@ import {
   dropOldKeys,
   parseChannelKeys,
   parseTokenKeys,
+  prepareTokenKeys,
   publicTokenKeys,
   rotateChannelKeys,
+  rotateTokenKeys,
 } from '../../../shared/auth/keys.ts'
 
 describe('key files', () => {
@@ -33,6 +35,19 @@ describe('key files', () => {
     expect(third.keys[1]).toEqual(second.keys[0])
     expect(third.agent_id).toBe(first.agent_id)
     expect(dropOldKeys(third)).toEqual({ agent_id: first.agent_id, keys: third.keys.slice(0, 1) })
+  })
+
+  test('have the next token key before it signs, and lose it neither by another preparation nor by dropping old ones', () => {
+    const first = createTokenKeys()
+    const prepared = prepareTokenKeys(rotateTokenKeys(first))
+    const [signing, old, next] = prepared.keys
+    expect(old).toEqual(first.keys[0])
+    expect(prepareTokenKeys(prepared)).toEqual(prepared)
+    expect(dropOldKeys(prepared).keys).toEqual([signing, next])
+    const rotated = rotateTokenKeys(prepared)
+    expect(rotated.keys.map(({ kid }) => kid)).toEqual([next?.kid, signing?.kid, old?.kid])
+    expect(dropOldKeys(rotated).keys.map(({ kid }) => kid)).toEqual([next?.kid])
+    expect(JSON.stringify(publicTokenKeys(prepared))).not.toContain('next')
   })
 
   test('have no private part in the public set', () => {
