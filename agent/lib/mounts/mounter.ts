@@ -24,6 +24,7 @@ export interface Mounter {
 export function createMounter({ timeoutMs = 10_000 }: { timeoutMs?: number } = {}): Mounter {
   let current: Promise<Thread> | undefined
   let tail: Promise<unknown> = Promise.resolve()
+  let failedStarts = 0
   const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
     const turn = tail.then(work)
     tail = turn.catch(() => undefined)
@@ -33,9 +34,20 @@ export function createMounter({ timeoutMs = 10_000 }: { timeoutMs?: number } = {
     const forget = (): void => {
       if (current === started) current = undefined
     }
-    const started = current ?? startThread(timeoutMs, forget)
+    if (current !== undefined) return current
+    // A slow machine, as during its boot, gets more time with each try.
+    const startMs = Math.min(timeoutMs * 2 ** failedStarts, MAX_START_MS)
+    const started = startThread({ startMs, timeoutMs }, forget)
     current = started
-    started.catch(forget)
+    started.then(
+      () => {
+        failedStarts = 0
+      },
+      () => {
+        failedStarts++
+        forget()
+      },
+    )
     return started
   }
   return {
@@ -67,7 +79,10 @@ interface Thread {
   end(): Promise<void>
 }
 
-async function startThread(timeoutMs: number, onEnd: () => void): Promise<Thread> {
+async function startThread(
+  { startMs, timeoutMs }: { startMs: number; timeoutMs: number },
+  onEnd: () => void,
+): Promise<Thread> {
   // libuv creates its thread pool, which all threads share, at the first asynchronous file call. Make that call here: a pool created
   // by the worker would follow it into the namespaces of boxes.
   await fs.promises.stat('/')
@@ -90,9 +105,9 @@ async function startThread(timeoutMs: number, onEnd: () => void): Promise<Thread
   })
   worker.on('message', (reply: WorkerAnswer) => onReply(reply))
   worker.once('error', (error) => onReply({ broken: error }))
-  const answer = (withinMs = timeoutMs): Promise<WorkerAnswer> =>
+  const answer = (limitMs: number): Promise<WorkerAnswer> =>
     new Promise((resolve, reject) => {
-      const timer = setTimeout(() => onReply({ broken: new Error('the mount worker took too long') }), withinMs)
+      const timer = setTimeout(() => onReply({ broken: new Error('the mount worker took too long') }), limitMs)
       onReply = (reply) => {
         clearTimeout(timer)
         onReply = () => undefined
@@ -104,14 +119,13 @@ async function startThread(timeoutMs: number, onEnd: () => void): Promise<Thread
         }
       }
     })
-  // A slow machine, as during its boot, takes long to load the code.
-  await answer(START_FACTOR * timeoutMs)
+  await answer(startMs)
   return {
     run: async (task) => {
       worker.postMessage(task)
       let isAnswered = false
       try {
-        const reply = await answer()
+        const reply = await answer(timeoutMs)
         isAnswered = true
         return outcomeOf(reply)
       } finally {
@@ -143,6 +157,6 @@ interface Broken {
   broken: unknown
 }
 
-const START_FACTOR = 6
 const THREAD = new URL('./worker.ts', import.meta.url)
+const MAX_START_MS = 160_000
 const LIMITS = { maxOldGenerationSizeMb: 32, maxYoungGenerationSizeMb: 4 }

@@ -4,6 +4,7 @@ import { dirname } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { createMounter } from '../../../agent/lib/mounts/mounter.ts'
 import { execute, leftoversOf, untilTrue } from '../../helpers/boxes/oci-lab.ts'
+import { untilSucceeds } from '../../helpers/eventually.ts'
 import { initOf, mountTable, openVolumeLab, type VolumeLab } from '../../helpers/volumes/lab.ts'
 
 const ROUNDS = 200
@@ -112,6 +113,13 @@ describe('the thread that mounts', () => {
     expect((await execute(volumes.lab.runtime, 'box_main', 'ls -d /works')).stdout).toBe('/works\n')
     await mounter.close()
     rmSync(`${volumes.pool.path('sub_box_main')}/works`, { recursive: true })
+  })
+
+  test('gets more time to start with each try, as on a machine that boots slowly', async () => {
+    const mounter = createMounter({ timeoutMs: 1 })
+    await expect(mounter.open()).rejects.toMatchObject({ cause: { message: 'the mount worker took too long' } })
+    await untilSucceeds(() => mounter.open())
+    await mounter.close()
   })
 })
 
