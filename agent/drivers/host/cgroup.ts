@@ -2,6 +2,7 @@ import fs from 'node:fs'
 import { readTextIfThere } from '../../lib/disk/file-text.ts'
 import { isErrno } from '../../lib/syscalls/libc.ts'
 import type { BoxUsage } from '../../ports/boxes/runtime.ts'
+import { cgroupsBelow, delegateCgroup, isOfCommand, processHome } from './cgroup-delegation.ts'
 import { type CgroupLayout, rootsOf } from './cgroup-layout.ts'
 import { type BoxFreezer, createBoxFreezer, freezeSoon, setFrozen } from './freeze.ts'
 import { setMemoryLimit } from './memory.ts'
@@ -16,6 +17,11 @@ export interface BoxCgroups extends BoxFreezer {
   place(boxId: string, path: string | null): void
   /** Creates the box's cgroups with their limits for memory and processes. */
   create(boxId: string, limits: { ramMb: number; pidsMax: number }): void
+  /**
+   * Lets a box whose init is `init` make cgroups of its own, owned by host id `owner`. Does nothing with version 1, whose control files
+   * the kernel does not bound for those it is delegated to.
+   */
+  delegate(boxId: string, to: { owner: number; init: number }): void
   /** Sets the box's memory limit. Throws `below_use` and changes nothing if the box uses more that cannot be reclaimed. */
   setMemory(boxId: string, ramMb: number): Promise<void>
   /** Sets the box's CPU limit, in CPUs. */
@@ -64,22 +70,21 @@ export function createBoxCgroups(layout: CgroupLayout, instanceId: string): BoxC
   const places = new Map<string, string>()
   const home = (root: string, boxId: string): string =>
     `${root}/${places.get(boxId) ?? `boxyard/${instanceId}/${boxId}`}`
-  const execHome = (boxId: string, exec: string): string => `${home(layout.execs, boxId)}/${exec}`
-  const execs = (boxId: string): string[] => childDirectories(home(layout.execs, boxId))
+  const main = (boxId: string): string => home(layout.execs, boxId)
+  const execHome = (boxId: string, exec: string): string => `${main(boxId)}/${exec}`
+  const execs = (boxId: string): string[] => commandsIn(main(boxId), isV1)
+  const below = (boxId: string): string[] => (isV1 ? execHomes(boxId) : cgroupsBelow(main(boxId)))
   const killExec = (boxId: string, exec: string): void => killGroup(execHome(boxId, exec), isV1)
   const execHomes = (boxId: string): string[] => execs(boxId).map((exec) => execHome(boxId, exec))
   const processes = (boxId: string): number[] =>
-    [home(layout.pids, boxId), ...(isV1 ? [] : execHomes(boxId))].flatMap(readProcesses)
+    [home(layout.pids, boxId), ...(isV1 ? [] : below(boxId))].flatMap(readProcesses)
   const freezer = createBoxFreezer(layout.version, {
     isPlaced: (boxId) => places.has(boxId),
     home: (boxId) => home(layout.execs, boxId),
     execs: execHomes,
     cpuHome: (boxId) => home(layout.cpu, boxId),
   })
-  const oom = createOomKills(
-    (boxId) => readOomKills(home(layout.memory, boxId), isV1),
-    () => performance.now(),
-  )
+  const oom = createOomKills((boxId) => readOomKills(home(layout.memory, boxId), isV1), now)
   prepare(layout, roots, instanceId)
   return {
     version: layout.version,
@@ -88,18 +93,19 @@ export function createBoxCgroups(layout: CgroupLayout, instanceId: string): BoxC
       for (const root of roots) fs.mkdirSync(home(root, boxId), { recursive: true })
       limitBox({ memory: home(layout.memory, boxId), pids: home(layout.pids, boxId) }, limits, isV1)
     },
+    delegate: (boxId, to) => (isV1 ? undefined : delegateCgroup(main(boxId), to)),
     setMemory: (boxId, ramMb) => setMemoryLimit(home(layout.memory, boxId), ramMb, layout.version),
     setCpus: (boxId, cpus) => limitCpus(home(layout.cpu, boxId), cpus, isV1),
     raiseParent: (boxId, limits) =>
       raiseParent({ memory: home(layout.memory, boxId), cpu: home(layout.cpu, boxId) }, limits, isV1),
     entrances: (boxId, exec) => {
-      const leaf = exec === undefined ? home(layout.execs, boxId) : execHome(boxId, exec)
+      const leaf = exec === undefined ? main(boxId) : execHome(boxId, exec)
       const others = roots.filter((root) => root !== layout.execs).map((root) => home(root, boxId))
       // A thread that moves itself by `tasks` does not wait for an RCU grace period, as cgroup.procs does (15 ms).
       return [...others, leaf].map((path) => `${path}/${isV1 ? 'tasks' : 'cgroup.procs'}`)
     },
     createExec: (boxId, exec) => fs.mkdirSync(execHome(boxId, exec)),
-    dissolveExec: (boxId, exec) => dissolve(execHome(boxId, exec), home(layout.execs, boxId), layout.version),
+    dissolveExec: (boxId, exec) => dissolve(execHome(boxId, exec), processHome(main(boxId)), layout.version),
     execs,
     processes,
     execProcesses: (boxId, exec) => readProcesses(execHome(boxId, exec)),
@@ -108,7 +114,7 @@ export function createBoxCgroups(layout: CgroupLayout, instanceId: string): BoxC
       if (isV1) {
         for (const exec of execs(boxId)) killExec(boxId, exec)
         signalMembers(() => processes(boxId), 'SIGKILL')
-      } else killGroup(home(layout.execs, boxId), false)
+      } else killGroup(main(boxId), false)
       freezer.thaw(boxId)
     },
     ...freezer,
@@ -117,7 +123,7 @@ export function createBoxCgroups(layout: CgroupLayout, instanceId: string): BoxC
     isOutOfMemory: oom.isRecent,
     watchMemory: oom.watch,
     remove: (boxId) => {
-      const paths = [...execHomes(boxId), ...roots.map((root) => home(root, boxId))]
+      const paths = [...below(boxId), ...roots.map((root) => home(root, boxId))]
       const isGone = paths.map(removeDirectory).every(Boolean)
       if (isGone) oom.forget(boxId)
       return isGone
@@ -127,6 +133,14 @@ export function createBoxCgroups(layout: CgroupLayout, instanceId: string): BoxC
       for (const root of roots) if (removeDirectory(`${root}/boxyard/${instanceId}`)) removeDirectory(`${root}/boxyard`)
     },
   }
+}
+
+function commandsIn(path: string, isV1: boolean): string[] {
+  return childDirectories(path).filter((name) => isV1 || isOfCommand(`${path}/${name}`))
+}
+
+function now(): number {
+  return performance.now()
 }
 
 function limitBox(

@@ -11,6 +11,13 @@ export interface MountLine {
   /** Mount point decoded as UTF-8. */
   path: string
   readOnly: boolean
+  /** Type of the filesystem, such as `btrfs`. */
+  type: string
+  /** Options of the filesystem, comma-separated: those of an overlay name its layers. */
+  superOptions: string
+  /** Numbers of its peer group and of that which it receives mounts from; null: none. */
+  peerGroup: number | null
+  masterGroup: number | null
 }
 
 /** Parses the bytes of a `mountinfo` file into its mounts, in order. Pure. */
@@ -20,6 +27,8 @@ export function parseMountInfo(bytes: Buffer): MountLine[] {
     const [id = '', parentId, device = '', root = '', mountPoint = '', options = ''] = line.split(' ')
     if (id === '') return []
     const rawPath = unescapeOctal(mountPoint)
+    const [fields = '', filesystem = ''] = line.split(' - ')
+    const [type = '', , superOptions = ''] = filesystem.split(' ')
     return [
       {
         id: Number(id),
@@ -29,6 +38,10 @@ export function parseMountInfo(bytes: Buffer): MountLine[] {
         rawPath,
         path: asText(rawPath),
         readOnly: options.split(',').includes('ro'),
+        type,
+        superOptions: unescapeOctal(superOptions),
+        peerGroup: groupOf(fields, 'shared'),
+        masterGroup: groupOf(fields, 'master'),
       },
     ]
   })
@@ -52,6 +65,11 @@ export function createTreePaths(hostPath: string, root: string): TreePaths {
   }
   const [hostPrefix, prefix] = [host.join('/'), `${inside.join('/')}/`]
   return { hostPath: (path) => (path.startsWith(prefix) ? `${hostPrefix}/${path.slice(prefix.length)}` : null) }
+}
+
+function groupOf(fields: string, kind: 'shared' | 'master'): number | null {
+  const found = fields.split(' ').find((field) => field.startsWith(`${kind}:`))
+  return found === undefined ? null : Number(found.slice(kind.length + 1))
 }
 
 function unescapeOctal(text: string): string {

@@ -1,11 +1,11 @@
 import { CLONE, closeFd, enterNamespace } from '../syscalls/descriptors.ts'
 import { makeDirectoryAt, O, openBelow, RESOLVE, readFileMount } from '../syscalls/files.ts'
 import { isErrno } from '../syscalls/libc.ts'
-import { AT, attachMountTo, pivotRoot, UMOUNT, unmount } from '../syscalls/mounts.ts'
+import { AT, attachMountTo, cloneMount, pivotRoot, UMOUNT, unmount } from '../syscalls/mounts.ts'
 import { enterDirectory, setFileOwner } from '../syscalls/threads.ts'
 
 /** A task in the mount namespace behind `namespaceFd`. */
-export type NamespaceTask = AttachTask | LocateTask | UnmountTask | RootTask
+export type NamespaceTask = AttachTask | LocateTask | UnmountTask | RootTask | CloneTask
 
 /** Attaches a detached mount at `path`, after creating missing directories (0755). */
 export interface AttachTask {
@@ -36,6 +36,13 @@ export interface UnmountTask {
   mountId: number
 }
 
+/** Clones the mount at `path` as a detached mount. */
+export interface CloneTask {
+  act: 'clone'
+  namespaceFd: number
+  path: string
+}
+
 /**
  * Outcome of a task: `taken`, another mount is there; `foreign`, the directory is on none of the given mounts; `moved`, the mount
  * is elsewhere or gone; `busy`, it is in use. Only `attached` and `unmounted` mean that a mount changed.
@@ -43,6 +50,7 @@ export interface UnmountTask {
 export type NamespaceOutcome =
   | { end: 'attached' | 'foreign' | 'nothing' | 'unmounted' | 'moved' | 'busy' }
   | { end: 'taken'; mountId: number }
+  | { end: 'cloned'; fd: number }
 
 /**
  * Runs `task` and returns to the namespace `homeFd`. Synchronous, since nothing else of this thread may run meanwhile; the thread
@@ -75,6 +83,7 @@ function act(rootFd: number, task: NamespaceTask): NamespaceOutcome {
   if (task.act === 'attach') return attach(rootFd, task)
   if (task.act === 'locate') return locate(rootFd, task)
   if (task.act === 'root') return replaceRoot(rootFd, task)
+  if (task.act === 'clone') return { end: 'cloned', fd: cloneMount(rootFd, task.path.slice(1)) }
   return unmountAt(rootFd, task)
 }
 

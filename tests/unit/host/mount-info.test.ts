@@ -18,8 +18,19 @@ describe('a mount table', () => {
       rawPath: '/',
       path: '/',
       readOnly: false,
+      type: 'btrfs',
+      superOptions: 'rw,subvol=/sub_a',
+      peerGroup: 1,
+      masterGroup: 2,
     })
-    expect(readOnly).toMatchObject({ id: 31, parentId: 22, path: String.raw`/a b/\x`, readOnly: true })
+    expect(readOnly).toMatchObject({
+      id: 31,
+      parentId: 22,
+      path: String.raw`/a b/\x`,
+      readOnly: true,
+      peerGroup: null,
+      masterGroup: null,
+    })
     expect(bytes).toMatchObject({ rawPath: '/\xff\xc3\xa9', path: '/\ufffdé' })
     expect(others).toEqual([])
   })
