@@ -10,6 +10,7 @@ const PROBLEMS = {
   token_expired: [401, 'Token expired', false],
   token_revoked: [401, 'Token revoked', false],
   permission_denied: [403, 'Permission denied', false],
+  nesting_not_allowed: [403, 'Nesting not allowed', false],
   quota_exceeded: [403, 'Quota exceeded', false],
   route_not_found: [404, 'Route not found', false],
   box_not_found: [404, 'Box not found', false],

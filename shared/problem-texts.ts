@@ -33,6 +33,10 @@ export const PROBLEM_TEXTS = {
     'The token is good but lacks the permission or the project, or would mint more than it has. At a URL of a box: a page of another origin asked.',
     'Use a token with what `detail` names.',
   ],
+  nesting_not_allowed: [
+    'The box asks for `config.nesting`, which the operator of the deployment does not allow.',
+    'Leave it out, or set it to false; or have `BOXYARD_NESTING` set to true.',
+  ],
   quota_exceeded: [
     'The quota of the project, or a bound of the deployment or its host, leaves no room for this.',
     'Stop or delete something, ask for less, or have the quota raised.',

@@ -86,9 +86,10 @@ export function wireHandlers(parts: HandlerParts): { handlers: Handlers; streams
   const { store, tokens } = deployment
   const defaults = {
     base: settings.defaultBase,
-    config: { cpus: 1, ram_mb: 512, region: settings.region, storage_gb: 10 },
+    config: { cpus: 1, ram_mb: 512, region: settings.region, storage_gb: 10, nesting: false },
     gracePeriodSeconds: 10,
     volumeSizeGb: 10,
+    allowsNesting: settings.limits.allowsNesting,
   }
   const { filesystem, runtime, files } = drivers
   const admission = createAdmission({ store, host: createLinuxHost(), limits: settings.limits })

@@ -51,6 +51,8 @@ export interface AgentLimits {
   rateLimitPerSecond: number
   rateLimitBurst: number
   pidsPerBox: number
+  /** Whether boxes may have `config.nesting`. */
+  allowsNesting: boolean
   boxesMax: number
   volumesMax: number
   /** Factor by which running boxes may overcommit the host's memory, and the free memory that a start needs. */
@@ -133,6 +135,7 @@ export function readAgentSettings(environment: Record<string, string | undefined
       rateLimitPerSecond: env.BOXYARD_RATE_LIMIT,
       rateLimitBurst: env.BOXYARD_RATE_BURST,
       pidsPerBox: env.BOXYARD_PIDS_PER_BOX,
+      allowsNesting: allowsNesting(env),
       boxesMax: env.BOXYARD_BOXES_MAX,
       volumesMax: env.BOXYARD_VOLUMES_MAX,
       memoryOvercommit: env.BOXYARD_MEMORY_OVERCOMMIT,
@@ -152,6 +155,15 @@ export function givenSettings(environment: Record<string, string | undefined> = 
 /** Tests whether the agent reads a variable. */
 export function isAgentSetting(name: string): boolean {
   return Object.hasOwn(environmentSchema.shape, name)
+}
+
+// A pod's rights are the cluster's to give: a box with CAP_SYS_ADMIN and its own mounts fits no level of Pod Security, and kubelet and
+// CNI rely on the network and cgroup of a pod as they made them (docs/pods.md).
+function allowsNesting(env: z.infer<typeof environmentSchema>): boolean {
+  if (env.BOXYARD_NESTING && env.BOXYARD_RUNTIME === 'kubernetes') {
+    throw new Error('BOXYARD_NESTING=true: expected false with BOXYARD_RUNTIME=kubernetes, whose pods do not nest.')
+  }
+  return env.BOXYARD_NESTING
 }
 
 function channelTlsOf(env: z.infer<typeof environmentSchema>): AgentSettings['channelTls'] {
@@ -276,6 +288,7 @@ const environmentSchema = z.strictObject({
     .string()
     .regex(/^\d{1,3}\.\d{1,3}\.0\.0\/16$/, 'expected an IPv4 network such as 10.213.0.0/16')
     .default('10.213.0.0/16'),
+  BOXYARD_NESTING: flag(false),
   BOXYARD_EGRESS: flag(true),
   BOXYARD_ALLOW_PRIVATE: flag(false),
   BOXYARD_DNS: list,

@@ -23,11 +23,14 @@ export function createProcessStarter({ host, logger }: ProcessStarterDeps, id: s
   let started: RunningExec | null = null
   const early: NodeJS.Signals[] = []
   return {
-    run: async ({ boxId, idBase, user, request, cwd }) => {
+    run: async ({ boxId, idBase, nesting = false, user, request, cwd }) => {
       host.cgroups.place(boxId, host.handles.readRunning(boxId)?.cgroup ?? null)
       const isRunning = (): boolean => host.handles.readRunning(boxId) !== null
       const nextName = (): string => detachedCgroup(id)
-      started = await startExec({ ...host, logger, nextName }, { boxId, idBase, user, request, cwd, isRunning })
+      started = await startExec(
+        { ...host, logger, nextName },
+        { boxId, idBase, nesting, user, request, cwd, isRunning },
+      )
       for (const name of early) await started.signal(name)
       return started
     },
@@ -38,7 +41,7 @@ export function createProcessStarter({ host, logger }: ProcessStarterDeps, id: s
   }
 }
 
-type Task = Pick<CommandTask | SessionTask, 'boxId' | 'idBase' | 'user' | 'request' | 'cwd'>
+type Task = Pick<CommandTask | SessionTask, 'boxId' | 'idBase' | 'nesting' | 'user' | 'request' | 'cwd'>
 
 /** Counts references to the state that crun reads of a box, which exists while the box has commands or sessions here. */
 export interface CrunStateRefs {

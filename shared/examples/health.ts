@@ -55,10 +55,11 @@ export const HEALTH_EXAMPLES = {
       bases: ['busybox', 'debian'],
       defaults: {
         base: 'debian',
-        config: { cpus: 1, ram_mb: 512, region: 'local', storage_gb: 10 },
+        config: { cpus: 1, ram_mb: 512, region: 'local', storage_gb: 10, nesting: false },
         termination_grace_period_seconds: 10,
         volume_size_gb: 10,
       },
+      nesting: false,
       features: ['boxes', 'exec', 'data', 'snapshots', 'services', 'urls', 'events'],
       limits: { max_results: 1000, wait_seconds: 25 },
     },

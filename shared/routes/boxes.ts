@@ -30,7 +30,13 @@ export const boxOperations = {
     outcome: 'box created',
     errors: [
       ...(['name_taken', 'base_and_fork', 'base_not_found', 'box_not_found', 'snapshot_not_found'] as const),
-      ...(['environment_reserved', 'quota_exceeded', 'runtime_unavailable', 'storage_full'] as const),
+      ...([
+        'environment_reserved',
+        'nesting_not_allowed',
+        'quota_exceeded',
+        'runtime_unavailable',
+        'storage_full',
+      ] as const),
       ...(['volume_not_found', 'volume_in_use', 'mount_path_taken', 'path_invalid'] as const),
     ],
   }),
@@ -65,7 +71,10 @@ export const boxOperations = {
     body: updateBoxBodySchema,
     response: boxSchema,
     outcome: 'box updated',
-    errors: ['box_not_found', 'below_use', 'environment_reserved', 'quota_exceeded', 'runtime_unavailable', 'box_busy'],
+    errors: [
+      ...(['box_not_found', 'below_use', 'environment_reserved', 'nesting_not_allowed', 'quota_exceeded'] as const),
+      ...(['runtime_unavailable', 'box_busy'] as const),
+    ],
   }),
   deleteBox: define({
     id: 'deleteBox',
@@ -101,7 +110,7 @@ export const boxOperations = {
     query: waitQuery,
     response: boxSchema,
     laterStatus: 202,
-    errors: ['box_not_found', 'quota_exceeded', 'storage_full', 'runtime_unavailable'],
+    errors: ['box_not_found', 'nesting_not_allowed', 'quota_exceeded', 'storage_full', 'runtime_unavailable'],
   }),
   leaseBox: define({
     id: 'leaseBox',

@@ -49,6 +49,10 @@ export const boxConfigInputSchema = z
     ram_mb: z.int().min(16, 'must be at least 16').max(16_777_216).nullable(),
     region: z.string().min(1).max(63).nullable().meta({ description: "The deployment's own region." }),
     storage_gb: gibSchema.nullable().meta({ description: 'GiB the box may write beyond what it inherited.' }),
+    nesting: z.boolean().nullable().meta({
+      description:
+        'True: container runtimes and sandboxes work in the box (docs/security.md#nesting); only where `nesting` of `GET /v1/config` is true. In force from the next start.',
+    }),
   })
   .partial()
   .meta({ id: 'BoxConfigInput' })
@@ -60,6 +64,7 @@ export const boxConfigSchema = z
     ram_mb: z.int().meta({ description: 'MiB.' }),
     region: z.string().meta({ description: "The deployment's own." }),
     storage_gb: z.number().meta({ description: 'GiB it may write beyond what it inherited, compressed.' }),
+    nesting: z.boolean().meta({ description: 'Whether its next start lets containers and sandboxes run in it.' }),
   })
   .meta({ id: 'BoxConfig' })
 

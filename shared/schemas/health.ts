@@ -144,6 +144,7 @@ export const configSchema = z
         description:
           'Used for what a request leaves out; a fork, or a copy of a volume, takes the values of its source instead.',
       }),
+    nesting: z.boolean().meta({ description: 'Whether boxes may have `config.nesting`.' }),
     features: z.array(z.string()).meta({ description: 'Areas of the API that this deployment serves.' }),
     limits: limitsSchema,
   })

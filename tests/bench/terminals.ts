@@ -6,6 +6,7 @@ import { type ExecDeps, startExec } from '../../agent/drivers/exec/oci-exec.ts'
 import { openCommandHost } from '../../agent/drivers/host/command-host.ts'
 import { type Crun, compileSeccompFilter } from '../../agent/drivers/host/crun.ts'
 import { buildExecConfig } from '../../agent/drivers/host/oci-spec.ts'
+import { buildSeccompProfile } from '../../agent/drivers/host/seccomp-profile.ts'
 import type { RunningExec } from '../../agent/ports/boxes/runtime.ts'
 import { openOciLab } from '../helpers/boxes/oci-lab.ts'
 import { silentLogger } from '../helpers/silent-logger.ts'
@@ -24,7 +25,8 @@ export async function benchTerminals(): Promise<void> {
     const { id: boxId, isRunning } = await lab.runtime.start(lab.spec('box_terminals'))
     const handle = host.handles.readRunning(boxId)
     if (!isRunning || handle === null) throw new Error('the box does not run')
-    const filter = await compileSeccompFilter(host.crunPath, `${runDir}/bench-filter`, host.watcher)
+    const profile = buildSeccompProfile(process.arch)
+    const filter = await compileSeccompFilter({ ...host, workDir: `${runDir}/bench-filter` }, profile)
     host.crun.remember(boxId, handle.crunStatus, buildExecConfig(filter))
     let count = 0
     const deps: ExecDeps = { ...host, logger: silentLogger, nextName: () => `bench${count++}` }

@@ -8,6 +8,7 @@ import type { Caller } from '../common/caller.ts'
 import { findByIdempotencyKey } from '../common/create-record.ts'
 import { editRecord } from '../common/edit-record.ts'
 import { boxGone } from '../common/lookup.ts'
+import { checkNesting } from '../common/nesting.ts'
 import { namedPage, nextNamedPage } from '../common/paging.ts'
 import { checkIfMatch } from '../common/preconditions.ts'
 import { pendingRecord } from '../reconcile/outcome.ts'
@@ -74,6 +75,7 @@ export function createBoxes(deps: BoxesDeps): Boxes {
       const record = await get(ref)
       checkIfMatch(options.ifMatch, record.version)
       if (record.desired.power === power) return settle(record, options.waitMs)
+      if (power === 'running') checkNesting(record, deps.defaults.allowsNesting)
       await runtime.checkReady()
       const next = { ...record, desired: { power, generation: record.desired.generation + 1 } }
       const changed = pendingRecord(next, power === 'running' ? 'starting' : 'stopping', clock.now())

@@ -12,6 +12,7 @@ import type { Caller } from '../common/caller.ts'
 import { discardUncommitted } from '../common/create-record.ts'
 import { checkEnvironment } from '../common/environment.ts'
 import { volumeGone } from '../common/lookup.ts'
+import { checkNesting } from '../common/nesting.ts'
 import { bytesOf } from '../common/sizes.ts'
 import type { Reconciler } from '../reconcile/reconciler.ts'
 import { findBoxSnapshot } from '../snapshots/snapshots.ts'
@@ -22,6 +23,8 @@ export interface BoxDefaults {
   base: string
   config: BoxConfig
   gracePeriodSeconds: number
+  /** Whether boxes may have `config.nesting`. */
+  allowsNesting: boolean
 }
 
 export interface CreateDeps {
@@ -54,6 +57,7 @@ export async function createBoxRecord(deps: CreateDeps, request: NewBox): Promis
   const mounts = await resolveMounts(store, request)
   if (await store.boxes.get(project, body.name)) throw nameTaken(project, body.name)
   const record = newRecord(request, { origin, mounts, now: clock.now() })
+  checkNesting(record, deps.defaults.allowsNesting)
   const resources = resourcesOf(record)
   await admission.check(resources)
   await checkRoom(deps.filesystem)
@@ -165,6 +169,7 @@ function newRecord(
       ram_mb: body.config?.ram_mb ?? origin.config.ram_mb,
       region: origin.config.region,
       storage_gb: body.config?.storage_gb ?? origin.config.storage_gb,
+      nesting: body.config?.nesting ?? origin.config.nesting,
     },
     environment: body.environment ?? origin.environment,
     tags: body.tags ?? {},

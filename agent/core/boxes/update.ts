@@ -4,6 +4,7 @@ import type { BoxRecord } from '../../ports/store/boxes.ts'
 import { editRecord } from '../common/edit-record.ts'
 import { checkEnvironment } from '../common/environment.ts'
 import { readBox } from '../common/lookup.ts'
+import { checkNesting } from '../common/nesting.ts'
 import { checkIfMatch } from '../common/preconditions.ts'
 import { bytesOf, resizeTree } from '../common/sizes.ts'
 import { unlessEnded } from '../reconcile/box-spec.ts'
@@ -40,7 +41,9 @@ export async function updateBox(
         checkIfMatch(ifMatch, record.version)
         check(record)
         checkNoRestore(record)
-        return updatedRecord(record, body, defaults)
+        const next = updatedRecord(record, body, defaults)
+        if (next.config.nesting !== record.config.nesting) checkNesting(next, defaults.allowsNesting)
+        return next
       },
       write: async (next, record) => {
         const growth = growthOf(record, next)

@@ -4,9 +4,21 @@ import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
 import type { BoxRecord, MountRecord } from '../../ports/store/boxes.ts'
 import { shortDigestOf } from '../common/digest.ts'
 import { environmentOf } from '../common/environment.ts'
+import { checkNesting } from '../common/nesting.ts'
 
-/** Returns the spec that the runtime starts a box from. */
-export function boxSpecOf(record: BoxRecord, filesystem: CowFilesystem, pidsMax: number): BoxSpec {
+/** Bounds of boxes that their specs have. */
+export interface SpecLimits {
+  pidsPerBox: number
+  /** Whether boxes may have `config.nesting`. */
+  allowsNesting: boolean
+}
+
+/**
+ * Returns the spec that the runtime starts a box from.
+ * @throws ServiceError `nesting_not_allowed`, for a box that had it when the operator allowed it
+ */
+export function boxSpecOf(record: BoxRecord, filesystem: CowFilesystem, limits: SpecLimits): BoxSpec {
+  checkNesting(record, limits.allowsNesting)
   const { id, name, project } = record
   return {
     id,
@@ -17,9 +29,10 @@ export function boxSpecOf(record: BoxRecord, filesystem: CowFilesystem, pidsMax:
     machineId: shortDigestOf(id),
     cpus: record.config.cpus,
     ramMb: record.config.ram_mb,
-    pidsMax,
+    pidsMax: limits.pidsPerBox,
     environment: environmentOf(record),
     graceSeconds: record.gracePeriodSeconds,
+    nesting: record.config.nesting,
     mounts: boxMountsOf(record, filesystem),
   }
 }

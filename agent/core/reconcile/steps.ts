@@ -10,7 +10,7 @@ import type { Store } from '../../ports/store/store.ts'
 import { withDeadline } from '../common/deadline.ts'
 import type { KeyedQueue } from '../common/keyed-queue.ts'
 import type { Waiters } from '../common/waiters.ts'
-import { boxSpecOf } from './box-spec.ts'
+import { boxSpecOf, type SpecLimits } from './box-spec.ts'
 import { failedStart, MissingRoot, pendingRecord, settleRecord, startFailure, unknownOutcome } from './outcome.ts'
 import { type BoxStep, type Outcome, READY, stoppedOutcome } from './plan.ts'
 import type { BoxProcesses } from './processes.ts'
@@ -28,7 +28,7 @@ export interface BoxStepsDeps {
   meter: Meter
   /** Boot id of the running kernel. */
   bootId: string
-  limits: { startsAtOnce: number; startDeadlineMs: number; stopSlackMs: number; pidsPerBox: number }
+  limits: SpecLimits & { startsAtOnce: number; startDeadlineMs: number; stopSlackMs: number }
   processes: BoxProcesses
   reaper: Reaper
   verifier: StateVerifier
@@ -178,7 +178,7 @@ export class BoxSteps {
     const { id } = record
     processes.forgetExit(id)
     await this.#checkStart(record)
-    await withDeadline(runtime.start(boxSpecOf(record, filesystem, limits.pidsPerBox), onWaiting), {
+    await withDeadline(runtime.start(boxSpecOf(record, filesystem, limits), onWaiting), {
       ms: limits.startDeadlineMs,
       what: 'The box did not start',
       clock,

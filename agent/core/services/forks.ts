@@ -8,7 +8,7 @@ import type { Store } from '../../ports/store/store.ts'
 import type { Tombstone } from '../../ports/store/tombstones.ts'
 import { asFork, instancesOf } from '../common/service-instances.ts'
 import { bytesOf } from '../common/sizes.ts'
-import { boxSpecOf } from '../reconcile/box-spec.ts'
+import { boxSpecOf, type SpecLimits } from '../reconcile/box-spec.ts'
 
 export interface ForksDeps {
   store: Store
@@ -17,7 +17,7 @@ export interface ForksDeps {
   clock: Clock
   /** See Reconciler.scheduleDestroy. */
   scheduleDestroy(tombstone: Tombstone, trees?: readonly string[]): void
-  limits: { pidsPerBox: number }
+  limits: SpecLimits
 }
 
 /**
@@ -81,7 +81,7 @@ export function createForks(deps: ForksDeps): Forks {
       const mounts = fork.mounts.map((mount) => ({ ...mount, volumeId: '', name: '' }))
       // A name of its own, so that the name of the box goes on to resolve to the box.
       const own = { ...asFork(box, fork), name: fork.boxId.replace('_', '-'), root: fork.root, mounts }
-      await runtime.start(boxSpecOf(own, filesystem, deps.limits.pidsPerBox))
+      await runtime.start(boxSpecOf(own, filesystem, deps.limits))
     },
     halt: ({ boxId }) => runtime.stop(boxId, { graceMs: 0 }),
   }

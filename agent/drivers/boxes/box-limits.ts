@@ -3,7 +3,8 @@ import type { RuntimeProblem } from '../../ports/boxes/runtime.ts'
 import type { MountLine } from '../host/mount-info.ts'
 import { cloneLimitMounts, planLimitMounts, prepareCovers } from './limit-mounts.ts'
 import { openLxcfs } from './lxcfs.ts'
-import type { BoxMounts, MountedBox } from './mounts.ts'
+import type { MountedBox } from './mount-table.ts'
+import type { BoxMounts } from './mounts.ts'
 import type { OciHost } from './oci-host.ts'
 
 /** Shows running boxes their limits: their own cgroups, and by lxcfs the memory and processors that /proc tells of. */

@@ -13,7 +13,7 @@ import { removeExecCgroup, startExec } from '../exec/oci-exec.ts'
 import { detachedCgroup } from '../exec/shim-protocol.ts'
 import type { Shims } from '../exec/shims.ts'
 import type { BoxHandle } from '../host/handle.ts'
-import { type BoxUser, buildExecConfig } from '../host/oci-spec.ts'
+import { type BoxUser, buildExecConfig, type OciConfig } from '../host/oci-spec.ts'
 import { IDS_PER_BOX } from './end.ts'
 import type { OciHost } from './oci-host.ts'
 import { findBoxUser, findHome } from './users.ts'
@@ -42,9 +42,9 @@ export function createBoxCommands(host: OciHost, parts: { shims: Shims; logger: 
   const nextName = (): string => `exec-${process.pid}-${started++}`
   const homeOf = (boxId: string, request: ExecRequest) => findExecHome(boxId, requireRunning(host, boxId), request)
   // Returns the crun status and config that a shim needs, also of a box that an earlier process started.
-  const crunStateOf = (boxId: string) => {
-    const { crunStatus } = requireRunning(host, boxId)
-    return { crunStatus, config: buildExecConfig(host.seccompFilter) }
+  const crunStateOf = async (boxId: string) => {
+    const handle = requireRunning(host, boxId)
+    return { crunStatus: handle.crunStatus, config: await execConfigOf(host, handle) }
   }
   return {
     exec: async (boxId, request) => {
@@ -53,12 +53,12 @@ export function createBoxCommands(host: OciHost, parts: { shims: Shims; logger: 
     },
     execDetached: async (boxId, execId, { stdin, keepsInput = false, timeoutMs, ...request }) => {
       const home = homeOf(boxId, request)
-      const task = { ...home, ...crunStateOf(boxId), execId, request, stdin, keepsInput, timeoutMs }
+      const task = { ...home, ...(await crunStateOf(boxId)), execId, request, stdin, keepsInput, timeoutMs }
       return { detached: await execs.start(task), cwd: home.cwd }
     },
     listDetached: () => execs.list(),
     openSession: async (boxId, { sessionId, name, ...request }) =>
-      sessions.open({ ...homeOf(boxId, request), ...crunStateOf(boxId), sessionId, name, request }),
+      sessions.open({ ...homeOf(boxId, request), ...(await crunStateOf(boxId)), sessionId, name, request }),
     session: (boxId, name) => sessions.find(boxId, name),
     sessions: (boxId) => sessions.facts(boxId),
     endOrphaned: async (boxId) => {
@@ -75,6 +75,14 @@ export function requireRunning({ handles }: Pick<OciHost, 'handles'>, boxId: str
   const handle = handles.readRunning(boxId)
   if (handle === null) throw new ServiceError('box_not_running', 'The box is not running.')
   return handle
+}
+
+/** Returns the configuration with which crun starts commands in a running box. */
+export async function execConfigOf(
+  { seccompFilter }: Pick<OciHost, 'seccompFilter'>,
+  { nesting = false }: Pick<BoxHandle, 'nesting'>,
+): Promise<OciConfig> {
+  return buildExecConfig(await seccompFilter(nesting))
 }
 
 // Ends a command that an earlier process started: its streams have no reader, its end no listener.
@@ -100,14 +108,15 @@ export async function endLost(
   if (idBase !== undefined) host.watcher.collectOwned({ first: idBase, count: IDS_PER_BOX })
 }
 
-function findExecHome(boxId: string, { rootPath, idBase }: BoxHandle, request: ExecRequest): ExecHome {
+function findExecHome(boxId: string, { rootPath, idBase, nesting = false }: BoxHandle, request: ExecRequest): ExecHome {
   const user = findBoxUser(rootPath, request.user)
-  return { boxId, idBase, user, cwd: request.cwd ?? findHome(rootPath, user) }
+  return { boxId, idBase, nesting, user, cwd: request.cwd ?? findHome(rootPath, user) }
 }
 
 interface ExecHome {
   boxId: string
   idBase: number
+  nesting: boolean
   user: BoxUser
   cwd: string
 }

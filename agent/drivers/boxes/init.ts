@@ -3,6 +3,7 @@ import { ServiceError } from '../../../shared/errors.ts'
 import type { NetworkSlot } from '../../ports/boxes/network.ts'
 import type { BoxSpec } from '../../ports/boxes/runtime.ts'
 import { CRUN_COMMAND } from '../host/crun.ts'
+import { boundNamespaces } from '../host/nesting.ts'
 import { type BoxParts, buildBoxConfig } from '../host/oci-spec.ts'
 import type { OciHost } from './oci-host.ts'
 import { prepareMountPoints, stageRoot, unstageRoot } from './root.ts'
@@ -20,7 +21,9 @@ export async function runInit(host: OciHost, spec: BoxSpec, parts: InitParts): P
   const home = workHome(host, spec.id)
   fs.mkdirSync(home, { mode: 0o711 })
   stageRoot(spec.rootPath, `${home}/root`, parts.slot.userNamespace)
-  const config = buildBoxConfig(spec, prepareParts(host, spec, parts))
+  if (spec.nesting) await boundNamespaces(parts.slot.userNamespace)
+  const seccompFilter = await host.seccompFilter(spec.nesting)
+  const config = buildBoxConfig(spec, { ...prepareParts(host, spec, parts), seccompFilter })
   const outcome = await crun.start(spec.id, config, cgroups.entrances(spec.id))
   watcher.collectStrays(CRUN_COMMAND)
   // The box has its own copy of the mount; each mount that stayed would slow down the next start.
@@ -42,7 +45,7 @@ export function initFailure(reason: string): ServiceError {
   })
 }
 
-function prepareParts(host: OciHost, spec: BoxSpec, { slot, init }: InitParts): BoxParts {
+function prepareParts(host: OciHost, spec: BoxSpec, { slot, init }: InitParts): Omit<BoxParts, 'seccompFilter'> {
   const home = workHome(host, spec.id)
   const texts = { hostname: `${spec.hostname}\n`, 'machine-id': `${spec.machineId}\n` }
   for (const [name, text] of Object.entries(texts)) fs.writeFileSync(`${home}/${name}`, text, { mode: 0o644 })
@@ -59,7 +62,6 @@ function prepareParts(host: OciHost, spec: BoxSpec, { slot, init }: InitParts): 
     networkNamespace: slot.networkNamespace,
     init,
     files: Object.fromEntries(mountable.map((name) => [`/etc/${name}`, files[name] ?? ''])),
-    seccompFilter: host.seccompFilter,
     cgroupVersion: host.cgroups.version,
   }
 }

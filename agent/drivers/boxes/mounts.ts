@@ -6,18 +6,21 @@ import { type NamespaceOutcome, PATH_FAULTS } from '../../lib/mounts/namespace-m
 import { closeFd } from '../../lib/syscalls/descriptors.ts'
 import { isErrno } from '../../lib/syscalls/libc.ts'
 import type { BoxMount } from '../../ports/boxes/runtime.ts'
-import { type BoxHandle, readStartTicks } from '../host/handle.ts'
-import { createTreePaths, type MountLine, parseMountInfo } from '../host/mount-info.ts'
+import { readStartTicks } from '../host/handle.ts'
+import type { MountLine } from '../host/mount-info.ts'
+import { WHOLE_COPIES } from '../host/nesting.ts'
+import { createTreeLocker, type TreeLocker } from './locked-trees.ts'
+import { type DataMount, type MountedBox, readMounts, readTable } from './mount-table.ts'
 import { findTreeUsers } from './mount-users.ts'
+import { checkNestedUsers } from './nested-users.ts'
 import { cloneTree, type ReplaceTask, replaceTree, type StageTask, stageTree } from './tree.ts'
-
-/** A running box, identified by its init. */
-export type MountedBox = Pick<BoxHandle, 'pid' | 'startTicks' | 'idBase' | 'rootPath'>
 
 /** The data mounts of running boxes, read from the boxes' own mount tables, so that no state is kept. */
 export interface BoxMounts {
   /** Starts the mount thread ahead of the first mount. */
   open(): Promise<void>
+  /** Makes the `WHOLE_COPIES` of a box with nesting that was just started. */
+  copySystem(box: MountedBox): Promise<void>
   /** As `Runtime.attach`; the tree must be on the filesystem of the box's root. */
   attach(box: MountedBox, mount: BoxMount): Promise<void>
   /** As `Runtime.detach`; `processes` returns the host pids of the box, to name those that use the tree. */
@@ -37,18 +40,21 @@ export interface BoxMounts {
   close(): Promise<void>
 }
 
-/** Mounts from this process's mount namespace, which must stay that of its main thread. */
-export function createBoxMounts(): BoxMounts {
+/** Mounts from this process's mount namespace, which must stay that of its main thread; mounts of boxes with nesting pass by `stage`. */
+export function createBoxMounts(stage: string): BoxMounts {
   const mounter = createMounter()
+  const locker = createTreeLocker(mounter, stage)
   return {
     open: () => mounter.open(),
-    attach: (box, mount) => attach(mounter, box, mount),
+    copySystem: (box) => copySystem(mounter, box),
+    attach: (box, mount) => attach({ mounter, locker }, box, mount),
     detach: (box, source, processes) => detach(mounter, box, { source, processes }),
     list: (box) => {
       const { data } = readTable(box)
-      return runs(box) ? data.map(({ source, path, readOnly }) => ({ source, path, readOnly })) : []
+      const shown = new Map(data.map(({ source, path, readOnly }) => [source, { source, path, readOnly }]))
+      return runs(box) ? [...shown.values()] : []
     },
-    table: (box) => parseMountInfo(readMountInfo(box)),
+    table: (box) => readMounts(box.pid).lines,
     cover: (box, covers) => cover(mounter, box, covers),
     clone: async (pid, path) => {
       const outcome = await mounter.run({ act: 'clone', namespaceFd: fs.openSync(`/proc/${pid}/ns/mnt`, 'r'), path })
@@ -61,12 +67,31 @@ export function createBoxMounts(): BoxMounts {
   }
 }
 
-async function attach(mounter: Mounter, box: MountedBox, mount: BoxMount): Promise<void> {
+async function copySystem(mounter: Mounter, box: MountedBox): Promise<void> {
+  for (const [from, path] of Object.entries(WHOLE_COPIES)) {
+    const cloned = await mounter.run({ act: 'clone', namespaceFd: openNamespaces(box, 'mnt')[0], path: from })
+    if (cloned.end !== 'cloned') throw new Error(`${from} of a box could not be cloned: ${cloned.end}`)
+    const mountIds = readMounts(box.pid).lines.map(({ id }) => id)
+    const [namespaceFd] = openNamespaces(box, 'mnt')
+    const task = { act: 'attach', namespaceFd, treeFd: cloned.fd, path, owner: box.idBase, mountIds } as const
+    const { end } = await mounter.run(task)
+    if (end !== 'attached') throw new Error(`${path} of a box could not be mounted: ${end}`)
+  }
+}
+
+interface MountTools {
+  mounter: Mounter
+  locker: TreeLocker
+}
+
+async function attach(tools: MountTools, box: MountedBox, mount: BoxMount): Promise<void> {
+  const { mounter } = tools
   checkPath(mount.path)
-  const { data, mountIds } = readTable(box)
+  const { data, mountIds, isWhole } = readTable(box)
+  if (!isWhole) throw pathInvalid(mount.path, 'the box has too many mounts.')
   const present = data.find(({ source }) => source === mount.source)
   if (present !== undefined) return checkSame(mounter, box, { present, mount })
-  const outcome = await mountTree(mounter, box, { mount, mountIds })
+  const outcome = await mountTree(tools, box, { mount, mountIds })
   if (outcome.end === 'taken')
     throw pathInvalid(mount.path, 'something is mounted there already, or it leads to the root.')
   if (outcome.end === 'foreign') throw pathInvalid(mount.path, "it leads to no directory of the box's disk.")
@@ -100,7 +125,7 @@ async function checkSame(
 }
 
 async function mountTree(
-  mounter: Mounter,
+  { mounter, locker }: MountTools,
   box: MountedBox,
   { mount, mountIds }: { mount: BoxMount; mountIds: readonly number[] },
 ): Promise<NamespaceOutcome> {
@@ -108,6 +133,7 @@ async function mountTree(
   let treeFd: number
   try {
     treeFd = cloneTree(mount, userNamespaceFd)
+    if (box.nesting === true) treeFd = await locker.lock(treeFd)
   } catch (error) {
     closeFd(namespaceFd)
     throw error
@@ -153,15 +179,18 @@ async function detach(
   box: MountedBox,
   { source, processes }: { source: string; processes: () => number[] },
 ): Promise<void> {
+  const isNesting = box.nesting === true
+  if (isNesting) await checkNestedUsers(box, source, processes())
   for (let moves = 0, busies = 0; moves < MOVES_MAX && busies < BUSIES_MAX; ) {
-    const found = readTable(box).data.find((each) => each.source === source)
-    if (found === undefined) return
+    // Later mounts may lie in earlier ones.
+    const found = readTable(box).showing(source).at(-1)
+    if (found === undefined) return isNesting ? checkNestedUsers(box, source, processes()) : undefined
     const task = { act: 'unmount', path: found.rawPath, mountId: found.id } as const
     const { end } = await mounter.run({ ...task, namespaceFd: openNamespaces(box, 'mnt')[0] })
-    if (end === 'unmounted') return
-    if (end === 'moved') moves++
+    if (end === 'unmounted' && !isNesting) return
+    if (end === 'moved' || end === 'unmounted') moves++
     else {
-      const busy = await explainBusy(box, found, processes())
+      const busy = await explainBusy(box, { ...found, source }, processes())
       if (busy !== null) throw busy
       busies++
     }
@@ -174,51 +203,16 @@ async function explainBusy(box: MountedBox, mount: DataMount, pids: readonly num
   const { all } = readTable(box)
   const inner = all.find(({ parentId }) => parentId === mount.id)
   if (inner !== undefined)
-    return new ServiceError('volume_busy', `Another volume is mounted inside it, at ${inner.path}: detach that first.`)
+    return new ServiceError(
+      'volume_busy',
+      box.nesting === true
+        ? `Something is mounted inside it, at ${inner.path}: detach or unmount that first.`
+        : `Another volume is mounted inside it, at ${inner.path}: detach that first.`,
+    )
   const users = await findTreeUsers(pids, fs.statSync(mount.source).dev)
   if (users.length === 0) return null
   const named = users.map(({ pid, name }) => `${pid} (${name})`).join(', ')
   return new ServiceError('volume_busy', `Processes of the box use the volume at ${mount.path}: ${named}.`)
-}
-
-interface DataMount extends MountLine {
-  source: string
-}
-
-interface MountTable {
-  all: MountLine[]
-  data: DataMount[]
-  /** The mounts of the box's disk and volumes, the only ones on which a volume may be mounted. */
-  mountIds: number[]
-}
-
-// A box cannot mount: every mount on its root's filesystem, except the root, was attached by the agent, or is one of the
-// files that each box starts with, if the host keeps them on the same disk.
-function readTable(box: MountedBox): MountTable {
-  const all = parseMountInfo(readMountInfo(box))
-  const root = all.find(({ path }) => path === '/')
-  if (root === undefined && all.length > 0) throw new Error('the box has no root that could be seen')
-  if (root === undefined) return { all: [], data: [], mountIds: [] }
-  const { hostPath } = createTreePaths(box.rootPath, root.root)
-  const ofDisk = all.filter(({ device }) => device === root.device)
-  const data = ofDisk.flatMap((line) => {
-    const source = line === root ? null : hostPath(line.root)
-    return source === null || isFile(source) ? [] : [{ ...line, source }]
-  })
-  return { all, data, mountIds: ofDisk.map(({ id }) => id) }
-}
-
-function isFile(path: string): boolean {
-  return fs.statSync(path, { throwIfNoEntry: false })?.isFile() ?? false
-}
-
-function readMountInfo({ pid }: MountedBox): Buffer {
-  try {
-    return fs.readFileSync(`/proc/${pid}/mountinfo`)
-  } catch (error) {
-    if (isErrno(error, ...GONE)) return Buffer.alloc(0)
-    throw error
-  }
 }
 
 // The pid may be reused, so the check comes after opening: then the descriptors belong to the checked process.

@@ -3,11 +3,12 @@ import { ServiceError } from '../../../shared/errors.ts'
 import type { Logger } from '../../../shared/log.ts'
 import { type CommandHost, openCommandHost } from '../host/command-host.ts'
 import { compileSeccompFilter } from '../host/crun.ts'
+import { buildSeccompProfile } from '../host/seccomp-profile.ts'
 
 /** Everything that the host needs to run boxes, opened. Closing it leaves boxes running. */
 export interface OciHost extends CommandHost {
-  /** Compiled seccomp filter of every box, base64. */
-  seccompFilter: string
+  /** Returns the compiled seccomp filter of boxes without or with nesting, base64; compiles the second when it is first needed. */
+  seccompFilter(nesting: boolean): Promise<string>
 }
 
 export interface OciHostOptions {
@@ -37,10 +38,22 @@ async function prepareHost(options: OciHostOptions): Promise<OciHost> {
   fs.accessSync(options.initPath, fs.constants.X_OK)
   const host = openCommandHost({ ...options, workName: 'work' })
   const { crunPath, watcher, cgroups } = host
-  const seccompFilter = await compileSeccompFilter(crunPath, `${options.runDir}/filter`, watcher)
+  const compile = (nesting: boolean): Promise<string> => {
+    const workDir = `${options.runDir}/filter${nesting ? '-nesting' : ''}`
+    return compileSeccompFilter({ crunPath, workDir, watcher }, buildSeccompProfile(process.arch, { nesting }))
+  }
+  const plain = await compile(false)
+  let ofNesting: Promise<string> | undefined
+  const compileOnce = (): Promise<string> => {
+    ofNesting ??= compile(true).catch((error: unknown) => {
+      ofNesting = undefined
+      throw error
+    })
+    return ofNesting
+  }
   return {
     ...host,
-    seccompFilter,
+    seccompFilter: async (nesting) => (nesting ? compileOnce() : plain),
     close: () => {
       host.close()
       cgroups.close()

@@ -7,11 +7,10 @@ import { createShims, type Shims } from '../exec/shims.ts'
 import { CRUN_COMMAND } from '../host/crun.ts'
 import { whileFrozen } from '../host/freeze.ts'
 import type { BoxHandle } from '../host/handle.ts'
-import { buildExecConfig } from '../host/oci-spec.ts'
 import { type BoxLimitsView, openBoxLimits } from './box-limits.ts'
-import { type BoxCommands, createBoxCommands, endLost, requireRunning } from './commands.ts'
+import { type BoxCommands, createBoxCommands, endLost, execConfigOf, requireRunning } from './commands.ts'
 import { collectBox, type EndOptions, endCommands, IDS_PER_BOX, killBox } from './end.ts'
-import { createBoxMounts } from './mounts.ts'
+import { type BoxMounts, createBoxMounts } from './mounts.ts'
 import { type OciHost, openOciHost } from './oci-host.ts'
 import type { ReplaceTask, StageTask } from './tree.ts'
 
@@ -53,7 +52,7 @@ export interface BoxLife {
 export class RunningBoxes {
   readonly #options: RunningBoxesOptions
   readonly #lock = createKeyedLock()
-  readonly #mounts = createBoxMounts()
+  readonly #mounts: BoxMounts
   readonly #unwatch = new Map<string, () => void>()
   /** Host id of each box's id 0; identifies its left-over processes. */
   readonly #idBases = new Map<string, number>()
@@ -66,6 +65,7 @@ export class RunningBoxes {
   constructor(options: RunningBoxesOptions, onExit: (id: string, end: InitEnd) => void) {
     this.#options = options
     this.#onExit = onExit
+    this.#mounts = createBoxMounts(`${options.runDir}/locking`)
     const { instanceId, runDir, crunPath, execFiles, logger } = options
     this.#shims = createShims({
       shim: { instanceId, runDir, crunPath, execFiles },
@@ -156,10 +156,11 @@ export class RunningBoxes {
 
   /** Takes over a box whose init runs: mounts its data, writes its handle and watches for its end. */
   async begin(id: string, handle: BoxHandle, mounts: readonly BoxMount[]): Promise<RuntimeBox> {
-    const { handles, crun, cgroups, seccompFilter } = this.host
+    const { handles, crun, cgroups } = this.host
     this.#idBases.set(id, handle.idBase)
     cgroups.place(id, handle.cgroup)
-    crun.remember(id, handle.crunStatus, buildExecConfig(seccompFilter))
+    crun.remember(id, handle.crunStatus, await execConfigOf(this.host, handle))
+    if (handle.nesting === true) await this.#mounts.copySystem(handle)
     // Before the handle is written, so that no box is adopted without its data.
     for (const mount of mounts) await this.#mounts.attach(handle, mount)
     await this.#limits?.show(id, handle)
@@ -273,7 +274,7 @@ export class RunningBoxes {
     host.cgroups.place(id, handle.cgroup)
     // The earlier process may have ended while the box was frozen.
     host.cgroups.thaw(id)
-    host.crun.remember(id, handle.crunStatus, buildExecConfig(host.seccompFilter))
+    host.crun.remember(id, handle.crunStatus, await execConfigOf(host, handle))
     // The streams of these commands led to the earlier process and have no reader now.
     await this.commands.endOrphaned(id)
     host.cgroups.upgrade(id)

@@ -65,19 +65,20 @@ class OciRuntime implements BoxLife {
 
   async start(spec: BoxSpec): Promise<RuntimeBox> {
     const { host } = this.boxes
-    const { id, project, name, rootPath } = spec
+    const { id, project, name, rootPath, nesting } = spec
     // The cgroup is created first and removed last: by it an interrupted start is found.
     host.cgroups.create(id, spec)
-    const slot = await this.#options.network.join({ boxId: id, project, name })
+    const slot = await this.#options.network.join({ boxId: id, project, name, nesting })
     this.boxes.expect(id, slot.idBase)
     const pid = await this.#gate.run(() => runInit(host, spec, { slot, init: this.#options.initPath }))
+    if (nesting) host.cgroups.delegate(id, { owner: slot.idBase, init: pid })
     host.cgroups.setCpus(id, spec.cpus)
     const startTicks = readStartTicks(pid)
     if (startTicks === null) throw initFailure('init ended at once')
     const { index: slotIndex, idBase } = slot
     const [bootId, crunStatus] = [readBootId(), host.crun.status(id)]
-    const handle = { bootId, pid, startTicks, slotIndex, idBase, project, name, rootPath, cgroup: null, crunStatus }
-    return this.boxes.begin(id, handle, spec.mounts)
+    const facts = { bootId, pid, startTicks, slotIndex, idBase, project, name, rootPath, cgroup: null, crunStatus }
+    return this.boxes.begin(id, { ...facts, nesting }, spec.mounts)
   }
 
   // The order lets the next start find everything after a crash: processes first, the handle last.
@@ -91,9 +92,9 @@ class OciRuntime implements BoxLife {
   }
 
   // Only logs a failure: the box itself works, and the other boxes have to be adopted.
-  async #adoptNetwork(id: string, { project, name, slotIndex, pid }: BoxHandle): Promise<void> {
+  async #adoptNetwork(id: string, { project, name, slotIndex, pid, nesting = false }: BoxHandle): Promise<void> {
     try {
-      await this.#options.network.adopt({ boxId: id, project, name }, slotIndex, pid)
+      await this.#options.network.adopt({ boxId: id, project, name, nesting }, slotIndex, pid)
     } catch (error) {
       this.#options.logger.error('network of a running box could not be taken up', { box: id, error })
     }

@@ -28,6 +28,8 @@ export interface ExecDeps {
 export interface ExecTask {
   boxId: string
   idBase: number
+  /** True if the box was started with nesting: root gets more capabilities. */
+  nesting?: boolean
   user: BoxUser
   request: ExecRequest
   /** Its working directory: that of the request, or the user's home. */
@@ -78,8 +80,11 @@ export function explainFailedStart(
   return { exitCode: 126, line: `boxyard: ${shownName(program)}: cannot be started: ${reason}\n` }
 }
 
-function openEnds({ workDir, fileLimit }: ExecDeps, { request, cwd, idBase, user }: ExecTask): ExecEnds {
-  const process = buildExecProcess({ ...request, cwd }, user, fileLimit)
+function openEnds(
+  { workDir, fileLimit }: ExecDeps,
+  { request, cwd, idBase, user, nesting = false }: ExecTask,
+): ExecEnds {
+  const process = buildExecProcess({ ...request, cwd, nesting }, user, fileLimit)
   if (request.terminal !== undefined) return openTerminal(workDir, process)
   const isMerged = request.mergesOutput === true
   return openPipes(process, { uid: idBase + user.uid, gid: idBase + user.gid, isMerged })

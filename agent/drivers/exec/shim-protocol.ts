@@ -48,6 +48,8 @@ export interface ExecFiles {
 interface StartTask {
   boxId: string
   idBase: number
+  /** Absent is false. */
+  nesting?: boolean
   user: BoxUser
   request: ExecRequest
   cwd: string

@@ -1,6 +1,7 @@
 import fs from 'node:fs'
 import { readTextIfThere } from '../../lib/disk/file-text.ts'
 import { isErrno } from '../../lib/syscalls/libc.ts'
+import { cgroupsBelow, isOfCommand } from './cgroup-delegation.ts'
 import { type CgroupLayout, rootsOf } from './cgroup-layout.ts'
 
 /** The directories of the cgroups of boxes and their commands. */
@@ -11,9 +12,13 @@ export interface CgroupPaths {
   isPlaced(boxId: string): boolean
   /** Returns the directory of a box in the hierarchy mounted at `root`. */
   home(root: string, boxId: string): string
+  /** Returns the directory of a box in the hierarchy that has a cgroup for each command. */
+  main(boxId: string): string
   execHome(boxId: string, exec: string): string
   execs(boxId: string): string[]
   execHomes(boxId: string): string[]
+  /** Lists the cgroups below a box's in that hierarchy, those that the box made included, children before their parents. */
+  below(boxId: string): string[]
   /** Lists the host process ids of the box, including its commands. */
   processes(boxId: string): number[]
   /** Lists the ids of boxes that have a cgroup in any hierarchy. */
@@ -38,18 +43,23 @@ export function createCgroupPaths(layout: CgroupLayout, instanceId: string, base
     const isRooted = places.has(boxId) || (rooted.has(boxId) && fs.existsSync(`${root}/${path}`))
     return `${root}${isRooted ? '' : base}/${path}`
   }
-  const execHome = (boxId: string, exec: string): string => `${home(layout.execs, boxId)}/${exec}`
-  const execs = (boxId: string): string[] => childDirectories(home(layout.execs, boxId))
+  const isV1 = layout.version === 1
+  const main = (boxId: string): string => home(layout.execs, boxId)
+  const execHome = (boxId: string, exec: string): string => `${main(boxId)}/${exec}`
+  const execs = (boxId: string): string[] =>
+    childDirectories(main(boxId)).filter((name) => isV1 || isOfCommand(execHome(boxId, name)))
   const execHomes = (boxId: string): string[] => execs(boxId).map((exec) => execHome(boxId, exec))
+  const below = (boxId: string): string[] => (isV1 ? execHomes(boxId) : cgroupsBelow(main(boxId)))
   return {
     place: (boxId, path) => void (path === null ? places.delete(boxId) : places.set(boxId, path)),
     isPlaced: (boxId) => places.has(boxId),
     home,
+    main,
     execHome,
     execs,
     execHomes,
-    processes: (boxId) =>
-      [home(layout.pids, boxId), ...(layout.version === 1 ? [] : execHomes(boxId))].flatMap(readProcesses),
+    below,
+    processes: (boxId) => [home(layout.pids, boxId), ...(isV1 ? [] : below(boxId))].flatMap(readProcesses),
     list: () => [...new Set(bases.flatMap(all))],
     close: () => {
       for (const parent of roots.flatMap((root) => bases.map((each) => `${root}${each}/boxyard`)))

@@ -4,6 +4,7 @@ import { readTextIfThere } from '../../lib/disk/file-text.ts'
 import { isErrno } from '../../lib/syscalls/libc.ts'
 import type { BoxUsage } from '../../ports/boxes/runtime.ts'
 import { openBoxCpus } from './cgroup-cpus.ts'
+import { delegateCgroup, processHome } from './cgroup-delegation.ts'
 import { type CgroupLayout, rootsOf } from './cgroup-layout.ts'
 import { limitBox, limitCpus, raiseParent } from './cgroup-limits.ts'
 import { createCgroupPaths, readProcesses, removeDirectory } from './cgroup-paths.ts'
@@ -27,6 +28,11 @@ export interface BoxCgroups extends BoxFreezer {
   balanceCpus(): void
   /** Returns the box's directory in each version 1 hierarchy that counts or limits, by controller; null with version 2. */
   directories(boxId: string): Record<string, string> | null
+  /**
+   * Lets a box whose init is `init` make cgroups of its own, owned by host id `owner`. Does nothing with version 1, whose control files
+   * the kernel does not bound for those it is delegated to.
+   */
+  delegate(boxId: string, to: { owner: number; init: number }): void
   /** Sets the box's memory limit. Throws `below_use` and changes nothing if the box uses more that cannot be reclaimed. */
   setMemory(boxId: string, ramMb: number): Promise<void>
   /** Sets the box's CPU limit, in CPUs, and binds it to as many. */
@@ -82,11 +88,11 @@ export function createBoxCgroups(layout: CgroupLayout, instanceId: string, optio
   const base = options.base ?? ''
   const parent = `${base}/boxyard/${instanceId}`
   const paths = createCgroupPaths(layout, instanceId, base)
-  const { home, execHome, execs, execHomes, processes, isPlaced } = paths
+  const { home, main, execHome, execs, execHomes, below, processes, isPlaced } = paths
   const killExec = (boxId: string, exec: string): void => killGroup(execHome(boxId, exec), isV1)
   const freezer = createBoxFreezer(layout.version, {
     isPlaced,
-    home: (boxId) => home(layout.execs, boxId),
+    home: main,
     execs: execHomes,
     cpuHome: (boxId) => home(layout.cpu, boxId),
   })
@@ -105,6 +111,7 @@ export function createBoxCgroups(layout: CgroupLayout, instanceId: string, optio
       limitBox({ memory: home(layout.memory, boxId), pids: home(layout.pids, boxId) }, limits, isV1)
       admit(boxId)
     },
+    delegate: (boxId, to) => (isV1 ? undefined : delegateCgroup(main(boxId), to)),
     setMemory: (boxId, ramMb) => setMemoryLimit(home(layout.memory, boxId), ramMb, layout.version),
     setCpus: (boxId, count) => {
       limitCpus(home(layout.cpu, boxId), count, isV1)
@@ -114,11 +121,11 @@ export function createBoxCgroups(layout: CgroupLayout, instanceId: string, optio
       raiseParent({ memory: home(layout.memory, boxId), cpu: home(layout.cpu, boxId) }, limits, isV1),
     entrances: (boxId, exec) => {
       const others = roots.filter((root) => root !== layout.execs && hasGroup(root, boxId))
-      const leaf = exec === undefined ? home(layout.execs, boxId) : execHome(boxId, exec)
+      const leaf = exec === undefined ? main(boxId) : execHome(boxId, exec)
       return [...others.map((root) => home(root, boxId)), leaf].map((path) => `${path}/${ENTRANCES[layout.version]}`)
     },
     createExec: (boxId, exec) => fs.mkdirSync(execHome(boxId, exec)),
-    dissolveExec: (boxId, exec) => dissolve(execHome(boxId, exec), home(layout.execs, boxId), layout.version),
+    dissolveExec: (boxId, exec) => dissolve(execHome(boxId, exec), processHome(main(boxId)), layout.version),
     execs,
     processes,
     execProcesses: (boxId, exec) => readProcesses(execHome(boxId, exec)),
@@ -127,7 +134,7 @@ export function createBoxCgroups(layout: CgroupLayout, instanceId: string, optio
       if (isV1) {
         for (const exec of execs(boxId)) killExec(boxId, exec)
         signalMembers(() => processes(boxId), 'SIGKILL')
-      } else killGroup(home(layout.execs, boxId), false)
+      } else killGroup(main(boxId), false)
       freezer.thaw(boxId)
     },
     ...freezer,
@@ -135,7 +142,7 @@ export function createBoxCgroups(layout: CgroupLayout, instanceId: string, optio
     usage: (boxId, pid) => readUsage(layout, (root) => home(root, boxId), pid),
     ...{ oomKills: oom.count, isOutOfMemory: oom.isRecent, watchMemory: oom.watch },
     remove: (boxId) => {
-      const paths = [...execHomes(boxId), ...roots.map((root) => home(root, boxId))]
+      const paths = [...below(boxId), ...roots.map((root) => home(root, boxId))]
       const isGone = paths.map(removeDirectory).every(Boolean)
       for (const drop of isGone ? [oom.forget, forget] : []) drop(boxId)
       return isGone

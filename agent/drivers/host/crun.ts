@@ -6,7 +6,7 @@ import { isErrno } from '../../lib/syscalls/libc.ts'
 import { startProgram } from '../../lib/syscalls/spawn.ts'
 import type { ExitWatcher } from './exit-watcher.ts'
 import { buildCompileConfig, FILTER_ANNOTATION, type OciConfig, type OciProcess } from './oci-spec.ts'
-import { buildSeccompProfile } from './seccomp-profile.ts'
+import type { SeccompProfile } from './seccomp-profile.ts'
 import { signalSession } from './signals.ts'
 
 /** Outcome of one run of crun. */
@@ -105,11 +105,20 @@ export function createCrun({ crunPath, stateDir, watcher }: CrunSettings): Crun 
   }
 }
 
+export interface FilterSettings {
+  crunPath: string
+  workDir: string
+  watcher: ExitWatcher
+}
+
 /**
- * Compiles the seccomp filter of boxes with crun, in a container that never starts; returns it in base64. Works in `workDir`, which
+ * Compiles a seccomp filter of boxes with crun, in a container that never starts; returns it in base64. Works in `workDir`, which
  * must outlive this process, so that a later call can clean up after a crash.
  */
-export async function compileSeccompFilter(crunPath: string, workDir: string, watcher: ExitWatcher): Promise<string> {
+export async function compileSeccompFilter(
+  { crunPath, workDir, watcher }: FilterSettings,
+  profile: SeccompProfile,
+): Promise<string> {
   const options = ['--root', `${workDir}/state`, '--cgroup-manager=disabled']
   const settings = { env: ENVIRONMENT, timeoutMs: DEADLINE_MS }
   // A killed agent may have left a created container that waits for its start.
@@ -118,7 +127,7 @@ export async function compileSeccompFilter(crunPath: string, workDir: string, wa
   fs.rmSync(workDir, { recursive: true, force: true })
   fs.mkdirSync(`${workDir}/root`, { recursive: true, mode: 0o700 })
   fs.writeFileSync(`${workDir}/root/init`, '', { mode: 0o755 })
-  const config = buildCompileConfig(`${workDir}/root`, buildSeccompProfile(process.arch))
+  const config = buildCompileConfig(`${workDir}/root`, profile)
   fs.writeFileSync(`${workDir}/config.json`, JSON.stringify(config))
   try {
     await runOk(crunPath, [...options, 'create', '-b', workDir, 'filter'], settings)

@@ -20,6 +20,8 @@ export interface BoxHandle {
   cgroup: string | null
   /** crun's status file of the container. */
   crunStatus: string
+  /** True if it was started with nesting; absent in handles of earlier versions, which had none. */
+  nesting?: boolean
 }
 
 /** The handles of running boxes on disk: the only files of a box in the run directory that outlive the agent. */
@@ -59,9 +61,10 @@ export function readStartTicks(pid: number): number | null {
   return text === '' || 'ZX'.includes(state) ? null : Number(fields[START_FIELD])
 }
 
-/** Returns the pid of a process in its own pid namespace; null if it is gone. */
+/** Returns the pid of a process in its box's pid namespace; null if it is gone. */
 export function readInnerPid(pid: number): number | null {
-  const inner = /^NSpid:.*\t(\d+)$/m.exec(readTextIfThere(`/proc/${pid}/status`))?.[1]
+  // The first number is the host's, the third and further ones are of namespaces nested in the box.
+  const inner = /^NSpid:\t\d+\t(\d+)/m.exec(readTextIfThere(`/proc/${pid}/status`))?.[1]
   return inner === undefined ? null : Number(inner)
 }
 

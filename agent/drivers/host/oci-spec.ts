@@ -1,4 +1,5 @@
 import type { BoxSpec, ExecRequest } from '../../ports/boxes/runtime.ts'
+import { NESTING_CAPABILITIES, nestingMounts } from './nesting.ts'
 
 /** Host resources of a box's container; all paths are host paths. */
 export interface BoxParts {
@@ -17,7 +18,7 @@ export interface BoxParts {
 }
 
 /** The part of a box's specification in its container's configuration; in a pod the hostname is the pod's. */
-export type BoxInit = Pick<BoxSpec, 'environment'> & { hostname?: string }
+export type BoxInit = Pick<BoxSpec, 'environment'> & { hostname?: string; nesting?: boolean }
 
 /** User that a command runs as, with ids of the box's user namespace. */
 export interface BoxUser {
@@ -35,8 +36,9 @@ export interface FileLimit {
   hard: number
 }
 
-/** Builds the OCI configuration of a box, the content of `config.json`. Pure. */
+/** Builds the OCI configuration of a box, the content of `config.json`. */
 export function buildBoxConfig(spec: BoxInit, parts: BoxParts): OciConfig {
+  const isNesting = spec.nesting === true
   return {
     ...buildExecConfig(parts.seccompFilter),
     ...(spec.hostname === undefined ? {} : { hostname: spec.hostname }),
@@ -52,7 +54,8 @@ export function buildBoxConfig(spec: BoxInit, parts: BoxParts): OciConfig {
     },
     mounts: [
       ...SYSTEM_MOUNTS,
-      ...(parts.cgroupVersion === 2 ? [CGROUP_MOUNT] : []),
+      ...(parts.cgroupVersion === 2 ? [cgroupMount(isNesting)] : []),
+      ...(isNesting ? nestingMounts(parts.cgroupVersion) : []),
       { destination: INIT_PATH, type: 'bind', source: parts.init, options: ['bind', 'ro', 'nosuid', 'nodev'] },
       ...Object.entries(parts.files).map(([destination, source]) => ({
         destination,
@@ -68,8 +71,12 @@ export function buildBoxConfig(spec: BoxInit, parts: BoxParts): OciConfig {
         { type: 'network', path: parts.networkNamespace },
       ],
       seccomp: STUB_SECCOMP,
-      maskedPaths: [...MASKED_PATHS, ...MASKED_FILESYSTEMS[parts.cgroupVersion]],
-      readonlyPaths: READONLY_PATHS,
+      // With nesting container runtimes look for /sys/fs/cgroup, also where it is empty.
+      maskedPaths: [...MASKED_PATHS, ...MASKED_FILESYSTEMS[isNesting ? 2 : parts.cgroupVersion]],
+      // Root of a box with nesting could undo it, and needs the settings of its network.
+      readonlyPaths: isNesting ? [] : READONLY_PATHS,
+      // Passes the mounts and unmounts of volumes on to the mount namespaces of containers in the box.
+      ...(isNesting ? { rootfsPropagation: 'shared' } : {}),
     },
   }
 }
@@ -90,7 +97,12 @@ export function buildExecConfig(seccompFilter: string): OciConfig {
  * Builds the OCI process of a command. USER and HOME default to those of the user; PATH and, with a terminal, TERM have fixed
  * defaults. Pure.
  */
-export function buildExecProcess(request: ExecRequest & { cwd: string }, user: BoxUser, files: FileLimit): OciProcess {
+export function buildExecProcess(
+  request: ExecRequest & { cwd: string; nesting?: boolean },
+  user: BoxUser,
+  files: FileLimit,
+): OciProcess {
+  const allowed = request.nesting === true ? [...CAPABILITIES, ...NESTING_CAPABILITIES] : CAPABILITIES
   const environment: Record<string, string> = { PATH: DEFAULT_PATH, HOME: user.home }
   if (user.name !== null) environment.USER = user.name
   const { terminal } = request
@@ -104,7 +116,7 @@ export function buildExecProcess(request: ExecRequest & { cwd: string }, user: B
     args: [...request.command],
     env: environmentList({ ...environment, ...request.environment }),
     cwd: request.cwd,
-    capabilities: capabilitySets(CAPABILITIES, user.uid === 0 ? CAPABILITIES : []),
+    capabilities: capabilitySets(allowed, user.uid === 0 ? allowed : []),
     rlimits: [...NO_CORE, { type: 'RLIMIT_NOFILE', ...files }],
   }
 }
@@ -133,6 +145,11 @@ export const FILTER_ANNOTATION = 'run.oci.seccomp_bpf_data'
 export const INIT_PATH = '/run/boxyard/init'
 /** Directories that a root must have as mount points. */
 export const MOUNT_DIRECTORIES = ['proc', 'sys', 'dev', 'run'] as const
+
+function cgroupMount(isNesting: boolean): OciMount {
+  const options = ['nosuid', 'noexec', 'nodev', 'relatime', isNesting ? 'rw' : 'ro']
+  return { destination: '/sys/fs/cgroup', type: 'cgroup', source: 'cgroup', options }
+}
 
 function environmentList(environment: Record<string, string>): string[] {
   return Object.entries(environment).map(([name, value]) => `${name}=${value}`)
@@ -176,6 +193,7 @@ export interface OciConfig {
     seccomp: unknown
     maskedPaths?: readonly string[]
     readonlyPaths?: readonly string[]
+    rootfsPropagation?: 'shared'
   }
 }
 
@@ -227,12 +245,6 @@ const SYSTEM_MOUNTS: readonly OciMount[] = [
   { destination: '/sys', type: 'sysfs', source: 'sysfs', options: ['nosuid', 'noexec', 'nodev', 'ro'] },
   { destination: '/run', type: 'tmpfs', source: 'tmpfs', options: ['nosuid', 'nodev', 'mode=755'] },
 ]
-const CGROUP_MOUNT: OciMount = {
-  destination: '/sys/fs/cgroup',
-  type: 'cgroup',
-  source: 'cgroup',
-  options: ['nosuid', 'noexec', 'nodev', 'relatime', 'ro'],
-}
 
 const MASKED_PATHS = [
   '/proc/acpi',

@@ -1,3 +1,5 @@
+import { KEYRING_CALLS, NESTING_CALLS, NESTING_NETLINK_PROTOCOLS } from './seccomp-nesting.ts'
+
 /** One rule of an OCI `linux.seccomp` section. */
 export interface SeccompRule {
   names: string[]
@@ -15,11 +17,11 @@ export interface SeccompProfile {
 }
 
 /**
- * Builds the filter of every box: what Docker allows a container without CAP_SYS_ADMIN, except btrfs ioctls, new namespaces,
+ * Builds the filter of boxes: what Docker allows a container without CAP_SYS_ADMIN, except btrfs ioctls, new namespaces,
  * kernel AIO, and socket families other than unix, inet, inet6 and netlink. All else fails with EPERM; clone3 with ENOSYS, so that
- * libc falls back to clone, whose flags a filter can inspect.
+ * libc falls back to clone, whose flags a filter can inspect. With `nesting` namespaces and mounts are allowed (`seccomp-nesting.ts`).
  */
-export function buildSeccompProfile(machine: NodeJS.Architecture): SeccompProfile {
+export function buildSeccompProfile(machine: NodeJS.Architecture, { nesting = false } = {}): SeccompProfile {
   const isArm = machine === 'arm64'
   return {
     defaultAction: 'SCMP_ACT_ERRNO',
@@ -27,21 +29,41 @@ export function buildSeccompProfile(machine: NodeJS.Architecture): SeccompProfil
     architectures: isArm ? ['SCMP_ARCH_AARCH64', 'SCMP_ARCH_ARM'] : ['SCMP_ARCH_X86_64', 'SCMP_ARCH_X86'],
     syscalls: [
       { names: [...words(ALWAYS), ...words(isArm ? ARM_ONLY : X86_ONLY)], action: 'SCMP_ACT_ALLOW' },
-      ...allowIfArgument('socket', ALLOWED_SOCKET_FAMILIES),
+      ...(nesting ? nestingRules() : plainRules()),
       ...allowIfArgument('personality', ALLOWED_PERSONALITIES),
       ...allowIfArgument('ioctl', ALLOWED_BTRFS_IOCTLS, 1),
       ...allowOtherIoctls(BTRFS_IOCTL_TYPE),
-      {
-        names: ['clone'],
-        action: 'SCMP_ACT_ALLOW',
-        args: [{ index: 0, value: CLONE_NEW_FLAGS, valueTwo: 0, op: 'SCMP_CMP_MASKED_EQ' }],
-      },
       // Kernel AIO contexts are limited host-wide; programs fall back to other I/O on ENOSYS.
       { names: words(KERNEL_AIO), action: 'SCMP_ACT_ERRNO', errnoRet: ENOSYS },
       // socketcall hides its arguments behind a pointer: 32-bit programs use socket() itself since Linux 4.3.
-      { names: ['clone3', 'socketcall'], action: 'SCMP_ACT_ERRNO', errnoRet: ENOSYS },
+      { names: ['socketcall'], action: 'SCMP_ACT_ERRNO', errnoRet: ENOSYS },
     ],
   }
+}
+
+function plainRules(): SeccompRule[] {
+  return [
+    ...allowIfArgument('socket', ALLOWED_SOCKET_FAMILIES),
+    {
+      names: ['clone'],
+      action: 'SCMP_ACT_ALLOW',
+      args: [{ index: 0, value: CLONE_NEW_FLAGS, valueTwo: 0, op: 'SCMP_CMP_MASKED_EQ' }],
+    },
+    { names: ['clone3'], action: 'SCMP_ACT_ERRNO', errnoRet: ENOSYS },
+  ]
+}
+
+function nestingRules(): SeccompRule[] {
+  const families = ALLOWED_SOCKET_FAMILIES.filter((family) => family !== AF_NETLINK)
+  return [
+    { names: NESTING_CALLS, action: 'SCMP_ACT_ALLOW' },
+    { names: KEYRING_CALLS, action: 'SCMP_ACT_ERRNO', errnoRet: ENOSYS },
+    ...allowIfArgument('socket', families),
+    ...NESTING_NETLINK_PROTOCOLS.map((protocol): SeccompRule => {
+      const args = [AF_NETLINK, protocol].map((value, at) => ({ index: at * 2, value, op: 'SCMP_CMP_EQ' as const }))
+      return { names: ['socket'], action: 'SCMP_ACT_ALLOW', args }
+    }),
+  ]
 }
 
 function allowIfArgument(name: string, values: readonly number[], index = 0): SeccompRule[] {
@@ -73,7 +95,8 @@ const ENOSYS = 38
 const BTRFS_IOCTL_TYPE = 0x94
 // FICLONE, FICLONERANGE, FIDEDUPERANGE: reflink copies stay inside the box's own subvolume.
 const ALLOWED_BTRFS_IOCTLS = [0x40049409, 0x4020940d, 0xc0189436]
-const ALLOWED_SOCKET_FAMILIES = [1, 2, 10, 16]
+const AF_NETLINK = 16
+const ALLOWED_SOCKET_FAMILIES = [1, 2, 10, AF_NETLINK]
 const ALLOWED_PERSONALITIES = [0, 0x8, 0x20000, 0x20008, 0xffffffff]
 // NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET.
 const CLONE_NEW_FLAGS = 0x7e020000

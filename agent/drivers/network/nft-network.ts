@@ -131,7 +131,8 @@ class NftNetwork implements Network {
     parts.filter.remove(slot.address)
     this.#memberships.delete(boxId)
     parts.hosts.remove(slot.address)
-    parts.pool.give(slot, member.project)
+    if (member.nesting === true) parts.pool.discard(slot)
+    else parts.pool.give(slot, member.project)
   }
 
   async addressOf(boxId: string): Promise<string | null> {

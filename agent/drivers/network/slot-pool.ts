@@ -16,6 +16,8 @@ export interface SlotPool<T extends PooledSlot> {
   take(project: string): Promise<T>
   /** Returns a slot for another box of its project; beyond `spareMax`, destroys the one idle longest. */
   give(slot: T, project: string): void
+  /** Destroys a slot instead of returning it, since its box may have changed it. */
+  discard(slot: T): void
   /** Excludes a number from the pool until `free`. */
   reserve(index: number): void
   /** Makes a reserved number available again. */
@@ -83,6 +85,12 @@ class PreparingPool<T extends PooledSlot> implements SlotPool<T> {
     if (index >= 0) return this.#waiters.splice(index, 1)[0]?.resolve(slot)
     this.#returned.push({ slot, project })
     if (this.#isStopped || this.#returned.length > this.#options.spareMax) this.#destroyOldest()
+    if (!this.#isStopped) this.#refill()
+  }
+
+  discard(slot: T): void {
+    this.#options.destroy(slot)
+    this.#used.delete(slot.index)
     if (!this.#isStopped) this.#refill()
   }
 

@@ -14,5 +14,8 @@ export function storedBox(record: BoxRecord): [status: string, json: string] {
 
 /** Returns the record of a row; null for none. */
 export function boxOf(row: Row | null): BoxRecord | null {
-  return row ? (JSON.parse(String(row.record)) as BoxRecord) : null
+  if (row === null) return null
+  const record = JSON.parse(String(row.record)) as BoxRecord & { config: { nesting?: boolean } }
+  // Records of earlier versions have no `nesting`.
+  return { ...record, config: { ...record.config, nesting: record.config.nesting ?? false } }
 }

@@ -55,6 +55,7 @@ export function createSystemHandlers(deps: SystemDeps): SystemHandlers {
             termination_grace_period_seconds: defaults.gracePeriodSeconds,
             volume_size_gb: defaults.volumeSizeGb,
           },
+          nesting: defaults.allowsNesting,
           features: FEATURES,
           limits: deps.limits(),
         },

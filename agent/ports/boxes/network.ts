@@ -3,6 +3,8 @@ export interface NetworkMember {
   boxId: string
   project: string
   name: string
+  /** True: it may change its network namespace, which is therefore given to no other box. Absent is false. */
+  nesting?: boolean
 }
 
 /** A prepared pair of user and network namespace that one box uses at a time, with its range of host ids. */

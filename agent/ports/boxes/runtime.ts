@@ -19,6 +19,8 @@ export interface BoxSpec {
   environment: Record<string, string>
   /** Grace of its commands if something other than `stop` ends the box, such as a cluster. */
   graceSeconds: number
+  /** True: programs in it may make namespaces and mounts, as container runtimes do. */
+  nesting: boolean
   /** Mounts made before anything but init runs; parents come before their children. */
   mounts: readonly BoxMount[]
 }

@@ -263,7 +263,7 @@ describe('data mounts of a running box', () => {
     await untilTrue(() => children(outer.pid).length === 1)
     const [init = 0] = children(outer.pid)
     const inner = spawn('nsenter', ['--target', String(init), '--pid', 'sleep', '60'], { stdio: 'ignore' })
-    const boxMounts = createBoxMounts()
+    const boxMounts = createBoxMounts(`${volumes.lab.home}/locking`)
     try {
       await untilTrue(() => children(inner.pid).length === 1)
       inner.kill('SIGSTOP')

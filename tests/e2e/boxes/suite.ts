@@ -22,7 +22,7 @@ export function defineBoxesSuite(client: Client): void {
         state: { reason: 'ready', message: null },
         base: 'busybox',
         fork_of: null,
-        config: { cpus: 1, ram_mb: 64, region: 'local', storage_gb: 10 },
+        config: { cpus: 1, ram_mb: 64, region: 'local', storage_gb: 10, nesting: false },
         data_mounts: [],
         environment: { GREETING: 'hello' },
         port: null,

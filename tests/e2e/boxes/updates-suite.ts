@@ -29,7 +29,7 @@ export function defineUpdatesSuite(client: Client): void {
       const grown = await put({ config: { ram_mb: 512 } })
       expect([grown.status, grown.body.config]).toEqual([
         200,
-        { cpus: 0.5, ram_mb: 512, region: 'local', storage_gb: 1 },
+        { cpus: 0.5, ram_mb: 512, region: 'local', storage_gb: 1, nesting: false },
       ])
       expect((await shell(hog)).stdout).toBe('fits\n')
       expect((await put({ config: { ram_mb: 128 } })).body.config.ram_mb).toBe(128)

@@ -167,7 +167,8 @@ function fakeDeps(record: BoxRecord, note: Note): ReconcilerDeps {
     logger: silentLogger,
     meter: silentMeter,
     bootId: BOOT,
-    limits: { startsAtOnce: 4, startDeadlineMs: 60_000, stopSlackMs: 30_000, pidsPerBox: 10 },
+    defaults: { allowsNesting: false },
+    limits: { startsAtOnce: 4, startDeadlineMs: 60_000, stopSlackMs: 30_000, pidsPerBox: 10, allowsNesting: false },
   } as unknown as ReconcilerDeps
 }
 

@@ -184,6 +184,7 @@ const DEFAULTS = {
   pidsMax: 256,
   environment: {},
   graceSeconds: 0,
+  nesting: false,
   mounts: [],
 }
 const APPLETS = execFileSync('/bin/busybox', ['--list'], { encoding: 'utf8' }).trim().split('\n')

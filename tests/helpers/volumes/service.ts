@@ -71,12 +71,13 @@ export function openVolumeService(pauseMs: () => number): VolumeService {
   const reconciler = new Reconciler({
     ...{ store, runtime, filesystem, clock, logger: silentLogger, meter: silentMeter, bootId: 'boot' },
     outputs: { removeBox: async () => undefined },
-    limits: { startsAtOnce: 4, startDeadlineMs: 20_000, stopSlackMs: 20_000, pidsPerBox: 10 },
+    limits: { startsAtOnce: 4, startDeadlineMs: 20_000, stopSlackMs: 20_000, pidsPerBox: 10, allowsNesting: false },
   })
   const defaults = {
     base: 'base',
-    config: { cpus: 0.1, ram_mb: 16, region: 'local', storage_gb: 1 },
+    config: { cpus: 0.1, ram_mb: 16, region: 'local', storage_gb: 1, nesting: false },
     gracePeriodSeconds: 0,
+    allowsNesting: false,
     volumeSizeGb: 1,
   }
   const deps = { store, runtime, filesystem, reconciler, clock, admission, defaults, logger: silentLogger }

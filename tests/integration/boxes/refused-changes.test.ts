@@ -60,12 +60,13 @@ beforeEach(async () => {
   reconciler = new Reconciler({
     ...{ store, runtime, filesystem, clock, logger: silentLogger, meter: silentMeter, bootId: 'boot' },
     outputs: { removeBox: async () => undefined },
-    limits: { startsAtOnce: 1, startDeadlineMs: 3_000, stopSlackMs: 3_000, pidsPerBox: 10 },
+    limits: { startsAtOnce: 1, startDeadlineMs: 3_000, stopSlackMs: 3_000, pidsPerBox: 10, allowsNesting: false },
   })
   const defaults = {
     base: 'busybox',
-    config: { cpus: 1, ram_mb: 64, region: 'local', storage_gb: 1 },
+    config: { cpus: 1, ram_mb: 64, region: 'local', storage_gb: 1, nesting: false },
     gracePeriodSeconds: 1,
+    allowsNesting: false,
     volumeSizeGb: 1,
   }
   const deps = { store, runtime, filesystem, reconciler, clock, admission, defaults }

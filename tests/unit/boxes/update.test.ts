@@ -5,8 +5,9 @@ import { boxRecord } from '../../helpers/boxes/box-records.ts'
 
 const DEFAULTS = {
   base: 'debian',
-  config: { cpus: 1, ram_mb: 512, region: 'local', storage_gb: 10 },
+  config: { cpus: 1, ram_mb: 512, region: 'local', storage_gb: 10, nesting: false },
   gracePeriodSeconds: 10,
+  allowsNesting: false,
 }
 const record = boxRecord({
   environment: { A: '1' },

@@ -163,3 +163,18 @@ describe('registries that images may come from', () => {
     },
   )
 })
+
+describe('nesting', () => {
+  test('is off, and on where the operator says so', () => {
+    expect(readAgentSettings({}).limits.allowsNesting).toBe(false)
+    expect(readAgentSettings({ BOXYARD_NESTING: 'true' }).limits.allowsNesting).toBe(true)
+  })
+
+  test('is refused with pods', () => {
+    const settings = { BOXYARD_NESTING: 'true', BOXYARD_RUNTIME: 'kubernetes' }
+    expect(() => readAgentSettings(settings)).toThrow(
+      'BOXYARD_NESTING=true: expected false with BOXYARD_RUNTIME=kubernetes',
+    )
+    expect(readAgentSettings({ BOXYARD_RUNTIME: 'kubernetes' }).limits.allowsNesting).toBe(false)
+  })
+})

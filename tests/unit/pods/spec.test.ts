@@ -23,6 +23,7 @@ const SPEC: BoxSpec = {
   ramMb: 64,
   pidsMax: 64,
   environment: {},
+  nesting: false,
   graceSeconds: 10,
   mounts: [],
 }

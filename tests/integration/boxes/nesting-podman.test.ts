@@ -1,0 +1,72 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { hostArchive, hostProxyOptions, STABLE_SUITE, sourcesFor } from '../../../agent/drivers/bases/host-archive.ts'
+import { runOk } from '../../../agent/lib/run.ts'
+import {
+  type ExecOutcome,
+  execute,
+  leftoversOf,
+  type OciLab,
+  openOciLab,
+  untilTrue,
+} from '../../helpers/boxes/oci-lab.ts'
+
+const PACKAGES = [
+  ...['base-files', 'base-passwd', 'bash', 'bubblewrap', 'busybox-static', 'coreutils', 'crun', 'dash', 'grep'],
+  ...['netavark', 'nftables', 'podman'],
+]
+
+describe('programs of Debian in a box with nesting', () => {
+  let lab: OciLab
+  let home: string
+
+  beforeAll(async () => {
+    home = mkdtempSync(`${tmpdir()}/boxyard-podman-`)
+    const root = `${home}/root`
+    // Unpacked alone: what packages do at their installation is not needed here, and takes most of the time.
+    const options = ['--variant=extract', '--mode=root', '--format=directory', `--include=${PACKAGES.join(',')}`]
+    const archive = ['--aptopt=Acquire::Languages "none"', ...(await hostProxyOptions()), STABLE_SUITE, root]
+    const sources = sourcesFor(STABLE_SUITE, await hostArchive())
+    await runOk('mmdebstrap', [...options, ...archive, ...sources], { timeoutMs: 240_000 })
+    writeFileSync(`${root}/etc/passwd`, 'root:x:0:0:root:/root:/bin/bash\nann:x:1000:1000:ann:/tmp:/bin/bash\n')
+    writeFileSync(`${root}/etc/group`, 'root:x:0:\nann:x:1000:\n')
+    writeFileSync(`${root}/etc/containers/policy.json`, '{"default":[{"type":"insecureAcceptAnything"}]}')
+    execFileSync('chmod', ['755', home, root])
+    lab = await openOciLab()
+    await lab.runtime.start({ ...lab.spec('box_debian'), rootPath: root, nesting: true, ramMb: 512, pidsMax: 512 })
+    const image =
+      'mkdir -p /img/bin && cp /usr/bin/busybox /img/bin && for name in sh id ip grep cat sleep; do ln -s busybox /img/bin/$name; done'
+    expect(await run(`${image} && busybox tar -C /img -c . | podman import - boxed`)).toMatchObject({ exitCode: 0 })
+  }, 300_000)
+
+  afterAll(async () => {
+    await lab.close()
+    rmSync(home, { recursive: true, force: true })
+    await untilTrue(() => leftoversOf(lab).length === 0)
+  })
+
+  const run = (command: string, user: string | null = null): Promise<ExecOutcome> =>
+    execute(lab.runtime, 'box_debian', ['/bin/bash', '-c', command], {
+      user,
+      environment: { PODMAN_IGNORE_CGROUPSV1_WARNING: 'true' },
+    })
+
+  test('podman runs containers with a network of their own, on an overlay, also in the background', async () => {
+    const hello = `podman run --rm --cgroups=disabled boxed sh -c 'echo hello from $(id -u); ip -4 addr show eth0 | grep -c 10.88; cat /proc/1/comm'`
+    expect(await run(hello)).toMatchObject({ stderr: '', stdout: 'hello from 0\n1\ncat\n', exitCode: 0 })
+    expect((await run('podman info --format "{{.Store.GraphDriverName}}"')).stdout).toBe('overlay\n')
+    expect((await run('podman run -d --name long --cgroups=disabled boxed sleep 300')).exitCode).toBe(0)
+    expect((await run('podman exec long cat /proc/1/comm')).stdout).toBe('sleep\n')
+    await lab.reopen()
+    expect((await run('podman ps --format "{{.Names}}"')).stdout).toBe('long\n')
+    expect((await run('podman rm -f -t 0 long; podman ps -aq')).stdout).toBe('long\n')
+  })
+
+  test('bubblewrap makes a sandbox, for root and for a user', async () => {
+    const wrapped =
+      'bwrap --ro-bind / / --tmpfs /tmp --dev /dev --proc /proc --unshare-all sh -c "ls /proc | grep -c [0-9]$"'
+    for (const user of [null, 'ann']) expect(await run(wrapped, user)).toMatchObject({ exitCode: 0, stderr: '' })
+  })
+})
