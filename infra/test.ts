@@ -4,9 +4,11 @@ import { join } from 'node:path'
 import { findLeftovers, findTraces } from '../tests/helpers/leftovers.ts'
 import { draw, drawsAll } from '../tests/helpers/sample.ts'
 import { findAcmeServer } from './acme-server/program.ts'
+import { findAwsEmulator } from './aws-emulator/program.ts'
 import { findTestCluster } from './cluster/test-cluster.ts'
 import { ROOT } from './commands.ts'
 import { type Counts, type JestRun, runJest } from './jest-run.ts'
+import { findLambdaRuntime } from './lambda-runtime/program.ts'
 import { findObjectStore } from './object-store/program.ts'
 
 /** Files of `real` that also run with pods for boxes: some of them, drawn by the tree; all in `all`. */
@@ -57,12 +59,12 @@ const REST = inFolder('tests/e2e', [
 /** Files with boxes wait more than they compute, so more of them run at a time than there are processors. */
 const SUITES: Record<string, Suite> = {
   unit: { paths: ['tests/architecture/', 'tests/unit/'], workers: 3 },
-  // With backups to a real S3 server, and certificates of a real ACME server.
+  // With backups to a real S3 server, certificates of a real ACME server, and the functions as AWS runs and deploys them.
   real: {
     paths: ['tests/contract/', 'tests/integration/', 'tests/e2e/'],
     drawn: [{ from: KILLED_AT_STEPS, count: 4 }],
     workers: 5,
-    peers: ['object-store', 'acme-server'],
+    peers: ['object-store', 'acme-server', 'lambda-runtime', 'aws-emulator'],
   },
   // The suites that every runtime has to pass run here again, with pods for boxes.
   cluster: {
@@ -79,6 +81,8 @@ const SUITES: Record<string, Suite> = {
   vm: { paths: ['tests/vm/'], workers: 1, env: { TEST_FILE_MINUTES: '60' } },
   s3: { paths: [], workers: 1, peers: ['object-store'] },
   acme: { paths: [], workers: 1, peers: ['acme-server'] },
+  lambda: { paths: [], workers: 1, peers: ['lambda-runtime'] },
+  aws: { paths: [], workers: 1, peers: ['aws-emulator'] },
   everywhere: { paths: REST, workers: 2, env: { TEST_RUNTIME: 'kubernetes' }, needsCluster: true },
   faults: { paths: ['tests/e2e/.*faults'], workers: 1, env: { TEST_DRAW: 'all' } },
 }
@@ -88,14 +92,14 @@ interface Suite extends JestRun {
   drawn?: readonly { from: readonly string[]; count: number }[]
   /** Runs on a real Kubernetes. */
   needsCluster?: boolean
-  /** Peers that are built with Go; each adds the tests in its folder. */
+  /** Peers that are built or installed once; each adds the tests in its folder. */
   peers?: readonly (keyof typeof PEERS)[]
 }
 
 /**
  * `npm test` runs the suites `unit`, `real` and `cluster` with a draw of the tests that repeat each other; `npm test -- all` (`npm run test:all`)
  * runs those and `everywhere`, with nothing left out; `npm test -- SUITE…` runs some suites; other arguments are jest's.
- * Without Go and KUBECONFIG the suite `cluster` does not run, and without Go the tests of S3 and ACME; in CI that counts as failed.
+ * Without Go and KUBECONFIG the suite `cluster` does not run, and tests whose peer cannot be built or installed do not; in CI that counts as failed.
  * A test that is skipped, a test file that does not load, a process that does not end and anything left behind count as failed.
  * Files that fail run once more, alone, unless they are many; those that then pass are named as `UNSTEADY`, to be mended.
  */
@@ -216,6 +220,8 @@ const ALL_SUITES = [...DEFAULT_SUITES, 'everywhere']
 const PEERS = {
   'object-store': { find: findObjectStore, variable: 'TEST_OBJECT_STORE', path: 'tests/object-store/' },
   'acme-server': { find: findAcmeServer, variable: 'TEST_ACME_SERVER', path: 'tests/acme/' },
+  'lambda-runtime': { find: findLambdaRuntime, variable: 'TEST_LAMBDA_RUNTIME', path: 'tests/lambda/' },
+  'aws-emulator': { find: findAwsEmulator, variable: 'TEST_AWS_EMULATOR', path: 'tests/aws/' },
 }
 const SUMMARY = join(ROOT, '.build/test-summary')
 const SHOWN_LEFTOVERS = 40

@@ -138,7 +138,7 @@ export const PROBLEM_TEXTS = {
   ],
   body_too_large: [
     'The body, or what it unpacks to, is longer than the operation takes.',
-    'Send less, or use a ticket where the way there is too narrow.',
+    'Send less, or take a ticket (`POST …/tickets`) where the way there is too narrow, as through a function on AWS.',
   ],
   unsupported_media_type: [
     'The body is of a type that the operation does not take.',
@@ -151,7 +151,7 @@ export const PROBLEM_TEXTS = {
   ],
   upgrade_required: [
     'The operation is a WebSocket, and the request asks for none, or cannot get one here.',
-    'Ask for an upgrade; through a function, take a ticket first.',
+    'Ask for an upgrade; through a function on AWS, which carries none, take a ticket (`POST …/tickets`).',
   ],
   rate_limited: [
     'Too much was asked at once: requests of the token, or work that is bounded and shared out.',

@@ -3,7 +3,7 @@ const rules = {
   'one-ffi': banImport(/^koffi$/, 'Only agent/lib/syscalls call native code.'),
   'one-sql': banImport(/^node:sqlite$/, 'Only the SQLite store speaks SQL.'),
   'one-websocket': banImport(/^ws$/, 'Only agent/server/streams.ts makes WebSockets, and infra/console.ts uses one.'),
-  'one-aws-sdk': banImport(/^@aws-sdk\//, 'Only drivers/backups/store-s3.ts speaks to S3.'),
+  'one-aws-sdk': banImport(/^@aws-sdk\//, 'Only drivers/backups/store-s3.ts and infra/aws/account.ts speak to AWS.'),
   'one-environment': ban(
     'MemberExpression[object.name="process"][property.name="env"], ImportSpecifier[parent.source.value=/^(node:)?process$/][imported.name="env"]',
     'Only agent/config and functions/config.ts read the environment.',

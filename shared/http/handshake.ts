@@ -22,7 +22,8 @@ export function checkHandshake(headers: HeaderMap): void {
 
 /** Returns the error for a plain request to a WebSocket operation. */
 export function upgradeRequired(): ServiceError {
-  const detail = 'This is a WebSocket: ask for an upgrade, or for a ticket where that is not possible.'
+  const detail =
+    'This is a WebSocket: ask for an upgrade, or for a ticket (POST …/tickets) where that is not possible, as through a function.'
   return new ServiceError('upgrade_required', detail, { headers: { Upgrade: 'websocket' } })
 }
 

@@ -59,7 +59,8 @@ describe('the table in the bundle', () => {
 })
 
 test('no schema is built by an import: also fields that several share wait for the first request', () => {
-  const source = "const fields = { a: z.string().max(1).meta({ id: 'A' }), b: nameSchema.nullable(), c: new Set(), d: 3 }"
+  const source =
+    "const fields = { a: z.string().max(1).meta({ id: 'A' }), b: nameSchema.nullable(), c: new Set(), d: 3 }"
   const lazy = (schema: string) => ` /* @__PURE__ */ lazySchema(() =>  ${schema})`
   expect(lighten(source)).toBe(
     `const fields = { a:${lazy('z.string().max(1)')}, b:${lazy('nameSchema.nullable()')}, c: new Set(), d: 3 }`,

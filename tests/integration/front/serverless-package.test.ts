@@ -11,7 +11,7 @@ const directory = mkdtempSync(join(tmpdir(), 'serverless-package-'))
 
 interface Template {
   Parameters: Record<string, { Type: string; Default: string }>
-  Resources: Record<string, { Type: string; Properties: Record<string, unknown> }>
+  Resources: Record<string, { Type: string; Condition?: string; Properties: Record<string, unknown> }>
 }
 
 let template: Template
@@ -19,7 +19,7 @@ let template: Template
 beforeAll(async () => {
   await run(process.execPath, ['infra/build.ts'], { cwd: ROOT })
   const serverless = join(ROOT, 'node_modules/serverless/bin/serverless.js')
-  const env = { PATH: process.env.PATH, HOME: directory }
+  const env = { PATH: process.env.PATH, HOME: directory, BOXYARD_CHANNEL_KEYS: 's3cret', BOXYARD_TOKEN_KEYS: 's3cret' }
   await run(process.execPath, [serverless, 'package', '--stage', 'trial', '--package', directory], { cwd: ROOT, env })
   template = JSON.parse(readFileSync(join(directory, 'cloudformation-template-update-stack.json'), 'utf8')) as Template
 })
@@ -45,31 +45,59 @@ describe('the package, made without credentials', () => {
       Handler: 'dist/rest.handler',
       Runtime: 'nodejs24.x',
       Timeout: 29,
+      Architectures: ['arm64'],
     })
     const routes = Object.values(template.Resources).filter(({ Type }) => Type === 'AWS::ApiGatewayV2::Route')
     expect(routes.map(({ Properties }) => Properties.RouteKey)).toEqual(['$default'])
   })
 
-  test('takes address, keys and network from the account it is deployed to', () => {
-    expect(template.Resources.RestLambdaFunction?.Properties).toMatchObject({
-      Environment: {
-        Variables: {
-          BOXYARD_AGENT_URL: '{{resolve:ssm:/boxyard/trial/agent-url}}',
-          BOXYARD_CHANNEL_KEYS: '{{resolve:secretsmanager:boxyard/trial/channel-keys}}',
-          BOXYARD_TOKEN_KEYS: '{{resolve:secretsmanager:boxyard/trial/token-keys}}',
-        },
-      },
-      VpcConfig: { SubnetIds: { 'Fn::Split': [',', { Ref: 'SubnetIds' }] } },
+  test('takes keys from a version of the secret, and the rest from parameters of the stage', () => {
+    const { Variables } = template.Resources.RestLambdaFunction?.Properties.Environment as { Variables: Variables }
+    const reference = (field: string) => ({
+      'Fn::Sub': `{{resolve:secretsmanager:boxyard/trial/keys:SecretString:${field}::\${KeysVersion}}}`,
     })
-    expect(template.Parameters.SubnetIds).toMatchObject({ Default: '/boxyard/trial/subnet-ids' })
+    expect(Variables).toMatchObject({
+      BOXYARD_AGENT_URL: { Ref: 'AgentUrl' },
+      BOXYARD_CHANNEL_KEYS: reference('channel_keys'),
+      BOXYARD_TOKEN_KEYS: reference('token_keys'),
+      BOXYARD_CHANNEL_KEY: { 'Fn::If': ['HasTls', reference('channel_key'), NOTHING] },
+    })
+    const types = Object.values(template.Parameters).map(({ Type, Default }) => [Type, Default.split('/').slice(0, 3)])
+    expect(types).toEqual(types.map(() => ['AWS::SSM::Parameter::Value<String>', ['', 'boxyard', 'trial']]))
   })
 
-  test('lets the function write its own log and do nothing else', () => {
+  test('has no secret of the environment that it is made in', () => {
+    const files = ['cloudformation-template-update-stack.json', 'serverless-state.json']
+    for (const name of files) expect(readFileSync(join(directory, name), 'utf8')).not.toContain('s3cret')
+  })
+
+  test('stands in a network, answers other origins and has a host name only where the stage has those', () => {
+    const { RestLambdaFunction, HttpApi, ApiDomain, ApiMapping, ApiRecord } = template.Resources
+    expect(RestLambdaFunction?.Properties.VpcConfig).toMatchObject({
+      'Fn::If': ['HasNetwork', { SubnetIds: { 'Fn::Split': [',', { Ref: 'SubnetIds' }] } }, NOTHING],
+    })
+    expect(HttpApi?.Properties.CorsConfiguration).toMatchObject({
+      'Fn::If': ['HasCors', { AllowOrigins: { 'Fn::Split': [',', { Ref: 'CorsOrigins' }] } }, NOTHING],
+    })
+    expect([ApiDomain, ApiMapping, ApiRecord].map((one) => one?.Condition)).toEqual([
+      'HasDomain',
+      'HasDomain',
+      'HasRecord',
+    ])
+    const { AlarmActions, OKActions } = template.Resources.ErrorsAlarm?.Properties ?? {}
+    expect([AlarmActions, OKActions]).toEqual(
+      [0, 1].map(() => ({ 'Fn::If': ['HasAlarmTopic', [{ Ref: 'AlarmTopicArn' }], NOTHING] })),
+    )
+  })
+
+  test('lets the function write its own log, attaches it in a network, and does nothing else', () => {
     const roles = Object.values(template.Resources).filter(({ Type }) => Type === 'AWS::IAM::Role')
     expect(roles).toHaveLength(1)
-    const properties = roles[0]?.Properties as { Policies: { PolicyDocument: { Statement: Statement[] } }[] }
+    const properties = roles[0]?.Properties as { Policies: { 'Fn::If': [string, Policy[], Policy[]] } }
     expect(properties).not.toHaveProperty('ManagedPolicyArns')
-    const [log, attach, deny] = properties.Policies.flatMap(({ PolicyDocument }) => PolicyDocument.Statement)
+    const [condition, inNetwork, outside] = properties.Policies['Fn::If']
+    expect([condition, outside]).toEqual(['HasNetwork', inNetwork.slice(0, 1)])
+    const [log, attach, deny] = inNetwork.flatMap(({ PolicyDocument }) => PolicyDocument.Statement)
     expect(log?.Action).toEqual(['logs:CreateLogStream', 'logs:PutLogEvents'])
     expect(JSON.stringify(log?.Resource)).toContain(':log-group:/aws/lambda/boxyard-trial-rest:*')
     expect(attach?.Action.toString()).toMatch(/^(ec2:[A-Za-z]*(NetworkInterfaces?|Subnets|PrivateIpAddresses),?)+$/)
@@ -77,6 +105,13 @@ describe('the package, made without credentials', () => {
     expect(JSON.stringify(deny?.Condition)).toContain(':function:boxyard-trial-rest')
   })
 })
+
+const NOTHING = { Ref: 'AWS::NoValue' }
+type Variables = Record<string, unknown>
+
+interface Policy {
+  PolicyDocument: { Statement: Statement[] }
+}
 
 interface Statement {
   Effect: string

@@ -1,0 +1,22 @@
+import { spawn } from 'node:child_process'
+import { join } from 'node:path'
+import { dieWithParent, ROOT } from '../commands.ts'
+
+/**
+ * Runs a command of the Serverless Framework (osls) on this repository, with its output on this terminal.
+ * @throws Error unless it succeeds
+ */
+export async function runServerless(command: 'deploy' | 'remove', options: readonly string[]): Promise<void> {
+  const serverless = [process.execPath, join(ROOT, 'node_modules/serverless/bin/serverless.js')]
+  const [program = '', ...args] = dieWithParent([...serverless, command, ...options])
+  const child = spawn(program, args, {
+    cwd: ROOT,
+    stdio: ['ignore', 'inherit', 'inherit'],
+    env: { ...process.env, SLS_NOTIFICATIONS_MODE: 'off' },
+  })
+  const code = await new Promise<number | null>((resolve, reject) => {
+    child.once('error', reject)
+    child.once('close', resolve)
+  })
+  if (code !== 0) throw new Error(`The ${command} did not succeed; see above.`)
+}

@@ -1,0 +1,99 @@
+/** The settings of a stage that its operator gives: options of `npm run deploy`, kept as SSM parameters of the same names. */
+export const SETTINGS = [
+  'agent-url',
+  'subnet-ids',
+  'security-group-ids',
+  'cors-origins',
+  'domain',
+  'certificate',
+  'hosted-zone',
+  'alarm-topic',
+] as const
+
+export type Setting = (typeof SETTINGS)[number]
+
+/** A value for each setting; `none` for one that is not given, since SSM knows no empty values. */
+export type StageSettings = Record<Setting, string>
+
+/** The value of a setting that is not given. */
+export const NONE = 'none'
+
+/** Returns the name of a stage as given. @throws Error if resources cannot be named after it */
+export function checkStage(stage: string): string {
+  if (/^[a-z][a-z0-9-]{0,19}$/.test(stage)) return stage
+  throw new Error(`--stage ${stage}: expected 1–20 of a–z, 0–9 and hyphens, with a letter first.`)
+}
+
+/**
+ * Returns the settings of a stage: those of the last deployment, with what is given now in their place.
+ * @throws Error naming the option, its value, and what was expected
+ */
+export function mergeSettings(kept: Partial<StageSettings>, given: Partial<StageSettings>): StageSettings {
+  const settings = Object.fromEntries(
+    SETTINGS.map((name) => [name, given[name] ?? kept[name] ?? NONE]),
+  ) as StageSettings
+  for (const name of SETTINGS) checkForm(name, settings[name])
+  checkTogether(settings)
+  return settings
+}
+
+/** @throws Error unless the way to the agent is private: a network of the account, or mutual TLS */
+export function checkChannel(settings: StageSettings, hasTls: boolean): void {
+  const scheme = new URL(settings['agent-url']).protocol
+  if (hasTls !== (scheme === 'https:')) {
+    const wanted = hasTls
+      ? 'https://…, since the stage has certificates for the way to the agent'
+      : 'http://…, or --channel-ca, --channel-cert and --channel-key beside it'
+    throw new Error(`--agent-url ${settings['agent-url']}: expected ${wanted}.`)
+  }
+  if (!hasTls && settings['subnet-ids'] === NONE) {
+    throw new Error(
+      'Over a public address the way to the agent needs mutual TLS: give --channel-ca, --channel-cert and --channel-key, or --subnet-ids.',
+    )
+  }
+}
+
+function checkForm(name: Setting, value: string): void {
+  if (value === NONE && name !== 'agent-url') return
+  const { matches, expected } = FORMS[name]
+  if (!matches(value)) throw new Error(`--${name} ${value}: expected ${expected}.`)
+}
+
+function checkTogether(settings: StageSettings): void {
+  const isGiven = (name: Setting): boolean => settings[name] !== NONE
+  if (isGiven('subnet-ids') !== isGiven('security-group-ids')) {
+    throw new Error('--subnet-ids and --security-group-ids must be given together.')
+  }
+  if (isGiven('domain') !== isGiven('certificate'))
+    throw new Error('--domain and --certificate must be given together.')
+  if (isGiven('hosted-zone') && !isGiven('domain')) throw new Error('--hosted-zone is of a --domain.')
+}
+
+const FORMS: Record<Setting, { matches(value: string): boolean; expected: string }> = {
+  'agent-url': { matches: isOrigin, expected: 'http://host:port, or https://host:port with mutual TLS' },
+  'subnet-ids': { matches: listOf(/^subnet-[0-9a-z]+$/), expected: 'subnet-…, separated by commas' },
+  'security-group-ids': { matches: listOf(/^sg-[0-9a-z]+$/), expected: 'sg-…, separated by commas' },
+  'cors-origins': {
+    matches: (value) => value === '*' || value.split(',').every(isOrigin),
+    expected: 'origins such as https://app.example.com, separated by commas, or *',
+  },
+  domain: { matches: (value) => /^([a-z0-9-]{1,63}\.)+[a-z]{2,63}$/.test(value), expected: 'a host name' },
+  certificate: {
+    matches: (value) => /^arn:aws[a-z-]*:acm:[a-z0-9-]+:\d{12}:certificate\/[\w-]+$/.test(value),
+    expected: 'the ARN of an ACM certificate',
+  },
+  'hosted-zone': { matches: (value) => /^[A-Z0-9]{1,32}$/.test(value), expected: 'the id of a Route 53 zone' },
+  'alarm-topic': {
+    matches: (value) => /^arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:[\w.-]+$/.test(value),
+    expected: 'the ARN of an SNS topic',
+  },
+}
+
+function isOrigin(value: string): boolean {
+  const url = URL.canParse(value) ? new URL(value) : null
+  return url !== null && /^https?:$/.test(url.protocol) && url.origin === value
+}
+
+function listOf(form: RegExp): (value: string) => boolean {
+  return (value) => value.split(',').every((item) => form.test(item))
+}

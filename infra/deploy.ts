@@ -1,0 +1,162 @@
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { type Account, openAccount } from './aws/account.ts'
+import { checkSize, describeKeys, readAgentKeys, readTls, type StageKeys } from './aws/agent-keys.ts'
+import { runServerless } from './aws/serverless.ts'
+import { checkChannel, checkStage, mergeSettings, NONE, SETTINGS, type StageSettings } from './aws/settings.ts'
+import { buildFunction } from './build.ts'
+import { ROOT } from './commands.ts'
+
+/** `npm run deploy -- …`: brings the functions to an AWS account, or takes them away (docs/aws.md). `HELP` tells of the options. */
+async function main(args: readonly string[]): Promise<void> {
+  const options = parse(args)
+  if (options.help) return say(HELP)
+  if (options.remove && options.stage === undefined) throw new Error('--remove needs --stage NAME.')
+  const stage = checkStage(options.stage ?? 'production')
+  const region = options.region ?? process.env['AWS_REGION'] ?? process.env['AWS_DEFAULT_REGION'] ?? 'eu-central-1'
+  const target = { account: openAccount(stage, region), stage, region, isDryRun: options['dry-run'] }
+  await (options.remove ? remove(target) : deploy(target, options))
+}
+
+interface Target {
+  account: Account
+  stage: string
+  region: string
+  isDryRun: boolean
+}
+
+type Options = ReturnType<typeof parse>
+
+function parse(args: readonly string[]) {
+  const text = { type: 'string' } as const
+  const flag = { type: 'boolean', default: false } as const
+  const settings = Object.fromEntries(SETTINGS.map((name) => [name, text])) as Record<
+    (typeof SETTINGS)[number],
+    typeof text
+  >
+  const tls = { 'channel-ca': text, 'channel-cert': text, 'channel-key': text }
+  return parseArgs({
+    args: [...args],
+    options: {
+      ...{ ...settings, ...tls, region: text, keys: text },
+      ...{ stage: text, 'dry-run': flag, remove: flag, help: flag },
+    },
+  }).values
+}
+
+/**
+ * Writes parameters and keys of the stage, then deploys. Repeated, it changes nothing that is as it should be, so that one that was
+ * cut off is finished by the next.
+ */
+async function deploy(target: Target, options: Options): Promise<void> {
+  const { account, stage, region, isDryRun } = target
+  const [kept, stored, stack] = await Promise.all([account.readParameters(), account.readKeys(), account.readStack()])
+  const settings = mergeSettings(Object.fromEntries(kept), options)
+  const keys = keysOf(options, stored?.keys ?? null)
+  const hasTls = keys.channel_ca !== ''
+  checkChannel(settings, hasTls)
+  checkSize(keys)
+  say(`Stage ${stage} in ${region}:`)
+  const isStored = stored !== null && JSON.stringify(stored.keys) === JSON.stringify(keys)
+  sayStep(
+    isStored ? 'keep' : stored === null ? 'create' : 'update',
+    `secret boxyard/${stage}/keys: ${describeKeys(keys)}`,
+  )
+  const wanted = { ...settings, 'channel-tls': hasTls ? 'mutual' : NONE }
+  const changed = sayParameters(wanted, kept, stage)
+  sayStep(stack === null ? 'create' : 'update', `stack boxyard-${stage}`)
+  if (isDryRun) return say('Nothing was changed.')
+  const version = isStored ? stored.version : await account.writeKeys(keys, stored !== null)
+  for (const [name, value] of changed) await account.writeParameter(name, value)
+  if (kept.get('keys-version') !== version) await account.writeParameter('keys-version', version)
+  await buildFunction(join(ROOT, 'dist'))
+  // Forced, since a change of parameters alone would be skipped.
+  await runServerless('deploy', ['--stage', stage, '--region', region, '--force'])
+  sayEndpoint((await account.readStack()) ?? new Map(), settings)
+}
+
+function keysOf(options: Options, stored: StageKeys | null): StageKeys {
+  const source = options.keys ?? join(process.env['BOXYARD_DATA_DIR'] || '/var/lib/boxyard', 'keys')
+  const { 'channel-ca': ca, 'channel-cert': cert, 'channel-key': key } = options
+  const given = [ca, cert, key].filter((file) => file !== undefined)
+  const agent = readAgentKeys(source)
+  if (given.length > 0 && given.every((file) => file === NONE)) return { ...agent, ...NO_TLS }
+  if (ca !== undefined && cert !== undefined && key !== undefined) return { ...agent, ...readTls({ ca, cert, key }) }
+  if (given.length > 0) throw new Error('--channel-ca, --channel-cert and --channel-key must be given together.')
+  const { channel_ca, channel_cert, channel_key } = stored ?? NO_TLS
+  return { ...agent, channel_ca, channel_cert, channel_key }
+}
+
+/** Says what becomes of each parameter; returns those to write. */
+function sayParameters(
+  wanted: StageSettings & { 'channel-tls': string },
+  kept: ReadonlyMap<string, string>,
+  stage: string,
+): [string, string][] {
+  return Object.entries(wanted).filter(([name, value]) => {
+    const before = kept.get(name)
+    const step = before === value ? 'keep' : before === undefined ? 'create' : 'update'
+    sayStep(step, `parameter /boxyard/${stage}/${name}: ${step === 'update' ? `${before} → ` : ''}${value}`)
+    return step !== 'keep'
+  })
+}
+
+function sayEndpoint(outputs: ReadonlyMap<string, string>, settings: StageSettings): void {
+  const target = outputs.get('DomainTarget')
+  if (target !== undefined && settings['hosted-zone'] === NONE) {
+    say(`Point ${settings.domain} at ${target}, by a CNAME or alias record.`)
+  }
+  const url = target === undefined ? outputs.get('HttpApiUrl') : `https://${settings.domain}`
+  say(`Boxyard answers at ${url} (try: curl ${url}/healthz)`)
+}
+
+/** Removes the stack, the secret and the parameters of a stage, in this order; one that was cut off can be repeated. */
+async function remove({ account, stage, region, isDryRun }: Target): Promise<void> {
+  const [kept, stored, stack] = await Promise.all([account.readParameters(), account.readKeys(), account.readStack()])
+  say(`Stage ${stage} in ${region}:`)
+  if (stack !== null) sayStep('delete', `stack boxyard-${stage}, with function, HTTP API, alarms, log and bucket`)
+  if (stored !== null) sayStep('delete', `secret boxyard/${stage}/keys`)
+  for (const name of kept.keys()) sayStep('delete', `parameter /boxyard/${stage}/${name}`)
+  if (isDryRun) return say('Nothing was changed.')
+  if (stack !== null) await runServerless('remove', ['--stage', stage, '--region', region])
+  if (stored !== null) await account.deleteKeys()
+  await account.deleteParameters([...kept.keys()])
+  say(`Nothing of stage ${stage} is left.`)
+}
+
+function sayStep(step: 'create' | 'update' | 'keep' | 'delete', what: string): void {
+  say(`  ${step.padEnd(6)} ${what}`)
+}
+
+function say(text: string): void {
+  process.stdout.write(`${text}\n`)
+}
+
+const NO_TLS = { channel_ca: '', channel_cert: '', channel_key: '' }
+const HELP = `Usage: npm run deploy -- [options]
+
+Brings the functions to the AWS account that the environment has credentials for: writes the agent's keys to a secret and the settings
+to parameters, and deploys. Settings are kept: later deployments need none of them again. "none" takes one back.
+
+  --stage NAME              deployments of one account are told apart by it (default: production)
+  --region NAME             (default: AWS_REGION, or eu-central-1)
+  --agent-url URL           where the functions reach the agent; needed at the first deployment
+  --keys DIRECTORY          the agent's keys; also user@host:/directory, over SSH (default: BOXYARD_DATA_DIR, or /var/lib/boxyard, /keys)
+  --subnet-ids A,B          runs the function in these subnets of a VPC, with --security-group-ids
+  --security-group-ids A,B
+  --channel-ca FILE         PEM for mutual TLS to the agent, needed without subnets, with --channel-cert and --channel-key
+  --channel-cert FILE
+  --channel-key FILE
+  --domain NAME             host name of the API, with --certificate
+  --certificate ARN         its ACM certificate, in the same region
+  --hosted-zone ID          the Route 53 zone that gets the record of the host name
+  --cors-origins A,B        origins of pages that may call the API
+  --alarm-topic ARN         the SNS topic that is told of alarms
+
+  --dry-run                 says what would be done, and does nothing
+  --remove                  removes all that the stage has in the account`
+
+main(process.argv.slice(2)).catch((error: unknown) => {
+  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
+  process.exitCode = 1
+})

@@ -1,0 +1,45 @@
+import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { ROOT } from '../../../infra/commands.ts'
+import type { FunctionPackage } from './instance.ts'
+
+/** The package that would be deployed. */
+export interface Packed extends FunctionPackage {
+  /** The template of the stack. */
+  template: Template
+  /** The archive that Lambda gets. */
+  zip: Buffer
+}
+
+/** A CloudFormation template. */
+export interface Template {
+  Parameters: Record<string, { Type: string; Default: string }>
+  Conditions: Record<string, unknown>
+  Resources: Record<string, { Type: string; Condition?: string; Properties: Record<string, unknown> }>
+  Outputs: Record<string, { Condition?: string }>
+}
+
+/** Builds and packages the function of a stage into `directory`, which it empties, without credentials, and unpacks it. */
+export async function packFunction(directory: string, stage: string): Promise<Omit<Packed, 'runtime'>> {
+  const run = promisify(execFile)
+  await run(process.execPath, ['infra/build.ts'], { cwd: ROOT })
+  const serverless = join(ROOT, 'node_modules/serverless/bin/serverless.js')
+  const env = { PATH: process.env['PATH'], HOME: directory }
+  await run(process.execPath, [serverless, 'package', '--stage', stage, '--package', directory], { cwd: ROOT, env })
+  const archive = join(directory, 'boxyard.zip')
+  const taskRoot = join(directory, 'task')
+  await run('python3', ['-m', 'zipfile', '-e', archive, taskRoot])
+  const text = readFileSync(join(directory, 'cloudformation-template-update-stack.json'), 'utf8')
+  const template = JSON.parse(text) as Template
+  const { Handler, Timeout } = template.Resources['RestLambdaFunction']?.Properties ?? {}
+  return { template, zip: readFileSync(archive), taskRoot, handler: String(Handler), timeout: Number(Timeout) }
+}
+
+/** Returns AWS's client of the Runtime API. @throws Error outside the suites that find it */
+export function lambdaRuntime(): string {
+  const runtime = process.env['TEST_LAMBDA_RUNTIME']
+  if (runtime === undefined) throw new Error('Run this by `npm test -- lambda`, which sets TEST_LAMBDA_RUNTIME.')
+  return runtime
+}

@@ -1,0 +1,97 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { defineTicketsSuite } from '../e2e/access/tickets-suite.ts'
+import { defineTokensSuite } from '../e2e/access/tokens-suite.ts'
+import { defineForksSuite } from '../e2e/boxes/forks-suite.ts'
+import { defineBoxesSuite } from '../e2e/boxes/suite.ts'
+import { defineUpdatesSuite } from '../e2e/boxes/updates-suite.ts'
+import { defineEventsSuite } from '../e2e/events/suite.ts'
+import { defineExecRecordsSuite } from '../e2e/exec/records-suite.ts'
+import { defineExecSuite } from '../e2e/exec/suite.ts'
+import { defineFilesSuite } from '../e2e/files/suite.ts'
+import { defineSpecificationSuite } from '../e2e/specification-suite.ts'
+import { defineVolumesSuite } from '../e2e/volumes/suite.ts'
+import { eventually } from '../helpers/eventually.ts'
+import { createClient } from '../helpers/front/client.ts'
+import { type Gateway, openGateway } from '../helpers/lambda/gateway.ts'
+import { lambdaRuntime, type Packed, packFunction } from '../helpers/lambda/packed.ts'
+import { draw } from '../helpers/sample.ts'
+import { startService, type TestService } from '../helpers/service.ts'
+
+// The package that would be deployed runs here under AWS's own client of the Lambda Runtime API, before a real agent. The server
+// that speaks the four calls of that API, and the HTTP API in front, are helpers: AWS publishes neither.
+const directory = mkdtempSync(join(tmpdir(), 'boxyard-lambda-'))
+let service: TestService
+let packed: Packed
+let gateway: Gateway
+const client = createClient(
+  () => gateway.url,
+  () => service.adminToken,
+)
+const readKeys = (name: string): string => readFileSync(join(service.dataDir, 'keys', name), 'utf8')
+const environmentNow = (): Record<string, string> => ({
+  BOXYARD_AGENT_URL: service.agentUrl,
+  BOXYARD_AGENT_TIMEOUT_SECONDS: '28',
+  BOXYARD_CHANNEL_KEYS: readKeys('channel.json'),
+  BOXYARD_TOKEN_KEYS: readKeys('token-public.json'),
+})
+
+beforeAll(async () => {
+  const [started, made] = await Promise.all([startService({ front: false }), packFunction(directory, 'test')])
+  service = started
+  packed = { ...made, runtime: lambdaRuntime() }
+  gateway = await openGateway(packed, environmentNow())
+})
+
+afterAll(async () => {
+  await gateway?.close()
+  await service?.close()
+  rmSync(directory, { recursive: true, force: true })
+})
+
+// The standalone front runs all suites; here each checkout runs a sample of these.
+const REPEATED = [
+  () => defineBoxesSuite(client),
+  () => defineExecSuite(client),
+  () => defineExecRecordsSuite(client),
+  () => defineTokensSuite(client),
+  () => defineForksSuite(client),
+  () => defineEventsSuite(client),
+  () => defineVolumesSuite(client),
+  () => defineUpdatesSuite(client),
+  () => defineFilesSuite(client),
+]
+
+describe("through AWS's runtime", () => {
+  defineSpecificationSuite(client)
+  defineTicketsSuite(client, {
+    url: () => service.dataUrl,
+    token: () => service.adminToken,
+    logs: () => [...service.logs, ...gateway.said],
+  })
+  for (const define of draw(REPEATED, 2)) define()
+
+  test('requests at once are handled by as many instances, which serve later ones, too', async () => {
+    await Promise.all(Array.from({ length: 3 }, () => client.get('/v1/me')))
+    const started = gateway.started()
+    for (let i = 0; i < 5; i++) expect((await client.get('/v1/me')).status).toBe(200)
+    expect(gateway.started()).toBe(started)
+  })
+
+  test('a function without good keys says so in its log, and never what they are', async () => {
+    const broken = await openGateway(packed, {
+      ...environmentNow(),
+      BOXYARD_CHANNEL_KEYS: '{"agent_id":"a","keys":["s3cret"]}',
+    })
+    try {
+      const answer = await fetch(`${broken.url}/v1/me`)
+      expect([answer.status, await answer.text()]).toEqual([500, '{"message":"Internal Server Error"}'])
+      await eventually(() => broken.said.join('\n').includes('has a key that is not well-formed, at index 0'))
+      expect(broken.said.join('\n')).not.toContain('s3cret')
+    } finally {
+      await broken.close()
+    }
+  })
+})
