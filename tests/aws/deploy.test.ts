@@ -11,7 +11,7 @@ import {
   rotateChannelKeys,
 } from '../../shared/auth/keys.ts'
 import { makeCertificates } from '../helpers/aws/certificates.ts'
-import { type Emulator, type Inventory, type Outcome, startEmulator } from '../helpers/aws/emulator.ts'
+import { type AwsEmulator, type CommandOutcome, type Inventory, startAwsEmulator } from '../helpers/aws/emulator.ts'
 import { type Packed, packFunction } from '../helpers/lambda/packed.ts'
 
 // `npm run deploy` against an emulator of AWS (moto). It lacks, so that these are compared in the template (template.test.ts): the
@@ -22,14 +22,14 @@ const keys = join(directory, 'keys')
 const ACCOUNT = 'arn:aws:acm:eu-central-1:123456789012:certificate/0d0c0b0a-0000-4000-8000-000000000000'
 const TOPIC = 'arn:aws:sns:eu-central-1:123456789012:operators'
 const said: string[] = []
-let emulator: Emulator
+let emulator: AwsEmulator
 let packed: Omit<Packed, 'runtime'>
 let channel: ChannelKeySet
 let zone: string
 
 beforeAll(async () => {
   packed = await packFunction(directory, 'plain')
-  emulator = await startEmulator()
+  emulator = await startAwsEmulator()
   makeCertificates(directory)
   channel = createChannelKeys()
   writeKeys()
@@ -49,7 +49,7 @@ function writeKeys(): void {
   writeFileSync(join(keys, 'channel.json'), JSON.stringify(channel, null, 2))
 }
 
-async function run(...options: string[]): Promise<Outcome> {
+async function run(...options: string[]): Promise<CommandOutcome> {
   const outcome = await emulator.deploy([...options, '--keys', keys])
   said.push(outcome.text)
   return outcome

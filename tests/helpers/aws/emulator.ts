@@ -11,29 +11,27 @@ import { freePort } from '../service.ts'
 export const REGION = 'eu-central-1'
 
 /** The outcome of a command: what it printed, and its exit code. */
-export interface Outcome {
+export interface CommandOutcome {
   code: number
   text: string
 }
 
 /** An emulated account of AWS. */
-export interface Emulator {
+export interface AwsEmulator {
   /** Directory of the emulator's Python packages. */
   packages: string
   /** The lines that the server printed. */
   said: readonly string[]
   /** Runs `npm run deploy` with these options, as the administrator or with other credentials. */
-  deploy(options: readonly string[], credentials?: Credentials): Promise<Outcome>
+  deploy(options: readonly string[], credentials?: AwsKey): Promise<CommandOutcome>
   /** Returns all that the account has. */
   inventory(): Promise<Inventory>
   /** Runs Python with `boto3` in scope; returns what it prints. */
   script(text: string): Promise<string>
-  /** Checks rights from now on, or no more. */
-  checkRights(isOn: boolean): Promise<void>
   close(): Promise<void>
 }
 
-export interface Credentials {
+export interface AwsKey {
   id: string
   secret: string
 }
@@ -57,7 +55,7 @@ export interface Inventory {
 }
 
 /** Starts the emulator of TEST_AWS_EMULATOR, empty. */
-export async function startEmulator(): Promise<Emulator> {
+export async function startAwsEmulator(): Promise<AwsEmulator> {
   const python = process.env['TEST_AWS_EMULATOR']
   if (python === undefined) throw new Error('Run this by `npm test -- aws`, which sets TEST_AWS_EMULATOR.')
   const url = `http://127.0.0.1:${await freePort()}`
@@ -78,7 +76,7 @@ export async function startEmulator(): Promise<Emulator> {
   )
   await isReady.promise
   const [id = '', secret = ''] = said.find((line) => line.startsWith('AKIA'))?.split(' ') ?? []
-  const environment = (credentials: Credentials): Record<string, string> => ({
+  const environment = (credentials: AwsKey): Record<string, string> => ({
     ...{
       PATH: process.env['PATH'] ?? '',
       HOME: scratch,
@@ -90,7 +88,7 @@ export async function startEmulator(): Promise<Emulator> {
     // How often osls looks whether a stack is done, in milliseconds.
     SLS_AWS_MONITORING_FREQUENCY: '100',
   })
-  const run = (program: string, args: readonly string[], credentials = { id, secret }): Promise<Outcome> =>
+  const run = (program: string, args: readonly string[], credentials = { id, secret }): Promise<CommandOutcome> =>
     runToEnd(program, args, environment(credentials))
   const runWell = async (args: readonly string[]): Promise<string> => {
     const { code, text } = await run(python, args)
@@ -103,9 +101,6 @@ export async function startEmulator(): Promise<Emulator> {
     deploy: (options, credentials) => run(process.execPath, [join(ROOT, 'infra/deploy.ts'), ...options], credentials),
     inventory: async () => JSON.parse(await runWell([join(directory, 'inventory.py'), REGION])) as Inventory,
     script: (text) => runWell(['-c', `import boto3\n${text}`]),
-    checkRights: async (isOn) => {
-      await fetch(`${url}/moto-api/reset-auth`, { method: 'POST', body: isOn ? '0' : 'inf' })
-    },
     close: async () => {
       await stopChild(child, 10_000)
       rmSync(scratch, { recursive: true, force: true })
@@ -113,7 +108,11 @@ export async function startEmulator(): Promise<Emulator> {
   }
 }
 
-async function runToEnd(program: string, args: readonly string[], env: Record<string, string>): Promise<Outcome> {
+async function runToEnd(
+  program: string,
+  args: readonly string[],
+  env: Record<string, string>,
+): Promise<CommandOutcome> {
   try {
     const { stdout, stderr } = await promisify(execFile)(program, [...args], { env, maxBuffer: OUTPUT_MAX })
     return { code: 0, text: stdout + stderr }
