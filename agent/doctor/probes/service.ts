@@ -120,5 +120,6 @@ const logLine = z.object({ message: z.string(), fatal: z.boolean().optional() })
 /** The units of a release. */
 export const SERVICE_UNITS = ['boxyard-agent.service', 'boxyard-boxes.service', 'boxyard-front.service']
 const LOG_CHARACTERS = 1024 * 1024
-const ANSWER_MS = 10_000
+/** As long as the front waits for the agent. */
+const ANSWER_MS = 30_000
 const TIMEOUT_MS = 10_000
