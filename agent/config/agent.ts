@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import * as z from 'zod'
 import { FRONT_SETTINGS } from '../../shared/settings-names.ts'
 import { EDGE_VARIABLES, type EdgeSettings, edgeSettingsOf } from './edge.ts'
-import { absolute, flag, list, name, number, origin, registries, whole } from './variables.ts'
+import { type ChannelTls, channelTlsOf, type DataAddress, dataOf } from './tls.ts'
+import { absolute, flag, givenSettings, list, name, number, origin, registries, whole } from './variables.ts'
 
 /** All settings of the agent, with defaults applied. Sizes in bytes, times in milliseconds. */
 export interface AgentSettings {
@@ -22,9 +23,8 @@ export interface AgentSettings {
   /** How boxes see their limits: by lxcfs in /proc, and bound to as many CPUs as they may use. */
   view: { lxcfs: boolean; cpusets: boolean }
   kubernetes: { kubeconfig: string; namespace: string; node: string; image: string; warmPool: number }
-  channelTls: { ca: string; cert: string; key: string } | null
-  /** Data address, where tickets are redeemed. `url` is published to clients; null: the address listened on. */
-  data: { host: string; port: number; url: string | null; tls: { cert: string; key: string } | null }
+  channelTls: ChannelTls | null
+  data: DataAddress
   /** Address of the Prometheus metrics; null: off. */
   metrics: { host: string; port: number } | null
   edge: EdgeSettings
@@ -146,12 +146,6 @@ export function readAgentSettings(environment: Record<string, string | undefined
   }
 }
 
-/** Returns the variables that hold settings. Leaves empty ones out, which count as not given. */
-export function givenSettings(environment: Record<string, string | undefined> = process.env): Record<string, string> {
-  const given = Object.entries(environment).filter(([key, value]) => key.startsWith('BOXYARD_') && value !== '')
-  return Object.fromEntries(given.map(([key, value]) => [key, value ?? '']))
-}
-
 /** Tests whether the agent reads a variable. */
 export function isAgentSetting(name: string): boolean {
   return Object.hasOwn(environmentSchema.shape, name)
@@ -164,24 +158,6 @@ function allowsNesting(env: z.infer<typeof environmentSchema>): boolean {
     throw new Error('BOXYARD_NESTING=true: expected false with BOXYARD_RUNTIME=kubernetes, whose pods do not nest.')
   }
   return env.BOXYARD_NESTING
-}
-
-function channelTlsOf(env: z.infer<typeof environmentSchema>): AgentSettings['channelTls'] {
-  const { BOXYARD_CHANNEL_CA: ca, BOXYARD_CHANNEL_CERT: cert, BOXYARD_CHANNEL_KEY: key } = env
-  if (ca === undefined && cert === undefined && key === undefined) return null
-  if (ca === undefined || cert === undefined || key === undefined) {
-    throw new Error('BOXYARD_CHANNEL_CA, BOXYARD_CHANNEL_CERT and BOXYARD_CHANNEL_KEY must be given together.')
-  }
-  return { ca, cert, key }
-}
-
-function dataOf(env: z.infer<typeof environmentSchema>): AgentSettings['data'] {
-  const { BOXYARD_DATA_CERT: cert, BOXYARD_DATA_KEY: key } = env
-  if ((cert === undefined) !== (key === undefined)) {
-    throw new Error('BOXYARD_DATA_CERT and BOXYARD_DATA_KEY must be given together.')
-  }
-  const tls = cert === undefined || key === undefined ? null : { cert, key }
-  return { host: env.BOXYARD_DATA_HOST, port: env.BOXYARD_DATA_PORT, url: env.BOXYARD_DATA_URL ?? null, tls }
 }
 
 function backupsOf(env: z.infer<typeof environmentSchema>): AgentSettings['backups'] {

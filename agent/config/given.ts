@@ -1,6 +1,7 @@
 import { accessSync, constants, existsSync } from 'node:fs'
 import { FRONT_SETTINGS } from '../../shared/settings-names.ts'
 import { type AgentSettings, readAgentSettings } from './agent.ts'
+import { givenSettings } from './variables.ts'
 
 /** The settings that were given, and those in force. */
 export interface GivenSettings {
@@ -19,8 +20,7 @@ export interface GivenSettings {
 export function readGivenSettings(
   environment: Readonly<Record<string, string | undefined>> = process.env,
 ): GivenSettings {
-  const given: Record<string, string> = {}
-  for (const [name, value] of Object.entries(environment)) if (name.startsWith('BOXYARD_') && value) given[name] = value
+  const given = givenSettings(environment)
   const faults: string[] = []
   const sound = { ...given }
   for (;;) {

@@ -64,3 +64,11 @@ function isNetwork(text: string): boolean {
 }
 
 const ORIGIN = /^https?:\/\/[^/?#@\s]+\/?$/
+
+/** Returns the variables that hold settings. Leaves empty ones out, which count as not given. */
+export function givenSettings(
+  environment: Readonly<Record<string, string | undefined>> = process.env,
+): Record<string, string> {
+  const given = Object.entries(environment).filter(([key, value]) => key.startsWith('BOXYARD_') && value !== '')
+  return Object.fromEntries(given.map(([key, value]) => [key, value ?? '']))
+}

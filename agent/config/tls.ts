@@ -1,0 +1,54 @@
+/** Files of mutual TLS. */
+export interface ChannelTls {
+  ca: string
+  cert: string
+  key: string
+}
+
+/** Where tickets are redeemed. `url` is published to clients; null: the address listened on. */
+export interface DataAddress {
+  host: string
+  port: number
+  url: string | null
+  tls: { cert: string; key: string } | null
+}
+
+interface ChannelVariables {
+  BOXYARD_CHANNEL_CA?: string | undefined
+  BOXYARD_CHANNEL_CERT?: string | undefined
+  BOXYARD_CHANNEL_KEY?: string | undefined
+}
+
+interface DataVariables {
+  BOXYARD_DATA_HOST: string
+  BOXYARD_DATA_PORT: number
+  BOXYARD_DATA_URL?: string | undefined
+  BOXYARD_DATA_CERT?: string | undefined
+  BOXYARD_DATA_KEY?: string | undefined
+}
+
+/**
+ * Returns the paths of mutual TLS on the channel; null for none.
+ * @throws Error if some of them are missing
+ */
+export function channelTlsOf(env: ChannelVariables): ChannelTls | null {
+  const { BOXYARD_CHANNEL_CA: ca, BOXYARD_CHANNEL_CERT: cert, BOXYARD_CHANNEL_KEY: key } = env
+  if (ca === undefined && cert === undefined && key === undefined) return null
+  if (ca === undefined || cert === undefined || key === undefined) {
+    throw new Error('BOXYARD_CHANNEL_CA, BOXYARD_CHANNEL_CERT and BOXYARD_CHANNEL_KEY must be given together.')
+  }
+  return { ca, cert, key }
+}
+
+/**
+ * Returns where the data address listens, and what clients are told.
+ * @throws Error if only one of certificate and key is given
+ */
+export function dataOf(env: DataVariables): DataAddress {
+  const { BOXYARD_DATA_CERT: cert, BOXYARD_DATA_KEY: key } = env
+  if ((cert === undefined) !== (key === undefined)) {
+    throw new Error('BOXYARD_DATA_CERT and BOXYARD_DATA_KEY must be given together.')
+  }
+  const tls = cert === undefined || key === undefined ? null : { cert, key }
+  return { host: env.BOXYARD_DATA_HOST, port: env.BOXYARD_DATA_PORT, url: env.BOXYARD_DATA_URL ?? null, tls }
+}
