@@ -52,6 +52,8 @@ test('systemctl restart, and stop and start, leave boxes and commands running', 
     expect(await machine().run(`cat $(find /sys/fs/cgroup -path '*box_*' -name cgroup.procs) | wc -l`)).not.toBe('0')
     await machine().run('systemctl start boxyard-agent boxyard-front')
   })
+  const warnings = await machine().try('journalctl --no-pager -u boxyard-agent | grep -i "left-over process"')
+  expect(warnings.stdout).toBe('')
 })
 
 test('systemctl daemon-reload changes nothing that boxes notice', async () => {

@@ -90,7 +90,8 @@ class Thread implements FileThread {
     })
     worker.once('error', (error: Error) => this.#break(error))
     worker.once('exit', () => this.#break(new Error('the file thread ended')))
-    const timer = setTimeout(() => this.#break(new Error('the file thread did not start')), options.timeoutMs)
+    const limitMs = START_FACTOR * options.timeoutMs
+    const timer = setTimeout(() => this.#break(new Error('the file thread did not start')), limitMs)
     promise.catch(() => undefined).finally(() => clearTimeout(timer))
     this.#rejectReady = reject
   }
@@ -260,4 +261,6 @@ function errorOf(failure: Failure): Error {
 }
 
 const THREAD = new URL('./worker.ts', import.meta.url)
+// A slow machine, as during its boot, takes long to load the code.
+const START_FACTOR = 6
 const CLOSE_MS = 2_000
