@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import * as z from 'zod'
 import { FRONT_SETTINGS } from '../../shared/settings-names.ts'
 import { EDGE_VARIABLES, type EdgeSettings, edgeSettingsOf } from './edge.ts'
-import { type ChannelTls, channelTlsOf, type DataAddress, dataOf } from './tls.ts'
+import { type ChannelTlsFiles, channelTlsOf, type DataListener, dataOf } from './tls.ts'
 import { absolute, flag, givenSettings, list, name, number, origin, registries, whole } from './variables.ts'
 
 /** All settings of the agent, with defaults applied. Sizes in bytes, times in milliseconds. */
@@ -23,8 +23,8 @@ export interface AgentSettings {
   /** How boxes see their limits: by lxcfs in /proc, and bound to as many CPUs as they may use. */
   view: { lxcfs: boolean; cpusets: boolean }
   kubernetes: { kubeconfig: string; namespace: string; node: string; image: string; warmPool: number }
-  channelTls: ChannelTls | null
-  data: DataAddress
+  channelTls: ChannelTlsFiles | null
+  data: DataListener
   /** Address of the Prometheus metrics; null: off. */
   metrics: { host: string; port: number } | null
   edge: EdgeSettings

@@ -1,12 +1,12 @@
 /** Files of mutual TLS. */
-export interface ChannelTls {
+export interface ChannelTlsFiles {
   ca: string
   cert: string
   key: string
 }
 
 /** Where tickets are redeemed. `url` is published to clients; null: the address listened on. */
-export interface DataAddress {
+export interface DataListener {
   host: string
   port: number
   url: string | null
@@ -31,7 +31,7 @@ interface DataVariables {
  * Returns the paths of mutual TLS on the channel; null for none.
  * @throws Error if some of them are missing
  */
-export function channelTlsOf(env: ChannelVariables): ChannelTls | null {
+export function channelTlsOf(env: ChannelVariables): ChannelTlsFiles | null {
   const { BOXYARD_CHANNEL_CA: ca, BOXYARD_CHANNEL_CERT: cert, BOXYARD_CHANNEL_KEY: key } = env
   if (ca === undefined && cert === undefined && key === undefined) return null
   if (ca === undefined || cert === undefined || key === undefined) {
@@ -44,7 +44,7 @@ export function channelTlsOf(env: ChannelVariables): ChannelTls | null {
  * Returns where the data address listens, and what clients are told.
  * @throws Error if only one of certificate and key is given
  */
-export function dataOf(env: DataVariables): DataAddress {
+export function dataOf(env: DataVariables): DataListener {
   const { BOXYARD_DATA_CERT: cert, BOXYARD_DATA_KEY: key } = env
   if ((cert === undefined) !== (key === undefined)) {
     throw new Error('BOXYARD_DATA_CERT and BOXYARD_DATA_KEY must be given together.')

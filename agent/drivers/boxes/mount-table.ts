@@ -27,7 +27,7 @@ export interface MountTable {
 }
 
 /** Reads the mount table of a running box; empty if it has ended. */
-export function readTable(box: MountedBox): MountTable {
+export function readMountTable(box: MountedBox): MountTable {
   const { lines, isWhole } = readMounts(box.pid)
   return lines.length === 0 ? EMPTY : { ...(box.nesting === true ? nested(box, lines) : plain(box, lines)), isWhole }
 }

@@ -10,7 +10,7 @@ import { readStartTicks } from '../host/handle.ts'
 import type { MountLine } from '../host/mount-info.ts'
 import { WHOLE_COPIES } from '../host/nesting.ts'
 import { createTreeLocker, type TreeLocker } from './locked-trees.ts'
-import { type DataMount, type MountedBox, readMounts, readTable } from './mount-table.ts'
+import { type DataMount, type MountedBox, readMounts, readMountTable } from './mount-table.ts'
 import { findTreeUsers } from './mount-users.ts'
 import { checkNestedUsers } from './nested-users.ts'
 import { cloneTree, type ReplaceTask, replaceTree, type StageTask, stageTree } from './tree.ts'
@@ -50,7 +50,7 @@ export function createBoxMounts(stage: string): BoxMounts {
     attach: (box, mount) => attach({ mounter, locker }, box, mount),
     detach: (box, source, processes) => detach(mounter, box, { source, processes }),
     list: (box) => {
-      const { data } = readTable(box)
+      const { data } = readMountTable(box)
       const shown = new Map(data.map(({ source, path, readOnly }) => [source, { source, path, readOnly }]))
       return runs(box) ? [...shown.values()] : []
     },
@@ -87,7 +87,7 @@ interface MountTools {
 async function attach(tools: MountTools, box: MountedBox, mount: BoxMount): Promise<void> {
   const { mounter } = tools
   checkPath(mount.path)
-  const { data, mountIds, isWhole } = readTable(box)
+  const { data, mountIds, isWhole } = readMountTable(box)
   if (!isWhole) throw pathInvalid(mount.path, 'the box has too many mounts.')
   const present = data.find(({ source }) => source === mount.source)
   if (present !== undefined) return checkSame(mounter, box, { present, mount })
@@ -101,7 +101,7 @@ async function attach(tools: MountTools, box: MountedBox, mount: BoxMount): Prom
 
 // A link may have led above an existing mount, which would then be hidden and could not be detached.
 async function checkHidesNone(mounter: Mounter, box: MountedBox, { source, path }: BoxMount): Promise<void> {
-  const { data } = readTable(box)
+  const { data } = readMountTable(box)
   const added = data.find((each) => each.source === source)
   const hidden = data.find(({ rawPath, parentId }) => {
     return added !== undefined && parentId !== added.id && rawPath.startsWith(`${added.rawPath}/`)
@@ -183,7 +183,7 @@ async function detach(
   if (isNesting) await checkNestedUsers(box, source, processes())
   for (let moves = 0, busies = 0; moves < MOVES_MAX && busies < BUSIES_MAX; ) {
     // Later mounts may lie in earlier ones.
-    const found = readTable(box).showing(source).at(-1)
+    const found = readMountTable(box).showing(source).at(-1)
     if (found === undefined) return isNesting ? checkNestedUsers(box, source, processes()) : undefined
     const task = { act: 'unmount', path: found.rawPath, mountId: found.id } as const
     const { end } = await mounter.run({ ...task, namespaceFd: openNamespaces(box, 'mnt')[0] })
@@ -200,7 +200,7 @@ async function detach(
 
 /** Returns the error that names the users of a mount; null if there are none, so that a retry may succeed. */
 async function explainBusy(box: MountedBox, mount: DataMount, pids: readonly number[]): Promise<ServiceError | null> {
-  const { all } = readTable(box)
+  const { all } = readMountTable(box)
   const inner = all.find(({ parentId }) => parentId === mount.id)
   if (inner !== undefined)
     return new ServiceError(

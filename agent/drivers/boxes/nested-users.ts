@@ -4,7 +4,7 @@ import { readTextIfThere } from '../../lib/disk/file-text.ts'
 import { isErrno } from '../../lib/syscalls/libc.ts'
 import { readInnerPid } from '../host/handle.ts'
 import { createTreePaths, type MountLine } from '../host/mount-info.ts'
-import { type MountedBox, placeOf, readMounts, readTable } from './mount-table.ts'
+import { type MountedBox, placeOf, readMounts, readMountTable } from './mount-table.ts'
 import { findTreeUsers } from './mount-users.ts'
 
 /**
@@ -16,7 +16,7 @@ import { findTreeUsers } from './mount-users.ts'
 export async function checkNestedUsers(box: MountedBox, source: string, pids: readonly number[]): Promise<void> {
   const users = await findTreeUsers(pids, fs.statSync(source).dev)
   if (users.length > 0) throw busy('Processes of the box use the volume', users)
-  const own = readTable(box)
+  const own = readMountTable(box)
   if (!own.isWhole) throw new ServiceError('volume_busy', 'The box has too many mounts to tell who uses the volume.')
   const held = own.showing(source)
   const places = held.map(({ path }) => path)
