@@ -29,7 +29,8 @@ export function defineTokensSuite(client: Client): void {
         name: 'ci',
         projects: ['mine'],
         permissions: ['read'],
-        expires_at: null,
+        // That of the token that asked.
+        expires_at: (await client.get('/v1/me')).body.expires_at,
       })
       expect((await client.get('/v1/projects/mine/boxes', { token })).status).toBe(200)
       const foreign = await client.get('/v1/projects/other/boxes', { token })
