@@ -40,7 +40,9 @@ test.each([...UNITS])('systemd takes %s without a word', (unit) => {
     ['verify', '--man=no', '--recursive-errors=yes', `--root=${root}`, unit],
     { encoding: 'utf8' },
   )
-  expect([status, stdout, stderr]).toEqual([0, '', ''])
+  // Said, for units that name that of the boxes, where this machine has cgroups of version 1, which the package does not serve.
+  const words = stderr.split('\n').filter((line) => !line.includes('we are running with legacy cgroups v1'))
+  expect([status, stdout, words]).toEqual([0, '', ['']])
 })
 
 test.each([
