@@ -52,7 +52,7 @@ export interface OciLabOptions extends LabWorldOptions {
 
 /** Opens a lab; the caller closes it, which stops its boxes. */
 export async function openOciLab(given: Partial<OciLabOptions> = {}): Promise<OciLab> {
-  const options = { ...newLabOptions(given.home), ...given }
+  const options = { ...given, home: given.home ?? newHome(), settings: given.settings ?? newSettings() }
   const { home, settings } = options
   const { instanceId } = settings
   const { network, create, drop } = await openLabWorld(settings, `${home}/run`, options)
@@ -101,11 +101,14 @@ export async function openOciLab(given: Partial<OciLabOptions> = {}): Promise<Oc
   }
 }
 
-function newLabOptions(known?: string): OciLabOptions {
-  const home = known ?? mkdtempSync(`${tmpdir()}/boxyard-oci-`)
+function newHome(): string {
+  const home = mkdtempSync(`${tmpdir()}/boxyard-oci-`)
   execFileSync('chmod', ['711', home])
-  const instanceId = Math.random().toString(36).slice(2, 10).padEnd(8, '0')
-  return { home, settings: { ...labSettings(), instanceId } }
+  return home
+}
+
+function newSettings(): NftNetworkSettings {
+  return { ...labSettings(), instanceId: Math.random().toString(36).slice(2, 10).padEnd(8, '0') }
 }
 
 /** Runs a command to its end and collects its output. The box's shell runs a string. */
