@@ -1,0 +1,60 @@
+import { beforeAll, expect, test } from '@jest/globals'
+import { untilServing } from '../helpers/vm/boxyard.ts'
+import { useInstalled } from '../helpers/vm/use-installed.ts'
+
+const { machine, client } = useInstalled()
+const boxes = '/v1/projects/demo/boxes'
+
+/** Runs a line in a box and returns what it prints; it must succeed. */
+async function inBox(box: string, line: string): Promise<string> {
+  const { body } = await client.shell('demo', box, line)
+  expect(body).toMatchObject({ exit_code: 0, stderr: '' })
+  return body.stdout.trim()
+}
+
+beforeAll(async () => {
+  await machine().run('echo BOXYARD_NESTING=true >>/etc/boxyard/boxyard.conf && systemctl restart boxyard-agent')
+  await untilServing(machine())
+  const config = { cpus: 1, ram_mb: 128 }
+  expect((await client.post(boxes, { name: 'plain', config })).status).toBe(201)
+  expect((await client.post(boxes, { name: 'nest', config: { ...config, nesting: true } })).status).toBe(201)
+}, 1_800_000)
+
+test.each(['plain', 'nest'])('the box %s sees its own memory, processors and cgroup', async (box) => {
+  expect(await inBox(box, 'grep MemTotal: /proc/meminfo')).toMatch(/ 131072 kB$/)
+  expect(await inBox(box, 'nproc; grep -c ^processor /proc/cpuinfo')).toBe('1\n1')
+  expect(await inBox(box, 'cat /sys/fs/cgroup/memory.max')).toBe(String(128 * 1024 ** 2))
+  const { body } = await client.shell('demo', box, 'echo max >/sys/fs/cgroup/memory.max')
+  expect(body.exit_code).not.toBe(0)
+})
+
+test('a box without nesting makes neither namespaces nor cgroups', async () => {
+  for (const line of ['unshare -U true', 'unshare -m true', 'mkdir /sys/fs/cgroup/own'])
+    expect([line, (await client.shell('demo', 'plain', line)).body.exit_code]).not.toEqual([line, 0])
+})
+
+test('a box with nesting makes namespaces, mounts and cgroups of its own, below its limits', async () => {
+  expect(
+    await inBox('nest', "unshare -Urmpf sh -c 'mount -t proc proc /proc && mount -t tmpfs none /mnt && echo $$'"),
+  ).toBe('1')
+  const own = '/sys/fs/cgroup/own'
+  await inBox(
+    'nest',
+    `echo +memory +pids >/sys/fs/cgroup/cgroup.subtree_control && mkdir ${own} && echo 8 >${own}/pids.max`,
+  )
+  expect(await inBox('nest', `sh -c 'echo 0 >${own}/cgroup.procs && cat /proc/self/cgroup'`)).toMatch(/\/own$/)
+  // More memory than the box may have is allowed to a cgroup below it, and not given.
+  const line = `echo max >${own}/memory.max; sh -c 'echo 0 >${own}/cgroup.procs; exec tail -c 400m /dev/zero >/dev/null'`
+  expect((await client.shell('demo', 'nest', line)).body.exit_code).not.toBe(0)
+  expect(Number(await inBox('nest', "sed -n 's/^oom_kill //p' /sys/fs/cgroup/memory.events"))).toBeGreaterThan(0)
+})
+
+test('a box with nesting stops, and leaves no cgroup', async () => {
+  await inBox('nest', 'mkdir -p /sys/fs/cgroup/own/a/b')
+  const group = (await machine().run('find /sys/fs/cgroup -type d -name own -path "*/box_*"')).trim()
+  expect(group).not.toBe('')
+  expect((await client.post(`${boxes}/nest/stop`)).status).toBe(200)
+  await machine().until(`[ ! -e ${group.replace(/\/own$/, '')} ]`)
+  expect((await client.post(`${boxes}/nest/resume`)).status).toBe(200)
+  expect(await inBox('nest', 'echo up')).toBe('up')
+})
