@@ -90,13 +90,13 @@ test('a purge leaves nothing', async () => {
 /** Returns what of the service is left in the kernel: processes, mounts, rules, links, loop devices and cgroups. */
 async function remains(): Promise<string[]> {
   const found = await machine().run(`
-    grep -l boxyard /proc/[0-9]*/cmdline 2>/dev/null | while read -r file; do tr '\\0' ' ' <"$file" 2>/dev/null | grep -v grep; done
+    grep -lE '/(usr/lib|run)/boxyard' /proc/[0-9]*/cmdline 2>/dev/null | while read -r file; do tr '\\0' ' ' <"$file" 2>/dev/null; echo; done
     grep boxyard /proc/self/mountinfo
     nft list tables | grep boxyard
     ip -o link | grep -o 'bx[0-9][^:]*'
     losetup --list --noheadings --output NAME,BACK-FILE
     find /sys/fs/cgroup -type d -name '*boxyard*'
-    systemctl list-units --all --no-legend | grep boxyard
+    systemctl list-units --all --no-legend | grep boxyard | grep -v not-found
     true`)
   return found === '' ? [] : found.split('\n')
 }
