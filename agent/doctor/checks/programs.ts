@@ -1,3 +1,4 @@
+import { isOlderVersion } from '../../drivers/host/crun-version.ts'
 import type { Facts, ToolFacts } from '../facts.ts'
 import { areaOf, type Finding } from '../findings.ts'
 
@@ -5,7 +6,7 @@ import { areaOf, type Finding } from '../findings.ts'
 export function checkTools({ tools }: Pick<Facts, 'tools'>): Finding[] {
   const missing = tools.filter(({ path }) => path === null)
   const old = tools.filter(
-    ({ version, minVersion }) => version !== null && minVersion !== null && isOlder(version, minVersion),
+    ({ version, minVersion }) => version !== null && minVersion !== null && isOlderVersion(version, minVersion),
   )
   const packages = [...new Set(missing.map((tool) => tool.package))]
   const findings = old.map(({ name, version, minVersion, ...tool }) =>
@@ -30,16 +31,6 @@ export function checkTools({ tools }: Pick<Facts, 'tools'>): Finding[] {
 
 function described({ name, version }: ToolFacts): string {
   return version === null ? name : `${name} ${version}`
-}
-
-/** Compares versions such as 1.8.1 by their numbers. */
-function isOlder(version: string, minimum: string): boolean {
-  const [one, other] = [version, minimum].map((text) => text.split('.').map(Number))
-  for (let i = 0; i < 3; i++) {
-    const difference = (one?.[i] ?? 0) - (other?.[i] ?? 0)
-    if (difference !== 0) return difference < 0
-  }
-  return false
 }
 
 /** Checks the clock. Pure. */

@@ -1,6 +1,7 @@
 import { accessSync, constants, statSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import type { AgentSettings } from '../../config/agent.ts'
+import { CRUN_MIN_VERSION } from '../../drivers/host/crun-version.ts'
 import { run } from '../../lib/run.ts'
 import type { ToolFacts } from '../facts.ts'
 
@@ -51,7 +52,7 @@ interface Tool {
 
 /** Programs that the agent starts. The versions are those of Debian 12, the oldest that it runs on. */
 const TOOLS: readonly Tool[] = [
-  { name: 'crun', package: 'crun', minVersion: '1.8', versionArgs: ['--version'] },
+  { name: 'crun', package: 'crun', minVersion: CRUN_MIN_VERSION, versionArgs: ['--version'] },
   { name: 'btrfs', package: 'btrfs-progs', minVersion: '6.2', versionArgs: ['--version'] },
   { name: 'mkfs.btrfs', package: 'btrfs-progs' },
   { name: 'haproxy', package: 'haproxy', minVersion: '2.6', versionArgs: ['-v'] },

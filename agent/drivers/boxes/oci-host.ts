@@ -3,6 +3,7 @@ import { ServiceError } from '../../../shared/errors.ts'
 import type { Logger } from '../../../shared/log.ts'
 import { type CommandHost, openCommandHost } from '../host/command-host.ts'
 import { compileSeccompFilter } from '../host/crun.ts'
+import { checkCrunVersion } from '../host/crun-version.ts'
 import { buildSeccompProfile } from '../host/seccomp-profile.ts'
 
 /** Everything that the host needs to run boxes, opened. Closing it leaves boxes running. */
@@ -36,6 +37,8 @@ export async function openOciHost(options: OciHostOptions): Promise<OciHost> {
 
 async function prepareHost(options: OciHostOptions): Promise<OciHost> {
   fs.accessSync(options.initPath, fs.constants.X_OK)
+  const version = await checkCrunVersion(options.crunPath)
+  options.logger.info('boxes are run by crun', { version })
   const host = openCommandHost({ ...options, workName: 'work' })
   const { crunPath, watcher, cgroups } = host
   const compile = (nesting: boolean): Promise<string> => {

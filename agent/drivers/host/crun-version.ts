@@ -1,0 +1,31 @@
+import { run } from '../../lib/run.ts'
+
+/** The oldest crun that runs boxes. Tests run with that of Debian 12 (1.8.1) and that of Debian 13 (1.21). */
+export const CRUN_MIN_VERSION = '1.8'
+
+/**
+ * Asks crun for its version, and returns it.
+ * @throws Error naming what was found and what is needed, if it is not crun, does not answer within 10 s, or is older than
+ * `CRUN_MIN_VERSION`
+ */
+export async function checkCrunVersion(crunPath: string): Promise<string> {
+  const { stdout, stderr } = await run(crunPath, ['--version'], { timeoutMs: ANSWER_MS })
+  const version = /^crun version (\d+(?:\.\d+)+)/m.exec(stdout)?.[1]
+  const needed = `needed is crun ${CRUN_MIN_VERSION} or newer`
+  if (version === undefined)
+    throw new Error(`${crunPath} --version tells of no crun (${needed}): ${(stdout + stderr).trim().slice(0, 200)}`)
+  if (isOlderVersion(version, CRUN_MIN_VERSION)) throw new Error(`${crunPath} is crun ${version}; ${needed}`)
+  return version
+}
+
+/** Compares versions such as `1.8.1` by their numbers; what one lacks counts as 0. */
+export function isOlderVersion(version: string, minimum: string): boolean {
+  const [one = [], other = []] = [version, minimum].map((text) => text.split('.').map(Number))
+  for (let i = 0; i < Math.max(one.length, other.length); i++) {
+    const difference = (one[i] ?? 0) - (other[i] ?? 0)
+    if (difference !== 0) return difference < 0
+  }
+  return false
+}
+
+const ANSWER_MS = 10_000
