@@ -118,4 +118,4 @@ const TOKEN_FAULTS: ReadonlySet<ErrorCode> = new Set([
   'token_revoked',
 ])
 const FOREIGN_PAGE =
-  'A request of a session that changes something, or opens a WebSocket, must come from a page of the same address (`Origin`).'
+  'A request of a session must come from a page of the same address, or open this one (`Sec-Fetch-Site`, `Origin`, `Referer`).'

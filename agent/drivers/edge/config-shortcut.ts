@@ -42,7 +42,7 @@ export function shortcut({ grants }: { grants: string }): string[] {
   ]
 }
 
-/** The session cookie. */
+/** The session cookie; that of a sign-in is it and `-nonce`. */
 export const SESSION_COOKIE = '__Host-boxyard'
 const LABEL = '[a-z0-9]([a-z0-9-]*[a-z0-9])?'
 /** Regular expression of a lower-case host, with or without port and trailing dot. */

@@ -6,9 +6,10 @@ import {
   frontProxySections,
   sourceRules,
 } from './config-front-proxy.ts'
+import { sessionRules } from './config-session.ts'
 import { HOST, HOST_CHARACTERS, HOST_NAME, OWN_PATH, routeLookup, SESSION_COOKIE, shortcut } from './config-shortcut.ts'
 import { type edgePaths, markOf } from './names.ts'
-import { type EdgeRefusal, pageAnswer, problemAnswer } from './pages.ts'
+import { type EdgeRefusal, pageAnswer, problemAnswer, refuse } from './pages.ts'
 
 /** Settings of an HAProxy configuration. */
 export interface HaproxySettings {
@@ -152,9 +153,6 @@ function decision({ paths, signInHost, scheme, tokenPrefixes }: HaproxySettings)
     '  acl is_known_bearer var(txn.by) -m str bearer',
     '  acl is_decided var(txn.by) -m str gate',
     `  acl is_bearer http_auth_bearer -m beg ${tokenPrefixes.join(' ')}`,
-    '  acl is_safe method GET HEAD OPTIONS',
-    '  acl is_socket req.hdr(upgrade) -m str -i websocket',
-    '  acl is_same_origin req.fhdr(origin),lower,strcmp(txn.origin) eq 0',
     '  http-request set-var(txn.project) var(txn.route),word(2,|) if is_token',
     `  http-request set-var(txn.expiry) http_auth_bearer,${grant.replace('%', 'txn.project')} if is_token`,
     '  http-request set-var(txn.by) str(bearer) if is_granted',
@@ -165,17 +163,15 @@ function decision({ paths, signInHost, scheme, tokenPrefixes }: HaproxySettings)
     ...refuse({ code: 'agent_unavailable', detail: 'The agent does not answer.' }, '!is_found !is_own'),
     // The agent reads the cookie only if there is no bearer.
     '  http-request set-var(txn.by) str(bearer) if is_decided is_bearer',
-    `  http-request set-var-fmt(txn.origin) ${scheme}://%[var(txn.authority)] if !is_known_bearer is_token`,
-    ...refuse(OTHER_ORIGIN, '!is_safe !is_known_bearer is_token !is_same_origin'),
-    ...refuse(OTHER_ORIGIN, 'is_socket !is_known_bearer is_token !is_same_origin'),
+    ...sessionRules({ scheme }),
   ]
 }
 
-/** Removes headers that only the edge may set, and the session cookie, which boxes must not see. */
+/** Removes headers that only the edge may set, and the cookies of sessions and sign-ins, which boxes must not see. */
 function cleaning(): string[] {
   const cut = (pattern: string, rest: string): string =>
     `  http-request replace-header cookie '${pattern}' '${rest}' if has_session is_found`
-  const cookie = `\\s*${SESSION_COOKIE}\\s*=[^;]*`
+  const cookie = `\\s*${SESSION_COOKIE}(?:-nonce)?\\s*=[^;]*`
   const cuts = [cut(`^${cookie}(?:;\\s*(.*))?$`, '\\1'), cut(`^(.*?)\\s*;${cookie}(;.*)?$`, '\\1\\2')]
   return [
     '  acl is_empty_cookie req.fhdr(cookie) -m len 0',
@@ -246,21 +242,9 @@ function expectText(text: string, pattern: RegExp): void {
   if (!pattern.test(text)) throw new Error(`${JSON.stringify(text)} cannot be a setting of the edge`)
 }
 
-function refuse(refusal: EdgeRefusal, condition: string): string[] {
-  const status = ERROR_STATUSES.get(refusal.code)
-  return [
-    `  http-request return status ${status} ${pageAnswer(refusal)} if is_browser ${condition}`,
-    `  http-request return status ${status} ${problemAnswer(refusal)} if ${condition}`,
-  ]
-}
-
 const NOT_SOUND: EdgeRefusal = {
   code: 'invalid_request',
   detail: 'The request does not name one host and one path, or says in more than one way where it ends.',
-}
-const OTHER_ORIGIN: EdgeRefusal = {
-  code: 'permission_denied',
-  detail: 'A page of another origin may not do this in your name.',
 }
 const UNREACHABLE: EdgeRefusal = {
   code: 'port_unreachable',

@@ -8,8 +8,8 @@ local PATIENCE_SECONDS = 25
 local RETRY_MS = 50
 local ANSWER_SECONDS = 180
 local ASKED = {
-  'accept', 'authorization', 'cookie', 'origin', 'sec-fetch-dest', 'sec-fetch-mode', 'sec-fetch-site', 'upgrade',
-  'x-request-id',
+  'accept', 'authorization', 'cookie', 'origin', 'referer', 'sec-fetch-dest', 'sec-fetch-mode', 'sec-fetch-site',
+  'upgrade', 'x-request-id',
 }
 
 local function seconds()

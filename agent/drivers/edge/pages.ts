@@ -1,4 +1,4 @@
-import { type ErrorCode, problemFacts, problemOf, ServiceError } from '../../../shared/errors.ts'
+import { ERROR_STATUSES, type ErrorCode, problemFacts, problemOf, ServiceError } from '../../../shared/errors.ts'
 import { pageOf, pagePolicy } from '../../../shared/http/page.ts'
 
 /** An error that the edge answers itself. `detail` may contain HAProxy expressions, `%[…]`, and no other percent sign or quote. */
@@ -19,6 +19,15 @@ export function pageAnswer({ code, detail }: EdgeRefusal): string {
   // Escapes percent signs that do not begin an expression.
   const page = pageOf({ title, main: `<p>${detail}</p>` }).replaceAll(/%(?!\[)/g, '%%')
   return `content-type "text/html; charset=utf-8" ${HEADERS} hdr content-security-policy "${pagePolicy()}" lf-string '${page}'`
+}
+
+/** Returns rules that answer with a refusal under a condition: with a page for browsers (`is_browser`), else with a problem. */
+export function refuse(refusal: EdgeRefusal, condition: string): string[] {
+  const status = ERROR_STATUSES.get(refusal.code)
+  return [
+    `  http-request return status ${status} ${pageAnswer(refusal)} if is_browser ${condition}`,
+    `  http-request return status ${status} ${problemAnswer(refusal)} if ${condition}`,
+  ]
 }
 
 // 26 characters as in an id, though not sortable by time.

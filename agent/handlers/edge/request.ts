@@ -39,19 +39,48 @@ export function isNavigation({ method, headers }: Pick<EdgeRequest, 'method' | '
 }
 
 /**
- * Returns true if a request with a session cookie is safe from CSRF: browsers send cookies with requests of other sites' pages, so
- * all but plain reads must have an `Origin` of the same host.
+ * Returns true if no page of another host can have caused a request with the session cookie, which browsers send by themselves. The
+ * hosts of all boxes are of one site, so that neither `SameSite` nor the same site is enough. `Sec-Fetch-Site` tells; a page may be
+ * opened from anywhere (`navigate` to a `document`, which a frame is not), and all but reads must have an `Origin` of the same host.
+ * Browsers before 2023 do not send it: `Origin`, else `Referer` must be of the same host, or the request accept a page first, as
+ * scripts and images never do. HAProxy does the same (config-session.ts).
  */
 export function isFromOwnPage({ method, host, headers, isSecure }: EdgeRequest): boolean {
-  if (SAFE_METHODS.has(method) && headers.upgrade === undefined) return true
-  const origin = headers.origin === undefined || !URL.canParse(headers.origin) ? null : new URL(headers.origin)
-  return origin?.protocol === (isSecure ? 'https:' : 'http:') && origin.hostname === host
+  const { origin, referer, 'sec-fetch-site': site, 'sec-fetch-mode': mode, 'sec-fetch-dest': destination } = headers
+  const isOfHost = (url: string | undefined): boolean => {
+    if (url === undefined || !URL.canParse(url)) return false
+    const { protocol, hostname } = new URL(url)
+    return protocol === (isSecure ? 'https:' : 'http:') && hostname === host
+  }
+  const isRead = READ_METHODS.has(method) && headers.upgrade === undefined
+  if (!isRead && !isOfHost(origin)) return false
+  if (site === 'same-origin' || site === 'none') return true
+  if (site !== undefined) return isRead && mode === 'navigate' && destination === 'document'
+  return origin === undefined ? isOfHost(referer) || /^text\/html/i.test(headers.accept ?? '') : isOfHost(origin)
 }
 
-/** Returns a path and query that a browser may be redirected to; `/` for anything that could leave the host or is an own path. */
+/**
+ * Returns a path and query that a browser may be redirected to; `/` for anything that could leave the host, or lead to an own path
+ * once a browser has resolved it (`/./.boxyard/…`) or a program has decoded it.
+ */
 export function safeTarget(target: string | null | undefined): string {
   const isPlain = target !== null && target !== undefined && target.length <= TARGET_MAX && SAFE_TARGET.test(target)
-  return isPlain && !target.startsWith(OWN_PATHS) ? target : '/'
+  return isPlain && !resolvedPath(target).startsWith(OWN_PATHS) ? target : '/'
+}
+
+/** Returns the path without dot segments, escapes and repeated slashes. */
+function resolvedPath(target: string): string {
+  let path = new URL(`http://host${target}`).pathname
+  // An escape may hide another one.
+  for (let before = ''; before !== path; ) {
+    before = path
+    const decoded = path.replaceAll(/%([2-7][0-9a-f])/gi, (_, code: string) => String.fromCharCode(parseInt(code, 16)))
+    path = new URL(`http://host/${decoded.replaceAll('\\', '/').replaceAll(/[?#]/g, '_')}`).pathname.replaceAll(
+      /\/{2,}/g,
+      '/',
+    )
+  }
+  return path.toLowerCase()
 }
 
 function secretCookie(header: string | undefined, name: string): string | undefined {
@@ -71,5 +100,5 @@ const NONCE_COOKIE = '__Host-boxyard-nonce'
 const SECRET = /^[A-Za-z0-9_-]{43}$/
 /** Visible ASCII without backslashes, which browsers read as slashes; two slashes would start another host. */
 const SAFE_TARGET = /^\/(?![/\\])[\x21-\x5b\x5d-\x7e]*$/
-const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE'])
+const READ_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 const TARGET_MAX = 2_048

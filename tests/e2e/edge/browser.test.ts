@@ -1,36 +1,19 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import type { Page } from 'playwright-core'
 import { type BrowserUser, useBrowser } from '../../helpers/edge/browser.ts'
-import { makeCertificate } from '../../helpers/edge/certificates.ts'
+import { encryptDomain } from '../../helpers/edge/certificates.ts'
+import { makeSites, SITES, takeHeard as takeHeardAt } from '../../helpers/edge/sites.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { useOwnService } from '../../helpers/own-service.ts'
 
 const DOMAIN = 'boxes.test'
 const { client, service } = useOwnService()
 const { newUser } = useBrowser(DOMAIN)
-const boxes = '/v1/projects/browser/boxes'
-const SITE = readFileSync(new URL('../../fixtures/site.sh', import.meta.url), 'utf8')
-
-async function makeBox(name: string, auth: string): Promise<void> {
-  const at = `${boxes}/${name}`
-  expect((await client.post(boxes, { name, config: { ram_mb: 64 } })).status).toBe(201)
-  expect((await client.put(at, { url_settings: { auth } })).status).toBe(200)
-  const write = `cat >/site <<'END'\n${SITE}END\nchmod +x /site\nexec nc -ll -p 8080 -e /site`
-  const spec = { command: ['/bin/sh', '-c', write], port: 8080, readiness: { tcp: true } }
-  expect(await client.put(`${at}/services/web`, spec)).toMatchObject({ status: 201 })
-  await eventually(async () => (await client.get(`${at}/services/web`)).body.active?.health === 'healthy')
-}
-
-/** Returns and clears the requests that the private box received. */
-async function takeHeard(): Promise<string> {
-  const line = 'touch /tmp/heard; cat /tmp/heard; : >/tmp/heard'
-  return (await client.shell('browser', 'private', line)).body.stdout
-}
+const boxes = SITES
+const takeHeard = (): Promise<string> => takeHeardAt(client, 'private')
 
 beforeAll(async () => {
-  await Promise.all([makeBox('private', 'token'), makeBox('open', 'public')])
+  await makeSites(client, { private: 'token', open: 'public' })
 })
 
 let user: BrowserUser
@@ -213,12 +196,7 @@ describe.each(ways)('a private URL over $way', ({ way, settings, refusal }) => {
 
 /** Returns settings of an edge with HTTPS. */
 function encrypted(): Record<string, string> {
-  const made = join(service().dataDir, 'made')
-  const served = join(made, 'served')
-  mkdirSync(served, { recursive: true })
-  const { cert, key } = makeCertificate(made, 'edge')
-  writeFileSync(join(served, 'edge.pem'), `${cert}${key}`)
-  return { BOXYARD_EDGE_CERTIFICATES: served, BOXYARD_DOMAIN: DOMAIN }
+  return encryptDomain(service().dataDir, DOMAIN).settings
 }
 
 // Functions of pages: these run in the browser.

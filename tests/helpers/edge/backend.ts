@@ -174,14 +174,19 @@ export function targetOf(
   return { box, service: null, at, route: status === 'running' ? route : null, isHeld: false }
 }
 
-/** Builds the head of a request; that of a browser with `browses`. */
+/** Builds the head of a request; that of a browser with `browses`, and with `cookie` one of a page of the same host. */
 export function edgeRequest(
   changed: Partial<EdgeRequest> & { browses?: boolean; token?: string; cookie?: string } = {},
 ): EdgeRequest {
   const { browses = false, token, cookie, headers = {}, ...rest } = changed
   const accept = browses ? { accept: 'text/html,application/xhtml+xml,*/*;q=0.8', 'sec-fetch-mode': 'navigate' } : {}
   const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` }
-  const sent = { ...accept, ...authorization, ...(cookie === undefined ? {} : { cookie }), ...headers }
+  const sent = {
+    ...accept,
+    ...authorization,
+    ...(cookie === undefined ? {} : { cookie, 'sec-fetch-site': 'same-origin' }),
+    ...headers,
+  }
   const plain = { method: 'GET', host: BOX_HOST, target: '/', clientAddress: '192.0.2.1', isSecure: true }
   return { ...plain, ...rest, headers: sent }
 }

@@ -12,12 +12,18 @@ export interface BrowserUser {
   complaints: string[]
 }
 
-/** Launches Debian's Chromium for the tests of the calling file; it resolves every host below `domain` to this machine. */
-export function useBrowser(domain: string): { newUser(): Promise<BrowserUser> } {
+/**
+ * Launches Debian's Chromium for the tests of the calling file; it resolves every host below `domain` to this machine. It takes any
+ * certificate, or with `trust` as sound only that with this key, and pages are then kept for *Back* as users have it.
+ */
+export function useBrowser(
+  domain: string,
+  { trust }: { trust?: () => string } = {},
+): { newUser(): Promise<BrowserUser> } {
   let home: string
   let browser: Browser | null = null
   let contexts: BrowserContext[] = []
-  beforeAll(async () => {
+  const launch = async (): Promise<void> => {
     home = mkdtempSync(join(tmpdir(), 'boxyard-browser-'))
     const executablePath = join(home, 'chromium')
     const launcher = join(import.meta.dirname, '../../fixtures/without-netlink.ts')
@@ -26,10 +32,16 @@ export function useBrowser(domain: string): { newUser(): Promise<BrowserUser> } 
     browser = await chromium.launch({
       executablePath,
       // Chromium's sandbox does not work for root, which tests run as.
-      args: ['--no-sandbox', `--host-resolver-rules=MAP *.${domain} 127.0.0.1`],
+      args: [
+        '--no-sandbox',
+        `--host-resolver-rules=MAP *.${domain} 127.0.0.1`,
+        ...(trust === undefined ? [] : [`--ignore-certificate-errors-spki-list=${trust()}`]),
+      ],
+      ...(trust === undefined ? {} : { ignoreDefaultArgs: ['--disable-back-forward-cache'] }),
       env: { PATH: process.env['PATH'], HOME: home },
     })
-  })
+  }
+  beforeAll(launch)
   afterAll(async () => {
     await browser?.close()
     rmSync(home, { recursive: true, force: true })
@@ -38,7 +50,7 @@ export function useBrowser(domain: string): { newUser(): Promise<BrowserUser> } 
     newUser: async () => {
       if (browser === null) throw new Error('the browser has not started')
       await Promise.all(contexts.map((context) => context.close()))
-      const context = await browser.newContext({ ignoreHTTPSErrors: true })
+      const context = await browser.newContext({ ignoreHTTPSErrors: trust === undefined })
       contexts = [context]
       const complaints: string[] = []
       context.on('console', (message) => {

@@ -1,16 +1,47 @@
 import { execFileSync } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { createHash, X509Certificate } from 'node:crypto'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /** Makes a key and a certificate for 127.0.0.1, signed by `issuer` or itself; writes `<name>.key` and `<name>.crt` to the directory. */
 export function makeCertificate(directory: string, name: string, issuer?: string): { cert: string; key: string } {
+  const usage = `basicConstraints=CA:${issuer ? 'FALSE' : 'TRUE'}`
+  return certify({ directory, name, issuer, extensions: `subjectAltName=IP:127.0.0.1\n${usage}\n` })
+}
+
+/**
+ * Makes a CA and a certificate of it for all hosts below `domain` in `<directory>/made`; returns the settings of an edge that serves it,
+ * and the hash of its key by which Chromium is told to trust it.
+ */
+export function encryptDomain(directory: string, domain: string): { settings: Record<string, string>; trust: string } {
+  const made = join(directory, 'made')
+  const served = join(made, 'served')
+  mkdirSync(served, { recursive: true })
+  makeCertificate(made, 'authority')
+  const extensions = `subjectAltName=DNS:*.${domain}\nbasicConstraints=CA:FALSE\nextendedKeyUsage=serverAuth\n`
+  const { cert, key } = certify({ directory: made, name: 'edge', issuer: 'authority', extensions })
+  writeFileSync(join(served, 'edge.pem'), `${cert}${key}`)
+  const publicKey = new X509Certificate(cert).publicKey.export({ type: 'spki', format: 'der' })
+  return {
+    settings: { BOXYARD_EDGE_CERTIFICATES: served, BOXYARD_DOMAIN: domain },
+    trust: createHash('sha256').update(publicKey).digest('base64'),
+  }
+}
+
+interface Wanted {
+  directory: string
+  name: string
+  issuer: string | undefined
+  extensions: string
+}
+
+function certify({ directory, name, issuer, extensions }: Wanted): { cert: string; key: string } {
   const path = (kind: string, of = name): string => join(directory, `${of}.${kind}`)
-  const extensions = path('ext')
-  writeFileSync(extensions, `subjectAltName=IP:127.0.0.1\nbasicConstraints=CA:${issuer ? 'FALSE' : 'TRUE'}\n`)
+  writeFileSync(path('ext'), extensions)
   const openssl = (...args: string[]): void => void execFileSync('openssl', args, { stdio: 'pipe' })
   const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-keyout', path('key')]
   openssl('req', ...key, '-subj', `/CN=${name}`, '-out', path('csr'))
   const signer = issuer ? ['-CA', path('crt', issuer), '-CAkey', path('key', issuer)] : ['-signkey', path('key')]
-  openssl('x509', '-req', '-in', path('csr'), ...signer, '-days', '2', '-extfile', extensions, '-out', path('crt'))
+  openssl('x509', '-req', '-in', path('csr'), ...signer, '-days', '2', '-extfile', path('ext'), '-out', path('crt'))
   return { cert: readFileSync(path('crt'), 'utf8'), key: readFileSync(path('key'), 'utf8') }
 }

@@ -80,6 +80,10 @@ describe('headers hidden from a box', () => {
       ['a=1', '', 'b=2'],
     ],
     [['a=1; __Host-boxyard = tok'], ['a=1']],
+    [['__Host-boxyard-nonce=non'], []],
+    [['a=1; __Host-boxyard-nonce=non; __Host-boxyard=tok; b=2'], ['a=1; b=2']],
+    [['__Host-boxyard=tok; __Host-boxyard-nonce=non'], []],
+    [['__Host-boxyard-nonce2=mine'], ['__Host-boxyard-nonce2=mine']],
     [['__Host-boxyard2=mine; x__Host-boxyard=mine'], ['__Host-boxyard2=mine; x__Host-boxyard=mine']],
     [['a=__Host-boxyard; b=2'], ['a=__Host-boxyard; b=2']],
   ])('only the session is cut out of the cookies: %j', async (sent, seen) => {
@@ -141,10 +145,42 @@ describe('a session, which a browser sends by itself', () => {
   const ask = async (method: string, ...headers: string[]): Promise<number> =>
     (await lab.ask([`${method} / HTTP/1.1`, `host: ${SHUT}:8081`, session, 'content-length: 0', ...headers])).status
 
-  test('opens its host to safe methods from any page', async () => {
-    expect(await ask('GET', 'origin: http://evil.example')).toBe(200)
-    expect(await ask('HEAD')).toBe(200)
-    expect(shut.seen).toHaveLength(2)
+  const opens = ['sec-fetch-mode: navigate', 'sec-fetch-dest: document']
+  const ownUrl = `http://${SHUT}:8081`
+  const otherUrl = `http://${OPEN}:8081`
+
+  test.each([
+    ['of its own page', true, ['sec-fetch-site: same-origin', 'sec-fetch-mode: cors', 'sec-fetch-dest: empty']],
+    ['of a person', true, ['sec-fetch-site: none', ...opens]],
+    ['that opens a page from a sibling', true, ['sec-fetch-site: same-site', ...opens]],
+    ['that opens a page from elsewhere', true, ['sec-fetch-site: cross-site', ...opens]],
+    ['that frames a page', false, ['sec-fetch-site: same-site', 'sec-fetch-mode: navigate', 'sec-fetch-dest: iframe']],
+    [
+      'for a script of a sibling',
+      false,
+      ['sec-fetch-site: same-site', 'sec-fetch-mode: no-cors', 'sec-fetch-dest: script'],
+    ],
+    ['of a fetch of a sibling', false, ['sec-fetch-site: same-site', 'sec-fetch-mode: cors', 'accept: text/html']],
+    ['of a site of no known word', false, ['sec-fetch-site: own', 'sec-fetch-mode: cors']],
+    ['with two sites', false, ['sec-fetch-site: same-site', 'sec-fetch-site: same-origin']],
+    ['with two modes', false, ['sec-fetch-site: same-site', 'sec-fetch-mode: no-cors', ...opens]],
+    ['with two Origins', false, [`origin: ${ownUrl}`, `origin: ${otherUrl}`]],
+    ['of an old browser without more', false, []],
+    ['of an old browser that accepts a page', true, ['accept: text/html,*/*;q=0.8']],
+    ['of an old browser whose own page asks', true, [`referer: ${ownUrl}/a/b?c`]],
+    ['of an old browser with its own Origin', true, [`origin: ${ownUrl}`]],
+    ['of an old browser with a Referer of a sibling', false, [`referer: ${otherUrl}/`]],
+    ['of an old browser with a Referer that begins alike', false, [`referer: ${ownUrl}.evil.example/`]],
+    ['of an old browser with a Referer of another port', false, [`referer: http://${SHUT}/`]],
+    [
+      'of an old browser with another Origin',
+      false,
+      [`origin: ${otherUrl}`, 'accept: text/html', `referer: ${ownUrl}/`],
+    ],
+    ['of an old browser with no Origin to tell', false, ['origin: null', 'accept: text/html']],
+  ])('takes a read %s: %s', async (_whose, passes, headers) => {
+    for (const method of ['GET', 'HEAD', 'OPTIONS']) expect(await ask(method, ...headers)).toBe(passes ? 200 : 403)
+    expect(shut.seen).toHaveLength(passes ? 3 : 0)
   })
 
   test('lets only pages of its own host use other methods', async () => {
@@ -157,6 +193,10 @@ describe('a session, which a browser sends by itself', () => {
       [`origin: https://${SHUT}:8081`],
       [`origin: http://${OPEN}:8081`],
       [`origin: http://${SHUT}:8081.evil.example`],
+      ['sec-fetch-site: cross-site', ...opens, own],
+      ['sec-fetch-site: same-site', ...opens],
+      ['sec-fetch-site: same-origin'],
+      [`referer: ${ownUrl}/`, 'accept: text/html'],
     ]) {
       expect(await ask('POST', ...headers)).toBe(403)
       expect(await ask('DELETE', ...headers)).toBe(403)
@@ -165,7 +205,7 @@ describe('a session, which a browser sends by itself', () => {
   })
 
   test('opens no other host', async () => {
-    expect((await lab.ask(['GET / HTTP/1.1', `host: other.localhost`, session])).status).toBe(401)
+    expect((await lab.ask(['GET / HTTP/1.1', 'host: other.localhost', session])).status).toBe(401)
     await lab.edge.change({ set: [lab.route('twin--demo.localhost', shut, { auth: 'token' })] })
     expect((await lab.ask(['GET / HTTP/1.1', 'host: twin--demo.localhost', session])).status).toBe(401)
   })
@@ -189,7 +229,21 @@ describe('a session, which a browser sends by itself', () => {
 
   test('a bearer token needs no origin', async () => {
     const bearer = `authorization: Bearer ${TOKEN}`
-    expect((await lab.ask(['POST / HTTP/1.1', `host: ${SHUT}`, bearer, 'content-length: 0'])).status).toBe(200)
+    const sibling = ['sec-fetch-site: same-site', 'sec-fetch-mode: cors', `origin: ${otherUrl}`]
+    for (const headers of [[], sibling, [...sibling, session]]) {
+      const head = ['POST / HTTP/1.1', `host: ${SHUT}`, bearer, 'content-length: 0', ...headers]
+      expect((await lab.ask(head)).status).toBe(200)
+    }
+  })
+
+  test('is not needed at a public host, which takes requests from anywhere', async () => {
+    for (const site of ['same-site', 'cross-site']) {
+      const headers = [`sec-fetch-site: ${site}`, 'sec-fetch-mode: no-cors', 'sec-fetch-dest: script', session]
+      for (const method of ['GET', 'POST'])
+        expect((await lab.ask([`${method} / HTTP/1.1`, `host: ${OPEN}`, 'content-length: 0', ...headers])).status).toBe(
+          200,
+        )
+    }
   })
 
   test('requests that the gate admits by a session follow the same rules', async () => {
@@ -199,6 +253,10 @@ describe('a session, which a browser sends by itself', () => {
     expect(await post('cookie: __Host-boxyard=x', 'origin: http://evil.example')).toBe(403)
     expect(await post('cookie: __Host-boxyard=x', 'origin: http://woken.localhost')).toBe(200)
     expect(await post(`authorization: Bearer ${TOKEN}x`)).toBe(200)
+    const script = ['sec-fetch-site: same-site', 'sec-fetch-mode: no-cors', 'sec-fetch-dest: script']
+    const get = ['GET / HTTP/1.1', 'host: woken.localhost', 'cookie: __Host-boxyard=x']
+    expect((await lab.ask([...get, ...script])).status).toBe(403)
+    expect((await lab.ask([...get, 'sec-fetch-site: same-origin'])).status).toBe(200)
     lab.decide(() => ({ kind: 'answer', status: 401, headers: {}, body: 'asked' }))
   })
 })

@@ -156,6 +156,9 @@ describe('a URL that takes a token', () => {
     ['GET', { upgrade: 'websocket', origin: 'https://evil.test' }, false],
     ['POST', { origin: `https://${BOX_HOST}` }, true],
     ['GET', { upgrade: 'websocket', origin: `https://${BOX_HOST}` }, true],
+    ['GET', { 'sec-fetch-site': 'same-site', 'sec-fetch-mode': 'no-cors', 'sec-fetch-dest': 'script' }, false],
+    ['GET', { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'iframe' }, false],
+    ['GET', { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }, true],
   ])('of a session takes %s %j: %s', async (method, headers: Record<string, string>, passes) => {
     const { token } = await lab.mint()
     const cookie = await signIn(token)

@@ -66,6 +66,9 @@ describe('the target after a sign-in', () => {
     '/@evil.test',
     '/?next=https://evil.test',
     '/.boxyard',
+    '/a?/../.boxyard/x',
+    '/%',
+    '/a%zz/./b',
     "/'()",
   ])('is %s as it was', (target) => expect(safeTarget(target)).toBe(target))
 
@@ -81,6 +84,16 @@ describe('the target after a sign-in', () => {
     '/a b',
     '/a\\..\\b',
     '/.boxyard/sign-out',
+    '/./.boxyard/sign-out',
+    '/%2e/.boxyard/sign-out',
+    '/a/../.boxyard/sign-out',
+    '/a/%2E%2e/.boxyard/sign-out',
+    '/%2eboxyard/sign-out',
+    '/%252eboxyard/sign-out',
+    '/.boxyard%2fsign-out',
+    '/.//.boxyard/sign-out',
+    '/a%5c..%5c.boxyard/sign-out',
+    '/.BoxYard/sign-out',
     `/${'a'.repeat(2_048)}`,
     '',
     null,
@@ -114,6 +127,7 @@ describe('the target after a sign-in', () => {
       const led = new URL(safeTarget(target), `https://${BOX_HOST}/`)
       expect(led.origin).toBe(`https://${BOX_HOST}`)
       expect(led.username).toBe('')
+      expect(led.pathname.startsWith('/.boxyard/')).toBe(false)
     }
   })
 })
@@ -143,17 +157,63 @@ describe('the preferred answer of a client', () => {
   })
 })
 
+const own = `https://${BOX_HOST}`
+const page = { accept: 'text/html,*/*;q=0.8' }
+const sibling = 'https://web2--demo.boxes.test'
+
 describe('a request that a cookie vouches for', () => {
-  const own = `https://${BOX_HOST}`
+  const opens = { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }
+  const sockets = { upgrade: 'websocket' }
+
   test.each([
-    ['GET', {}, true],
-    ['HEAD', { origin: 'https://evil.test' }, true],
+    ['GET', { 'sec-fetch-site': 'same-origin', 'sec-fetch-mode': 'no-cors' }, true],
+    ['GET', { 'sec-fetch-site': 'none', ...opens }, true],
+    ['POST', { 'sec-fetch-site': 'same-origin', origin: own }, true],
+    ['POST', { 'sec-fetch-site': 'same-origin' }, false],
+    ['POST', { 'sec-fetch-site': 'same-site', ...opens, origin: sibling }, false],
+    ['POST', { 'sec-fetch-site': 'cross-site', ...opens, origin: own }, false],
+    ...['same-site', 'cross-site'].flatMap((site): [string, Record<string, string>, boolean][] => [
+      ['GET', { 'sec-fetch-site': site, ...opens }, true],
+      ['HEAD', { 'sec-fetch-site': site, ...opens }, true],
+      ['GET', { 'sec-fetch-site': site, ...opens, 'sec-fetch-dest': 'iframe' }, false],
+      ['GET', { 'sec-fetch-site': site, ...opens, 'sec-fetch-dest': 'object' }, false],
+      ['GET', { 'sec-fetch-site': site, 'sec-fetch-mode': 'no-cors', 'sec-fetch-dest': 'script' }, false],
+      ['GET', { 'sec-fetch-site': site, 'sec-fetch-mode': 'no-cors', 'sec-fetch-dest': 'document' }, false],
+      ['GET', { 'sec-fetch-site': site, 'sec-fetch-mode': 'cors', 'sec-fetch-dest': 'empty', ...page }, false],
+      ['HEAD', { 'sec-fetch-site': site, 'sec-fetch-mode': 'cors', origin: own }, false],
+      ['OPTIONS', { 'sec-fetch-site': site, 'sec-fetch-mode': 'cors' }, false],
+      ['GET', { 'sec-fetch-site': site }, false],
+      ['GET', { 'sec-fetch-site': site, ...opens, ...sockets, origin: own }, false],
+    ]),
+    ['GET', { 'sec-fetch-site': 'same-origin, same-site' }, false],
+    ['GET', { 'sec-fetch-site': '' }, false],
+    ['GET', { 'sec-fetch-site': 'none', ...sockets }, false],
+  ])('%s %j may pass: %s', (method, headers: Record<string, string>, expected) => {
+    expect(isFromOwnPage(edgeRequest({ method, headers }))).toBe(expected)
+  })
+})
+
+describe('one of a browser without `Sec-Fetch-Site`', () => {
+  test.each([
+    ['GET', {}, false],
+    ['GET', page, true],
+    ['GET', { referer: `${own}/a?b` }, true],
+    ['GET', { referer: `${sibling}/`, ...page }, true],
+    ['GET', { referer: `${sibling}/` }, false],
+    ['GET', { referer: `${own}.evil.test/` }, false],
+    ['GET', { referer: 'none' }, false],
+    ['GET', { origin: own }, true],
+    ['GET', { origin: sibling, ...page, referer: `${own}/` }, false],
+    ['GET', { origin: 'null', ...page }, false],
+    ['GET', { accept: '*/*,text/html' }, false],
+    ['HEAD', { origin: 'https://evil.test' }, false],
     ['POST', { origin: own }, true],
     ['POST', { origin: `${own}:8443` }, true],
-    ['POST', {}, false],
+    ['POST', page, false],
+    ['POST', { referer: `${own}/` }, false],
     ['POST', { origin: 'null' }, false],
     ['POST', { origin: `http://${BOX_HOST}` }, false],
-    ['POST', { origin: 'https://web2--demo.boxes.test' }, false],
+    ['POST', { origin: sibling }, false],
     ['POST', { origin: `${own}.evil.test` }, false],
     ['POST', { origin: `https://${BOX_HOST}@evil.test` }, false],
     ['DELETE', { origin: 'https://boxes.test' }, false],

@@ -1,0 +1,42 @@
+import { type EdgeRefusal, refuse } from './pages.ts'
+
+/**
+ * Marks requests that a session admits in `txn.session`, and refuses those that a page of another host may have caused, as
+ * `isFromOwnPage` of the gate does. Needs `txn.authority`, and rules before it that decide.
+ */
+export function sessionRules({ scheme }: { scheme: 'http' | 'https' }): string[] {
+  return [
+    '  acl is_safe method GET HEAD OPTIONS',
+    '  acl is_socket req.hdr(upgrade) -m str -i websocket',
+    '  acl is_by_session var(txn.session) -m found',
+    '  acl is_same_origin req.fhdr(origin),lower,strcmp(txn.origin) eq 0',
+    // The scheme, an empty part and the authority of the URL.
+    '  acl is_own_referer req.fhdr(referer),lower,field(1,/,3),strcmp(txn.origin) eq 0',
+    '  acl has_origin req.fhdr(origin) -m found',
+    '  acl has_site req.fhdr(sec-fetch-site) -m found',
+    '  acl is_own_site req.fhdr(sec-fetch-site) -m str same-origin none',
+    '  acl is_navigation req.fhdr(sec-fetch-mode) -m str navigate',
+    '  acl is_document req.fhdr(sec-fetch-dest) -m str document',
+    ...SINGLE_HEADERS.map((name) => `  acl is_told_twice req.fhdr_cnt(${name}) gt 1`),
+    '  http-request set-var(txn.session) bool(1) if !is_known_bearer is_token',
+    `  http-request set-var-fmt(txn.origin) ${scheme}://%[var(txn.authority)] if is_by_session`,
+    `  http-request set-var(txn.foreign) bool(1) if ${FOREIGN.map((rest) => `is_by_session ${rest}`).join(' or ')}`,
+    '  acl is_foreign var(txn.foreign) -m found',
+    ...refuse(OTHER_ORIGIN, 'is_foreign'),
+  ]
+}
+
+const SINGLE_HEADERS = ['origin', 'referer', 'sec-fetch-site', 'sec-fetch-mode', 'sec-fetch-dest']
+/** Conditions under which a request is not that of an own page. Browsers before 2023 send no `Sec-Fetch-Site`. */
+const FOREIGN = [
+  'is_told_twice',
+  '!is_safe !is_same_origin',
+  'is_socket !is_same_origin',
+  ...['!is_safe', 'is_socket', '!is_navigation', '!is_document'].map((rest) => `has_site !is_own_site ${rest}`),
+  '!has_site has_origin !is_same_origin',
+  '!has_site !has_origin !is_own_referer !is_browser',
+]
+const OTHER_ORIGIN: EdgeRefusal = {
+  code: 'permission_denied',
+  detail: 'A page of another origin may not do this in your name.',
+}

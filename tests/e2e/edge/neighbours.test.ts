@@ -1,0 +1,104 @@
+import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
+import type { Page } from 'playwright-core'
+import { type BrowserUser, useBrowser } from '../../helpers/edge/browser.ts'
+import { encryptDomain } from '../../helpers/edge/certificates.ts'
+import { makeSites, SITES, takeHeard } from '../../helpers/edge/sites.ts'
+import { useOwnService } from '../../helpers/own-service.ts'
+
+// The hosts of boxes are one site: unlike at localhost, browsers send `SameSite` cookies between them.
+const DOMAIN = 'boxes.corp.test'
+const { client, service } = useOwnService()
+
+/** What tests/fixtures/page-attacks.mjs can do. */
+const PAGE_ATTACKS = new URL('../../fixtures/page-attacks.mjs', import.meta.url).pathname
+const WAYS = [
+  ...['script', 'picture', 'style', 'prefetch', 'frame', 'object', 'form in a frame', 'fetch', 'plain fetch'],
+  ...['fetch with a header', 'fetch of a page', 'fetch without referrer', 'plain post', 'beacon', 'events', 'socket'],
+  ...['worker', 'service worker'],
+]
+let trust: string
+beforeAll(async () => {
+  const encrypted = encryptDomain(service().dataDir, DOMAIN)
+  trust = encrypted.trust
+  await service().killAgent('SIGTERM')
+  await service().startAgent(encrypted.settings)
+  await makeSites(client, { private: 'token', open: 'public' })
+})
+const { newUser } = useBrowser(DOMAIN, { trust: () => trust })
+
+let user: BrowserUser
+let page: Page
+let token: { id: string; token: string }
+/** URLs of a private box, and of one of another tenant, whose pages attack it. */
+let [url, attacker] = ['', '']
+
+beforeAll(async () => {
+  url = (await client.get(`${SITES}/private`)).body.url
+  attacker = (await client.get(`${SITES}/open`)).body.url
+  token = (await client.post('/v1/tokens', { name: 'v', projects: ['browser'], permissions: ['read'] })).body
+  user = await newUser()
+  page = user.page
+  await user.context.addInitScript({ path: PAGE_ATTACKS })
+  await signIn()
+})
+
+async function signIn(): Promise<void> {
+  await page.goto(url)
+  await page.getByLabel('Access token').fill(token.token)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.waitForURL(url, { waitUntil: 'commit' })
+  await page.waitForSelector('h1:text-is("GET /")')
+}
+
+/** Returns the targets that the private box was asked for, without those of the icons of pages. */
+async function heardTargets(): Promise<string[]> {
+  const heard = await takeHeard(client, 'private')
+  return [...heard.matchAll(/^\w+ (\S+)/gm)].map(([, path = '']) => path).filter((path) => path !== '/favicon.ico')
+}
+
+/** Lets the page attack a URL; resolves with what it learned. */
+function attack(way: string, at: string): Promise<string> {
+  return page.evaluate(`attacks[${JSON.stringify(way)}](${JSON.stringify(at)})`)
+}
+
+describe('a page of another box, which is of the same site,', () => {
+  beforeEach(async () => {
+    await page.goto(attacker)
+    await takeHeard(client, 'private')
+  })
+
+  test.each(WAYS)('gets nothing of a private one by %s', async (way) => {
+    expect(await attack(way, `${url}secret.js`)).toBe('nothing')
+    expect(await heardTargets()).toEqual([])
+  })
+
+  test('opens it, as links do', async () => {
+    await page.setContent(`<a href="${url}from-link">Go</a>`)
+    await page.getByRole('link').click()
+    await page.waitForSelector('h1:text-is("GET /from-link")')
+    await page.goto(attacker)
+    await page.setContent(`<form action="${url}from-form"><button>Go</button></form>`)
+    await page.getByRole('button').click()
+    await page.waitForSelector('h1:text-is("GET /from-form?")')
+    await page.reload()
+    await page.waitForSelector('h1:text-is("GET /from-form?")')
+    await page.goto(attacker)
+    const opened = user.context.waitForEvent('page')
+    await page.evaluate(`void window.open(${JSON.stringify(`${url}from-window`)})`)
+    await (await opened).waitForSelector('h1:text-is("GET /from-window")')
+  })
+
+  test('reads a public one', async () => {
+    const other = (await client.get(`${SITES}/open/services/web`)).body.active_url
+    expect(await attack('script', `${other}secret.js`)).toBe('the secret')
+    expect(await attack('plain fetch', `${other}secret.js`)).toBe('nothing')
+  })
+})
+
+test('an own page asks its box in each of these ways', async () => {
+  await page.goto(url)
+  for (const way of WAYS) {
+    await attack(way, `${url}secret.js`)
+    expect([way, await heardTargets()]).toEqual([way, expect.arrayContaining(['/secret.js'])])
+  }
+})
