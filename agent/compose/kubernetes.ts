@@ -30,7 +30,7 @@ export async function openClusterWorld(
     'runtime',
     createKubeRuntime({
       ...{ instanceId, runDir, api, pods, network, image, node, warmPool, pidsMax, logger, execFiles },
-      usesLxcfs: settings.view.lxcfs,
+      ...{ usesLxcfs: settings.view.lxcfs, terminalBoxes: settings.limits.boxesMax },
     }),
   )
   await runtime.open()

@@ -17,6 +17,7 @@ import { AUTOMATIC_SNAPSHOTS_MAX } from '../core/snapshots/automatic.ts'
 import { SNAPSHOTS_MAX } from '../core/snapshots/snapshots.ts'
 import { SHIM_LIMITS } from '../drivers/exec/shim-protocol.ts'
 import { FILE_LIMITS } from '../drivers/files/transfers.ts'
+import { TERMINALS_PER_BOX } from '../drivers/host/terminals.ts'
 import { FILE_JSON_BYTES } from '../handlers/files/reads.ts'
 
 /** Returns every bound in force, as `GET /v1/config` publishes it. */
@@ -35,6 +36,7 @@ export function publishedLimits({ limits }: AgentSettings): Record<LimitName, nu
     memory_overcommit: limits.memoryOvercommit,
     memory_reserve_bytes: limits.memoryReserveBytes,
     pids_per_box: limits.pidsPerBox,
+    terminals_per_box: TERMINALS_PER_BOX,
     exec_output_bytes: limits.execOutputBytes,
     exec_kept_bytes: limits.execKeptBytes,
     exec_records_per_box: limits.execRecordsPerBox,

@@ -53,6 +53,8 @@ export interface KernelFacts {
   namespaces: Seen<readonly string[]>
   /** Values of /proc/sys/user/max_*_namespaces by kind. */
   namespaceLimits: Seen<Readonly<Record<string, number>>>
+  /** Values of /proc/sys/kernel/pty. */
+  terminals: Seen<{ max: number; reserve: number } | null>
 }
 
 export interface NetworkFacts {

@@ -1,7 +1,15 @@
 /** Codes of what doctor finds wrong; docs/operations.md tells of each. */
 export const DOCTOR_CODES = [
   ...['setting_wrong', 'kernel_old', 'architecture_unknown', 'btrfs_missing', 'loop_missing'],
-  ...['cgroups_missing', 'namespaces_missing', 'namespace_limit', 'nft_unusable', 'network', 'dns_silent'],
+  ...[
+    'cgroups_missing',
+    'namespaces_missing',
+    'namespace_limit',
+    'terminals_few',
+    'nft_unusable',
+    'network',
+    'dns_silent',
+  ],
   ...['program_missing', 'program_old', 'clock_behind', 'clock_unsynchronized'],
   ...['disk_full', 'disk_small', 'disk_read_only', 'disk_volatile', 'disk_remote', 'inodes_used_up'],
   ...['port_taken', 'port_twice', 'port_unusable'],

@@ -15,6 +15,7 @@ export const LIMIT_TEXTS = {
   memory_overcommit: 'How many times the memory of the host may be promised to boxes that run.',
   memory_reserve_bytes: 'Memory of the host that must be available for a box to start.',
   pids_per_box: 'Processes and threads of a box.',
+  terminals_per_box: 'Pseudo-terminals of a box at once, those of its consoles and commands among them.',
   exec_output_bytes: 'The end of each stream that is told with a command.',
   exec_kept_bytes: 'The end of each stream that is kept.',
   exec_records_per_box: 'Ended commands that are remembered of a box.',

@@ -1,4 +1,5 @@
 import { beforeAll, expect, test } from '@jest/globals'
+import { tcpMib, unreadConnections } from '../helpers/boxes/hostile.ts'
 import { untilServing } from '../helpers/vm/boxyard.ts'
 import { useInstalled } from '../helpers/vm/use-installed.ts'
 
@@ -57,4 +58,19 @@ test('a box with nesting stops, and leaves no cgroup', async () => {
   await machine().until(`[ ! -e ${group.replace(/\/own$/, '')} ]`)
   expect((await client.post(`${boxes}/nest/resume`)).status).toBe(200)
   expect(await inBox('nest', 'echo up')).toBe('up')
+})
+
+test('sockets that a box does not read take no more memory than the box may have', async () => {
+  const program = Buffer.from(`use strict; ${unreadConnections(64)}; system 'cat /proc/net/sockstat'`).toString(
+    'base64',
+  )
+  await machine().run(`echo ${program} | base64 -d >/tmp/attack.pl`)
+  const { body } = await client.get(`${boxes}/plain`)
+  const group = (await machine().run(`find /sys/fs/cgroup -type d -name ${body.id}`)).trim()
+  const before = tcpMib(await machine().run('cat /proc/net/sockstat'))
+  // In the box's cgroup, which is what counts; the box itself has no perl.
+  const held = tcpMib(await machine().run(`sh -c 'echo 0 >${group}/cgroup.procs; exec perl /tmp/attack.pl'`)) - before
+  expect(held).toBeGreaterThan(8)
+  expect(held).toBeLessThan(128)
+  expect(Number(await machine().run(`cat ${group}/memory.peak`))).toBeLessThanOrEqual(128 * 1024 ** 2)
 })

@@ -2,7 +2,7 @@ import type { Facts } from '../facts.ts'
 import type { Finding } from '../findings.ts'
 import { checkDisk } from './disk.ts'
 import { checkFiles } from './files.ts'
-import { checkCgroups, checkKernel, checkNamespaces } from './host.ts'
+import { checkCgroups, checkKernel, checkNamespaces, checkTerminals } from './host.ts'
 import { checkNetwork } from './network.ts'
 import { checkPorts } from './ports.ts'
 import { checkClock, checkTools } from './programs.ts'
@@ -14,6 +14,6 @@ export function checkAll(facts: Facts): Finding[] {
 }
 
 const CHECKS: readonly ((facts: Facts) => Finding[])[] = [
-  ...[checkSettings, checkVersions, checkKernel, checkCgroups, checkNamespaces, checkTools],
+  ...[checkSettings, checkVersions, checkKernel, checkCgroups, checkNamespaces, checkTerminals, checkTools],
   ...[checkNetwork, checkDisk, checkFiles, checkPorts, checkClock, checkUnits, checkService],
 ]

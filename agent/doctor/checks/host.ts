@@ -1,4 +1,5 @@
 import { findCgroupLayout } from '../../drivers/host/cgroup-layout.ts'
+import { wantedTerminals } from '../../drivers/host/terminals.ts'
 import type { Facts, KernelFacts, SettingsFacts } from '../facts.ts'
 import { areaOf, type Finding } from '../findings.ts'
 
@@ -94,6 +95,29 @@ export function checkNamespaces({ kernel, settings }: Pick<Facts, 'kernel' | 'se
   return [low.some(([, limit]) => limit < FEW) ? NAMESPACES.problem(fault) : NAMESPACES.note(fault)]
 }
 
+/** Checks that each box can have its terminals, once an agent has had the chance to raise their number. Pure. */
+export function checkTerminals({
+  kernel,
+  settings,
+  service,
+}: Pick<Facts, 'kernel' | 'settings' | 'service'>): Finding[] {
+  const { terminals } = kernel
+  const { boxesMax, allowsNesting } = settings.agent.limits
+  if ('hidden' in terminals) return [TERMINALS.unknown('Their number', terminals.hidden)]
+  if (terminals.value === null || allowsNesting) return []
+  const { max } = terminals.value
+  const wanted = wantedTerminals(boxesMax, terminals.value)
+  const isRunning = 'value' in service.holder && service.holder.value !== null
+  if (max >= wanted || !isRunning) return [TERMINALS.ok(`kernel.pty.max is ${max}; the agent sees to ${wanted}.`)]
+  return [
+    TERMINALS.note({
+      code: 'terminals_few',
+      evidence: `kernel.pty.max is ${max}, and ${boxesMax} boxes may take ${wanted}: some can leave others none.`,
+      remedy: `Run sysctl -w kernel.pty.max=${wanted}, and keep it in /etc/sysctl.d; or lower BOXYARD_BOXES_MAX.`,
+    }),
+  ]
+}
+
 function boxesAtOnce({ agent }: SettingsFacts): number {
   return agent.limits.boxesMax + agent.network.spareSlots
 }
@@ -101,6 +125,7 @@ function boxesAtOnce({ agent }: SettingsFacts): number {
 const KERNEL = areaOf('kernel')
 const CGROUPS = areaOf('cgroups')
 const NAMESPACES = areaOf('namespaces')
+const TERMINALS = areaOf('terminals')
 const MIN_KERNEL = [6, 7] as const
 const CONTROLLERS = ['cpu', 'memory', 'pids']
 const NEEDED_NAMESPACES = ['user', 'pid', 'mnt', 'net', 'ipc', 'uts', 'cgroup']

@@ -1,5 +1,6 @@
 import { accessSync, existsSync, readdirSync, readFileSync } from 'node:fs'
 import { arch, release } from 'node:os'
+import { readTerminalLimits } from '../../drivers/host/terminals.ts'
 import { run } from '../../lib/run.ts'
 import type { KernelFacts, Seen } from '../facts.ts'
 import { look, seenOr } from './look.ts'
@@ -22,6 +23,7 @@ export async function probeKernel(): Promise<KernelFacts> {
     controllers: await look(readControllers),
     namespaces: await look(() => readdirSync('/proc/self/ns')),
     namespaceLimits: await look(readNamespaceLimits),
+    terminals: await look(readTerminalLimits),
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Logger } from '../../../shared/log.ts'
 import type { RuntimeProblem } from '../../ports/boxes/runtime.ts'
 import type { MountLine } from '../host/mount-info.ts'
+import { raiseTerminals, terminalProblems } from '../host/terminals.ts'
 import { cloneLimitMounts, planLimitMounts, prepareCovers } from './limit-mounts.ts'
 import { openLxcfs } from './lxcfs.ts'
 import type { MountedBox } from './mount-table.ts'
@@ -13,7 +14,7 @@ export interface BoxLimitsView {
   show(boxId: string, box: MountedBox): Promise<void>
   /** The same for a box that runs already, of what it lacks. */
   showAgain(boxId: string, box: MountedBox): Promise<void>
-  /** Lists the problem of lxcfs, if it should run. */
+  /** Lists the problems of lxcfs, if it should run, and of the number of terminals. */
   problems(): RuntimeProblem[]
   close(): Promise<void>
 }
@@ -23,6 +24,7 @@ export interface BoxLimitsOptions {
   mounts: BoxMounts
   runDir: string
   usesLxcfs?: boolean
+  terminalBoxes?: number
   logger: Logger
   /** Runs `act` while no other step of the box is under way. */
   inTurn(boxId: string, act: () => Promise<void>): Promise<void>
@@ -30,10 +32,11 @@ export interface BoxLimitsOptions {
 
 /** Prepares what boxes are shown, adopts or starts lxcfs, and from then on spreads the boxes over the CPUs. */
 export function openBoxLimits(options: BoxLimitsOptions): BoxLimitsView {
-  const { host, mounts, runDir, usesLxcfs = false, logger } = options
+  const { host, mounts, runDir, usesLxcfs = false, terminalBoxes = 0, logger } = options
   const { handles, cgroups, workDir, watcher } = host
   const covers = `${workDir}/covers`
   prepareCovers(covers)
+  raiseTerminals(terminalBoxes, logger)
   /** Boxes to which that failed. */
   const missed = new Set<string>()
   let changes = 0
@@ -88,7 +91,7 @@ export function openBoxLimits(options: BoxLimitsOptions): BoxLimitsView {
   return {
     show,
     showAgain,
-    problems: () => problemsOf(lxcfs?.problem() ?? null),
+    problems: () => [...problemsOf(lxcfs?.problem() ?? null), ...terminalProblems(terminalBoxes)],
     close: async () => {
       isClosed = true
       clearInterval(timer)

@@ -28,6 +28,8 @@ export interface RunningBoxesOptions {
   usesLxcfs?: boolean
   /** False: boxes may use all CPUs of the host, within their limit; default true. */
   bindsCpus?: boolean
+  /** For how many boxes the host has to have terminals; default 0: its limit stays as it is. */
+  terminalBoxes?: number
   logger: Logger
 }
 

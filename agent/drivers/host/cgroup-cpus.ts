@@ -3,6 +3,7 @@ import { isErrno } from '../../lib/syscalls/libc.ts'
 import { type CgroupLayout, controllerHomes } from './cgroup-layout.ts'
 import { cpusOf } from './cgroup-limits.ts'
 import { openCpuSets } from './cpusets.ts'
+import { limitSockets } from './memory.ts'
 import { readCpuSeconds } from './usage.ts'
 
 /** The CPUs that boxes are bound to; of boxes in a pod those are the kubelet's business. */
@@ -43,6 +44,7 @@ export function openBoxCpus(layout: CgroupLayout, options: BoxCpusOptions): BoxC
     forget: (boxId) => sets?.forget(boxId),
     hasGroup: (root, boxId) => root !== cpuset || !isPlaced(boxId) || fs.existsSync(home(root, boxId)),
     upgrade: (boxId) => {
+      if (version === 1) limitSockets(home(layout.memory, boxId))
       const path = cpuset === null || isPlaced(boxId) ? null : home(cpuset, boxId)
       if (version === 2 || path === null || fs.existsSync(path)) return
       fs.mkdirSync(path)

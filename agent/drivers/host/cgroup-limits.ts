@@ -1,4 +1,5 @@
 import fs from 'node:fs'
+import { limitSockets } from './memory.ts'
 
 /** Sets the limits of a box for memory, without swap, and processes. */
 export function limitBox(
@@ -12,6 +13,7 @@ export function limitBox(
   // No swap. A host without swap accounting does not have the file.
   const swap = isV1 ? 'memory.memsw.limit_in_bytes' : 'memory.swap.max'
   if (fs.existsSync(`${paths.memory}/${swap}`)) fs.writeFileSync(`${paths.memory}/${swap}`, isV1 ? bytes : '0')
+  if (isV1) limitSockets(paths.memory)
 }
 
 /** Sets the CPU limit of a cgroup, in CPUs. */

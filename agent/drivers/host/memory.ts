@@ -3,6 +3,17 @@ import { ServiceError } from '../../../shared/errors.ts'
 import { isErrno } from '../../lib/syscalls/libc.ts'
 
 /**
+ * Limits the buffers of TCP and UDP sockets of a version 1 cgroup to a quarter of its memory, at least 16 MiB: unlike version 2, it
+ * does not charge them to the memory limit, and does not even count them without a limit of their own.
+ */
+export function limitSockets(path: string): void {
+  const file = `${path}/memory.kmem.tcp.limit_in_bytes`
+  const bytes = Math.max(SOCKETS_MIN, Math.floor(readNumber(`${path}/memory.limit_in_bytes`) / SOCKETS_PART))
+  // A kernel that does not count the memory of sockets does not have it.
+  if (fs.existsSync(file)) fs.writeFileSync(file, String(bytes))
+}
+
+/**
  * Limits the memory of the cgroup at `path` to `ramMb` MiB without swap. If it uses more, the kernel reclaims its caches, off the
  * main thread. Throws `below_use` with the figures, leaving the limit unchanged, if that is not enough.
  */
@@ -16,7 +27,8 @@ export async function setMemoryLimit(path: string, ramMb: number, version: 1 | 2
 async function setLimitV1(path: string, bytes: number): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
-      return await setBoth(path, bytes)
+      await setBoth(path, bytes)
+      return limitSockets(path)
     } catch (error) {
       if (!isErrno(error, 'EINVAL') || attempt === ATTEMPTS) throw error
     }
@@ -65,4 +77,6 @@ function belowUse(usedBytes: number, askedBytes: number, cause?: unknown): Servi
 }
 
 const ATTEMPTS = 10
+const SOCKETS_PART = 4
 const MIB = 1024 * 1024
+const SOCKETS_MIN = 16 * MIB

@@ -1,5 +1,6 @@
 import type { BoxSpec, ExecRequest } from '../../ports/boxes/runtime.ts'
 import { NESTING_CAPABILITIES, nestingMounts } from './nesting.ts'
+import { TERMINALS_PER_BOX } from './terminals.ts'
 
 /** Host resources of a box's container; all paths are host paths. */
 export interface BoxParts {
@@ -233,7 +234,7 @@ const SYSTEM_MOUNTS: readonly OciMount[] = [
     destination: '/dev/pts',
     type: 'devpts',
     source: 'devpts',
-    options: ['nosuid', 'noexec', 'newinstance', 'ptmxmode=0666', 'mode=0620', 'gid=5', 'max=256'],
+    options: ['nosuid', 'noexec', 'newinstance', 'ptmxmode=0666', 'mode=0620', 'gid=5', `max=${TERMINALS_PER_BOX}`],
   },
   {
     destination: '/dev/shm',

@@ -19,7 +19,7 @@ import { PodStarts, readPodEndpoint } from './starts.ts'
 import { podFailureOf } from './state.ts'
 
 export interface KubeRuntimeOptions
-  extends Pick<RunningBoxesOptions, 'instanceId' | 'runDir' | 'execFiles' | 'usesLxcfs'> {
+  extends Pick<RunningBoxesOptions, 'instanceId' | 'runDir' | 'execFiles' | 'usesLxcfs' | 'terminalBoxes'> {
   api: KubeApi
   /** Watches the pods of this instance; its creator opens and closes it. */
   pods: PodWatch
@@ -234,5 +234,5 @@ function statusForCrun(pid: number, startTicks: number): string {
   })
 }
 
-const DEFAULTS = { crunPath: '/usr/bin/crun', initPath: '/usr/bin/catatonit', usesLxcfs: false }
+const DEFAULTS = { crunPath: '/usr/bin/crun', initPath: '/usr/bin/catatonit', usesLxcfs: false, terminalBoxes: 0 }
 const ATTEMPTS = 5

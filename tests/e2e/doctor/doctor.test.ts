@@ -80,7 +80,7 @@ describe('before anything is started', () => {
     expect([code, [...new Set(checks.map(({ check }) => check))].sort()]).toEqual([
       checks.some(({ level }) => level === 'problem') ? 1 : 0,
       ['cgroups', 'clock', 'disk', 'dns', 'kernel', 'namespaces', 'network', 'permissions', 'ports', 'programs'].concat(
-        ...['service', 'settings', 'units', 'versions'],
+        ...['service', 'settings', 'terminals', 'units', 'versions'],
       ),
     ])
     expect(statSync(settings['BOXYARD_DATA_DIR'] ?? '', { throwIfNoEntry: false })).toBeUndefined()

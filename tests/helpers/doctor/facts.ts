@@ -19,6 +19,7 @@ export function soundFacts(): Facts {
       controllers: { value: ['cpuset', 'cpu', 'io', 'memory', 'pids'] },
       namespaces: { value: ['cgroup', 'ipc', 'mnt', 'net', 'pid', 'user', 'uts'] },
       namespaceLimits: { value: { user: 10_000, net: 10_000 } },
+      terminals: { value: { max: 65_024, reserve: 1_024 } },
     },
     network: {
       nft: { value: { isUsable: true, output: '' } },

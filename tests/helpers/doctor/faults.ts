@@ -34,6 +34,13 @@ export const holdersFor = (isOurs: boolean, unit: string | null) => ({
 })
 const data = (facts: Facts, schema: Facts['service']['schema']): void =>
   void Object.assign(facts.service, { schema, health: { value: { status: 'ok', problems: [] } } })
+const RUNNING = {
+  ...{ holder: { value: { pid: 1, unit: null } }, health: { value: { status: 'ok', problems: [] } } },
+}
+const health = (facts: Facts, problems: { code: string; evidence: string; remedy: string }[] | null): void =>
+  void Object.assign(facts.service, { health: { value: { status: 'degraded', problems } } })
+const nameservers = (facts: Facts, value: { address: string; answered: boolean }[]): void =>
+  void Object.assign(facts.network, { nameservers: { value } })
 const GIB = 1024 ** 3
 
 /** What is wrong with a host, and what is found then: words of the evidence, and of the remedy. */
@@ -102,6 +109,16 @@ export const FAULTS: readonly [DoctorCode, FindingLevel, BreakHost, evidence: st
     'BOXYARD_BOXES_MAX',
   ],
   [
+    'terminals_few',
+    'note',
+    (f) => {
+      Object.assign(f.kernel, { terminals: { value: { max: 4096, reserve: 1024 } } })
+      Object.assign(f.service, RUNNING)
+    },
+    'kernel.pty.max is 4096',
+    'sysctl -w kernel.pty.max=65024',
+  ],
+  [
     'nft_unusable',
     'problem',
     (f) => Object.assign(f.network, { nft: { value: { isUsable: false, output: 'Error: no such file' } } }),
@@ -118,7 +135,7 @@ export const FAULTS: readonly [DoctorCode, FindingLevel, BreakHost, evidence: st
   [
     'dns_silent',
     'problem',
-    (f) => Object.assign(f.network, { nameservers: { value: [{ address: '192.0.2.9', answered: false }] } }),
+    (f) => nameservers(f, [{ address: '192.0.2.9', answered: false }]),
     '192.0.2.9',
     'BOXYARD_DNS',
   ],
@@ -126,14 +143,10 @@ export const FAULTS: readonly [DoctorCode, FindingLevel, BreakHost, evidence: st
     'dns_silent',
     'note',
     (f) =>
-      Object.assign(f.network, {
-        nameservers: {
-          value: [
-            { address: '192.0.2.9', answered: false },
-            { address: '192.0.2.1', answered: true },
-          ],
-        },
-      }),
+      nameservers(f, [
+        { address: '192.0.2.9', answered: false },
+        { address: '192.0.2.1', answered: true },
+      ]),
     '192.0.2.9.',
     'BOXYARD_DNS',
   ],
@@ -276,21 +289,6 @@ export const FAULTS: readonly [DoctorCode, FindingLevel, BreakHost, evidence: st
     'It ended last with: It broke.',
     'systemctl start',
   ],
-  [
-    'health',
-    'problem',
-    (f) =>
-      Object.assign(f.service, {
-        health: { value: { status: 'degraded', problems: [{ code: 'pool_full', evidence: 'E.', remedy: 'R.' }] } },
-      }),
-    'pool_full: E.',
-    'R.',
-  ],
-  [
-    'health',
-    'problem',
-    (f) => Object.assign(f.service, { health: { value: { status: 'degraded', problems: null } } }),
-    'says degraded',
-    'as root',
-  ],
+  ['health', 'problem', (f) => health(f, [{ code: 'pool_full', evidence: 'E.', remedy: 'R.' }]), 'pool_full: E.', 'R.'],
+  ['health', 'problem', (f) => health(f, null), 'says degraded', 'as root'],
 ]

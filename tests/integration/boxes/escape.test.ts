@@ -76,7 +76,7 @@ describe('a box as its root', () => {
   })
 
   test('leaves no core and has few terminals', async () => {
-    expect((await run('ulimit -c; ulimit -Hc; grep -c " /dev/pts .*max=256" /proc/mounts')).stdout).toBe('0\n0\n1\n')
+    expect((await run('ulimit -c; ulimit -Hc; grep -c " /dev/pts .*max=64" /proc/mounts')).stdout).toBe('0\n0\n1\n')
     expect((await run('grep "core file" /proc/1/limits')).stdout).toMatch(/size +0 +0 /)
   })
 

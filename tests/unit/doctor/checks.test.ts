@@ -30,6 +30,7 @@ const HIDDEN: readonly [string, BreakHost][] = [
   ['settings', (f) => Object.assign(f.settings, { hiddenFile: '/etc/boxyard/boxyard.conf' })],
   ['cgroups', (f) => Object.assign(f.kernel, { mountInfo: { hidden: 'EACCES' } })],
   ['namespaces', (f) => Object.assign(f.kernel, { namespaceLimits: { hidden: 'EACCES' } })],
+  ['terminals', (f) => Object.assign(f.kernel, { terminals: { hidden: 'EACCES' } })],
   ['network', (f) => Object.assign(f.network, { nft: { hidden: 'spawn nft ENOENT' } })],
   [
     'network',

@@ -1,0 +1,73 @@
+import { execFileSync } from 'node:child_process'
+import { cpSync, mkdirSync, readFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+import type { Runtime } from '../../../agent/ports/boxes/runtime.ts'
+
+/** A program that holds in a box what it took, until `end`. */
+export interface Attack {
+  /** What the program printed after `ready`. */
+  report: string
+  end(): Promise<void>
+}
+
+/** Copies the host's perl with its libraries into a root tree: it reaches every system call, and needs no compiler. */
+export function addPerl(rootPath: string): void {
+  const [perl = '', modules = ''] = ['$^X', '(grep { m,/perl-base$, } @INC)[0]'].map((what) =>
+    execFileSync('perl', ['-e', `print(${what})`], { encoding: 'utf8' }),
+  )
+  const libraries = execFileSync('ldd', [perl], { encoding: 'utf8' }).match(/\/\S+/g) ?? []
+  for (const path of [perl, modules, ...libraries]) {
+    mkdirSync(`${rootPath}${dirname(path)}`, { recursive: true })
+    cpSync(path, `${rootPath}${path}`, { recursive: true, dereference: true })
+  }
+}
+
+/** Runs a perl program in a box whose root has perl; resolves once it prints a line `ready …`. Throws what it prints if it ends first. */
+export async function attack(runtime: Runtime, boxId: string, program: string): Promise<Attack> {
+  const command = ['perl', '-e', `use strict; $| = 1; ${program}; <STDIN>`]
+  const running = await runtime.exec(boxId, { command, cwd: '/', environment: {}, user: null, endsWhole: true })
+  const { stdin, stdout, stderr, exited } = running
+  let printed = ''
+  const report = await new Promise<string>((resolve, reject) => {
+    const read = (chunk: Buffer): void => {
+      printed += chunk.toString()
+      const line = /^ready ?(.*)$/m.exec(printed)
+      if (line !== null) resolve(line[1] ?? '')
+    }
+    stdout.on('data', read)
+    stderr.on('data', read)
+    void exited.then((exit) => reject(new Error(`${JSON.stringify(exit)} ${printed}`)))
+  })
+  return {
+    report,
+    end: async () => {
+      stdin.end()
+      await running.signal('SIGKILL')
+      await exited
+      for (const stream of [stdout, stderr]) stream.destroy()
+    },
+  }
+}
+
+/** Opens `count` TCP connections on loopback, and fills them: nothing is read. Reports the MiB that were taken off its hands. */
+export const unreadConnections = (count: number): string => `
+  use Socket; my (@held, $sent);
+  socket(my $server, PF_INET, SOCK_STREAM, 0) or die $!;
+  bind($server, sockaddr_in(0, INADDR_LOOPBACK)) or die $!; listen($server, ${count}) or die $!;
+  for (1 .. ${count}) {
+    socket(my $client, PF_INET, SOCK_STREAM, 0) or die $!;
+    connect($client, getsockname($server)) or die $!; accept(my $other, $server) or die $!;
+    push @held, $client, $other;
+  }
+  my $piece = 'x' x 65536;
+  # Rounds, as the kernel gives a connection more room while it goes on.
+  for (1 .. 100) { for (@held) { my $n = syswrite_now($_, $piece); $sent += $n } select(undef, undef, undef, 0.01) }
+  sub syswrite_now { my ($to, $what) = @_; send($to, $what, 0x40) // 0 }
+  printf "ready %d\\n", $sent / 1048576`
+
+/** Returns the MiB that TCP sockets hold in all of a host, of which `sockstat` is the text of /proc/net/sockstat; default: this one. */
+export function tcpMib(sockstat = readFileSync('/proc/net/sockstat', 'utf8')): number {
+  return (Number(/^TCP: .* mem (\d+)$/m.exec(sockstat)?.[1]) * PAGE_BYTES) / 1024 ** 2
+}
+
+const PAGE_BYTES = 4096
