@@ -115,7 +115,7 @@ function operationSections(document: ApiDocument): string {
 }
 
 function operationRow(operation: Operation, document: ApiDocument): string[] {
-  const { id, method, path, summary, permission, errors } = operation
+  const { id, method, path, summary, permission, ofAllProjects, errors } = operation
   const { requestBody, responses } = describedIn(document, operation)
   const { schemas } = document.components
   const link = (name: string): string => linkBetween('operations.md', name, schemas[name])
@@ -125,7 +125,11 @@ function operationRow(operation: Operation, document: ApiDocument): string[] {
   return [
     `\`${method} ${path}\`<br>\`${id}\``,
     summary,
-    permission === null ? 'nothing' : permission === 'any' ? 'a token' : `\`${permission}\``,
+    permission === null
+      ? 'nothing'
+      : permission === 'any'
+        ? 'a token'
+        : `\`${permission}\`${ofAllProjects ? ' for `*`' : ''}`,
     requestBody ? bodyOf(requestBody, link) : '',
     answers.join(', '),
     errorLinks(errors, ''),

@@ -163,7 +163,8 @@ function headersOf(operation: Operation): z.ZodObject {
 function descriptionOf(operation: Operation): string {
   const { permission } = operation
   if (permission === null) return `${operation.summary}. Needs no token.${BAD_TOKEN_TEXTS[operation.badToken]}`
-  const needs = `Needs ${permission === 'any' ? 'a valid token' : `a token with \`${permission}\``}`
+  const scope = operation.ofAllProjects ? ' for all projects' : ''
+  const needs = `Needs ${permission === 'any' ? 'a valid token' : `a token with \`${permission}\`${scope}`}`
   const orTicket = takesTicket(operation) ? ', or a ticket' : ''
   return [`${operation.summary}. ${needs}${orTicket}.`, ...paragraphsOf(operation)].join('\n\n')
 }

@@ -14,6 +14,8 @@ export interface Operation {
   summary: string
   /** Null: no token is needed, though one may be given. `any`: a valid token with any permissions. */
   permission: Permission | 'any' | null
+  /** True: only for tokens of all projects (`*`), since it concerns what projects share. */
+  ofAllProjects: boolean
   /** Effect of a broken, expired or revoked token on an operation that needs none: `ignored` treats it as absent. */
   badToken: 'refused' | 'ignored'
   params: z.ZodType<Record<string, string>>
@@ -45,6 +47,7 @@ export interface Operation {
 export function define<const T extends Given>(given: T): Omit<Defaults, keyof T> & T {
   const defaults: Defaults = {
     badToken: 'refused',
+    ofAllProjects: false,
     params: noParams,
     query: noQuery,
     body: null,
@@ -63,6 +66,7 @@ export function define<const T extends Given>(given: T): Omit<Defaults, keyof T>
 
 interface Defaults {
   badToken: 'refused'
+  ofAllProjects: false
   params: typeof noParams
   query: typeof noQuery
   body: null

@@ -88,7 +88,7 @@ export function tokenKeyId(token: string): string | undefined {
  * @throws ServiceError `permission_denied`
  */
 export function authorize(
-  operation: Pick<Operation, 'permission'>,
+  operation: Pick<Operation, 'permission'> & Partial<Pick<Operation, 'ofAllProjects'>>,
   params: Readonly<Record<string, string>>,
   claims: Pick<TokenClaims, 'projects' | 'permissions'>,
 ): void {
@@ -96,6 +96,9 @@ export function authorize(
   if (permission === null) return
   if (permission !== 'any' && !claims.permissions.includes(permission)) {
     throw new ServiceError('permission_denied', `The token lacks the permission "${permission}".`)
+  }
+  if (operation.ofAllProjects === true && claims.projects !== '*') {
+    throw new ServiceError('permission_denied', 'This is for tokens of all projects (`*`) alone.')
   }
   const { project } = params
   if (project !== undefined && project !== '-' && !mayEnter(claims, project)) {
@@ -118,7 +121,7 @@ export function isSubset(child: TokenScope, parent: TokenScope): boolean {
 }
 
 async function verifySignature(token: string, keys: TokenKeySet): Promise<TokenClaims> {
-  const kid = token.length <= MAX_TOKEN ? tokenKeyId(token) : undefined
+  const kid = token.length <= MAX_TOKEN && isCanonical(token) ? tokenKeyId(token) : undefined
   const jwk = keys.keys.find((key) => key.kid === kid)
   if (kid === undefined || !jwk) throw new ServiceError('token_invalid', 'The token is not one of this deployment.')
   const { d: _private, ...publicJwk } = jwk
@@ -132,6 +135,11 @@ async function verifySignature(token: string, keys: TokenKeySet): Promise<TokenC
   const claims = parseClaims(payload)
   if (!claims) throw new ServiceError('token_invalid', 'The token does not say what a token must.')
   return claims
+}
+
+// Decoders accept padding, other alphabets and stray bits, so that one token would have many spellings.
+function isCanonical(token: string): boolean {
+  return token.split('.').every((part) => Buffer.from(part, 'base64url').toString('base64url') === part)
 }
 
 function parseClaims(payload: Uint8Array): TokenClaims | undefined {

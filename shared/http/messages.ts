@@ -137,6 +137,13 @@ function isEscaped(text: string, index: number): boolean {
   return backslashes % 2 === 1
 }
 
+// JSON may write any character as an escape of its code.
+function spellingsOf(character: string): string {
+  const code = character.charCodeAt(0).toString(16).padStart(4, '0')
+  const digits = [...code].map((digit) => `[${digit}${digit.toUpperCase()}]`).join('')
+  return `(?:${character}|\\\\u${digits})`
+}
+
 /** Deepest nesting of a JSON body that is parsed. */
 export const MAX_JSON_DEPTH = 64
 
@@ -144,7 +151,7 @@ const REQUEST_ID = /^[\x20-\x7e]{1,128}$/
 const BEARER = /^bearer +([^\s,]+) *$/i
 const JSON_TYPE = /^application\/json *(; *charset="?utf-8"? *)?$/i
 /** Validators skip this name, so the value would be lost silently. Within a JSON string its quotes are escaped. */
-const PROTOTYPE_NAME = /"__proto__"\s*:/
+const PROTOTYPE_NAME = new RegExp(`"${[...'__proto__'].map(spellingsOf).join('')}"\\s*:`)
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 const OPEN_BRACE = 0x7b

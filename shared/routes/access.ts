@@ -96,6 +96,7 @@ export const accessOperations = {
     path: '/v1/projects/{project}/quota',
     summary: 'Set the quota of a project; existing resources stay',
     permission: 'admin',
+    ofAllProjects: true,
     params: z.strictObject({ project: nameSchema }),
     body: updateQuotaBodySchema,
     response: quotaSchema,

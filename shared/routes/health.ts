@@ -78,6 +78,7 @@ export const healthOperations = {
     path: '/v1/storage/scrub',
     summary: 'Verify all stored data against its checksums; health reports faults',
     permission: 'admin',
+    ofAllProjects: true,
     response: scrubSchema,
     errors: ['storage_full'],
     status: 202,

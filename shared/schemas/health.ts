@@ -55,7 +55,10 @@ export const healthSchema = z
         total: z.int(),
       })
       .optional()
-      .meta({ description: 'Number of boxes of the deployment, by `status`. Absent also if they cannot be counted.' }),
+      .meta({
+        description:
+          'Number of boxes of the deployment, by `status`. Absent if they cannot be counted, and for a token that is not for all projects.',
+      }),
     host: z
       .looseObject({
         cpu: z.looseObject({
@@ -71,12 +74,13 @@ export const healthSchema = z
             .int()
             .meta({ description: '`MemAvailable` of the kernel: memory that can be used without swapping.' }),
         }),
-        storage: mountSchema
-          .optional()
-          .meta({ description: 'Disk that holds the data directory. Absent also if it cannot be read.' }),
+        storage: mountSchema.optional().meta({
+          description:
+            'Disk that holds the data directory. Absent if it cannot be read, and for a token that is not for all projects.',
+        }),
         storage_mounts: z.array(mountSchema).meta({
           description:
-            'The pool of boxes, volumes, snapshots and bases, with what it can still grow by; empty if it cannot be read.',
+            'The pool of boxes, volumes, snapshots and bases, with what it can still grow by; empty if it cannot be read, and for a token that is not for all projects.',
         }),
       })
       .optional()
@@ -216,17 +220,20 @@ export const scrubSchema = z
 /** `GET /v1/storage`: `unique_bytes` is the space that deleting that one alone would free. */
 export const storageSchema = z
   .looseObject({
-    pool: z.looseObject({
-      total_bytes: bytesSchema.meta({ description: 'Size, with what the pool can still grow by.' }),
-      used_bytes: bytesSchema,
-      available_bytes: bytesSchema.meta({ description: 'Free space, with what the pool can still grow by.' }),
-      data: room.meta({ description: 'btrfs data: contents of files.' }),
-      metadata: room.meta({ description: 'btrfs metadata: names, attributes, small files.' }),
-      device_errors: z.record(z.string(), z.number()).meta({
-        description:
-          'Errors of the disk since the pool was made, or since the last scrub without errors: `writes`, `reads`, `flushes`, `corruptions` (wrong checksum), `generations` (older content than was written).',
-      }),
-    }),
+    pool: z
+      .looseObject({
+        total_bytes: bytesSchema.meta({ description: 'Size, with what the pool can still grow by.' }),
+        used_bytes: bytesSchema,
+        available_bytes: bytesSchema.meta({ description: 'Free space, with what the pool can still grow by.' }),
+        data: room.meta({ description: 'btrfs data: contents of files.' }),
+        metadata: room.meta({ description: 'btrfs metadata: names, attributes, small files.' }),
+        device_errors: z.record(z.string(), z.number()).meta({
+          description:
+            'Errors of the disk since the pool was made, or since the last scrub without errors: `writes`, `reads`, `flushes`, `corruptions` (wrong checksum), `generations` (older content than was written).',
+        }),
+      })
+      .nullable()
+      .meta({ description: 'Null for a token that is not for all projects.' }),
     boxes: z.array(owner).meta({ description: 'Those of the projects that the token may read.' }),
     volumes: z.array(owner).meta({ description: 'Those of the projects that the token may read.' }),
     bases: z
@@ -240,13 +247,17 @@ export const storageSchema = z
       .meta({ description: 'Those of the projects that the token may read, and shared ones.' }),
     orphans: z
       .array(z.looseObject({ subvolume: z.string().meta({ description: 'Its name in the pool.' }), ...sizes }))
-      .meta({ description: 'Subvolumes without a record; they are kept.' }),
-    deleting: z.number().meta({
-      description: 'Subvolumes that wait to be destroyed; copies of boxes in which previews run are counted too.',
+      .meta({
+        description: 'Subvolumes without a record; they are kept. Empty for a token that is not for all projects.',
+      }),
+    deleting: z.number().nullable().meta({
+      description:
+        'Subvolumes that wait to be destroyed; copies of boxes in which previews run are counted too. Null for a token that is not for all projects.',
     }),
-    scrub: scrubSchema
-      .nullable()
-      .meta({ description: 'The scrub that runs, else the last one; null if there was none.' }),
+    scrub: scrubSchema.nullable().meta({
+      description:
+        'The scrub that runs, else the last one; null if there was none, and for a token that is not for all projects.',
+    }),
   })
   .meta({ id: 'Storage' })
 

@@ -7,28 +7,36 @@ import type { Handlers } from '../common/call.ts'
 /** Handles the report of storage, and scrubs. */
 export function createSpaceHandlers(storage: Storage): Pick<Handlers, 'getStorage' | 'startScrub'> {
   return {
-    getStorage: async ({ caller }) => ({ body: viewReport(await storage.report(caller)) }),
+    getStorage: async ({ caller }) => ({
+      body: viewReport(await storage.report(caller), { isWhole: caller.projects === '*' }),
+    }),
     startScrub: async () => ({ body: viewScrub(await storage.scrub()) }),
   }
 }
 
-function viewReport({ capacity, condition, boxes, volumes, bases, orphans, deleting }: StorageReport) {
+// What projects share is shown to tokens of all projects: it tells of what others do.
+function viewReport(
+  { capacity, condition, boxes, volumes, bases, orphans, deleting }: StorageReport,
+  { isWhole }: { isWhole: boolean },
+) {
   const { data, metadata, deviceErrors, scrub } = condition
   return {
-    pool: {
-      total_bytes: capacity.totalBytes,
-      used_bytes: capacity.usedBytes,
-      available_bytes: capacity.availableBytes,
-      data: { total_bytes: data.totalBytes, used_bytes: data.usedBytes },
-      metadata: { total_bytes: metadata.totalBytes, used_bytes: metadata.usedBytes },
-      device_errors: { ...deviceErrors },
-    },
+    pool: !isWhole
+      ? null
+      : {
+          total_bytes: capacity.totalBytes,
+          used_bytes: capacity.usedBytes,
+          available_bytes: capacity.availableBytes,
+          data: { total_bytes: data.totalBytes, used_bytes: data.usedBytes },
+          metadata: { total_bytes: metadata.totalBytes, used_bytes: metadata.usedBytes },
+          device_errors: { ...deviceErrors },
+        },
     boxes: boxes.map(viewOwner),
     volumes: volumes.map(viewOwner),
     bases: bases.map(({ project, name, usage }) => ({ project, name, ...viewUsage(usage) })),
-    orphans: orphans.map(({ subvolume, usage }) => ({ subvolume, ...viewUsage(usage) })),
-    deleting,
-    scrub: scrub && viewScrub(scrub),
+    orphans: isWhole ? orphans.map(({ subvolume, usage }) => ({ subvolume, ...viewUsage(usage) })) : [],
+    deleting: isWhole ? deleting : null,
+    scrub: isWhole && scrub ? viewScrub(scrub) : null,
   }
 }
 

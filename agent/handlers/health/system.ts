@@ -30,7 +30,7 @@ export function createSystemHandlers(deps: SystemDeps): SystemHandlers {
     getHealth: async ({ caller }) => {
       const report = await deps.health()
       const status = report.status === 'unavailable' ? 503 : 200
-      return { status, body: caller ? viewHealth(report) : viewStatus(report) }
+      return { status, body: caller ? viewHealth(report, { isWhole: caller.projects === '*' }) : viewStatus(report) }
     },
     getVersion: async () => {
       const { runtime, filesystem } = deps.drivers

@@ -5,8 +5,13 @@ import type { HealthReport } from '../../core/health/health.ts'
 import type { ClusterReport } from '../../ports/boxes/cluster-facts.ts'
 import type { DiskCapacity } from '../../ports/host/facts.ts'
 
-/** Returns the health report in the form of the API, without what could not be measured. */
-export function viewHealth({ status, faults, boxes, load, disk, pool, cluster }: HealthReport): Health {
+/**
+ * Returns the health report in the form of the API, without what could not be measured, and without what projects share unless it
+ * `isWhole`.
+ */
+export function viewHealth(report: HealthReport, { isWhole }: { isWhole: boolean }): Health {
+  const { status, faults, load, cluster } = report
+  const { boxes, disk, pool } = isWhole ? report : NOTHING_SHARED
   const { cpu, memory } = load
   return {
     status,
@@ -55,4 +60,5 @@ function percent(part: number, whole: number): number {
   return whole === 0 ? 0 : Math.round((part / whole) * 10_000) / 100
 }
 
+const NOTHING_SHARED = { boxes: null, disk: null, pool: null }
 const API = { api: { api_version: 'v1' } }

@@ -69,6 +69,24 @@ export function defineStorageSuite(client: Client): void {
       expect(elsewhere).toMatchObject({ boxes: [], volumes: [] })
     })
 
+    test('shows what projects share only to tokens of all projects', async () => {
+      const body = { name: 'tenant', projects: ['space'], permissions: ['read', 'admin'], expires_in_seconds: 600 }
+      const tenant = { token: (await client.post('/v1/tokens', body)).body.token }
+      expect((await client.get('/v1/storage', tenant)).body).toMatchObject({
+        ...{ pool: null, orphans: [], deleting: null, scrub: null },
+        boxes: [{ project: 'space', name: 'filled' }],
+      })
+      const denied = { status: 403, body: { code: 'permission_denied' } }
+      expect(await client.post('/v1/storage/scrub', undefined, tenant)).toMatchObject(denied)
+      const quota = '/v1/projects/space/quota'
+      expect(await client.put(quota, { allowed: { boxes: 1000 } }, tenant)).toMatchObject(denied)
+      expect((await client.get(quota, tenant)).body.allowed.boxes).toBeNull()
+      const health = (await client.get('/healthz', tenant)).body
+      expect(health.host).toMatchObject({ storage_mounts: [] })
+      expect([health.boxes, health.host.storage]).toEqual([undefined, undefined])
+      expect((await client.get('/healthz')).body.host.storage_mounts).toHaveLength(1)
+    })
+
     test('shows a scrub in progress', async () => {
       const started = await client.post('/v1/storage/scrub')
       expect(started.status).toBe(202)

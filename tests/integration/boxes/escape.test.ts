@@ -169,9 +169,11 @@ describe('a box as its root', () => {
 
   test('reads no masked file of the kernel', async () => {
     const outcome = await run(
-      'cat /proc/kcore /proc/keys /proc/timer_list /proc/interrupts 2>/dev/null | wc -c; ls /sys/firmware | wc -l',
+      'cat /proc/kcore /proc/keys /proc/timer_list /proc/interrupts /proc/modules 2>/dev/null | wc -c; ls /sys/firmware | wc -l',
     )
     expect(outcome.stdout).toBe('0\n0\n')
+    const ofHost = ['cmdline', 'diskstats', 'locks', 'partitions'].map((name) => `/proc/${name}`)
+    expect(await run(['cat', ...ofHost])).toMatchObject({ exitCode: 0, stdout: '', stderr: '' })
     expect((await run('dmesg')).exitCode).not.toBe(0)
   })
 

@@ -68,7 +68,7 @@ describe.each(OPERATIONS.map((operation) => [operation.id, operation] as const))
   })
 
   test.each(PERMISSIONS)('with %s only is allowed if it needs that', async (permission) => {
-    const response = await call(operation, { permissions: [permission] })
+    const response = await call(operation, { permissions: [permission], projects: '*' })
     const isEnough = [null, 'any', permission].includes(operation.permission)
     if (isEnough) expectAllowed(operation, response)
     else expectDenied(response, 'permission_denied')
@@ -95,7 +95,9 @@ describe.each(projectOperations.map((operation) => [operation.id, operation] as 
 
   test('is allowed to a token of this project, and to one of all projects', async () => {
     for (const projects of [['other', 'demo'], '*'] as const) {
-      expectAllowed(operation, await call(operation, { projects }))
+      const response = await call(operation, { projects })
+      if (operation.ofAllProjects && projects !== '*') expectDenied(response, 'permission_denied')
+      else expectAllowed(operation, response)
     }
   })
 
@@ -104,8 +106,18 @@ describe.each(projectOperations.map((operation) => [operation.id, operation] as 
     if (['listBoxes', 'listVolumes', 'listBases', 'listStoredBackups', 'listEvents'].includes(operation.id))
       expectAllowed(operation, response)
     else if (operation.transport === 'websocket') expectDenied(response, 'upgrade_required')
-    else expectDenied(response, 'invalid_request')
+    else expectDenied(response, operation.ofAllProjects ? 'permission_denied' : 'invalid_request')
   })
+})
+
+test('what concerns all projects is for tokens of all alone', async () => {
+  const shared = OPERATIONS.filter(({ ofAllProjects }) => ofAllProjects)
+  expect(shared.map(({ id }) => id)).toEqual(expect.arrayContaining(['startScrub', 'updateQuota']))
+  for (const operation of shared) {
+    expect(operation.permission).toBe('admin')
+    expectDenied(await call(operation, { projects: ['demo'] }), 'permission_denied')
+    expectAllowed(operation, await call(operation, { projects: '*' }))
+  }
 })
 
 test('every operation with a permission in a project is tried', () => {

@@ -21,6 +21,21 @@ describe('a JSON body', () => {
     },
   )
 
+  test.each([
+    '{"__proto__":1}',
+    '{"a":[{"__proto__" :{}}]}',
+    '{"\\u005f_proto__":1}',
+    '{"__pr\\u006Fto__":1}',
+    `{"${[...'__proto__'].map((one) => `\\u00${one.charCodeAt(0).toString(16)}`).join('')}":1}`,
+  ])('%s names a field that validators skip', (text) => {
+    expect(() => readJson(Buffer.from(text), JSON_TYPE)).toThrow(expect.objectContaining({ code: 'invalid_json' }))
+  })
+
+  test.each(['{"a":"__proto__"}', '{"a":"\\"__proto__\\":"}', '{"\\\\u005f_proto__":1}', '{"_\\u005fproto":1}'])(
+    '%s does not',
+    (text) => expect(() => readJson(Buffer.from(text), JSON_TYPE)).not.toThrow(),
+  )
+
   test('that is not UTF-8 is invalid', () => {
     const body = Buffer.from([0x22, 0xc3, 0x28, 0x22])
     expect(() => readJson(body, JSON_TYPE)).toThrow(expect.objectContaining({ code: 'invalid_json' }))

@@ -56,6 +56,12 @@ test('an operation that takes no body refuses one', () => {
   expect(faultsOf(statFile, { query: path, body: {} })).toEqual([])
 })
 
+test('a parameter __proto__ is refused as unknown', () => {
+  expect(faultsOf(statFile, { query: new URLSearchParams('path=/a&__proto__=b') })).toEqual([
+    ['/query/__proto__', 'is not a known parameter'],
+  ])
+})
+
 test('a query that is repeated is one fault, not the last value', () => {
   expect(faultsOf(listFiles, { query: new URLSearchParams('path=/a&path=/b') })).toEqual([
     ['/query/path', expect.any(String)],
