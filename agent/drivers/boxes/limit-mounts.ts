@@ -1,9 +1,9 @@
 import fs from 'node:fs'
 import type { Cover } from '../../lib/mounts/covers.ts'
 import { closeFd } from '../../lib/syscalls/descriptors.ts'
-import { AT, cloneMount, MOUNT_ATTR, setMountAttributes } from '../../lib/syscalls/mounts.ts'
 import type { MountLine } from '../host/mount-info.ts'
 import { LXCFS_PATHS, type LxcfsFiles } from './lxcfs.ts'
+import { cloneReadOnly } from './tree.ts'
 
 /** A mount that shows a box its limits, still to be cloned. */
 export interface LimitMount {
@@ -66,18 +66,6 @@ export function cloneLimitMounts(plan: readonly LimitMount[]): Cover[] {
     return covers
   } catch (error) {
     for (const { fd } of covers) if (fd !== null) closeFd(fd)
-    throw error
-  }
-}
-
-function cloneReadOnly(source: { fd: number } | { path: string }): number {
-  const fd = 'fd' in source ? cloneMount(source.fd, '') : cloneMount(AT.FDCWD, source.path)
-  try {
-    const set = MOUNT_ATTR.RDONLY | MOUNT_ATTR.NOSUID | MOUNT_ATTR.NODEV | MOUNT_ATTR.NOEXEC
-    setMountAttributes(fd, { set, isPrivate: true })
-    return fd
-  } catch (error) {
-    closeFd(fd)
     throw error
   }
 }

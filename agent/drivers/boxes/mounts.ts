@@ -56,11 +56,7 @@ export function createBoxMounts(stage: string): BoxMounts {
     },
     table: (box) => readMounts(box.pid).lines,
     cover: (box, covers) => cover(mounter, box, covers),
-    clone: async (pid, path) => {
-      const outcome = await mounter.run({ act: 'clone', namespaceFd: fs.openSync(`/proc/${pid}/ns/mnt`, 'r'), path })
-      if (outcome.end !== 'cloned') throw new Error(`a mount could not be cloned: ${outcome.end}`)
-      return outcome.fd
-    },
+    clone: (pid, path) => cloneFrom(mounter, fs.openSync(`/proc/${pid}/ns/mnt`, 'r'), path),
     stage: (task) => stageTree(mounter, task),
     replaceRoot: (task) => replaceTree(mounter, task),
     close: () => mounter.close(),
@@ -69,14 +65,19 @@ export function createBoxMounts(stage: string): BoxMounts {
 
 async function copySystem(mounter: Mounter, box: MountedBox): Promise<void> {
   for (const [from, path] of Object.entries(WHOLE_COPIES)) {
-    const cloned = await mounter.run({ act: 'clone', namespaceFd: openNamespaces(box, 'mnt')[0], path: from })
-    if (cloned.end !== 'cloned') throw new Error(`${from} of a box could not be cloned: ${cloned.end}`)
+    const treeFd = await cloneFrom(mounter, openNamespaces(box, 'mnt')[0], from)
     const mountIds = readMounts(box.pid).lines.map(({ id }) => id)
     const [namespaceFd] = openNamespaces(box, 'mnt')
-    const task = { act: 'attach', namespaceFd, treeFd: cloned.fd, path, owner: box.idBase, mountIds } as const
+    const task = { act: 'attach', namespaceFd, treeFd, path, owner: box.idBase, mountIds } as const
     const { end } = await mounter.run(task)
     if (end !== 'attached') throw new Error(`${path} of a box could not be mounted: ${end}`)
   }
+}
+
+async function cloneFrom(mounter: Mounter, namespaceFd: number, path: string): Promise<number> {
+  const outcome = await mounter.run({ act: 'clone', namespaceFd, path })
+  if (outcome.end !== 'cloned') throw new Error(`the mount at ${path} could not be cloned: ${outcome.end}`)
+  return outcome.fd
 }
 
 interface MountTools {

@@ -40,7 +40,7 @@ export async function replaceTree(mounter: Mounter, { pid, source, files }: Repl
   const opened: { path: string; fd: number }[] = []
   let treeFd: number
   try {
-    for (const [path, from] of Object.entries(files)) opened.push({ path, fd: cloneFile(from) })
+    for (const [path, from] of Object.entries(files)) opened.push({ path, fd: cloneReadOnly({ path: from }) })
     treeFd = withNamespace(`/proc/${pid}/ns/user`, (fd) => cloneTree({ source, readOnly: false, isRoot: true }, fd))
   } catch (error) {
     for (const { fd } of opened) closeFd(fd)
@@ -70,8 +70,18 @@ export function cloneTree(
   }
 }
 
-function cloneFile(path: string): number {
-  const fd = cloneMount(AT.FDCWD, path)
+function withNamespace<T>(path: string, use: (fd: number) => T): T {
+  const fd = fs.openSync(path, 'r')
+  try {
+    return use(fd)
+  } finally {
+    closeFd(fd)
+  }
+}
+
+/** Clones a file or tree as a detached mount that can only be read, and returns its descriptor. */
+export function cloneReadOnly(source: { fd: number } | { path: string }): number {
+  const fd = 'fd' in source ? cloneMount(source.fd, '') : cloneMount(AT.FDCWD, source.path)
   try {
     const set = MOUNT_ATTR.RDONLY | MOUNT_ATTR.NOSUID | MOUNT_ATTR.NODEV | MOUNT_ATTR.NOEXEC
     setMountAttributes(fd, { set, isPrivate: true })
@@ -79,14 +89,5 @@ function cloneFile(path: string): number {
   } catch (error) {
     closeFd(fd)
     throw error
-  }
-}
-
-function withNamespace<T>(path: string, use: (fd: number) => T): T {
-  const fd = fs.openSync(path, 'r')
-  try {
-    return use(fd)
-  } finally {
-    closeFd(fd)
   }
 }
