@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { CONNECTIONS_MAX_DEFAULT } from '../shared/http/connection-limit.ts'
 import type { LogLevel } from '../shared/log.ts'
 import { FRONT_SETTINGS } from '../shared/settings-names.ts'
 
@@ -27,6 +28,10 @@ export interface FrontSettings {
   channelKeys: SecretSource
   tokenKeys: SecretSource
   channelTls: ChannelTls | null
+  /** Connections of clients at once that are wanted of a standalone front. */
+  connectionsMax: number
+  /** Addresses and networks whose `X-Forwarded-For` is trusted. */
+  trustedProxies: string[]
 }
 
 /**
@@ -53,6 +58,8 @@ export function readFrontSettings(
     channelKeys: secretOf(env, { name: 'BOXYARD_CHANNEL_KEYS', file: 'channel.json' }),
     tokenKeys: secretOf(env, { name: 'BOXYARD_TOKEN_KEYS', file: 'token-public.json' }),
     channelTls,
+    connectionsMax: env.whole('BOXYARD_CONNECTIONS_MAX', CONNECTIONS_MAX_DEFAULT),
+    trustedProxies: (env.text('BOXYARD_TRUSTED_PROXIES') ?? '').split(',').filter((network) => network !== ''),
   }
 }
 

@@ -1,6 +1,10 @@
+import { readFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { connectionsWithin } from '../shared/http/connection-limit.ts'
+import { boundConnections } from '../shared/http/connections.ts'
 import { SERVER_OPTIONS, serve } from '../shared/http/serve.ts'
+import { createSourceAddresses, isNetwork, type SourceAddresses } from '../shared/http/source-address.ts'
 import { createJsonLogger, type Logger, type LogLevel } from '../shared/log.ts'
 import { AGENT_SETTINGS } from '../shared/settings-names.ts'
 import { createStderrWriter } from '../shared/stderr-log.ts'
@@ -31,11 +35,12 @@ export interface FrontLoggers {
 
 /**
  * Starts the front on its own address and resolves once it listens.
- * @throws Error if its keys cannot be read or its port is taken
+ * @throws Error if its keys cannot be read, its port is taken, or a trusted proxy is no address or network
  */
 export async function startStandalone(settings: FrontSettings, loggers: FrontLoggers): Promise<StandaloneFront> {
   const { logger } = loggers
   const now = Date.now
+  const sources = sourcesOf(settings)
   const keyring = createKeyring({ ...settings, logger, now })
   const transport = createPoolTransport({ agentUrl: settings.agentUrl, tls: settings.channelTls })
   const signing = createSigning({ keyring, logger, now })
@@ -45,9 +50,11 @@ export async function startStandalone(settings: FrontSettings, loggers: FrontLog
   const authenticate = createAuthenticator({ keyring, now })
   const app = createApp({ authenticate, forward, forwardBytes, ...loggers, now })
   const dial = createDial({ agentUrl: settings.agentUrl, tls: settings.channelTls, timeoutMs: settings.agentTimeoutMs })
-  const upgrades = createUpgrades({ authenticate, signing, dial, ...loggers, now })
+  const upgrades = createUpgrades({ authenticate, signing, dial, sources, ...loggers, now })
   const server = createServer(SERVER_OPTIONS)
-  const serving = serve(server, { handler: app, logger, now })
+  const max = connectionsWithin(settings.connectionsMax, readFileSync('/proc/self/limits', 'utf8'))
+  boundConnections(server, { listener: 'front', max, sources, logger })
+  const serving = serve(server, { handler: app, logger, now, sources })
   upgrades.serve(server)
   await listen(server, settings)
   const { port } = server.address() as AddressInfo
@@ -60,6 +67,16 @@ export async function startStandalone(settings: FrontSettings, loggers: FrontLog
       logger.info('The front has closed', { cut_off: serving.inFlight() })
     },
   }
+}
+
+function sourcesOf({ trustedProxies }: FrontSettings): SourceAddresses {
+  const wrong = trustedProxies.find((network) => !isNetwork(network))
+  if (wrong !== undefined) {
+    throw new Error(
+      `BOXYARD_TRUSTED_PROXIES: expected addresses or networks such as 10.0.0.0/8, not ${JSON.stringify(wrong)}.`,
+    )
+  }
+  return createSourceAddresses(trustedProxies)
 }
 
 function listen(server: Server, { host, port }: FrontSettings): Promise<void> {

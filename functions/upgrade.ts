@@ -4,6 +4,7 @@ import { checkHandshake, noWebSocket } from '../shared/http/handshake.ts'
 import { givenRequestId, type HttpResponse, headerOf, problemResponse, splitTarget } from '../shared/http/messages.ts'
 import { endWithResponse, headOf } from '../shared/http/raw-response.ts'
 import { requestHead } from '../shared/http/serve.ts'
+import type { SourceAddresses } from '../shared/http/source-address.ts'
 import { newId } from '../shared/ids.ts'
 import type { Operation } from '../shared/operation.ts'
 import { validateRequest } from '../shared/validate.ts'
@@ -22,6 +23,7 @@ import type { Signing } from './signing.ts'
 export interface UpgradeOptions extends ReceptionOptions {
   signing: Signing
   dial: Dial
+  sources: SourceAddresses
 }
 
 /** Proxies the WebSockets of a front. */
@@ -87,7 +89,7 @@ interface Upgrade {
 
 async function proxyUpgrade({ incoming, client, head }: Upgrade, options: UpgradeOptions): Promise<void> {
   const startedAt = options.now()
-  const plain = requestHead(incoming)
+  const plain = requestHead(incoming, options.sources)
   const requestId = givenRequestId(plain.headers) ?? newId('req', startedAt)
   const leaving = new AbortController()
   client.once('close', () => leaving.abort(new Error('the client left')))

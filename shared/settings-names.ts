@@ -8,6 +8,7 @@ export const FRONT_SETTINGS = [
   'BOXYARD_CHANNEL_KEY',
   'BOXYARD_CHANNEL_KEYS',
   'BOXYARD_CHANNEL_KEYS_FILE',
+  'BOXYARD_CONNECTIONS_MAX',
   'BOXYARD_DATA_DIR',
   'BOXYARD_DRAIN_SECONDS',
   'BOXYARD_HOST',
@@ -15,6 +16,7 @@ export const FRONT_SETTINGS = [
   'BOXYARD_PORT',
   'BOXYARD_TOKEN_KEYS',
   'BOXYARD_TOKEN_KEYS_FILE',
+  'BOXYARD_TRUSTED_PROXIES',
 ] as const
 
 /** The settings of the agent alone: both are started from one environment, so each must know the other's names. */

@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createTokenVerifier, type TokenClaims, tokenKeyId } from '../../shared/auth/tokens.ts'
 import type { Logger } from '../../shared/log.ts'
+import { repeat } from '../../shared/repeat.ts'
 import type { Tokens } from '../core/access/tokens.ts'
 import { writeDurably } from '../lib/disk/durable-file.ts'
 import type { KeyFiles } from '../lib/disk/key-files.ts'
@@ -22,11 +23,11 @@ export interface AdminTokenDeps {
  */
 export async function keepAdminToken(deps: AdminTokenDeps & { closers: Closers; logger: Logger }): Promise<void> {
   await renewAdminToken(deps)
-  const timer = setInterval(() => {
-    renewAdminToken(deps).catch((error: unknown) => deps.logger.error('admin.token could not be renewed', { error }))
-  }, HOUR_MS)
-  timer.unref()
-  deps.closers.add('renewal of admin.token', () => clearInterval(timer))
+  const onError = (error: unknown): void => deps.logger.error('admin.token could not be renewed', { error })
+  deps.closers.add(
+    'renewal of admin.token',
+    repeat(() => renewAdminToken(deps), { everyMs: HOUR_MS, onError }),
+  )
 }
 
 /** Renews the token as `keepAdminToken`, once. */

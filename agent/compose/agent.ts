@@ -3,8 +3,10 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { startIdleStops } from '../core/edge/idle-stop.ts'
 import { type HealthReport, reportHealth } from '../core/health/health.ts'
 import { createLinuxHost } from '../drivers/host/facts.ts'
+import { reserveDescriptors } from '../lib/syscalls/descriptor-limit.ts'
 import type { Clock } from '../ports/host/clock.ts'
 import { keepAdminToken, replaceAdminToken } from './admin-token.ts'
+import { createConnectionGuard } from './connections.ts'
 import { startCoreParts } from './core.ts'
 import { type DeploymentDeps, openDeployment } from './deployment.ts'
 import { openDrivers } from './drivers.ts'
@@ -33,13 +35,15 @@ export async function startAgent(
 ): Promise<Agent> {
   const { settings, closers, clock, logger } = deps
   const state = { isDraining: false }
+  reserveDescriptors(RESERVED_DESCRIPTORS)
   const meter = createMeter(deps, deps.version)
   const deployment = openDeployment(deps, { exclusive: true })
   const { store } = deployment
   const adminToken = { ...deps, ...deployment, dataDir: settings.dataDir }
   await keepAdminToken(adminToken)
   const drivers = await openDrivers(deps, deployment)
-  const edge = await openEdge(deps, deployment, drivers.network)
+  const connections = createConnectionGuard(settings, { meter, logger })
+  const edge = await openEdge({ ...deps, connections }, deployment, drivers.network)
   const { standingFaults, ...parts } = await startCoreParts(
     { ...deps, deployment, drivers, routes: edge.routes, meter },
     signal,
@@ -66,6 +70,7 @@ export async function startAgent(
     health,
     state,
     meter,
+    connections,
   })
   await openControl(adminToken, {
     reload: createReload({ ...deps, reloadTls }),
@@ -85,5 +90,7 @@ export async function startAgent(
 
 type Version = HandlerParts['version']
 
+// For the few that a library needs at once.
+const RESERVED_DESCRIPTORS = 64
 const EXEC_END_MS = 2_000
 const CLOSE_MS = 15_000

@@ -1,4 +1,5 @@
 import type { Logger } from '../../shared/log.ts'
+import { repeat } from '../../shared/repeat.ts'
 import type { AgentLimits } from '../config/agent.ts'
 import { type Backups, createBackups } from '../core/backups/backups.ts'
 import { type BackupCatalog, createBackupCatalog } from '../core/backups/catalog.ts'
@@ -130,13 +131,11 @@ interface RetentionDeps {
 async function scheduleRetention(deps: RetentionDeps): Promise<void> {
   const { closers, logger } = deps
   await pruneExpired(deps, { unfinished: true })
-  const timer = setInterval(() => {
-    pruneExpired(deps, { unfinished: false }).catch((error: unknown) =>
-      logger.error('expired records could not be pruned', { error }),
-    )
-  }, HOUR_MS)
-  timer.unref()
-  closers.add('retention', () => clearInterval(timer))
+  const onError = (error: unknown): void => logger.error('expired records could not be pruned', { error })
+  closers.add(
+    'retention',
+    repeat(() => pruneExpired(deps, { unfinished: false }), { everyMs: HOUR_MS, onError }),
+  )
 }
 
 async function pruneExpired({ store, clock, limits }: RetentionDeps, options: { unfinished: boolean }): Promise<void> {

@@ -1,3 +1,4 @@
+import type { Server } from 'node:net'
 import { join } from 'node:path'
 import { TOKEN_PREFIX, type TokenVerifier } from '../../shared/auth/tokens.ts'
 import type { HttpHandler } from '../../shared/http/messages.ts'
@@ -25,6 +26,7 @@ import type { HostNetwork } from '../ports/boxes/network.ts'
 import type { Edge, EdgeGate } from '../ports/edge/edge.ts'
 import type { Prober } from '../ports/edge/prober.ts'
 import type { Clock } from '../ports/host/clock.ts'
+import type { ConnectionGuard } from './connections.ts'
 import type { Deployment, DeploymentDeps } from './deployment.ts'
 
 /** The opened edge, serving the routes of the stored records. */
@@ -41,7 +43,7 @@ export interface EdgeParts {
  * another box has been given.
  */
 export async function openEdge(
-  { settings, closers, clock, logger, decorate }: DeploymentDeps,
+  { settings, closers, clock, logger, decorate, connections }: DeploymentDeps & { connections: ConnectionGuard },
   { store, tokens, runDir }: Deployment,
   network: Pick<HostNetwork, 'addressOf'>,
 ): Promise<EdgeParts> {
@@ -51,8 +53,9 @@ export async function openEdge(
     certifies: async (host) => (await backend.promise).gate.certifies(host),
   }
   const pages: HttpHandler = async (request) => (await backend.promise).handle(request)
+  const bound = (server: Server): void => connections.bound(server, 'edge')
   const address = addressOf(settings.edge, () => edge.port)
-  const edge: Edge = decorate('edge', createEdge(settings, { runDir, address, pages, logger, clock }))
+  const edge: Edge = decorate('edge', createEdge(settings, { runDir, address, pages, logger, clock, bound }))
   const grants = createEdgeGrants({ grants: store.edgeGrants, edge, clock })
   const onGain = (): Promise<void> => grants.revokeEnded()
   const routes = createEdgeRoutes({ store, network, edge, address, onNewDomain: onGain, logger })
@@ -105,6 +108,7 @@ interface EdgeOptions {
   pages: HttpHandler
   logger: Logger
   clock: Clock
+  bound(server: Server): void
 }
 
 function createEdge({ edge, dataDir }: AgentSettings, { address, ...rest }: EdgeOptions): Edge {

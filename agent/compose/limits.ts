@@ -43,6 +43,8 @@ export function publishedLimits({ limits }: AgentSettings): Record<LimitName, nu
     exec_record_bytes_per_box: limits.execRecordBytesPerBox,
     execs_at_once: limits.execsAtOnce,
     execs_at_once_per_box: largestShare(limits.execsAtOnce),
+    connections_at_once: limits.connectionsAtOnce,
+    connections_at_once_per_address: largestShare(limits.connectionsAtOnce),
     streams_at_once: limits.streamsAtOnce,
     streams_at_once_per_box: largestShare(limits.streamsAtOnce),
     sessions_per_box: SHIM_LIMITS.sessionsPerBox,

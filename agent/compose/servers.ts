@@ -1,13 +1,9 @@
-import { readFileSync } from 'node:fs'
-import { createServer, type Server } from 'node:http'
-import { createServer as createTlsServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
-import { createSecureContext, Server as TlsServer } from 'node:tls'
+import type { Server } from 'node:http'
 import { createVerifier } from '../../shared/auth/channel.ts'
 import { publicTokenKeys } from '../../shared/auth/keys.ts'
 import { createTokenVerifier } from '../../shared/auth/tokens.ts'
 import type { HttpHandler } from '../../shared/http/messages.ts'
-import { SERVER_OPTIONS, serve } from '../../shared/http/serve.ts'
+import { serve } from '../../shared/http/serve.ts'
 import { matchOperation } from '../../shared/match.ts'
 import { createRateLimit } from '../core/access/rate-limit.ts'
 import { createTickets } from '../core/access/tickets.ts'
@@ -25,9 +21,11 @@ import { createMetricsHandler, createRequestMeter } from '../server/metrics.ts'
 import type { ReceptionDeps } from '../server/reception.ts'
 import { createStreamServer } from '../server/streams.ts'
 import { type Trust, trustSender, trustSigned } from '../server/trust.ts'
+import type { ConnectionGuard } from './connections.ts'
 import type { DeploymentDeps } from './deployment.ts'
 import type { EdgeParts } from './edge.ts'
 import { type HandlerParts, wireHandlers } from './handlers.ts'
+import { openServer, originOf, reloadTls } from './listening.ts'
 
 /** The opened parts that the servers answer from. */
 export interface ServedParts
@@ -35,13 +33,14 @@ export interface ServedParts
   edge: EdgeParts
   state: { isDraining: boolean }
   meter: PrometheusMeter
+  connections: ConnectionGuard
 }
 
 /** Serves the channel to the functions and the data address to clients with a ticket, and meters both. */
 export async function serveAll(
   parts: ServedParts,
 ): Promise<{ channel: Server; stopServing(late: AbortSignal): Promise<void>; reloadTls(): void }> {
-  const { settings, deployment, clock, closers, logger } = parts
+  const { settings, deployment, clock, closers, logger, connections } = parts
   const { limits } = settings
   const listening = {
     channel: { host: settings.host, port: settings.port, tls: settings.channelTls },
@@ -67,17 +66,19 @@ export async function serveAll(
   const answering = { ...reception, bodies, idempotency: store.idempotency, handlers }
   const webSockets = createStreamServer({ ...reception, handlers: streams, streamsAtOnce: limits.streamsAtOnce })
   const listeners = [
-    { server: channel, trust: trustChannel(parts), match: matchOperation, wrap: (app: HttpHandler) => app },
-    { server: data, trust: trustSender, match: matchTicketed(), wrap: allowPages },
-  ]
-  const servings = listeners.map(({ server, trust, match, wrap }) => {
-    webSockets.serve(server, { trust, match })
+    { name: 'agent', server: channel, trust: trustChannel(parts), match: matchOperation, wrap: asIs },
+    { name: 'data', server: data, trust: trustSender, match: matchTicketed(), wrap: allowPages },
+  ] as const
+  const servings = listeners.map(({ name, server, trust, match, wrap }) => {
+    const sources = connections.sources(name)
+    connections.bound(server, name)
+    webSockets.serve(server, { trust, match, sources })
     const handler = wrap(createDispatch({ ...answering, trust, match }))
-    return serve(server, { handler, logger, now: () => clock.now() })
+    return serve(server, { handler, logger, now: () => clock.now(), sources })
   })
   meterState(parts.meter, { ...parts.drivers, ...parts, store })
   meterEdge(parts.meter, parts.edge.edge)
-  await serveMetrics(parts, parts.meter)
+  await serveMetrics(parts)
   const stopServing = async (late: AbortSignal): Promise<void> => {
     feed.close()
     logStreams.close()
@@ -149,62 +150,16 @@ export function createMeter(
 }
 
 /** Serves the metrics at their own address, unless that is off. Rejects if it cannot listen. */
-async function serveMetrics(
-  { settings, closers, logger, clock }: DeploymentDeps,
-  meter: PrometheusMeter,
-): Promise<void> {
+async function serveMetrics({ settings, closers, logger, clock, meter, connections }: ServedParts): Promise<void> {
   if (settings.metrics === null) return
   const server = await openServer({ ...settings.metrics, tls: null })
+  connections.bound(server, 'metrics')
   closers.add('metrics address', () => server.closeAllConnections())
   const handler = createMetricsHandler({ type: PROMETHEUS_TYPE, render: () => meter.render() })
   const serving = serve(server, { handler, logger, now: () => clock.now() })
   closers.add('metrics', () => serving.drain(AbortSignal.timeout(METRICS_CLOSE_MS)))
 }
 
-/** Address and TLS files (PEM) of a server; with `ca`, clients must show a certificate of that CA. */
-interface Listening {
-  host: string
-  port: number
-  tls: { ca?: string; cert: string; key: string } | null
-}
-
-/** Creates a server that listens and has no request listener yet. Rejects if it cannot listen. */
-async function openServer({ host, port, tls }: Listening): Promise<Server> {
-  const server = tls ? createTlsServer({ ...SERVER_OPTIONS, ...readTls(tls) }) : createServer(SERVER_OPTIONS)
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(port, host, resolve)
-  })
-  return server
-}
-
-/** Returns the origin by which this host reaches the server. */
-function originOf(server: Server, { host, tls }: Listening): string {
-  const { port } = server.address() as AddressInfo
-  return `${tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`
-}
-
-/** Has servers take the certificates that their files hold now, or none of them. @throws Error that names the file */
-function reloadTls(all: readonly { server: Server; tls: Listening['tls'] }[]): void {
-  const changes: (() => void)[] = []
-  for (const { server, tls } of all) {
-    if (tls === null || !(server instanceof TlsServer)) continue
-    try {
-      const read = readTls(tls)
-      createSecureContext(read)
-      changes.push(() => server.setSecureContext(read))
-    } catch (error) {
-      const cause = error instanceof Error ? error.message : String(error)
-      throw new Error(`The certificate ${tls.cert} with the key ${tls.key} cannot be used: ${cause}`, { cause: error })
-    }
-  }
-  for (const change of changes) change()
-}
-
-function readTls({ ca, cert, key }: NonNullable<Listening['tls']>) {
-  const own = { cert: readFileSync(cert), key: readFileSync(key) }
-  return ca === undefined ? own : { ...own, ca: readFileSync(ca), requestCert: true, rejectUnauthorized: true }
-}
-
+const asIs = (app: HttpHandler): HttpHandler => app
 const STREAMS_OPEN = { name: 'boxyard_streams_open', help: 'WebSockets of commands and consoles.', labels: [] } as const
 const METRICS_CLOSE_MS = 1_000

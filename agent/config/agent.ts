@@ -2,6 +2,7 @@ import { cpus, hostname } from 'node:os'
 import { join } from 'node:path'
 import * as z from 'zod'
 import { FRONT_SETTINGS } from '../../shared/settings-names.ts'
+import { CONNECTION_VARIABLES, connectionsAtOnceOf } from './connections.ts'
 import { EDGE_VARIABLES, type EdgeSettings, edgeSettingsOf } from './edge.ts'
 import { type ChannelTlsFiles, channelTlsOf, type DataListener, dataOf } from './tls.ts'
 import { absolute, flag, givenSettings, list, name, number, origin, registries, whole } from './variables.ts'
@@ -28,6 +29,8 @@ export interface AgentSettings {
   /** Address of the Prometheus metrics; null: off. */
   metrics: { host: string; port: number } | null
   edge: EdgeSettings
+  /** Addresses and networks whose `X-Forwarded-For` is trusted at the data address. */
+  trustedProxies: string[]
   /** Backup store: `s3` if set, else `directory`. */
   backups: { directory: string; s3: S3Settings | null }
   pool: { initialBytes: number; stepBytes: number; hostReserveBytes: number }
@@ -65,6 +68,8 @@ export interface AgentLimits {
   execRecordsPerBox: number
   execRecordBytesPerBox: number
   execsAtOnce: number
+  /** Connections at once at the internal port and at the data address, each; the edge's sockets may have a quarter. */
+  connectionsAtOnce: number
   /** WebSockets at once, over all addresses. */
   streamsAtOnce: number
   /** Request bodies in memory at once; bodies up to 64 KiB are not counted. */
@@ -118,6 +123,7 @@ export function readAgentSettings(environment: Record<string, string | undefined
     metrics:
       env.BOXYARD_METRICS_PORT === null ? null : { host: env.BOXYARD_METRICS_HOST, port: env.BOXYARD_METRICS_PORT },
     edge: edgeSettingsOf(env),
+    trustedProxies: env.BOXYARD_TRUSTED_PROXIES,
     backups: backupsOf(env),
     pool: {
       initialBytes: Math.round(env.BOXYARD_POOL_GB * GIB),
@@ -141,6 +147,7 @@ export function readAgentSettings(environment: Record<string, string | undefined
       memoryOvercommit: env.BOXYARD_MEMORY_OVERCOMMIT,
       memoryReserveBytes: env.BOXYARD_MEMORY_RESERVE_MB * 1024 ** 2,
       startsAtOnce: env.BOXYARD_STARTS_AT_ONCE,
+      connectionsAtOnce: connectionsAtOnceOf(env),
       ...FIXED_LIMITS,
     },
   }
@@ -210,6 +217,7 @@ const environmentSchema = z.strictObject({
   BOXYARD_RUN_DIR: absolute.default('/run/boxyard'),
   BOXYARD_LOG: z.string().optional(),
   ...EDGE_VARIABLES,
+  ...CONNECTION_VARIABLES,
   BOXYARD_AGENT_HOST: z.string().default('127.0.0.1'),
   BOXYARD_AGENT_PORT: whole(8090, 0, 65_535),
   BOXYARD_DATA_HOST: z.string().default('127.0.0.1'),

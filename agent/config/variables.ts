@@ -1,5 +1,5 @@
-import { isIP } from 'node:net'
 import * as z from 'zod'
+import { isNetwork } from '../../shared/http/source-address.ts'
 
 /** `true` or `false`. */
 export const flag = (fallback: boolean) =>
@@ -53,15 +53,6 @@ export const networks = list.refine(
 
 /** An absolute path. */
 export const absolute = z.string().regex(/^\//, 'expected an absolute path')
-
-function isNetwork(text: string): boolean {
-  const [address = '', bits, ...rest] = text.split('/')
-  const family = isIP(address)
-  const maxBits = family === 4 ? 32 : 128
-  return (
-    family !== 0 && rest.length === 0 && (bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= maxBits))
-  )
-}
 
 const ORIGIN = /^https?:\/\/[^/?#@\s]+\/?$/
 

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import type { WebSocket } from 'ws'
+import { repeat } from '../../shared/repeat.ts'
 
 /** The interval of pings, and the silence after which a peer is dropped; in milliseconds. */
 export interface HeartbeatTimes {
@@ -21,7 +22,7 @@ export function createHeartbeat({ pingMs, silenceMs }: HeartbeatTimes): Heartbea
   const watched = new Map<WebSocket, Peer>()
   const tickMs = pingMs / TICKS_PER_PING
   const silentTicksMax = Math.ceil(silenceMs / tickMs)
-  let timer: NodeJS.Timeout | null = null
+  let stop: (() => void) | null = null
   let ticks = 0
   const tick = (): void => {
     ticks++
@@ -35,12 +36,13 @@ export function createHeartbeat({ pingMs, silenceMs }: HeartbeatTimes): Heartbea
   return {
     watch: (socket, wire) => {
       watched.set(socket, { wire, receivedBytes: wire.bytesRead, takenBytes: 0, silentTicks: 0 })
-      timer ??= setInterval(tick, tickMs).unref()
+      // A socket that cannot be pinged is found silent.
+      stop ??= repeat(tick, { everyMs: tickMs, onError: () => undefined })
       socket.once('close', () => {
         watched.delete(socket)
-        if (watched.size > 0 || timer === null) return
-        clearInterval(timer)
-        timer = null
+        if (watched.size > 0) return
+        stop?.()
+        stop = null
       })
     },
   }

@@ -7,6 +7,7 @@ import { chooseProtocol, type FrameProtocol } from '../../shared/http/exec-frame
 import { checkHandshake, noWebSocket } from '../../shared/http/handshake.ts'
 import { endWithResponse } from '../../shared/http/raw-response.ts'
 import { requestHead } from '../../shared/http/serve.ts'
+import type { SourceAddresses } from '../../shared/http/source-address.ts'
 import { validateRequest } from '../../shared/validate.ts'
 import type { CommandStream } from '../core/exec/command-stream.ts'
 import type { StreamHandlers } from '../handlers/common/call.ts'
@@ -26,7 +27,7 @@ export interface StreamServerDeps extends Omit<ReceptionDeps, 'trust' | 'match'>
 /** The WebSockets of the agent. */
 export interface StreamServer {
   /** Handles the upgrades of a server that was created with SERVER_OPTIONS. */
-  serve(server: Server, options: Pick<ReceptionDeps, 'trust' | 'match'>): void
+  serve(server: Server, options: Pick<ReceptionDeps, 'trust' | 'match'> & { sources: SourceAddresses }): void
   /** Counts open WebSockets and pending upgrades. */
   open(): number
   /**
@@ -71,10 +72,16 @@ interface Upgrade {
 }
 
 type Context = ReceptionDeps &
-  StreamServerDeps & { facts: RequestFacts; state: State; accept: Acceptor; heartbeat: Heartbeat }
+  StreamServerDeps & {
+    facts: RequestFacts
+    state: State
+    accept: Acceptor
+    heartbeat: Heartbeat
+    sources: SourceAddresses
+  }
 
 async function upgrade(given: Upgrade, deps: Omit<Context, 'facts'>): Promise<void> {
-  const request = requestHead(given.incoming)
+  const request = requestHead(given.incoming, deps.sources)
   const facts = newFacts(request, deps.clock.now())
   const context = { ...deps, facts }
   const end = deps.requests.begin(facts)
@@ -105,7 +112,7 @@ interface Opened {
 
 async function openStream({ incoming }: Upgrade, context: Context): Promise<Opened> {
   const { handlers, state } = context
-  const received = receive(requestHead(incoming), context)
+  const received = receive(requestHead(incoming, context.sources), context)
   const { operation, params, query, trusted } = received
   if (operation.transport !== 'websocket') throw noWebSocket()
   checkHandshake(incoming.headers)

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import { repeat } from '../../shared/repeat.ts'
 import {
   createShimFrameReader,
   encodeShimFrame,
@@ -108,17 +109,18 @@ export function serveClient(
 // Closes the connection at an invalid frame. Returns the function that resumes after a pause.
 function readFrames(socket: Socket, rest: Buffer, on: AttachedClientListener): () => void {
   const reader = createShimFrameReader()
-  let probe: NodeJS.Timeout | undefined
+  let endProbe: (() => void) | undefined
   const pause = (): void => {
     socket.pause()
     // While the socket is not read, only a write finds out that the peer has closed.
-    probe ??= setInterval(() => {
+    const probe = (): void => {
       if (socket.writable && !socket.writableNeedDrain) socket.write(encodeShimFrame({ kind: 'idle' }))
-    }, PROBE_MS)
+    }
+    endProbe ??= repeat(probe, { everyMs: PROBE_MS, onError: () => socket.destroy(), keepsAlive: true })
   }
   const stopProbe = (): void => {
-    clearInterval(probe)
-    probe = undefined
+    endProbe?.()
+    endProbe = undefined
   }
   const read = (chunk: Buffer): void => {
     try {

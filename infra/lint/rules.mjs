@@ -12,6 +12,10 @@ const rules = {
     'MemberExpression[object.name="Date"][property.name="now"], NewExpression[callee.name="Date"][arguments.length=0], CallExpression[callee.name="Date"]',
     'Take the time from the Clock; only compose/agent.ts and the entries know the real one.',
   ),
+  'one-repeater': ban(
+    'CallExpression[callee.name="setInterval"]',
+    'Repeat work with shared/repeat.ts: an error in a bare timer ends the process.',
+  ),
   'nothing-at-import': ban('Program > ExpressionStatement', 'Nothing happens when a module is imported.'),
   'no-barrel': ban(
     'ExportAllDeclaration, ExportNamedDeclaration[source]',

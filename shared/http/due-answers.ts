@@ -3,14 +3,16 @@ import type { Socket } from 'node:net'
 
 /**
  * Notes that an answer is due on the socket of its request, until it is closed: sent, or broken off. When the socket closes first,
- * destroys both: node:http does so too, but no longer once the client has asked for an upgrade or a CONNECT.
+ * destroys both: node:http does so too, but no longer once the client has asked for an upgrade or a CONNECT. Returns the number of
+ * answers that are due there.
  */
-export function noteDueAnswer(incoming: IncomingMessage, outgoing: ServerResponse): void {
+export function noteDueAnswer(incoming: IncomingMessage, outgoing: ServerResponse): number {
   const { socket } = incoming
   const due = dueOn.get(socket) ?? watch(socket)
   const pair = { incoming, outgoing }
   due.add(pair)
   outgoing.once('close', () => due.delete(pair))
+  return due.size
 }
 
 /** Returns true if answers are due or under way on a socket, so that nothing else may be written there. */

@@ -13,6 +13,7 @@ import { notePassing } from './passing-bytes.ts'
 import { endWithResponse, headOf } from './raw-response.ts'
 import { BODY_TIMEOUTS, type BodyTimeouts, requestBody, restOfBody } from './request-body.ts'
 import { sendPieces } from './send-pieces.ts'
+import { createSourceAddresses, type SourceAddresses } from './source-address.ts'
 
 /** Limits for `http.createServer`; a client slower than these is cut off. */
 export const SERVER_OPTIONS: ServerOptions = {
@@ -42,6 +43,8 @@ export interface ServingOptions {
   now(): number
   /** Default: BODY_TIMEOUTS. */
   timeouts?: BodyTimeouts
+  /** Default: no proxy is trusted. */
+  sources?: SourceAddresses
 }
 
 /** The requests of one server, for a graceful shutdown. */
@@ -55,15 +58,17 @@ export interface Serving {
 /** Serves `handler` on a node:http or node:https server that the caller created with SERVER_OPTIONS and listens on. */
 export function serve(server: Server, options: ServingOptions): Serving {
   const state = { inFlight: 0, isDraining: false, onIdle: () => {} }
-  const context = { timeouts: BODY_TIMEOUTS, ...options, isDraining: () => state.isDraining }
+  const context = { timeouts: BODY_TIMEOUTS, sources: NO_PROXIES, ...options, isDraining: () => state.isDraining }
   const listen = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
     state.inFlight++
-    noteDueAnswer(incoming, outgoing)
+    const due = noteDueAnswer(incoming, outgoing)
     outgoing.once('close', () => {
       state.inFlight--
       if (state.inFlight === 0) state.onIdle()
     })
-    void answer(incoming, outgoing, context)
+    // Requests that were sent before earlier answers came: each takes memory, and none waits for a connection.
+    if (due > PIPELINED_MAX) incoming.socket.destroy()
+    else void answer(incoming, outgoing, context)
   }
   server.on('request', listen)
   server.on('checkExpectation', listen)
@@ -93,15 +98,17 @@ async function drain(
   server.closeAllConnections()
 }
 
-async function answer(
-  incoming: IncomingMessage,
-  outgoing: ServerResponse,
-  options: ServingOptions & { timeouts: BodyTimeouts; isDraining(): boolean },
-): Promise<void> {
+interface Answering extends ServingOptions {
+  timeouts: BodyTimeouts
+  sources: SourceAddresses
+  isDraining(): boolean
+}
+
+async function answer(incoming: IncomingMessage, outgoing: ServerResponse, options: Answering): Promise<void> {
   outgoing.on('error', () => {})
   const rest = restOfBody(incoming, options.timeouts)
   try {
-    const request = toRequest(incoming, outgoing, options.timeouts)
+    const request = toRequest(incoming, outgoing, options)
     let response: HttpResponse
     try {
       response = await options.handler(request)
@@ -121,14 +128,15 @@ async function answer(
 }
 
 /** Converts a node:http pair to a request; its body stays unread until the handler reads it. */
-function toRequest(incoming: IncomingMessage, outgoing: ServerResponse, timeouts: BodyTimeouts): HttpRequest {
+function toRequest(incoming: IncomingMessage, outgoing: ServerResponse, options: Answering): HttpRequest {
+  const { timeouts, sources } = options
   let controller: AbortController | undefined
   const sendContinue = (): void => {
     if (awaitsContinue.delete(incoming)) outgoing.writeContinue()
   }
   const body = requestBody(incoming, { timeouts, sendContinue })
   return {
-    ...requestHead(incoming),
+    ...requestHead(incoming, sources),
     get signal(): AbortSignal {
       controller ??= abortOnLeave(outgoing)
       return controller.signal
@@ -138,15 +146,16 @@ function toRequest(incoming: IncomingMessage, outgoing: ServerResponse, timeouts
   }
 }
 
-/** Returns the head of a request. */
+/** Returns the head of a request, with the address of its client. */
 export function requestHead(
   incoming: IncomingMessage,
+  sources: SourceAddresses,
 ): Pick<HttpRequest, 'method' | 'target' | 'headers' | 'clientAddress'> {
   return {
     method: incoming.method ?? 'GET',
     target: originForm(incoming.url ?? '/'),
     headers: incoming.headers,
-    clientAddress: incoming.socket.remoteAddress ?? '',
+    clientAddress: sources.clientOf(incoming.socket.remoteAddress ?? '', incoming.headers),
   }
 }
 
@@ -224,6 +233,9 @@ function refuseConnect(socket: Socket, options: ServingOptions): void {
   endWithResponse(socket, problemResponse(refusal, newId('req', options.now())))
 }
 
+const NO_PROXIES = createSourceAddresses([])
+/** Requests of one connection that are not answered yet. */
+const PIPELINED_MAX = 64
 const awaitsContinue = new WeakSet<IncomingMessage>()
 const UNPARSED_DETAILS: Record<string, string> = {
   HPE_HEADER_OVERFLOW: 'The request head is too large.',

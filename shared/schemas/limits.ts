@@ -22,6 +22,9 @@ export const LIMIT_TEXTS = {
   exec_record_bytes_per_box: 'What those records take up together.',
   execs_at_once: 'Commands that run at once.',
   execs_at_once_per_box: 'The same of one box, where others need none.',
+  connections_at_once: 'Connections that are open at once, of the front and of the data address each.',
+  connections_at_once_per_address:
+    'The same of one address (IPv6: of one /64), where others need none. A new one takes the place of one without a request.',
   streams_at_once: 'WebSockets that are open at once.',
   streams_at_once_per_box: 'The same of one box, where others need none.',
   sessions_per_box: 'Console sessions of a box.',

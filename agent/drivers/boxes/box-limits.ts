@@ -1,4 +1,5 @@
 import type { Logger } from '../../../shared/log.ts'
+import { repeat } from '../../../shared/repeat.ts'
 import type { RuntimeProblem } from '../../ports/boxes/runtime.ts'
 import type { MountLine } from '../host/mount-info.ts'
 import { raiseTerminals, terminalProblems } from '../host/terminals.ts'
@@ -74,18 +75,14 @@ export function openBoxLimits(options: BoxLimitsOptions): BoxLimitsView {
         else await showAgain(id, box)
       })
   }
-  const timer = setInterval(() => {
-    void showAll([...missed])
-    try {
-      cgroups.balanceCpus()
-    } catch (error) {
-      logger.error('boxes could not be spread over the CPUs', { error })
-    }
-  }, BALANCE_MS).unref()
+  const onMissed = (error: unknown): void => logger.error('boxes could not be shown their limits', { error })
+  const onUneven = (error: unknown): void => logger.error('boxes could not be spread over the CPUs', { error })
+  const stopShowing = repeat(() => showAll([...missed]), { everyMs: BALANCE_MS, onError: onMissed })
+  const stopBalancing = repeat(() => cgroups.balanceCpus(), { everyMs: BALANCE_MS, onError: onUneven })
   const onChange = (): void => {
     changes++
     // After the first, each box is shown its limits when it is adopted.
-    if (changes > 1) void showAll(handles.list())
+    if (changes > 1) showAll(handles.list()).catch(onMissed)
   }
   const lxcfs = usesLxcfs ? openLxcfs({ runDir, workDir, mounts, watcher, logger, onChange }) : null
   return {
@@ -94,7 +91,8 @@ export function openBoxLimits(options: BoxLimitsOptions): BoxLimitsView {
     problems: () => [...problemsOf(lxcfs?.problem() ?? null), ...terminalProblems(terminalBoxes)],
     close: async () => {
       isClosed = true
-      clearInterval(timer)
+      stopShowing()
+      stopBalancing()
       await lxcfs?.close()
     },
   }

@@ -139,7 +139,10 @@ class Supervision {
   #later(delayMs: number, act: () => Promise<void>): void {
     if (this.#isClosed) return
     this.#timer = setTimeout(() => {
-      this.#work = act()
+      this.#work = act().catch((error: unknown) => {
+        this.#options.logger.error('lxcfs could not be looked after', { error })
+        this.#later(PROBE_MS, act)
+      })
     }, delayMs).unref()
   }
 

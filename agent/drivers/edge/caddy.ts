@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createLimiter } from '../../../shared/locks.ts'
+import { repeat } from '../../../shared/repeat.ts'
 import { runOk } from '../../lib/run.ts'
 import type { Edge } from '../../ports/edge/edge.ts'
 import { caddyConfig } from './caddy-config.ts'
@@ -52,7 +53,7 @@ export function createCaddyEdge(options: CaddyEdgeOptions): Edge {
     adopt: async () => undefined,
     ...{ inTurn, logger, clock },
   })
-  let maintenance: NodeJS.Timeout | undefined
+  let stopMaintenance = (): void => undefined
   return {
     ...edge,
     get port() {
@@ -66,13 +67,12 @@ export function createCaddyEdge(options: CaddyEdgeOptions): Edge {
       state.ask = { port: await keptPort(paths.askPort), path: keptPath(paths.askPath) }
       await edge.open(served)
       await inTurn(() => supervisor.open())
-      maintenance = setInterval(() => {
-        inTurn(() => supervisor.refresh()).catch((error: unknown) => logger.warn('a chore of Caddy failed', { error }))
-      }, MAINTENANCE_MS).unref()
+      const onError = (error: unknown): void => logger.warn('a chore of Caddy failed', { error })
+      stopMaintenance = repeat(() => inTurn(() => supervisor.refresh()), { everyMs: MAINTENANCE_MS, onError })
     },
     problems: async () => [...(await edge.problems()), ...problemsOf(supervisor, REMEDY)],
     close: async ({ release }) => {
-      clearInterval(maintenance)
+      stopMaintenance()
       await supervisor.close()
       await edge.close({ release: false })
       if (release) await endEdge(runDir)

@@ -12,6 +12,8 @@ export interface GateServerOptions {
   paths: { gate: string; pages: string; asks: string }
   gate: EdgeGate
   pages: HttpHandler
+  /** Bounds the connections of a server. */
+  bound(server: Server): void
   logger: Logger
   /** Milliseconds since the epoch. */
   now(): number
@@ -24,7 +26,7 @@ export interface GateServer {
 
 /** Listens on the sockets, replacing those of a previous agent. */
 export async function openGateServer(options: GateServerOptions): Promise<GateServer> {
-  const { paths, pages, logger, now } = options
+  const { paths, pages, logger, now, bound } = options
   const questions = createServer((socket) => answerQuestion(socket, options))
   const open = new Set<Socket>()
   questions.on('connection', (socket: Socket) => {
@@ -33,9 +35,12 @@ export async function openGateServer(options: GateServerOptions): Promise<GateSe
   })
   const server = createHttpServer(SERVER_OPTIONS)
   const serving = serve(server, { handler: withClientAddress(pages), logger, now })
+  bound(questions)
+  bound(server)
   await listenAt(questions, paths.gate)
   await listenAt(server, paths.pages)
   const askServer = createHttpServer(SERVER_OPTIONS)
+  bound(askServer)
   const answering = serve(askServer, { handler: askHandler(options), logger, now })
   await listenAt(askServer, paths.asks)
   return {
@@ -85,11 +90,13 @@ function answerQuestion(socket: Socket, { gate, logger }: GateServerOptions): vo
   let text = ''
   socket.setEncoding('latin1')
   socket.on('error', () => socket.destroy())
+  socket.setTimeout(QUESTION_MS, () => socket.destroy())
   const read = (piece: string): void => {
     text += piece
     if (text.length > QUESTION_BYTES) socket.destroy()
     if (!text.endsWith('\n\n')) return
     socket.off('data', read)
+    socket.setTimeout(0)
     void decide(text).then((answer) => socket.end(answer))
   }
   const decide = async (question: string): Promise<Buffer> => {
@@ -140,5 +147,7 @@ function checkToken(name: string): string {
   return name
 }
 
+// HAProxy sends a question at once.
+const QUESTION_MS = 10_000
 // More than the longest head of a request.
 const QUESTION_BYTES = 64 * 1024

@@ -1,7 +1,9 @@
 import { chmodSync, mkdirSync } from 'node:fs'
+import type { Server } from 'node:net'
 import type { HttpHandler } from '../../../shared/http/messages.ts'
 import { createLimiter } from '../../../shared/locks.ts'
 import type { Logger } from '../../../shared/log.ts'
+import { repeat } from '../../../shared/repeat.ts'
 import type { Edge, EdgeUse } from '../../ports/edge/edge.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import { commandHaproxy, findStreams, readUses } from './admin.ts'
@@ -38,6 +40,8 @@ export interface HaproxyEdgeOptions {
   trustedProxies: readonly string[]
   /** Serves the sign-in host, and `/.boxyard/` of every host. */
   pages: HttpHandler
+  /** Bounds the connections of a server that the edge asks; default: none. */
+  bound?(server: Server): void
   logger: Logger
   clock: Clock
 }
@@ -52,7 +56,7 @@ export function createHaproxyEdge(options: HaproxyEdgeOptions): Edge {
   const state = { port: options.port }
   const supervisor = createEdgeSupervisor({ ...supervisionOf(options, state, [routes, grants]), inTurn })
   let gateServer: GateServer | null = null
-  let maintenance: NodeJS.Timeout | undefined
+  let stopMaintenance = (): void => undefined
 
   const change = (map: EdgeMap, changeOf: () => MapChange): Promise<void> =>
     inTurn(() => serveChange(supervisor, map.change(changeOf()), [routes, grants]))
@@ -77,6 +81,7 @@ export function createHaproxyEdge(options: HaproxyEdgeOptions): Edge {
         paths,
         gate: served.gate,
         pages: options.pages,
+        bound: options.bound ?? (() => undefined),
         logger,
         now: () => clock.now(),
       })
@@ -84,9 +89,8 @@ export function createHaproxyEdge(options: HaproxyEdgeOptions): Edge {
       grants.reset(entriesOf(grantChange(served.grants)))
       if (options.frontProxy === null && options.port === 0) state.port = await keptPort(paths.port)
       await inTurn(() => supervisor.open())
-      maintenance = setInterval(() => {
-        maintain().catch((error: unknown) => logger.warn('a chore of the edge failed', { error }))
-      }, MAINTENANCE_MS).unref()
+      const onError = (error: unknown): void => logger.warn('a chore of the edge failed', { error })
+      stopMaintenance = repeat(maintain, { everyMs: MAINTENANCE_MS, onError })
     },
     change: ({ set = [], remove = [] }) => change(routes, () => routeChange(set, remove)),
     grant: (given) => change(grants, () => grantChange(given)),
@@ -99,7 +103,7 @@ export function createHaproxyEdge(options: HaproxyEdgeOptions): Edge {
     metrics: async () => ({ starts: supervisor.starts(), served: await readServed(supervisor.processes(), paths) }),
     problems: async () => problemsOf(supervisor, REMEDY),
     close: async ({ release }) => {
-      clearInterval(maintenance)
+      stopMaintenance()
       await supervisor.close()
       const server = gateServer
       gateServer = null

@@ -1,3 +1,5 @@
+import { repeat } from '../../../shared/repeat.ts'
+
 /** Tracks OOM kills in boxes by the kernel's counters. */
 export interface OomKills {
   /** Counts all OOM kills of a box. */
@@ -9,12 +11,12 @@ export interface OomKills {
   watch(boxId: string): () => void
 }
 
-/** `read` returns the kernel's counter of a box; `now` is in ms. Kills are found by polling only. */
+/** `read` returns the kernel's counter of a box; while it throws, the last count stands. `now` is in ms. Kills are found by polling only. */
 export function createOomKills(read: (boxId: string) => number, now: () => number): OomKills {
   const seen = new Map<string, { count: number; roseAt: number }>()
   const observe = (boxId: string): { count: number; roseAt: number } => {
-    const count = read(boxId)
     const before = seen.get(boxId)
+    const count = readOr(before?.count ?? 0, () => read(boxId))
     if (before?.count === count) return before
     const state = { count, roseAt: now() }
     if (count > 0) seen.set(boxId, state)
@@ -32,21 +34,30 @@ export function createOomKills(read: (boxId: string) => number, now: () => numbe
   }
 }
 
+// The end of a command asks, too, and must be recorded whatever cannot be read.
+function readOr(known: number, read: () => number): number {
+  try {
+    return read()
+  } catch {
+    return known
+  }
+}
+
 /** Polls all watched boxes with one timer, while there are any. */
 function createWatch(observe: (boxId: string) => unknown): (boxId: string) => () => void {
   const watched = new Map<string, number>()
-  let timer: NodeJS.Timeout | undefined
+  let stop = (): void => undefined
   const pollAll = (): void => {
     for (const boxId of watched.keys()) observe(boxId)
   }
   return (boxId) => {
-    if (watched.size === 0) timer = setInterval(pollAll, POLL_MS).unref()
+    if (watched.size === 0) stop = repeat(pollAll, { everyMs: POLL_MS, onError: () => undefined })
     watched.set(boxId, (watched.get(boxId) ?? 0) + 1)
     return () => {
       const left = (watched.get(boxId) ?? 0) - 1
       if (left > 0) watched.set(boxId, left)
       else watched.delete(boxId)
-      if (watched.size === 0) clearInterval(timer)
+      if (watched.size === 0) stop()
     }
   }
 }

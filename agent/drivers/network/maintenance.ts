@@ -1,4 +1,5 @@
 import type { Logger } from '../../../shared/log.ts'
+import { repeat } from '../../../shared/repeat.ts'
 import { watchRemovedTables } from '../../lib/syscalls/netlink.ts'
 import type { NetworkProblem } from '../../ports/boxes/network.ts'
 import { type ResolverSettings, resolvConfText, writeInPlace } from './files.ts'
@@ -73,9 +74,10 @@ export function openNetworkMaintenance({
         }
       }
       const removals = watchRemovedTables(runChecks)
-      const timer = setInterval(runChecks, CHECK_INTERVAL_MS).unref()
+      // `runChecks` reports its own errors.
+      const stopChecks = repeat(runChecks, { everyMs: CHECK_INTERVAL_MS, onError: () => undefined })
       stop = () => {
-        clearInterval(timer)
+        stopChecks()
         removals.close()
       }
     },

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { run } from '../../lib/run.ts'
-import { openNftables } from '../../lib/syscalls/nftables.ts'
+import { type Nftables, openNftables } from '../../lib/syscalls/nftables.ts'
 import { ipv4Bytes } from '../../lib/syscalls/rtnetlink.ts'
 import type { NetworkProblem } from '../../ports/boxes/network.ts'
 import { hostRoutes, isForwarding, trackedConnections } from './host.ts'
@@ -52,18 +52,21 @@ export function parseForwardDrops(listing: string): ForwardChain[] {
 }
 
 function foreignDrops(): NetworkProblem[] {
-  const json = openNftables({ json: true })
-  const text = openNftables()
+  let json: Nftables | undefined
+  let text: Nftables | undefined
   try {
+    json = openNftables({ json: true })
+    const lists = openNftables()
+    text = lists
     return parseForwardDrops(json.run('list chains'))
-      .filter(({ family, table }) => !NAMES_OUR_INTERFACES.test(text.run(`list table ${family} ${table}`)))
+      .filter(({ family, table }) => !NAMES_OUR_INTERFACES.test(lists.run(`list table ${family} ${table}`)))
       .map(({ family, table, chain }) => forwardDrop(`nft chain ${family} ${table} ${chain} has policy drop`))
   } catch {
     // Another program may change the ruleset during the listing; the next health report tries again.
     return []
   } finally {
-    json.close()
-    text.close()
+    json?.close()
+    text?.close()
   }
 }
 

@@ -1,5 +1,6 @@
 import fs from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { repeat } from '../../../shared/repeat.ts'
 import { isErrno } from '../../lib/syscalls/libc.ts'
 import type { DiskCapacity } from '../../ports/host/facts.ts'
 import { convertErrors } from './faults.ts'
@@ -84,28 +85,22 @@ function startGrowing(
 ): () => Promise<void> {
   let check: Promise<void> | undefined
   let isBacked = false
-  let lastError = ''
   const growIfNeeded = async (): Promise<void> => {
-    try {
-      const { bavail, bsize } = await fs.statfs(pool.mountPath)
-      if (bavail * bsize < stepBytes / 2) await pool.grow()
-      isBacked ||= await pool.back()
-      lastError = ''
-    } catch (error) {
-      // Retried every second.
-      if (lastError !== String(error)) logger.error('the storage pool could not grow', { error })
-      lastError = String(error)
-    }
+    const { bavail, bsize } = await fs.statfs(pool.mountPath)
+    if (bavail * bsize < stepBytes / 2) await pool.grow()
+    isBacked ||= await pool.back()
   }
-  const timer = setInterval(() => {
+  const checkOnce = (): Promise<void> => {
     check ??= growIfNeeded().finally(() => {
       check = undefined
     })
-  }, CHECK_INTERVAL_MS)
-  timer.unref()
+    return check
+  }
+  const onError = (error: unknown): void => logger.error('the storage pool could not grow', { error })
+  const stop = repeat(checkOnce, { everyMs: CHECK_INTERVAL_MS, onError })
   return async () => {
-    clearInterval(timer)
-    await check
+    stop()
+    await check?.catch(() => undefined)
   }
 }
 

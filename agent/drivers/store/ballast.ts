@@ -1,5 +1,6 @@
 import { closeSync, openSync, rmSync, statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { repeat } from '../../../shared/repeat.ts'
 import { allocateFileNow } from '../../lib/syscalls/descriptors.ts'
 
 /** Reserves space on the database's disk, so that records can be deleted when the disk is full. */
@@ -19,16 +20,16 @@ export interface BallastOptions {
 /** Preallocates a file at `path`, now or as soon as the disk has twice its size. */
 export function openBallast(path: string, { sizeBytes, checkMs }: BallastOptions): Ballast {
   let isTaken = take(path, sizeBytes)
-  const timer = setInterval(() => {
+  const check = (): void => {
     isTaken ||= take(path, sizeBytes)
-  }, checkMs)
-  timer.unref()
+  }
+  const stop = repeat(check, { everyMs: checkMs, onError: () => undefined })
   return {
     release: () => {
       rmSync(path, { force: true })
       isTaken = false
     },
-    close: () => clearInterval(timer),
+    close: stop,
   }
 }
 

@@ -72,6 +72,11 @@ export function watchRemovedTables(listener: () => void): { close(): void } {
   }
 }
 
+/** Opens a NETLINK_NETFILTER socket, and closes it. @throws SyscallError if that cannot be done, such as EMFILE */
+export function checkNetfilterSocket(): void {
+  closeFd(checked(socket()(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_NETFILTER), 'socket'))
+}
+
 /** Reads all pending events; returns true if a table was or may have been removed. */
 function drainEvents(fd: number, messages: Buffer): boolean {
   for (let isRemoval = false; ; ) {

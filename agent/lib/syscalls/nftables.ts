@@ -1,4 +1,6 @@
+import { useReservedDescriptors } from './descriptor-limit.ts'
 import { lazyNative } from './libc.ts'
+import { checkNetfilterSocket } from './netlink.ts'
 
 /** A failed nftables command; `detail` is nft's error output. */
 export class NftablesError extends Error {
@@ -18,16 +20,16 @@ export interface Nftables {
   close(): void
 }
 
-/** Opens libnftables; `json` makes it print JSON. Throws if the library is not installed. */
+/** Opens libnftables; `json` makes it print JSON. Throws if the library is not installed, or a socket cannot be opened. */
 export function openNftables(options: { json?: boolean } = {}): Nftables {
-  const context = contextNew()(0)
+  const context = withSocket(() => contextNew()(0))
   if (context === null) throw new NftablesError('no context')
   bufferOutput()(context)
   bufferError()(context)
   if (options.json === true) setOutputFlags()(context, OUTPUT_JSON)
   return {
     run: (commands) => {
-      const result = runCommand()(context, commands)
+      const result = withSocket(() => runCommand()(context, commands))
       const output = getOutput()(context) ?? ''
       const error = getError()(context) ?? ''
       if (result !== 0) throw new NftablesError(error)
@@ -35,6 +37,21 @@ export function openNftables(options: { json?: boolean } = {}): Nftables {
     },
     close: () => contextFree()(context),
   }
+}
+
+/**
+ * Runs `work` only if a netlink socket can be opened: without one libnftables calls exit(3), which ends this process. It opens one for
+ * each context, and again in a command that meets changes of another program.
+ */
+function withSocket<T>(work: () => T): T {
+  return useReservedDescriptors(() => {
+    try {
+      checkNetfilterSocket()
+    } catch (error) {
+      throw new NftablesError(`no socket: ${error instanceof Error ? error.message : String(error)}`)
+    }
+    return work()
+  })
 }
 
 const LIBRARY = 'libnftables.so.1'

@@ -1,3 +1,4 @@
+import { repeat } from '../../../shared/repeat.ts'
 import { isErrno } from '../syscalls/libc.ts'
 import { sendDatagram } from '../syscalls/sockets.ts'
 
@@ -24,13 +25,13 @@ export function connectServiceManager(variables: {
   const { NOTIFY_SOCKET: address, WATCHDOG_USEC: watchdog, WATCHDOG_PID: watched } = variables
   const send = address === undefined ? () => undefined : createSender(address)
   const isWatched = watchdog !== undefined && (watched === undefined || Number(watched) === process.pid)
-  const timer = isWatched ? setInterval(() => send(WATCHDOG), Number(watchdog) / 2_000) : null
-  timer?.unref()
+  const feed = { everyMs: Number(watchdog) / 2_000, onError: () => undefined }
+  const stop = isWatched ? repeat(() => send(WATCHDOG), feed) : () => undefined
   return {
     ready: (status) => send(`READY=1\nSTATUS=${oneLine(status)}`),
     status: (text) => send(`STATUS=${oneLine(text)}`),
     stopping: () => send('STOPPING=1\nSTATUS=Stopping; boxes go on running'),
-    close: () => clearInterval(timer ?? undefined),
+    close: stop,
   }
 }
 

@@ -2,6 +2,7 @@ import fs from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { isErrorCode, ServiceError } from '../../../shared/errors.ts'
+import { repeat } from '../../../shared/repeat.ts'
 import { closeFd } from '../syscalls/descriptors.ts'
 import { SyscallError } from '../syscalls/libc.ts'
 import { type Failure, type FromThread, type ToThread, UNACKED_MAX } from './task.ts'
@@ -73,7 +74,7 @@ class Thread implements FileThread {
   readonly #channels = new Map<number, Channel>()
   #lastId = 0
   #broken: Error | null = null
-  #watchdog: NodeJS.Timeout | undefined
+  #endWatchdog: (() => void) | undefined
   #isAlive = true
   readonly #rejectReady: (error: Error) => void
 
@@ -130,16 +131,19 @@ class Thread implements FileThread {
   }
 
   #startWatchdog(): void {
-    this.#watchdog ??= setInterval(() => {
+    const check = (): void => {
       if (!this.#isAlive) return this.#break(new Error('a step of the file thread took too long'))
       this.#isAlive = false
       this.#post({ act: 'ping' })
-    }, this.#options.timeoutMs).unref()
+    }
+    const onError = (error: unknown): void =>
+      this.#break(new Error('the file thread cannot be asked', { cause: error }))
+    this.#endWatchdog ??= repeat(check, { everyMs: this.#options.timeoutMs, onError })
   }
 
   #stopWatchdog(): void {
-    clearInterval(this.#watchdog)
-    this.#watchdog = undefined
+    this.#endWatchdog?.()
+    this.#endWatchdog = undefined
     this.#isAlive = true
   }
 

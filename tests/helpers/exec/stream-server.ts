@@ -14,6 +14,7 @@ import type { TokenVerifier } from '../../../shared/auth/tokens.ts'
 import { ServiceError } from '../../../shared/errors.ts'
 import { problemResponse } from '../../../shared/http/messages.ts'
 import { SERVER_OPTIONS, serve } from '../../../shared/http/serve.ts'
+import { createSourceAddresses } from '../../../shared/http/source-address.ts'
 import type { Logger } from '../../../shared/log.ts'
 import { matchOperation } from '../../../shared/match.ts'
 import { silentLogger } from '../silent-logger.ts'
@@ -88,7 +89,7 @@ export async function startStreamServer(options: StreamServerOptions): Promise<T
   const http = createServer(SERVER_OPTIONS)
   const plain = async () => problemResponse(new ServiceError('route_not_found', 'Not here.'), 'req_plain')
   const serving = serve(http, { handler: plain, logger, now: Date.now })
-  server.serve(http, { trust: options.trust ?? trustSender, match: matchOperation })
+  server.serve(http, { trust: options.trust ?? trustSender, match: matchOperation, sources: createSourceAddresses([]) })
   const wires = new Set<Socket>()
   http.on('connection', (wire: Socket) => {
     wires.add(wire)

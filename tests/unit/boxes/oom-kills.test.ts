@@ -63,3 +63,24 @@ test('a kill in a watched box is seen within a second, even if no command ends',
   expect(jest.getTimerCount()).toBe(0)
   jest.useRealTimers()
 })
+
+test('a counter that cannot be read ends neither the polling nor the record of a command', () => {
+  jest.useFakeTimers()
+  const unwatch = oom.watch('box_a')
+  const since = oom.count('box_a')
+  kills = 1
+  expect(oom.count('box_a')).toBe(1)
+  const failing = createOomKills(
+    () => {
+      throw Object.assign(new Error('EMFILE'), { code: 'EMFILE' })
+    },
+    () => now,
+  )
+  failing.watch('box_b')
+  jest.advanceTimersByTime(2_000)
+  expect(failing.isRecent('box_b', 0)).toBe(false)
+  unwatch()
+  expect(oom.isRecent('box_a', since)).toBe(true)
+  jest.clearAllTimers()
+  jest.useRealTimers()
+})

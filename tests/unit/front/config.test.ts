@@ -26,6 +26,8 @@ describe('the settings of the front', () => {
       channelKeys: { file: '/var/lib/boxyard/keys/channel.json' },
       tokenKeys: { file: '/var/lib/boxyard/keys/token-public.json' },
       channelTls: null,
+      connectionsMax: 4096,
+      trustedProxies: [],
     })
   })
 

@@ -1,0 +1,56 @@
+import { readFileSync } from 'node:fs'
+import { createServer, type Server } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { createSecureContext, Server as TlsServer } from 'node:tls'
+import { SERVER_OPTIONS } from '../../shared/http/serve.ts'
+
+/** Address and TLS files (PEM) of a server; with `ca`, clients must show a certificate of that CA. */
+export interface Listening {
+  host: string
+  port: number
+  tls: { ca?: string; cert: string; key: string } | null
+}
+
+/** Creates a server that listens and has no request listener yet. Rejects if it cannot listen. */
+export async function openServer({ host, port, tls }: Listening): Promise<Server> {
+  const server = tls
+    ? createTlsServer({ ...SERVER_OPTIONS, handshakeTimeout: HANDSHAKE_MS, ...readTls(tls) })
+    : createServer(SERVER_OPTIONS)
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, host, resolve)
+  })
+  return server
+}
+
+/** Returns the origin by which this host reaches the server. */
+export function originOf(server: Server, { host, tls }: Listening): string {
+  const { port } = server.address() as AddressInfo
+  return `${tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`
+}
+
+/** Has servers take the certificates that their files hold now, or none of them. @throws Error that names the file */
+export function reloadTls(all: readonly { server: Server; tls: Listening['tls'] }[]): void {
+  const changes: (() => void)[] = []
+  for (const { server, tls } of all) {
+    if (tls === null || !(server instanceof TlsServer)) continue
+    try {
+      const read = readTls(tls)
+      createSecureContext(read)
+      changes.push(() => server.setSecureContext(read))
+    } catch (error) {
+      const cause = error instanceof Error ? error.message : String(error)
+      throw new Error(`The certificate ${tls.cert} with the key ${tls.key} cannot be used: ${cause}`, { cause: error })
+    }
+  }
+  for (const change of changes) change()
+}
+
+function readTls({ ca, cert, key }: NonNullable<Listening['tls']>) {
+  const own = { cert: readFileSync(cert), key: readFileSync(key) }
+  return ca === undefined ? own : { ...own, ca: readFileSync(ca), requestCert: true, rejectUnauthorized: true }
+}
+
+/** Time for a TLS handshake. */
+const HANDSHAKE_MS = 10_000

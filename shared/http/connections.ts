@@ -1,0 +1,198 @@
+import { Server as HttpServer, type IncomingMessage } from 'node:http'
+import { Server as HttpsServer } from 'node:https'
+import type { Server, Socket } from 'node:net'
+import { createFairShares } from '../fair-shares.ts'
+import type { Logger } from '../log.ts'
+import { hasDueAnswers } from './due-answers.ts'
+import { type SourceAddresses, sourceKey } from './source-address.ts'
+
+/**
+ * Why a connection was closed by the server: `refused` as it came, without a share left; `displaced` by a newer one while it had no
+ * request; `unread`, since its client took nothing of an answer for a minute.
+ */
+export type ClosedReason = (typeof CLOSED_REASONS)[number]
+
+/** All reasons, as labels of a metric. */
+export const CLOSED_REASONS = ['refused', 'displaced', 'unread'] as const
+
+export interface ConnectionBoundsOptions {
+  /** Name of the listener, for the log. */
+  listener: string
+  /** Connections at once; of one address at most half of them, and no more than others leave free (`createFairShares`). */
+  max: number
+  /** Trusted proxies, whose connections are those of many clients and count in all alone. */
+  sources: SourceAddresses
+  logger: Logger
+  onClosed?(reason: ClosedReason): void
+  /** Milliseconds in which a client takes something of an answer; default: a minute. */
+  unreadMs?: number
+}
+
+/** The connections of a server. */
+export interface ConnectionBounds {
+  open(): number
+}
+
+/**
+ * Bounds the connections of a server, in all and by source address (IPv6 by /64), so that silent ones use up neither its descriptors
+ * nor what others need. Where no share is left a new connection takes the place of the oldest without a request, of the address that
+ * has most of them. Closes connections whose clients do not take an answer. Logs once a minute at most.
+ */
+export function boundConnections(server: Server, options: ConnectionBoundsOptions): ConnectionBounds {
+  const isHttp = server instanceof HttpServer || server instanceof HttpsServer
+  const table = createTable({ ...options, isHttp })
+  const note = createNotes(options)
+  // First, so that whoever listens later sees all that is counted.
+  server.prependListener('connection', (socket: Socket) => {
+    admit(table, socket, note)
+  })
+  server.on('secureConnection', (socket: Socket) => table.secure(socket))
+  server.on('upgrade', ({ socket }: IncomingMessage) => table.upgrade(socket))
+  if (isHttp) closeUnread(server, options.unreadMs ?? UNREAD_MS, note)
+  return { open: () => table.size() }
+}
+
+interface Connection {
+  /** The socket of the kernel, and the one on it that HTTP is spoken on. */
+  raw: Socket
+  wire: Socket
+  /** The key of its address. */
+  key: string
+  /** True once it is a WebSocket, which has its own heartbeat. */
+  isUpgraded: boolean
+  /** Gives back its share. */
+  release(): void
+}
+
+interface Table {
+  size(): number
+  /** Adds a connection if a share is left, or else in the place of one that has given its own back. */
+  add(socket: Socket, options: { isInPlace: boolean }): boolean
+  /** Finds the connection that a new one of this address may displace. */
+  displaceable(address: string | undefined): Connection | null
+  /** Notes the TLS socket of a connection. */
+  secure(socket: Socket): void
+  /** Notes that a connection is a WebSocket now. */
+  upgrade(socket: Socket): void
+}
+
+function createTable({ max, sources, isHttp }: ConnectionBoundsOptions & { isHttp: boolean }): Table {
+  const shares = createFairShares(max)
+  const byKey = new Map<string, Set<Connection>>()
+  const bySocket = new WeakMap<Socket, Connection>()
+  const byPeer = new Map<string, Connection>()
+  const take = (key: string, address: string | undefined): (() => void) | null => {
+    if (key !== '' && !sources.isProxy(address ?? '')) return shares.take(key)
+    return shares.held() < max ? shares.add(key) : null
+  }
+  return {
+    size: () => shares.held(),
+    add: (socket, { isInPlace }) => {
+      const { remoteAddress } = socket
+      const key = sourceKey(remoteAddress)
+      const giveBack = isInPlace ? shares.add(key) : take(key, remoteAddress)
+      if (giveBack === null) return false
+      const peer = peerOf(socket)
+      const all = byKey.get(key) ?? new Set()
+      const release = (): void => {
+        giveBack()
+        all.delete(connection)
+        if (all.size === 0 && byKey.get(key) === all) byKey.delete(key)
+        if (byPeer.get(peer) === connection) byPeer.delete(peer)
+      }
+      const connection: Connection = { raw: socket, wire: socket, key, isUpgraded: false, release }
+      byKey.set(key, all.add(connection))
+      byPeer.set(peer, connection)
+      bySocket.set(socket, connection)
+      socket.once('close', release)
+      return true
+    },
+    displaceable: (address) => {
+      // Of other protocols it is not known which have a request.
+      if (!isHttp) return null
+      const own = byKey.get(sourceKey(address)) ?? new Set()
+      const larger = [...byKey.values()]
+        .filter(({ size }) => size > own.size)
+        .sort((one, other) => other.size - one.size)
+      for (const each of [...larger, own]) {
+        const found = firstIdle(each)
+        if (found !== null) return found
+      }
+      return null
+    },
+    secure: (socket) => {
+      const connection = byPeer.get(peerOf(socket))
+      if (connection === undefined) return
+      connection.wire = socket
+      socket.once('close', connection.release)
+      bySocket.set(socket, connection)
+    },
+    upgrade: (socket) => {
+      const connection = bySocket.get(socket)
+      if (connection !== undefined) connection.isUpgraded = true
+    },
+  }
+}
+
+function admit(table: Table, socket: Socket, note: Note): void {
+  if (table.add(socket, { isInPlace: false })) return
+  const displaced = table.displaceable(socket.remoteAddress)
+  if (displaced !== null) {
+    note('displaced', displaced.key)
+    displaced.release()
+    reset(displaced.raw)
+    table.add(socket, { isInPlace: true })
+    return
+  }
+  note('refused', sourceKey(socket.remoteAddress))
+  // After the other listeners, which expect a socket that is open.
+  process.nextTick(() => reset(socket))
+}
+
+/** Closes a connection without leaving anything of it in the kernel. */
+function reset(socket: Socket): void {
+  if (socket.remoteAddress === undefined) socket.destroy()
+  else socket.resetAndDestroy()
+}
+
+function firstIdle(connections: Iterable<Connection>): Connection | null {
+  for (const connection of connections) if (!connection.isUpgraded && !hasDueAnswers(connection.wire)) return connection
+  return null
+}
+
+// A TLS socket and the one below it have the same peer.
+function peerOf({ remoteAddress, remotePort }: Socket): string {
+  return `${remoteAddress} ${remotePort}`
+}
+
+/** Has node:http tell of sockets on which nothing moved, and closes those whose client takes nothing of what is written. */
+function closeUnread(server: HttpServer | HttpsServer, unreadMs: number, note: Note): void {
+  server.timeout = unreadMs
+  server.on('timeout', (socket: Socket) => {
+    const isIdle = !hasDueAnswers(socket)
+    if (!isIdle && socket.writableLength === 0) return
+    if (!isIdle) note('unread', sourceKey(socket.remoteAddress))
+    socket.destroy()
+  })
+}
+
+type Note = (reason: ClosedReason, address: string) => void
+
+function createNotes({ listener, logger, onClosed }: ConnectionBoundsOptions): Note {
+  const counts = new Map<ClosedReason, number>()
+  let isQuiet = false
+  return (reason, address) => {
+    onClosed?.(reason)
+    counts.set(reason, (counts.get(reason) ?? 0) + 1)
+    if (isQuiet) return
+    isQuiet = true
+    setTimeout(() => {
+      isQuiet = false
+    }, QUIET_MS).unref()
+    logger.warn('connections were closed to bound them', { listener, last: address, ...Object.fromEntries(counts) })
+    counts.clear()
+  }
+}
+
+const UNREAD_MS = 60_000
+const QUIET_MS = 60_000

@@ -1,0 +1,62 @@
+import { BlockList, isIP, isIPv6 } from 'node:net'
+import { type HeaderMap, headerOf } from './messages.ts'
+
+/** Tells where a request or connection comes from, behind proxies that are trusted. */
+export interface SourceAddresses {
+  /** Returns true for the address of a trusted proxy. */
+  isProxy(address: string): boolean
+  /**
+   * Returns the address of the client: the peer, or if that is a trusted proxy the last address of `X-Forwarded-For` that is none.
+   */
+  clientOf(peer: string, headers: HeaderMap): string
+}
+
+/** Trusts proxies at these addresses and networks, such as 192.0.2.1 or 10.0.0.0/8. */
+export function createSourceAddresses(proxies: readonly string[]): SourceAddresses {
+  const trusted = new BlockList()
+  for (const network of proxies) {
+    const [address = '', bits] = network.split('/')
+    const family = isIPv6(address) ? 'ipv6' : 'ipv4'
+    if (bits === undefined) trusted.addAddress(address, family)
+    else trusted.addSubnet(address, Number(bits), family)
+  }
+  const isProxy = (address: string): boolean =>
+    proxies.length > 0 && isIP(address) !== 0 && trusted.check(address, isIPv6(address) ? 'ipv6' : 'ipv4')
+  return {
+    isProxy,
+    clientOf: (peer, headers) => {
+      if (!isProxy(peer)) return peer
+      const chain = (headerOf(headers, 'x-forwarded-for') ?? '').split(',').map((each) => each.trim())
+      const client = chain.findLast((address) => !isProxy(address))
+      return client !== undefined && isIP(client) !== 0 ? client : peer
+    },
+  }
+}
+
+/** Tests whether `text` is an address or a network. */
+export function isNetwork(text: string): boolean {
+  const [address = '', bits, ...rest] = text.split('/')
+  const family = isIP(address)
+  const maxBits = family === 4 ? 32 : 128
+  return (
+    family !== 0 && rest.length === 0 && (bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= maxBits))
+  )
+}
+
+/**
+ * Returns the key by which an address is accounted: an IPv4 address, the /64 of an IPv6 address, since one host has all of that; `""`
+ * for none, as of a unix socket.
+ */
+export function sourceKey(address: string | undefined): string {
+  if (address === undefined) return ''
+  const mapped = MAPPED.exec(address)?.[1]
+  if (mapped !== undefined) return mapped
+  if (!address.includes(':')) return address
+  const [head = '', tail] = (address.split('%')[0] ?? '').split('::')
+  const groups = head === '' ? [] : head.split(':')
+  const missing = tail === undefined ? 0 : 8 - groups.length - (tail === '' ? 0 : tail.split(':').length)
+  const whole = [...groups, ...Array<string>(missing).fill('0'), ...(tail ? tail.split(':') : [])]
+  return `${whole.slice(0, 4).join(':')}::/64`
+}
+
+const MAPPED = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i
