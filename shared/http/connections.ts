@@ -111,14 +111,13 @@ function createTable({ max, sources, isHttp }: ConnectionBoundsOptions & { isHtt
       // Of other protocols it is not known which have a request.
       if (!isHttp) return null
       const own = byKey.get(sourceKey(address)) ?? new Set()
-      const larger = [...byKey.values()]
-        .filter(({ size }) => size > own.size)
-        .sort((one, other) => other.size - one.size)
-      for (const each of [...larger, own]) {
-        const found = firstIdle(each)
-        if (found !== null) return found
+      let best: { idle: Connection; size: number } | null = null
+      for (const all of byKey.values()) {
+        if (all.size <= Math.max(own.size, best?.size ?? 0)) continue
+        const idle = firstIdle(all)
+        if (idle !== null) best = { idle, size: all.size }
       }
-      return null
+      return best?.idle ?? firstIdle(own)
     },
     secure: (socket) => {
       const connection = byPeer.get(peerOf(socket))
