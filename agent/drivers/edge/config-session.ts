@@ -1,7 +1,8 @@
+import { SESSION_COOKIE } from './config-shortcut.ts'
 import { type EdgeRefusal, refuse } from './pages.ts'
 
 /**
- * Marks requests that a session admits in `txn.session`, and refuses those that a page of another host may have caused, as
+ * Marks requests that a session admits in `txn.session` (`page`, `page-untold` of an old browser, `part`), and refuses those that a page of another host may have caused, as
  * `isFromOwnPage` of the gate does. Needs `txn.authority`, and rules before it that decide.
  */
 export function sessionRules({ scheme }: { scheme: 'http' | 'https' }): string[] {
@@ -18,11 +19,49 @@ export function sessionRules({ scheme }: { scheme: 'http' | 'https' }): string[]
     '  acl is_navigation req.fhdr(sec-fetch-mode) -m str navigate',
     '  acl is_document req.fhdr(sec-fetch-dest) -m str document',
     ...SINGLE_HEADERS.map((name) => `  acl is_told_twice req.fhdr_cnt(${name}) gt 1`),
-    '  http-request set-var(txn.session) bool(1) if !is_known_bearer is_token',
+    '  http-request set-var(txn.session) str(part) if !is_known_bearer is_token',
+    '  http-request set-var(txn.session) str(page) if is_by_session has_site is_navigation',
+    '  http-request set-var(txn.session) str(page-untold) if is_by_session !has_site is_browser',
     `  http-request set-var-fmt(txn.origin) ${scheme}://%[var(txn.authority)] if is_by_session`,
     `  http-request set-var(txn.foreign) bool(1) if ${FOREIGN.map((rest) => `is_by_session ${rest}`).join(' or ')}`,
     '  acl is_foreign var(txn.foreign) -m found',
     ...refuse(OTHER_ORIGIN, 'is_foreign'),
+  ]
+}
+
+/**
+ * Keeps answers to a session's requests from other pages and from later: a browser's cache is shared by all hosts of a site, a
+ * page's own answers are read again by *Back* after the session has ended, and who opens a page in a window could follow it.
+ */
+export function sessionAnswerRules(): string[] {
+  const [any, page, told, part] = ['-m found', '-m beg page', '-m str page', '-m str part'].map(
+    (match) => `if { var(txn.session) ${match} }`,
+  )
+  const opener = 'cross-origin-opener-policy'
+  return [
+    `  http-response set-header cross-origin-resource-policy same-origin ${any}`,
+    `  http-response set-header cache-control no-store ${page}`,
+    `  http-response add-header cache-control private ${part}`,
+    `  http-response add-header vary sec-fetch-site ${part}`,
+    // Chromium keeps pages for *Back* in memory, even those of `no-store`, but only of status 200.
+    `  http-response set-status 203 ${told} { status 200 }`,
+    `  http-response set-header ${opener} same-origin-allow-popups ${page} !{ res.fhdr(${opener}) -m found }`,
+  ]
+}
+
+/**
+ * Takes from a box's cookies what reaches beyond its host: a `Domain` at or above `domain`, or written so that a browser might take
+ * it for that, and cookies of the edge. Of two `Domain`s browsers take the last; such a cookie is dropped.
+ */
+export function cookieRules(domain: string): string[] {
+  const own = domain.split('.').reduce((above, label) => (above === '' ? label : `(?:${above}\\.)?${label}`), '')
+  const end = '\\s*(?:;|$)'
+  const attribute = ';\\s*domain\\s*='
+  const dropped = `(?i)^(?:[\\s=]*${SESSION_COOKIE}|.*${attribute}.*${attribute}).*$`
+  const wide = `(?i)^(.*?)${attribute}(?!(?!\\s*\\.*${own}\\.*${end})\\s*[a-z0-9.-]+${end})[^;]*(;.*)?$`
+  return [
+    `  http-response replace-header set-cookie '${dropped}' 'refused=; Max-Age=0'`,
+    `  http-response replace-header set-cookie '${wide}' '\\1\\2'`,
   ]
 }
 

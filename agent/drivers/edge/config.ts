@@ -6,7 +6,7 @@ import {
   frontProxySections,
   sourceRules,
 } from './config-front-proxy.ts'
-import { sessionRules } from './config-session.ts'
+import { cookieRules, sessionAnswerRules, sessionRules } from './config-session.ts'
 import { HOST, HOST_CHARACTERS, HOST_NAME, OWN_PATH, routeLookup, SESSION_COOKIE, shortcut } from './config-shortcut.ts'
 import { type edgePaths, markOf } from './names.ts'
 import { type EdgeRefusal, pageAnswer, problemAnswer, refuse } from './pages.ts'
@@ -19,7 +19,7 @@ export interface HaproxySettings {
   port: number
   /** Socket for the proxy in front, in place of that address; null: none. */
   frontProxy: FrontProxySocket | null
-  /** Host of the sign-in, which is never routed to a box. */
+  /** Host of the sign-in, which is never routed to a box: a label and the deployment's domain. */
   signInHost: string
   /** Public scheme. */
   scheme: 'http' | 'https'
@@ -194,11 +194,12 @@ function tables(): string[] {
   return ['backend boxes_use', '  stick-table type string len 160 size 20k store conn_cur,http_req_cnt']
 }
 
-function backends({ tokenPrefixes }: HaproxySettings): string[] {
+function backends({ tokenPrefixes, signInHost }: HaproxySettings): string[] {
+  const domain = signInHost.slice(signInHost.indexOf('.') + 1)
   const boxBackend = (name: string, answerOf: (refusal: EdgeRefusal) => string): string[] => [
     `backend ${name}`,
     ...delivery(tokenPrefixes),
-    ...answering(answerOf),
+    ...answering(answerOf, domain),
   ]
   return [...boxBackend('boxes', problemAnswer), ...boxBackend('boxes_page', pageAnswer), ...agentBackend()]
 }
@@ -218,12 +219,13 @@ function delivery(tokenPrefixes: readonly string[]): string[] {
 }
 
 /** Handles responses of a box, and answers for one that does not respond. */
-function answering(answerOf: (refusal: EdgeRefusal) => string): string[] {
+function answering(answerOf: (refusal: EdgeRefusal) => string, domain: string): string[] {
   const { code, detail } = UNREACHABLE
   const answer = answerOf({ code, detail })
   return [
     '  http-response set-var(txn.answered) bool(1) if { status 503:504 }',
-    `  http-response replace-header set-cookie '(?i)^[\\s=]*${SESSION_COOKIE}.*$' 'refused=; Max-Age=0'`,
+    ...cookieRules(domain),
+    ...sessionAnswerRules(),
     ...[502, 503, 504].map((status) => `  http-error status ${status} ${answer}`),
     `  http-after-response set-status ${ERROR_STATUSES.get(code)} if { status 503:504 } !{ var(txn.answered) -m found }`,
   ]

@@ -1,11 +1,12 @@
 import { asServiceError, problemOf } from '../../../shared/errors.ts'
 import { problemResponse } from '../../../shared/http/messages.ts'
 import { escapeHtml, PRIVATE_HEADERS, pageHeaders, pageOf, prefersPage } from '../../../shared/http/page.ts'
+import { sessionCookie } from './request.ts'
 
 /** An answer that the edge gives itself, in place of a box. */
 export interface EdgeAnswer {
   status: number
-  headers: Record<string, string>
+  headers: Record<string, string | string[]>
   body: string
 }
 
@@ -30,6 +31,16 @@ export function edgeAnswerOf(error: unknown, { method, accept, requestId }: Answ
 /** Redirects a browser to another page of the edge. */
 export function redirectTo(location: string, headers: Record<string, string> = {}): EdgeAnswer {
   return { status: 302, headers: { location, ...headers, ...PRIVATE_HEADERS }, body: '' }
+}
+
+/**
+ * Makes a browser forget a session that has ended: its cookie, and the pages that it keeps for *Back* and in its cache, for which it
+ * would not ask again.
+ */
+export function withoutSession<Answer extends Pick<EdgeAnswer, 'headers'>>(answer: Answer): Answer {
+  const cookies = [answer.headers['set-cookie'] ?? []].flat()
+  const headers = { 'clear-site-data': '"cache"', 'set-cookie': [...cookies, sessionCookie('', 0)] }
+  return { ...answer, headers: { ...answer.headers, ...headers } }
 }
 
 function bodyFor(method: string, answer: EdgeAnswer): EdgeAnswer {

@@ -6,8 +6,8 @@ import { isTokenFault } from '../../core/edge/access.ts'
 import type { Gate } from '../../core/edge/gate.ts'
 import type { EdgeDecision, EdgeGate, EdgeRequest } from '../../ports/edge/edge.ts'
 import type { Clock } from '../../ports/host/clock.ts'
-import { edgeAnswerOf } from './answers.ts'
-import { accessRequestOf, isNavigation } from './request.ts'
+import { edgeAnswerOf, withoutSession } from './answers.ts'
+import { accessRequestOf, isNavigation, sessionOf } from './request.ts'
 import type { SignInPages } from './sign-in.ts'
 
 export interface EdgeGateDeps {
@@ -41,6 +41,9 @@ function refusalOf(
   if (known.status >= 500)
     logger.error('a request for a URL failed', { request_id: requestId, host: request.host, error })
   const isPerson = headers.authorization === undefined && isNavigation(request)
-  if (isTokenFault(known) && isPerson) return pages.redirect(request)
-  return edgeAnswerOf(known, { method, accept: headers.accept, requestId })
+  const answer =
+    isTokenFault(known) && isPerson
+      ? pages.redirect(request)
+      : edgeAnswerOf(known, { method, accept: headers.accept, requestId })
+  return isTokenFault(known) && sessionOf(headers.cookie) !== undefined ? withoutSession(answer) : answer
 }

@@ -28,6 +28,7 @@ import {
   type SignInForm,
   signInPage,
   signOutPage,
+  withoutSession,
 } from './answers.ts'
 import { nonceCookie, nonceOf, OWN_PATHS, safeTarget, sessionCookie, sessionOf } from './request.ts'
 
@@ -188,7 +189,7 @@ async function endSession({ grants }: SignInPagesDeps, page: PageRequest): Promi
   if (session !== undefined) await grants.endSession(session)
   const link = { href: '/', label: 'Sign in again' }
   const body = messagePage('Signed out', { text: 'Your session at this address is over.', link })
-  return { status: 200, headers: { ...pageHeaders(), 'set-cookie': sessionCookie('', 0) }, body }
+  return withoutSession({ status: 200, headers: pageHeaders(), body })
 }
 
 /** Validates the form's fields, which anyone may have written into the address. */

@@ -35,12 +35,17 @@ let [url, attacker] = ['', '']
 beforeAll(async () => {
   url = (await client.get(`${SITES}/private`)).body.url
   attacker = (await client.get(`${SITES}/open`)).body.url
+  await beginSession()
+})
+
+/** Signs a new user in at the private box. */
+async function beginSession(): Promise<void> {
   token = (await client.post('/v1/tokens', { name: 'v', projects: ['browser'], permissions: ['read'] })).body
   user = await newUser()
   page = user.page
   await user.context.addInitScript({ path: PAGE_ATTACKS })
   await signIn()
-})
+}
 
 async function signIn(): Promise<void> {
   await page.goto(url)
@@ -72,7 +77,27 @@ describe('a page of another box, which is of the same site,', () => {
     expect(await heardTargets()).toEqual([])
   })
 
-  test('opens it, as links do', async () => {
+  test('reads nothing that the cache of the browser has of a private one', async () => {
+    await page.goto(url)
+    for (const kept of ['kept.js', 'kept']) expect(await attack('fetch', `${url}${kept}`)).toBe('status 200')
+    await takeHeard(client, 'private')
+    expect([await attack('script', `${url}kept.js`), await heardTargets()]).toEqual(['the secret', []])
+    await page.goto(attacker)
+    expect(await attack('script', `${url}kept.js`)).toBe('nothing')
+    for (const way of ['fetch', 'frame', 'prefetch', 'worker'])
+      expect(await attack(way, `${url}${way === 'worker' ? 'kept.js' : 'kept'}`)).toBe('nothing')
+  })
+
+  test('sets no cookie of the others', async () => {
+    await page.goto(`${attacker}cookies`)
+    const names = (await user.context.cookies()).filter(({ domain }) => domain.startsWith('.')).map(({ name }) => name)
+    expect(names).toEqual([])
+    expect(await page.evaluate('document.cookie')).toContain('from-boxes.corp.test=1')
+    await page.goto(url)
+    expect(await takeHeard(client, 'private')).not.toContain('from-')
+  })
+
+  test('opens it, as links do, and cannot follow it', async () => {
     await page.setContent(`<a href="${url}from-link">Go</a>`)
     await page.getByRole('link').click()
     await page.waitForSelector('h1:text-is("GET /from-link")')
@@ -84,8 +109,10 @@ describe('a page of another box, which is of the same site,', () => {
     await page.waitForSelector('h1:text-is("GET /from-form?")')
     await page.goto(attacker)
     const opened = user.context.waitForEvent('page')
-    await page.evaluate(`void window.open(${JSON.stringify(`${url}from-window`)})`)
+    await page.evaluate(`void (globalThis.opened = window.open(${JSON.stringify(`${url}from-window`)}))`)
     await (await opened).waitForSelector('h1:text-is("GET /from-window")')
+    expect(await page.evaluate('opened.closed')).toBe(true)
+    expect(await (await opened).evaluate('window.opener')).toBe(null)
   })
 
   test('reads a public one', async () => {
@@ -101,4 +128,35 @@ test('an own page asks its box in each of these ways', async () => {
     await attack(way, `${url}secret.js`)
     expect([way, await heardTargets()]).toEqual([way, expect.arrayContaining(['/secret.js'])])
   }
+})
+
+describe('a page of a session that has ended', () => {
+  beforeEach(async () => {
+    await beginSession()
+    await page.goto(`${url}kept`)
+    await page.waitForSelector('h1:text-is("GET /kept")')
+  })
+
+  const isForgotten = async (): Promise<boolean> => (await page.innerText('h1')) === 'Sign in'
+
+  test('does not come back by Back from elsewhere', async () => {
+    await page.goto(attacker)
+    await client.delete(`/v1/tokens/${token.id}`)
+    await page.goBack()
+    expect(await isForgotten()).toBe(true)
+  })
+
+  test('does not come back by Back from the sign-in', async () => {
+    await client.delete(`/v1/tokens/${token.id}`)
+    await page.goto(`${url}other`)
+    expect(await isForgotten()).toBe(true)
+    await page.goBack()
+    expect(await isForgotten()).toBe(true)
+  })
+
+  test('does not come back by Back from a sign-out', async () => {
+    await page.goto(`${url}.boxyard/sign-out`)
+    await page.goBack()
+    expect(await isForgotten()).toBe(true)
+  })
 })

@@ -168,6 +168,19 @@ describe('a URL that takes a token', () => {
     expect(await decide({ method, headers, cookie, token })).toMatchObject({ kind: 'forward' })
   })
 
+  test('lets a browser forget a session that has ended, and what it kept of its pages', async () => {
+    const over = { cookie: `__Host-boxyard=${'a'.repeat(43)}`, headers: { 'sec-fetch-site': 'none' } }
+    for (const browses of [true, false]) {
+      const { status, headers } = answerOf(await decide({ ...over, browses }))
+      expect([status, headers['clear-site-data']]).toEqual([browses ? 302 : 401, '"cache"'])
+      expect([headers['set-cookie']].flat().at(-1)).toMatch(/^__Host-boxyard=; Path=\/; Max-Age=0;/)
+    }
+    expect(answerOf(await decide({ browses: true })).headers['clear-site-data']).toBeUndefined()
+    const cookie = await signIn((await lab.mint()).token)
+    const foreign = { 'sec-fetch-site': 'same-site' }
+    expect(answerOf(await decide({ cookie, headers: foreign })).headers['clear-site-data']).toBeUndefined()
+  })
+
   test('keeps sessions and tokens over a restart', async () => {
     const { token } = await lab.mint()
     const cookie = await signIn(token)
