@@ -1,3 +1,4 @@
+import type { AgentSettings } from '../config/agent.ts'
 import { createQuotas } from '../core/access/quotas.ts'
 import type { Tickets } from '../core/access/tickets.ts'
 import { createBackupRestore } from '../core/backups/restore.ts'
@@ -86,7 +87,7 @@ export function wireHandlers(parts: HandlerParts): { handlers: Handlers; streams
   const { store, tokens } = deployment
   const defaults = {
     base: settings.defaultBase,
-    config: { cpus: 1, ram_mb: 512, region: settings.region, storage_gb: 10, nesting: false },
+    config: defaultConfig(settings),
     gracePeriodSeconds: 10,
     volumeSizeGb: 10,
     allowsNesting: settings.limits.allowsNesting,
@@ -166,6 +167,11 @@ interface StorageParts {
   admission: Admission
   operations: Operations
   defaults: BoxDefaults & { volumeSizeGb: number }
+}
+
+/** Returns the configuration of a box for what a request leaves out. */
+function defaultConfig({ region, limits }: AgentSettings): BoxDefaults['config'] {
+  return { cpus: 1, ram_mb: 512, region, storage_gb: 10, network_mbps: limits.networkMbps, nesting: false }
 }
 
 /** Wires data volumes, their snapshots and backups, and bases. */

@@ -56,6 +56,8 @@ export interface AgentLimits {
   pidsPerBox: number
   /** Whether boxes may have `config.nesting`. */
   allowsNesting: boolean
+  /** Mbit/s of a box each way: the default, and the most that one may have; null: without a bound. */
+  networkMbps: number | null
   boxesMax: number
   volumesMax: number
   /** Factor by which running boxes may overcommit the host's memory, and the free memory that a start needs. */
@@ -142,6 +144,7 @@ export function readAgentSettings(environment: Record<string, string | undefined
       rateLimitBurst: env.BOXYARD_RATE_BURST,
       pidsPerBox: env.BOXYARD_PIDS_PER_BOX,
       allowsNesting: allowsNesting(env),
+      networkMbps: env.BOXYARD_NETWORK_MBPS || null,
       boxesMax: env.BOXYARD_BOXES_MAX,
       volumesMax: env.BOXYARD_VOLUMES_MAX,
       memoryOvercommit: env.BOXYARD_MEMORY_OVERCOMMIT,
@@ -273,6 +276,7 @@ const environmentSchema = z.strictObject({
     .regex(/^\d{1,3}\.\d{1,3}\.0\.0\/16$/, 'expected an IPv4 network such as 10.213.0.0/16')
     .default('10.213.0.0/16'),
   BOXYARD_NESTING: flag(false),
+  BOXYARD_NETWORK_MBPS: whole(1000, 0, 100_000),
   BOXYARD_EGRESS: flag(true),
   BOXYARD_ALLOW_PRIVATE: flag(false),
   BOXYARD_DNS: list,

@@ -10,7 +10,7 @@ export const box = {
   base: 'debian',
   fork_of: null,
   node: 'local',
-  config: { cpus: 1, ram_mb: 512, region: 'local', storage_gb: 10, nesting: false },
+  config: { cpus: 1, ram_mb: 512, region: 'local', storage_gb: 10, network_mbps: 1000, nesting: false },
   data_mounts: [],
   environment: { LANG: 'C.UTF-8' },
   port: null,

@@ -49,6 +49,10 @@ export const boxConfigInputSchema = z
     ram_mb: z.int().min(16, 'must be at least 16').max(16_777_216).nullable(),
     region: z.string().min(1).max(63).nullable().meta({ description: "The deployment's own region." }),
     storage_gb: gibSchema.nullable().meta({ description: 'GiB the box may write beyond what it inherited.' }),
+    network_mbps: z.int().min(1, 'must be at least 1').max(100_000).nullable().meta({
+      description:
+        'Mbit/s that the box may send, and as many that it may receive; at most `network_mbps` of the defaults of `GET /v1/config`, if that is not null.',
+    }),
     nesting: z.boolean().nullable().meta({
       description:
         'True: container runtimes and sandboxes work in the box (docs/security.md#nesting); only where `nesting` of `GET /v1/config` is true. In force from the next start.',
@@ -64,6 +68,10 @@ export const boxConfigSchema = z
     ram_mb: z.int().meta({ description: 'MiB.' }),
     region: z.string().meta({ description: "The deployment's own." }),
     storage_gb: z.number().meta({ description: 'GiB it may write beyond what it inherited, compressed.' }),
+    network_mbps: z.int().nullable().meta({
+      description:
+        'Mbit/s that the box may send, and as many that it may receive, in at most 200 packets a second for each Mbit/s; null: without a bound.',
+    }),
     nesting: z.boolean().meta({ description: 'Whether its next start lets containers and sandboxes run in it.' }),
   })
   .meta({ id: 'BoxConfig' })

@@ -53,6 +53,7 @@ export async function createBoxRecord(deps: CreateDeps, request: NewBox): Promis
   const { project, body } = request
   checkEnvironment(body.environment ?? {})
   checkRegion(body.config?.region, deps.defaults.config.region)
+  checkNetworkMbps(body.config?.network_mbps, deps.defaults.config)
   const origin = await findOrigin(deps, request)
   const mounts = await resolveMounts(store, request)
   if (await store.boxes.get(project, body.name)) throw nameTaken(project, body.name)
@@ -85,6 +86,15 @@ export function resourcesOf({ project, config }: BoxRecord) {
 export function checkRegion(region: string | null | undefined, own: string): void {
   if (region === undefined || region === null || region === own) return
   throw invalidRequest([{ pointer: '/config/region', detail: `must be "${own}", the region of this deployment` }])
+}
+
+/**
+ * Refuses more network than a box of the deployment may have.
+ * @throws ServiceError `invalid_request`
+ */
+export function checkNetworkMbps(mbps: number | null | undefined, { network_mbps: most }: BoxConfig): void {
+  if (typeof mbps !== 'number' || most === null || mbps <= most) return
+  throw invalidRequest([{ pointer: '/config/network_mbps', detail: `must be at most ${most} in this deployment` }])
 }
 
 /** The source of a box: a base, a snapshot or another box. */
@@ -169,6 +179,7 @@ function newRecord(
       ram_mb: body.config?.ram_mb ?? origin.config.ram_mb,
       region: origin.config.region,
       storage_gb: body.config?.storage_gb ?? origin.config.storage_gb,
+      network_mbps: body.config?.network_mbps ?? origin.config.network_mbps,
       nesting: body.config?.nesting ?? origin.config.nesting,
     },
     environment: body.environment ?? origin.environment,

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { UpdateBoxBody } from '../../../shared/schemas/boxes.ts'
 import type { Runtime } from '../../ports/boxes/runtime.ts'
 import type { BoxRecord } from '../../ports/store/boxes.ts'
@@ -7,9 +8,9 @@ import { readBox } from '../common/lookup.ts'
 import { checkNesting } from '../common/nesting.ts'
 import { checkIfMatch } from '../common/preconditions.ts'
 import { bytesOf, resizeTree } from '../common/sizes.ts'
-import { unlessEnded } from '../reconcile/box-spec.ts'
+import { limitsOf, unlessEnded } from '../reconcile/box-spec.ts'
 import { checkNoRestore } from '../reconcile/pending-restore.ts'
-import { type BoxDefaults, type CreateDeps, checkRegion, resourcesOf } from './create.ts'
+import { type BoxDefaults, type CreateDeps, checkNetworkMbps, checkRegion, resourcesOf } from './create.ts'
 
 export interface UpdateDeps extends CreateDeps {
   runtime: Runtime
@@ -74,6 +75,7 @@ export async function updateBox(
 export function updatedRecord(record: BoxRecord, body: UpdateBoxBody, defaults: BoxDefaults): BoxRecord {
   checkEnvironment(body.environment ?? {})
   checkRegion(body.config?.region, defaults.config.region)
+  checkNetworkMbps(body.config?.network_mbps, defaults.config)
   const { region: _region, ...config } = body.config ?? {}
   const changes: Changes = {
     config: body.config === null ? defaults.config : merged(record.config, config, defaults.config),
@@ -101,12 +103,12 @@ async function restoreRoot({ store, filesystem }: UpdateDeps, id: string): Promi
 }
 
 async function applyConfig(
-  { runtime, filesystem }: UpdateDeps,
+  { runtime, filesystem, defaults }: UpdateDeps,
   { record, next, isRunning }: { record: BoxRecord; next: BoxRecord; isRunning: boolean },
 ): Promise<void> {
-  const { cpus, ram_mb: ramMb, storage_gb: storageGb } = next.config
-  const isResized = cpus !== record.config.cpus || ramMb !== record.config.ram_mb
-  if (isRunning && isResized) await unlessEnded(runtime.resize(record.id, { cpus, ramMb }))
+  const { storage_gb: storageGb } = next.config
+  const [before, after] = [record, next].map((each) => limitsOf(each, defaults.config.network_mbps))
+  if (isRunning && after && !isDeepStrictEqual(after, before)) await unlessEnded(runtime.resize(record.id, after))
   if (storageGb !== record.config.storage_gb)
     await resizeTree(filesystem, { name: record.root, what: 'The box' }, storageGb)
 }

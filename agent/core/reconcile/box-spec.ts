@@ -1,5 +1,5 @@
 import { ServiceError } from '../../../shared/errors.ts'
-import type { BoxMount, BoxSpec } from '../../ports/boxes/runtime.ts'
+import type { BoxLimits, BoxMount, BoxSpec } from '../../ports/boxes/runtime.ts'
 import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
 import type { BoxRecord, MountRecord } from '../../ports/store/boxes.ts'
 import { shortDigestOf } from '../common/digest.ts'
@@ -11,6 +11,8 @@ export interface SpecLimits {
   pidsPerBox: number
   /** Whether boxes may have `config.nesting`. */
   allowsNesting: boolean
+  /** Mbit/s that a box may have at most, each way; null: without a bound. */
+  networkMbps: number | null
 }
 
 /**
@@ -27,14 +29,22 @@ export function boxSpecOf(record: BoxRecord, filesystem: CowFilesystem, limits: 
     rootPath: filesystem.path(record.root),
     hostname: name,
     machineId: shortDigestOf(id),
-    cpus: record.config.cpus,
-    ramMb: record.config.ram_mb,
+    ...limitsOf(record, limits.networkMbps),
     pidsMax: limits.pidsPerBox,
     environment: environmentOf(record),
     graceSeconds: record.gracePeriodSeconds,
     nesting: record.config.nesting,
     mounts: boxMountsOf(record, filesystem),
   }
+}
+
+/**
+ * Returns the limits of a box that its runtime sets, and changes while it runs. No box gets more network than `mostMbps`, if that is not
+ * null, also if its record is of a time when it might have more.
+ */
+export function limitsOf({ config }: Pick<BoxRecord, 'config'>, mostMbps: number | null): BoxLimits {
+  const { cpus, ram_mb: ramMb, network_mbps: mbps } = config
+  return { cpus, ramMb, networkMbps: mostMbps === null ? mbps : Math.min(mbps ?? mostMbps, mostMbps) }
 }
 
 /** Returns the data volumes of a box as the runtime mounts them, those nearer to `/` first. */

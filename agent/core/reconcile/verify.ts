@@ -7,7 +7,7 @@ import type { BoxRecord } from '../../ports/store/boxes.ts'
 import type { Store } from '../../ports/store/store.ts'
 import { bumped } from '../common/edit-record.ts'
 import { bytesOf } from '../common/sizes.ts'
-import { boxMountOf, unlessEnded } from './box-spec.ts'
+import { boxMountOf, limitsOf, type SpecLimits, unlessEnded } from './box-spec.ts'
 import type { BoxProcesses } from './processes.ts'
 
 export interface VerifierDeps {
@@ -17,6 +17,7 @@ export interface VerifierDeps {
   filesystem: CowFilesystem
   logger: Logger
   processes: Pick<BoxProcesses, 'isRunning'>
+  limits: Pick<SpecLimits, 'networkMbps'>
 }
 
 /** Brings running boxes to their records, where an interrupted step may have left other mounts or limits. */
@@ -52,12 +53,11 @@ export function createStateVerifier(deps: VerifierDeps): StateVerifier {
 }
 
 async function verifyBox(deps: VerifierDeps, record: BoxRecord): Promise<void> {
-  const { runtime, filesystem, logger } = deps
+  const { runtime, filesystem, logger, limits } = deps
   await filesystem.setQuota(record.root, bytesOf(record.config.storage_gb))
   await unlessEnded(verifyMounts(deps, record))
   try {
-    const { cpus, ram_mb: ramMb } = record.config
-    await unlessEnded(runtime.resize(record.id, { cpus, ramMb }))
+    await unlessEnded(runtime.resize(record.id, limitsOf(record, limits.networkMbps)))
   } catch (error) {
     // The box uses more memory than the record allows by now: it keeps its limits until its next start.
     if (!(error instanceof ServiceError) || error.code !== 'below_use') throw error

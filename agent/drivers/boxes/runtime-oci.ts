@@ -1,7 +1,7 @@
 import fs from 'node:fs'
 import { createLimiter } from '../../../shared/locks.ts'
 import type { Network } from '../../ports/boxes/network.ts'
-import type { BoxExit, BoxSpec, Runtime, RuntimeBox } from '../../ports/boxes/runtime.ts'
+import type { BoxExit, BoxLimits, BoxSpec, Runtime, RuntimeBox } from '../../ports/boxes/runtime.ts'
 import { readBootId } from '../host/facts.ts'
 import { type BoxHandle, readStartTicks } from '../host/handle.ts'
 import { initFailure, runInit, workHome } from './init.ts'
@@ -37,7 +37,7 @@ export function createOciRuntime(options: OciRuntimeOptions): Runtime {
     // Depends on nothing that can be away.
     checkReady: async () => undefined,
     list: async () => boxes.list(),
-    resize: (id, limits) => boxes.resize(id, limits),
+    resize: (id, limits) => runtime.resize(id, limits),
     onExit: (listener) => runtime.onExit(listener),
     onRecovery: () => undefined,
     close: () => boxes.close(),
@@ -63,12 +63,17 @@ class OciRuntime implements BoxLife {
     this.#listener = listener
   }
 
+  async resize(id: string, limits: BoxLimits): Promise<void> {
+    await this.boxes.resize(id, limits)
+    await this.#options.network.limit(id, limits.networkMbps)
+  }
+
   async start(spec: BoxSpec): Promise<RuntimeBox> {
     const { host } = this.boxes
-    const { id, project, name, rootPath, nesting } = spec
+    const { id, project, name, rootPath, nesting, networkMbps: mbps } = spec
     // The cgroup is created first and removed last: by it an interrupted start is found.
     host.cgroups.create(id, spec)
-    const slot = await this.#options.network.join({ boxId: id, project, name, nesting })
+    const slot = await this.#options.network.join({ boxId: id, project, name, nesting, mbps })
     this.boxes.expect(id, slot.idBase)
     const pid = await this.#gate.run(() => runInit(host, spec, { slot, init: this.#options.initPath }))
     if (nesting) host.cgroups.delegate(id, { owner: slot.idBase, init: pid })

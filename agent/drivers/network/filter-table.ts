@@ -30,6 +30,8 @@ export interface FilterTable<Box extends AddressedBox> {
    * since they may admit it to another project.
    */
   add(box: Box, admission: { project: string; isAdopted: boolean }): void
+  /** Bounds what a box sends and receives, as `AddressedBox.mbps`; does nothing for an unknown address. */
+  limit(address: string, mbps: number | null): void
   /** Removes an address; does nothing for an unknown one. */
   remove(address: string): void
   /** Replaces the nameservers that boxes may query. */
@@ -65,6 +67,7 @@ export function createFilterTable<Box extends AddressedBox>(options: FilterTable
     }
   }
 
+  const put = entryWriter(text, entries, change)
   return {
     open(isLive) {
       for (const entry of text.parse(listTable(text.name))) {
@@ -80,25 +83,21 @@ export function createFilterTable<Box extends AddressedBox>(options: FilterTable
       const { projectMark, rejoinEarlier } = projects.join(project, address, kept?.projectMark)
       const entry = { ...box, projectMark, epoch: kept?.epoch ?? randomInt(1, EPOCH_END) }
       if (isDeepStrictEqual(before, entry)) return
-      entries.set(address, entry)
       try {
-        change([...(before ? [text.remove(before)] : []), text.add(entry)])
+        put(address, entry)
       } catch (error) {
-        putBack(entries, address, before)
         rejoinEarlier()
         throw error
       }
     },
+    limit(address, mbps) {
+      const before = entries.get(address)
+      if (!before || (before.mbps ?? null) === mbps) return
+      put(address, { ...before, mbps })
+    },
     remove(address) {
-      const entry = entries.get(address)
-      if (!entry) return
-      entries.delete(address)
-      try {
-        change([text.remove(entry)])
-      } catch (error) {
-        entries.set(address, entry)
-        throw error
-      }
+      if (!entries.has(address)) return
+      put(address, undefined)
       projects.leave(address)
     },
     setResolvers(addresses) {
@@ -117,10 +116,27 @@ export function createFilterTable<Box extends AddressedBox>(options: FilterTable
   }
 }
 
-/** Restores what memory had of an address, which the kernel still has after a refused transaction. */
-function putBack<Entry>(entries: Map<string, Entry>, address: string, before: Entry | undefined): void {
-  if (before === undefined) entries.delete(address)
-  else entries.set(address, before)
+/** Returns a function that puts an entry in the place of an address's own, undefined for none; it changes nothing if it throws. */
+function entryWriter<Box extends AddressedBox>(
+  text: TableText<Box>,
+  entries: Map<string, Box & BoxMarks>,
+  change: (commands: readonly string[]) => void,
+): (address: string, entry: (Box & BoxMarks) | undefined) => void {
+  return (address, entry) => {
+    const before = entries.get(address)
+    setEntry(entries, address, entry)
+    try {
+      change([...(before ? [text.remove(before)] : []), ...(entry ? [text.add(entry)] : [])])
+    } catch (error) {
+      setEntry(entries, address, before)
+      throw error
+    }
+  }
+}
+
+function setEntry<Entry>(entries: Map<string, Entry>, address: string, entry: Entry | undefined): void {
+  if (entry === undefined) entries.delete(address)
+  else entries.set(address, entry)
 }
 
 function loadTable(nft: Nftables, commandsFor: (flowsPerBox: number) => string): void {

@@ -135,6 +135,12 @@ class NftNetwork implements Network {
     else parts.pool.give(slot, member.project)
   }
 
+  async limit(boxId: string, mbps: number | null): Promise<void> {
+    const membership = await this.#memberships.get(boxId)?.catch(() => undefined)
+    if (!membership || !this.#memberships.has(boxId)) return
+    this.#opened().filter.limit(membership.slot.address, mbps)
+  }
+
   async addressOf(boxId: string): Promise<string | null> {
     return (await this.#memberships.get(boxId)?.catch(() => undefined))?.slot.address ?? null
   }
@@ -208,7 +214,7 @@ class NftNetwork implements Network {
     const { interfaceName, address } = slot
     try {
       const hostsFile = parts.hosts.add(project, { name, address })
-      parts.filter.add({ project, interfaceName, address }, isAdopted)
+      parts.filter.add({ project, interfaceName, address, mbps: member.mbps ?? null }, isAdopted)
       return { member, slot, hostsFile }
     } catch (error) {
       parts.hosts.remove(address)

@@ -8,6 +8,8 @@ import {
   markElements,
   OUTWARD_CHAINS,
   outwardRules,
+  rateChains,
+  rateElements,
   readTable,
   setDefinitions,
   type TableLoad,
@@ -75,7 +77,7 @@ export function parseEntries(listing: string): FilterEntry[] {
 }
 
 function elementsOf(entry: FilterEntry): Record<string, string> {
-  return { slots: slotElement(entry), ...markElements(entry) }
+  return { slots: slotElement(entry), ...markElements(entry), ...rateElements(entry) }
 }
 
 function slotElement({ interfaceName, address }: FilterEntry): string {
@@ -93,6 +95,7 @@ function hostChains({ instance, subnet }: RulesetRequest): string[] {
     'iifname . ip saddr @slots return',
     'drop',
     '}',
+    ...rateChains(`iifname ${ours} `, `oifname ${ours} `),
     'chain input { type filter hook input priority filter; policy accept;',
     `iifname ${ours} jump to_host`,
     '}',

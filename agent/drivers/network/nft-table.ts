@@ -3,6 +3,8 @@ import * as z from 'zod'
 /** A box of a table, by its address; each table adds the fields that identify it. */
 export interface AddressedBox {
   address: string
+  /** Mbit/s that it may send, and as many that it may receive; null: without a bound, as absent. */
+  mbps?: number | null
 }
 
 /** Marks of a box's entry, the same in all tables. */
@@ -54,6 +56,37 @@ export function markElements({ address, projectMark, epoch }: AddressedBox & Box
   }
 }
 
+/**
+ * Returns the elements that bound what a box sends and receives, by set; none without a bound. Each carries its own rate, which a
+ * packet that matches the address is counted in, and matches the set only beyond that.
+ */
+export function rateElements({ address, mbps = null }: AddressedBox): Partial<Record<RateSet, string>> {
+  if (mbps === null) return {}
+  const bytes = mbps * BYTES_PER_MBIT
+  const packets = mbps * PACKETS_PER_MBIT
+  const byteRate = `${address} limit rate over ${bytes} bytes/second burst ${burstOf(bytes, BURST_MIN_BYTES)} bytes`
+  const packetRate = `${address} limit rate over ${packets}/second burst ${burstOf(packets, BURST_MIN_PACKETS)} packets`
+  return { sent_bytes: byteRate, received_bytes: byteRate, sent_packets: packetRate, received_packets: packetRate }
+}
+
+/** Returns the rules that drop what goes beyond the rates of boxes: of packets that `from` matches, and that `to` matches. */
+export function rateChains(from: string, to: string): string[] {
+  return [
+    'chain sent { type filter hook prerouting priority raw + 1; policy accept;',
+    `${from}ip saddr @sent_packets drop`,
+    `${from}ip saddr @sent_bytes drop`,
+    '}',
+    'chain received { type filter hook postrouting priority raw; policy accept;',
+    `${to}ip daddr @received_packets drop`,
+    `${to}ip daddr @received_bytes drop`,
+    '}',
+  ]
+}
+
+function burstOf(rate: number, least: number): number {
+  return Math.max(least, Math.min(BURST_MAX, Math.round(rate / BURSTS_PER_SECOND)))
+}
+
 /** Returns the definitions of `own` and of the sets that every table has. */
 export function setDefinitions(
   own: FilledSet,
@@ -61,6 +94,7 @@ export function setDefinitions(
   { resolvers, allowPrivate, boxesMax }: Pick<TableLoad, 'resolvers'> & { allowPrivate: boolean; boxesMax: number },
 ): string[] {
   const elements = boxes.map(markElements)
+  const rates = boxes.map(rateElements)
   const marks = Object.entries(MARK_SETS).map(([name, head]) => ({
     head,
     elements: elements.map((each) => each[name as MarkSet]),
@@ -68,6 +102,9 @@ export function setDefinitions(
   const blocked = allowPrivate ? NEVER_ROUTED : [...NEVER_ROUTED, ...PRIVATE_RANGES]
   return [
     ...[own, ...marks].map(define),
+    ...Object.entries(RATE_SETS).map(([name, head]) =>
+      define({ head, elements: rates.flatMap((each) => each[name as RateSet] ?? []) }),
+    ),
     define({ head: 'set blocked { type ipv4_addr; flags interval;', elements: blocked }),
     define({ head: 'set resolvers { type ipv4_addr;', elements: resolvers }),
     `set flows { type ipv4_addr; flags dynamic; size ${2 * boxesMax}; }`,
@@ -161,6 +198,7 @@ function parseJson(text: string): unknown {
 }
 
 type MarkSet = keyof typeof MARK_SETS
+type RateSet = keyof typeof RATE_SETS
 
 const MARK_SETS = {
   project_of: 'map project_of { type ipv4_addr : mark;',
@@ -168,6 +206,21 @@ const MARK_SETS = {
   epoch_of: 'map epoch_of { type ipv4_addr : mark;',
   epochs: 'set epochs { type ipv4_addr . mark;',
 } as const
+
+// The rates in the definitions make a set hold rates of that kind; each element has its own.
+const RATE_SETS = {
+  sent_bytes: 'set sent_bytes { type ipv4_addr; limit rate over 1 bytes/second;',
+  sent_packets: 'set sent_packets { type ipv4_addr; limit rate over 1/second;',
+  received_bytes: 'set received_bytes { type ipv4_addr; limit rate over 1 bytes/second;',
+  received_packets: 'set received_packets { type ipv4_addr; limit rate over 1/second;',
+} as const
+const BYTES_PER_MBIT = 125_000
+const PACKETS_PER_MBIT = 200
+// Segments of TCP come in up to 64 KiB, and its senders in bursts.
+const BURST_MIN_BYTES = 512 * 1024
+const BURST_MIN_PACKETS = 200
+const BURST_MAX = 1024 ** 3
+const BURSTS_PER_SECOND = 5
 
 const PRIVATE_RANGES = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10']
 const NEVER_ROUTED = ['0.0.0.0/8', '127.0.0.0/8', '224.0.0.0/4', '240.0.0.0/4']

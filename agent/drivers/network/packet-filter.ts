@@ -14,6 +14,8 @@ export interface FilterMember {
   project: string
   interfaceName: string
   address: string
+  /** As in `AddressedBox`. */
+  mbps: number | null
 }
 
 /** One instance's table in the kernel's packet filter. Memory and kernel agree after each call that does not throw. */
@@ -28,6 +30,8 @@ export interface PacketFilter {
    * since they may admit it to another project.
    */
   add(member: FilterMember, isAdopted: boolean): void
+  /** Bounds what a box sends and receives, in Mbit/s; does nothing for an unknown address. */
+  limit(address: string, mbps: number | null): void
   /** Removes an address; does nothing for an unknown one. */
   remove(address: string): void
   /** Replaces the nameservers that boxes may query. */

@@ -84,7 +84,7 @@ async function resizeOnce({ resize, observe }: PodLimitsOptions, name: string, l
   }
 }
 
-function isSame(one: BoxLimits | null, other: BoxLimits): boolean {
+function isSame(one: Pick<BoxLimits, 'cpus' | 'ramMb'> | null, other: BoxLimits): boolean {
   return one?.cpus === other.cpus && one.ramMb === other.ramMb
 }
 

@@ -40,6 +40,8 @@ export interface PodNetwork extends HostNetwork {
    * @throws ServiceError `runtime_unavailable` if the box could not be isolated; it is not admitted then
    */
   admit(member: PodMember): PodFiles
+  /** As `Network.limit`. */
+  limit(boxId: string, mbps: number | null): void
   /** Removes a box, whose processes are gone, from its project; does nothing for an unknown one. */
   leave(boxId: string): void
   /** Removes all boxes but these: those that ended while no agent ran. */
@@ -95,7 +97,7 @@ class NftPodNetwork implements PodNetwork {
     maintenance.start(filter)
   }
 
-  admit({ boxId, project, name, address, networkNamespace }: PodMember): PodFiles {
+  admit({ boxId, project, name, address, networkNamespace, mbps = null }: PodMember): PodFiles {
     const parts = this.#opened()
     if (!isIPv4(address) || !/^[\w.-]{1,100}$/.test(boxId)) {
       throw new ServiceError('internal', 'The box or its address cannot be named in a rule.')
@@ -110,7 +112,7 @@ class NftPodNetwork implements PodNetwork {
     try {
       const hostsFile = parts.hosts.add(project, { name, address })
       // Entries that an earlier process left for this address are this box's.
-      parts.filter.add({ boxId, address }, { project, isAdopted: true })
+      parts.filter.add({ boxId, address, mbps }, { project, isAdopted: true })
       this.#owners.set(address, boxId)
       return { hostsFile, resolvFile: this.#resolvFile() }
     } catch (error) {
@@ -118,6 +120,11 @@ class NftPodNetwork implements PodNetwork {
       this.#owners.delete(address)
       throw error
     }
+  }
+
+  limit(boxId: string, mbps: number | null): void {
+    const { filter } = this.#opened()
+    for (const [address, owner] of this.#owners) if (owner === boxId) filter.limit(address, mbps)
   }
 
   leave(boxId: string): void {

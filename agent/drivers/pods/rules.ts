@@ -10,6 +10,8 @@ import {
   markElements,
   OUTWARD_CHAINS,
   outwardRules,
+  rateChains,
+  rateElements,
   readTable,
   setDefinitions,
   tableCommands,
@@ -64,7 +66,7 @@ function parsePodEntries(listing: string): (PodBox & BoxMarks)[] {
 }
 
 function elementsOf(entry: PodBox & BoxMarks): Record<string, string> {
-  return { boxes: boxElement(entry), ...markElements(entry) }
+  return { boxes: boxElement(entry), ...markElements(entry), ...rateElements(entry) }
 }
 
 function boxElement({ boxId, address }: PodBox): string {
@@ -76,6 +78,7 @@ function hostChains(): string[] {
     'chain prerouting { type filter hook prerouting priority raw; policy accept;',
     'ip saddr @boxes fib saddr . iif oif missing drop',
     '}',
+    ...rateChains('', ''),
     'chain input { type filter hook input priority filter; policy accept;',
     'ip saddr @boxes jump to_host',
     '}',

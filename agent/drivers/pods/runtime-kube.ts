@@ -128,6 +128,7 @@ class KubeRuntime implements BoxLife {
     return this.boxes.whileRunning(id, async ({ cgroups }) => {
       await this.#pods.beforeResize(id, limits)
       await applyLimits(cgroups, id, limits)
+      this.#options.network.limit(id, limits.networkMbps)
       this.#pods.publishLimits(id, limits)
     })
   }

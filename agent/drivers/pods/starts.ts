@@ -110,8 +110,8 @@ export class PodStarts {
 
   #readyRoot(spec: BoxSpec, endpoint: PodEndpoint): PodRoot {
     const { files, network } = this.#options
-    const { id, project, name } = spec
-    return files.rootOf(spec, network.admit({ boxId: id, project, name, ...endpoint }))
+    const { id, project, name, networkMbps: mbps } = spec
+    return files.rootOf(spec, network.admit({ boxId: id, project, name, mbps, ...endpoint }))
   }
 
   async #untilInit(

@@ -15,7 +15,8 @@ export function storedBox(record: BoxRecord): [status: string, json: string] {
 /** Returns the record of a row; null for none. */
 export function boxOf(row: Row | null): BoxRecord | null {
   if (row === null) return null
-  const record = JSON.parse(String(row.record)) as BoxRecord & { config: { nesting?: boolean } }
-  // Records of earlier versions have no `nesting`.
-  return { ...record, config: { ...record.config, nesting: record.config.nesting ?? false } }
+  const record = JSON.parse(String(row.record)) as BoxRecord & { config: Partial<BoxRecord['config']> }
+  // Records of earlier versions have neither.
+  const { nesting = false, network_mbps: mbps = null } = record.config
+  return { ...record, config: { ...record.config, network_mbps: mbps, nesting } }
 }

@@ -5,6 +5,8 @@ export interface NetworkMember {
   name: string
   /** True: it may change its network namespace, which is therefore given to no other box. Absent is false. */
   nesting?: boolean
+  /** Mbit/s each way; null: without a bound, as absent. */
+  mbps?: number | null
 }
 
 /** A prepared pair of user and network namespace that one box uses at a time, with its range of host ids. */
@@ -45,6 +47,8 @@ export interface Network extends HostNetwork {
   join(member: NetworkMember): Promise<NetworkSlot>
   /** Adopts a box that an earlier process started; its namespaces are those of process `pid`. */
   adopt(member: NetworkMember, slotIndex: number, pid: number): Promise<NetworkSlot>
+  /** Bounds what a member sends and receives, each in Mbit/s; null: without a bound. Does nothing for an unknown box. */
+  limit(boxId: string, mbps: number | null): Promise<void>
   /** Removes the box from its project and frees the slot. Call when its processes are gone. Succeeds for an unknown box. */
   leave(boxId: string): Promise<void>
 }

@@ -1,7 +1,7 @@
 import type { Readable, Writable } from 'node:stream'
 
 /** Everything that a start needs; complete, defaults applied. */
-export interface BoxSpec {
+export interface BoxSpec extends BoxLimits {
   id: string
   project: string
   name: string
@@ -10,9 +10,6 @@ export interface BoxSpec {
   hostname: string
   /** 32 lower-case hex digits. */
   machineId: string
-  /** Cores, may be fractional. */
-  cpus: number
-  ramMb: number
   /** Limit of processes and threads. */
   pidsMax: number
   /** Environment variables of every process in the box. */
@@ -41,10 +38,13 @@ export interface RuntimeProblem {
   remedy: string
 }
 
-/** CPU and memory limits of a box. */
+/** Limits of a box that may change while it runs. */
 export interface BoxLimits {
+  /** Cores, may be fractional. */
   cpus: number
   ramMb: number
+  /** Mbit/s that it may send, and as many that it may receive; null: without a bound. */
+  networkMbps: number | null
 }
 
 /** A box in the runtime; `pid` is its init on the host. */

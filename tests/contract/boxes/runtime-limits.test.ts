@@ -41,11 +41,11 @@ describe('a box with lxcfs', () => {
   })
 
   test('sees new limits at once', async () => {
-    await lab.runtime.resize('box_small', { cpus: 2, ramMb: 256 })
+    await lab.runtime.resize('box_small', { cpus: 2, ramMb: 256, networkMbps: null })
     const cpus = String(Math.min(2, availableParallelism()))
     expect(await totalMib()).toBe(256)
     expect(await run('nproc; grep -c ^processor /proc/cpuinfo')).toBe(`${nprocOf(2)}\n${cpus}`)
-    await lab.runtime.resize('box_small', { cpus: 0.5, ramMb: 128 })
+    await lab.runtime.resize('box_small', { cpus: 0.5, ramMb: 128, networkMbps: null })
     expect(await totalMib()).toBe(128)
     expect(await run('nproc; grep -c ^processor /proc/cpuinfo')).toBe(`${nprocOf(1)}\n1`)
   })

@@ -19,7 +19,8 @@ describe('limits of a running box', () => {
     await untilTrue(() => leftoversOf(lab).length === 0)
   })
 
-  const resize = (cpus: number, ramMb: number): Promise<void> => lab.runtime.resize('box_main', { cpus, ramMb })
+  const resize = (cpus: number, ramMb: number): Promise<void> =>
+    lab.runtime.resize('box_main', { cpus, ramMb, networkMbps: null })
   const takes = async (mib: number): Promise<boolean> => {
     const command = `head -c ${mib}m /dev/zero | tail -c ${mib}m | wc -c`
     return Number((await execute(lab.runtime, 'box_main', command)).stdout) === mib * MIB
@@ -77,7 +78,7 @@ describe('limits of a running box', () => {
   })
 
   test('of a stopped box are not changed', async () => {
-    const changed = lab.runtime.resize('box_none', { cpus: 1, ramMb: 64 })
+    const changed = lab.runtime.resize('box_none', { cpus: 1, ramMb: 64, networkMbps: null })
     await expect(changed).rejects.toMatchObject({ code: 'box_not_running' })
   })
 })

@@ -167,8 +167,15 @@ function fakeDeps(record: BoxRecord, note: Note): ReconcilerDeps {
     logger: silentLogger,
     meter: silentMeter,
     bootId: BOOT,
-    defaults: { allowsNesting: false },
-    limits: { startsAtOnce: 4, startDeadlineMs: 60_000, stopSlackMs: 30_000, pidsPerBox: 10, allowsNesting: false },
+    defaults: { allowsNesting: false, config: { network_mbps: null } },
+    limits: {
+      startsAtOnce: 4,
+      startDeadlineMs: 60_000,
+      stopSlackMs: 30_000,
+      pidsPerBox: 10,
+      allowsNesting: false,
+      networkMbps: null,
+    },
   } as unknown as ReconcilerDeps
 }
 

@@ -24,7 +24,7 @@ export function boxRecord(overrides: Partial<BoxRecord> = {}): BoxRecord {
       generation: 0,
       bootId: null,
     },
-    config: { cpus: 1, ram_mb: 64, region: 'local', storage_gb: 1, nesting: false },
+    config: { cpus: 1, ram_mb: 64, region: 'local', storage_gb: 1, network_mbps: null, nesting: false },
     environment: {},
     tags: {},
     port: null,

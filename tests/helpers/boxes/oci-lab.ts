@@ -184,6 +184,7 @@ const DEFAULTS = {
   machineId: '0123456789abcdef0123456789abcdef',
   cpus: 2,
   ramMb: 256,
+  networkMbps: null,
   pidsMax: 256,
   environment: {},
   graceSeconds: 0,

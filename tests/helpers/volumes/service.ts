@@ -71,11 +71,18 @@ export function openVolumeService(pauseMs: () => number): VolumeService {
   const reconciler = new Reconciler({
     ...{ store, runtime, filesystem, clock, logger: silentLogger, meter: silentMeter, bootId: 'boot' },
     outputs: { removeBox: async () => undefined },
-    limits: { startsAtOnce: 4, startDeadlineMs: 20_000, stopSlackMs: 20_000, pidsPerBox: 10, allowsNesting: false },
+    limits: {
+      startsAtOnce: 4,
+      startDeadlineMs: 20_000,
+      stopSlackMs: 20_000,
+      pidsPerBox: 10,
+      allowsNesting: false,
+      networkMbps: null,
+    },
   })
   const defaults = {
     base: 'base',
-    config: { cpus: 0.1, ram_mb: 16, region: 'local', storage_gb: 1, nesting: false },
+    config: { cpus: 0.1, ram_mb: 16, region: 'local', storage_gb: 1, network_mbps: null, nesting: false },
     gracePeriodSeconds: 0,
     allowsNesting: false,
     volumeSizeGb: 1,

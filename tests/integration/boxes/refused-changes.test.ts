@@ -60,11 +60,18 @@ beforeEach(async () => {
   reconciler = new Reconciler({
     ...{ store, runtime, filesystem, clock, logger: silentLogger, meter: silentMeter, bootId: 'boot' },
     outputs: { removeBox: async () => undefined },
-    limits: { startsAtOnce: 1, startDeadlineMs: 3_000, stopSlackMs: 3_000, pidsPerBox: 10, allowsNesting: false },
+    limits: {
+      startsAtOnce: 1,
+      startDeadlineMs: 3_000,
+      stopSlackMs: 3_000,
+      pidsPerBox: 10,
+      allowsNesting: false,
+      networkMbps: null,
+    },
   })
   const defaults = {
     base: 'busybox',
-    config: { cpus: 1, ram_mb: 64, region: 'local', storage_gb: 1, nesting: false },
+    config: { cpus: 1, ram_mb: 64, region: 'local', storage_gb: 1, network_mbps: null, nesting: false },
     gracePeriodSeconds: 1,
     allowsNesting: false,
     volumeSizeGb: 1,

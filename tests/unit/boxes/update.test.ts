@@ -1,11 +1,12 @@
 import { describe, expect, test } from '@jest/globals'
 import { checkMountPath, checkPathIsFree } from '../../../agent/core/boxes/mount-paths.ts'
 import { updatedRecord } from '../../../agent/core/boxes/update.ts'
+import { limitsOf } from '../../../agent/core/reconcile/box-spec.ts'
 import { boxRecord } from '../../helpers/boxes/box-records.ts'
 
 const DEFAULTS = {
   base: 'debian',
-  config: { cpus: 1, ram_mb: 512, region: 'local', storage_gb: 10, nesting: false },
+  config: { cpus: 1, ram_mb: 512, region: 'local', storage_gb: 10, network_mbps: null, nesting: false },
   gracePeriodSeconds: 10,
   allowsNesting: false,
 }
@@ -50,6 +51,16 @@ describe('an updated record', () => {
     expect(() => updatedRecord(record, { config: { region: 'mars' } }, DEFAULTS)).toThrow(/must be "local"/)
     expect(() => updatedRecord(record, { environment: { BOX_ID: '1' } }, DEFAULTS)).toThrow(/BOX_ID/)
     expect(updatedRecord(record, { config: { region: 'local' } }, DEFAULTS)).toBe(record)
+  })
+
+  test('has no more network than a box of the deployment may have', () => {
+    const bounded = { ...DEFAULTS, config: { ...DEFAULTS.config, network_mbps: 100 } }
+    const mbps = (given: number | null) => updatedRecord(record, { config: { network_mbps: given } }, bounded)
+    expect(() => mbps(101)).toThrow(/must be at most 100 /)
+    expect([100, 7, null].map((given) => mbps(given).config.network_mbps)).toEqual([100, 7, 100])
+    expect(limitsOf(record, 100).networkMbps).toBe(100)
+    expect(limitsOf(mbps(7), 3).networkMbps).toBe(3)
+    expect(limitsOf(record, null).networkMbps).toBeNull()
   })
 })
 

@@ -21,6 +21,7 @@ const SPEC: BoxSpec = {
   machineId: '0'.repeat(32),
   cpus: 1,
   ramMb: 64,
+  networkMbps: null,
   pidsMax: 64,
   environment: {},
   nesting: false,
