@@ -1,5 +1,7 @@
 import { problemTypeNotFound, type ServiceError } from '../shared/errors.ts'
 import { viewFaults } from '../shared/health-faults.ts'
+import { type BodyBudget, heldBytes } from '../shared/http/body-budget.ts'
+import { FRONT_BOUNDS } from '../shared/http/bounds.ts'
 import { upgradeRequired } from '../shared/http/handshake.ts'
 import {
   givenRequestId,
@@ -16,6 +18,7 @@ import { newId } from '../shared/ids.ts'
 import type { Operation } from '../shared/operation.ts'
 import { validateRequest } from '../shared/validate.ts'
 import type { Forward, ForwardBytes } from './forward.ts'
+import { ownerOf } from './owner.ts'
 import {
   auditRefusedRequest,
   type Progress,
@@ -27,6 +30,8 @@ import {
 export interface AppOptions extends ReceptionOptions {
   forward: Forward
   forwardBytes: ForwardBytes
+  /** Null where the host has read the body already. */
+  bodies: BodyBudget | null
 }
 
 /** Creates the app of every host: match, authenticate, authorize, validate, forward. Answers each fault as a problem (RFC 9457). */
@@ -49,19 +54,32 @@ type Context = AppOptions & Reception
 async function handle(request: HttpRequest, context: Context): Promise<HttpResponse> {
   const { forward, forwardBytes, requestId } = context
   const { headers } = request
-  const { operation, params, query } = await receiveRequest(request, context)
+  const received = await receiveRequest(request, context)
+  const { operation, params, query } = received
   if (operation.transport === 'websocket') throw upgradeRequired()
+  const owner = ownerOf(received, request, context.progress)
+  const holding = async (bytes: number, work: () => Promise<HttpResponse>): Promise<HttpResponse> => {
+    const release = context.bodies?.hold(() => owner, bytes)
+    try {
+      return await work()
+    } finally {
+      release?.()
+    }
+  }
   const type = headerOf(headers, 'content-type')
   if (operation.bytesIn !== null && !isJsonType(type)) {
     validateRequest(operation, { params, query, body: undefined, isBytes: true })
-    return forwardBytes({ request, operation, requestId })
+    return holding(FRONT_BOUNDS.streamedBodyBytes, () => forwardBytes({ request, operation, requestId, owner }))
   }
-  const body = await request.readBody(maxBodyBytes(operation, context.progress))
-  const value = readJson(body, type)
-  validateRequest(operation, { params, query, body: value })
-  if (operation.id === 'listProblems' || operation.id === 'getProblem')
-    return answerAlone(params.code ?? null, request, context)
-  return forward({ request, operation, requestId, body })
+  const maxBytes = maxBodyBytes(operation, context.progress)
+  return holding(heldBytes(request, maxBytes), async () => {
+    const body = await request.readBody(maxBytes)
+    const value = readJson(body, type)
+    validateRequest(operation, { params, query, body: value })
+    if (operation.id === 'listProblems' || operation.id === 'getProblem')
+      return answerAlone(params.code ?? null, request, context)
+    return forward({ request, operation, requestId, owner, body })
+  })
 }
 
 /** Answers the problem types, which do not depend on the agent, even while that is away. */
@@ -76,9 +94,9 @@ async function answerAlone(
   return { ...answer, headers: { ...answer.headers, 'x-request-id': requestId } }
 }
 
-/** Bounds the body of a request without a verified token, such as one with a ticket, to 1 MiB. */
+/** Bounds the body of a request without a verified token, such as one with a ticket, to 64 KiB. */
 function maxBodyBytes(operation: Operation, { claims }: Progress): number {
-  return claims === null ? Math.min(operation.maxBodyBytes, UNVERIFIED_MAX_BYTES) : operation.maxBodyBytes
+  return claims === null ? Math.min(operation.maxBodyBytes, FRONT_BOUNDS.ticketBodyBytes) : operation.maxBodyBytes
 }
 
 async function refuse(error: unknown, request: HttpRequest, context: Context): Promise<HttpResponse> {
@@ -103,5 +121,3 @@ async function unavailableReport(error: ServiceError, request: HttpRequest, cont
   const report = { status: 'unavailable', api: { api_version: 'v1' }, ...faults }
   return jsonResponse(503, report, { 'x-request-id': context.requestId, 'cache-control': 'no-store' })
 }
-
-const UNVERIFIED_MAX_BYTES = 1024 * 1024

@@ -16,6 +16,8 @@ export interface ForwardBytesOptions {
   forward: Forward
   /** Time-out for the agent to take a piece, and to answer after the last. */
   timeoutMs: number
+  /** Milliseconds for which a body may turn out to be short; default: FIRST_MS. */
+  firstMs?: number
 }
 
 /**
@@ -25,12 +27,12 @@ export interface ForwardBytesOptions {
 export function createForwardBytes(options: ForwardBytesOptions): ForwardBytes {
   return async (head) => {
     const pieces = head.request.openBody()[Symbol.asyncIterator]()
-    const first = await takeFirst(pieces)
+    const first = await takeFirst(pieces, options.firstMs ?? FIRST_MS)
     if (first.isAll) return options.forward({ ...head, body: Buffer.concat(first.pieces) })
     try {
       // A streamed body cannot be signed again: a cheap request first detects new keys or a restart of the agent.
       await options.forward(versionRequest(head))
-      return await send({ ...head, first: first.pieces, rest: pieces }, options)
+      return await send({ ...head, first: first.pieces, rest: resumed(pieces, first.pending) }, options)
     } finally {
       // Not awaited: it resolves only once the client has sent something more, or left.
       pieces.return?.().catch(() => {})
@@ -38,30 +40,60 @@ export function createForwardBytes(options: ForwardBytesOptions): ForwardBytes {
   }
 }
 
-async function takeFirst(source: AsyncIterator<Uint8Array>): Promise<{ pieces: Uint8Array[]; isAll: boolean }> {
+/** Reads a short body, or the first pieces of another: what has not come by `withinMs` is passed on as it comes. */
+async function takeFirst(
+  source: AsyncIterator<Uint8Array>,
+  withinMs: number,
+): Promise<{ pieces: Uint8Array[]; isAll: boolean; pending: Promise<IteratorResult<Uint8Array>> | null }> {
   const pieces: Uint8Array[] = []
   let size = 0
-  for (;;) {
-    const next = await source.next()
-    if (next.done === true) return { pieces, isAll: true }
-    pieces.push(next.value)
-    size += next.value.length
-    if (size > SHORT_BYTES || pieces.length === SHORT_PIECES) return { pieces, isAll: false }
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<null>((resolve) => {
+    timer = setTimeout(() => resolve(null), withinMs)
+  })
+  try {
+    for (;;) {
+      const pending = source.next()
+      const next = await Promise.race([pending, late])
+      if (next === null) return { pieces, isAll: false, pending }
+      if (next.done === true) return { pieces, isAll: true, pending: null }
+      pieces.push(next.value)
+      size += next.value.length
+      if (size > SHORT_BYTES || pieces.length === SHORT_PIECES) return { pieces, isAll: false, pending: null }
+    }
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** Returns an iterator that yields what is `pending` of `source` before the rest. */
+function resumed(
+  source: AsyncIterator<Uint8Array>,
+  pending: Promise<IteratorResult<Uint8Array>> | null,
+): AsyncIterator<Uint8Array> {
+  let first = pending
+  first?.catch(() => undefined)
+  return {
+    next: () => {
+      const next = first ?? source.next()
+      first = null
+      return next
+    },
   }
 }
 
 /** Builds a request for the version, without the client's headers: it needs no token. */
-function versionRequest({ request, requestId }: Omit<ForwardedRequest, 'body'>): ForwardedRequest {
+function versionRequest({ request, requestId, owner }: Omit<ForwardedRequest, 'body'>): ForwardedRequest {
   const operation = operations.getVersion
   const anonymous: HttpRequest = { ...request, target: operation.path, headers: {} }
-  return { request: anonymous, operation, requestId, body: new Uint8Array(0) }
+  return { request: anonymous, operation, requestId, owner, body: new Uint8Array(0) }
 }
 
 type Begun = Omit<ForwardedRequest, 'body'> & { first: readonly Uint8Array[]; rest: AsyncIterator<Uint8Array> }
 
 async function send(begun: Begun, options: ForwardBytesOptions): Promise<HttpResponse> {
   const { transport, signing, timeoutMs } = options
-  const { request, operation, requestId, first, rest } = begun
+  const { request, operation, requestId, owner, first, rest } = begun
   const signed = signing.sign({ request, operation, requestId, body: null })
   const { method, target, keys } = signed
   const [key] = keys.keys
@@ -77,7 +109,7 @@ async function send(begun: Begun, options: ForwardBytesOptions): Promise<HttpRes
   const signal = AbortSignal.any([request.signal, watch.signal])
   let answer: AgentAnswer
   try {
-    answer = await transport.upload({ method, target, headers, body, signal, timeoutMs })
+    answer = await transport.upload({ method, target, headers, body, signal, timeoutMs, owner })
   } catch (error) {
     if (watch.clientFault() !== undefined) throw watch.clientFault()
     throw error instanceof TransportFailure ? failureError(error) : error
@@ -142,6 +174,8 @@ function agentRestarted(): ServiceError {
   return new ServiceError('agent_unavailable', 'The agent has started again meanwhile; nothing was done.')
 }
 
+/** Time for a short body: no honest client on a slow link needs more for 256 KiB. */
+const FIRST_MS = 26_000
 /** Bodies up to this many bytes are held, so that they can be signed whole. */
 const SHORT_BYTES = 256 * 1024
 /** Pieces held at most: each costs more than the few bytes that a hostile client may put into it. */

@@ -9,6 +9,8 @@ export interface ForwardedRequest {
   request: HttpRequest
   operation: Operation
   requestId: string
+  /** On whose behalf it is sent (`ownerOf`). */
+  owner: string
   body: Uint8Array
 }
 
@@ -42,9 +44,9 @@ export function createForward(options: ForwardOptions): Forward {
     const signal = method === 'GET' ? forwarded.request.signal : null
     // Health probes give up long before the time-out of other requests.
     const limitMs = forwarded.operation.id === 'getHealth' ? Math.min(timeoutMs, HEALTH_TIMEOUT_MS) : timeoutMs
-    const { body, operation } = forwarded
+    const { body, operation, owner } = forwarded
     const isBulk = operation.bytesOut !== null
-    const sent = { method, target, headers, body, signal, timeoutMs: limitMs, isBulk }
+    const sent = { method, target, headers, body, signal, timeoutMs: limitMs, isBulk, owner }
     return { signed, answer: await transport.send(sent) }
   }
   return async (given) => {

@@ -1,6 +1,7 @@
-import type { Readable } from 'node:stream'
+import { Readable } from 'node:stream'
 import { type Dispatcher, Pool } from 'undici'
 import type { ChannelTls } from './config.ts'
+import { createFairTurns, type FairTurns } from './fair-turns.ts'
 import {
   type AgentAnswer,
   type AgentRequest,
@@ -28,35 +29,70 @@ export interface PoolTransport extends AgentTransport {
 }
 
 /** Creates the transport of a long-lived front: undici's pool, twice as fast as node:http and too heavy for a function. */
-export function createPoolTransport(options: { agentUrl: string; tls: ChannelTls | null }): PoolTransport {
+export function createPoolTransport(options: {
+  agentUrl: string
+  tls: ChannelTls | null
+  /** Connections at most, for usual requests and for bulk each; default: CONNECTIONS_MAX. */
+  connections?: number
+}): PoolTransport {
+  const { connections = CONNECTIONS_MAX } = options
   const settings: Pool.Options = {
-    connections: CONNECTIONS_MAX,
+    connections,
     pipelining: 1,
     keepAliveTimeout: KEEP_ALIVE_MS,
     keepAliveMaxTimeout: KEEP_ALIVE_MS,
     connect: { timeout: CONNECT_TIMEOUT_MS, noDelay: true, ...options.tls },
   }
-  const pool = new Pool(options.agentUrl, settings)
-  // A pool of its own, so that clients who send or take large bodies slowly leave connections to the others.
-  const bulk = new Pool(options.agentUrl, settings)
-  let waiting = 0
-  const exchange = async (through: Pool, wanted: Dispatcher.RequestOptions & Pick<AgentRequest, 'signal'>) => {
-    if (waiting >= WAITING_MAX) throw overloaded()
-    waiting++
-    try {
-      return await answerOf(await through.request(wanted))
-    } catch (error) {
-      throw failureOf(error, wanted)
-    } finally {
-      waiting--
-    }
-  }
+  const open = (): Way => ({
+    pool: new Pool(options.agentUrl, settings),
+    turns: createFairTurns(connections, WAITING_MAX),
+  })
+  const usual = open()
+  // Of its own, so that clients who send or take large bodies slowly leave connections to the others.
+  const bulk = open()
   return {
-    send: (request) => exchange(request.isBulk ? bulk : pool, requestOptions(request)),
-    upload: (request) => exchange(bulk, uploadOptions(request)),
+    send: (request) => exchange(request.isBulk ? bulk : usual, requestOptions(request), request),
+    upload: (request) => exchange(bulk, uploadOptions(request), request),
     close: async () => {
-      await Promise.all([pool.close(), bulk.close()])
+      await Promise.all([usual.pool.close(), bulk.pool.close()])
     },
+  }
+}
+
+/** Connections to the agent, of which each carries a request of whose turn it is. */
+interface Way {
+  pool: Pool
+  turns: FairTurns
+}
+
+async function exchange(
+  { pool, turns }: Way,
+  wanted: Dispatcher.RequestOptions,
+  request: Pick<AgentRequest, 'owner' | 'signal' | 'timeoutMs'>,
+): Promise<AgentAnswer> {
+  const end = turns.take(request.owner) ?? (await waitForTurn(turns, request))
+  try {
+    const answer = await answerOf(await pool.request(wanted))
+    // A streamed answer has its connection until it is read, or given up.
+    if (answer.body instanceof Readable) answer.body.once('close', end)
+    else end()
+    return answer
+  } catch (error) {
+    end()
+    throw failureOf(error, request)
+  }
+}
+
+async function waitForTurn(
+  turns: FairTurns,
+  { owner, signal, timeoutMs }: Pick<AgentRequest, 'owner' | 'signal' | 'timeoutMs'>,
+): Promise<() => void> {
+  const late = AbortSignal.timeout(timeoutMs)
+  try {
+    return await turns.wait(owner, signal === null ? late : AbortSignal.any([signal, late]))
+  } catch (cause) {
+    const reason = signal?.aborted ? 'aborted' : 'unreachable'
+    throw new TransportFailure(reason, { wasSent: true, cause })
   }
 }
 
@@ -79,10 +115,5 @@ async function answerOf(response: Dispatcher.ResponseData): Promise<AgentAnswer>
   return { status, headers, body }
 }
 
-function overloaded(): TransportFailure {
-  const cause = new Error(`more than ${WAITING_MAX} requests wait for the agent`)
-  return new TransportFailure('unreachable', { wasSent: true, cause })
-}
-
-/** Requests that wait for their answer at once, connected or queued. */
+/** Requests that wait for a connection at once. */
 const WAITING_MAX = 8_192

@@ -27,6 +27,7 @@ const app = createApp({
   forward,
   // An event holds the whole body already.
   forwardBytes: async (head) => forward({ ...head, body: await head.request.readBody(head.operation.maxBodyBytes) }),
+  bodies: null,
   logger,
   audit: createJsonLogger({ level: 'info', now, write }),
   now,

@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { createBodyBudget } from '../shared/http/body-budget.ts'
+import { FRONT_BOUNDS } from '../shared/http/bounds.ts'
 import { connectionsWithin } from '../shared/http/connection-limit.ts'
 import { boundConnections } from '../shared/http/connections.ts'
 import { SERVER_OPTIONS, serve } from '../shared/http/serve.ts'
@@ -48,7 +50,8 @@ export async function startStandalone(settings: FrontSettings, loggers: FrontLog
   const forward = createForward({ ...carrying, answerBytesMax: null })
   const forwardBytes = createForwardBytes({ ...carrying, forward })
   const authenticate = createAuthenticator({ keyring, now })
-  const app = createApp({ authenticate, forward, forwardBytes, ...loggers, now })
+  const bodies = createBodyBudget(FRONT_BOUNDS.bodyBytes, FRONT_BOUNDS.smallBodyBytes)
+  const app = createApp({ authenticate, forward, forwardBytes, bodies, ...loggers, now })
   const dial = createDial({ agentUrl: settings.agentUrl, tls: settings.channelTls, timeoutMs: settings.agentTimeoutMs })
   const upgrades = createUpgrades({ authenticate, signing, dial, sources, ...loggers, now })
   const server = createServer(SERVER_OPTIONS)

@@ -1,3 +1,4 @@
+import { FRONT_BOUNDS } from '../shared/http/bounds.ts'
 import type { HeaderMap } from '../shared/http/messages.ts'
 
 /** A signed request to the agent. */
@@ -11,6 +12,8 @@ export interface AgentRequest {
   timeoutMs: number
   /** True if the answer may be of any length, so that it may hold its connection for as long as the client likes. */
   isBulk: boolean
+  /** On whose behalf it is sent: owners share the connections fairly. */
+  owner: string
 }
 
 /** The agent's answer; a small body comes whole, which saves making a stream. */
@@ -65,7 +68,7 @@ export const CONNECT_TIMEOUT_MS = 3_000
 export const KEEP_ALIVE_MS = 30_000
 
 /** Connections to the agent at most; long waits each hold one. */
-export const CONNECTIONS_MAX = 512
+export const CONNECTIONS_MAX = FRONT_BOUNDS.requestsAtOnce
 
 const NOT_SENT = new Set([
   'ECONNREFUSED',

@@ -14,6 +14,9 @@ const NODE = [
 
 // The agent serves many requests and keeps little: with the default limits its heap grows to twice the size for the same speed.
 const SMALL_HEAP = ['--max-semi-space-size=4', '--max-old-space-size=384']
+// So does the front, of whose heap more is young: with half of this it needs a third more processor time, and without a bound twice the
+// memory.
+const FRONT_HEAP = ['--max-semi-space-size=16', '--max-old-space-size=384']
 
 /** Wraps `command` so that the child gets SIGTERM when its parent is gone, however that ended. */
 export function dieWithParent(command: readonly string[]): string[] {
@@ -27,5 +30,5 @@ export function agentCommand(args: readonly string[] = [], script = 'agent/main.
 
 /** Returns the command of the standalone front. */
 export function frontCommand(): string[] {
-  return dieWithParent([...NODE, join(ROOT, 'functions/standalone.ts')])
+  return dieWithParent([...NODE, ...FRONT_HEAP, join(ROOT, 'functions/standalone.ts')])
 }

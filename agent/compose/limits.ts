@@ -1,4 +1,5 @@
 import { largestShare } from '../../shared/fair-shares.ts'
+import { FRONT_BOUNDS, HTTP_BOUNDS } from '../../shared/http/bounds.ts'
 import { operations } from '../../shared/routes.ts'
 import type { LimitName } from '../../shared/schemas/limits.ts'
 import type { AgentSettings } from '../config/agent.ts'
@@ -65,6 +66,14 @@ export function publishedLimits({ limits }: AgentSettings): Record<LimitName, nu
     large_body_bytes_at_once_per_box: largestShare(limits.largeBodyBytesAtOnce),
     unread_input_bytes_at_once: SHIM_LIMITS.unreadInputBytes,
     unread_input_bytes_at_once_per_box: largestShare(SHIM_LIMITS.unreadInputBytes),
+    front_body_bytes_at_once: FRONT_BOUNDS.bodyBytes,
+    front_body_bytes_at_once_per_project: largestShare(FRONT_BOUNDS.bodyBytes),
+    front_requests_at_once: FRONT_BOUNDS.requestsAtOnce,
+    front_requests_at_once_per_project: largestShare(FRONT_BOUNDS.requestsAtOnce),
+    front_ticket_body_bytes: FRONT_BOUNDS.ticketBodyBytes,
+    requests_ahead: HTTP_BOUNDS.requestsAhead,
+    unread_answer_seconds: HTTP_BOUNDS.unreadMs / 1000,
+    body_values: HTTP_BOUNDS.jsonValues,
     exec_body_bytes: operations.createExec.maxBodyBytes,
     backups_at_once: BACKUPS_AT_ONCE,
     backup_increments: INCREMENTS_MAX,

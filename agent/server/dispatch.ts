@@ -1,4 +1,5 @@
 import { asServiceError, problemOf, ServiceError } from '../../shared/errors.ts'
+import { type BodyBudget, heldBytes } from '../../shared/http/body-budget.ts'
 import { upgradeRequired } from '../../shared/http/handshake.ts'
 import {
   type HttpHandler,
@@ -15,7 +16,6 @@ import { etagOf, isKnownEtag } from '../core/common/preconditions.ts'
 import type { Handlers, ReplayRead, Reply, RequestConditions } from '../handlers/common/call.ts'
 import type { IdempotencyStore, KeyedAnswer, StoredAnswer } from '../ports/store/idempotency.ts'
 import { auditMutation, refusalOf } from './audit.ts'
-import type { BodyBudget } from './body-budget.ts'
 import { type RememberedResponse, runOnce } from './idempotency.ts'
 import type { Identity } from './identify.ts'
 import { admit, ownerOf, type Received, type ReceptionDeps, receive, refuse } from './reception.ts'
@@ -58,8 +58,7 @@ async function answer(request: HttpRequest, context: Context): Promise<HttpRespo
     const bytes = trusted.openBody(request.openBody())
     return answerRead({ ...received, request, identity, body: null, bytes }, context)
   }
-  const length = Math.min(bodyBytes(request), operation.maxBodyBytes)
-  const release = context.bodies.hold(() => ownerOf(received), length)
+  const release = context.bodies.hold(() => ownerOf(received), heldBytes(request, operation.maxBodyBytes))
   try {
     const body = await request.readBody(operation.maxBodyBytes)
     return await answerRead({ ...received, request, identity, body, bytes: isBytes ? wholeOf(body) : null }, context)
@@ -118,12 +117,6 @@ async function answerRead(read: ReadRequest, context: Context): Promise<HttpResp
   const { idempotency: store, clock } = context
   const replay = (answer: StoredAnswer): Promise<StoredAnswer> => readAgain(answer, call, { ...context, operation })
   return runOnce(keyed, { store, clock, read: replay }, () => remembered(work, facts.requestId))
-}
-
-// A body without `content-length` counts as the longest allowed.
-function bodyBytes({ headers }: HttpRequest): number {
-  const isUnknown = headers['content-length'] === undefined && headers['transfer-encoding'] !== undefined
-  return isUnknown ? Number.POSITIVE_INFINITY : Number(headers['content-length'] ?? 0)
 }
 
 async function* wholeOf(body: Uint8Array): AsyncGenerator<Uint8Array> {

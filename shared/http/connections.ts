@@ -3,8 +3,10 @@ import { Server as HttpsServer } from 'node:https'
 import type { Server, Socket } from 'node:net'
 import { createFairShares } from '../fair-shares.ts'
 import type { Logger } from '../log.ts'
+import { HTTP_BOUNDS } from './bounds.ts'
 import { hasDueAnswers } from './due-answers.ts'
-import { type SourceAddresses, sourceKey } from './source-address.ts'
+import type { SourceAddresses } from './source-address.ts'
+import { sourceKey } from './source-key.ts'
 
 /**
  * Why a connection was closed by the server: `refused` as it came, without a share left; `displaced` by a newer one while it had no
@@ -48,7 +50,7 @@ export function boundConnections(server: Server, options: ConnectionBoundsOption
   })
   server.on('secureConnection', (socket: Socket) => table.secure(socket))
   server.on('upgrade', ({ socket }: IncomingMessage) => table.upgrade(socket))
-  if (isHttp) closeUnread(server, options.unreadMs ?? UNREAD_MS, note)
+  if (isHttp) closeUnread(server, options.unreadMs ?? HTTP_BOUNDS.unreadMs, note)
   return { open: () => table.size() }
 }
 
@@ -193,5 +195,4 @@ function createNotes({ listener, logger, onClosed }: ConnectionBoundsOptions): N
   }
 }
 
-const UNREAD_MS = 60_000
 const QUIET_MS = 60_000

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { asServiceError, problemOf, ServiceError } from '../errors.ts'
+import { HTTP_BOUNDS } from './bounds.ts'
 
 /** Headers as node:http gives them: lower-case names; only `set-cookie` is a list. */
 export type HeaderMap = Readonly<Record<string, string | readonly string[] | undefined>>
@@ -84,7 +85,7 @@ export function problemResponse(error: unknown, requestId: string): HttpResponse
 /**
  * Parses a JSON body; undefined if the body is empty, of any type.
  * @throws ServiceError `unsupported_media_type` unless it is `application/json` in UTF-8; `invalid_json` if it is not JSON, not
- * UTF-8, nested deeper than 64, or names a field `__proto__`
+ * UTF-8, nested deeper than 64, of more than 16,384 fields and elements, or names a field `__proto__`
  */
 export function readJson(body: Uint8Array, contentType: string | undefined): unknown {
   if (body.length === 0) return undefined
@@ -92,7 +93,7 @@ export function readJson(body: Uint8Array, contentType: string | undefined): unk
     throw new ServiceError('unsupported_media_type', 'The body must be application/json in UTF-8.')
   }
   const text = decodeText(body)
-  refuseDeepNesting(text)
+  checkShape(text)
   if (PROTOTYPE_NAME.test(text)) throw new ServiceError('invalid_json', 'The body holds the name "__proto__".')
   try {
     return JSON.parse(text)
@@ -111,16 +112,24 @@ function decodeText(body: Uint8Array): string {
   return Buffer.from(body.buffer, body.byteOffset, body.length).toString('utf8')
 }
 
-/** Counts brackets outside strings before parsing, so that no parser or validator has to recurse deeply. */
-function refuseDeepNesting(text: string): void {
+/**
+ * Counts brackets and separators outside strings before parsing, so that no parser or validator has to recurse deeply, or to make much
+ * of little: a megabyte of unknown fields would cost a quarter of a second.
+ */
+function checkShape(text: string): void {
   let depth = 0
+  let separators = 0
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i)
     if (code === QUOTE) i = endOfString(text, i)
     else if (code === OPEN_BRACE || code === OPEN_BRACKET) depth++
     else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) depth--
+    else if (code === COMMA) separators++
     if (depth > MAX_JSON_DEPTH) {
       throw new ServiceError('invalid_json', `The body is nested deeper than ${MAX_JSON_DEPTH} levels.`)
+    }
+    if (separators >= HTTP_BOUNDS.jsonValues) {
+      throw new ServiceError('invalid_json', `The body has more than ${HTTP_BOUNDS.jsonValues} fields and elements.`)
     }
   }
 }
@@ -153,6 +162,7 @@ const JSON_TYPE = /^application\/json *(; *charset="?utf-8"? *)?$/i
 /** Validators skip this name, so the value would be lost silently. Within a JSON string its quotes are escaped. */
 const PROTOTYPE_NAME = new RegExp(`"${[...'__proto__'].map(spellingsOf).join('')}"\\s*:`)
 const QUOTE = 0x22
+const COMMA = 0x2c
 const BACKSLASH = 0x5c
 const OPEN_BRACE = 0x7b
 const CLOSE_BRACE = 0x7d

@@ -5,10 +5,12 @@ import { notePassing } from './passing-bytes.ts'
 
 /** Time limits for a client's body, in milliseconds. */
 export interface BodyTimeouts {
-  /** From the first byte to the last, of a body that is read whole, or discarded after its answer. */
+  /** From the first byte to the last, of the longest body that is read whole, or of one discarded after its answer. */
   wholeMs: number
   /** Between two pieces of a streamed or discarded body, while the server waits for them. */
   silenceMs: number
+  /** For a body of no length; 16 bytes more are waited for a millisecond longer. Default: 10 s. */
+  startMs?: number
 }
 
 /** A body of a node:http request. Before `read` or `open` nothing is read, nor does the client get 100 Continue. */
@@ -32,7 +34,9 @@ export function requestBody(
       if (isNone) return Promise.resolve(EMPTY)
       if (Number(declared ?? 0) > maxBytes) return Promise.reject(bodyTooLarge(maxBytes))
       sendContinue()
-      return collect(incoming, { maxBytes, withinMs: timeouts.wholeMs })
+      const longest = Math.min(Number(declared ?? maxBytes), maxBytes)
+      const withinMs = Math.min(timeouts.wholeMs, (timeouts.startMs ?? START_MS) + longest / SLOWEST_BYTES)
+      return collect(incoming, { maxBytes, withinMs })
     },
     open: async function* () {
       if (isNone) return
@@ -148,6 +152,10 @@ function brokenBody(cause?: unknown): ServiceError {
 function bodyTooLarge(maxBytes: number): ServiceError {
   return new ServiceError('body_too_large', `The body may be at most ${maxBytes} bytes.`)
 }
+
+/** What the slowest honest client sends in a millisecond: who sends little is waited for less. */
+const SLOWEST_BYTES = 16
+const START_MS = 10_000
 
 /** Time that an honest client on a slow link needs for the longest body that is read whole. */
 export const BODY_TIMEOUTS: BodyTimeouts = { wholeMs: 120_000, silenceMs: 60_000 }

@@ -6,6 +6,7 @@ import { ServiceError } from '../errors.ts'
 import { newId } from '../ids.ts'
 import type { Logger } from '../log.ts'
 import { cancelStream, isStream } from './body-stream.ts'
+import { HTTP_BOUNDS } from './bounds.ts'
 import { hasDueAnswers, noteDueAnswer } from './due-answers.ts'
 import { asksForWebSocket } from './handshake.ts'
 import { givenRequestId, type HttpHandler, type HttpRequest, type HttpResponse, problemResponse } from './messages.ts'
@@ -67,7 +68,7 @@ export function serve(server: Server, options: ServingOptions): Serving {
       if (state.inFlight === 0) state.onIdle()
     })
     // Requests that were sent before earlier answers came: each takes memory, and none waits for a connection.
-    if (due > PIPELINED_MAX) incoming.socket.destroy()
+    if (due > HTTP_BOUNDS.requestsAhead) incoming.socket.destroy()
     else void answer(incoming, outgoing, context)
   }
   server.on('request', listen)
@@ -234,8 +235,6 @@ function refuseConnect(socket: Socket, options: ServingOptions): void {
 }
 
 const NO_PROXIES = createSourceAddresses([])
-/** Requests of one connection that are not answered yet. */
-const PIPELINED_MAX = 64
 const awaitsContinue = new WeakSet<IncomingMessage>()
 const UNPARSED_DETAILS: Record<string, string> = {
   HPE_HEADER_OVERFLOW: 'The request head is too large.',

@@ -45,6 +45,17 @@ export const LIMIT_TEXTS = {
   large_body_bytes_at_once_per_box: 'The same of one box, where others need none.',
   unread_input_bytes_at_once: 'Input that commands with `no_hup` have not read yet, together.',
   unread_input_bytes_at_once_per_box: 'The same of one box, where others need none.',
+  front_body_bytes_at_once:
+    'Bodies of more than 16 KiB in requests that the front has not answered yet, together; a streamed one counts for 512 KiB.',
+  front_body_bytes_at_once_per_project:
+    'The same of one project, or of one source address without a token, where others need none.',
+  front_requests_at_once:
+    'Requests that the front has sent to the agent and that are not answered yet; as many whose answers may be long.',
+  front_requests_at_once_per_project: 'The same of one project, where others need none; others wait for their turn.',
+  front_ticket_body_bytes: 'A JSON body with a ticket at the front.',
+  requests_ahead: 'Requests sent on one connection before earlier ones are answered; with more it is closed.',
+  unread_answer_seconds: 'How long a client may take nothing of an answer.',
+  body_values: 'Fields of objects and elements of arrays in a JSON body.',
   exec_body_bytes: 'The body of `POST …/exec`.',
   backups_at_once: 'Backups that are made at once, one of each volume.',
   backup_increments: 'Incremental backups before the next full one.',

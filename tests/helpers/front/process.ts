@@ -12,6 +12,8 @@ export interface FrontProcess {
   rssMb(): number
   /** Returns its peak memory since the last call, in MB. */
   peakRssMb(): number
+  /** Returns the processor time that it has used, in ms. */
+  cpuMs(): number
   /** Replaces the channel keys that it reads next. */
   setChannelKeys(keys: ChannelKeySet): void
   close(): Promise<void>
@@ -50,6 +52,10 @@ export async function startFrontProcess(options: {
       const peak = field('VmHWM')
       writeFileSync(`${proc}/clear_refs`, '5')
       return peak
+    },
+    cpuMs: () => {
+      const fields = readFileSync(`${proc}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
+      return (Number(fields[11]) + Number(fields[12])) * 10
     },
     setChannelKeys,
     close: async () => {

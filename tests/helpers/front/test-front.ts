@@ -10,6 +10,7 @@ import { createSigning } from '../../../functions/signing.ts'
 import type { AgentTransport } from '../../../functions/transport.ts'
 import { createChannelKeys, createTokenKeys, publicTokenKeys } from '../../../shared/auth/keys.ts'
 import { mintToken, type TokenClaims } from '../../../shared/auth/tokens.ts'
+import type { BodyBudget } from '../../../shared/http/body-budget.ts'
 import type { HttpHandler, HttpRequest, HttpResponse } from '../../../shared/http/messages.ts'
 import type { LogFields, Logger } from '../../../shared/log.ts'
 import { silentLogger } from '../silent-logger.ts'
@@ -45,21 +46,24 @@ export function makeFront(options: {
   timeoutMs?: number
   logger?: Logger
   audit?: Logger
+  bodies?: BodyBudget
+  connections?: number
 }): { app: HttpHandler; transport: AgentTransport } {
   const { agentUrl, keyring, kind = 'pool', timeoutMs = 5000, logger = silentLogger, audit = silentLogger } = options
+  const { bodies = null, ...more } = options
   const signing = createSigning({ keyring, logger, now: Date.now })
   const authenticate = createAuthenticator({ keyring, now: Date.now })
   if (kind === 'pool') {
-    const transport = createPoolTransport({ agentUrl, tls: null })
+    const transport = createPoolTransport({ ...more, tls: null })
     const forward = createForward({ transport, signing, timeoutMs, answerBytesMax: null })
     const forwardBytes = createForwardBytes({ transport, signing, timeoutMs, forward })
-    return { app: createApp({ authenticate, forward, forwardBytes, logger, audit, now: Date.now }), transport }
+    return { app: createApp({ authenticate, forward, forwardBytes, bodies, logger, audit, now: Date.now }), transport }
   }
   const transport = createNodeTransport({ agentUrl, tls: null })
   const forward = createForward({ transport, signing, timeoutMs, answerBytesMax: RESULT_MAX_BYTES })
   const forwardBytes: ForwardBytes = async (head) =>
     forward({ ...head, body: await head.request.readBody(head.operation.maxBodyBytes) })
-  return { app: createApp({ authenticate, forward, forwardBytes, logger, audit, now: Date.now }), transport }
+  return { app: createApp({ authenticate, forward, forwardBytes, bodies, logger, audit, now: Date.now }), transport }
 }
 
 /** Builds a request as a host adapter would. */

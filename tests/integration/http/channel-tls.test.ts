@@ -44,7 +44,7 @@ describe.each([
   async function get(tls: ChannelTls): Promise<unknown> {
     const transport = createTransport({ agentUrl, tls })
     const facts = { method: 'GET', target: '/', headers: {}, body: new Uint8Array(0), signal: null, timeoutMs: 3000 }
-    const request = { ...facts, isBulk: false }
+    const request = { ...facts, isBulk: false, owner: 'me' }
     try {
       const { body } = await transport.send(request)
       return JSON.parse(Buffer.from(body as Uint8Array).toString())

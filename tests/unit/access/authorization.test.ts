@@ -20,6 +20,7 @@ const app = createApp({
   authenticate: createAuthenticator({ keyring: deployment.keyring, now: Date.now }),
   forward,
   forwardBytes: forward,
+  bodies: null,
   logger: silentLogger,
   audit: silentLogger,
   now: Date.now,

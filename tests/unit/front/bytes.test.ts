@@ -107,7 +107,7 @@ describe.each(['pool', 'node'] as const)('bytes over the %s transport', (kind) =
     expect(JSON.stringify(audit.lines)).not.toContain('secret')
   })
 
-  test('as JSON are read up to 6 MiB with a token, and up to 1 MiB without', async () => {
+  test('as JSON are read up to 6 MiB with a token, and up to 64 KiB without', async () => {
     const asked: number[] = []
     const readBody = async (maxBytes: number) => {
       asked.push(maxBytes)
@@ -121,7 +121,7 @@ describe.each(['pool', 'node'] as const)('bytes over the %s transport', (kind) =
       const answer = await app({ ...makeRequest('PUT', `${FILES}/write${query}`, { headers }), readBody })
       expect(answer.status).toBe(200)
     }
-    expect(asked).toEqual([6_291_456, 1_048_576])
+    expect(asked).toEqual([6_291_456, 65_536])
   })
 
   test("that are too large for this address are redirected to the agent's data address", async () => {

@@ -55,6 +55,18 @@ describe('a body that is read whole', () => {
     expect([client.isClosed(), client.heard(), outcomes]).toEqual([true, '', ['invalid_request']])
   })
 
+  test('is waited for the longer the longer it is', async () => {
+    const { handler } = createTaker('whole')
+    const timeouts = { wholeMs: 60_000, silenceMs: 60_000, startMs: 200 }
+    const { port } = await start(handler, { serving: { timeouts } })
+    const [short, long] = [openConversation(port), openConversation(port)]
+    short.say(`${post('content-length: 100')}x`)
+    long.say(`${post('content-length: 1000000')}x`)
+    await short.closed
+    expect(long.isClosed()).toBe(false)
+    long.socket.destroy()
+  })
+
   test('is not cut off after its end, even if its answer takes long', async () => {
     const slow: HttpHandler = async ({ readBody }) => {
       const { length } = await readBody(100)

@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals'
 import { connectionsWithin } from '../../../shared/http/connection-limit.ts'
-import { createSourceAddresses, isNetwork, sourceKey } from '../../../shared/http/source-address.ts'
+import { createSourceAddresses, isNetwork } from '../../../shared/http/source-address.ts'
+import { sourceKey } from '../../../shared/http/source-key.ts'
 
 test.each([
   ['192.0.2.7', '192.0.2.7'],

@@ -1,0 +1,71 @@
+import { createFairShares } from '../shared/fair-shares.ts'
+
+/** Lets owners use a bounded resource by turns. */
+export interface FairTurns {
+  /** Takes a turn of `owner` and returns the function that ends it; null if it would hold more than is left free, or waits itself. */
+  take(owner: string): (() => void) | null
+  /** Waits for a turn. Rejects with the reason of `signal` when that aborts first, and at once if too many wait already. */
+  wait(owner: string, signal: AbortSignal): Promise<() => void>
+  /** Counts turns that are waited for. */
+  waiting(): number
+}
+
+/** Creates turns of which `atOnce` are taken at most; `waitingMax` may wait, of one owner half of those. Owners are served in rotation. */
+export function createFairTurns(atOnce: number, waitingMax: number): FairTurns {
+  const shares = createFairShares(atOnce)
+  const places = createFairShares(waitingMax)
+  const queues = new Map<string, Set<() => boolean>>()
+  const begin = (owner: string): (() => void) | null => {
+    const release = shares.take(owner)
+    return (
+      release &&
+      (() => {
+        release()
+        serveNext()
+      })
+    )
+  }
+  const serveNext = (): void => {
+    for (const [owner, queue] of [...queues]) {
+      const [next] = queue
+      if (shares.held() >= atOnce || next === undefined) return
+      // Who was served goes behind the others.
+      if (!next() || !queues.delete(owner)) continue
+      queues.set(owner, queue)
+    }
+  }
+  const wait = (owner: string, signal: AbortSignal, leave: () => void): Promise<() => void> =>
+    new Promise((resolve, reject) => {
+      const queue = queues.get(owner) ?? new Set()
+      queues.set(owner, queue)
+      const stop = (): void => {
+        queue.delete(attempt)
+        if (queue.size === 0 && queues.get(owner) === queue) queues.delete(owner)
+        signal.removeEventListener('abort', abort)
+        leave()
+      }
+      const attempt = (): boolean => {
+        const end = begin(owner)
+        if (end === null) return false
+        stop()
+        resolve(end)
+        return true
+      }
+      const abort = (): void => {
+        stop()
+        reject(signal.reason as Error)
+      }
+      queue.add(attempt)
+      signal.addEventListener('abort', abort, { once: true })
+    })
+  return {
+    take: (owner) => (queues.has(owner) ? null : begin(owner)),
+    wait: async (owner, signal) => {
+      signal.throwIfAborted()
+      const leave = places.take(owner)
+      if (leave === null) throw new Error(`${places.held()} requests wait for their turn`)
+      return wait(owner, signal, leave)
+    },
+    waiting: () => places.held(),
+  }
+}

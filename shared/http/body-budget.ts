@@ -1,0 +1,38 @@
+import { ServiceError } from '../errors.ts'
+import { createFairShares } from '../fair-shares.ts'
+import type { HttpRequest } from './messages.ts'
+
+/** Bounds the memory of all request bodies until their requests are answered, but for small ones. */
+export interface BodyBudget {
+  /**
+   * Reserves memory before a body is read; the returned function releases it.
+   * @throws ServiceError `rate_limited` if less would be left than the `owner` then holds
+   */
+  hold(owner: () => string, bytes: number): () => void
+}
+
+/** Creates a budget of `maxBytes`; bodies up to `smallBytes` are not counted. */
+export function createBodyBudget(maxBytes: number, smallBytes = 64 * 1024): BodyBudget {
+  const shares = createFairShares(maxBytes)
+  return {
+    hold: (owner, bytes) => {
+      if (bytes <= smallBytes) return () => undefined
+      const release = shares.take(owner(), bytes)
+      if (release === null) throw tooMuch()
+      return release
+    },
+  }
+}
+
+/** Returns the length of a body that is read up to `maxBytes`; one without `content-length` counts as the longest allowed. */
+export function heldBytes({ headers }: Pick<HttpRequest, 'headers'>, maxBytes: number): number {
+  const length = headers['content-length']
+  if (length === undefined) return headers['transfer-encoding'] === undefined ? 0 : maxBytes
+  return Math.min(Number(length), maxBytes)
+}
+
+function tooMuch(): ServiceError {
+  return new ServiceError('rate_limited', 'Too many requests with large bodies are not answered yet.', {
+    headers: { 'Retry-After': '1' },
+  })
+}

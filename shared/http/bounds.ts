@@ -1,0 +1,23 @@
+/** Bounds of how clients speak HTTP with front and agent, and of what the front holds for all; `GET /v1/config` publishes them. */
+export const HTTP_BOUNDS = {
+  /** Requests of one connection that are not answered yet; with more it is closed. */
+  requestsAhead: 64,
+  /** Time in which a client takes something of an answer, in ms. */
+  unreadMs: 60_000,
+  /** Fields of objects and elements of arrays in a JSON body. */
+  jsonValues: 16_384,
+} as const
+
+/** Bounds of the front. */
+export const FRONT_BOUNDS = {
+  /** Bodies in its memory until their requests are answered. */
+  bodyBytes: 64 * 1024 ** 2,
+  /** A body up to this size is not counted: less than in the agent, since there may be many more connections. */
+  smallBodyBytes: 16 * 1024,
+  /** Memory that a streamed body counts for: pieces of which the agent has taken none yet. */
+  streamedBodyBytes: 512 * 1024,
+  /** A body that is read before a ticket is checked. */
+  ticketBodyBytes: 64 * 1024,
+  /** Requests to the agent at once, of each kind: those whose answers may be long are apart. */
+  requestsAtOnce: 512,
+} as const

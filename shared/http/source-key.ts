@@ -1,0 +1,17 @@
+/**
+ * Returns the key by which an address is accounted: an IPv4 address, the /64 of an IPv6 address, since one host has all of that; `""`
+ * for none, as of a unix socket.
+ */
+export function sourceKey(address: string | undefined): string {
+  if (address === undefined) return ''
+  const mapped = MAPPED.exec(address)?.[1]
+  if (mapped !== undefined) return mapped
+  if (!address.includes(':')) return address
+  const [head = '', tail] = (address.split('%')[0] ?? '').split('::')
+  const groups = head === '' ? [] : head.split(':')
+  const missing = tail === undefined ? 0 : 8 - groups.length - (tail === '' ? 0 : tail.split(':').length)
+  const whole = [...groups, ...Array<string>(missing).fill('0'), ...(tail ? tail.split(':') : [])]
+  return `${whole.slice(0, 4).join(':')}::/64`
+}
+
+const MAPPED = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i
