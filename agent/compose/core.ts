@@ -16,6 +16,7 @@ import { Reconciler } from '../core/reconcile/reconciler.ts'
 import { createForks, type Forks } from '../core/services/forks.ts'
 import { ServiceSupervisor } from '../core/services/supervisor.ts'
 import { recoverAutomatic } from '../core/snapshots/automatic.ts'
+import { startPoolShares } from '../core/volumes/pool-shares.ts'
 import { netProber } from '../drivers/edge/prober.ts'
 import { readBootId } from '../drivers/host/facts.ts'
 import type { Clock } from '../ports/host/clock.ts'
@@ -70,6 +71,8 @@ export async function startCoreParts(deps: CorePartsDeps, signal: AbortSignal): 
   )
   await ensureBases(settings.bases, { ...drivers, store, clock, notices: deps.notices }, signal)
   await scheduleRetention({ store, clock, closers, logger, limits })
+  const shares = startPoolShares({ ...drivers, store, clock, logger, reservePercent: settings.pool.reservePercent })
+  closers.add('pool shares', async () => shares.close())
   const activity = createBoxActivity()
   const execs = createExecs({ ...drivers, store, clock, logger, meter, activity, limits })
   await forks.recover()

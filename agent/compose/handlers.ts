@@ -90,10 +90,11 @@ export function wireHandlers(parts: HandlerParts): { handlers: Handlers; streams
     config: defaultConfig(settings),
     gracePeriodSeconds: 10,
     volumeSizeGb: 10,
+    quota: settings.defaultQuota,
     allowsNesting: settings.limits.allowsNesting,
   }
   const { filesystem, runtime, files } = drivers
-  const admission = createAdmission({ store, host: createLinuxHost(), limits: settings.limits })
+  const admission = createAdmission({ store, ...settings, host: createLinuxHost() })
   const shared = { store, filesystem, runtime, reconciler, clock, admission, defaults }
   const boxes = awaitBoxRoutes(createBoxes(shared), parts.edge.routes)
   const consoles = createConsoles({ runtime, clock, activity: parts.activity })
@@ -126,7 +127,10 @@ export function wireHandlers(parts: HandlerParts): { handlers: Handlers; streams
     ...createTicketHandlers({ boxes, tickets, dataUrl }),
     ...wireStorage(parts, { ...shared, boxes, replies, operations }),
     ...createSpaceHandlers(createStorage(shared)),
-    ...{ ...createQuotaHandlers({ quotas: createQuotas({ store, clock }) }), ...createHistoryHandlers(parts) },
+    ...{
+      ...createQuotaHandlers({ quotas: createQuotas({ store, clock, ...settings }) }),
+      ...createHistoryHandlers(parts),
+    },
   }
   return { handlers: guardPool(handlers, filesystem), streams: createStreamHandlers({ boxes, execs, consoles }), boxes }
 }

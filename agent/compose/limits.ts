@@ -22,7 +22,7 @@ import { TERMINALS_PER_BOX } from '../drivers/host/terminals.ts'
 import { FILE_JSON_BYTES } from '../handlers/files/reads.ts'
 
 /** Returns every bound in force, as `GET /v1/config` publishes it. */
-export function publishedLimits({ limits }: AgentSettings): Record<LimitName, number> {
+export function publishedLimits({ limits, pool }: AgentSettings): Record<LimitName, number> {
   return {
     requests_per_second: limits.rateLimitPerSecond,
     requests_burst: limits.rateLimitBurst,
@@ -36,6 +36,7 @@ export function publishedLimits({ limits }: AgentSettings): Record<LimitName, nu
     base_uploads_at_once_per_project: BASE_LIMITS.uploadsAtOncePerProject,
     memory_overcommit: limits.memoryOvercommit,
     memory_reserve_bytes: limits.memoryReserveBytes,
+    pool_reserve_percent: pool.reservePercent,
     pids_per_box: limits.pidsPerBox,
     terminals_per_box: TERMINALS_PER_BOX,
     exec_output_bytes: limits.execOutputBytes,

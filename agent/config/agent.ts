@@ -4,6 +4,7 @@ import * as z from 'zod'
 import { FRONT_SETTINGS } from '../../shared/settings-names.ts'
 import { CONNECTION_VARIABLES, connectionsAtOnceOf } from './connections.ts'
 import { EDGE_VARIABLES, type EdgeSettings, edgeSettingsOf } from './edge.ts'
+import { type DefaultQuota, SHARE_VARIABLES } from './shares.ts'
 import { type ChannelTlsFiles, channelTlsOf, type DataListener, dataOf } from './tls.ts'
 import { absolute, flag, givenSettings, list, name, number, origin, registries, whole } from './variables.ts'
 
@@ -33,7 +34,9 @@ export interface AgentSettings {
   trustedProxies: string[]
   /** Backup store: `s3` if set, else `directory`. */
   backups: { directory: string; s3: S3Settings | null }
-  pool: { initialBytes: number; stepBytes: number; hostReserveBytes: number }
+  pool: { initialBytes: number; stepBytes: number; hostReserveBytes: number; reservePercent: number }
+  /** Quota of projects that have none of their own; null is unlimited. */
+  defaultQuota: DefaultQuota
   network: { subnet: string; egress: boolean; allowPrivate: boolean; dns: string[]; spareSlots: number }
   limits: AgentLimits
 }
@@ -131,7 +134,9 @@ export function readAgentSettings(environment: Record<string, string | undefined
       initialBytes: Math.round(env.BOXYARD_POOL_GB * GIB),
       stepBytes: Math.round(env.BOXYARD_POOL_STEP_GB * GIB),
       hostReserveBytes: Math.round(env.BOXYARD_HOST_RESERVE_GB * GIB),
+      reservePercent: env.BOXYARD_POOL_RESERVE_PERCENT,
     },
+    defaultQuota: env.BOXYARD_DEFAULT_QUOTA,
     network: {
       subnet: env.BOXYARD_SUBNET,
       egress: env.BOXYARD_EGRESS,
@@ -220,6 +225,7 @@ const environmentSchema = z.strictObject({
   BOXYARD_RUN_DIR: absolute.default('/run/boxyard'),
   BOXYARD_LOG: z.string().optional(),
   ...EDGE_VARIABLES,
+  ...SHARE_VARIABLES,
   ...CONNECTION_VARIABLES,
   BOXYARD_AGENT_HOST: z.string().default('127.0.0.1'),
   BOXYARD_AGENT_PORT: whole(8090, 0, 65_535),
@@ -276,16 +282,12 @@ const environmentSchema = z.strictObject({
     .regex(/^\d{1,3}\.\d{1,3}\.0\.0\/16$/, 'expected an IPv4 network such as 10.213.0.0/16')
     .default('10.213.0.0/16'),
   BOXYARD_NESTING: flag(false),
-  BOXYARD_NETWORK_MBPS: whole(1000, 0, 100_000),
   BOXYARD_EGRESS: flag(true),
   BOXYARD_ALLOW_PRIVATE: flag(false),
   BOXYARD_DNS: list,
   BOXYARD_SPARE_SLOTS: whole(8, 0, 1024),
   BOXYARD_RATE_LIMIT: whole(200, 1, 1_000_000),
   BOXYARD_RATE_BURST: whole(400, 1, 1_000_000),
-  BOXYARD_PIDS_PER_BOX: whole(1024, 16, 4_000_000),
-  BOXYARD_BOXES_MAX: whole(1000, 1, 1000),
-  BOXYARD_VOLUMES_MAX: whole(10_000, 0, 1_000_000),
   BOXYARD_MEMORY_OVERCOMMIT: number(16, 0.01, 1000),
   BOXYARD_MEMORY_RESERVE_MB: whole(256, 0, 16_777_216),
   BOXYARD_STARTS_AT_ONCE: whole(Math.max(4, cpus().length * 2), 1, 256),

@@ -58,6 +58,7 @@ export const HEALTH_EXAMPLES = {
         config: { cpus: 1, ram_mb: 512, region: 'local', storage_gb: 10, network_mbps: 1000, nesting: false },
         termination_grace_period_seconds: 10,
         volume_size_gb: 10,
+        quota: { boxes: 20, cpus: null, ram_mb: null, storage_gb: 200 },
       },
       nesting: false,
       features: ['boxes', 'exec', 'data', 'snapshots', 'services', 'urls', 'events'],

@@ -140,7 +140,10 @@ export const quotaSchema = z
         ram_mb: z.number().nullable().meta(COUNTED.ram_mb),
         storage_gb: z.number().nullable().meta(COUNTED.storage_gb),
       })
-      .meta({ description: 'Most that the project may have; null: unlimited.' }),
+      .meta({
+        description:
+          'Most that the project may have; null: unlimited. If it was never set, `quota` of the defaults of `GET /v1/config`.',
+      }),
     used: amounts.meta({ description: 'What counts against it now: what is configured, not what is measured.' }),
     updated_at: timestampSchema.nullable().meta({ description: 'Last change of the quota; null: it was never set.' }),
   })

@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { quotaSchema } from './access.ts'
 import { boxConfigSchema } from './boxes.ts'
 import { nameSchema, timestampSchema } from './common.ts'
 import { limitsSchema } from './limits.ts'
@@ -143,6 +144,9 @@ export const configSchema = z
         config: boxConfigSchema,
         termination_grace_period_seconds: z.int().meta({ description: 'Seconds from SIGTERM to SIGKILL of a stop.' }),
         volume_size_gb: z.number().meta({ description: 'GiB of a new data volume.' }),
+        quota: quotaSchema.shape.allowed.meta({
+          description: 'Of projects whose quota was never set; null: unlimited.',
+        }),
       })
       .meta({
         description:

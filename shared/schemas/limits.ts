@@ -14,6 +14,7 @@ export const LIMIT_TEXTS = {
   base_uploads_at_once_per_project: 'The same of one project, where others need none.',
   memory_overcommit: 'How many times the memory of the host may be promised to boxes that run.',
   memory_reserve_bytes: 'Memory of the host that must be available for a box to start.',
+  pool_reserve_percent: 'Part of the pool that only projects which hold less than that can take.',
   pids_per_box: 'Processes and threads of a box.',
   terminals_per_box: 'Pseudo-terminals of a box at once, those of its consoles and commands among them.',
   exec_output_bytes: 'The end of each stream that is told with a command.',

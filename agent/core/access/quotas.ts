@@ -4,7 +4,14 @@ import { timestamp } from '../../../shared/time.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { Store } from '../../ports/store/store.ts'
 import type { QuotaRecord, Usage } from '../../ports/store/volumes.ts'
+import { type Bounds, UNLIMITED_QUOTA } from '../common/admission.ts'
 import { checkIfMatch, checkReadOnly } from '../common/preconditions.ts'
+
+export interface QuotasDeps {
+  store: Store
+  clock: Clock
+  defaultQuota: Bounds
+}
 
 /** Quotas of projects. */
 export interface Quotas {
@@ -22,11 +29,11 @@ export interface QuotaState {
   version: number
 }
 
-/** Creates quotas, unlimited unless set. Lowering one does not take away what is in use. */
-export function createQuotas({ store, clock }: { store: Store; clock: Clock }): Quotas {
+/** Creates quotas, `defaultQuota` unless set. Lowering one does not take away what is in use. */
+export function createQuotas({ store, clock, defaultQuota }: QuotasDeps): Quotas {
   const stateOf = async (project: string, record: QuotaRecord | null): Promise<QuotaState> => {
     const { updatedAt = null, version = 0 } = record ?? {}
-    return { project, allowed: record ?? UNLIMITED, used: await store.quotas.usage(project), updatedAt, version }
+    return { project, allowed: record ?? defaultQuota, used: await store.quotas.usage(project), updatedAt, version }
   }
   const updates = createKeyedLock()
   return {
@@ -38,7 +45,7 @@ export function createQuotas({ store, clock }: { store: Store; clock: Clock }): 
         checkIfMatch(ifMatch, version)
         const readOnly = { project, updated_at: before && timestamp(before.updatedAt) }
         checkReadOnly(readOnly, body, Object.keys(readOnly))
-        const bounds = changedBounds(before ?? UNLIMITED, body.allowed)
+        const bounds = changedBounds(before ?? defaultQuota, body.allowed)
         const record = { ...bounds, version: version + 1, updatedAt: clock.now() }
         await store.quotas.set(project, record)
         return stateOf(project, record)
@@ -46,10 +53,8 @@ export function createQuotas({ store, clock }: { store: Store; clock: Clock }): 
   }
 }
 
-type Bounds = Omit<QuotaRecord, 'version' | 'updatedAt'>
-
 function changedBounds(now: Bounds, changes: UpdateQuotaBody['allowed']): Bounds {
-  if (changes === null) return UNLIMITED
+  if (changes === null) return UNLIMITED_QUOTA
   const { boxes, cpus, ram_mb: ramMb, storage_gb: storageGb } = changes ?? {}
   return {
     boxes: boxes === undefined ? now.boxes : boxes,
@@ -58,5 +63,3 @@ function changedBounds(now: Bounds, changes: UpdateQuotaBody['allowed']): Bounds
     storageGb: storageGb === undefined ? now.storageGb : storageGb,
   }
 }
-
-const UNLIMITED: Bounds = { boxes: null, cpus: null, ramMb: null, storageGb: null }

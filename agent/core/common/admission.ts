@@ -8,6 +8,8 @@ export interface AdmissionDeps {
   store: Store
   host: HostFacts
   limits: AdmissionLimits
+  /** Quota of projects that have none of their own. */
+  defaultQuota: Bounds
 }
 
 export interface AdmissionLimits {
@@ -18,6 +20,9 @@ export interface AdmissionLimits {
   /** Bytes of memory that must be available on the host for a box to start. */
   memoryReserveBytes: number
 }
+
+/** Bounds of a project; null is unlimited. */
+export type Bounds = Omit<QuotaRecord, 'version' | 'updatedAt'>
 
 /** A growth in resources; those left out are 0. */
 export interface ResourceRequest extends Partial<Usage> {
@@ -34,13 +39,17 @@ export interface Admission {
   admit<T>(request: ResourceRequest, write: () => Promise<T>): Promise<T>
 }
 
+/** The quota without a bound. */
+export const UNLIMITED_QUOTA: Bounds = { boxes: null, cpus: null, ramMb: null, storageGb: null }
+
 /** Admits by the sums of the stored records, and by the memory available on the host at the call. */
 export function createAdmission(deps: AdmissionDeps): Admission {
   const turns = createLimiter(1)
   const check = async (request: ResourceRequest): Promise<void> => {
     if (!REQUEST_KEYS.some((key) => (request[key] ?? 0) > 0)) return
-    const quota = await deps.store.quotas.get(request.project)
-    if (quota) checkQuota(request, quota, await deps.store.quotas.usage(request.project))
+    const quota: Bounds = (await deps.store.quotas.get(request.project)) ?? deps.defaultQuota
+    if (ASPECTS.some(({ key }) => quota[key] !== null))
+      checkQuota(request, quota, await deps.store.quotas.usage(request.project))
     if (!HOST_KEYS.some((key) => (request[key] ?? 0) > 0)) return
     checkHost(deps, request, await deps.store.quotas.usage(null))
   }
@@ -54,7 +63,7 @@ export function createAdmission(deps: AdmissionDeps): Admission {
   }
 }
 
-function checkQuota(request: ResourceRequest, quota: QuotaRecord, used: Usage): void {
+function checkQuota(request: ResourceRequest, quota: Bounds, used: Usage): void {
   for (const { key, unit } of ASPECTS) {
     const [allowed, requested] = [quota[key], request[key] ?? 0]
     if (allowed === null || requested <= 0 || used[key] + requested <= allowed * (1 + ROUNDING)) continue

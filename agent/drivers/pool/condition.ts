@@ -1,12 +1,18 @@
 import fs from 'node:fs/promises'
 import { controlBuffer } from '../../lib/syscalls/descriptors.ts'
-import type { DeviceErrors, PoolCondition } from '../../ports/pool/condition.ts'
+import type { Allocation, DeviceErrors } from '../../ports/pool/condition.ts'
 
 /** Reads the kernel's figures of space allocated to data or metadata, and used. */
-export async function readAllocation(filesystemId: string, kind: 'data' | 'metadata'): Promise<PoolCondition['data']> {
+export async function readAllocation(filesystemId: string, kind: 'data' | 'metadata'): Promise<Allocation> {
   const directory = `/sys/fs/btrfs/${filesystemId}/allocation/${kind}`
   const read = async (name: string): Promise<number> => Number(await fs.readFile(`${directory}/${name}`, 'utf8'))
-  return { totalBytes: await read('total_bytes'), usedBytes: await read('bytes_used') }
+  // For metadata the kernel always sets much more aside than it comes to need.
+  const reserved = kind === 'data' ? await read('bytes_may_use') : 0
+  return {
+    totalBytes: await read('total_bytes'),
+    usedBytes: await read('bytes_used'),
+    pendingBytes: (await read('bytes_reserved')) + reserved,
+  }
 }
 
 /** Reads the error counters of the pool's only device. */

@@ -82,6 +82,7 @@ export async function openBtrfsPool(options: BtrfsPoolOptions): Promise<BtrfsPoo
       await convertErrors(pool, commit)
     },
     origin: (name) => convertErrors(pool, () => originOf(path.join(pool.mountPath, checkedName(name)))),
+    commit: () => convertErrors(pool, commit),
     usedBytes: (name) =>
       convertErrors(pool, async () => {
         const id = await withSubvolume(pool.rootFd, checkedName(name), subvolumeId)

@@ -72,7 +72,8 @@ async function readSuperblock(imagePath: string): Promise<{ id: string; sizeByte
 
 const FLAGS = MS.NOATIME | MS.NOSUID | MS.NODEV
 // Loop devices report as rotational, for which btrfs delays each sync to batch others.
-const OPTIONS = 'compress=zstd:1,nodiscard,ssd'
+// `metadata_ratio`: else data may take the last of the disk, and leave no room for a name, a snapshot or a delete.
+const OPTIONS = 'compress=zstd:1,nodiscard,ssd,metadata_ratio=8'
 const SUPERBLOCK_OFFSET = 64 * 1024
 const SUPERBLOCK_BYTES = 4096
 const ID_OFFSET = 0x20

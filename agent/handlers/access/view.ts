@@ -1,12 +1,13 @@
 import type { Quota } from '../../../shared/schemas/access.ts'
 import { timestamp } from '../../../shared/time.ts'
 import type { QuotaState } from '../../core/access/quotas.ts'
+import { viewBounds } from '../common/bounds.ts'
 
 /** Returns the quota in the form of the API. */
 export function viewQuota({ project, allowed, used, updatedAt }: QuotaState): Quota {
   return {
     project,
-    allowed: { boxes: allowed.boxes, cpus: allowed.cpus, ram_mb: allowed.ramMb, storage_gb: allowed.storageGb },
+    allowed: viewBounds(allowed),
     used: { boxes: used.boxes, cpus: used.cpus, ram_mb: used.ramMb, storage_gb: used.storageGb },
     updated_at: updatedAt === null ? null : timestamp(updatedAt),
   }

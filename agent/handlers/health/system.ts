@@ -3,14 +3,16 @@ import { buildOpenApiDocument } from '../../../shared/openapi.ts'
 import { answerProblemTypes } from '../../../shared/problem-types.ts'
 import type { LimitName } from '../../../shared/schemas/limits.ts'
 import type { BoxDefaults } from '../../core/boxes/create.ts'
+import type { Bounds } from '../../core/common/admission.ts'
 import type { HealthReport } from '../../core/health/health.ts'
+import { viewBounds } from '../common/bounds.ts'
 import type { Handlers, Reply } from '../common/call.ts'
 import { viewHealth, viewStatus } from './view.ts'
 
 export interface SystemDeps {
   version: { version: string; commit: string | null }
   drivers: { runtime: string; filesystem: string; store: string; backups: string }
-  defaults: BoxDefaults & { volumeSizeGb: number }
+  defaults: BoxDefaults & { volumeSizeGb: number; quota: Bounds }
   /** All limits in force; names end in their unit. */
   limits(): Record<LimitName, number>
   health(): Promise<HealthReport>
@@ -54,6 +56,7 @@ export function createSystemHandlers(deps: SystemDeps): SystemHandlers {
             config: defaults.config,
             termination_grace_period_seconds: defaults.gracePeriodSeconds,
             volume_size_gb: defaults.volumeSizeGb,
+            quota: viewBounds(defaults.quota),
           },
           nesting: defaults.allowsNesting,
           features: FEATURES,

@@ -1,8 +1,8 @@
 /** Health of a pool, beyond its free space. Sizes in bytes. */
 export interface PoolCondition {
-  /** Space of the disk that is allocated to data and to metadata, and the used part of it. */
-  data: { totalBytes: number; usedBytes: number }
-  metadata: { totalBytes: number; usedBytes: number }
+  /** Space of the disk that is allocated to data and to metadata. */
+  data: Allocation
+  metadata: Allocation
   /** Errors of the pool's disk since the pool was created, or since the last scrub that found none. */
   deviceErrors: DeviceErrors
   /** True after a write to its disk failed: the kernel refuses writes until the last user has unmounted the pool and it is opened anew. */
@@ -10,6 +10,15 @@ export interface PoolCondition {
   backing: PoolBacking
   /** The running scrub, else the last one; null if there was none. */
   scrub: Scrub | null
+}
+
+/** Space allocated to one use, and the used part of it. */
+export interface Allocation {
+  totalBytes: number
+  /** As of the last commit. */
+  usedBytes: number
+  /** What was written since, and of data also what is still to be written. */
+  pendingBytes: number
 }
 
 /**

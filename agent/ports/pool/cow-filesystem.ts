@@ -35,7 +35,9 @@ export interface CowFilesystem {
   destroy(name: string): Promise<void>
   /** Returns a value that all direct and indirect copies of one created or received subvolume share; null if `name` is absent. */
   origin(name: string): Promise<string | null>
-  /** Returns the bytes that its quota bounds: those written to the subvolume since it was created, compressed. */
+  /** Makes what was written so far count in `usedBytes`, and durable where it was synced. */
+  commit(): Promise<void>
+  /** Returns the bytes that its quota bounds: those written to the subvolume since it was created, compressed; as of the last commit. */
   usedBytes(name: string): Promise<number>
   /**
    * Returns the differences of two read-only subvolumes. The cost is that of the changes if one is a copy of the other, or both of

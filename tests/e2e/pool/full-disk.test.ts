@@ -10,7 +10,9 @@ const client = createClient(
 const boxes = '/v1/projects/full/boxes'
 
 beforeAll(async () => {
-  service = await startService({ settings: { BOXYARD_POOL_GB: '0.5', BOXYARD_POOL_STEP_GB: '0' } })
+  service = await startService({
+    settings: { BOXYARD_POOL_GB: '0.5', BOXYARD_POOL_STEP_GB: '0', BOXYARD_POOL_RESERVE_PERCENT: '0' },
+  })
 })
 
 afterAll(async () => {

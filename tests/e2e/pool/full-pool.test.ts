@@ -29,7 +29,9 @@ const dataSnapshot = { name: 'new', include_data: true }
 const largeFile = { raw: Buffer.alloc(2_000_000, 'some text'), headers: octets }
 
 beforeAll(async () => {
-  service = await startService({ settings: { BOXYARD_POOL_GB: '0.3', BOXYARD_POOL_STEP_GB: '0' } })
+  service = await startService({
+    settings: { BOXYARD_POOL_GB: '0.3', BOXYARD_POOL_STEP_GB: '0', BOXYARD_POOL_RESERVE_PERCENT: '0' },
+  })
   await client.post(boxes, { name: 'box', config: { ram_mb: 64 } })
   for (const name of ['vol', 'spare', 'filler']) await client.post(data, { name, size_gb: 1 })
   for (const name of ['vol', 'filler']) await client.post(`${data}/${name}/attach`, { box: 'box', path: `/${name}` })

@@ -12,7 +12,9 @@ const boxes = '/v1/projects/full/boxes'
 const data = '/v1/projects/full/data'
 
 beforeAll(async () => {
-  service = await startService({ settings: { BOXYARD_POOL_GB: '0.5', BOXYARD_POOL_STEP_GB: '0' } })
+  service = await startService({
+    settings: { BOXYARD_POOL_GB: '0.5', BOXYARD_POOL_STEP_GB: '0', BOXYARD_POOL_RESERVE_PERCENT: '0' },
+  })
 })
 
 afterAll(async () => {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Boxes, createBoxes } from '../../../agent/core/boxes/boxes.ts'
-import { type Admission, createAdmission } from '../../../agent/core/common/admission.ts'
+import { type Admission, createAdmission, UNLIMITED_QUOTA } from '../../../agent/core/common/admission.ts'
 import { Reconciler } from '../../../agent/core/reconcile/reconciler.ts'
 import { type Attachments, createAttachments } from '../../../agent/core/volumes/attachments.ts'
 import { restoreVolume } from '../../../agent/core/volumes/restore.ts'
@@ -67,7 +67,7 @@ export function openVolumeService(pauseMs: () => number): VolumeService {
   }
   const host = { load: () => ({ memory: { total_bytes: 64 * GIB, available_bytes: 64 * GIB } }) }
   const limits = { boxesMax: 1000, volumesMax: 1000, memoryOvercommit: 1, memoryReserveBytes: 0 }
-  const admission = createAdmission({ store, host: host as never, limits })
+  const admission = createAdmission({ store, host: host as never, limits, defaultQuota: UNLIMITED_QUOTA })
   const reconciler = new Reconciler({
     ...{ store, runtime, filesystem, clock, logger: silentLogger, meter: silentMeter, bootId: 'boot' },
     outputs: { removeBox: async () => undefined },

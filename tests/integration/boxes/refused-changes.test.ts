@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { type Boxes, createBoxes } from '../../../agent/core/boxes/boxes.ts'
-import { type Admission, createAdmission } from '../../../agent/core/common/admission.ts'
+import { type Admission, createAdmission, UNLIMITED_QUOTA } from '../../../agent/core/common/admission.ts'
 import { Reconciler } from '../../../agent/core/reconcile/reconciler.ts'
 import { createVolumes, type Volumes } from '../../../agent/core/volumes/volumes.ts'
 import { openSqliteStore } from '../../../agent/drivers/store/store.ts'
@@ -56,6 +56,7 @@ beforeEach(async () => {
     store,
     host: host as never,
     limits: { boxesMax: 10, volumesMax: 1000, memoryOvercommit: 1, memoryReserveBytes: 0 },
+    defaultQuota: UNLIMITED_QUOTA,
   })
   reconciler = new Reconciler({
     ...{ store, runtime, filesystem, clock, logger: silentLogger, meter: silentMeter, bootId: 'boot' },

@@ -1,0 +1,38 @@
+import * as z from 'zod'
+import { whole } from './variables.ts'
+
+/** Most that a project without a quota of its own may have; null is unlimited. */
+export interface DefaultQuota {
+  boxes: number | null
+  cpus: number | null
+  ramMb: number | null
+  storageGb: number | null
+}
+
+const FIELDS = { boxes: 'boxes', cpus: 'cpus', ram_mb: 'ramMb', storage_gb: 'storageGb' } as const
+const ITEM = /^(boxes|cpus|ram_mb|storage_gb)=(\d{1,9}(?:\.\d{1,3})?)$/
+
+const quota = z
+  .string()
+  .default('')
+  .refine(
+    (text) => text === '' || text.split(',').every((item) => ITEM.test(item)),
+    'expected bounds such as boxes=20,cpus=8,ram_mb=16384,storage_gb=200',
+  )
+  .transform((text): DefaultQuota => {
+    const given = text.split(',').flatMap((item) => {
+      const [, name, amount] = ITEM.exec(item) ?? []
+      return name === undefined ? [] : [[FIELDS[name as keyof typeof FIELDS], Number(amount)] as const]
+    })
+    return { boxes: null, cpus: null, ramMb: null, storageGb: null, ...Object.fromEntries(given) }
+  })
+
+/** Variables that say how much of what all share one box or project gets. */
+export const SHARE_VARIABLES = {
+  BOXYARD_BOXES_MAX: whole(1000, 1, 1000),
+  BOXYARD_VOLUMES_MAX: whole(10_000, 0, 1_000_000),
+  BOXYARD_PIDS_PER_BOX: whole(1024, 16, 4_000_000),
+  BOXYARD_NETWORK_MBPS: whole(1000, 0, 100_000),
+  BOXYARD_POOL_RESERVE_PERCENT: whole(10, 0, 50),
+  BOXYARD_DEFAULT_QUOTA: quota,
+}
