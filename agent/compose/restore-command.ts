@@ -118,7 +118,8 @@ async function unpack(archive: string, { files, instance }: BackupArchive, stagi
   const { stderr, exitCode } = await run('tar', ['-xzf', archive, '-C', staging, ...options, '--', ...paths], {
     timeoutMs: TAR_MS,
   })
-  if (exitCode !== 0) throw new Error(`The archive is damaged, or could not be unpacked: ${stderr.trim().slice(-WORDS)}`)
+  if (exitCode !== 0)
+    throw new Error(`The archive is damaged, or could not be unpacked: ${stderr.trim().slice(-WORDS)}`)
   const root = join(staging, ARCHIVE_ROOT)
   for (const name of names) {
     const isFile = lstatSync(join(root, name), { throwIfNoEntry: false })?.isFile() === true
