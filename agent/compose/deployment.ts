@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Logger } from '../../shared/log.ts'
 import type { AgentSettings } from '../config/agent.ts'
@@ -60,6 +60,16 @@ export interface DecoratedPorts {
   edge: Edge
 }
 
+/** Tests whether a data directory holds a deployment. @throws Error if this user may not look */
+export function hasDeployment(dataDir: string): boolean {
+  return statSync(join(dataDir, 'boxyard.db'), { throwIfNoEntry: false }) !== undefined
+}
+
+/** @throws Error unless a data directory holds a deployment */
+export function requireDeployment(dataDir: string): void {
+  if (!hasDeployment(dataDir)) throw new Error(`There is no deployment in ${dataDir}.`)
+}
+
 /** Opens a data directory, creating it if needed; `exclusive` locks it, as only one agent may serve it. */
 export function openDeployment(deps: DeploymentDeps, options: { exclusive: boolean }): Deployment {
   const { settings, closers, clock } = deps
@@ -82,7 +92,7 @@ export function openDeployment(deps: DeploymentDeps, options: { exclusive: boole
 function endRestore(dataDir: string, isExclusive: boolean): void {
   const mark = join(dataDir, RESTORE_MARK)
   if (!existsSync(mark)) return
-  if (!existsSync(join(dataDir, 'boxyard.db')))
+  if (!hasDeployment(dataDir))
     throw new Error(`A restore into ${dataDir} was cut off: do it again (admin restore), or remove ${mark}.`)
   if (isExclusive) rmSync(mark, { recursive: true, force: true })
 }
