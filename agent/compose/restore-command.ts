@@ -183,7 +183,7 @@ const WORDS = 300
 const RESTORE_HELP = `Usage: admin restore FILE [--without-pool]
 
 Makes the deployment of an archive of "admin backup" in the data directory (BOXYARD_DATA_DIR), which must hold none. Every
-file is compared with its checksum first; what is cut off is done again by the same command.
+file is compared with its checksum first; what is cut off is done again by the same command, and nothing starts on it before.
 
 The data of boxes and volumes is not in an archive: put the pool.img that belongs to it into the data directory before the
 start. A pool of another time than the archive's is reported by health where both differ; nothing of it is removed.

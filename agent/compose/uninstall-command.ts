@@ -149,4 +149,6 @@ edge, files in /run. Asks before it begins.
 
   --keep-data    the data directory stays as it is; a service that is started on it runs the boxes again
   --purge-data   removes the data directory: boxes, volumes, snapshots, keys, tokens, and backups that are kept in it
-  --yes          does not ask`
+  --yes          does not ask
+
+Services of systemd that serve another data directory stay. What is mounted in the data directory stops --purge-data.`

@@ -58,7 +58,7 @@ const REDACTED = '[redacted]'
 const SHAPES: readonly [RegExp, string][] = [
   [/-----BEGIN ([A-Z ]*)PRIVATE KEY-----[^]*?(-----END \1PRIVATE KEY-----|$)/g, REDACTED],
   [/(?<![A-Za-z0-9+/=])(?:[A-Za-z0-9+/=]{16,76}(?:\\n|\s){1,8}){1,100}-----END [A-Z ]*PRIVATE KEY-----/g, REDACTED],
-  [/\beyJ[\w-]{8,1024}\.[\w-]+\.[\w-]*/g, REDACTED],
+  [/\beyJ[\w-]{8,256}\.[\w-]+\.[\w-]*/g, REDACTED],
   [/\b(bearer|basic)(\s{1,8})[\w+/=.~-]{6,}/gi, `$1$2${REDACTED}`],
   [/([?&](?:ticket|env|code|token|signature|x-amz-[a-z-]+)=)[^&\s"']*/gi, `$1${REDACTED}`],
   [/\b([a-z][a-z0-9+.-]{0,30}:\/\/)[^\s/@:"']{0,256}:[^\s/@"']{1,1024}@/gi, `$1${REDACTED}@`],
