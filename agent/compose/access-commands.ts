@@ -1,11 +1,9 @@
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { type CreateTokenBody, createTokenBodySchema } from '../../shared/schemas/access.ts'
 import { changeKeys, oldChannelKeyUse } from '../lib/disk/key-files.ts'
 import type { TokenRecord } from '../ports/store/tokens.ts'
 import { replaceAdminToken, signAdminTokenAnew } from './admin-token.ts'
-import { type Deployment, type DeploymentDeps, openDeployment } from './deployment.ts'
+import { type Deployment, type DeploymentDeps, openDeployment, requireDeployment } from './deployment.ts'
 import { askRunningAgent } from './reload.ts'
 
 type Print = (text: string) => void
@@ -158,10 +156,6 @@ async function inDeployment(deps: DeploymentDeps, work: (deployment: Deployment)
   } finally {
     await deps.closers.run(CLOSE_MS)
   }
-}
-
-function requireDeployment(dataDir: string): void {
-  if (!existsSync(join(dataDir, 'boxyard.db'))) throw new Error(`There is no deployment in ${dataDir}.`)
 }
 
 function show(help: string, print: Print): number {

@@ -13,6 +13,9 @@ export const ARCHIVED_FILES = [
   'boxyard.db',
 ] as const
 
+/** Directory in a data directory of a restore that is under way: until the database is there, nothing may start on it. */
+export const RESTORE_MARK = '.restoring'
+
 /** Name of the directory in an archive. */
 export const ARCHIVE_ROOT = 'boxyard-backup'
 
@@ -26,7 +29,7 @@ export const backupArchiveSchema = z.object({
   version: z.string(),
   /** Version of the database's schema. */
   schema: z.int(),
-  instance: z.string(),
+  instance: z.string().regex(/^[a-z0-9]{8}$/),
   data_dir: z.string(),
   /** Id of the pool that belongs to the database, which is not in the archive; null if there was none. */
   pool_id: z.string().nullable(),

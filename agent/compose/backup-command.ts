@@ -18,6 +18,7 @@ import { syncPath } from '../lib/disk/durable-file.ts'
 import { tryReadText } from '../lib/disk/file-text.ts'
 import { runOk } from '../lib/run.ts'
 import { ARCHIVE_ROOT, ARCHIVED_FILES, ARCHIVED_SETTINGS, type BackupArchive, sha256OfFile } from './backup-archive.ts'
+import { requireDeployment } from './deployment.ts'
 
 export interface BackupDeps {
   settings: AgentSettings
@@ -45,33 +46,51 @@ export async function runBackupCommand(deps: BackupDeps, args: readonly string[]
   const [given, ...rest] = positionals
   if (given === undefined || rest.length > 0) throw new Error(`Expected: admin backup FILE|DIR.\n${BACKUP_HELP}`)
   const { dataDir } = deps.settings
-  if (!existsSync(join(dataDir, 'boxyard.db'))) throw new Error(`There is no deployment in ${dataDir}.`)
+  requireDeployment(dataDir)
   const path = pathOf(given, deps.now())
   if (existsSync(path)) throw new Error(`${path} is there already.`)
   removeAbandoned(dirname(path))
+  const ending = new AbortController()
+  const onSignal = (name: NodeJS.Signals): void =>
+    ending.abort(new Error(`${name} came before the archive was complete.`))
+  for (const name of SIGNALS) process.once(name, onSignal)
   // Beside the target, so that it takes its name only when it is whole.
-  const scratch = mkdtempSync(join(dirname(path), `${SCRATCH}${process.pid}-`))
+  const scratch = mkdtempSync(join(dirname(path), `${scratchPrefix()}${process.pid}-`))
   try {
-    const root = join(scratch, ARCHIVE_ROOT)
-    const manifest = await copyFiles(deps, root)
-    const draft = join(scratch, 'archive')
-    writeFileSync(draft, '', { mode: 0o600 })
-    await runOk('tar', ['-czf', draft, '-C', scratch, ARCHIVE_ROOT], { timeoutMs: TAR_MS })
-    syncPath(draft)
-    // Unlike a rename, a link never replaces a file.
-    linkSync(draft, path)
-    syncPath(dirname(path))
+    const manifest = await writeArchive(deps, { scratch, path, signal: ending.signal })
     deps.print(summaryOf(path, manifest, deps.settings))
     return 0
   } finally {
     rmSync(scratch, { recursive: true, force: true })
+    for (const name of SIGNALS) process.off(name, onSignal)
   }
 }
 
-/** Removes what killed backups left in a directory: it holds keys. */
+async function writeArchive(
+  deps: BackupDeps,
+  { scratch, path, signal }: { scratch: string; path: string; signal: AbortSignal },
+): Promise<BackupArchive> {
+  const manifest = await copyFiles(deps, join(scratch, ARCHIVE_ROOT))
+  const draft = join(scratch, 'archive')
+  writeFileSync(draft, '', { mode: 0o600 })
+  await runOk('tar', ['-czf', draft, '-C', scratch, ARCHIVE_ROOT], { timeoutMs: TAR_MS, signal })
+  syncPath(draft)
+  // Unlike a rename, a link never replaces a file.
+  linkSync(draft, path)
+  syncPath(dirname(path))
+  return manifest
+}
+
+// Other hosts may back up to the same directory.
+function scratchPrefix(): string {
+  return `.boxyard-backup-${hostname()}-`
+}
+
+/** Removes what killed backups of this host left in a directory: it holds keys. */
 function removeAbandoned(directory: string): void {
+  const prefix = scratchPrefix()
   for (const name of readdirSync(directory)) {
-    const pid = name.startsWith(SCRATCH) ? /^\d+/.exec(name.slice(SCRATCH.length))?.[0] : undefined
+    const pid = name.startsWith(prefix) ? /^\d+/.exec(name.slice(prefix.length))?.[0] : undefined
     if (pid !== undefined && !existsSync(`/proc/${pid}`))
       rmSync(join(directory, name), { recursive: true, force: true })
   }
@@ -123,8 +142,7 @@ Not in it: ${poolId === null ? '' : 'what is in boxes, volumes, snapshots and ba
 files that settings name. The data is in ${places.join(' and ')}.`
 }
 
-/** Begins the name of a directory in which a backup is made; then come the process id and a hyphen. */
-const SCRATCH = '.boxyard-backup-'
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 const TAR_MS = 3_600_000
 const BACKUP_HELP = `Usage: admin backup FILE|DIR
 

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Logger } from '../../shared/log.ts'
 import type { AgentSettings } from '../config/agent.ts'
@@ -21,6 +21,7 @@ import type { Clock } from '../ports/host/clock.ts'
 import type { CowFilesystem } from '../ports/pool/cow-filesystem.ts'
 import type { Actor, ActorContext } from '../ports/store/events.ts'
 import type { Store } from '../ports/store/store.ts'
+import { RESTORE_MARK } from './backup-archive.ts'
 import type { Closers } from './shutdown.ts'
 
 /** The state in a data directory besides the pool: identity, keys, database. */
@@ -59,12 +60,23 @@ export interface DecoratedPorts {
   edge: Edge
 }
 
+/** Tests whether a data directory holds a deployment. @throws Error if this user may not look */
+export function hasDeployment(dataDir: string): boolean {
+  return statSync(join(dataDir, 'boxyard.db'), { throwIfNoEntry: false }) !== undefined
+}
+
+/** @throws Error unless a data directory holds a deployment */
+export function requireDeployment(dataDir: string): void {
+  if (!hasDeployment(dataDir)) throw new Error(`There is no deployment in ${dataDir}.`)
+}
+
 /** Opens a data directory, creating it if needed; `exclusive` locks it, as only one agent may serve it. */
 export function openDeployment(deps: DeploymentDeps, options: { exclusive: boolean }): Deployment {
   const { settings, closers, clock } = deps
   const { dataDir } = settings
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
   if (options.exclusive) closers.add('data directory lock', lockDataDirectory(dataDir))
+  endRestore(dataDir, options.exclusive)
   const instanceId = readInstanceId(join(dataDir, 'instance'))
   const keys = openKeyFiles(dataDir, { now: () => clock.now(), isExclusive: options.exclusive })
   const actorContext = createActorContext<Actor>()
@@ -74,6 +86,15 @@ export function openDeployment(deps: DeploymentDeps, options: { exclusive: boole
   closers.add('store', () => store.close())
   const tokens = createTokens({ store, clock, signingKeys: () => keys.signing() })
   return { instanceId, runDir: join(settings.runRoot, instanceId), keys, store, tokens, actorContext }
+}
+
+// A new database beside restored keys would be a deployment of its own, which the restore could not replace any more.
+function endRestore(dataDir: string, isExclusive: boolean): void {
+  const mark = join(dataDir, RESTORE_MARK)
+  if (!existsSync(mark)) return
+  if (!hasDeployment(dataDir))
+    throw new Error(`A restore into ${dataDir} was cut off: do it again (admin restore), or remove ${mark}.`)
+  if (isExclusive) rmSync(mark, { recursive: true, force: true })
 }
 
 function readInstanceId(path: string): string {

@@ -5,13 +5,14 @@ import { forgetPool } from '../drivers/store/inspect.ts'
 import { MIGRATIONS } from '../drivers/store/schema.ts'
 import { lockDataDirectory } from '../lib/disk/data-lock.ts'
 import { moveDurably, syncPath } from '../lib/disk/durable-file.ts'
-import { runOk } from '../lib/run.ts'
+import { run } from '../lib/run.ts'
 import {
   ARCHIVE_ROOT,
   ARCHIVED_FILES,
   ARCHIVED_SETTINGS,
   type BackupArchive,
   backupArchiveSchema,
+  RESTORE_MARK,
   sha256OfFile,
 } from './backup-archive.ts'
 import type { BackupDeps } from './backup-command.ts'
@@ -42,6 +43,8 @@ export async function runRestoreCommand(deps: BackupDeps, args: readonly string[
   assertEmpty(dataDir)
   const unlock = lockDataDirectory(dataDir)
   try {
+    // Another restore may have ended meanwhile.
+    assertEmpty(dataDir)
     await restore(deps, resolve(given), values['without-pool'])
     return 0
   } finally {
@@ -50,8 +53,9 @@ export async function runRestoreCommand(deps: BackupDeps, args: readonly string[
 }
 
 function assertEmpty(dataDir: string): void {
-  if (existsSync(join(dataDir, STAGING)) && !existsSync(join(dataDir, 'boxyard.db'))) return
-  const there = ARCHIVED_FILES.filter((name) => existsSync(join(dataDir, name)))
+  const isCutOff = existsSync(join(dataDir, RESTORE_MARK)) && !existsSync(join(dataDir, 'boxyard.db'))
+  const names = isCutOff ? BESIDE_DATABASE : [...ARCHIVED_FILES, ...BESIDE_DATABASE]
+  const there = names.filter((name) => existsSync(join(dataDir, name)))
   if (there.length === 0) return
   throw new Error(
     `${dataDir} holds a deployment already (${there.join(', ')}): set BOXYARD_DATA_DIR to an empty directory, or move what is there away.`,
@@ -60,16 +64,13 @@ function assertEmpty(dataDir: string): void {
 
 async function restore(deps: BackupDeps, archive: string, isWithoutPool: boolean): Promise<void> {
   const { dataDir, runRoot } = deps.settings
-  const staging = join(dataDir, STAGING)
+  const staging = join(dataDir, RESTORE_MARK)
   rmSync(staging, { recursive: true, force: true })
   mkdirSync(staging, { mode: 0o700 })
   let isDone = false
   try {
-    await runOk('tar', ['-xzf', archive, '-C', staging, '--no-same-owner', '--no-same-permissions'], {
-      timeoutMs: TAR_MS,
-    })
-    const root = join(staging, ARCHIVE_ROOT)
-    const manifest = await readManifest(root)
+    const manifest = await readManifest(archive)
+    const root = await unpack(archive, manifest, staging)
     assertElsewhere(join(runRoot, manifest.instance))
     if (isWithoutPool) forgetPool(join(root, 'boxyard.db'))
     place(root, dataDir)
@@ -82,25 +83,52 @@ async function restore(deps: BackupDeps, archive: string, isWithoutPool: boolean
   }
 }
 
-/** Reads the manifest, and compares every file with it. */
-async function readManifest(root: string): Promise<BackupArchive> {
-  const path = join(root, 'manifest.json')
-  if (!existsSync(path)) throw new Error('This is no archive of "admin backup": it has no manifest.')
-  const parsed = backupArchiveSchema.safeParse(JSON.parse(readFileSync(path, 'utf8')))
+// Reads it without unpacking anything.
+async function readManifest(archive: string): Promise<BackupArchive> {
+  const { stdout, stderr, exitCode } = await run('tar', ['-xzOf', archive, `${ARCHIVE_ROOT}/manifest.json`], {
+    timeoutMs: TAR_MS,
+  })
+  if (exitCode !== 0 || stdout === '')
+    throw new Error(`This is no whole archive of "admin backup": it has no manifest. ${stderr.trim().slice(-WORDS)}`)
+  const parsed = backupArchiveSchema.safeParse(parseOrNull(stdout))
   if (!parsed.success) throw new Error('The manifest of the archive is of no form that this program knows.')
-  const { files, schema } = parsed.data
-  for (const name of [...ARCHIVED_FILES, ARCHIVED_SETTINGS]) {
-    const stat = lstatSync(join(root, name), { throwIfNoEntry: false })
-    const wanted = files[name]
-    if (stat === undefined && wanted === undefined) continue
-    if (stat?.isFile() !== true || (await sha256OfFile(join(root, name))) !== wanted)
-      throw new Error(`The archive is damaged: ${name} is not as it was written.`)
-  }
+  const { schema } = parsed.data
   if (schema > MIGRATIONS.length)
     throw new Error(
       `The archive has schema version ${schema}, this program knows ${MIGRATIONS.length}: restore it with a newer Boxyard.`,
     )
   return parsed.data
+}
+
+function parseOrNull(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
+  }
+}
+
+/** Unpacks the files that the manifest names, and no others, compares each with it, and returns their directory. */
+async function unpack(archive: string, { files, instance }: BackupArchive, staging: string): Promise<string> {
+  const names = [...ARCHIVED_FILES, ARCHIVED_SETTINGS].filter((name) => files[name] !== undefined)
+  const lacking = (['boxyard.db', 'instance'] as const).find((name) => files[name] === undefined)
+  if (lacking !== undefined) throw new Error(`The archive is damaged: ${lacking} is not in it.`)
+  const paths = names.map((name) => `${ARCHIVE_ROOT}/${name}`)
+  const options = ['--no-same-owner', '--no-same-permissions', '--no-recursion']
+  const { stderr, exitCode } = await run('tar', ['-xzf', archive, '-C', staging, ...options, '--', ...paths], {
+    timeoutMs: TAR_MS,
+  })
+  if (exitCode !== 0)
+    throw new Error(`The archive is damaged, or could not be unpacked: ${stderr.trim().slice(-WORDS)}`)
+  const root = join(staging, ARCHIVE_ROOT)
+  for (const name of names) {
+    const isFile = lstatSync(join(root, name), { throwIfNoEntry: false })?.isFile() === true
+    if (!isFile || (await sha256OfFile(join(root, name))) !== files[name])
+      throw new Error(`The archive is damaged: ${name} is not as it was written.`)
+  }
+  if (readFileSync(join(root, 'instance'), 'utf8').trim() !== instance)
+    throw new Error('The archive is damaged: instance is of another deployment.')
+  return root
 }
 
 // Two deployments of one id would take the same names on the host.
@@ -146,14 +174,16 @@ Settings of the host it comes from are in ${join(dataDir, RESTORED_SETTINGS)}: c
 Tokens that were revoked after it was made are valid again: revoke them once more.`
 }
 
-/** Directory of a restore that is under way. */
-const STAGING = '.restoring'
 const RESTORED_SETTINGS = 'restored-settings.conf'
+/** Left by a database whose process was killed: SQLite would apply them to any file of that name. */
+const BESIDE_DATABASE = ['boxyard.db-wal', 'boxyard.db-shm', 'boxyard.db-journal']
 const TAR_MS = 3_600_000
+/** Characters of what tar says. */
+const WORDS = 300
 const RESTORE_HELP = `Usage: admin restore FILE [--without-pool]
 
 Makes the deployment of an archive of "admin backup" in the data directory (BOXYARD_DATA_DIR), which must hold none. Every
-file is compared with its checksum first; what is cut off is done again by the same command.
+file is compared with its checksum first; what is cut off is done again by the same command, and nothing starts on it before.
 
 The data of boxes and volumes is not in an archive: put the pool.img that belongs to it into the data directory before the
 start. A pool of another time than the archive's is reported by health where both differ; nothing of it is removed.

@@ -1,8 +1,8 @@
-import { existsSync, readFileSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
+import { readFileSync, rmSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { pendingRecord } from '../core/reconcile/outcome.ts'
-import { type DeploymentDeps, openDeployment } from './deployment.ts'
+import { parseMountInfo } from '../drivers/host/mount-info.ts'
+import { type DeploymentDeps, hasDeployment, openDeployment } from './deployment.ts'
 import { endHostEdge, endHostLxcfs, openBoxWorld } from './drivers.ts'
 
 /** `down [--embedded]`, as `DOWN_HELP` tells. */
@@ -18,8 +18,7 @@ export async function runDownCommand(
   const { dataDir, runtime } = deps.settings
   if (values.help) print(DOWN_HELP)
   else if (values.embedded && runtime !== 'embedded') print('Boxes are pods of a cluster, and stay.')
-  else if (!existsSync(join(dataDir, 'boxyard.db')))
-    print(`Nothing to take down: there is no deployment in ${dataDir}.`)
+  else if (!hasDeployment(dataDir)) print(`Nothing to take down: there is no deployment in ${dataDir}.`)
   else return takeDown(deps, print)
   return 0
 }
@@ -56,8 +55,8 @@ export async function takeDown(deps: DeploymentDeps, print: (text: string) => vo
 
 // Removes nothing while something is mounted below: `rm -r` must never enter a mounted pool.
 function removeRunDirectory(runDir: string): void {
-  const mounts = readFileSync('/proc/self/mountinfo', 'utf8')
-  const isMounted = mounts.split('\n').some((line) => line.split(' ')[4]?.startsWith(`${runDir}/`))
+  const mounts = parseMountInfo(readFileSync('/proc/self/mountinfo'))
+  const isMounted = mounts.some(({ path }) => path.startsWith(`${runDir}/`))
   if (!isMounted) rmSync(runDir, { recursive: true, force: true })
 }
 

@@ -1,9 +1,13 @@
-import { existsSync, readFileSync, rmdirSync, rmSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, realpathSync, rmdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline/promises'
 import { parseArgs } from 'node:util'
+import { packagedDataDir } from '../config/given.ts'
+import { parseMountInfo } from '../drivers/host/mount-info.ts'
+import { tryReadText } from '../lib/disk/file-text.ts'
 import { run } from '../lib/run.ts'
-import type { DeploymentDeps } from './deployment.ts'
+import { RESTORE_MARK } from './backup-archive.ts'
+import { type DeploymentDeps, hasDeployment } from './deployment.ts'
 import { takeDown } from './take-down.ts'
 
 /**
@@ -37,8 +41,8 @@ export async function runUninstallCommand(
     print('Nothing was changed.')
     return 1
   }
-  await stopUnits(print)
-  if (existsSync(join(dataDir, 'boxyard.db'))) await takeDown(deps, print)
+  await stopUnits(dataDir, print)
+  if (hasDeployment(dataDir)) await takeDown(deps, print)
   else await deps.closers.run(CLOSE_MS)
   if (isPurge) purge(dataDir, print)
   // Other deployments of the host have theirs in it.
@@ -48,10 +52,11 @@ export async function runUninstallCommand(
 }
 
 function assertNoMounts(dataDir: string): void {
-  const targets = readFileSync('/proc/1/mountinfo', 'utf8')
-    .split('\n')
-    .map((line) => line.split(' ')[4] ?? '')
-  const below = targets.filter((target) => target.startsWith(`${dataDir}/`))
+  if (!existsSync(dataDir)) return
+  const place = realpathSync(dataDir)
+  const tables = ['/proc/1/mountinfo', '/proc/self/mountinfo'].flatMap((table) => parseMountInfo(readFileSync(table)))
+  const targets = new Set(tables.map(({ path }) => path))
+  const below = [...targets].filter((target) => target.startsWith(`${place}/`))
   if (below.length === 0) return
   throw new Error(
     `Something is mounted in ${dataDir} (${below.join(', ')}): unmount it first, so that nothing of it is removed.`,
@@ -72,8 +77,13 @@ async function confirm(dataDir: string, isPurge: boolean, print: (text: string) 
   }
 }
 
-async function stopUnits(print: (text: string) => void): Promise<void> {
+async function stopUnits(dataDir: string, print: (text: string) => void): Promise<void> {
   if (!existsSync('/run/systemd/system')) return
+  const served = packagedDataDir()
+  if (served !== dataDir) {
+    print(`The services of systemd stay: they are of ${served}.`)
+    return
+  }
   for (const unit of UNITS) {
     const { stdout } = await run('systemctl', ['show', '-p', 'LoadState', '--value', unit], { timeoutMs: STOP_MS })
     if (stdout.trim() !== 'loaded') continue
@@ -87,10 +97,25 @@ async function stopUnits(print: (text: string) => void): Promise<void> {
 
 /** Removes what is Boxyard's in a data directory, and the directory if nothing else is in it. */
 function purge(dataDir: string, print: (text: string) => void): void {
-  // The database first: without it there is no deployment.
+  // Names such as `backups` may be anybody's.
+  const isOurs =
+    hasDeployment(dataDir) ||
+    INSTANCE.test(tryReadText(join(dataDir, 'instance'))) ||
+    existsSync(join(dataDir, RESTORE_MARK))
+  if (!isOurs) {
+    print(`There is no deployment in ${dataDir}; nothing in it was removed.`)
+    return
+  }
+  const image = join(dataDir, 'pool.img')
+  // It may be a link to another disk.
+  if (existsSync(image)) rmSync(realpathSync(image), { force: true })
+  // The database first: without it there is no deployment. What tells whose directory it is comes last.
   for (const name of OWN_NAMES) rmSync(join(dataDir, name), { recursive: true, force: true })
-  if (existsSync(dataDir) && !removeIfEmpty(dataDir)) print(`${dataDir} holds files that are not Boxyard's; they stay.`)
-  else print(`Removed ${dataDir}.`)
+  const left = readdirSync(dataDir)
+  if (left.length > 0) print(`${dataDir} holds files that are not Boxyard's; they stay.`)
+  // A mount point or a link stays.
+  else if (removeIfEmpty(dataDir)) print(`Removed ${dataDir}.`)
+  else print(`Removed all that was in ${dataDir}.`)
 }
 
 function removeIfEmpty(directory: string): boolean {
@@ -103,13 +128,14 @@ function removeIfEmpty(directory: string): boolean {
   }
 }
 
+const INSTANCE = /^[a-z0-9]{8}\n$/
 const DATABASE = ['boxyard.db', 'boxyard.db-wal', 'boxyard.db-shm', 'boxyard.db-journal', 'ballast']
 /** Everything that the service makes in its data directory. */
 const OWN_NAMES = [
   ...DATABASE,
   ...Array.from({ length: 100 }, (_, version) => `boxyard.db.v${version}`),
-  ...['pool.img', 'pool.img.new', 'keys', 'admin.token', 'instance', 'execs', 'backups', 'acme', 'log', 'lock'],
-  ...['restored-settings.conf', '.restoring'],
+  ...['pool.img', 'pool.img.new', 'keys', 'admin.token', 'execs', 'backups', 'acme', 'log', 'lock'],
+  ...['restored-settings.conf', RESTORE_MARK, 'instance'],
 ]
 const UNITS = ['boxyard-front.service', 'boxyard-agent.service']
 const BOXES_UNIT = 'boxyard-boxes.service'
@@ -123,4 +149,6 @@ edge, files in /run. Asks before it begins.
 
   --keep-data    the data directory stays as it is; a service that is started on it runs the boxes again
   --purge-data   removes the data directory: boxes, volumes, snapshots, keys, tokens, and backups that are kept in it
-  --yes          does not ask`
+  --yes          does not ask
+
+Services of systemd that serve another data directory stay. What is mounted in the data directory stops --purge-data.`

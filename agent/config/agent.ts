@@ -1,5 +1,5 @@
 import { cpus, hostname } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import * as z from 'zod'
 import { FRONT_SETTINGS } from '../../shared/settings-names.ts'
 import { CONNECTION_VARIABLES, connectionsAtOnceOf } from './connections.ts'
@@ -221,8 +221,8 @@ const FIXED_LIMITS = {
 } as const
 
 const environmentSchema = z.strictObject({
-  BOXYARD_DATA_DIR: absolute.default('/var/lib/boxyard').transform((path) => join(path)),
-  BOXYARD_RUN_DIR: absolute.default('/run/boxyard'),
+  BOXYARD_DATA_DIR: absolute.default('/var/lib/boxyard').transform((path) => resolve(path)),
+  BOXYARD_RUN_DIR: absolute.default('/run/boxyard').transform((path) => resolve(path)),
   BOXYARD_LOG: z.string().optional(),
   ...EDGE_VARIABLES,
   ...SHARE_VARIABLES,

@@ -1,4 +1,6 @@
-import { accessSync, constants, existsSync } from 'node:fs'
+import { accessSync, constants, existsSync, readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { parseEnv } from 'node:util'
 import { FRONT_SETTINGS } from '../../shared/settings-names.ts'
 import { type AgentSettings, readAgentSettings } from './agent.ts'
 import { givenSettings } from './variables.ts'
@@ -35,6 +37,12 @@ export function readGivenSettings(
       for (const name of wrong) delete sound[name]
     }
   }
+}
+
+/** Returns the data directory of the services that systemd runs, by the package's file of settings. */
+export function packagedDataDir(): string {
+  const given = isHidden(CONF) || !existsSync(CONF) ? {} : parseEnv(readFileSync(CONF, 'utf8'))
+  return resolve(given['BOXYARD_DATA_DIR'] || '/var/lib/boxyard')
 }
 
 /** Returns `PATH`, where programs are found. */

@@ -5,21 +5,33 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 units='boxyard-agent.service boxyard-front.service'
 files="$units boxyard-boxes.service"
+umask 022
 fail() { echo "$1" >&2; exit 1; }
 [ "$(id -u)" = 0 ] || fail 'This needs root: it installs services.'
 has_systemd() { [ -d /run/systemd/system ]; }
 
 remove() {
   if has_systemd; then
-    systemctl disable --now $units
-    systemctl stop boxyard-boxes.service
+    for unit in $units; do
+      if [ -e "/usr/lib/systemd/system/$unit" ]; then systemctl disable --now "$unit"; fi
+    done
+    if [ -e /usr/lib/systemd/system/boxyard-boxes.service ]; then systemctl stop boxyard-boxes.service; fi
   fi
-  boxyard admin down
+  # It is gone if an earlier removal was cut off.
+  if [ -e /usr/bin/boxyard ]; then boxyard admin down; fi
   data=$(sed -n 's/^BOXYARD_DATA_DIR=//p' /etc/boxyard/boxyard.conf 2>/dev/null | tail -n 1)
   for unit in $files; do rm -f "/usr/lib/systemd/system/$unit"; done
-  rm -rf /usr/lib/boxyard /usr/bin/boxyard /usr/share/doc/boxyard /var/cache/boxyard
+  rm -f /usr/bin/boxyard
+  rm -rf /usr/lib/boxyard /usr/share/doc/boxyard /var/cache/boxyard
   if has_systemd; then systemctl daemon-reload; fi
   echo "Removed. Data stays in ${data:-/var/lib/boxyard}, settings in /etc/boxyard."
+}
+
+# Who unpacked the archive owns its files, with the modes of their umask.
+copy() {
+  cp -a "$1" "$2"
+  chown -Rh 0:0 "$2"
+  chmod -R u=rwX,go=rX "$2"
 }
 
 case ${1:-} in
@@ -34,15 +46,15 @@ done
 [ -z "$missing" ] || fail "These programs are missing; install them first:$missing"
 # An older version is replaced whole, so that no file of it stays.
 rm -rf /usr/lib/boxyard.new /usr/lib/boxyard.old
-cp -a "$here/root/usr/lib/boxyard" /usr/lib/boxyard.new
+copy "$here/root/usr/lib/boxyard" /usr/lib/boxyard.new
 if [ -e /usr/lib/boxyard ]; then mv /usr/lib/boxyard /usr/lib/boxyard.old; fi
 mv /usr/lib/boxyard.new /usr/lib/boxyard
-rm -rf /usr/lib/boxyard.old
+rm -rf /usr/lib/boxyard.old /usr/share/doc/boxyard
 mkdir -p /usr/lib/systemd/system /usr/share/doc /etc/boxyard
-cp -a "$here/root/usr/bin/boxyard" /usr/bin/boxyard
-cp -a "$here/root/usr/share/doc/boxyard" /usr/share/doc/
-for unit in $files; do cp -a "$here/root/usr/lib/systemd/system/$unit" /usr/lib/systemd/system/; done
-[ -e /etc/boxyard/boxyard.conf ] || cp -a "$here/root/etc/boxyard/boxyard.conf" /etc/boxyard/
+copy "$here/root/usr/bin/boxyard" /usr/bin/boxyard
+copy "$here/root/usr/share/doc/boxyard" /usr/share/doc/boxyard
+for unit in $files; do copy "$here/root/usr/lib/systemd/system/$unit" "/usr/lib/systemd/system/$unit"; done
+[ -e /etc/boxyard/boxyard.conf ] || copy "$here/root/etc/boxyard/boxyard.conf" /etc/boxyard/boxyard.conf
 if has_systemd; then
   systemctl daemon-reload
   systemctl enable --quiet $units

@@ -1,6 +1,6 @@
 import { readdirSync, readlinkSync } from 'node:fs'
 import { createServer, isIP } from 'node:net'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import type { AgentSettings } from '../../config/agent.ts'
 import { edgePids } from '../../drivers/edge/process.ts'
 import { unitOf } from '../../lib/disk/data-lock.ts'
@@ -18,7 +18,7 @@ export async function probePorts({ agent, front, isRoot }: PortsRequest): Promis
   const isOurs = await createOwnership(agent)
   return Promise.all(
     addressesOf(agent, front).map(async (address) => {
-      const inodes = listeningAt(address.host, address.port)
+      const inodes = listeningAt(address.host, address.port).map(({ inode }) => inode)
       const holders = holdersOf(inodes, isRoot, isOurs)
       const isFree = inodes.length === 0
       return { ...address, holders, refusal: isFree ? await tryListening(address) : null }
@@ -43,19 +43,24 @@ function addressesOf({ host, port, data, metrics, edge }: AgentSettings, front: 
   ].filter(({ port: wanted }) => wanted !== 0)
 }
 
-/** Returns the inodes of the sockets that listen at an address, or at all addresses with its port. */
-function listeningAt(host: string, port: number): string[] {
-  return parseListening(tryReadText('/proc/net/tcp'), tryReadText('/proc/net/tcp6'))
-    .filter(
-      (socket) => socket.port === port && (socket.isAny || ANY.has(host) || isIP(host) === 0 || socket.host === host),
-    )
-    .map(({ inode }) => inode)
+/** Tests whether root or the user of this process, and nobody else, listens at an address: any user may while the service is down. */
+export function isTrustedListener({ host, port }: { host: string; port: number }): boolean {
+  const users = listeningAt(host, port).map(({ uid }) => uid)
+  return users.length > 0 && users.every((uid) => uid === 0 || uid === process.getuid?.())
+}
+
+/** Returns the sockets that listen at an address, or at all addresses with its port. */
+function listeningAt(host: string, port: number): ListeningSocket[] {
+  return parseListening(tryReadText('/proc/net/tcp'), tryReadText('/proc/net/tcp6')).filter(
+    (socket) => socket.port === port && (socket.isAny || ANY.has(host) || isIP(host) === 0 || socket.host === host),
+  )
 }
 
 interface ListeningSocket {
   host: string
   isAny: boolean
   port: number
+  uid: number
   inode: string
 }
 
@@ -71,7 +76,8 @@ export function parseListening(tcp: string, tcp6: string): ListeningSocket[] {
         if (state !== LISTEN) return []
         const [address = '', port = ''] = local.split(':')
         const host = addressOf(address)
-        return [{ host, isAny: /^0+$/.test(address), port: Number.parseInt(port, 16), inode: fields[INODE] ?? '' }]
+        const [uid, inode] = [Number(fields[UID]), fields[INODE] ?? '']
+        return [{ host, isAny: /^0+$/.test(address), port: Number.parseInt(port, 16), uid, inode }]
       }),
   )
 }
@@ -121,7 +127,7 @@ async function createOwnership({ dataDir, runRoot }: AgentSettings): Promise<(pi
     if (!/\0\S*(agent\/main|functions\/standalone)\.ts/.test(command)) return false
     const environment = tryReadText(`/proc/${pid}/environ`).split('\0')
     const given = environment.find((line) => line.startsWith('BOXYARD_DATA_DIR='))?.split('=')[1]
-    return join(given ?? '/var/lib/boxyard') === dataDir
+    return resolve(given ?? '/var/lib/boxyard') === dataDir
   }
 }
 
@@ -144,6 +150,7 @@ function orElse<T>(fallback: T, read: () => T): T {
 }
 
 const ANY: ReadonlySet<string> = new Set(['0.0.0.0', '::'])
+const UID = 7
 const INODE = 9
 const LISTEN = '0A'
 const MAPPED = '0,0,0,0,0,0,0,0,0,0,255,255'

@@ -7,20 +7,20 @@ import { tryReadText } from '../../lib/disk/file-text.ts'
 import { run } from '../../lib/run.ts'
 import type { Seen, ServiceFacts, UnitFacts } from '../facts.ts'
 import { look } from './look.ts'
+import { isTrustedListener } from './ports.ts'
 
 /** Looks at the service: its data, its process, its units, and what it says of itself. */
-export async function probeService(dataDir: string, front: { host: string; port: number }): Promise<ServiceFacts> {
+export async function probeService(dataDir: string, front: FrontAddress): Promise<ServiceFacts> {
   const database = join(dataDir, 'boxyard.db')
   const facts = await look(() => (existsSync(database) ? inspectDatabase(database) : null))
-  const url = `http://${urlHost(front.host)}:${front.port}`
   return {
     schema: map(facts, (value) => value?.schema ?? null),
     expectsPool: map(facts, (value) => value !== null && value.poolId !== null),
     hasPoolImage: existsSync(join(dataDir, 'pool.img')),
     holder: await look(() => findHolder(join(dataDir, 'lock'))),
-    url,
-    health: await look(async () => healthSchema.parse(await askService(url, '/healthz', dataDir))),
-    runningVersion: await askService(url, '/version', dataDir).then(
+    url: urlOf(front),
+    health: await look(async () => healthSchema.parse(await askService(front, '/healthz', dataDir))),
+    runningVersion: await askService(front, '/version', dataDir).then(
       (answer) => versionAnswer.safeParse(answer).data ?? null,
       () => null,
     ),
@@ -33,16 +33,29 @@ function map<T, U>(seen: Seen<T>, change: (value: T) => U): Seen<U> {
   return 'value' in seen ? { value: change(seen.value) } : seen
 }
 
+/** Where the front listens. */
+interface FrontAddress {
+  host: string
+  port: number
+}
+
+function urlOf({ host, port }: FrontAddress): string {
+  return `http://${urlHost(host)}:${port}`
+}
+
 function urlHost(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1'
   if (host === '::') return '[::1]'
   return host.includes(':') ? `[${host}]` : host
 }
 
-/** Asks the front, as the administrator where this process may read its token, and returns the JSON of the answer. */
-export async function askService(url: string, path: string, dataDir: string): Promise<unknown> {
-  const token = tryReadText(join(dataDir, 'admin.token')).trim()
-  const answer = await fetch(`${url}${path}`, {
+/**
+ * Asks the front, and returns the JSON of the answer. It asks as the administrator where this process may read its token, and only root
+ * or its own user can be who answers.
+ */
+export async function askService(front: FrontAddress, path: string, dataDir: string): Promise<unknown> {
+  const token = isTrustedListener(front) ? tryReadText(join(dataDir, 'admin.token')).trim() : ''
+  const answer = await fetch(`${urlOf(front)}${path}`, {
     headers: token === '' ? {} : { authorization: `Bearer ${token}` },
     signal: AbortSignal.timeout(ANSWER_MS),
   }).catch((error: unknown) => {

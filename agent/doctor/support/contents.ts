@@ -16,11 +16,10 @@ export interface SupportFile {
 /** Gathers what helps to find a fault. What cannot be read says why in its place; never rejects. */
 export async function gatherFiles(deps: DoctorDeps): Promise<SupportFile[]> {
   const { agent, front } = deps.settings
-  const url = `http://${front.host === '0.0.0.0' ? '127.0.0.1' : front.host}:${front.port}`
   const report = await examine(deps, false)
   const asked = ['healthz', 'version', 'v1/config', 'v1/storage'].map(async (path) => ({
     name: `service/${path.split('/').at(-1)}.json`,
-    text: await orWhy(async () => JSON.stringify(await askService(url, `/${path}`, agent.dataDir), null, 2)),
+    text: await orWhy(async () => JSON.stringify(await askService(front, `/${path}`, agent.dataDir), null, 2)),
   }))
   const told = COMMANDS.map(async ([name, ...command]) => ({ name, text: await outputOf(command) }))
   return [

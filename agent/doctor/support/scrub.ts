@@ -2,8 +2,8 @@
 export type RedactText = (text: string) => string
 
 /**
- * Returns a function that replaces `secrets` (those of at least 6 characters) wherever they stand, also as JSON and URLs write
- * them, and all that has the shape of a secret. Takes time by the length of the text, however many secrets there are. Pure.
+ * Returns a function that replaces `secrets` (those of at least 6 characters) wherever they stand, also as JSON, URLs, base64
+ * and hexadecimal write them, and all that has the shape of a secret. Takes time by the length of the text, however many secrets there are. Pure.
  */
 export function createRedactor(secrets: Iterable<string>): RedactText {
   const byStart = new Map<string, Bucket>()
@@ -26,7 +26,9 @@ interface Bucket {
 }
 
 function formsOf(secret: string): string[] {
-  return [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret.toWellFormed())]
+  const encoded = (['base64', 'base64url', 'hex'] as const).map((encoding) => Buffer.from(secret).toString(encoding))
+  const written = [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret.toWellFormed())]
+  return secret.length < MIN_CHARACTERS ? [] : [...written, ...encoded.map((text) => text.replace(/=+$/, ''))]
 }
 
 function scrubKnown(text: string, byStart: ReadonlyMap<string, Bucket>): string {
@@ -49,19 +51,23 @@ function scrubShapes(text: string): string {
 
 const MIN_CHARACTERS = 6
 const REDACTED = '[redacted]'
-/** Keys in PEM, whole or cut off; tokens; credentials in headers, URLs, settings and JSON; key ids of S3. */
+/**
+ * Keys in PEM, whole or cut off; tokens; credentials in headers, URLs, settings and JSON; key ids of S3. Each repetition that can begin at
+ * many places is bounded, so that no text takes time by the square of its length.
+ */
 const SHAPES: readonly [RegExp, string][] = [
   [/-----BEGIN ([A-Z ]*)PRIVATE KEY-----[^]*?(-----END \1PRIVATE KEY-----|$)/g, REDACTED],
-  [/(?:[A-Za-z0-9+/=]{16,76}(?:\\n|\s)+)+-----END [A-Z ]*PRIVATE KEY-----/g, REDACTED],
-  [/\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*/g, REDACTED],
-  [/\b(bearer|basic)(\s+)[\w+/=.~-]{6,}/gi, `$1$2${REDACTED}`],
+  [/(?<![A-Za-z0-9+/=])(?:[A-Za-z0-9+/=]{16,76}(?:\\n|\s){1,8}){1,100}-----END [A-Z ]*PRIVATE KEY-----/g, REDACTED],
+  [/\beyJ[\w-]{8,256}\.[\w-]+\.[\w-]*/g, REDACTED],
+  [/\b(bearer|basic)(\s{1,8})[\w+/=.~-]{6,}/gi, `$1$2${REDACTED}`],
   [/([?&](?:ticket|env|code|token|signature|x-amz-[a-z-]+)=)[^&\s"']*/gi, `$1${REDACTED}`],
-  [/\b([a-z][a-z0-9+.-]*:\/\/)[^\s/@:"']*:[^\s/@"']+@/gi, `$1${REDACTED}@`],
-  [/\b((?:set-)?cookie["']?\s*[:=]\s*["']?)[^"'\n]+/gi, `$1${REDACTED}`],
+  [/\b([a-z][a-z0-9+.-]{0,30}:\/\/)[^\s/@:"']{0,256}:[^\s/@"']{1,1024}@/gi, `$1${REDACTED}@`],
+  [/\b((?:set-)?cookie["']?\s{0,8}[:=]\s{0,8}["']?)[^"'\n]+/gi, `$1${REDACTED}`],
   [
-    /((?:secret|password|passwd|passphrase|credential|private[_-]?key|api[_-]?key|access[_-]?key(?:[_-]id)?|[_-]token|client-key-data)["']?\s*[:=]\s*)(?:"[^"\n]*"|'[^'\n]*'|[^\s,;}"']+)/gi,
+    /((?:secret|password|passwd|passphrase|credential|private[_-]?key|api[_-]?key|access[_-]?key(?:[_-]id)?|[_-]token|client-key-data)["']?\s{0,8}[:=]\s{0,8})(?:"[^"\n]*"|'[^'\n]*'|[^\s,;}"']+)/gi,
     `$1${REDACTED}`,
   ],
+  [/("d"\s{0,8}:\s{0,8})"[^"\n]*"/g, `$1${REDACTED}`],
   [/\b(?:AKIA|ASIA)[0-9A-Z]{12,}\b/g, REDACTED],
-  [/^(\s*Environment=).*$/gm, `$1${REDACTED}`],
+  [/^([ \t]*Environment=)(?:.*\\\n)*.*$/gm, `$1${REDACTED}`],
 ]

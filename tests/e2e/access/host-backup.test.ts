@@ -10,7 +10,7 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { agentCommand } from '../../../infra/commands.ts'
@@ -89,7 +89,7 @@ test('a backup of a running service is one archive for its owner alone, and says
     `BOXYARD_DATA_DIR=${running().dataDir}\n`,
   )
   // It took no second name, and nothing of the work is left, nor of one that was killed.
-  mkdirSync(join(scratch, `.boxyard-backup-${2 ** 22 + 1}-abc`))
+  mkdirSync(join(scratch, `.boxyard-backup-${hostname()}-${2 ** 22 + 1}-abc`))
   mkdirSync(join(scratch, 'second'))
   expect((await run(['admin', 'backup', join(scratch, 'second.tar.gz')], running().environment))[0]).toBe(0)
   for (const name of ['second', 'second.tar.gz']) rmSync(join(scratch, name), { recursive: true })

@@ -58,10 +58,10 @@ test('wrong settings are told one by one, and the others are in force', () => {
 test('listening sockets are read from the tables of the kernel', () => {
   const head = '  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n'
   const tcp = `${head}   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 4711 1\n   1: 0100007F:1F91 0100007F:AAAA 01 00000000:00000000 00:00000000 00000000     0        0 4712 1\n`
-  const tcp6 = `${head}   0: 00000000000000000000000000000000:0050 00000000000000000000000000000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 4713 1\n   1: 00000000000000000000000001000000:0051 00000000000000000000000000000000:0000 0A 0:0 0:0 0 0 0 4714 1\n`
+  const tcp6 = `${head}   0: 00000000000000000000000000000000:0050 00000000000000000000000000000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 4713 1\n   1: 00000000000000000000000001000000:0051 00000000000000000000000000000000:0000 0A 0:0 0:0 0 0 0 4714 1\n`
   expect(parseListening(tcp, tcp6)).toEqual([
-    { host: '127.0.0.1', isAny: false, port: 8080, inode: '4711' },
-    expect.objectContaining({ isAny: true, port: 80, inode: '4713' }),
+    { host: '127.0.0.1', isAny: false, port: 8080, uid: 0, inode: '4711' },
+    expect.objectContaining({ isAny: true, port: 80, uid: 1000, inode: '4713' }),
     expect.objectContaining({ host: '::1', isAny: false, port: 81, inode: '4714' }),
   ])
 })
