@@ -1,11 +1,13 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { closeSync, existsSync, openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { createTokenVerifier, type TokenClaims, tokenKeyId } from '../../shared/auth/tokens.ts'
 import type { Logger } from '../../shared/log.ts'
 import { repeat } from '../../shared/repeat.ts'
 import type { Tokens } from '../core/access/tokens.ts'
 import { writeDurably } from '../lib/disk/durable-file.ts'
 import type { KeyFiles } from '../lib/disk/key-files.ts'
+import { lockFile } from '../lib/syscalls/descriptors.ts'
 import type { Clock } from '../ports/host/clock.ts'
 import type { Closers } from './shutdown.ts'
 
@@ -30,8 +32,12 @@ export async function keepAdminToken(deps: AdminTokenDeps & { closers: Closers; 
   )
 }
 
-/** Renews the token as `keepAdminToken`, once. */
-export async function renewAdminToken(deps: AdminTokenDeps): Promise<void> {
+/** Renews the token as `keepAdminToken`, once. @throws Error if another process changes it for more than 10 s */
+export function renewAdminToken(deps: AdminTokenDeps): Promise<void> {
+  return withLock(deps, () => renewOnce(deps))
+}
+
+async function renewOnce(deps: AdminTokenDeps): Promise<void> {
   const { dataDir, tokens, clock } = deps
   if (!existsSync(pathIn(dataDir))) return void (await writeNew(deps))
   const claims = await readClaims(deps)
@@ -45,20 +51,41 @@ export async function renewAdminToken(deps: AdminTokenDeps): Promise<void> {
 
 /**
  * Writes a new administrator's token in place of the one in `admin.token`, and returns the time of its end in ms. `revokes` ends the
- * one that was there, with every token that was minted with it.
+ * one that was there, with every token that was minted with it. If it fails before that, the file still names the old one, which the
+ * next try ends.
+ * @throws Error if another process changes the token for more than 10 s
  */
-export async function replaceAdminToken(deps: AdminTokenDeps, options: { revokes: boolean }): Promise<number> {
-  const claims = existsSync(pathIn(deps.dataDir)) ? await readClaims(deps) : null
-  const endsAt = await writeNew(deps)
-  if (options.revokes && claims !== null) await deps.tokens.revokeOwn(claims.jti)
-  return endsAt
+export function replaceAdminToken(deps: AdminTokenDeps, options: { revokes: boolean }): Promise<number> {
+  return withLock(deps, async () => {
+    const { dataDir, tokens } = deps
+    const claims = options.revokes && existsSync(pathIn(dataDir)) ? await readClaims(deps) : null
+    const { token, expiresAt } = await issueNew(deps)
+    const write = (): void => writeDurably(pathIn(dataDir), `${token}\n`)
+    if (claims !== null) {
+      await tokens.revokeOwn(claims.jti).catch(async (error: unknown) => {
+        // It is revoked all the same where only the edge did not answer.
+        const isAlive = await tokens.checkAlive(claims.jti).then(
+          () => true,
+          () => false,
+        )
+        if (!isAlive) write()
+        throw error
+      })
+    }
+    write()
+    return expiresAt
+  })
 }
 
 /**
  * Signs the token in `admin.token` again if its key is not the one that signs now, under the same id, so that the old keys can be
  * dropped. One that no key verifies is replaced by a new token; one that was removed or revoked stays so.
  */
-export async function signAdminTokenAnew(deps: AdminTokenDeps): Promise<void> {
+export function signAdminTokenAnew(deps: AdminTokenDeps): Promise<void> {
+  return withLock(deps, () => signOnce(deps))
+}
+
+async function signOnce(deps: AdminTokenDeps): Promise<void> {
   const { dataDir, keys, tokens } = deps
   if (!existsSync(pathIn(dataDir))) return
   const old = readFileSync(pathIn(dataDir), 'utf8').trim()
@@ -76,7 +103,11 @@ function readClaims({ dataDir, keys }: AdminTokenDeps): Promise<TokenClaims | nu
   return verify(readFileSync(pathIn(dataDir), 'utf8').trim()).catch(() => null)
 }
 
-async function writeNew({ dataDir, tokens, clock }: AdminTokenDeps): Promise<number> {
+async function writeNew(deps: AdminTokenDeps): Promise<void> {
+  writeDurably(pathIn(deps.dataDir), `${(await issueNew(deps)).token}\n`)
+}
+
+async function issueNew({ tokens, clock }: AdminTokenDeps): Promise<{ token: string; expiresAt: number }> {
   const expiresAt = endOf(clock)
   const { token } = await tokens.issue({
     name: 'admin',
@@ -85,8 +116,22 @@ async function writeNew({ dataDir, tokens, clock }: AdminTokenDeps): Promise<num
     expiresAt,
     createdBy: null,
   })
-  writeDurably(pathIn(dataDir), `${token}\n`)
-  return expiresAt
+  return { token, expiresAt }
+}
+
+/** Runs `change` while no other, of this process or another, changes the token; the kernel drops the lock with its process. */
+async function withLock<T>({ dataDir }: AdminTokenDeps, change: () => Promise<T>): Promise<T> {
+  const fd = openSync(join(dataDir, 'keys'), 'r')
+  try {
+    for (let tries = 0; !lockFile(fd, 'exclusive'); tries++) {
+      if (tries * LOCK_POLL_MS > LOCK_WAIT_MS)
+        throw new Error(`${pathIn(dataDir)}: another process changes it; try again.`)
+      await pause(LOCK_POLL_MS)
+    }
+    return await change()
+  } finally {
+    closeSync(fd)
+  }
 }
 
 // Tokens carry whole seconds.
@@ -98,6 +143,8 @@ function pathIn(dataDir: string): string {
   return join(dataDir, 'admin.token')
 }
 
+const LOCK_POLL_MS = 20
+const LOCK_WAIT_MS = 10_000
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 const LIFE_MS = 30 * DAY_MS

@@ -128,3 +128,35 @@ test.each([true, false])(
     else expect((await use(old)).sub).toBe('admin')
   },
 )
+
+test('a renewal at the same time never puts a token back that an operator revoked', async () => {
+  await renew()
+  now += 2 * DAY_MS
+  for (let i = 0; i < 20; i++) {
+    now += 2 * DAY_MS
+    const deps = { dataDir, keys, tokens, clock }
+    await Promise.all([renew(), replaceAdminToken(deps, { revokes: true }), renew(), renewAdminToken(deps)])
+    expect((await use(inFile())).sub).toBe('admin')
+  }
+})
+
+test('of two operators at once each revokes what was there, and the file holds what is live', async () => {
+  await renew()
+  const deps = { dataDir, keys, tokens, clock }
+  await Promise.all([1, 2, 3].map(() => replaceAdminToken(deps, { revokes: true })))
+  expect((await use(inFile())).sub).toBe('admin')
+  const live = (await store.tokens.list({ createdBy: null, after: null, limit: 100 })).records
+  expect(live.filter(({ revokedAt }) => revokedAt === null)).toHaveLength(1)
+})
+
+test('a revocation that was cut off is done by the next try', async () => {
+  await renew()
+  const leaked = inFile()
+  const failing: Tokens = { ...tokens, revokeOwn: () => Promise.reject(new Error('killed')) }
+  await expect(replaceAdminToken({ dataDir, keys, tokens: failing, clock }, { revokes: true })).rejects.toThrow(
+    'killed',
+  )
+  await replaceAdminToken({ dataDir, keys, tokens, clock }, { revokes: true })
+  await expect(use(leaked)).rejects.toMatchObject({ code: 'token_revoked' })
+  expect((await use(inFile())).sub).toBe('admin')
+})
