@@ -24,6 +24,7 @@ import { FILE_JSON_BYTES } from '../handlers/files/reads.ts'
 /** Returns every bound in force, as `GET /v1/config` publishes it. */
 export function publishedLimits({ limits, pool }: AgentSettings): Record<LimitName, number> {
   return {
+    ...clientLimits(limits),
     requests_per_second: limits.rateLimitPerSecond,
     requests_burst: limits.rateLimitBurst,
     boxes_max: limits.boxesMax,
@@ -45,8 +46,6 @@ export function publishedLimits({ limits, pool }: AgentSettings): Record<LimitNa
     exec_record_bytes_per_box: limits.execRecordBytesPerBox,
     execs_at_once: limits.execsAtOnce,
     execs_at_once_per_box: largestShare(limits.execsAtOnce),
-    connections_at_once: limits.connectionsAtOnce,
-    connections_at_once_per_address: largestShare(limits.connectionsAtOnce),
     streams_at_once: limits.streamsAtOnce,
     streams_at_once_per_box: largestShare(limits.streamsAtOnce),
     sessions_per_box: SHIM_LIMITS.sessionsPerBox,
@@ -67,14 +66,6 @@ export function publishedLimits({ limits, pool }: AgentSettings): Record<LimitNa
     large_body_bytes_at_once_per_box: largestShare(limits.largeBodyBytesAtOnce),
     unread_input_bytes_at_once: SHIM_LIMITS.unreadInputBytes,
     unread_input_bytes_at_once_per_box: largestShare(SHIM_LIMITS.unreadInputBytes),
-    front_body_bytes_at_once: FRONT_BOUNDS.bodyBytes,
-    front_body_bytes_at_once_per_project: largestShare(FRONT_BOUNDS.bodyBytes),
-    front_requests_at_once: FRONT_BOUNDS.requestsAtOnce,
-    front_requests_at_once_per_project: largestShare(FRONT_BOUNDS.requestsAtOnce),
-    front_ticket_body_bytes: FRONT_BOUNDS.ticketBodyBytes,
-    requests_ahead: HTTP_BOUNDS.requestsAhead,
-    unread_answer_seconds: HTTP_BOUNDS.unreadMs / 1000,
-    body_values: HTTP_BOUNDS.jsonValues,
     exec_body_bytes: operations.createExec.maxBodyBytes,
     backups_at_once: BACKUPS_AT_ONCE,
     backup_increments: INCREMENTS_MAX,
@@ -90,5 +81,23 @@ export function publishedLimits({ limits, pool }: AgentSettings): Record<LimitNa
     operation_keep_seconds: limits.operationKeepMs / 1000,
     ended_token_keep_seconds: limits.tokenKeepMs / 1000,
     body_bytes: 1024 ** 2,
+  }
+}
+
+/** Bounds of clients at the front and at the data address. */
+function clientLimits({ connectionsAtOnce }: AgentSettings['limits']) {
+  return {
+    connections_at_once: connectionsAtOnce,
+    connections_at_once_per_address: largestShare(connectionsAtOnce),
+    front_body_bytes_at_once: FRONT_BOUNDS.bodyBytes,
+    front_body_bytes_at_once_per_project: largestShare(FRONT_BOUNDS.bodyBytes),
+    front_requests_at_once: FRONT_BOUNDS.requestsAtOnce,
+    front_requests_at_once_per_project: largestShare(FRONT_BOUNDS.requestsAtOnce),
+    front_ticket_body_bytes: FRONT_BOUNDS.ticketBodyBytes,
+    requests_ahead: HTTP_BOUNDS.requestsAhead,
+    unread_answer_bytes: HTTP_BOUNDS.unreadBytes,
+    unread_answer_bytes_per_address: largestShare(HTTP_BOUNDS.unreadBytes),
+    unread_answer_seconds: HTTP_BOUNDS.unreadMs / 1000,
+    body_values: HTTP_BOUNDS.jsonValues,
   }
 }

@@ -4,6 +4,8 @@ export const HTTP_BOUNDS = {
   requestsAhead: 64,
   /** Time in which a client takes something of an answer, in ms. */
   unreadMs: 60_000,
+  /** Answers of one listener that are in memory, since their clients do not take them; up to 64 KiB of one are not counted. */
+  unreadBytes: 128 * 1024 ** 2,
   /** Fields of objects and elements of arrays in a JSON body. */
   jsonValues: 16_384,
 } as const

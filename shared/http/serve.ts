@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { ServiceError } from '../errors.ts'
+import { createFairShares, type FairShares } from '../fair-shares.ts'
 import { newId } from '../ids.ts'
 import type { Logger } from '../log.ts'
 import { cancelStream, isStream } from './body-stream.ts'
@@ -15,6 +16,7 @@ import { endWithResponse, headOf } from './raw-response.ts'
 import { BODY_TIMEOUTS, type BodyTimeouts, requestBody, restOfBody } from './request-body.ts'
 import { sendPieces } from './send-pieces.ts'
 import { createSourceAddresses, type SourceAddresses } from './source-address.ts'
+import { sourceKey } from './source-key.ts'
 
 /** Limits for `http.createServer`; a client slower than these is cut off. */
 export const SERVER_OPTIONS: ServerOptions = {
@@ -46,6 +48,8 @@ export interface ServingOptions {
   timeouts?: BodyTimeouts
   /** Default: no proxy is trusted. */
   sources?: SourceAddresses
+  /** Answers in memory that clients do not take; default: that of HTTP_BOUNDS. */
+  unreadBytes?: number
 }
 
 /** The requests of one server, for a graceful shutdown. */
@@ -59,7 +63,14 @@ export interface Serving {
 /** Serves `handler` on a node:http or node:https server that the caller created with SERVER_OPTIONS and listens on. */
 export function serve(server: Server, options: ServingOptions): Serving {
   const state = { inFlight: 0, isDraining: false, onIdle: () => {} }
-  const context = { timeouts: BODY_TIMEOUTS, sources: NO_PROXIES, ...options, isDraining: () => state.isDraining }
+  const unread = createFairShares(options.unreadBytes ?? HTTP_BOUNDS.unreadBytes)
+  const context = {
+    timeouts: BODY_TIMEOUTS,
+    sources: NO_PROXIES,
+    unread,
+    ...options,
+    isDraining: () => state.isDraining,
+  }
   const listen = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
     state.inFlight++
     const due = noteDueAnswer(incoming, outgoing)
@@ -102,6 +113,8 @@ async function drain(
 interface Answering extends ServingOptions {
   timeouts: BodyTimeouts
   sources: SourceAddresses
+  /** Answers that wait for their clients, by source address. */
+  unread: FairShares
   isDraining(): boolean
 }
 
@@ -121,6 +134,7 @@ async function answer(incoming: IncomingMessage, outgoing: ServerResponse, optio
     if (options.isDraining()) outgoing.shouldKeepAlive = false
     rest.lingerOnClose()
     await sendResponse(outgoing, response)
+    countUnread(outgoing, sourceKey(request.clientAddress), options.unread)
   } catch (error) {
     options.logger.warn('An answer broke off', { error })
     outgoing.destroy()
@@ -209,6 +223,15 @@ async function sendResponse(outgoing: ServerResponse, response: HttpResponse): P
   else outgoing.end(body)
 }
 
+/** Counts a whole answer that the kernel did not take at once; cuts off the client if those of its address are too many. */
+function countUnread(outgoing: ServerResponse, address: string, unread: FairShares): void {
+  const sizeBytes = outgoing.writableLength
+  if (outgoing.destroyed || sizeBytes <= SMALL_BYTES) return
+  const release = unread.take(address, sizeBytes)
+  if (release === null) outgoing.destroy()
+  else outgoing.once('close', release)
+}
+
 /** Answers a request that the parser refuses, which never reaches the app, with a problem like the app's. */
 function refuseUnparsed(error: Error & { code?: string }, socket: Socket, options: ServingOptions): void {
   if (error.code === 'ECONNRESET' || !socket.writable || hasDueAnswers(socket)) {
@@ -235,6 +258,7 @@ function refuseConnect(socket: Socket, options: ServingOptions): void {
 }
 
 const NO_PROXIES = createSourceAddresses([])
+const SMALL_BYTES = 64 * 1024
 const awaitsContinue = new WeakSet<IncomingMessage>()
 const UNPARSED_DETAILS: Record<string, string> = {
   HPE_HEADER_OVERFLOW: 'The request head is too large.',

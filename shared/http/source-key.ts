@@ -7,7 +7,7 @@ export function sourceKey(address: string | undefined): string {
   const mapped = MAPPED.exec(address)?.[1]
   if (mapped !== undefined) return mapped
   if (!address.includes(':')) return address
-  const [head = '', tail] = (address.split('%')[0] ?? '').split('::')
+  const [head = '', tail] = (address.toLowerCase().split('%')[0] ?? '').split('::')
   const groups = head === '' ? [] : head.split(':')
   const missing = tail === undefined ? 0 : 8 - groups.length - (tail === '' ? 0 : tail.split(':').length)
   const whole = [...groups, ...Array<string>(missing).fill('0'), ...(tail ? tail.split(':') : [])]

@@ -55,6 +55,8 @@ export const LIMIT_TEXTS = {
   front_requests_at_once_per_project: 'The same of one project, where others need none; others wait for their turn.',
   front_ticket_body_bytes: 'A JSON body with a ticket at the front.',
   requests_ahead: 'Requests sent on one connection before earlier ones are answered; with more it is closed.',
+  unread_answer_bytes: 'Answers that clients have not taken yet, of the front and of the data address each.',
+  unread_answer_bytes_per_address: 'The same of one source address, where others have none.',
   unread_answer_seconds: 'How long a client may take nothing of an answer.',
   body_values: 'Fields of objects and elements of arrays in a JSON body.',
   exec_body_bytes: 'The body of `POST …/exec`.',

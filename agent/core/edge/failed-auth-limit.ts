@@ -1,3 +1,4 @@
+import { sourceKey } from '../../../shared/http/source-key.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import { createBuckets, rateLimited } from '../access/rate-limit.ts'
 
@@ -14,22 +15,9 @@ export function createFailedAuthLimit({ clock }: { clock: Clock }): FailedAuthLi
   const buckets = createBuckets({ perSecond: 1, burst: 60, clock })
   return {
     check: (clientAddress) => {
-      const seconds = buckets.waitOf(clientNetworkOf(clientAddress))
+      const seconds = buckets.waitOf(sourceKey(clientAddress))
       if (seconds !== null) throw rateLimited(`Too many wrong credentials; try again in ${seconds} s.`, seconds)
     },
-    countFailure: (clientAddress) => buckets.take(clientNetworkOf(clientAddress)),
+    countFailure: (clientAddress) => buckets.take(sourceKey(clientAddress)),
   }
-}
-
-/** Returns the unit that failures are counted by: an IPv4 address, or the /64 network of an IPv6 address. */
-export function clientNetworkOf(address: string): string {
-  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]
-  if (mapped !== undefined || !address.includes(':')) return mapped ?? address
-  const [head = '', tail = ''] = address.toLowerCase().split('::', 2)
-  const left = head.split(':').filter(Boolean)
-  const right = tail.split(':').filter(Boolean)
-  const zeros = address.includes('::')
-    ? Array.from({ length: Math.max(0, 8 - left.length - right.length) }, () => '0')
-    : []
-  return [...left, ...zeros, ...right].slice(0, 4).join(':')
 }

@@ -27,10 +27,12 @@ type SystemHandlers = Pick<
 
 /** Handles version, configuration, health and OpenAPI. */
 export function createSystemHandlers(deps: SystemDeps): SystemHandlers {
-  let openApi: Record<string, unknown> | null = null
+  const sharedHealth = keepFor(SHARED_HEALTH_MS, () => deps.health())
+  let openApi: Buffer | null = null
   return {
     getHealth: async ({ caller }) => {
-      const report = await deps.health()
+      // A report starts programs: who has no token does not have one made for each request.
+      const report = await (caller === null ? sharedHealth() : deps.health())
       const status = report.status === 'unavailable' ? 503 : 200
       return { status, body: caller ? viewHealth(report, { isWhole: caller.projects === '*' }) : viewStatus(report) }
     },
@@ -39,8 +41,9 @@ export function createSystemHandlers(deps: SystemDeps): SystemHandlers {
       return { body: { ...deps.version, api_version: 'v1', runtime, filesystem } }
     },
     getOpenApi: async () => {
-      openApi ??= buildOpenApiDocument()
-      return { body: openApi }
+      // As text: to make it takes 4 ms, and no token is asked for.
+      openApi ??= Buffer.from(JSON.stringify(buildOpenApiDocument()))
+      return { body: null, bytes: openApi, headers: { 'content-type': 'application/json' } }
     },
     listProblems: async ({ accept }) => replyProblemTypes(null, accept),
     getProblem: async ({ params, accept }) => replyProblemTypes(params.code, accept),
@@ -67,6 +70,16 @@ export function createSystemHandlers(deps: SystemDeps): SystemHandlers {
   }
 }
 
+/** Returns a function that reads at most once in `ms`, and shares what it reads. */
+function keepFor<T>(ms: number, read: () => Promise<T>): () => Promise<T> {
+  let kept: { value: Promise<T>; since: number } | null = null
+  return () => {
+    const now = performance.now()
+    if (kept === null || now - kept.since > ms) kept = { value: read(), since: now }
+    return kept.value
+  }
+}
+
 // The front answers these requests itself; the data address needs this.
 function replyProblemTypes(code: string | null, accept: string | null): Reply {
   const answer = answerProblemTypes({ code, accept: accept ?? undefined, types: '/problems' })
@@ -74,6 +87,7 @@ function replyProblemTypes(code: string | null, accept: string | null): Reply {
   return { body: null, bytes: Buffer.from(answer.body), headers: answer.headers }
 }
 
+const SHARED_HEALTH_MS = 1_000
 const FEATURES = [
   ...['boxes', 'exec', 'consoles', 'files', 'tickets', 'tokens', 'forks', 'data', 'bases', 'backups', 'quotas'],
   ...['snapshots', 'services', 'urls', 'events'],

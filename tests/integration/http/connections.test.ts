@@ -143,7 +143,7 @@ test('a client that takes nothing of its answer is cut off, and one that waits f
   let say = (_text: string): void => undefined
   const handler: HttpHandler = async ({ target }) =>
     target === '/large'
-      ? { status: 200, headers: {}, body: Buffer.alloc(64 * 1024 * 1024) }
+      ? { status: 200, headers: {}, body: Buffer.alloc(16 * 1024 * 1024) }
       : { status: 200, headers: {}, body: await new Promise<string>((resolve) => (say = resolve)) }
   await start(createServer(SERVER_OPTIONS), { handler })
   const [slow] = await crowd(1, { from: '127.0.0.3', text: 'GET /slow HTTP/1.1\r\nhost: a\r\n\r\n' })
@@ -155,6 +155,20 @@ test('a client that takes nothing of its answer is cut off, and one that waits f
   await eventually(() => slow?.heard.includes('at last') === true)
   // Kept alive, it is closed when it asks for nothing more.
   await eventually(() => bounds.open() === 1)
+})
+
+test('answers that nobody takes fill a share of the memory, and then their connections are closed', async () => {
+  const body = Buffer.alloc(8 * 1024 * 1024)
+  const server = createServer(SERVER_OPTIONS)
+  await start(server, { max: 200, handler: async () => ({ status: 200, headers: {}, body }) })
+  server.timeout = 0
+  const text = 'GET / HTTP/1.1\r\nhost: a\r\n\r\n'
+  const deaf = await crowd(40, { from: '127.0.0.2', text })
+  for (const { socket } of deaf) socket.pause()
+  // Half of 128 MiB holds eight, and a few more of which the kernel has a part.
+  await eventually(() => bounds.open() <= 20)
+  const [other] = await crowd(1, { from: '127.0.0.3', text })
+  await eventually(() => (other?.heard.length ?? 0) > body.length)
 })
 
 test('a connection with many requests sent ahead of their answers is closed', async () => {

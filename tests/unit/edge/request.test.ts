@@ -1,6 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
 import { hostNameOf } from '../../../agent/core/common/urls.ts'
-import { clientNetworkOf } from '../../../agent/core/edge/failed-auth-limit.ts'
 import {
   isFromOwnPage,
   isNavigation,
@@ -237,15 +236,4 @@ describe('a host name', () => {
     ['', null],
     [undefined, null],
   ])('%j is %j', (given, expected) => expect(hostNameOf(given)).toBe(expected))
-})
-
-describe('the network of a client that failed', () => {
-  test.each([
-    ['192.0.2.1', '192.0.2.1'],
-    ['::ffff:192.0.2.1', '192.0.2.1'],
-    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2'],
-    ['2001:db8:1:2::6', '2001:db8:1:2'],
-    ['2001:DB8::6', '2001:db8:0:0'],
-    ['::1', '0:0:0:0'],
-  ])('from %s is %s', (address, expected) => expect(clientNetworkOf(address)).toBe(expected))
 })
