@@ -4,7 +4,7 @@ import type { Match } from '../shared/match.ts'
 import type { Progress } from './reception.ts'
 
 /**
- * Returns the key by which a request shares what the front has for all: the project that its token is for, or that token; without a
+ * Returns the key by which a request shares what the front has for all: the project that its token is for, or that token's chain; without a
  * verified token, as with a ticket, which the agent checks, its source address.
  */
 export function ownerOf(
@@ -13,5 +13,5 @@ export function ownerOf(
   { claims }: Progress,
 ): string {
   if (claims === null) return `address ${sourceKey(clientAddress)}`
-  return params['project'] === undefined ? `token ${claims.jti}` : `project ${params['project']}`
+  return params['project'] === undefined ? `token ${claims.root ?? claims.jti}` : `project ${params['project']}`
 }

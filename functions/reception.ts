@@ -3,6 +3,7 @@ import { authorize, type TokenClaims } from '../shared/auth/tokens.ts'
 import { asServiceError, type ServiceError } from '../shared/errors.ts'
 import { type HttpRequest, splitTarget } from '../shared/http/messages.ts'
 import type { Logger } from '../shared/log.ts'
+import { type LineBudget, leftOutField } from '../shared/log-budget.ts'
 import { type Match, matchOperation } from '../shared/match.ts'
 import { isMutation, type Operation, takesTicket } from '../shared/operation.ts'
 import type { Authenticator } from './auth.ts'
@@ -12,6 +13,8 @@ export interface ReceptionOptions {
   logger: Logger
   /** Writes the audit lines, at any level of `logger`. */
   audit: Logger
+  /** Bounds the lines of each caller in the log; absent: none is left out. */
+  lines?: LineBudget
   /** Milliseconds since the epoch. */
   now(): number
 }
@@ -54,8 +57,12 @@ export function auditRefusedRequest(error: unknown, request: ReceivedHead, recep
   const { logger, requestId, progress } = reception
   const known = asServiceError(error)
   const durationMs = reception.now() - progress.startedAt
+  const { claims } = progress
+  const leftOut = reception.lines ? reception.lines.take(claims ? `token ${claims.root ?? claims.jti}` : STRANGERS) : 0
+  if (leftOut === null) return known
   auditRefusal({ ...progress, request, requestId, durationMs }, known, reception.audit)
   const facts = {
+    ...leftOutField(leftOut),
     request_id: requestId,
     operation: progress.operation?.id ?? null,
     token_id: progress.claims?.jti ?? null,
@@ -96,3 +103,5 @@ function auditRefusal(refused: RefusedRequest, error: ServiceError, audit: Logge
     code: error.code,
   })
 }
+
+const STRANGERS = 'strangers'

@@ -8,6 +8,7 @@ import { boundConnections } from '../shared/http/connections.ts'
 import { SERVER_OPTIONS, serve } from '../shared/http/serve.ts'
 import { createSourceAddresses, isNetwork, type SourceAddresses } from '../shared/http/source-address.ts'
 import { createJsonLogger, type Logger, type LogLevel } from '../shared/log.ts'
+import { createLineBudget } from '../shared/log-budget.ts'
 import { AGENT_SETTINGS } from '../shared/settings-names.ts'
 import { createStderrWriter } from '../shared/stderr-log.ts'
 import { createDial } from './agent-dial.ts'
@@ -39,9 +40,10 @@ export interface FrontLoggers {
  * Starts the front on its own address and resolves once it listens.
  * @throws Error if its keys cannot be read, its port is taken, or a trusted proxy is no address or network
  */
-export async function startStandalone(settings: FrontSettings, loggers: FrontLoggers): Promise<StandaloneFront> {
-  const { logger } = loggers
+export async function startStandalone(settings: FrontSettings, given: FrontLoggers): Promise<StandaloneFront> {
+  const { logger } = given
   const now = Date.now
+  const loggers = { ...given, lines: createLineBudget({ now }) }
   const sources = sourcesOf(settings)
   const keyring = createKeyring({ ...settings, logger, now })
   const transport = createPoolTransport({ agentUrl: settings.agentUrl, tls: settings.channelTls })

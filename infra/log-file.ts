@@ -1,4 +1,4 @@
-import { closeSync, existsSync, mkdirSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'
+import { closeSync, existsSync, fstatSync, mkdirSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
 
 export interface LogFile {
@@ -7,11 +7,14 @@ export interface LogFile {
   close(): void
 }
 
-/** Opens an empty, bounded log: `path` and five older files, `path.1` … `path.5`, each at most `maxBytes`. */
+/**
+ * Opens a bounded log, after what earlier runs have written to it: `path` and five older files, `path.1` … `path.5`, each at most
+ * `maxBytes`. Lines alone roll it, so that starts that fail push nothing away.
+ */
 export function openLogFile(path: string, maxBytes = 32 * 1024 * 1024): LogFile {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-  let descriptor = openNext(path)
-  let sizeBytes = 0
+  let descriptor = openSync(path, 'a', 0o600)
+  let sizeBytes = fstatSync(descriptor).size
   return {
     write: (line) => {
       const bytes = Buffer.from(`${line}\n`)

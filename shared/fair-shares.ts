@@ -1,13 +1,16 @@
+/** The accounts that a use counts against, such as a box, its project and a token: one, or several at once. */
+export type Owners = string | readonly string[]
+
 /** A bounded resource that owners share fairly. */
 export interface FairShares {
   /**
-   * Takes `amount` for `owner`, who must then hold no more than is left free: alone up to half of the total, among n others who
-   * want the same a share of n + 2. Returns its release, which takes effect once; null if refused.
+   * Takes `amount` for the owners, each of whom must then hold no more than is left free: alone up to half of the total, among n
+   * others who want the same a share of n + 2. Returns its release, which takes effect once; null if refused.
    */
-  take(owner: string, amount?: number): (() => void) | null
+  take(owners: Owners, amount?: number): (() => void) | null
   /** Counts one unit that exists already, even beyond what is free; returns as `take`. */
-  add(owner: string): () => void
-  /** Sum that all owners hold. */
+  add(owners: Owners): () => void
+  /** Sum of what is held. */
   held(): number
 }
 
@@ -15,26 +18,30 @@ export interface FairShares {
 export function createFairShares(total: number): FairShares {
   const shares = new Map<string, number>()
   let held = 0
-  const change = (owner: string, amount: number): void => {
-    const share = (shares.get(owner) ?? 0) + amount
+  const change = (owners: readonly string[], amount: number): void => {
     held += amount
-    if (share > 0) shares.set(owner, share)
-    else shares.delete(owner)
+    for (const owner of owners) {
+      const share = (shares.get(owner) ?? 0) + amount
+      if (share > 0) shares.set(owner, share)
+      else shares.delete(owner)
+    }
   }
-  const add = (owner: string, amount: number): (() => void) => {
+  const add = (owners: readonly string[], amount: number): (() => void) => {
     let isHeld = true
-    change(owner, amount)
+    change(owners, amount)
     return () => {
-      if (isHeld) change(owner, -amount)
+      if (isHeld) change(owners, -amount)
       isHeld = false
     }
   }
   return {
-    take: (owner, amount = 1) => {
-      const share = (shares.get(owner) ?? 0) + amount
-      return amount > 0 && share > total - held - amount ? null : add(owner, amount)
+    take: (given, amount = 1) => {
+      const owners = listOf(given)
+      const free = total - held - amount
+      const fits = free >= 0 && owners.every((owner) => (shares.get(owner) ?? 0) + amount <= free)
+      return amount > 0 && !fits ? null : add(owners, amount)
     },
-    add: (owner) => add(owner, 1),
+    add: (owners) => add(listOf(owners), 1),
     held: () => held,
   }
 }
@@ -42,4 +49,8 @@ export function createFairShares(total: number): FairShares {
 /** Returns the most that one owner gets of `total`, while no other holds any. */
 export function largestShare(total: number): number {
   return Math.floor(total / 2)
+}
+
+function listOf(owners: Owners): readonly string[] {
+  return typeof owners === 'string' ? [owners] : [...new Set(owners)]
 }

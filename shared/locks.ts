@@ -21,30 +21,42 @@ export function createKeyedLock(): KeyedLock {
   }
 }
 
-/** Lets at most `limit` pieces of work run at once; the others wait in order. */
+/** Lets at most `limit` pieces of work run at once; the others wait: owners take turns, and those of one owner go in order. */
 export interface Limiter {
-  run<T>(work: () => Promise<T>): Promise<T>
+  /** All that name no owner are of one. */
+  run<T>(work: () => Promise<T>, owner?: string): Promise<T>
 }
 
-/** Creates a limiter of `limit` ≥ 1 slots, first come first served. */
+/** Creates a limiter of `limit` ≥ 1 slots. */
 export function createLimiter(limit: number): Limiter {
   let running = 0
-  const waiting: (() => void)[] = []
-  const enter = (): Promise<void> => {
+  // In the order of their turns.
+  const waiting = new Map<string, (() => void)[]>()
+  const enter = (owner: string): Promise<void> => {
     if (running < limit) {
       running += 1
       return Promise.resolve()
     }
-    return new Promise((resolve) => waiting.push(resolve))
+    return new Promise((resolve) => {
+      const queue = waiting.get(owner)
+      if (queue) queue.push(resolve)
+      else waiting.set(owner, [resolve])
+    })
   }
   const leave = (): void => {
-    const next = waiting.shift()
-    if (next) next()
-    else running -= 1
+    const [turn] = waiting
+    if (turn === undefined) {
+      running -= 1
+      return
+    }
+    const [owner, [next, ...later]] = turn
+    waiting.delete(owner)
+    if (later.length > 0) waiting.set(owner, later)
+    next?.()
   }
   return {
-    run: async (work) => {
-      await enter()
+    run: async (work, owner = '') => {
+      await enter(owner)
       try {
         return await work()
       } finally {

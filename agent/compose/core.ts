@@ -1,6 +1,3 @@
-import type { Logger } from '../../shared/log.ts'
-import { repeat } from '../../shared/repeat.ts'
-import type { AgentLimits } from '../config/agent.ts'
 import { type Backups, createBackups } from '../core/backups/backups.ts'
 import { type BackupCatalog, createBackupCatalog } from '../core/backups/catalog.ts'
 import type { BackupJobsDeps } from '../core/backups/jobs.ts'
@@ -19,12 +16,10 @@ import { recoverAutomatic } from '../core/snapshots/automatic.ts'
 import { startPoolShares } from '../core/volumes/pool-shares.ts'
 import { netProber } from '../drivers/edge/prober.ts'
 import { readBootId } from '../drivers/host/facts.ts'
-import type { Clock } from '../ports/host/clock.ts'
 import type { Meter } from '../ports/host/meter.ts'
-import type { Store } from '../ports/store/store.ts'
 import type { Deployment, DeploymentDeps } from './deployment.ts'
 import type { Drivers } from './drivers.ts'
-import type { Closers } from './shutdown.ts'
+import { scheduleRetention } from './retention.ts'
 
 /** The controllers that bring the host to the stored records, each recovered from the previous process. */
 export interface CoreParts {
@@ -74,7 +69,8 @@ export async function startCoreParts(deps: CorePartsDeps, signal: AbortSignal): 
   const shares = startPoolShares({ ...drivers, store, clock, logger, reservePercent: settings.pool.reservePercent })
   closers.add('pool shares', async () => shares.close())
   const activity = createBoxActivity()
-  const execs = createExecs({ ...drivers, store, clock, logger, meter, activity, limits })
+  const { actorContext } = deps.deployment
+  const execs = createExecs({ ...drivers, store, actorContext, clock, logger, meter, activity, limits })
   await forks.recover()
   await execs.recover(await supervisor.outputs())
   await supervisor.recover()
@@ -121,34 +117,3 @@ export function createBackupParts(given: Omit<BackupJobsDeps, 'catalog' | 'recor
     },
   }
 }
-
-interface RetentionDeps {
-  store: Store
-  clock: Clock
-  closers: Closers
-  logger: Logger
-  limits: AgentLimits
-}
-
-/** Prunes expired records now and every hour, until `closers` run. */
-async function scheduleRetention(deps: RetentionDeps): Promise<void> {
-  const { closers, logger } = deps
-  await pruneExpired(deps, { unfinished: true })
-  const onError = (error: unknown): void => logger.error('expired records could not be pruned', { error })
-  closers.add(
-    'retention',
-    repeat(() => pruneExpired(deps, { unfinished: false }), { everyMs: HOUR_MS, onError }),
-  )
-}
-
-async function pruneExpired({ store, clock, limits }: RetentionDeps, options: { unfinished: boolean }): Promise<void> {
-  const now = clock.now()
-  await store.idempotency.prune(now - limits.idempotencyKeepMs, options)
-  await store.operations.prune(now - limits.operationKeepMs)
-  await store.tokens.prune(now - limits.tokenKeepMs)
-  await store.edgeGrants.prune(now)
-  await store.events.prune(now - limits.eventKeepMs, limits.eventsKept)
-  await store.audit.prune(now - limits.auditKeepMs, limits.auditKept)
-}
-
-const HOUR_MS = 3_600_000

@@ -97,7 +97,7 @@ export function wireHandlers(parts: HandlerParts): { handlers: Handlers; streams
   const admission = createAdmission({ store, ...settings, host: createLinuxHost() })
   const shared = { store, filesystem, runtime, reconciler, clock, admission, defaults }
   const boxes = awaitBoxRoutes(createBoxes(shared), parts.edge.routes)
-  const consoles = createConsoles({ runtime, clock, activity: parts.activity })
+  const consoles = createConsoles({ runtime, clock, activity: parts.activity, actorContext: deployment.actorContext })
   const operations = createOperations({ store, reconciler, jobs: parts.jobs, clock })
   const node = settings.runtime === 'kubernetes' ? settings.kubernetes.node : settings.region
   const replies = createBoxReplies({ operations, node, address: parts.edge.address })

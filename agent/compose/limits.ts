@@ -3,7 +3,8 @@ import { FRONT_BOUNDS, HTTP_BOUNDS } from '../../shared/http/bounds.ts'
 import { operations } from '../../shared/routes.ts'
 import type { LimitName } from '../../shared/schemas/limits.ts'
 import type { AgentSettings } from '../config/agent.ts'
-import { TICKET_LIFE_MS } from '../core/access/tickets.ts'
+import { TICKET_LIFE_MS, TICKETS_AT_ONCE } from '../core/access/tickets.ts'
+import { TOKEN_LIMITS } from '../core/access/tokens.ts'
 import { INCREMENTS_MAX } from '../core/backups/backups.ts'
 import { BACKUPS_AT_ONCE } from '../core/backups/jobs.ts'
 import { PART_BYTES } from '../core/backups/parts.ts'
@@ -20,6 +21,7 @@ import { SHIM_LIMITS } from '../drivers/exec/shim-protocol.ts'
 import { FILE_LIMITS } from '../drivers/files/transfers.ts'
 import { TERMINALS_PER_BOX } from '../drivers/host/terminals.ts'
 import { FILE_JSON_BYTES } from '../handlers/files/reads.ts'
+import { HISTORY_LIMITS } from './retention.ts'
 
 /** Returns every bound in force, as `GET /v1/config` publishes it. */
 export function publishedLimits({ limits, pool }: AgentSettings): Record<LimitName, number> {
@@ -27,6 +29,8 @@ export function publishedLimits({ limits, pool }: AgentSettings): Record<LimitNa
     ...clientLimits(limits),
     requests_per_second: limits.rateLimitPerSecond,
     requests_burst: limits.rateLimitBurst,
+    tokens_per_root: TOKEN_LIMITS.perRoot,
+    tokens_per_operator: TOKEN_LIMITS.perOperator,
     boxes_max: limits.boxesMax,
     volumes_max: limits.volumesMax,
     snapshots_per_owner: SNAPSHOTS_MAX,
@@ -38,6 +42,7 @@ export function publishedLimits({ limits, pool }: AgentSettings): Record<LimitNa
     memory_overcommit: limits.memoryOvercommit,
     memory_reserve_bytes: limits.memoryReserveBytes,
     pool_reserve_percent: pool.reservePercent,
+    starts_at_once: limits.startsAtOnce,
     pids_per_box: limits.pidsPerBox,
     terminals_per_box: TERMINALS_PER_BOX,
     exec_output_bytes: limits.execOutputBytes,
@@ -56,6 +61,7 @@ export function publishedLimits({ limits, pool }: AgentSettings): Record<LimitNa
     log_streams_at_once: LOG_STREAMS_AT_ONCE,
     viewers_per_session: SHIM_LIMITS.clientsEach,
     session_kept_bytes: SHIM_LIMITS.replayBytes,
+    tickets_at_once: TICKETS_AT_ONCE,
     ticket_keep_seconds: TICKET_LIFE_MS / 1000,
     file_json_bytes: FILE_JSON_BYTES,
     file_write_json_bytes: operations.writeFile.maxBodyBytes,
@@ -70,17 +76,26 @@ export function publishedLimits({ limits, pool }: AgentSettings): Record<LimitNa
     backups_at_once: BACKUPS_AT_ONCE,
     backup_increments: INCREMENTS_MAX,
     backup_part_bytes: PART_BYTES,
-    event_keep_seconds: limits.eventKeepMs / 1000,
     event_streams_at_once: EVENT_STREAMS_AT_ONCE,
+    max_results: 1000,
+    wait_seconds: 25,
+    body_bytes: 1024 ** 2,
+    ...historyLimits(limits),
+  }
+}
+
+function historyLimits(limits: AgentSettings['limits']) {
+  return {
+    event_keep_seconds: limits.eventKeepMs / 1000,
     events_kept: limits.eventsKept,
     audit_keep_seconds: limits.auditKeepMs / 1000,
     audit_entries_kept: limits.auditKept,
-    max_results: 1000,
-    wait_seconds: 25,
     idempotency_keep_seconds: limits.idempotencyKeepMs / 1000,
+    idempotency_bytes_kept: HISTORY_LIMITS.idempotencyBytes,
     operation_keep_seconds: limits.operationKeepMs / 1000,
+    operations_kept: HISTORY_LIMITS.operations,
     ended_token_keep_seconds: limits.tokenKeepMs / 1000,
-    body_bytes: 1024 ** 2,
+    ended_tokens_kept: HISTORY_LIMITS.endedTokens,
   }
 }
 

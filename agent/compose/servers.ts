@@ -5,6 +5,7 @@ import { createTokenVerifier } from '../../shared/auth/tokens.ts'
 import { createBodyBudget } from '../../shared/http/body-budget.ts'
 import type { HttpHandler } from '../../shared/http/messages.ts'
 import { serve } from '../../shared/http/serve.ts'
+import { createLineBudget } from '../../shared/log-budget.ts'
 import { matchOperation } from '../../shared/match.ts'
 import { createRateLimit } from '../core/access/rate-limit.ts'
 import { createTickets } from '../core/access/tickets.ts'
@@ -134,6 +135,7 @@ function createReception(
     isDraining: () => state.isDraining,
     actorContext,
     audit,
+    lines: createLineBudget({ now: () => clock.now() }),
     requests: createRequestMeter(meter, clock),
     clock,
     logger,

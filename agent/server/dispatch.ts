@@ -15,10 +15,10 @@ import { validateRequest } from '../../shared/validate.ts'
 import { etagOf, isKnownEtag } from '../core/common/preconditions.ts'
 import type { Handlers, ReplayRead, Reply, RequestConditions } from '../handlers/common/call.ts'
 import type { IdempotencyStore, KeyedAnswer, StoredAnswer } from '../ports/store/idempotency.ts'
-import { auditMutation, refusalOf } from './audit.ts'
+import { accountIn, auditMutation, refusalOf } from './audit.ts'
 import { type RememberedResponse, runOnce } from './idempotency.ts'
 import type { Identity } from './identify.ts'
-import { admit, ownerOf, type Received, type ReceptionDeps, receive, refuse } from './reception.ts'
+import { admit, ownersOf, type Received, type ReceptionDeps, receive, refuse } from './reception.ts'
 import { newFacts, type RequestFacts } from './request-facts.ts'
 
 export interface DispatchDeps extends ReceptionDeps {
@@ -58,7 +58,8 @@ async function answer(request: HttpRequest, context: Context): Promise<HttpRespo
     const bytes = trusted.openBody(request.openBody())
     return answerRead({ ...received, request, identity, body: null, bytes }, context)
   }
-  const release = context.bodies.hold(() => ownerOf(received), heldBytes(request, operation.maxBodyBytes))
+  const owners = () => ownersOf(received, identity?.caller ?? null)
+  const release = context.bodies.hold(owners, heldBytes(request, operation.maxBodyBytes))
   try {
     const body = await request.readBody(operation.maxBodyBytes)
     return await answerRead({ ...received, request, identity, body, bytes: isBytes ? wholeOf(body) : null }, context)
@@ -81,7 +82,7 @@ async function answerRead(read: ReadRequest, context: Context): Promise<HttpResp
   const { facts } = context
   const { headers } = trusted
   const refusal = body === null ? null : trusted.refuseBody(body)
-  if (refusal) throw refuse(refusal, facts, context.logger)
+  if (refusal) throw refuse(refusal, facts, context)
   const { caller, boxId, enter } = read.identity ?? (await admit(read, context))
   const json = body === null || bytes !== null ? undefined : readJson(body, headers['content-type'])
   const input = validateRequest(operation, { params, query, body: json, isBytes: bytes !== null })
@@ -109,6 +110,7 @@ async function answerRead(read: ReadRequest, context: Context): Promise<HttpResp
   if (key === null || !facts.caller) return (await work()).response
   const keyed = {
     tokenId: facts.caller.tokenId,
+    account: accountIn(facts),
     key,
     method: operation.method,
     target: request.target,

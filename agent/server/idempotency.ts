@@ -7,6 +7,8 @@ import type { IdempotencyStore, StoredAnswer } from '../ports/store/idempotency.
 /** A request with an Idempotency-Key: the fields that identify a repeat. */
 export interface KeyedRequest {
   tokenId: string
+  /** The account that shares what is kept. */
+  account: string
   key: string
   method: string
   target: string
@@ -28,9 +30,9 @@ export async function runOnce(
   deps: { store: IdempotencyStore; clock: Clock; read(answer: StoredAnswer): Promise<StoredAnswer> },
   work: () => Promise<RememberedResponse>,
 ): Promise<HttpResponse> {
-  const { tokenId: token, key } = request
+  const { tokenId: token, key, account } = request
   const fingerprint = fingerprintOf(request)
-  const entry = await deps.store.begin({ token, key, fingerprint, now: deps.clock.now() })
+  const entry = await deps.store.begin({ token, key, account, fingerprint, now: deps.clock.now() })
   if (!entry) return runFirst(request, deps.store, work)
   if (entry.fingerprint !== fingerprint) {
     throw new ServiceError('idempotency_key_reused', 'This Idempotency-Key was used for another request.')

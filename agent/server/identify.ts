@@ -3,6 +3,7 @@ import { ServiceError } from '../../shared/errors.ts'
 import { bearerToken, type HeaderMap } from '../../shared/http/messages.ts'
 import { type Operation, takesTicket } from '../../shared/operation.ts'
 import type { Tickets } from '../core/access/tickets.ts'
+import { accountsOf } from '../core/common/accounts.ts'
 import type { Caller } from '../core/common/caller.ts'
 
 /** The parts of a request that identify its sender. */
@@ -20,7 +21,7 @@ export interface IdentifyDeps {
   verifyToken: TokenVerifier
   /** @throws ServiceError for a token that was revoked */
   checkAlive(tokenId: string): Promise<void>
-  /** Called once the caller is known, so that the audit line of a later refusal names it. */
+  /** Called once the caller is known, before it is authorized. Throws to turn it away. */
   onCaller(caller: Caller): void
   tickets: Tickets
 }
@@ -65,9 +66,12 @@ async function identifyBearer(
   deps: IdentifyDeps,
 ): Promise<Identity> {
   const claims = await deps.verifyToken(bearerToken(headers))
+  const root = claims.root ?? claims.jti
   const caller: Caller = {
     tokenId: claims.jti,
     tokenName: claims.sub,
+    root,
+    accounts: accountsOf({ ...claims, root }, params['project'] ?? null),
     projects: claims.projects,
     permissions: claims.permissions,
     expiresAt: claims.exp === null ? null : claims.exp * 1000,

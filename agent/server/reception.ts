@@ -1,17 +1,19 @@
-import { createHash } from 'node:crypto'
 import { type Refusal, refusalError } from '../../shared/auth/channel.ts'
-import { splitTicket } from '../../shared/auth/ticket-target.ts'
-import type { TokenVerifier } from '../../shared/auth/tokens.ts'
+import { cutText, splitTicket } from '../../shared/auth/ticket-target.ts'
+import { type TokenVerifier, unverifiedClaims } from '../../shared/auth/tokens.ts'
 import { ServiceError } from '../../shared/errors.ts'
-import { givenRequestId, splitTarget } from '../../shared/http/messages.ts'
+import { bearerToken, givenRequestId, splitTarget } from '../../shared/http/messages.ts'
 import type { Logger } from '../../shared/log.ts'
+import type { LineBudget } from '../../shared/log-budget.ts'
 import type { Match, Matcher } from '../../shared/match.ts'
 import { isMutation, type Operation } from '../../shared/operation.ts'
 import type { RateLimit } from '../core/access/rate-limit.ts'
 import type { Tickets } from '../core/access/tickets.ts'
+import { accountsOf, rateAccountOf } from '../core/common/accounts.ts'
+import type { Caller } from '../core/common/caller.ts'
 import type { Clock } from '../ports/host/clock.ts'
 import type { ActorContext } from '../ports/store/events.ts'
-import type { AuditSink } from './audit.ts'
+import { type AuditSink, logBounded } from './audit.ts'
 import { type Identity, identify } from './identify.ts'
 import type { RequestMeter } from './metrics.ts'
 import type { RequestFacts } from './request-facts.ts'
@@ -30,6 +32,8 @@ export interface ReceptionDeps {
   rateLimit: RateLimit
   isDraining(): boolean
   audit: AuditSink
+  /** Bounds the lines of each caller in the log; absent: none is left out. */
+  lines?: LineBudget
   requests: RequestMeter
   clock: Clock
   logger: Logger
@@ -50,9 +54,10 @@ type Context = ReceptionDeps & { facts: RequestFacts }
  * Verifies the head of a request and matches its operation.
  * @throws ServiceError `agent_protocol` for a bad signature of the channel, `route_not_found`, `method_not_allowed`
  */
-export function receive(request: RequestHead, { trust, match, facts, logger }: Context): Received {
+export function receive(request: RequestHead, context: Context): Received {
+  const { trust, match, facts } = context
   const trusted = trust(request)
-  if (!trusted.isAccepted) throw refuse(trusted, facts, logger)
+  if (!trusted.isAccepted) throw refuse(trusted, facts, context)
   facts.requestId = givenRequestId(trusted.headers) ?? facts.requestId
   facts.clientAddress = trusted.clientAddress
   const { target, ticket } = splitTicket(request.target)
@@ -75,32 +80,38 @@ export async function admit(received: Received, context: Context): Promise<Ident
     { operation, params, headers, target, ticket, requestId: facts.requestId },
     {
       ...context,
+      // Comes before all refusals of the token, which cost work and lines of the log.
       onCaller: (caller) => {
         facts.caller = caller
+        rateLimit(rateAccountOf(caller, facts.project))
       },
     },
-  )
+  ).catch((error: unknown) => {
+    if (facts.caller === null) rateLimit(strangerOf(facts))
+    throw error
+  })
   const { caller, boxId, enter } = identity
-  rateLimit(caller?.tokenId ?? `anonymous:${facts.clientAddress}`)
+  if (caller === null) rateLimit(strangerOf(facts))
   checkOpen(operation, context)
   return { caller, boxId, enter: (work) => enter(() => (caller === null ? work() : actorContext.run(caller, work))) }
 }
 
 /** Logs a refusal of the channel, which may be an attack, and returns its error. */
-export function refuse(refusal: Refusal, facts: RequestFacts, logger: Logger): ServiceError {
+export function refuse(
+  refusal: Refusal,
+  facts: RequestFacts,
+  { logger, lines }: Pick<ReceptionDeps, 'logger' | 'lines'>,
+): ServiceError {
   const { reason, keyId, skewMs } = refusal
   const { requestId, method } = facts
   // The query is not logged: untrusted, it may hold anything, such as a command line.
-  const target = splitTarget(facts.target).pathname
-  logger.warn('channel request refused', {
-    audit: true,
-    reason,
-    key_id: keyId,
-    skew_ms: skewMs,
-    method,
-    target,
-    request_id: requestId,
-  })
+  const target = cutText(splitTarget(facts.target).pathname)
+  logBounded('channel', lines, (leftOut) =>
+    logger.warn('channel request refused', {
+      ...{ audit: true, reason, key_id: keyId === null ? null : cutText(keyId), skew_ms: skewMs },
+      ...{ method, target, request_id: requestId, ...leftOut },
+    }),
+  )
   return refusalError(refusal)
 }
 
@@ -115,12 +126,21 @@ function checkOpen(operation: Operation, { isDraining }: ReceptionDeps): void {
   if (isDraining() && isMutation(operation)) throw drainingError()
 }
 
-/** Returns the key by which a request shares bounded resources: its box, or else its token. */
-export function ownerOf({ operation, params, trusted }: Pick<Received, 'operation' | 'params' | 'trusted'>): string {
-  if (operation.path.startsWith(BOX_PATH)) return `box ${params['project']}/${params['name']}`
-  return `token ${createHash('sha256')
-    .update(trusted.headers['authorization'] ?? '')
-    .digest('base64url')}`
+/** Returns the accounts of a request that share bounded resources: its box, and those of its caller. */
+export function ownersOf(
+  { operation, params, trusted }: Pick<Received, 'operation' | 'params' | 'trusted'>,
+  caller: Caller | null,
+): string[] {
+  const box = operation.path.startsWith(BOX_PATH) ? [`box ${params['project']}/${params['name']}`] : []
+  // Before its body is read, a request of the functions is not authenticated here; they have verified its token.
+  const claims = caller === null ? unverifiedClaims(bearerToken(trusted.headers)) : null
+  const project = params['project'] ?? null
+  const accounts = claims === null ? [] : accountsOf({ ...claims, root: claims.root ?? claims.jti }, project)
+  return [...box, ...(caller?.accounts ?? accounts)]
+}
+
+function strangerOf({ clientAddress }: RequestFacts): string {
+  return `anonymous:${clientAddress}`
 }
 
 const BOX_PATH = '/v1/projects/{project}/boxes/{name}'

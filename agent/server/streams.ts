@@ -11,9 +11,9 @@ import type { SourceAddresses } from '../../shared/http/source-address.ts'
 import { validateRequest } from '../../shared/validate.ts'
 import type { CommandStream } from '../core/exec/command-stream.ts'
 import type { StreamHandlers } from '../handlers/common/call.ts'
-import { auditMutation, refusalOf } from './audit.ts'
+import { accountIn, auditMutation, logBounded, refusalOf } from './audit.ts'
 import { createHeartbeat, type Heartbeat, type HeartbeatTimes } from './heartbeat.ts'
-import { admit, drainingError, ownerOf, type ReceptionDeps, receive } from './reception.ts'
+import { admit, drainingError, ownersOf, type ReceptionDeps, receive } from './reception.ts'
 import { newFacts, type RequestFacts } from './request-facts.ts'
 import { bridgeStream, type StreamBridge } from './stream-bridge.ts'
 
@@ -58,7 +58,7 @@ export function createStreamServer(deps: StreamServerDeps): StreamServer {
 
 interface State {
   bridges: Set<StreamBridge>
-  /** The shares of open WebSockets and pending upgrades, by box. */
+  /** The shares of open WebSockets and pending upgrades, by box, project and token. */
   shares: FairShares
   phase: 'open' | 'draining' | 'closing'
   onIdle(): void
@@ -119,7 +119,7 @@ async function openStream({ incoming }: Upgrade, context: Context): Promise<Open
   const protocol = chooseProtocol(trusted.headers['sec-websocket-protocol'])
   const { caller, boxId: boundBoxId, enter } = await admit(received, context)
   const input = validateRequest(operation, { params, query, body: undefined })
-  const release = reserveStream(state, ownerOf(received))
+  const release = reserveStream(state, ownersOf(received, caller))
   const handler = handlers[operation.id as keyof StreamHandlers] as (call: unknown) => Promise<CommandStream>
   try {
     const { params, query } = input
@@ -130,10 +130,10 @@ async function openStream({ incoming }: Upgrade, context: Context): Promise<Open
   }
 }
 
-function reserveStream(state: State, owner: string): () => void {
+function reserveStream(state: State, owners: readonly string[]): () => void {
   // Draining may have begun after the request was admitted.
   if (state.phase !== 'open') throw drainingError()
-  const release = state.shares.take(owner)
+  const release = state.shares.take(owners)
   if (release === null) throw tooMany()
   return () => {
     release()
@@ -142,21 +142,19 @@ function reserveStream(state: State, owner: string): () => void {
 }
 
 async function serveBridge(bridge: StreamBridge, stream: CommandStream, context: Context): Promise<void> {
-  const { state, facts, logger, clock, heartbeat } = context
+  const { state, facts, logger, lines, clock, heartbeat } = context
   state.bridges.add(bridge)
   heartbeat.watch(bridge.socket, bridge.wire)
   closeIfDraining(bridge, state)
   const { bytesIn, bytesOut, closeCode } = await bridge.closed
   state.bridges.delete(bridge)
-  logger.info('stream ended', {
-    request_id: facts.requestId,
-    operation: facts.operation?.id ?? null,
-    stream: stream.id,
-    bytes_in: bytesIn,
-    bytes_out: bytesOut,
-    close_code: closeCode,
-    duration_ms: clock.now() - facts.startedAt,
-  })
+  logBounded(`streams of ${accountIn(facts)}`, lines, (leftOut) =>
+    logger.info('stream ended', {
+      ...{ request_id: facts.requestId, operation: facts.operation?.id ?? null, stream: stream.id },
+      ...{ bytes_in: bytesIn, bytes_out: bytesOut, close_code: closeCode },
+      ...{ duration_ms: clock.now() - facts.startedAt, ...leftOut },
+    }),
+  )
 }
 
 async function drain(state: State, signal: AbortSignal): Promise<void> {

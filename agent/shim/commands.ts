@@ -71,7 +71,7 @@ export function createCommands(deps: CommandsDeps): Commands {
   return {
     start: async (task) => {
       const { boxId, execId, timeoutMs, keepsInput } = task
-      const input = unread.take(boxId, task.stdin)
+      const input = unread.take([`box ${boxId}`, ...(task.request.accounts ?? [])], task.stdin)
       const isTerminal = task.request.terminal !== undefined
       const { promise: attachments, resolve: resolveAttachments } = Promise.withResolvers<AttachedClients | null>()
       const start = createProcessStarter(deps, execId)

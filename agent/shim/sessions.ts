@@ -6,6 +6,7 @@ import type { ExecExit, RunningExec, SessionFacts } from '../ports/boxes/runtime
 import { type AttachedClients, type AttachRequest, createAttachedClients, createRecentlyEnded } from './attachments.ts'
 import type { ShimEvents } from './commands.ts'
 import { createProcessStarter, type ProcessStarter, type ProcessStarterDeps } from './process-starter.ts'
+import { createSessionRoom, tooManySessions } from './session-room.ts'
 
 /** Runs the console sessions that this shim is the parent of. */
 export interface Sessions {
@@ -35,27 +36,31 @@ export function createSessions(deps: SessionsDeps): Sessions {
   const { crunStates, listener, now } = deps
   const sessions = new Map<string, Session>()
   const recentlyEnded = createRecentlyEnded(ENDED_MAX)
+  const room = createSessionRoom()
 
-  const checkRoom = (task: SessionTask): void => {
+  // Sessions that ended take room as long as clients may still attach to them.
+  const takeRoom = (task: SessionTask): (() => void) => {
     const ofBox = [...sessions.values()].filter(({ facts }) => facts.boxId === task.boxId)
     if (ofBox.some(({ facts }) => facts.name === task.name)) throw nameTaken(task.name)
-    if (ofBox.length >= SHIM_LIMITS.sessionsPerBox) throw tooMany('The box has')
-    if (sessions.size + recentlyEnded.count >= SHIM_LIMITS.sessions) throw tooMany('All boxes together have')
+    if (ofBox.length >= SHIM_LIMITS.sessionsPerBox) throw tooManySessions('The box has')
+    return room.take(task.request.accounts ?? [])
   }
   const drop = ({ sessionId, boxId }: SessionFacts): void => {
     sessions.delete(sessionId)
     crunStates.release(boxId)
   }
-  const follow = async ({ facts, attachments }: Begun, running: RunningExec, ring: MemoryRing): Promise<void> => {
+  const follow = async (begun: Begun, running: RunningExec, ring: MemoryRing): Promise<void> => {
+    const { facts, attachments, leave } = begun
     const exit = await followToEnd(attachments, running, ring)
     drop(facts)
     listener.onEnded(facts.sessionId, { ...exit, timedOut: false, endedAt: now() })
     listener.onIdle()
     await recentlyEnded.add(facts.sessionId, attachments)
+    leave()
   }
   return {
     open: async (task) => {
-      checkRoom(task)
+      const leave = takeRoom(task)
       const { promise: ready, resolve: resolveAttachments } = Promise.withResolvers<AttachedClients | null>()
       const start = createProcessStarter(deps, task.sessionId)
       const session: Session = { facts: factsOf(task, now()), start, ready, attachments: null }
@@ -69,10 +74,11 @@ export function createSessions(deps: SessionsDeps): Sessions {
         const attachments = attachmentsOf(running, ring, facts)
         session.attachments = attachments
         resolveAttachments(attachments)
-        void follow({ facts, attachments }, running, ring)
+        void follow({ facts, attachments, leave }, running, ring)
         return facts.process
       } catch (error) {
         resolveAttachments(null)
+        leave()
         drop(session.facts)
         listener.onEnded(task.sessionId, null)
         listener.onIdle()
@@ -105,6 +111,8 @@ interface Session {
 interface Begun {
   facts: SessionFacts
   attachments: AttachedClients
+  /** Releases its share. */
+  leave(): void
 }
 
 function factsOf({ sessionId, boxId, name, request, user }: SessionTask, startedAt: number): SessionFacts {
@@ -145,10 +153,6 @@ function attachmentsOf(
 
 function nameTaken(name: string): ServiceError {
   return new ServiceError('name_taken', `The box has a session named "${name}".`)
-}
-
-function tooMany(whose: string): ServiceError {
-  return new ServiceError('rate_limited', `${whose} as many sessions as may run at once.`)
 }
 
 const ENDED_MAX = 32

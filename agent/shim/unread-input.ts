@@ -1,6 +1,6 @@
 import type { Writable } from 'node:stream'
 import { ServiceError } from '../../shared/errors.ts'
-import { createFairShares } from '../../shared/fair-shares.ts'
+import { createFairShares, type Owners } from '../../shared/fair-shares.ts'
 import { SHIM_LIMITS } from '../drivers/exec/shim-protocol.ts'
 
 /** The initial input of one command, kept until the command has read it. */
@@ -11,17 +11,17 @@ export interface PendingInput {
   drop(): void
 }
 
-/** Bounds the memory of input that commands have not read, shared fairly by their boxes. */
+/** Bounds the memory of input that commands have not read, shared fairly by their boxes and accounts. */
 export interface UnreadInput {
-  /** Takes base64. Throws `rate_limited` if the box would have more of the 64 MiB than it leaves free. */
-  take(boxId: string, base64: string): PendingInput
+  /** Takes base64. Throws `rate_limited` if one of the owners would have more of the 64 MiB than it leaves free. */
+  take(owners: Owners, base64: string): PendingInput
 }
 
 export function createUnreadInput(): UnreadInput {
   const shares = createFairShares(SHIM_LIMITS.unreadInputBytes)
   return {
-    take: (boxId, base64) => {
-      const giveBack = shares.take(boxId, Buffer.byteLength(base64, 'base64'))
+    take: (owners, base64) => {
+      const giveBack = shares.take(owners, Buffer.byteLength(base64, 'base64'))
       if (giveBack === null) throw tooMuch()
       let bytes: Buffer | null = Buffer.from(base64, 'base64')
       const release = (): void => {

@@ -23,13 +23,23 @@ export function addTicket(target: string, ticket: string): string {
 }
 
 /**
- * Returns a target for the log: without its ticket, and without the query of a WebSocket, which holds a command line and its
- * secrets.
+ * Returns a target for the log: without its ticket, without the query of a WebSocket, which holds a command line and its secrets, and
+ * at most 512 bytes of it.
  */
 export function loggedTarget(target: string, operation: Pick<Operation, 'transport'> | null): string {
   const plain = splitTicket(target).target
   const mark = plain.indexOf('?')
-  return mark >= 0 && operation?.transport === 'websocket' ? plain.slice(0, mark) : plain
+  return cutText(mark >= 0 && operation?.transport === 'websocket' ? plain.slice(0, mark) : plain)
 }
 
+/** Cuts a text of clients at 512 bytes, with an ellipsis as its end. */
+export function cutText(text: string): string {
+  if (Buffer.byteLength(text) <= TEXT_BYTES) return text
+  const cut = Buffer.from(text)
+    .subarray(0, TEXT_BYTES - 3)
+    .toString()
+  return `${cut.replace(/\uFFFD+$/, '')}…`
+}
+
+const TEXT_BYTES = 512
 const PREFIX = 'ticket='

@@ -11,6 +11,8 @@ import type { TokenKeySet } from './keys.ts'
 export interface TokenClaims {
   jti: string
   sub: string
+  /** The token at which its chain of minting begins, whose account it shares; absent: itself. */
+  root?: string
   projects: '*' | readonly string[]
   permissions: readonly Permission[]
   iat: number
@@ -82,6 +84,11 @@ export function tokenKeyId(token: string): string | undefined {
   }
 }
 
+/** Returns the claims of a token that somebody else has verified; null if it has none. */
+export function unverifiedClaims(token: string | undefined): TokenClaims | null {
+  return parseClaims(Buffer.from(token?.split('.', 2)[1] ?? '', 'base64url')) ?? null
+}
+
 /**
  * Checks that a bearer has the operation's permission, in its project. Project `-` passes here: it stands for every project the
  * token may read, and the handler lists those alone.
@@ -104,6 +111,11 @@ export function authorize(
   if (project !== undefined && project !== '-' && !mayEnter(claims, project)) {
     throw new ServiceError('permission_denied', 'The token is not for this project.')
   }
+}
+
+/** Returns true for an operator: an administrator of all projects. */
+export function isOperator({ projects, permissions }: Pick<TokenScope, 'projects' | 'permissions'>): boolean {
+  return projects === '*' && permissions.includes('admin')
 }
 
 /** Returns true if the token's scope includes the project. */
@@ -150,11 +162,20 @@ function parseClaims(payload: Uint8Array): TokenClaims | undefined {
     return undefined
   }
   if (typeof value !== 'object' || value === null) return undefined
-  const { jti, sub, projects, permissions, iat, exp = null } = value as Partial<Record<keyof TokenClaims, unknown>>
+  const {
+    jti,
+    sub,
+    root,
+    projects,
+    permissions,
+    iat,
+    exp = null,
+  } = value as Partial<Record<keyof TokenClaims, unknown>>
   if (typeof jti !== 'string' || typeof sub !== 'string' || typeof iat !== 'number') return undefined
   if (projects !== '*' && !isStrings(projects)) return undefined
   if (!isStrings(permissions) || (exp !== null && !Number.isFinite(exp))) return undefined
-  return { jti, sub, projects, permissions: permissions.filter(isPermission), iat, exp: exp as number | null }
+  const chain = typeof root === 'string' ? { root } : {}
+  return { jti, sub, ...chain, projects, permissions: permissions.filter(isPermission), iat, exp: exp as number | null }
 }
 
 function isStrings(value: unknown): value is string[] {

@@ -62,7 +62,10 @@ export const HEALTH_EXAMPLES = {
       },
       nesting: false,
       features: ['boxes', 'exec', 'data', 'snapshots', 'services', 'urls', 'events'],
-      limits: { max_results: 1000, wait_seconds: 25 },
+      limits: { max_results: 1000, wait_seconds: 25, event_streams_at_once: 256 },
+      shares: {
+        event_streams: { limit: 'event_streams_at_once', by: ['project', 'token'], rule: 'left_free' },
+      },
     },
   },
   getStorage: {

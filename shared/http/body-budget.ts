@@ -1,23 +1,23 @@
 import { ServiceError } from '../errors.ts'
-import { createFairShares, type FairShares } from '../fair-shares.ts'
+import { createFairShares, type Owners } from '../fair-shares.ts'
 import type { HttpRequest } from './messages.ts'
 
 /** Bounds the memory of all request bodies until their requests are answered, but for small ones. */
 export interface BodyBudget {
   /**
    * Reserves memory before a body is read; the returned function releases it.
-   * @throws ServiceError `rate_limited` if less would be left than the `owner` then holds
+   * @throws ServiceError `rate_limited` if less would be left than one of the `owners` then holds
    */
-  hold(owner: () => Parameters<FairShares['take']>[0], bytes: number): () => void
+  hold(owners: () => Owners, bytes: number): () => void
 }
 
 /** Creates a budget of `maxBytes`; bodies up to `smallBytes` are not counted. */
 export function createBodyBudget(maxBytes: number, smallBytes = 64 * 1024): BodyBudget {
   const shares = createFairShares(maxBytes)
   return {
-    hold: (owner, bytes) => {
+    hold: (owners, bytes) => {
       if (bytes <= smallBytes) return () => undefined
-      const release = shares.take(owner(), bytes)
+      const release = shares.take(owners(), bytes)
       if (release === null) throw tooMuch()
       return release
     },

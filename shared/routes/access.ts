@@ -36,6 +36,7 @@ export const accessOperations = {
     body: createTokenBodySchema,
     response: mintedTokenSchema,
     status: 201,
+    errors: ['quota_exceeded'],
   }),
   listTokens: define({
     id: 'listTokens',

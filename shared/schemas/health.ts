@@ -3,6 +3,7 @@ import { quotaSchema } from './access.ts'
 import { boxConfigSchema } from './boxes.ts'
 import { nameSchema, timestampSchema } from './common.ts'
 import { limitsSchema } from './limits.ts'
+import { sharesSchema } from './shares.ts'
 
 const usageFields = {
   total_bytes: z.int(),
@@ -155,6 +156,7 @@ export const configSchema = z
     nesting: z.boolean().meta({ description: 'Whether boxes may have `config.nesting`.' }),
     features: z.array(z.string()).meta({ description: 'Areas of the API that this deployment serves.' }),
     limits: limitsSchema,
+    shares: sharesSchema,
   })
   .meta({ id: 'Config' })
 

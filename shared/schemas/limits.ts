@@ -2,8 +2,11 @@ import * as z from 'zod'
 
 /** The description of every bound that `GET /v1/config` publishes; the last words of a name are its unit. */
 export const LIMIT_TEXTS = {
-  requests_per_second: 'Requests a second of one token; beyond, 429.',
-  requests_burst: 'Requests of one token at once.',
+  requests_per_second: 'Requests a second of one token, with those minted with it; beyond, 429.',
+  requests_burst: 'Requests of them at once.',
+  tokens_per_root:
+    'Live tokens of one that was minted on the host, or by an operator, with all that were minted with it.',
+  tokens_per_operator: 'Live tokens that one token with `admin` for all projects has minted.',
   boxes_max: 'Boxes of the deployment.',
   volumes_max: 'Data volumes of the deployment.',
   snapshots_per_owner: 'Snapshots of one box or volume, automatic ones counted; only restores go beyond.',
@@ -15,12 +18,13 @@ export const LIMIT_TEXTS = {
   memory_overcommit: 'How many times the memory of the host may be promised to boxes that run.',
   memory_reserve_bytes: 'Memory of the host that must be available for a box to start.',
   pool_reserve_percent: 'Part of the pool that only projects which hold less than that can take.',
+  starts_at_once: 'Boxes that start at once; others wait. By default two for each processor, and at least 4.',
   pids_per_box: 'Processes and threads of a box.',
   terminals_per_box: 'Pseudo-terminals of a box at once, those of its consoles and commands among them.',
   exec_output_bytes: 'The end of each stream that is told with a command.',
   exec_kept_bytes: 'The end of each stream that is kept.',
   exec_records_per_box: 'Ended commands that are remembered of a box.',
-  exec_record_bytes_per_box: 'What those records take up together.',
+  exec_record_bytes_per_box: 'What those records and their output take up together.',
   execs_at_once: 'Commands that run at once.',
   execs_at_once_per_box: 'The same of one box, where others need none.',
   connections_at_once: 'Connections that are open at once, of the front and of the data address each.',
@@ -36,6 +40,7 @@ export const LIMIT_TEXTS = {
   log_streams_at_once: 'Logs that are followed as streams at once.',
   viewers_per_session: 'Clients at one console session.',
   session_kept_bytes: 'The end of its output that a console session replays.',
+  tickets_at_once: 'Tickets that are open, or ended unused less than a minute ago.',
   ticket_keep_seconds: 'How long a ticket is good.',
   file_json_bytes: 'A file that is read as JSON.',
   file_write_json_bytes: 'The body that writes a file as JSON.',
@@ -65,14 +70,18 @@ export const LIMIT_TEXTS = {
   backup_part_bytes: 'One part of a backup in its store.',
   event_keep_seconds: 'How long events are kept.',
   event_streams_at_once: 'Event streams that are open at once.',
-  events_kept: 'Events that are kept, the newest.',
+  events_kept: 'Events that are kept, the newest; beyond, those of the projects that have most go first.',
   audit_keep_seconds: 'How long lines of the audit log are kept.',
-  audit_entries_kept: 'Lines of the audit log that are kept, the newest.',
+  audit_entries_kept:
+    'Lines of the audit log that are kept, the newest; beyond, those of the tokens that have most go first.',
   max_results: 'Resources of one page.',
   wait_seconds: 'The longest `wait_seconds`.',
   idempotency_keep_seconds: 'How long the answer to an `Idempotency-Key` is kept.',
+  idempotency_bytes_kept: 'What those answers take up; beyond, the oldest of the tokens that have most go first.',
   operation_keep_seconds: 'How long an operation can be read.',
+  operations_kept: 'Operations that are kept; beyond, the oldest of the projects that have most go first.',
   ended_token_keep_seconds: 'How long a token that has ended is listed.',
+  ended_tokens_kept: 'Tokens that have ended and are listed; beyond, those of the tokens that have most go first.',
   body_bytes: 'A JSON body, where nothing else is said.',
 } as const
 

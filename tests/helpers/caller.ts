@@ -4,6 +4,8 @@ import type { Caller } from '../../agent/core/common/caller.ts'
 export const CALLER: Caller = {
   tokenId: 'tok_00000000000000000000000000',
   tokenName: 'test',
+  root: 'tok_00000000000000000000000000',
+  accounts: ['project demo', 'token tok_00000000000000000000000000'],
   projects: ['demo'],
   permissions: ['read', 'write', 'exec'],
   expiresAt: null,

@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { ServiceError } from '../../../shared/errors.ts'
+import { createFairShares } from '../../../shared/fair-shares.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { Caller } from '../common/caller.ts'
 
@@ -19,8 +20,8 @@ export type Redeemed = Pick<TicketGrant, 'boxId' | 'caller'>
 /** One-time tickets, in memory only: a restart of the agent invalidates them. */
 export interface Tickets {
   /**
-   * Issues a ticket for 60 s, at most until the caller's token expires. Throws `rate_limited` while 10,000 are open, or 1,000 of
-   * one token.
+   * Issues a ticket for 60 s, at most until the caller's token expires. Throws `rate_limited` if an account of the caller would
+   * have more than it leaves free of 10,000.
    */
   issue(grant: TicketGrant): { ticket: string; expiresAt: number }
   /**
@@ -39,19 +40,10 @@ export interface Tickets {
 /** Creates an empty set of tickets. */
 export function createTickets({ clock }: { clock: Clock }): Tickets {
   const open = new Map<string, Open>()
-  const openOf = new Map<string, number>()
-  const add = (key: string, ticket: Open): void => {
-    const { tokenId } = ticket.caller
-    open.set(key, ticket)
-    openOf.set(tokenId, (openOf.get(tokenId) ?? 0) + 1)
-  }
+  const shares = createFairShares(TICKETS_AT_ONCE)
   const drop = (key: string): void => {
-    const tokenId = open.get(key)?.caller.tokenId
-    if (tokenId === undefined) return
+    open.get(key)?.leave()
     open.delete(key)
-    const left = (openOf.get(tokenId) ?? 1) - 1
-    if (left > 0) openOf.set(tokenId, left)
-    else openOf.delete(tokenId)
   }
   // Iterates in order of issue, which is nearly the order of expiry.
   const dropExpired = (now: number): void => {
@@ -64,13 +56,12 @@ export function createTickets({ clock }: { clock: Clock }): Tickets {
     issue: (grant) => {
       const now = clock.now()
       dropExpired(now - KEPT_MS)
-      const { tokenId, expiresAt: tokenEnd } = grant.caller
-      const ofToken = openOf.get(tokenId) ?? 0
-      if (open.size >= OPEN_MAX || ofToken >= OPEN_OF_TOKEN_MAX) throw tooMany()
-      const ticket = randomBytes(TICKET_BYTES).toString('base64url')
-      const expiresAt = Math.min(now + TICKET_LIFE_MS, tokenEnd ?? Number.POSITIVE_INFINITY)
       const { boxId, caller } = grant
-      add(keyOf(ticket), { boxId, caller, request: requestOf(grant), endsAt: expiresAt })
+      const leave = shares.take(caller.accounts)
+      if (leave === null) throw tooMany()
+      const ticket = randomBytes(TICKET_BYTES).toString('base64url')
+      const expiresAt = Math.min(now + TICKET_LIFE_MS, caller.expiresAt ?? Number.POSITIVE_INFINITY)
+      open.set(keyOf(ticket), { boxId, caller, request: requestOf(grant), endsAt: expiresAt, leave })
       return { ticket, expiresAt }
     },
     check: (ticket, request) => {
@@ -89,12 +80,13 @@ export function createTickets({ clock }: { clock: Clock }): Tickets {
       const taken = open.get(key)
       if (taken === undefined) throw invalidTicket()
       drop(key)
-      return () => add(key, taken)
+      // It counts again even if others have taken its place meanwhile.
+      return () => void open.set(key, { ...taken, leave: shares.add(taken.caller.accounts) })
     },
   }
 }
 
-type Open = Redeemed & { request: string; endsAt: number }
+type Open = Redeemed & { request: string; endsAt: number; leave(): void }
 
 // Keeps a digest, as targets may be long and are only compared.
 function requestOf({ operationId, target }: Pick<TicketGrant, 'operationId' | 'target'>): string {
@@ -111,13 +103,17 @@ function invalidTicket(): ServiceError {
 }
 
 function tooMany(): ServiceError {
-  return new ServiceError('rate_limited', 'Too many tickets are open.', { headers: { 'Retry-After': '5' } })
+  return new ServiceError(
+    'rate_limited',
+    'Of the tickets that may be open, no more are left for this project or token.',
+    { headers: { 'Retry-After': '5' } },
+  )
 }
 
+/** Most tickets that are open, or have expired less than a minute ago. */
+export const TICKETS_AT_ONCE = 10_000
 /** Lifetime of a ticket. */
 export const TICKET_LIFE_MS = 60_000
 // How long an expired ticket is answered with `token_expired`, not `token_invalid`.
 const KEPT_MS = 60_000
-const OPEN_MAX = 10_000
-const OPEN_OF_TOKEN_MAX = 1_000
 const TICKET_BYTES = 32

@@ -1,5 +1,5 @@
 import type { TokenKeySet } from '../../../shared/auth/keys.ts'
-import { isSubset, mintToken, type TokenClaims } from '../../../shared/auth/tokens.ts'
+import { isOperator, isSubset, mintToken, type TokenClaims } from '../../../shared/auth/tokens.ts'
 import { ServiceError } from '../../../shared/errors.ts'
 import { newId } from '../../../shared/ids.ts'
 import type { CreateTokenBody, Permission } from '../../../shared/schemas/access.ts'
@@ -22,6 +22,8 @@ export interface NewToken {
   permissions: readonly Permission[]
   expiresAt: number | null
   createdBy: string | null
+  /** The account that it shares; absent: one of its own. */
+  root?: string
 }
 
 /** The tokens of the API. */
@@ -34,7 +36,11 @@ export interface Tokens {
   renew(id: string, expiresAt: number): Promise<string | null>
   /** Lists the live tokens that would end if all keys but the signing one were dropped, oldest first. */
   endingWithOldKeys(): Promise<TokenRecord[]>
-  /** @throws ServiceError `permission_denied` for more than the caller's own projects, permissions or life */
+  /**
+   * Mints a token that shares the account of the caller's, unless that is an operator's, whose tokens are for others.
+   * @throws ServiceError `permission_denied` for more than the caller's own projects, permissions or life, `quota_exceeded` with
+   * `TOKEN_LIMITS` live ones
+   */
   create(caller: Caller, body: CreateTokenBody): Promise<{ record: TokenRecord; token: string }>
   /** Lists all tokens for a caller with `admin` on all projects, else those that the caller minted. */
   list(
@@ -61,8 +67,9 @@ export function createTokens(deps: TokensDeps): Tokens {
   const issue: Tokens['issue'] = async (request) => {
     const now = clock.now()
     const keys = signingKeys()
+    const id = newId('tok', now)
     const record: TokenRecord = {
-      id: newId('tok', now),
+      id,
       keyId: keys.keys[0]?.kid ?? null,
       name: request.name,
       projects: request.projects === '*' ? '*' : [...new Set(request.projects)],
@@ -70,6 +77,7 @@ export function createTokens(deps: TokensDeps): Tokens {
       expiresAt: request.expiresAt,
       createdAt: now,
       createdBy: request.createdBy,
+      root: request.root ?? id,
       revokedAt: null,
     }
     const token = await mintToken(keys, claimsOf(record))
@@ -92,11 +100,14 @@ export function createTokens(deps: TokensDeps): Tokens {
         const detail = 'A token mints only subsets of its own projects, permissions and remaining life.'
         throw new ServiceError('permission_denied', detail)
       }
-      return issue({ name, projects, permissions, expiresAt, createdBy: caller.tokenId })
+      const isForOthers = isOperator(caller)
+      await checkRoom(deps, caller, { isForOthers })
+      const root = isForOthers ? {} : { root: caller.root }
+      return issue({ name, projects, permissions, expiresAt, createdBy: caller.tokenId, ...root })
     },
     list: async (caller, page) => {
       const after = decodeCursor(page.continuation_token, 1)?.[0] ?? null
-      const createdBy = seesAll(caller) ? null : caller.tokenId
+      const createdBy = isOperator(caller) ? null : caller.tokenId
       const { records, hasMore } = await store.tokens.list({ createdBy, after, limit: page.max_results })
       const last = records.at(-1)
       return { records, next: hasMore && last ? encodeCursor([last.id]) : null }
@@ -104,7 +115,7 @@ export function createTokens(deps: TokensDeps): Tokens {
     revoke: async (caller, id) => {
       const record = await store.tokens.get(id)
       const isOwn = record?.createdBy === caller.tokenId || id === caller.tokenId
-      if (!record || !(isOwn || seesAll(caller))) throw new ServiceError('token_not_found', `No token "${id}".`)
+      if (!record || !(isOwn || isOperator(caller))) throw new ServiceError('token_not_found', `No token "${id}".`)
       await store.tokens.revoke(id, clock.now())
       await onRevoke()
     },
@@ -117,6 +128,18 @@ export function createTokens(deps: TokensDeps): Tokens {
       onRevoke = listener
     },
   }
+}
+
+async function checkRoom(
+  { store, clock }: TokensDeps,
+  { tokenId, root }: Caller,
+  { isForOthers }: { isForOthers: boolean },
+): Promise<void> {
+  const most = isForOthers ? TOKEN_LIMITS.perOperator : TOKEN_LIMITS.perRoot
+  const live = await store.tokens.countLive(isForOthers ? { createdBy: tokenId } : { root }, clock.now())
+  if (live < most) return
+  const whose = isForOthers ? 'This token has minted' : 'This token, and those minted with it, have'
+  throw new ServiceError('quota_exceeded', `${whose} ${live} live tokens of at most ${most}: revoke some.`)
 }
 
 async function signAnew({ store, clock, signingKeys }: TokensDeps, id: string): Promise<string | null> {
@@ -145,9 +168,17 @@ function isLive({ revokedAt, expiresAt }: TokenRecord, now: number): boolean {
   return revokedAt === null && (expiresAt === null || expiresAt > now)
 }
 
-function claimsOf({ id, name, projects, permissions, createdAt, expiresAt }: TokenRecord): TokenClaims {
+function claimsOf({ id, name, root, projects, permissions, createdAt, expiresAt }: TokenRecord): TokenClaims {
   const exp = expiresAt === null ? null : expiresAt / 1000
-  return { jti: id, sub: name, projects, permissions, iat: Math.floor(createdAt / 1000), exp }
+  return {
+    jti: id,
+    sub: name,
+    ...(root === id ? {} : { root }),
+    projects,
+    permissions,
+    iat: Math.floor(createdAt / 1000),
+    exp,
+  }
 }
 
 async function everyToken(store: Store): Promise<TokenRecord[]> {
@@ -166,8 +197,6 @@ function expiryOf(body: CreateTokenBody, caller: Caller, now: number): number | 
   return Math.floor(now / 1000 + seconds) * 1000
 }
 
-function seesAll(caller: Caller): boolean {
-  return caller.permissions.includes('admin') && caller.projects === '*'
-}
-
 const PAGE = 1_000
+/** Most live tokens of one account, and most that one operator's token minted. */
+export const TOKEN_LIMITS = { perRoot: 1_000, perOperator: 10_000 }

@@ -23,7 +23,7 @@ export interface BackupJobs {
   abort(id: string): void
 }
 
-/** Runs at most two at once; the others wait. */
+/** Runs at most two at once; the others wait, and projects take turns. */
 export function createBackupJobs(deps: BackupJobsDeps): BackupJobs {
   const { store, records, jobs, clock, logger } = deps
   const removal = createBackupRemoval(deps)
@@ -48,7 +48,7 @@ export function createBackupJobs(deps: BackupJobsDeps): BackupJobs {
       progress: (share: number | null) => job.progress(share),
     }
     try {
-      await limiter.run(() => runBackup(deps, record.id, run))
+      await limiter.run(() => runBackup(deps, record.id, run), record.project)
     } finally {
       aborts.delete(record.id)
       if (!job.signal.aborted) void tidyUp(record)

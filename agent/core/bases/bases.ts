@@ -89,7 +89,9 @@ export function createBases(deps: BaseImportDeps): Bases {
     const project = options.isShared ? sharedProject(caller) : options.project
     const earlier = await findOwnBase(deps, caller, { project, name, idempotencyKey })
     const createdBy = { token: caller.tokenId, idempotencyKey }
-    return earlier ? { earlier } : { base: { project, name, createdBy }, requester: options.project }
+    return earlier
+      ? { earlier }
+      : { base: { project, name, createdBy }, requester: options.project, accounts: caller.accounts }
   }
   return {
     usedBy,

@@ -23,6 +23,8 @@ export interface BaseName {
 interface ImportRequest {
   base: Omit<BaseRequest, 'source'>
   requester: string
+  /** The accounts that share concurrent imports. */
+  accounts: readonly string[]
 }
 
 /** A base to import from an archive. */
@@ -69,10 +71,10 @@ export function createBaseImports(deps: BaseImportDeps): BaseImports {
   const running = createBackgroundImports()
   // `begin` calls `end` once all is done; it is also called here if `begin` rejects.
   const withSpool = async (
-    { base, requester }: ImportRequest,
+    { base, accounts }: ImportRequest,
     begin: (spool: string, end: () => void) => Promise<Imported>,
   ): Promise<Imported> => {
-    const leave = uploads.enter(requester)
+    const leave = uploads.enter(accounts)
     const spool = newSpool(deps)
     const end = (): void => {
       deps.reconciler.scheduleDestroy(spool.tombstone)
@@ -88,8 +90,8 @@ export function createBaseImports(deps: BaseImportDeps): BaseImports {
     }
   }
   return {
-    tar: async ({ base, requester, bytes }) => {
-      const leave = uploads.enter(requester)
+    tar: async ({ base, accounts, bytes }) => {
+      const leave = uploads.enter(accounts)
       try {
         let report: UnpackReport | null = null
         const record = await makeBase(deps, { ...base, source: 'tar' }, async (subvolume) => {

@@ -11,15 +11,15 @@ export interface BaseUnpackDeps {
 
 /** Bounds concurrent uploads of archives, each of which takes a file transfer and a processor to decompress. */
 export interface BaseUploads {
-  /** Takes a slot and returns its release. Throws `rate_limited` where a project would have more than is left free. */
-  enter(project: string): () => void
+  /** Takes a slot and returns its release. Throws `rate_limited` if one of the accounts would have more than is left free. */
+  enter(accounts: readonly string[]): () => void
 }
 
 export function createBaseUploads(): BaseUploads {
   const shares = createFairShares(UPLOADS_AT_ONCE)
   return {
-    enter: (project) => {
-      const leave = shares.take(project)
+    enter: (accounts) => {
+      const leave = shares.take(accounts)
       if (leave === null) throw tooMany()
       return leave
     },

@@ -35,7 +35,7 @@ export interface ValueStream<T> {
   return(): Promise<void>
 }
 
-/** Streams of values of one kind, shared fairly among the tokens that read them. */
+/** Streams of values of one kind, shared fairly among the projects and tokens that read them. */
 export interface ValueStreams<T> {
   /** Aborts when these streams are closed. */
   closing: AbortSignal
@@ -58,8 +58,8 @@ export function createValueStreams<T>(
   const closing = new AbortController()
   return {
     closing: closing.signal,
-    open: ({ tokenId }, source) => {
-      const leave = shares.take(tokenId)
+    open: ({ tokenId, accounts }, source) => {
+      const leave = shares.take(accounts)
       if (leave === null) throw tooManyStreams(kind)
       const end = new AbortController()
       end.signal.addEventListener('abort', leave, { once: true })

@@ -8,7 +8,7 @@ import { decodeCursor, encodeCursor } from '../common/paging.ts'
 /** The audit log: requests to this deployment and their outcomes. */
 export interface AuditTrail {
   /** Stores a record within a second. A crash may lose the last second here; the process log has each line at once. */
-  add(record: AuditRecord): void
+  add(record: AuditRecord & { account: string }): void
   /** Lists records newest first, of the projects that the caller is an admin of. */
   list(caller: Caller, query: AuditListQuery): Promise<{ records: AuditRecord[]; next: string | null }>
   /** Resolves once all added records are stored. */
@@ -18,7 +18,7 @@ export interface AuditTrail {
 /** Creates a log in the store, written in batches once a second, so that no request waits for it. */
 export function createAuditTrail(deps: { store: { audit: AuditStore }; clock: Clock; logger: Logger }): AuditTrail {
   const { store, clock, logger } = deps
-  let waiting: AuditRecord[] = []
+  let waiting: (AuditRecord & { account: string })[] = []
   let anonymous = 0
   let isDue = false
   const flush = async (): Promise<void> => {

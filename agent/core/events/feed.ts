@@ -55,7 +55,7 @@ export function createEventFeed(deps: EventFeedDeps): EventFeed {
     read: async (caller, project, query) => {
       const options = eventOptionsOf(caller, project, query)
       const until = clock.now() + query.wait_seconds * 1000
-      for (let after = decodeEventCursor(query.since, await events.bounds()); ; ) {
+      for (let after = decodeEventCursor(query.since, await events.bounds(options.scope)); ; ) {
         const notice = notices.next()
         const page = await readOn(events, { ...options, after, limit: query.max_results })
         const left = until - clock.now()
@@ -66,8 +66,9 @@ export function createEventFeed(deps: EventFeedDeps): EventFeed {
       }
     },
     follow: async (caller, project, query) => {
-      const after = decodeEventCursor(query.since, await events.bounds())
-      const options = { ...eventOptionsOf(caller, project, query), after, limit: STREAMED_AT_ONCE }
+      const filter = eventOptionsOf(caller, project, query)
+      const after = decodeEventCursor(query.since, await events.bounds(filter.scope))
+      const options = { ...filter, after, limit: STREAMED_AT_ONCE }
       return streams.open(caller, sourceOf({ ...deps, notices }, options))
     },
     close: () => streams.close(),
@@ -88,7 +89,7 @@ export function eventOptionsOf(caller: Caller, project: string, query: Pick<Even
 // The store scans a bounded range per read: continues with the next range, yielding to the event loop in between.
 async function readOn(events: EventStore, query: EventOptions & { after: number; limit: number }): Promise<EventPage> {
   for (let { after } = query; ; ) {
-    if (after < (await events.bounds()).oldest - 1) throw cursorExpired()
+    if (after < (await events.bounds(query.scope)).oldest - 1) throw cursorExpired()
     const page = await events.read({ ...query, after })
     if (page.events.length > 0 || !page.hasMore) return page
     after = page.through

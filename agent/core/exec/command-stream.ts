@@ -59,7 +59,7 @@ export function launchStream(deps: StreamStartDeps, box: BoxRecord, query: ExecS
     detached: query.no_hup,
     timeoutSeconds: query.timeout_seconds,
   }
-  const start = newStart(box, options, deps.clock.now())
+  const start = newStart(deps, box, options)
   return query.no_hup ? streamDetached(deps, start, query) : streamRunning(deps, start, query)
 }
 

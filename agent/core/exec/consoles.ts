@@ -5,7 +5,9 @@ import type { ConsoleQuery } from '../../../shared/schemas/exec.ts'
 import type { AttachedExec, DetachedEnd, Runtime, SessionFacts, TerminalSession } from '../../ports/boxes/runtime.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { BoxRecord } from '../../ports/store/boxes.ts'
+import type { ActorContext } from '../../ports/store/events.ts'
 import type { BoxActivity } from '../boxes/activity.ts'
+import { boxAccounts } from '../common/accounts.ts'
 import { commandEnvironment } from '../common/environment.ts'
 import { type CommandStream, hangUp, type StreamEnd, UNKNOWN_END } from './command-stream.ts'
 import { checkRunning } from './execs.ts'
@@ -30,10 +32,12 @@ interface ConsolesDeps {
   runtime: Runtime
   clock: Clock
   activity: BoxActivity
+  /** Carries the actor of a request, whose accounts its sessions count against. */
+  actorContext: Pick<ActorContext, 'current'>
 }
 
 /** Keeps no state: sessions belong to the runtime. */
-export function createConsoles({ runtime, clock, activity }: ConsolesDeps): Consoles {
+export function createConsoles({ runtime, clock, activity, actorContext }: ConsolesDeps): Consoles {
   const lock = createKeyedLock()
   const join = async (
     box: BoxRecord,
@@ -50,6 +54,7 @@ export function createConsoles({ runtime, clock, activity }: ConsolesDeps): Cons
       environment: commandEnvironment(box),
       user: query.user ?? null,
       terminal: { cols: query.cols, rows: query.rows },
+      accounts: boxAccounts(box, actorContext.current()),
     })
     return { session, attached: await session.attach(query.typing) }
   }

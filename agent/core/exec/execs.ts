@@ -6,6 +6,7 @@ import type { Meter } from '../../ports/host/meter.ts'
 import type { BoxRecord } from '../../ports/store/boxes.ts'
 import type { ExecRecord } from '../../ports/store/exec.ts'
 import type { BoxActivity } from '../boxes/activity.ts'
+import { boxAccounts } from '../common/accounts.ts'
 import { withTimer } from '../common/deadline.ts'
 import { checkEnvironment } from '../common/environment.ts'
 import { decodeCursor, encodeCursor } from '../common/paging.ts'
@@ -86,9 +87,10 @@ export function createExecs(deps: ExecsDeps): Execs {
     await withTimer({ clock, ms: waitMs }, (over) => Promise.race([live.ended, over]))
     return stateOf(readable(live), limits.execOutputBytes)
   }
+  const ownersOf = (box: BoxRecord): string[] => boxAccounts(box, deps.actorContext.current())
   const begin = async <T>(box: BoxRecord, start: () => Promise<T>): Promise<T> => {
     checkRunning(box)
-    const leave = running.take(box.id)
+    const leave = running.take(ownersOf(box))
     if (leave === null) throw tooMany(limits.execsAtOnce)
     const endUse = activity.begin(box.id)
     return start()
@@ -102,16 +104,16 @@ export function createExecs(deps: ExecsDeps): Execs {
       })
   }
   return {
-    recover: (others) => recover(deps, others, (live) => table.add(live)),
+    recover: (others) => recover(deps, others, (live) => table.add(live, boxAccounts(projectOf(live), null))),
     run: async (box, body, { waitMs, onRecorded }) => {
       checkEnvironment(body.env ?? {})
       const live = await begin(box, () => launchExec(deps, box, body))
-      table.add(live)
+      table.add(live, ownersOf(box))
       await onRecorded(live.id)
       return stateAfter(live, waitMs)
     },
     stream: async (box, query) => {
-      const onStarted = (live: LiveExec): void => table.add(live)
+      const onStarted = (live: LiveExec): void => table.add(live, ownersOf(box))
       return begin(box, () => launchStream({ ...deps, onStarted }, box, query))
     },
     get: async (box, id, waitMs) => {
@@ -171,6 +173,10 @@ async function stored(deps: ExecsDeps, box: BoxRecord, id: string): Promise<Read
   return endedExec(deps.outputs, found)
 }
 
+function projectOf(live: LiveExec): { id: string; project: string } {
+  return { id: live.boxId, project: live.record().project }
+}
+
 function readable(live: LiveExec): ReadableExec {
   return { record: live.record(), read: live.read, onChange: live.onChange }
 }
@@ -190,7 +196,7 @@ function stateOf(exec: ReadableExec, maxBytes: number): ExecState {
 }
 
 function tooMany(most: number): ServiceError {
-  const detail = `Of the ${most} commands that this agent takes at once, no more are left for this box.`
+  const detail = `Of the ${most} commands that this agent takes at once, no more are left for this box, project or token.`
   return new ServiceError('rate_limited', detail, { headers: { 'Retry-After': '1' } })
 }
 

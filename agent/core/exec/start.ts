@@ -4,7 +4,9 @@ import { invalidRequest } from '../../../shared/validate.ts'
 import type { DetachedExec, ExecRequest, RunningExec, Runtime, TerminalSize } from '../../ports/boxes/runtime.ts'
 import type { OutputStream } from '../../ports/exec/outputs.ts'
 import type { BoxRecord } from '../../ports/store/boxes.ts'
+import type { ActorContext } from '../../ports/store/events.ts'
 import type { ExecRecord } from '../../ports/store/exec.ts'
+import { boxAccounts } from '../common/accounts.ts'
 import { commandEnvironment } from '../common/environment.ts'
 import {
   discardDetached,
@@ -16,6 +18,8 @@ import {
 } from './live-exec.ts'
 
 export interface ExecStartDeps extends LiveExecDeps {
+  /** Carries the actor of a request, whose accounts its commands count against. */
+  actorContext: Pick<ActorContext, 'current'>
   runtime: Runtime
 }
 
@@ -38,14 +42,15 @@ export interface ExecStart {
   timeoutMs: number | null
 }
 
-/** Prepares a start in `box`. Pure but for the new id. */
-export function newStart(box: BoxRecord, options: ExecOptions, now: number): ExecStart {
-  const record = newRecord(box, options, now)
+/** Prepares a start in `box`, on behalf of the actor of now. */
+export function newStart({ clock, actorContext }: ExecStartDeps, box: BoxRecord, options: ExecOptions): ExecStart {
+  const record = newRecord(box, options, clock.now())
   const request: ExecRequest = {
     command: record.command,
     cwd: options.cwd ?? null,
     environment: commandEnvironment(box, options.env),
     user: options.user ?? null,
+    accounts: boxAccounts(box, actorContext.current()),
     ...(options.terminal === null ? {} : { terminal: options.terminal }),
   }
   return { record, request, timeoutMs: options.timeoutSeconds === undefined ? null : options.timeoutSeconds * 1000 }
@@ -63,7 +68,7 @@ export async function launchExec(deps: ExecStartDeps, box: BoxRecord, body: Exec
     detached: body.no_hup === true,
     timeoutSeconds: body.timeout_seconds,
   }
-  const start = newStart(box, options, deps.clock.now())
+  const start = newStart(deps, box, options)
   if (options.detached) return (await startDetached(deps, start, { stdin, keepsInput: false })).live
   return (await startRunning(deps, start, { stdin, copied: [] })).live
 }

@@ -9,7 +9,8 @@ import type { LiveExec } from './live-exec.ts'
 export interface ExecTable {
   /** Returns a running command of the box. */
   get(boxId: string, id: string): LiveExec | undefined
-  add(exec: LiveExec): void
+  /** Adds a command that counts against `owners`. */
+  add(exec: LiveExec, owners: readonly string[]): void
   /** Shuts down those that run, and closes all streams. */
   close(): Promise<void>
 }
@@ -47,10 +48,10 @@ export function createExecTable(options: {
       const exec = live.get(id)
       return exec?.boxId === boxId ? exec : undefined
     },
-    add: (exec) => {
+    add: (exec, owners) => {
       const { id } = exec
       live.set(id, exec)
-      const leave = options.running.add(exec.boxId)
+      const leave = options.running.add(owners)
       const endUse = options.activity.begin(exec.boxId)
       const end = (): void => {
         leave()

@@ -82,7 +82,11 @@ export class BoxSteps {
   async #do(record: BoxRecord, step: BoxStep): Promise<boolean> {
     switch (step.kind) {
       case 'start':
-        return this.#attempt(record, () => this.#starts.run(() => this.#start(record)), this.#failedStart(record))
+        return this.#attempt(
+          record,
+          () => this.#starts.run(() => this.#start(record), record.project),
+          this.#failedStart(record),
+        )
       case 'stop': {
         const outcome = stoppedOutcome(record)
         return this.#attempt(
@@ -240,7 +244,7 @@ export class BoxSteps {
       // A start of a box deleted meanwhile would wait for its own end to free the volumes.
       if (await restoration.isOver()) return true
       const isWanted = record.desired.power === 'running'
-      if (isWanted) await this.#starts.run(() => this.#launch(restoration.restored))
+      if (isWanted) await this.#starts.run(() => this.#launch(restoration.restored), restoration.restored.project)
       await restoration.commit({ isRunning: processes.isRunning(record.id) })
       return true
     } catch (error) {

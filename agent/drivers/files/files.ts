@@ -20,7 +20,7 @@ export interface HostFiles extends Files {
 export function createHostFiles({ find }: HostFilesOptions): HostFiles {
   const threads: FileThreads<FileTasks> = createFileThreads({ module: TASKS })
   const transfers = createFileTransfers()
-  const limited: Limited = (isLong, { boxId }, work) => (isLong ? transfers.run(boxId, work) : work())
+  const limited: Limited = (isLong, root, work) => (isLong ? transfers.run(root, work) : work())
   const withRoot = createWithRoot({ find })
   return {
     start: () => threads.start(),
@@ -37,7 +37,7 @@ export function createHostFiles({ find }: HostFilesOptions): HostFiles {
     open: (root, path) =>
       withRoot(root, path, async (task) => {
         const channel = await threads.begin(root.boxId, { name: 'open', ...task })
-        return openedFile(channel, { path: rawOf(path), acquire: () => transfers.acquire(root.boxId) })
+        return openedFile(channel, { path: rawOf(path), acquire: () => transfers.acquire(root) })
       }),
     write: async (...write) => {
       const [root, path, options, bytes] = write
@@ -97,7 +97,7 @@ interface LongCallDeps {
 function createRestoreCall({ threads, transfers, withRoot }: LongCallDeps): Pick<Files, 'restore'> {
   return {
     restore: (root, from, { path, temporaryName }) =>
-      transfers.run(root.boxId, async () => {
+      transfers.run(root, async () => {
         const { channel, first } = await withRoot(root, path, async ({ argument, fds }) => {
           const snapshot = openBeside(fds, from)
           const both = { ...argument, from: snapshot.root, temporaryName }
@@ -131,7 +131,7 @@ function createArchiveCalls(deps: LongCallDeps): Pick<Files, 'pack' | 'unpack' |
   }
   return {
     pack: async (root, path) => {
-      const leave = transfers.acquire(root.boxId)
+      const leave = transfers.acquire(root)
       try {
         return await withRoot(root, path, async (task) => {
           const channel = await threads.begin(root.boxId, { name: 'pack', ...task })
@@ -143,9 +143,9 @@ function createArchiveCalls(deps: LongCallDeps): Pick<Files, 'pack' | 'unpack' |
       }
     },
     unpack: (root, path, source) =>
-      transfers.run(root.boxId, () => unpack(root, path, { isLayer: false, bytes: () => source })),
+      transfers.run(root, () => unpack(root, path, { isLayer: false, bytes: () => source })),
     unpackLayer: (root, path, bytes) =>
-      transfers.run(root.boxId, async () => {
+      transfers.run(root, async () => {
         await prune(root, path, bytes())
         return unpack(root, path, { isLayer: true, bytes })
       }),

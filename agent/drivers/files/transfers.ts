@@ -1,30 +1,35 @@
 import { ServiceError } from '../../../shared/errors.ts'
+import { createFairShares } from '../../../shared/fair-shares.ts'
+import type { FilesRoot } from '../../ports/files/files.ts'
+
+/** Whose a transfer is: the box, and further accounts that share what all may have. */
+export type TransferOwner = Pick<FilesRoot, 'boxId' | 'accounts'>
 
 /** Limits long work on files: archives, files larger than 64 KiB, lists and removals of trees. */
 export interface FileTransfers {
   /**
    * Takes a slot for a box; returns its release, which is idempotent.
-   * @throws ServiceError `rate_limited` beyond `FILE_LIMITS`
+   * @throws ServiceError `rate_limited` beyond `FILE_LIMITS`, or if one of the accounts would have more than it leaves free
    */
-  acquire(boxId: string): () => void
+  acquire(owner: TransferOwner): () => void
   /** Holds a slot while `work` runs. Throws as `acquire` does, without starting it. */
-  run<T>(boxId: string, work: () => Promise<T>): Promise<T>
+  run<T>(owner: TransferOwner, work: () => Promise<T>): Promise<T>
 }
 
-export function createFileTransfers({ perBox, total: totalMax }: FileLimits = FILE_LIMITS): FileTransfers {
+export function createFileTransfers({ perBox, total }: FileLimits = FILE_LIMITS): FileTransfers {
   const counts = new Map<string, number>()
-  let total = 0
-  const acquire = (boxId: string): (() => void) => {
+  const shares = createFairShares(total)
+  const acquire: FileTransfers['acquire'] = ({ boxId, accounts = [] }) => {
     const count = counts.get(boxId) ?? 0
     if (count >= perBox) throw tooMany('The box has as many long transfers of files under way as it may.')
-    if (total >= totalMax) throw tooMany('Too many long transfers of files are under way.')
+    const leave = shares.take(accounts)
+    if (leave === null) throw tooMany('Too many long transfers of files are under way.')
     counts.set(boxId, count + 1)
-    total++
     let isReleased = false
     return () => {
       if (isReleased) return
       isReleased = true
-      total--
+      leave()
       const left = (counts.get(boxId) ?? 0) - 1
       if (left > 0) counts.set(boxId, left)
       else counts.delete(boxId)
@@ -32,8 +37,8 @@ export function createFileTransfers({ perBox, total: totalMax }: FileLimits = FI
   }
   return {
     acquire,
-    run: async (boxId, work) => {
-      const release = acquire(boxId)
+    run: async (owner, work) => {
+      const release = acquire(owner)
       try {
         return await work()
       } finally {

@@ -7,9 +7,9 @@ export function createAuditStore(database: Database): AuditStore {
   return {
     add: async (records) =>
       database.transaction(() => {
-        for (const record of records) {
+        for (const { account, ...record } of records) {
           const { at, project, actor, actorName, operation, status } = record
-          database.run(ADD, at, project, actor, actorName, operation, status, JSON.stringify(record))
+          database.run(ADD, at, project, actor, actorName, operation, status, account, JSON.stringify(record))
         }
       }),
     read: async ({ projects, project, actor, operation, status, before, limit }) => {
@@ -25,12 +25,13 @@ export function createAuditStore(database: Database): AuditStore {
         next: last > oldest ? last : null,
       }
     },
-    prune: (before, keep) => pruneNumbered(database, 'audit', { before, keep }),
+    prune: (before, keep) =>
+      pruneNumbered(database, { table: 'audit', group: 'account' }, { before, keep, onCut: () => undefined }),
   }
 }
 
-const ADD = `INSERT INTO audit (at, project, actor, actor_name, operation, status, record)
-  VALUES (?, ?, ?, ?, ?, ?, ?)`
+const ADD = `INSERT INTO audit (at, project, actor, actor_name, operation, status, account, record)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?)`
 const READ = `
   SELECT number, record FROM audit WHERE number >= ?1 AND number < ?2
     AND (?3 IS NULL OR project IN (SELECT value FROM json_each(?3)))

@@ -1,12 +1,15 @@
 import type { EventRecord, EventScope, EventStore } from '../../ports/store/events.ts'
 import type { Database } from './database.ts'
-import { boundsOf, pruneNumbered } from './numbered.ts'
+import { boundsOf, type Cut, pruneNumbered } from './numbered.ts'
 import { AUDIENCES } from './outbox.ts'
 
 /** Creates the store of events in SQLite, whose rows the outbox writes. */
 export function createEventStore(database: Database, onCommit: EventStore['onCommit']): EventStore {
   return {
-    bounds: async () => boundsOf(database, 'events'),
+    bounds: async (scope = EVERYTHING) => {
+      const { newest } = boundsOf(database, 'events')
+      return { oldest: 1 + Number(database.get(FLOOR, audiencesOf(scope))?.number ?? 0), newest }
+    },
     read: async (query) => {
       const { types, after, limit } = query
       const { newest } = boundsOf(database, 'events')
@@ -19,7 +22,13 @@ export function createEventStore(database: Database, onCommit: EventStore['onCom
       const through = (events.length < limit ? end : events.at(-1)?.number) ?? end
       return { events, through, hasMore: through < newest }
     },
-    prune: (before, keep) => pruneNumbered(database, 'events', { before, keep }),
+    prune: (before, keep) => {
+      // Comes ahead of the deletion, so that no cursor passes over what is gone.
+      const onCut = ({ group, number }: Cut): void => {
+        database.freeing(() => database.run(RAISE_FLOOR, group ?? '', number - 1))
+      }
+      return pruneNumbered(database, { table: 'events', group: 'audience' }, { before, keep, onCut })
+    },
     onCommit,
   }
 }
@@ -31,6 +40,13 @@ function audiencesOf({ projects, shared, admin }: EventScope): string {
 
 /** Names of projects begin with a letter or a digit, unlike the other audiences. */
 const IS_OF_PROJECT = "audience >= '0'"
+const EVERYTHING: EventScope = { projects: '*', shared: true, admin: true }
+// The floor of the audience '' is that of all.
+const FLOOR = `
+  SELECT max(number) AS number FROM event_floors WHERE audience = ''
+    OR (?1 ->> '$.all' AND ${IS_OF_PROJECT}) OR audience IN (SELECT value FROM json_each(?1, '$.some'))`
+const RAISE_FLOOR = `INSERT INTO event_floors (audience, number) VALUES (?, ?)
+  ON CONFLICT (audience) DO UPDATE SET number = max(number, excluded.number)`
 const READ = `
   SELECT number, record FROM events WHERE number > ?1 AND number <= ?2
     AND ((?3 ->> '$.all' AND ${IS_OF_PROJECT}) OR audience IN (SELECT value FROM json_each(?3, '$.some')))

@@ -12,10 +12,12 @@ export function createExecStore(database: Database): ExecStore {
     finish: async ({ record, output, fileBytes }, keep) =>
       database.transaction(() => {
         const { stdout, stderr } = output
-        const bytes = (stdout?.length ?? 0) + (stderr?.length ?? 0) + fileBytes
+        const text = JSON.stringify(record)
+        const outputBytes = (stdout?.length ?? 0) + (stderr?.length ?? 0) + fileBytes
+        const bytes = Buffer.byteLength(text) + outputBytes
         const sql = 'UPDATE execs SET status = ?, record = ?, stdout = ?, stderr = ?, bytes = ? WHERE id = ?'
-        const rows = database.run(sql, record.status, JSON.stringify(record), stdout, stderr, bytes, record.id)
-        return rows === 0 ? [record.id] : prune(database, record, keep)
+        const rows = database.run(sql, record.status, text, stdout, stderr, bytes, record.id)
+        return rows === 0 ? [record.id] : prune(database, { ...record, outputBytes }, keep)
       }),
     get: async (boxId, id) => {
       const row = database.get('SELECT record, stdout, stderr FROM execs WHERE id = ? AND box_id = ?', id, boxId)
@@ -42,30 +44,50 @@ export function createExecStore(database: Database): ExecStore {
   }
 }
 
-function prune(database: Database, { id, boxId }: ExecRecord, keep: ExecBounds): string[] {
+function prune(
+  database: Database,
+  { id, boxId, outputBytes }: Pick<ExecRecord, 'id' | 'boxId'> & { outputBytes: number },
+  keep: ExecBounds,
+): string[] {
   const sums = database.get(
     "SELECT count(*) AS n, sum(bytes) AS bytes FROM execs WHERE box_id = ? AND status <> 'running'",
     boxId,
   )
-  let bytes = Number(sums?.bytes)
+  let [records, bytes] = [Number(sums?.n), Number(sums?.bytes)]
   const dropped: string[] = []
-  const drop = (oldest: Row): void => {
-    dropped.push(String(oldest.id))
-    bytes -= Number(oldest.bytes)
+  const drop = (row: Row, left: number): void => {
+    dropped.push(String(row.id))
+    bytes -= Number(row.bytes) - left
   }
-  for (let records = Number(sums?.n); records > keep.records; records--) {
-    const oldest = database.get(`${OLDEST} ORDER BY id LIMIT 1`, boxId, id, -1)
-    if (!oldest) break
+  const remove = (oldest: Row): void => {
     database.run('DELETE FROM execs WHERE id = ?', String(oldest.id))
-    drop(oldest)
+    records--
+    drop(oldest, 0)
   }
-  while (bytes > keep.bytes) {
-    const oldest = database.get(`${OLDEST} ORDER BY id LIMIT 1`, boxId, id, 0)
+  const empty = (oldest: Row): void => {
+    database.run(
+      "UPDATE execs SET stdout = x'', stderr = x'', bytes = octet_length(record) WHERE id = ?",
+      String(oldest.id),
+    )
+    drop(oldest, Number(oldest.length))
+  }
+  while (records > keep.records) {
+    const oldest = database.get(OLDEST, boxId, id)
     if (!oldest) break
-    database.run("UPDATE execs SET stdout = x'', stderr = x'', bytes = 0 WHERE id = ?", String(oldest.id))
-    drop(oldest)
+    remove(oldest)
   }
-  return dropped
+  // Output goes before records, which do not go for that of one command.
+  while (bytes > keep.bytes) {
+    const oldest = database.get(OLDEST_WITH_OUTPUT, boxId, id)
+    if (!oldest) break
+    empty(oldest)
+  }
+  while (bytes - outputBytes > keep.bytes) {
+    const oldest = database.get(OLDEST, boxId, id)
+    if (!oldest) break
+    remove(oldest)
+  }
+  return [...new Set(dropped)]
 }
 
 function recordOf(row: Row): ExecRecord {
@@ -86,4 +108,6 @@ const NEXT = `SELECT 1 ${WANTED} 1`
 const PAGE_CHARACTERS = 4 * 1024 ** 2
 const LOSE = `UPDATE execs SET status = 'lost', stdout = x'', stderr = x'',
   record = json_set(record, '$.status', 'lost', '$.endedAt', ?) WHERE id = ? AND status = 'running'`
-const OLDEST = `SELECT id, bytes FROM execs WHERE box_id = ? AND status <> 'running' AND id <> ? AND bytes > ?`
+const ENDED = "FROM execs WHERE box_id = ? AND status <> 'running' AND id <> ?"
+const OLDEST = `SELECT id, bytes, octet_length(record) AS length ${ENDED} ORDER BY id LIMIT 1`
+const OLDEST_WITH_OUTPUT = `SELECT id, bytes, octet_length(record) AS length ${ENDED} AND bytes > octet_length(record) ORDER BY id LIMIT 1`

@@ -62,10 +62,20 @@ function rowOf(
     id: newId('evt', at),
     at,
     ...event,
+    data: cutTexts(event.data),
     actor: actor === null ? null : { id: actor.tokenId, name: actor.tokenName },
     requestId: actor?.requestId ?? null,
   }
   return [at, event.type, isForAdmins ? AUDIENCES.admins : (event.project ?? AUDIENCES.shared), record]
+}
+
+// A message of a box or of the kernel may have any length.
+function cutTexts(data: Record<string, unknown>): Record<string, unknown> {
+  const text = JSON.stringify(data)
+  if (text.length <= TEXT_CHARACTERS) return data
+  const cut = (_key: string, value: unknown): unknown =>
+    typeof value === 'string' && value.length > TEXT_CHARACTERS ? `${value.slice(0, TEXT_CHARACTERS)}…` : value
+  return JSON.parse(JSON.stringify(data, cut)) as Record<string, unknown>
 }
 
 function parse(value: unknown): never | null {
@@ -90,6 +100,7 @@ interface OutboxTable {
   events(change: Change<never>): NewEvent[]
 }
 
+const TEXT_CHARACTERS = 1_024
 const FUNCTION = 'boxyard_events'
 const record = (alias: string): string => `${alias}.record`
 const ALL = ['INSERT', 'UPDATE', 'DELETE'] as const

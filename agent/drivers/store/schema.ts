@@ -109,4 +109,27 @@ export const MIGRATIONS: readonly string[] = [
     operation TEXT, status INTEGER NOT NULL, record TEXT NOT NULL
   ) STRICT;
   `,
+  `
+  WITH RECURSIVE chain (id, root) AS (
+    SELECT id, id FROM tokens WHERE created_by IS NULL OR created_by NOT IN (SELECT id FROM tokens)
+    UNION ALL
+    SELECT child.id, iif(parent.record ->> '$.projects' = '*'
+        AND EXISTS (SELECT 1 FROM json_each(parent.record, '$.permissions') WHERE value = 'admin'), child.id, chain.root)
+      FROM chain JOIN tokens AS child ON child.created_by = chain.id JOIN tokens AS parent ON parent.id = chain.id
+  )
+  UPDATE tokens SET record = json_set(record, '$.root', (SELECT root FROM chain WHERE chain.id = tokens.id));
+  ALTER TABLE tokens ADD COLUMN root TEXT AS (record ->> '$.root');
+  CREATE INDEX tokens_by_root ON tokens (root);
+  CREATE INDEX events_by_audience ON events (audience, number);
+  ALTER TABLE audit ADD COLUMN account TEXT NOT NULL DEFAULT '';
+  CREATE INDEX audit_by_account ON audit (account, number);
+  CREATE TABLE event_floors (audience TEXT PRIMARY KEY, number INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+  INSERT INTO event_floors SELECT '', coalesce((SELECT min(number) - 1 FROM events),
+    (SELECT seq FROM sqlite_sequence WHERE name = 'events'), 0);
+  ALTER TABLE idempotency ADD COLUMN account TEXT NOT NULL DEFAULT '';
+  ALTER TABLE operations ADD COLUMN project TEXT AS (record ->> '$.project');
+  CREATE INDEX operations_by_project ON operations (project, created_at);
+  CREATE INDEX idempotency_by_account ON idempotency (account, created_at);
+  UPDATE execs SET bytes = bytes + octet_length(record);
+  `,
 ]

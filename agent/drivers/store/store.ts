@@ -11,6 +11,7 @@ import { type Database, openDatabase } from './database.ts'
 import { createEdgeGrantStore } from './edge-grants.ts'
 import { createEventStore } from './events.ts'
 import { createExecStore } from './exec.ts'
+import { fairLevel } from './fair-level.ts'
 import { createIdempotencyStore } from './idempotency.ts'
 import type { OutboxDeps } from './outbox.ts'
 import { createQuotaStore } from './quotas.ts'
@@ -79,6 +80,19 @@ function createOperationStore(database: Database): OperationStore {
         .map(({ record }) => JSON.parse(String(record)) as JobRecord),
     prune: async (createdBefore) =>
       void database.run(`DELETE FROM operations WHERE created_at < ? AND NOT (${IS_UNFINISHED_JOB})`, createdBefore),
+    bound: async (keep) => {
+      const counts = database.all('SELECT project, count(*) AS n FROM operations GROUP BY project')
+      const level = fairLevel(
+        counts.map(({ n }) => Number(n)),
+        keep,
+      )
+      for (const { project, n } of counts) {
+        if (Number(n) <= level) continue
+        const sql = `DELETE FROM operations WHERE NOT (${IS_UNFINISHED_JOB}) AND id IN (
+          SELECT id FROM operations WHERE project IS ? ORDER BY created_at, id LIMIT ?)`
+        database.freeing(() => database.run(sql, project as string | null, Number(n) - level))
+      }
+    },
   }
 }
 

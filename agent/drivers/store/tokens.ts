@@ -1,5 +1,6 @@
 import type { TokenRecord, TokenStore } from '../../ports/store/tokens.ts'
 import type { Database, Row, Value } from './database.ts'
+import { fairLevel } from './fair-level.ts'
 
 /** Creates the store of tokens in SQLite, without the tokens themselves. */
 export function createTokenStore(database: Database): TokenStore {
@@ -19,6 +20,12 @@ export function createTokenStore(database: Database): TokenStore {
       const rows = database.all(sql, ...values)
       return { records: rows.slice(0, limit).map(recordOf), hasMore: rows.length > limit }
     },
+    countLive: async (of, now) => {
+      const filter = 'root' in of ? { column: 'root', id: of.root } : { column: 'created_by', id: of.createdBy }
+      const sql = `SELECT count(*) AS n FROM tokens
+        WHERE ${filter.column} = ? AND revoked_at IS NULL AND (ends_at IS NULL OR ends_at > ?)`
+      return Number(database.get(sql, filter.id, now)?.n)
+    },
     revoke: async (id, revokedAt) => {
       const sql = `WITH RECURSIVE minted (id) AS (
           VALUES (?) UNION SELECT tokens.id FROM tokens JOIN minted ON tokens.created_by = minted.id
@@ -34,10 +41,28 @@ export function createTokenStore(database: Database): TokenStore {
       database.run(sql, expiresAt, expiresAt, id)
     },
     prune: async (endedBefore) => void database.run('DELETE FROM tokens WHERE ends_at < ?', endedBefore),
+    bound: async (keep, now) => {
+      const counts = database.all('SELECT root, count(*) AS n FROM tokens WHERE ends_at <= ? GROUP BY root', now)
+      const level = fairLevel(
+        counts.map(({ n }) => Number(n)),
+        keep,
+      )
+      for (const { root, n } of counts) {
+        if (Number(n) <= level) continue
+        const sql = `DELETE FROM tokens WHERE id IN (
+          SELECT id FROM tokens WHERE root = ? AND ends_at <= ? ORDER BY ends_at, id LIMIT ?)`
+        database.freeing(() => database.run(sql, String(root), now, Number(n) - level))
+      }
+    },
   }
 }
 
 function recordOf(row: Row): TokenRecord {
   const record = JSON.parse(String(row.record)) as TokenRecord
-  return { ...record, keyId: record.keyId ?? null, revokedAt: row.revoked_at === null ? null : Number(row.revoked_at) }
+  return {
+    ...record,
+    root: record.root ?? record.id,
+    keyId: record.keyId ?? null,
+    revokedAt: row.revoked_at === null ? null : Number(row.revoked_at),
+  }
 }

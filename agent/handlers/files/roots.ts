@@ -1,4 +1,5 @@
 import type { Boxes } from '../../core/boxes/boxes.ts'
+import type { Caller } from '../../core/common/caller.ts'
 import { liveRoot, snapshotRoot, type WrittenRoot } from '../../core/files/roots.ts'
 import type { FilesRoot } from '../../ports/files/files.ts'
 import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
@@ -16,11 +17,12 @@ export interface FilesRootDeps {
 interface BoxCall {
   params: { project: string; name: string }
   boundBoxId: string | null
+  caller: Pick<Caller, 'accounts'>
 }
 
 /** Returns the location of the files of the box that a request names. */
 export async function filesRootOf(deps: FilesRootDeps, call: BoxCall): Promise<FilesRoot> {
-  return liveRoot(deps, await boxOf(deps, call))
+  return { ...liveRoot(deps, await boxOf(deps, call)), accounts: call.caller.accounts }
 }
 
 /** As `filesRootOf`, for a write that may take long. */
@@ -37,8 +39,9 @@ export async function readRootOf(
   call: BoxCall & { query: { snapshot?: string | undefined } },
 ): Promise<FilesRoot> {
   const { snapshot } = call.query
+  const { accounts } = call.caller
   const box = await boxOf(deps, call)
-  return snapshot === undefined ? liveRoot(deps, box) : snapshotRoot(deps, box, snapshot)
+  return { ...(snapshot === undefined ? liveRoot(deps, box) : await snapshotRoot(deps, box, snapshot)), accounts }
 }
 
 /** As `writtenRootOf`, with the location in a snapshot to restore from. Throws as `readRootOf`. */
@@ -49,7 +52,11 @@ export async function restoreRootsOf(
 ): Promise<WrittenRoot & { from: FilesRoot }> {
   const box = await boxOf(deps, call)
   const from = await snapshotRoot(deps, box, snapshot)
-  return { root: liveRoot(deps, box), from, rootNow: () => filesRootOf(deps, call) }
+  return {
+    root: { ...liveRoot(deps, box), accounts: call.caller.accounts },
+    from,
+    rootNow: () => filesRootOf(deps, call),
+  }
 }
 
 async function boxOf({ boxes }: FilesRootDeps, { params, boundBoxId }: BoxCall): Promise<BoxRecord> {

@@ -2,6 +2,7 @@ import { problemTypeNotFound } from '../../../shared/errors.ts'
 import { buildOpenApiDocument } from '../../../shared/openapi.ts'
 import { answerProblemTypes } from '../../../shared/problem-types.ts'
 import type { LimitName } from '../../../shared/schemas/limits.ts'
+import { SHARES } from '../../../shared/schemas/shares.ts'
 import type { BoxDefaults } from '../../core/boxes/create.ts'
 import type { Bounds } from '../../core/common/admission.ts'
 import type { HealthReport } from '../../core/health/health.ts'
@@ -64,6 +65,7 @@ export function createSystemHandlers(deps: SystemDeps): SystemHandlers {
           nesting: defaults.allowsNesting,
           features: FEATURES,
           limits: deps.limits(),
+          shares: SHARES,
         },
       }
     },

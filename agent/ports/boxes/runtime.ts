@@ -89,6 +89,8 @@ export interface ExecRequest {
   mergesOutput?: boolean
   /** True: once it has ended, everything left that it started is killed. */
   endsWhole?: boolean
+  /** The accounts, beside its box, that share what is bounded. */
+  accounts?: readonly string[]
 }
 
 /** The size of a terminal in characters, each 1–65,535. */

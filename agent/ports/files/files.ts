@@ -7,6 +7,8 @@ export type FilePath = Uint8Array
  */
 export interface FilesRoot {
   boxId: string
+  /** The accounts of the request, among which long transfers are shared. */
+  accounts?: readonly string[]
   /** Set if the trees are a snapshot's: the running box is ignored. */
   isSnapshot?: true
   /** Host path of the root tree, ids as on disk. */

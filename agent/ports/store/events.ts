@@ -3,6 +3,8 @@ export interface Actor {
   tokenId: string
   tokenName: string
   requestId: string
+  /** The accounts of the request, among which what is bounded is shared. */
+  accounts?: readonly string[]
 }
 
 /** Carries the actor of a request through the asynchronous work that it starts. */
@@ -57,11 +59,14 @@ export interface EventPage {
 
 /** Stores events, numbered in commit order from 1 without gaps; numbers are never reused. */
 export interface EventStore {
-  /** Returns the numbers of the oldest event kept and of the newest ever; the oldest is newest + 1 if none is kept. */
-  bounds(): Promise<{ oldest: number; newest: number }>
+  /**
+   * Returns the number from which on no event of the scope was pruned, and that of the newest ever; without a scope, of all. The
+   * oldest is newest + 1 if none is kept.
+   */
+  bounds(scope?: EventScope): Promise<{ oldest: number; newest: number }>
   /** Scans a bounded number of events, so that a page may be empty although more follow. */
   read(query: EventQuery): Promise<EventPage>
-  /** Deletes events from before `before`, and all but the newest `keep`. */
+  /** Deletes events from before `before`, and the oldest of the audiences that have most until `keep` are left. */
   prune(before: number, keep: number): Promise<void>
   /** Calls `listener` soon after this process wrote events; returns a function that removes it. */
   onCommit(listener: () => void): () => void
@@ -74,8 +79,9 @@ export interface AuditRecord {
   /** Null: the request matched no operation. */
   operation: string | null
   method: string
-  /** Path and query, without parts that may be secret. */
+  /** Path and query, without parts that may be secret; at most 512 bytes, see `cutText`. */
   target: string
+  /** Null also if the caller may not enter the project that was named. */
   project: string | null
   /** Id and name of the token; null without a valid one. */
   actor: string | null
@@ -107,10 +113,10 @@ export interface AuditPage {
 }
 
 export interface AuditStore {
-  /** Adds records, in one commit. */
-  add(records: readonly AuditRecord[]): Promise<void>
+  /** Adds records with the account of each, in one commit. */
+  add(records: readonly (AuditRecord & { account: string })[]): Promise<void>
   /** Scans a bounded number of records. */
   read(query: AuditQuery): Promise<AuditPage>
-  /** Deletes records from before `before`, and all but the newest `keep`. */
+  /** Deletes records from before `before`, and the oldest of the accounts that have most until `keep` are left. */
   prune(before: number, keep: number): Promise<void>
 }

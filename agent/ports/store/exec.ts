@@ -30,7 +30,7 @@ export interface ExecOutput {
   stderr: Uint8Array | null
 }
 
-/** Bounds of what is kept of a box's ended commands: number of records, and bytes of their output in all. */
+/** Bounds of what is kept of a box's ended commands: number of records, and bytes of them and their output in all. */
 export interface ExecBounds {
   records: number
   bytes: number
@@ -50,7 +50,7 @@ export interface ExecStore {
   insert(record: ExecRecord): Promise<void>
   /**
    * Records the end of a command and its kept output, of which `fileBytes` are in files, then drops what the box has above
-   * `keep`: records, then output alone, oldest first and never of this command. Returns the ids of the commands whose output
+   * `keep`: records, then output alone, then records again, oldest first and never of this command. Returns the ids of the commands whose output
    * is not kept any more; this one's if its box is gone.
    */
   finish(end: { record: ExecRecord; output: ExecOutput; fileBytes: number }, keep: ExecBounds): Promise<string[]>

@@ -22,11 +22,19 @@ export interface KeyedAnswer {
 
 /** Stores requests with an Idempotency-Key, and their answers. */
 export interface IdempotencyStore {
-  /** Reserves a key for this process; returns null if it was free, else its entry. */
-  begin(request: { token: string; key: string; fingerprint: string; now: number }): Promise<IdempotencyEntry | null>
+  /** Reserves a key for this process; returns null if it was free, else its entry. The account shares what is kept. */
+  begin(request: {
+    token: string
+    key: string
+    fingerprint: string
+    now: number
+    account: string
+  }): Promise<IdempotencyEntry | null>
   finish(token: string, key: string, answer: StoredAnswer): Promise<void>
   /** Deletes the key of a request without an effect, unless it has an answer. */
   drop(token: string, key: string): Promise<void>
   /** Deletes keys made before `createdBefore`, and with `unfinished` those that an earlier process left without an answer. */
   prune(createdBefore: number, options: { unfinished: boolean }): Promise<void>
+  /** Deletes the oldest answers of the accounts that have most until all together take up at most `keepBytes`. */
+  bound(keepBytes: number): Promise<void>
 }

@@ -48,4 +48,6 @@ export interface OperationStore {
   unfinishedJobs(): Promise<JobRecord[]>
   /** Deletes operations created before `createdBefore`, except jobs without an end. */
   prune(createdBefore: number): Promise<void>
+  /** Deletes the oldest operations of the projects that have most until `keep` are left, except jobs without an end. */
+  bound(keep: number): Promise<void>
 }

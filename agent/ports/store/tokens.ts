@@ -11,6 +11,8 @@ export interface TokenRecord {
   expiresAt: number | null
   createdAt: number
   createdBy: string | null
+  /** The token at which its chain of minting begins: its own id, unless it shares the account of the one that minted it. */
+  root: string
   revokedAt: number | null
 }
 
@@ -23,6 +25,8 @@ export interface TokenStore {
     records: TokenRecord[]
     hasMore: boolean
   }>
+  /** Counts the live tokens of an account, or those that one token minted. */
+  countLive(of: { root: string } | { createdBy: string }, now: number): Promise<number>
   /** Revokes a token and, recursively, all that were minted with it; keeps the time of an earlier revocation. */
   revoke(id: string, revokedAt: number): Promise<void>
   /** Notes that another key has signed the token anew. An unknown one is ignored. */
@@ -31,4 +35,6 @@ export interface TokenStore {
   setEnd(id: string, expiresAt: number): Promise<void>
   /** Deletes tokens that ended before `endedBefore`. */
   prune(endedBefore: number): Promise<void>
+  /** Deletes the first ended tokens of the accounts that have most until `keep` ended ones are left. */
+  bound(keep: number, now: number): Promise<void>
 }

@@ -218,7 +218,14 @@ describe('events of other resources', () => {
       expiresAt: null,
       createdAt: 1,
     } as const
-    await store.tokens.insert({ ...token, permissions: ['read'], keyId: 'k', createdBy: null, revokedAt: null })
+    await store.tokens.insert({
+      ...token,
+      permissions: ['read'],
+      keyId: 'k',
+      createdBy: null,
+      root: 'tok_b',
+      revokedAt: null,
+    })
     await store.tokens.revoke('tok_b', 7)
     await store.tokens.revoke('tok_b', 8)
     const base = { id: 'bas_1', project: null, name: 'b', sizeBytes: null, subvolume: 's', createdAt: 1 }
@@ -255,6 +262,16 @@ describe('event numbers', () => {
     store = openSqliteStore(join(directory, 'boxyard.db'))
     await store.boxes.insert(box('late'))
     expect(await store.events.bounds()).toEqual({ oldest: 7, newest: 7 })
+  })
+
+  test('and their texts are bounded: a longer message is cut', async () => {
+    const made = box('web')
+    await store.boxes.insert(made)
+    const observed = { ...made.observed, status: 'unknown', reason: 'lost', message: 'x'.repeat(1_000_000) } as const
+    await change(made, { observed: observed as never })
+    const last = (await eventsOf()).at(-1)
+    expect(JSON.stringify(last).length).toBeLessThan(2_000)
+    expect(last?.data['message']).toMatch(/^x{1024}…$/)
   })
 
   test('are returned up to the last one examined, also where none matched', async () => {

@@ -70,6 +70,22 @@ test('a command marked lost is lost only if it still ran', async () => {
   expect(await store.execs.get('box_b', second.id)).toBeNull()
 })
 
+test('records count with their output, and go once all output has gone', async () => {
+  const long = { command: ['echo', 'x'.repeat(60_000)] }
+  const ids: string[] = []
+  const add = async (bytes: number): Promise<void> => {
+    const record = exec('box_a', long)
+    ids.push(record.id)
+    await store.execs.insert(record)
+    await finish(record, bytes)
+  }
+  for (let i = 0; i < 5; i++) await add(50_000)
+  expect(await keptBytes('box_a', ids)).toEqual([null, 0, 0, 0, 50_000])
+  for (let i = 0; i < 20; i++) await add(0)
+  const { records } = await store.execs.list({ boxId: 'box_a', status: null, after: null, limit: 100 })
+  expect(records.map(({ id }) => id)).toEqual(ids.slice(-4))
+})
+
 test('the oldest output of a box is dropped for the newest, and its record stays', async () => {
   const ids: string[] = []
   for (let i = 0; i < 5; i++) ids.push(await run('box_a', 100_000))

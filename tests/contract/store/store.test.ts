@@ -101,7 +101,7 @@ describe('boxes', () => {
 })
 
 describe('idempotency', () => {
-  const request = { token: 'tok_a', key: 'k', fingerprint: 'f', now: 1 }
+  const request = { token: 'tok_a', key: 'k', fingerprint: 'f', now: 1, account: 'token tok_a' }
 
   test('a key is free once, then in progress, then answered', async () => {
     expect(await store.idempotency.begin(request)).toBeNull()
@@ -110,6 +110,24 @@ describe('idempotency', () => {
     await store.idempotency.finish('tok_a', 'k', answer)
     expect(await store.idempotency.begin({ ...request, fingerprint: 'g' })).toEqual({ fingerprint: 'f', answer })
     expect(await store.idempotency.begin({ ...request, token: 'tok_b' })).toBeNull()
+  })
+
+  test('answers are bounded by their bytes: the oldest of the account that has most go first', async () => {
+    const answerAll = async (token: string, keys: number[]): Promise<void> => {
+      for (const now of keys) {
+        await store.idempotency.begin({ ...request, token, key: `k${now}`, now, account: `token ${token}` })
+        await store.idempotency.finish(token, `k${now}`, { status: 201, headers: {}, body: 'x'.repeat(10_000) })
+      }
+    }
+    await answerAll('quiet', [1, 2])
+    await answerAll('loud', [1, 2, 3, 4, 5, 6, 7, 8, 9])
+    await store.idempotency.begin({ ...request, token: 'loud', key: 'running', now: 0, account: 'token loud' })
+    await store.idempotency.bound(60_000)
+    const isKept = async (token: string, now: number): Promise<boolean> =>
+      (await store.idempotency.begin({ ...request, token, key: `k${now}`, account: `token ${token}` })) !== null
+    expect(await Promise.all([1, 2].map((now) => isKept('quiet', now)))).toEqual([true, true])
+    expect(await Promise.all([6, 7, 8, 9].map((now) => isKept('loud', now)))).toEqual([false, true, true, true])
+    expect(await store.idempotency.begin({ ...request, token: 'loud', key: 'running' })).not.toBeNull()
   })
 
   test('an unfinished key is free again after a restart', async () => {

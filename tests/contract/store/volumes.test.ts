@@ -108,7 +108,7 @@ describe('attachments', () => {
   test('the answer of a request is stored in the commit of its change, or not at all', async () => {
     const data = await storedVolume('data')
     const [writer, other] = [await storedBox('writer', { mounts: [mountOf(data)] }), await storedBox('other')]
-    const asked = { token: 'tok_a', key: 'detach', fingerprint: 'f', now: 1 }
+    const asked = { token: 'tok_a', key: 'detach', fingerprint: 'f', now: 1, account: 'a' }
     const answer = { status: 200, headers: { etag: '"2"' }, body: '{"id":"it"}' }
     const keyed = { token: 'tok_a', key: 'detach', answer }
     const told = async () => (await store.idempotency.begin(asked))?.answer

@@ -49,7 +49,7 @@ export async function startDataLab(given: { now(): number; burst?: number; bodyB
     bodies: createBodyBudget(bodyBytes),
     audit: { add: () => undefined },
     actorContext: { run: (_cause, work) => work() },
-    idempotency: { begin: nowhere, finish: nowhere, drop: nowhere, prune: nowhere },
+    idempotency: { begin: nowhere, finish: nowhere, drop: nowhere, prune: nowhere, bound: nowhere },
     handlers: { readFile: handle, writeFile: handle } as unknown as Handlers,
   })
   const servers = createHttpServers()

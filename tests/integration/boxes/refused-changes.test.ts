@@ -21,6 +21,8 @@ const GIB = 1024 ** 3
 const CALLER = {
   tokenId: 'tok_a',
   tokenName: 'a',
+  root: 'tok_a',
+  accounts: ['token tok_a'],
   projects: '*',
   permissions: ['write'],
   expiresAt: null,

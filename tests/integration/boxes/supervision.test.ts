@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -120,17 +120,30 @@ describe('a log file', () => {
   })
   afterEach(() => rmSync(directory, { recursive: true }))
 
-  test('starts empty, and five older ones are kept', () => {
+  test('keeps what earlier runs wrote, however many starts failed since', () => {
     const path = join(directory, 'log/agent.log')
-    for (let i = 1; i <= 8; i++) {
+    for (const line of ['a crash', ...Array.from({ length: 20 }, (_, i) => `failed start ${i}`)]) {
       const log = openLogFile(path)
-      log.write(`start ${i}`)
+      log.write(line)
       log.close()
     }
-    expect(readFileSync(path, 'utf8')).toBe('start 8\n')
-    expect(readFileSync(`${path}.5`, 'utf8')).toBe('start 3\n')
-    expect(existsSync(`${path}.6`)).toBe(false)
+    expect(readFileSync(path, 'utf8')).toMatch(/^a crash\nfailed start 0\n/)
+    expect(readFileSync(path, 'utf8')).toMatch(/failed start 19\n$/)
+    expect(readdirSync(join(directory, 'log'))).toEqual(['agent.log'])
     expect(statSync(path).mode & 0o777).toBe(0o600)
+  })
+
+  test('counts what earlier runs wrote', () => {
+    const path = join(directory, 'front.log')
+    for (let i = 0; i < 4; i++) {
+      const log = openLogFile(path, 50)
+      log.write(`${i}${'x'.repeat(23)}`)
+      log.close()
+    }
+    expect([path, `${path}.1`].map((each) => readFileSync(each, 'utf8').replaceAll('x', ''))).toEqual([
+      '2\n3\n',
+      '0\n1\n',
+    ])
   })
 
   test('never grows beyond its bound', () => {

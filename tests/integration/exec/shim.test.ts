@@ -74,6 +74,7 @@ describe('with a box', () => {
       logger: silentLogger,
       meter: silentMeter,
       activity: createBoxActivity(),
+      actorContext: { current: () => null },
       limits,
     })
     await execs.recover([])

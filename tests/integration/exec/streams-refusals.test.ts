@@ -83,13 +83,29 @@ describe('an invalid upgrade request', () => {
     const { ticket } = at.tickets.issue({ operationId: 'streamExec', target: CAT, boxId: 'box_0', caller: CALLER })
     const byTicket = `${at.url}${CAT}&ticket=${ticket}`
     expect((await refusedStream(byTicket)).problem['code']).toBe('rate_limited')
-    await at.join(CAT.replace('/web/', '/other/'))
+    await at.join(CAT.replace('/demo/', '/else/'))
     expect((await refusedStream(`${at.url}${CAT}`, { token: at.token })).problem['code']).toBe('rate_limited')
     first.client.socket.close()
     await first.command.left
     while (at.server.open() > 2) await sleep(5)
     await Promise.all([openStream(byTicket), at.next()])
     expect((await refusedStream(byTicket)).problem['code']).toBe('token_invalid')
+  })
+
+  test('beyond the share of its project or of the chain of its token is refused, whatever box and token it is of', async () => {
+    at = await startStreamLab({ streamsAtOnce: 6 })
+    const urlIn = (project: string, box: string): string => CAT.replace('demo', project).replace('web', box)
+    const mint = (jti: string, root: string) => deployment.mint({ jti, root, projects: '*', permissions: ['exec'] })
+    const chain = [await mint('tok_1', 'tok_0'), await mint('tok_2', 'tok_0'), await mint('tok_3', 'tok_0')]
+    for (const [index, token] of chain.entries()) await at.join(urlIn(`of-chain-${index}`, 'web'), { token })
+    const beyond = `${at.url}${urlIn('of-chain-9', 'web')}`
+    expect((await refusedStream(beyond, { token: await mint('tok_4', 'tok_0') })).problem['code']).toBe('rate_limited')
+    // An operator acts for others: the project alone counts.
+    await at.join(urlIn('demo', 'one'))
+    expect((await refusedStream(`${at.url}${urlIn('demo', 'two')}`, { token: at.token })).problem['code']).toBe(
+      'rate_limited',
+    )
+    await at.join(urlIn('another', 'one'), { token: at.token })
   })
 
   test('is refused while the agent is being stopped', async () => {

@@ -74,6 +74,8 @@ describe('the standalone front', () => {
       caller: {
         tokenId: 'tok_00000000000000000000000000',
         tokenName: 'test',
+        root: 'tok_00000000000000000000000000',
+        accounts: ['project demo'],
         projects: '*',
         permissions: ['exec'],
         expiresAt: null,

@@ -72,15 +72,25 @@ describe('a ticket', () => {
     expect(() => check(ticket)).toThrow(code('token_invalid'))
   })
 
-  test('is not issued while 1,000 of its token or 10,000 of all are open', () => {
-    const of = (tokenId: string): TicketGrant => ({ ...grant, caller: { ...caller, tokenId } })
-    for (let token = 0; token < 10; token++) {
-      for (let i = 0; i < 1000; i++) tickets.issue(of(`tok_${token}`))
-      expect(() => tickets.issue(of(`tok_${token}`))).toThrow(code('rate_limited'))
+  test('leaves other projects and tokens theirs of 10,000, and counts until it is used or a minute after its end', () => {
+    const issueAll = (...accounts: string[]): number => {
+      for (let issued = 0; ; issued++) {
+        try {
+          tickets.issue({ ...grant, caller: { ...caller, tokenId: `tok_${issued % 11}`, accounts } })
+        } catch (error) {
+          expect(error).toMatchObject({ code: 'rate_limited' })
+          return issued
+        }
+      }
     }
-    expect(() => tickets.issue(of('tok_another'))).toThrow(code('rate_limited'))
+    expect([issueAll('project a', 'token a'), issueAll('project b', 'token b')]).toEqual([5_000, 2_500])
+    now = START + 119_999
+    expect(issueAll('project a', 'token c')).toBe(0)
     now = START + 120_000
-    expect(tickets.issue(of('tok_0')).expiresAt).toBe(now + 60_000)
+    const { ticket } = tickets.issue({ ...grant, caller: { ...caller, accounts: ['project a'] } })
+    expect(issueAll('project a')).toBe(4_999)
+    tickets.take(ticket)
+    expect(issueAll('project a')).toBe(1)
   })
 
   test('cannot be guessed', () => {

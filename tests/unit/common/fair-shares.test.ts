@@ -19,6 +19,23 @@ test('two users that take in turn leave as much as each has', () => {
   expect(taken).toBe(4)
 })
 
+test('a use counts against all its owners, once each', () => {
+  const shares = createFairShares(12)
+  const takeAll = (...owners: string[]): number => {
+    let taken = 0
+    while (shares.take(owners) !== null) taken++
+    return taken
+  }
+  // Neither many boxes of a project nor many projects of a token get more than one.
+  expect([takeAll('box 1', 'project a', 'token x', 'token x'), takeAll('box 2', 'project a', 'token y')]).toEqual([
+    6, 0,
+  ])
+  expect([takeAll('box 3', 'project b', 'token x'), takeAll('box 3', 'project b', 'token y')]).toEqual([0, 3])
+  expect(shares.held()).toBe(9)
+  shares.take([], 3)
+  expect(shares.take([], 1)).toBeNull()
+})
+
 test('an amount is taken whole or not at all, and an amount of zero always fits', () => {
   const shares = createFairShares(64)
   const giveBack = shares.take('a', 32)

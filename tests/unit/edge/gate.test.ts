@@ -106,6 +106,8 @@ describe('a URL that takes a token', () => {
     const caller = {
       tokenId: mother.id,
       tokenName: 'me',
+      root: mother.id,
+      accounts: [],
       projects: '*' as const,
       permissions: ['admin' as const],
       expiresAt: null,

@@ -10,6 +10,8 @@ import { CALLER } from '../../helpers/caller.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
 
+type Entry = AuditRecord & { account: string }
+
 const PAGE = { max_results: 1000 }
 const caller = { ...CALLER, projects: '*' } as const
 let directory: string
@@ -32,8 +34,9 @@ afterEach(async () => {
   rmSync(directory, { recursive: true, force: true })
 })
 
-function entry(at: number, changes: Partial<AuditRecord> = {}): AuditRecord {
+function entry(at: number, changes: Partial<Entry> = {}): Entry {
   return {
+    account: 'token tok_a',
     ...{ at, operation: 'createBox', method: 'POST', target: '/', project: 'demo', actor: 'tok_a', actorName: 'ci' },
     ...{ clientAddress: '', requestId: `req_${at}`, durationMs: 1, status: 201, code: null },
     ...changes,
@@ -82,6 +85,17 @@ test('old ones are pruned by age and by count', async () => {
   expect(await kept()).toBe(7)
   await store.audit.prune(0, 2)
   expect(await kept()).toBe(2)
+})
+
+test('who writes most loses the oldest, and others keep theirs', async () => {
+  for (let at = 1; at <= 20; at++) trail.add(entry(at, { account: 'token loud' }))
+  for (let at = 21; at <= 24; at++) trail.add(entry(at, { account: 'token quiet', project: 'quiet' }))
+  for (let at = 25; at <= 40; at++) trail.add(entry(at, { account: 'token loud' }))
+  await trail.flush()
+  await store.audit.prune(0, 10)
+  const { records } = await trail.list(caller, PAGE)
+  expect(records.map(({ at }) => at)).toEqual([40, 39, 38, 37, 36, 35, 24, 23, 22, 21])
+  expect(records[0]).not.toHaveProperty('account')
 })
 
 const ANY = { project: null, actor: null, operation: null, status: null }

@@ -9,7 +9,7 @@ const REFUSED = expect.objectContaining({ code: 'rate_limited', headers: { 'Retr
 function roomOf(transfers: ReturnType<typeof createFileTransfers>, boxId = 'box_a'): number {
   const taken: (() => void)[] = []
   try {
-    for (;;) taken.push(transfers.acquire(boxId))
+    for (;;) taken.push(transfers.acquire({ boxId }))
   } catch (error) {
     expect(error).toEqual(REFUSED)
   }
@@ -21,18 +21,33 @@ describe('long transfers of files', () => {
   test('have a limit for one box, and for all', () => {
     const transfers = createFileTransfers()
     expect(FILE_LIMITS).toEqual({ perBox: 16, total: 128 })
-    for (let box = 0; box < 8; box++) for (let i = 0; i < 16; i++) transfers.acquire(`box_${box}`)
-    expect(() => transfers.acquire('box_0')).toThrow(
+    for (let box = 0; box < 8; box++) for (let i = 0; i < 16; i++) transfers.acquire({ boxId: `box_${box}` })
+    expect(() => transfers.acquire({ boxId: 'box_0' })).toThrow(
       expect.objectContaining({ message: expect.stringMatching(/^The box/) }),
     )
-    expect(() => transfers.acquire('box_other')).toThrow(REFUSED)
+    expect(() => transfers.acquire({ boxId: 'box_other' })).toThrow(REFUSED)
+  })
+
+  test('are shared fairly by the accounts of their requests', () => {
+    const transfers = createFileTransfers()
+    const takeAll = (accounts: string[]): number => {
+      for (let taken = 0; ; taken++) {
+        try {
+          transfers.acquire({ boxId: `box_${accounts[0]}_${taken}`, accounts })
+        } catch {
+          return taken
+        }
+      }
+    }
+    expect([takeAll(['project a', 'token a']), takeAll(['project b', 'token a'])]).toEqual([64, 0])
+    expect([takeAll(['project a', 'token b']), takeAll(['project b', 'token b'])]).toEqual([0, 32])
   })
 
   test('count until they end, and end once', () => {
     const transfers = createFileTransfers({ perBox: 2, total: 3 })
-    const leave = transfers.acquire('box_a')
-    transfers.acquire('box_a')
-    expect(() => transfers.acquire('box_a')).toThrow(REFUSED)
+    const leave = transfers.acquire({ boxId: 'box_a' })
+    transfers.acquire({ boxId: 'box_a' })
+    expect(() => transfers.acquire({ boxId: 'box_a' })).toThrow(REFUSED)
     expect(roomOf(transfers, 'box_b')).toBe(1)
     leave()
     leave()
@@ -43,20 +58,20 @@ describe('long transfers of files', () => {
   test('count while their work goes on, however it ends', async () => {
     const transfers = createFileTransfers({ perBox: 1, total: 9 })
     const { promise, resolve } = Promise.withResolvers<string>()
-    const work = transfers.run('box_a', () => promise)
+    const work = transfers.run({ boxId: 'box_a' }, () => promise)
     let isBegun = false
     const begin = async (): Promise<void> => {
       isBegun = true
     }
-    await expect(transfers.run('box_a', begin)).rejects.toEqual(REFUSED)
+    await expect(transfers.run({ boxId: 'box_a' }, begin)).rejects.toEqual(REFUSED)
     expect(isBegun).toBe(false)
     resolve('done')
     expect(await work).toBe('done')
-    await expect(transfers.run('box_a', () => Promise.reject(new Error('failed')))).rejects.toThrow('failed')
+    await expect(transfers.run({ boxId: 'box_a' }, () => Promise.reject(new Error('failed')))).rejects.toThrow('failed')
     const fails = (): Promise<void> => {
       throw new Error('failed at once')
     }
-    await expect(transfers.run('box_a', fails)).rejects.toThrow('failed at once')
+    await expect(transfers.run({ boxId: 'box_a' }, fails)).rejects.toThrow('failed at once')
     expect(roomOf(transfers)).toBe(1)
   })
 })
@@ -81,7 +96,7 @@ function channelOf<Sent>(...messages: readonly (Sent | Error)[]) {
 describe('an archive that is read', () => {
   const begin = async (...messages: (Uint8Array | Error)[]) => {
     const transfers = createFileTransfers({ perBox: 1, total: 1 })
-    const bytes = await packedBytes(channelOf(...messages), transfers.acquire('box_a'))
+    const bytes = await packedBytes(channelOf(...messages), transfers.acquire({ boxId: 'box_a' }))
     expect(roomOf(transfers)).toBe(0)
     return { transfers, bytes: bytes[Symbol.asyncIterator]() }
   }
@@ -116,7 +131,7 @@ describe('a large file that is open', () => {
   test('counts from when it is read until it is closed', async () => {
     const transfers = createFileTransfers({ perBox: 1, total: 1 })
     const channel = channelOf(large)
-    const file = await openedFile(channel, { path: '/file', acquire: () => transfers.acquire('box_a') })
+    const file = await openedFile(channel, { path: '/file', acquire: () => transfers.acquire({ boxId: 'box_a' }) })
     expect(roomOf(transfers)).toBe(1)
     file.read({ start: 0, end: 1 })
     expect(roomOf(transfers)).toBe(0)
@@ -128,7 +143,7 @@ describe('a large file that is open', () => {
   test('has its facts, and is closed, if it may not be read', async () => {
     const transfers = createFileTransfers({ perBox: 0, total: 1 })
     const channel = channelOf(large)
-    const file = await openedFile(channel, { path: '/file', acquire: () => transfers.acquire('box_a') })
+    const file = await openedFile(channel, { path: '/file', acquire: () => transfers.acquire({ boxId: 'box_a' }) })
     expect(file.facts).toBe(large.facts)
     expect(() => file.read({ start: 0, end: 1 })).toThrow(REFUSED)
     file.close()

@@ -1,0 +1,121 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
+import { openDatabase } from '../../../agent/drivers/store/database.ts'
+import { fairLevel } from '../../../agent/drivers/store/fair-level.ts'
+import { MIGRATIONS } from '../../../agent/drivers/store/schema.ts'
+import { openSqliteStore } from '../../../agent/drivers/store/store.ts'
+import type { Store } from '../../../agent/ports/store/store.ts'
+import type { TokenRecord } from '../../../agent/ports/store/tokens.ts'
+import { newId } from '../../../shared/ids.ts'
+import { boxRecord } from '../../helpers/boxes/box-records.ts'
+
+let directory: string
+let store: Store
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'boxyard-store-'))
+  store = openSqliteStore(join(directory, 'boxyard.db'))
+})
+
+afterEach(async () => {
+  await store.close()
+  rmSync(directory, { recursive: true, force: true })
+})
+
+test.each([
+  [[1, 2, 3], 6, Number.POSITIVE_INFINITY],
+  [[1, 2, 30], 10, 7],
+  [[30, 1, 30], 11, 5],
+  [[5, 5, 5], 2, 0],
+  [[], 1, Number.POSITIVE_INFINITY],
+])('of amounts %j together at most %i are kept where each has at most %f', (amounts, total, level) => {
+  expect(fairLevel(amounts, total)).toBe(level)
+})
+
+test('events of a project that has most are pruned first, and expire the cursors of its readers alone', async () => {
+  const box = (name: string, project: string) => boxRecord({ id: newId('box', 1), name, project })
+  await store.boxes.insert(box('early', 'quiet'))
+  for (let i = 0; i < 20; i++) await store.boxes.insert(box(`b${i}`, 'loud'))
+  await store.boxes.insert(box('late', 'quiet'))
+  await store.events.prune(0, 10)
+  const scopeOf = (...projects: string[]) => ({ projects, shared: false, admin: false })
+  const numbers = async (scope: ReturnType<typeof scopeOf>) =>
+    (await store.events.read({ scope, types: [], after: 0, limit: 100 })).events.map(({ number }) => number)
+  expect(await numbers(scopeOf('quiet'))).toEqual([1, 22])
+  expect(await numbers(scopeOf('loud'))).toEqual([14, 15, 16, 17, 18, 19, 20, 21])
+  expect(await store.events.bounds(scopeOf('quiet'))).toEqual({ oldest: 1, newest: 22 })
+  for (const scope of [scopeOf('loud', 'quiet'), undefined]) {
+    expect(await store.events.bounds(scope)).toEqual({ oldest: 14, newest: 22 })
+  }
+})
+
+test('operations are bounded: the oldest of the project that has most go first, but no job that runs', async () => {
+  const add = (id: string, project: string, createdAt: number, changes: object = {}): Promise<void> =>
+    store.operations.insert({
+      ...{ id, kind: 'stop', boxId: 'box_a', project, name: 'web', generation: 1, createdAt, outcome: null },
+      ...changes,
+    })
+  await add('job', 'loud', 0, { kind: 'backup.create', resource: '/x', requestId: 'req_1' })
+  for (let i = 1; i <= 9; i++) await add(`loud_${i}`, 'loud', i)
+  for (let i = 1; i <= 2; i++) await add(`quiet_${i}`, 'quiet', i)
+  await store.operations.bound(6)
+  const ids = ['job', 'loud_5', 'loud_6', 'loud_7', 'quiet_1', 'quiet_2']
+  const found = await Promise.all(ids.map(async (id) => (await store.operations.get(id)) !== null))
+  expect(found).toEqual([true, false, true, true, true, true])
+})
+
+describe('tokens', () => {
+  const token = (id: string, changes: Partial<TokenRecord> = {}): TokenRecord => ({
+    ...{ id, keyId: 'k', name: 'ci', projects: ['demo'], permissions: ['read'], expiresAt: null },
+    ...{ createdAt: 1, createdBy: null, root: id, revokedAt: null },
+    ...changes,
+  })
+
+  test('are counted while they live, by account and by the token that minted them', async () => {
+    await store.tokens.insert(token('tok_1'))
+    await store.tokens.insert(token('tok_2', { root: 'tok_1', createdBy: 'tok_1' }))
+    await store.tokens.insert(token('tok_3', { root: 'tok_1', createdBy: 'tok_2', expiresAt: 50 }))
+    await store.tokens.insert(token('tok_4', { createdBy: 'tok_1' }))
+    const count = (of: Parameters<Store['tokens']['countLive']>[0], now = 10) => store.tokens.countLive(of, now)
+    expect([await count({ root: 'tok_1' }), await count({ root: 'tok_1' }, 50)]).toEqual([3, 2])
+    expect(await count({ createdBy: 'tok_1' })).toBe(2)
+    await store.tokens.revoke('tok_2', 20)
+    expect(await count({ root: 'tok_1' })).toBe(1)
+  })
+
+  test('that have ended are bounded: the first ended of the account that has most go first', async () => {
+    for (let i = 1; i <= 9; i++) await store.tokens.insert(token(`loud_${i}`, { root: 'loud', expiresAt: i }))
+    await store.tokens.insert(token('quiet', { expiresAt: 1 }))
+    await store.tokens.insert(token('lives', { root: 'loud', expiresAt: 100 }))
+    await store.tokens.bound(4, 50)
+    const { records } = await store.tokens.list({ createdBy: null, after: null, limit: 100 })
+    expect(records.map(({ id }) => id)).toEqual(['lives', 'loud_7', 'loud_8', 'loud_9', 'quiet'])
+  })
+
+  test('of an earlier version get the account of the chain that they were minted in', async () => {
+    const path = join(directory, 'earlier.db')
+    const earlier = openDatabase(path, { ballast: null, migrations: MIGRATIONS.slice(0, 6) })
+    const insert = (id: string, createdBy: string | null, changes: object): void => {
+      const { root: _root, ...record } = token(id, { createdBy, ...changes })
+      const sql = 'INSERT INTO tokens (id, created_by, ends_at, record) VALUES (?, ?, NULL, ?)'
+      earlier.run(sql, id, createdBy, JSON.stringify(record))
+    }
+    insert('tok_admin', null, { projects: '*', permissions: ['read', 'admin'] })
+    insert('tok_tenant', 'tok_admin', {})
+    insert('tok_child', 'tok_tenant', {})
+    insert('tok_grandchild', 'tok_child', {})
+    insert('tok_orphan', 'tok_gone', {})
+    earlier.close()
+    const migrated = openSqliteStore(path)
+    const roots = (await migrated.tokens.list({ createdBy: null, after: null, limit: 10 })).records.map(
+      ({ id, root }) => [id, root],
+    )
+    await migrated.close()
+    expect(Object.fromEntries(roots)).toEqual({
+      ...{ tok_admin: 'tok_admin', tok_tenant: 'tok_tenant', tok_child: 'tok_tenant' },
+      ...{ tok_grandchild: 'tok_tenant', tok_orphan: 'tok_orphan' },
+    })
+  })
+})

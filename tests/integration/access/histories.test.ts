@@ -1,0 +1,101 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { openSqliteStore } from '../../../agent/drivers/store/store.ts'
+import type { Store } from '../../../agent/ports/store/store.ts'
+import { boxRecord } from '../../helpers/boxes/box-records.ts'
+import { type NamesWith, namesWith } from '../../helpers/shares.ts'
+
+let directory: string
+let store: Store
+
+beforeAll(() => {
+  directory = mkdtempSync(join(tmpdir(), 'boxyard-histories-'))
+  store = openSqliteStore(join(directory, 'boxyard.db'))
+})
+
+afterAll(async () => {
+  await store.close()
+  rmSync(directory, { recursive: true, force: true })
+})
+
+interface History {
+  /** Adds what an account leaves behind, by a number that is not used twice. */
+  add(account: string, number: number): Promise<unknown>
+  /** Cuts the history down to what ten of them take. */
+  bound(): Promise<void>
+  isKept(account: string, number: number): Promise<boolean>
+}
+
+/** Every history: of what is kept those who have most lose the oldest. */
+const HISTORIES: Record<NamesWith<'oldest_go'>, () => History> = {
+  events: () => ({
+    add: (project, number) => store.boxes.insert(boxRecord({ id: `box_${number}`, project, name: `b${number}` })),
+    bound: () => store.events.prune(0, 10),
+    isKept: async (project, number) => {
+      const scope = { projects: [project], shared: false, admin: false }
+      const { events } = await store.events.read({ scope, types: [], after: 0, limit: 100 })
+      return events.some(({ record }) => record.data['id'] === `box_${number}`)
+    },
+  }),
+  audit_entries: () => ({
+    add: (account, at) => {
+      const of = {
+        ...{ operation: null, method: 'POST', target: '/', project: null, actor: null, actorName: null },
+        at,
+      }
+      const rest = { clientAddress: '', requestId: `req_${at}`, durationMs: 1, status: 201, code: null, account }
+      return store.audit.add([{ ...of, ...rest }])
+    },
+    bound: () => store.audit.prune(0, 10),
+    isKept: async (_account, number) => {
+      const any = { projects: '*', project: null, actor: null, operation: null, status: null } as const
+      const { records } = await store.audit.read({ ...any, before: null, limit: 100 })
+      return records.some(({ at }) => at === number)
+    },
+  }),
+  idempotency_answers: () => ({
+    add: async (account, now) => {
+      await store.idempotency.begin({ token: account, key: `${now}`, fingerprint: 'f', now, account })
+      await store.idempotency.finish(account, `${now}`, { status: 201, headers: {}, body: 'x'.repeat(1_000) })
+    },
+    bound: () => store.idempotency.bound(10 * (512 + 1_050)),
+    isKept: async (account, now) => {
+      const entry = await store.idempotency.begin({ token: account, key: `${now}`, fingerprint: 'f', now, account })
+      return entry !== null
+    },
+  }),
+  operations: () => ({
+    add: (project, number) => {
+      const of = { kind: 'stop', boxId: 'box_a', project, name: 'web', generation: 1, outcome: null }
+      return store.operations.insert({ ...of, id: `opr_${number}`, createdAt: number })
+    },
+    bound: () => store.operations.bound(10),
+    isKept: async (_project, number) => (await store.operations.get(`opr_${number}`)) !== null,
+  }),
+  ended_tokens: () => ({
+    add: (root, number) => {
+      const scope = { name: 'n', projects: ['demo'], permissions: ['read' as const], keyId: null, createdBy: null }
+      const record = { ...scope, root, id: `tok_${number}`, createdAt: 0, expiresAt: number, revokedAt: null }
+      return store.tokens.insert(record)
+    },
+    bound: () => store.tokens.bound(10, 1_000),
+    isKept: async (_root, number) => (await store.tokens.get(`tok_${number}`)) !== null,
+  }),
+}
+
+describe('who leaves most behind loses the oldest, and others keep theirs', () => {
+  test.each(namesWith('oldest_go'))('%s', async (name) => {
+    const { add, bound, isKept } = HISTORIES[name]()
+    for (let number = 1; number <= 4; number++) await add('victim', number)
+    for (let number = 5; number <= 34; number++) await add('attacker', number)
+    await bound()
+    const kept = async (account: string, numbers: number[]): Promise<number[]> => {
+      const found = await Promise.all(numbers.map((number) => isKept(account, number)))
+      return numbers.filter((_number, index) => found[index])
+    }
+    expect(await kept('victim', [1, 2, 3, 4])).toEqual([1, 2, 3, 4])
+    expect(await kept('attacker', [5, 20, 28, 29, 30, 34])).toEqual([29, 30, 34])
+  })
+})

@@ -1,0 +1,285 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
+import { publishedLimits } from '../../../agent/compose/limits.ts'
+import { readAgentSettings } from '../../../agent/config/agent.ts'
+import { createRateLimit } from '../../../agent/core/access/rate-limit.ts'
+import { createTickets } from '../../../agent/core/access/tickets.ts'
+import { createTokens } from '../../../agent/core/access/tokens.ts'
+import { createBaseUploads } from '../../../agent/core/bases/unpack.ts'
+import { createBoxActivity } from '../../../agent/core/boxes/activity.ts'
+import { accountsOf, rateAccountOf } from '../../../agent/core/common/accounts.ts'
+import type { Caller } from '../../../agent/core/common/caller.ts'
+import { createEventFeed } from '../../../agent/core/events/feed.ts'
+import { createExecs, type ExecsDeps } from '../../../agent/core/exec/execs.ts'
+import { createLogStreams } from '../../../agent/core/services/logs.ts'
+import { createFileTransfers } from '../../../agent/drivers/files/transfers.ts'
+import { openSqliteStore } from '../../../agent/drivers/store/store.ts'
+import { createActorContext } from '../../../agent/lib/actor-context.ts'
+import type { Actor } from '../../../agent/ports/store/events.ts'
+import type { Store } from '../../../agent/ports/store/store.ts'
+import type { TokenRecord } from '../../../agent/ports/store/tokens.ts'
+import { createSessionRoom } from '../../../agent/shim/session-room.ts'
+import { createUnreadInput } from '../../../agent/shim/unread-input.ts'
+import { createTokenKeys } from '../../../shared/auth/keys.ts'
+import { createBodyBudget } from '../../../shared/http/body-budget.ts'
+import { createLimiter } from '../../../shared/locks.ts'
+import { SHARES, type ShareName } from '../../../shared/schemas/shares.ts'
+import { boxRecord } from '../../helpers/boxes/box-records.ts'
+import { CALLER } from '../../helpers/caller.ts'
+import { openStream } from '../../helpers/exec/stream-client.ts'
+import { BOX, CAT, deployment, type StreamLab, startStreamLab } from '../../helpers/exec/stream-lab.ts'
+import { type NamesWith, namesWith } from '../../helpers/shares.ts'
+import { silentLogger } from '../../helpers/silent-logger.ts'
+import { silentMeter } from '../../helpers/silent-meter.ts'
+
+const LIMITS = publishedLimits(readAgentSettings({}))
+const MIB = 1024 ** 2
+const ATTEMPTS_MAX = 20_000
+const clock = { now: () => 0, sleep: () => new Promise<void>(() => undefined) }
+const checkAlive = async (): Promise<void> => undefined
+
+/** Who takes something: a box of a project, by a token minted with `root`. */
+interface User {
+  box: string
+  project: string
+  root: string
+}
+
+/** A fresh thing to share: how much of it there is, and an attempt to take one more, which resolves with false if it is refused. */
+interface Shared {
+  total: number
+  take(user: User, attempt: number): Promise<boolean> | boolean
+}
+
+let directory: string
+let store: Store
+let lab: StreamLab | null = null
+
+beforeAll(() => {
+  directory = mkdtempSync(join(tmpdir(), 'boxyard-shares-'))
+  store = openSqliteStore(join(directory, 'boxyard.db'))
+})
+
+afterEach(async () => {
+  await lab?.close()
+  lab = null
+})
+
+afterAll(async () => {
+  await store.close()
+  rmSync(directory, { recursive: true, force: true })
+})
+
+function callerOf({ project, root }: User, attempt = 0): Caller {
+  const scope = { projects: [project], permissions: CALLER.permissions, root }
+  return { ...CALLER, ...scope, tokenId: `tok_${root}_${attempt}`, accounts: accountsOf(scope, project) }
+}
+
+function accountsIn(user: User): string[] {
+  return [`box ${user.box}`, ...callerOf(user).accounts]
+}
+
+// Takes by a call that throws where it refuses.
+function takes(act: () => unknown): boolean {
+  try {
+    act()
+    return true
+  } catch (error) {
+    expect(error).toMatchObject({ code: expect.stringMatching(/^(rate_limited|quota_exceeded)$/) })
+    return false
+  }
+}
+
+function fail(error: unknown): never {
+  throw error
+}
+
+/** The first of what a promise comes to: refused at once, or under way. */
+async function isUnderWay(work: Promise<unknown>): Promise<boolean> {
+  const refused = work.then(
+    () => true,
+    (error: unknown) => takes(() => fail(error)),
+  )
+  return Promise.race([refused, new Promise<boolean>((resolve) => setImmediate(() => setImmediate(resolve, true)))])
+}
+
+/** Everything in the list whose accounts must leave as much as they hold. A missing one does not compile. */
+const LEFT_FREE: Record<NamesWith<'left_free'>, () => Shared | Promise<Shared>> = {
+  tickets: () => {
+    const tickets = createTickets({ clock })
+    const grant = { operationId: 'streamExec', target: '/', boxId: null }
+    return {
+      total: LIMITS.tickets_at_once,
+      take: (user, attempt) => takes(() => tickets.issue({ ...grant, caller: callerOf(user, attempt) })),
+    }
+  },
+  event_streams: () => {
+    const feed = createEventFeed({ store, clock, checkAlive })
+    return {
+      total: LIMITS.event_streams_at_once,
+      take: (user, attempt) =>
+        feed.follow(callerOf(user, attempt), user.project, {}).then(
+          () => true,
+          () => false,
+        ),
+    }
+  },
+  log_streams: () => {
+    const streams = createLogStreams({ outputs: {} as never, clock, checkAlive })
+    return {
+      total: LIMITS.log_streams_at_once,
+      take: (user, attempt) => takes(() => streams.follow(callerOf(user, attempt), {} as never, {} as never)),
+    }
+  },
+  websockets: async () => {
+    const at = await startStreamLab({ streamsAtOnce: 16 })
+    lab = at
+    return {
+      total: 16,
+      take: async (user, attempt) => {
+        const claims = { jti: `tok_${user.root}_${attempt}`, root: user.root, projects: [user.project] }
+        const token = await deployment.mint({ ...claims, permissions: ['exec'] })
+        const path = CAT.replace(BOX, `/v1/projects/${user.project}/boxes/${user.box}`)
+        return openStream(`${at.url}${path}`, { token }).then(
+          () => true,
+          (error: unknown) => {
+            expect(error).toMatchObject({ status: 429 })
+            return false
+          },
+        )
+      },
+    }
+  },
+  commands: () => {
+    const actorContext = createActorContext<Actor>()
+    const runtime = { exec: () => new Promise(() => undefined) }
+    const limits = { execsAtOnce: LIMITS.execs_at_once, lingeringExecs: 1 }
+    const parts = { store, clock, runtime, outputs: {}, limits, logger: silentLogger, meter: silentMeter }
+    const execs = createExecs({ ...parts, actorContext, activity: createBoxActivity() } as unknown as ExecsDeps)
+    return {
+      total: LIMITS.execs_at_once,
+      take: (user, attempt) => {
+        const record = boxRecord({ id: `box_${user.box}`, project: user.project })
+        const box = { ...record, observed: { ...record.observed, status: 'running' as const } }
+        const options = { waitMs: 0, onRecorded: async () => undefined }
+        const run = () => execs.run(box, { command: ['sleep'] }, options)
+        return isUnderWay(actorContext.run(callerOf(user, attempt), run))
+      },
+    }
+  },
+  console_sessions: () => {
+    const room = createSessionRoom()
+    return { total: LIMITS.sessions_at_once, take: (user) => takes(() => room.take(callerOf(user).accounts)) }
+  },
+  unread_input: () => {
+    const unread = createUnreadInput()
+    const input = Buffer.alloc(MIB).toString('base64')
+    return {
+      total: LIMITS.unread_input_bytes_at_once / MIB,
+      take: (user) => takes(() => unread.take(accountsIn(user), input)),
+    }
+  },
+  large_bodies: () => {
+    const bodies = createBodyBudget(LIMITS.large_body_bytes_at_once)
+    return {
+      total: LIMITS.large_body_bytes_at_once / MIB,
+      take: (user) => takes(() => bodies.hold(() => accountsIn(user), MIB)),
+    }
+  },
+  file_transfers: () => {
+    const transfers = createFileTransfers()
+    return {
+      total: LIMITS.file_transfers_at_once,
+      take: (user, attempt) =>
+        takes(() => transfers.acquire({ boxId: `${user.box}_${attempt}`, accounts: callerOf(user).accounts })),
+    }
+  },
+  base_uploads: () => {
+    const uploads = createBaseUploads()
+    return { total: LIMITS.base_uploads_at_once, take: (user) => takes(() => uploads.enter(callerOf(user).accounts)) }
+  },
+}
+
+/** Everything that each account has a bound of its own of. */
+const EACH: Record<NamesWith<'each'>, () => Shared> = {
+  requests: () => {
+    const limit = createRateLimit({ perSecond: LIMITS.requests_per_second, burst: LIMITS.requests_burst, clock })
+    return {
+      total: LIMITS.requests_burst,
+      take: (user, attempt) => takes(() => limit(rateAccountOf(callerOf(user, attempt), user.project))),
+    }
+  },
+  live_tokens: () => {
+    const keys = createTokenKeys()
+    const records: TokenRecord[] = []
+    const counted = {
+      insert: async (record: TokenRecord) => void records.push(record),
+      countLive: async (of: { root: string }) => records.filter(({ root }) => root === of.root).length,
+    }
+    const tokens = createTokens({ store: { tokens: counted } as never, clock, signingKeys: () => keys })
+    const minted = new Map<string, Caller>()
+    return {
+      total: LIMITS.tokens_per_root,
+      // Each mints with the token that was minted last.
+      take: async (user, attempt) => {
+        const caller = minted.get(user.root) ?? callerOf(user)
+        const body = { name: `n${attempt}`, projects: ['demo'], permissions: ['read' as const] }
+        const scope = { ...caller, projects: ['demo'] }
+        const outcome = await tokens.create(scope, body).catch((error: unknown) => takes(() => fail(error)))
+        if (typeof outcome === 'boolean') return false
+        expect(outcome.record.root).toBe(user.root)
+        minted.set(user.root, { ...scope, tokenId: outcome.record.id })
+        return true
+      },
+    }
+  },
+}
+
+async function takeAll({ take }: Shared, userOf: (attempt: number) => User): Promise<number> {
+  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) if (!(await take(userOf(attempt), attempt))) return attempt
+  throw new Error('nothing was ever refused')
+}
+
+/** A user who shares only what `kind` names with the others of the attack. */
+function attackerOf(kind: 'box' | 'project' | 'token', attempt: number): User {
+  const others = { box: `web-${attempt}`, project: `p-${attempt}`, root: `tok_${attempt}` }
+  if (kind === 'token') return { ...others, root: 'tok_attacker' }
+  return { ...others, project: 'attacked', ...(kind === 'box' ? { box: 'web' } : {}) }
+}
+
+const VICTIM = { box: 'box-of-another', project: 'another', root: 'tok_another' }
+
+const attacks = <T extends ShareName>(made: Record<T, unknown>) =>
+  (Object.keys(made) as T[]).flatMap((name) => SHARES[name].by.map((kind) => [name, kind] as const))
+
+describe('one account takes all it can, and another still gets its share', () => {
+  test.each(attacks(LEFT_FREE))('%s, by one %s', async (name, kind) => {
+    const shared = await LEFT_FREE[name]()
+    expect(await takeAll(shared, (attempt) => attackerOf(kind, attempt))).toBe(shared.total / 2)
+    expect(await takeAll(shared, () => VICTIM)).toBe(shared.total / 4)
+  })
+
+  test.each(attacks(EACH))('%s, by one %s', async (name, kind) => {
+    const shared = EACH[name]()
+    expect(await takeAll(shared, (attempt) => attackerOf(kind, attempt))).toBe(shared.total)
+    expect(await takeAll(shared, () => VICTIM)).toBe(shared.total)
+  })
+})
+
+describe('what waits takes turns', () => {
+  test.each(namesWith('turns'))('%s', async (name) => {
+    expect(SHARES[name].by).toEqual(['project'])
+    const limiter = createLimiter(1)
+    const order: string[] = []
+    const held = Promise.withResolvers<void>()
+    const work = [limiter.run(() => held.promise, 'loud')]
+    const add = (owner: string): void => void work.push(limiter.run(async () => void order.push(owner), owner))
+    for (let i = 0; i < 5; i++) add('loud')
+    for (const owner of ['quiet', 'calm', 'quiet']) add(owner)
+    held.resolve()
+    await Promise.all(work)
+    expect(order).toEqual(['loud', 'quiet', 'calm', 'loud', 'quiet', 'loud', 'loud', 'loud'])
+  })
+})
