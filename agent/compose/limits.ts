@@ -20,9 +20,10 @@ import { SHIM_LIMITS } from '../drivers/exec/shim-protocol.ts'
 import { FILE_LIMITS } from '../drivers/files/transfers.ts'
 import { TERMINALS_PER_BOX } from '../drivers/host/terminals.ts'
 import { FILE_JSON_BYTES } from '../handlers/files/reads.ts'
+import type { EdgeLimits } from '../ports/edge/edge.ts'
 
 /** Returns every bound in force, as `GET /v1/config` publishes it. */
-export function publishedLimits({ limits, pool }: AgentSettings): Record<LimitName, number> {
+export function publishedLimits({ limits, pool, edge }: AgentSettings): Record<LimitName, number> {
   return {
     requests_per_second: limits.rateLimitPerSecond,
     requests_burst: limits.rateLimitBurst,
@@ -45,8 +46,7 @@ export function publishedLimits({ limits, pool }: AgentSettings): Record<LimitNa
     exec_record_bytes_per_box: limits.execRecordBytesPerBox,
     execs_at_once: limits.execsAtOnce,
     execs_at_once_per_box: largestShare(limits.execsAtOnce),
-    connections_at_once: limits.connectionsAtOnce,
-    connections_at_once_per_address: largestShare(limits.connectionsAtOnce),
+    ...connectionLimits(limits.connectionsAtOnce, edge.limits),
     streams_at_once: limits.streamsAtOnce,
     streams_at_once_per_box: largestShare(limits.streamsAtOnce),
     sessions_per_box: SHIM_LIMITS.sessionsPerBox,
@@ -90,5 +90,16 @@ export function publishedLimits({ limits, pool }: AgentSettings): Record<LimitNa
     operation_keep_seconds: limits.operationKeepMs / 1000,
     ended_token_keep_seconds: limits.tokenKeepMs / 1000,
     body_bytes: 1024 ** 2,
+  }
+}
+
+function connectionLimits(atOnce: number, { connections, connectionsPerSecond, questionsPerSecond }: EdgeLimits) {
+  return {
+    connections_at_once: atOnce,
+    connections_at_once_per_address: largestShare(atOnce),
+    edge_connections_at_once: connections,
+    edge_connections_at_once_per_address: largestShare(connections),
+    edge_connections_per_second_per_address: connectionsPerSecond,
+    edge_decisions_per_second_per_address: questionsPerSecond,
   }
 }
