@@ -112,8 +112,16 @@ interface EdgeOptions {
 }
 
 function createEdge({ edge, dataDir }: AgentSettings, { address, ...rest }: EdgeOptions): Edge {
-  const { host, port, certificates, trustedProxies, acme } = edge
-  const known = { host, port, certificates, signInHost: signInHost(address), tokenPrefixes: [TOKEN_PREFIX], ...rest }
+  const { host, port, certificates, trustedProxies, acme, limits } = edge
+  const known = {
+    host,
+    port,
+    certificates,
+    limits,
+    signInHost: signInHost(address),
+    tokenPrefixes: [TOKEN_PREFIX],
+    ...rest,
+  }
   if (acme === null) return createHaproxyEdge({ ...known, scheme: address.scheme, trustedProxies, frontProxy: null })
   return createCaddyEdge({ ...known, ...acme, storage: join(dataDir, 'acme'), seenPort: () => address.port })
 }

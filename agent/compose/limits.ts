@@ -21,12 +21,14 @@ import { SHIM_LIMITS } from '../drivers/exec/shim-protocol.ts'
 import { FILE_LIMITS } from '../drivers/files/transfers.ts'
 import { TERMINALS_PER_BOX } from '../drivers/host/terminals.ts'
 import { FILE_JSON_BYTES } from '../handlers/files/reads.ts'
+import type { EdgeLimits } from '../ports/edge/edge.ts'
 import { HISTORY_LIMITS } from './retention.ts'
 
 /** Returns every bound in force, as `GET /v1/config` publishes it. */
-export function publishedLimits({ limits, pool }: AgentSettings): Record<LimitName, number> {
+export function publishedLimits({ limits, pool, edge }: AgentSettings): Record<LimitName, number> {
   return {
     ...clientLimits(limits),
+    ...edgeLimits(edge.limits),
     requests_per_second: limits.rateLimitPerSecond,
     requests_burst: limits.rateLimitBurst,
     tokens_per_root: TOKEN_LIMITS.perRoot,
@@ -114,5 +116,14 @@ function clientLimits({ connectionsAtOnce }: AgentSettings['limits']) {
     unread_answer_bytes_per_address: largestShare(HTTP_BOUNDS.unreadBytes),
     unread_answer_seconds: HTTP_BOUNDS.unreadMs / 1000,
     body_values: HTTP_BOUNDS.jsonValues,
+  }
+}
+
+function edgeLimits({ connections, connectionsPerSecond, questionsPerSecond }: EdgeLimits) {
+  return {
+    edge_connections_at_once: connections,
+    edge_connections_at_once_per_address: largestShare(connections),
+    edge_connections_per_second_per_address: connectionsPerSecond,
+    edge_decisions_per_second_per_address: questionsPerSecond,
   }
 }

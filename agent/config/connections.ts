@@ -16,3 +16,9 @@ export const CONNECTION_VARIABLES = {
 export function connectionsAtOnceOf(env: { BOXYARD_CONNECTIONS_MAX: number }): number {
   return connectionsWithin(env.BOXYARD_CONNECTIONS_MAX, readFileSync('/proc/self/limits', 'utf8'))
 }
+
+/** Returns how many connections the edge takes: with two descriptors for each, at most three fifths of those it may open. */
+export function edgeConnectionsOf(env: { BOXYARD_EDGE_CONNECTIONS_MAX: number }): number {
+  const fifth = connectionsWithin(env.BOXYARD_EDGE_CONNECTIONS_MAX, readFileSync('/proc/self/limits', 'utf8'))
+  return Math.min(env.BOXYARD_EDGE_CONNECTIONS_MAX, Math.floor(1.5 * fifth))
+}

@@ -1,4 +1,6 @@
 import * as z from 'zod'
+import type { EdgeLimits } from '../ports/edge/edge.ts'
+import { edgeConnectionsOf } from './connections.ts'
 import { absolute, networks, origin, whole } from './variables.ts'
 
 /** All settings of the edge, with defaults applied. */
@@ -16,6 +18,7 @@ export interface EdgeSettings {
   acme: AcmeSettings | null
   /** Addresses and networks whose `X-Forwarded-For` is trusted. */
   trustedProxies: string[]
+  limits: EdgeLimits
 }
 
 /** The ACME account and CA. */
@@ -51,6 +54,7 @@ export const EDGE_VARIABLES = {
     .refine((port) => port > 0 && port <= 65_535, 'expected a port from 1 to 65535')
     .optional(),
   BOXYARD_EDGE_TRUSTED_PROXIES: networks,
+  BOXYARD_EDGE_CONNECTIONS_MAX: whole(8_000, 16, 65_536),
 }
 
 /**
@@ -66,10 +70,13 @@ export function edgeSettingsOf(env: EdgeVariables): EdgeSettings {
     certificates: env.BOXYARD_EDGE_CERTIFICATES ?? null,
     acme: acmeOf(env),
     trustedProxies: env.BOXYARD_EDGE_TRUSTED_PROXIES,
+    limits: { ...RATES, connections: edgeConnectionsOf(env) },
   }
 }
 
 type EdgeVariables = z.infer<z.ZodObject<typeof EDGE_VARIABLES>>
+
+const RATES = { connectionsPerSecond: 200, questionsPerSecond: 50 }
 
 function acmeOf(env: EdgeVariables): AcmeSettings | null {
   const { BOXYARD_EDGE_ACME: email, BOXYARD_EDGE_ACME_DIRECTORY: directory, BOXYARD_EDGE_ACME_ROOT: root } = env

@@ -30,6 +30,11 @@ export const LIMIT_TEXTS = {
   connections_at_once: 'Connections that are open at once, of the front and of the data address each.',
   connections_at_once_per_address:
     'The same of one address (IPv6: of one /64), where others need none. A new one takes the place of one without a request.',
+  edge_connections_at_once: 'Connections that are open at once at the edge, where URLs of boxes are answered.',
+  edge_connections_at_once_per_address: 'The same of one address (IPv6: of one /64), where others need none.',
+  edge_connections_per_second_per_address: 'New connections a second of one address at the edge, over ten seconds.',
+  edge_decisions_per_second_per_address:
+    'Requests a second of one address that the edge cannot decide by itself, over ten seconds; beyond, 429.',
   streams_at_once: 'WebSockets that are open at once.',
   streams_at_once_per_box: 'The same of one box, where others need none.',
   sessions_per_box: 'Console sessions of a box.',

@@ -9,7 +9,6 @@ export function routeLookup({ routes, signInHost }: { routes: string; signInHost
     `  acl is_box_target url,bytes(0,${OWN_PATH.length}) -m reg '^/(?!${OWN_PATH.slice(1).replace('.', '[.]')})'`,
     `  acl is_box_path path,bytes(0,${OWN_PATH.length}) -m reg '^/(?!${OWN_PATH.slice(1).replace('.', '[.]')})'`,
     '  acl is_refused_method method CONNECT TRACE',
-    '  acl is_http2 req.ver -m str 2.0',
     `  acl has_session req.fhdr(cookie) -m sub ${SESSION_COOKIE}`,
     `  http-request set-var(txn.route) req.fhdr(host),lower,${HOST_NAME},map_str('${routes}') if is_box_target ${rest} or is_http2 is_box_path ${rest}`,
   ]

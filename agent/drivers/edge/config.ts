@@ -1,4 +1,5 @@
 import { ERROR_STATUSES } from '../../../shared/errors.ts'
+import type { EdgeLimits } from '../../ports/edge/edge.ts'
 import {
   type FrontProxySocket,
   forwardingRules,
@@ -6,6 +7,7 @@ import {
   frontProxySections,
   sourceRules,
 } from './config-front-proxy.ts'
+import { clientTables, connectionLimits, questionLimits, requestLimits } from './config-limits.ts'
 import { cookieRules, sessionAnswerRules, sessionRules } from './config-session.ts'
 import { HOST, HOST_CHARACTERS, HOST_NAME, OWN_PATH, routeLookup, SESSION_COOKIE, shortcut } from './config-shortcut.ts'
 import { type edgePaths, markOf } from './names.ts'
@@ -29,6 +31,7 @@ export interface HaproxySettings {
   tokenPrefixes: readonly string[]
   /** Addresses and networks whose `X-Forwarded-For` is trusted. */
   trustedProxies: readonly string[]
+  limits: EdgeLimits
   /** File of the Lua actions, with its fingerprint. */
   lua: { path: string; fingerprint: string }
 }
@@ -47,14 +50,15 @@ export function haproxyConfig(settings: HaproxySettings, generation: number): { 
   if (tokenPrefixes.length === 0) throw new Error('the edge must know how tokens begin')
   const textWith = (mark: string, socket: string): string =>
     [
-      ...[...globals(settings, mark, socket), ...defaults(), ...frontend(settings), ...tables(), ...backends(settings)],
+      ...[...globals(settings, mark, socket), ...defaults(), ...frontend(settings)],
+      ...[...tables(settings), ...backends(settings)],
       ...(frontProxy ? frontProxySections(frontProxy) : []),
     ].join('\n')
   const mark = markOf(textWith('', ''), settings.lua.fingerprint, settings.certificates?.fingerprint)
   return { text: `${textWith(mark, paths.admin(generation))}\n`, mark }
 }
 
-function globals({ paths, lua, scheme }: HaproxySettings, mark: string, socket: string): string[] {
+function globals({ paths, lua, scheme, limits }: HaproxySettings, mark: string, socket: string): string[] {
   return [
     'global',
     `  description ${mark}`,
@@ -63,7 +67,7 @@ function globals({ paths, lua, scheme }: HaproxySettings, mark: string, socket: 
     `  chroot '${paths.jail}'`,
     '  user haproxy',
     '  group haproxy',
-    `  maxconn ${CONNECTIONS_MAX}`,
+    `  maxconn ${limits.connections}`,
     '  no strict-limits',
     // Without this, a port in use by another program would be shared with it.
     '  noreuseport',
@@ -82,12 +86,14 @@ function defaults(): string[] {
     `  timeout connect ${CONNECT_SECONDS}s`,
     `  timeout http-request ${HEAD_SECONDS}s`,
     `  timeout http-keep-alive ${KEEP_ALIVE_SECONDS}s`,
-    `  timeout client ${IDLE_SECONDS}s`,
+    `  timeout client ${CLIENT_SECONDS}s`,
     `  timeout server ${IDLE_SECONDS}s`,
     `  timeout tunnel ${IDLE_SECONDS}s`,
     `  timeout client-fin ${HALF_CLOSED_SECONDS}s`,
     `  timeout server-fin ${HALF_CLOSED_SECONDS}s`,
     '  option http-no-delay',
+    // Else a request of a client that has gone would wait for its box, and count, for as long as the box is silent.
+    '  option abortonclose',
   ]
 }
 
@@ -95,11 +101,15 @@ function frontend(settings: HaproxySettings): string[] {
   const { paths, host, port, signInHost, certificates, frontProxy } = settings
   const address = host.includes(':') ? `ipv6@${host}` : host
   const encryption = certificates ? ` ssl crt '${certificates.directory}' alpn h2,http/1.1` : ''
+  const sources = { ...settings, hasFrontProxy: frontProxy !== null, hasHttp2: certificates !== null }
   return [
     'frontend edge',
     frontProxy ? frontProxyBind(frontProxy) : `  bind ${address}:${port}${encryption}`,
     '  acl is_browser req.fhdr(accept) -m beg -i text/html',
+    ...connectionLimits(sources),
     ...sourceRules(settings),
+    '  acl is_http2 req.ver -m str 2.0',
+    ...requestLimits(sources),
     ...routeLookup({ routes: paths.routes, signInHost }),
     ...forwardingRules(settings),
     ...shortcut(paths),
@@ -141,7 +151,7 @@ function soundness(): string[] {
 }
 
 /** Decides by the maps, and asks the agent where they have no answer. */
-function decision({ paths, signInHost, scheme, tokenPrefixes }: HaproxySettings): string[] {
+function decision({ paths, signInHost, scheme, tokenPrefixes, limits }: HaproxySettings): string[] {
   const grant = `sha2(256),hex,lower,concat(@,%),map_str_int('${paths.grants}')`
   return [
     `  acl is_own var(txn.host) -m str ${signInHost}`,
@@ -158,6 +168,9 @@ function decision({ paths, signInHost, scheme, tokenPrefixes }: HaproxySettings)
     '  http-request set-var(txn.by) str(bearer) if is_granted',
     `  http-request set-var(txn.expiry) req.cook(${SESSION_COOKIE}),${grant.replace('%', 'txn.host')} if !is_known is_token`,
     '  http-request set-var(txn.by) str(cookie) if !is_known is_granted',
+    '  http-request set-var(txn.asks) bool(1) if is_own or !is_known !is_public',
+    '  acl is_question var(txn.asks) -m found',
+    ...questionLimits(limits, 'is_question'),
     '  http-request lua.boxyard_await if is_own',
     '  http-request lua.boxyard_ask if !is_known !is_public !is_own',
     ...refuse({ code: 'agent_unavailable', detail: 'The agent does not answer.' }, '!is_found !is_own'),
@@ -190,8 +203,9 @@ function cleaning(): string[] {
 }
 
 // Counts requests and open streams per box; a stream is open until it ends.
-function tables(): string[] {
-  return ['backend boxes_use', '  stick-table type string len 160 size 20k store conn_cur,http_req_cnt']
+function tables({ limits }: HaproxySettings): string[] {
+  const use = ['backend boxes_use', '  stick-table type string len 160 size 20k store conn_cur,http_req_cnt']
+  return [...use, ...clientTables(limits)]
 }
 
 function backends({ tokenPrefixes, signInHost }: HaproxySettings): string[] {
@@ -263,14 +277,14 @@ const UNSOUND = [
 const EDGE_SET_NAMES = 'x-forwarded-(for|proto|host)$'
 const EDGE_HEADERS = `'^(?!${EDGE_SET_NAMES})(x[-_]forwarded([-_].*)?|forwarded|x[-_]real[-_]ip|http2-settings|content_length|transfer_encoding)$'`
 
-/** Sized for half of them being idle streams; more are refused until others close. */
-const CONNECTIONS_MAX = 8_000
 /** Timeout of connecting to a box. */
 const CONNECT_SECONDS = 3
 /** Timeout of receiving the head of a request. */
 const HEAD_SECONDS = 15
 /** Timeout between requests on a connection. */
 const KEEP_ALIVE_SECONDS = 75
+/** Timeout of a TLS handshake, and of a client that takes nothing of an answer; waiting for an answer is not bounded by it. */
+const CLIENT_SECONDS = 120
 /** Inactivity timeout of requests, responses, event streams and WebSockets. */
 const IDLE_SECONDS = 3_600
 const HALF_CLOSED_SECONDS = 60

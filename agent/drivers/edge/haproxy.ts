@@ -4,7 +4,7 @@ import type { HttpHandler } from '../../../shared/http/messages.ts'
 import { createLimiter } from '../../../shared/locks.ts'
 import type { Logger } from '../../../shared/log.ts'
 import { repeat } from '../../../shared/repeat.ts'
-import type { Edge, EdgeUse } from '../../ports/edge/edge.ts'
+import type { Edge, EdgeLimits, EdgeUse } from '../../ports/edge/edge.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import { commandHaproxy, findStreams, readUses } from './admin.ts'
 import { fingerprintOf, readCertificates } from './certificates.ts'
@@ -38,6 +38,7 @@ export interface HaproxyEdgeOptions {
   tokenPrefixes: readonly string[]
   /** Addresses or CIDR networks whose last `X-Forwarded-For` entry is trusted as the client address. */
   trustedProxies: readonly string[]
+  limits: EdgeLimits
   /** Serves the sign-in host, and `/.boxyard/` of every host. */
   pages: HttpHandler
   /** Bounds the connections of a server that the edge asks; default: none. */
@@ -123,6 +124,7 @@ function supervisionOf(
   const luaFingerprint = fingerprintOf([LUA_PATH])
   const settings = (): Parameters<typeof haproxyConfig>[0] => ({
     ...{ paths: edgePaths(runDir), host, port: state.port, signInHost, scheme, tokenPrefixes, trustedProxies },
+    limits: options.limits,
     frontProxy: frontProxy && { ...frontProxy, asks: frontProxy.asks() },
     certificates: certificates === null ? null : readCertificates(certificates),
     lua: { path: LUA_PATH, fingerprint: luaFingerprint },

@@ -49,6 +49,16 @@ export interface EdgeGate {
   certifies(host: string): Promise<boolean>
 }
 
+/** Bounds of what clients may take of the edge. A client is an IPv4 address or a /64 network of IPv6. */
+export interface EdgeLimits {
+  /** Connections at once; one client has half of them at most, and no more than others leave free. */
+  connections: number
+  /** New connections a second of one client, over ten seconds. */
+  connectionsPerSecond: number
+  /** Requests a second of one client that the agent must decide or answer, over ten seconds. */
+  questionsPerSecond: number
+}
+
 /** Use of a box's URLs since the edge started. */
 export interface EdgeUse {
   /** Requests so far; reset by a restart of the edge. */

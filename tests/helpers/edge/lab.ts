@@ -159,6 +159,7 @@ function defaultsOf(runDir: string): HaproxyEdgeOptions {
     certificates: null,
     tokenPrefixes: [TOKEN_PREFIX],
     trustedProxies: [],
+    limits: { connections: 8_000, connectionsPerSecond: 1_000, questionsPerSecond: 1_000 },
     pages,
     logger: silentLogger,
     clock: { now: () => Date.now(), sleep: (ms, signal) => pause(ms, undefined, { signal }).catch(() => undefined) },

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { describe, expect, test } from '@jest/globals'
 import { readAgentSettings } from '../../../agent/config/agent.ts'
 import { AGENT_SETTINGS, FRONT_SETTINGS } from '../../../shared/settings-names.ts'
@@ -60,10 +61,15 @@ const ACME = { BOXYARD_EDGE_ACME: 'admin@example.org' }
 
 describe('the edge', () => {
   test('listens on this host only, for boxes below localhost, by default', () => {
-    expect(readAgentSettings({}).edge).toEqual({
+    const { edge } = readAgentSettings({})
+    expect(edge).toEqual({
       ...{ host: '127.0.0.1', port: 8081, domain: 'localhost', seenAs: null, certificates: null },
       ...{ trustedProxies: [], acme: null },
+      limits: { connections: expect.any(Number), connectionsPerSecond: 200, questionsPerSecond: 50 },
     })
+    // Two descriptors each.
+    const descriptors = Number(/^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1])
+    expect(edge.limits.connections).toBeLessThanOrEqual(0.3 * descriptors)
   })
 
   test('follows the settings', () => {
@@ -71,12 +77,14 @@ describe('the edge', () => {
     const proxies = '192.0.2.1,10.0.0.0/8,2001:db8::/32'
     const { edge } = readAgentSettings({
       BOXYARD_EDGE_TRUSTED_PROXIES: proxies,
+      BOXYARD_EDGE_CONNECTIONS_MAX: '500',
       ...{ ...given, BOXYARD_DOMAIN: 'boxes.example.org', BOXYARD_EDGE_URL: 'https://boxes.example.org:8443' },
     })
     expect(edge).toEqual({
       ...{ host: '0.0.0.0', port: 0, domain: 'boxes.example.org', certificates: '/etc/edge' },
       seenAs: { scheme: 'https', port: 8443 },
       ...{ trustedProxies: proxies.split(','), acme: null },
+      limits: { connections: 500, connectionsPerSecond: 200, questionsPerSecond: 50 },
     })
     const plain = readAgentSettings({ BOXYARD_EDGE_URL: 'https://localhost' })
     expect(plain.edge.seenAs).toEqual({ scheme: 'https', port: null })
@@ -93,6 +101,7 @@ describe('the edge', () => {
     ['BOXYARD_EDGE_ACME_DIRECTORY', 'http://ca.example.org/dir'],
     ['BOXYARD_EDGE_ACME_ROOT', 'root.pem'],
     ['BOXYARD_EDGE_HTTP_PORT', '0'],
+    ['BOXYARD_EDGE_CONNECTIONS_MAX', '15'],
     ['BOXYARD_EDGE_TRUSTED_PROXIES', 'proxy.example.org'],
     ['BOXYARD_EDGE_TRUSTED_PROXIES', '10.0.0.0/33'],
     ['BOXYARD_EDGE_TRUSTED_PROXIES', '10.0.0.0/8/8'],

@@ -1,0 +1,84 @@
+import type { EdgeLimits } from '../../ports/edge/edge.ts'
+import { type EdgeRefusal, refuse } from './pages.ts'
+
+/** The parts of the settings that tell where requests come from. */
+export interface RequestSources {
+  limits: EdgeLimits
+  /** Addresses and networks of proxies, whose connections carry requests of many clients. */
+  trustedProxies: readonly string[]
+  /** Whether all connections are those of the proxy in front. */
+  hasFrontProxy: boolean
+  /** Whether HTTP/2 is spoken. */
+  hasHttp2: boolean
+}
+
+/** The tables of clients, IPv4 addresses and /64 networks of IPv6, with room for more than have connections. */
+export function clientTables({ connections }: EdgeLimits): string[] {
+  const table = (name: string, stored: string): string[] => [
+    `backend ${name}`,
+    `  stick-table type ipv6 size ${Math.max(20_000, 4 * connections)} expire 60s store ${stored}`,
+  ]
+  return [
+    ...table('edge_clients', `conn_cur,conn_rate(${PERIOD_SECONDS}s),gpc0,gpc0_rate(${PERIOD_SECONDS}s)`),
+    ...table('edge_requests', 'conn_cur'),
+  ]
+}
+
+/**
+ * Closes connections as they come, of a client that has more of them open than others leave free, or opens too many a second.
+ * Those of proxies are left to `requestLimits`.
+ */
+export function connectionLimits({ limits, trustedProxies, hasFrontProxy }: RequestSources): string[] {
+  if (hasFrontProxy) return []
+  const direct = trustedProxies.length === 0 ? '' : ` if !{ src -m ip ${trustedProxies.join(' ')} }`
+  return [
+    `  tcp-request connection track-sc1 ${CLIENT} table edge_clients${direct}`,
+    // A client may hold as much as is left free: alone half, beside n others who want the same a share of n + 2.
+    '  tcp-request connection set-var(sess.open) fe_conn',
+    `  tcp-request connection reject if { sc_conn_cur(1),add(sess.open) gt ${limits.connections} }`,
+    `  tcp-request connection reject if { sc_conn_rate(1) gt ${limits.connectionsPerSecond * PERIOD_SECONDS} }`,
+  ]
+}
+
+/**
+ * Refuses requests of a client that has more of them open than others leave free, where they share connections: those of HTTP/2, and
+ * what comes through proxies. Needs the client's `src`.
+ */
+export function requestLimits({ limits, trustedProxies, hasFrontProxy, hasHttp2 }: RequestSources): string[] {
+  const isProxied = trustedProxies.length > 0 || hasFrontProxy
+  // Rules cost something for each request.
+  if (!isProxied && !hasHttp2) return []
+  const source = hasFrontProxy ? 'always_true' : `fc_src -m ip ${trustedProxies.join(' ')}`
+  return [
+    ...(isProxied
+      ? [`  acl is_proxied ${source}`, `  http-request track-sc1 ${CLIENT} table edge_clients if is_proxied`]
+      : []),
+    `  http-request set-var(txn.shares) bool(1) if ${isProxied ? 'is_proxied or ' : ''}is_http2`,
+    '  acl is_sharing var(txn.shares) -m found',
+    `  http-request track-sc2 ${CLIENT} table edge_requests if is_sharing`,
+    '  http-request set-var(txn.open) be_conn(boxes) if is_sharing',
+    '  http-request set-var(txn.opened) be_conn(boxes_page) if is_sharing',
+    ...refuse(MANY_OPEN, `is_sharing { sc_conn_cur(2),add(txn.open),add(txn.opened) gt ${limits.connections} }`),
+  ]
+}
+
+/** Refuses what the agent would have to decide (`condition`, an ACL) of a client that makes it decide too much. */
+export function questionLimits({ questionsPerSecond }: EdgeLimits, condition: string): string[] {
+  return [
+    `  acl is_asking_much sc_gpc0_rate(1) gt ${questionsPerSecond * PERIOD_SECONDS}`,
+    `  http-request sc-inc-gpc0(1) if ${condition}`,
+    ...refuse(MANY_ASKED, `${condition} is_asking_much`),
+  ]
+}
+
+const CLIENT = 'src,ipmask(32,64)'
+/** Time over which rates are taken. */
+const PERIOD_SECONDS = 10
+const MANY_OPEN: EdgeRefusal = {
+  code: 'rate_limited',
+  detail: 'Too many requests of this address are open.',
+}
+const MANY_ASKED: EdgeRefusal = {
+  code: 'rate_limited',
+  detail: 'This address makes too many requests that need a decision; send a valid token, and try again in 10 s.',
+}
