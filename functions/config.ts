@@ -63,6 +63,11 @@ export function readFrontSettings(
   }
 }
 
+/** Returns whether a service manager waits for word of this process (sd_notify(3)). */
+export function isNotifyService(environment: Record<string, string | undefined> = process.env): boolean {
+  return environment['NOTIFY_SOCKET'] !== undefined
+}
+
 type Setting = (typeof FRONT_SETTINGS)[number]
 
 interface Reader {

@@ -1,23 +1,30 @@
 import { readFileSync } from 'node:fs'
-import { createServer, type Server } from 'node:http'
+import { createServer } from 'node:http'
+import { flushCompileCache } from 'node:module'
 import type { AddressInfo } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
 import { createBodyBudget } from '../shared/http/body-budget.ts'
 import { FRONT_BOUNDS } from '../shared/http/bounds.ts'
 import { connectionsWithin } from '../shared/http/connection-limit.ts'
 import { boundConnections } from '../shared/http/connections.ts'
+import { listenAt } from '../shared/http/listen.ts'
+import type { HttpRequest } from '../shared/http/messages.ts'
 import { SERVER_OPTIONS, serve } from '../shared/http/serve.ts'
 import { createSourceAddresses, isNetwork, type SourceAddresses } from '../shared/http/source-address.ts'
+import { newId } from '../shared/ids.ts'
 import { createJsonLogger, type Logger, type LogLevel } from '../shared/log.ts'
 import { createLineBudget } from '../shared/log-budget.ts'
+import { matchOperation } from '../shared/match.ts'
 import { AGENT_SETTINGS } from '../shared/settings-names.ts'
 import { createStderrWriter } from '../shared/stderr-log.ts'
 import { createDial } from './agent-dial.ts'
 import { createApp } from './app.ts'
 import { createAuthenticator } from './auth.ts'
-import { type FrontSettings, readFrontSettings } from './config.ts'
-import { createForward } from './forward.ts'
+import { type FrontSettings, isNotifyService, readFrontSettings } from './config.ts'
+import { createForward, type Forward } from './forward.ts'
 import { createForwardBytes } from './forward-bytes.ts'
 import { createKeyring } from './keyring.ts'
+import { notifyReady } from './notify-ready.ts'
 import { createPoolTransport } from './pool-transport.ts'
 import { createSigning } from './signing.ts'
 import { createUpgrades } from './upgrade.ts'
@@ -26,6 +33,8 @@ import { createUpgrades } from './upgrade.ts'
 export interface StandaloneFront {
   /** The port in use, also if the settings say 0. */
   port: number
+  /** Resolves with true once the agent answers requests of this front, or with false when `late` aborts. */
+  untilAgentAnswers(late: AbortSignal): Promise<boolean>
   /** Accepts no more connections, waits for requests in flight for at most the drain time, then closes. */
   close(): Promise<void>
 }
@@ -61,10 +70,11 @@ export async function startStandalone(settings: FrontSettings, given: FrontLogge
   boundConnections(server, { listener: 'front', max, sources, logger })
   const serving = serve(server, { handler: app, logger, now, sources })
   upgrades.serve(server)
-  await listen(server, settings)
+  await listenAt(server, { host: settings.host, port: settings.port, backlog: BACKLOG })
   const { port } = server.address() as AddressInfo
   return {
     port,
+    untilAgentAnswers: (late) => untilAgentAnswers(forward, late),
     close: async () => {
       const late = AbortSignal.timeout(settings.drainMs)
       await Promise.all([serving.drain(late), upgrades.drain(late)])
@@ -84,14 +94,23 @@ function sourcesOf({ trustedProxies }: FrontSettings): SourceAddresses {
   return createSourceAddresses(trustedProxies)
 }
 
-function listen(server: Server, { host, port }: FrontSettings): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject)
-    server.listen({ host, port, backlog: 1024 }, () => {
-      server.off('error', reject)
-      resolve()
-    })
-  })
+async function untilAgentAnswers(forward: Forward, late: AbortSignal): Promise<boolean> {
+  const { operation } = matchOperation('GET', '/healthz')
+  const request: HttpRequest = {
+    ...{ method: 'GET', target: '/healthz', headers: {}, clientAddress: '', signal: late },
+    readBody: async () => NOTHING,
+    openBody: async function* () {},
+  }
+  while (!late.aborted) {
+    const requestId = newId('req', Date.now())
+    const isAnswered = await forward({ request, operation, requestId, owner: OWNER, body: NOTHING }).then(
+      () => true,
+      () => false,
+    )
+    if (isAnswered) return true
+    await pause(POLL_MS, undefined, { signal: late }).catch(() => undefined)
+  }
+  return false
 }
 
 async function main(): Promise<void> {
@@ -113,8 +132,21 @@ async function main(): Promise<void> {
   }
   process.on('SIGTERM', stop)
   process.on('SIGINT', stop)
+  // Otherwise Node.js keeps compiled code as it exits, which a power cut prevents.
+  flushCompileCache()
+  const url = urlOf(settings.host, front.port)
   // The process that started the front waits for this line, at any log level.
-  stderrLogger('info').info('The front is ready', { ready: true, url: urlOf(settings.host, front.port) })
+  stderrLogger('info').info('The front is ready', { ready: true, url })
+  if (isNotifyService()) await reportReadiness(front, url, settings.agentUrl)
+}
+
+/** Tells systemd that the front serves once the agent answers, or after a while that it listens and the agent does not. */
+async function reportReadiness(front: StandaloneFront, url: string, agentUrl: string): Promise<void> {
+  if (!(await front.untilAgentAnswers(AbortSignal.timeout(AGENT_WAIT_MS)))) {
+    await notifyReady(`Listens at ${url}; the agent does not answer at ${agentUrl}`)
+    await front.untilAgentAnswers(new AbortController().signal)
+  }
+  await notifyReady(`Serves the API at ${url}`)
 }
 
 function stderrLogger(level: LogLevel): Logger {
@@ -124,6 +156,13 @@ function stderrLogger(level: LogLevel): Logger {
 function urlOf(host: string, port: number): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
 }
+
+const BACKLOG = 1024
+const NOTHING = new Uint8Array()
+/** Of nobody in the outside: `ownerOf` gives each client another. */
+const OWNER = 'front'
+const POLL_MS = 500
+const AGENT_WAIT_MS = 60_000
 
 if (import.meta.main) {
   main().catch((error: unknown) => {

@@ -15,10 +15,11 @@ esac
 export PATH=$bin:$root/node_modules/.bin:$PATH
 cd "$root"
 
-# npm may be killed before it can forward a signal; the service must not stay behind.
-if [[ ${npm_lifecycle_event:-} == up ]]; then exec setpriv --pdeathsig TERM -- "$bin/node" "$@"; fi
+# npm may be killed before it can forward a signal; neither the service nor tests must stay behind.
+with_npm=()
+case ${npm_lifecycle_event:-} in up | test | test:*) with_npm=(setpriv --pdeathsig TERM --) ;; esac
 # Mounts of a test or bench end with it, and are invisible to other processes but those that it starts.
 if [[ $purpose == test || $purpose == bench ]]; then
-  exec unshare --mount --propagation slave -- sh -c 'mount --make-rshared / && exec "$@"' sh "$bin/node" "$@"
+  exec "${with_npm[@]}" unshare --mount --propagation slave -- sh -c 'mount --make-rshared / && exec "$@"' sh "$bin/node" "$@"
 fi
-exec "$bin/node" "$@"
+exec "${with_npm[@]}" "$bin/node" "$@"

@@ -28,6 +28,8 @@ export interface Drivers extends World {
   files: Files
   backupStore: BackupStore
   registry: ImageRegistry
+  /** Starts in the background what first requests would wait for. Call once requests are served, whose start it would delay. */
+  warmUp(): void
 }
 
 /**
@@ -40,7 +42,7 @@ export async function openDrivers(deps: DeploymentDeps, deployment: Deployment):
   const filesystem = await openPool(deps, deployment)
   const execFiles = execFilesOf(settings)
   const world = await openWorld(deps, deployment, execFiles)
-  const files = await openFiles(deps, deployment)
+  const { files, warmUp } = openFiles(deps, deployment)
   const backupStore = deps.decorate('backupStore', await openBackupStore(settings.backups))
   deps.closers.add('backup store', () => backupStore.close())
   const registry = createImageRegistry({ named: settings.baseRegistries, now: () => deps.clock.now() })
@@ -52,6 +54,7 @@ export async function openDrivers(deps: DeploymentDeps, deployment: Deployment):
     files,
     backupStore,
     registry: deps.decorate('registry', registry),
+    warmUp,
   }
 }
 
@@ -84,13 +87,18 @@ function execFilesOf({ dataDir, limits }: DeploymentDeps['settings']): ExecFiles
 }
 
 // Both runtimes record handles of running boxes in the same form.
-async function openFiles({ closers, decorate }: DeploymentDeps, { runDir }: Deployment): Promise<Files> {
+function openFiles(
+  { closers, decorate }: DeploymentDeps,
+  { runDir }: Deployment,
+): { files: Files } & Pick<Drivers, 'warmUp'> {
   const handles = createBoxHandles(`${runDir}/boxes`)
   const files = createHostFiles({ find: (boxId) => handles.readRunning(boxId) })
   closers.add('files', () => files.close())
-  // Starts in the background; after a failure the first request tries again and reports it.
-  files.start().catch(() => undefined)
-  return decorate('files', files)
+  return {
+    files: decorate('files', files),
+    // After a failure the first request tries again and reports it.
+    warmUp: () => void files.start().catch(() => undefined),
+  }
 }
 
 async function openWorld(deps: DeploymentDeps, deployment: Deployment, execFiles: ExecFiles): Promise<World> {

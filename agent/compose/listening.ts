@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { createSecureContext, Server as TlsServer } from 'node:tls'
+import { listenAt } from '../../shared/http/listen.ts'
 import { SERVER_OPTIONS } from '../../shared/http/serve.ts'
 
 /** Address and TLS files (PEM) of a server; with `ca`, clients must show a certificate of that CA. */
@@ -17,10 +18,7 @@ export async function openServer({ host, port, tls }: Listening): Promise<Server
   const server = tls
     ? createTlsServer({ ...SERVER_OPTIONS, handshakeTimeout: HANDSHAKE_MS, ...readTls(tls) })
     : createServer(SERVER_OPTIONS)
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(port, host, resolve)
-  })
+  await listenAt(server, { host, port })
   return server
 }
 

@@ -22,7 +22,7 @@ remove() {
   data=$(sed -n 's/^BOXYARD_DATA_DIR=//p' /etc/boxyard/boxyard.conf 2>/dev/null | tail -n 1)
   for unit in $files; do rm -f "/usr/lib/systemd/system/$unit"; done
   rm -f /usr/bin/boxyard
-  rm -rf /usr/lib/boxyard /usr/share/doc/boxyard /var/cache/boxyard
+  rm -rf /usr/lib/boxyard /usr/share/doc/boxyard /var/cache/boxyard /var/cache/boxyard-front
   if has_systemd; then systemctl daemon-reload; fi
   echo "Removed. Data stays in ${data:-/var/lib/boxyard}, settings in /etc/boxyard."
 }

@@ -12,6 +12,7 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { ROOT } from '../commands.ts'
+import { bundlePrograms } from './bundle.ts'
 
 export type Architecture = 'amd64' | 'arm64'
 
@@ -44,6 +45,7 @@ export function layOut(root: string, source: ReleaseSource): void {
   const files = execFileSync('git', ['archive', source.commit, ...PROGRAM], { cwd: ROOT, maxBuffer: ARCHIVE_BYTES })
   execFileSync('tar', ['-x', '-C', lib], { input: files })
   installPackages(lib, source.architecture)
+  bundlePrograms(lib)
   const { version, commit } = source
   writeFileSync(join(lib, 'release.json'), `${JSON.stringify({ version, commit })}\n`)
   place(root, 'infra/release/boxyard', 'usr/bin/boxyard')

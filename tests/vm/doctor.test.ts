@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { connectClient, installPackage, untilServing } from '../helpers/vm/boxyard.ts'
-import { createMachine, type Machine } from '../helpers/vm/machine.ts'
+import { startBooted } from '../helpers/vm/installed.ts'
+import type { Machine } from '../helpers/vm/machine.ts'
 import { packWorkTree } from '../helpers/vm/release.ts'
 
 interface Check {
@@ -13,8 +14,7 @@ const INSTALL_MS = 1_800_000
 let machine: Machine
 
 beforeAll(async () => {
-  machine = await createMachine()
-  await machine.start()
+  machine = await startBooted()
   await installPackage(machine, await packWorkTree())
   await untilServing(machine)
 }, INSTALL_MS)

@@ -1,9 +1,11 @@
 import { expect, test } from '@jest/globals'
 import { untilServing } from '../helpers/vm/boxyard.ts'
+import { firstAnswerOf, noteFirstAnswers } from '../helpers/vm/first-answer.ts'
 import { useInstalled } from '../helpers/vm/use-installed.ts'
 
 const { machine, client } = useInstalled()
 const boxes = '/v1/projects/demo/boxes'
+const UNITS = 'boxyard-agent boxyard-front'
 const BOXES = Number(process.env['TEST_VM_BOXES'] ?? 5)
 
 /** Returns the names of the boxes that run. */
@@ -20,6 +22,35 @@ async function secondsUntil(unit: string): Promise<number> {
   return Number(text) / 1e6
 }
 
+/** Boots without Boxyard and then with it. Returns the seconds to multi-user.target of the one, and to the first answer of the other. */
+async function bootBoth(): Promise<{ without: number; answered: number }> {
+  await machine().run(`systemctl disable --quiet ${UNITS}`)
+  await machine().reboot()
+  await machine().until('systemctl is-active multi-user.target')
+  const without = await secondsUntil('multi-user.target')
+  await machine().run(`systemctl enable --quiet ${UNITS}`)
+  await machine().reboot()
+  const answered = await firstAnswerOf(machine())
+  await untilServing(machine())
+  const [agent, front] = [await secondsUntil('boxyard-agent'), await secondsUntil('boxyard-front')]
+  process.stderr.write(
+    `seconds from the start of the kernel: multi-user.target without Boxyard ${without}; API ${answered} (${(answered / without).toFixed(2)} times), agent ${agent}, front ${front}\n`,
+  )
+  return { without, answered }
+}
+
+test('the API answers within twice the time that a boot takes without Boxyard', async () => {
+  await noteFirstAnswers(machine())
+  // Other work of this host slows the one boot or the other.
+  let best = Number.POSITIVE_INFINITY
+  for (let pair = 0; pair < 3 && best > 2; pair += 1) {
+    const { without, answered } = await bootBoth()
+    best = Math.min(best, answered / without)
+  }
+  expect(best).toBeLessThanOrEqual(2)
+  expect(await machine().run('systemctl --failed --no-legend')).toBe('')
+})
+
 test(`all of ${BOXES} boxes that ran before a reboot run again, with their files`, async () => {
   const names = Array.from({ length: BOXES }, (_, i) => `box${String(i).padStart(3, '0')}`)
   for (const name of names) {
@@ -30,24 +61,12 @@ test(`all of ${BOXES} boxes that ran before a reboot run again, with their files
   expect((await client.post(`${boxes}/stopped/stop`)).status).toBe(200)
   await machine().reboot()
   await untilServing(machine())
-  const servedAt = Number(await machine().run('cut -d " " -f 1 /proc/uptime'))
   while ((await running()).length < names.length) await new Promise((resolve) => setTimeout(resolve, 1_000))
-  const allAt = Number(await machine().run('cut -d " " -f 1 /proc/uptime'))
+  const [all] = (await machine().run('cat /proc/uptime')).split(' ')
   expect(await running()).toEqual(names)
   for (const name of names) expect((await client.shell('demo', name, 'cat /root/name')).body.stdout).toBe(`${name}\n`)
-  const agent = await secondsUntil('boxyard-agent.service')
-  process.stderr.write(`seconds after the start of the kernel: agent ready ${agent}, API ${servedAt}, boxes ${allAt}\n`)
-})
-
-test('what a boot takes without Boxyard is the measure of what it takes with it', async () => {
-  await machine().run('systemctl disable --quiet boxyard-agent boxyard-front')
-  await machine().reboot()
-  await machine().until('systemctl is-active multi-user.target')
-  const without = await secondsUntil('multi-user.target')
-  await machine().run('systemctl enable --quiet boxyard-agent boxyard-front')
-  await machine().reboot()
-  await untilServing(machine())
-  const served = await secondsUntil('boxyard-front.service')
-  process.stderr.write(`multi-user.target without Boxyard ${without} s, API with it ${served} s\n`)
-  expect(await machine().run('systemctl --failed --no-legend')).toBe('')
+  process.stderr.write(
+    `${BOXES} boxes: API after ${await firstAnswerOf(machine())} s, all of them run after ${all} s\n`,
+  )
+  expect((await client.get('/healthz')).body).toMatchObject({ status: 'ok', problems: [] })
 })

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, jest, test } from '@jest/globals'
 import type { Client } from '../helpers/front/client.ts'
 import { connectClient, installPackage, untilServing } from '../helpers/vm/boxyard.ts'
-import { createMachine, type Machine } from '../helpers/vm/machine.ts'
+import { startBooted } from '../helpers/vm/installed.ts'
+import type { Machine } from '../helpers/vm/machine.ts'
 import { packWorkTree } from '../helpers/vm/release.ts'
 
 const UNIT = '/sys/fs/cgroup/system.slice/boxyard-boxes.service'
@@ -13,8 +14,7 @@ let client: Client
 let outliving: string
 
 beforeAll(async () => {
-  machine = await createMachine()
-  await machine.start()
+  machine = await startBooted()
   await installPackage(machine, await packWorkTree())
   await untilServing(machine)
   client = await connectClient(machine)

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from '@jest/globals'
 import { untilServing } from '../helpers/vm/boxyard.ts'
 import { packWorkTree } from '../helpers/vm/release.ts'
+import { remainsOn } from '../helpers/vm/remains.ts'
 import { useInstalled } from '../helpers/vm/use-installed.ts'
 
 const { machine, client } = useInstalled()
@@ -67,7 +68,7 @@ test('an older package is refused by apt, and data of a newer schema by the prog
 
 test('a removal stops every box and leaves data and settings, from which an installation goes on', async () => {
   await machine().run('DEBIAN_FRONTEND=noninteractive apt-get -q -y remove boxyard')
-  expect(await remains()).toEqual([])
+  expect(await remainsOn(machine())).toEqual([])
   expect(
     await machine().run(
       'ls -d /var/lib/boxyard/boxyard.db /etc/boxyard/boxyard.conf /usr/lib/boxyard 2>/dev/null || true',
@@ -82,21 +83,7 @@ test('a removal stops every box and leaves data and settings, from which an inst
 
 test('a purge leaves nothing', async () => {
   await machine().run('DEBIAN_FRONTEND=noninteractive apt-get -q -y purge boxyard')
-  expect(await remains()).toEqual([])
+  expect(await remainsOn(machine())).toEqual([])
   expect(await machine().run('find / -xdev -name "*boxyard*" -not -path "/proc/*" -not -path "/root/*"')).toBe('')
   expect(await machine().run('systemctl --failed --no-legend')).toBe('')
 })
-
-/** Returns what of the service is left in the kernel: processes, mounts, rules, links, loop devices and cgroups. */
-async function remains(): Promise<string[]> {
-  const found = await machine().run(`
-    grep -lE '/(usr/lib|run)/boxyard' /proc/[0-9]*/cmdline 2>/dev/null | while read -r file; do tr '\\0' ' ' <"$file" 2>/dev/null; echo; done
-    grep boxyard /proc/self/mountinfo
-    nft list tables | grep boxyard
-    ip -o link | grep -o 'bx[0-9][^:]*'
-    losetup --list --noheadings --output NAME,BACK-FILE
-    find /sys/fs/cgroup -type d -name '*boxyard*'
-    systemctl list-units --all --no-legend | grep boxyard | grep -v not-found
-    true`)
-  return found === '' ? [] : found.split('\n')
-}

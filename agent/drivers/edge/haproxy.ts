@@ -4,6 +4,7 @@ import type { HttpHandler } from '../../../shared/http/messages.ts'
 import { createLimiter } from '../../../shared/locks.ts'
 import type { Logger } from '../../../shared/log.ts'
 import { repeat } from '../../../shared/repeat.ts'
+import { programFile } from '../../lib/program-files.ts'
 import type { Edge, EdgeLimits, EdgeUse } from '../../ports/edge/edge.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import { commandHaproxy, findStreams, readUses } from './admin.ts'
@@ -222,7 +223,7 @@ async function cutOff(processes: readonly EdgeProcess[], name: string): Promise<
 const DRAIN_POLL_MS = 20
 const DRAIN_CUT_MS = 5_000
 const DRAIN_QUIET_MS = 5
-const LUA_PATH = new URL('gate.lua', import.meta.url).pathname
+const LUA_PATH = programFile('agent/drivers/edge/gate.lua').pathname
 const MAINTENANCE_MS = 5_000
 const REMEDY =
   'Install haproxy (infra/setup.sh host), see that nothing else listens on BOXYARD_EDGE_PORT and that BOXYARD_EDGE_CERTIFICATES holds good PEM files; it is tried again by itself.'

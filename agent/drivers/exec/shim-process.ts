@@ -3,6 +3,7 @@ import { ftruncateSync, mkdirSync, writeSync } from 'node:fs'
 import { Socket } from 'node:net'
 import type { Logger } from '../../../shared/log.ts'
 import { tryReadText } from '../../lib/disk/file-text.ts'
+import { programFile } from '../../lib/program-files.ts'
 import { spawnChild } from '../../lib/run.ts'
 import { inBoxesUnit } from '../host/boxes-unit.ts'
 import { readStartTicks } from '../host/handle.ts'
@@ -66,7 +67,7 @@ function disown(child: ChildProcess): void {
   if (child.stderr instanceof Socket) child.stderr.unref()
 }
 
-const PROGRAM = new URL('../../shim/main.ts', import.meta.url).pathname
+const PROGRAM = programFile('agent/shim/main.ts').pathname
 // Small heaps: it keeps little state and gets few requests.
 const NODE = [
   process.execPath,

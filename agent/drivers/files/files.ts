@@ -1,3 +1,4 @@
+import { programFile } from '../../lib/program-files.ts'
 import { createFileThreads, type FileThreads } from '../../lib/threads/threads.ts'
 import type { Files, FilesRoot, UnpackReport, WrittenFile } from '../../ports/files/files.ts'
 import { packedBytes, pruneBytes, unpackBytes } from './archives.ts'
@@ -154,4 +155,4 @@ function createArchiveCalls(deps: LongCallDeps): Pick<Files, 'pack' | 'unpack' |
 
 type Limited = <T>(isLong: boolean, root: FilesRoot, work: () => Promise<T>) => Promise<T>
 
-const TASKS = new URL('./tasks.ts', import.meta.url)
+const TASKS = programFile('agent/drivers/files/tasks.ts')

@@ -1,4 +1,5 @@
 import { createLimiter } from '../../../shared/locks.ts'
+import { programFile } from '../../lib/program-files.ts'
 import { duplicateFd } from '../../lib/syscalls/descriptors.ts'
 import { createFileThreads, type FileThreads } from '../../lib/threads/threads.ts'
 import type { CowFilesystem, SubvolumeUsage } from '../../ports/pool/cow-filesystem.ts'
@@ -71,6 +72,6 @@ function forget(sizes: Map<number, number>, alive: Iterable<number>): void {
   for (const id of sizes.keys()) if (!isAlive.has(id)) sizes.delete(id)
 }
 
-const TASKS = new URL('./tasks.ts', import.meta.url)
+const TASKS = programFile('agent/drivers/pool/tasks.ts')
 // A comparison of a million names takes half of it.
 const THREAD_MB = 1024

@@ -1,5 +1,7 @@
+import { once } from 'node:events'
 import fs from 'node:fs'
 import { Worker } from 'node:worker_threads'
+import { programFile } from '../program-files.ts'
 import { closeFd } from '../syscalls/descriptors.ts'
 import { SyscallError } from '../syscalls/libc.ts'
 import type { NamespaceOutcome, NamespaceTask } from './namespace-mounts.ts'
@@ -20,7 +22,10 @@ export interface Mounter {
   close(): Promise<void>
 }
 
-/** Creates a mounter whose home is the mount namespace of this process. `timeoutMs` bounds each task, by default 10 s; the start of the thread gets six times that. */
+/**
+ * Creates a mounter whose home is the mount namespace of this process. `timeoutMs` bounds each task, by default 10 s, and the first
+ * start of the thread; each further try gets twice the time.
+ */
 export function createMounter({ timeoutMs = 10_000 }: { timeoutMs?: number } = {}): Mounter {
   let current: Promise<Thread> | undefined
   let tail: Promise<unknown> = Promise.resolve()
@@ -103,6 +108,8 @@ async function startThread(
       resolve()
     })
   })
+  // A thread that is terminated while it loads native code aborts the whole process (napi_throw).
+  const loaded = Promise.race([once(worker, 'message').catch(() => undefined), ended])
   worker.on('message', (reply: WorkerAnswer) => onReply(reply))
   worker.once('error', (error) => onReply({ broken: error }))
   const answer = (limitMs: number): Promise<WorkerAnswer> =>
@@ -114,7 +121,7 @@ async function startThread(
         if (!('broken' in reply)) resolve(reply)
         else {
           onEnd()
-          void worker.terminate()
+          void loaded.then(() => worker.terminate())
           reject(new Error('mounting failed', { cause: reply.broken }))
         }
       }
@@ -157,6 +164,6 @@ interface Broken {
   broken: unknown
 }
 
-const THREAD = new URL('./worker.ts', import.meta.url)
+const THREAD = programFile('agent/lib/mounts/worker.ts')
 const MAX_START_MS = 160_000
 const LIMITS = { maxOldGenerationSizeMb: 32, maxYoungGenerationSizeMb: 4 }

@@ -1,8 +1,10 @@
+import { once } from 'node:events'
 import fs from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { isErrorCode, ServiceError } from '../../../shared/errors.ts'
 import { repeat } from '../../../shared/repeat.ts'
+import { programFile } from '../program-files.ts'
 import { closeFd } from '../syscalls/descriptors.ts'
 import { SyscallError } from '../syscalls/libc.ts'
 import { type Failure, type FromThread, type ToThread, UNACKED_MAX } from './task.ts'
@@ -70,6 +72,8 @@ class Thread implements FileThread {
   readonly ready: Promise<void>
   readonly #worker: Worker
   readonly #ended: Promise<void>
+  /** Resolves once it has loaded its code, or has ended. */
+  readonly #loaded: Promise<unknown>
   readonly #options: FileThreadOptions
   readonly #channels = new Map<number, Channel>()
   #lastId = 0
@@ -81,6 +85,7 @@ class Thread implements FileThread {
   constructor(worker: Worker, ended: Promise<void>, options: FileThreadOptions) {
     this.#worker = worker
     this.#ended = ended
+    this.#loaded = Promise.race([once(worker, 'message').catch(() => undefined), ended])
     this.#options = options
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     this.ready = promise
@@ -153,7 +158,8 @@ class Thread implements FileThread {
     this.#options.onEnd()
     this.#stopWatchdog()
     this.#rejectReady(error)
-    void this.#worker.terminate()
+    // A thread that is terminated while it loads native code aborts the whole process (napi_throw).
+    void this.#loaded.then(() => this.#worker.terminate())
     for (const channel of this.#channels.values()) channel.break(error)
   }
 }
@@ -264,7 +270,7 @@ function errorOf(failure: Failure): Error {
   return new ServiceError(failure.code, failure.detail, cause)
 }
 
-const THREAD = new URL('./worker.ts', import.meta.url)
+const THREAD = programFile('agent/lib/threads/worker.ts')
 // A slow machine, as during its boot, takes long to load the code.
 const START_FACTOR = 6
 const CLOSE_MS = 2_000

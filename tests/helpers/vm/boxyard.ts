@@ -2,21 +2,20 @@ import { type Client, createClient } from '../front/client.ts'
 import type { Machine } from './machine.ts'
 
 /**
- * Installs a package with apt, as an operator does whose settings are there before; the base is busybox, since no machine of the tests
- * reaches an archive of Debian. Resolves when apt is done, maybe before the service serves.
+ * Writes settings unless there are some, as an operator does before installing; the base is busybox, since no machine of the tests
+ * reaches an archive of Debian.
  */
-export async function installPackage(
-  machine: Machine,
-  deb: string,
-  settings: Record<string, string> = {},
-): Promise<void> {
-  const lines = Object.entries({ BOXYARD_BASE: 'busybox', BOXYARD_POOL_GB: '4', ...settings }).map(
-    ([name, value]) => `${name}=${value}`,
-  )
-  await machine.copyIn(deb, '/root/boxyard_new.deb')
+export async function writeSettings(machine: Machine): Promise<void> {
   await machine.run(`
     mkdir -p /etc/boxyard
-    [ -e /etc/boxyard/boxyard.conf ] || printf '%s\\n' ${lines.join(' ')} >/etc/boxyard/boxyard.conf
+    [ -e /etc/boxyard/boxyard.conf ] || printf '%s\\n' BOXYARD_BASE=busybox BOXYARD_POOL_GB=4 >/etc/boxyard/boxyard.conf`)
+}
+
+/** Installs a package with apt, with `writeSettings`. Resolves when apt is done, maybe before the service serves. */
+export async function installPackage(machine: Machine, deb: string): Promise<void> {
+  await writeSettings(machine)
+  await machine.copyIn(deb, '/root/boxyard_new.deb')
+  await machine.run(`
     DEBIAN_FRONTEND=noninteractive apt-get -q -y -o Dpkg::Options::=--force-confold install /root/boxyard_new.deb
     rm /root/boxyard_new.deb`)
 }

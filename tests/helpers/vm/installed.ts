@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { createHash } from 'node:crypto'
+import { createHash, type Hash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { findMachineImage, vmCache } from '../../../infra/vm/image.ts'
@@ -8,14 +8,37 @@ import { createMachine, type Machine, type SavedMachine } from './machine.ts'
 import { packWorkTree } from './release.ts'
 
 /**
+ * Starts a bare Debian, without Boxyard. It goes on from one that was saved when it had booted (some 10 s), unless this is the first of
+ * this image, which boots (some 40 s) and is saved.
+ */
+export async function startBooted(): Promise<Machine> {
+  return await startSaved(await savedBooted(), async (saved) => {
+    const machine = await createMachine()
+    try {
+      await machine.start()
+      // Fails where a unit did, which is for the tests to see.
+      await machine.try('systemctl is-system-running --wait')
+      await keepMachine(machine, saved)
+    } finally {
+      await machine.close()
+    }
+  })
+}
+
+/**
  * Starts a machine on which the package of this work tree is installed and serves, with no box. It goes on from one that was saved when
  * it came up (some 10 s), unless this is the first of this tree: then it is installed (some two minutes) and saved.
  */
 export async function startInstalled(): Promise<Machine> {
   const deb = await packWorkTree()
-  const saved = await savedOf(deb)
-  if (!existsSync(dirname(saved.disk))) await install(deb, saved)
-  utimesSync(dirname(saved.disk), new Date(), new Date())
+  const machine = await startSaved(await savedInstalled(deb), (saved) => install(deb, saved))
+  keepFromRemoval(await savedBooted())
+  return machine
+}
+
+async function startSaved(saved: SavedMachine, make: (saved: SavedMachine) => Promise<void>): Promise<Machine> {
+  if (!existsSync(dirname(saved.disk))) await make(saved)
+  keepFromRemoval(saved)
   const machine = await createMachine({ from: saved })
   try {
     await machine.start()
@@ -27,9 +50,8 @@ export async function startInstalled(): Promise<Machine> {
 }
 
 async function install(deb: string, saved: SavedMachine): Promise<void> {
-  const machine = await createMachine()
+  const machine = await startBooted()
   try {
-    await machine.start()
     await installPackage(machine, deb)
     await untilServing(machine)
     await keepMachine(machine, saved)
@@ -40,7 +62,7 @@ async function install(deb: string, saved: SavedMachine): Promise<void> {
 
 /** Saves a machine on which `deb` serves for `startInstalled`. Ends it. */
 export async function keepInstalled(machine: Machine, deb: string): Promise<void> {
-  const saved = await savedOf(deb)
+  const saved = await savedInstalled(deb)
   if (!existsSync(dirname(saved.disk))) await keepMachine(machine, saved)
 }
 
@@ -55,15 +77,34 @@ async function keepMachine(machine: Machine, saved: SavedMachine): Promise<void>
   renameSync(unfinished, directory)
 }
 
-/** Names the files by all that they depend on: a state is of one QEMU with one set of devices. */
-async function savedOf(deb: string): Promise<SavedMachine> {
+/** Lies beside the image: it is of no use without it, nor are machines that were started from it. */
+async function savedBooted(): Promise<SavedMachine> {
   const image = await findMachineImage((text) => process.stderr.write(`${text}\n`))
-  const hash = createHash('sha256').update(`${basename(image.directory)} ${basename(dirname(deb))}`)
-  for (const name of ['boxyard.ts', 'emulator.ts', 'machine.ts'])
-    hash.update(readFileSync(join(import.meta.dirname, name)))
-  hash.update(spawnSync('qemu-img', ['--version'], { encoding: 'utf8' }).stdout ?? '')
-  const directory = join(vmCache(), 'installed', hash.digest('hex').slice(0, 16))
+  return savedIn(join(image.directory, 'booted', (await hashOfMachine()).digest('hex').slice(0, 16)))
+}
+
+async function savedInstalled(deb: string): Promise<SavedMachine> {
+  const hash = (await hashOfMachine()).update(basename(dirname(deb)))
+  hash.update(readFileSync(join(import.meta.dirname, 'boxyard.ts')))
+  return savedIn(join(vmCache(), 'installed', hash.digest('hex').slice(0, 16)))
+}
+
+function savedIn(directory: string): SavedMachine {
   return { disk: join(directory, 'disk.qcow2'), state: join(directory, 'state') }
+}
+
+/** Hashes all that a state depends on: it is of one QEMU with one set of devices. */
+async function hashOfMachine(): Promise<Hash> {
+  const image = await findMachineImage((text) => process.stderr.write(`${text}\n`))
+  const hash = createHash('sha256').update(basename(image.directory))
+  for (const name of ['emulator.ts', 'installed.ts', 'machine.ts'])
+    hash.update(readFileSync(join(import.meta.dirname, name)))
+  return hash.update(spawnSync('qemu-img', ['--version'], { encoding: 'utf8' }).stdout ?? '')
+}
+
+/** The machines that were used last are kept. */
+function keepFromRemoval({ disk }: SavedMachine): void {
+  utimesSync(dirname(disk), new Date(), new Date())
 }
 
 function removeOld(kept: string): void {

@@ -14,7 +14,7 @@ export interface MachineOptions {
   from?: SavedMachine | undefined
 }
 
-/** Files of a machine that was saved while it ran; they stay as they are. */
+/** Files of a machine that was saved while it ran; they stay as they are, and so does the disk that it was started from. */
 export interface SavedMachine {
   /** Its disk, qcow2. */
   disk: string
@@ -58,16 +58,19 @@ export async function createMachine(options: MachineOptions = {}): Promise<Machi
   removeAbandoned()
   const directory = mkdtempSync(`${DIRECTORIES}${process.pid}-`)
   const disk = join(directory, 'disk.qcow2')
-  makeOverlay(disk, options.from?.disk ?? image.disk)
+  const backing = options.from?.disk ?? image.disk
+  makeOverlay(disk, backing)
   const sshPort = await freePort()
   const ssh = createSsh({ port: sshPort, key: image.key, directory })
-  return new EmulatedMachine({ image, directory, disk, state: options.from?.state, sshPort, ssh })
+  return new EmulatedMachine({ image, directory, disk, backing, state: options.from?.state, sshPort, ssh })
 }
 
 interface Parts {
   image: MachineImage
   directory: string
   disk: string
+  /** What its disk is an overlay of. */
+  backing: string
   state: string | undefined
   sshPort: number
   ssh: Ssh
@@ -165,9 +168,8 @@ class EmulatedMachine implements Machine {
     await this.#ssh.disconnect()
     await saveState(join(this.#parts.directory, 'monitor'), to.state)
     await this.#emulator?.ended()
-    const { image, disk } = this.#parts
-    const backing = ['-B', image.disk, '-F', 'raw']
-    run('qemu-img', ['convert', '-O', 'qcow2', ...backing, disk, to.disk])
+    const { disk, backing } = this.#parts
+    run('qemu-img', ['convert', '-O', 'qcow2', '-B', backing, '-F', formatOf(backing), disk, to.disk])
   }
 
   console(): string {
@@ -205,8 +207,11 @@ class EmulatedMachine implements Machine {
 }
 
 function makeOverlay(disk: string, backing: string): void {
-  const format = backing.endsWith('.raw') ? 'raw' : 'qcow2'
-  run('qemu-img', ['create', '-q', '-f', 'qcow2', '-b', backing, '-F', format, disk])
+  run('qemu-img', ['create', '-q', '-f', 'qcow2', '-b', backing, '-F', formatOf(backing), disk])
+}
+
+function formatOf(disk: string): string {
+  return disk.endsWith('.raw') ? 'raw' : 'qcow2'
 }
 
 function run(program: string, args: readonly string[]): void {

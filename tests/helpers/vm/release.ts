@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync, utimesSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { basename, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { withLock } from '../../../infra/cluster/host-lock.ts'
 import { dieWithParent, ROOT } from '../../../infra/commands.ts'
 import { vmCache } from '../../../infra/vm/image.ts'
@@ -40,7 +40,7 @@ export async function packWorkTree(change?: { name: string; apply(checkout: stri
 /** Makes the package of a clean checkout, unless one of the same programs is there. */
 async function packOnce(checkout: string): Promise<string> {
   const kept = join(vmCache(), 'releases')
-  const programs = run('git', ['-C', checkout, 'ls-tree', '-r', 'HEAD', '--', ...PROGRAMS])
+  const programs = `${FILES} ${run('git', ['-C', checkout, 'ls-tree', '-r', 'HEAD', '--', ...PROGRAMS])}`
   const directory = join(kept, createHash('sha256').update(programs).digest('hex').slice(0, 16))
   return await withLock('vm-release', async () => {
     if (!existsSync(directory)) {
@@ -49,13 +49,19 @@ async function packOnce(checkout: string): Promise<string> {
       mkdirSync(unfinished, { recursive: true })
       removeOld(kept)
       const made = run(process.execPath, ['--disable-warning=ExperimentalWarning', join(checkout, 'infra/release.ts')])
-      const deb = made.split('\n').find((path) => path.endsWith('.deb')) ?? ''
-      renameSync(deb, join(unfinished, basename(deb)))
+      const kinds = made.split('\n').filter((path) => path.endsWith('.deb') || path.endsWith('.tar.zst'))
+      for (const path of kinds) renameSync(path, join(unfinished, basename(path)))
       renameSync(unfinished, directory)
     }
     utimesSync(directory, new Date(), new Date())
     return join(directory, readdirSync(directory).find((name) => name.endsWith('.deb')) ?? '')
   })
+}
+
+/** Returns the path of the archive that was made with a package of `packWorkTree`. */
+export function archiveOf(deb: string): string {
+  const directory = dirname(deb)
+  return join(directory, readdirSync(directory).find((name) => name.endsWith('.tar.zst')) ?? '')
 }
 
 function removeOld(kept: string): void {
@@ -80,4 +86,6 @@ const PROGRAMS = [
   ...['agent', 'functions', 'shared', 'infra/node', 'infra/kubernetes', 'infra/monitoring', 'infra/systemd'],
   ...['infra/release', 'infra/release.ts', 'infra/setup.sh', 'package.json', 'package-lock.json'],
 ]
+/** What is kept of a release. */
+const FILES = 'package, archive'
 const KEPT_RELEASES = 6

@@ -1,6 +1,6 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { closeSync, openSync, promises, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { createMounter } from '../../../agent/lib/mounts/mounter.ts'
 import { execute, leftoversOf, untilTrue } from '../../helpers/boxes/oci-lab.ts'
@@ -121,7 +121,16 @@ describe('the thread that mounts', () => {
     await untilSucceeds(() => mounter.open())
     await mounter.close()
   })
+
+  test('gives up a start at any moment of it without an end of the process', () => {
+    const { status, signal, stderr } = spawnSync(process.execPath, ['--disable-warning=ExperimentalWarning', STARTS], {
+      encoding: 'utf8',
+    })
+    expect([status, signal, stderr]).toEqual([0, null, ''])
+  })
 })
+
+const STARTS = join(import.meta.dirname, '../../fixtures/mounter-starts.ts')
 
 function namespaceFds(): string[] {
   return readdirSync('/proc/self/fd').filter((fd) => {

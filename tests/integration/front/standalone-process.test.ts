@@ -10,6 +10,8 @@ import { jsonResponse } from '../../../shared/http/messages.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { type FakeAgent, startFakeAgent } from '../../helpers/front/fake-agent.ts'
 import { makeDeployment } from '../../helpers/front/test-front.ts'
+import { freePort } from '../../helpers/service.ts'
+import { bindDatagrams } from '../../helpers/systemd/datagrams.ts'
 
 const SCRIPT = join(import.meta.dirname, '../../../functions/standalone.ts')
 const CLAIMS: TokenClaims = { jti: 'tok_1', sub: 't', projects: '*', permissions: ['read'], iat: 1, exp: null }
@@ -29,7 +31,7 @@ beforeEach(async () => {
 })
 
 afterEach(async () => {
-  if (front.child?.exitCode === null) {
+  if (front.child?.exitCode === null && front.child.signalCode === null) {
     front.child.kill('SIGKILL')
     await once(front.child, 'exit')
   }
@@ -167,6 +169,25 @@ describe('the standalone front', () => {
     expect(lines()).toMatchObject([{ level: 'error', message: expect.stringContaining(`${file} cannot be read`) }])
     writeFileSync(file, JSON.stringify(deployment.channelKeys))
     expect((await get(String(await start()))).status).toBe(200)
+  })
+
+  test('tells systemd that it serves once the agent answers, as its unit waits for', async () => {
+    const address = join(directory, 'notify')
+    const manager = bindDatagrams(address)
+    const url = await start({ NOTIFY_SOCKET: address, PATH: process.env['PATH'] ?? '' })
+    await eventually(() => manager.receive().includes(`READY=1\nSTATUS=Serves the API at ${url}`))
+    expect((await get(String(url))).status).toBe(200)
+    manager.close()
+  })
+
+  test('does not tell systemd that it serves while the agent does not answer', async () => {
+    const address = join(directory, 'notify-early')
+    const manager = bindDatagrams(address)
+    const agentUrl = `http://127.0.0.1:${await freePort()}`
+    const url = await start({ NOTIFY_SOCKET: address, PATH: process.env['PATH'] ?? '', BOXYARD_AGENT_URL: agentUrl })
+    expect((await get(String(url))).status).toBe(503)
+    expect(manager.receive()).toEqual([])
+    manager.close()
   })
 
   test('cannot start on a port that is taken', async () => {

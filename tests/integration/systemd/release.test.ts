@@ -78,7 +78,7 @@ test('the package runs with its own Node.js, and knows its version', () => {
   const told = run(
     node,
     '--disable-warning=ExperimentalWarning',
-    join(root, 'usr/lib/boxyard/agent/main.ts'),
+    join(root, 'usr/lib/boxyard/agent/bundle/main.mjs'),
     '--version',
   )
   expect(told).toBe(`boxyard ${version} (${commit})\n`)
@@ -123,7 +123,7 @@ test('the units start what the package has', () => {
     const text = readFileSync(join(root, 'usr/lib/systemd/system', unit), 'utf8')
     const setting = (name: string): string => new RegExp(`^${name}=(.*)$`, 'm').exec(text)?.[1] ?? ''
     const [program = '', ...args] = setting('ExecStart').split(' ')
-    const script = args.find((arg) => arg.endsWith('.ts')) ?? ''
+    const script = args.find((arg) => arg.endsWith('.mjs')) ?? ''
     for (const path of [program, join(setting('WorkingDirectory'), script)])
       expect([path, existsSync(join(root, path))]).toEqual([path, true])
     expect(setting('EnvironmentFile')).toBe('-/etc/boxyard/boxyard.conf')

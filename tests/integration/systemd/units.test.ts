@@ -14,9 +14,9 @@ let root: string
 beforeAll(() => {
   root = mkdtempSync(join(tmpdir(), 'boxyard-units-'))
   for (const unit of UNITS) put(`${SYSTEM}/${unit}`, knownOf(readFileSync(join(ROOT, 'infra/systemd', unit), 'utf8')))
-  for (const target of ['sysinit', 'basic', 'shutdown', 'multi-user', 'network-online', 'local-fs'])
+  for (const target of ['sysinit', 'basic', 'shutdown', 'multi-user', 'network', 'local-fs'])
     put(`${SYSTEM}/${target}.target`, '[Unit]\nDescription=A target\n')
-  for (const program of ['usr/lib/boxyard/node_modules/.bin/node', 'usr/bin/boxyard', 'bin/sleep'])
+  for (const program of ['usr/lib/boxyard/node_modules/.bin/node', 'usr/bin/boxyard', 'bin/sleep', 'bin/sh'])
     chmodSync(put(program, '#!/bin/sh\n'), 0o755)
 })
 

@@ -1,0 +1,34 @@
+import { createRequire } from 'node:module'
+import type * as Esbuild from 'esbuild'
+
+/**
+ * Bundles agent and front of the program in `lib`, whose packages are installed, each with all that it loads at its start: reading
+ * hundreds of files takes a cold disk longer than anything else of the start. Threads, the shim and packages that are loaded on demand
+ * stay files.
+ */
+export function bundlePrograms(lib: string): void {
+  // A commit is released from a clone without packages: those of the checkout whose Node.js runs this are taken.
+  const { buildSync } = createRequire(process.execPath)('esbuild') as typeof Esbuild
+  const bundle = (entry: string, outdir: string, external: string[]): void => {
+    buildSync({
+      absWorkingDir: lib,
+      entryPoints: [entry],
+      outdir,
+      external,
+      outExtension: { '.js': '.mjs' },
+      bundle: true,
+      splitting: true,
+      platform: 'node',
+      target: 'node24',
+      format: 'esm',
+      legalComments: 'none',
+      logLevel: 'warning',
+      banner: { js: REQUIRE },
+    })
+  }
+  bundle('agent/main.ts', 'agent/bundle', ['koffi', 'undici', '@aws-sdk/*', '@kubernetes/*'])
+  bundle('functions/standalone.ts', 'functions/bundle', [])
+}
+
+/** What CommonJS packages load Node.js's own modules with. */
+const REQUIRE = `import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);`

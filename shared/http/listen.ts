@@ -1,0 +1,40 @@
+import type { Server } from 'node:http'
+import { setTimeout as pause } from 'node:timers/promises'
+
+export interface ListenOptions {
+  host: string
+  /** 0: a free one. */
+  port: number
+  backlog?: number
+}
+
+/**
+ * Has a server listen. At boot a service may start before the network: an address that no interface has yet is waited for, for a
+ * minute at most.
+ * @throws Error of `listen`, such as EADDRINUSE, and EADDRNOTAVAIL after that minute
+ */
+export async function listenAt(server: Server, options: ListenOptions): Promise<void> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      await listenOnce(server, options)
+      return
+    } catch (error) {
+      const isEarly = (error as NodeJS.ErrnoException).code === 'EADDRNOTAVAIL'
+      if (!isEarly || tries === TRIES) throw error
+      await pause(PAUSE_MS)
+    }
+  }
+}
+
+function listenOnce(server: Server, options: ListenOptions): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(options, () => {
+      server.off('error', reject)
+      resolve()
+    })
+  })
+}
+
+const PAUSE_MS = 500
+const TRIES = 120
