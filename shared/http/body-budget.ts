@@ -1,5 +1,5 @@
 import { ServiceError } from '../errors.ts'
-import { createFairShares, type FairShares } from '../fair-shares.ts'
+import { createFairShares } from '../fair-shares.ts'
 import type { HttpRequest } from './messages.ts'
 
 /** Bounds the memory of all request bodies until their requests are answered, but for small ones. */
@@ -8,7 +8,7 @@ export interface BodyBudget {
    * Reserves memory before a body is read; the returned function releases it.
    * @throws ServiceError `rate_limited` if less would be left than the `owner` then holds
    */
-  hold(owner: () => Parameters<FairShares['take']>[0], bytes: number): () => void
+  hold(owner: () => string, bytes: number): () => void
 }
 
 /** Creates a budget of `maxBytes`; bodies up to `smallBytes` are not counted. */

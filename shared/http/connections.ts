@@ -49,7 +49,11 @@ export function boundConnections(server: Server, options: ConnectionBoundsOption
     admit(table, socket, note)
   })
   server.on('secureConnection', (socket: Socket) => table.secure(socket))
-  server.on('upgrade', ({ socket }: IncomingMessage) => table.upgrade(socket))
+  server.on('upgrade', ({ socket }: IncomingMessage) => {
+    table.upgrade(socket)
+    // It may be silent for long, and has no answer due.
+    socket.setTimeout(0)
+  })
   if (isHttp) closeUnread(server, options.unreadMs ?? HTTP_BOUNDS.unreadMs, note)
   return { open: () => table.size() }
 }

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connect as connectTls } from 'node:tls'
@@ -169,6 +169,34 @@ test('answers that nobody takes fill a share of the memory, and then their conne
   await eventually(() => bounds.open() <= 20)
   const [other] = await crowd(1, { from: '127.0.0.3', text })
   await eventually(() => (other?.heard.length ?? 0) > body.length)
+})
+
+test('a WebSocket is neither displaced nor closed for silence, and a half-closed connection is closed', async () => {
+  const server = createServer(SERVER_OPTIONS)
+  const upgraded: Socket[] = []
+  server.on('upgrade', (_incoming, socket: Socket) => void upgraded.push(socket))
+  await start(server)
+  const text = 'GET / HTTP/1.1\r\nhost: a\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n'
+  const [client] = await crowd(1, { text })
+  await eventually(() => upgraded.length === 1)
+  await crowd(100)
+  await eventually(() => closed.displaced === 81)
+  // Those that are silent are closed after 0.3 s.
+  await eventually(() => bounds.open() === 1)
+  expect(client?.isClosed).toBe(false)
+  const [half] = await crowd(1)
+  half?.socket.end()
+  await eventually(() => half?.isClosed === true)
+  for (const socket of upgraded) socket.destroy()
+})
+
+test('the client behind a trusted proxy is told apart', async () => {
+  const handler: HttpHandler = async ({ clientAddress }) => ({ status: 200, headers: {}, body: clientAddress })
+  await start(createServer(SERVER_OPTIONS), { proxies: ['127.0.0.2'], handler })
+  const text = 'GET / HTTP/1.1\r\nhost: a\r\nx-forwarded-for: 198.51.100.1, 203.0.113.9\r\n\r\n'
+  const [[proxied], [own]] = [await crowd(1, { from: '127.0.0.2', text }), await crowd(1, { from: '127.0.0.3', text })]
+  await eventually(() => proxied?.heard.endsWith('203.0.113.9') === true)
+  await eventually(() => own?.heard.endsWith('127.0.0.3') === true)
 })
 
 test('a connection with many requests sent ahead of their answers is closed', async () => {
