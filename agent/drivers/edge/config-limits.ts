@@ -1,5 +1,5 @@
 import type { EdgeLimits } from '../../ports/edge/edge.ts'
-import { type EdgeRefusal, refuse } from './pages.ts'
+import { type EdgeRefusal, refusalRules } from './pages.ts'
 
 /** The parts of the settings that tell where requests come from. */
 export interface RequestSources {
@@ -58,7 +58,7 @@ export function requestLimits({ limits, trustedProxies, hasFrontProxy, hasHttp2 
     `  http-request track-sc2 ${CLIENT} table edge_requests if is_sharing`,
     '  http-request set-var(txn.open) be_conn(boxes) if is_sharing',
     '  http-request set-var(txn.opened) be_conn(boxes_page) if is_sharing',
-    ...refuse(MANY_OPEN, `is_sharing { sc_conn_cur(2),add(txn.open),add(txn.opened) gt ${limits.connections} }`),
+    ...refusalRules(MANY_OPEN, `is_sharing { sc_conn_cur(2),add(txn.open),add(txn.opened) gt ${limits.connections} }`),
   ]
 }
 
@@ -67,7 +67,7 @@ export function questionLimits({ questionsPerSecond }: EdgeLimits, condition: st
   return [
     `  acl is_asking_much sc_gpc0_rate(1) gt ${questionsPerSecond * PERIOD_SECONDS}`,
     `  http-request sc-inc-gpc0(1) if ${condition}`,
-    ...refuse(MANY_ASKED, `${condition} is_asking_much`),
+    ...refusalRules(MANY_ASKED, `${condition} is_asking_much`),
   ]
 }
 

@@ -1,5 +1,5 @@
 import { SESSION_COOKIE } from './config-shortcut.ts'
-import { type EdgeRefusal, refuse } from './pages.ts'
+import { type EdgeRefusal, refusalRules } from './pages.ts'
 
 /**
  * Marks requests that a session admits in `txn.session` (`page`, `page-untold` of an old browser, `part`), and refuses those that a page of another host may have caused, as
@@ -25,7 +25,7 @@ export function sessionRules({ scheme }: { scheme: 'http' | 'https' }): string[]
     `  http-request set-var-fmt(txn.origin) ${scheme}://%[var(txn.authority)] if is_by_session`,
     `  http-request set-var(txn.foreign) bool(1) if ${FOREIGN.map((rest) => `is_by_session ${rest}`).join(' or ')}`,
     '  acl is_foreign var(txn.foreign) -m found',
-    ...refuse(OTHER_ORIGIN, 'is_foreign'),
+    ...refusalRules(OTHER_ORIGIN, 'is_foreign'),
   ]
 }
 

@@ -11,7 +11,7 @@ import { clientTables, connectionLimits, questionLimits, requestLimits } from '.
 import { cookieRules, sessionAnswerRules, sessionRules } from './config-session.ts'
 import { HOST, HOST_CHARACTERS, HOST_NAME, OWN_PATH, routeLookup, SESSION_COOKIE, shortcut } from './config-shortcut.ts'
 import { type edgePaths, markOf } from './names.ts'
-import { type EdgeRefusal, pageAnswer, problemAnswer, refuse } from './pages.ts'
+import { type EdgeRefusal, pageAnswer, problemAnswer, refusalRules } from './pages.ts'
 
 /** Settings of an HAProxy configuration. */
 export interface HaproxySettings {
@@ -125,7 +125,7 @@ function frontend(settings: HaproxySettings): string[] {
 /** Refuses requests with an ambiguous host or length (request smuggling). */
 function soundness(): string[] {
   return [
-    ...refuse(
+    ...refusalRules(
       { code: 'method_not_allowed', detail: 'CONNECT and TRACE are not taken: this is no proxy.' },
       'is_refused_method',
     ),
@@ -144,7 +144,7 @@ function soundness(): string[] {
     '  acl is_http10 req.ver -m str 1.0',
     `  http-request set-var(txn.fault) bool(1) if ${UNSOUND.join(' or ')}`,
     '  acl is_unsound var(txn.fault) -m found',
-    ...refuse(NOT_SOUND, 'is_unsound'),
+    ...refusalRules(NOT_SOUND, 'is_unsound'),
     '  http-request set-uri %[pathq] if !is_origin_form !is_http2',
     `  http-request set-var(txn.host) var(txn.authority),${HOST_NAME}`,
   ]
@@ -173,7 +173,7 @@ function decision({ paths, signInHost, scheme, tokenPrefixes, limits }: HaproxyS
     ...questionLimits(limits, 'is_question'),
     '  http-request lua.boxyard_await if is_own',
     '  http-request lua.boxyard_ask if !is_known !is_public !is_own',
-    ...refuse({ code: 'agent_unavailable', detail: 'The agent does not answer.' }, '!is_found !is_own'),
+    ...refusalRules({ code: 'agent_unavailable', detail: 'The agent does not answer.' }, '!is_found !is_own'),
     // The agent reads the cookie only if there is no bearer.
     '  http-request set-var(txn.by) str(bearer) if is_decided is_bearer',
     ...sessionRules({ scheme }),
@@ -191,7 +191,7 @@ function cleaning(): string[] {
     ...cuts,
     ...cuts,
     `  acl is_session_left req.fhdr(cookie) -m reg (^|;)${cookie}`,
-    ...refuse(NOT_SOUND, 'is_session_left is_found'),
+    ...refusalRules(NOT_SOUND, 'is_session_left is_found'),
     // An empty one beside others is harmless.
     '  http-request del-header cookie if is_empty_cookie { req.fhdr_cnt(cookie) eq 1 }',
     // Only for the few requests that have any: matching all header names by regex is expensive.

@@ -22,7 +22,7 @@ export function pageAnswer({ code, detail }: EdgeRefusal): string {
 }
 
 /** Returns rules that answer with a refusal under a condition: with a page for browsers (`is_browser`), else with a problem. */
-export function refuse(refusal: EdgeRefusal, condition: string): string[] {
+export function refusalRules(refusal: EdgeRefusal, condition: string): string[] {
   const status = ERROR_STATUSES.get(refusal.code)
   return [
     `  http-request return status ${status} ${pageAnswer(refusal)} if is_browser ${condition}`,

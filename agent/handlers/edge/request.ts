@@ -65,22 +65,19 @@ export function isFromOwnPage({ method, host, headers, isSecure }: EdgeRequest):
  */
 export function safeTarget(target: string | null | undefined): string {
   const isPlain = target !== null && target !== undefined && target.length <= TARGET_MAX && SAFE_TARGET.test(target)
-  return isPlain && !resolvedPath(target).startsWith(OWN_PATHS) ? target : '/'
+  return isPlain && !readingsOf(target).some((path) => path.startsWith(OWN_PATHS)) ? target : '/'
 }
 
-/** Returns the path without dot segments, escapes and repeated slashes. */
-function resolvedPath(target: string): string {
-  let path = new URL(`http://host${target}`).pathname
-  // An escape may hide another one.
-  for (let before = ''; before !== path; ) {
-    before = path
+/** Returns the path as a browser resolves it, then without escapes as programs read it that decode it once, twice and so on. */
+function readingsOf(target: string): string[] {
+  const readings: string[] = []
+  for (let path = new URL(`http://host${target}`).pathname; path !== readings.at(-1); ) {
+    readings.push(path)
     const decoded = path.replaceAll(/%([2-7][0-9a-f])/gi, (_, code: string) => String.fromCharCode(parseInt(code, 16)))
-    path = new URL(`http://host/${decoded.replaceAll('\\', '/').replaceAll(/[?#]/g, '_')}`).pathname.replaceAll(
-      /\/{2,}/g,
-      '/',
-    )
+    const { pathname } = new URL(`http://host/${decoded.replaceAll('\\', '/').replaceAll(/[?#]/g, '_')}`)
+    path = pathname.replaceAll(/\/{2,}/g, '/')
   }
-  return path.toLowerCase()
+  return readings.map((path) => path.toLowerCase())
 }
 
 function secretCookie(header: string | undefined, name: string): string | undefined {

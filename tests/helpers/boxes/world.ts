@@ -72,7 +72,7 @@ export function mountsOf(service: TestService, boxId: string): SeenMount[] {
 }
 
 /** Reads the limits of a box from the kernel: memory in MiB, processors in cores. */
-export function limitsOf(service: TestService, boxId: string): { ramMb: number; cpus: number } {
+export function limitsInForce(service: TestService, boxId: string): { ramMb: number; cpus: number } {
   const read = (file: string): string =>
     boxCgroups(instanceOf(service), boxId)
       .map((path) => readText(join(path, file)).trim())

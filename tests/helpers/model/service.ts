@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { limitsOf, listSubvolumes, mountsOf, readWorld } from '../boxes/world.ts'
+import { limitsInForce, listSubvolumes, mountsOf, readWorld } from '../boxes/world.ts'
 import { untilSucceeds } from '../eventually.ts'
 import type { Answer, Client } from '../front/client.ts'
 import { runtimeOfTests } from '../pods/cluster-of-tests.ts'
@@ -174,7 +174,7 @@ async function compareBox(
   const limits = { cpus: config.cpus, ramMb: config.ram_mb }
   // The kubelet may write the old limits once more before the new ones.
   const patienceMs = runtimeOfTests() === 'kubernetes' ? 60_000 : 0
-  await untilSucceeds(async () => expectSame(limitsOf(service, id), limits, `limits of ${name}`), patienceMs)
+  await untilSucceeds(async () => expectSame(limitsInForce(service, id), limits, `limits of ${name}`), patienceMs)
   const mounts = read.data_mounts.map(({ name: volume, path, read_only: readOnly }: Mount) => {
     return { volume: subvolumes.get(volume), path, readOnly }
   })

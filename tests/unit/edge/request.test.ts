@@ -83,6 +83,7 @@ describe('the target after a sign-in', () => {
     '/a b',
     '/a\\..\\b',
     '/.boxyard/sign-out',
+    '/.boxyard/..%5csign-out',
     '/./.boxyard/sign-out',
     '/%2e/.boxyard/sign-out',
     '/a/../.boxyard/sign-out',
