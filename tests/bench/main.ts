@@ -14,6 +14,7 @@ import { benchForkBurst } from './fork-burst.ts'
 import { benchLambda } from './lambda.ts'
 import { benchLifeCycle } from './life-cycle.ts'
 import { benchMounts } from './mounts.ts'
+import { benchNeighbours } from './neighbours.ts'
 import { benchReads } from './reads.ts'
 import { benchScale } from './scale.ts'
 import { benchSecondUp } from './second-up.ts'
@@ -50,6 +51,7 @@ async function main(names: readonly string[]): Promise<void> {
   if (wants('edge')) await benchEdge()
   if (wants('terminals')) await benchTerminals()
   if (wants('shortcuts')) await benchShortcuts()
+  if (wants('neighbours')) await benchNeighbours()
   await benchCluster(wants)
   const sections = Object.entries(SECTIONS).filter(([name]) => wants(name))
   if (sections.length === 0) return

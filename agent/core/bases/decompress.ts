@@ -6,13 +6,28 @@ import { invalidRequest } from '../../../shared/validate.ts'
 
 /**
  * Decompresses `source` if its first bytes are those of gzip or zstd, else passes it on; holds one piece at a time. Throws what
- * `source` throws, `invalid_request` for damaged or truncated data, and `body_too_large` once more than `maxBytes` came out.
+ * `source` throws, `invalid_request` for damaged or truncated data, and `body_too_large` once more than `maxBytes` came out, or
+ * more than 256 MiB that are over 100 times what went in: a few bytes must not cost minutes.
  */
 export async function* decompress(source: AsyncIterable<Uint8Array>, maxBytes: number): AsyncGenerator<Uint8Array> {
-  let total = 0
-  for await (const bytes of uncompressed(source)) {
+  let [read, total] = [0, 0]
+  const counted = counting(source, (length) => {
+    read += length
+  })
+  for await (const bytes of uncompressed(counted)) {
     total += bytes.length
     if (total > maxBytes) throw tooLarge(maxBytes)
+    if (total > Math.max(FREE_BYTES, read * RATIO_MAX)) throw tooDense(read)
+    yield bytes
+  }
+}
+
+async function* counting(
+  source: AsyncIterable<Uint8Array>,
+  count: (length: number) => void,
+): AsyncGenerator<Uint8Array> {
+  for await (const bytes of source) {
+    count(bytes.length)
     yield bytes
   }
 }
@@ -80,6 +95,13 @@ function tooLarge(maxBytes: number): ServiceError {
   return new ServiceError('body_too_large', `Unpacked, it has more than ${maxBytes} bytes.`)
 }
 
+function tooDense(bytes: number): ServiceError {
+  const detail = `Its first ${bytes} bytes unpack to more than ${RATIO_MAX} times as much.`
+  return new ServiceError('body_too_large', detail)
+}
+
+const FREE_BYTES = 256 * 1024 ** 2
+const RATIO_MAX = 100
 const GZIP = Buffer.from([0x1f, 0x8b])
 const ZSTD = Buffer.from([0x28, 0xb5, 0x2f, 0xfd])
 // 128 MiB, the default of every decoder; a larger window would let the archive choose how much memory is taken.

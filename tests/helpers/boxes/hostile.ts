@@ -71,3 +71,19 @@ export function tcpMib(sockstat = readFileSync('/proc/net/sockstat', 'utf8')): n
 }
 
 const PAGE_BYTES = 4096
+
+/** Numbers of inotify_init1 and inotify_add_watch. */
+const INOTIFY = process.arch === 'arm64' ? [26, 27] : [294, 254]
+
+/** Perl that takes tens of MiB of the kernel each, in ways that are charged to the box; every one reports `ready`. */
+export const CHARGED: Readonly<Record<string, string>> = {
+  pipes: `use Fcntl; my @held; for (1 .. 40) { pipe(my $r, my $w) or die $!; fcntl($w, 1031, 1048576); my $flags = fcntl($w, F_GETFL, 0);
+    fcntl($w, F_SETFL, $flags | O_NONBLOCK); 1 while syswrite($w, 'x' x 65536); push @held, $r, $w } print "ready\\n"`,
+  'unix sockets': `use Socket; my @held; for (1 .. 500) { socketpair(my $a, my $b, AF_UNIX, SOCK_STREAM, 0) or die $!;
+    for my $s ($a, $b) { 1 while send($s, 'x' x 4096, 0x40) } push @held, $a, $b } print "ready\\n"`,
+  'shared memory': `open(my $f, '>', '/dev/shm/held') or die $!; syswrite($f, 'x' x 1048576) for 1 .. 40; print "ready\\n"`,
+  tmpfs: `open(my $f, '>', '/run/held') or die $!; syswrite($f, 'x' x 1048576) for 1 .. 40; print "ready\\n"`,
+  'names that are not there': `for (1 .. 150000) { stat "/tmp/nothing-$_" } print "ready\\n"`,
+  'files that are watched': `my $i = syscall(${INOTIFY[0]}, 0); for (1 .. 24000) { open(my $f, '>', "/dev/shm/$_") or die $!;
+    syscall(${INOTIFY[1]}, $i, my $path = "/dev/shm/$_", 2) }; print "ready\\n"`,
+}

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { TERMINALS_PER_BOX } from '../../../agent/drivers/host/terminals.ts'
-import { addPerl, attack, tcpMib, unreadConnections } from '../../helpers/boxes/hostile.ts'
+import { addPerl, attack, CHARGED, tcpMib, unreadConnections } from '../../helpers/boxes/hostile.ts'
 import { boxCgroupFile, execute, type OciLab, openOciLab } from '../../helpers/boxes/oci-lab.ts'
 import { buildSyscallProgram } from '../../helpers/boxes/syscall-program.ts'
 
@@ -40,6 +40,24 @@ describe('memory of the kernel that a hostile box makes it take', () => {
       await lab.reopen()
       expect(limit()).toBe(128 * MIB)
     }
+    await lab.runtime.stop(spec.id, { graceMs: 0 })
+  })
+
+  test.each(Object.entries(CHARGED))('for %s is charged to the box', async (name, program) => {
+    const spec = lab.spec(`box_${name.replaceAll(/\W/g, '_')}`)
+    addPerl(spec.rootPath)
+    await lab.runtime.start(spec)
+    const charged = (): number => {
+      const [first, second] = ['memory.usage_in_bytes', 'memory.current']
+      const file = boxCgroupFile(lab, spec.id, 'memory', first ?? '')
+      const path = existsSync(file) ? file : boxCgroupFile(lab, spec.id, 'memory', second ?? '')
+      return Number(readFileSync(path, 'utf8')) / MIB
+    }
+    const before = charged()
+    const { end } = await attack(lab.runtime, spec.id, program)
+    const held = charged() - before
+    await end()
+    expect([name, held > 12]).toEqual([name, true])
     await lab.runtime.stop(spec.id, { graceMs: 0 })
   })
 

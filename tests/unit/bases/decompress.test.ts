@@ -74,3 +74,23 @@ test.each(KINDS)('%s: an error of the source is passed on, and an unread source 
   await pieces.return(undefined)
   expect(isLeft).toBe(true)
 })
+
+test.each([
+  ['gzip', gzipSync],
+  ['zstd', zstdCompressSync],
+] as const)('%s: what unpacks to far more than went in is refused after 256 MiB', async (_kind, compress) => {
+  const dense = compress(Buffer.alloc(64 * 1024 ** 2))
+  let out = 0
+  async function* source(): AsyncGenerator<Uint8Array> {
+    for (let member = 0; member < 6; member++) yield* inPieces(dense, 10_000)
+  }
+  const reading = async (): Promise<void> => {
+    for await (const piece of decompress(source(), 10_000_000_000)) out += piece.length
+  }
+  await expect(reading()).rejects.toMatchObject({
+    code: 'body_too_large',
+    message: expect.stringContaining('100 times'),
+  })
+  expect(out).toBeGreaterThan(255 * 1024 ** 2)
+  expect(out).toBeLessThan(257 * 1024 ** 2)
+})
