@@ -7,7 +7,7 @@ import { ensureDirectory, makeMountPoints, replaceFile } from './root.ts'
 export async function buildBusyboxBase(root: string, progress: (message: string) => void): Promise<void> {
   progress('Making the busybox base')
   const program = await findBusybox()
-  const { stdout } = await runOk(program, ['--list-full'], { timeoutMs: 5_000 })
+  const { stdout } = await runOk(program, ['--list-full'], { timeoutMs: PROGRAM_MS })
   await ensureDirectory(root, '.')
   for (const directory of DIRECTORIES) await ensureDirectory(root, directory)
   await ensureDirectory(root, 'root', 0o700)
@@ -23,7 +23,7 @@ export async function buildBusyboxBase(root: string, progress: (message: string)
 
 async function findBusybox(): Promise<string> {
   for (const program of ['/bin/busybox', '/usr/bin/busybox']) {
-    const result = await run(program, ['true'], { timeoutMs: 5_000 }).catch(() => null)
+    const result = await run(program, ['true'], { timeoutMs: PROGRAM_MS }).catch(() => null)
     if (result?.exitCode === 0 && (await isStatic(program))) return program
   }
   throw new Error('The busybox base needs a static busybox on this host: install the package busybox-static.')
@@ -114,3 +114,6 @@ const FILES: Record<string, string> = {
   'etc/services': 'ssh 22/tcp\ndomain 53/tcp\ndomain 53/udp\nhttp 80/tcp\nhttps 443/tcp\n',
   'etc/os-release': 'NAME="BusyBox"\nID=busybox\nPRETTY_NAME="BusyBox"\n',
 }
+
+/** Far longer than it takes: where an emulated host was starved of its processor, five seconds were too short. */
+const PROGRAM_MS = 60_000
