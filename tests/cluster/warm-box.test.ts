@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { startWarmService, type WarmService } from '../helpers/boxes/warm-pool.ts'
-import { limitsOf, mountsOf } from '../helpers/boxes/world.ts'
+import { limitsInForce, mountsOf } from '../helpers/boxes/world.ts'
 import { type BoxSeen, pidsOfBox, until } from '../helpers/pods/weather.ts'
 
 const DATA = '/v1/projects/weather/data'
@@ -48,14 +48,14 @@ describe('a box in a warm pod', () => {
   })
 
   test('has its limits at once, and soon in the cluster as well', async () => {
-    expect(limitsOf(service.service, one.id)).toEqual({ cpus: 0.25, ramMb: 96 })
-    expect(limitsOf(service.service, two.id)).toEqual({ cpus: 0.5, ramMb: 64 })
+    expect(limitsInForce(service.service, one.id)).toEqual({ cpus: 0.25, ramMb: 96 })
+    expect(limitsInForce(service.service, two.id)).toEqual({ cpus: 0.5, ramMb: 64 })
     await until(() => service.podOf('one').limits.memory === '96Mi', 'the pod tells the limits')
     expect(service.podOf('one').limits).toEqual({ cpu: '250m', memory: '96Mi' })
     const allocated = 'jsonpath={.status.containerStatuses[0].resources.limits.memory}'
     const read = (): string => service.kubectl('get', 'pod', service.podOf('one').name, '-o', allocated)
     await until(() => read() === '96Mi', 'the kubelet has seen to it')
-    expect(limitsOf(service.service, one.id)).toEqual({ cpus: 0.25, ramMb: 96 })
+    expect(limitsInForce(service.service, one.id)).toEqual({ cpus: 0.25, ramMb: 96 })
   })
 
   test('is found by kubectl like any other, and kubectl exec enters it', async () => {
@@ -119,7 +119,7 @@ describe('a box in a warm pod', () => {
     expect((await service.client.put(`${service.boxes}/copy`, change)).status).toBe(200)
     const { id } = await service.getBox('copy')
     // The kubelet may still be applying the pod's change to the box's limits.
-    const isChanged = (): boolean => JSON.stringify(limitsOf(service.service, id)) === '{"ramMb":128,"cpus":1}'
+    const isChanged = (): boolean => JSON.stringify(limitsInForce(service.service, id)) === '{"ramMb":128,"cpus":1}'
     await until(isChanged, 'the kubelet leaves the box its limits')
     await until(() => service.podOf('copy').limits.memory === '128Mi', 'the pod tells the limits')
     await service.client.post(DATA, { name: 'disk', size_gb: 1 })

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import { limitsOf } from '../helpers/boxes/world.ts'
+import { limitsInForce } from '../helpers/boxes/world.ts'
 import type { Answer } from '../helpers/front/client.ts'
 import { startWeather, until, type Weather } from '../helpers/pods/weather.ts'
 
@@ -28,7 +28,7 @@ function put(cpus: number, ramMb: number): Promise<Answer> {
 async function seen() {
   const { id, config } = await weather.getBox('contested')
   const { limits } = weather.podOf('contested')
-  const { cpus, ramMb } = limitsOf(weather.service, id)
+  const { cpus, ramMb } = limitsInForce(weather.service, id)
   return { record: { cpus: config.cpus, ramMb: config.ram_mb }, kernel: { cpus, ramMb }, limits }
 }
 

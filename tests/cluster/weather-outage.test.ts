@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { findPart, startPart, stopPart } from '../../infra/cluster/part-process.ts'
-import { limitsOf } from '../helpers/boxes/world.ts'
+import { limitsInForce } from '../helpers/boxes/world.ts'
 import type { Answer } from '../helpers/front/client.ts'
 import { keepRunning, pidsOfBox, until } from '../helpers/pods/weather.ts'
 import { startWeatherCluster, type WeatherCluster } from '../helpers/pods/weather-cluster.ts'
@@ -91,7 +91,7 @@ test('an API server that is away for a minute: boxes go on, writes wait for it, 
   await expectDegraded()
   await expectRefusals()
   // Refused changes are rolled back.
-  await until(() => limitsOf(weather.service, steady.id).cpus === 0.5, 'its limits are those of its record')
+  await until(() => limitsInForce(weather.service, steady.id).cpus === 0.5, 'its limits are those of its record')
   expect((await client.delete(`${boxes}/doomed`)).status).toBe(204)
   expect((await client.get(`${boxes}/doomed`)).status).toBe(404)
   process.kill(init ?? 0, 'SIGKILL')

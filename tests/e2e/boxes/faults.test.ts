@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { ageByOneBoot, limitsOf, mountsOf, pidsOf, readWorld } from '../../helpers/boxes/world.ts'
+import { ageByOneBoot, limitsInForce, mountsOf, pidsOf, readWorld } from '../../helpers/boxes/world.ts'
 import { eventually, untilSucceeds } from '../../helpers/eventually.ts'
 import {
   armStep,
@@ -258,7 +258,7 @@ interface BoxView {
 }
 
 function seenBox(id: string): unknown {
-  return { ...limitsOf(service, id), mounts: mountsOf(service, id) }
+  return { ...limitsInForce(service, id), mounts: mountsOf(service, id) }
 }
 
 function recordedBox({ config, data_mounts: mounts }: BoxView, volumes: { id: string; name: string }[]): unknown {

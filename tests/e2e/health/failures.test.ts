@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { untilTrue } from '../../helpers/boxes/oci-lab.ts'
-import { limitsOf, pidsOf, readWorld } from '../../helpers/boxes/world.ts'
+import { limitsInForce, pidsOf, readWorld } from '../../helpers/boxes/world.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { armStep, at, restartAgent } from '../../helpers/fault-steps.ts'
 import { createClient, DEAF } from '../../helpers/front/client.ts'
@@ -77,7 +77,7 @@ describe('a step that fails', () => {
     expect((await client.get(`${boxes}/taker`)).body).toEqual(box)
     // The limits are set back one after the other.
     const recorded = { ramMb: box.config.ram_mb, cpus: box.config.cpus }
-    await untilTrue(() => isDeepStrictEqual(limitsOf(service, box.id), recorded))
+    await untilTrue(() => isDeepStrictEqual(limitsInForce(service, box.id), recorded))
     await client.delete(`${boxes}/taker`)
     expect((await client.delete(`${data}/vol`)).status).toBe(204)
   })
