@@ -1,4 +1,4 @@
-import { X509Certificate } from 'node:crypto'
+import { createHash, X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { request, type ServerResponse } from 'node:http'
@@ -10,7 +10,7 @@ import { WebSocket } from 'ws'
 import { type AcmeLab, createAcmeLab } from '../helpers/edge/acme-lab.ts'
 import { makeCertificate } from '../helpers/edge/certificates.ts'
 import type { Upstream } from '../helpers/edge/lab.ts'
-import { askTls, openAnswer, openTls, sayTls, type TlsPlace } from '../helpers/edge/tls-client.ts'
+import { askTls, openAnswer, openTls, sayTls, type TlsAnswer, type TlsPlace } from '../helpers/edge/tls-client.ts'
 import { eventually } from '../helpers/eventually.ts'
 
 const HOST = 'shop.example.org'
@@ -68,6 +68,20 @@ async function servedForGiven(): Promise<string> {
   const { fingerprint256 } = socket.getPeerCertificate()
   socket.destroy()
   return fingerprint256
+}
+
+async function askHttp2(
+  headers: Record<string, string | string[]>,
+): Promise<Pick<TlsAnswer, 'status' | 'text' | 'headers'>> {
+  const line = await openTls(acme.place, HOST, ['h2'])
+  const session = connectHttp2(`https://${HOST}`, { createConnection: () => line, maxSendHeaderBlockLength: 1024 ** 2 })
+  const stream = session.request({ ':path': '/', ':authority': HOST, ...headers })
+  let text = ''
+  stream.on('data', (piece: Buffer) => (text += piece.toString()))
+  const [head] = (await once(stream, 'response')) as [TlsAnswer['headers']]
+  await once(stream, 'end')
+  session.destroy()
+  return { status: Number(head[':status']), text, headers: head }
 }
 
 async function openSocket(): Promise<WebSocket> {
@@ -138,6 +152,30 @@ test('a client gets the answer of the box, with nothing of Caddy', async () => {
   expect([answer.status, answer.text, answer.headers.server]).toEqual([418, 'tea', 'mine'])
   expect(answer.headers['set-cookie']).toEqual(['a=1', 'b=2'])
   expect([answer.headers.via, (await askTls(acme.place, HOST)).headers.server]).toEqual([undefined, undefined])
+})
+
+describe('cookies that a page has stored for all hosts', () => {
+  const cookies = Array.from({ length: 170 }, (_, index) => `c${index}=${'x'.repeat(4_000)}`)
+
+  test.each(['http/1.1', 'h2'])('are answered with a page that deletes them: %s', async (protocol) => {
+    for (const count of [5, 50, 170]) {
+      const headers = { cookie: protocol === 'h2' ? cookies.slice(0, count) : cookies.slice(0, count).join('; ') }
+      const {
+        status,
+        text,
+        headers: answered,
+      } = protocol === 'h2' ? await askHttp2(headers) : await askTls(acme.place, HOST, { headers })
+      const policy = answered['content-security-policy']
+      expect([count, status]).toEqual([count, 431])
+      const script = /<script>(.+)<\/script>/.exec(text)?.[1] ?? ''
+      const digest = createHash('sha256').update(script).digest('base64')
+      expect(policy).toContain(`script-src 'sha256-${digest}'`)
+      expect(script).toContain('document.cookie=')
+    }
+    expect(shop.seen).toEqual([])
+    const few = { cookie: cookies.slice(0, 2).join('; ') }
+    expect((await askTls(acme.place, HOST, { headers: few })).status).toBe(200)
+  })
 })
 
 describe('streams', () => {

@@ -1,6 +1,7 @@
 import { isIPv4 } from 'node:net'
 import { problemOf, ServiceError } from '../../../shared/errors.ts'
 import type { PemPair } from './certificates.ts'
+import { COOKIE_BYTES_MAX, cookiePage } from './cookie-page.ts'
 import { type frontPaths, markOf } from './names.ts'
 
 /** Settings of a Caddy configuration. */
@@ -39,7 +40,7 @@ function configOf(settings: CaddySettings, own: { mark: string; socket: string }
     edge: {
       ...serverAt(host, port),
       tls_connection_policies: [{}],
-      routes: [{ handle: proxy(settings) }],
+      routes: [{ match: [{ expression: TOO_MANY_COOKIES }], handle: [cookieAnswer()] }, { handle: proxy(settings) }],
       errors: UNAVAILABLE,
     },
     ...(httpPort === null
@@ -67,7 +68,7 @@ function serverAt(host: string, port: number): object {
     listen: [`${address}:${port}`],
     read_header_timeout: HANDSHAKE,
     idle_timeout: '75s',
-    max_header_bytes: 64 * 1024,
+    max_header_bytes: HEADER_BYTES_MAX,
   }
 }
 
@@ -101,6 +102,19 @@ function redirect({ seenPort }: CaddySettings): object {
   return { handler: 'static_response', status_code: 308, headers: { Location: [location] } }
 }
 
+/** Answers a request with more cookies than HAProxy reads, as no later request could ask to have them deleted. */
+function cookieAnswer(): object {
+  const { headers, body } = cookiePage()
+  const lists = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, [value]]))
+  return {
+    handler: 'static_response',
+    status_code: 431,
+    headers: lists,
+    body: body.replaceAll('{', '\\{'),
+    close: true,
+  }
+}
+
 /** Answers in the format of HAProxy's `show info` (admin.ts). */
 function answer(mark: string): object {
   return { handler: 'static_response', body: `Pid: {env.PID}\ndescription: ${mark}\n` }
@@ -122,6 +136,9 @@ function automation({ host, port, httpPort, email, directory, roots, paths, askU
 
 const BARE = { automatic_https: { disable: true }, protocols: ['h1', 'h2'] }
 const NO_PORT = 1
+/** More than browsers store of cookies for a domain, 180 of 4 KiB. */
+const HEADER_BYTES_MAX = 768 * 1024
+const TOO_MANY_COOKIES = `size({http.request.header.Cookie}) > ${COOKIE_BYTES_MAX}`
 /** Time that open connections get when a new process takes over. */
 const GRACE = '10s'
 /** Timeout of a request's head, and of a handshake, which may wait for a certificate. */

@@ -1,5 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import type { Page } from 'playwright-core'
+import { cookiePage } from '../../../agent/drivers/edge/cookie-page.ts'
 import { type BrowserUser, useBrowser } from '../../helpers/edge/browser.ts'
 import { encryptDomain } from '../../helpers/edge/certificates.ts'
 import { makeSites, SITES, takeHeard } from '../../helpers/edge/sites.ts'
@@ -16,6 +17,13 @@ const WAYS = [
   ...['fetch with a header', 'fetch of a page', 'fetch without referrer', 'plain post', 'beacon', 'events', 'socket'],
   ...['worker', 'service worker'],
 ]
+/** Sets more cookies of the domain above than a request can carry, some for a path and in a partition, and of any name. */
+const STUFF = `for (let index = 0; index < 50; index++) {
+  const [path, last] = [index % 10 === 0 ? '/deep/down' : '/', index % 3 === 0 ? '; Partitioned' : '']
+  const domain = index % 2 ? '${DOMAIN}' : '${DOMAIN.split('.').slice(1).join('.')}'
+  const name = index === 1 ? '' : index % 5 ? 'c' + index : '__Secure-c' + index
+  document.cookie = name + '=' + 'x'.repeat(3000) + '; Secure; Path=' + path + '; Domain=' + domain + last
+}`
 let trust: string
 beforeAll(async () => {
   const encrypted = encryptDomain(service().dataDir, DOMAIN)
@@ -95,6 +103,20 @@ describe('a page of another box, which is of the same site,', () => {
     expect(await page.evaluate('document.cookie')).toContain('from-boxes.corp.test=1')
     await page.goto(url)
     expect(await takeHeard(client, 'private')).not.toContain('from-')
+  })
+
+  // Caddy gives that answer; HAProxy cannot.
+  test.each(['', 'deep/down'])('makes requests too large by cookies, which the answer deletes: %s', async (path) => {
+    const { headers, body } = cookiePage()
+    await page.evaluate(STUFF)
+    await user.context.route(`${url}${path}`, (route) => route.fulfill({ status: 431, headers, body }), { times: 1 })
+    await page.goto(`${url}${path}`)
+    await page.getByRole('button', { name: 'Delete the cookies' }).click()
+    await page.waitForSelector(`h1:text-is("GET /${path}")`)
+    expect((await page.goto(attacker))?.status()).toBe(200)
+    expect(
+      (await user.context.cookies()).filter(({ path: at, domain }) => at === `/${path}` && domain.startsWith('.')),
+    ).toEqual([])
   })
 
   test('opens it, as links do, and cannot follow it', async () => {

@@ -1,0 +1,45 @@
+import { createHash } from 'node:crypto'
+import { pageHeaders, pageOf, pagePolicy } from '../../../shared/http/page.ts'
+
+/**
+ * The answer to a request that is too large to be passed on, as a page makes those of its visitor by many large cookies of the domain above
+ * all boxes. No later request could ask to have them deleted, so that a script of the answer does it in the browser.
+ */
+export interface CookiePage {
+  headers: Readonly<Record<string, string>>
+  body: string
+}
+
+/** Returns the answer; it is the same for all requests. */
+export function cookiePage(): CookiePage {
+  const script = createHash('sha256').update(SCRIPT).digest('base64')
+  const policy = `${pagePolicy()}; script-src 'sha256-${script}'`
+  return {
+    headers: { ...pageHeaders(), 'content-security-policy': policy },
+    body: pageOf({ title: TITLE, main: MAIN }),
+  }
+}
+
+/** The longest `Cookie` header that is passed on, in bytes: what HAProxy's buffer has room for beside others. */
+export const COOKIE_BYTES_MAX = 12 * 1024
+
+const TITLE = 'Too many cookies'
+// An expired cookie deletes one of the same name, domain, path and partition; those of scripts are all seen by scripts.
+const SCRIPT = [
+  "document.querySelector('button').onclick=()=>{",
+  "const names=document.cookie.split('; ').map(pair=>pair.includes('=')?pair.slice(0,pair.indexOf('=')):'');",
+  "const labels=location.hostname.split('.');",
+  "const domains=['',...labels.map((_,index)=>'; Domain='+labels.slice(index).join('.'))];",
+  "const parts=location.pathname.split('/');",
+  "const paths=parts.flatMap((_,index)=>{const path=parts.slice(0,index+1).join('/');return[path||'/',path+'/']});",
+  "for(const name of new Set(names))for(const domain of domains)for(const path of new Set(paths))for(const last of['','; Partitioned'])",
+  "document.cookie=name+'=x; Max-Age=0; Secure; Path='+path+domain+last;",
+  'location.replace(location.href)}',
+].join('')
+const MAIN = [
+  '<p>A page has stored more cookies in this browser than a request to this address can carry.</p>',
+  '<button type="button">Delete the cookies and try again</button>',
+  '<p class="small">This deletes what scripts have stored as cookies for this address and the domain above it. Sessions stay. ',
+  'If it does not help, delete the cookies of this site in the settings of the browser.</p>',
+  `<script>${SCRIPT}</script>`,
+].join('')
