@@ -3,6 +3,7 @@ import { cutText, splitTicket } from '../../shared/auth/ticket-target.ts'
 import { type TokenVerifier, unverifiedClaims } from '../../shared/auth/tokens.ts'
 import { ServiceError } from '../../shared/errors.ts'
 import { bearerToken, givenRequestId, splitTarget } from '../../shared/http/messages.ts'
+import { sourceKey } from '../../shared/http/source-key.ts'
 import type { Logger } from '../../shared/log.ts'
 import type { LineBudget } from '../../shared/log-budget.ts'
 import type { Match, Matcher } from '../../shared/match.ts'
@@ -140,7 +141,7 @@ export function ownersOf(
 }
 
 function strangerOf({ clientAddress }: RequestFacts): string {
-  return `anonymous:${clientAddress}`
+  return `anonymous:${sourceKey(clientAddress)}`
 }
 
 const BOX_PATH = '/v1/projects/{project}/boxes/{name}'

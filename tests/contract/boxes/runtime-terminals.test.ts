@@ -1,5 +1,6 @@
 import { readdirSync, readlinkSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { TERMINALS_PER_BOX } from '../../../agent/drivers/host/terminals.ts'
 import { execute, leftoversOf, type OciLab, openOciLab, untilTrue } from '../../helpers/boxes/oci-lab.ts'
 import { openScreen, textOf } from '../../helpers/exec/screen.ts'
 
@@ -61,10 +62,10 @@ describe('terminals', () => {
   })
 
   test('a box without a free terminal is an error, until one is released', async () => {
-    const hold =
-      'for n in $(seq 255); do sleep 100 3<>/dev/ptmx & done; until [ $(ls /dev/pts | wc -l) = 257 ]; do sleep 0.2; done; echo 257; wait'
+    // Beside its own, with /dev/pts/ptmx.
+    const hold = `for n in $(seq ${TERMINALS_PER_BOX - 1}); do sleep 100 3<>/dev/ptmx & done; until [ $(ls /dev/pts | wc -l) = ${TERMINALS_PER_BOX + 1} ]; do sleep 0.2; done; echo held; wait`
     const shim = await openScreen(lab, 'box_many', hold)
-    await shim.until(/257\r\n/)
+    await shim.until(/held\r\n/)
     const before = openDescriptors()
     const refused = await openScreen(lab, 'box_many', 'true')
     expect(await refused.ended).toMatchObject({ exitCode: 126, signal: null })

@@ -102,6 +102,6 @@ test('a program gets twice the time to start after each start that failed, up to
   })
   await inTurn(() => supervisor.open())
   await eventually(() => supervisor.processes().length === 1)
-  expect(timeouts).toEqual([10_000, 20_000, 40_000, 80_000, 160_000, 160_000, 160_000])
+  expect(timeouts).toEqual([30_000, 60_000, 120_000, 160_000, 160_000, 160_000, 160_000])
   await supervisor.close()
 })

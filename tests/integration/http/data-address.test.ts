@@ -89,12 +89,13 @@ describe('the memory of large bodies', () => {
     expect(await claim(PATH, { authorization: `Bearer ${at.token}` })).toBeNull()
   })
 
-  test('is not used up by one box', async () => {
+  test('is not used up by one project', async () => {
     at = await startDataLab({ now: () => now, bodyBytes: 4 * MIB })
     const bearer = { authorization: `Bearer ${at.token}` }
     expect([await claim(PATH, bearer), await claim(PATH, bearer)]).toEqual([null, null])
     expect(await claim(PATH, bearer)).toBe('rate_limited')
-    expect(await claim(PATH.replace('/web/', '/other/'), bearer)).toBeNull()
+    expect(await claim(PATH.replace('/web/', '/other/'), bearer)).toBe('rate_limited')
+    expect(await claim(PATH.replace('/demo/', '/other/'), bearer)).toBeNull()
   })
 })
 

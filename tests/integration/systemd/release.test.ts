@@ -101,7 +101,7 @@ test('doctor runs from the files of the package, before they are installed', () 
   const { program, checks } = JSON.parse(stdout) as { program: object; checks: { check: string }[] }
   expect(stderr).toBe('')
   expect(program).toEqual(JSON.parse(readFileSync(join(root, 'usr/lib/boxyard/release.json'), 'utf8')))
-  expect(new Set(checks.map(({ check }) => check)).size).toBe(14)
+  expect(new Set(checks.map(({ check }) => check)).size).toBe(15)
 })
 
 test('the package of the other architecture has programs of that one alone', () => {
