@@ -66,7 +66,7 @@ const SUITES: Record<string, Suite> = {
   // With backups to a real S3 server, certificates of a real ACME server, and the functions as AWS runs and deploys them.
   real: {
     paths: ['tests/contract/', 'tests/integration/', 'tests/e2e/'],
-    drawn: [{ from: KILLED_AT_STEPS, count: 4 }],
+    drawn: [{ from: KILLED_AT_STEPS, count: 3 }],
     workers: 5,
     peers: ['object-store', 'acme-server', 'lambda-runtime', 'aws-emulator'],
   },
@@ -74,8 +74,8 @@ const SUITES: Record<string, Suite> = {
   cluster: {
     paths: ['tests/cluster/', 'tests/contract/boxes/runtime.test', 'tests/e2e/standalone'],
     drawn: [
-      { from: REPEATED_ON_CLUSTER, count: 2 },
-      { from: RUNTIME_ON_CLUSTER, count: 3 },
+      { from: REPEATED_ON_CLUSTER, count: 1 },
+      { from: RUNTIME_ON_CLUSTER, count: 2 },
     ],
     workers: 8,
     env: { TEST_RUNTIME: 'kubernetes' },
