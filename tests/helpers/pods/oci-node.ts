@@ -65,7 +65,8 @@ export function openOciNode(): OciNode {
     const printed = { stdout: '', stderr: '' }
     child.stdout.on('data', (chunk: Buffer) => (printed.stdout += chunk.toString()))
     child.stderr.on('data', (chunk: Buffer) => (printed.stderr += chunk.toString()))
-    child.stdin.end(input)
+    // It may end without having read its input.
+    child.stdin.on('error', () => undefined).end(input)
     await once(child, 'close')
     const log = args[args.indexOf('--log') + 1] ?? ''
     return { exitCode: child.exitCode, ...printed, reason: readReason(log) }
