@@ -1,7 +1,5 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
+import { describe, expect, test } from '@jest/globals'
 import { openDatabase } from '../../../agent/drivers/store/database.ts'
 import { fairLevel } from '../../../agent/drivers/store/fair-level.ts'
 import { MIGRATIONS } from '../../../agent/drivers/store/schema.ts'
@@ -10,18 +8,14 @@ import type { Store } from '../../../agent/ports/store/store.ts'
 import type { TokenRecord } from '../../../agent/ports/store/tokens.ts'
 import { newId } from '../../../shared/ids.ts'
 import { boxRecord } from '../../helpers/boxes/box-records.ts'
+import { useTemporaryStore } from '../../helpers/store/temporary-store.ts'
 
 let directory: string
 let store: Store
 
-beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), 'boxyard-store-'))
-  store = openSqliteStore(join(directory, 'boxyard.db'))
-})
-
-afterEach(async () => {
-  await store.close()
-  rmSync(directory, { recursive: true, force: true })
+useTemporaryStore((opened, home) => {
+  store = opened
+  directory = home
 })
 
 test.each([

@@ -1,28 +1,21 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterEach, beforeEach, expect, test } from '@jest/globals'
-import { openSqliteStore } from '../../../agent/drivers/store/store.ts'
+import { beforeEach, expect, test } from '@jest/globals'
 import type { ExecRecord } from '../../../agent/ports/store/exec.ts'
 import type { Store } from '../../../agent/ports/store/store.ts'
 import { newId } from '../../../shared/ids.ts'
 import { boxRecord } from '../../helpers/boxes/box-records.ts'
+import { useTemporaryStore } from '../../helpers/store/temporary-store.ts'
 
 const KEEP = { records: 10, bytes: 250_000 }
 
-let directory: string
 let store: Store
 let now = Date.now()
 
-beforeEach(async () => {
-  directory = mkdtempSync(join(tmpdir(), 'boxyard-store-'))
-  store = openSqliteStore(join(directory, 'boxyard.db'))
-  for (const id of ['box_a', 'box_b']) await store.boxes.insert(boxRecord({ id, name: id.replace('_', '-') }))
+useTemporaryStore((opened) => {
+  store = opened
 })
 
-afterEach(async () => {
-  await store.close()
-  rmSync(directory, { recursive: true, force: true })
+beforeEach(async () => {
+  for (const id of ['box_a', 'box_b']) await store.boxes.insert(boxRecord({ id, name: id.replace('_', '-') }))
 })
 
 const exec = (boxId = 'box_a', changes: Partial<ExecRecord> = {}): ExecRecord => ({

@@ -1,25 +1,15 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterEach, beforeEach, expect, test } from '@jest/globals'
-import { openSqliteStore } from '../../../agent/drivers/store/store.ts'
+import { expect, test } from '@jest/globals'
 import type { BoxRecord } from '../../../agent/ports/store/boxes.ts'
 import type { Store } from '../../../agent/ports/store/store.ts'
 import { newId } from '../../../shared/ids.ts'
 import { boxRecord } from '../../helpers/boxes/box-records.ts'
+import { useTemporaryStore } from '../../helpers/store/temporary-store.ts'
 import { mountOf, snapshotRecord, volumeRecord } from '../../helpers/volumes/storage-records.ts'
 
-let directory: string
 let store: Store
 
-beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), 'boxyard-store-'))
-  store = openSqliteStore(join(directory, 'boxyard.db'))
-})
-
-afterEach(async () => {
-  await store.close()
-  rmSync(directory, { recursive: true, force: true })
+useTemporaryStore((opened) => {
+  store = opened
 })
 
 const swapOf = (volumeId: string, subvolume: string, replaces: string) => ({

@@ -1,8 +1,6 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
+import { describe, expect, test } from '@jest/globals'
 import { MIGRATIONS } from '../../../agent/drivers/store/schema.ts'
 import { openSqliteStore } from '../../../agent/drivers/store/store.ts'
 import type { BoxRecord, MountRecord } from '../../../agent/ports/store/boxes.ts'
@@ -10,19 +8,15 @@ import type { Store } from '../../../agent/ports/store/store.ts'
 import type { NamedQuery, VolumeRecord } from '../../../agent/ports/store/volumes.ts'
 import { newId } from '../../../shared/ids.ts'
 import { boxRecord } from '../../helpers/boxes/box-records.ts'
+import { useTemporaryStore } from '../../helpers/store/temporary-store.ts'
 import { mountOf, volumeRecord } from '../../helpers/volumes/storage-records.ts'
 
 let directory: string
 let store: Store
 
-beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), 'boxyard-store-'))
-  store = openSqliteStore(join(directory, 'boxyard.db'))
-})
-
-afterEach(async () => {
-  await store.close()
-  rmSync(directory, { recursive: true, force: true })
+useTemporaryStore((opened, home) => {
+  store = opened
+  directory = home
 })
 
 const ALL: NamedQuery = { projects: '*', prefix: '', tags: [], after: null, limit: 100 }
