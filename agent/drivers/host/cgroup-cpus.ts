@@ -3,7 +3,6 @@ import { isErrno } from '../../lib/syscalls/libc.ts'
 import { type CgroupLayout, controllerHomes } from './cgroup-layout.ts'
 import { cpusOf } from './cgroup-limits.ts'
 import { openCpuSets } from './cpusets.ts'
-import { limitSockets } from './memory.ts'
 import { readCpuSeconds } from './usage.ts'
 
 /** The CPUs that boxes are bound to; of boxes in a pod those are the kubelet's business. */
@@ -14,7 +13,7 @@ export interface BoxCpus {
   forget(boxId: string): void
   /** Tests whether a box has a cgroup in the hierarchy mounted at `root`. */
   hasGroup(root: string, boxId: string): boolean
-  /** As in `BoxCgroups`. */
+  /** Binds a running box that an older version started without. */
   upgrade(boxId: string): void
   balanceCpus(): void
   directories(boxId: string): Record<string, string> | null
@@ -44,7 +43,6 @@ export function openBoxCpus(layout: CgroupLayout, options: BoxCpusOptions): BoxC
     forget: (boxId) => sets?.forget(boxId),
     hasGroup: (root, boxId) => root !== cpuset || !isPlaced(boxId) || fs.existsSync(home(root, boxId)),
     upgrade: (boxId) => {
-      if (version === 1) limitSockets(home(layout.memory, boxId))
       const path = cpuset === null || isPlaced(boxId) ? null : home(cpuset, boxId)
       if (version === 2 || path === null || fs.existsSync(path)) return
       fs.mkdirSync(path)

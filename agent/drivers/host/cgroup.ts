@@ -10,7 +10,7 @@ import { limitBox, limitCpus, raiseParent } from './cgroup-limits.ts'
 import { createCgroupPaths, readProcesses, removeDirectory } from './cgroup-paths.ts'
 import { inheritCpus } from './cpusets.ts'
 import { type BoxFreezer, createBoxFreezer, freezeSoon, setFrozen } from './freeze.ts'
-import { setMemoryLimit } from './memory.ts'
+import { limitSockets, setMemoryLimit } from './memory.ts'
 import { createOomKills } from './oom-kills.ts'
 import { signalMembers } from './signals.ts'
 import { readUsage } from './usage.ts'
@@ -96,13 +96,10 @@ export function createBoxCgroups(layout: CgroupLayout, instanceId: string, optio
     execs: execHomes,
     cpuHome: (boxId) => home(layout.cpu, boxId),
   })
-  const oom = createOomKills(
-    (boxId) => readOomKills(home(layout.memory, boxId), isV1),
-    () => performance.now(),
-  )
+  const oom = createOomKills((boxId) => readOomKills(home(layout.memory, boxId), isV1), monotonicMs)
   prepare(layout, parent)
   const cpuOptions = { parent, home, isPlaced, processes, bindsCpus: options.bindsCpus ?? true }
-  const { admit, bind, forget, hasGroup, ...cpus } = openBoxCpus(layout, cpuOptions)
+  const { admit, bind, forget, hasGroup, upgrade, ...cpus } = openBoxCpus(layout, cpuOptions)
   return {
     version: layout.version,
     place: paths.place,
@@ -110,6 +107,10 @@ export function createBoxCgroups(layout: CgroupLayout, instanceId: string, optio
       for (const root of roots) fs.mkdirSync(home(root, boxId), { recursive: true })
       limitBox({ memory: home(layout.memory, boxId), pids: home(layout.pids, boxId) }, limits, isV1)
       admit(boxId)
+    },
+    upgrade: (boxId) => {
+      if (isV1) limitSockets(home(layout.memory, boxId))
+      upgrade(boxId)
     },
     delegate: (boxId, to) => (isV1 ? undefined : delegateCgroup(main(boxId), to)),
     setMemory: (boxId, ramMb) => setMemoryLimit(home(layout.memory, boxId), ramMb, layout.version),
@@ -150,6 +151,10 @@ export function createBoxCgroups(layout: CgroupLayout, instanceId: string, optio
     list: paths.list,
     close: paths.close,
   }
+}
+
+function monotonicMs(): number {
+  return performance.now()
 }
 
 function prepare(layout: CgroupLayout, parent: string): void {
