@@ -1,3 +1,5 @@
+import { BUCKETS_MAX, createBuckets } from './buckets.ts'
+
 /** Bounds the lines of the log that one caller causes, so that none rolls those of others out of it. */
 export interface LineBudget {
   /**
@@ -9,17 +11,18 @@ export interface LineBudget {
 
 /** Creates a budget of 500 lines at once for each key, and one more a second; `now` is in milliseconds. */
 export function createLineBudget({ now }: { now(): number }): LineBudget {
-  const entries = new Map<string, { left: number; at: number; leftOut: number }>()
+  const buckets = createBuckets({ perSecond: 1, burst: BURST, clock: { now } })
+  const leftOut = new Map<string, number>()
   return {
     take: (key) => {
-      const at = now()
-      const { left, at: before, leftOut } = entries.get(key) ?? { left: BURST, at, leftOut: 0 }
-      const filled = Math.min(BURST, left + Math.max(0, at - before) / INTERVAL_MS)
-      const isWritten = filled >= 1
-      entries.delete(key)
-      entries.set(key, { left: isWritten ? filled - 1 : filled, at, leftOut: isWritten ? 0 : leftOut + 1 })
-      if (entries.size > KEYS_MAX) entries.delete(entries.keys().next().value ?? '')
-      return isWritten ? leftOut : null
+      const isWritten = buckets.waitOf(key) === null
+      buckets.take(key)
+      const before = leftOut.get(key) ?? 0
+      leftOut.delete(key)
+      leftOut.set(key, isWritten ? 0 : before + 1)
+      // Forgets the keys that the buckets forget.
+      if (leftOut.size > BUCKETS_MAX) leftOut.delete(leftOut.keys().next().value ?? '')
+      return isWritten ? before : null
     },
   }
 }
@@ -30,5 +33,3 @@ export function leftOutField(leftOut: number): { left_out?: number } {
 }
 
 const BURST = 500
-const INTERVAL_MS = 1_000
-const KEYS_MAX = 10_000

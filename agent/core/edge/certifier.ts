@@ -1,6 +1,6 @@
+import { createBuckets } from '../../../shared/buckets.ts'
 import type { Logger } from '../../../shared/log.ts'
 import type { Clock } from '../../ports/host/clock.ts'
-import { createBuckets } from '../access/rate-limit.ts'
 import { type EdgeAddress, hostNameOf, signInHost } from '../common/urls.ts'
 import type { EdgeRoutes } from './routes.ts'
 

@@ -1,6 +1,7 @@
+import { createBuckets } from '../../../shared/buckets.ts'
 import { sourceKey } from '../../../shared/http/source-key.ts'
 import type { Clock } from '../../ports/host/clock.ts'
-import { createBuckets, rateLimited } from '../access/rate-limit.ts'
+import { rateLimited } from '../access/rate-limit.ts'
 
 /** Limits failed authentication per client network. */
 export interface FailedAuthLimit {
