@@ -1,4 +1,4 @@
-import { closeSync, openSync, readFileSync } from 'node:fs'
+import { closeSync, existsSync, openSync, readFileSync } from 'node:fs'
 import { flushCompileCache } from 'node:module'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createJsonLogger } from '../../shared/log.ts'
@@ -23,13 +23,18 @@ async function main(): Promise<void> {
   const now = (): number => Date.now()
   const logger = createJsonLogger({ level: 'warn', write, now })
   const host = openCommandHost({ ...options, workName: work, logger })
+  // Now, not at the end, when the run directory may be gone: writing would make it again.
+  flushCompileCache()
   await serveShim({
     path: socket,
     createState: (listener) => createShimState({ host, files: options.execFiles, logger, listener, now }),
-    end: () => process.exit(0),
+    end: () => {
+      // The instance was removed while this shim started: nobody else removes the cgroups that it made.
+      if (!existsSync(lock)) host.cgroups.close()
+      process.exit(0)
+    },
   })
   process.stdout.write('ready\n')
-  flushCompileCache()
 }
 
 // Retries for 5 s: a shim that is ending releases the lock at once.

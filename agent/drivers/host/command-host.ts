@@ -28,6 +28,7 @@ export interface CommandHost {
 
 export interface CommandHostOptions {
   instanceId: string
+  /** An existing directory. */
   runDir: string
   /** Name of the work directory below `runDir`, unique to each process that runs crun. */
   workName: string
@@ -42,7 +43,6 @@ export function openCommandHost(options: CommandHostOptions): CommandHost {
   const { instanceId, runDir, workName, crunPath, bindsCpus, logger } = options
   assertPrivateMountNamespace()
   fs.accessSync(crunPath, fs.constants.X_OK)
-  fs.mkdirSync(runDir, { recursive: true, mode: 0o711 })
   adoptOrphans()
   coverUnifiedHierarchy()
   const layout = findCgroupLayout(readMountInfo())
@@ -86,7 +86,7 @@ function bindReadOnly(source: string, target: string): string {
 // the host, traverses it while crun prepares the mounts.
 function mountWorkDir(path: string): string {
   unmountIfMounted(path)
-  fs.mkdirSync(path, { recursive: true })
+  if (!fs.existsSync(path)) fs.mkdirSync(path)
   mountFilesystem({ source: 'tmpfs', target: path, type: 'tmpfs', flags: MS.NOSUID | MS.NODEV, data: WORK_OPTIONS })
   fs.mkdirSync(`${path}/boxes`, { mode: 0o711 })
   return path

@@ -1,12 +1,21 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
+import { existsSync, mkdirSync, rmSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from '@jest/globals'
+import { startShim } from '../../../agent/drivers/exec/shim-process.ts'
 import { shimPaths } from '../../../agent/drivers/exec/shim-protocol.ts'
 import type { SessionOpenerTask } from '../../fixtures/session-opener.ts'
 import { attachTo } from '../../helpers/attached.ts'
-import { execCgroups, leftoversOf, type OciLabOptions, openOciLab, untilTrue } from '../../helpers/boxes/oci-lab.ts'
+import {
+  execCgroups,
+  leftoversOf,
+  type OciLab,
+  type OciLabOptions,
+  openOciLab,
+  untilTrue,
+} from '../../helpers/boxes/oci-lab.ts'
+import { silentLogger } from '../../helpers/silent-logger.ts'
 
 const BOX = 'box_struck'
 
@@ -33,15 +42,38 @@ test.each([0, 5, 20, 60, 100, 150, 220, 400])(
       expect([await lab.runtime.sessions(BOX), execCgroups(lab, BOX)]).toEqual([[], []])
     } finally {
       // A shim still about to start would do so after the lab is gone.
-      await untilTrue(() => existsSync(shimPaths(`${lab.home}/run`).socket) || !isStarting(lab.instanceId))
+      await untilTrue(() => existsSync(shimPaths(`${lab.home}/run`).socket) || !isStarting())
       await lab.close()
     }
-    await untilTrue(() => leftoversOf(lab).length === 0)
+    await untilGone(lab)
   },
 )
 
-function isStarting(instanceId: string): boolean {
-  return spawnSync('pgrep', ['-f', `shim/main.ts.*${instanceId}`]).status === 0
+test('a shim whose instance is removed while it starts ends, and leaves nothing', async () => {
+  const lab = await openOciLab()
+  await lab.runtime.start(lab.spec(BOX))
+  const { instanceId, home } = lab
+  const execFiles = { directory: `${home}/run/execs`, keptBytes: 1024 }
+  const shim = { runDir: `${home}/run`, instanceId, crunPath: '/usr/bin/crun', execFiles }
+  await lab.close()
+  mkdirSync(shim.runDir, { recursive: true })
+  await startShim(shim, silentLogger)
+  expect(leftoversOf(lab)).toContain(`cgroup /sys/fs/cgroup/pids/boxyard/${instanceId}`)
+  rmSync(home, { recursive: true })
+  await untilGone(lab)
+})
+
+/** Waits until nothing of the lab is left; fails with what is. */
+async function untilGone(lab: OciLab): Promise<void> {
+  await untilTrue(() => leftoversOf(lab).length === 0).catch(() => undefined)
+  expect(leftoversOf(lab)).toEqual([])
+}
+
+/** Tells whether a child of this process, which adopts orphans, may become a shim: while it runs `exec` it has no command line. */
+function isStarting(): boolean {
+  const listed = spawnSync('ps', ['-o', 'stat=,args=', '--ppid', String(process.pid)], { encoding: 'utf8' }).stdout
+  const running = listed.split('\n').filter((line) => line !== '' && !line.startsWith('Z'))
+  return running.some((line) => /shim\/main\.ts|session-opener\.ts|^\S+ +\[/.test(line))
 }
 
 /** Kills an agent while it opens sessions; returns the names of those it had reported open. */
