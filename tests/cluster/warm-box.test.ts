@@ -113,10 +113,10 @@ describe('a box in a warm pod', () => {
     expect(service.podOf('copy').name).toMatch(/^warm-/)
     expect(await service.run('copy', 'cat /root/file; hostname')).toBe('data\ncopy\n')
     for (const act of ['stop', 'resume'])
-      expect((await service.client.post(`${service.boxes}/copy/${act}`)).status).toBe(200)
+      expect(await service.client.post(`${service.boxes}/copy/${act}`)).toMatchObject({ status: 200 })
     expect(await service.run('copy', 'cat /root/file')).toBe('data\n')
     const change = { config: { cpus: 1, ram_mb: 128 } }
-    expect((await service.client.put(`${service.boxes}/copy`, change)).status).toBe(200)
+    expect(await service.client.put(`${service.boxes}/copy`, change)).toMatchObject({ status: 200 })
     const { id } = await service.getBox('copy')
     // The kubelet may still be applying the pod's change to the box's limits.
     const isChanged = (): boolean => JSON.stringify(limitsInForce(service.service, id)) === '{"ramMb":128,"cpus":1}'
