@@ -1,21 +1,12 @@
-import {
-  copyFileSync,
-  existsSync,
-  linkSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { AgentSettings } from '../config/agent.ts'
 import { copyDatabase, inspectDatabase } from '../drivers/store/inspect.ts'
-import { syncPath } from '../lib/disk/durable-file.ts'
+import { renameToFree, syncPath } from '../lib/disk/durable-file.ts'
 import { tryReadText } from '../lib/disk/file-text.ts'
+import { withInterrupts } from '../lib/interrupts.ts'
 import { runOk } from '../lib/run.ts'
 import { ARCHIVE_ROOT, ARCHIVED_FILES, ARCHIVED_SETTINGS, type BackupArchive, sha256OfFile } from './backup-archive.ts'
 import { requireDeployment } from './deployment.ts'
@@ -50,20 +41,17 @@ export async function runBackupCommand(deps: BackupDeps, args: readonly string[]
   const path = pathOf(given, deps.now())
   if (existsSync(path)) throw new Error(`${path} is there already.`)
   removeAbandoned(dirname(path))
-  const ending = new AbortController()
-  const onSignal = (name: NodeJS.Signals): void =>
-    ending.abort(new Error(`${name} came before the archive was complete.`))
-  for (const name of SIGNALS) process.once(name, onSignal)
-  // Beside the target, so that it takes its name only when it is whole.
-  const scratch = mkdtempSync(join(dirname(path), `${scratchPrefix()}${process.pid}-`))
-  try {
-    const manifest = await writeArchive(deps, { scratch, path, signal: ending.signal })
-    deps.print(summaryOf(path, manifest, deps.settings))
-    return 0
-  } finally {
-    rmSync(scratch, { recursive: true, force: true })
-    for (const name of SIGNALS) process.off(name, onSignal)
-  }
+  return withInterrupts('the archive', async (signal) => {
+    // Beside the target, so that it takes its name only when it is whole.
+    const scratch = mkdtempSync(join(dirname(path), `${scratchPrefix()}${process.pid}-`))
+    try {
+      const manifest = await writeArchive(deps, { scratch, path, signal })
+      deps.print(summaryOf(path, manifest, deps.settings))
+      return 0
+    } finally {
+      rmSync(scratch, { recursive: true, force: true })
+    }
+  })
 }
 
 async function writeArchive(
@@ -75,8 +63,7 @@ async function writeArchive(
   writeFileSync(draft, '', { mode: 0o600 })
   await runOk('tar', ['-czf', draft, '-C', scratch, ARCHIVE_ROOT], { timeoutMs: TAR_MS, signal })
   syncPath(draft)
-  // Unlike a rename, a link never replaces a file.
-  linkSync(draft, path)
+  renameToFree(draft, path)
   syncPath(dirname(path))
   return manifest
 }
@@ -142,7 +129,6 @@ Not in it: ${poolId === null ? '' : 'what is in boxes, volumes, snapshots and ba
 files that settings name. The data is in ${places.join(' and ')}.`
 }
 
-const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 const TAR_MS = 3_600_000
 const BACKUP_HELP = `Usage: admin backup FILE|DIR
 

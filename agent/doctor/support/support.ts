@@ -2,6 +2,7 @@ import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync, writeFileSync } fr
 import { hostname, tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
+import { withInterrupts } from '../../lib/interrupts.ts'
 import { runOk } from '../../lib/run.ts'
 import type { DoctorDeps } from '../doctor.ts'
 import { gatherFiles, type SupportFile } from './contents.ts'
@@ -28,12 +29,15 @@ export async function runSupportCommand(
   // Fails before the work if it cannot be written, and never overwrites.
   closeSync(openSync(path, 'wx', 0o600))
   try {
-    const scrub = createRedactor(collectSecrets(deps.settings))
-    const files = await gatherFiles(deps)
-    await packFiles(
-      path,
-      [README, ...files].map(({ name, text }) => ({ name, text: scrub(text) })),
-    )
+    await withInterrupts('the archive', async (signal) => {
+      const scrub = createRedactor(collectSecrets(deps.settings))
+      const files = [README, ...(await gatherFiles(deps))]
+      await packFiles(
+        path,
+        files.map(({ name, text }) => ({ name, text: scrub(text) })),
+        signal,
+      )
+    })
   } catch (error) {
     rmSync(path, { force: true })
     throw error
@@ -56,7 +60,7 @@ function parse(args: readonly string[]): { file: string | undefined; help: boole
   }
 }
 
-async function packFiles(path: string, files: readonly SupportFile[]): Promise<void> {
+async function packFiles(path: string, files: readonly SupportFile[], signal: AbortSignal): Promise<void> {
   // mkdtemp makes it for its owner alone.
   const scratch = mkdtempSync(join(tmpdir(), 'boxyard-support-'))
   try {
@@ -65,7 +69,7 @@ async function packFiles(path: string, files: readonly SupportFile[]): Promise<v
       mkdirSync(dirname(target), { recursive: true })
       writeFileSync(target, text, { mode: 0o600 })
     }
-    await runOk('tar', ['-czf', path, '-C', scratch, 'boxyard-support'], { timeoutMs: TAR_MS })
+    await runOk('tar', ['-czf', path, '-C', scratch, 'boxyard-support'], { timeoutMs: TAR_MS, signal })
   } finally {
     rmSync(scratch, { recursive: true, force: true })
   }

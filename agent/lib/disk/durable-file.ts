@@ -1,6 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import { closeSync, fsyncSync, openSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { closeSync, fsyncSync, linkSync, openSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { RENAME, renameBetween } from '../syscalls/files.ts'
+import { isErrno } from '../syscalls/libc.ts'
+import { AT } from '../syscalls/mounts.ts'
 
 /**
  * Writes a whole file of mode 0600 atomically and durably: after a crash it holds the old text or the new one. Concurrent writers
@@ -22,6 +25,19 @@ export function moveDurably(draft: string, path: string): void {
   syncPath(draft)
   renameSync(draft, path)
   syncPath(dirname(path))
+}
+
+/**
+ * Gives the file `draft` the name `path` unless that is taken (EEXIST), which renameat2(2) does on vfat and where there are no hard
+ * links, and link(2) on NFS and where renames have no flags; `draft` may stay.
+ */
+export function renameToFree(draft: string, path: string): void {
+  try {
+    renameBetween({ ...{ fromFd: AT.FDCWD, fromName: draft, toFd: AT.FDCWD, toName: path }, flags: RENAME.NOREPLACE })
+  } catch (error) {
+    if (!isErrno(error, 'EINVAL')) throw error
+    linkSync(draft, path)
+  }
 }
 
 /** Removes the drafts of killed writers from `directory`; no writer may be active there. */

@@ -1,12 +1,14 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import { ROOT } from '../../../infra/commands.ts'
+import { agentCommand, ROOT } from '../../../infra/commands.ts'
 import { parseChannelKeys, parseTokenKeys } from '../../../shared/auth/keys.ts'
+import { eventually } from '../../helpers/eventually.ts'
 import { createClient } from '../../helpers/front/client.ts'
 import { startService, type TestService } from '../../helpers/service.ts'
 
@@ -130,4 +132,20 @@ test('it works without a service, and writes over nothing', async () => {
   expect([code, output]).toEqual([1, expect.stringContaining('EEXIST')])
   expect(readFileSync(path).equals(before)).toBe(true)
   expect(readdirSync(scratch).filter((name) => name.endsWith('.gz'))).toEqual(['one.tar.gz', 'two.tar.gz'])
+})
+
+test('one that is interrupted leaves neither an archive nor a directory', async () => {
+  const bin = join(scratch, 'bin')
+  mkdirSync(bin)
+  writeFileSync(join(bin, 'tar'), '#!/bin/sh\nexec sleep 600\n', { mode: 0o755 })
+  const [program = '', ...args] = agentCommand(['support', join(scratch, 'three.tar.gz')])
+  const temporary = join(scratch, 'tmp')
+  mkdirSync(temporary)
+  const given = { BOXYARD_DATA_DIR: join(scratch, 'none'), BOXYARD_PORT: '1', TMPDIR: temporary }
+  const child = spawn(program, args, { env: { ...given, PATH: `${bin}:${process.env['PATH']}` }, stdio: 'ignore' })
+  const ended = once(child, 'exit')
+  await eventually(() => readdirSync(temporary).length > 0)
+  child.kill('SIGINT')
+  expect([await ended, readdirSync(temporary)]).toEqual([[1, null], []])
+  expect(readdirSync(scratch)).not.toContain('three.tar.gz')
 })

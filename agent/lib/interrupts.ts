@@ -1,0 +1,16 @@
+/**
+ * Runs `work` with a signal that aborts when a terminal or service manager ends this process (SIGINT, SIGTERM, SIGHUP), so that it
+ * can remove what it has written. `what` tells in the error what was not complete: "the archive".
+ */
+export async function withInterrupts<T>(what: string, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const ending = new AbortController()
+  const onSignal = (name: NodeJS.Signals): void => ending.abort(new Error(`${name} came before ${what} was complete.`))
+  for (const name of SIGNALS) process.once(name, onSignal)
+  try {
+    return await work(ending.signal)
+  } finally {
+    for (const name of SIGNALS) process.off(name, onSignal)
+  }
+}
+
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
