@@ -12,6 +12,7 @@ import type {
 import { removeExecCgroup, startExec } from '../exec/oci-exec.ts'
 import { detachedCgroup } from '../exec/shim-protocol.ts'
 import type { Shims } from '../exec/shims.ts'
+import type { StartTurns } from '../exec/start-turns.ts'
 import type { BoxHandle } from '../host/handle.ts'
 import { type BoxUser, buildExecConfig, type OciConfig } from '../host/oci-spec.ts'
 import { IDS_PER_BOX } from './end.ts'
@@ -34,31 +35,40 @@ export interface BoxCommands {
   endOrphaned(boxId: string): Promise<void>
 }
 
-/** Creates the commands of running boxes, started by this process or by a shim. */
-export function createBoxCommands(host: OciHost, parts: { shims: Shims; logger: Logger }): BoxCommands {
-  const { shims, logger } = parts
+/** Creates the commands of running boxes, started by this process or by a shim, in the turns of their projects. */
+export function createBoxCommands(
+  host: OciHost,
+  parts: { shims: Shims; turns: StartTurns; logger: Logger },
+): BoxCommands {
+  const { shims, turns, logger } = parts
   const { execs, sessions } = shims
   let started = 0
   const nextName = (): string => `exec-${process.pid}-${started++}`
   const homeOf = (boxId: string, request: ExecRequest) => findExecHome(boxId, requireRunning(host, boxId), request)
+  const inTurn = <T>(boxId: string, start: () => Promise<T>): Promise<T> =>
+    turns.run(requireRunning(host, boxId).project, start)
   // Returns the crun status and config that a shim needs, also of a box that an earlier process started.
   const crunStateOf = async (boxId: string) => {
     const handle = requireRunning(host, boxId)
     return { crunStatus: handle.crunStatus, config: await execConfigOf(host, handle) }
   }
   return {
-    exec: async (boxId, request) => {
-      const isRunning = (): boolean => host.handles.readRunning(boxId) !== null
-      return startExec({ ...host, logger, nextName }, { ...homeOf(boxId, request), request, isRunning })
-    },
-    execDetached: async (boxId, execId, { stdin, keepsInput = false, timeoutMs, ...request }) => {
-      const home = homeOf(boxId, request)
-      const task = { ...home, ...(await crunStateOf(boxId)), execId, request, stdin, keepsInput, timeoutMs }
-      return { detached: await execs.start(task), cwd: home.cwd }
-    },
+    exec: async (boxId, request) =>
+      inTurn(boxId, async () => {
+        const isRunning = (): boolean => host.handles.readRunning(boxId) !== null
+        return startExec({ ...host, logger, nextName }, { ...homeOf(boxId, request), request, isRunning })
+      }),
+    execDetached: async (boxId, execId, { stdin, keepsInput = false, timeoutMs, ...request }) =>
+      inTurn(boxId, async () => {
+        const home = homeOf(boxId, request)
+        const task = { ...home, ...(await crunStateOf(boxId)), execId, request, stdin, keepsInput, timeoutMs }
+        return { detached: await execs.start(task), cwd: home.cwd }
+      }),
     listDetached: () => execs.list(),
     openSession: async (boxId, { sessionId, name, ...request }) =>
-      sessions.open({ ...homeOf(boxId, request), ...(await crunStateOf(boxId)), sessionId, name, request }),
+      inTurn(boxId, async () =>
+        sessions.open({ ...homeOf(boxId, request), ...(await crunStateOf(boxId)), sessionId, name, request }),
+      ),
     session: (boxId, name) => sessions.find(boxId, name),
     sessions: (boxId) => sessions.facts(boxId),
     endOrphaned: async (boxId) => {

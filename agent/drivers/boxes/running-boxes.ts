@@ -4,6 +4,7 @@ import type { Logger } from '../../../shared/log.ts'
 import type { BoxLimits, BoxMount, BoxSpec, BoxUsage, RuntimeBox, RuntimeProblem } from '../../ports/boxes/runtime.ts'
 import type { ExecFiles } from '../exec/shim-protocol.ts'
 import { createShims, type Shims } from '../exec/shims.ts'
+import { createStartTurns } from '../exec/start-turns.ts'
 import { CRUN_COMMAND } from '../host/crun.ts'
 import { whileFrozen } from '../host/freeze.ts'
 import type { BoxHandle } from '../host/handle.ts'
@@ -30,6 +31,8 @@ export interface RunningBoxesOptions {
   bindsCpus?: boolean
   /** For how many boxes the host has to have terminals; default 0: its limit stays as it is. */
   terminalBoxes?: number
+  /** Commands, services and consoles that start at once; default 4. */
+  startsAtOnce?: number
   logger: Logger
 }
 
@@ -84,7 +87,8 @@ export class RunningBoxes {
     const inTurn = <T>(id: string, act: () => Promise<T>): Promise<T> => this.#lock.run(id, act)
     this.#limits = openBoxLimits({ ...this.#options, host, mounts: this.#mounts, inTurn })
     await this.#shims.open()
-    this.#commands = createBoxCommands(host, { shims: this.#shims, logger })
+    const turns = createStartTurns({ atOnce: this.#options.startsAtOnce ?? 4 })
+    this.#commands = createBoxCommands(host, { shims: this.#shims, turns, logger })
     for (const id of host.handles.list()) await this.#tryAdopt(host, id, adopt)
     // Not awaited: if it fails, the first mount retries and reports it.
     this.#mounts.open().catch(() => undefined)

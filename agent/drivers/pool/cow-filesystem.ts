@@ -1,7 +1,7 @@
 import fs from 'node:fs/promises'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createLimiter } from '../../../shared/locks.ts'
+import { createLimiter, shareRuns } from '../../../shared/locks.ts'
 import { controlBufferAsync, syncFilesystem } from '../../lib/syscalls/descriptors.ts'
 import { isErrno } from '../../lib/syscalls/libc.ts'
 import type { CowFilesystem, SnapshotRequest } from '../../ports/pool/cow-filesystem.ts'
@@ -136,26 +136,13 @@ async function originOf(directory: string): Promise<string | null> {
   }
 }
 
-/**
- * Creates a function that commits what was done so far. Callers that wait while a commit runs share the next one, since
- * the running one may have begun before their change.
- */
+/** Creates a function that commits what was done so far; callers that wait while a commit runs share the next one. */
 function createCommits(rootFd: number): () => Promise<void> {
-  let tail: Promise<void> = Promise.resolve()
-  let queued: Promise<void> | undefined
-  const flush = async (): Promise<void> => {
-    queued = undefined
+  return shareRuns(async () => {
     const transaction = Buffer.alloc(8)
     await startSync(rootFd, transaction)
     await controlBufferAsync(rootFd, BTRFS.WAIT_SYNC, transaction)
-  }
-  return () => {
-    if (queued === undefined) {
-      queued = tail.then(flush)
-      tail = queued.catch(() => undefined)
-    }
-    return queued
-  }
+  })
 }
 
 /**
