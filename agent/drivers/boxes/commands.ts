@@ -1,5 +1,6 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import type { Logger } from '../../../shared/log.ts'
+import type { ProjectTurns } from '../../lib/project-turns.ts'
 import type {
   DetachedExec,
   DetachedExecRequest,
@@ -12,7 +13,6 @@ import type {
 import { removeExecCgroup, startExec } from '../exec/oci-exec.ts'
 import { detachedCgroup } from '../exec/shim-protocol.ts'
 import type { Shims } from '../exec/shims.ts'
-import type { StartTurns } from '../exec/start-turns.ts'
 import type { BoxHandle } from '../host/handle.ts'
 import { type BoxUser, buildExecConfig, type OciConfig } from '../host/oci-spec.ts'
 import { IDS_PER_BOX } from './end.ts'
@@ -38,7 +38,7 @@ export interface BoxCommands {
 /** Creates the commands of running boxes, started by this process or by a shim, in the turns of their projects. */
 export function createBoxCommands(
   host: OciHost,
-  parts: { shims: Shims; turns: StartTurns; logger: Logger },
+  parts: { shims: Shims; turns: ProjectTurns; logger: Logger },
 ): BoxCommands {
   const { shims, turns, logger } = parts
   const { execs, sessions } = shims

@@ -1,10 +1,10 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import { createKeyedLock } from '../../../shared/locks.ts'
 import type { Logger } from '../../../shared/log.ts'
+import { createProjectTurns } from '../../lib/project-turns.ts'
 import type { BoxLimits, BoxMount, BoxSpec, BoxUsage, RuntimeBox, RuntimeProblem } from '../../ports/boxes/runtime.ts'
 import type { ExecFiles } from '../exec/shim-protocol.ts'
 import { createShims, type Shims } from '../exec/shims.ts'
-import { createStartTurns } from '../exec/start-turns.ts'
 import { CRUN_COMMAND } from '../host/crun.ts'
 import { whileFrozen } from '../host/freeze.ts'
 import type { BoxHandle } from '../host/handle.ts'
@@ -87,7 +87,7 @@ export class RunningBoxes {
     const inTurn = <T>(id: string, act: () => Promise<T>): Promise<T> => this.#lock.run(id, act)
     this.#limits = openBoxLimits({ ...this.#options, host, mounts: this.#mounts, inTurn })
     await this.#shims.open()
-    const turns = createStartTurns({ atOnce: this.#options.startsAtOnce ?? 4 })
+    const turns = createProjectTurns({ atOnce: this.#options.startsAtOnce ?? 4 })
     this.#commands = createBoxCommands(host, { shims: this.#shims, turns, logger })
     for (const id of host.handles.list()) await this.#tryAdopt(host, id, adopt)
     // Not awaited: if it fails, the first mount retries and reports it.

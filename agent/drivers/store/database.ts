@@ -32,6 +32,8 @@ export interface Database {
   transactionSoon<T>(work: () => T): Promise<T>
   /** Runs `work`, which frees more room than it takes; on a full disk runs it once more with the ballast released. */
   freeing<T>(work: () => T): T
+  /** `freeing` of a transaction that resolves as `transactionSoon` does. */
+  freeingSoon<T>(work: () => T): Promise<T>
   close(): void
 }
 
@@ -62,28 +64,31 @@ export function openDatabase(path: string, options: DatabaseOptions): Database {
   if (outbox !== null) openOutbox(sqlite, outbox)
   const prepared = createStatements(sqlite)
   const wal = openWal(path)
+  const freeing: Database['freeing'] = (work) => {
+    try {
+      return work()
+    } catch (error) {
+      if (ballast === null || !isStorageFull(error)) throw error
+      ballast.release()
+      truncateWal(sqlite)
+      return work()
+    }
+  }
+  const transactUnsynced = <T>(work: () => T): T => converted(() => runUnsynced(sqlite, work))
+  const synced = async <T>(result: T): Promise<T> => {
+    await wal.sync().catch((error: unknown) => {
+      throw convertSyncError(error, directory)
+    })
+    return result
+  }
   return {
     get: (sql, ...values) => converted(() => prepared(sql).get(...values) ?? null),
     all: (sql, ...values) => converted(() => prepared(sql).all(...values)),
     run: (sql, ...values) => converted(() => Number(prepared(sql).run(...values).changes)),
     transaction: (work) => converted(() => runTransaction(sqlite, work)),
-    transactionSoon: async (work) => {
-      const result = converted(() => runUnsynced(sqlite, work))
-      await wal.sync().catch((error: unknown) => {
-        throw convertSyncError(error, directory)
-      })
-      return result
-    },
-    freeing: (work) => {
-      try {
-        return work()
-      } catch (error) {
-        if (ballast === null || !isStorageFull(error)) throw error
-        ballast.release()
-        truncateWal(sqlite)
-        return work()
-      }
-    },
+    transactionSoon: async (work) => synced(transactUnsynced(work)),
+    freeing,
+    freeingSoon: async (work) => synced(freeing(() => transactUnsynced(work))),
     close: () => {
       sqlite.close()
       wal.close()
