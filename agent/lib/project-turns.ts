@@ -18,29 +18,22 @@ export interface ProjectTurnsOptions {
   recent?: RecentProjects
   /** True: while others are there, a project pauses after each turn for as long as that took. */
   pauses?: boolean
-  timer?: Timer
-}
-
-/** Monotonic time in ms, and `after`, which calls `listener` in `ms` unless the returned function is called before. */
-export interface Timer {
-  now(): number
-  after(ms: number, listener: () => void): () => void
 }
 
 /** Creates the knowledge of who is there, for all kinds of turns. */
-export function createRecentProjects(timer: Pick<Timer, 'now'> = REAL_TIME): RecentProjects {
+export function createRecentProjects(): RecentProjects {
   // The one that asked longest ago first.
   const asked = new Map<string, number>()
   const forget = (): void => {
     for (const [project, at] of asked) {
-      if (at > timer.now() - RECENT_MS) return
+      if (at > performance.now() - RECENT_MS) return
       asked.delete(project)
     }
   }
   return {
     note: (project) => {
       asked.delete(project)
-      asked.set(project, timer.now())
+      asked.set(project, performance.now())
     },
     others: (project) => {
       forget()
@@ -54,7 +47,7 @@ export function createRecentProjects(timer: Pick<Timer, 'now'> = REAL_TIME): Rec
  * them. Projects that wait are served in rotation, and the work of each in its order.
  */
 export function createProjectTurns(options: ProjectTurnsOptions): ProjectTurns {
-  const { atOnce, recent = RECENT, pauses = false, timer = REAL_TIME } = options
+  const { atOnce, recent = RECENT, pauses = false } = options
   const running = new Map<string, number>()
   const pausing = new Set<string>()
   const waiting = new Map<string, (() => void)[]>()
@@ -96,25 +89,26 @@ export function createProjectTurns(options: ProjectTurnsOptions): ProjectTurns {
     change(project, -1)
     if (pauses && recent.others(project) > 0) {
       pausing.add(project)
-      timer.after(tookMs, () => {
+      const goOn = (): void => {
         pausing.delete(project)
         serve()
-      })
+      }
+      setTimeout(goOn, tookMs).unref()
     }
     serve()
   }
   return {
     run: async (project, work) => {
       await enter(project)
-      const begunAt = timer.now()
+      const begunAt = performance.now()
       let isOver = false
       const end = (): void => {
         if (isOver) return
         isOver = true
-        cancel()
-        leave(project, timer.now() - begunAt)
+        clearTimeout(timeout)
+        leave(project, performance.now() - begunAt)
       }
-      const cancel = timer.after(TURN_MS, end)
+      const timeout = setTimeout(end, TURN_MS).unref()
       try {
         return await work()
       } finally {
@@ -124,13 +118,6 @@ export function createProjectTurns(options: ProjectTurnsOptions): ProjectTurns {
   }
 }
 
-const REAL_TIME: Timer = {
-  now: () => performance.now(),
-  after: (ms, listener) => {
-    const timer = setTimeout(listener, ms).unref()
-    return () => clearTimeout(timer)
-  },
-}
 const TURN_MS = 50
 const RECENT_MS = 2_000
 const RECENT = createRecentProjects()
