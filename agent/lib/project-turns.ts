@@ -85,36 +85,41 @@ export function createProjectTurns(options: ProjectTurnsOptions): ProjectTurns {
       else waiting.set(project, [resolve])
     })
   }
+  const pause = (project: string, ms: number): void => {
+    pausing.add(project)
+    const goOn = (): void => {
+      pausing.delete(project)
+      serve()
+    }
+    setTimeout(goOn, ms).unref()
+  }
   const leave = (project: string, tookMs: number): void => {
     change(project, -1)
-    if (pauses && recent.others(project) > 0) {
-      pausing.add(project)
-      const goOn = (): void => {
-        pausing.delete(project)
-        serve()
-      }
-      setTimeout(goOn, tookMs).unref()
-    }
+    if (pauses && recent.others(project) > 0) pause(project, tookMs)
     serve()
   }
   return {
     run: async (project, work) => {
       await enter(project)
-      const begunAt = performance.now()
-      let isOver = false
-      const end = (): void => {
-        if (isOver) return
-        isOver = true
-        clearTimeout(timeout)
-        leave(project, performance.now() - begunAt)
-      }
-      const timeout = setTimeout(end, TURN_MS).unref()
-      try {
-        return await work()
-      } finally {
-        end()
-      }
+      return runTurn(work, (tookMs) => leave(project, tookMs))
     },
+  }
+}
+
+async function runTurn<T>(work: () => Promise<T>, leave: (tookMs: number) => void): Promise<T> {
+  const begunAt = performance.now()
+  let isOver = false
+  const end = (): void => {
+    if (isOver) return
+    isOver = true
+    clearTimeout(timeout)
+    leave(performance.now() - begunAt)
+  }
+  const timeout = setTimeout(end, TURN_MS).unref()
+  try {
+    return await work()
+  } finally {
+    end()
   }
 }
 

@@ -1,6 +1,6 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import type { Logger } from '../../../shared/log.ts'
-import type { ProjectTurns } from '../../lib/project-turns.ts'
+import { createProjectTurns } from '../../lib/project-turns.ts'
 import type {
   DetachedExec,
   DetachedExecRequest,
@@ -38,9 +38,10 @@ export interface BoxCommands {
 /** Creates the commands of running boxes, started by this process or by a shim, in the turns of their projects. */
 export function createBoxCommands(
   host: OciHost,
-  parts: { shims: Shims; turns: ProjectTurns; logger: Logger },
+  parts: { shims: Shims; startsAtOnce?: number; logger: Logger },
 ): BoxCommands {
-  const { shims, turns, logger } = parts
+  const { shims, startsAtOnce: atOnce = STARTS_AT_ONCE, logger } = parts
+  const turns = createProjectTurns({ atOnce })
   const { execs, sessions } = shims
   let started = 0
   const nextName = (): string => `exec-${process.pid}-${started++}`
@@ -130,3 +131,5 @@ interface ExecHome {
   user: BoxUser
   cwd: string
 }
+
+const STARTS_AT_ONCE = 4

@@ -1,7 +1,6 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import { createKeyedLock } from '../../../shared/locks.ts'
 import type { Logger } from '../../../shared/log.ts'
-import { createProjectTurns } from '../../lib/project-turns.ts'
 import type { BoxLimits, BoxMount, BoxSpec, BoxUsage, RuntimeBox, RuntimeProblem } from '../../ports/boxes/runtime.ts'
 import type { ExecFiles } from '../exec/shim-protocol.ts'
 import { createShims, type Shims } from '../exec/shims.ts'
@@ -81,14 +80,11 @@ export class RunningBoxes {
 
   /** Prepares the host and adopts the running boxes; `adopt` does the runtime's part of that. */
   async open(adopt: (id: string, handle: BoxHandle) => Promise<void>): Promise<void> {
-    const { logger } = this.#options
     const host = await openOciHost(this.#options)
     this.#host = host
-    const inTurn = <T>(id: string, act: () => Promise<T>): Promise<T> => this.#lock.run(id, act)
-    this.#limits = openBoxLimits({ ...this.#options, host, mounts: this.#mounts, inTurn })
+    this.#limits = openBoxLimits({ ...this.#options, host, mounts: this.#mounts, inTurn: this.#lock.run })
     await this.#shims.open()
-    const turns = createProjectTurns({ atOnce: this.#options.startsAtOnce ?? 4 })
-    this.#commands = createBoxCommands(host, { shims: this.#shims, turns, logger })
+    this.#commands = createBoxCommands(host, { ...this.#options, shims: this.#shims })
     for (const id of host.handles.list()) await this.#tryAdopt(host, id, adopt)
     // Not awaited: if it fails, the first mount retries and reports it.
     this.#mounts.open().catch(() => undefined)
@@ -216,7 +212,7 @@ export class RunningBoxes {
     return box === null ? [] : this.#mounts.list(box)
   }
 
-  /** Mounts the root of a box whose container another runtime creates. */
+  /** Mounts the root of a box whose container another runtime makes. */
   stage(task: StageTask): Promise<void> {
     return this.#mounts.stage(task)
   }

@@ -19,7 +19,10 @@ import { PodStarts, readPodEndpoint } from './starts.ts'
 import { podFailureOf } from './state.ts'
 
 export interface KubeRuntimeOptions
-  extends Pick<RunningBoxesOptions, 'instanceId' | 'runDir' | 'execFiles' | 'usesLxcfs' | 'terminalBoxes' | 'startsAtOnce'> {
+  extends Pick<
+    RunningBoxesOptions,
+    'instanceId' | 'runDir' | 'execFiles' | 'usesLxcfs' | 'terminalBoxes' | 'startsAtOnce'
+  > {
   api: KubeApi
   /** Watches the pods of this instance; its creator opens and closes it. */
   pods: PodWatch

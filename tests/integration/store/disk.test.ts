@@ -177,7 +177,11 @@ describe('a transaction that waits for the disk off the main thread', () => {
     database.transaction(write(database, 'c'))
     // What is not synced yet is read by others.
     const [NORMAL, FULL] = ['1', '2']
-    expect(database.all('SELECT value FROM meta ORDER BY key').map(({ value }) => value)).toEqual([NORMAL, NORMAL, FULL])
+    expect(database.all('SELECT value FROM meta ORDER BY key').map(({ value }) => value)).toEqual([
+      NORMAL,
+      NORMAL,
+      FULL,
+    ])
     await Promise.all(both)
     database.close()
   })
