@@ -1,5 +1,4 @@
 import fs from 'node:fs'
-import { createLimiter } from '../../../shared/locks.ts'
 import { readTextIfThere } from '../../lib/disk/file-text.ts'
 import { isErrno } from '../../lib/syscalls/libc.ts'
 import { cgroupsBelow, isOfCommand } from './cgroup-delegation.ts'
@@ -80,31 +79,11 @@ export function removeDirectory(path: string): boolean {
     fs.rmdirSync(path)
     return true
   } catch (error) {
-    return isAbsent(error)
+    if (isErrno(error, 'ENOENT')) return true
+    if (isErrno(error, 'EBUSY')) return false
+    throw error
   }
 }
-
-/**
- * Does the same off the main thread, which would wait while processes enter and leave other cgroups; one at a time, since the kernel
- * does not remove more at once.
- */
-export function removeDirectorySoon(path: string): Promise<boolean> {
-  return removals.run(() =>
-    fs.promises.rmdir(path).then(
-      () => true,
-      (error: unknown) => isAbsent(error),
-    ),
-  )
-}
-
-// Rethrows what tells neither that it is absent nor that it is in use.
-function isAbsent(error: unknown): boolean {
-  if (isErrno(error, 'ENOENT')) return true
-  if (isErrno(error, 'EBUSY')) return false
-  throw error
-}
-
-const removals = createLimiter(1)
 
 function childDirectories(path: string): string[] {
   try {

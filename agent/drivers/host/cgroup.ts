@@ -7,7 +7,7 @@ import { openBoxCpus } from './cgroup-cpus.ts'
 import { delegateCgroup, processHome } from './cgroup-delegation.ts'
 import { type CgroupLayout, rootsOf } from './cgroup-layout.ts'
 import { limitBox, limitCpus, raiseParent } from './cgroup-limits.ts'
-import { createCgroupPaths, readProcesses, removeDirectory, removeDirectorySoon } from './cgroup-paths.ts'
+import { createCgroupPaths, readProcesses, removeDirectory } from './cgroup-paths.ts'
 import { inheritCpus } from './cpusets.ts'
 import { type BoxFreezer, createBoxFreezer, freezeSoon, setFrozen } from './freeze.ts'
 import { limitSockets, setMemoryLimit } from './memory.ts'
@@ -195,7 +195,7 @@ function killGroup(path: string, isV1: boolean): void {
 
 async function dissolve(path: string, into: string, version: 1 | 2): Promise<void> {
   for (let attempt = 0; attempt < DISSOLVE_ATTEMPTS; attempt++) {
-    if (await removeDirectorySoon(path)) return
+    if (removeDirectory(path)) return
     // Freezes the cgroup, because processes may fork faster than they are moved; moved ones thaw.
     const isFrozen = attempt >= FREE_ATTEMPTS
     try {
@@ -205,7 +205,7 @@ async function dissolve(path: string, into: string, version: 1 | 2): Promise<voi
       if (isFrozen) setFrozen({ version, path }, false)
     }
   }
-  if (!(await removeDirectorySoon(path))) throw new Error(`processes in ${path} fork faster than they can be moved`)
+  if (!removeDirectory(path)) throw new Error(`processes in ${path} fork faster than they can be moved`)
 }
 
 async function moveProcess(pid: number, into: string): Promise<void> {
