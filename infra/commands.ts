@@ -7,8 +7,10 @@ export const ROOT = join(import.meta.dirname, '..')
 const OWN_MOUNTS = ['unshare', '--mount', '--propagation', 'slave', '--']
 // Code that Node.js compiled at an earlier start; cuts the processor time of the next from 0.65 s to 0.25 s.
 const COMPILE_CACHE = join(ROOT, '.build/compile-cache')
+// Calls that wait for the disk, for a commit of the pool or for a processor occupy one each.
+const POOL_THREADS = 16
 const NODE = [
-  ...['env', `NODE_COMPILE_CACHE=${COMPILE_CACHE}`],
+  ...['env', `NODE_COMPILE_CACHE=${COMPILE_CACHE}`, `UV_THREADPOOL_SIZE=${POOL_THREADS}`],
   ...[process.execPath, '--disable-warning=ExperimentalWarning'],
 ]
 

@@ -21,6 +21,26 @@ export function createKeyedLock(): KeyedLock {
   }
 }
 
+/**
+ * Creates a function that runs `work` once for all who call it before that run begins, one run at a time. Who calls during a run gets
+ * the next one, since the running one may have begun before their change.
+ */
+export function shareRuns(work: () => Promise<unknown>): () => Promise<void> {
+  let tail: Promise<void> = Promise.resolve()
+  let queued: Promise<void> | undefined
+  const begin = async (): Promise<void> => {
+    queued = undefined
+    await work()
+  }
+  return () => {
+    if (queued === undefined) {
+      queued = tail.then(begin)
+      tail = queued.catch(() => undefined)
+    }
+    return queued
+  }
+}
+
 /** Lets at most `limit` pieces of work run at once; the others wait: owners take turns, and those of one owner go in order. */
 export interface Limiter {
   /** All that name no owner are of one. */

@@ -18,11 +18,11 @@ export async function openEmbeddedWorld(
   )
   await network.open()
   closers.add('network', () => network.close({ release: false }))
-  const { boxesMax, allowsNesting } = settings.limits
+  const { boxesMax, allowsNesting, startsAtOnce } = settings.limits
   const view = { usesLxcfs: settings.view.lxcfs, bindsCpus: settings.view.cpusets }
   // Containers in a box mount terminals without a bound: more for all would only be more kernel memory for one.
   const terminalBoxes = allowsNesting ? 0 : boxesMax
-  const options = { instanceId, runDir, network, logger, execFiles, ...view, terminalBoxes }
+  const options = { instanceId, runDir, network, logger, execFiles, ...view, terminalBoxes, startsAtOnce }
   const runtime = decorate('runtime', createOciRuntime(options))
   await runtime.open()
   closers.add('runtime', () => runtime.close())

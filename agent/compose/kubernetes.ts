@@ -31,6 +31,7 @@ export async function openClusterWorld(
     createKubeRuntime({
       ...{ instanceId, runDir, api, pods, network, image, node, warmPool, pidsMax, logger, execFiles },
       ...{ usesLxcfs: settings.view.lxcfs, terminalBoxes: settings.limits.boxesMax },
+      startsAtOnce: settings.limits.startsAtOnce,
     }),
   )
   await runtime.open()

@@ -20,6 +20,7 @@ import { SNAPSHOTS_MAX } from '../core/snapshots/snapshots.ts'
 import { SHIM_LIMITS } from '../drivers/exec/shim-protocol.ts'
 import { FILE_LIMITS } from '../drivers/files/transfers.ts'
 import { TERMINALS_PER_BOX } from '../drivers/host/terminals.ts'
+import { SNAPSHOTS_AT_ONCE } from '../drivers/pool/cow-filesystem.ts'
 import { FILE_JSON_BYTES } from '../handlers/files/reads.ts'
 import type { EdgeLimits } from '../ports/edge/edge.ts'
 import { HISTORY_LIMITS } from './retention.ts'
@@ -45,6 +46,7 @@ export function publishedLimits({ limits, pool, edge }: AgentSettings): Record<L
     memory_reserve_bytes: limits.memoryReserveBytes,
     pool_reserve_percent: pool.reservePercent,
     starts_at_once: limits.startsAtOnce,
+    snapshots_at_once: SNAPSHOTS_AT_ONCE,
     pids_per_box: limits.pidsPerBox,
     terminals_per_box: TERMINALS_PER_BOX,
     exec_output_bytes: limits.execOutputBytes,

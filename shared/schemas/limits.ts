@@ -18,7 +18,9 @@ export const LIMIT_TEXTS = {
   memory_overcommit: 'How many times the memory of the host may be promised to boxes that run.',
   memory_reserve_bytes: 'Memory of the host that must be available for a box to start.',
   pool_reserve_percent: 'Part of the pool that only projects which hold less than that can take.',
-  starts_at_once: 'Boxes that start at once; others wait. By default two for each processor, and at least 4.',
+  starts_at_once:
+    'Boxes that start at once, and as many commands, services and consoles; others wait. By default two for each processor, and at least 4.',
+  snapshots_at_once: 'Snapshots that are made at once, disks of new boxes and volumes among them; others wait.',
   pids_per_box: 'Processes and threads of a box.',
   terminals_per_box: 'Pseudo-terminals of a box at once, those of its consoles and commands among them.',
   exec_output_bytes: 'The end of each stream that is told with a command.',

@@ -38,6 +38,8 @@ export const SHARES = {
   file_transfers: { limit: 'file_transfers_at_once', by: CALLERS, rule: 'left_free' },
   base_uploads: { limit: 'base_uploads_at_once', by: CALLERS, rule: 'left_free' },
   starts: { limit: 'starts_at_once', by: ['project'], rule: 'turns' },
+  command_starts: { limit: 'starts_at_once', by: ['project'], rule: 'turns' },
+  snapshots: { limit: 'snapshots_at_once', by: ['project'], rule: 'turns' },
   backups: { limit: 'backups_at_once', by: ['project'], rule: 'turns' },
   events: { limit: 'events_kept', by: ['project'], rule: 'oldest_go' },
   audit_entries: { limit: 'audit_entries_kept', by: ['token'], rule: 'oldest_go' },

@@ -6,7 +6,8 @@ import { judge, percentile, timeEach } from './figures.ts'
 
 /**
  * Times what a tenant sees, its p95 of exec, create and the edge, while a box of another tenant does its worst: one attack after the
- * other, each beside the idle figures. The attacker has a token of its own, and the limits are those of a new deployment.
+ * other, each beside the idle figures. The attacker has a token of its own, and the limits are those of a new deployment but for the rate of
+ * requests, which has no bound here.
  */
 export async function benchNeighbours(): Promise<void> {
   const service = await startService({ settings: { BOXYARD_POOL_GB: '8', BOXYARD_SPARE_SLOTS: '8' } })

@@ -135,11 +135,12 @@ async function takeCopy(
   await store.tombstones.insert(tombstone)
   try {
     const find = async (): Promise<string> => (await findVolume(store, volume)).subvolume
-    await copyTree(filesystem, find, { name: subvolume, isReadOnly: true, quotaBytes: null })
+    const { project } = volume
+    await copyTree(filesystem, find, { name: subvolume, project, isReadOnly: true, quotaBytes: null })
     // Taking the copy flushes recent writes, which are counted only then.
     const usedBytes = await filesystem.usedBytes(await find())
     const record: BackupRecord = {
-      ...{ id: newId('bak', now), project: volume.project, volumeId: volume.id, volume: volume.name },
+      ...{ id: newId('bak', now), project, volumeId: volume.id, volume: volume.name },
       ...{ sizeGb: volume.sizeGb, usedBytes, status: 'running', createdAt: now, endedAt: null, error: null, subvolume },
       ...(await findParent(deps, subvolume, last)),
       ...{ parts: [], sha256: null, automatic: options.automatic, operation: null },

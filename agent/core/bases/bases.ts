@@ -98,10 +98,11 @@ export function createBases(deps: BaseImportDeps): Bases {
     create: async (caller, options) => {
       const claimed = await claim(caller, options)
       if ('earlier' in claimed) return claimed.earlier
+      const { project } = options
       const { subvolume, source } = await findBoxSource(store, options)
       return makeBase(deps, { ...claimed.base, source }, async (name) => {
         try {
-          await filesystem.snapshot({ source: subvolume, name, isReadOnly: true, quotaBytes: null })
+          await filesystem.snapshot({ source: subvolume, name, project, isReadOnly: true, quotaBytes: null })
         } catch (error) {
           // The source may be deleted, or replaced, at any time.
           if ((await findBoxSource(store, options)).subvolume === subvolume) throw error

@@ -202,10 +202,10 @@ async function makeRoot(
   record: BoxRecord,
   { request, origin }: { request: NewBox; origin: Origin },
 ): Promise<void> {
-  const { root, config } = record
+  const { root, config, project } = record
   const quotaBytes = bytesOf(config.storage_gb)
   try {
-    await deps.filesystem.snapshot({ source: origin.subvolume, name: root, isReadOnly: false, quotaBytes })
+    await deps.filesystem.snapshot({ source: origin.subvolume, name: root, project, isReadOnly: false, quotaBytes })
   } catch (error) {
     const source = await findOrigin(deps, request)
     if (source.subvolume === origin.subvolume) throw error

@@ -143,7 +143,7 @@ async function copyAll(
     }),
   ]
   try {
-    for (const copy of copies) await filesystem.snapshot({ ...copy, isReadOnly: false })
+    for (const copy of copies) await filesystem.snapshot({ ...copy, project: box.project, isReadOnly: false })
   } catch (error) {
     // Reports a snapshot or box that was deleted meanwhile as not found, regardless of the pool's error.
     if ((await store.boxes.byId(box.id)) === null) throw boxGone(box)

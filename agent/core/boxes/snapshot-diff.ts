@@ -84,6 +84,7 @@ async function withLive<T>(deps: SnapshotDiffDeps, box: BoxRecord, work: (name: 
   try {
     await copyTree(filesystem, async () => (await readBox(store, box)).root, {
       name,
+      project: box.project,
       isReadOnly: true,
       quotaBytes: null,
     })

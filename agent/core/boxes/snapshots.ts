@@ -127,14 +127,18 @@ async function take(deps: BoxSnapshotsDeps, box: BoxRecord, { snapshot, frozen }
   }
 }
 
-async function copyAll(filesystem: CowFilesystem, trees: readonly { source: string; name: string }[]): Promise<void> {
-  for (const { source, name } of trees) await filesystem.snapshot({ source, name, isReadOnly: true, quotaBytes: null })
+async function copyAll(filesystem: CowFilesystem, trees: ReturnType<typeof treesOf>): Promise<void> {
+  for (const tree of trees) await filesystem.snapshot({ ...tree, isReadOnly: true, quotaBytes: null })
 }
 
-function treesOf(box: BoxRecord, { subvolume, data }: NewSnapshot): { source: string; name: string }[] {
+function treesOf(
+  box: BoxRecord,
+  { subvolume, data }: NewSnapshot,
+): { source: string; name: string; project: string }[] {
+  const { project } = box
   const sources = new Map(box.mounts.map((mount) => [mount.volumeId, mount.subvolume]))
-  const parts = data.map((part) => ({ source: sources.get(part.volumeId) ?? '', name: part.subvolume }))
-  return [{ source: box.root, name: subvolume }, ...parts]
+  const parts = data.map((part) => ({ source: sources.get(part.volumeId) ?? '', name: part.subvolume, project }))
+  return [{ source: box.root, name: subvolume, project }, ...parts]
 }
 
 function partOf({ volumeId, name, path, readOnly }: BoxRecord['mounts'][number], now: number): SnapshotData {

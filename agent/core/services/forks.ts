@@ -95,12 +95,13 @@ function newFork({ mounts }: BoxRecord, withCopies: boolean, now: number): ForkR
 }
 
 async function copyTrees({ filesystem }: ForksDeps, box: BoxRecord, fork: ForkRecord): Promise<void> {
+  const { project } = box
   const quotaBytes = bytesOf(box.config.storage_gb)
   const copies = fork.mounts.flatMap(({ subvolume: name, readOnly }, index) =>
     readOnly ? [] : [{ name, source: box.mounts[index]?.subvolume ?? '' }],
   )
   for (const copy of [{ name: fork.root, source: box.root }, ...copies])
-    await filesystem.snapshot({ ...copy, isReadOnly: false, quotaBytes })
+    await filesystem.snapshot({ ...copy, project, isReadOnly: false, quotaBytes })
 }
 
 function tombstonesOf({ boxId, root, mounts }: ForkRecord, createdAt: number): Tombstone[] {

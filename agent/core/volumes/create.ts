@@ -123,6 +123,7 @@ async function findCopyOrigin(
   source: VolumeRecord,
   { snapshot, sizeGb }: { snapshot: string | undefined; sizeGb: number },
 ): Promise<VolumeOrigin> {
+  const { project } = source
   const from = snapshot === undefined ? source.name : `${source.name}@${snapshot}`
   const find = async (): Promise<string> => {
     if (snapshot !== undefined) return (await findVolumeSnapshot(store, source, snapshot)).subvolume
@@ -137,7 +138,7 @@ async function findCopyOrigin(
   return {
     from,
     sizeGb: source.sizeGb,
-    fill: (name, quotaBytes) => copyTree(filesystem, find, { name, isReadOnly: false, quotaBytes }),
+    fill: (name, quotaBytes) => copyTree(filesystem, find, { name, project, isReadOnly: false, quotaBytes }),
   }
 }
 

@@ -34,7 +34,8 @@ export async function restoreVolume(deps: VolumeSwapDeps, ref: VolumeRef, reques
   const deadline = clock.now() + request.waitMs
   await replaceData(deps, volume, {
     ...{ of: request.snapshot, tokenId: request.tokenId, idleBy: () => deadline },
-    fill: (name, quotaBytes) => copyTree(filesystem, source, { name, isReadOnly: false, quotaBytes }),
+    fill: (name, quotaBytes) =>
+      copyTree(filesystem, source, { name, project: volume.project, isReadOnly: false, quotaBytes }),
   })
 }
 

@@ -98,7 +98,7 @@ async function create(
   const tombstone = { id, root: id, createdAt: now }
   await store.tombstones.insert(tombstone)
   try {
-    await copyTree(filesystem, source, { name: id, isReadOnly: true, quotaBytes: null })
+    await copyTree(filesystem, source, { name: id, project: volume.project, isReadOnly: true, quotaBytes: null })
     const outcome = await store.snapshots.insert(snapshot)
     if (outcome === 'name_taken') throw nameTaken(snapshot)
     if (outcome === 'owner_gone') throw volumeNotFound(volume)

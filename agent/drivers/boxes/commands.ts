@@ -1,5 +1,6 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import type { Logger } from '../../../shared/log.ts'
+import { createProjectTurns } from '../../lib/project-turns.ts'
 import type {
   DetachedExec,
   DetachedExecRequest,
@@ -34,31 +35,41 @@ export interface BoxCommands {
   endOrphaned(boxId: string): Promise<void>
 }
 
-/** Creates the commands of running boxes, started by this process or by a shim. */
-export function createBoxCommands(host: OciHost, parts: { shims: Shims; logger: Logger }): BoxCommands {
-  const { shims, logger } = parts
+/** Creates the commands of running boxes, started by this process or by a shim, in the turns of their projects. */
+export function createBoxCommands(
+  host: OciHost,
+  parts: { shims: Shims; startsAtOnce?: number; logger: Logger },
+): BoxCommands {
+  const { shims, startsAtOnce: atOnce = STARTS_AT_ONCE, logger } = parts
+  const turns = createProjectTurns({ atOnce })
   const { execs, sessions } = shims
   let started = 0
   const nextName = (): string => `exec-${process.pid}-${started++}`
   const homeOf = (boxId: string, request: ExecRequest) => findExecHome(boxId, requireRunning(host, boxId), request)
+  const inTurn = <T>(boxId: string, start: () => Promise<T>): Promise<T> =>
+    turns.run(requireRunning(host, boxId).project, start)
   // Returns the crun status and config that a shim needs, also of a box that an earlier process started.
   const crunStateOf = async (boxId: string) => {
     const handle = requireRunning(host, boxId)
     return { crunStatus: handle.crunStatus, config: await execConfigOf(host, handle) }
   }
   return {
-    exec: async (boxId, request) => {
-      const isRunning = (): boolean => host.handles.readRunning(boxId) !== null
-      return startExec({ ...host, logger, nextName }, { ...homeOf(boxId, request), request, isRunning })
-    },
-    execDetached: async (boxId, execId, { stdin, keepsInput = false, timeoutMs, ...request }) => {
-      const home = homeOf(boxId, request)
-      const task = { ...home, ...(await crunStateOf(boxId)), execId, request, stdin, keepsInput, timeoutMs }
-      return { detached: await execs.start(task), cwd: home.cwd }
-    },
+    exec: async (boxId, request) =>
+      inTurn(boxId, async () => {
+        const isRunning = (): boolean => host.handles.readRunning(boxId) !== null
+        return startExec({ ...host, logger, nextName }, { ...homeOf(boxId, request), request, isRunning })
+      }),
+    execDetached: async (boxId, execId, { stdin, keepsInput = false, timeoutMs, ...request }) =>
+      inTurn(boxId, async () => {
+        const home = homeOf(boxId, request)
+        const task = { ...home, ...(await crunStateOf(boxId)), execId, request, stdin, keepsInput, timeoutMs }
+        return { detached: await execs.start(task), cwd: home.cwd }
+      }),
     listDetached: () => execs.list(),
     openSession: async (boxId, { sessionId, name, ...request }) =>
-      sessions.open({ ...homeOf(boxId, request), ...(await crunStateOf(boxId)), sessionId, name, request }),
+      inTurn(boxId, async () =>
+        sessions.open({ ...homeOf(boxId, request), ...(await crunStateOf(boxId)), sessionId, name, request }),
+      ),
     session: (boxId, name) => sessions.find(boxId, name),
     sessions: (boxId) => sessions.facts(boxId),
     endOrphaned: async (boxId) => {
@@ -120,3 +131,5 @@ interface ExecHome {
   user: BoxUser
   cwd: string
 }
+
+const STARTS_AT_ONCE = 4

@@ -30,6 +30,8 @@ export interface RunningBoxesOptions {
   bindsCpus?: boolean
   /** For how many boxes the host has to have terminals; default 0: its limit stays as it is. */
   terminalBoxes?: number
+  /** Commands, services and consoles that start at once; default 4. */
+  startsAtOnce?: number
   logger: Logger
 }
 
@@ -78,13 +80,11 @@ export class RunningBoxes {
 
   /** Prepares the host and adopts the running boxes; `adopt` does the runtime's part of that. */
   async open(adopt: (id: string, handle: BoxHandle) => Promise<void>): Promise<void> {
-    const { logger } = this.#options
     const host = await openOciHost(this.#options)
     this.#host = host
-    const inTurn = <T>(id: string, act: () => Promise<T>): Promise<T> => this.#lock.run(id, act)
-    this.#limits = openBoxLimits({ ...this.#options, host, mounts: this.#mounts, inTurn })
+    this.#limits = openBoxLimits({ ...this.#options, host, mounts: this.#mounts, inTurn: this.#lock.run })
     await this.#shims.open()
-    this.#commands = createBoxCommands(host, { shims: this.#shims, logger })
+    this.#commands = createBoxCommands(host, { ...this.#options, shims: this.#shims })
     for (const id of host.handles.list()) await this.#tryAdopt(host, id, adopt)
     // Not awaited: if it fails, the first mount retries and reports it.
     this.#mounts.open().catch(() => undefined)
@@ -212,7 +212,7 @@ export class RunningBoxes {
     return box === null ? [] : this.#mounts.list(box)
   }
 
-  /** Mounts the root of a box whose container another runtime creates. */
+  /** Mounts the root of a box whose container another runtime makes. */
   stage(task: StageTask): Promise<void> {
     return this.#mounts.stage(task)
   }

@@ -19,7 +19,7 @@ export interface OciRuntimeOptions extends Pick<RunningBoxesOptions, OciOption> 
   execFiles?: RunningBoxesOptions['execFiles']
 }
 
-type OciOption = 'instanceId' | 'runDir' | 'usesLxcfs' | 'bindsCpus' | 'terminalBoxes' | 'logger'
+type OciOption = 'instanceId' | 'runDir' | 'usesLxcfs' | 'bindsCpus' | 'terminalBoxes' | 'startsAtOnce' | 'logger'
 
 /**
  * Creates the runtime of a single host: crun, user namespaces and idmapped roots. Needs root, a private mount namespace, and
@@ -27,7 +27,7 @@ type OciOption = 'instanceId' | 'runDir' | 'usesLxcfs' | 'bindsCpus' | 'terminal
  */
 export function createOciRuntime(options: OciRuntimeOptions): Runtime {
   const execFiles = { directory: `${options.runDir}/execs`, keptBytes: 8 * 1024 ** 2 }
-  const limits = { usesLxcfs: false, bindsCpus: true, terminalBoxes: 0 }
+  const limits = { usesLxcfs: false, bindsCpus: true, terminalBoxes: 0, startsAtOnce: STARTS_AT_ONCE }
   const runtime = new OciRuntime({ ...limits, ...DEFAULT_PATHS, execFiles, ...options })
   const { boxes } = runtime
   return {

@@ -3,7 +3,7 @@ import { Socket } from 'node:net'
 import { run, runOk } from '../../lib/run.ts'
 import { closeFd, openPipe } from '../../lib/syscalls/descriptors.ts'
 import { isErrno } from '../../lib/syscalls/libc.ts'
-import { startProgram } from '../../lib/syscalls/spawn.ts'
+import { startProgramSoon } from '../../lib/syscalls/spawn.ts'
 import type { ExitWatcher } from './exit-watcher.ts'
 import { buildCompileConfig, FILTER_ANNOTATION, type OciConfig, type OciProcess } from './oci-spec.ts'
 import type { SeccompProfile } from './seccomp-profile.ts'
@@ -186,7 +186,7 @@ interface Command<Input = OciConfig | OciProcess> {
   oomScore: number
 }
 
-function launch(watcher: ExitWatcher, command: Command<string>, context: ExecContext): Promise<CrunOutcome> {
+async function launch(watcher: ExitWatcher, command: Command<string>, context: ExecContext): Promise<CrunOutcome> {
   const feed = openPipe()
   const report = openPipe()
   let pid: number
@@ -196,7 +196,7 @@ function launch(watcher: ExitWatcher, command: Command<string>, context: ExecCon
     const ours = [feed.readFd, report.writeFd]
     const { stdio: first, terminal } = context
     const stdio = terminal === undefined ? [...first, ...ours] : [...first, terminal.gateFd, ...ours, terminal.doorFd]
-    pid = startProgram({ path: '/bin/sh', args, env: ENVIRONMENT, stdio })
+    pid = await startProgramSoon({ path: '/bin/sh', args, env: ENVIRONMENT, stdio })
   } catch (error) {
     for (const fd of [feed.writeFd, report.readFd]) closeFd(fd)
     throw error

@@ -19,7 +19,10 @@ import { PodStarts, readPodEndpoint } from './starts.ts'
 import { podFailureOf } from './state.ts'
 
 export interface KubeRuntimeOptions
-  extends Pick<RunningBoxesOptions, 'instanceId' | 'runDir' | 'execFiles' | 'usesLxcfs' | 'terminalBoxes'> {
+  extends Pick<
+    RunningBoxesOptions,
+    'instanceId' | 'runDir' | 'execFiles' | 'usesLxcfs' | 'terminalBoxes' | 'startsAtOnce'
+  > {
   api: KubeApi
   /** Watches the pods of this instance; its creator opens and closes it. */
   pods: PodWatch
@@ -235,5 +238,8 @@ function statusForCrun(pid: number, startTicks: number): string {
   })
 }
 
-const DEFAULTS = { crunPath: '/usr/bin/crun', initPath: '/usr/bin/catatonit', usesLxcfs: false, terminalBoxes: 0 }
+const DEFAULTS = {
+  ...{ crunPath: '/usr/bin/crun', initPath: '/usr/bin/catatonit' },
+  ...{ usesLxcfs: false, terminalBoxes: 0, startsAtOnce: 4 },
+}
 const ATTEMPTS = 5

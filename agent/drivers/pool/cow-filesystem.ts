@@ -1,7 +1,8 @@
 import fs from 'node:fs/promises'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createLimiter } from '../../../shared/locks.ts'
+import { shareRuns } from '../../../shared/locks.ts'
+import { createProjectTurns } from '../../lib/project-turns.ts'
 import { controlBufferAsync, syncFilesystem } from '../../lib/syscalls/descriptors.ts'
 import { isErrno } from '../../lib/syscalls/libc.ts'
 import type { CowFilesystem, SnapshotRequest } from '../../ports/pool/cow-filesystem.ts'
@@ -40,8 +41,9 @@ export interface BtrfsPool extends CowFilesystem {
 export async function openBtrfsPool(options: BtrfsPoolOptions): Promise<BtrfsPool> {
   const pool = await mountPool(options)
   const commit = createCommits(pool.rootFd)
-  // The kernel serializes commits: more at once would only occupy the worker threads that all file calls share.
-  const { run: inTurn } = createLimiter(1)
+  // The kernel serializes commits: more at once would only occupy the worker threads that all file calls share. Others wait for each,
+  // also those that only sync a file.
+  const turns = createProjectTurns({ atOnce: SNAPSHOTS_AT_ONCE, pauses: true })
   const space = createSpaceKeeper(pool, { ...options, commit })
   const insight = createBtrfsInsight(pool, options)
   if (!pool.isReadOnly()) await removeStaleQuotaGroups(pool)
@@ -58,7 +60,7 @@ export async function openBtrfsPool(options: BtrfsPoolOptions): Promise<BtrfsPoo
     },
     snapshot: (request) => {
       const act = (): Promise<void> => snapshotSubvolume(pool.rootFd, checkedRequest(request))
-      return space.use(() => inTurn(() => withSoundWrites(pool.rootFd, act)))
+      return space.use(() => turns.run(request.project, () => withSoundWrites(pool.rootFd, act)))
     },
     setReadOnly: (name, isReadOnly) =>
       convertErrors(pool, () =>
@@ -136,26 +138,13 @@ async function originOf(directory: string): Promise<string | null> {
   }
 }
 
-/**
- * Creates a function that commits what was done so far. Callers that wait while a commit runs share the next one, since
- * the running one may have begun before their change.
- */
+/** Creates a function that commits what was done so far; callers that wait while a commit runs share the next one. */
 function createCommits(rootFd: number): () => Promise<void> {
-  let tail: Promise<void> = Promise.resolve()
-  let queued: Promise<void> | undefined
-  const flush = async (): Promise<void> => {
-    queued = undefined
+  return shareRuns(async () => {
     const transaction = Buffer.alloc(8)
     await startSync(rootFd, transaction)
     await controlBufferAsync(rootFd, BTRFS.WAIT_SYNC, transaction)
-  }
-  return () => {
-    if (queued === undefined) {
-      queued = tail.then(flush)
-      tail = queued.catch(() => undefined)
-    }
-    return queued
-  }
+  })
 }
 
 /**
@@ -214,6 +203,9 @@ function checkedName(name: string): string {
   if (!/^[a-z0-9_]{1,64}$/.test(name)) throw new Error(`not the name of a subvolume: ${JSON.stringify(name)}`)
   return name
 }
+
+/** Snapshots that are made at once, roots of new boxes among them. */
+export const SNAPSHOTS_AT_ONCE = 1
 
 const FULL_BYTES = 16 * 1024 ** 2
 const REPEAT_MS = 100

@@ -103,7 +103,8 @@ export async function destroySubvolume(rootFd: number, name: string): Promise<vo
   if (id === TOP_SUBVOLUME_ID) throw new Error(`${name} is no subvolume`)
   const nested = await nestedSubvolumes(rootFd, id)
   if (nested.length > 0) await destroyNested(rootFd, id, nested)
-  controlBuffer(rootFd, BTRFS.SNAP_DESTROY, encodeVolumeArgs(name))
+  // Waits for a commit that is under way.
+  await controlBufferAsync(rootFd, BTRFS.SNAP_DESTROY, encodeVolumeArgs(name))
 }
 
 /** Removes the qgroup of a destroyed subvolume; false if it is absent, or still accounts for bytes. */
@@ -153,9 +154,8 @@ async function destroyNested(rootFd: number, topId: bigint, nested: readonly big
     limitSubvolume(rootFd, id, null)
     withSubvolumeId(rootFd, id, (fd) => setSubvolumeReadOnly(fd, false))
   }
-  for (const [index, id] of nested.entries()) {
-    controlBuffer(rootFd, BTRFS.SNAP_DESTROY_V2, encodeDestroyById(id))
-    if (index % YIELD_EVERY === YIELD_EVERY - 1) await nextTurn()
+  for (const id of nested) {
+    await controlBufferAsync(rootFd, BTRFS.SNAP_DESTROY_V2, encodeDestroyById(id))
   }
 }
 

@@ -3,9 +3,10 @@ import { dirname } from 'node:path'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { moveDurably } from '../../lib/disk/durable-file.ts'
 import type { Ballast } from './ballast.ts'
-import { convertSqliteError, isStorageFull } from './errors.ts'
+import { convertSqliteError, convertSyncError, isStorageFull } from './errors.ts'
 import { type OutboxDeps, openOutbox } from './outbox.ts'
 import { MIGRATIONS } from './schema.ts'
+import { openWal } from './wal.ts'
 
 /** A row of a result. */
 export type Row = Record<string, string | number | bigint | Uint8Array | null>
@@ -24,8 +25,15 @@ export interface Database {
   run(sql: string, ...values: Value[]): number
   /** Runs `work`, which must be synchronous, in one transaction. */
   transaction<T>(work: () => T): T
+  /**
+   * Like `transaction`, but the main thread does not wait for the disk: resolves once the commit is synced. Others see it before that.
+   * Those who wait share a sync.
+   */
+  transactionSoon<T>(work: () => T): Promise<T>
   /** Runs `work`, which frees more room than it takes; on a full disk runs it once more with the ballast released. */
   freeing<T>(work: () => T): T
+  /** `freeing` of a transaction that resolves as `transactionSoon` does. */
+  freeingSoon<T>(work: () => T): Promise<T>
   close(): void
 }
 
@@ -55,22 +63,36 @@ export function openDatabase(path: string, options: DatabaseOptions): Database {
   const sqlite = openFile(path, { ballast, migrations })
   if (outbox !== null) openOutbox(sqlite, outbox)
   const prepared = createStatements(sqlite)
+  const wal = openWal(path)
+  const freeing: Database['freeing'] = (work) => {
+    try {
+      return work()
+    } catch (error) {
+      if (ballast === null || !isStorageFull(error)) throw error
+      ballast.release()
+      truncateWal(sqlite)
+      return work()
+    }
+  }
+  const transactUnsynced = <T>(work: () => T): T => converted(() => runUnsynced(sqlite, work))
+  const synced = async <T>(result: T): Promise<T> => {
+    await wal.sync().catch((error: unknown) => {
+      throw convertSyncError(error, directory)
+    })
+    return result
+  }
   return {
     get: (sql, ...values) => converted(() => prepared(sql).get(...values) ?? null),
     all: (sql, ...values) => converted(() => prepared(sql).all(...values)),
     run: (sql, ...values) => converted(() => Number(prepared(sql).run(...values).changes)),
     transaction: (work) => converted(() => runTransaction(sqlite, work)),
-    freeing: (work) => {
-      try {
-        return work()
-      } catch (error) {
-        if (ballast === null || !isStorageFull(error)) throw error
-        ballast.release()
-        truncateWal(sqlite)
-        return work()
-      }
+    transactionSoon: async (work) => synced(transactUnsynced(work)),
+    freeing,
+    freeingSoon: async (work) => synced(freeing(() => transactUnsynced(work))),
+    close: () => {
+      sqlite.close()
+      wal.close()
     },
-    close: () => sqlite.close(),
   }
 }
 
@@ -83,6 +105,16 @@ function runTransaction<T>(sqlite: DatabaseSync, work: () => T): T {
   } catch (error) {
     if (sqlite.isTransaction) sqlite.exec('ROLLBACK')
     throw error
+  }
+}
+
+// In WAL mode a commit is then written without a sync. Checkpoints sync as ever, and so does each commit after this one.
+function runUnsynced<T>(sqlite: DatabaseSync, work: () => T): T {
+  sqlite.exec('PRAGMA synchronous = NORMAL')
+  try {
+    return runTransaction(sqlite, work)
+  } finally {
+    sqlite.exec('PRAGMA synchronous = FULL')
   }
 }
 

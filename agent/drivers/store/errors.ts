@@ -8,17 +8,18 @@ import { ServiceError } from '../../../shared/errors.ts'
 export function convertSqliteError(error: unknown, directory: string): unknown {
   const code = resultCodeOf(error)
   if (code === null) return error
-  if (code === SQLITE_FULL || (AMBIGUOUS.has(code) && isDiskFull(directory))) {
-    return new ServiceError('storage_full', 'The disk that holds the state of this deployment is full.', {
-      cause: error,
-    })
-  }
+  if (code === SQLITE_FULL || (AMBIGUOUS.has(code) && isDiskFull(directory))) return storageFull(error)
   if (code === SQLITE_BUSY || code === SQLITE_LOCKED) {
     return new ServiceError('runtime_unavailable', 'Another process holds the state of this deployment; try again.', {
       cause: error,
     })
   }
-  return new ServiceError('internal', 'The state could not be read or written; the reason is logged.', { cause: error })
+  return unreadable(error)
+}
+
+/** Converts the error of a sync of a file of `directory` likewise: to `storage_full` or `internal`. */
+export function convertSyncError(error: unknown, directory: string): ServiceError {
+  return isDiskFull(directory) ? storageFull(error) : unreadable(error)
 }
 
 /** Returns true for the error of a full disk. */
@@ -31,6 +32,14 @@ export function isOneWriterConflict(error: unknown): boolean {
   const cause = error instanceof ServiceError ? error.cause : error
   if (typeof cause !== 'object' || cause === null || !('message' in cause)) return false
   return String(cause.message).endsWith('failed: attachments.volume_id')
+}
+
+function storageFull(cause: unknown): ServiceError {
+  return new ServiceError('storage_full', 'The disk that holds the state of this deployment is full.', { cause })
+}
+
+function unreadable(cause: unknown): ServiceError {
+  return new ServiceError('internal', 'The state could not be read or written; the reason is logged.', { cause })
 }
 
 function resultCodeOf(error: unknown): number | null {

@@ -7,10 +7,11 @@ export function createExecStore(database: Database): ExecStore {
     insert: async (record) => {
       const sql = `INSERT INTO execs (id, box_id, status, record, bytes)
         SELECT ?, id, ?, ?, 0 FROM boxes WHERE id = ?`
-      database.run(sql, record.id, record.status, JSON.stringify(record), record.boxId)
+      const text = JSON.stringify(record)
+      await database.transactionSoon(() => database.run(sql, record.id, record.status, text, record.boxId))
     },
     finish: async ({ record, output, fileBytes }, keep) =>
-      database.transaction(() => {
+      database.transactionSoon(() => {
         const { stdout, stderr } = output
         const text = JSON.stringify(record)
         const outputBytes = (stdout?.length ?? 0) + (stderr?.length ?? 0) + fileBytes

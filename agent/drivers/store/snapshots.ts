@@ -6,8 +6,8 @@ import { dropTombstones, insertTombstone } from './tombstones.ts'
 /** Creates the store of snapshots in SQLite: records as JSON, beside the columns that queries filter by. */
 export function createSnapshotStore(database: Database): SnapshotStore {
   return {
-    insert: async (snapshot) =>
-      database.transaction(() => {
+    insert: (snapshot) =>
+      database.transactionSoon(() => {
         if (!hasOwner(database, snapshot)) return 'owner_gone'
         const record = insertSnapshot(database, snapshot)
         if (record !== null) dropTombstones(database, subvolumesOf(record))
@@ -27,14 +27,12 @@ export function createSnapshotStore(database: Database): SnapshotStore {
     measure: async (id, sizeBytes) => {
       database.run("UPDATE snapshots SET record = json_set(record, '$.sizeBytes', ?) WHERE id = ?", sizeBytes, id)
     },
-    remove: async (id, tombstones) =>
-      database.freeing(() =>
-        database.transaction(() => {
-          if (database.run('DELETE FROM snapshots WHERE id = ?', id) === 0) return false
-          for (const tombstone of tombstones) insertTombstone(database, tombstone)
-          return true
-        }),
-      ),
+    remove: (id, tombstones) =>
+      database.freeingSoon(() => {
+        if (database.run('DELETE FROM snapshots WHERE id = ?', id) === 0) return false
+        for (const tombstone of tombstones) insertTombstone(database, tombstone)
+        return true
+      }),
   }
 }
 

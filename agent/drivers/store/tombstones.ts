@@ -4,7 +4,7 @@ import type { Database } from './database.ts'
 /** Creates the store of tombstones in SQLite. */
 export function createTombstoneStore(database: Database): TombstoneStore {
   return {
-    insert: async (tombstone) => insertTombstone(database, tombstone),
+    insert: (tombstone) => database.transactionSoon(() => insertTombstone(database, tombstone)),
     all: async () =>
       database.all('SELECT * FROM tombstones ORDER BY id').map((row) => ({
         id: String(row.id),
@@ -12,7 +12,7 @@ export function createTombstoneStore(database: Database): TombstoneStore {
         createdAt: Number(row.created_at),
       })),
     remove: async (id) => {
-      database.freeing(() => database.run('DELETE FROM tombstones WHERE id = ?', id))
+      await database.freeingSoon(() => database.run('DELETE FROM tombstones WHERE id = ?', id))
     },
   }
 }

@@ -115,6 +115,8 @@ interface DrainParts {
 function drain(stream: Readable, { ring, tee, notify }: DrainParts): Promise<void> {
   if (tee !== null) tee.onReady = () => void stream.resume()
   return new Promise((resolve) => {
+    // An empty stream ends by itself, possibly before this.
+    if (stream.readableEnded || stream.destroyed) resolve()
     stream.on('data', (chunk: Buffer) => {
       if (!ring.isSealed) {
         ring.push(chunk)

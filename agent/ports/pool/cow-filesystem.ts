@@ -78,6 +78,8 @@ export interface CowFilesystem {
 
 export interface SnapshotRequest {
   source: string
+  /** In whose turn it is made: one is made at a time, and projects that wait take turns. */
+  project: string
   name: string
   isReadOnly: boolean
   quotaBytes: number | null

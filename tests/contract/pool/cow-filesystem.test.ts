@@ -32,7 +32,7 @@ afterAll(async () => {
 })
 
 const snapshot = (source: string, name: string, quotaBytes: number | null = null): Promise<void> =>
-  pool.snapshot({ source, name, isReadOnly: false, quotaBytes })
+  pool.snapshot({ source, name, project: 'demo', isReadOnly: false, quotaBytes })
 const read = (name: string, file = 'file'): string => fs.readFileSync(path.join(pool.path(name), file), 'utf8')
 const write = (name: string, file: string, data: string | Buffer): void =>
   fs.writeFileSync(path.join(pool.path(name), file), data)
@@ -101,7 +101,7 @@ describe('snapshots', () => {
   })
 
   test('a read-only copy refuses writes until it is made writable', async () => {
-    await pool.snapshot({ source: 'base', name: 'frozen', isReadOnly: true, quotaBytes: null })
+    await pool.snapshot({ source: 'base', name: 'frozen', project: 'demo', isReadOnly: true, quotaBytes: null })
     expect(() => write('frozen', 'file', 'x')).toThrow(/EROFS/)
     await pool.setReadOnly('frozen', false)
     write('frozen', 'file', 'x')

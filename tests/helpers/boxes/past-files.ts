@@ -14,7 +14,7 @@ export async function takePast({ volumes }: FileLab, paths: Record<string, strin
   const names: string[] = []
   const take = async (source: string): Promise<string> => {
     const name = `snp_${taken++}`
-    await pool.snapshot({ source, name, isReadOnly: true, quotaBytes: null })
+    await pool.snapshot({ source, name, project: 'demo', isReadOnly: true, quotaBytes: null })
     names.push(name)
     return pool.path(name)
   }

@@ -30,8 +30,8 @@ export async function openPoolLab(initialBytes: number): Promise<PoolLab> {
   return {
     pool,
     directory,
-    freeze: (source, name) => pool.snapshot({ source, name, isReadOnly: true, quotaBytes: null }),
-    copy: (source, name) => pool.snapshot({ source, name, isReadOnly: false, quotaBytes: null }),
+    freeze: (source, name) => pool.snapshot({ source, name, project: 'demo', isReadOnly: true, quotaBytes: null }),
+    copy: (source, name) => pool.snapshot({ source, name, project: 'demo', isReadOnly: false, quotaBytes: null }),
     close: async () => {
       await pool.close()
       fs.rmSync(directory, { recursive: true, force: true })

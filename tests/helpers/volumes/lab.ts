@@ -31,7 +31,13 @@ export async function openVolumeLab(): Promise<VolumeLab> {
     lab,
     pool,
     startBox: async (id, changes = {}) => {
-      await pool.snapshot({ source: 'base', name: `sub_${id}`, isReadOnly: false, quotaBytes: 64 * MIB })
+      await pool.snapshot({
+        source: 'base',
+        name: `sub_${id}`,
+        project: 'demo',
+        isReadOnly: false,
+        quotaBytes: 64 * MIB,
+      })
       const spec = { ...lab.spec(id), rootPath: pool.path(`sub_${id}`), ...changes }
       await lab.runtime.start(spec)
       return spec

@@ -17,6 +17,7 @@ import { createLogStreams } from '../../../agent/core/services/logs.ts'
 import { createFileTransfers } from '../../../agent/drivers/files/transfers.ts'
 import { openSqliteStore } from '../../../agent/drivers/store/store.ts'
 import { createActorContext } from '../../../agent/lib/actor-context.ts'
+import { createProjectTurns, createRecentProjects } from '../../../agent/lib/project-turns.ts'
 import type { Actor } from '../../../agent/ports/store/events.ts'
 import type { Store } from '../../../agent/ports/store/store.ts'
 import type { TokenRecord } from '../../../agent/ports/store/tokens.ts'
@@ -24,7 +25,7 @@ import { createSessionRoom } from '../../../agent/shim/session-room.ts'
 import { createUnreadInput } from '../../../agent/shim/unread-input.ts'
 import { createTokenKeys } from '../../../shared/auth/keys.ts'
 import { createBodyBudget } from '../../../shared/http/body-budget.ts'
-import { createLimiter } from '../../../shared/locks.ts'
+import { createLimiter, type Limiter } from '../../../shared/locks.ts'
 import { SHARES, type ShareName } from '../../../shared/schemas/shares.ts'
 import { boxRecord } from '../../helpers/boxes/box-records.ts'
 import { CALLER } from '../../helpers/caller.ts'
@@ -237,6 +238,19 @@ const EACH: Record<NamesWith<'each'>, () => Shared> = {
   },
 }
 
+/** Everything that is waited for in turns, one at a time. */
+const TURNS: Record<NamesWith<'turns'>, () => Limiter> = {
+  starts: () => createLimiter(1),
+  backups: () => createLimiter(1),
+  command_starts: projectLimiter,
+  snapshots: projectLimiter,
+}
+
+function projectLimiter(): Limiter {
+  const turns = createProjectTurns({ atOnce: 1, recent: createRecentProjects() })
+  return { run: (work, owner = '') => turns.run(owner, work) }
+}
+
 async function takeAll({ take }: Shared, userOf: (attempt: number) => User): Promise<number> {
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) if (!(await take(userOf(attempt), attempt))) return attempt
   throw new Error('nothing was ever refused')
@@ -271,7 +285,7 @@ describe('one account takes all it can, and another still gets its share', () =>
 describe('what waits takes turns', () => {
   test.each(namesWith('turns'))('%s', async (name) => {
     expect(SHARES[name].by).toEqual(['project'])
-    const limiter = createLimiter(1)
+    const limiter = TURNS[name]()
     const order: string[] = []
     const held = Promise.withResolvers<void>()
     const work = [limiter.run(() => held.promise, 'loud')]

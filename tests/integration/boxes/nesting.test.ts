@@ -56,7 +56,7 @@ describe('a box with nesting', () => {
     await run('box_life', 'echo kept >/c/u/kept; echo row >/data/row')
     const { pool, lab } = volumes
     await lab.runtime.frozen('box_life', async () => {
-      await pool.snapshot({ source: 'sub_box_life', name: 'snap', isReadOnly: true, quotaBytes: null })
+      await pool.snapshot({ source: 'sub_box_life', name: 'snap', project: 'demo', isReadOnly: true, quotaBytes: null })
     })
     expect(readFileSync(`${pool.path('snap')}/c/u/kept`, 'utf8')).toBe('kept\n')
     await detach('box_life')

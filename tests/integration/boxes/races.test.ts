@@ -1,9 +1,9 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { createExitWatcher } from '../../../agent/drivers/host/exit-watcher.ts'
-import { startProgram } from '../../../agent/lib/syscalls/spawn.ts'
+import { startProgram, startProgramSoon } from '../../../agent/lib/syscalls/spawn.ts'
 import type { RunningExec } from '../../../agent/ports/boxes/runtime.ts'
 import {
   boxCgroupFile,
@@ -66,6 +66,27 @@ describe('a runtime under races and load', () => {
     expect(most).toBe(Math.min(pids ?? 0, threads ?? 0) - 2048)
   })
 
+  test('of commands that hang in one box some begin at once, and those of another project do not wait for them', async () => {
+    const [loud, quiet] = [lab.spec('box_frozen', { project: 'loud' }), lab.spec('box_free', { project: 'quiet' })]
+    for (const spec of [loud, quiet]) await lab.runtime.start(spec)
+    const freeze = (isFrozen: boolean): void => {
+      const state = boxCgroupFile(lab, loud.id, 'freezer', 'freezer.state')
+      if (existsSync(state)) writeFileSync(state, isFrozen ? 'FROZEN' : 'THAWED')
+      else writeFileSync(boxCgroupFile(lab, loud.id, '', 'cgroup.freeze'), isFrozen ? '1' : '0')
+    }
+    freeze(true)
+    let ended = 0
+    const hanging = Array.from({ length: 12 }, () => execute(lab.runtime, loud.id, ['true']).finally(() => ended++))
+    // No timer can end a turn meanwhile.
+    for (let i = 0; i < 50; i++) await Promise.resolve()
+    expect(execCgroups(lab, loud.id).length).toBeLessThanOrEqual(4)
+    for (let i = 0; i < 5; i++) expect((await execute(lab.runtime, quiet.id, ['echo', 'hi'])).stdout).toBe('hi\n')
+    expect(ended).toBe(0)
+    freeze(false)
+    await Promise.all(hanging)
+    for (const spec of [loud, quiet]) await lab.runtime.stop(spec.id, { graceMs: 0 })
+  })
+
   test('commands with large environments in a box short of processor time delay nothing else', async () => {
     const spec = lab.spec('box_slow', { cpus: 0.05 })
     await lab.runtime.start(spec)
@@ -92,9 +113,11 @@ describe('a runtime under races and load', () => {
 test.each([
   ['that is given a closed descriptor', { path: '/bin/true', stdio: [0, 1, -1] }, 'EBADF'],
   ['that is missing', { path: '/no-such-program', stdio: [0, 1, 2] }, 'ENOENT'],
-])('a program %s is not started, and no descriptor stays open', (_, program, code) => {
+])('a program %s is not started, and no descriptor stays open', async (_, program, code) => {
   const before = readdirSync('/proc/self/fd').length
-  expect(() => startProgram({ ...program, args: ['x'], env: {} })).toThrow(expect.objectContaining({ code }))
+  const refused = expect.objectContaining({ code })
+  expect(() => startProgram({ ...program, args: ['x'], env: {} })).toThrow(refused)
+  await expect(startProgramSoon({ ...program, args: ['x'], env: {} })).rejects.toEqual(refused)
   expect(readdirSync('/proc/self/fd')).toHaveLength(before)
 })
 

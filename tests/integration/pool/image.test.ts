@@ -99,7 +99,7 @@ test('a subvolume with lost writes is neither copied nor sealed, also if the poo
   const failing = await open()
   await failing.create('source')
   const file = path.join(failing.path('source'), 'file')
-  const copy = { source: 'source', name: 'copy', isReadOnly: true, quotaBytes: null }
+  const copy = { source: 'source', name: 'copy', project: 'demo', isReadOnly: true, quotaBytes: null }
   // From here on data lands above the cut at 68 MiB; only names are written below it.
   fs.writeFileSync(file, randomBytes(120 * MIB))
   await failing.setReadOnly('source', true)

@@ -15,9 +15,10 @@ import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { openBallast } from '../../../agent/drivers/store/ballast.ts'
-import { openDatabase } from '../../../agent/drivers/store/database.ts'
+import { type Database, openDatabase } from '../../../agent/drivers/store/database.ts'
 import { openSqliteStore } from '../../../agent/drivers/store/store.ts'
 import { runOk } from '../../../agent/lib/run.ts'
+import { controlBuffer } from '../../../agent/lib/syscalls/descriptors.ts'
 import type { Store } from '../../../agent/ports/store/store.ts'
 import { newId } from '../../../shared/ids.ts'
 import { boxRecord } from '../../helpers/boxes/box-records.ts'
@@ -163,6 +164,49 @@ describe('a database that another process holds', () => {
     }
   })
 })
+
+describe('a transaction that waits for the disk off the main thread', () => {
+  const write = (database: Database, key: string) => () => {
+    const { synchronous } = database.get('PRAGMA synchronous') ?? {}
+    database.run('INSERT INTO meta (key, value) VALUES (?, ?)', key, String(synchronous))
+  }
+
+  test('does not sync by itself; others do as ever', async () => {
+    const database = openDatabase(join(directory, 'boxyard.db'), { ballast: null })
+    const both = [database.transactionSoon(write(database, 'a')), database.freeingSoon(write(database, 'b'))]
+    database.transaction(write(database, 'c'))
+    // What is not synced yet is read by others.
+    const [NORMAL, FULL] = ['1', '2']
+    expect(database.all('SELECT value FROM meta ORDER BY key').map(({ value }) => value)).toEqual([
+      NORMAL,
+      NORMAL,
+      FULL,
+    ])
+    await Promise.all(both)
+    database.close()
+  })
+
+  test('fails if the disk fails before its sync', async () => {
+    await withDisk('ext4', async () => {
+      const database = openDatabase(join(disk, 'boxyard.db'), { ballast: null })
+      await database.transactionSoon(write(database, 'a'))
+      const written = database.transactionSoon(write(database, 'b'))
+      shutDown(disk)
+      await expect(written).rejects.toMatchObject({ code: 'internal' })
+      database.close()
+    })
+  })
+})
+
+/** Cuts a filesystem off its disk. */
+function shutDown(path: string): void {
+  const fd = openSync(path, 'r')
+  controlBuffer(fd, FS_IOC_SHUTDOWN, Buffer.from(new Uint32Array([WITHOUT_FLUSH]).buffer))
+  closeSync(fd)
+}
+
+const FS_IOC_SHUTDOWN = 0x8004587d
+const WITHOUT_FLUSH = 2
 
 describe('a migration', () => {
   const migrations = ['CREATE TABLE a (n INTEGER) STRICT; INSERT INTO a VALUES (7)', 'ALTER TABLE a RENAME TO b']

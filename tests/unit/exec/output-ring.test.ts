@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { existsSync, mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -96,6 +97,16 @@ describe('collectOutput', () => {
     await collector.released
     await collector.settle()
     expect(rings.stdout.totalBytes).toBeLessThanOrEqual(4)
+  })
+
+  test('streams that ended before they are collected count as ended', async () => {
+    const stdout = new PassThrough()
+    const stderr = new PassThrough()
+    stdout.resume().end()
+    stderr.destroy()
+    await Promise.all([once(stdout, 'close'), once(stderr, 'close')])
+    const sink = { totalBytes: 0, isSealed: false, push: () => undefined, seal: () => undefined }
+    await collectOutput({ stdout, stderr }, { stdout: sink, stderr: sink }).released
   })
 
   test('streams that stay open settle once they are quiet, and what comes later is read and dropped', async () => {

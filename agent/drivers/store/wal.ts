@@ -1,0 +1,34 @@
+import { closeSync, fdatasync, fsyncSync, openSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { promisify } from 'node:util'
+import { shareRuns } from '../../../shared/locks.ts'
+
+/** The write-ahead log of an open database. */
+export interface Wal {
+  /** Syncs to the disk what SQLite has written to it so far, off the main thread. Calls during a sync share the next. */
+  sync(): Promise<void>
+  /** Call after the database was closed. */
+  close(): void
+}
+
+/**
+ * Opens the write-ahead log of the open database at `path`, which SQLite keeps until its last connection closes. Its name is durable
+ * on return.
+ */
+export function openWal(path: string): Wal {
+  syncDirectory(dirname(path))
+  // Locks of SQLite are on the other two files: closing this descriptor drops none.
+  const fd = openSync(`${path}-wal`, 'r')
+  return { sync: shareRuns(() => syncData(fd)), close: () => closeSync(fd) }
+}
+
+function syncDirectory(path: string): void {
+  const fd = openSync(path, 'r')
+  try {
+    fsyncSync(fd)
+  } finally {
+    closeSync(fd)
+  }
+}
+
+const syncData = promisify(fdatasync)

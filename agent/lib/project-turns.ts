@@ -1,0 +1,128 @@
+/** Runs work of projects in turns, so that none waits behind all that another has asked for. */
+export interface ProjectTurns {
+  /** Waits for a turn of `project`, then runs `work`. The turn ends with it, or after 50 ms, so that one that hangs holds up nobody. */
+  run<T>(project: string, work: () => Promise<T>): Promise<T>
+}
+
+/** Knows the projects that have asked for a turn, of any kind, within the last 2 s. */
+export interface RecentProjects {
+  note(project: string): void
+  /** Counts those beside `project`. */
+  others(project: string): number
+}
+
+export interface ProjectTurnsOptions {
+  /** Turns at once, ≥ 1. */
+  atOnce: number
+  /** Default: one for all turns of this process. */
+  recent?: RecentProjects
+  /** True: while others are there, a project pauses after each turn for as long as that took. */
+  pauses?: boolean
+}
+
+/** Creates the knowledge of who is there, for all kinds of turns. */
+export function createRecentProjects(): RecentProjects {
+  // The one that asked longest ago first.
+  const asked = new Map<string, number>()
+  const forget = (): void => {
+    for (const [project, at] of asked) {
+      if (at > performance.now() - RECENT_MS) return
+      asked.delete(project)
+    }
+  }
+  return {
+    note: (project) => {
+      asked.delete(project)
+      asked.set(project, performance.now())
+    },
+    others: (project) => {
+      forget()
+      return asked.size - (asked.has(project) ? 1 : 0)
+    },
+  }
+}
+
+/**
+ * Creates turns. A project alone has all of them; while others are there it has its part, at least one, and the rest stays free for
+ * them. Projects that wait are served in rotation, and the work of each in its order.
+ */
+export function createProjectTurns(options: ProjectTurnsOptions): ProjectTurns {
+  const { atOnce, recent = RECENT, pauses = false } = options
+  const running = new Map<string, number>()
+  const pausing = new Set<string>()
+  const waiting = new Map<string, (() => void)[]>()
+  let total = 0
+
+  const canBegin = (project: string): boolean => {
+    if (total >= atOnce || pausing.has(project)) return false
+    return (running.get(project) ?? 0) < Math.max(1, Math.floor(atOnce / (recent.others(project) + 1)))
+  }
+  const change = (project: string, by: 1 | -1): void => {
+    total += by
+    const count = (running.get(project) ?? 0) + by
+    if (count > 0) running.set(project, count)
+    else running.delete(project)
+  }
+  const serve = (): void => {
+    for (const [project, [next, ...later]] of [...waiting]) {
+      if (!canBegin(project)) continue
+      waiting.delete(project)
+      // Behind the others.
+      if (later.length > 0) waiting.set(project, later)
+      change(project, 1)
+      next?.()
+    }
+  }
+  const enter = (project: string): Promise<void> => {
+    recent.note(project)
+    if (!waiting.has(project) && canBegin(project)) {
+      change(project, 1)
+      return Promise.resolve()
+    }
+    return new Promise((resolve) => {
+      const queue = waiting.get(project)
+      if (queue) queue.push(resolve)
+      else waiting.set(project, [resolve])
+    })
+  }
+  const pause = (project: string, ms: number): void => {
+    pausing.add(project)
+    const goOn = (): void => {
+      pausing.delete(project)
+      serve()
+    }
+    setTimeout(goOn, ms).unref()
+  }
+  const leave = (project: string, tookMs: number): void => {
+    change(project, -1)
+    if (pauses && recent.others(project) > 0) pause(project, tookMs)
+    serve()
+  }
+  return {
+    run: async (project, work) => {
+      await enter(project)
+      return runTurn(work, (tookMs) => leave(project, tookMs))
+    },
+  }
+}
+
+async function runTurn<T>(work: () => Promise<T>, leave: (tookMs: number) => void): Promise<T> {
+  const begunAt = performance.now()
+  let isOver = false
+  const end = (): void => {
+    if (isOver) return
+    isOver = true
+    clearTimeout(timeout)
+    leave(performance.now() - begunAt)
+  }
+  const timeout = setTimeout(end, TURN_MS).unref()
+  try {
+    return await work()
+  } finally {
+    end()
+  }
+}
+
+const TURN_MS = 50
+const RECENT_MS = 2_000
+const RECENT = createRecentProjects()
