@@ -8,7 +8,8 @@ export function createExecStore(database: Database): ExecStore {
       const sql = `INSERT INTO execs (id, box_id, status, record, bytes)
         SELECT ?, id, ?, ?, 0 FROM boxes WHERE id = ?`
       const text = JSON.stringify(record)
-      await database.transactionSoon(() => database.run(sql, record.id, record.status, text, record.boxId))
+      // Synced at once: who lists the command may repeat its request by then.
+      database.run(sql, record.id, record.status, text, record.boxId)
     },
     finish: async ({ record, output, fileBytes }, keep) =>
       database.transactionSoon(() => {
