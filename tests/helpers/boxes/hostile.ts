@@ -72,8 +72,11 @@ export function tcpMib(sockstat = readFileSync('/proc/net/sockstat', 'utf8')): n
 
 const PAGE_BYTES = 4096
 
-/** Numbers of inotify_init1 and inotify_add_watch. */
-const INOTIFY = process.arch === 'arm64' ? [26, 27] : [294, 254]
+/** Numbers of system calls. */
+const CALLS =
+  process.arch === 'arm64'
+    ? { inotifyInit1: 26, inotifyAddWatch: 27, mmap: 222, timerCreate: 107, semget: 190 }
+    : { inotifyInit1: 294, inotifyAddWatch: 254, mmap: 9, timerCreate: 222, semget: 64 }
 
 /** Perl that takes tens of MiB of the kernel each, in ways that are charged to the box; every one reports `ready`. */
 export const CHARGED: Readonly<Record<string, string>> = {
@@ -84,6 +87,12 @@ export const CHARGED: Readonly<Record<string, string>> = {
   'shared memory': `open(my $f, '>', '/dev/shm/held') or die $!; syswrite($f, 'x' x 1048576) for 1 .. 40; print "ready\\n"`,
   tmpfs: `open(my $f, '>', '/run/held') or die $!; syswrite($f, 'x' x 1048576) for 1 .. 40; print "ready\\n"`,
   'names that are not there': `for (1 .. 150000) { stat "/tmp/nothing-$_" } print "ready\\n"`,
-  'files that are watched': `my $i = syscall(${INOTIFY[0]}, 0); for (1 .. 24000) { open(my $f, '>', "/dev/shm/$_") or die $!;
-    syscall(${INOTIFY[1]}, $i, my $path = "/dev/shm/$_", 2) }; print "ready\\n"`,
+  'files that are watched': `my $i = syscall(${CALLS.inotifyInit1}, 0); for (1 .. 24000) { open(my $f, '>', "/dev/shm/$_") or die $!;
+    syscall(${CALLS.inotifyAddWatch}, $i, my $path = "/dev/shm/$_", 2) }; print "ready\\n"`,
+  // A page of each 2 MiB of memory that is reserved only on use.
+  'page tables': `my $at = syscall(${CALLS.mmap}, 0, 64 << 30, 3, 0x4022, -1, 0); die $! if $at == -1;
+    for (1 .. 6000) { my $p = pack('Q', $at); my $read = unpack('P1', $p); $at += 2 << 20 } print "ready\\n"`,
+  // As many as the limit of pending signals lets it have.
+  timers: `my $id = pack('l', 0); 1 while syscall(${CALLS.timerCreate}, 1, 0, $id) == 0; print "ready\\n"`,
+  semaphores: `for (1 .. 30) { syscall(${CALLS.semget}, 0, 16000, 0x3ff) >= 0 or die $! } print "ready\\n"`,
 }
