@@ -42,7 +42,7 @@ export async function openDrivers(deps: DeploymentDeps, deployment: Deployment):
   const filesystem = await openPool(deps, deployment)
   const execFiles = execFilesOf(settings)
   const world = await openWorld(deps, deployment, execFiles)
-  const { files, warmUp } = openFiles(deps, deployment)
+  const { files, warmUp: warmUpFiles } = openFiles(deps, deployment)
   const backupStore = deps.decorate('backupStore', await openBackupStore(settings.backups))
   deps.closers.add('backup store', () => backupStore.close())
   const registry = createImageRegistry({ named: settings.baseRegistries, now: () => deps.clock.now() })
@@ -54,7 +54,10 @@ export async function openDrivers(deps: DeploymentDeps, deployment: Deployment):
     files,
     backupStore,
     registry: deps.decorate('registry', registry),
-    warmUp,
+    warmUp: () => {
+      world.warmUp()
+      warmUpFiles()
+    },
   }
 }
 

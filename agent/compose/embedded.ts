@@ -26,7 +26,11 @@ export async function openEmbeddedWorld(
   const runtime = decorate('runtime', createOciRuntime(options))
   await runtime.open()
   closers.add('runtime', () => runtime.close())
-  return { network, runtime, cluster: NO_CLUSTER }
+  const warmUp = (): void => {
+    network.warmUp()
+    runtime.warmUp()
+  }
+  return { network, runtime, cluster: NO_CLUSTER, warmUp }
 }
 
 const NO_CLUSTER: ClusterFacts = { report: async () => ({ namespace: '', nodes: [], problems: [] }) }

@@ -46,5 +46,6 @@ export async function openClusterWorld(
     network: { problems: () => network.problems(), addressOf: (boxId) => network.addressOf(boxId), close },
     runtime,
     cluster,
+    warmUp: () => runtime.warmUp(),
   }
 }

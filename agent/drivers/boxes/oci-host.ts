@@ -8,7 +8,7 @@ import { buildSeccompProfile } from '../host/seccomp-profile.ts'
 
 /** Everything that the host needs to run boxes, opened. Closing it leaves boxes running. */
 export interface OciHost extends CommandHost {
-  /** Returns the compiled seccomp filter of boxes without or with nesting, base64; compiles the second when it is first needed. */
+  /** Returns the compiled seccomp filter of boxes without or with nesting, base64; compiles each when it is first needed. */
   seccompFilter(nesting: boolean): Promise<string>
 }
 
@@ -22,7 +22,7 @@ export interface OciHostOptions {
 }
 
 /**
- * Prepares the host: directories below `runDir`, cgroups, the compiled filter, and three mounts in this process's mount
+ * Prepares the host: directories below `runDir`, cgroups, and three mounts in this process's mount
  * namespace, which must be its own. Throws `runtime_unavailable` where something is missing.
  */
 export async function openOciHost(options: OciHostOptions): Promise<OciHost> {
@@ -46,21 +46,26 @@ async function prepareHost(options: OciHostOptions): Promise<OciHost> {
     const workDir = `${options.runDir}/filter${nesting ? '-nesting' : ''}`
     return compileSeccompFilter({ crunPath, workDir, watcher }, buildSeccompProfile(process.arch, { nesting }))
   }
-  const plain = await compile(false)
-  let ofNesting: Promise<string> | undefined
-  const compileOnce = (): Promise<string> => {
-    ofNesting ??= compile(true).catch((error: unknown) => {
-      ofNesting = undefined
-      throw error
-    })
-    return ofNesting
-  }
+  // Compiling starts crun three times, which a boot need not wait for.
+  const [plain, ofNesting] = [shareSuccess(() => compile(false)), shareSuccess(() => compile(true))]
   return {
     ...host,
-    seccompFilter: async (nesting) => (nesting ? compileOnce() : plain),
+    seccompFilter: async (nesting) => (nesting ? ofNesting() : plain()),
     close: () => {
       host.close()
       cgroups.close()
     },
+  }
+}
+
+/** Returns a function that runs `work` once for all callers, and again after a failure. */
+function shareSuccess<T>(work: () => Promise<T>): () => Promise<T> {
+  let running: Promise<T> | undefined
+  return () => {
+    running ??= work().catch((error: unknown) => {
+      running = undefined
+      throw error
+    })
+    return running
   }
 }

@@ -86,7 +86,12 @@ export class RunningBoxes {
     await this.#shims.open()
     this.#commands = createBoxCommands(host, { ...this.#options, shims: this.#shims })
     for (const id of host.handles.list()) await this.#tryAdopt(host, id, adopt)
-    // Not awaited: if it fails, the first mount retries and reports it.
+  }
+
+  /** As `Runtime.warmUp`: compiles the filter of boxes and starts the thread that mounts. If that fails, their first user tries again. */
+  warmUp(): void {
+    if (this.#host === undefined) return
+    this.#host.seccompFilter(false).catch(() => undefined)
     this.#mounts.open().catch(() => undefined)
   }
 

@@ -4,6 +4,7 @@ import type { BoxLife, RunningBoxes } from './running-boxes.ts'
 /** Builds the part of a runtime that all runtimes share. */
 export function runtimeOf(boxes: RunningBoxes, life: BoxLife): Omit<Runtime, RuntimeOwn> {
   return {
+    warmUp: () => boxes.warmUp(),
     start: (spec, onWaiting) => boxes.start(spec, life, onWaiting),
     stop: (id, end) => boxes.stop(id, end, life),
     attach: (id, mount) => boxes.attach(id, mount),

@@ -101,8 +101,12 @@ class NftNetwork implements Network {
     }
     enableForwarding()
     this.#parts = parts
-    parts.pool.start(first)
+    parts.pool.beginAt(first)
     maintenance.start(filter, () => this.#releaseEnded(parts))
+  }
+
+  warmUp(): void {
+    this.#parts?.pool.start()
   }
 
   async join(member: NetworkMember): Promise<NetworkSlot> {

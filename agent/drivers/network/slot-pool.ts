@@ -22,8 +22,10 @@ export interface SlotPool<T extends PooledSlot> {
   reserve(index: number): void
   /** Makes a reserved number available again. */
   free(index: number): void
-  /** Starts to keep spare slots, with numbers from `first` on; those before come last. */
-  start(first: number): void
+  /** Sets the number of the first new slot; those before come last. Call before any slot is made. */
+  beginAt(first: number): void
+  /** Starts to keep spare slots, as the first `take` does. */
+  start(): void
   /** Stops creating slots, rejects waiting callers, and resolves with the spare slots once the current batch is done. */
   stop(): Promise<T[]>
 }
@@ -102,9 +104,12 @@ class PreparingPool<T extends PooledSlot> implements SlotPool<T> {
     this.#used.delete(index)
   }
 
-  start(first: number): void {
+  beginAt(first: number): void {
     this.#cursor = first % SLOTS_MAX
-    this.#make()
+  }
+
+  start(): void {
+    if (!this.#isStopped) this.#make()
   }
 
   async stop(): Promise<T[]> {

@@ -41,8 +41,10 @@ export interface HostNetwork {
  * host's own services, the metadata address (169.254.0.0/16) or, unless configured, private ranges.
  */
 export interface Network extends HostNetwork {
-  /** Prepares the host: sysctls, packet filter, first slots. Throws with a remedy if that is impossible. */
+  /** Prepares the host: sysctls and packet filter. Throws with a remedy if that is impossible. */
   open(): Promise<void>
+  /** Starts to keep spare slots in the background, unless a box that joined has done so. */
+  warmUp(): void
   /** Gives the box a slot, adds it to its project and publishes its name there. */
   join(member: NetworkMember): Promise<NetworkSlot>
   /** Adopts a box that an earlier process started; its namespaces are those of process `pid`. */

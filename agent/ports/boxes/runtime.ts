@@ -231,6 +231,8 @@ export interface Runtime {
   readonly kind: string
   /** Prepares the host and adopts the boxes that earlier processes started. */
   open(): Promise<void>
+  /** Starts in the background what the first start and the first mount would wait for. */
+  warmUp(): void
   /**
    * Throws `runtime_unavailable` with the reason while boxes cannot be started or stopped, as far as can be known quickly.
    */

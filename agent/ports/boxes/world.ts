@@ -7,4 +7,6 @@ export interface World {
   network: HostNetwork
   runtime: Runtime
   cluster: ClusterFacts
+  /** Starts in the background what the first box and the first mount would wait for; without it they start it themselves. */
+  warmUp(): void
 }

@@ -37,7 +37,8 @@ const many = <T>(count: number, work: () => Promise<T>): Promise<T[]> =>
 describe('a slot pool', () => {
   test('makes its spare slots in one batch, from its first number', async () => {
     const { pool, batches } = makePool()
-    pool.start(100)
+    pool.beginAt(100)
+    pool.start()
     expect((await pool.take('demo')).index).toBe(100)
     expect(batches).toEqual([[100, 101, 102, 103, 104]])
   })
@@ -127,7 +128,7 @@ describe('a slot pool', () => {
         return indexes.map((index) => ({ index }))
       },
     })
-    pool.start(0)
+    pool.start()
     const waiting = pool.take('demo')
     await turn()
     const [stopped, refused] = await Promise.allSettled([pool.stop(), waiting])
