@@ -78,6 +78,7 @@ export async function startAgent(
   })
   const watching = { edge: edge.edge, routes: edge.routes, activity }
   closers.add('idle stops', startIdleStops({ ...watching, store, reconciler, clock, logger }))
+  await edge.edge.started()
   drivers.warmUp()
   const stop = async (): Promise<void> => {
     state.isDraining = true

@@ -15,6 +15,8 @@ export interface BoxLimitsView {
   show(boxId: string, box: MountedBox): Promise<void>
   /** The same for a box that runs already, of what it lacks. */
   showAgain(boxId: string, box: MountedBox): Promise<void>
+  /** Adopts or starts lxcfs in the background, as the first `show` does. */
+  warmUp(): void
   /** Lists the problems of lxcfs, if it should run, and of the number of terminals. */
   problems(): RuntimeProblem[]
   close(): Promise<void>
@@ -31,7 +33,7 @@ export interface BoxLimitsOptions {
   inTurn(boxId: string, act: () => Promise<void>): Promise<void>
 }
 
-/** Prepares what boxes are shown, adopts or starts lxcfs, and from then on spreads the boxes over the CPUs. */
+/** Prepares what boxes are shown, and from then on spreads the boxes over the CPUs. */
 export function openBoxLimits(options: BoxLimitsOptions): BoxLimitsView {
   const { host, mounts, runDir, usesLxcfs = false, terminalBoxes = 0, logger } = options
   const { handles, cgroups, workDir, watcher } = host
@@ -88,6 +90,8 @@ export function openBoxLimits(options: BoxLimitsOptions): BoxLimitsView {
   return {
     show,
     showAgain,
+    // Never rejects.
+    warmUp: () => void lxcfs?.ready(),
     problems: () => [...problemsOf(lxcfs?.problem() ?? null), ...terminalProblems(terminalBoxes)],
     close: async () => {
       isClosed = true

@@ -18,7 +18,7 @@ export interface LxcfsFiles {
 
 /** The one lxcfs of a deployment, which outlives the agent and is started again when it ends. */
 export interface Lxcfs {
-  /** Resolves once lxcfs was adopted or started, or that failed. */
+  /** Adopts or starts lxcfs unless that was done; resolves once it was, or failed. */
   ready(): Promise<void>
   /** Null while it does not run. */
   files(): LxcfsFiles | null
@@ -39,11 +39,11 @@ export interface LxcfsOptions {
   onChange(): void
 }
 
-/** Adopts the lxcfs of an earlier agent, or starts one, and supervises it. */
+/** Prepares to adopt the lxcfs of an earlier agent, or start one, and supervise it: the first call of `ready` does. */
 export function openLxcfs(options: LxcfsOptions): Lxcfs {
   const supervision = new Supervision(options)
   return {
-    ready: () => supervision.first,
+    ready: () => supervision.start(),
     files: () => supervision.files,
     problem: () => supervision.problem,
     close: () => supervision.close(),
@@ -51,12 +51,12 @@ export function openLxcfs(options: LxcfsOptions): Lxcfs {
 }
 
 class Supervision {
-  readonly first: Promise<void>
   files: LxcfsFiles | null = null
   problem: string | null = null
   readonly #options: LxcfsOptions
   readonly #mountPoint: string
-  #work: Promise<void>
+  #first: Promise<void> | undefined
+  #work: Promise<void> | undefined
   #timer: NodeJS.Timeout | undefined
   #unwatch: () => void = () => undefined
   /** Consecutive starts that failed or ended soon. */
@@ -68,8 +68,12 @@ class Supervision {
     this.#options = options
     this.#mountPoint = `${options.workDir}/lxcfs`
     fs.mkdirSync(this.#mountPoint, { mode: 0o700 })
-    this.first = this.#bring()
-    this.#work = this.first
+  }
+
+  start(): Promise<void> {
+    if (this.#isClosed) return Promise.resolve()
+    this.#first ??= this.#work = this.#bring()
+    return this.#first
   }
 
   async close(): Promise<void> {

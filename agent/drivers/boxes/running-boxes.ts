@@ -88,11 +88,12 @@ export class RunningBoxes {
     for (const id of host.handles.list()) await this.#tryAdopt(host, id, adopt)
   }
 
-  /** As `Runtime.warmUp`: compiles the filter of boxes and starts the thread that mounts. If that fails, their first user tries again. */
+  /** As `Runtime.warmUp`: compiles the filter of boxes, starts lxcfs and the thread that mounts. A failure is met again by what needs them. */
   warmUp(): void {
     if (this.#host === undefined) return
     this.#host.seccompFilter(false).catch(() => undefined)
     this.#mounts.open().catch(() => undefined)
+    this.#limits?.warmUp()
   }
 
   async close(): Promise<void> {

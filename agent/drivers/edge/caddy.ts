@@ -66,6 +66,7 @@ export function createCaddyEdge(options: CaddyEdgeOptions): Edge {
       if (options.port === 0) state.port = await keptPort(paths.port)
       state.ask = { port: await keptPort(paths.askPort), path: keptPath(paths.askPath) }
       await edge.open(served)
+      await edge.started()
       await inTurn(() => supervisor.open())
       const onError = (error: unknown): void => logger.warn('a chore of Caddy failed', { error })
       stopMaintenance = repeat(() => inTurn(() => supervisor.refresh()), { everyMs: MAINTENANCE_MS, onError })

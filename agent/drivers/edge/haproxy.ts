@@ -17,7 +17,7 @@ import { createEdgeMap, type EdgeMap, grantChange, type MapChange, routeChange }
 import { readServed } from './metrics.ts'
 import { edgePaths } from './names.ts'
 import { keptPort } from './port.ts'
-import { type EdgeProcess, endEdge, endFront } from './process.ts'
+import { type EdgeProcess, endEdge, endFront, hasConfigurations } from './process.ts'
 import { createEdgeSupervisor, type EdgeSupervisor, problemsOf, type SupervisorOptions } from './supervisor.ts'
 
 export interface HaproxyEdgeOptions {
@@ -58,6 +58,7 @@ export function createHaproxyEdge(options: HaproxyEdgeOptions): Edge {
   const state = { port: options.port }
   const supervisor = createEdgeSupervisor({ ...supervisionOf(options, state, [routes, grants]), inTurn })
   let gateServer: GateServer | null = null
+  let opening = Promise.resolve()
   let stopMaintenance = (): void => undefined
 
   const change = (map: EdgeMap, changeOf: () => MapChange): Promise<void> =>
@@ -90,10 +91,15 @@ export function createHaproxyEdge(options: HaproxyEdgeOptions): Edge {
       routes.reset(entriesOf(routeChange(served.routes, [])))
       grants.reset(entriesOf(grantChange(served.grants)))
       if (options.frontProxy === null && options.port === 0) state.port = await keptPort(paths.port)
-      await inTurn(() => supervisor.open())
+      const mayRun = hasConfigurations(paths.directory)
+      opening = inTurn(() => supervisor.open())
+      // One that runs serves older routes until then. Where none does, as after a boot, the API need not wait for it.
+      if (mayRun) await opening
+      else opening.catch(() => undefined)
       const onError = (error: unknown): void => logger.warn('a chore of the edge failed', { error })
       stopMaintenance = repeat(maintain, { everyMs: MAINTENANCE_MS, onError })
     },
+    started: () => opening,
     change: ({ set = [], remove = [] }) => change(routes, () => routeChange(set, remove)),
     grant: (given) => change(grants, () => grantChange(given)),
     revoke: (credentials) => {

@@ -68,6 +68,11 @@ async function listProcesses(directory: string): Promise<{ pid: number; generati
   return found
 }
 
+/** Tests whether a directory holds configurations; without one no process of it runs. */
+export function hasConfigurations(directory: string): boolean {
+  return readdirSync(directory).some((name) => CONFIG.test(name))
+}
+
 /** Returns the generation of the first configuration in `directory` that a command line names; null if it names none. */
 function generationIn(commandLine: string, directory: string): number | null {
   for (const argument of commandLine.split('\0')) {

@@ -101,8 +101,13 @@ export type EdgeAnswerClass = '1xx' | '2xx' | '3xx' | '4xx' | '5xx' | 'other'
 export interface Edge {
   /** Port that it listens on. */
   readonly port: number
-  /** Starts it if it does not run, and sets routes and grants to exactly these. Call once, before the other methods. */
+  /**
+   * Sets routes and grants to exactly these, and starts it if none runs, which later changes wait for, but not this call. Call once,
+   * before the other methods.
+   */
   open(state: { routes: readonly EdgeRoute[]; grants: readonly EdgeGrant[]; gate: EdgeGate }): Promise<void>
+  /** Resolves once it serves after `open`, or could not be started, which `problems` tells. */
+  started(): Promise<void>
   /** Changes routes; resolves once they are in force. Open connections are not affected. */
   change(change: { set?: readonly EdgeRoute[]; remove?: readonly string[] }): Promise<void>
   grant(grants: readonly EdgeGrant[]): Promise<void>
