@@ -79,7 +79,7 @@ export class RunningBoxes {
   }
 
   /** Prepares the host and adopts the running boxes; `adopt` does the runtime's part of that. */
-  async open(adopt: (id: string, handle: BoxHandle) => Promise<void>): Promise<void> {
+  async open(adopt: Adopt): Promise<void> {
     const host = await openOciHost(this.#options)
     this.#host = host
     this.#limits = openBoxLimits({ ...this.#options, host, mounts: this.#mounts, inTurn: this.#lock.run })
@@ -90,8 +90,7 @@ export class RunningBoxes {
 
   /** As `Runtime.warmUp`: compiles the filter of boxes, starts lxcfs and the thread that mounts. A failure is met again by what needs them. */
   warmUp(): void {
-    if (this.#host === undefined) return
-    this.#host.seccompFilter(false).catch(() => undefined)
+    this.#host?.seccompFilter(false).catch(() => undefined)
     this.#mounts.open().catch(() => undefined)
     this.#limits?.warmUp()
   }
@@ -256,13 +255,11 @@ export class RunningBoxes {
 
   /** Runs `act` with a running box while no start or stop of it can happen. Throws `box_not_running`. */
   whileRunning<T>(id: string, act: (host: OciHost, box: BoxHandle) => Promise<T>): Promise<T> {
-    const host = this.host
-    return this.#lock.run(id, async () => act(host, requireRunning(host, id)))
+    return this.#lock.run(id, async () => act(this.host, requireRunning(this.host, id)))
   }
 
-  // If a box ends meanwhile or cannot be adopted, the agent starts nevertheless: without a handle the box counts as not
-  // running, and its cgroups still mark its remains.
-  async #tryAdopt(host: OciHost, id: string, adopt: (id: string, handle: BoxHandle) => Promise<void>): Promise<void> {
+  // The agent starts without a box that cannot be adopted: it counts as not running, and its cgroups mark its remains.
+  async #tryAdopt(host: OciHost, id: string, adopt: Adopt): Promise<void> {
     try {
       const handle = host.handles.readRunning(id)
       if (handle !== null) await this.#adopt(host, { id, handle }, adopt)
@@ -273,11 +270,7 @@ export class RunningBoxes {
     }
   }
 
-  async #adopt(
-    host: OciHost,
-    { id, handle }: { id: string; handle: BoxHandle },
-    adopt: (id: string, handle: BoxHandle) => Promise<void>,
-  ): Promise<void> {
+  async #adopt(host: OciHost, { id, handle }: { id: string; handle: BoxHandle }, adopt: Adopt): Promise<void> {
     this.#idBases.set(id, handle.idBase)
     host.cgroups.place(id, handle.cgroup)
     // The earlier process may have ended while the box was frozen.
@@ -304,3 +297,5 @@ export class RunningBoxes {
     this.#unwatch.set(id, unwatch)
   }
 }
+
+type Adopt = (id: string, handle: BoxHandle) => Promise<void>

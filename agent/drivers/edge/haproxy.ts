@@ -76,10 +76,8 @@ export function createHaproxyEdge(options: HaproxyEdgeOptions): Edge {
     open: async (served) => {
       // A Caddy of earlier settings with ACME may still have the port.
       if (options.frontProxy === null) await endFront(runDir)
-      mkdirSync(paths.directory, { recursive: true, mode: 0o700 })
-      chmodSync(paths.directory, 0o700)
-      mkdirSync(paths.jail, { recursive: true })
-      chmodSync(paths.jail, 0o755)
+      makeDirectories(paths)
+      const mayRun = hasConfigurations(paths.directory)
       gateServer = await openGateServer({
         paths,
         gate: served.gate,
@@ -91,11 +89,10 @@ export function createHaproxyEdge(options: HaproxyEdgeOptions): Edge {
       routes.reset(entriesOf(routeChange(served.routes, [])))
       grants.reset(entriesOf(grantChange(served.grants)))
       if (options.frontProxy === null && options.port === 0) state.port = await keptPort(paths.port)
-      const mayRun = hasConfigurations(paths.directory)
       opening = inTurn(() => supervisor.open())
+      opening.catch(() => undefined)
       // One that runs serves older routes until then. Where none does, as after a boot, the API need not wait for it.
       if (mayRun) await opening
-      else opening.catch(() => undefined)
       const onError = (error: unknown): void => logger.warn('a chore of the edge failed', { error })
       stopMaintenance = repeat(maintain, { everyMs: MAINTENANCE_MS, onError })
     },
@@ -119,6 +116,13 @@ export function createHaproxyEdge(options: HaproxyEdgeOptions): Edge {
       if (release) await endEdge(runDir)
     },
   }
+}
+
+function makeDirectories({ directory, jail }: ReturnType<typeof edgePaths>): void {
+  mkdirSync(directory, { recursive: true, mode: 0o700 })
+  chmodSync(directory, 0o700)
+  mkdirSync(jail, { recursive: true })
+  chmodSync(jail, 0o755)
 }
 
 function supervisionOf(

@@ -233,9 +233,7 @@ export interface Runtime {
   open(): Promise<void>
   /** Starts in the background what the first start and the first mount would wait for. */
   warmUp(): void
-  /**
-   * Throws `runtime_unavailable` with the reason while boxes cannot be started or stopped, as far as can be known quickly.
-   */
+  /** Throws `runtime_unavailable` with the reason while boxes cannot be started or stopped, as far as can be known quickly. */
   checkReady(): Promise<void>
   /**
    * Starts a box, of which an interrupted start may have left parts; resolves when its init runs. Calls `onWaiting` with words for

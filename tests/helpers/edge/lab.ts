@@ -118,7 +118,7 @@ export function createEdgeLab(changed: Partial<HaproxyEdgeOptions> = {}, acme: L
           return certified.has(host)
         },
       }
-      await lab.edge.open({ routes, grants, gate })
+      await lab.edge.open({ routes, grants, gate }).then(() => lab.edge.started())
       return lab.edge
     },
     leave: () => lab.edge.close({ release: false }),
