@@ -248,9 +248,8 @@ export class RunningBoxes {
 
   /** As `Runtime.frozen`. */
   frozen<T>(id: string, work: () => Promise<T>): Promise<T> {
-    return this.#lock.run(id, () => {
-      return this.read(id) === null ? work() : whileFrozen(this.host.cgroups.freezer(id), work)
-    })
+    const freeze = (): Promise<T> => whileFrozen(this.host.cgroups.freezer(id), work)
+    return this.#lock.run(id, () => (this.read(id) === null ? work() : freeze()))
   }
 
   /** Runs `act` with a running box while no start or stop of it can happen. Throws `box_not_running`. */
