@@ -79,7 +79,12 @@ export async function startAgent(
   const watching = { edge: edge.edge, routes: edge.routes, activity }
   closers.add('idle stops', startIdleStops({ ...watching, store, reconciler, clock, logger }))
   await edge.edge.started()
-  drivers.warmUp()
+  // Until a front is there and asks, it needs the processor more, as at boot.
+  channel.once('request', (_request, response) => {
+    response.once('close', () => {
+      if (!state.isDraining) drivers.warmUp()
+    })
+  })
   const stop = async (): Promise<void> => {
     state.isDraining = true
     logger.info('draining')

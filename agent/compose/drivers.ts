@@ -28,7 +28,7 @@ export interface Drivers extends World {
   files: Files
   backupStore: BackupStore
   registry: ImageRegistry
-  /** Starts in the background what first requests would wait for. Call once requests are served, whose start it would delay. */
+  /** Starts in the background what first requests would wait for. Call once requests are answered, which it would delay. */
   warmUp(): void
 }
 
