@@ -111,10 +111,7 @@ describe('the root of a box', () => {
     expect(weather.kubectl('logs', name, '-c', 'look')).not.toMatch(/secret|btrfs|sub_/)
     expect(await weather.run('victim', 'ps | grep -c "sleep 60[0]" || true')).toBe('0\n')
     await weather.client.put(`${weather.boxes}/victim`, { config: { ram_mb: 80 } })
-    const begun = performance.now()
-    for (const act of ['stop', 'resume'])
-      expect((await weather.client.post(`${weather.boxes}/victim/${act}`)).status).toBe(200)
-    expect(performance.now() - begun).toBeLessThan(20_000)
+    for (const act of ['stop', 'resume'] as const) await weather.turn(act, 'victim')
     await until(() => !weather.pods().some((pod) => pod.name === name), 'its pod is gone')
     before = pidsOfBox(weather, victim)
   })
@@ -168,10 +165,7 @@ describe('the root of a box', () => {
   test.each(['cold', 'full'])('is kept for the box itself, also where its disk is %s', async (name) => {
     const box = await weather.createBox(name, { config: { storage_gb: 0.125, ram_mb: 64 } })
     if (name === 'full') await weather.run(name, 'dd if=/dev/urandom of=/var/x bs=64k 2>/dev/null || true')
-    for (const act of ['stop', 'resume']) {
-      const { status, text } = await weather.client.post(`${weather.boxes}/${name}/${act}`)
-      expect([act, status, text]).toEqual([act, 200, expect.any(String)])
-    }
+    for (const act of ['stop', 'resume'] as const) await weather.turn(act, name)
     expect(await weather.run(name, 'hostname; cat /etc/hostname')).toBe(`${name}\n${name}\n`)
     expect(pidsOfBox(weather, box).length).toBeGreaterThan(0)
     expect((await weather.client.delete(`${weather.boxes}/${name}`)).status).toBe(204)

@@ -77,7 +77,7 @@ describe('a box in a warm pod', () => {
     // Gives the cold box a longer grace period than a warm pod has.
     await service.createWarm('cold')
     await service.client.put(`${service.boxes}/cold`, { termination_grace_period_seconds: 11 })
-    for (const act of ['stop', 'resume']) await service.client.post(`${service.boxes}/cold/${act}`)
+    for (const act of ['stop', 'resume'] as const) await service.turn(act, 'cold')
     expect(service.podOf('cold').name).not.toMatch(/^warm-/)
     const rights = '^(Uid|Gid|Groups|Cap|NoNewPrivs|Seccomp)'
     const lines = [
@@ -112,8 +112,7 @@ describe('a box in a warm pod', () => {
     expect((await service.client.post(service.boxes, { name: 'copy', fork: 'two' })).status).toBe(201)
     expect(service.podOf('copy').name).toMatch(/^warm-/)
     expect(await service.run('copy', 'cat /root/file; hostname')).toBe('data\ncopy\n')
-    for (const act of ['stop', 'resume'])
-      expect(await service.client.post(`${service.boxes}/copy/${act}`)).toMatchObject({ status: 200 })
+    for (const act of ['stop', 'resume'] as const) await service.turn(act, 'copy')
     expect(await service.run('copy', 'cat /root/file')).toBe('data\n')
     const change = { config: { cpus: 1, ram_mb: 128 } }
     expect(await service.client.put(`${service.boxes}/copy`, change)).toMatchObject({ status: 200 })

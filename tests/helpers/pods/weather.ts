@@ -19,6 +19,8 @@ export interface Weather {
   /** Creates a box; throws unless it runs. */
   createBox(name: string, body?: object): Promise<BoxSeen>
   getBox(name: string): Promise<BoxSeen>
+  /** Stops or resumes a box, and waits until it is so, which takes long beside other work; throws if that is refused. */
+  turn(act: 'stop' | 'resume', name: string): Promise<void>
   /** Runs a command line in a box and returns its stdout; throws unless it exits with 0. */
   run(box: string, line: string): Promise<string>
   /** Returns the codes of the health report's problems. */
@@ -85,6 +87,12 @@ export async function startWeather(
       }, `${name} runs`)
     },
     getBox,
+    turn: async (act, name) => {
+      const { status, text } = await client.post(`${boxes}/${name}/${act}`)
+      if (status !== 200 && status !== 202) throw new Error(`${act} of ${name}: ${status} ${text}`)
+      const wanted = act === 'stop' ? 'stopped' : 'running'
+      await until(async () => (await getBox(name)).status === wanted, `${name} is ${wanted}`)
+    },
     run: async (box, line) => {
       const { body, text } = await client.shell('weather', box, line)
       if (body?.exit_code !== 0) throw new Error(`"${line}" in ${box}: ${text}`)
