@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process'
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { dieWithParent, ROOT } from '../commands.ts'
 
@@ -7,8 +8,7 @@ import { dieWithParent, ROOT } from '../commands.ts'
  * @throws Error unless it succeeds
  */
 export async function runServerless(command: 'deploy' | 'remove', options: readonly string[]): Promise<void> {
-  const serverless = [process.execPath, join(ROOT, 'node_modules/serverless/bin/serverless.js')]
-  const [program = '', ...args] = dieWithParent([...serverless, command, ...options])
+  const [program = '', ...args] = dieWithParent(serverlessCommand(command, options))
   const child = spawn(program, args, {
     cwd: ROOT,
     stdio: ['ignore', 'inherit', 'inherit'],
@@ -19,4 +19,14 @@ export async function runServerless(command: 'deploy' | 'remove', options: reado
     child.once('close', resolve)
   })
   if (code !== 0) throw new Error(`The ${command} did not succeed; see above.`)
+}
+
+/**
+ * Returns a command of the Serverless Framework, to run in this repository. It waits for others of the same checkout: each empties
+ * `.serverless`, which the others still read.
+ */
+export function serverlessCommand(command: 'deploy' | 'package' | 'remove', options: readonly string[]): string[] {
+  mkdirSync(join(ROOT, '.build'), { recursive: true })
+  const lock = ['flock', '--no-fork', join(ROOT, '.build/serverless.lock')]
+  return [...lock, process.execPath, join(ROOT, 'node_modules/serverless/bin/serverless.js'), command, ...options]
 }

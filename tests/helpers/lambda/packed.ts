@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { serverlessCommand } from '../../../infra/aws/serverless.ts'
 import { ROOT } from '../../../infra/commands.ts'
 import type { FunctionPackage } from './instance.ts'
 
@@ -25,9 +26,9 @@ export interface Template {
 export async function packFunction(directory: string, stage: string): Promise<Omit<Packed, 'runtime'>> {
   const run = promisify(execFile)
   await run(process.execPath, ['infra/build.ts'], { cwd: ROOT })
-  const serverless = join(ROOT, 'node_modules/serverless/bin/serverless.js')
+  const [program = '', ...args] = serverlessCommand('package', ['--stage', stage, '--package', directory])
   const env = { PATH: process.env['PATH'], HOME: directory }
-  await run(process.execPath, [serverless, 'package', '--stage', stage, '--package', directory], { cwd: ROOT, env })
+  await run(program, args, { cwd: ROOT, env })
   const archive = join(directory, 'boxyard.zip')
   const taskRoot = join(directory, 'task')
   await run('python3', ['-m', 'zipfile', '-e', archive, taskRoot])

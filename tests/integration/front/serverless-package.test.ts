@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { serverlessCommand } from '../../../infra/aws/serverless.ts'
 
 const run = promisify(execFile)
 const ROOT = join(import.meta.dirname, '../../..')
@@ -18,9 +19,9 @@ let template: Template
 
 beforeAll(async () => {
   await run(process.execPath, ['infra/build.ts'], { cwd: ROOT })
-  const serverless = join(ROOT, 'node_modules/serverless/bin/serverless.js')
+  const [program = '', ...args] = serverlessCommand('package', ['--stage', 'trial', '--package', directory])
   const env = { PATH: process.env.PATH, HOME: directory, BOXYARD_CHANNEL_KEYS: 's3cret', BOXYARD_TOKEN_KEYS: 's3cret' }
-  await run(process.execPath, [serverless, 'package', '--stage', 'trial', '--package', directory], { cwd: ROOT, env })
+  await run(program, args, { cwd: ROOT, env })
   template = JSON.parse(readFileSync(join(directory, 'cloudformation-template-update-stack.json'), 'utf8')) as Template
 })
 
