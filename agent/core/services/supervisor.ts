@@ -19,7 +19,7 @@ import {
   writtenBytes,
 } from './observer.ts'
 import { planInstances, type ServiceAction } from './plan.ts'
-import { monitorRun } from './run-monitor.ts'
+import { monitorRun, type RunMonitor } from './run-monitor.ts'
 import { createRunStarter, type RunStarter, type RunStarterDeps } from './run-starter.ts'
 import { createRunTerminator, type RunTerminator } from './run-terminator.ts'
 import { trySettle } from './traffic.ts'
@@ -129,6 +129,7 @@ export class ServiceSupervisor {
       if (record === null) return this.#forget(key)
       const box = await this.#deps.store.boxes.byId(key.boxId)
       if (box === null) return this.#forget(key)
+      await this.#endStrays(record)
       if (await this.#recordEnd(record)) continue
       for (const excess of record.retired.slice(0, -RETIRED_MAX)) this.#killNow(record, excess)
       const action = planInstances(record, await this.#observer.worldOf(record, box))
@@ -236,12 +237,22 @@ export class ServiceSupervisor {
     return true
   }
 
+  // Ends the runs of a deleted service whose name another has taken before this supervisor saw it gone: they may hold its ports.
+  async #endStrays(record: ServiceRecord): Promise<void> {
+    const own = new Set(instancesOf(record).flatMap(({ runs }) => runs.map(({ execId }) => execId)))
+    const strays = this.#runs.of(record).filter(({ exec }) => !own.has(exec.execId))
+    if (strays.length > 0) await this.#endRuns(record, strays)
+  }
+
   // Ends the runs of a service whose record, or box, is gone.
   async #forget(key: ServiceKey): Promise<void> {
-    const runs = this.#runs.of(key)
-    for (const run of runs) this.#runs.remove(key, run)
     this.#names.get(key.boxId)?.delete(key.name)
     if (this.#names.get(key.boxId)?.size === 0) this.#names.delete(key.boxId)
+    await this.#endRuns(key, this.#runs.of(key))
+  }
+
+  async #endRuns(key: ServiceKey, runs: readonly RunMonitor[]): Promise<void> {
+    for (const run of runs) this.#runs.remove(key, run)
     await Promise.all(runs.map(({ exec }) => discardDetached(exec, this.#deps)))
     await trySettle(this.#deps, key.boxId)
     await this.#deps.forks.sweep()
