@@ -1,7 +1,8 @@
-import { closeSync, fdatasync, fsyncSync, openSync } from 'node:fs'
+import { closeSync, fdatasync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { promisify } from 'node:util'
 import { shareRuns } from '../../../shared/locks.ts'
+import { syncPath } from '../../lib/disk/durable-file.ts'
 
 /** The write-ahead log of an open database. */
 export interface Wal {
@@ -16,19 +17,10 @@ export interface Wal {
  * on return.
  */
 export function openWal(path: string): Wal {
-  syncDirectory(dirname(path))
+  syncPath(dirname(path))
   // Locks of SQLite are on the other two files: closing this descriptor drops none.
   const fd = openSync(`${path}-wal`, 'r')
   return { sync: shareRuns(() => syncData(fd)), close: () => closeSync(fd) }
-}
-
-function syncDirectory(path: string): void {
-  const fd = openSync(path, 'r')
-  try {
-    fsyncSync(fd)
-  } finally {
-    closeSync(fd)
-  }
 }
 
 const syncData = promisify(fdatasync)

@@ -33,7 +33,8 @@ export function moveDurably(draft: string, path: string): void {
  */
 export function renameToFree(draft: string, path: string): void {
   try {
-    renameBetween({ ...{ fromFd: AT.FDCWD, fromName: draft, toFd: AT.FDCWD, toName: path }, flags: RENAME.NOREPLACE })
+    const names = { fromFd: AT.FDCWD, fromName: draft, toFd: AT.FDCWD, toName: path }
+    renameBetween({ ...names, flags: RENAME.NOREPLACE })
   } catch (error) {
     if (!isErrno(error, 'EINVAL')) throw error
     linkSync(draft, path)
