@@ -29,7 +29,7 @@ export async function startLxcfs(runDir: string, timeoutMs: number): Promise<num
   try {
     const args = ['env', ...inBoxesUnit('lxcfs', [...mountNamespace(directory), ...OWN_NAMESPACES, ...script])]
     const stdio = [input, output.writeFd, output.writeFd]
-    pid = startProgram({ path: '/usr/bin/env', args, env: { PATH: PROGRAM_PATH }, stdio })
+    pid = await startProgram({ path: '/usr/bin/env', args, env: { PATH: PROGRAM_PATH }, stdio })
   } catch (error) {
     closeFd(output.readFd)
     throw error

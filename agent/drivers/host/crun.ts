@@ -3,7 +3,7 @@ import { Socket } from 'node:net'
 import { run, runOk } from '../../lib/run.ts'
 import { closeFd, openPipe } from '../../lib/syscalls/descriptors.ts'
 import { isErrno } from '../../lib/syscalls/libc.ts'
-import { startProgramSoon } from '../../lib/syscalls/spawn.ts'
+import { startProgram } from '../../lib/syscalls/spawn.ts'
 import type { ExitWatcher } from './exit-watcher.ts'
 import { buildCompileConfig, FILTER_ANNOTATION, type OciConfig, type OciProcess } from './oci-spec.ts'
 import type { SeccompProfile } from './seccomp-profile.ts'
@@ -196,7 +196,7 @@ async function launch(watcher: ExitWatcher, command: Command<string>, context: E
     const ours = [feed.readFd, report.writeFd]
     const { stdio: first, terminal } = context
     const stdio = terminal === undefined ? [...first, ...ours] : [...first, terminal.gateFd, ...ours, terminal.doorFd]
-    pid = await startProgramSoon({ path: '/bin/sh', args, env: ENVIRONMENT, stdio })
+    pid = await startProgram({ path: '/bin/sh', args, env: ENVIRONMENT, stdio })
   } catch (error) {
     for (const fd of [feed.writeFd, report.readFd]) closeFd(fd)
     throw error

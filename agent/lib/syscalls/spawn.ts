@@ -12,60 +12,18 @@ export interface ProgramStart {
 }
 
 /**
- * Starts a program in a new session with posix_spawn(3) and returns its pid. Node's fork copies the page tables of this process,
- * which blocks it for 3 ms; this takes 0.5. The caller watches the pid and reaps the child. Throws a SyscallError such as ENOENT.
+ * Starts a program in a new session with posix_spawn(3) and resolves with its pid. Node's fork copies the page tables of this process,
+ * which blocks it for 3 ms; this takes 0.5, off the main thread: it lasts until the child has got a processor, on a busy host some
+ * milliseconds. Keep the descriptors open until it settles. The caller watches the pid and reaps the child.
+ * @throws SyscallError such as ENOENT
  */
-export function startProgram(start: ProgramStart): number {
-  const spawn = prepareSpawn(start)
-  try {
-    const { pid, path, actions, attributes, argv, envp } = spawn
-    required(posixSpawn()(pid, path, actions, attributes, argv.pointers, envp.pointers), path)
-    return pid.readInt32LE(0)
-  } finally {
-    spawn.close()
-  }
-}
-
-/**
- * Starts a program like `startProgram`, off the main thread: the call lasts until the child has got a processor, which on a busy host
- * takes milliseconds. Keep the descriptors open until it settles.
- */
-export async function startProgramSoon(start: ProgramStart): Promise<number> {
-  const spawn = prepareSpawn(start)
-  try {
-    const { pid, path, actions, attributes, argv, envp } = spawn
-    const { pointers } = envp
-    const errno = await checkedAsync('posix_spawn', (done) =>
-      posixSpawn().async(pid, path, actions, attributes, argv.pointers, pointers, done),
-    )
-    required(errno, path)
-    return pid.readInt32LE(0)
-  } finally {
-    spawn.close()
-  }
-}
-
-/** The arguments of posix_spawn(3). */
-interface Spawn {
-  pid: Buffer
-  path: string
-  actions: Buffer
-  attributes: Buffer
-  argv: CStrings
-  envp: CStrings
-  /** Call after posix_spawn; keeps all of it referenced until then. */
-  close(): void
-}
-
-function prepareSpawn({ path, args, env, stdio }: ProgramStart): Spawn {
+export async function startProgram({ path, args, env, stdio }: ProgramStart): Promise<number> {
   const actions = Buffer.alloc(OPAQUE_BYTES)
   const attributes = Buffer.alloc(OPAQUE_BYTES)
+  const pid = Buffer.alloc(8)
   const argv = pointersTo(args)
   const envp = pointersTo(Object.entries(env).map(([name, value]) => `${name}=${value}`))
   const closers: (() => void)[] = []
-  const close = (): void => {
-    for (const each of closers.reverse()) each()
-  }
   // Copies a descriptor below the last target, which would be overwritten before its turn.
   const outOfTheWay = (fd: number): number => {
     if (fd >= stdio.length) return fd
@@ -83,15 +41,20 @@ function prepareSpawn({ path, args, env, stdio }: ProgramStart): Spawn {
     required(attributesSetFlags()(attributes, SETSIGDEF | SETSIGMASK | SETSID))
     required(attributesSetSigDefault()(attributes, ALL_SIGNALS))
     required(attributesSetSigMask()(attributes, NO_SIGNALS))
-  } catch (error) {
-    close()
-    throw error
+    // The closure keeps the strings referenced during the call.
+    const spawn = posixSpawn()
+    const errno = await checkedAsync('posix_spawn', (done) =>
+      spawn.async(pid, path, actions, attributes, argv.pointers, envp.pointers, done),
+    )
+    required(errno, path)
+    return pid.readInt32LE(0)
+  } finally {
+    for (const close of closers.reverse()) close()
   }
-  return { pid: Buffer.alloc(8), path, actions, attributes, argv, envp, close }
 }
 
 /** Returns a list of C strings that ends with null, as argv is; keep `texts` referenced, since the pointers do not keep them alive. */
-export function pointersTo(texts: readonly string[]): CStrings {
+export function pointersTo(texts: readonly string[]): { pointers: Buffer; texts: Buffer } {
   const encoded = texts.map((text) => Buffer.from(`${text}\0`))
   const bytes = Buffer.concat([...encoded, Buffer.alloc(UNMOVED_BYTES)])
   const pointers = Buffer.alloc(Math.max((texts.length + 1) * 8, UNMOVED_BYTES))
@@ -101,11 +64,6 @@ export function pointersTo(texts: readonly string[]): CStrings {
     address += BigInt(length)
   }
   return { pointers, texts: bytes }
-}
-
-interface CStrings {
-  pointers: Buffer
-  texts: Buffer
 }
 
 // The posix_spawn functions return the error instead of setting errno.
