@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { AGENT_SETTINGS } from '../shared/settings-names.ts'
+import { SERVERLESS } from './aws/serverless.ts'
 import { buildFunction } from './build.ts'
 import { dieWithParent, ROOT } from './commands.ts'
 
@@ -20,10 +21,9 @@ async function main(): Promise<void> {
   })
   const environment = functionEnvironment(process.env)
   await buildFunction(join(ROOT, 'dist'))
-  const serverless = [process.execPath, join(ROOT, 'node_modules/serverless/bin/serverless.js')]
   const ports = ['--host', values.host, '--httpPort', values.port, '--lambdaPort', values['lambda-port']]
   // Without reloading of handlers: each reload leaves a copy of the bundle in memory.
-  const [program = '', ...args] = dieWithParent([...serverless, 'offline', 'start', ...ports])
+  const [program = '', ...args] = dieWithParent([...SERVERLESS, 'offline', 'start', ...ports])
   const child = spawn(program, args, {
     cwd: ROOT,
     stdio: 'inherit',

@@ -28,5 +28,8 @@ export async function runServerless(command: 'deploy' | 'remove', options: reado
 export function serverlessCommand(command: 'deploy' | 'package' | 'remove', options: readonly string[]): string[] {
   mkdirSync(join(ROOT, '.build'), { recursive: true })
   const lock = ['flock', '--no-fork', join(ROOT, '.build/serverless.lock')]
-  return [...lock, process.execPath, join(ROOT, 'node_modules/serverless/bin/serverless.js'), command, ...options]
+  return [...lock, ...SERVERLESS, command, ...options]
 }
+
+/** The Serverless Framework's program, with which a command begins. */
+export const SERVERLESS = [process.execPath, join(ROOT, 'node_modules/serverless/bin/serverless.js')]
