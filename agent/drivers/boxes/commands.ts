@@ -40,7 +40,7 @@ export function createBoxCommands(
   host: OciHost,
   parts: { shims: Shims; startsAtOnce?: number; logger: Logger },
 ): BoxCommands {
-  const { shims, startsAtOnce: atOnce = STARTS_AT_ONCE, logger } = parts
+  const { shims, startsAtOnce: atOnce = COMMAND_STARTS, logger } = parts
   const turns = createProjectTurns({ atOnce })
   const { execs, sessions } = shims
   let started = 0
@@ -132,4 +132,5 @@ interface ExecHome {
   cwd: string
 }
 
-const STARTS_AT_ONCE = 4
+/** Commands, services and consoles that start at once, unless told otherwise. */
+export const COMMAND_STARTS = 4

@@ -4,6 +4,7 @@ import type { Network } from '../../ports/boxes/network.ts'
 import type { BoxExit, BoxLimits, BoxSpec, Runtime, RuntimeBox } from '../../ports/boxes/runtime.ts'
 import { readBootId } from '../host/facts.ts'
 import { type BoxHandle, readStartTicks } from '../host/handle.ts'
+import { COMMAND_STARTS } from './commands.ts'
 import { initFailure, runInit, workHome } from './init.ts'
 import { unstageRoot } from './root.ts'
 import { type BoxLife, RunningBoxes, type RunningBoxesOptions } from './running-boxes.ts'
@@ -27,7 +28,7 @@ type OciOption = 'instanceId' | 'runDir' | 'usesLxcfs' | 'bindsCpus' | 'terminal
  */
 export function createOciRuntime(options: OciRuntimeOptions): Runtime {
   const execFiles = { directory: `${options.runDir}/execs`, keptBytes: 8 * 1024 ** 2 }
-  const limits = { usesLxcfs: false, bindsCpus: true, terminalBoxes: 0, startsAtOnce: STARTS_AT_ONCE }
+  const limits = { usesLxcfs: false, bindsCpus: true, terminalBoxes: 0, startsAtOnce: COMMAND_STARTS }
   const runtime = new OciRuntime({ ...limits, ...DEFAULT_PATHS, execFiles, ...options })
   const { boxes } = runtime
   return {

@@ -4,6 +4,7 @@ import type { KubeApi } from '../../lib/kube/api.ts'
 import type { PodChange, PodWatch } from '../../lib/kube/watch.ts'
 import { isErrno } from '../../lib/syscalls/libc.ts'
 import type { BoxExit, BoxLimits, BoxSpec, Runtime, RuntimeBox } from '../../ports/boxes/runtime.ts'
+import { COMMAND_STARTS } from '../boxes/commands.ts'
 import { type BoxLife, type InitEnd, RunningBoxes, type RunningBoxesOptions } from '../boxes/running-boxes.ts'
 import { runtimeOf } from '../boxes/runtime-of.ts'
 import type { BoxCgroups } from '../host/cgroup.ts'
@@ -240,6 +241,6 @@ function statusForCrun(pid: number, startTicks: number): string {
 
 const DEFAULTS = {
   ...{ crunPath: '/usr/bin/crun', initPath: '/usr/bin/catatonit' },
-  ...{ usesLxcfs: false, terminalBoxes: 0, startsAtOnce: 4 },
+  ...{ usesLxcfs: false, terminalBoxes: 0, startsAtOnce: COMMAND_STARTS },
 }
 const ATTEMPTS = 5
