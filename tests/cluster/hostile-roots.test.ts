@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { execute, leftoversOf, type OciLab, openOciLab, untilTrue } from '../helpers/boxes/oci-lab.ts'
+import { execute, type OciLab, openOciLab, untilGone } from '../helpers/boxes/oci-lab.ts'
 
 /** Roots that a box may have prepared for its next start, by the replacement. */
 const SHAPES: [string, (root: string, bait: string) => void][] = [
@@ -47,7 +47,7 @@ describe.each([
   afterAll(async () => {
     delete process.env['TEST_WARM_POOL']
     await lab.close()
-    await untilTrue(() => leftoversOf(lab).length === 0)
+    await untilGone(lab)
   })
 
   test.each(SHAPES.map(([what, make], place) => [what, make, place] as const))('%s', async (_, make, place) => {

@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { readStartTicks } from '../../../agent/drivers/host/handle.ts'
-import { execCgroups, execute, leftoversOf, type OciLab, openOciLab, untilTrue } from '../../helpers/boxes/oci-lab.ts'
+import { execCgroups, execute, type OciLab, openOciLab, untilGone, untilTrue } from '../../helpers/boxes/oci-lab.ts'
 import { buildSyscallProgram, type Syscall, words } from '../../helpers/boxes/syscall-program.ts'
 
 const SIGIO = 29
@@ -26,7 +26,7 @@ describe('a command in a box', () => {
 
   afterAll(async () => {
     await lab.close()
-    await untilTrue(() => leftoversOf(lab).length === 0)
+    await untilGone(lab)
   })
 
   test('a command gets its arguments, environment, directory and input, and returns its output', async () => {

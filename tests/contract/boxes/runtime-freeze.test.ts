@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import type { RunningExec } from '../../../agent/ports/boxes/runtime.ts'
 import { newId } from '../../../shared/ids.ts'
-import { boxCgroupFile, execute, leftoversOf, type OciLab, openOciLab, untilTrue } from '../../helpers/boxes/oci-lab.ts'
+import { boxCgroupFile, execute, type OciLab, openOciLab, untilGone, untilTrue } from '../../helpers/boxes/oci-lab.ts'
 import { buildSyscallProgram } from '../../helpers/boxes/syscall-program.ts'
 
 const BOX = 'box_frozen'
@@ -18,7 +18,7 @@ describe('a frozen box', () => {
 
   afterAll(async () => {
     await lab.close()
-    await untilTrue(() => leftoversOf(lab).length === 0)
+    await untilGone(lab)
   })
 
   const path = (name: string, boxId = BOX): string => `${lab.home}/roots/${boxId}/tmp/${name}`

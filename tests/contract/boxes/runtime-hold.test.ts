@@ -7,10 +7,10 @@ import { newId } from '../../../shared/ids.ts'
 import {
   execCgroups,
   execute,
-  leftoversOf,
   type OciLab,
   openOciLab,
   shimOf,
+  untilGone,
   untilTrue,
 } from '../../helpers/boxes/oci-lab.ts'
 
@@ -26,7 +26,7 @@ describe('a detached command', () => {
 
   afterAll(async () => {
     await lab.close()
-    await untilTrue(() => leftoversOf(lab).length === 0)
+    await untilGone(lab)
   })
 
   const hold = async (

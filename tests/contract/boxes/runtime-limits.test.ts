@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { rmSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { execute, leftoversOf, type OciLab, openOciLab, untilTrue } from '../../helpers/boxes/oci-lab.ts'
+import { execute, type OciLab, openOciLab, untilGone, untilTrue } from '../../helpers/boxes/oci-lab.ts'
 import { runtimeOfTests } from '../../helpers/pods/cluster-of-tests.ts'
 import { initOf, mountTable } from '../../helpers/volumes/lab.ts'
 
@@ -20,7 +20,7 @@ describe('a box with lxcfs', () => {
 
   afterAll(async () => {
     await lab.close()
-    await untilTrue(() => leftoversOf(lab).length === 0)
+    await untilGone(lab)
   })
 
   const run = async (command: string, id = 'box_small'): Promise<string> =>

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { createBoxMounts } from '../../../agent/drivers/boxes/mounts.ts'
 import { readStartTicks } from '../../../agent/drivers/host/handle.ts'
 import type { RunningExec } from '../../../agent/ports/boxes/runtime.ts'
-import { execute, leftoversOf, untilTrue } from '../../helpers/boxes/oci-lab.ts'
+import { execute, untilGone, untilTrue } from '../../helpers/boxes/oci-lab.ts'
 import { initOf, mountTable, openVolumeLab, type VolumeLab } from '../../helpers/volumes/lab.ts'
 
 describe('data mounts of a running box', () => {
@@ -21,7 +21,7 @@ describe('data mounts of a running box', () => {
 
   afterAll(async () => {
     await volumes.close()
-    await untilTrue(() => leftoversOf(volumes.lab).length === 0)
+    await untilGone(volumes.lab)
   })
 
   const run = (command: string, boxId = 'box_main'): ReturnType<typeof execute> =>

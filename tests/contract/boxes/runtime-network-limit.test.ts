@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { addPerl } from '../../helpers/boxes/hostile.ts'
-import { execute, leftoversOf, type OciLab, openOciLab, untilTrue } from '../../helpers/boxes/oci-lab.ts'
+import { execute, type OciLab, openOciLab, untilGone } from '../../helpers/boxes/oci-lab.ts'
 
 const SECONDS = 2
 const LEAST_MBPS = 8
@@ -22,7 +22,7 @@ describe('the network of a box', () => {
 
   afterAll(async () => {
     await lab.close()
-    await untilTrue(() => leftoversOf(lab).length === 0)
+    await untilGone(lab)
   })
 
   const perl = async (id: string, program: string): Promise<number> => {

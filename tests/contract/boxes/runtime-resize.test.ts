@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { setMemoryLimit } from '../../../agent/drivers/host/memory.ts'
-import { boxCgroupFile, execute, leftoversOf, type OciLab, openOciLab, untilTrue } from '../../helpers/boxes/oci-lab.ts'
+import { boxCgroupFile, execute, type OciLab, openOciLab, untilGone } from '../../helpers/boxes/oci-lab.ts'
 
 const MIB = 1024 * 1024
 
@@ -16,7 +16,7 @@ describe('limits of a running box', () => {
 
   afterAll(async () => {
     await lab.close()
-    await untilTrue(() => leftoversOf(lab).length === 0)
+    await untilGone(lab)
   })
 
   const resize = (cpus: number, ramMb: number): Promise<void> =>

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import type { ExecRequest } from '../../../agent/ports/boxes/runtime.ts'
-import { execute, leftoversOf, type OciLab, openOciLab, untilTrue } from '../../helpers/boxes/oci-lab.ts'
+import { execute, type OciLab, openOciLab, untilGone, untilTrue } from '../../helpers/boxes/oci-lab.ts'
 import { openScreen, type Screen, textOf } from '../../helpers/exec/screen.ts'
 
 const CONTROL_C = '\x03'
@@ -20,7 +20,7 @@ describe('a command with a terminal', () => {
 
   afterAll(async () => {
     await lab.close()
-    await untilTrue(() => leftoversOf(lab).length === 0)
+    await untilGone(lab)
   })
 
   test('has a terminal of the box, on its three descriptors and as /dev/tty', async () => {

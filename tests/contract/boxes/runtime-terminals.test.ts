@@ -1,7 +1,7 @@
 import { readdirSync, readlinkSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { TERMINALS_PER_BOX } from '../../../agent/drivers/host/terminals.ts'
-import { execute, leftoversOf, type OciLab, openOciLab, untilTrue } from '../../helpers/boxes/oci-lab.ts'
+import { execute, type OciLab, openOciLab, untilGone, untilTrue } from '../../helpers/boxes/oci-lab.ts'
 import { openScreen, textOf } from '../../helpers/exec/screen.ts'
 
 describe('terminals', () => {
@@ -14,7 +14,7 @@ describe('terminals', () => {
 
   afterAll(async () => {
     await lab.close()
-    await untilTrue(() => leftoversOf(lab).length === 0)
+    await untilGone(lab)
   })
 
   test('fifty at once are separate, and nothing of them is left', async () => {

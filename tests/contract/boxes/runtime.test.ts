@@ -6,9 +6,9 @@ import {
   boxCgroupFile,
   execCgroups,
   execute,
-  leftoversOf,
   type OciLab,
   openOciLab,
+  untilGone,
   untilTrue,
 } from '../../helpers/boxes/oci-lab.ts'
 
@@ -26,7 +26,7 @@ describe('the runtime', () => {
 
   afterAll(async () => {
     await lab.close()
-    await untilTrue(() => leftoversOf(lab).length === 0)
+    await untilGone(lab)
   })
 
   test('a started box is listed as running with its init', async () => {
@@ -230,7 +230,7 @@ describe('the runtime', () => {
     } finally {
       await next.close()
     }
-    await untilTrue(() => leftoversOf(next).length === 0)
+    await untilGone(next)
   })
 
   test('ten starts at once all succeed', async () => {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { buffer } from 'node:stream/consumers'
 import { createHostFiles, type HostFiles } from '../../../agent/drivers/files/files.ts'
 import type { FilesRoot, UnpackReport } from '../../../agent/ports/files/files.ts'
-import { leftoversOf, untilTrue } from '../boxes/oci-lab.ts'
+import { untilGone } from '../boxes/oci-lab.ts'
 import { openVolumeLab, type VolumeLab } from '../volumes/lab.ts'
 
 /** A running box with a volume at /srv/data, whose files are also accessible under another id, as if it were stopped. */
@@ -55,7 +55,7 @@ export async function openArchiveLab(): Promise<ArchiveLab> {
       rmSync(scratch, { recursive: true, force: true })
       await files.close()
       await volumes.close()
-      await untilTrue(() => leftoversOf(volumes.lab).length === 0)
+      await untilGone(volumes.lab)
     },
   }
 }

@@ -17,7 +17,7 @@ import type { NftNetworkSettings } from '../../../agent/drivers/network/nft-netw
 import type { HostNetwork } from '../../../agent/ports/boxes/network.ts'
 import type { BoxSpec, ExecExit, ExecRequest, Runtime } from '../../../agent/ports/boxes/runtime.ts'
 import { eventually } from '../eventually.ts'
-import { findTraces } from '../leftovers.ts'
+import { findLeftovers, findTraces } from '../leftovers.ts'
 import { labSettings } from '../network/lab.ts'
 import { type LabWorldOptions, openLabWorld } from './lab-world.ts'
 
@@ -160,7 +160,13 @@ export function leftoversOf(lab: OciLab): string[] {
   return [...findTraces()].filter((trace) => trace.includes(lab.instanceId) || trace.includes(lab.home))
 }
 
-/** Polls until `isTrue` returns true; throws after 60 s. */
+/** Waits two minutes, which a machine with other work may take, until nothing of the lab is left; fails with what is. */
+export async function untilGone(lab: OciLab): Promise<void> {
+  const left = await findLeftovers(new Set(), () => leftoversOf(lab), 120_000)
+  if (left.length > 0) throw new Error(`${lab.instanceId} left ${left.join(', ')}`)
+}
+
+/** Polls until `isTrue` returns true; throws after two minutes. */
 export function untilTrue(isTrue: () => boolean | Promise<boolean>): Promise<void> {
   return eventually(isTrue, 10)
 }

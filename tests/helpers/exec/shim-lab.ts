@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import type { AttachedExec, DetachedExec, TerminalSession, Typing } from '../../../agent/ports/boxes/runtime.ts'
 import { type Attached, attachTo } from '../attached.ts'
-import { leftoversOf, type OciLab, openOciLab, untilTrue } from '../boxes/oci-lab.ts'
+import { type OciLab, openOciLab, untilGone } from '../boxes/oci-lab.ts'
 
 /** A running box, and the viewers attached to its detached commands and sessions. */
 export interface ShimLab {
@@ -47,7 +47,7 @@ export async function openShimLab(boxId: string): Promise<ShimLab> {
     },
     close: async () => {
       await lab.close()
-      await untilTrue(() => leftoversOf(lab).length === 0)
+      await untilGone(lab)
     },
   }
 }

@@ -10,7 +10,7 @@ import type {
   WriteOptions,
   WrittenFile,
 } from '../../../agent/ports/files/files.ts'
-import { leftoversOf, untilTrue } from '../boxes/oci-lab.ts'
+import { untilGone } from '../boxes/oci-lab.ts'
 import { openVolumeLab, type VolumeLab } from '../volumes/lab.ts'
 
 /** The files of boxes on one pool. */
@@ -67,7 +67,7 @@ export async function openFileLab(): Promise<FileLab> {
     close: async () => {
       await files.close()
       await volumes.close()
-      await untilTrue(() => leftoversOf(volumes.lab).length === 0)
+      await untilGone(volumes.lab)
     },
   }
 }

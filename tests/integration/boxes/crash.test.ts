@@ -4,14 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from '@jest/globals'
 import type { BoxSpec } from '../../../agent/ports/boxes/runtime.ts'
 import type { StarterTask } from '../../fixtures/oci-starter.ts'
-import {
-  execute,
-  leftoversOf,
-  type OciLab,
-  type OciLabOptions,
-  openOciLab,
-  untilTrue,
-} from '../../helpers/boxes/oci-lab.ts'
+import { execute, type OciLab, type OciLabOptions, openOciLab, untilGone } from '../../helpers/boxes/oci-lab.ts'
 import { draw } from '../../helpers/sample.ts'
 
 test.each(draw([0, 2, 4, 6, 8, 10, 12, 15, 18, 22, 30, 60], 3))(
@@ -31,7 +24,7 @@ test.each(draw([0, 2, 4, 6, 8, 10, 12, 15, 18, 22, 30, 60], 3))(
     } finally {
       await lab.close()
     }
-    await untilTrue(() => leftoversOf(lab).length === 0)
+    await untilGone(lab)
   },
 )
 

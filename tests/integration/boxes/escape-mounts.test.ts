@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { execute, leftoversOf, untilTrue } from '../../helpers/boxes/oci-lab.ts'
+import { execute, untilGone } from '../../helpers/boxes/oci-lab.ts'
 import { buildSyscallProgram, type Syscall } from '../../helpers/boxes/syscall-program.ts'
 import { initOf, mountTable, openVolumeLab, type VolumeLab } from '../../helpers/volumes/lab.ts'
 
@@ -23,7 +23,7 @@ describe('a hostile box with data mounts', () => {
 
   afterAll(async () => {
     await volumes.close()
-    await untilTrue(() => leftoversOf(volumes.lab).length === 0)
+    await untilGone(volumes.lab)
   })
 
   const run = (boxId: string, command: string | string[]): ReturnType<typeof execute> =>

@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { NAMESPACES_MAX } from '../../../agent/drivers/host/nesting.ts'
 import { BTRFS_IOCTLS, NAMESPACES, REFUSED_CALLS } from '../../fixtures/refused-calls.ts'
-import { type ExecOutcome, execute, leftoversOf, untilTrue } from '../../helpers/boxes/oci-lab.ts'
+import { type ExecOutcome, execute, untilGone } from '../../helpers/boxes/oci-lab.ts'
 import { buildSyscallProgram, type Syscall, words } from '../../helpers/boxes/syscall-program.ts'
 import { openVolumeLab, type VolumeLab } from '../../helpers/volumes/lab.ts'
 
@@ -34,7 +34,7 @@ describe('a hostile box with nesting', () => {
 
   afterAll(async () => {
     await volumes.close()
-    await untilTrue(() => leftoversOf(volumes.lab).length === 0)
+    await untilGone(volumes.lab)
   })
 
   const run = (command: string | string[], user: string | null = null): Promise<ExecOutcome> =>

@@ -3,7 +3,7 @@ import { closeSync, openSync, promises, readdirSync, readFileSync, readlinkSync,
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { createMounter } from '../../../agent/lib/mounts/mounter.ts'
-import { execute, leftoversOf, untilTrue } from '../../helpers/boxes/oci-lab.ts'
+import { execute, untilGone, untilTrue } from '../../helpers/boxes/oci-lab.ts'
 import { untilSucceeds } from '../../helpers/eventually.ts'
 import { initOf, mountTable, openVolumeLab, type VolumeLab } from '../../helpers/volumes/lab.ts'
 
@@ -21,7 +21,7 @@ describe('the thread that mounts', () => {
 
   afterAll(async () => {
     await volumes.close()
-    await untilTrue(() => leftoversOf(volumes.lab).length === 0)
+    await untilGone(volumes.lab)
   })
 
   const cycle = async (): Promise<void> => {

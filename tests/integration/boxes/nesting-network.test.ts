@@ -1,6 +1,6 @@
 import { execSync } from 'node:child_process'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { type ExecOutcome, execute, leftoversOf, untilTrue } from '../../helpers/boxes/oci-lab.ts'
+import { type ExecOutcome, execute, untilGone } from '../../helpers/boxes/oci-lab.ts'
 import { ANSWER_MS, ask, BOX_PORT, type LabServer, serveAt, tcp, udp } from '../../helpers/network/lab.ts'
 import { initOf, openVolumeLab, type VolumeLab } from '../../helpers/volumes/lab.ts'
 
@@ -26,7 +26,7 @@ describe('the network of a hostile box with nesting', () => {
   afterAll(async () => {
     for (const server of servers) server.close()
     await volumes.close()
-    await untilTrue(() => leftoversOf(volumes.lab).length === 0)
+    await untilGone(volumes.lab)
   })
 
   const liar = (command: string): Promise<ExecOutcome> => execute(volumes.lab.runtime, 'box_liar', command)

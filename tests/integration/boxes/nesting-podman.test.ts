@@ -4,14 +4,7 @@ import { tmpdir } from 'node:os'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { hostArchive, hostProxyOptions, STABLE_SUITE, sourcesFor } from '../../../agent/drivers/bases/host-archive.ts'
 import { runOk } from '../../../agent/lib/run.ts'
-import {
-  type ExecOutcome,
-  execute,
-  leftoversOf,
-  type OciLab,
-  openOciLab,
-  untilTrue,
-} from '../../helpers/boxes/oci-lab.ts'
+import { type ExecOutcome, execute, type OciLab, openOciLab, untilGone } from '../../helpers/boxes/oci-lab.ts'
 
 const PACKAGES = [
   ...['base-files', 'base-passwd', 'bash', 'bubblewrap', 'busybox-static', 'coreutils', 'crun', 'dash', 'grep'],
@@ -44,7 +37,7 @@ describe('programs of Debian in a box with nesting', () => {
   afterAll(async () => {
     await lab.close()
     rmSync(home, { recursive: true, force: true })
-    await untilTrue(() => leftoversOf(lab).length === 0)
+    await untilGone(lab)
   })
 
   const run = (command: string, user: string | null = null): Promise<ExecOutcome> =>

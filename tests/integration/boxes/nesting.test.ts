@@ -2,7 +2,7 @@ import { readFileSync, readlinkSync } from 'node:fs'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import type { RunningExec } from '../../../agent/ports/boxes/runtime.ts'
-import { type ExecOutcome, execute, leftoversOf, untilTrue } from '../../helpers/boxes/oci-lab.ts'
+import { type ExecOutcome, execute, untilGone } from '../../helpers/boxes/oci-lab.ts'
 import { initOf, mountTable, openVolumeLab, type VolumeLab } from '../../helpers/volumes/lab.ts'
 
 const OVERLAY = `mkdir -p /c/l /c/u /c/w /c/m && mount -t overlay -o userxattr,lowerdir=/bin,upperdir=/c/u,workdir=/c/w none /c/m`
@@ -18,7 +18,7 @@ describe('a box with nesting', () => {
 
   afterAll(async () => {
     await volumes.close()
-    await untilTrue(() => leftoversOf(volumes.lab).length === 0)
+    await untilGone(volumes.lab)
   })
 
   const start = (id: string, changes = {}) => volumes.startBox(id, { nesting: true, ...changes })

@@ -9,9 +9,9 @@ import {
   boxCgroupFile,
   execCgroups,
   execute,
-  leftoversOf,
   type OciLab,
   openOciLab,
+  untilGone,
   untilTrue,
 } from '../../helpers/boxes/oci-lab.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
@@ -25,7 +25,7 @@ describe('a runtime under races and load', () => {
 
   afterAll(async () => {
     await lab.close()
-    await untilTrue(() => leftoversOf(lab).length === 0)
+    await untilGone(lab)
   })
 
   const begin = (boxId: string, command: string[]): Promise<RunningExec> =>

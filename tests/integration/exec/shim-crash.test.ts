@@ -10,9 +10,9 @@ import { attachTo } from '../../helpers/attached.ts'
 import {
   execCgroups,
   leftoversOf,
-  type OciLab,
   type OciLabOptions,
   openOciLab,
+  untilGone,
   untilTrue,
 } from '../../helpers/boxes/oci-lab.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
@@ -62,12 +62,6 @@ test('a shim whose instance is removed while it starts ends, and leaves nothing'
   rmSync(home, { recursive: true })
   await untilGone(lab)
 })
-
-/** Waits until nothing of the lab is left; fails with what is. */
-async function untilGone(lab: OciLab): Promise<void> {
-  await untilTrue(() => leftoversOf(lab).length === 0).catch(() => undefined)
-  expect(leftoversOf(lab)).toEqual([])
-}
 
 /** Tells whether a child of this process, which adopts orphans, may become a shim: while it runs `exec` it has no command line. */
 function isStarting(): boolean {

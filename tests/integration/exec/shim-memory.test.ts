@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import type { TerminalSession } from '../../../agent/ports/boxes/runtime.ts'
 import { newId } from '../../../shared/ids.ts'
 import { attachTo } from '../../helpers/attached.ts'
-import { leftoversOf, type OciLab, openOciLab, shimOf, untilTrue } from '../../helpers/boxes/oci-lab.ts'
+import { type OciLab, openOciLab, shimOf, untilGone, untilTrue } from '../../helpers/boxes/oci-lab.ts'
 
 const BOXES = ['box_a', 'box_b', 'box_c', 'box_d']
 
@@ -17,7 +17,7 @@ describe('a shim', () => {
 
   afterAll(async () => {
     await lab.close()
-    await untilTrue(() => leftoversOf(lab).length === 0)
+    await untilGone(lab)
   })
 
   const open = (index: number, shell: string): Promise<TerminalSession> =>

@@ -12,10 +12,10 @@ import { boxRecord } from '../../helpers/boxes/box-records.ts'
 import {
   execCgroups,
   execute,
-  leftoversOf,
   type OciLab,
   openOciLab,
   shimOf,
+  untilGone,
   untilTrue,
 } from '../../helpers/boxes/oci-lab.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
@@ -38,7 +38,7 @@ describe('with a box', () => {
   afterEach(async () => {
     await store.close()
     await lab.close()
-    await untilTrue(() => leftoversOf(lab).length === 0)
+    await untilGone(lab)
   })
 
   const hold = async (shell: string, { runtime } = lab): Promise<DetachedExec> => {
