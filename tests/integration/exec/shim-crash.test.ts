@@ -1,6 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, readlinkSync, rmSync } from 'node:fs'
+import { basename } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from '@jest/globals'
 import { startShim } from '../../../agent/drivers/exec/shim-process.ts'
@@ -15,6 +16,7 @@ import {
   untilGone,
   untilTrue,
 } from '../../helpers/boxes/oci-lab.ts'
+import { readText } from '../../helpers/leftovers.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
 
 const BOX = 'box_struck'
@@ -42,8 +44,8 @@ test.each([0, 5, 20, 60, 100, 150, 220, 400])(
       expect([await lab.runtime.sessions(BOX), execCgroups(lab, BOX)]).toEqual([[], []])
     } finally {
       // A shim still about to start would do so after the lab is gone.
-      await untilTrue(() => existsSync(shimPaths(`${lab.home}/run`).socket) || !isStarting())
-      await lab.close()
+      const isSettled = (): boolean => existsSync(shimPaths(`${lab.home}/run`).socket) || !isStarting()
+      await untilTrue(isSettled).finally(() => lab.close())
     }
     await untilGone(lab)
   },
@@ -65,9 +67,20 @@ test('a shim whose instance is removed while it starts ends, and leaves nothing'
 
 /** Tells whether a child of this process, which adopts orphans, may become a shim: while it runs `exec` it has no command line. */
 function isStarting(): boolean {
-  const listed = spawnSync('ps', ['-o', 'stat=,args=', '--ppid', String(process.pid)], { encoding: 'utf8' }).stdout
-  const running = listed.split('\n').filter((line) => line !== '' && !line.startsWith('Z'))
-  return running.some((line) => /shim\/main\.ts|session-opener\.ts|^\S+ +\[/.test(line))
+  const listed = spawnSync('pgrep', ['--parent', String(process.pid)], { encoding: 'utf8' }).stdout
+  return listed.split('\n').some((pid) => {
+    const command = readText(`/proc/${pid}/cmdline`)
+    return SHIM_PROGRAMS.has(programOf(pid)) && (command === '' || /shim\/main\.ts|session-opener\.ts/.test(command))
+  })
+}
+
+/** Returns the name of a process's program; empty if it has ended. */
+function programOf(pid: string): string {
+  try {
+    return basename(readlinkSync(`/proc/${pid}/exe`))
+  } catch {
+    return ''
+  }
 }
 
 /** Kills an agent while it opens sessions; returns the names of those it had reported open. */
@@ -100,3 +113,5 @@ async function killWhileOpening(delayMs: number): Promise<{ options: OciLabOptio
 }
 
 const OPENER = new URL('../../fixtures/session-opener.ts', import.meta.url).pathname
+// unshare runs node in its place.
+const SHIM_PROGRAMS = new Set(['unshare', basename(process.execPath)])
