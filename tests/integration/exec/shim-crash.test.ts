@@ -45,7 +45,11 @@ test.each([0, 5, 20, 60, 100, 150, 220, 400])(
     } finally {
       // A shim still about to start would do so after the lab is gone.
       const isSettled = (): boolean => existsSync(shimPaths(`${lab.home}/run`).socket) || !isStarting()
-      await untilTrue(isSettled).finally(() => lab.close())
+      try {
+        await untilTrue(isSettled)
+      } finally {
+        await lab.close()
+      }
     }
     await untilGone(lab)
   },
