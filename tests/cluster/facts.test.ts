@@ -120,7 +120,6 @@ test("problems that keep pods from running are reported with the cluster's messa
   expect(told(image, 'kubernetes_image')?.evidence).toMatch(
     /ErrImageNeverPull: .*boxyard\.test\/none:1.*\(1 box: no-image\)$/,
   )
-  expect(told(image, 'kubernetes_unschedulable')).toBeUndefined()
   const large = await reportWhen((report) => told(report, 'kubernetes_unschedulable') !== undefined)
   expect(told(large, 'kubernetes_unschedulable')?.evidence).toMatch(/Insufficient cpu.*\(1 box: too-large\)$/)
   for (const name of ['too-large', 'no-image']) await api.pods.delete(name, { graceSeconds: 0 })
