@@ -11,7 +11,7 @@ import { createClosers } from './compose/shutdown.ts'
 import { runDownCommand } from './compose/take-down.ts'
 import { runUninstallCommand } from './compose/uninstall-command.ts'
 import { readAgentSettings } from './config/agent.ts'
-import { programPath, readGivenSettings } from './config/given.ts'
+import { programPath, readGivenSettings, readTakeDownSettings } from './config/given.ts'
 import { takeServiceVariables } from './config/systemd.ts'
 import { readVersion } from './config/version.ts'
 import { runDoctorCommand } from './doctor/doctor.ts'
@@ -40,7 +40,7 @@ export async function runAgent(
     const told = tell(mode)
     if (told !== null) return say(told)
     if (mode === 'doctor' || mode === 'support') return await runDoctor([mode, ...rest], now)
-    const settings = readAgentSettings()
+    const settings = mode === 'down' ? readTakeDownSettings((fault) => notices.warn(fault)) : readAgentSettings()
     const logging: JsonLoggerOptions = { level: settings.logLevel, write, now }
     const logger = isService ? createJsonLogger(logging) : notices
     return await runMode([mode ?? 'serve', ...rest], {

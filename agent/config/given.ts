@@ -39,6 +39,22 @@ export function readGivenSettings(
   }
 }
 
+/**
+ * Reads the settings by which a deployment is taken down. A wrong one does not keep its boxes running: it has its default, and `warn` gets
+ * a sentence, unless it tells where the deployment is, or what.
+ * @throws Error for a wrong one that does
+ */
+export function readTakeDownSettings(
+  warn: (fault: string) => void,
+  environment: Readonly<Record<string, string | undefined>> = process.env,
+): AgentSettings {
+  const { agent, faults } = readGivenSettings(environment)
+  const [decisive] = faults.filter((fault) => DECISIVE.test(fault))
+  if (decisive !== undefined) throw new Error(decisive)
+  for (const fault of faults) warn(fault)
+  return agent
+}
+
 /** Returns the data directory of the services that systemd runs, by the package's file of settings. */
 export function packagedDataDir(): string {
   const given = isHidden(CONF) || !existsSync(CONF) ? {} : parseEnv(readFileSync(CONF, 'utf8'))
@@ -71,5 +87,6 @@ function isHidden(path: string): boolean {
   }
 }
 
+const DECISIVE = /\bBOXYARD_(DATA_DIR|RUN_DIR|RUNTIME|KUBECONFIG|NAMESPACE|NODE)\b/
 const CONF = '/etc/boxyard/boxyard.conf'
 const DEFAULT_PORT = 8080

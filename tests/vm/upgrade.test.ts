@@ -66,8 +66,12 @@ test('an older package is refused by apt, and data of a newer schema by the prog
   expect((await client.shell('demo', 'web', 'cat /root/log')).body.stdout).toBe('before\n')
 })
 
-test('a removal stops every box and leaves data and settings, from which an installation goes on', async () => {
-  await machine().run('DEBIAN_FRONTEND=noninteractive apt-get -q -y remove boxyard')
+test('a removal stops every box, also with a wrong setting, and leaves data, from which an installation goes on', async () => {
+  await machine().run(`
+    cp /etc/boxyard/boxyard.conf /root/sound.conf
+    echo BOXYARD_EGRESS=perhaps >>/etc/boxyard/boxyard.conf
+    DEBIAN_FRONTEND=noninteractive apt-get -q -y remove boxyard
+    cp /root/sound.conf /etc/boxyard/boxyard.conf`)
   expect(await remainsOn(machine())).toEqual([])
   expect(
     await machine().run(

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import { readGivenSettings } from '../../../agent/config/given.ts'
+import { readGivenSettings, readTakeDownSettings } from '../../../agent/config/given.ts'
 import { areaOf } from '../../../agent/doctor/findings.ts'
 import { parseListening } from '../../../agent/doctor/probes/ports.ts'
 import { findLastFailure, parseUnits } from '../../../agent/doctor/probes/service.ts'
@@ -53,6 +53,14 @@ test('wrong settings are told one by one, and the others are in force', () => {
   ])
   expect([agent.dataDir, agent.port, front]).toEqual(['/data', 7000, { host: '127.0.0.1', port: 8080 }])
   expect(Object.keys(given)).not.toContain('OTHER')
+})
+
+test('a wrong setting keeps no deployment from being taken down, unless it tells which', () => {
+  const told: string[] = []
+  const read = (given: Record<string, string>) => readTakeDownSettings((fault) => told.push(fault), given)
+  expect(read({ BOXYARD_DATA_DIR: '/data', BOXYARD_EGRESS: 'perhaps', BOXYARD_NONE: '1' }).dataDir).toBe('/data')
+  expect(told).toEqual([expect.stringContaining('BOXYARD_NONE'), expect.stringContaining('BOXYARD_EGRESS')])
+  expect(() => read({ BOXYARD_RUNTIME: 'docker', BOXYARD_EGRESS: 'perhaps' })).toThrow('BOXYARD_RUNTIME="docker"')
 })
 
 test('listening sockets are read from the tables of the kernel', () => {
