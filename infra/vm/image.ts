@@ -19,6 +19,8 @@ import { hostArchive, hostProxyOptions, STABLE_SUITE, sourcesFor } from '../../a
 import { withLock } from '../cluster/host-lock.ts'
 import { dieWithParent } from '../commands.ts'
 import { debianDependencies } from '../release/packages.ts'
+import type { Architecture } from '../release/tree.ts'
+import { architectureOf } from '../release.ts'
 
 /** Files of a Debian that QEMU starts without a boot loader. */
 export interface MachineImage {
@@ -30,6 +32,12 @@ export interface MachineImage {
   /** Private key that root of the machine accepts over SSH. */
   key: string
 }
+
+/**
+ * Of the machines of the tests: this host's, unless `TEST_VM_ARCH` (amd64, arm64) names another, which needs its `qemu-system` and
+ * `qemu-user-static` with its entry in binfmt_misc.
+ */
+export const MACHINE_ARCHITECTURE: Architecture = architectureOf(process.env['TEST_VM_ARCH'])
 
 /**
  * Returns the image of a Debian 13 machine with the packages that Boxyard depends on, and without Boxyard. Makes it on first use
@@ -61,7 +69,7 @@ function imagesRoot(): string {
 
 /** Hashes all that the image is made of, but for what the archive holds at that time. */
 function imageHash(): string {
-  const hash = createHash('sha256').update(process.arch).update(packages().join(' '))
+  const hash = createHash('sha256').update(MACHINE_ARCHITECTURE).update(packages().join(' '))
   hash.update(readFileSync(join(import.meta.dirname, 'image.ts')))
   return hash.digest('hex').slice(0, 16)
 }
@@ -99,6 +107,7 @@ async function bootstrap(root: string): Promise<void> {
   const hook = `mkdir -p "$1/etc/initramfs-tools/conf.d"; ${modules}`
   const options = [
     ...['--quiet', '--mode=root', '--variant=apt', `--include=${packages().join(',')}`],
+    `--architectures=${MACHINE_ARCHITECTURE}`,
     ...['--dpkgopt=force-unsafe-io', '--dpkgopt=force-confdef', '--dpkgopt=force-confold'],
     ...['--aptopt=Acquire::Languages "none"', '--aptopt=Acquire::Retries "3"', ...(await hostProxyOptions())],
     `--essential-hook=${hook}`,
@@ -151,7 +160,7 @@ const KEPT_IMAGES = 2
 const DISK_SIZE = '30G'
 const BUILD_LIMIT_MS = 20 * 60_000
 const SYSTEM_PACKAGES = [
-  `linux-image-${process.arch === 'arm64' ? 'arm64' : 'amd64'}`,
+  `linux-image-${MACHINE_ARCHITECTURE}`,
   ...['systemd', 'systemd-sysv', 'udev', 'dbus', 'libpam-systemd', 'kmod', 'openssh-server', 'iproute2', 'procps'],
   ...['curl', 'ca-certificates', 'initramfs-tools', 'lz4'],
 ]

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { dieWithParent } from '../../../infra/commands.ts'
-import type { MachineImage } from '../../../infra/vm/image.ts'
+import { MACHINE_ARCHITECTURE, type MachineImage } from '../../../infra/vm/image.ts'
 
 export interface EmulatorOptions {
   image: Pick<MachineImage, 'kernel' | 'initrd'>
@@ -35,9 +35,10 @@ export interface Emulator {
  */
 export function startEmulator(options: EmulatorOptions): Emulator {
   const { image, disk, memoryMb, sshPort, console, monitor, state } = options
+  const isArm = MACHINE_ARCHITECTURE === 'arm64'
   const isKvm = process.env['BOXYARD_VM_ACCEL'] === 'kvm'
   const [program = '', ...args] = dieWithParent([
-    ...(process.arch === 'arm64' ? ['qemu-system-aarch64', '-machine', 'virt'] : ['qemu-system-x86_64']),
+    ...(isArm ? ['qemu-system-aarch64', '-machine', 'virt'] : ['qemu-system-x86_64']),
     // With a thread for each processor the guest's kernel panicked as it patched its own code.
     ...(isKvm ? ['-accel', 'kvm', '-cpu', 'host'] : ['-accel', 'tcg,thread=single,tb-size=512', '-cpu', 'max']),
     ...['-m', String(memoryMb), '-smp', '2', '-display', 'none', '-nodefaults', '-no-user-config'],
@@ -45,10 +46,7 @@ export function startEmulator(options: EmulatorOptions): Emulator {
     ...(state === undefined ? [] : ['-incoming', `exec:cat '${state}'`]),
     ...['-chardev', `file,id=console,path=${console},append=on`, '-serial', 'chardev:console'],
     ...['-kernel', image.kernel, '-initrd', image.initrd],
-    ...[
-      '-append',
-      `root=/dev/vda rw console=${process.arch === 'arm64' ? 'ttyAMA0' : 'ttyS0'} net.ifnames=0 nowatchdog no_timer_check`,
-    ],
+    ...['-append', `root=/dev/vda rw console=${isArm ? 'ttyAMA0' : 'ttyS0'} net.ifnames=0 nowatchdog no_timer_check`],
     ...['-drive', `file=${disk},format=qcow2,if=virtio,cache=none,discard=unmap`],
     ...['-netdev', `user,id=net,restrict=on,hostfwd=tcp:127.0.0.1:${sshPort}-:22`],
     ...['-device', 'virtio-net-pci,netdev=net,romfile=', '-device', 'virtio-rng-pci'],

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { withLock } from '../../../infra/cluster/host-lock.ts'
 import { dieWithParent, ROOT } from '../../../infra/commands.ts'
-import { vmCache } from '../../../infra/vm/image.ts'
+import { MACHINE_ARCHITECTURE, vmCache } from '../../../infra/vm/image.ts'
 
 /**
  * Returns the path of a Debian package of this work tree as it is, changes that are not committed included. Packages are kept outside the
@@ -40,7 +40,7 @@ export async function packWorkTree(change?: { name: string; apply(checkout: stri
 /** Makes the package of a clean checkout, unless one of the same programs is there. */
 async function packOnce(checkout: string): Promise<string> {
   const kept = join(vmCache(), 'releases')
-  const programs = `${FILES} ${run('git', ['-C', checkout, 'ls-tree', '-r', 'HEAD', '--', ...PROGRAMS])}`
+  const programs = `${FILES} ${MACHINE_ARCHITECTURE} ${run('git', ['-C', checkout, 'ls-tree', '-r', 'HEAD', '--', ...PROGRAMS])}`
   const directory = join(kept, createHash('sha256').update(programs).digest('hex').slice(0, 16))
   return await withLock('vm-release', async () => {
     if (!existsSync(directory)) {
@@ -48,7 +48,8 @@ async function packOnce(checkout: string): Promise<string> {
       rmSync(unfinished, { recursive: true, force: true })
       mkdirSync(unfinished, { recursive: true })
       removeOld(kept)
-      const made = run(process.execPath, ['--disable-warning=ExperimentalWarning', join(checkout, 'infra/release.ts')])
+      const program = ['--disable-warning=ExperimentalWarning', join(checkout, 'infra/release.ts')]
+      const made = run(process.execPath, [...program, MACHINE_ARCHITECTURE])
       const kinds = made.split('\n').filter((path) => path.endsWith('.deb') || path.endsWith('.tar.zst'))
       for (const path of kinds) renameSync(path, join(unfinished, basename(path)))
       renameSync(unfinished, directory)
