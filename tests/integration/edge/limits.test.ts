@@ -83,6 +83,16 @@ test.each([
   await eventually(async () => (await statusOf('127.0.0.2', request(OPEN))) === 200)
 })
 
+test('clients of IPv4 at an address of IPv6 are told apart, and so is a proxy that is trusted', async () => {
+  await openLab({ limits: LIMITS, host: '::', trustedProxies: [PROXY] })
+  await gather('127.0.0.2', '', 100)
+  expect(await statusOf('127.0.0.2', request(OPEN))).toBe(0)
+  expect(await statusOf('127.0.0.3', request(OPEN))).toBe(200)
+  const forwarded = (client: string): string => request(SHUT, `x-forwarded-for: ${client}`)
+  for (const from of [PROXY, '127.0.0.3']) expect(await statusOf(from, forwarded('192.0.2.1'))).toBe(401)
+  expect(lab.asked.map(({ clientAddress }) => clientAddress)).toEqual(['192.0.2.1', '127.0.0.3'])
+})
+
 test('connections of one address are counted over ten seconds', async () => {
   await openLab({ limits: { ...LIMITS, connectionsPerSecond: 5 } })
   const statuses: number[] = []
