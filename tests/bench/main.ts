@@ -14,7 +14,8 @@ import { benchForkBurst } from './fork-burst.ts'
 import { benchLambda } from './lambda.ts'
 import { benchLifeCycle } from './life-cycle.ts'
 import { benchMounts } from './mounts.ts'
-import { benchNeighbours } from './neighbours.ts'
+import { benchSoak } from './neighbours/soak.ts'
+import { benchAttacks, benchNeighbours } from './neighbours/table.ts'
 import { benchReads } from './reads.ts'
 import { benchScale } from './scale.ts'
 import { benchSecondUp } from './second-up.ts'
@@ -45,6 +46,7 @@ const SECTIONS = {
 
 async function main(names: readonly string[]): Promise<void> {
   if (names[0] === 'compare') return benchCompare(names[1])
+  if (names[0] === 'soak') return benchSoak(Number(names[1] ?? 60))
   const wants = (name: string): boolean => names.length === 0 || names.includes(name)
   if (wants('lambda')) await benchLambda()
   if (wants('up')) await benchSecondUp()
@@ -52,6 +54,7 @@ async function main(names: readonly string[]): Promise<void> {
   if (wants('terminals')) await benchTerminals()
   if (wants('shortcuts')) await benchShortcuts()
   if (wants('neighbours')) await benchNeighbours()
+  if (wants('attacks')) await benchAttacks()
   await benchCluster(wants)
   const sections = Object.entries(SECTIONS).filter(([name]) => wants(name))
   if (sections.length === 0) return

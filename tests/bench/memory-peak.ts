@@ -17,7 +17,8 @@ export function watchMemory(pid: number): { stop(): number } {
   }
 }
 
-function residentBytes(pid: number): number {
+/** Returns the resident memory of a process. @throws Error if it does not run */
+export function residentBytes(pid: number): number {
   const [, kib = '0'] = /^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
   return Number(kib) * 1024
 }

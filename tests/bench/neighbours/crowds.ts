@@ -1,0 +1,64 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { dieWithParent, ROOT } from '../../../infra/commands.ts'
+import type { TestService } from '../../helpers/service.ts'
+
+/** Connections that strangers open and hold. */
+interface Crowd {
+  /** Each is a port, and how many connections there, of which address. */
+  members: { port: number; count: number; from: string }[]
+  /** First words of each. */
+  text: string
+}
+
+/** Opens a crowd in processes of its own; resolves once each connection was tried. Returns a function that ends it. */
+export async function openCrowds({ members, text }: Crowd): Promise<() => Promise<void>> {
+  const children = members.map(({ port, count, from }) => {
+    const program = join(ROOT, 'tests/fixtures/crowd.ts')
+    const [command = '', ...args] = dieWithParent([process.execPath, program, String(port), String(count), from])
+    const child = spawn(command, args, { stdio: ['pipe', 'pipe', 'inherit'] })
+    child.stdin.end(text)
+    return child
+  })
+  await Promise.all(children.map(({ stdout }) => once(stdout, 'data')))
+  return async () => {
+    await Promise.all(
+      children.map(async (child) => {
+        child.kill('SIGKILL')
+        await once(child, 'exit')
+      }),
+    )
+  }
+}
+
+/** What strangers do to the listeners of a service, at the size of the attacks that took it away once. */
+export function crowdsOf(service: TestService, edgeUrl: string): Record<string, Crowd> {
+  const [front, agent, data, edge] = [service.url, service.agentUrl, service.dataUrl, edgeUrl].map(portOf)
+  const at = (port = 0, count = 0, ...from: string[]): Crowd['members'] =>
+    from.map((address) => ({ port, count: count / from.length, from: address }))
+  const body = 'x'.repeat(MIB - 10)
+  const write = '/v1/projects/loud/boxes/box/files/write?path=/a&ticket=none'
+  const head = `PUT ${write} HTTP/1.1\r\nhost: a\r\ncontent-length: ${MIB}\r\n`
+  const keys = `{${Array.from({ length: 90_000 }, (_, index) => `"k${index}":0`).join(',')}}`.padEnd(MIB)
+  return {
+    '20,200 silent, data': { members: at(data, 20_200, '127.0.0.2', '127.0.0.3'), text: '' },
+    '4,000 silent, agent': { members: at(agent, 4_000, '127.0.0.2', '127.0.0.3'), text: '' },
+    '4,000 silent, front': { members: at(front, 4_000, '127.0.0.2', '127.0.0.3'), text: '' },
+    '9,000 half requests, edge': { members: at(edge, 9_000, '127.0.0.2'), text: 'GET / HTTP/1.1\r\nhost: a\r\n' },
+    '1,000 held bodies, front': {
+      members: at(front, 1_000, '127.0.0.2', '127.0.0.3'),
+      text: `${head}content-type: application/octet-stream\r\n\r\n${body}`,
+    },
+    '20 × 1 MiB of keys, front': {
+      members: at(front, 20, '127.0.0.2'),
+      text: `${head}connection: close\r\ncontent-type: application/json\r\n\r\n${keys}`,
+    },
+  }
+}
+
+function portOf(url: string): number {
+  return Number(new URL(url).port)
+}
+
+const MIB = 1024 ** 2

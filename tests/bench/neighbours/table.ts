@@ -1,0 +1,172 @@
+import { type Client, createClient } from '../../helpers/front/client.ts'
+import { startService, type TestService } from '../../helpers/service.ts'
+import { judge, percentile } from '../figures.ts'
+import { crowdsOf, openCrowds } from './crowds.ts'
+import { BOX_ATTACKS, LOUD, type LoudTenant, openLoudTenant, REQUEST_ATTACKS } from './loud.ts'
+import { type ActName, openQuietTenant, type QuietTenant } from './quiet.ts'
+import { type Usage, usageOf } from './usage.ts'
+
+/**
+ * Times what a tenant sees, its p95 of exec, create and the edge, while a box of another tenant does its worst: one attack after the
+ * other, each beside the idle figures. The attacker has a token of its own, and the limits are those of a new deployment but for the rate of
+ * requests, which has no bound here.
+ */
+export async function benchNeighbours(): Promise<void> {
+  await withTenants(async ({ quiet, loud }) => {
+    await measure(quiet)
+    const idle = await measure(quiet)
+    print('idle', idle, idle)
+    const attacks = [
+      ...Object.entries(BOX_ATTACKS).map(([name, line]) => ({ name, begin: () => loud.run(line) })),
+      ...Object.entries(REQUEST_ATTACKS).map(([name, begin]) => ({ name, begin: async () => begin(loud) })),
+    ]
+    for (const { name, begin } of attacks) {
+      const stop = await begin()
+      try {
+        print(name, await measure(quiet), idle)
+      } finally {
+        await stop()
+      }
+    }
+  })
+}
+
+/**
+ * Counts what fails for a tenant while strangers, and another tenant, do what took the service away once, at that size: one attack after
+ * the other. Tells its p95, and the memory and descriptors of agent and front. None of its requests may fail.
+ */
+export async function benchAttacks(): Promise<void> {
+  await withTenants(async ({ service, quiet, loud }) => {
+    await measure(quiet)
+    const idle = await measure(quiet)
+    print('idle', idle, idle)
+    for (const [name, begin] of Object.entries(attacksOf(service, quiet, loud))) {
+      const before = usageOf(service)
+      const stop = await begin()
+      try {
+        const during = await measure(quiet)
+        print(name, during, idle, false)
+        tell(before, usageOf(service), during)
+      } finally {
+        await stop()
+      }
+    }
+    const after = await measure(quiet)
+    print('idle again', after, idle, false)
+    tell(usageOf(service), usageOf(service), after)
+  })
+}
+
+type Attacks = Record<string, () => Promise<() => Promise<void>>>
+
+function attacksOf(service: TestService, quiet: QuietTenant, loud: LoudTenant): Attacks {
+  const crowds = Object.entries(crowdsOf(service, quiet.pageUrl))
+  return {
+    ...Object.fromEntries(crowds.map(([name, crowd]) => [name, () => openCrowds(crowd)])),
+    'tokens that mint tokens': async () => loud.flood(4, () => mintAndUse(service, loud)),
+    'terminals of 12 boxes': async () => {
+      const names = Array.from({ length: 12 }, (_, index) => `pty-${index}`)
+      for (const name of names) {
+        await loud.create(name)
+        const line = 'for i in $(seq 600); do sleep 3600 3<>/dev/ptmx & done; touch /tmp/open; wait'
+        await loud.client.shell('loud', name, line, { no_hup: true })
+      }
+      for (const name of names) await loud.client.shell('loud', name, 'until [ -e /tmp/open ]; do sleep 1; done')
+      return async () => {
+        for (const name of names) await loud.client.delete(`${LOUD}/${name}`)
+      }
+    },
+  }
+}
+
+/** Mints a token and takes with it what projects share: tickets and event streams. */
+async function mintAndUse(service: TestService, { client }: LoudTenant): Promise<void> {
+  const { body } = await client.post('/v1/tokens', { name: 'more', projects: ['loud'], permissions: ['read', 'exec'] })
+  const token = body.token as string | undefined
+  if (token === undefined) return
+  const options = { token }
+  for (let index = 0; index < 20; index += 1)
+    await client.post(`${LOUD}/box/tickets`, { operation: 'openConsole' }, options)
+  const streams = Array.from({ length: 20 }, () =>
+    fetch(`${service.url}/v1/projects/loud/events?since=now`, {
+      headers: { authorization: `Bearer ${token}`, accept: 'text/event-stream' },
+      signal: AbortSignal.timeout(5_000),
+    }).then((answer) => answer.text()),
+  )
+  await Promise.allSettled(streams)
+}
+
+interface Tenants {
+  service: TestService
+  quiet: QuietTenant
+  loud: LoudTenant
+}
+
+async function withTenants(work: (tenants: Tenants) => Promise<void>): Promise<void> {
+  const service = await startService({ settings: { BOXYARD_POOL_GB: '8', BOXYARD_SPARE_SLOTS: '8' } })
+  const client: Client = createClient(
+    () => service.url,
+    () => service.adminToken,
+  )
+  try {
+    const loud = await openLoudTenant(service.url, client)
+    await work({ service, quiet: await openQuietTenant(service.url, client), loud })
+  } finally {
+    await service.close()
+  }
+}
+
+/** p95 in milliseconds, and how many requests failed, with the first words of one. */
+interface Figures {
+  p95: Record<Timed, number>
+  failed: number
+  problem: string
+}
+
+async function measure({ acts }: QuietTenant): Promise<Figures> {
+  const figures: Figures = { p95: { exec: 0, create: 0, edge: 0 }, failed: 0, problem: '' }
+  const attempt = async (name: ActName, index: number): Promise<number> => {
+    const begun = performance.now()
+    await acts[name](index).catch((error: unknown) => {
+      figures.failed += 1
+      figures.problem ||= `${name}: ${String(error)}`
+    })
+    return performance.now() - begun
+  }
+  for (const [name, count] of TIMED) {
+    const values: number[] = []
+    for (let index = 0; index < count; index += 1) values.push(await attempt(name, index))
+    figures.p95[name] = percentile(values, 0.95)
+    if (name === 'create') for (let index = 0; index < count; index += 1) await attempt('delete', index)
+  }
+  for (const name of ONCE) await attempt(name, 0)
+  return figures
+}
+
+function print(name: string, busy: Figures, idle: Figures, isTimed = true): void {
+  const cells = TIMED.map(([key]) => {
+    const [value, usual] = [busy.p95[key], idle.p95[key]]
+    return `${key} ${value.toFixed(1)} ms ${(value / usual).toFixed(1)}×`.padEnd(26)
+  })
+  const holds = busy.failed === 0 && (!isTimed || TIMED.every(([key]) => busy.p95[key] <= MOST * idle.p95[key]))
+  const target = isTimed ? `target ≤ ${MOST}×` : 'target 0 failed'
+  process.stdout.write(`${name.padEnd(26)} ${cells.join(' ')} ${target}  ${judge(holds, 'FALLS SHORT')}\n`)
+  if (busy.failed > 0) process.stdout.write(`  ${busy.failed} failed, as ${busy.problem.slice(0, 300)}\n`)
+}
+
+function tell(before: Usage, during: Usage, { failed }: Figures): void {
+  const cells = (['agent', 'front'] as const).map((who) => {
+    const [one, other] = [before[who], during[who]]
+    return `${who} ${one.mib} → ${other.mib} MiB, ${one.descriptors} → ${other.descriptors} descriptors`
+  })
+  process.stdout.write(`  ${failed} failed; ${cells.join('; ')}\n`)
+}
+
+type Timed = 'exec' | 'create' | 'edge'
+const TIMED: readonly (readonly [Timed, number])[] = [
+  ['exec', 100],
+  ['create', 30],
+  ['edge', 300],
+]
+const ONCE: readonly ActName[] = ['read', 'files', 'snapshot', 'terminal', 'ticket', 'events']
+const MOST = 2
