@@ -13,17 +13,25 @@ export function frontProxyBind({ socket, user }: FrontProxySocket): string {
   return `  bind 'unix@${socket}' mode 600 user ${user}`
 }
 
-/** Sets the client address from the last entry of `X-Forwarded-For`, which a trusted proxy has appended. */
+/**
+ * Sets the client address from the last entry of `X-Forwarded-For`, which a trusted proxy has appended. At an address of IPv6 clients of
+ * IPv4 have mapped ones (RFC 4291, 2.5.5.2), which are told as what they are.
+ */
 export function sourceRules({
+  host,
   frontProxy,
   trustedProxies,
 }: {
+  host: string
   frontProxy: FrontProxySocket | null
   trustedProxies: readonly string[]
 }) {
   const rule = '  http-request set-src req.hdr_ip(x-forwarded-for,-1)'
   if (frontProxy) return [rule]
-  return trustedProxies.length === 0 ? [] : [`${rule} if { fc_src -m ip ${trustedProxies.join(' ')} }`]
+  return [
+    ...(host.includes(':') ? [`  http-request set-src src,regsub(^::ffff:,)`] : []),
+    ...(trustedProxies.length === 0 ? [] : [`${rule} if { fc_src -m ip ${trustedProxies.join(' ')} }`]),
+  ]
 }
 
 /** Overwrites the headers that only the edge may set. */

@@ -39,6 +39,19 @@ async function openSocket(host = HOST): Promise<{ socket: WebSocket; echo(text: 
   }
 }
 
+test('it is opened, where none runs, before its process listens', async () => {
+  const first = createEdgeLab()
+  try {
+    const gate = { decide: () => Promise.reject(new Error('asked')), certifies: async () => false }
+    await first.edge.open({ routes: [], grants: [], gate })
+    expect((await first.edge.metrics()).starts).toBe(0)
+    await first.edge.started()
+    expect((await first.edge.metrics()).starts).toBe(1)
+  } finally {
+    await first.close()
+  }
+})
+
 test('the next driver adopts it, on the same port, with its open connections', async () => {
   const edge = await lab.open({ routes: [lab.route(HOST, shop), lab.route('old.localhost', shop)] })
   const { port } = edge

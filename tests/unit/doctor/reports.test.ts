@@ -59,7 +59,7 @@ test('a wrong setting keeps no deployment from being taken down, unless it tells
   const told: string[] = []
   const read = (given: Record<string, string>) => readTakeDownSettings((fault) => told.push(fault), given)
   expect(read({ BOXYARD_DATA_DIR: '/data', BOXYARD_EGRESS: 'perhaps', BOXYARD_NONE: '1' }).dataDir).toBe('/data')
-  expect(told).toEqual([expect.stringContaining('BOXYARD_NONE'), expect.stringContaining('BOXYARD_EGRESS')])
+  expect(told).toEqual([expect.stringContaining('BOXYARD_EGRESS'), expect.stringContaining('BOXYARD_NONE')])
   expect(() => read({ BOXYARD_RUNTIME: 'docker', BOXYARD_EGRESS: 'perhaps' })).toThrow('BOXYARD_RUNTIME="docker"')
 })
 
