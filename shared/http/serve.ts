@@ -1,4 +1,5 @@
 import type { IncomingMessage, Server, ServerOptions, ServerResponse } from 'node:http'
+import { Server as TlsServer } from 'node:https'
 import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -30,7 +31,7 @@ export const SERVER_OPTIONS: ServerOptions = {
   /** Off: the app refuses such requests with a problem. */
   requireHostHeader: false,
   noDelay: true,
-  /** For answers, so that the next piece is ready when the kernel takes it. */
+  /** For answers, so that the next piece is ready when the kernel takes it; what comes is bounded by `serve`. */
   highWaterMark: 512 * 1024,
   /**
    * Ignores an upgrade to anything but a WebSocket, such as HTTP/2: the request is answered as a plain one. Also one sent before
@@ -82,6 +83,7 @@ export function serve(server: Server, options: ServingOptions): Serving {
     if (due > HTTP_BOUNDS.requestsAhead) incoming.socket.destroy()
     else void answer(incoming, outgoing, context)
   }
+  server.prependListener(server instanceof TlsServer ? 'secureConnection' : 'connection', boundUnread)
   server.on('request', listen)
   server.on('checkExpectation', listen)
   server.on('checkContinue', (incoming: IncomingMessage, outgoing: ServerResponse) => {
@@ -91,6 +93,11 @@ export function serve(server: Server, options: ServingOptions): Serving {
   server.on('connect', (incoming: IncomingMessage) => refuseConnect(incoming.socket, options))
   server.on('clientError', (error: Error, socket: Socket) => refuseUnparsed(error, socket, options))
   return { inFlight: () => state.inFlight, drain: (signal) => drain(server, state, signal) }
+}
+
+/** Bounds what node:http reads of a body before a handler asks for it: it takes the bound from the socket. */
+function boundUnread(socket: Socket): void {
+  Object.defineProperty(socket, 'readableHighWaterMark', { value: UNREAD_BODY_BYTES })
 }
 
 async function drain(
@@ -259,6 +266,8 @@ function refuseConnect(socket: Socket, options: ServingOptions): void {
 
 const NO_PROXIES = createSourceAddresses([])
 const SMALL_BYTES = 64 * 1024
+/** Reached by the first piece, which has up to 64 KiB. */
+const UNREAD_BODY_BYTES = 1024
 const awaitsContinue = new WeakSet<IncomingMessage>()
 const UNPARSED_DETAILS: Record<string, string> = {
   HPE_HEADER_OVERFLOW: 'The request head is too large.',

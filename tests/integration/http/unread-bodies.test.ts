@@ -1,0 +1,52 @@
+import { createServer, type Server } from 'node:http'
+import { type AddressInfo, connect, type Socket } from 'node:net'
+import { afterEach, expect, test } from '@jest/globals'
+import type { HttpHandler } from '../../../shared/http/messages.ts'
+import { SERVER_OPTIONS, type Serving, serve } from '../../../shared/http/serve.ts'
+import { untilSteady } from '../../helpers/eventually.ts'
+import { silentLogger } from '../../helpers/silent-logger.ts'
+
+const KIB = 1024
+const BODY = Buffer.alloc(4 * 1024 * KIB)
+let server: Server
+let serving: Serving
+let client: Socket | null = null
+
+afterEach(async () => {
+  client?.destroy()
+  await serving.drain(AbortSignal.abort())
+})
+
+/** Sends a body to a handler; resolves with the connection at the server. */
+async function send(handler: HttpHandler): Promise<Socket> {
+  server = createServer(SERVER_OPTIONS)
+  serving = serve(server, { handler, logger: silentLogger, now: Date.now })
+  const accepted = new Promise<Socket>((resolve) => server.once('connection', resolve))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  client = connect((server.address() as AddressInfo).port, '127.0.0.1')
+  client.on('error', () => undefined)
+  client.write(`PUT / HTTP/1.1\r\nhost: a\r\ncontent-length: ${BODY.length}\r\n\r\n`)
+  client.write(BODY)
+  return accepted
+}
+
+test('of a body that no handler has asked for, little is read', async () => {
+  const socket = await send(() => new Promise(() => undefined))
+  const read = await untilSteady(() => socket.bytesRead, 500)
+  expect(read).toBeGreaterThan(0)
+  // Of each that waits for a decision this is memory.
+  expect(read).toBeLessThanOrEqual(130 * KIB)
+})
+
+test('one that is asked for late is read whole', async () => {
+  let size = 0
+  const done = Promise.withResolvers<void>()
+  const socket = await send(async (request) => {
+    await untilSteady(() => socket.bytesRead, 200)
+    for await (const piece of request.openBody()) size += piece.length
+    done.resolve()
+    return { status: 204, headers: {}, body: null }
+  })
+  await done.promise
+  expect(size).toBe(BODY.length)
+})
