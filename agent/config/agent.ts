@@ -4,7 +4,7 @@ import * as z from 'zod'
 import { FRONT_SETTINGS } from '../../shared/settings-names.ts'
 import { CONNECTION_VARIABLES, connectionsAtOnceOf } from './connections.ts'
 import { EDGE_VARIABLES, type EdgeSettings, edgeSettingsOf } from './edge.ts'
-import { type DefaultQuota, SHARE_VARIABLES } from './shares.ts'
+import { boxSharesOf, type DefaultQuota, SHARE_VARIABLES, type ShareSettings } from './shares.ts'
 import { type ChannelTlsFiles, channelTlsOf, type DataListener, dataOf } from './tls.ts'
 import { absolute, flag, givenSettings, list, name, number, origin, registries, whole } from './variables.ts'
 
@@ -52,15 +52,13 @@ export interface S3Settings {
 }
 
 /** The bounds in force, published by `GET /v1/config`. */
-export interface AgentLimits {
+export interface AgentLimits extends ShareSettings {
   /** Requests per second of one token, and its burst. */
   rateLimitPerSecond: number
   rateLimitBurst: number
   pidsPerBox: number
   /** Whether boxes may have `config.nesting`. */
   allowsNesting: boolean
-  /** Mbit/s of a box each way: the default, and the most that one may have; null: without a bound. */
-  networkMbps: number | null
   boxesMax: number
   volumesMax: number
   /** Factor by which running boxes may overcommit the host's memory, and the free memory that a start needs. */
@@ -149,7 +147,7 @@ export function readAgentSettings(environment: Record<string, string | undefined
       rateLimitBurst: env.BOXYARD_RATE_BURST,
       pidsPerBox: env.BOXYARD_PIDS_PER_BOX,
       allowsNesting: allowsNesting(env),
-      networkMbps: env.BOXYARD_NETWORK_MBPS || null,
+      ...boxSharesOf(env),
       boxesMax: env.BOXYARD_BOXES_MAX,
       volumesMax: env.BOXYARD_VOLUMES_MAX,
       memoryOvercommit: env.BOXYARD_MEMORY_OVERCOMMIT,

@@ -9,6 +9,15 @@ export interface DefaultQuota {
   storageGb: number | null
 }
 
+/** How much of the network and the disk a box gets: the default, and the most that one may have; null: without a bound. */
+export interface ShareSettings {
+  /** Mbit/s each way. */
+  networkMbps: number | null
+  /** Megabytes (10^6 bytes) a second, and operations a second, that it reads and writes together. */
+  diskMbps: number | null
+  diskIops: number | null
+}
+
 const FIELDS = { boxes: 'boxes', cpus: 'cpus', ram_mb: 'ramMb', storage_gb: 'storageGb' } as const
 const ITEM = /^(boxes|cpus|ram_mb|storage_gb)=(\d{1,9}(?:\.\d{1,3})?)$/
 
@@ -33,6 +42,16 @@ export const SHARE_VARIABLES = {
   BOXYARD_VOLUMES_MAX: whole(10_000, 0, 1_000_000),
   BOXYARD_PIDS_PER_BOX: whole(1024, 16, 4_000_000),
   BOXYARD_NETWORK_MBPS: whole(1000, 0, 100_000),
+  BOXYARD_DISK_MBPS: whole(0, 0, 100_000),
+  BOXYARD_DISK_IOPS: whole(0, 0, 10_000_000),
   BOXYARD_POOL_RESERVE_PERCENT: whole(10, 0, 50),
   BOXYARD_DEFAULT_QUOTA: quota,
+}
+
+type ShareName = 'BOXYARD_NETWORK_MBPS' | 'BOXYARD_DISK_MBPS' | 'BOXYARD_DISK_IOPS'
+
+/** Reads the shares of a box, of which 0 is none. */
+export function boxSharesOf(env: Record<ShareName, number>): ShareSettings {
+  const { BOXYARD_NETWORK_MBPS: networkMbps, BOXYARD_DISK_MBPS: diskMbps, BOXYARD_DISK_IOPS: diskIops } = env
+  return { networkMbps: networkMbps || null, diskMbps: diskMbps || null, diskIops: diskIops || null }
 }

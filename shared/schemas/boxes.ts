@@ -53,6 +53,14 @@ export const boxConfigInputSchema = z
       description:
         'Mbit/s that the box may send, and as many that it may receive; at most `network_mbps` of the defaults of `GET /v1/config`, if that is not null.',
     }),
+    disk_mbps: z.int().min(1, 'must be at least 1').max(100_000).nullable().meta({
+      description:
+        'Megabytes a second that the box may read and write together on the disk; at most `disk_mbps` of the defaults of `GET /v1/config`, if that is not null.',
+    }),
+    disk_iops: z.int().min(1, 'must be at least 1').max(10_000_000).nullable().meta({
+      description:
+        'Reads and writes a second, together, that the box may make the disk do; at most `disk_iops` of the defaults of `GET /v1/config`, if that is not null.',
+    }),
     nesting: z.boolean().nullable().meta({
       description:
         'True: container runtimes and sandboxes work in the box (docs/security.md#nesting); only where `nesting` of `GET /v1/config` is true. In force from the next start.',
@@ -71,6 +79,14 @@ export const boxConfigSchema = z
     network_mbps: z.int().nullable().meta({
       description:
         'Mbit/s that the box may send, and as many that it may receive, in at most 200 packets a second for each Mbit/s; null: without a bound.',
+    }),
+    disk_mbps: z.int().nullable().meta({
+      description:
+        'Megabytes (10^6 bytes) a second that the box may read and write together on the disk: one that exceeds it stands still for a while (docs/security.md#the-disk); null: without a bound.',
+    }),
+    disk_iops: z.int().nullable().meta({
+      description:
+        'Reads and writes a second, together, that the box may make the disk do, likewise; null: without a bound.',
     }),
     nesting: z.boolean().meta({ description: 'Whether its next start lets containers and sandboxes run in it.' }),
   })

@@ -53,7 +53,7 @@ export async function createBoxRecord(deps: CreateDeps, request: NewBox): Promis
   const { project, body } = request
   checkEnvironment(body.environment ?? {})
   checkRegion(body.config?.region, deps.defaults.config.region)
-  checkNetworkMbps(body.config?.network_mbps, deps.defaults.config)
+  checkShares(body.config, deps.defaults.config)
   const origin = await findOrigin(deps, request)
   const mounts = await resolveMounts(store, request)
   if (await store.boxes.get(project, body.name)) throw nameTaken(project, body.name)
@@ -89,12 +89,15 @@ export function checkRegion(region: string | null | undefined, own: string): voi
 }
 
 /**
- * Refuses more network than a box of the deployment may have.
+ * Refuses more of network and disk than a box of the deployment may have.
  * @throws ServiceError `invalid_request`
  */
-export function checkNetworkMbps(mbps: number | null | undefined, { network_mbps: most }: BoxConfig): void {
-  if (typeof mbps !== 'number' || most === null || mbps <= most) return
-  throw invalidRequest([{ pointer: '/config/network_mbps', detail: `must be at most ${most} in this deployment` }])
+export function checkShares(given: CreateBoxBody['config'] | null, defaults: BoxConfig): void {
+  for (const name of SHARES) {
+    const [value, most] = [given?.[name] ?? null, defaults[name]]
+    if (value === null || most === null || value <= most) continue
+    throw invalidRequest([{ pointer: `/config/${name}`, detail: `must be at most ${most} in this deployment` }])
+  }
 }
 
 /** The source of a box: a base, a snapshot or another box. */
@@ -180,6 +183,8 @@ function newRecord(
       region: origin.config.region,
       storage_gb: body.config?.storage_gb ?? origin.config.storage_gb,
       network_mbps: body.config?.network_mbps ?? origin.config.network_mbps,
+      disk_mbps: body.config?.disk_mbps ?? origin.config.disk_mbps,
+      disk_iops: body.config?.disk_iops ?? origin.config.disk_iops,
       nesting: body.config?.nesting ?? origin.config.nesting,
     },
     environment: body.environment ?? origin.environment,
@@ -246,4 +251,5 @@ function sourceNotFound(project: string, name: string): ServiceError {
   return new ServiceError('box_not_found', `No box named "${name}" in project "${project}" to fork from.`)
 }
 
+const SHARES = ['network_mbps', 'disk_mbps', 'disk_iops'] as const
 const ROOM_BYTES = 64 * 1024 ** 2

@@ -8,9 +8,9 @@ import { readBox } from '../common/lookup.ts'
 import { checkNesting } from '../common/nesting.ts'
 import { checkIfMatch } from '../common/preconditions.ts'
 import { bytesOf, resizeTree } from '../common/sizes.ts'
-import { limitsOf, unlessEnded } from '../reconcile/box-spec.ts'
+import { limitsOf, sharesOf, unlessEnded } from '../reconcile/box-spec.ts'
 import { checkNoRestore } from '../reconcile/pending-restore.ts'
-import { type BoxDefaults, type CreateDeps, checkNetworkMbps, checkRegion, resourcesOf } from './create.ts'
+import { type BoxDefaults, type CreateDeps, checkRegion, checkShares, resourcesOf } from './create.ts'
 
 export interface UpdateDeps extends CreateDeps {
   runtime: Runtime
@@ -75,7 +75,7 @@ export async function updateBox(
 export function updatedRecord(record: BoxRecord, body: UpdateBoxBody, defaults: BoxDefaults): BoxRecord {
   checkEnvironment(body.environment ?? {})
   checkRegion(body.config?.region, defaults.config.region)
-  checkNetworkMbps(body.config?.network_mbps, defaults.config)
+  checkShares(body.config, defaults.config)
   const { region: _region, ...config } = body.config ?? {}
   const changes: Changes = {
     config: body.config === null ? defaults.config : merged(record.config, config, defaults.config),
@@ -107,7 +107,7 @@ async function applyConfig(
   { record, next, isRunning }: { record: BoxRecord; next: BoxRecord; isRunning: boolean },
 ): Promise<void> {
   const { storage_gb: storageGb } = next.config
-  const [before, after] = [record, next].map((each) => limitsOf(each, defaults.config.network_mbps))
+  const [before, after] = [record, next].map((each) => limitsOf(each, sharesOf(defaults.config)))
   if (isRunning && after && !isDeepStrictEqual(after, before)) await unlessEnded(runtime.resize(record.id, after))
   if (storageGb !== record.config.storage_gb)
     await resizeTree(filesystem, { name: record.root, what: 'The box' }, storageGb)

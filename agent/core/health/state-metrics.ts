@@ -1,3 +1,4 @@
+import type { Runtime } from '../../ports/boxes/runtime.ts'
 import type { DiskCapacity } from '../../ports/host/facts.ts'
 import type { Meter, Sample } from '../../ports/host/meter.ts'
 import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
@@ -8,13 +9,15 @@ import type { ServiceSupervisor } from '../services/supervisor.ts'
 
 export interface StateMetricsDeps {
   store: Store
+  runtime: Pick<Runtime, 'pausedSeconds'>
   filesystem: CowFilesystem
   reconciler: Reconciler
   supervisor: ServiceSupervisor
 }
 
 /** Exports gauges of boxes, services, storage and pending work. */
-export function meterState(meter: Meter, { store, filesystem, reconciler, supervisor }: StateMetricsDeps): void {
+export function meterState(meter: Meter, deps: StateMetricsDeps): void {
+  const { store, runtime, filesystem, reconciler, supervisor } = deps
   meter.observable('gauge', BOXES, async () => byLabel('status', Object.entries(await store.boxes.countByStatus())))
   meter.observable('gauge', SERVICES, async () => byLabel('state', [...(await countServices(store, supervisor))]))
   meter.observable('gauge', QUEUE, () => byLabel('state', Object.entries(reconciler.queued())))
@@ -28,6 +31,7 @@ export function meterState(meter: Meter, { store, filesystem, reconciler, superv
   single(SUBVOLUMES, async () => (await filesystem.list()).length)
   single(TOMBSTONES, async () => (await store.tombstones.all()).length)
   meter.observable('counter', EVENTS, async () => [{ labels: {}, value: (await store.events.bounds()).newest }])
+  meter.observable('counter', PAUSED, () => [{ labels: {}, value: runtime.pausedSeconds() }])
   single(STUCK, async () => reconciler.stuckTombstones().length)
   single(UNSTARTED, async () => reconciler.failedStarts().size)
 }
@@ -58,6 +62,11 @@ const QUEUE = {
 const EVENTS = {
   name: 'boxyard_events_total',
   help: 'Events that were written, by all agents of these data.',
+  labels: [],
+} as const
+const PAUSED = {
+  name: 'boxyard_boxes_paused_seconds_total',
+  help: 'For how long boxes were paused because they exceeded what they may read and write on the disk, summed over all.',
   labels: [],
 } as const
 const SUBVOLUMES = { name: 'boxyard_subvolumes', help: 'Subvolumes in the pool: roots, volumes, snapshots, bases.' }

@@ -1,18 +1,18 @@
 import { ServiceError } from '../../../shared/errors.ts'
-import type { BoxLimits, BoxMount, BoxSpec } from '../../ports/boxes/runtime.ts'
+import type { BoxConfig } from '../../../shared/schemas/boxes.ts'
+import type { BoxLimits, BoxShares } from '../../ports/boxes/limits.ts'
+import type { BoxMount, BoxSpec } from '../../ports/boxes/runtime.ts'
 import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
 import type { BoxRecord, MountRecord } from '../../ports/store/boxes.ts'
 import { shortDigestOf } from '../common/digest.ts'
 import { environmentOf } from '../common/environment.ts'
 import { checkNesting } from '../common/nesting.ts'
 
-/** Bounds of boxes that their specs have. */
-export interface SpecLimits {
+/** Bounds of boxes that their specs have; the shares are the most that a box may have. */
+export interface SpecLimits extends BoxShares {
   pidsPerBox: number
   /** Whether boxes may have `config.nesting`. */
   allowsNesting: boolean
-  /** Mbit/s that a box may have at most, each way; null: without a bound. */
-  networkMbps: number | null
 }
 
 /**
@@ -29,7 +29,7 @@ export function boxSpecOf(record: BoxRecord, filesystem: CowFilesystem, limits: 
     rootPath: filesystem.path(record.root),
     hostname: name,
     machineId: shortDigestOf(id),
-    ...limitsOf(record, limits.networkMbps),
+    ...limitsOf(record, limits),
     pidsMax: limits.pidsPerBox,
     environment: environmentOf(record),
     graceSeconds: record.gracePeriodSeconds,
@@ -39,12 +39,28 @@ export function boxSpecOf(record: BoxRecord, filesystem: CowFilesystem, limits: 
 }
 
 /**
- * Returns the limits of a box that its runtime sets, and changes while it runs. No box gets more network than `mostMbps`, if that is not
- * null, also if its record is of a time when it might have more.
+ * Returns the limits of a box that its runtime sets, and changes while it runs. No box gets more of network and disk than `most`, also if
+ * its record is of a time when it might have more.
  */
-export function limitsOf({ config }: Pick<BoxRecord, 'config'>, mostMbps: number | null): BoxLimits {
-  const { cpus, ram_mb: ramMb, network_mbps: mbps } = config
-  return { cpus, ramMb, networkMbps: mostMbps === null ? mbps : Math.min(mbps ?? mostMbps, mostMbps) }
+export function limitsOf({ config }: Pick<BoxRecord, 'config'>, most: BoxShares): BoxLimits {
+  const { cpus, ram_mb: ramMb } = config
+  const { networkMbps, diskMbps, diskIops } = sharesOf(config)
+  return {
+    cpus,
+    ramMb,
+    networkMbps: lesser(networkMbps, most.networkMbps),
+    diskMbps: lesser(diskMbps, most.diskMbps),
+    diskIops: lesser(diskIops, most.diskIops),
+  }
+}
+
+/** Returns the shares of a configuration. */
+export function sharesOf(config: BoxConfig): BoxShares {
+  return { networkMbps: config.network_mbps, diskMbps: config.disk_mbps, diskIops: config.disk_iops }
+}
+
+function lesser(value: number | null, most: number | null): number | null {
+  return most === null ? value : Math.min(value ?? most, most)
 }
 
 /** Returns the data volumes of a box as the runtime mounts them, those nearer to `/` first. */

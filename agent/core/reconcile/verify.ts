@@ -1,5 +1,6 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import type { Logger } from '../../../shared/log.ts'
+import type { BoxShares } from '../../ports/boxes/limits.ts'
 import type { BoxMount, Runtime } from '../../ports/boxes/runtime.ts'
 import type { Clock } from '../../ports/host/clock.ts'
 import type { CowFilesystem } from '../../ports/pool/cow-filesystem.ts'
@@ -7,7 +8,7 @@ import type { BoxRecord } from '../../ports/store/boxes.ts'
 import type { Store } from '../../ports/store/store.ts'
 import { bumped } from '../common/edit-record.ts'
 import { bytesOf } from '../common/sizes.ts'
-import { boxMountOf, limitsOf, type SpecLimits, unlessEnded } from './box-spec.ts'
+import { boxMountOf, limitsOf, unlessEnded } from './box-spec.ts'
 import type { BoxProcesses } from './processes.ts'
 
 export interface VerifierDeps {
@@ -17,7 +18,7 @@ export interface VerifierDeps {
   filesystem: CowFilesystem
   logger: Logger
   processes: Pick<BoxProcesses, 'isRunning'>
-  limits: Pick<SpecLimits, 'networkMbps'>
+  limits: BoxShares
 }
 
 /** Brings running boxes to their records, where an interrupted step may have left other mounts or limits. */
@@ -57,7 +58,7 @@ async function verifyBox(deps: VerifierDeps, record: BoxRecord): Promise<void> {
   await filesystem.setQuota(record.root, bytesOf(record.config.storage_gb))
   await unlessEnded(verifyMounts(deps, record))
   try {
-    await unlessEnded(runtime.resize(record.id, limitsOf(record, limits.networkMbps)))
+    await unlessEnded(runtime.resize(record.id, limitsOf(record, limits)))
   } catch (error) {
     // The box uses more memory than the record allows by now: it keeps its limits until its next start.
     if (!(error instanceof ServiceError) || error.code !== 'below_use') throw error

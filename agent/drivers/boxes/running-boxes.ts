@@ -1,14 +1,17 @@
 import { ServiceError } from '../../../shared/errors.ts'
 import { createKeyedLock } from '../../../shared/locks.ts'
 import type { Logger } from '../../../shared/log.ts'
-import type { BoxLimits, BoxMount, BoxSpec, BoxUsage, RuntimeBox, RuntimeProblem } from '../../ports/boxes/runtime.ts'
+import type { BoxLimits } from '../../ports/boxes/limits.ts'
+import type { BoxMount, BoxSpec, BoxUsage, RuntimeBox, RuntimeProblem } from '../../ports/boxes/runtime.ts'
 import type { ExecFiles } from '../exec/shim-protocol.ts'
 import { createShims, type Shims } from '../exec/shims.ts'
 import { CRUN_COMMAND } from '../host/crun.ts'
 import { whileFrozen } from '../host/freeze.ts'
 import type { BoxHandle } from '../host/handle.ts'
+import { type BoxExits, createBoxExits, type InitEnd } from './box-exits.ts'
 import { type BoxLimitsView, openBoxLimits } from './box-limits.ts'
 import { type BoxCommands, createBoxCommands, endLost, execConfigOf, requireRunning } from './commands.ts'
+import { createDiskLimits, type DiskLimits } from './disk-limits.ts'
 import { collectBox, type EndOptions, endCommands, IDS_PER_BOX, killBox } from './end.ts'
 import { type BoxMounts, createBoxMounts } from './mounts.ts'
 import { type OciHost, openOciHost } from './oci-host.ts'
@@ -35,12 +38,6 @@ export interface RunningBoxesOptions {
   logger: Logger
 }
 
-/** The observed end of a box's init. */
-export interface InitEnd {
-  /** The kernel's OOM killer killed it. */
-  outOfMemory: boolean
-}
-
 /** Starts and removes the parts of a box, as its runtime does; each call runs while no other step of the box is under way. */
 export interface BoxLife {
   start(spec: BoxSpec, onWaiting?: (why: string) => void): Promise<RuntimeBox>
@@ -54,15 +51,17 @@ export interface BoxLife {
  * box.
  */
 export class RunningBoxes {
+  /** What boxes may do with the disk. */
+  readonly disk: DiskLimits
   readonly #options: RunningBoxesOptions
   readonly #lock = createKeyedLock()
   readonly #mounts: BoxMounts
-  readonly #unwatch = new Map<string, () => void>()
   /** Host id of each box's id 0; identifies its left-over processes. */
   readonly #idBases = new Map<string, number>()
   readonly #shims: Shims
   readonly #onExit: (id: string, end: InitEnd) => void
   #host: OciHost | undefined
+  #exits: BoxExits | undefined
   #commands: BoxCommands | undefined
   #limits: BoxLimitsView | undefined
 
@@ -71,6 +70,7 @@ export class RunningBoxes {
     this.#onExit = onExit
     this.#mounts = createBoxMounts(`${options.runDir}/locking`)
     const { instanceId, runDir, crunPath, execFiles, logger } = options
+    this.disk = createDiskLimits(() => this.host.cgroups, logger)
     this.#shims = createShims({
       shim: { instanceId, runDir, crunPath, execFiles },
       logger,
@@ -82,6 +82,7 @@ export class RunningBoxes {
   async open(adopt: Adopt): Promise<void> {
     const host = await openOciHost(this.#options)
     this.#host = host
+    this.#exits = createBoxExits(host, this.#onExit)
     this.#limits = openBoxLimits({ ...this.#options, host, mounts: this.#mounts, inTurn: this.#lock.run })
     await this.#shims.open()
     this.#commands = createBoxCommands(host, { ...this.#options, shims: this.#shims })
@@ -97,7 +98,8 @@ export class RunningBoxes {
 
   async close(): Promise<void> {
     await this.#shims.close((boxId) => this.#host?.handles.readRunning(boxId) === null)
-    this.#unwatch.clear()
+    this.#exits?.close()
+    await this.disk.close()
     await this.#limits?.close()
     this.#host?.close()
     this.#host = undefined
@@ -134,7 +136,7 @@ export class RunningBoxes {
   /** Ends the commands of a box as `Runtime.stop`, then removes its parts. */
   stop(id: string, end: EndOptions, parts: Pick<BoxLife, 'remove'>): Promise<void> {
     return this.#lock.run(id, async () => {
-      this.#forgetExit(id)
+      this.#exits?.forget(id)
       const running = this.read(id)
       if (running !== null) await endCommands(this.host.cgroups, id, { ...end, init: running.pid })
       await parts.remove(id)
@@ -172,14 +174,15 @@ export class RunningBoxes {
     for (const mount of mounts) await this.#mounts.attach(handle, mount)
     await this.#limits?.show(id, handle)
     handles.write(id, handle)
-    this.#watchExit(id, handle.pid)
+    this.#exits?.watch(id, handle.pid)
     return { id, isRunning: true, pid: handle.pid }
   }
 
   /** Kills all of a box, and returns once nothing of it runs and its cgroups are gone. */
   async end(id: string): Promise<void> {
     const { cgroups, crun, watcher } = this.host
-    this.#forgetExit(id)
+    this.#exits?.forget(id)
+    await this.disk.forget(id)
     const idBase = this.#idBases.get(id)
     // An unfinished start of an earlier agent left only processes, which may be children of this one by now.
     if (idBase === undefined) for (const pid of cgroups.processes(id)) watcher.collect(pid)
@@ -197,11 +200,6 @@ export class RunningBoxes {
     this.#idBases.delete(id)
     this.host.cgroups.place(id, null)
     this.host.handles.remove(id)
-  }
-
-  #forgetExit(id: string): void {
-    this.#unwatch.get(id)?.()
-    this.#unwatch.delete(id)
   }
 
   attach(id: string, mount: BoxMount): Promise<void> {
@@ -229,14 +227,15 @@ export class RunningBoxes {
 
   /** As `Runtime.problems`. */
   problems(): RuntimeProblem[] {
-    return this.#limits?.problems() ?? []
+    return [...(this.#limits?.problems() ?? []), ...this.disk.problems()]
   }
 
-  resize(id: string, { cpus, ramMb }: BoxLimits): Promise<void> {
-    return this.whileRunning(id, async ({ cgroups }) => {
+  resize(id: string, { cpus, ramMb, ...shares }: BoxLimits): Promise<void> {
+    return this.whileRunning(id, async ({ cgroups }, { rootPath }) => {
       // Applies the change that may be refused first.
       await cgroups.setMemory(id, ramMb)
       cgroups.setCpus(id, cpus)
+      this.disk.bound(id, shares, rootPath)
     })
   }
 
@@ -249,7 +248,7 @@ export class RunningBoxes {
   /** As `Runtime.frozen`. */
   frozen<T>(id: string, work: () => Promise<T>): Promise<T> {
     const freeze = (): Promise<T> => whileFrozen(this.host.cgroups.freezer(id), work)
-    return this.#lock.run(id, () => (this.read(id) === null ? work() : freeze()))
+    return this.#lock.run(id, () => (this.read(id) === null ? work() : this.disk.unpaused(id, freeze)))
   }
 
   /** Runs `act` with a running box while no start or stop of it can happen. Throws `box_not_running`. */
@@ -264,7 +263,7 @@ export class RunningBoxes {
       if (handle !== null) await this.#adopt(host, { id, handle }, adopt)
     } catch (error) {
       this.#options.logger.error('box could not be taken up', { box: id, error })
-      this.#forgetExit(id)
+      this.#exits?.forget(id)
       host.handles.remove(id)
     }
   }
@@ -280,20 +279,9 @@ export class RunningBoxes {
     host.cgroups.upgrade(id)
     await this.#limits?.showAgain(id, handle)
     await adopt(id, handle)
-    this.#watchExit(id, handle.pid)
+    this.#exits?.watch(id, handle.pid)
     // The pid may have been reused before it was watched.
     if (host.handles.readRunning(id) === null) throw new Error('init ended meanwhile')
-  }
-
-  #watchExit(id: string, pid: number): void {
-    const { watcher, cgroups } = this.host
-    const oomKillsBefore = cgroups.oomKills(id)
-    const unwatch = watcher.watch(pid, (status) => {
-      this.#unwatch.delete(id)
-      const isKill = status === null || status.signal === 'SIGKILL'
-      this.#onExit(id, { outOfMemory: isKill && cgroups.oomKills(id) > oomKillsBefore })
-    })
-    this.#unwatch.set(id, unwatch)
   }
 }
 

@@ -1,7 +1,8 @@
 import fs from 'node:fs'
 import { createLimiter } from '../../../shared/locks.ts'
+import type { BoxLimits } from '../../ports/boxes/limits.ts'
 import type { Network } from '../../ports/boxes/network.ts'
-import type { BoxExit, BoxLimits, BoxSpec, Runtime, RuntimeBox } from '../../ports/boxes/runtime.ts'
+import type { BoxExit, BoxSpec, Runtime, RuntimeBox } from '../../ports/boxes/runtime.ts'
 import { readBootId } from '../host/facts.ts'
 import { type BoxHandle, readStartTicks } from '../host/handle.ts'
 import { COMMAND_STARTS } from './commands.ts'
@@ -74,6 +75,7 @@ class OciRuntime implements BoxLife {
     const { id, project, name, rootPath, nesting, networkMbps: mbps } = spec
     // The cgroup is created first and removed last: by it an interrupted start is found.
     host.cgroups.create(id, spec)
+    this.boxes.disk.bound(id, spec, rootPath)
     const slot = await this.#options.network.join({ boxId: id, project, name, nesting, mbps })
     this.boxes.expect(id, slot.idBase)
     const pid = await this.#gate.run(() => runInit(host, spec, { slot, init: this.#options.initPath }))

@@ -11,6 +11,7 @@ export function runtimeOf(boxes: RunningBoxes, life: BoxLife): Omit<Runtime, Run
     detach: (id, source) => boxes.detach(id, source),
     mounts: async (id) => boxes.mounts(id),
     problems: async () => boxes.problems(),
+    pausedSeconds: () => boxes.disk.pausedSeconds(),
     usage: async (id) => boxes.usage(id),
     frozen: (id, work) => boxes.frozen(id, work),
     exec: async (id, request) => boxes.commands.exec(id, request),

@@ -1,7 +1,7 @@
 import fs from 'node:fs'
-import { isErrno } from '../../lib/syscalls/libc.ts'
 import { type CgroupLayout, controllerHomes } from './cgroup-layout.ts'
 import { cpusOf } from './cgroup-limits.ts'
+import { moveInto } from './cgroup-paths.ts'
 import { openCpuSets } from './cpusets.ts'
 import { readCpuSeconds } from './usage.ts'
 
@@ -32,7 +32,7 @@ interface BoxCpusOptions {
 /** Opens the CPU sets of an instance's boxes, whose cgroups are prepared. */
 export function openBoxCpus(layout: CgroupLayout, options: BoxCpusOptions): BoxCpus {
   const { parent, home, isPlaced, processes, bindsCpus } = options
-  const { version, cpu, cpuset } = layout
+  const { version, cpu, cpuset, blkio } = layout
   const sets = openCpuSets(layout, { above: parent, home, bindsAll: !bindsCpus })
   const bind = (boxId: string, cpus: number): void => {
     if (!isPlaced(boxId)) sets?.bind(boxId, cpus)
@@ -41,26 +41,17 @@ export function openBoxCpus(layout: CgroupLayout, options: BoxCpusOptions): BoxC
     admit: (boxId) => sets?.admit(boxId),
     bind,
     forget: (boxId) => sets?.forget(boxId),
-    hasGroup: (root, boxId) => root !== cpuset || !isPlaced(boxId) || fs.existsSync(home(root, boxId)),
+    hasGroup: (root, boxId) =>
+      !(root === blkio || (root === cpuset && isPlaced(boxId))) || fs.existsSync(home(root, boxId)),
     upgrade: (boxId) => {
       const path = cpuset === null || isPlaced(boxId) ? null : home(cpuset, boxId)
       if (version === 2 || path === null || fs.existsSync(path)) return
       fs.mkdirSync(path)
       sets?.admit(boxId)
       bind(boxId, cpusOf(home(cpu, boxId)))
-      // Twice, for what the first ones forked meanwhile.
-      for (let round = 0; round < 2; round++) for (const pid of processes(boxId)) join(pid, path)
+      moveInto(path, () => processes(boxId))
     },
     balanceCpus: () => sets?.balance((boxId) => readCpuSeconds(layout, (root) => home(root, boxId))),
     directories: (boxId) => (version === 1 ? controllerHomes(layout, (root) => home(root, boxId)) : null),
-  }
-}
-
-function join(pid: number, path: string): void {
-  try {
-    fs.writeFileSync(`${path}/cgroup.procs`, String(pid))
-  } catch (error) {
-    // The process has ended.
-    if (!isErrno(error, 'ESRCH')) throw error
   }
 }

@@ -8,6 +8,8 @@ export interface CgroupLayout {
   cpuacct: string | null
   /** Hierarchy that binds processes to CPUs; null if there is none. */
   cpuset: string | null
+  /** Hierarchy that counts what goes to disks; null if there is none. With version 1 only boxes that are counted have a cgroup in it. */
+  blkio: string | null
   /** Hierarchy in which each command has its own cgroup: with version 1 the freezer, which stops it while it is killed. */
   execs: string
 }
@@ -26,16 +28,31 @@ export function findCgroupLayout(mountInfo: string): CgroupLayout {
     return {
       ...{ version: 1, pids, memory, cpu, execs: freezer },
       ...{ cpuacct: hierarchy('cpuacct') ?? null, cpuset: hierarchy('cpuset') ?? null },
+      blkio: hierarchy('blkio') ?? null,
     }
   const unified = mounts.find(({ type }) => type === 'cgroup2')?.path
   if (unified === undefined || memory !== undefined)
     throw new Error('The host has no usable cgroups: the controllers pids, memory and cpu must be in one version.')
-  return { version: 2, pids: unified, memory: unified, cpu: unified, cpuacct: unified, cpuset: unified, execs: unified }
+  return {
+    version: 2,
+    pids: unified,
+    memory: unified,
+    cpu: unified,
+    cpuacct: unified,
+    cpuset: unified,
+    blkio: unified,
+    execs: unified,
+  }
 }
 
 /** Returns the distinct mount points of a layout. */
-export function rootsOf({ pids, memory, cpu, cpuacct, cpuset, execs }: CgroupLayout): string[] {
-  return [...new Set([pids, memory, cpu, cpuacct, cpuset, execs].filter((root) => root !== null))]
+export function rootsOf({ pids, memory, cpu, cpuacct, cpuset, blkio, execs }: CgroupLayout): string[] {
+  return [...new Set([pids, memory, cpu, cpuacct, cpuset, blkio, execs].filter((root) => root !== null))]
+}
+
+/** Returns the distinct mount points of the hierarchies in which every box has a cgroup. */
+export function requiredRootsOf(layout: CgroupLayout): string[] {
+  return rootsOf({ ...layout, blkio: null })
 }
 
 /** Returns the cgroup in each version 1 hierarchy that counts or limits, by controller; `home` gives it below a mount point. */

@@ -73,6 +73,20 @@ export function readProcesses(path: string): number[] {
   return readTextIfThere(`${path}/cgroup.procs`).split('\n').filter(Boolean).map(Number)
 }
 
+/** Moves processes into a cgroup: those that `list` returns, and once more, those that they have started meanwhile. */
+export function moveInto(path: string, list: () => number[]): void {
+  for (let round = 0; round < 2; round++) for (const pid of list()) join(pid, path)
+}
+
+function join(pid: number, path: string): void {
+  try {
+    fs.writeFileSync(`${path}/cgroup.procs`, String(pid))
+  } catch (error) {
+    // The process has ended.
+    if (!isErrno(error, 'ESRCH')) throw error
+  }
+}
+
 /** Removes an empty cgroup; returns false if it is in use. An absent one is a success. */
 export function removeDirectory(path: string): boolean {
   try {

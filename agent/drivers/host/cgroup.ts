@@ -5,10 +5,11 @@ import { isErrno } from '../../lib/syscalls/libc.ts'
 import type { BoxUsage } from '../../ports/boxes/runtime.ts'
 import { openBoxCpus } from './cgroup-cpus.ts'
 import { delegateCgroup, processHome } from './cgroup-delegation.ts'
-import { type CgroupLayout, rootsOf } from './cgroup-layout.ts'
+import { type CgroupLayout, requiredRootsOf, rootsOf } from './cgroup-layout.ts'
 import { limitBox, limitCpus, raiseParent } from './cgroup-limits.ts'
 import { createCgroupPaths, readProcesses, removeDirectory } from './cgroup-paths.ts'
 import { inheritCpus } from './cpusets.ts'
+import { type BoxDisk, openBoxDisk } from './disk-io.ts'
 import { type BoxFreezer, createBoxFreezer, freezeSoon, setFrozen } from './freeze.ts'
 import { limitSockets, setMemoryLimit } from './memory.ts'
 import { createOomKills } from './oom-kills.ts'
@@ -16,7 +17,7 @@ import { signalMembers } from './signals.ts'
 import { readUsage } from './usage.ts'
 
 /** The cgroups of one instance's boxes: at `<base>/boxyard/<instance>/<box>` in every hierarchy, unless placed elsewhere. */
-export interface BoxCgroups extends BoxFreezer {
+export interface BoxCgroups extends BoxFreezer, BoxDisk {
   readonly version: 1 | 2
   /** Sets the path of a box's cgroups below each hierarchy, created by another runtime; null for the agent's own. */
   place(boxId: string, path: string | null): void
@@ -83,19 +84,15 @@ export interface CgroupOptions {
 
 /** Creates the cgroups of instance `instanceId`; with version 2 also enables their controllers. */
 export function createBoxCgroups(layout: CgroupLayout, instanceId: string, options: CgroupOptions = {}): BoxCgroups {
-  const roots = rootsOf(layout)
+  const [roots, required] = [rootsOf(layout), requiredRootsOf(layout)]
   const isV1 = layout.version === 1
   const base = options.base ?? ''
   const parent = `${base}/boxyard/${instanceId}`
   const paths = createCgroupPaths(layout, instanceId, base)
   const { home, main, execHome, execs, execHomes, below, processes, isPlaced } = paths
   const killExec = (boxId: string, exec: string): void => killGroup(execHome(boxId, exec), isV1)
-  const freezer = createBoxFreezer(layout.version, {
-    isPlaced,
-    home: main,
-    execs: execHomes,
-    cpuHome: (boxId) => home(layout.cpu, boxId),
-  })
+  const cpuHome = (boxId: string): string => home(layout.cpu, boxId)
+  const freezer = createBoxFreezer(layout.version, { isPlaced, home: main, execs: execHomes, cpuHome })
   const oom = createOomKills((boxId) => readOomKills(home(layout.memory, boxId), isV1), monotonicMs)
   prepare(layout, parent)
   const cpuOptions = { parent, home, isPlaced, processes, bindsCpus: options.bindsCpus ?? true }
@@ -104,7 +101,7 @@ export function createBoxCgroups(layout: CgroupLayout, instanceId: string, optio
     version: layout.version,
     place: paths.place,
     create: (boxId, limits) => {
-      for (const root of roots) fs.mkdirSync(home(root, boxId), { recursive: true })
+      for (const root of required) fs.mkdirSync(home(root, boxId), { recursive: true })
       limitBox({ memory: home(layout.memory, boxId), pids: home(layout.pids, boxId) }, limits, isV1)
       admit(boxId)
     },
@@ -140,6 +137,7 @@ export function createBoxCgroups(layout: CgroupLayout, instanceId: string, optio
     },
     ...freezer,
     ...cpus,
+    ...openBoxDisk(layout, { parent, home, isPlaced, processes }),
     usage: (boxId, pid) => readUsage(layout, (root) => home(root, boxId), pid),
     ...{ oomKills: oom.count, isOutOfMemory: oom.isRecent, watchMemory: oom.watch },
     remove: (boxId) => {
@@ -158,7 +156,7 @@ function monotonicMs(): number {
 }
 
 function prepare(layout: CgroupLayout, parent: string): void {
-  for (const root of rootsOf(layout)) fs.mkdirSync(`${root}${parent}`, { recursive: true })
+  for (const root of requiredRootsOf(layout)) fs.mkdirSync(`${root}${parent}`, { recursive: true })
   const above = dirname(parent)
   if (layout.version === 2)
     for (const path of [dirname(above), above, parent]) delegateControllers(layout.memory + path)

@@ -13,6 +13,8 @@ export interface MountLine {
   readOnly: boolean
   /** Type of the filesystem, such as `btrfs`. */
   type: string
+  /** What is mounted, such as a device's path. */
+  source: string
   /** Options of the filesystem, comma-separated: those of an overlay name its layers. */
   superOptions: string
   /** Numbers of its peer group and of that which it receives mounts from; null: none. */
@@ -28,7 +30,7 @@ export function parseMountInfo(bytes: Buffer): MountLine[] {
     if (id === '') return []
     const rawPath = unescapeOctal(mountPoint)
     const [fields = '', filesystem = ''] = line.split(' - ')
-    const [type = '', , superOptions = ''] = filesystem.split(' ')
+    const [type = '', source = '', superOptions = ''] = filesystem.split(' ')
     return [
       {
         id: Number(id),
@@ -39,6 +41,7 @@ export function parseMountInfo(bytes: Buffer): MountLine[] {
         path: asText(rawPath),
         readOnly: options.split(',').includes('ro'),
         type,
+        source: asText(unescapeOctal(source)),
         superOptions: unescapeOctal(superOptions),
         peerGroup: groupOf(fields, 'shared'),
         masterGroup: groupOf(fields, 'master'),

@@ -5,7 +5,8 @@ import type { Logger } from '../../../shared/log.ts'
 import type { KubeApi } from '../../lib/kube/api.ts'
 import { isKubeError } from '../../lib/kube/errors.ts'
 import type { PodWatch } from '../../lib/kube/watch.ts'
-import type { BoxLimits, BoxSpec } from '../../ports/boxes/runtime.ts'
+import type { BoxLimits } from '../../ports/boxes/limits.ts'
+import type { BoxSpec } from '../../ports/boxes/runtime.ts'
 import { createPodLimits, type PodLimits } from './limits.ts'
 import {
   ANNOTATION_INSTANCE,

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Pod } from 'kubernetes-types/core/v1.d.ts'
 import type { Logger } from '../../../shared/log.ts'
-import type { BoxLimits } from '../../ports/boxes/runtime.ts'
+import type { BoxLimits } from '../../ports/boxes/limits.ts'
 import { actualLimits, podLimits } from './spec.ts'
 
 /**

@@ -3,9 +3,11 @@ import type { Logger } from '../../../shared/log.ts'
 import type { KubeApi } from '../../lib/kube/api.ts'
 import type { PodChange, PodWatch } from '../../lib/kube/watch.ts'
 import { isErrno } from '../../lib/syscalls/libc.ts'
-import type { BoxExit, BoxLimits, BoxSpec, Runtime, RuntimeBox } from '../../ports/boxes/runtime.ts'
+import type { BoxLimits } from '../../ports/boxes/limits.ts'
+import type { BoxExit, BoxSpec, Runtime, RuntimeBox } from '../../ports/boxes/runtime.ts'
+import type { InitEnd } from '../boxes/box-exits.ts'
 import { COMMAND_STARTS } from '../boxes/commands.ts'
-import { type BoxLife, type InitEnd, RunningBoxes, type RunningBoxesOptions } from '../boxes/running-boxes.ts'
+import { type BoxLife, RunningBoxes, type RunningBoxesOptions } from '../boxes/running-boxes.ts'
 import { runtimeOf } from '../boxes/runtime-of.ts'
 import type { BoxCgroups } from '../host/cgroup.ts'
 import { readBootId } from '../host/facts.ts'
@@ -129,10 +131,11 @@ class KubeRuntime implements BoxLife {
 
   /** Sets the cgroup limits at once, and the pod's resources, which the scheduler counts, soon after. */
   resize(id: string, limits: BoxLimits): Promise<void> {
-    return this.boxes.whileRunning(id, async ({ cgroups }) => {
+    return this.boxes.whileRunning(id, async ({ cgroups }, { rootPath }) => {
       await this.#pods.beforeResize(id, limits)
       await applyLimits(cgroups, id, limits)
       this.#options.network.limit(id, limits.networkMbps)
+      this.boxes.disk.bound(id, limits, rootPath)
       this.#pods.publishLimits(id, limits)
     })
   }
@@ -159,6 +162,7 @@ class KubeRuntime implements BoxLife {
     this.boxes.expect(id, idBase)
     cgroups.place(id, cgroup)
     await applyLimits(cgroups, id, spec)
+    this.boxes.disk.bound(id, spec, rootPath)
     const crunStatus = statusForCrun(pid, startTicks)
     const handle = { bootId, pid, startTicks, slotIndex: 0, idBase, project, name, rootPath, cgroup, crunStatus }
     return this.boxes.begin(id, handle, spec.mounts)

@@ -16,7 +16,8 @@ export function storedBox(record: BoxRecord): [status: string, json: string] {
 export function boxOf(row: Row | null): BoxRecord | null {
   if (row === null) return null
   const record = JSON.parse(String(row.record)) as BoxRecord & { config: Partial<BoxRecord['config']> }
-  // Records of earlier versions have neither.
-  const { nesting = false, network_mbps: mbps = null } = record.config
-  return { ...record, config: { ...record.config, network_mbps: mbps, nesting } }
+  return { ...record, config: { ...MISSING, ...record.config } }
 }
+
+// What records of earlier versions lack.
+const MISSING = { network_mbps: null, disk_mbps: null, disk_iops: null, nesting: false }

@@ -1,4 +1,5 @@
 import type { Readable, Writable } from 'node:stream'
+import type { BoxLimits } from './limits.ts'
 
 /** Everything that a start needs; complete, defaults applied. */
 export interface BoxSpec extends BoxLimits {
@@ -36,15 +37,6 @@ export interface RuntimeProblem {
   code: string
   evidence: string
   remedy: string
-}
-
-/** Limits of a box that may change while it runs. */
-export interface BoxLimits {
-  /** Cores, may be fractional. */
-  cpus: number
-  ramMb: number
-  /** Mbit/s that it may send, and as many that it may receive; null: without a bound. */
-  networkMbps: number | null
 }
 
 /** A box in the runtime; `pid` is its init on the host. */
@@ -261,6 +253,8 @@ export interface Runtime {
   mounts(id: string): Promise<BoxMount[]>
   /** Lists present problems that boxes run with. */
   problems(): Promise<RuntimeProblem[]>
+  /** Returns for how long boxes stood still because of their `DiskBounds`, summed over all since this process opened the runtime. */
+  pausedSeconds(): number
   /** Returns the resource use of a running box; null if it does not run. */
   usage(id: string): Promise<BoxUsage | null>
   /** Changes the limits of a running box at once. Throws `below_use` with figures, changing nothing, or `box_not_running`. */

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { rmSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { execute, type OciLab, openOciLab, untilGone, untilTrue } from '../../helpers/boxes/oci-lab.ts'
+import { execute, type OciLab, openOciLab, UNBOUNDED, untilGone, untilTrue } from '../../helpers/boxes/oci-lab.ts'
 import { runtimeOfTests } from '../../helpers/pods/cluster-of-tests.ts'
 import { initOf, mountTable } from '../../helpers/volumes/lab.ts'
 
@@ -41,11 +41,11 @@ describe('a box with lxcfs', () => {
   })
 
   test('sees new limits at once', async () => {
-    await lab.runtime.resize('box_small', { cpus: 2, ramMb: 256, networkMbps: null })
+    await lab.runtime.resize('box_small', { cpus: 2, ramMb: 256, ...UNBOUNDED })
     const cpus = String(Math.min(2, availableParallelism()))
     expect(await totalMib()).toBe(256)
     expect(await run('nproc; grep -c ^processor /proc/cpuinfo')).toBe(`${nprocOf(2)}\n${cpus}`)
-    await lab.runtime.resize('box_small', { cpus: 0.5, ramMb: 128, networkMbps: null })
+    await lab.runtime.resize('box_small', { cpus: 0.5, ramMb: 128, ...UNBOUNDED })
     expect(await totalMib()).toBe(128)
     expect(await run('nproc; grep -c ^processor /proc/cpuinfo')).toBe(`${nprocOf(1)}\n1`)
   })

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { addPerl } from '../../helpers/boxes/hostile.ts'
-import { execute, type OciLab, openOciLab, untilGone } from '../../helpers/boxes/oci-lab.ts'
+import { execute, type OciLab, openOciLab, UNBOUNDED, untilGone } from '../../helpers/boxes/oci-lab.ts'
 
 const SECONDS = 2
 const LEAST_MBPS = 8
@@ -55,7 +55,7 @@ describe('the network of a box', () => {
     return got
   }
   const limit = (id: string, networkMbps: number | null): Promise<void> =>
-    lab.runtime.resize(id, { cpus: 2, ramMb: 256, networkMbps })
+    lab.runtime.resize(id, { cpus: 2, ramMb: 256, ...UNBOUNDED, networkMbps })
 
   test('is without a bound where none is given', async () => {
     expect(await exchange('bytes', 'box_one', 'box_two')).toBeGreaterThan(2 * MOST_BYTES)

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { setMemoryLimit } from '../../../agent/drivers/host/memory.ts'
-import { boxCgroupFile, execute, type OciLab, openOciLab, untilGone } from '../../helpers/boxes/oci-lab.ts'
+import { boxCgroupFile, execute, type OciLab, openOciLab, UNBOUNDED, untilGone } from '../../helpers/boxes/oci-lab.ts'
 
 const MIB = 1024 * 1024
 
@@ -20,7 +20,7 @@ describe('limits of a running box', () => {
   })
 
   const resize = (cpus: number, ramMb: number): Promise<void> =>
-    lab.runtime.resize('box_main', { cpus, ramMb, networkMbps: null })
+    lab.runtime.resize('box_main', { cpus, ramMb, ...UNBOUNDED })
   const takes = async (mib: number): Promise<boolean> => {
     const command = `head -c ${mib}m /dev/zero | tail -c ${mib}m | wc -c`
     return Number((await execute(lab.runtime, 'box_main', command)).stdout) === mib * MIB
@@ -78,7 +78,7 @@ describe('limits of a running box', () => {
   })
 
   test('of a stopped box are not changed', async () => {
-    const changed = lab.runtime.resize('box_none', { cpus: 1, ramMb: 64, networkMbps: null })
+    const changed = lab.runtime.resize('box_none', { cpus: 1, ramMb: 64, ...UNBOUNDED })
     await expect(changed).rejects.toMatchObject({ code: 'box_not_running' })
   })
 })

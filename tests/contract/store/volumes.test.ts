@@ -152,7 +152,16 @@ describe('quotas', () => {
   })
 
   test('usage counts boxes and storage of all, cpus and memory of those that should run', async () => {
-    const config = { cpus: 0.5, ram_mb: 100, region: 'local', storage_gb: 1.25, network_mbps: null, nesting: false }
+    const config = {
+      cpus: 0.5,
+      ram_mb: 100,
+      region: 'local',
+      storage_gb: 1.25,
+      network_mbps: null,
+      disk_mbps: null,
+      disk_iops: null,
+      nesting: false,
+    }
     await storedBox('runs', { config })
     await storedBox('stopped', { config, desired: { power: 'stopped', generation: 2 } })
     await storedBox('elsewhere', { config, project: 'other' })

@@ -167,7 +167,7 @@ function fakeDeps(record: BoxRecord, note: Note): ReconcilerDeps {
     logger: silentLogger,
     meter: silentMeter,
     bootId: BOOT,
-    defaults: { allowsNesting: false, config: { network_mbps: null } },
+    defaults: { allowsNesting: false, config: { network_mbps: null, disk_mbps: null, disk_iops: null } },
     limits: {
       startsAtOnce: 4,
       startDeadlineMs: 60_000,
@@ -175,6 +175,8 @@ function fakeDeps(record: BoxRecord, note: Note): ReconcilerDeps {
       pidsPerBox: 10,
       allowsNesting: false,
       networkMbps: null,
+      diskMbps: null,
+      diskIops: null,
     },
   } as unknown as ReconcilerDeps
 }

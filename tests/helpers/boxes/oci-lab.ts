@@ -185,12 +185,15 @@ export function makeBusyboxRoot(path: string): string {
   return path
 }
 
+/** Shares of a box that nothing bounds. */
+export const UNBOUNDED = { networkMbps: null, diskMbps: null, diskIops: null }
+
 const DEFAULTS = {
   project: 'demo',
   machineId: '0123456789abcdef0123456789abcdef',
   cpus: 2,
   ramMb: 256,
-  networkMbps: null,
+  ...UNBOUNDED,
   pidsMax: 256,
   environment: {},
   graceSeconds: 0,

@@ -202,7 +202,8 @@ function shownBox({ status, base, forkOf, config, environment, tags, mounts }: M
 
 function seenBox(body: Answer['body']) {
   const { name, status, base, fork_of, config, environment, tags, data_mounts } = body
-  const { region: _region, nesting: _nesting, network_mbps: _mbps, ...amounts } = config
+  const { cpus, ram_mb, storage_gb } = config
+  const amounts = { cpus, ram_mb, storage_gb }
   return { name, status, base, fork_of, config: amounts, environment, tags, data_mounts }
 }
 

@@ -78,11 +78,22 @@ export function openVolumeService(pauseMs: () => number): VolumeService {
       pidsPerBox: 10,
       allowsNesting: false,
       networkMbps: null,
+      diskMbps: null,
+      diskIops: null,
     },
   })
   const defaults = {
     base: 'base',
-    config: { cpus: 0.1, ram_mb: 16, region: 'local', storage_gb: 1, network_mbps: null, nesting: false },
+    config: {
+      cpus: 0.1,
+      ram_mb: 16,
+      region: 'local',
+      storage_gb: 1,
+      network_mbps: null,
+      disk_mbps: null,
+      disk_iops: null,
+      nesting: false,
+    },
     gracePeriodSeconds: 0,
     allowsNesting: false,
     volumeSizeGb: 1,

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { TERMINALS_PER_BOX } from '../../../agent/drivers/host/terminals.ts'
 import { addPerl, attack, CHARGED, tcpMib, unreadConnections } from '../../helpers/boxes/hostile.ts'
-import { boxCgroupFile, execute, type OciLab, openOciLab } from '../../helpers/boxes/oci-lab.ts'
+import { boxCgroupFile, execute, type OciLab, openOciLab, UNBOUNDED } from '../../helpers/boxes/oci-lab.ts'
 import { buildSyscallProgram } from '../../helpers/boxes/syscall-program.ts'
 
 const RAM_MB = 128
@@ -34,7 +34,7 @@ describe('memory of the kernel that a hostile box makes it take', () => {
     const limit = (): number => Number(readFileSync(boxCgroupFile(lab, spec.id, 'memory', SOCKETS_V1), 'utf8'))
     if (existsSync(boxCgroupFile(lab, spec.id, 'memory', SOCKETS_V1))) {
       expect(limit()).toBe(32 * MIB)
-      await lab.runtime.resize(spec.id, { cpus: 1, ramMb: 512, networkMbps: null })
+      await lab.runtime.resize(spec.id, { cpus: 1, ramMb: 512, ...UNBOUNDED })
       expect(limit()).toBe(128 * MIB)
       writeFileSync(boxCgroupFile(lab, spec.id, 'memory', SOCKETS_V1), '-1')
       await lab.reopen()

@@ -70,11 +70,22 @@ beforeEach(async () => {
       pidsPerBox: 10,
       allowsNesting: false,
       networkMbps: null,
+      diskMbps: null,
+      diskIops: null,
     },
   })
   const defaults = {
     base: 'busybox',
-    config: { cpus: 1, ram_mb: 64, region: 'local', storage_gb: 1, network_mbps: null, nesting: false },
+    config: {
+      cpus: 1,
+      ram_mb: 64,
+      region: 'local',
+      storage_gb: 1,
+      network_mbps: null,
+      disk_mbps: null,
+      disk_iops: null,
+      nesting: false,
+    },
     gracePeriodSeconds: 1,
     allowsNesting: false,
     volumeSizeGb: 1,

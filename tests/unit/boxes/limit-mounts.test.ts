@@ -4,7 +4,7 @@ import type { MountLine } from '../../../agent/drivers/host/mount-info.ts'
 
 const line = (path: string, type: string, device = '0:9'): MountLine => ({
   ...{ id: 1, parentId: 0, device, root: '/', rawPath: path, path },
-  ...{ readOnly: true, type, superOptions: '', peerGroup: null, masterGroup: null },
+  ...{ readOnly: true, type, source: type, superOptions: '', peerGroup: null, masterGroup: null },
 })
 const files = new Map([['/proc/meminfo', 7]])
 const covers = '/covers'

@@ -107,6 +107,7 @@ describe('cgroups of the host', () => {
       cpu: '/c/cpu,cpuacct',
       cpuacct: '/c/cpu,cpuacct',
       cpuset: null,
+      blkio: null,
       execs: '/c/freezer',
     })
   })

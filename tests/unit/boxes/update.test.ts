@@ -4,9 +4,19 @@ import { updatedRecord } from '../../../agent/core/boxes/update.ts'
 import { limitsOf } from '../../../agent/core/reconcile/box-spec.ts'
 import { boxRecord } from '../../helpers/boxes/box-records.ts'
 
+const UNBOUNDED = { networkMbps: null, diskMbps: null, diskIops: null }
 const DEFAULTS = {
   base: 'debian',
-  config: { cpus: 1, ram_mb: 512, region: 'local', storage_gb: 10, network_mbps: null, nesting: false },
+  config: {
+    cpus: 1,
+    ram_mb: 512,
+    region: 'local',
+    storage_gb: 10,
+    network_mbps: null,
+    disk_mbps: null,
+    disk_iops: null,
+    nesting: false,
+  },
   gracePeriodSeconds: 10,
   allowsNesting: false,
 }
@@ -53,14 +63,18 @@ describe('an updated record', () => {
     expect(updatedRecord(record, { config: { region: 'local' } }, DEFAULTS)).toBe(record)
   })
 
-  test('has no more network than a box of the deployment may have', () => {
-    const bounded = { ...DEFAULTS, config: { ...DEFAULTS.config, network_mbps: 100 } }
-    const mbps = (given: number | null) => updatedRecord(record, { config: { network_mbps: given } }, bounded)
-    expect(() => mbps(101)).toThrow(/must be at most 100 /)
-    expect([100, 7, null].map((given) => mbps(given).config.network_mbps)).toEqual([100, 7, 100])
-    expect(limitsOf(record, 100).networkMbps).toBe(100)
-    expect(limitsOf(mbps(7), 3).networkMbps).toBe(3)
-    expect(limitsOf(record, null).networkMbps).toBeNull()
+  test.each([
+    ['network_mbps', 'networkMbps'],
+    ['disk_mbps', 'diskMbps'],
+    ['disk_iops', 'diskIops'],
+  ] as const)('has no more %s than a box of the deployment may have', (name, share) => {
+    const bounded = { ...DEFAULTS, config: { ...DEFAULTS.config, [name]: 100 } }
+    const updated = (given: number | null) => updatedRecord(record, { config: { [name]: given } }, bounded)
+    expect(() => updated(101)).toThrow(/must be at most 100 /)
+    expect([100, 7, null].map((given) => updated(given).config[name])).toEqual([100, 7, 100])
+    expect(limitsOf(record, { ...UNBOUNDED, [share]: 100 })[share]).toBe(100)
+    expect(limitsOf(updated(7), { ...UNBOUNDED, [share]: 3 })[share]).toBe(3)
+    expect(limitsOf(record, UNBOUNDED)[share]).toBeNull()
   })
 })
 

@@ -11,7 +11,7 @@ let layout: CgroupLayout
 
 beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), 'boxyard-cgroup-'))
-  layout = { version: 2, pids: root, memory: root, cpu: root, cpuacct: root, cpuset: root, execs: root }
+  layout = { version: 2, pids: root, memory: root, cpu: root, cpuacct: root, cpuset: root, blkio: root, execs: root }
 })
 afterEach(() => rmSync(root, { recursive: true, force: true }))
 

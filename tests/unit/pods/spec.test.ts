@@ -22,6 +22,8 @@ const SPEC: BoxSpec = {
   cpus: 1,
   ramMb: 64,
   networkMbps: null,
+  diskMbps: null,
+  diskIops: null,
   pidsMax: 64,
   environment: {},
   nesting: false,

@@ -1,0 +1,20 @@
+/** How much of the network and the disk a box may have; null: without a bound. */
+export interface BoxShares extends DiskBounds {
+  /** Mbit/s that it may send, and as many that it may receive. */
+  networkMbps: number | null
+}
+
+/** What a box may read and write on the disk, together; null: without a bound. */
+export interface DiskBounds {
+  /** Megabytes (10^6 bytes) a second. */
+  diskMbps: number | null
+  /** Operations a second. */
+  diskIops: number | null
+}
+
+/** Limits of a box that may change while it runs. */
+export interface BoxLimits extends BoxShares {
+  /** Cores, may be fractional. */
+  cpus: number
+  ramMb: number
+}
