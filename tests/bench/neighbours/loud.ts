@@ -1,5 +1,10 @@
 import { type Client, createClient } from '../../helpers/front/client.ts'
 
+/** What a box may read and write on the disk; null: without a bound. */
+interface DiskBounds {
+  disk_mbps: number | null
+}
+
 /** A tenant that does its worst, with a token and boxes of its own in the project `loud`. */
 export interface LoudTenant {
   client: Client
@@ -7,7 +12,7 @@ export interface LoudTenant {
   /** Makes a box with little grace; throws if it does not come up. */
   create(name: string): Promise<void>
   /** Runs a line in a box until the returned function is called, which leaves nothing of it. */
-  run(line: string, box?: string): Promise<() => Promise<void>>
+  run(line: string, box?: string, bounds?: DiskBounds): Promise<() => Promise<void>>
   /** Repeats a request, `count` at a time, until the returned function is called. */
   flood(count: number, ask: (index: number) => Promise<unknown>): () => Promise<void>
 }
@@ -28,11 +33,13 @@ export async function openLoudTenant(url: string, admin: Client): Promise<LoudTe
   for (const name of ['box', 'sink']) await create(name)
   return {
     ...{ client, token, create },
-    run: async (line, box = 'box') => {
+    run: async (line, box = 'box', bounds = { disk_mbps: null }) => {
+      await client.put(`${LOUD}/${box}`, { config: bounds })
       await client.shell('loud', box, line, { no_hup: true })
       return async () => {
         // A stop ends all of it, whatever it has become.
         for (const act of ['stop', 'resume']) await client.post(`${LOUD}/${box}/${act}`)
+        await client.put(`${LOUD}/${box}`, { config: { disk_mbps: null } })
         await client.shell('loud', box, 'rm -rf /root/*; sync')
       }
     },
@@ -57,18 +64,25 @@ export const LOUD = '/v1/projects/loud/boxes'
 const loops = (count: number, line: string): string =>
   `for i in $(seq ${count}); do while :; do ${line}; done 2>/dev/null & done; wait`
 
+const BULK_WRITES = loops(2, 'dd if=/dev/urandom of=/root/f$i bs=1M count=64 conv=fsync')
+
 /** What a hostile box does to its host, by lines of the shell. */
 export const BOX_ATTACKS: Record<string, string> = {
   'processors ×8': loops(8, ':'),
   'forks ×8': loops(8, '/bin/true'),
   'fsync ×8': loops(8, 'dd if=/dev/zero of=/root/f$i bs=4k count=1 conv=fsync'),
-  'bulk writes ×2': loops(2, 'dd if=/dev/urandom of=/root/f$i bs=1M count=64 conv=fsync'),
+  'bulk writes ×2': BULK_WRITES,
   'names ×4': loops(
     4,
     'mkdir -p /root/d$i; for n in $(seq 500); do >/root/d$i/a-rather-long-name-$n; done; rm -r /root/d$i',
   ),
   'UDP ×4': loops(4, 'nc -u -w 1 sink 9 </dev/zero'),
   memory: loops(2, 'head -c 200m /dev/zero | tail'),
+}
+
+/** The same in a box that has a bound. */
+export const BOUND_ATTACKS: Record<string, { line: string; bounds: DiskBounds }> = {
+  'bulk writes ×2, 50 MB/s': { line: BULK_WRITES, bounds: { disk_mbps: 50 } },
 }
 
 /** What a tenant does by requests. Returns a function that ends it. */

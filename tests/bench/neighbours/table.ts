@@ -2,7 +2,7 @@ import { type Client, createClient } from '../../helpers/front/client.ts'
 import { startService, type TestService } from '../../helpers/service.ts'
 import { judge, percentile } from '../figures.ts'
 import { crowdsOf, openCrowds } from './crowds.ts'
-import { BOX_ATTACKS, LOUD, type LoudTenant, openLoudTenant, REQUEST_ATTACKS } from './loud.ts'
+import { BOUND_ATTACKS, BOX_ATTACKS, LOUD, type LoudTenant, openLoudTenant, REQUEST_ATTACKS } from './loud.ts'
 import { type ActName, openQuietTenant, type QuietTenant } from './quiet.ts'
 import { type Usage, usageOf } from './usage.ts'
 
@@ -18,6 +18,10 @@ export async function benchNeighbours(): Promise<void> {
     print('idle', idle, idle)
     const attacks = [
       ...Object.entries(BOX_ATTACKS).map(([name, line]) => ({ name, begin: () => loud.run(line) })),
+      ...Object.entries(BOUND_ATTACKS).map(([name, { line, bounds }]) => ({
+        name,
+        begin: () => loud.run(line, 'box', bounds),
+      })),
       ...Object.entries(REQUEST_ATTACKS).map(([name, begin]) => ({ name, begin: async () => begin(loud) })),
     ]
     for (const { name, begin } of attacks) {

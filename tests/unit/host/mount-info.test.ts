@@ -19,6 +19,7 @@ describe('a mount table', () => {
       path: '/',
       readOnly: false,
       type: 'btrfs',
+      source: '/dev/loop0',
       superOptions: 'rw,subvol=/sub_a',
       peerGroup: 1,
       masterGroup: 2,
