@@ -5,7 +5,7 @@ import { judge, percentile } from '../figures.ts'
 import { crowdsOf, openCrowds } from './crowds.ts'
 import { BOX_ATTACKS, openLoudTenant, REQUEST_ATTACKS } from './loud.ts'
 import { type ActName, openQuietTenant, type QuietTenant } from './quiet.ts'
-import { type Usage, usageOf } from './usage.ts'
+import { type ServiceUsage, usageOf } from './usage.ts'
 
 /**
  * Lets all attackers loose at once for `minutes`, strangers and a tenant with a box for each attack, while another tenant works. Tells
@@ -38,7 +38,7 @@ export async function benchSoak(minutes: number): Promise<void> {
 
 /** What happened in a minute. */
 interface Minute {
-  usage: Usage
+  usage: ServiceUsage
   failed: number
 }
 
@@ -68,7 +68,7 @@ async function watch(parts: { service: TestService; quiet: QuietTenant; minutes:
 interface MinuteFigures {
   times: ReadonlyMap<ActName, readonly number[]>
   problems: readonly string[]
-  usage: Usage
+  usage: ServiceUsage
 }
 
 function printMinute(minute: number, { times, problems, usage }: MinuteFigures): void {

@@ -4,7 +4,7 @@ import { judge, percentile } from '../figures.ts'
 import { crowdsOf, openCrowds } from './crowds.ts'
 import { BOUND_ATTACKS, BOX_ATTACKS, LOUD, type LoudTenant, openLoudTenant, REQUEST_ATTACKS } from './loud.ts'
 import { type ActName, openQuietTenant, type QuietTenant } from './quiet.ts'
-import { type Usage, usageOf } from './usage.ts'
+import { type ServiceUsage, usageOf } from './usage.ts'
 
 /**
  * Times what a tenant sees, its p95 of exec, create and the edge, while a box of another tenant does its worst: one attack after the
@@ -158,7 +158,7 @@ function print(name: string, busy: Figures, idle: Figures, isTimed = true): void
   if (busy.failed > 0) process.stdout.write(`  ${busy.failed} failed, as ${busy.problem.slice(0, 300)}\n`)
 }
 
-function tell(before: Usage, during: Usage, { failed }: Figures): void {
+function tell(before: ServiceUsage, during: ServiceUsage, { failed }: Figures): void {
   const cells = (['agent', 'front'] as const).map((who) => {
     const [one, other] = [before[who], during[who]]
     return `${who} ${one.mib} → ${other.mib} MiB, ${one.descriptors} → ${other.descriptors} descriptors`

@@ -3,14 +3,14 @@ import type { TestService } from '../../helpers/service.ts'
 import { residentBytes } from '../memory-peak.ts'
 
 /** What the two processes of a service hold. */
-export type Usage = Record<'agent' | 'front', { mib: number; descriptors: number }>
+export type ServiceUsage = Record<'agent' | 'front', { mib: number; descriptors: number }>
 
 /** Reads it. @throws Error if one does not run */
-export function usageOf({ agentPid, dataDir }: TestService): Usage {
+export function usageOf({ agentPid, dataDir }: TestService): ServiceUsage {
   return { agent: usageOfProcess(agentPid), front: usageOfProcess(frontOf(dataDir)) }
 }
 
-function usageOfProcess(pid: number): Usage['agent'] {
+function usageOfProcess(pid: number): ServiceUsage['agent'] {
   return { mib: Math.round(residentBytes(pid) / 1024 ** 2), descriptors: readdirSync(`/proc/${pid}/fd`).length }
 }
 
