@@ -10,6 +10,7 @@ const SOURCES = [
   ...['agent/drivers/network/problems.ts', 'agent/drivers/pods/cluster-facts-problems.ts', 'agent/lib/kube/errors.ts'],
   ...[
     'agent/drivers/boxes/box-limits.ts',
+    'agent/drivers/boxes/disk-limits.ts',
     'agent/drivers/host/terminals.ts',
     'agent/drivers/pods/cluster-facts.ts',
     'agent/drivers/pods/network.ts',
