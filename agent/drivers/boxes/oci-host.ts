@@ -2,7 +2,7 @@ import fs from 'node:fs'
 import { ServiceError } from '../../../shared/errors.ts'
 import type { Logger } from '../../../shared/log.ts'
 import { type CommandHost, openCommandHost } from '../host/command-host.ts'
-import { compileSeccompFilter } from '../host/crun.ts'
+import { compileSeccompFilter, removeFilterWork } from '../host/crun.ts'
 import { checkCrunVersion } from '../host/crun-version.ts'
 import { buildSeccompProfile } from '../host/seccomp-profile.ts'
 
@@ -10,6 +10,8 @@ import { buildSeccompProfile } from '../host/seccomp-profile.ts'
 export interface OciHost extends CommandHost {
   /** Returns the compiled seccomp filter of boxes without or with nesting, base64; compiles each when it is first needed. */
   seccompFilter(nesting: boolean): Promise<string>
+  /** Resolves once none is being compiled. */
+  settled(): Promise<void>
 }
 
 export interface OciHostOptions {
@@ -42,15 +44,21 @@ async function prepareHost(options: OciHostOptions): Promise<OciHost> {
   fs.mkdirSync(options.runDir, { recursive: true, mode: 0o711 })
   const host = openCommandHost({ ...options, workName: 'work' })
   const { crunPath, watcher, cgroups } = host
+  const workDirOf = (nesting: boolean): string => `${options.runDir}/filter${nesting ? '-nesting' : ''}`
+  for (const nesting of [false, true]) await removeFilterWork({ crunPath, workDir: workDirOf(nesting) })
+  let compiling: Promise<unknown> = Promise.resolve()
   const compile = (nesting: boolean): Promise<string> => {
-    const workDir = `${options.runDir}/filter${nesting ? '-nesting' : ''}`
-    return compileSeccompFilter({ crunPath, workDir, watcher }, buildSeccompProfile(process.arch, { nesting }))
+    const settings = { crunPath, workDir: workDirOf(nesting), watcher }
+    const filter = compileSeccompFilter(settings, buildSeccompProfile(process.arch, { nesting }))
+    compiling = Promise.allSettled([compiling, filter])
+    return filter
   }
   // Compiling starts crun three times, which a boot need not wait for.
   const [plain, ofNesting] = [shareSuccess(() => compile(false)), shareSuccess(() => compile(true))]
   return {
     ...host,
     seccompFilter: async (nesting) => (nesting ? ofNesting() : plain()),
+    settled: async () => void (await compiling),
     close: () => {
       host.close()
       cgroups.close()

@@ -101,6 +101,7 @@ export class RunningBoxes {
     this.#exits?.close()
     await this.disk.close()
     await this.#limits?.close()
+    await this.#host?.settled()
     this.#host?.close()
     this.#host = undefined
     await this.#mounts.close()

@@ -119,25 +119,32 @@ export async function compileSeccompFilter(
   { crunPath, workDir, watcher }: FilterSettings,
   profile: SeccompProfile,
 ): Promise<string> {
-  const options = ['--root', `${workDir}/state`, '--cgroup-manager=disabled']
-  const settings = { env: ENVIRONMENT, timeoutMs: DEADLINE_MS }
-  // A killed agent may have left a created container that waits for its start.
-  if (fs.existsSync(`${workDir}/state/filter`))
-    await run(crunPath, [...options, 'delete', '--force', 'filter'], settings)
-  fs.rmSync(workDir, { recursive: true, force: true })
+  const options = filterOptions(workDir)
+  await removeFilterWork({ crunPath, workDir })
   fs.mkdirSync(`${workDir}/root`, { recursive: true, mode: 0o700 })
   fs.writeFileSync(`${workDir}/root/init`, '', { mode: 0o755 })
   const config = buildCompileConfig(`${workDir}/root`, profile)
   fs.writeFileSync(`${workDir}/config.json`, JSON.stringify(config))
   try {
-    await runOk(crunPath, [...options, 'create', '-b', workDir, 'filter'], settings)
+    await runOk(crunPath, [...options, 'create', '-b', workDir, 'filter'], FILTER_SETTINGS)
     return fs.readFileSync(`${workDir}/state/filter/seccomp.bpf`).toString('base64')
   } finally {
     const pid = readStatusPid(`${workDir}/state/filter`)
-    await run(crunPath, [...options, 'delete', '--force', 'filter'], settings)
+    await run(crunPath, [...options, 'delete', '--force', 'filter'], FILTER_SETTINGS)
     if (pid !== null) watcher.collect(pid)
     fs.rmSync(workDir, { recursive: true, force: true })
   }
+}
+
+/** Removes what an agent that was killed while it compiled a filter left: a container that waits for its start, and `workDir`. */
+export async function removeFilterWork({ crunPath, workDir }: Omit<FilterSettings, 'watcher'>): Promise<void> {
+  if (fs.existsSync(`${workDir}/state/filter`))
+    await run(crunPath, [...filterOptions(workDir), 'delete', '--force', 'filter'], FILTER_SETTINGS)
+  fs.rmSync(workDir, { recursive: true, force: true })
+}
+
+function filterOptions(workDir: string): string[] {
+  return ['--root', `${workDir}/state`, '--cgroup-manager=disabled']
 }
 
 // Makes an alias of the container with the command's user: crun gives a terminal to the user of the configuration.
@@ -280,4 +287,5 @@ const INIT_OOM_SCORE = 0
 const COMMAND_OOM_SCORE = 500
 const ENVIRONMENT = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' }
 const DEADLINE_MS = 30_000
+const FILTER_SETTINGS = { env: ENVIRONMENT, timeoutMs: DEADLINE_MS }
 const PIPE_BYTES = 65_536
