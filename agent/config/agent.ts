@@ -2,9 +2,10 @@ import { cpus, hostname } from 'node:os'
 import { join, resolve } from 'node:path'
 import * as z from 'zod'
 import { FRONT_SETTINGS } from '../../shared/settings-names.ts'
+import type { BoxShares } from '../ports/boxes/limits.ts'
 import { CONNECTION_VARIABLES, connectionsAtOnceOf } from './connections.ts'
 import { EDGE_VARIABLES, type EdgeSettings, edgeSettingsOf } from './edge.ts'
-import { boxSharesOf, type DefaultQuota, SHARE_VARIABLES, type ShareSettings } from './shares.ts'
+import { boxSharesOf, type DefaultQuota, SHARE_VARIABLES } from './shares.ts'
 import { type ChannelTlsFiles, channelTlsOf, type DataListener, dataOf } from './tls.ts'
 import { absolute, flag, givenSettings, list, name, number, origin, registries, whole } from './variables.ts'
 
@@ -51,8 +52,8 @@ export interface S3Settings {
   keyFile: string
 }
 
-/** The bounds in force, published by `GET /v1/config`. */
-export interface AgentLimits extends ShareSettings {
+/** The bounds in force, published by `GET /v1/config`; the shares are those that a box gets, and the most that one may have. */
+export interface AgentLimits extends BoxShares {
   /** Requests per second of one token, and its burst. */
   rateLimitPerSecond: number
   rateLimitBurst: number

@@ -49,7 +49,7 @@ export function readTakeDownSettings(
   environment: Readonly<Record<string, string | undefined>> = process.env,
 ): AgentSettings {
   const { agent, faults } = readGivenSettings(environment)
-  const [decisive] = faults.filter((fault) => DECISIVE.test(fault))
+  const decisive = faults.find((fault) => DECISIVE.test(fault))
   if (decisive !== undefined) throw new Error(decisive)
   for (const fault of faults) warn(fault)
   return agent

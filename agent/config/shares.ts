@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import type { BoxShares } from '../ports/boxes/limits.ts'
 import { whole } from './variables.ts'
 
 /** Most that a project without a quota of its own may have; null is unlimited. */
@@ -7,15 +8,6 @@ export interface DefaultQuota {
   cpus: number | null
   ramMb: number | null
   storageGb: number | null
-}
-
-/** How much of the network and the disk a box gets: the default, and the most that one may have; null: without a bound. */
-export interface ShareSettings {
-  /** Mbit/s each way. */
-  networkMbps: number | null
-  /** Megabytes (10^6 bytes) a second, and operations a second, that it reads and writes together. */
-  diskMbps: number | null
-  diskIops: number | null
 }
 
 const FIELDS = { boxes: 'boxes', cpus: 'cpus', ram_mb: 'ramMb', storage_gb: 'storageGb' } as const
@@ -50,8 +42,8 @@ export const SHARE_VARIABLES = {
 
 type ShareName = 'BOXYARD_NETWORK_MBPS' | 'BOXYARD_DISK_MBPS' | 'BOXYARD_DISK_IOPS'
 
-/** Reads the shares of a box, of which 0 is none. */
-export function boxSharesOf(env: Record<ShareName, number>): ShareSettings {
+/** Reads the shares of a box, the default and the most that one may have; 0 is none. */
+export function boxSharesOf(env: Record<ShareName, number>): BoxShares {
   const { BOXYARD_NETWORK_MBPS: networkMbps, BOXYARD_DISK_MBPS: diskMbps, BOXYARD_DISK_IOPS: diskIops } = env
   return { networkMbps: networkMbps || null, diskMbps: diskMbps || null, diskIops: diskIops || null }
 }

@@ -1,3 +1,15 @@
+/** The configuration of a box that asked for none. */
+export const BOX_CONFIG = {
+  cpus: 1,
+  ram_mb: 512,
+  region: 'local',
+  storage_gb: 10,
+  network_mbps: 1000,
+  disk_mbps: null,
+  disk_iops: null,
+  nesting: false,
+}
+
 /** A box as the OpenAPI document shows one. */
 export const box = {
   id: 'box_01jd3m8w2k7v5x9q4n6p0r1s2t',
@@ -10,16 +22,7 @@ export const box = {
   base: 'debian',
   fork_of: null,
   node: 'local',
-  config: {
-    cpus: 1,
-    ram_mb: 512,
-    region: 'local',
-    storage_gb: 10,
-    network_mbps: 1000,
-    disk_mbps: null,
-    disk_iops: null,
-    nesting: false,
-  },
+  config: BOX_CONFIG,
   data_mounts: [],
   environment: { LANG: 'C.UTF-8' },
   port: null,

@@ -1,5 +1,6 @@
 import { viewFaults } from '../health-faults.ts'
 import { problemTypes } from '../problem-types.ts'
+import { BOX_CONFIG } from './boxes.ts'
 
 const storage = {
   path: '/var/lib/boxyard',
@@ -55,16 +56,7 @@ export const HEALTH_EXAMPLES = {
       bases: ['busybox', 'debian'],
       defaults: {
         base: 'debian',
-        config: {
-          cpus: 1,
-          ram_mb: 512,
-          region: 'local',
-          storage_gb: 10,
-          network_mbps: 1000,
-          disk_mbps: null,
-          disk_iops: null,
-          nesting: false,
-        },
+        config: BOX_CONFIG,
         termination_grace_period_seconds: 10,
         volume_size_gb: 10,
         quota: { boxes: 20, cpus: null, ram_mb: null, storage_gb: 200 },

@@ -34,6 +34,8 @@ export interface TestService {
   readonly environment: NodeJS.ProcessEnv
   /** Changes when the agent is started again. */
   readonly agentPid: number
+  /** 0 without a front. */
+  readonly frontPid: number
   /** The last log lines of both, oldest first. */
   readonly logs: readonly string[]
   /** Sends a request with the admin token. */
@@ -83,6 +85,9 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
     get agentPid() {
       return processes.agentPid()
     },
+    get frontPid() {
+      return processes.frontPid()
+    },
     request: (path: string, init: RequestInit = {}) => {
       const headers = new Headers(init.headers)
       if (!headers.has('authorization')) headers.set('authorization', `Bearer ${service.adminToken}`)
@@ -127,6 +132,7 @@ interface Processes {
   startAgent(): Promise<void>
   killAgent(signal?: NodeJS.Signals): Promise<void>
   agentPid(): number
+  frontPid(): number
 }
 
 function createProcesses(
@@ -173,6 +179,7 @@ function createProcesses(
       await agent?.exited
     },
     agentPid: () => agent?.process.pid ?? 0,
+    frontPid: () => front?.process.pid ?? 0,
   }
 }
 

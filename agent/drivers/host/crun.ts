@@ -113,30 +113,27 @@ export interface FilterSettings {
 
 /**
  * Compiles a seccomp filter of boxes with crun, in a container that never starts; returns it in base64. Works in `workDir`, which
- * must outlive this process, so that a later call can clean up after a crash.
+ * must outlive this process, so that `removeFilterWork` can clean up after a crash.
  */
 export async function compileSeccompFilter(
   { crunPath, workDir, watcher }: FilterSettings,
   profile: SeccompProfile,
 ): Promise<string> {
-  const options = filterOptions(workDir)
-  await removeFilterWork({ crunPath, workDir })
   fs.mkdirSync(`${workDir}/root`, { recursive: true, mode: 0o700 })
   fs.writeFileSync(`${workDir}/root/init`, '', { mode: 0o755 })
   const config = buildCompileConfig(`${workDir}/root`, profile)
   fs.writeFileSync(`${workDir}/config.json`, JSON.stringify(config))
   try {
-    await runOk(crunPath, [...options, 'create', '-b', workDir, 'filter'], FILTER_SETTINGS)
+    await runOk(crunPath, [...filterOptions(workDir), 'create', '-b', workDir, 'filter'], FILTER_SETTINGS)
     return fs.readFileSync(`${workDir}/state/filter/seccomp.bpf`).toString('base64')
   } finally {
     const pid = readStatusPid(`${workDir}/state/filter`)
-    await run(crunPath, [...options, 'delete', '--force', 'filter'], FILTER_SETTINGS)
+    await removeFilterWork({ crunPath, workDir })
     if (pid !== null) watcher.collect(pid)
-    fs.rmSync(workDir, { recursive: true, force: true })
   }
 }
 
-/** Removes what an agent that was killed while it compiled a filter left: a container that waits for its start, and `workDir`. */
+/** Removes what is there of compiling a filter, maybe by an agent that was killed: a container that waits for its start, and `workDir`. */
 export async function removeFilterWork({ crunPath, workDir }: Omit<FilterSettings, 'watcher'>): Promise<void> {
   if (fs.existsSync(`${workDir}/state/filter`))
     await run(crunPath, [...filterOptions(workDir), 'delete', '--force', 'filter'], FILTER_SETTINGS)

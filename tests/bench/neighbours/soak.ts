@@ -1,10 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { createClient } from '../../helpers/front/client.ts'
-import { startService, type TestService } from '../../helpers/service.ts'
+import type { TestService } from '../../helpers/service.ts'
 import { judge, percentile } from '../figures.ts'
 import { crowdsOf, openCrowds } from './crowds.ts'
-import { BOX_ATTACKS, openLoudTenant, REQUEST_ATTACKS } from './loud.ts'
-import { type ActName, openQuietTenant, type QuietTenant } from './quiet.ts'
+import { BOX_ATTACKS, REQUEST_ATTACKS } from './loud.ts'
+import type { ActName, QuietTenant } from './quiet.ts'
+import { withTenants } from './tenants.ts'
 import { type ServiceUsage, usageOf } from './usage.ts'
 
 /**
@@ -13,27 +13,20 @@ import { type ServiceUsage, usageOf } from './usage.ts'
  * quarter they are at most a tenth above those of the second. The limits are those of a new deployment.
  */
 export async function benchSoak(minutes: number): Promise<void> {
-  const settings = { BOXYARD_POOL_GB: '8', BOXYARD_RATE_LIMIT: '200', BOXYARD_RATE_BURST: '400' }
-  const service = await startService({ settings })
-  const ends: (() => Promise<void>)[] = []
-  try {
-    const client = createClient(
-      () => service.url,
-      () => service.adminToken,
-    )
-    const quiet = await openQuietTenant(service.url, client)
-    const loud = await openLoudTenant(service.url, client)
-    for (const [index, line] of Object.values(BOX_ATTACKS).entries()) {
-      await loud.create(`attack-${index}`)
-      ends.push(await loud.run(line, `attack-${index}`))
+  await withTenants({ BOXYARD_RATE_LIMIT: '200', BOXYARD_RATE_BURST: '400' }, async ({ service, quiet, loud }) => {
+    const ends: (() => Promise<void>)[] = []
+    try {
+      for (const [index, line] of Object.values(BOX_ATTACKS).entries()) {
+        await loud.create(`attack-${index}`)
+        ends.push(await loud.run(line, `attack-${index}`))
+      }
+      for (const begin of Object.values(REQUEST_ATTACKS)) ends.push(begin(loud))
+      for (const crowd of Object.values(crowdsOf(service, quiet.pageUrl))) ends.push(await openCrowds(crowd))
+      await watch({ service, quiet, minutes })
+    } finally {
+      for (const end of ends.reverse()) await end().catch(() => undefined)
     }
-    for (const begin of Object.values(REQUEST_ATTACKS)) ends.push(begin(loud))
-    for (const crowd of Object.values(crowdsOf(service, quiet.pageUrl))) ends.push(await openCrowds(crowd))
-    await watch({ service, quiet, minutes })
-  } finally {
-    for (const end of ends.reverse()) await end().catch(() => undefined)
-    await service.close()
-  }
+  })
 }
 
 /** What happened in a minute. */

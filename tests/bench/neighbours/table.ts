@@ -1,9 +1,9 @@
-import { type Client, createClient } from '../../helpers/front/client.ts'
-import { startService, type TestService } from '../../helpers/service.ts'
+import type { TestService } from '../../helpers/service.ts'
 import { judge, percentile } from '../figures.ts'
 import { crowdsOf, openCrowds } from './crowds.ts'
-import { BOUND_ATTACKS, BOX_ATTACKS, LOUD, type LoudTenant, openLoudTenant, REQUEST_ATTACKS } from './loud.ts'
-import { type ActName, openQuietTenant, type QuietTenant } from './quiet.ts'
+import { BOUND_ATTACKS, BOX_ATTACKS, LOUD, type LoudTenant, REQUEST_ATTACKS } from './loud.ts'
+import { type ActName, type QuietTenant } from './quiet.ts'
+import { withTenants } from './tenants.ts'
 import { type ServiceUsage, usageOf } from './usage.ts'
 
 /**
@@ -12,7 +12,7 @@ import { type ServiceUsage, usageOf } from './usage.ts'
  * requests, which has no bound here.
  */
 export async function benchNeighbours(): Promise<void> {
-  await withTenants(async ({ quiet, loud }) => {
+  await withTenants(SETTINGS, async ({ quiet, loud }) => {
     await measure(quiet)
     const idle = await measure(quiet)
     print('idle', idle, idle)
@@ -40,7 +40,7 @@ export async function benchNeighbours(): Promise<void> {
  * the other. Tells its p95, and the memory and descriptors of agent and front. None of its requests may fail.
  */
 export async function benchAttacks(): Promise<void> {
-  await withTenants(async ({ service, quiet, loud }) => {
+  await withTenants(SETTINGS, async ({ service, quiet, loud }) => {
     await measure(quiet)
     const idle = await measure(quiet)
     print('idle', idle, idle)
@@ -100,26 +100,6 @@ async function mintAndUse(service: TestService, { client }: LoudTenant): Promise
   await Promise.allSettled(streams)
 }
 
-interface Tenants {
-  service: TestService
-  quiet: QuietTenant
-  loud: LoudTenant
-}
-
-async function withTenants(work: (tenants: Tenants) => Promise<void>): Promise<void> {
-  const service = await startService({ settings: { BOXYARD_POOL_GB: '8', BOXYARD_SPARE_SLOTS: '8' } })
-  const client: Client = createClient(
-    () => service.url,
-    () => service.adminToken,
-  )
-  try {
-    const loud = await openLoudTenant(service.url, client)
-    await work({ service, quiet: await openQuietTenant(service.url, client), loud })
-  } finally {
-    await service.close()
-  }
-}
-
 /** p95 in milliseconds, and how many requests failed, with the first words of one. */
 interface Figures {
   p95: Record<Timed, number>
@@ -166,6 +146,7 @@ function tell(before: ServiceUsage, during: ServiceUsage, { failed }: Figures): 
   process.stdout.write(`  ${failed} failed; ${cells.join('; ')}\n`)
 }
 
+const SETTINGS = { BOXYARD_SPARE_SLOTS: '8' }
 type Timed = 'exec' | 'create' | 'edge'
 const TIMED: readonly (readonly [Timed, number])[] = [
   ['exec', 100],

@@ -7,7 +7,7 @@ import type { BoxRecord, MountRecord } from '../../../agent/ports/store/boxes.ts
 import type { Store } from '../../../agent/ports/store/store.ts'
 import type { NamedQuery, VolumeRecord } from '../../../agent/ports/store/volumes.ts'
 import { newId } from '../../../shared/ids.ts'
-import { boxRecord } from '../../helpers/boxes/box-records.ts'
+import { boxRecord, SMALL_CONFIG } from '../../helpers/boxes/box-records.ts'
 import { useTemporaryStore } from '../../helpers/store/temporary-store.ts'
 import { mountOf, volumeRecord } from '../../helpers/volumes/storage-records.ts'
 
@@ -152,16 +152,7 @@ describe('quotas', () => {
   })
 
   test('usage counts boxes and storage of all, cpus and memory of those that should run', async () => {
-    const config = {
-      cpus: 0.5,
-      ram_mb: 100,
-      region: 'local',
-      storage_gb: 1.25,
-      network_mbps: null,
-      disk_mbps: null,
-      disk_iops: null,
-      nesting: false,
-    }
+    const config = { ...SMALL_CONFIG, cpus: 0.5, ram_mb: 100, storage_gb: 1.25 }
     await storedBox('runs', { config })
     await storedBox('stopped', { config, desired: { power: 'stopped', generation: 2 } })
     await storedBox('elsewhere', { config, project: 'other' })

@@ -1,6 +1,18 @@
 import type { BoxRecord } from '../../../agent/ports/store/boxes.ts'
 import { newId } from '../../../shared/ids.ts'
 
+/** The configuration of a small box without bounds of network and disk. */
+export const SMALL_CONFIG: BoxRecord['config'] = {
+  cpus: 1,
+  ram_mb: 64,
+  region: 'local',
+  storage_gb: 1,
+  network_mbps: null,
+  disk_mbps: null,
+  disk_iops: null,
+  nesting: false,
+}
+
 /** Returns a complete record of a newly created box; `overrides` replace fields. */
 export function boxRecord(overrides: Partial<BoxRecord> = {}): BoxRecord {
   const id = overrides.id ?? newId('box', 1_700_000_000_000)
@@ -24,16 +36,7 @@ export function boxRecord(overrides: Partial<BoxRecord> = {}): BoxRecord {
       generation: 0,
       bootId: null,
     },
-    config: {
-      cpus: 1,
-      ram_mb: 64,
-      region: 'local',
-      storage_gb: 1,
-      network_mbps: null,
-      disk_mbps: null,
-      disk_iops: null,
-      nesting: false,
-    },
+    config: SMALL_CONFIG,
     environment: {},
     tags: {},
     port: null,

@@ -14,6 +14,7 @@ import type { BoxMount, Runtime } from '../../../agent/ports/boxes/runtime.ts'
 import type { CowFilesystem } from '../../../agent/ports/pool/cow-filesystem.ts'
 import type { Store } from '../../../agent/ports/store/store.ts'
 import { ServiceError } from '../../../shared/errors.ts'
+import { SMALL_CONFIG } from '../boxes/box-records.ts'
 import { CALLER } from '../caller.ts'
 import { silentLogger } from '../silent-logger.ts'
 import { silentMeter } from '../silent-meter.ts'
@@ -84,16 +85,7 @@ export function openVolumeService(pauseMs: () => number): VolumeService {
   })
   const defaults = {
     base: 'base',
-    config: {
-      cpus: 0.1,
-      ram_mb: 16,
-      region: 'local',
-      storage_gb: 1,
-      network_mbps: null,
-      disk_mbps: null,
-      disk_iops: null,
-      nesting: false,
-    },
+    config: { ...SMALL_CONFIG, cpus: 0.1, ram_mb: 16 },
     gracePeriodSeconds: 0,
     allowsNesting: false,
     volumeSizeGb: 1,

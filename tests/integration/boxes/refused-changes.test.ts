@@ -12,7 +12,7 @@ import type { CowFilesystem } from '../../../agent/ports/pool/cow-filesystem.ts'
 import type { BoxRecord } from '../../../agent/ports/store/boxes.ts'
 import type { Store } from '../../../agent/ports/store/store.ts'
 import { newId } from '../../../shared/ids.ts'
-import { boxRecord } from '../../helpers/boxes/box-records.ts'
+import { boxRecord, SMALL_CONFIG } from '../../helpers/boxes/box-records.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
 import { silentMeter } from '../../helpers/silent-meter.ts'
@@ -76,16 +76,7 @@ beforeEach(async () => {
   })
   const defaults = {
     base: 'busybox',
-    config: {
-      cpus: 1,
-      ram_mb: 64,
-      region: 'local',
-      storage_gb: 1,
-      network_mbps: null,
-      disk_mbps: null,
-      disk_iops: null,
-      nesting: false,
-    },
+    config: SMALL_CONFIG,
     gracePeriodSeconds: 1,
     allowsNesting: false,
     volumeSizeGb: 1,

@@ -2,21 +2,12 @@ import { describe, expect, test } from '@jest/globals'
 import { checkMountPath, checkPathIsFree } from '../../../agent/core/boxes/mount-paths.ts'
 import { updatedRecord } from '../../../agent/core/boxes/update.ts'
 import { limitsOf } from '../../../agent/core/reconcile/box-spec.ts'
-import { boxRecord } from '../../helpers/boxes/box-records.ts'
+import { boxRecord, SMALL_CONFIG } from '../../helpers/boxes/box-records.ts'
 
 const UNBOUNDED = { networkMbps: null, diskMbps: null, diskIops: null }
 const DEFAULTS = {
   base: 'debian',
-  config: {
-    cpus: 1,
-    ram_mb: 512,
-    region: 'local',
-    storage_gb: 10,
-    network_mbps: null,
-    disk_mbps: null,
-    disk_iops: null,
-    nesting: false,
-  },
+  config: { ...SMALL_CONFIG, ram_mb: 512, storage_gb: 10 },
   gracePeriodSeconds: 10,
   allowsNesting: false,
 }
