@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { beforeAll, expect, test } from '@jest/globals'
-import { hostArchive, hostProxyOptions, STABLE_SUITE, sourcesFor } from '../../agent/drivers/bases/host-archive.ts'
 import { runOk } from '../../agent/lib/run.ts'
+import { unpackDebian } from '../helpers/bases/debian-root.ts'
 import { untilServing } from '../helpers/vm/boxyard.ts'
 import { TEST_LIMIT_MS, useInstalled } from '../helpers/vm/use-installed.ts'
 
@@ -24,13 +24,8 @@ const PACKAGES = [
 /** Makes the tar of a Debian with the programs that make containers. What their packages do at their installation is not needed here. */
 async function makeRoot(directory: string): Promise<string> {
   const [root, tar] = [`${directory}/root`, `${directory}/root.tar`]
-  const options = ['--variant=extract', '--mode=root', '--format=directory', `--include=${PACKAGES.join(',')}`]
-  const archive = ['--aptopt=Acquire::Languages "none"', ...(await hostProxyOptions()), STABLE_SUITE, root]
-  const sources = sourcesFor(STABLE_SUITE, await hostArchive())
-  await runOk('mmdebstrap', [...options, ...archive, ...sources], { timeoutMs: TEST_LIMIT_MS })
-  writeFileSync(`${root}/etc/passwd`, 'root:x:0:0:root:/root:/bin/bash\nann:x:1000:1000:ann:/tmp:/bin/bash\n')
+  await unpackDebian(root, PACKAGES, TEST_LIMIT_MS)
   writeFileSync(`${root}/etc/group`, 'root:x:0:\ndocker:x:999:\nann:x:1000:\n')
-  writeFileSync(`${root}/etc/containers/policy.json`, '{"default":[{"type":"insecureAcceptAnything"}]}')
   // As their packages do: the tables of the kernel's own interface.
   for (const name of ['iptables', 'ip6tables'])
     await runOk('ln', ['-sfn', `/usr/sbin/${name}-nft`, `${root}/usr/sbin/${name}`])

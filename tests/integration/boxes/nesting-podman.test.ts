@@ -1,9 +1,8 @@
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { hostArchive, hostProxyOptions, STABLE_SUITE, sourcesFor } from '../../../agent/drivers/bases/host-archive.ts'
-import { runOk } from '../../../agent/lib/run.ts'
+import { unpackDebian } from '../../helpers/bases/debian-root.ts'
 import { type ExecOutcome, execute, type OciLab, openOciLab, untilGone } from '../../helpers/boxes/oci-lab.ts'
 
 const PACKAGES = [
@@ -18,14 +17,7 @@ describe('programs of Debian in a box with nesting', () => {
   beforeAll(async () => {
     home = mkdtempSync(`${tmpdir()}/boxyard-podman-`)
     const root = `${home}/root`
-    // Unpacked alone: what packages do at their installation is not needed here, and takes most of the time.
-    const options = ['--variant=extract', '--mode=root', '--format=directory', `--include=${PACKAGES.join(',')}`]
-    const archive = ['--aptopt=Acquire::Languages "none"', ...(await hostProxyOptions()), STABLE_SUITE, root]
-    const sources = sourcesFor(STABLE_SUITE, await hostArchive())
-    await runOk('mmdebstrap', [...options, ...archive, ...sources], { timeoutMs: 240_000 })
-    writeFileSync(`${root}/etc/passwd`, 'root:x:0:0:root:/root:/bin/bash\nann:x:1000:1000:ann:/tmp:/bin/bash\n')
-    writeFileSync(`${root}/etc/group`, 'root:x:0:\nann:x:1000:\n')
-    writeFileSync(`${root}/etc/containers/policy.json`, '{"default":[{"type":"insecureAcceptAnything"}]}')
+    await unpackDebian(root, PACKAGES, 240_000)
     execFileSync('chmod', ['755', home, root])
     lab = await openOciLab()
     await lab.runtime.start({ ...lab.spec('box_debian'), rootPath: root, nesting: true, ramMb: 512, pidsMax: 512 })
