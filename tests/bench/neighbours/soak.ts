@@ -13,6 +13,7 @@ import { type ServiceUsage, usageOf } from './usage.ts'
  * quarter they are at most a tenth above those of the second. The limits are those of a new deployment.
  */
 export async function benchSoak(minutes: number): Promise<void> {
+  if (!(minutes >= 4)) throw new Error('A soak takes at least four minutes, of which the quarters are compared.')
   await withTenants({ BOXYARD_RATE_LIMIT: '200', BOXYARD_RATE_BURST: '400' }, async ({ service, quiet, loud }) => {
     const ends: (() => Promise<void>)[] = []
     try {
