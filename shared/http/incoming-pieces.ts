@@ -2,8 +2,8 @@ import type { IncomingMessage } from 'node:http'
 
 /**
  * Yields the pieces of `incoming` as they come, unjoined; buffers up to 512 KiB for a slow reader. Leaves `incoming` open if the
- * reader stops early, since the answer goes over the same connection. Throws if it breaks off, or if nothing comes for `silenceMs`
- * during a wait.
+ * reader stops early, since the answer goes over the same connection. Throws if it breaks off, if the rest is discarded, or if nothing
+ * comes for `silenceMs` during a wait.
  */
 export async function* incomingPieces(incoming: IncomingMessage, silenceMs: number): AsyncGenerator<Buffer> {
   const waiting: Buffer[] = []
@@ -21,6 +21,7 @@ export async function* incomingPieces(incoming: IncomingMessage, silenceMs: numb
   for (const event of ENDS) incoming.on(event, change)
   try {
     for (;;) {
+      if (discarded.has(incoming)) throw new Error('the rest of the body was discarded')
       const piece = waiting.shift()
       if (piece !== undefined) {
         size -= piece.length
@@ -48,15 +49,16 @@ export async function* incomingPieces(incoming: IncomingMessage, silenceMs: numb
   }
 }
 
-/** Reads and discards the rest of `incoming`, even while a reader is still attached. */
+/** Reads and discards the rest of `incoming`. A reader that still waits for it fails, and lets go of all that it holds. */
 export function discardRest(incoming: IncomingMessage): void {
   discarded.add(incoming)
-  // A reader that has not stopped yet would pause it; this listener makes it flow once the reader has.
   incoming.on('data', () => {})
+  incoming.emit(DISCARDED)
   incoming.resume()
 }
 
 const discarded = new WeakSet<IncomingMessage>()
 
 const WAITING_BYTES = 512 * 1024
-const ENDS = ['end', 'error', 'close'] as const
+const DISCARDED = Symbol('discarded')
+const ENDS = ['end', 'error', 'close', DISCARDED] as const

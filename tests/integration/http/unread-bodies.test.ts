@@ -8,6 +8,7 @@ import { silentLogger } from '../../helpers/silent-logger.ts'
 
 const KIB = 1024
 const BODY = Buffer.alloc(4 * 1024 * KIB)
+const HALF = BODY.subarray(BODY.length / 2)
 let server: Server
 let serving: Serving
 let client: Socket | null = null
@@ -17,8 +18,8 @@ afterEach(async () => {
   await serving.drain(AbortSignal.abort())
 })
 
-/** Sends a body to a handler; resolves with the connection at the server. */
-async function send(handler: HttpHandler): Promise<Socket> {
+/** Sends `sent` of a body to a handler; resolves with the connection at the server. */
+async function send(handler: HttpHandler, sent: Uint8Array = BODY): Promise<Socket> {
   server = createServer(SERVER_OPTIONS)
   serving = serve(server, { handler, logger: silentLogger, now: Date.now })
   const accepted = new Promise<Socket>((resolve) => server.once('connection', resolve))
@@ -26,7 +27,7 @@ async function send(handler: HttpHandler): Promise<Socket> {
   client = connect((server.address() as AddressInfo).port, '127.0.0.1')
   client.on('error', () => undefined)
   client.write(`PUT / HTTP/1.1\r\nhost: a\r\ncontent-length: ${BODY.length}\r\n\r\n`)
-  client.write(BODY)
+  client.write(sent)
   return accepted
 }
 
@@ -49,4 +50,19 @@ test('one that is asked for late is read whole', async () => {
   })
   await done.promise
   expect(size).toBe(BODY.length)
+})
+
+test('one that waits for the rest of a body fails once the request is answered', async () => {
+  const waiting = Promise.withResolvers<Promise<unknown>>()
+  await send(async (request) => {
+    const pieces = request.openBody()[Symbol.asyncIterator]()
+    for (let size = 0; size < HALF.length; ) size += (await pieces.next()).value.length
+    const rest = pieces.next()
+    rest.catch(() => undefined)
+    waiting.resolve(rest)
+    return { status: 401, headers: {}, body: null }
+  }, HALF)
+  // Whatever was read for it stays in memory until then, and the client has a minute to send more.
+  await expect(waiting.promise).rejects.toMatchObject({ message: 'the rest of the body was discarded' })
+  expect(client?.closed).toBe(false)
 })
