@@ -12,6 +12,8 @@ import { askTls, openTls } from '../helpers/edge/tls-client.ts'
 import { eventually } from '../helpers/eventually.ts'
 
 const HOST = 'shop.example.org'
+/** Less than the 10 s for which Caddy waits for a decision. */
+const CADDY_WAITS_MS = 8_000
 
 let acme: AcmeLab
 let shop: Upstream
@@ -129,10 +131,14 @@ test('processes of a driver killed in the middle of a start are ended or adopted
 test('without the agent existing certificates are served, and a new name waits for its decision', async () => {
   acme.lab.certified.add('patient.example.org')
   await acme.lab.leave()
+  const since = performance.now()
   const waiting = statusOf('patient.example.org')
+  waiting.catch(() => undefined)
   expect(await statusOf(HOST)).toBe(200)
   await acme.lab.open({ routes: [HOST, 'patient.example.org'].map((name) => acme.lab.route(name, shop)) })
-  expect(await waiting).toBe(200)
+  // A machine so busy that Caddy has given up meanwhile: the client asks again.
+  const isLate = performance.now() - since > CADDY_WAITS_MS
+  expect(await (isLate ? statusOf('patient.example.org') : waiting)).toBe(200)
 })
 
 test('it runs as a user of its own, with one capability, and only that user reads its files', () => {
