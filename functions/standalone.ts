@@ -70,7 +70,7 @@ export async function startStandalone(settings: FrontSettings, given: FrontLogge
   boundConnections(server, { listener: 'front', max, sources, logger })
   const serving = serve(server, { handler: app, logger, now, sources })
   upgrades.serve(server)
-  await listenAt(server, { host: settings.host, port: settings.port, backlog: BACKLOG })
+  await listenAt(server, { host: settings.host, port: settings.port })
   const { port } = server.address() as AddressInfo
   return {
     port,
@@ -157,7 +157,6 @@ function urlOf(host: string, port: number): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
-const BACKLOG = 1024
 const NOTHING = new Uint8Array()
 /** Of nobody in the outside: `ownerOf` gives each client another. */
 const OWNER = 'front'

@@ -5,7 +5,6 @@ export interface ListenOptions {
   host: string
   /** 0: a free one. */
   port: number
-  backlog?: number
 }
 
 /**
@@ -29,12 +28,14 @@ export async function listenAt(server: Server, options: ListenOptions): Promise<
 function listenOnce(server: Server, options: ListenOptions): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject)
-    server.listen(options, () => {
+    server.listen({ ...options, backlog: BACKLOG }, () => {
       server.off('error', reject)
       resolve()
     })
   })
 }
 
+/** Connections that the kernel takes while a busy process cannot, lest it drop those of other clients; `somaxconn` bounds it. */
+const BACKLOG = 4096
 const PAUSE_MS = 500
 const TRIES = 120
