@@ -16,8 +16,6 @@ export interface ProjectTurnsOptions {
   atOnce: number
   /** Default: one for all turns of this process. */
   recent?: RecentProjects
-  /** True: while others are there, a project pauses after each turn for as long as that took. */
-  pauses?: boolean
 }
 
 /** Creates the knowledge of who is there, for all kinds of turns. */
@@ -44,10 +42,11 @@ export function createRecentProjects(): RecentProjects {
 
 /**
  * Creates turns. A project alone has all of them; while others are there it has its part, at least one, and the rest stays free for
- * them. Projects that wait are served in rotation, and the work of each in its order.
+ * them; and one that has more waiting pauses after each turn for as long as that took. Projects that wait are served in rotation, and
+ * the work of each in its order.
  */
 export function createProjectTurns(options: ProjectTurnsOptions): ProjectTurns {
-  const { atOnce, recent = RECENT, pauses = false } = options
+  const { atOnce, recent = RECENT } = options
   const running = new Map<string, number>()
   const pausing = new Set<string>()
   const waiting = new Map<string, (() => void)[]>()
@@ -95,7 +94,7 @@ export function createProjectTurns(options: ProjectTurnsOptions): ProjectTurns {
   }
   const leave = (project: string, tookMs: number): void => {
     change(project, -1)
-    if (pauses && recent.others(project) > 0) pause(project, tookMs)
+    if (waiting.has(project) && recent.others(project) > 0) pause(project, tookMs)
     serve()
   }
   return {

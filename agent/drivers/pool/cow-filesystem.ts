@@ -43,7 +43,7 @@ export async function openBtrfsPool(options: BtrfsPoolOptions): Promise<BtrfsPoo
   const commit = createCommits(pool.rootFd)
   // The kernel serializes commits: more at once would only occupy the worker threads that all file calls share. Others wait for each,
   // also those that only sync a file.
-  const turns = createProjectTurns({ atOnce: SNAPSHOTS_AT_ONCE, pauses: true })
+  const turns = createProjectTurns({ atOnce: SNAPSHOTS_AT_ONCE })
   const space = createSpaceKeeper(pool, { ...options, commit })
   const insight = createBtrfsInsight(pool, options)
   if (!pool.isReadOnly()) await removeStaleQuotaGroups(pool)

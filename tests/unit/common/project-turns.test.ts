@@ -13,8 +13,8 @@ beforeEach(() => {
 
 afterEach(() => void jest.useRealTimers())
 
-function open(atOnce: number, pauses = false): void {
-  turns = createProjectTurns({ atOnce, pauses, recent: createRecentProjects() })
+function open(atOnce: number): void {
+  turns = createProjectTurns({ atOnce, recent: createRecentProjects() })
 }
 
 /** Asks for a turn of the project before the `/`, which lasts until the function in `ends` is called. */
@@ -41,8 +41,8 @@ describe('with many starts of one project waiting', () => {
     open(1)
     await ask('loud/1', 'loud/2', 'loud/3', 'quiet/1', 'calm/1', 'quiet/2')
     expect(begun).toEqual(['loud/1'])
-    for (const name of ['loud/1', 'loud/2', 'quiet/1', 'calm/1', 'loud/3']) await end(name)
-    expect(begun).toEqual(['loud/1', 'loud/2', 'quiet/1', 'calm/1', 'loud/3', 'quiet/2'])
+    for (const name of ['loud/1', 'quiet/1', 'loud/2', 'calm/1', 'quiet/2']) await end(name)
+    expect(begun).toEqual(['loud/1', 'quiet/1', 'loud/2', 'calm/1', 'quiet/2', 'loud/3'])
   })
 
   test('one that hangs holds up nobody for more than 50 ms', async () => {
@@ -94,9 +94,9 @@ test('work that fails ends its turn, and rejects', async () => {
   expect(begun).toEqual(['quiet/1'])
 })
 
-describe('turns with pauses', () => {
-  test('pause a project for as long as its turn took, while another is there', async () => {
-    open(1, true)
+describe('after a turn', () => {
+  test('a project that has more waiting pauses for as long as it took, while another is there', async () => {
+    open(1)
     await ask('quiet/1')
     await end('quiet/1')
     await ask('loud/1', 'loud/2')
@@ -110,8 +110,18 @@ describe('turns with pauses', () => {
     expect(begun.at(-1)).toBe('loud/2')
   })
 
-  test('pause nobody who is alone', async () => {
-    open(1, true)
+  test('nobody pauses who asks for one after the other', async () => {
+    open(1)
+    await ask('loud/1')
+    await ask('quiet/1')
+    await end('loud/1', 30)
+    await end('quiet/1', 30)
+    await ask('quiet/2')
+    expect(begun).toEqual(['loud/1', 'quiet/1', 'quiet/2'])
+  })
+
+  test('nobody pauses who is alone', async () => {
+    open(1)
     await ask('loud/1', 'loud/2')
     await end('loud/1', 30)
     expect(begun).toEqual(['loud/1', 'loud/2'])
