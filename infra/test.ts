@@ -58,7 +58,7 @@ const REST = inFolder('tests/e2e', [
 ])
 
 /** An emulated machine beside other work may take minutes for what takes seconds elsewhere. */
-const MACHINE_ENV = { TEST_FILE_MINUTES: '60' }
+const MACHINE = { workers: 1, env: { TEST_FILE_MINUTES: '60' }, minutes: 240 }
 
 /** Files with boxes wait more than they compute, so more of them run at a time than there are processors. */
 const SUITES: Record<string, Suite> = {
@@ -82,9 +82,9 @@ const SUITES: Record<string, Suite> = {
     needsCluster: true,
   },
   // A Debian 13 with systemd, emulated, with the package of this tree.
-  vm: { paths: ['tests/vm/'], workers: 1, env: MACHINE_ENV },
+  vm: { ...MACHINE, paths: ['tests/vm/'] },
   // Part of it: an installation, and a power cut under load.
-  machine: { paths: ['tests/vm/install', 'tests/vm/power'], workers: 1, env: MACHINE_ENV },
+  machine: { ...MACHINE, paths: ['tests/vm/install', 'tests/vm/power'] },
   s3: { paths: [], workers: 1, peers: ['object-store'] },
   acme: { paths: [], workers: 1, peers: ['acme-server'] },
   lambda: { paths: [], workers: 1, peers: ['lambda-runtime'] },
@@ -98,6 +98,8 @@ interface Suite extends JestRun {
   drawn?: readonly { from: readonly string[]; count: number }[]
   /** Runs on a real Kubernetes. */
   needsCluster?: boolean
+  /** Ends the run if it takes longer; default: SUITE_MINUTES. */
+  minutes?: number
   /** Peers that are built or installed once; each adds the tests in its folder. */
   peers?: readonly (keyof typeof PEERS)[]
 }
@@ -133,7 +135,7 @@ function suitesOf(args: readonly string[]): Suite[] {
   const names = isAll ? ALL_SUITES : args.length === 0 ? DEFAULT_SUITES : args
   const suites = names.flatMap((name) => SUITES[name] ?? []).map(withDraws)
   if (suites.length === names.length) return suites
-  return [{ paths: args, workers: 1, env: args.some((path) => path.startsWith('tests/vm')) ? MACHINE_ENV : {} }]
+  return [{ ...(args.some((path) => path.startsWith('tests/vm')) ? MACHINE : { workers: 1 }), paths: args }]
 }
 
 function withDraws(suite: Suite): Suite {
@@ -151,7 +153,7 @@ async function runSuite(suite: Suite): Promise<Counts> {
   mkdirSync(join(ROOT, '.build'), { recursive: true })
   const before = findTraces()
   const run = suite.needsCluster ? runOnCluster : runWithPeers
-  const limit = limitDuration()
+  const limit = limitDuration(suite)
   const counts = await run(suite)
   clearTimeout(limit)
   const leftovers = await findLeftovers(before)
@@ -162,8 +164,8 @@ async function runSuite(suite: Suite): Promise<Counts> {
 }
 
 /** Ends this process if a suite does not end, after printing what runs; a file that hangs is ended before that (infra/jest-watch.mjs). */
-function limitDuration(): NodeJS.Timeout {
-  const minutes = SUITE_MINUTES * (drawsAll() ? 4 : 1)
+function limitDuration({ minutes: most = SUITE_MINUTES }: Suite): NodeJS.Timeout {
+  const minutes = most * (drawsAll() ? 4 : 1)
   return setTimeout(() => {
     process.stdout.write(`The suite did not end within ${minutes} minutes. These processes run:\n`)
     spawnSync('ps', ['-e', '--forest', '-o', 'pid,stat,wchan:24,etimes,args'], { stdio: 'inherit' })
