@@ -39,13 +39,16 @@ export async function startInstalled(): Promise<Machine> {
 async function startSaved(saved: SavedMachine, make: (saved: SavedMachine) => Promise<void>): Promise<Machine> {
   if (!existsSync(dirname(saved.disk))) await make(saved)
   keepFromRemoval(saved)
-  const machine = await createMachine({ from: saved })
-  try {
-    await machine.start()
-    return machine
-  } catch (error) {
-    await machine.close()
-    throw error
+  for (let tries = 1; ; tries += 1) {
+    const machine = await createMachine({ from: saved })
+    try {
+      await machine.start()
+      return machine
+    } catch (error) {
+      await machine.close()
+      // QEMU now and then restores a processor in a state that the kernel fails on at once ("BUG: scheduling while atomic").
+      if (tries === TRIES) throw error
+    }
   }
 }
 
@@ -114,3 +117,4 @@ function removeOld(kept: string): void {
 }
 
 const KEPT_MACHINES = 3
+const TRIES = 3

@@ -24,7 +24,7 @@ export interface SavedMachine {
 
 /** A Debian 13 with systemd and cgroup v2 on a disk of its own, emulated. */
 export interface Machine {
-  /** Switches it on, and resolves when it is reached over SSH. Returns the seconds that took. */
+  /** Switches it on, and resolves when it is reached over SSH. Returns the seconds that took. Rejects once its kernel has failed. */
   start(): Promise<number>
   /** Runs a script of the shell as root and returns what it prints. Rejects with all it said if it fails. */
   run(script: string, options?: ShellOptions): Promise<string>
@@ -197,7 +197,7 @@ class EmulatedMachine implements Machine {
         return
       } catch (error) {
         if (this.#emulator?.hasEnded) await this.#emulator.ended()
-        const isOver = this.#emulator?.hasEnded || this.console().includes('Kernel panic')
+        const isOver = this.#emulator?.hasEnded || KERNEL_FAULT.test(this.console())
         if (isOver || performance.now() > deadline)
           throw new Error(`The machine is not reached. Console:\n${this.console()}`, { cause: error })
         await pause(500)
@@ -240,4 +240,5 @@ const DIRECTORIES = '/var/tmp/boxyard-vm-'
 const BOOT_ID = 'cat /proc/sys/kernel/random/boot_id'
 /** On a machine with much other work a boot, which takes 40 s alone, took more than five minutes. */
 const PATIENCE_MS = 1_200_000
+const KERNEL_FAULT = /Kernel panic|BUG: /
 const MEMORY_MB = 3_072
