@@ -20,6 +20,8 @@ export interface JsonSchema {
   minItems?: number
   maxItems?: number
   maxLength?: number
+  /** Name of the schema that was taken apart to have null in `type`. */
+  'x-boxyard-schema'?: string
 }
 
 /** Returns the link from the page being generated to the section of the schema `name`. */
@@ -38,7 +40,9 @@ export function fieldTable(schema: JsonSchema, linkOf: LinkOf): string {
 /** Describes the values that a schema accepts, in a few words of Markdown. */
 export function typeOf(schema: JsonSchema, linkOf: LinkOf): string {
   const variants = schema.anyOf ?? schema.oneOf
+  const joined = schema['x-boxyard-schema']
   if (schema.$ref !== undefined) return linkTo(schema.$ref, linkOf)
+  if (joined !== undefined) return `${linkTo(joined, linkOf)} or null`
   if (variants) return [...new Set(variants.map((each) => typeOf(each, linkOf)))].join(' or ')
   if (schema.const !== undefined) return codeOf(schema.const)
   if (schema.enum) return schema.enum.map(codeOf).join(', ')
@@ -84,7 +88,7 @@ function plainType(type: string, schema: JsonSchema, linkOf: LinkOf): string {
     const { additionalProperties: values } = schema
     return Object.keys(values).length === 0 ? 'object' : `map of text to ${typeOf(values, linkOf)}`
   }
-  return `${TYPE_NAMES[type] ?? type}${boundsOf(schema)}`
+  return type === 'null' ? type : `${TYPE_NAMES[type] ?? type}${boundsOf(schema)}`
 }
 
 function boundsOf({ minimum, maximum, exclusiveMinimum, minItems, maxItems, maxLength }: JsonSchema): string {

@@ -36,6 +36,7 @@ export const accessOperations = {
     body: createTokenBodySchema,
     response: mintedTokenSchema,
     status: 201,
+    showsSecretOnce: true,
     errors: ['quota_exceeded'],
   }),
   listTokens: define({
@@ -68,6 +69,7 @@ export const accessOperations = {
     body: ticketBodySchema,
     response: ticketSchema,
     status: 201,
+    showsSecretOnce: true,
     errors: ['box_not_found', 'permission_denied'],
   }),
   createProjectTicket: define({
@@ -80,6 +82,7 @@ export const accessOperations = {
     body: projectTicketBodySchema,
     response: ticketSchema,
     status: 201,
+    showsSecretOnce: true,
     errors: ['permission_denied'],
   }),
   getQuota: define({

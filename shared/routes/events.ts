@@ -1,5 +1,12 @@
 import { define } from '../operation.ts'
-import { auditListSchema, auditQuery, eventListSchema, eventParams, eventQuery } from '../schemas/events.ts'
+import {
+  auditListSchema,
+  auditQuery,
+  eventListSchema,
+  eventParams,
+  eventQuery,
+  eventSchema,
+} from '../schemas/events.ts'
 
 /** Events of resources, and the audit log. */
 export const eventOperations = {
@@ -13,6 +20,7 @@ export const eventOperations = {
     query: eventQuery,
     response: eventListSchema,
     bytesOut: 'text/event-stream',
+    message: eventSchema,
     errors: ['cursor_expired'],
   }),
   listAudit: define({

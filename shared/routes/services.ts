@@ -150,6 +150,7 @@ export const serviceOperations = {
     query: serviceLogsQuery,
     response: serviceLogsSchema,
     bytesOut: 'text/event-stream',
+    message: serviceLogsSchema,
     errors: ['box_not_found', 'service_not_found'],
   }),
 } as const

@@ -11,7 +11,8 @@ export const nameSchema = z
 
 /** A project in a path that lists: a name, or `-` for every project the token may read. */
 export const projectOrAllSchema = z
-  .union([nameSchema, z.literal('-')], { error: 'must be a project name, or "-" for every project' })
+  .string()
+  .regex(/^(?=.{1,63}$)([a-z0-9]+(-[a-z0-9]+)*|-)$/, 'must be a project name, or "-" for every project')
   .meta({ description: 'A project name, or `-` for every project the token may read.' })
 
 /** RFC 3339, UTC, milliseconds. */
@@ -105,7 +106,10 @@ export const tagQuery = z
   .union([z.string().max(4096), z.array(z.string().max(4096)).max(64)])
   .refine((tag) => countTags(tag) <= 64, 'at most 64 tags')
   .optional()
-  .meta({ description: '`key` or `key=value`, comma separated or repeated; all must match.' })
+  .meta({
+    description: '`key` or `key=value`, comma separated or repeated; all must match.',
+    override: { type: 'array', items: { type: 'string', maxLength: 4096 }, maxItems: 64 },
+  })
 
 /** The start of the names to list. */
 export const prefixQuery = z.string().max(63).optional().meta({ description: 'Lists only names that start with this.' })

@@ -34,7 +34,7 @@ export const eventQuery = z.strictObject({
     .optional()
     .meta({
       description: 'Types such as `box.created`, or `box.*` for all of boxes; comma separated or repeated.',
-      override: { anyOf: [{ type: 'string' }, { type: 'array', items: { type: 'string' } }] },
+      override: { type: 'array', items: { type: 'string', maxLength: 4096 }, maxItems: TYPES_MAX },
     }),
 })
 

@@ -273,7 +273,10 @@ export const sessionListSchema = z
 export const sessionParams = z.strictObject({
   project: nameSchema,
   name: nameSchema,
-  session: z.union([nameSchema, idSchema], { error: 'must be the name or the id of a session' }),
+  session: z
+    .string()
+    .regex(/^(?=.{1,63}$)([a-z0-9]+(-[a-z0-9]+)*|[a-z]{3}_[0-9a-z]{26})$/, 'must be the name or the id of a session')
+    .meta({ description: 'The name or the id of a session.' }),
 })
 
 // The value is bounded as in `POST B/exec`.

@@ -85,7 +85,7 @@ export const fileSchema = z
       .string()
       .meta({ description: 'Tag for `If-Match` and `If-None-Match`; changes with the content or metadata.' }),
   })
-  .meta({ id: 'File' })
+  .meta({ id: 'FileEntry' })
 
 /** A file with its content, for `Accept: application/json`. */
 export const fileContentSchema = fileSchema

@@ -1,0 +1,43 @@
+import * as z from 'zod'
+import type { Operation } from './operation.ts'
+import type { OperationId } from './routes.ts'
+
+/** Describes the headers that a request of an operation may have beside those of its credentials and body. */
+export function requestHeadersOf(operation: Operation): z.ZodObject {
+  const { id, method } = operation
+  return z.object({
+    'X-Request-Id': requestIdSchema,
+    ...(method === 'POST' ? { 'Idempotency-Key': keySchema } : {}),
+    ...(method === 'GET' ? { 'If-None-Match': noneMatchSchema } : { 'If-Match': matchSchema }),
+    ...(MAKES_ONLY_NEW.has(id) ? { 'If-None-Match': onlyNewSchema } : {}),
+    ...(isRanged(operation) ? { Range: rangeSchema } : {}),
+    ...(operation.message === null ? {} : { 'Last-Event-ID': lastEventSchema }),
+    ...(operation.transport === 'websocket' ? { 'Sec-WebSocket-Protocol': protocolsSchema } : {}),
+  })
+}
+
+/** Returns true if a client may request a range of the answer. */
+export function isRanged({ bytesOut, errors }: Operation): boolean {
+  return bytesOut !== null && errors.includes('range_not_satisfiable')
+}
+
+const requestIdSchema = z.string().optional().meta({
+  description: 'Echoed if it has 1–128 characters of printable ASCII; else, and by default, one is made.',
+})
+const keySchema = z
+  .string()
+  .min(1)
+  .max(255)
+  .optional()
+  .meta({ description: 'A repeat within 24 h gets the stored answer.' })
+const noneMatchSchema = z.string().optional().meta({ description: 'Answers 304 if the ETag still matches.' })
+const matchSchema = z.string().optional().meta({ description: 'Answers 412 unless the ETag matches.' })
+const onlyNewSchema = z.string().optional().meta({ description: '`*`: answers 412 if the path exists.' })
+const rangeSchema = z.string().optional().meta({ description: 'One range of bytes: `bytes=0-99`, `bytes=-100`.' })
+const lastEventSchema = z
+  .string()
+  .optional()
+  .meta({ description: 'Of a stream: the `id` of the message to go on after.' })
+const protocolsSchema = z.string().meta({ description: 'At least one of the subprotocols below.' })
+/** Operations that take `If-None-Match: *`. */
+const MAKES_ONLY_NEW: ReadonlySet<string> = new Set<OperationId>(['writeFile'])
