@@ -188,7 +188,7 @@ describe('a client that is refused while it still has a body to send', () => {
       async ({ openBody }) => {
         const body = openBody()[Symbol.asyncIterator]()
         await body.next()
-        void body.next()
+        body.next().catch(() => undefined)
         void body.return?.()
         return refuse()
       },
